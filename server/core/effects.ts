@@ -1,0 +1,17 @@
+/** What executing something may do. Derived from programs by `query/algebra/effects.ts`, declared by nobody. */
+export type Effect =
+  | 'read'
+  | 'insert'
+  | 'update'
+  | 'delete'
+  | 'schema'
+  | 'settings'
+  | 'security'
+  | 'admin';
+
+export const readOnly: ReadonlySet<Effect> = new Set<Effect>(['read']);
+
+export function isReadOnly(effects: ReadonlySet<Effect>): boolean {
+  for (const effect of effects) if (effect !== 'read') return false;
+  return true;
+}

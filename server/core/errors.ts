@@ -1,0 +1,74 @@
+/**
+ * Every way a request can fail. `exception` is the wire name that clients see; `retry` tells who may repeat:
+ * `never`, `server` (the statement loop re-executes after a full rollback) or `client` (after the stated wait).
+ * Doors map codes to their own status in a total table each (`http/errors.ts`).
+ */
+export const errorSpecs = {
+  Syntax: { exception: 'CommandSQLParsingException', retry: 'never' },
+  IllegalArgument: { exception: 'IllegalArgumentException', retry: 'never' },
+  Arithmetic: { exception: 'ArithmeticErrorException', retry: 'never' },
+  NotIdempotent: { exception: 'QueryNotIdempotentException', retry: 'never' },
+  CommandExecution: { exception: 'CommandExecutionException', retry: 'never' },
+  NotSupported: { exception: 'UnsupportedOperationException', retry: 'never' },
+  Schema: { exception: 'SchemaException', retry: 'never' },
+  /** An illegal schema request that is the client's mistake in the text (limits.md 22, 23): 400 instead of 500. */
+  SchemaLimit: { exception: 'SchemaException', retry: 'never' },
+  Validation: { exception: 'ValidationException', retry: 'never' },
+  DuplicatedKey: { exception: 'DuplicatedKeyException', retry: 'server' },
+  RecordNotFound: { exception: 'RecordNotFoundException', retry: 'never' },
+  ConcurrentModification: { exception: 'ConcurrentModificationException', retry: 'server' },
+  LockTimeout: { exception: 'LockTimeoutException', retry: 'server' },
+  QueueFull: { exception: 'ReplicationQueueFullException', retry: 'server' },
+  Timeout: { exception: 'TimeoutException', retry: 'never' },
+  Cancelled: { exception: 'CommandCancelledException', retry: 'never' },
+  Forbidden: { exception: 'SecurityException', retry: 'never' },
+  Unauthorized: { exception: 'ServerSecurityException', retry: 'never' },
+  DatabaseNotFound: { exception: 'DatabaseNotFoundException', retry: 'never' },
+  DatabaseClosed: { exception: 'DatabaseNotFoundException', retry: 'never' },
+  DatabaseExists: { exception: 'IllegalArgumentException', retry: 'never' },
+  DatabaseInstalling: { exception: 'DatabaseIsInstallingException', retry: 'client' },
+  CorruptedRecord: { exception: 'CorruptedRecordException', retry: 'never' },
+  SessionNotFound: { exception: 'RemoteSessionNotFoundException', retry: 'never' },
+  TransactionFailed: { exception: 'TransactionException', retry: 'never' },
+  /** A refusal for size: statement text, record, answer, memory of one statement. */
+  TooLarge: { exception: 'ResultSetTooLargeException', retry: 'never' },
+  /** The server as a whole is at a limit (memory, snapshots, sessions); certainly not executed. */
+  Busy: { exception: 'ServerBusyException', retry: 'client' },
+  NotOnline: { exception: 'ServerNotOnlineException', retry: 'client' },
+  RequestInFlight: { exception: 'RequestStillInFlightException', retry: 'client' },
+  CommittedRemotely: { exception: 'TransactionCommittedRemotelyException', retry: 'never' },
+  InvalidSetting: { exception: 'IllegalArgumentException', retry: 'never' },
+  Internal: { exception: 'InternalException', retry: 'never' },
+} as const satisfies Record<string, { exception: string; retry: 'never' | 'server' | 'client' }>;
+
+export type ErrorCode = keyof typeof errorSpecs;
+
+export interface ErrorDetails {
+  /** Machine-readable arguments in the order of http-api.md 3.1, joined there with `|`. */
+  readonly arguments?: readonly string[];
+  readonly cause?: unknown;
+  /** An optional hint, for example "did you mean 'name'?". */
+  readonly help?: string;
+}
+
+/**
+ * The only error that crosses rooms. Messages are lower-case clauses unless reference texts fix them, name the thing,
+ * the value seen and the remedy, and never hold a secret.
+ */
+export class DatabaseError extends Error {
+  readonly code: ErrorCode;
+  readonly arguments: readonly string[];
+  readonly help: string | undefined;
+
+  constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
+    super(message, details.cause === undefined ? undefined : { cause: details.cause });
+    this.name = 'DatabaseError';
+    this.code = code;
+    this.arguments = details.arguments ?? [];
+    this.help = details.help;
+  }
+
+  get exception(): string {
+    return errorSpecs[this.code].exception;
+  }
+}

@@ -1,0 +1,29 @@
+import type { Catalog } from '#catalog/catalog.ts';
+import type { Value } from '#core/value.ts';
+import type { Program } from '#query/algebra/program.ts';
+
+/** One language: text to program. Pure; both functions throw DatabaseError. */
+export interface LanguageFrontend<Ast> {
+  readonly name: string;
+  readonly aliases: readonly string[];
+  /** @throws DatabaseError `Syntax` with line and column */
+  parse(text: string, limits: ParseLimits): Ast;
+  /** Names to ids and slots. @throws DatabaseError `Schema`, `Syntax`, ... */
+  analyze(ast: Ast, context: AnalysisContext): Program;
+}
+
+export interface ParseLimits {
+  /** `sql.maxExpressionDepth` */
+  readonly expressionDepthMax: number;
+  /** Bytes, `sql.maxStatementSize`. */
+  readonly statementBytesMax: number;
+}
+
+export interface AnalysisContext {
+  readonly catalog: Catalog;
+  /** The names of the variables in scope and, inside scripts, their values (a type name may come from one). */
+  readonly variables: ReadonlyMap<string, Value>;
+  /** Optimizers and analyzers may look at parameter types, never at values: plans are cached by text. */
+  readonly parameterNames: readonly string[] | undefined;
+  readonly expressionDepthMax: number;
+}

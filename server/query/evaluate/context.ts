@@ -1,0 +1,42 @@
+import type { Runtime } from '#core/runtime.ts';
+import type { Value } from '#core/value.ts';
+import type { ReadView } from '#transaction/read-view.ts';
+import type { TemporalFormats } from '#core/temporal-format.ts';
+
+/** The frame: one value per slot of the statement. Operators write their own slots; nobody else does. */
+export type Frame = Value[];
+
+/** What expressions and operators may use while one statement runs. */
+export interface EvaluationContext {
+  readonly frame: Frame;
+  readonly view: ReadView;
+  readonly parameters: ReadonlyMap<string, Value>;
+  readonly variables: VariableScope;
+  readonly runtime: Runtime;
+  readonly formats: TemporalFormats;
+  readonly limits: EvaluationLimits;
+  /** Accounts what a statement holds (sorts, groups, lists). @throws DatabaseError `TooLarge` naming `queryMaxMemory` */
+  readonly memory: MemoryAccount;
+  /** Milliseconds left for regular expressions of this statement, shared by all of them. */
+  readonly regexBudget: { remainingMs: number };
+  readonly databaseName: string;
+  readonly serverVersion: string;
+}
+
+export interface VariableScope {
+  get(name: string): Value;
+}
+
+export interface EvaluationLimits {
+  /** `queryMaxHeapElementsAllowedPerOp` */
+  readonly elementCountMax: number;
+  /** `queryMaxRangeSize` */
+  readonly rangeSizeMax: number;
+  /** `queryMaxValueSize`, bytes of one text, list or map. */
+  readonly valueBytesMax: number;
+}
+
+export interface MemoryAccount {
+  reserve(bytes: number): void;
+  release(bytes: number): void;
+}

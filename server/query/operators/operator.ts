@@ -1,0 +1,50 @@
+import type { EvaluationContext } from '#query/evaluate/context.ts';
+import type { Transaction } from '#transaction/transaction.ts';
+import type { DefaultEvaluator } from '#transaction/transaction.ts';
+import type { ValueMap } from '#core/value.ts';
+
+/** A row stands in the frame. */
+export const ROW = 1;
+/** No more rows. */
+export const END = 0;
+/** Call again: the operator worked for its share (some 1,024 rows) without having a row yet. */
+export const PAUSE = 2;
+export type Pulled = typeof ROW | typeof END | typeof PAUSE;
+
+/**
+ * Pull-based operator. `next()` does bounded work, writes the operator's slots into the shared frame and answers ROW, END or
+ * PAUSE. Slots stay valid until the next call. An operator that keeps rows copies their slots. `open` may be called again
+ * after `close` (inner side of an Apply).
+ */
+export interface PhysicalOperator {
+  readonly name: string;
+  readonly inputs: readonly PhysicalOperator[];
+  /** One line for EXPLAIN: what it does with what. */
+  readonly description: string;
+  open(context: ExecutionContext): void;
+  next(): Pulled;
+  close(): void;
+}
+
+export interface ExecutionContext extends EvaluationContext {
+  /** The transaction, when the program writes; `view` is then the same object. */
+  readonly transaction: Transaction | undefined;
+  readonly defaults: DefaultEvaluator;
+  readonly statistics: WriteStatistics;
+  /**
+   * DDL cannot be done synchronously: an operator queues it here and answers PAUSE; the executor awaits it between pulls and
+   * puts the rows back.
+   */
+  readonly pending: { work: (() => Promise<void>) | undefined };
+  /** SchemaScan asks the layer above for what storage and settings know. */
+  readonly schemaSource: (kind: string, name: string | undefined) => Iterable<ValueMap>;
+}
+
+/** Counters of the contract's `stats`. */
+export interface WriteStatistics {
+  nodesCreated: number;
+  nodesDeleted: number;
+  relationshipsCreated: number;
+  relationshipsDeleted: number;
+  propertiesSet: number;
+}

@@ -1,0 +1,89 @@
+import type { BucketId, IndexId, LogIndex, Rid, TypeId } from '#core/rid.ts';
+import type { Block } from './block.ts';
+import type { RowOperation } from './row-operations.ts';
+import type { ShapeRegistry } from './shape.ts';
+
+/**
+ * One database on disk. Reads are synchronous and see one committed state; `apply` resolves when the change is durable and
+ * visible. The port hides where a block comes from: LMDB, images in flight, and later the overlay between checkpoints
+ * (storage.md 5, 7). Keys and formats: storage.md 3.
+ */
+export interface StorageEngine {
+  readonly shapes: ShapeRegistry;
+  /**
+   * The newest committed state. Cheap: snapshots of one state share one pinned LMDB reader, which is released when the last
+   * holder closes it and a newer commit exists.
+   * @throws DatabaseError `Busy` over `server.httpTxSnapshotMax` distinct states
+   */
+  snapshot(): StorageSnapshot;
+  /**
+   * Applies log entries in the given order as one atomic, durable step: rows, adjacency, index entries, counters, applied
+   * position. Calls may overlap; they take effect in call order. Resolves when durable and visible to `snapshot()`.
+   * @throws DatabaseError `CorruptedRecord`; anything else leaves the state unknown and must end the process
+   */
+  apply(entries: readonly LogEntry[]): Promise<void>;
+  applied(): AppliedPosition;
+  /** Writes meta values (schema document, settings) outside the row path; durable when resolved. Part of the same order as `apply`. */
+  close(): Promise<void>;
+  /** A consistent hot copy of the environment in an empty directory. */
+  copyTo(directory: string): Promise<void>;
+  /** Bytes on disk, for `schema:database`. */
+  sizeBytes(): number;
+}
+
+/** What one committed transaction is in the log (storage.md 3.6). */
+export interface LogEntry {
+  readonly position: AppliedPosition;
+  readonly operations: readonly RowOperation[];
+}
+
+export interface AppliedPosition {
+  /** LSN; versions of rows written by the entry. */
+  readonly index: LogIndex;
+  readonly term: number;
+  /** Contiguous per database from 1. */
+  readonly txId: number;
+}
+
+export interface StorageSnapshot extends Disposable {
+  /** The newest commit it shows. */
+  readonly index: LogIndex;
+  /** A stable, immutable image: the caller may keep it, also after the snapshot is closed. */
+  block(bucket: BucketId, number: number): Block | undefined;
+  /** One past the highest block number that may exist in the bucket. */
+  blockCount(bucket: BucketId): number;
+  rowsPerBlock(bucket: BucketId): number;
+  /** Live records; O(1). */
+  recordCount(bucket: BucketId): number;
+  /** Edges of one vertex, direction and concrete edge type; a shared empty list when there are none. Cached. */
+  adjacency(vertex: Rid, direction: Direction, edgeType: TypeId): AdjacencyList;
+  /** O(1). */
+  degree(vertex: Rid, direction: Direction, edgeType: TypeId): number;
+  /** The single record of a unique key. `key` is the whole encoded key without index id. */
+  uniqueEntry(index: IndexId, key: Uint8Array): Rid | undefined;
+  /**
+   * Entries in byte order of their keys (`ordered-key.ts`), `low` inclusive, `high` exclusive. The cursor may be kept across
+   * event-loop turns while the snapshot is open.
+   */
+  entries(index: IndexId, low: Uint8Array, high: Uint8Array, order: 'ascending' | 'descending'): EntryCursor;
+  /** Entries in the index; O(1). */
+  entryCount(index: IndexId): number;
+  meta(name: string): Uint8Array | undefined;
+}
+
+export type Direction = 'out' | 'in';
+
+export interface EntryCursor {
+  next(): boolean;
+  /** The encoded key components, without index id and without RID; valid until `next()`. */
+  readonly key: Uint8Array;
+  readonly rid: Rid;
+  close(): void;
+}
+
+/** Parallel arrays of record ids; `count` entries. Immutable. */
+export interface AdjacencyList {
+  readonly count: number;
+  readonly edges: Float64Array;
+  readonly vertices: Float64Array;
+}

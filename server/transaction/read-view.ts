@@ -1,0 +1,52 @@
+import type { Catalog } from '#catalog/catalog.ts';
+import type { StoredRecord } from '#core/record.ts';
+import type { BucketId, IndexId, LogIndex, Rid, TypeId } from '#core/rid.ts';
+import type { Value } from '#core/value.ts';
+import type { AdjacencyList, Direction, StorageSnapshot } from '#storage/engine.ts';
+
+/** What a statement reads: one snapshot, with a transaction's own uncommitted writes laid over it. All calls are synchronous. */
+export interface ReadView extends Disposable {
+  readonly catalog: Catalog;
+  readonly snapshot: StorageSnapshot;
+  /** LSN of the snapshot. */
+  readonly index: LogIndex;
+  record(rid: Rid): StoredRecord | undefined;
+  /** Position order; records of this transaction come last (they have the highest positions). */
+  scan(bucket: BucketId, order: 'ascending' | 'descending', fromPosition?: number): RecordCursor;
+  /** True when this transaction changed records of the bucket, so that block-level scans must go through `scan`. */
+  isChanged(bucket: BucketId): boolean;
+  recordCount(bucket: BucketId): number;
+  adjacency(vertex: Rid, direction: Direction, edgeType: TypeId): AdjacencyList;
+  degree(vertex: Rid, direction: Direction, edgeType: TypeId): number;
+  index(id: IndexId): IndexReader;
+}
+
+export interface RecordCursor {
+  /** undefined at the end. Cost per record: no decoding. */
+  next(): StoredRecord | undefined;
+}
+
+/** An ordered index with the transaction's own changes merged in. Keys are values, one per component, leading ones may do. */
+export interface IndexReader {
+  readonly entryCount: number;
+  /** Records whose leading components equal `key`. */
+  lookup(key: readonly Value[]): IndexCursor;
+  range(bounds: KeyBounds, order: 'ascending' | 'descending'): IndexCursor;
+}
+
+export interface KeyBounds {
+  /** Equal leading components. */
+  readonly prefix: readonly Value[];
+  readonly low?: { readonly value: Value; readonly inclusive: boolean };
+  readonly high?: { readonly value: Value; readonly inclusive: boolean };
+  /** The component after `prefix` is text that starts with this. */
+  readonly textPrefix?: string;
+}
+
+/** May be kept across event-loop turns while the view is open. Hits of cut keys are already checked against their rows. */
+export interface IndexCursor {
+  next(): boolean;
+  readonly rid: Rid;
+  /** The key values of the current entry (`FROM index:`). */
+  keyValues(): readonly Value[];
+}

@@ -1,0 +1,50 @@
+import type { SchemaChange } from '#catalog/changes.ts';
+import type { StoredRecord } from '#core/record.ts';
+import type { BucketId, LogIndex, Rid, TypeId } from '#core/rid.ts';
+import type { Value, ValueMap } from '#core/value.ts';
+import type { ReadView } from './read-view.ts';
+
+export type Isolation = 'READ_COMMITTED' | 'REPEATABLE_READ';
+
+/**
+ * A read view that can be written. Every write converts values to declared types and checks constraints (sql.md 2.1, 13.6)
+ * and unique keys against the snapshot and its own writes; nothing reaches storage before `commit`. After any error inside a
+ * write the transaction must be rolled back.
+ */
+export interface Transaction extends ReadView {
+  readonly isolation: Isolation;
+  readonly hasWrites: boolean;
+  /**
+   * Starts a statement: in READ_COMMITTED it takes the newest snapshot, in REPEATABLE_READ the first one is kept.
+   */
+  beginStatement(): void;
+  insertDocument(type: TypeId, properties: ValueMap, bucket?: BucketId): StoredRecord;
+  insertVertex(type: TypeId, properties: ValueMap, bucket?: BucketId): StoredRecord;
+  insertEdge(type: TypeId, from: Rid, to: Rid, properties: ValueMap, bucket?: BucketId): StoredRecord;
+  /** Replaces the properties by `properties`; writes nothing when they are equal to the stored ones. */
+  update(rid: Rid, properties: ValueMap): StoredRecord;
+  /** A vertex takes its edges with it. @returns false when the record does not exist (any more) */
+  delete(rid: Rid): boolean;
+  /** Applies a schema change now, outside the transaction's own writes (DDL is not undoable), and gives its result rows. */
+  alter(change: SchemaChange): Promise<readonly ValueMap[]>;
+  /**
+   * @throws DatabaseError `ConcurrentModification` or `DuplicatedKey` with nothing written
+   */
+  commit(): Promise<CommitReceipt>;
+  rollback(): void;
+}
+
+export interface CommitReceipt {
+  /** LSN of the commit; that of the snapshot when nothing was written. */
+  readonly index: LogIndex;
+  readonly changes: readonly RecordChange[];
+}
+
+/** For change events. */
+export interface RecordChange {
+  readonly kind: 'create' | 'update' | 'delete';
+  readonly record: StoredRecord;
+}
+
+/** Evaluates the DEFAULT text of a property; handed in from the floor of languages. `undefined`: sets nothing. */
+export type DefaultEvaluator = (source: string) => Value | undefined;
