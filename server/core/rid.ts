@@ -56,7 +56,8 @@ export function parseRid(text: string): Rid | undefined {
   if (!match) return undefined;
   const bucket = Number(match[1]);
   const position = Number(match[2]);
-  if (bucket < 0 || position < 0 || bucket >= bucketCountMax || position >= positionMax) return noRid;
+  if (bucket < 0 || position < 0 || bucket >= bucketCountMax || position >= positionMax)
+    return noRid;
   return makeRid(bucket, position);
 }
 

@@ -115,5 +115,7 @@ export function isMap(value: Value): value is ValueMap {
 }
 
 export function isRecord(value: Value): value is StoredRecord {
-  return typeof value === 'object' && value !== null && (value as StoredRecord).valueKind === 'record';
+  return (
+    typeof value === 'object' && value !== null && (value as StoredRecord).valueKind === 'record'
+  );
 }

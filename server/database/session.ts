@@ -1,5 +1,4 @@
 import type { Principal } from '#core/principal.ts';
-import type { StoredRecord } from '#core/record.ts';
 import type { LogIndex } from '#core/rid.ts';
 import type { Value } from '#core/value.ts';
 import type { Isolation } from '#transaction/transaction.ts';
@@ -33,15 +32,25 @@ export interface RunOptions {
  * so a slow reader slows the producer (bounded memory). A write statement has committed before its first batch is given.
  */
 export interface ResultStream {
-  readonly columns: readonly string[] | undefined;
-  /** Rows: a record is a full record row, a map is a row of columns, in order. At most some 256 rows or 5 ms of work. */
-  nextBatch(): Promise<readonly ResultRow[] | undefined>;
+  readonly shape: ResultShape;
+  /** At most some 1,024 rows or 5 ms of work; undefined at the end. */
+  nextBatch(): Promise<ResultBatch | undefined>;
   close(): void;
   /** After the last batch. */
   summary(): ResultSummary;
 }
 
-export type ResultRow = StoredRecord | ReadonlyMap<string, Value>;
+export type ResultShape =
+  /** Each row has one value per name. */
+  | { readonly kind: 'columns'; readonly names: readonly string[] }
+  /** Each row IS one value: a record is a full record row, a map is a row whose columns are its keys. */
+  | { readonly kind: 'value' };
+
+export interface ResultBatch {
+  readonly rowCount: number;
+  /** Row-major: `rowCount` times the number of columns (1 for shape `value`). */
+  readonly values: readonly Value[];
+}
 
 export interface ResultSummary {
   readonly isReadOnly: boolean;

@@ -65,7 +65,12 @@ export interface StorageSnapshot extends Disposable {
    * Entries in byte order of their keys (`ordered-key.ts`), `low` inclusive, `high` exclusive. The cursor may be kept across
    * event-loop turns while the snapshot is open.
    */
-  entries(index: IndexId, low: Uint8Array, high: Uint8Array, order: 'ascending' | 'descending'): EntryCursor;
+  entries(
+    index: IndexId,
+    low: Uint8Array,
+    high: Uint8Array,
+    order: 'ascending' | 'descending',
+  ): EntryCursor;
   /** Entries in the index; O(1). */
   entryCount(index: IndexId): number;
   meta(name: string): Uint8Array | undefined;

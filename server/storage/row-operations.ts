@@ -9,7 +9,14 @@ export type RowOperation =
   | { readonly op: 'patch-cells'; readonly rid: Rid; readonly patch: Uint8Array }
   | { readonly op: 'delete-row'; readonly rid: Rid }
   /** Adjacency of an edge whose row travels as its own put-row. `both` false: only at the source (UNIDIRECTIONAL). */
-  | { readonly op: 'add-edge' | 'remove-edge'; readonly rid: Rid; readonly type: TypeId; readonly from: Rid; readonly to: Rid; readonly both: boolean }
+  | {
+      readonly op: 'add-edge' | 'remove-edge';
+      readonly rid: Rid;
+      readonly type: TypeId;
+      readonly from: Rid;
+      readonly to: Rid;
+      readonly both: boolean;
+    }
   /** The next schema document (JSON bytes) and the shapes and property names it or the rows of this entry need. */
   | { readonly op: 'schema'; readonly document: Uint8Array }
   | { readonly op: 'shape'; readonly id: number; readonly definition: Uint8Array }
@@ -21,4 +28,9 @@ export type RowOperation =
   /** A named value kept in meta: database settings, dedupe entries, sequences. */
   | { readonly op: 'meta'; readonly name: string; readonly value: Uint8Array | undefined }
   /** Finished images of a bulk load, in key order; their derived data is part of the same load. */
-  | { readonly op: 'whole-block'; readonly bucket: number; readonly block: number; readonly image: Uint8Array };
+  | {
+      readonly op: 'whole-block';
+      readonly bucket: number;
+      readonly block: number;
+      readonly image: Uint8Array;
+    };

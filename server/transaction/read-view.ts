@@ -9,7 +9,7 @@ export interface ReadView extends Disposable {
   readonly catalog: Catalog;
   readonly snapshot: StorageSnapshot;
   /** LSN of the snapshot. */
-  readonly index: LogIndex;
+  readonly snapshotIndex: LogIndex;
   record(rid: Rid): StoredRecord | undefined;
   /** Position order; records of this transaction come last (they have the highest positions). */
   scan(bucket: BucketId, order: 'ascending' | 'descending', fromPosition?: number): RecordCursor;

@@ -20,7 +20,13 @@ export interface Transaction extends ReadView {
   beginStatement(): void;
   insertDocument(type: TypeId, properties: ValueMap, bucket?: BucketId): StoredRecord;
   insertVertex(type: TypeId, properties: ValueMap, bucket?: BucketId): StoredRecord;
-  insertEdge(type: TypeId, from: Rid, to: Rid, properties: ValueMap, bucket?: BucketId): StoredRecord;
+  insertEdge(
+    type: TypeId,
+    from: Rid,
+    to: Rid,
+    properties: ValueMap,
+    bucket?: BucketId,
+  ): StoredRecord;
   /** Replaces the properties by `properties`; writes nothing when they are equal to the stored ones. */
   update(rid: Rid, properties: ValueMap): StoredRecord;
   /** A vertex takes its edges with it. @returns false when the record does not exist (any more) */

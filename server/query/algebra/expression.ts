@@ -11,7 +11,18 @@ export type Slot = number;
 export type Dialect = 'sql' | 'cypher' | 'gremlin';
 
 export type CompareOperator = '=' | '<>' | '<' | '<=' | '>' | '>=' | '<=>';
-export type ArithmeticOperator = '+' | '-' | '*' | '/' | '%' | '<<' | '>>' | '>>>' | '&' | '^' | '|';
+export type ArithmeticOperator =
+  | '+'
+  | '-'
+  | '*'
+  | '/'
+  | '%'
+  | '<<'
+  | '>>'
+  | '>>>'
+  | '&'
+  | '^'
+  | '|';
 
 /**
  * What to compute from one frame. Names are resolved: columns and aliases to slots, functions to registry names.
@@ -25,7 +36,12 @@ export type Expression =
   /** A context variable of a script or of the database (`SET GLOBAL`), read by name at run time; name without `$`. */
   | { readonly op: 'Variable'; readonly name: string }
   /** Navigation by name: record, map, embedded document; in dialect sql also through links and over lists (sql.md 1.7). */
-  | { readonly op: 'Property'; readonly of: Expression; readonly name: string; readonly dialect: Dialect }
+  | {
+      readonly op: 'Property';
+      readonly of: Expression;
+      readonly name: string;
+      readonly dialect: Dialect;
+    }
   /** System attribute of a record, embedded document or row map (there under the key '@rid' ...); null on anything else. */
   | { readonly op: 'Attribute'; readonly of: Expression; readonly attribute: Attribute }
   /** True when the record, map or embedded document has the property, even if null (IS DEFINED). */
@@ -33,42 +49,119 @@ export type Expression =
   /** A scalar function of `query/functions/registry.ts`; methods are registered as `.name` and get the receiver first. */
   | { readonly op: 'Call'; readonly function: string; readonly arguments: readonly Expression[] }
   | { readonly op: 'Negate'; readonly operand: Expression }
-  | { readonly op: 'Arithmetic'; readonly operator: ArithmeticOperator; readonly left: Expression; readonly right: Expression; readonly dialect: Dialect }
+  | {
+      readonly op: 'Arithmetic';
+      readonly operator: ArithmeticOperator;
+      readonly left: Expression;
+      readonly right: Expression;
+      readonly dialect: Dialect;
+    }
   /** `||`: strings and lists (sql.md 5.4). Flat: `a || b || c` is one node, evaluated left to right. */
   | { readonly op: 'Concatenate'; readonly operands: readonly Expression[] }
   /** `??` and coalesce: the first operand that is not null. */
   | { readonly op: 'Coalesce'; readonly operands: readonly Expression[] }
-  | { readonly op: 'Compare'; readonly operator: CompareOperator; readonly left: Expression; readonly right: Expression; readonly dialect: Dialect }
+  | {
+      readonly op: 'Compare';
+      readonly operator: CompareOperator;
+      readonly left: Expression;
+      readonly right: Expression;
+      readonly dialect: Dialect;
+    }
   /** Flat and n-ary, so that chains of 50,000 terms need no recursion. */
   | { readonly op: 'And' | 'Or'; readonly operands: readonly Expression[] }
   | { readonly op: 'Not'; readonly operand: Expression }
   | { readonly op: 'IsNull'; readonly operand: Expression }
-  | { readonly op: 'In'; readonly element: Expression; readonly list: Expression; readonly dialect: Dialect }
-  | { readonly op: 'Between'; readonly operand: Expression; readonly low: Expression; readonly high: Expression; readonly dialect: Dialect }
-  | { readonly op: 'Like'; readonly text: Expression; readonly pattern: Expression; readonly ignoreCase: boolean }
+  | {
+      readonly op: 'In';
+      readonly element: Expression;
+      readonly list: Expression;
+      readonly dialect: Dialect;
+    }
+  | {
+      readonly op: 'Between';
+      readonly operand: Expression;
+      readonly low: Expression;
+      readonly high: Expression;
+      readonly dialect: Dialect;
+    }
+  | {
+      readonly op: 'Like';
+      readonly text: Expression;
+      readonly pattern: Expression;
+      readonly ignoreCase: boolean;
+    }
   /** Regular expression against the whole text; linear-time engine, bounded per statement by `command.regexTimeout`. */
   | { readonly op: 'Matches'; readonly text: Expression; readonly pattern: Expression }
-  | { readonly op: 'Contains'; readonly kind: ContainsKind; readonly collection: Expression; readonly value: Expression }
+  | {
+      readonly op: 'Contains';
+      readonly kind: ContainsKind;
+      readonly collection: Expression;
+      readonly value: Expression;
+    }
   /** A predicate over the elements of a collection, each put into slot `element` in turn (CONTAINS (cond), CONTAINSALL (cond), ...). */
-  | { readonly op: 'Quantifier'; readonly kind: 'any' | 'all' | 'none' | 'single'; readonly list: Expression; readonly element: Slot; readonly predicate: Expression; readonly dialect: Dialect }
+  | {
+      readonly op: 'Quantifier';
+      readonly kind: 'any' | 'all' | 'none' | 'single';
+      readonly list: Expression;
+      readonly element: Slot;
+      readonly predicate: Expression;
+      readonly dialect: Dialect;
+    }
   /** The elements that satisfy `predicate` (absent: all), each replaced by `result` (absent: itself). Selectors `[cond]`, comprehensions. */
-  | { readonly op: 'Comprehension'; readonly list: Expression; readonly element: Slot; readonly predicate?: Expression; readonly result?: Expression; readonly dialect: Dialect }
-  | { readonly op: 'Reduce'; readonly list: Expression; readonly accumulator: Slot; readonly initial: Expression; readonly element: Slot; readonly step: Expression }
+  | {
+      readonly op: 'Comprehension';
+      readonly list: Expression;
+      readonly element: Slot;
+      readonly predicate?: Expression;
+      readonly result?: Expression;
+      readonly dialect: Dialect;
+    }
+  | {
+      readonly op: 'Reduce';
+      readonly list: Expression;
+      readonly accumulator: Slot;
+      readonly initial: Expression;
+      readonly element: Slot;
+      readonly step: Expression;
+    }
   /** True when the operand is a record of one of the types; false on anything else. Types are expanded (with subtypes) type names. */
   | { readonly op: 'IsOfType'; readonly operand: Expression; readonly types: readonly string[] }
   /** Searched form; the simple form is rewritten by the analyzer with strict equality (`StrictEquals`). */
-  | { readonly op: 'Case'; readonly branches: readonly { readonly when: Expression; readonly then: Expression }[]; readonly otherwise: Expression | undefined }
+  | {
+      readonly op: 'Case';
+      readonly branches: readonly { readonly when: Expression; readonly then: Expression }[];
+      readonly otherwise: Expression | undefined;
+    }
   /** Same kind and equal value; null equals nothing (CASE x WHEN y). */
   | { readonly op: 'StrictEquals'; readonly left: Expression; readonly right: Expression }
   | { readonly op: 'List'; readonly items: readonly Expression[] }
   /** In dialect sql a map with an '@type' key becomes an embedded document when it is stored, not here. */
-  | { readonly op: 'Map'; readonly entries: readonly { readonly key: string; readonly value: Expression }[] }
+  | {
+      readonly op: 'Map';
+      readonly entries: readonly { readonly key: string; readonly value: Expression }[];
+    }
   /** `value[key]`: element by position, entry by key; several keys give a list (sql.md 5.5). */
-  | { readonly op: 'Element'; readonly of: Expression; readonly keys: readonly Expression[]; readonly dialect: Dialect }
+  | {
+      readonly op: 'Element';
+      readonly of: Expression;
+      readonly keys: readonly Expression[];
+      readonly dialect: Dialect;
+    }
   /** `value[low..high]`; `inclusive` for `...`. */
-  | { readonly op: 'Slice'; readonly of: Expression; readonly low: Expression | undefined; readonly high: Expression | undefined; readonly inclusive: boolean }
+  | {
+      readonly op: 'Slice';
+      readonly of: Expression;
+      readonly low: Expression | undefined;
+      readonly high: Expression | undefined;
+      readonly inclusive: boolean;
+    }
   /** `value:{...}` (sql.md 7.5), element-wise on lists. `element` is the slot in which the nested record stands. */
-  | { readonly op: 'NestedProjection'; readonly of: Expression; readonly element: Slot; readonly items: readonly NestedItem[] }
+  | {
+      readonly op: 'NestedProjection';
+      readonly of: Expression;
+      readonly element: Slot;
+      readonly items: readonly NestedItem[];
+    }
   /**
    * A list of row values (the result of a collected sub-plan) used where one value is needed (sql.md 5.6, house 48): one row
    * with one column gives that value, no row null, more than one row is an error.
@@ -80,7 +173,12 @@ export type Expression =
    * A sub-plan evaluated in place, to its end, without giving up the event loop. Analyzers lift sub-plans into `Apply`
    * nodes wherever the place allows; this is for predicates on list elements and lazily needed branches.
    */
-  | { readonly op: 'SubPlan'; readonly plan: LogicalPlan; readonly output: Output; readonly mode: 'collect' | 'exists' | 'count' };
+  | {
+      readonly op: 'SubPlan';
+      readonly plan: LogicalPlan;
+      readonly output: Output;
+      readonly mode: 'collect' | 'exists' | 'count';
+    };
 
 export type Attribute = 'rid' | 'type' | 'cat' | 'in' | 'out' | 'version';
 export type ContainsKind = 'element' | 'all' | 'any' | 'key' | 'value' | 'text';
@@ -95,6 +193,9 @@ export type NestedItem =
 /** How the rows of a plan look from outside. */
 export type Output =
   /** Named columns; the row is a map of them. */
-  | { readonly kind: 'columns'; readonly columns: readonly { readonly name: string; readonly slot: Slot }[] }
+  | {
+      readonly kind: 'columns';
+      readonly columns: readonly { readonly name: string; readonly slot: Slot }[];
+    }
   /** The row IS the value of this slot: a record is a full record row, a map is a row with its keys as columns. */
   | { readonly kind: 'value'; readonly slot: Slot };

@@ -14,37 +14,102 @@ export type LogicalPlan =
   /** One row without slots of its own. */
   | { readonly op: 'Argument' }
   /** Records of the type and its subtypes (`types` is the expanded list), bucket order then position order, then this transaction's new ones. */
-  | { readonly op: 'TypeScan'; readonly types: readonly TypeId[]; readonly as: Slot; readonly order?: 'ascending' | 'descending' }
-  | { readonly op: 'BucketScan'; readonly buckets: readonly BucketId[]; readonly as: Slot; readonly order?: 'ascending' | 'descending' }
+  | {
+      readonly op: 'TypeScan';
+      readonly types: readonly TypeId[];
+      readonly as: Slot;
+      readonly order?: 'ascending' | 'descending';
+    }
+  | {
+      readonly op: 'BucketScan';
+      readonly buckets: readonly BucketId[];
+      readonly as: Slot;
+      readonly order?: 'ascending' | 'descending';
+    }
   /** Records by id, in the given order; missing ones are skipped. `rids` gives a RID, record, RID-shaped text or list of these. */
-  | { readonly op: 'RecordLookup'; readonly rids: Expression; readonly as: Slot; readonly types?: readonly TypeId[] }
+  | {
+      readonly op: 'RecordLookup';
+      readonly rids: Expression;
+      readonly as: Slot;
+      readonly types?: readonly TypeId[];
+    }
   /**
    * What a value names (`FROM :p`, `FROM $x`, `FROM f()`): RIDs and records are looked up, rows (maps) pass as they are,
    * text that is no RID is a type name and scans it, null gives no rows; anything else is `Invalid target: <v>`.
    */
   | { readonly op: 'DynamicSource'; readonly value: Expression; readonly as: Slot }
-  | { readonly op: 'IndexSearch'; readonly index: IndexId; readonly bounds: IndexBounds; readonly types: readonly TypeId[]; readonly as: Slot; readonly order?: 'ascending' | 'descending' }
+  | {
+      readonly op: 'IndexSearch';
+      readonly index: IndexId;
+      readonly bounds: IndexBounds;
+      readonly types: readonly TypeId[];
+      readonly as: Slot;
+      readonly order?: 'ascending' | 'descending';
+    }
   /** Rows `{key, rid}` of an index as maps (`FROM index:name`). */
-  | { readonly op: 'IndexEntries'; readonly index: IndexId; readonly order: 'ascending' | 'descending'; readonly as: Slot }
+  | {
+      readonly op: 'IndexEntries';
+      readonly index: IndexId;
+      readonly order: 'ascending' | 'descending';
+      readonly as: Slot;
+    }
   /** `schema:<kind>[:<name>]`, one map per object. */
-  | { readonly op: 'SchemaScan'; readonly kind: string; readonly name: string | undefined; readonly as: Slot }
+  | {
+      readonly op: 'SchemaScan';
+      readonly kind: string;
+      readonly name: string | undefined;
+      readonly as: Slot;
+    }
   // --- shaping
   | { readonly op: 'Filter'; readonly input: LogicalPlan; readonly predicate: Expression }
   /** Computes values into slots (projection, LET). Later columns may read earlier ones. */
   | { readonly op: 'Project'; readonly input: LogicalPlan; readonly columns: readonly Column[] }
   /** One row per element of a list; `keepEmpty`: an empty list gives one row with null, a non-list passes unchanged (SQL UNWIND). */
-  | { readonly op: 'Unwind'; readonly input: LogicalPlan; readonly list: Expression; readonly as: Slot; readonly keepEmpty: boolean }
+  | {
+      readonly op: 'Unwind';
+      readonly input: LogicalPlan;
+      readonly list: Expression;
+      readonly as: Slot;
+      readonly keepEmpty: boolean;
+    }
   /** SQL expand(): records and RIDs to records (gone ones give nothing), maps to row maps, lists element-wise, scalars to {alias: x}. */
-  | { readonly op: 'ExpandValue'; readonly input: LogicalPlan; readonly value: Expression; readonly as: Slot; readonly scalarName: string }
+  | {
+      readonly op: 'ExpandValue';
+      readonly input: LogicalPlan;
+      readonly value: Expression;
+      readonly as: Slot;
+      readonly scalarName: string;
+    }
   | { readonly op: 'Distinct'; readonly input: LogicalPlan; readonly on: readonly Expression[] }
-  | { readonly op: 'Sort'; readonly input: LogicalPlan; readonly keys: readonly SortKey[]; readonly limit?: Expression }
+  | {
+      readonly op: 'Sort';
+      readonly input: LogicalPlan;
+      readonly keys: readonly SortKey[];
+      readonly limit?: Expression;
+    }
   | { readonly op: 'Skip'; readonly input: LogicalPlan; readonly count: Expression }
   | { readonly op: 'Limit'; readonly input: LogicalPlan; readonly count: Expression }
   /** `keys` empty: one group, also over zero rows. `first` keeps the value of the first row of the group (SQL). First-seen order. */
-  | { readonly op: 'Aggregate'; readonly input: LogicalPlan; readonly keys: readonly Column[]; readonly first: readonly Column[]; readonly aggregates: readonly AggregateColumn[]; readonly dialect: Dialect }
-  | { readonly op: 'Union'; readonly inputs: readonly { readonly plan: LogicalPlan; readonly slots: readonly Slot[] }[]; readonly as: readonly Slot[] }
+  | {
+      readonly op: 'Aggregate';
+      readonly input: LogicalPlan;
+      readonly keys: readonly Column[];
+      readonly first: readonly Column[];
+      readonly aggregates: readonly AggregateColumn[];
+      readonly dialect: Dialect;
+    }
+  | {
+      readonly op: 'Union';
+      readonly inputs: readonly { readonly plan: LogicalPlan; readonly slots: readonly Slot[] }[];
+      readonly as: readonly Slot[];
+    }
   /** Stops with `Timeout` (or ends silently) after this many milliseconds of execution. */
-  | { readonly op: 'TimeLimit'; readonly input: LogicalPlan; readonly timeoutMs: number; readonly onTimeout: 'fail' | 'end' }
+  | {
+      readonly op: 'TimeLimit';
+      readonly input: LogicalPlan;
+      readonly timeoutMs: number;
+      readonly onTimeout: 'fail' | 'end';
+    }
   /** Reads all input rows before it gives the first; keeps `slots`. */
   | { readonly op: 'Eager'; readonly input: LogicalPlan; readonly slots: readonly Slot[] }
   // --- combination
@@ -54,28 +119,103 @@ export type LogicalPlan =
    * inner rows; collect: slot `as` gets the list of inner row values; exists / count: slot `as` gets a boolean / number.
    * An inner plan that reads no outer slot runs once.
    */
-  | { readonly op: 'Apply'; readonly outer: LogicalPlan; readonly inner: LogicalPlan; readonly mode: ApplyMode }
+  | {
+      readonly op: 'Apply';
+      readonly outer: LogicalPlan;
+      readonly inner: LogicalPlan;
+      readonly mode: ApplyMode;
+    }
   // --- graph
   /** A graph pattern to be matched as a whole; the optimizer chooses start, order and directions. */
   | { readonly op: 'Match'; readonly input: LogicalPlan; readonly pattern: Pattern }
   /** From a bound vertex or edge to its neighbours: one row per edge. `into`: `to` is already bound and must be that record. */
-  | { readonly op: 'Expand'; readonly input: LogicalPlan; readonly from: Slot; readonly move: Move; readonly edge: Slot | undefined; readonly to: Slot; readonly into: boolean; readonly toTypes?: readonly TypeId[] }
+  | {
+      readonly op: 'Expand';
+      readonly input: LogicalPlan;
+      readonly from: Slot;
+      readonly move: Move;
+      readonly edge: Slot | undefined;
+      readonly to: Slot;
+      readonly into: boolean;
+      readonly toTypes?: readonly TypeId[];
+    }
   /** Repeated expansion; every path is enumerated (no visited set) unless `distinctEdges` (Cypher relationship uniqueness). */
-  | { readonly op: 'ExpandPath'; readonly input: LogicalPlan; readonly from: Slot; readonly to: Slot; readonly into: boolean; readonly path: PathSpec }
+  | {
+      readonly op: 'ExpandPath';
+      readonly input: LogicalPlan;
+      readonly from: Slot;
+      readonly to: Slot;
+      readonly into: boolean;
+      readonly path: PathSpec;
+    }
   /** SQL TRAVERSE: each record once; `fields` are evaluated with `as` bound. */
-  | { readonly op: 'Traverse'; readonly input: LogicalPlan; readonly roots: Expression; readonly as: Slot; readonly fields: readonly Expression[] | 'all'; readonly depth: Slot; readonly path: Slot; readonly maxDepth: number | undefined; readonly condition: Expression | undefined; readonly strategy: 'depth-first' | 'breadth-first' }
+  | {
+      readonly op: 'Traverse';
+      readonly input: LogicalPlan;
+      readonly roots: Expression;
+      readonly as: Slot;
+      readonly fields: readonly Expression[] | 'all';
+      readonly depth: Slot;
+      readonly path: Slot;
+      readonly maxDepth: number | undefined;
+      readonly condition: Expression | undefined;
+      readonly strategy: 'depth-first' | 'breadth-first';
+    }
   // --- writes; each passes its rows on
-  | { readonly op: 'Insert'; readonly input: LogicalPlan; readonly type: TypeId; readonly bucket: BucketId | undefined; readonly assignments: readonly Assignment[]; readonly as: Slot }
+  | {
+      readonly op: 'Insert';
+      readonly input: LogicalPlan;
+      readonly type: TypeId;
+      readonly bucket: BucketId | undefined;
+      readonly assignments: readonly Assignment[];
+      readonly as: Slot;
+    }
   /** Cartesian product of the vertices that `from` and `to` name. */
-  | { readonly op: 'InsertEdge'; readonly input: LogicalPlan; readonly type: TypeId; readonly bucket: BucketId | undefined; readonly from: Expression; readonly to: Expression; readonly ifNotExists: boolean; readonly unidirectional: boolean; readonly assignments: readonly Assignment[]; readonly as: Slot }
+  | {
+      readonly op: 'InsertEdge';
+      readonly input: LogicalPlan;
+      readonly type: TypeId;
+      readonly bucket: BucketId | undefined;
+      readonly from: Expression;
+      readonly to: Expression;
+      readonly ifNotExists: boolean;
+      readonly unidirectional: boolean;
+      readonly assignments: readonly Assignment[];
+      readonly as: Slot;
+    }
   /** `before`: slot that receives a copy (a row map) of the record as it was; `record` holds the new state afterwards. */
-  | { readonly op: 'Update'; readonly input: LogicalPlan; readonly record: Slot; readonly assignments: readonly Assignment[]; readonly applyDefaults: boolean; readonly before: Slot | undefined }
-  | { readonly op: 'Delete'; readonly input: LogicalPlan; readonly record: Slot; readonly detach: boolean }
+  | {
+      readonly op: 'Update';
+      readonly input: LogicalPlan;
+      readonly record: Slot;
+      readonly assignments: readonly Assignment[];
+      readonly applyDefaults: boolean;
+      readonly before: Slot | undefined;
+    }
+  | {
+      readonly op: 'Delete';
+      readonly input: LogicalPlan;
+      readonly record: Slot;
+      readonly detach: boolean;
+    }
   /** When `find` gives no row, one record is inserted with `initial` and is the only row; otherwise the rows of `find`. */
-  | { readonly op: 'FindOrInsert'; readonly find: LogicalPlan; readonly type: TypeId; readonly initial: readonly Assignment[]; readonly as: Slot; readonly inserted: Slot }
+  | {
+      readonly op: 'FindOrInsert';
+      readonly find: LogicalPlan;
+      readonly type: TypeId;
+      readonly initial: readonly Assignment[];
+      readonly as: Slot;
+      readonly inserted: Slot;
+    }
   | { readonly op: 'Alter'; readonly change: SchemaChange; readonly as: Slot }
   /** A stored procedure or maintenance operation by registry name; gives row maps. */
-  | { readonly op: 'Call'; readonly input: LogicalPlan; readonly procedure: string; readonly arguments: readonly Expression[]; readonly yields: readonly { readonly name: string; readonly slot: Slot }[] };
+  | {
+      readonly op: 'Call';
+      readonly input: LogicalPlan;
+      readonly procedure: string;
+      readonly arguments: readonly Expression[];
+      readonly yields: readonly { readonly name: string; readonly slot: Slot }[];
+    };
 
 export interface Column {
   readonly slot: Slot;
@@ -115,8 +255,16 @@ export interface IndexBounds {
 
 /** One step between two elements of a graph. */
 export type Move =
-  | { readonly kind: 'vertex'; readonly direction: 'out' | 'in' | 'both'; readonly types: readonly TypeId[] | undefined }
-  | { readonly kind: 'edge'; readonly direction: 'out' | 'in' | 'both'; readonly types: readonly TypeId[] | undefined }
+  | {
+      readonly kind: 'vertex';
+      readonly direction: 'out' | 'in' | 'both';
+      readonly types: readonly TypeId[] | undefined;
+    }
+  | {
+      readonly kind: 'edge';
+      readonly direction: 'out' | 'in' | 'both';
+      readonly types: readonly TypeId[] | undefined;
+    }
   /** From an edge to its ends: out gives the source. */
   | { readonly kind: 'end'; readonly direction: 'out' | 'in' | 'both' }
   /** A link (or list of links) in a property. */
@@ -124,7 +272,13 @@ export type Move =
 
 export interface PathSpec {
   /** The moves of one repetition, in order; usually one. */
-  readonly moves: readonly { readonly move: Move; readonly element: Slot; readonly edge: Slot | undefined; readonly predicate: Expression | undefined; readonly types?: readonly TypeId[] }[];
+  readonly moves: readonly {
+    readonly move: Move;
+    readonly element: Slot;
+    readonly edge: Slot | undefined;
+    readonly predicate: Expression | undefined;
+    readonly types?: readonly TypeId[];
+  }[];
   readonly min: number;
   /** undefined: unbounded. */
   readonly max: number | undefined;
@@ -178,8 +332,19 @@ export type PathElement =
  * changed so far, so right sides see earlier ones.
  */
 export type Assignment =
-  | { readonly kind: 'set'; readonly property: string; readonly path: readonly PathElement[]; readonly operator: '=' | '+=' | '-=' | '*=' | '/='; readonly value: Expression }
-  | { readonly kind: 'remove'; readonly property: string; readonly path: readonly PathElement[]; readonly value: Expression | undefined }
+  | {
+      readonly kind: 'set';
+      readonly property: string;
+      readonly path: readonly PathElement[];
+      readonly operator: '=' | '+=' | '-=' | '*=' | '/=';
+      readonly value: Expression;
+    }
+  | {
+      readonly kind: 'remove';
+      readonly property: string;
+      readonly path: readonly PathElement[];
+      readonly value: Expression | undefined;
+    }
   | { readonly kind: 'merge'; readonly value: Expression }
   /** Replaces all properties; a list gives the i-th record of the statement its i-th item. */
   | { readonly kind: 'content'; readonly value: Expression };

@@ -5,10 +5,7 @@ import type { QueryProgram } from './plan.ts';
  * What a front end makes of one text. A script is run step by step by `database/script-runner.ts`, which asks the front end
  * again for each nested statement, since type names may come from variables.
  */
-export type Program =
-  | QueryProgram
-  | ScriptProgram
-  | OperationProgram;
+export type Program = QueryProgram | ScriptProgram | OperationProgram;
 
 export interface ScriptProgram {
   readonly kind: 'script';
