@@ -1,4 +1,4 @@
-import type { EvaluationContext } from '#query/evaluate/context.ts';
+import type { EvaluationContext } from '../evaluate/context.ts';
 import type { Transaction } from '#transaction/transaction.ts';
 import type { DefaultEvaluator } from '#transaction/transaction.ts';
 import type { ValueMap } from '#core/value.ts';
