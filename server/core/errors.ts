@@ -49,6 +49,12 @@ export interface ErrorDetails {
   readonly cause?: unknown;
   /** An optional hint, for example "did you mean 'name'?". */
   readonly help?: string;
+  /**
+   * For conflicts known before the log write: resolves (never rejects) when the transaction that stands in the way was
+   * applied or has failed. The statement loop waits for it and re-executes at once, since an earlier attempt would only meet
+   * the same snapshot (ha.md 5.4, limits.md 16). Absent: the loop pauses for `txRetryDelay`.
+   */
+  readonly blockedBy?: Promise<void>;
 }
 
 /**
@@ -59,6 +65,7 @@ export class DatabaseError extends Error {
   readonly code: ErrorCode;
   readonly arguments: readonly string[];
   readonly help: string | undefined;
+  readonly blockedBy: Promise<void> | undefined;
 
   constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
     super(message, details.cause === undefined ? undefined : { cause: details.cause });
@@ -66,6 +73,7 @@ export class DatabaseError extends Error {
     this.code = code;
     this.arguments = details.arguments ?? [];
     this.help = details.help;
+    this.blockedBy = details.blockedBy;
   }
 
   get exception(): string {
