@@ -1,0 +1,73 @@
+import { DatabaseError } from '#core/errors.ts';
+import * as ofServer from './server-settings.ts';
+import * as ofDatabases from './settings.ts';
+import { settingPrefix, type SettingSpec } from './setting.ts';
+
+/** Every setting, sorted by key. */
+export const allSettings: readonly SettingSpec<unknown>[] = Object.values({
+  ...ofServer,
+  ...ofDatabases,
+} as Readonly<Record<string, SettingSpec<unknown>>>).sort((a, b) => (a.key < b.key ? -1 : 1));
+
+const byLowerKey = new Map(allSettings.map((spec) => [spec.key.toLowerCase(), spec]));
+const byVariable = new Map(allSettings.map((spec) => [variableOf(spec.key), spec]));
+
+/** The setting with this key, with or without prefix, in any case. */
+export function findSetting(key: string): SettingSpec<unknown> | undefined {
+  const lower = key.toLowerCase();
+  return byLowerKey.get(lower) ?? byLowerKey.get(settingPrefix + lower);
+}
+
+/** @throws DatabaseError `InvalidSetting` that names the key and the nearest known one */
+export function requireSetting(key: string): SettingSpec<unknown> {
+  const found = findSetting(key);
+  if (found) return found;
+  const nearest = nearestKey(key);
+  const hint = nearest === undefined ? '' : `, did you mean '${nearest}'?`;
+  throw new DatabaseError('InvalidSetting', `unknown setting '${key}'${hint}`);
+}
+
+/** The setting that an environment variable such as `SERVICE_SERVER_NAME` stands for. */
+export function settingOfVariable(name: string): SettingSpec<unknown> | undefined {
+  return byVariable.get(name);
+}
+
+/** `service.server.httpIncomingPort` as `SERVICE_SERVER_HTTP_INCOMING_PORT`. */
+export function variableOf(key: string): string {
+  return key
+    .replace(/([a-z0-9])([A-Z])/g, '$1_$2')
+    .replace(/([A-Z])([A-Z][a-z])/g, '$1_$2')
+    .replaceAll('.', '_')
+    .toUpperCase();
+}
+
+/** The known key with the fewest edits, if at most a third of the name would have to change. */
+function nearestKey(key: string): string | undefined {
+  const wanted = withoutPrefix(key.slice(0, 200).toLowerCase());
+  let nearest: string | undefined;
+  let fewest = Math.ceil(wanted.length / 3) + 1;
+  for (const spec of allSettings) {
+    const distance = editDistance(wanted, withoutPrefix(spec.key.toLowerCase()));
+    if (distance >= fewest) continue;
+    fewest = distance;
+    nearest = spec.key;
+  }
+  return nearest;
+}
+
+function withoutPrefix(key: string): string {
+  return key.startsWith(settingPrefix) ? key.slice(settingPrefix.length) : key;
+}
+
+function editDistance(a: string, b: string): number {
+  let previous = Array.from({ length: b.length + 1 }, (_, index) => index);
+  for (let i = 1; i <= a.length; i++) {
+    const current = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const replaced = (previous[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
+      current.push(Math.min(replaced, (previous[j] ?? 0) + 1, (current[j - 1] ?? 0) + 1));
+    }
+    previous = current;
+  }
+  return previous[b.length] ?? 0;
+}

@@ -1,0 +1,217 @@
+import {
+  booleanSetting,
+  choiceSetting,
+  integerSetting,
+  sizeSetting,
+  textSetting,
+} from './setting.ts';
+
+/*
+ * The registry: every setting and every named limit (http-api.md 21.5, limits.md). Here those of databases and
+ * statements, in `server-settings.ts` those of the server and its doors. The exported name is the key in camel case;
+ * `registry.ts` lists whatever the two files export.
+ */
+
+const KiB = 1024;
+const MiB = 1024 * KiB;
+const GiB = 1024 * MiB;
+
+export const txRetries = integerSetting('txRetries', {
+  scope: 'database',
+  default: 3,
+  max: 1000,
+  description: 'Attempts of a statement that meets a conflict',
+});
+export const txRetryDelay = integerSetting('txRetryDelay', {
+  scope: 'database',
+  default: 100,
+  description: 'Pause before another attempt, times a random factor (ms)',
+});
+export const txWAL = booleanSetting('txWAL', {
+  scope: 'database',
+  default: true,
+  description: 'Commits are durable; false is accepted and changes nothing',
+});
+export const txWalFlush = integerSetting('txWalFlush', {
+  scope: 'database',
+  default: 0,
+  max: 2,
+  description: 'Commits are always flushed; accepted for compatibility',
+});
+export const commitLockTimeout = integerSetting('commitLockTimeout', {
+  scope: 'database',
+  default: 5000,
+  description: 'Longest wait of a commit for the fate of an earlier one (ms)',
+});
+export const dateFormat = textSetting('dateFormat', {
+  scope: 'database',
+  default: 'yyyy-MM-dd',
+  description: 'Form of dates in texts and answers',
+});
+export const dateTimeFormat = textSetting('dateTimeFormat', {
+  scope: 'database',
+  default: 'yyyy-MM-dd HH:mm:ss',
+  description: 'Form of moments in texts and answers',
+});
+export const timeZone = textSetting('timeZone', {
+  scope: 'database',
+  description: 'Time zone of moments in texts and answers; that of the server when empty',
+});
+export const typeDefaultBuckets = integerSetting('typeDefaultBuckets', {
+  scope: 'database',
+  default: 1,
+  min: 1,
+  max: 65_535,
+  description: 'Buckets of a new type',
+});
+export const asyncWorkerThreads = integerSetting('asyncWorkerThreads', {
+  scope: 'database',
+  default: 1,
+  min: 1,
+  description: 'Queued commands that execute at once',
+});
+export const asyncOperationsQueueSize = integerSetting('asyncOperationsQueueSize', {
+  scope: 'database',
+  default: 1024,
+  min: 1,
+  description: 'Commands that may wait for asynchronous execution',
+});
+export const asyncOperationsQueueImpl = choiceSetting('asyncOperationsQueueImpl', {
+  scope: 'database',
+  default: 'standard',
+  choices: ['standard', 'fast'],
+  description: 'Accepted for compatibility',
+});
+export const asyncQueueTimeout = integerSetting('asyncQueueTimeout', {
+  scope: 'database',
+  default: 30_000,
+  description: 'Longest wait for room in the asynchronous queue (ms)',
+});
+export const asyncTxBatchSize = integerSetting('asyncTxBatchSize', {
+  scope: 'database',
+  default: 10_240,
+  min: 1,
+  description: 'Queued operations that share a commit',
+});
+export const asyncBackPressure = integerSetting('asyncBackPressure', {
+  scope: 'database',
+  default: 0,
+  max: 100,
+  description: 'Fill of the asynchronous queue from which senders are slowed (%)',
+});
+export const asyncCloseTimeout = integerSetting('asyncCloseTimeout', {
+  scope: 'database',
+  default: 60_000,
+  description: 'Longest wait for the asynchronous queue when a database closes (ms)',
+});
+export const commandTimeout = integerSetting('command.timeout', {
+  scope: 'database',
+  default: 0,
+  description: 'Longest execution of a statement; 0 means any (ms)',
+});
+export const commandRegexTimeout = integerSetting('command.regexTimeout', {
+  scope: 'database',
+  default: 1000,
+  min: 1,
+  description: 'Longest time of all regular expressions of a statement (ms)',
+});
+export const commandRegexMaxSize = sizeSetting('command.regexMaxSize', {
+  scope: 'database',
+  default: 64 * KiB,
+  min: 1,
+  description: 'Longest pattern of a regular expression',
+});
+export const commandMaxSleep = integerSetting('command.maxSleep', {
+  scope: 'database',
+  default: 60_000,
+  description: 'Longest SLEEP of a script (ms)',
+});
+export const sqlMaxExpressionDepth = integerSetting('sql.maxExpressionDepth', {
+  scope: 'database',
+  default: 200,
+  min: 10,
+  max: 1000,
+  description: 'Deepest nesting of a statement, in every language',
+});
+export const sqlMaxStatementSize = sizeSetting('sql.maxStatementSize', {
+  scope: 'database',
+  default: 4 * MiB,
+  min: KiB,
+  max: 64 * MiB,
+  description: 'Longest text of a statement',
+});
+export const sqlPlanCacheSize = integerSetting('sql.planCacheSize', {
+  scope: 'database',
+  default: 500,
+  description: 'Plans that are kept for repeated statements',
+});
+export const queryMaxHeapElementsAllowedPerOp = integerSetting('queryMaxHeapElementsAllowedPerOp', {
+  scope: 'database',
+  default: 500_000,
+  min: 1,
+  description: 'Rows or values that one sort, group, distinct or collecting function may hold',
+});
+export const queryMaxRangeSize = integerSetting('queryMaxRangeSize', {
+  scope: 'database',
+  default: 10_000_000,
+  min: 1,
+  description: 'Largest list that range() makes',
+});
+export const queryMaxValueSize = sizeSetting('queryMaxValueSize', {
+  scope: 'database',
+  default: 64 * MiB,
+  min: KiB,
+  max: 512 * MiB,
+  description: 'Largest single value of a statement',
+});
+export const queryMaxMemory = sizeSetting('queryMaxMemory', {
+  scope: 'database',
+  default: 256 * MiB,
+  min: MiB,
+  description: 'Memory that one statement may hold',
+});
+export const serverQueryMaxMemory = sizeSetting('server.queryMaxMemory', {
+  default: 0,
+  description: 'Memory that all statements may hold; 0 means half of the heap limit',
+});
+export const queryMaxNumberDigits = integerSetting('queryMaxNumberDigits', {
+  scope: 'database',
+  default: 10_000,
+  min: 40,
+  description: 'Longest number in a statement or a request',
+});
+export const queryMaxNumberExponent = integerSetting('queryMaxNumberExponent', {
+  scope: 'database',
+  default: 6144,
+  min: 308,
+  description: 'Largest exponent of a number in a statement or a request',
+});
+export const maxNameLength = integerSetting('maxNameLength', {
+  scope: 'database',
+  default: 256,
+  min: 1,
+  max: 1024,
+  description: 'Longest name of a type, property, bucket or index',
+});
+export const maxRecordSize = sizeSetting('maxRecordSize', {
+  scope: 'database',
+  default: 64 * MiB,
+  min: KiB,
+  max: 512 * MiB,
+  description: 'Largest record',
+});
+export const storageMapSize = sizeSetting('storage.mapSize', {
+  scope: 'database',
+  default: GiB,
+  min: 16 * MiB,
+  description: 'Address space that a database starts with; it grows by itself',
+  reload: 'restart',
+});
+export const storageMaxReaders = integerSetting('storage.maxReaders', {
+  scope: 'database',
+  default: 1024,
+  min: 126,
+  max: 8192,
+  description: 'Snapshots of one database that may be open at once',
+  reload: 'restart',
+});
