@@ -21,6 +21,11 @@ export interface EvaluationContext {
   readonly regexBudget: { remainingMs: number };
   readonly databaseName: string;
   readonly serverVersion: string;
+  /**
+   * `eval(text)`: a condition of the statement's language on the current record. The database room wires it, since it needs
+   * a language; without it `eval` is refused.
+   */
+  readonly evaluateCondition?: (text: string, current: Value) => boolean | null;
 }
 
 export interface VariableScope {
