@@ -1,0 +1,53 @@
+import { closeSync, fsyncSync, openSync } from 'node:fs';
+import { open, readFile, rename, rm } from 'node:fs/promises';
+import { dirname } from 'node:path';
+
+/**
+ * Replaces a file as a whole: after a crash at any moment it has the old or the new content. Readable by its owner only.
+ * Two replacements of one file must not overlap.
+ */
+export async function replaceFile(path: string, content: string | Uint8Array): Promise<void> {
+  const temporary = `${path}.tmp`;
+  const file = await open(temporary, 'w', 0o600);
+  try {
+    // The mode given to open does not apply to a left-over temporary file.
+    await file.chmod(0o600);
+    await file.writeFile(content);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  await rename(temporary, path);
+  syncDirectory(dirname(path));
+}
+
+/** Makes creations, renames and deletions in a directory survive a power loss. */
+export function syncDirectory(path: string): void {
+  const directory = openSync(path, 'r');
+  try {
+    fsyncSync(directory);
+  } finally {
+    closeSync(directory);
+  }
+}
+
+/** The text of a UTF-8 file, or undefined when there is none. */
+export async function readTextIfExists(path: string): Promise<string | undefined> {
+  try {
+    return await readFile(path, 'utf8');
+  } catch (error) {
+    if (isErrno(error, 'ENOENT')) return undefined;
+    throw error;
+  }
+}
+
+/** Deletes a file for good, and does not mind its absence. */
+export async function removeFile(path: string): Promise<void> {
+  await rm(path, { force: true });
+  syncDirectory(dirname(path));
+}
+
+/** True for an error of the operating system with this code, such as `ENOENT`. */
+export function isErrno(error: unknown, code: string): boolean {
+  return error instanceof Error && (error as NodeJS.ErrnoException).code === code;
+}

@@ -1,0 +1,74 @@
+import {
+  closeSync,
+  existsSync,
+  fstatSync,
+  mkdirSync,
+  openSync,
+  renameSync,
+  writeSync,
+} from 'node:fs';
+import { join } from 'node:path';
+
+const fileBytesMax = 10 * 1024 * 1024;
+const fileCountMax = 10;
+
+/**
+ * Where log lines go: standard output, and `<directory>/polyad.log`, which is renamed to `polyad.1.log` and so on at
+ * 10 MiB; ten are kept. Lines are written at once, so that none is lost when the process dies. A full disk must not
+ * stop the server: writing to the file ends then, standard output goes on.
+ */
+export class LogSink {
+  readonly #directory: string | undefined;
+  readonly #print: (line: string) => void;
+  #file: number | undefined;
+  #bytes = 0;
+
+  /** @param directory undefined means standard output only; created when missing */
+  constructor(directory: string | undefined, print: (line: string) => void) {
+    this.#directory = directory;
+    this.#print = print;
+    this.#open();
+  }
+
+  /** @param line with its line break */
+  write(line: string): void {
+    this.#print(line);
+    if (this.#file === undefined) return;
+    try {
+      this.#bytes += writeSync(this.#file, line);
+    } catch {
+      this.close();
+      return;
+    }
+    if (this.#bytes > fileBytesMax) this.#rotate();
+  }
+
+  close(): void {
+    if (this.#file !== undefined) closeSync(this.#file);
+    this.#file = undefined;
+  }
+
+  #open(): void {
+    if (this.#directory === undefined) return;
+    try {
+      mkdirSync(this.#directory, { recursive: true });
+      this.#file = openSync(join(this.#directory, 'polyad.log'), 'a', 0o640);
+      this.#bytes = fstatSync(this.#file).size;
+    } catch (error) {
+      this.#print(`log directory ${this.#directory} cannot be written: ${String(error)}\n`);
+    }
+  }
+
+  #rotate(): void {
+    const directory = this.#directory;
+    if (directory === undefined) return;
+    this.close();
+    try {
+      const nameOf = (n: number) => join(directory, n === 0 ? 'polyad.log' : `polyad.${n}.log`);
+      for (let n = fileCountMax - 2; n >= 0; n--)
+        if (existsSync(nameOf(n))) renameSync(nameOf(n), nameOf(n + 1));
+    } finally {
+      this.#open();
+    }
+  }
+}

@@ -1,0 +1,71 @@
+import { pino } from 'pino';
+import type { Log, LogFields } from '#core/log.ts';
+import type { Clock } from '#core/runtime.ts';
+import type { LogSink } from './log-sink.ts';
+import { formatTimestamp } from './timestamp.ts';
+
+export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
+
+export interface LogOptions {
+  readonly format: 'text' | 'json';
+  readonly level: LogLevel;
+  readonly sink: LogSink;
+  readonly clock: Clock;
+}
+
+/** The process's log: one line for each message, control characters escaped so that no input can forge a line. */
+export function createLog(options: LogOptions): Log {
+  return options.format === 'json' ? jsonLog(options) : textLog(options);
+}
+
+function jsonLog({ level, sink, clock }: LogOptions): Log {
+  const logger = pino(
+    {
+      level,
+      base: null,
+      timestamp: () => `,"time":"${formatTimestamp(clock.now())}"`,
+      formatters: { level: (label) => ({ level: label }) },
+      messageKey: 'message',
+    },
+    sink,
+  );
+  return {
+    debug: (message, fields = {}) => logger.debug(fields, message),
+    info: (message, fields = {}) => logger.info(fields, message),
+    warn: (message, fields = {}) => logger.warn(fields, message),
+    error: (message, fields = {}) => logger.error(fields, message),
+  };
+}
+
+const levels: readonly LogLevel[] = ['debug', 'info', 'warn', 'error'];
+
+function textLog({ level, sink, clock }: LogOptions): Log {
+  const least = levels.indexOf(level);
+  const writer = (own: LogLevel) => {
+    if (levels.indexOf(own) < least) return () => {};
+    const label = own.toUpperCase().padEnd(5);
+    return (message: string, fields?: LogFields) =>
+      sink.write(`${formatTimestamp(clock.now())} ${label} ${textLine(message, fields)}\n`);
+  };
+  return {
+    debug: writer('debug'),
+    info: writer('info'),
+    warn: writer('warn'),
+    error: writer('error'),
+  };
+}
+
+function textLine(message: string, fields: LogFields = {}): string {
+  let line = escapeControls(message);
+  for (const [name, value] of Object.entries(fields)) {
+    if (value === undefined) continue;
+    const text = escapeControls(String(value));
+    line += ` ${name}=${/[\s"=]/.test(text) ? JSON.stringify(text) : text}`;
+  }
+  return line;
+}
+
+/** Replaces what could end a line or steer a terminal by blanks. */
+export function escapeControls(text: string): string {
+  return text.replaceAll(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g, ' ');
+}

@@ -1,0 +1,39 @@
+import { randomBytes, randomFillSync, randomUUID } from 'node:crypto';
+import type { Runtime } from '#core/runtime.ts';
+
+const words = new Uint32Array(256);
+let nextWord = words.length;
+
+/** A word from a pool that is filled 256 at a time: one system call each would cost a microsecond. */
+function uint32(): number {
+  if (nextWord === words.length) {
+    randomFillSync(words);
+    nextWord = 0;
+  }
+  return words[nextWord++] ?? 0;
+}
+
+/**
+ * The real clock, timers and randomness; the only place that names them. Everything else takes a `Runtime`, so that
+ * tests can put a simulated one in its place. Timers of `after` do not keep the process alive.
+ */
+export const systemRuntime: Runtime = {
+  clock: {
+    now: () => Date.now(),
+    monotonicMs: () => performance.now(),
+  },
+  timers: {
+    after(delayMs, run) {
+      const timer = setTimeout(run, delayMs);
+      timer.unref();
+      return () => clearTimeout(timer);
+    },
+    sleep: (delayMs) => new Promise((resolve) => setTimeout(resolve, delayMs)),
+    yield: () => new Promise((resolve) => setImmediate(resolve)),
+  },
+  random: {
+    uint32,
+    bytes: (length) => randomBytes(length),
+    uuid: () => randomUUID(),
+  },
+};

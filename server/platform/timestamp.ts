@@ -1,0 +1,16 @@
+/** `yyyy-MM-dd HH:mm:ss.SSS` in the server's time zone, as logs and server events print it. */
+export function formatTimestamp(epochMs: number): string {
+  const date = new Date(epochMs);
+  const day = `${pad(date.getFullYear(), 4)}-${pad(date.getMonth() + 1, 2)}-${pad(date.getDate(), 2)}`;
+  const time = `${pad(date.getHours(), 2)}:${pad(date.getMinutes(), 2)}:${pad(date.getSeconds(), 2)}`;
+  return `${day} ${time}.${pad(date.getMilliseconds(), 3)}`;
+}
+
+/** `yyyymmdd-HHMMSS` in the server's time zone, for names of files. */
+export function formatFileTimestamp(epochMs: number): string {
+  return formatTimestamp(epochMs).slice(0, 19).replaceAll(/[-:]/g, '').replace(' ', '-');
+}
+
+function pad(value: number, width: number): string {
+  return String(value).padStart(width, '0');
+}

@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict';
+import { pbkdf2Sync } from 'node:crypto';
+import { mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { readTextIfExists, removeFile, replaceFile } from '#platform/files.ts';
+import { WorkerKeyDerivation } from '#platform/key-derivation.ts';
+import { LogSink } from '#platform/log-sink.ts';
+import { createLog } from '#platform/pino-log.ts';
+import { systemRuntime } from '#platform/system-runtime.ts';
+import { formatFileTimestamp, formatTimestamp } from '#platform/timestamp.ts';
+
+const directory = mkdtempSync(join(tmpdir(), 'polyad-platform-'));
+after(() => rmSync(directory, { recursive: true }));
+
+test('a replaced file has the new content, mode 0600, and leaves nothing beside it', async () => {
+  const path = join(directory, 'users');
+  writeFileSync(`${path}.tmp`, 'left over', { mode: 0o644 });
+  await replaceFile(path, 'one');
+  await replaceFile(path, 'two');
+  assert.equal(readFileSync(path, 'utf8'), 'two');
+  assert.equal(statSync(path).mode & 0o777, 0o600);
+  assert.deepEqual(readdirSync(directory), ['users']);
+  await removeFile(path);
+  await removeFile(path);
+  assert.equal(await readTextIfExists(path), undefined);
+});
+
+test('keys are those of PBKDF2, and a full queue refuses', async () => {
+  let queueLengthMax = 10;
+  const derivation = new WorkerKeyDerivation({
+    queueLengthMax: () => queueLengthMax,
+    timers: systemRuntime.timers,
+  });
+  const salt = Buffer.from('salt');
+  const keys = await Promise.all([
+    derivation.derive('pässword', salt, 1000),
+    derivation.derive('other', salt, 2000),
+  ]);
+  assert.deepEqual(Buffer.from(keys[0]), pbkdf2Sync('pässword', salt, 1000, 32, 'sha256'));
+  assert.deepEqual(Buffer.from(keys[1]), pbkdf2Sync('other', salt, 2000, 32, 'sha256'));
+  queueLengthMax = 0;
+  await assert.rejects(derivation.derive('x', salt, 1000), { code: 'Busy' });
+  queueLengthMax = 1;
+  const interrupted = derivation.derive('x', salt, 1000);
+  await Promise.all([assert.rejects(interrupted, { code: 'NotOnline' }), derivation.close()]);
+});
+
+function linesOf(format: 'text' | 'json', level: 'debug' | 'info'): string[] {
+  const lines: string[] = [];
+  const sink = new LogSink(undefined, (line) => void lines.push(line));
+  const log = createLog({ format, level, sink, clock: { now: () => 0, monotonicMs: () => 0 } });
+  log.debug('fine', { n: 1 });
+  log.warn('a\nforged line', { user: 'x\r\ny z', absent: undefined });
+  return lines;
+}
+
+test('log lines cannot be forged and keep their fields', () => {
+  const [line, ...rest] = linesOf('text', 'info');
+  assert.deepEqual(rest, []);
+  assert.equal(line, `${formatTimestamp(0)} WARN  a forged line user="x  y z"\n`);
+  const records = linesOf('json', 'debug').map((text) => JSON.parse(text));
+  assert.deepEqual(
+    records.map((record) => [record.level, record.message]),
+    [
+      ['debug', 'fine'],
+      ['warn', 'a\nforged line'],
+    ],
+  );
+});
+
+test('the log file rotates', () => {
+  const logs = join(directory, 'log');
+  const sink = new LogSink(logs, () => {});
+  const line = `${'x'.repeat(1024 * 1024)}\n`;
+  for (let i = 0; i < 12; i++) sink.write(line);
+  sink.close();
+  assert.deepEqual(readdirSync(logs).sort(), ['polyad.1.log', 'polyad.log']);
+});
+
+test('timestamps are fixed-width', () => {
+  assert.match(formatTimestamp(1_786_370_000_007), /^2026-08-10 \d\d:\d\d:\d\d\.007$/);
+  assert.match(formatFileTimestamp(1_786_370_000_007), /^20260810-\d{6}$/);
+});
