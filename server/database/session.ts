@@ -1,5 +1,8 @@
 import type { Principal } from '#core/principal.ts';
-import type { LogIndex } from '#core/rid.ts';
+import type { SettingsReader } from '#config/effective-settings.ts';
+import type { StoredRecord } from '#core/record.ts';
+import type { LogIndex, Rid } from '#core/rid.ts';
+import type { TemporalFormats } from '#core/temporal-format.ts';
 import type { Value } from '#core/value.ts';
 import type { Isolation } from '#transaction/transaction.ts';
 
@@ -23,6 +26,8 @@ export interface RunOptions {
   /** Largest number of rows that the caller will take; pushed into plans without a LIMIT of their own. */
   readonly rowCountMax?: number;
   readonly profile?: 'basic' | 'detailed';
+  /** The client's `X-Request-Id`, for the log and for limits.md 17. */
+  readonly requestId?: string;
   /** Aborted when the client leaves or the request is cancelled. */
   readonly signal: AbortSignal;
 }
@@ -33,11 +38,22 @@ export interface RunOptions {
  */
 export interface ResultStream {
   readonly shape: ResultShape;
+  /** The LIMIT that the statement itself has; known before the first batch (http-api.md 6.3). */
+  readonly statementLimit: number | undefined;
+  /** For serializers that follow links (`graph`, `studio`); valid until `close`, sees what the statement saw or wrote. */
+  readonly records: RecordLookup;
   /** At most some 1,024 rows or 5 ms of work; undefined at the end. */
   nextBatch(): Promise<ResultBatch | undefined>;
   close(): void;
   /** After the last batch. */
   summary(): ResultSummary;
+}
+
+export interface RecordLookup {
+  /** Undefined for a record that is gone. */
+  record(rid: Rid): StoredRecord | undefined;
+  /** Number of edges of a vertex. */
+  degree(vertex: Rid, direction: 'out' | 'in'): number;
 }
 
 export type ResultShape =
@@ -78,6 +94,17 @@ export interface ExplainedStep {
 /** One open database, as doors see it. */
 export interface DatabaseHandle {
   readonly name: string;
+  /** Values in force for this database. */
+  readonly settings: SettingsReader;
+  /** How dates and moments are printed now. */
+  formats(): TemporalFormats;
+  /** Persists a database setting in the database's configuration. @throws DatabaseError `InvalidSetting` */
+  setSetting(key: string, text: string): Promise<void>;
+  /**
+   * `awaitResponse: false`: resolves when the statement is queued (back pressure up to `asyncQueueTimeout`, then `Busy`);
+   * its outcome goes to the log. The signal of the options is not used: the client is answered before execution.
+   */
+  runLater(statement: Statement, options: RunOptions): Promise<void>;
   run(statement: Statement, options: RunOptions): Promise<ResultStream>;
   /** @returns the session id, `AS-<uuid>` */
   begin(principal: Principal, isolation: Isolation): string;
@@ -98,4 +125,41 @@ export interface DatabasesPort {
   openClosed(name: string): Promise<void>;
   close(name: string): Promise<void>;
   languages(): readonly string[];
+  /** Maintenance operations that run now on a database, for `GET /progress`. */
+  progress(name: string): readonly OperationProgress[];
+  /** Rolls back the transaction sessions of a user who was dropped or has a new password (http-api.md 8). */
+  endSessionsOfUser(user: string): void;
+  /** False until every database loaded at start is open or known to be unopenable (limits.md 20). */
+  isRecovered(): boolean;
+  /** Counters since start for `GET /server`. */
+  counters(): DatabaseCounters;
+  /** Rolls back sessions, drains the asynchronous queues, checkpoints and closes all databases. */
+  shutdown(): Promise<void>;
+}
+
+/** As `database/progress-registry.ts` keeps it. */
+export interface OperationProgress {
+  readonly id: number;
+  readonly database: string;
+  readonly operation: string;
+  readonly startedAt: number;
+  readonly stepIndex: number;
+  readonly stepCount: number;
+  readonly step: string;
+  readonly done: number;
+  readonly total: number;
+  readonly percentage: number;
+}
+
+export interface DatabaseCounters {
+  readonly writeTx: number;
+  readonly readTx: number;
+  readonly txRollbacks: number;
+  readonly queries: number;
+  readonly concurrentModificationExceptions: number;
+  readonly asyncActive: number;
+  readonly asyncQueued: number;
+  readonly asyncCompleted: number;
+  readonly openDatabases: number;
+  readonly openSessions: number;
 }
