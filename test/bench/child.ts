@@ -1,0 +1,42 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+
+/** Runs a program of this folder that prints `listening <port>`. */
+export async function startListening(
+  file: string,
+  ...parameters: readonly string[]
+): Promise<{ readonly port: number; readonly child: ChildProcess }> {
+  const child = spawn(process.execPath, [file, ...parameters], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const port = await new Promise<number>((resolve, reject) => {
+    let text = '';
+    child.stdout.on('data', (chunk) => {
+      text += String(chunk);
+      const match = /listening (\d+)/.exec(text);
+      if (match) resolve(Number(match[1]));
+    });
+    child.once('exit', (code) => reject(new Error(`${file} ended with ${code}`)));
+  });
+  return { port, child };
+}
+
+export async function stopChild(child: ChildProcess): Promise<void> {
+  const exited = new Promise<void>((done) => {
+    child.once('exit', () => done());
+  });
+  child.kill('SIGTERM');
+  await exited;
+}
+
+/** Resident set of a process in megabytes (Linux). */
+export function residentMegabytes(processId: number, field: 'VmRSS' | 'VmHWM' = 'VmRSS'): number {
+  const status = readFileSync(`/proc/${processId}/status`, 'utf8');
+  return Number(new RegExp(`${field}:\\s+(\\d+)`).exec(status)?.[1] ?? Number.NaN) / 1024;
+}
+
+/** Processor seconds (user and system) that a process has used so far (Linux, 100 ticks a second). */
+export function cpuSeconds(processId: number): number {
+  const fields = readFileSync(`/proc/${processId}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
+  return (Number(fields[11]) + Number(fields[12])) / 100;
+}
