@@ -19,12 +19,15 @@ export type LogicalPlan =
       readonly types: readonly TypeId[];
       readonly as: Slot;
       readonly order?: 'ascending' | 'descending';
+      /** Set by the optimizer (`@rid > #12:100`). */
+      readonly range?: RidRange;
     }
   | {
       readonly op: 'BucketScan';
       readonly buckets: readonly BucketId[];
       readonly as: Slot;
       readonly order?: 'ascending' | 'descending';
+      readonly range?: RidRange;
     }
   /** Records by id, in the given order; missing ones are skipped. `rids` gives a RID, record, RID-shaped text or list of these. */
   | {
@@ -38,13 +41,21 @@ export type LogicalPlan =
    * text that is no RID is a type name and scans it, null gives no rows; anything else is `Invalid target: <v>`.
    */
   | { readonly op: 'DynamicSource'; readonly value: Expression; readonly as: Slot }
+  | IndexSearchNode
+  /** Records that at least one of the searches finds, each once, in scan order; all searches have the slot `as`. */
   | {
-      readonly op: 'IndexSearch';
-      readonly index: IndexId;
-      readonly bounds: IndexBounds;
+      readonly op: 'IndexUnion';
+      readonly searches: readonly IndexSearchNode[];
       readonly types: readonly TypeId[];
       readonly as: Slot;
-      readonly order?: 'ascending' | 'descending';
+      readonly covers: Expression;
+    }
+  /** One row with the number of live records of the types or buckets, read from counters. */
+  | {
+      readonly op: 'RecordCount';
+      readonly types: readonly TypeId[];
+      readonly buckets?: readonly BucketId[];
+      readonly as: Slot;
     }
   /** Rows `{key, rid}` of an index as maps (`FROM index:name`). */
   | {
@@ -139,6 +150,14 @@ export type LogicalPlan =
       readonly into: boolean;
       readonly toTypes?: readonly TypeId[];
     }
+  /** The number of rows that `Expand` with this move would give for the row, read from counters; 0 for what is no vertex. */
+  | {
+      readonly op: 'Degree';
+      readonly input: LogicalPlan;
+      readonly from: Slot;
+      readonly move: Move;
+      readonly as: Slot;
+    }
   /** Repeated expansion; every path is enumerated (no visited set) unless `distinctEdges` (Cypher relationship uniqueness). */
   | {
       readonly op: 'ExpandPath';
@@ -216,6 +235,31 @@ export type LogicalPlan =
       readonly arguments: readonly Expression[];
       readonly yields: readonly { readonly name: string; readonly slot: Slot }[];
     };
+
+export type PlanOp = LogicalPlan['op'];
+/** The member of the union with this `op`. */
+export type PlanNode<Op extends PlanOp> = Extract<LogicalPlan, { readonly op: Op }>;
+
+/**
+ * Records of `types` found through an ordered index. With `order` they come in key order, else in scan order. `covers` is
+ * the predicate that the bounds stand for: when a bound cannot be turned into a key at run time (a value of another kind
+ * than the declared type), the types are scanned and `covers` is checked on each record, so the rows are the same.
+ */
+export interface IndexSearchNode {
+  readonly op: 'IndexSearch';
+  readonly index: IndexId;
+  readonly bounds: IndexBounds;
+  readonly types: readonly TypeId[];
+  readonly as: Slot;
+  readonly order?: 'ascending' | 'descending';
+  readonly covers?: Expression;
+}
+
+/** Bounds on record ids; each expression gives a RID, a record or RID-shaped text. */
+export interface RidRange {
+  readonly low?: { readonly value: Expression; readonly inclusive: boolean };
+  readonly high?: { readonly value: Expression; readonly inclusive: boolean };
+}
 
 export interface Column {
   readonly slot: Slot;

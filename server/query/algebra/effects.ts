@@ -1,0 +1,194 @@
+import type { Effect } from '#core/effects.ts';
+import type { Access } from '#core/principal.ts';
+import type { TypeId } from '#core/rid.ts';
+import type { Catalog } from '#catalog/catalog.ts';
+import { walkPlan } from './plan-walk.ts';
+import type { LogicalPlan, PlanOp } from './plan.ts';
+import type { Program } from './program.ts';
+
+/**
+ * The only judge of what a program may do. It looks at every node of the plan, those of sub-plans in expressions included;
+ * the table is total, so a new node does not compile before someone decided what it does.
+ */
+const effectsOfNode: { readonly [Op in PlanOp]: readonly Effect[] } = {
+  Argument: [],
+  TypeScan: ['read'],
+  BucketScan: ['read'],
+  RecordLookup: ['read'],
+  DynamicSource: ['read'],
+  IndexSearch: ['read'],
+  IndexUnion: ['read'],
+  RecordCount: ['read'],
+  IndexEntries: ['read'],
+  SchemaScan: ['read'],
+  Filter: [],
+  Project: [],
+  Unwind: [],
+  ExpandValue: ['read'],
+  Distinct: [],
+  Sort: [],
+  Skip: [],
+  Limit: [],
+  Aggregate: [],
+  Union: [],
+  TimeLimit: [],
+  Eager: [],
+  Apply: [],
+  Match: ['read'],
+  Expand: ['read'],
+  Degree: ['read'],
+  ExpandPath: ['read'],
+  Traverse: ['read'],
+  Insert: ['insert'],
+  InsertEdge: ['insert'],
+  Update: ['update'],
+  Delete: ['delete'],
+  FindOrInsert: ['read', 'insert'],
+  Alter: ['schema'],
+  Call: ['read'],
+};
+
+/** What procedures and functions do beyond reading, by registry name; both registries fill it when they add a writing one. */
+export interface WritingNames {
+  readonly procedures: ReadonlyMap<string, readonly Effect[]>;
+  readonly functions: ReadonlyMap<string, readonly Effect[]>;
+}
+
+const noWritingNames: WritingNames = { procedures: new Map(), functions: new Map() };
+
+/**
+ * What running the program may do; always contains `read`. A script is judged statement by statement by the script runner;
+ * here it counts as whatever a script can do. Operations (BACKUP, IMPORT, ...) are `admin`.
+ */
+export function effectsOf(
+  program: Program,
+  writing: WritingNames = noWritingNames,
+): ReadonlySet<Effect> {
+  if (program.kind === 'operation') return new Set<Effect>(['read', 'admin']);
+  if (program.kind === 'script')
+    return new Set<Effect>(['read', 'insert', 'update', 'delete', 'schema']);
+  return effectsOfPlan(program.plan, writing);
+}
+
+/** As `effectsOf`, for a plan. */
+export function effectsOfPlan(
+  plan: LogicalPlan,
+  writing: WritingNames = noWritingNames,
+): ReadonlySet<Effect> {
+  const effects = new Set<Effect>(['read']);
+  const add = (more: readonly Effect[] | undefined): void => {
+    for (const effect of more ?? []) effects.add(effect);
+  };
+  walkPlan(plan, {
+    plan(node) {
+      add(effectsOfNode[node.op]);
+      if (node.op === 'Call') add(writing.procedures.get(node.procedure));
+    },
+    expression(part) {
+      if (part.op === 'Call') add(writing.functions.get(part.function));
+    },
+  });
+  return effects;
+}
+
+/**
+ * What the program touches, effect by effect, for authorization. `types` is undefined where the plan does not tell which
+ * types it will meet (record ids, navigation, graph moves without a type): the caller then needs the right on all types.
+ */
+export function accessesOf(program: Program, catalog: Catalog): readonly Access[] {
+  if (program.kind !== 'query') return [{ effects: effectsOf(program), types: undefined }];
+  const touched = new Map<Effect, Set<string> | undefined>();
+  walkPlan(program.plan, {
+    plan(node) {
+      for (const effect of effectsOfNode[node.op]) touch(touched, effect, typesOf(node, catalog));
+    },
+    expression(part) {
+      if (part.op === 'Call' && navigating.has(part.function)) touch(touched, 'read', undefined);
+    },
+  });
+  if (touched.size === 0) return [{ effects: new Set<Effect>(['read']), types: [] }];
+  return [...touched].map(([effect, types]) => ({
+    effects: new Set([effect]),
+    types: types && [...types],
+  }));
+}
+
+/** Functions that walk the graph by themselves. */
+const navigating: ReadonlySet<string> = new Set(
+  ['out', 'in', 'both', 'outE', 'inE', 'bothE', 'outV', 'inV', 'bothV'].flatMap((name) => [
+    name,
+    `.${name}`,
+  ]),
+);
+
+function touch(
+  touched: Map<Effect, Set<string> | undefined>,
+  effect: Effect,
+  names: readonly string[] | undefined,
+): void {
+  if (names === undefined) {
+    touched.set(effect, undefined);
+    return;
+  }
+  if (touched.has(effect) && touched.get(effect) === undefined) return;
+  const known = touched.get(effect) ?? new Set<string>();
+  for (const name of names) known.add(name);
+  touched.set(effect, known);
+}
+
+function typesOf(node: LogicalPlan, catalog: Catalog): readonly string[] | undefined {
+  const named = (types: readonly TypeId[]): readonly string[] =>
+    types.map((type) => catalog.typeWithId(type).name);
+  switch (node.op) {
+    case 'TypeScan':
+    case 'IndexSearch':
+    case 'IndexUnion':
+      return named(node.types);
+    case 'RecordCount':
+    case 'BucketScan': {
+      const buckets = node.buckets ?? [];
+      const types = node.op === 'RecordCount' && !node.buckets ? node.types : [];
+      const owners = buckets.map((bucket) => catalog.bucketWithId(bucket)?.type);
+      return named([...types, ...owners.filter((type) => type !== undefined)]);
+    }
+    case 'RecordLookup':
+      return node.types && named(node.types);
+    case 'IndexEntries':
+      return named([catalog.indexWithId(node.index).type]);
+    case 'SchemaScan':
+    case 'ExpandValue':
+      // Values that expand() flattens were read by whatever made them.
+      return [];
+    case 'Match': {
+      const nodes = node.pattern.nodes;
+      if (nodes.some((part) => part.types === undefined)) return undefined;
+      return named(nodes.flatMap((part) => part.types ?? []));
+    }
+    case 'Expand':
+      return node.toTypes && named(node.toTypes);
+    case 'Insert':
+    case 'InsertEdge':
+    case 'FindOrInsert':
+      return named([node.type]);
+    case 'Update':
+    case 'Delete':
+      return recordTypes(node.input, node.record, catalog);
+    default:
+      return undefined;
+  }
+}
+
+/** Types of the records in a slot, when the source that fills it says so. */
+function recordTypes(
+  plan: LogicalPlan,
+  slot: number,
+  catalog: Catalog,
+): readonly string[] | undefined {
+  let found: readonly string[] | undefined;
+  walkPlan(plan, {
+    plan(node) {
+      if ('as' in node && node.as === slot) found = typesOf(node, catalog);
+    },
+  });
+  return found;
+}

@@ -1,0 +1,414 @@
+import { unreachable } from '#core/assert.ts';
+import type { Expression, Slot } from './expression.ts';
+import type {
+  AggregateColumn,
+  Assignment,
+  Column,
+  IndexBounds,
+  IndexSearchNode,
+  LogicalPlan,
+  PathSpec,
+  Pattern,
+  PlanNode,
+  PatternStep,
+  RidRange,
+  SortKey,
+} from './plan.ts';
+import { rewriteExpression, walkExpression } from './walk.ts';
+
+/**
+ * Traversal and rewriting of plans. `mapParts` is the one place that knows which fields of a node are plans and which are
+ * expressions; everything else is derived from it.
+ */
+
+export interface PartMapping {
+  readonly plan: (plan: LogicalPlan) => LogicalPlan;
+  readonly expression: (expression: Expression) => Expression;
+}
+
+/** The node with its direct input plans and expressions replaced; the node itself when nothing changed. */
+export function mapParts(plan: LogicalPlan, mapping: PartMapping): LogicalPlan {
+  let changed = false;
+  const rebuilt = rebuild(plan, {
+    plan(part) {
+      const mapped = mapping.plan(part);
+      if (mapped !== part) changed = true;
+      return mapped;
+    },
+    expression(part) {
+      const mapped = mapping.expression(part);
+      if (mapped !== part) changed = true;
+      return mapped;
+    },
+  });
+  return changed ? rebuilt : plan;
+}
+
+/** Direct input plans, left to right. The plans of sub-plan expressions are not among them. */
+export function inputsOf(plan: LogicalPlan): readonly LogicalPlan[] {
+  const inputs: LogicalPlan[] = [];
+  rebuild(plan, {
+    plan(part) {
+      inputs.push(part);
+      return part;
+    },
+    expression: identity,
+  });
+  return inputs;
+}
+
+/** Expressions that stand directly in the node. */
+export function expressionsOf(plan: LogicalPlan): readonly Expression[] {
+  const expressions: Expression[] = [];
+  rebuild(plan, {
+    plan: identity,
+    expression(part) {
+      expressions.push(part);
+      return part;
+    },
+  });
+  return expressions;
+}
+
+function identity<T>(part: T): T {
+  return part;
+}
+
+export interface PlanVisitor {
+  readonly plan?: (plan: LogicalPlan) => void;
+  readonly expression?: (expression: Expression) => void;
+}
+
+/** Visits every node and every expression, parents first, sub-plans of expressions included. */
+export function walkPlan(plan: LogicalPlan, visitor: PlanVisitor): void {
+  visitor.plan?.(plan);
+  for (const expression of expressionsOf(plan)) walkExpressionAndPlans(expression, visitor);
+  for (const input of inputsOf(plan)) walkPlan(input, visitor);
+}
+
+function walkExpressionAndPlans(expression: Expression, visitor: PlanVisitor): void {
+  walkExpression(expression, (part) => {
+    visitor.expression?.(part);
+    if (part.op === 'SubPlan') walkPlan(part.plan, visitor);
+  });
+}
+
+/**
+ * Rebuilds a plan from its leaves up; `rewrite` sees each node with its inputs already rewritten. Sub-plans inside
+ * expressions are rewritten as well.
+ */
+export function rewritePlan(
+  plan: LogicalPlan,
+  rewrite: (plan: LogicalPlan) => LogicalPlan,
+): LogicalPlan {
+  return rewrite(
+    mapParts(plan, {
+      plan: (input) => rewritePlan(input, rewrite),
+      expression: (expression) =>
+        rewriteSubPlans(expression, (inner) => rewritePlan(inner, rewrite)),
+    }),
+  );
+}
+
+/** Replaces the plans of all `SubPlan` expressions inside. */
+export function rewriteSubPlans(
+  expression: Expression,
+  rewrite: (plan: LogicalPlan) => LogicalPlan,
+): Expression {
+  return rewriteExpression(expression, (part) => {
+    if (part.op !== 'SubPlan') return part;
+    const plan = rewrite(part.plan);
+    return plan === part.plan ? part : { ...part, plan };
+  });
+}
+
+/** Rewrites every expression of the plan from its leaves up, those of sub-plans included. */
+export function rewriteExpressionsOfPlan(
+  plan: LogicalPlan,
+  rewrite: (expression: Expression) => Expression,
+): LogicalPlan {
+  return mapParts(plan, {
+    plan: (input) => rewriteExpressionsOfPlan(input, rewrite),
+    expression: (expression) =>
+      rewriteExpression(expression, (part) => {
+        if (part.op !== 'SubPlan') return rewrite(part);
+        const inner = rewriteExpressionsOfPlan(part.plan, rewrite);
+        return rewrite(inner === part.plan ? part : { ...part, plan: inner });
+      }),
+  });
+}
+
+function rebuild(plan: LogicalPlan, map: PartMapping): LogicalPlan {
+  switch (plan.op) {
+    case 'Argument':
+    case 'IndexEntries':
+    case 'SchemaScan':
+    case 'Alter':
+    case 'RecordCount':
+      return plan;
+    case 'TypeScan':
+    case 'BucketScan':
+      return plan.range ? { ...plan, range: mapRange(plan.range, map) } : plan;
+    case 'RecordLookup':
+      return { ...plan, rids: map.expression(plan.rids) };
+    case 'DynamicSource':
+      return { ...plan, value: map.expression(plan.value) };
+    case 'IndexSearch':
+      return mapSearch(plan, map);
+    case 'IndexUnion':
+      return {
+        ...plan,
+        searches: plan.searches.map((search) => mapSearch(search, map)),
+        covers: map.expression(plan.covers),
+      };
+    case 'Filter':
+      return {
+        ...plan,
+        input: map.plan(plan.input),
+        predicate: map.expression(plan.predicate),
+      };
+    case 'Project':
+      return { ...plan, input: map.plan(plan.input), columns: mapColumns(plan.columns, map) };
+    case 'Unwind':
+      return { ...plan, input: map.plan(plan.input), list: map.expression(plan.list) };
+    case 'ExpandValue':
+      return { ...plan, input: map.plan(plan.input), value: map.expression(plan.value) };
+    case 'Distinct':
+      return { ...plan, input: map.plan(plan.input), on: plan.on.map(map.expression) };
+    case 'Sort': {
+      const { limit, ...rest } = plan;
+      return {
+        ...rest,
+        input: map.plan(plan.input),
+        keys: plan.keys.map((key) => mapSortKey(key, map)),
+        ...(limit && { limit: map.expression(limit) }),
+      };
+    }
+    case 'Skip':
+    case 'Limit':
+      return { ...plan, input: map.plan(plan.input), count: map.expression(plan.count) };
+    case 'Aggregate':
+      return {
+        ...plan,
+        input: map.plan(plan.input),
+        keys: mapColumns(plan.keys, map),
+        first: mapColumns(plan.first, map),
+        aggregates: plan.aggregates.map((aggregate) => mapAggregate(aggregate, map)),
+      };
+    case 'Union':
+      return {
+        ...plan,
+        inputs: plan.inputs.map((input) => ({ ...input, plan: map.plan(input.plan) })),
+      };
+    case 'TimeLimit':
+    case 'Eager':
+    case 'Expand':
+    case 'Degree':
+      return { ...plan, input: map.plan(plan.input) };
+    case 'Apply':
+      return { ...plan, outer: map.plan(plan.outer), inner: map.plan(plan.inner) };
+    default:
+      return rebuildGraphOrWrite(plan, map);
+  }
+}
+
+type GraphOrWriteOp =
+  | 'Match'
+  | 'ExpandPath'
+  | 'Traverse'
+  | 'Insert'
+  | 'InsertEdge'
+  | 'Update'
+  | 'Delete'
+  | 'FindOrInsert'
+  | 'Call';
+
+function rebuildGraphOrWrite(plan: PlanNode<GraphOrWriteOp>, map: PartMapping): LogicalPlan {
+  switch (plan.op) {
+    case 'Match':
+      return { ...plan, input: map.plan(plan.input), pattern: mapPattern(plan.pattern, map) };
+    case 'ExpandPath':
+      return { ...plan, input: map.plan(plan.input), path: mapPath(plan.path, map) };
+    case 'Traverse':
+      return {
+        ...plan,
+        input: map.plan(plan.input),
+        roots: map.expression(plan.roots),
+        fields: plan.fields === 'all' ? 'all' : plan.fields.map(map.expression),
+        condition: plan.condition && map.expression(plan.condition),
+      };
+    case 'Insert':
+    case 'Update':
+      return {
+        ...plan,
+        input: map.plan(plan.input),
+        assignments: plan.assignments.map((assignment) => mapAssignment(assignment, map)),
+      };
+    case 'InsertEdge':
+      return {
+        ...plan,
+        input: map.plan(plan.input),
+        from: map.expression(plan.from),
+        to: map.expression(plan.to),
+        assignments: plan.assignments.map((assignment) => mapAssignment(assignment, map)),
+      };
+    case 'Delete':
+      return { ...plan, input: map.plan(plan.input) };
+    case 'FindOrInsert':
+      return {
+        ...plan,
+        find: map.plan(plan.find),
+        initial: plan.initial.map((assignment) => mapAssignment(assignment, map)),
+      };
+    case 'Call':
+      return {
+        ...plan,
+        input: map.plan(plan.input),
+        arguments: plan.arguments.map(map.expression),
+      };
+    default:
+      return unreachable(plan);
+  }
+}
+
+function mapColumns(columns: readonly Column[], map: PartMapping): readonly Column[] {
+  return columns.map((column) => ({ slot: column.slot, value: map.expression(column.value) }));
+}
+
+function mapSortKey(key: SortKey, map: PartMapping): SortKey {
+  return {
+    value: map.expression(key.value),
+    descending:
+      typeof key.descending === 'boolean' ? key.descending : map.expression(key.descending),
+  };
+}
+
+function mapAggregate(aggregate: AggregateColumn, map: PartMapping): AggregateColumn {
+  return { ...aggregate, arguments: aggregate.arguments.map(map.expression) };
+}
+
+function mapSearch(search: IndexSearchNode, map: PartMapping): IndexSearchNode {
+  const { covers, ...rest } = search;
+  return {
+    ...rest,
+    bounds: mapBounds(search.bounds, map),
+    ...(covers && { covers: map.expression(covers) }),
+  };
+}
+
+function mapBounds(bounds: IndexBounds, map: PartMapping): IndexBounds {
+  const { equals, low, high, prefix } = bounds;
+  return {
+    equals: equals.map((part) => ({ ...part, value: map.expression(part.value) })),
+    ...(low && { low: { ...low, value: map.expression(low.value) } }),
+    ...(high && { high: { ...high, value: map.expression(high.value) } }),
+    ...(prefix && { prefix: map.expression(prefix) }),
+  };
+}
+
+function mapRange(range: RidRange, map: PartMapping): RidRange {
+  const { low, high } = range;
+  return {
+    ...(low && { low: { ...low, value: map.expression(low.value) } }),
+    ...(high && { high: { ...high, value: map.expression(high.value) } }),
+  };
+}
+
+function mapPattern(pattern: Pattern, map: PartMapping): Pattern {
+  return {
+    nodes: pattern.nodes.map((node) => ({
+      ...node,
+      rids: node.rids && map.expression(node.rids),
+      predicates: node.predicates.map(map.expression),
+    })),
+    steps: pattern.steps.map(
+      (step): PatternStep => ({ ...step, path: step.path && mapPath(step.path, map) }),
+    ),
+  };
+}
+
+function mapPath(path: PathSpec, map: PartMapping): PathSpec {
+  return {
+    ...path,
+    moves: path.moves.map((move) => ({
+      ...move,
+      predicate: move.predicate && map.expression(move.predicate),
+    })),
+    condition: path.condition && map.expression(path.condition),
+    predicate: path.predicate && map.expression(path.predicate),
+  };
+}
+
+function mapAssignment(assignment: Assignment, map: PartMapping): Assignment {
+  if (assignment.kind === 'merge' || assignment.kind === 'content')
+    return { ...assignment, value: map.expression(assignment.value) };
+  const path = assignment.path.map((element) =>
+    element.kind === 'element' ? { ...element, key: map.expression(element.key) } : element,
+  );
+  return assignment.kind === 'set'
+    ? { ...assignment, path, value: map.expression(assignment.value) }
+    : { ...assignment, path, value: assignment.value && map.expression(assignment.value) };
+}
+
+/** Slots that this node itself writes, not those of its inputs. */
+export function slotsWrittenBy(plan: LogicalPlan): readonly Slot[] {
+  switch (plan.op) {
+    case 'Argument':
+    case 'Filter':
+    case 'Distinct':
+    case 'Sort':
+    case 'Skip':
+    case 'Limit':
+    case 'TimeLimit':
+    case 'Eager':
+    case 'Delete':
+      return [];
+    case 'Project':
+      return plan.columns.map((column) => column.slot);
+    case 'Aggregate':
+      return [...plan.keys, ...plan.first, ...plan.aggregates].map((column) => column.slot);
+    case 'Union':
+      return plan.as;
+    case 'Apply':
+      return 'as' in plan.mode ? [plan.mode.as] : [];
+    case 'Match':
+      return patternSlots(plan.pattern);
+    case 'Expand':
+      return definedSlots([plan.edge, plan.into ? undefined : plan.to]);
+    case 'ExpandPath':
+      return definedSlots([plan.into ? undefined : plan.to, ...pathSlots(plan.path)]);
+    case 'Traverse':
+      return [plan.as, plan.depth, plan.path];
+    case 'Update':
+      return definedSlots([plan.record, plan.before]);
+    case 'FindOrInsert':
+      return [plan.as, plan.inserted];
+    case 'Call':
+      return plan.yields.map((column) => column.slot);
+    default:
+      return [plan.as];
+  }
+}
+
+function patternSlots(pattern: Pattern): readonly Slot[] {
+  const slots: Slot[] = [];
+  for (const node of pattern.nodes) if (!node.bound) slots.push(node.slot);
+  for (const step of pattern.steps) {
+    if (step.edge !== undefined) slots.push(step.edge);
+    if (step.path) slots.push(...pathSlots(step.path));
+  }
+  return slots;
+}
+
+/** Slots that a variable-length path writes beside its end. */
+export function pathSlots(path: PathSpec): readonly Slot[] {
+  return definedSlots([
+    path.depth,
+    path.path,
+    ...path.moves.flatMap((move) => [move.element, move.edge]),
+  ]);
+}
+
+function definedSlots(slots: readonly (Slot | undefined)[]): readonly Slot[] {
+  return slots.filter((slot) => slot !== undefined);
+}

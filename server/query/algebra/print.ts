@@ -1,0 +1,337 @@
+import { unreachable } from '#core/assert.ts';
+import type { TypeId } from '#core/rid.ts';
+import type { Catalog } from '#catalog/catalog.ts';
+import type { Output, Slot } from './expression.ts';
+import { inputsOf } from './plan-walk.ts';
+import type {
+  ApplyMode,
+  Assignment,
+  Column,
+  IndexBounds,
+  LogicalPlan,
+  Move,
+  PathSpec,
+  Pattern,
+  RidRange,
+} from './plan.ts';
+import { numberedSlots, printExpression, type SlotNames } from './print-expression.ts';
+
+export interface PrintOptions {
+  /** Gives names to types, buckets and indexes; without it they are numbers. */
+  readonly catalog?: Catalog;
+  readonly slotNames?: SlotNames;
+}
+
+/**
+ * The plan as an indented tree, one node per line, the root first, for golden files and for people.
+ *
+ *     Filter s0.age > 5
+ *     └─ TypeScan Person → s0
+ */
+export function printPlan(plan: LogicalPlan, options: PrintOptions = {}): string {
+  const lines: string[] = [];
+  appendTree(lines, plan, '', '', new NodePrinter(options));
+  return lines.join('\n');
+}
+
+/** The line of one node, without its inputs. */
+export function describeNode(plan: LogicalPlan, options: PrintOptions = {}): string {
+  return new NodePrinter(options).line(plan);
+}
+
+function appendTree(
+  lines: string[],
+  plan: LogicalPlan,
+  head: string,
+  tail: string,
+  printer: NodePrinter,
+): void {
+  lines.push(head + printer.line(plan));
+  const inputs = inputsOf(plan).filter((input) => input.op !== 'Argument');
+  inputs.forEach((input, at) => {
+    const isLast = at === inputs.length - 1;
+    appendTree(
+      lines,
+      input,
+      `${tail}${isLast ? '└─ ' : '├─ '}`,
+      `${tail}${isLast ? '   ' : '│  '}`,
+      printer,
+    );
+  });
+}
+
+class NodePrinter {
+  readonly #catalog: Catalog | undefined;
+  readonly #slot: SlotNames;
+
+  constructor(options: PrintOptions) {
+    this.#catalog = options.catalog;
+    this.#slot = options.slotNames ?? numberedSlots;
+  }
+
+  line(plan: LogicalPlan): string {
+    const text = this.#details(plan);
+    return text === '' ? plan.op : `${plan.op} ${text}`;
+  }
+
+  #details(plan: LogicalPlan): string {
+    switch (plan.op) {
+      case 'Argument':
+        return '';
+      case 'TypeScan':
+        return `${this.#types(plan.types)}${descending(plan.order)}${this.#range(plan.range)} → ${this.#slot(plan.as)}`;
+      case 'BucketScan':
+        return `${plan.buckets.map((id) => this.#catalog?.bucketWithId(id)?.name ?? id).join('|')}${descending(plan.order)}${this.#range(plan.range)} → ${this.#slot(plan.as)}`;
+      case 'RecordLookup':
+        return `${printExpression(plan.rids, this.#slot)}${plan.types ? ` of ${this.#types(plan.types)}` : ''} → ${this.#slot(plan.as)}`;
+      case 'DynamicSource':
+        return `${printExpression(plan.value, this.#slot)} → ${this.#slot(plan.as)}`;
+      case 'IndexSearch':
+        return `${this.#index(plan.index)} ${this.#bounds(plan.bounds)}${plan.order ? ` ${plan.order}` : ''} → ${this.#slot(plan.as)}`;
+      case 'IndexUnion': {
+        const searches = plan.searches.map(
+          (search) => `${this.#index(search.index)} ${this.#bounds(search.bounds)}`,
+        );
+        return `${searches.join(' | ')} → ${this.#slot(plan.as)}`;
+      }
+      case 'RecordCount':
+        return `${plan.buckets ? plan.buckets.join('|') : this.#types(plan.types)} → ${this.#slot(plan.as)}`;
+      case 'IndexEntries':
+        return `${this.#index(plan.index)} ${plan.order} → ${this.#slot(plan.as)}`;
+      case 'SchemaScan':
+        return `${plan.kind}${plan.name === undefined ? '' : `:${plan.name}`} → ${this.#slot(plan.as)}`;
+      case 'Filter':
+        return printExpression(plan.predicate, this.#slot);
+      case 'Project':
+        return this.#columns(plan.columns);
+      case 'Unwind':
+        return `${printExpression(plan.list, this.#slot)}${plan.keepEmpty ? ' keeping empty' : ''} → ${this.#slot(plan.as)}`;
+      case 'ExpandValue':
+        return `${printExpression(plan.value, this.#slot)} → ${this.#slot(plan.as)}`;
+      case 'Distinct':
+        return plan.on.map((on) => printExpression(on, this.#slot)).join(', ');
+      case 'Sort': {
+        const keys = plan.keys.map((key) => {
+          const direction =
+            typeof key.descending === 'boolean'
+              ? key.descending
+                ? ' desc'
+                : ''
+              : ` by ${printExpression(key.descending, this.#slot)}`;
+          return printExpression(key.value, this.#slot) + direction;
+        });
+        const top = plan.limit ? ` top ${printExpression(plan.limit, this.#slot)}` : '';
+        return keys.join(', ') + top;
+      }
+      case 'Skip':
+      case 'Limit':
+        return printExpression(plan.count, this.#slot);
+      case 'Aggregate':
+        return this.#aggregate(plan);
+      case 'Union':
+        return `→ ${this.#slots(plan.as)}`;
+      default:
+        return this.#graphOrWrite(plan);
+    }
+  }
+
+  #graphOrWrite(plan: Exclude<LogicalPlan, { readonly op: ShapingOp }>): string {
+    switch (plan.op) {
+      case 'TimeLimit':
+        return `${plan.timeoutMs} ms, then ${plan.onTimeout}`;
+      case 'Eager':
+        return this.#slots(plan.slots);
+      case 'Apply':
+        return this.#mode(plan.mode);
+      case 'Match':
+        return this.#pattern(plan.pattern);
+      case 'Expand': {
+        const edge = plan.edge === undefined ? '' : ` edge ${this.#slot(plan.edge)}`;
+        const types = plan.toTypes ? ` of ${this.#types(plan.toTypes)}` : '';
+        return `${this.#slot(plan.from)} ${this.#move(plan.move)} ${plan.into ? 'into' : '→'} ${this.#slot(plan.to)}${types}${edge}`;
+      }
+      case 'Degree':
+        return `${this.#slot(plan.from)} ${this.#move(plan.move)} → ${this.#slot(plan.as)}`;
+      case 'ExpandPath':
+        return `${this.#slot(plan.from)} ${this.#path(plan.path)} ${plan.into ? 'into' : '→'} ${this.#slot(plan.to)}`;
+      case 'Traverse': {
+        const fields =
+          plan.fields === 'all'
+            ? '*'
+            : plan.fields.map((field) => printExpression(field, this.#slot)).join(', ');
+        const depth = plan.maxDepth === undefined ? '' : ` to depth ${plan.maxDepth}`;
+        const condition = plan.condition
+          ? ` while ${printExpression(plan.condition, this.#slot)}`
+          : '';
+        return `${fields} from ${printExpression(plan.roots, this.#slot)} ${plan.strategy}${depth}${condition} → ${this.#slot(plan.as)}`;
+      }
+      case 'Insert':
+        return `${this.#types([plan.type])} ${this.#assignments(plan.assignments)} → ${this.#slot(plan.as)}`;
+      case 'InsertEdge': {
+        const ends = `${printExpression(plan.from, this.#slot)} → ${printExpression(plan.to, this.#slot)}`;
+        return `${this.#types([plan.type])} ${ends}${plan.ifNotExists ? ' if not exists' : ''} ${this.#assignments(plan.assignments)} → ${this.#slot(plan.as)}`;
+      }
+      case 'Update':
+        return `${this.#slot(plan.record)} ${this.#assignments(plan.assignments)}`;
+      case 'Delete':
+        return `${this.#slot(plan.record)}${plan.detach ? '' : ' without edges'}`;
+      case 'FindOrInsert':
+        return `${this.#types([plan.type])} ${this.#assignments(plan.initial)} → ${this.#slot(plan.as)}`;
+      case 'Alter':
+        return `${plan.change.kind} → ${this.#slot(plan.as)}`;
+      case 'Call':
+        return `${plan.procedure}(${plan.arguments.map((part) => printExpression(part, this.#slot)).join(', ')}) → ${plan.yields.map((part) => `${part.name}:${this.#slot(part.slot)}`).join(', ')}`;
+      default:
+        return unreachable(plan);
+    }
+  }
+
+  #types(types: readonly TypeId[]): string {
+    const names = types.map((type) => this.#catalog?.typeWithId(type).name ?? String(type));
+    return names.length === 0 ? 'nothing' : names.join('|');
+  }
+
+  #index(index: Parameters<Catalog['indexWithId']>[0]): string {
+    return this.#catalog?.indexWithId(index).name ?? `index ${index}`;
+  }
+
+  #slots(slots: readonly Slot[]): string {
+    return slots.map((slot) => this.#slot(slot)).join(', ');
+  }
+
+  #columns(columns: readonly Column[]): string {
+    return columns
+      .map((column) => `${printExpression(column.value, this.#slot)} → ${this.#slot(column.slot)}`)
+      .join(', ');
+  }
+
+  #aggregate(plan: Extract<LogicalPlan, { readonly op: 'Aggregate' }>): string {
+    const aggregates = plan.aggregates.map((aggregate) => {
+      const distinct = aggregate.distinct ? 'distinct ' : '';
+      const args = aggregate.arguments.map((part) => printExpression(part, this.#slot)).join(', ');
+      return `${aggregate.function}(${distinct}${args}) → ${this.#slot(aggregate.slot)}`;
+    });
+    const first = plan.first.length > 0 ? [`first ${this.#columns(plan.first)}`] : [];
+    const keys = plan.keys.length > 0 ? [`by ${this.#columns(plan.keys)}`] : [];
+    return [...aggregates, ...first, ...keys].join('; ');
+  }
+
+  #bounds(bounds: IndexBounds): string {
+    const parts = bounds.equals.map(
+      (part) => `${part.kind === 'in' ? 'in' : '='} ${printExpression(part.value, this.#slot)}`,
+    );
+    if (bounds.low)
+      parts.push(
+        `${bounds.low.inclusive ? '>=' : '>'} ${printExpression(bounds.low.value, this.#slot)}`,
+      );
+    if (bounds.high)
+      parts.push(
+        `${bounds.high.inclusive ? '<=' : '<'} ${printExpression(bounds.high.value, this.#slot)}`,
+      );
+    if (bounds.prefix) parts.push(`starts with ${printExpression(bounds.prefix, this.#slot)}`);
+    return parts.length === 0 ? 'all' : parts.join(', ');
+  }
+
+  #range(range: RidRange | undefined): string {
+    if (!range) return '';
+    const low = range.low
+      ? ` ${range.low.inclusive ? '>=' : '>'} ${printExpression(range.low.value, this.#slot)}`
+      : '';
+    const high = range.high
+      ? ` ${range.high.inclusive ? '<=' : '<'} ${printExpression(range.high.value, this.#slot)}`
+      : '';
+    return ` @rid${low}${high}`;
+  }
+
+  #mode(mode: ApplyMode): string {
+    switch (mode.kind) {
+      case 'optional':
+        return `optional ${this.#slots(mode.slots)}`;
+      case 'collect':
+        return `collect ${this.#output(mode.output)} → ${this.#slot(mode.as)}`;
+      case 'exists':
+      case 'count':
+        return `${mode.kind} → ${this.#slot(mode.as)}`;
+      default:
+        return mode.kind;
+    }
+  }
+
+  #output(output: Output): string {
+    return output.kind === 'value'
+      ? this.#slot(output.slot)
+      : output.columns.map((column) => `${column.name}:${this.#slot(column.slot)}`).join(', ');
+  }
+
+  #move(move: Move): string {
+    if (move.kind === 'link') return `.${move.property}`;
+    const suffix = move.kind === 'vertex' ? '' : move.kind === 'edge' ? 'E' : 'V';
+    const types = 'types' in move && move.types ? this.#types(move.types) : '';
+    return `${move.direction}${suffix}(${types})`;
+  }
+
+  #path(path: PathSpec): string {
+    const moves = path.moves.map((move) => this.#move(move.move)).join('.');
+    const parts = [`${moves}*${path.min}..${path.max ?? ''}`];
+    if (path.condition) parts.push(`while ${printExpression(path.condition, this.#slot)}`);
+    if (path.predicate) parts.push(`where ${printExpression(path.predicate, this.#slot)}`);
+    return parts.join(' ');
+  }
+
+  #pattern(pattern: Pattern): string {
+    const nodes = pattern.nodes.map((node) => {
+      const types = node.types ? `:${this.#types(node.types)}` : '';
+      const where = node.predicates.map((part) => printExpression(part, this.#slot)).join(' AND ');
+      return `{${this.#slot(node.slot)}${types}${where === '' ? '' : ` ${where}`}${node.bound ? ' bound' : ''}}`;
+    });
+    const steps = pattern.steps.map((step) => {
+      const how = step.path ? this.#path(step.path) : this.#move(step.move);
+      return `${this.#slot(step.from)} ${how} ${this.#slot(step.to)}${step.optional ? ' optional' : ''}`;
+    });
+    return [...nodes, ...steps].join(', ');
+  }
+
+  #assignments(assignments: readonly Assignment[]): string {
+    const parts = assignments.map((assignment) => {
+      if (assignment.kind === 'merge' || assignment.kind === 'content')
+        return `${assignment.kind} ${printExpression(assignment.value, this.#slot)}`;
+      const path = assignment.path.map((element) =>
+        element.kind === 'property'
+          ? `.${element.name}`
+          : `[${printExpression(element.key, this.#slot)}]`,
+      );
+      const place = assignment.property + path.join('');
+      if (assignment.kind === 'set')
+        return `${place} ${assignment.operator} ${printExpression(assignment.value, this.#slot)}`;
+      const value = assignment.value ? ` = ${printExpression(assignment.value, this.#slot)}` : '';
+      return `remove ${place}${value}`;
+    });
+    return `{${parts.join(', ')}}`;
+  }
+}
+
+type ShapingOp =
+  | 'Argument'
+  | 'TypeScan'
+  | 'BucketScan'
+  | 'RecordLookup'
+  | 'DynamicSource'
+  | 'IndexSearch'
+  | 'IndexUnion'
+  | 'RecordCount'
+  | 'IndexEntries'
+  | 'SchemaScan'
+  | 'Filter'
+  | 'Project'
+  | 'Unwind'
+  | 'ExpandValue'
+  | 'Distinct'
+  | 'Sort'
+  | 'Skip'
+  | 'Limit'
+  | 'Aggregate'
+  | 'Union';
+
+function descending(order: 'ascending' | 'descending' | undefined): string {
+  return order === 'descending' ? ' descending' : '';
+}

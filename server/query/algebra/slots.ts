@@ -1,0 +1,97 @@
+import type { Expression, Slot } from './expression.ts';
+import { inputsOf, expressionsOf, slotsWrittenBy, walkPlan } from './plan-walk.ts';
+import type { LogicalPlan } from './plan.ts';
+import { slotsBoundBy, slotsOfOutput, walkExpression } from './walk.ts';
+
+/**
+ * Which slots plans and expressions read and write. Slots are unique in a program, so sets are enough: what is read in a
+ * sub-tree and not written there comes from outside.
+ */
+
+/** Slots that the expression needs from outside itself, those its sub-plans need included. */
+export function slotsRead(expression: Expression): ReadonlySet<Slot> {
+  const read = new Set<Slot>();
+  const bound = new Set<Slot>();
+  collect(expression, read, bound);
+  for (const slot of bound) read.delete(slot);
+  return read;
+}
+
+/** True when the expression needs none of `slots`. Cost: one walk. */
+export function readsNoneOf(expression: Expression, slots: ReadonlySet<Slot>): boolean {
+  for (const slot of slotsRead(expression)) if (slots.has(slot)) return false;
+  return true;
+}
+
+function collect(expression: Expression, read: Set<Slot>, bound: Set<Slot>): void {
+  walkExpression(expression, (part) => {
+    if (part.op === 'Slot') read.add(part.slot);
+    for (const slot of slotsBoundBy(part)) bound.add(slot);
+    if (part.op === 'SubPlan') {
+      for (const slot of freeSlots(part.plan)) read.add(slot);
+      // The row of a sub-plan may consist of slots of the outer row.
+      const written = slotsOf(part.plan);
+      for (const slot of slotsOfOutput(part.output)) if (!written.has(slot)) read.add(slot);
+    }
+  });
+}
+
+/** All slots that are written anywhere in the plan, by its expressions and their sub-plans too. */
+export function slotsOf(plan: LogicalPlan): ReadonlySet<Slot> {
+  const written = new Set<Slot>();
+  walkPlan(plan, {
+    plan(node) {
+      for (const slot of slotsWrittenBy(node)) written.add(slot);
+    },
+    expression(part) {
+      for (const slot of slotsBoundBy(part)) written.add(slot);
+    },
+  });
+  return written;
+}
+
+/** Slots that the plan needs from outside (correlation). */
+export function freeSlots(plan: LogicalPlan): ReadonlySet<Slot> {
+  const read = new Set<Slot>();
+  collectReads(plan, read);
+  for (const slot of slotsOf(plan)) read.delete(slot);
+  return read;
+}
+
+function collectReads(plan: LogicalPlan, read: Set<Slot>): void {
+  for (const slot of slotsReadBy(plan)) read.add(slot);
+  for (const input of inputsOf(plan)) collectReads(input, read);
+}
+
+/** Slots that this node itself reads: those of its expressions and those it names. */
+export function slotsReadBy(plan: LogicalPlan): ReadonlySet<Slot> {
+  const read = new Set<Slot>();
+  const bound = new Set<Slot>();
+  for (const expression of expressionsOf(plan)) collect(expression, read, bound);
+  for (const slot of bound) read.delete(slot);
+  for (const slot of slotsNamedBy(plan)) read.add(slot);
+  return read;
+}
+
+function slotsNamedBy(plan: LogicalPlan): readonly Slot[] {
+  switch (plan.op) {
+    case 'Expand':
+    case 'ExpandPath':
+      return plan.into ? [plan.from, plan.to] : [plan.from];
+    case 'Degree':
+      return [plan.from];
+    case 'Union':
+      return plan.inputs.flatMap((input) => input.slots);
+    case 'Eager':
+      return plan.slots;
+    case 'Apply':
+      return plan.mode.kind === 'collect' ? slotsOfOutput(plan.mode.output) : [];
+    case 'Match':
+      return plan.pattern.nodes.filter((node) => node.bound).map((node) => node.slot);
+    case 'Update':
+    case 'Delete':
+      return [plan.record];
+    default:
+      return [];
+  }
+}

@@ -1,0 +1,333 @@
+import { unreachable } from '#core/assert.ts';
+import type { Expression, NestedItem, Output, Slot } from './expression.ts';
+
+/**
+ * Traversal and rewriting of expressions. Everything here is iterative: a text of four megabytes may hold a left-deep chain of
+ * a million operators, which must cost memory in the heap and not on the call stack.
+ *
+ * `plan-walk.ts` does the same for plans.
+ */
+
+/** The direct operands, in evaluation order; the plan of a `SubPlan` is not among them. */
+export function operandsOf(expression: Expression): readonly Expression[] {
+  switch (expression.op) {
+    case 'Constant':
+    case 'Parameter':
+    case 'Slot':
+    case 'Variable':
+    case 'SubPlan':
+      return [];
+    case 'Property':
+    case 'Attribute':
+    case 'IsDefined':
+      return [expression.of];
+    case 'Call':
+      return expression.arguments;
+    case 'Negate':
+    case 'Not':
+    case 'IsNull':
+    case 'IsOfType':
+      return [expression.operand];
+    case 'Arithmetic':
+    case 'Compare':
+    case 'StrictEquals':
+      return [expression.left, expression.right];
+    case 'Concatenate':
+    case 'Coalesce':
+    case 'And':
+    case 'Or':
+      return expression.operands;
+    case 'In':
+      return [expression.element, expression.list];
+    case 'Between':
+      return [expression.operand, expression.low, expression.high];
+    case 'Like':
+    case 'Matches':
+      return [expression.text, expression.pattern];
+    case 'Contains':
+      return [expression.collection, expression.value];
+    case 'Quantifier':
+      return [expression.list, expression.predicate];
+    case 'Comprehension':
+      return defined([expression.list, expression.predicate, expression.result]);
+    case 'Reduce':
+      return [expression.list, expression.initial, expression.step];
+    case 'Case':
+      return caseOperands(expression);
+    case 'List':
+      return expression.items;
+    case 'Map':
+      return expression.entries.map((entry) => entry.value);
+    case 'Element':
+      return [expression.of, ...expression.keys];
+    case 'Slice':
+      return defined([expression.of, expression.low, expression.high]);
+    case 'NestedProjection':
+      return [expression.of, ...includedValues(expression.items)];
+    case 'SingleValue':
+    case 'UnwrapRows':
+      return [expression.rows];
+    default:
+      return unreachable(expression);
+  }
+}
+
+/** The same expression over other operands, given in the order of `operandsOf`. */
+export function withOperands(expression: Expression, operands: readonly Expression[]): Expression {
+  const source = new OperandSource(operands);
+  switch (expression.op) {
+    case 'Constant':
+    case 'Parameter':
+    case 'Slot':
+    case 'Variable':
+    case 'SubPlan':
+      return expression;
+    case 'Property':
+    case 'Attribute':
+    case 'IsDefined':
+      return { ...expression, of: source.next() };
+    case 'Call':
+      return { ...expression, arguments: operands };
+    case 'Negate':
+    case 'Not':
+    case 'IsNull':
+    case 'IsOfType':
+      return { ...expression, operand: source.next() };
+    case 'Arithmetic':
+    case 'Compare':
+    case 'StrictEquals':
+      return { ...expression, left: source.next(), right: source.next() };
+    case 'Concatenate':
+    case 'Coalesce':
+    case 'And':
+    case 'Or':
+      return { ...expression, operands };
+    case 'In':
+      return { ...expression, element: source.next(), list: source.next() };
+    case 'Between':
+      return { ...expression, operand: source.next(), low: source.next(), high: source.next() };
+    case 'Like':
+    case 'Matches':
+      return { ...expression, text: source.next(), pattern: source.next() };
+    case 'Contains':
+      return { ...expression, collection: source.next(), value: source.next() };
+    default:
+      return withCollectionOperands(expression, operands, source);
+  }
+}
+
+type SimpleOp =
+  | 'Constant'
+  | 'Parameter'
+  | 'Slot'
+  | 'Variable'
+  | 'SubPlan'
+  | 'Property'
+  | 'Attribute'
+  | 'IsDefined'
+  | 'Call'
+  | 'Negate'
+  | 'Not'
+  | 'IsNull'
+  | 'IsOfType'
+  | 'Arithmetic'
+  | 'Compare'
+  | 'StrictEquals'
+  | 'Concatenate'
+  | 'Coalesce'
+  | 'And'
+  | 'Or'
+  | 'In'
+  | 'Between'
+  | 'Like'
+  | 'Matches'
+  | 'Contains';
+
+function withCollectionOperands(
+  expression: Exclude<Expression, { readonly op: SimpleOp }>,
+  operands: readonly Expression[],
+  source: OperandSource,
+): Expression {
+  switch (expression.op) {
+    case 'Quantifier':
+      return { ...expression, list: source.next(), predicate: source.next() };
+    case 'Comprehension':
+      return {
+        ...expression,
+        list: source.next(),
+        ...(expression.predicate && { predicate: source.next() }),
+        ...(expression.result && { result: source.next() }),
+      };
+    case 'Reduce':
+      return {
+        ...expression,
+        list: source.next(),
+        initial: source.next(),
+        step: source.next(),
+      };
+    case 'Case':
+      return {
+        ...expression,
+        // biome-ignore lint/suspicious/noThenProperty: a branch of CASE is never awaited
+        branches: expression.branches.map(() => ({ when: source.next(), then: source.next() })),
+        otherwise: expression.otherwise && source.next(),
+      };
+    case 'List':
+      return { ...expression, items: operands };
+    case 'Map':
+      return {
+        ...expression,
+        entries: expression.entries.map((entry) => ({ key: entry.key, value: source.next() })),
+      };
+    case 'Element':
+      return { ...expression, of: source.next(), keys: operands.slice(1) };
+    case 'Slice':
+      return {
+        ...expression,
+        of: source.next(),
+        low: expression.low && source.next(),
+        high: expression.high && source.next(),
+      };
+    case 'NestedProjection':
+      return {
+        ...expression,
+        of: source.next(),
+        items: expression.items.map((item) =>
+          item.kind === 'include' ? { ...item, value: source.next() } : item,
+        ),
+      };
+    case 'SingleValue':
+    case 'UnwrapRows':
+      return { ...expression, rows: source.next() };
+    default:
+      return unreachable(expression);
+  }
+}
+
+class OperandSource {
+  readonly #operands: readonly Expression[];
+  #position = 0;
+  constructor(operands: readonly Expression[]) {
+    this.#operands = operands;
+  }
+
+  next(): Expression {
+    const operand = this.#operands[this.#position];
+    if (operand === undefined) throw new RangeError('fewer operands than the expression has');
+    this.#position += 1;
+    return operand;
+  }
+}
+
+function caseOperands(expression: Expression & { readonly op: 'Case' }): readonly Expression[] {
+  const operands: Expression[] = [];
+  for (const branch of expression.branches) operands.push(branch.when, branch.then);
+  if (expression.otherwise) operands.push(expression.otherwise);
+  return operands;
+}
+
+function includedValues(items: readonly NestedItem[]): readonly Expression[] {
+  const values: Expression[] = [];
+  for (const item of items) if (item.kind === 'include') values.push(item.value);
+  return values;
+}
+
+function defined(operands: readonly (Expression | undefined)[]): readonly Expression[] {
+  return operands.filter((operand) => operand !== undefined);
+}
+
+/** Visits the expression and everything below it, parents first; plans of sub-plans are left to the visitor. */
+export function walkExpression(
+  expression: Expression,
+  visit: (expression: Expression) => void,
+): void {
+  const waiting: Expression[] = [expression];
+  for (let current = waiting.pop(); current !== undefined; current = waiting.pop()) {
+    visit(current);
+    const operands = operandsOf(current);
+    for (let at = operands.length - 1; at >= 0; at -= 1) {
+      const operand = operands[at];
+      if (operand !== undefined) waiting.push(operand);
+    }
+  }
+}
+
+interface PendingRewrite {
+  readonly expression: Expression;
+  readonly operands: readonly Expression[];
+  readonly rewritten: Expression[];
+  changed: boolean;
+}
+
+/**
+ * Rebuilds the expression from its leaves up: `rewrite` sees each node with its operands already rewritten. Parts that do not
+ * change keep their identity.
+ */
+export function rewriteExpression(
+  expression: Expression,
+  rewrite: (expression: Expression) => Expression,
+): Expression {
+  const waiting: PendingRewrite[] = [pendingRewrite(expression)];
+  for (;;) {
+    const top = waiting[waiting.length - 1];
+    if (top === undefined) throw new RangeError('no expression left to rewrite');
+    const operand = top.operands[top.rewritten.length];
+    if (operand !== undefined) {
+      waiting.push(pendingRewrite(operand));
+      continue;
+    }
+    const rebuilt = top.changed ? withOperands(top.expression, top.rewritten) : top.expression;
+    const result = rewrite(rebuilt);
+    waiting.pop();
+    const parent = waiting[waiting.length - 1];
+    if (parent === undefined) return result;
+    if (result !== top.expression) parent.changed = true;
+    parent.rewritten.push(result);
+  }
+}
+
+function pendingRewrite(expression: Expression): PendingRewrite {
+  return { expression, operands: operandsOf(expression), rewritten: [], changed: false };
+}
+
+/** Slots that the expression itself binds for its parts (elements of lists, accumulators). */
+export function slotsBoundBy(expression: Expression): readonly Slot[] {
+  switch (expression.op) {
+    case 'Quantifier':
+    case 'Comprehension':
+    case 'NestedProjection':
+      return [expression.element];
+    case 'Reduce':
+      return [expression.accumulator, expression.element];
+    default:
+      return [];
+  }
+}
+
+/** The slots that make up the rows of a plan. */
+export function slotsOfOutput(output: Output): readonly Slot[] {
+  return output.kind === 'value' ? [output.slot] : output.columns.map((column) => column.slot);
+}
+
+/** `a AND b AND c` as a list; anything else is a list of one. */
+export function conjunctsOf(predicate: Expression): readonly Expression[] {
+  if (predicate.op !== 'And') return [predicate];
+  const conjuncts: Expression[] = [];
+  const waiting: Expression[] = [predicate];
+  for (let current = waiting.pop(); current !== undefined; current = waiting.pop()) {
+    if (current.op !== 'And') {
+      conjuncts.push(current);
+      continue;
+    }
+    for (let at = current.operands.length - 1; at >= 0; at -= 1) {
+      const operand = current.operands[at];
+      if (operand !== undefined) waiting.push(operand);
+    }
+  }
+  return conjuncts;
+}
+
+/** The inverse of `conjunctsOf`; undefined when there is nothing to check. */
+export function conjunctionOf(conjuncts: readonly Expression[]): Expression | undefined {
+  return conjuncts.length > 1 ? { op: 'And', operands: conjuncts } : conjuncts[0];
+}
