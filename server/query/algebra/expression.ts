@@ -155,7 +155,11 @@ export type Expression =
       readonly high: Expression | undefined;
       readonly inclusive: boolean;
     }
-  /** `value:{...}` (sql.md 7.5), element-wise on lists. `element` is the slot in which the nested record stands. */
+  /**
+   * `value:{...}` (sql.md 7.5), element-wise on lists; also the row of `SELECT *, x AS y`. `element` is the slot in which the
+   * nested record stands. The result is a map that starts empty; items act on it strictly in order, a later one overwriting
+   * what an earlier one put under the same name (`all` too). Analyzers write an `all` where exclusions stand alone.
+   */
   | {
       readonly op: 'NestedProjection';
       readonly of: Expression;
@@ -184,7 +188,10 @@ export type Attribute = 'rid' | 'type' | 'cat' | 'in' | 'out' | 'version';
 export type ContainsKind = 'element' | 'all' | 'any' | 'key' | 'value' | 'text';
 
 export type NestedItem =
+  /** `@rid` and `@type` when there are such, and every property. */
   | { readonly kind: 'all' }
+  /** Every entry of a map, or `@rid`, `@type` and the properties of a record (`*:{...}`); nothing for other values. */
+  | { readonly kind: 'merge'; readonly value: Expression }
   | { readonly kind: 'include'; readonly name: string; readonly value: Expression }
   | { readonly kind: 'includePrefix'; readonly prefix: string }
   | { readonly kind: 'exclude'; readonly name: string }

@@ -39,8 +39,14 @@ export type LogicalPlan =
   /**
    * What a value names (`FROM :p`, `FROM $x`, `FROM f()`): RIDs and records are looked up, rows (maps) pass as they are,
    * text that is no RID is a type name and scans it, null gives no rows; anything else is `Invalid target: <v>`.
+   * `names: 'bucket'`: the value is the name or number of a bucket, or a list of these (`FROM bucket::b`).
    */
-  | { readonly op: 'DynamicSource'; readonly value: Expression; readonly as: Slot }
+  | {
+      readonly op: 'DynamicSource';
+      readonly value: Expression;
+      readonly as: Slot;
+      readonly names?: 'bucket';
+    }
   | IndexSearchNode
   /** Records that at least one of the searches finds, each once, in scan order; all searches have the slot `as`. */
   | {
@@ -202,7 +208,10 @@ export type LogicalPlan =
       readonly assignments: readonly Assignment[];
       readonly as: Slot;
     }
-  /** `before`: slot that receives a copy (a row map) of the record as it was; `record` holds the new state afterwards. */
+  /**
+   * `before`: slot that receives a copy (a row map) of the record as it was; `record` holds the new state afterwards.
+   * `unless`: rows in which this slot is true pass unchanged, null in `before` (a record that `FindOrInsert` just made).
+   */
   | {
       readonly op: 'Update';
       readonly input: LogicalPlan;
@@ -210,6 +219,7 @@ export type LogicalPlan =
       readonly assignments: readonly Assignment[];
       readonly applyDefaults: boolean;
       readonly before: Slot | undefined;
+      readonly unless?: Slot;
     }
   | {
       readonly op: 'Delete';

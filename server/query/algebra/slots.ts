@@ -89,6 +89,7 @@ function slotsNamedBy(plan: LogicalPlan): readonly Slot[] {
     case 'Match':
       return plan.pattern.nodes.filter((node) => node.bound).map((node) => node.slot);
     case 'Update':
+      return plan.unless === undefined ? [plan.record] : [plan.record, plan.unless];
     case 'Delete':
       return [plan.record];
     default:

@@ -193,7 +193,9 @@ function withCollectionOperands(
         ...expression,
         of: source.next(),
         items: expression.items.map((item) =>
-          item.kind === 'include' ? { ...item, value: source.next() } : item,
+          item.kind === 'include' || item.kind === 'merge'
+            ? { ...item, value: source.next() }
+            : item,
         ),
       };
     case 'SingleValue':
@@ -228,7 +230,8 @@ function caseOperands(expression: Expression & { readonly op: 'Case' }): readonl
 
 function includedValues(items: readonly NestedItem[]): readonly Expression[] {
   const values: Expression[] = [];
-  for (const item of items) if (item.kind === 'include') values.push(item.value);
+  for (const item of items)
+    if (item.kind === 'include' || item.kind === 'merge') values.push(item.value);
   return values;
 }
 
