@@ -1,0 +1,315 @@
+import { DatabaseError } from '#core/errors.ts';
+import type { BucketId, TypeId } from '#core/rid.ts';
+import type { Value, ValueMap } from '#core/value.ts';
+import type { PropertyDefinition, TypeDefinition } from './catalog.ts';
+import { type CatalogParts, type CatalogValue, requireType } from './catalog-value.ts';
+import { bucketNotFound } from './change-bucket.ts';
+import { claimBuckets, requireAgreeingProperties, supertypeIds } from './change-type.ts';
+import type { AlterTypeItem, SchemaChange } from './changes.ts';
+import {
+  type AppliedChange,
+  type ChangeContext,
+  nextCatalog,
+  replaceType,
+  unchanged,
+} from './applied-change.ts';
+import { parseBucketStrategy } from './bucket-strategy.ts';
+import { requireName } from './name-rules.ts';
+
+type Item<K extends AlterTypeItem['kind']> = Extract<AlterTypeItem, { kind: K }>;
+
+/** One item's outcome: the next catalog and what it adds to the result row. */
+interface ItemResult {
+  readonly catalog: CatalogValue;
+  readonly columns: readonly (readonly [string, Value])[];
+}
+
+/** sql.md 13.2. Of several items of one kind only the last is kept. */
+export function alterType(
+  catalog: CatalogValue,
+  change: Extract<SchemaChange, { kind: 'alter-type' }>,
+  context: ChangeContext,
+): AppliedChange {
+  const { id, name } = requireType(catalog, change.name);
+  const lastOfKind = new Map<string, AlterTypeItem>();
+  for (const item of change.items) {
+    const key = item.kind === 'setting' ? `setting ${item.name.toLowerCase()}` : item.kind;
+    lastOfKind.set(key, item);
+  }
+  let next = catalog;
+  const columns: [string, Value][] = [
+    ['operation', 'ALTER TYPE'],
+    ['typeName', name],
+    ['result', 'OK'],
+  ];
+  for (const item of lastOfKind.values()) {
+    const result = alterItem(next, next.typeWithId(id), item, context);
+    next = result.catalog;
+    columns.push(...(result.columns as [string, Value][]));
+  }
+  const row: ValueMap = new Map(columns);
+  if (next === catalog) return unchanged(catalog, [row]);
+  // However many items it had, the statement is one change.
+  return { catalog: nextCatalog(catalog, withoutVersion(next)), rows: [row], effects: [] };
+}
+
+function withoutVersion(catalog: CatalogValue): Partial<CatalogParts> {
+  const { version: _, ...parts } = catalog.parts;
+  return parts;
+}
+
+function alterItem(
+  catalog: CatalogValue,
+  type: TypeDefinition,
+  item: AlterTypeItem,
+  context: ChangeContext,
+): ItemResult {
+  switch (item.kind) {
+    case 'name':
+      return rename(catalog, type, item);
+    case 'supertype':
+      return changeSupertypes(catalog, type, item, context);
+    case 'bucket':
+      return changeBuckets(catalog, type, item, context);
+    case 'bucket-strategy':
+      return changeStrategy(catalog, type, item, context);
+    case 'custom':
+      return changeCustom(catalog, type, item);
+    case 'aliases':
+      return changeAliases(catalog, type, item);
+    default:
+      return changeSetting(item);
+  }
+}
+
+function withType(catalog: CatalogValue, type: TypeDefinition): CatalogValue {
+  return nextCatalog(catalog, { types: replaceType(catalog.parts.types, type) });
+}
+
+function rename(catalog: CatalogValue, type: TypeDefinition, item: Item<'name'>): ItemResult {
+  const columns = [['name', item.name]] as const;
+  if (item.name === type.name) return { catalog, columns };
+  requireName('type', item.name);
+  const taken = catalog.typeNamed(item.name);
+  if (taken !== undefined) throw new DatabaseError('Schema', `Type ${item.name} already exists`);
+  // `OF` names types by name, so what refers to the type follows it.
+  const types = catalog.parts.types.map((other) => ({
+    ...other,
+    name: other.id === type.id ? item.name : other.name,
+    properties: renamedReferences(other.properties, { from: type.name, to: item.name }),
+  }));
+  return { catalog: nextCatalog(catalog, { types }), columns };
+}
+
+function renamedReferences(
+  properties: ReadonlyMap<string, PropertyDefinition>,
+  name: { readonly from: string; readonly to: string },
+): ReadonlyMap<string, PropertyDefinition> {
+  const refers = [...properties.values()].some((property) => property.ofType === name.from);
+  if (!refers) return properties;
+  return new Map(
+    [...properties].map(([key, property]) => [
+      key,
+      property.ofType === name.from ? { ...property, ofType: name.to } : property,
+    ]),
+  );
+}
+
+function changeSupertypes(
+  catalog: CatalogValue,
+  type: TypeDefinition,
+  item: Item<'supertype'>,
+  context: ChangeContext,
+): ItemResult {
+  const removed = supertypeIds(catalog, item.remove, type.kind);
+  const added = supertypeIds(catalog, item.add, type.kind);
+  for (const id of removed) {
+    if (!type.supertypes.includes(id)) {
+      const name = catalog.typeWithId(id).name;
+      throw new DatabaseError('Schema', `Type '${name}' is not a supertype of '${type.name}'`);
+    }
+  }
+  for (const id of added) {
+    if (catalog.isSubtype(id, type.id)) {
+      const name = catalog.typeWithId(id).name;
+      throw new DatabaseError(
+        'Schema',
+        `Type '${type.name}' cannot extend '${name}', which is the type itself or extends it`,
+      );
+    }
+  }
+  const kept = type.supertypes.filter((id) => !removed.includes(id));
+  const supertypes: readonly TypeId[] = [...new Set([...kept, ...added])];
+  const next = withType(catalog, { ...type, supertypes });
+  requireAgreeingProperties(next, type.id);
+  requireSameIndexes(catalog, next, { type, context });
+  const names = supertypes.map((id) => catalog.typeWithId(id).name);
+  return { catalog: next, columns: [['supertype', names]] };
+}
+
+/**
+ * Records are filed in the indexes of their supertypes. Moving a type with records below or out of an indexed supertype
+ * would need those indexes rebuilt: refused with the way out.
+ */
+function requireSameIndexes(
+  before: CatalogValue,
+  after: CatalogValue,
+  moved: { readonly type: TypeDefinition; readonly context: ChangeContext },
+): void {
+  const { type, context } = moved;
+  for (const id of before.withSubtypes(type.id)) {
+    const { buckets } = before.typeWithId(id);
+    if (buckets.every((bucket) => context.recordCount(bucket) === 0)) continue;
+    const had = before.indexesOn(id).map((index) => index.name);
+    const has = after.indexesOn(id).map((index) => index.name);
+    const differing = [
+      ...had.filter((name) => !has.includes(name)),
+      ...has.filter((name) => !had.includes(name)),
+    ];
+    if (differing.length > 0) {
+      throw new DatabaseError(
+        'NotSupported',
+        `not supported: changing the supertypes of '${type.name}' while a supertype has indexes ` +
+          `(${differing.join(', ')}); drop them first and create them again afterwards`,
+      );
+    }
+  }
+}
+
+function changeBuckets(
+  catalog: CatalogValue,
+  type: TypeDefinition,
+  item: Item<'bucket'>,
+  context: ChangeContext,
+): ItemResult {
+  const removed = item.remove.map((name) => removableBucket(catalog, type, name, context));
+  const claimed = claimBuckets(catalog, item.add, type);
+  for (const id of claimed.owned) requireUnfiled(catalog, type, id, context);
+  const kept = type.buckets.filter((id) => !removed.includes(id));
+  const buckets = [...new Set([...kept, ...claimed.owned])];
+  if (buckets.length === 0) {
+    throw new DatabaseError('Schema', `Cannot remove the last bucket of type '${type.name}'`);
+  }
+  const next = nextCatalog(catalog, {
+    nextBucketId: claimed.parts.nextBucketId,
+    buckets: claimed.parts.buckets.map((bucket) =>
+      removed.includes(bucket.id) ? { ...bucket, type: undefined } : bucket,
+    ),
+    types: replaceType(catalog.parts.types, { ...type, buckets }),
+  });
+  const columns: [string, Value][] = [];
+  if (item.add.length > 0) columns.push(['addBucket', item.add.join(',')]);
+  if (item.remove.length > 0) columns.push(['removeBucket', item.remove.join(',')]);
+  return { catalog: next, columns };
+}
+
+function removableBucket(
+  catalog: CatalogValue,
+  type: TypeDefinition,
+  name: string,
+  context: ChangeContext,
+): BucketId {
+  const bucket = catalog.bucketNamed(name);
+  if (bucket === undefined) throw bucketNotFound(catalog, name);
+  if (bucket.type !== type.id) {
+    throw new DatabaseError('Schema', `Bucket '${name}' does not belong to type '${type.name}'`);
+  }
+  if (context.recordCount(bucket.id) > 0) {
+    throw new DatabaseError(
+      'Schema',
+      `Cannot remove bucket '${name}' from type '${type.name}' because it contains records`,
+    );
+  }
+  return bucket.id;
+}
+
+/** A bucket without an owner has no records; this only guards against claiming a filled one. */
+function requireUnfiled(
+  catalog: CatalogValue,
+  type: TypeDefinition,
+  id: BucketId,
+  context: ChangeContext,
+): void {
+  const bucket = catalog.bucketWithId(id);
+  if (bucket === undefined || bucket.type === type.id || context.recordCount(id) === 0) return;
+  throw new DatabaseError(
+    'Schema',
+    `Cannot add bucket '${bucket.name}' to type '${type.name}' because it contains records`,
+  );
+}
+
+function changeStrategy(
+  catalog: CatalogValue,
+  type: TypeDefinition,
+  item: Item<'bucket-strategy'>,
+  context: ChangeContext,
+): ItemResult {
+  const strategy = parseBucketStrategy(item.strategy);
+  if (strategy.kind === 'partitioned') {
+    const wanted = strategy.properties.join(',');
+    const isServed = catalog
+      .indexesOn(type.id)
+      .some((i) => i.unique && i.components.map((c) => c.property).join(',') === wanted);
+    if (!isServed) {
+      throw new DatabaseError(
+        'Schema',
+        `Bucket selection strategy '${item.strategy}' needs a unique index on ` +
+          `'${type.name}' with exactly the properties (${wanted})`,
+      );
+    }
+  }
+  const hasRecords = type.buckets.some((bucket) => context.recordCount(bucket) > 0);
+  const needsRepartition = type.needsRepartition || (hasRecords && strategy.kind === 'partitioned');
+  return {
+    catalog: withType(catalog, { ...type, bucketStrategy: strategy.text, needsRepartition }),
+    columns: [['bucketSelectionStrategy', strategy.text]],
+  };
+}
+
+function changeCustom(
+  catalog: CatalogValue,
+  type: TypeDefinition,
+  item: Item<'custom'>,
+): ItemResult {
+  const custom = new Map(type.custom);
+  if (item.value === null) custom.delete(item.key);
+  else custom.set(item.key, item.value);
+  return {
+    catalog: withType(catalog, { ...type, custom }),
+    columns: [['custom', `${item.key}=${item.value === null ? 'null' : shortText(item.value)}`]],
+  };
+}
+
+function shortText(value: Value): string {
+  return typeof value === 'object' ? JSON.stringify(value) : String(value);
+}
+
+function changeAliases(
+  catalog: CatalogValue,
+  type: TypeDefinition,
+  item: Item<'aliases'>,
+): ItemResult {
+  const aliases = [...new Set(item.aliases)];
+  for (const alias of aliases) {
+    requireName('alias', alias);
+    const holder = catalog.typeNamed(alias);
+    if (holder !== undefined && (holder.id !== type.id || alias === type.name)) {
+      throw new DatabaseError(
+        'Schema',
+        `Cannot use alias '${alias}' for type '${type.name}' because it already names type '${holder.name}'`,
+      );
+    }
+  }
+  return {
+    catalog: withType(catalog, { ...type, aliases }),
+    columns: [['aliases', aliases]],
+  };
+}
+
+function changeSetting(item: Item<'setting'>): ItemResult {
+  const name = item.name.toLowerCase();
+  if (name === 'repartition' || name === 'lightweight' || name === 'unique') {
+    throw new DatabaseError('NotSupported', `not supported: ALTER TYPE ... WITH ${name}`);
+  }
+  throw new DatabaseError('Syntax', `unknown setting '${item.name}' of ALTER TYPE`);
+}

@@ -1,0 +1,136 @@
+import { DatabaseError } from '#core/errors.ts';
+import type { PropertyId, TypeId } from '#core/rid.ts';
+import type {
+  BucketDefinition,
+  IndexDefinition,
+  PropertyDefinition,
+  TypeDefinition,
+} from './catalog.ts';
+import { type CatalogParts, CatalogValue } from './catalog-value.ts';
+import {
+  decodePairs,
+  decodeValue,
+  encodePairs,
+  encodeValue,
+  type ValueDocument,
+} from './value-document.ts';
+
+/** Version of the document; a newer one is refused instead of being misread. */
+export const schemaDocumentFormat = 1;
+
+const text = new TextEncoder();
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+/**
+ * The schema document: JSON whose object keys are all ours, while every name a user gave is a string value, so hostile names
+ * are only data. Written by `schema` operations, kept in `meta` under `schema`. Equal catalogs give equal bytes.
+ */
+export function encodeCatalog(catalog: CatalogValue): Uint8Array {
+  const { types, indexes, ...rest } = catalog.parts;
+  return text.encode(
+    JSON.stringify({
+      format: schemaDocumentFormat,
+      ...rest,
+      types: types.map((type) => ({
+        ...type,
+        custom: encodePairs(type.custom),
+        properties: [...type.properties.values()].map(encodeProperty),
+      })),
+      indexes: indexes.map((index) => ({ ...index, metadata: encodePairs(index.metadata) })),
+    }),
+  );
+}
+
+function encodeProperty(property: PropertyDefinition) {
+  const { declaredBy: _, name: __, ...rest } = property;
+  return {
+    ...rest,
+    min: encodeValue(property.min),
+    max: encodeValue(property.max),
+    custom: encodePairs(property.custom),
+  };
+}
+
+interface SchemaDocument extends Omit<CatalogParts, 'types' | 'indexes'> {
+  readonly format: number;
+  readonly types: readonly (Omit<TypeDefinition, 'custom' | 'properties'> & {
+    readonly custom: readonly ValueDocument[];
+    readonly properties: readonly PropertyDocument[];
+  })[];
+  readonly indexes: readonly (Omit<IndexDefinition, 'metadata'> & {
+    readonly metadata: readonly ValueDocument[];
+  })[];
+}
+
+type PropertyDocument = Omit<PropertyDefinition, 'min' | 'max' | 'custom'> & {
+  readonly min: ValueDocument;
+  readonly max: ValueDocument;
+  readonly custom: readonly ValueDocument[];
+};
+
+/**
+ * Reads what `encodeCatalog` wrote.
+ * @throws DatabaseError `CorruptedRecord` for bytes that are no schema document, or one of a newer format
+ */
+export function decodeCatalog(document: Uint8Array): CatalogValue {
+  const parsed = parseDocument(document);
+  if (parsed.format !== schemaDocumentFormat) {
+    throw new DatabaseError(
+      'CorruptedRecord',
+      `schema document has format ${parsed.format}; this version reads ${schemaDocumentFormat}`,
+    );
+  }
+  const { propertyNames } = parsed;
+  return new CatalogValue({
+    version: parsed.version,
+    nextTypeId: parsed.nextTypeId,
+    nextBucketId: parsed.nextBucketId,
+    nextIndexId: parsed.nextIndexId,
+    propertyNames,
+    types: parsed.types.map((type) => ({
+      ...type,
+      custom: decodePairs(type.custom),
+      properties: new Map(
+        type.properties.map((property) => {
+          const decoded = decodeProperty(property, type.id, propertyNames);
+          return [decoded.name, decoded];
+        }),
+      ),
+    })),
+    buckets: parsed.buckets.map(
+      ({ id, name, type }): BucketDefinition => ({ id, name, type: type ?? undefined }),
+    ),
+    indexes: parsed.indexes.map((index) => ({ ...index, metadata: decodePairs(index.metadata) })),
+  });
+}
+
+function parseDocument(document: Uint8Array): SchemaDocument {
+  try {
+    const parsed: unknown = JSON.parse(utf8.decode(document));
+    if (typeof parsed === 'object' && parsed !== null && 'types' in parsed) {
+      return parsed as SchemaDocument;
+    }
+  } catch (cause) {
+    throw new DatabaseError('CorruptedRecord', 'schema document cannot be read', { cause });
+  }
+  throw new DatabaseError('CorruptedRecord', 'schema document cannot be read');
+}
+
+function decodeProperty(
+  property: PropertyDocument,
+  declaredBy: TypeId,
+  names: readonly string[],
+): PropertyDefinition {
+  return {
+    ...property,
+    name: names[property.id as PropertyId] ?? '',
+    declaredBy,
+    ofType: property.ofType ?? undefined,
+    compression: property.compression ?? undefined,
+    regexp: property.regexp ?? undefined,
+    default: property.default ?? undefined,
+    min: decodeValue(property.min),
+    max: decodeValue(property.max),
+    custom: decodePairs(property.custom),
+  };
+}

@@ -1,0 +1,131 @@
+import type { RecordKind } from '#core/record.ts';
+import type { BucketId, IndexId, PropertyId, TypeId } from '#core/rid.ts';
+import type { Value, ValueMap } from '#core/value.ts';
+
+/** The schema of one database: an immutable, versioned value. `changes.ts` makes the next one. */
+export interface Catalog {
+  /** Raised by every schema change; part of plan cache keys and of the schema guard. */
+  readonly version: number;
+  types(): readonly TypeDefinition[];
+  /** By name or alias, case-sensitive. */
+  typeNamed(name: string): TypeDefinition | undefined;
+  typeWithId(id: TypeId): TypeDefinition;
+  /** The type itself and everything that extends it, in id order. */
+  withSubtypes(id: TypeId): readonly TypeId[];
+  isSubtype(id: TypeId, of: TypeId): boolean;
+  /** Own or inherited declaration. */
+  property(type: TypeId, name: string): PropertyDefinition | undefined;
+  /** All declarations that apply to records of the type, own ones winning. Cached per catalog. */
+  properties(type: TypeId): ReadonlyMap<string, PropertyDefinition>;
+  buckets(): readonly BucketDefinition[];
+  bucketNamed(name: string): BucketDefinition | undefined;
+  bucketWithId(id: BucketId): BucketDefinition | undefined;
+  indexes(): readonly IndexDefinition[];
+  indexNamed(name: string): IndexDefinition | undefined;
+  indexWithId(id: IndexId): IndexDefinition;
+  /** Indexes that hold records of the type: own and inherited ones. Cached per catalog. */
+  indexesOn(type: TypeId): readonly IndexDefinition[];
+  /** Property names have database-wide ids; rows and shapes hold ids. */
+  propertyId(name: string): PropertyId | undefined;
+  propertyName(id: PropertyId): string;
+}
+
+export interface TypeDefinition {
+  readonly id: TypeId;
+  readonly name: string;
+  readonly kind: RecordKind;
+  readonly aliases: readonly string[];
+  readonly supertypes: readonly TypeId[];
+  /** Own declarations only. */
+  readonly properties: ReadonlyMap<string, PropertyDefinition>;
+  /** Own buckets only. */
+  readonly buckets: readonly BucketId[];
+  readonly bucketStrategy: string;
+  readonly custom: ValueMap;
+  /** Edge types: false when created UNIDIRECTIONAL. */
+  readonly bidirectional: boolean;
+  /** The bucket strategy was changed while records existed; they may lie in other buckets than it would choose. */
+  readonly needsRepartition: boolean;
+}
+
+export interface BucketDefinition {
+  readonly id: BucketId;
+  readonly name: string;
+  /** The owning type, if any. */
+  readonly type: TypeId | undefined;
+}
+
+export type PropertyTypeName =
+  | 'BOOLEAN'
+  | 'INTEGER'
+  | 'SHORT'
+  | 'LONG'
+  | 'FLOAT'
+  | 'DOUBLE'
+  | 'DATETIME'
+  | 'STRING'
+  | 'BINARY'
+  | 'LIST'
+  | 'MAP'
+  | 'LINK'
+  | 'BYTE'
+  | 'DATE'
+  | 'DECIMAL'
+  | 'EMBEDDED'
+  | 'DATETIME_MICROS'
+  | 'DATETIME_NANOS'
+  | 'DATETIME_SECOND'
+  | 'ARRAY_OF_SHORTS'
+  | 'ARRAY_OF_INTEGERS'
+  | 'ARRAY_OF_LONGS'
+  | 'ARRAY_OF_FLOATS'
+  | 'ARRAY_OF_DOUBLES';
+
+export interface PropertyDefinition {
+  readonly id: PropertyId;
+  readonly name: string;
+  /** The type that declares it. */
+  readonly declaredBy: TypeId;
+  readonly type: PropertyTypeName;
+  /** `OF X`: a scalar type name or a document type name. */
+  readonly ofType: string | undefined;
+  readonly mandatory: boolean;
+  readonly notNull: boolean;
+  readonly readOnly: boolean;
+  readonly hidden: boolean;
+  readonly external: boolean;
+  readonly compression: string | undefined;
+  readonly min: Value;
+  readonly max: Value;
+  readonly regexp: string | undefined;
+  /** Source text of the expression. */
+  readonly default: string | undefined;
+  readonly custom: ValueMap;
+}
+
+export type IndexKind =
+  | 'LSM_TREE'
+  | 'HASH'
+  | 'FULL_TEXT'
+  | 'LSM_VECTOR'
+  | 'LSM_SPARSE_VECTOR'
+  | 'GEOSPATIAL';
+
+export interface IndexDefinition {
+  readonly id: IndexId;
+  readonly name: string;
+  readonly type: TypeId;
+  readonly kind: IndexKind;
+  readonly unique: boolean;
+  readonly components: readonly IndexComponent[];
+  readonly nullStrategy: 'SKIP' | 'ERROR' | 'INDEX';
+  readonly metadata: ValueMap;
+  readonly state: 'BUILDING' | 'READY';
+}
+
+export interface IndexComponent {
+  /** A property name, a dotted path, or `@out` / `@in` on edge types. */
+  readonly property: string;
+  readonly by: 'value' | 'mapKey' | 'mapValue' | 'item';
+  readonly caseInsensitive: boolean;
+}
