@@ -1,0 +1,310 @@
+import { decimalDigitsMax, parseDecimal } from './decimal.ts';
+import { DatabaseError } from './errors.ts';
+import { parseDouble, parseInteger } from './number-text.ts';
+import { double } from './value.ts';
+import type { Value } from './value.ts';
+
+/**
+ * Strict JSON (RFC 8259) to values. Objects become `Map`s in the order of the text (a repeated key keeps its first place
+ * and its last value); integers keep all digits (int64 as integers, longer ones as decimals); a number with a point or an
+ * exponent is a double, also when it is integral. Written by hand because `JSON.parse` loses the order of numeric keys, the
+ * digits of long integers and the difference between 4 and 4.0.
+ */
+export interface JsonLimits {
+  /** Levels of nested arrays and objects. */
+  readonly depthMax: number;
+}
+
+export const defaultJsonLimits: JsonLimits = { depthMax: 512 };
+
+/**
+ * @throws DatabaseError `IllegalArgument` with the position, for text that is no JSON, for lone surrogates, numbers outside
+ * the limits of limits.md 11 and nesting deeper than `depthMax`
+ */
+export function parseJson(text: string, limits: JsonLimits = defaultJsonLimits): Value {
+  if (!text.isWellFormed()) throw invalid(text, 0, 'the text holds a lone surrogate');
+  const parser = new JsonParser(text, limits.depthMax);
+  return parser.parse();
+}
+
+const strictUtf8 = new TextDecoder('utf-8', { fatal: true });
+
+/** As `parseJson`, from UTF-8; a byte order mark is skipped. @throws DatabaseError `IllegalArgument`, also for invalid UTF-8 */
+export function parseJsonBytes(bytes: Uint8Array, limits: JsonLimits = defaultJsonLimits): Value {
+  return parseJson(decodeUtf8(bytes), limits);
+}
+
+/** Text from UTF-8, refusing what is not: the usual decoder would change data silently (limits.md 12). */
+export function decodeUtf8(bytes: Uint8Array): string {
+  try {
+    return strictUtf8.decode(bytes);
+  } catch (cause) {
+    throw new DatabaseError('IllegalArgument', 'the text is not valid UTF-8', { cause });
+  }
+}
+
+function invalid(text: string, position: number, reason: string): DatabaseError {
+  const line = countLines(text, position);
+  return new DatabaseError(
+    'IllegalArgument',
+    `invalid JSON at line ${line.number}, column ${line.column}: ${reason}`,
+  );
+}
+
+function countLines(text: string, position: number): { number: number; column: number } {
+  let number = 1;
+  let start = 0;
+  for (let at = text.indexOf('\n'); at >= 0 && at < position; at = text.indexOf('\n', at + 1)) {
+    number++;
+    start = at + 1;
+  }
+  return { number, column: position - start + 1 };
+}
+
+const quote = 34;
+const backslash = 92;
+
+const escapes: Readonly<Record<string, string>> = {
+  '"': '"',
+  '\\': '\\',
+  '/': '/',
+  b: '\b',
+  f: '\f',
+  n: '\n',
+  r: '\r',
+  t: '\t',
+};
+
+class JsonParser {
+  readonly #text: string;
+  readonly #depthMax: number;
+  #position = 0;
+  #depth = 0;
+
+  constructor(text: string, depthMax: number) {
+    this.#text = text;
+    this.#depthMax = depthMax;
+  }
+
+  parse(): Value {
+    const value = this.#value(this.#next());
+    const rest = this.#next();
+    if (!Number.isNaN(rest)) throw this.#unexpected('expected the end of the text');
+    return value;
+  }
+
+  /** Skips white space; the unit at the position, NaN at the end. */
+  #next(): number {
+    const text = this.#text;
+    let unit = text.charCodeAt(this.#position);
+    while (unit === 32 || unit === 10 || unit === 13 || unit === 9)
+      unit = text.charCodeAt(++this.#position);
+    return unit;
+  }
+
+  #value(unit: number): Value {
+    switch (unit) {
+      case quote:
+        return this.#string();
+      case 123:
+        return this.#object();
+      case 91:
+        return this.#array();
+      case 116:
+        return this.#word('true', true);
+      case 102:
+        return this.#word('false', false);
+      case 110:
+        return this.#word('null', null);
+      default:
+        return this.#number();
+    }
+  }
+
+  #word(word: string, value: Value): Value {
+    if (!this.#text.startsWith(word, this.#position)) throw this.#unexpected('expected a value');
+    this.#position += word.length;
+    return value;
+  }
+
+  #enter(): void {
+    this.#position++;
+    if (++this.#depth > this.#depthMax)
+      throw this.#unexpected(`nested deeper than ${this.#depthMax} levels`);
+  }
+
+  #leave<T>(value: T): T {
+    this.#position++;
+    this.#depth--;
+    return value;
+  }
+
+  #object(): Value {
+    this.#enter();
+    const map = new Map<string, Value>();
+    let unit = this.#next();
+    if (unit === 125) return this.#leave(map);
+    for (;;) {
+      if (unit !== quote) throw this.#unexpected('expected a name in double quotes');
+      const key = this.#string();
+      if (this.#next() !== 58) throw this.#unexpected("expected ':'");
+      this.#position++;
+      map.set(key, this.#value(this.#next()));
+      unit = this.#next();
+      if (unit === 125) return this.#leave(map);
+      if (unit !== 44) throw this.#unexpected("expected ',' or '}'");
+      this.#position++;
+      unit = this.#next();
+    }
+  }
+
+  #array(): Value {
+    this.#enter();
+    const list: Value[] = [];
+    let unit = this.#next();
+    if (unit === 93) return this.#leave(list);
+    for (;;) {
+      list.push(this.#value(unit));
+      unit = this.#next();
+      if (unit === 93) return this.#leave(list);
+      if (unit !== 44) throw this.#unexpected("expected ',' or ']'");
+      this.#position++;
+      unit = this.#next();
+    }
+  }
+
+  /** Most strings have no escape: one scan and one slice. */
+  #string(): string {
+    const text = this.#text;
+    const start = this.#position + 1;
+    let position = start;
+    for (;;) {
+      const unit = text.charCodeAt(position);
+      if (unit === quote) {
+        this.#position = position + 1;
+        return text.slice(start, position);
+      }
+      if (unit === backslash) return this.#escapedString(start, position);
+      if (unit < 32) throw this.#fail(position, 'control character in a string');
+      if (Number.isNaN(unit)) throw this.#fail(position, 'the string is not closed');
+      position++;
+    }
+  }
+
+  #escapedString(start: number, firstEscape: number): string {
+    const text = this.#text;
+    let result = text.slice(start, firstEscape);
+    let position = firstEscape;
+    for (;;) {
+      const unit = text.charCodeAt(position);
+      if (unit === quote) break;
+      if (unit === backslash) {
+        const char = text.charAt(position + 1);
+        const plain = escapes[char];
+        if (plain !== undefined) {
+          result += plain;
+          position += 2;
+        } else {
+          result += this.#unicodeEscape(position);
+          position += 6;
+        }
+      } else {
+        if (unit < 32) throw this.#fail(position, 'control character in a string');
+        if (Number.isNaN(unit)) throw this.#fail(position, 'the string is not closed');
+        const end = this.#plainRunEnd(position);
+        result += text.slice(position, end);
+        position = end;
+      }
+    }
+    if (!result.isWellFormed()) throw this.#fail(start, 'the string holds a lone surrogate');
+    this.#position = position + 1;
+    return result;
+  }
+
+  #plainRunEnd(start: number): number {
+    const text = this.#text;
+    let position = start;
+    for (;;) {
+      const unit = text.charCodeAt(position);
+      if (unit === quote || unit === backslash || unit < 32 || Number.isNaN(unit)) return position;
+      position++;
+    }
+  }
+
+  #unicodeEscape(position: number): string {
+    const digits = this.#text.slice(position + 2, position + 6);
+    if (this.#text.charAt(position + 1) !== 'u' || !/^[0-9a-fA-F]{4}$/.test(digits))
+      throw this.#fail(position, 'unknown escape in a string');
+    return String.fromCharCode(Number.parseInt(digits, 16));
+  }
+
+  #number(): Value {
+    const text = this.#text;
+    const start = this.#position;
+    let position = start;
+    if (text.charCodeAt(position) === 45) position++;
+    const firstDigit = position;
+    position = this.#digitsEnd(position);
+    const digitCount = position - firstDigit;
+    if (digitCount === 0) throw this.#unexpected('expected a value');
+    if (digitCount > 1 && text.charCodeAt(firstDigit) === 48)
+      throw this.#unexpected('a number has a leading zero');
+    const unit = text.charCodeAt(position);
+    if (unit === 46 || unit === 101 || unit === 69) return this.#double(start, position);
+    this.#position = position;
+    if (digitCount <= 15) return Number(text.slice(start, position)) + 0;
+    return this.#longInteger(start, position);
+  }
+
+  #digitsEnd(start: number): number {
+    const text = this.#text;
+    let position = start;
+    for (;;) {
+      const unit = text.charCodeAt(position);
+      if (!(unit >= 48 && unit <= 57)) return position;
+      position++;
+    }
+  }
+
+  #longInteger(start: number, end: number): Value {
+    const digits = this.#text.slice(start, end);
+    const n =
+      parseInteger(digits) ??
+      (parseDouble(digits) === undefined ? undefined : parseDecimal(digits));
+    if (n === undefined) throw this.#fail(start, numberOutside);
+    return n;
+  }
+
+  #double(start: number, wholeEnd: number): Value {
+    const text = this.#text;
+    let position = wholeEnd;
+    if (text.charCodeAt(position) === 46) {
+      const end = this.#digitsEnd(position + 1);
+      if (end === position + 1) throw this.#fail(end, 'expected a digit');
+      position = end;
+    }
+    const unit = text.charCodeAt(position);
+    if (unit === 101 || unit === 69) {
+      position++;
+      const sign = text.charCodeAt(position);
+      if (sign === 43 || sign === 45) position++;
+      const end = this.#digitsEnd(position);
+      if (end === position) throw this.#fail(end, 'expected a digit');
+      position = end;
+    }
+    this.#position = position;
+    const n = parseDouble(text.slice(start, position));
+    if (n === undefined) throw this.#fail(start, numberOutside);
+    return double(n);
+  }
+
+  #unexpected(reason: string): DatabaseError {
+    return this.#fail(this.#position, reason);
+  }
+
+  #fail(position: number, reason: string): DatabaseError {
+    return invalid(this.#text, position, reason);
+  }
+}
+
+const numberOutside = `number outside the range of a double, or above ${decimalDigitsMax} digits`;
