@@ -1,0 +1,148 @@
+import type { Effect } from '#core/effects.ts';
+import { DatabaseError } from '#core/errors.ts';
+import type { Access, Authorizer, Principal } from '#core/principal.ts';
+import type { DatabaseRight, Group, RecordRight } from './group-document.ts';
+import type { Groups } from './groups.ts';
+import type { Users } from './users.ts';
+
+/** Limits that the groups of a user set; -1 means none. */
+export interface UserLimits {
+  readonly resultSetLimit: number;
+  readonly readTimeoutMs: number;
+}
+
+interface Rights extends UserLimits {
+  readonly database: ReadonlySet<DatabaseRight>;
+  readonly types: ReadonlyMap<string, ReadonlySet<RecordRight>>;
+  readonly otherTypes: ReadonlySet<RecordRight>;
+}
+
+/**
+ * Judges by users and groups (security.md 4). An unknown principal has no rights. Rights are worked out once per user and
+ * database and forgotten at any change, so a check costs two map lookups.
+ */
+export class GroupAuthorizer implements Authorizer {
+  readonly #users: Users;
+  readonly #groups: Groups;
+  readonly #rights = new Map<string, Map<string, Rights | undefined>>();
+
+  constructor(users: Users, groups: Groups) {
+    this.#users = users;
+    this.#groups = groups;
+    users.onChanged(() => this.#rights.clear());
+    groups.onChanged(() => this.#rights.clear());
+  }
+
+  require(who: Principal, database: string, access: Access): void {
+    if (who.isRoot) return;
+    const rights = this.#rightsOf(who, database);
+    if (!rights)
+      throw new DatabaseError(
+        'Forbidden',
+        `User '${who.name}' has not access to database '${database}'`,
+      );
+    for (const effect of access.effects)
+      requireEffect(effect, access.types, { who, database, rights });
+  }
+
+  canAccess(who: Principal, database: string): boolean {
+    return who.isRoot || this.#rightsOf(who, database) !== undefined;
+  }
+
+  /** The most restrictive limits of the user's groups. */
+  limitsOf(who: Principal, database: string): UserLimits {
+    return (who.isRoot ? undefined : this.#rightsOf(who, database)) ?? noLimits;
+  }
+
+  #rightsOf(who: Principal, database: string): Rights | undefined {
+    let ofUser = this.#rights.get(who.name);
+    if (!ofUser) {
+      ofUser = new Map();
+      this.#rights.set(who.name, ofUser);
+    }
+    if (ofUser.has(database)) return ofUser.get(database);
+    // Names of databases come from requests: what is remembered must stay bounded.
+    if (ofUser.size > 1000) ofUser.clear();
+    const rights = this.#work(who.name, database);
+    ofUser.set(database, rights);
+    return rights;
+  }
+
+  #work(user: string, database: string): Rights | undefined {
+    const granted = this.#users.get(user)?.databases;
+    const names = granted?.get(database) ?? granted?.get('*');
+    if (!names) return undefined;
+    const groups = names
+      .map((name) => this.#groups.resolve(database, name))
+      .filter((group) => group !== undefined);
+    return union(groups);
+  }
+}
+
+const noLimits: UserLimits = { resultSetLimit: -1, readTimeoutMs: -1 };
+
+function union(groups: readonly Group[]): Rights {
+  const typeNames = new Set(groups.flatMap((group) => [...group.types.keys()]));
+  const rightsOn = (type: string) =>
+    new Set(groups.flatMap((group) => group.types.get(type) ?? group.types.get('*') ?? []));
+  return {
+    database: new Set(groups.flatMap((group) => group.access)),
+    types: new Map([...typeNames].map((type) => [type, rightsOn(type)])),
+    otherTypes: rightsOn('*'),
+    resultSetLimit: lowest(groups.map((group) => group.resultSetLimit)),
+    readTimeoutMs: lowest(groups.map((group) => group.readTimeout)),
+  };
+}
+
+function lowest(limits: readonly number[]): number {
+  const set = limits.filter((limit) => limit >= 0);
+  return set.length === 0 ? -1 : Math.min(...set);
+}
+
+const recordRightOf: Partial<Record<Effect, RecordRight>> = {
+  read: 'readRecord',
+  insert: 'createRecord',
+  update: 'updateRecord',
+  delete: 'deleteRecord',
+};
+const databaseRightOf: Partial<Record<Effect, DatabaseRight>> = {
+  schema: 'updateSchema',
+  settings: 'updateDatabaseSettings',
+  security: 'updateSecurity',
+};
+
+interface Asking {
+  readonly who: Principal;
+  readonly database: string;
+  readonly rights: Rights;
+}
+
+function requireEffect(effect: Effect, types: readonly string[] | undefined, asking: Asking): void {
+  const recordRight = recordRightOf[effect];
+  if (recordRight) {
+    requireOnTypes(recordRight, types, asking);
+    return;
+  }
+  const right = databaseRightOf[effect];
+  if (right && asking.rights.database.has(right)) return;
+  // The remaining effect, admin, is root's alone.
+  throw denied(right ?? 'administer', `database '${asking.database}'`, asking);
+}
+
+/** Without a list of types the right must hold on all types, named ones and others. */
+function requireOnTypes(
+  right: RecordRight,
+  types: readonly string[] | undefined,
+  asking: Asking,
+): void {
+  const { rights, database } = asking;
+  if (types === undefined && !rights.otherTypes.has(right))
+    throw denied(right, `database '${database}'`, asking);
+  for (const type of types ?? rights.types.keys())
+    if (!(rights.types.get(type) ?? rights.otherTypes).has(right))
+      throw denied(right, `type '${type}' of database '${database}'`, asking);
+}
+
+function denied(right: string, what: string, { who }: Asking): DatabaseError {
+  return new DatabaseError('Forbidden', `User '${who.name}' is not allowed to ${right} on ${what}`);
+}

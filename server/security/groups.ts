@@ -1,0 +1,117 @@
+import { rename } from 'node:fs/promises';
+import { join } from 'node:path';
+import { DatabaseError } from '#core/errors.ts';
+import type { Timers } from '#core/runtime.ts';
+import type { Audit } from './audit.ts';
+import type { Group, GroupDocument } from './group-document.ts';
+import { defaultGroups, groupDocumentToJson, parseGroupDocument } from './group-document.ts';
+import { WatchedFile } from './watched-file.ts';
+
+/** The access levels of the server, kept in `server-groups.json`. A change is in the file before it is in force. */
+export class Groups {
+  readonly #file: WatchedFile;
+  readonly #audit: Audit;
+  readonly #changed: (() => void)[] = [];
+  #document: GroupDocument = defaultGroups;
+  #changes: Promise<unknown> = Promise.resolve();
+
+  constructor(options: { configDirectory: string; timers: Timers; audit: Audit }) {
+    this.#audit = options.audit;
+    this.#file = new WatchedFile({
+      path: join(options.configDirectory, 'server-groups.json'),
+      timers: options.timers,
+      changed: (text) => this.#reload(text),
+    });
+  }
+
+  /** Reads the file, or makes it; a broken one is renamed aside (http-api.md 16.2). */
+  async load(): Promise<void> {
+    const text = await this.#file.read();
+    try {
+      if (text !== undefined) this.#document = parseGroupDocument(text);
+    } catch (error) {
+      if (!(error instanceof DatabaseError)) throw error;
+      await rename(this.#file.path, this.#file.path.replace(/\.json$/, '-error.json'));
+      this.#audit.report(
+        'CRITICAL',
+        `${this.#file.path} is broken, using defaults: ${error.message}`,
+      );
+      return this.#save(defaultGroups);
+    }
+    if (text === undefined) await this.#save(defaultGroups);
+  }
+
+  watch(everyMs: number): void {
+    this.#file.watch(everyMs);
+  }
+
+  close(): void {
+    this.#file.close();
+  }
+
+  onChanged(listener: () => void): void {
+    this.#changed.push(listener);
+  }
+
+  get document(): GroupDocument {
+    return this.#document;
+  }
+
+  /** The group that a name stands for in a database: its own one, else that of all databases, else `*`. */
+  resolve(database: string, name: string): Group | undefined {
+    const all = this.#document.get('*');
+    return this.#document.get(database)?.get(name) ?? all?.get(name) ?? all?.get('*');
+  }
+
+  /** Creates or replaces a group. */
+  put(database: string, name: string, group: Group): Promise<void> {
+    return this.#change(async () => {
+      const groups = new Map(this.#document.get(database)).set(name, group);
+      await this.#save(new Map(this.#document).set(database, groups));
+    });
+  }
+
+  /** @throws DatabaseError `RecordNotFound`; `IllegalArgument` for the two groups that must stay */
+  delete(database: string, name: string): Promise<void> {
+    if (database === '*' && (name === 'admin' || name === '*'))
+      throw new DatabaseError(
+        'IllegalArgument',
+        `Group '${name}' of database '*' cannot be deleted`,
+      );
+    return this.#change(async () => {
+      const groups = new Map(this.#document.get(database));
+      if (!groups.delete(name))
+        throw new DatabaseError(
+          'RecordNotFound',
+          `Group '${name}' not found in database '${database}'`,
+        );
+      await this.#save(new Map(this.#document).set(database, groups));
+    });
+  }
+
+  async #save(document: GroupDocument): Promise<void> {
+    await this.#file.write(`${JSON.stringify(groupDocumentToJson(document), null, 2)}\n`);
+    this.#use(document);
+  }
+
+  #use(document: GroupDocument): void {
+    this.#document = document;
+    for (const listener of this.#changed) listener();
+  }
+
+  #change(run: () => Promise<void>): Promise<void> {
+    const done = this.#changes.then(run);
+    this.#changes = done.catch(() => {});
+    return done;
+  }
+
+  #reload(text: string): void {
+    try {
+      this.#use(parseGroupDocument(text));
+      this.#audit.report('WARNING', `${this.#file.path} was changed on disk and taken over`);
+    } catch (error) {
+      if (!(error instanceof DatabaseError)) throw error;
+      this.#audit.report('CRITICAL', `${this.#file.path} stays as it was: ${error.message}`);
+    }
+  }
+}

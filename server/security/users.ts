@@ -1,0 +1,228 @@
+import { rename } from 'node:fs/promises';
+import { join } from 'node:path';
+import { DatabaseError } from '#core/errors.ts';
+import type { Random, Timers } from '#core/runtime.ts';
+import type { KeyDerivation } from '#platform/key-derivation.ts';
+import type { Audit } from './audit.ts';
+import { requirePassword, requireUserName, rootName } from './credential-policy.ts';
+import type { PasswordRecord } from './password-record.ts';
+import { makePasswordRecord } from './password-record.ts';
+import type { StoredUser } from './user-file.ts';
+import { formatUsers, parseUsers } from './user-file.ts';
+import { WatchedFile } from './watched-file.ts';
+
+/** A user as the server knows it now. */
+export interface User extends StoredUser {
+  /** Another one after every new password; what was proved with an older one no longer counts. */
+  readonly generation: number;
+}
+
+export interface UsersOptions {
+  readonly configDirectory: string;
+  readonly derivation: KeyDerivation;
+  readonly random: Random;
+  readonly timers: Timers;
+  readonly audit: Audit;
+  /** Read at each use. */
+  readonly iterations: () => number;
+}
+
+/** What a change may replace. */
+export interface UserChange {
+  readonly password?: string;
+  readonly databases?: ReadonlyMap<string, readonly string[]>;
+}
+
+/**
+ * The users of the server, kept in `server-users.jsonl`. A change is in the file before it is in force. Edits of the file
+ * by hand are taken over; a file without root or without any readable line is not (security.md 8.5).
+ */
+export class Users {
+  readonly #options: UsersOptions;
+  readonly #file: WatchedFile;
+  readonly #revoked: ((name: string) => void)[] = [];
+  readonly #changed: (() => void)[] = [];
+  #users: ReadonlyMap<string, User> = new Map();
+  #lastGeneration = 0;
+  #changes: Promise<unknown> = Promise.resolve();
+
+  constructor(options: UsersOptions) {
+    this.#options = options;
+    this.#file = new WatchedFile({
+      path: join(options.configDirectory, 'server-users.jsonl'),
+      timers: options.timers,
+      changed: (text) => this.#reload(text),
+    });
+  }
+
+  /** Reads the file; one in which no line is readable is renamed aside. */
+  async load(): Promise<void> {
+    const text = await this.#file.read();
+    if (text === undefined) return;
+    const { users, brokenLines } = parseUsers(text);
+    this.#reportBroken(brokenLines);
+    this.#users = new Map(users.map((user) => [user.name, this.#withGeneration(user)]));
+    if (users.length === 0 && brokenLines.length > 0)
+      await rename(this.#file.path, this.#file.path.replace(/\.jsonl$/, '-error.jsonl'));
+  }
+
+  watch(everyMs: number): void {
+    this.#file.watch(everyMs);
+  }
+
+  /** Takes over an edit of the file at once instead of at the next look. */
+  async poll(): Promise<void> {
+    await this.#file.poll();
+  }
+
+  close(): void {
+    this.#file.close();
+  }
+
+  get(name: string): User | undefined {
+    return this.#users.get(name);
+  }
+
+  /** In the order of the file. */
+  list(): readonly User[] {
+    return [...this.#users.values()];
+  }
+
+  /** Calls `listener` with the name of a user who was dropped or has another password. */
+  onRevoked(listener: (name: string) => void): void {
+    this.#revoked.push(listener);
+  }
+
+  /** Calls `listener` after any change. */
+  onChanged(listener: () => void): void {
+    this.#changed.push(listener);
+  }
+
+  /** @throws DatabaseError `IllegalArgument` for a name that is taken or refused, a wrong password */
+  create(
+    name: string,
+    given: { password: string; databases: ReadonlyMap<string, readonly string[]> },
+  ): Promise<void> {
+    requireUserName(name);
+    requirePassword(given.password);
+    return this.#change(async () => {
+      this.#requireAbsent(name);
+      const password = await this.#hash(given.password);
+      await this.#put({ name, password, databases: given.databases });
+    });
+  }
+
+  /** @throws DatabaseError `RecordNotFound` for an unknown name, `IllegalArgument` for a wrong password */
+  update(name: string, change: UserChange): Promise<void> {
+    if (change.password !== undefined) requirePassword(change.password);
+    return this.#change(async () => {
+      const user = this.#require(name);
+      const databases = change.databases ?? user.databases;
+      if (change.password === undefined) {
+        await this.#replace({ ...user, databases });
+        return;
+      }
+      const password = await this.#hash(change.password);
+      await this.#put({ name, password, databases });
+      this.#revoke(name);
+    });
+  }
+
+  /** Keeps a password that was just proved in our own form (security.md 2.1); what was proved stays proved. */
+  rewritePassword(name: string, password: string): Promise<void> {
+    return this.#change(async () => {
+      const user = this.#require(name);
+      await this.#replace({ ...user, password: await this.#hash(password) });
+    });
+  }
+
+  /** @throws DatabaseError `RecordNotFound`, `IllegalArgument` for root */
+  drop(name: string): Promise<void> {
+    if (name === rootName)
+      throw new DatabaseError('IllegalArgument', `User '${rootName}' cannot be dropped`);
+    return this.#change(async () => {
+      this.#require(name);
+      const rest = new Map(this.#users);
+      rest.delete(name);
+      await this.#store(rest);
+      this.#revoke(name);
+    });
+  }
+
+  #hash(password: string): Promise<PasswordRecord> {
+    const { derivation, random, iterations } = this.#options;
+    return makePasswordRecord(password, { derivation, random, iterations: iterations() });
+  }
+
+  #requireAbsent(name: string): void {
+    if (this.#users.has(name))
+      throw new DatabaseError('IllegalArgument', `User '${name}' already exists`);
+  }
+
+  #require(name: string): User {
+    const user = this.#users.get(name);
+    if (user) return user;
+    throw new DatabaseError('RecordNotFound', `User '${name}' not found on server`);
+  }
+
+  async #put(user: StoredUser): Promise<void> {
+    await this.#replace(this.#withGeneration(user));
+  }
+
+  async #replace(user: User): Promise<void> {
+    await this.#store(new Map(this.#users).set(user.name, user));
+  }
+
+  async #store(users: ReadonlyMap<string, User>): Promise<void> {
+    await this.#file.write(formatUsers(users.values()));
+    this.#users = users;
+    for (const listener of this.#changed) listener();
+  }
+
+  /** One change after the other, so that none is lost between reading and writing. */
+  #change(run: () => Promise<void>): Promise<void> {
+    const done = this.#changes.then(run);
+    this.#changes = done.catch(() => {});
+    return done;
+  }
+
+  #withGeneration(user: StoredUser): User {
+    this.#lastGeneration += 1;
+    return { ...user, generation: this.#lastGeneration };
+  }
+
+  #revoke(name: string): void {
+    for (const listener of this.#revoked) listener(name);
+  }
+
+  #reload(text: string): void {
+    const { users, brokenLines } = parseUsers(text);
+    this.#reportBroken(brokenLines);
+    if (!users.some((user) => user.name === rootName)) {
+      this.#options.audit.report(
+        'CRITICAL',
+        `${this.#file.path} was changed and holds no root; the users stay as they were`,
+      );
+      return;
+    }
+    const before = this.#users;
+    this.#users = new Map(users.map((user) => [user.name, this.#takeOver(user)]));
+    this.#options.audit.report('WARNING', `${this.#file.path} was changed on disk and taken over`);
+    for (const [name, user] of before)
+      if (this.#users.get(name)?.generation !== user.generation) this.#revoke(name);
+    for (const listener of this.#changed) listener();
+  }
+
+  #takeOver(user: StoredUser): User {
+    const known = this.#users.get(user.name);
+    const isSamePassword =
+      known && formatUsers([known]) === formatUsers([{ ...known, password: user.password }]);
+    return isSamePassword ? { ...user, generation: known.generation } : this.#withGeneration(user);
+  }
+
+  #reportBroken(lines: readonly number[]): void {
+    if (lines.length === 0) return;
+    const where = lines.slice(0, 10).join(', ');
+    this.#options.audit.report('CRITICAL', `${this.#file.path}: no user in line ${where}; skipped`);
+  }
+}
