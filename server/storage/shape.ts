@@ -1,0 +1,351 @@
+import { DatabaseError } from '#core/errors.ts';
+import type { PropertyId, TypeId } from '#core/rid.ts';
+import type { Value, ValueMap } from '#core/value.ts';
+import { anyColumn, type CellKind, cellKind, cellKindFor, fixedWidth } from './cell.ts';
+import type { RowOperation } from './row-operations.ts';
+
+// Shapes: what rows of one layout have in common (storage.md 3.2). A shape is learnt from the property set of a record,
+// in its order; rows with the same properties of the same kinds share it. Start reading at `ShapeRegistry.forProperties`.
+//
+// Invariants: a shape never changes once made. Its number is stored in rows, so a row may be applied only together with
+// or after the `shape` operation that defines it (`definitionsFor`). A property that no shape has a column for stands in
+// the row's extra map, under its name. Property numbers here are the registry's own and are used in keys of large cells.
+
+/** Rows begin with: u32 length, u16 shape, u16 flags, f64 version. */
+export const rowHeaderSize = 16;
+/** Where the flags of a row stand. */
+export const rowFlagsOffset = 6;
+export const rowVersionOffset = 8;
+
+export const rowFlag = {
+  extraMap: 1,
+  jsonSafe: 2,
+  outsideCells: 4,
+  wideEnds: 8,
+  /** Some cells without a value do not exist at all (the others are null); marks stand behind the variable cells. */
+  absentMarks: 16,
+  /** The extra map is kept outside, under the property number `extraMapId`. */
+  outsideExtra: 32,
+} as const;
+
+/** The property number under which an extra map is kept outside its row. */
+export const extraMapId = 0xffff as PropertyId;
+
+export const shapesPerTypeMax = 256;
+export const columnsPerShapeMax = 256;
+const shapeCountMax = 0xffff;
+/** The rest is kept for the shapes without columns, of which every type needs one. */
+const learntShapeMax = 0xf000;
+const propertyIdMax = 0xfffe;
+
+/** One column: all that is needed to find and decode its cell in any row of the shape. */
+export interface Column {
+  readonly id: PropertyId;
+  readonly name: string;
+  readonly kind: CellKind;
+  /** Place in the shape. */
+  readonly ordinal: number;
+  /** Byte of the row with the null bit, and the bit. */
+  readonly nullByte: number;
+  readonly nullMask: number;
+  /** Bytes from the start of the row to the fixed cell; -1 for variable cells. */
+  readonly fixedOffset: number;
+  /** Place among the variable cells; -1 for fixed ones. */
+  readonly variableIndex: number;
+}
+
+export interface ColumnSpec {
+  readonly id: PropertyId;
+  readonly name: string;
+  readonly kind: CellKind;
+}
+
+export class Shape {
+  readonly id: number;
+  readonly type: TypeId;
+  /** Rows start with two fixed cells, source and target. */
+  readonly isEdge: boolean;
+  readonly columns: readonly Column[];
+  readonly names: readonly string[];
+  readonly nullBytes: number;
+  /** Of the source's record id; the target's follows 8 bytes later. */
+  readonly endpointsOffset: number;
+  /** Where the end offsets of the variable cells begin; where they would, when there are none. */
+  readonly endsOffset: number;
+  readonly variableCount: number;
+  readonly #byName = new Map<string, Column>();
+
+  constructor(id: number, type: TypeId, isEdge: boolean, specs: readonly ColumnSpec[]) {
+    this.id = id;
+    this.type = type;
+    this.isEdge = isEdge;
+    this.nullBytes = Math.ceil(specs.length / 32) * 4;
+    this.endpointsOffset = rowHeaderSize + this.nullBytes;
+    const offsets = fixedOffsets(specs, this.endpointsOffset + (isEdge ? 16 : 0));
+    this.endsOffset = offsets.end;
+    let variableCount = 0;
+    this.columns = specs.map((spec, ordinal) => ({
+      ...spec,
+      ordinal,
+      nullByte: rowHeaderSize + (ordinal >>> 3),
+      nullMask: 1 << (ordinal & 7),
+      fixedOffset: offsets.byOrdinal[ordinal] as number,
+      variableIndex: fixedWidth(spec.kind) === 0 ? variableCount++ : -1,
+    }));
+    this.variableCount = variableCount;
+    this.names = specs.map((spec) => spec.name);
+    for (const column of this.columns) this.#byName.set(column.name, column);
+  }
+
+  /** Cost: one map lookup. */
+  column(name: string): Column | undefined {
+    return this.#byName.get(name);
+  }
+}
+
+/** Widest cells first, in column order; -1 for variable ones. */
+function fixedOffsets(
+  specs: readonly ColumnSpec[],
+  start: number,
+): { readonly byOrdinal: readonly number[]; readonly end: number } {
+  const byOrdinal = specs.map(() => -1);
+  let end = start;
+  for (const width of [8, 1]) {
+    specs.forEach((spec, ordinal) => {
+      if (fixedWidth(spec.kind) !== width) return;
+      byOrdinal[ordinal] = end;
+      end += width;
+    });
+  }
+  return { byOrdinal, end };
+}
+
+/** A step of the tree of known property orders of one type. */
+interface Node {
+  readonly children: Map<string, (Node | undefined)[]>;
+  readonly depth: number;
+  readonly parent: Node | undefined;
+  readonly name: string;
+  readonly kind: CellKind;
+  shape: Shape | undefined;
+}
+
+interface TypeShapes {
+  readonly type: TypeId;
+  readonly isEdge: boolean;
+  readonly root: Node;
+  count: number;
+}
+
+/** The shapes of one database. Shapes live for the life of the engine. */
+export class ShapeRegistry {
+  readonly #shapes: (Shape | undefined)[] = [];
+  readonly #types = new Map<TypeId, TypeShapes>();
+  readonly #propertyIds = new Map<string, PropertyId>();
+  /** Shapes whose definition is durable. */
+  readonly #saved = new Set<number>();
+  #nextProperty = 1;
+
+  /** @throws DatabaseError `CorruptedRecord` for a number that no definition gave */
+  shape(id: number): Shape {
+    const shape = this.#shapes[id];
+    if (shape === undefined) {
+      throw new DatabaseError('CorruptedRecord', `a row names the unknown shape ${id}`);
+    }
+    return shape;
+  }
+
+  /**
+   * The shape for a record of the type with these properties: all of them are columns, or the leading ones when the type
+   * has its share of shapes (the others then belong into the extra map). Learns a new one where it may.
+   * Cost: one or two map lookups per property.
+   */
+  forProperties(type: TypeId, isEdge: boolean, properties: ValueMap): Shape {
+    const shapes = this.#types.get(type) ?? this.#addType(type, isEdge);
+    const mayLearn = this.#mayLearn(shapes);
+    let node = shapes.root;
+    for (const [name, value] of properties) {
+      const child = childFor(node, name, value, mayLearn);
+      if (child === undefined) return this.#nearestShape(shapes, node);
+      node = child;
+    }
+    return node.shape ?? this.#learn(shapes, node);
+  }
+
+  /** The shape with exactly these columns or leading ones of them, for writers that know their columns beforehand. */
+  forColumns(
+    type: TypeId,
+    isEdge: boolean,
+    columns: readonly { readonly name: string; readonly kind: CellKind }[],
+  ): Shape {
+    const shapes = this.#types.get(type) ?? this.#addType(type, isEdge);
+    const mayLearn = this.#mayLearn(shapes);
+    let node = shapes.root;
+    for (const column of columns) {
+      const child = childOfKind(node, column.name, column.kind, mayLearn);
+      if (child === undefined) return this.#nearestShape(shapes, node);
+      node = child;
+    }
+    return node.shape ?? this.#learn(shapes, node);
+  }
+
+  /** The `shape` operations that an entry with these operations must carry in front: of shapes that are not durable yet. */
+  definitionsFor(operations: readonly RowOperation[]): RowOperation[] {
+    const definitions: RowOperation[] = [];
+    const seen = new Set<number>();
+    for (const operation of operations) {
+      if (operation.op !== 'put-row') continue;
+      const id = (operation.row[4] as number) | ((operation.row[5] as number) << 8);
+      if (this.#saved.has(id) || seen.has(id)) continue;
+      seen.add(id);
+      definitions.push({ op: 'shape', id, definition: encodeShape(this.shape(id)) });
+    }
+    return definitions;
+  }
+
+  /** True once the definition is durable. */
+  isSaved(id: number): boolean {
+    return this.#saved.has(id);
+  }
+
+  /** Takes over a durable definition; the engine calls it while opening and applying. */
+  define(id: number, definition: Uint8Array): void {
+    this.#saved.add(id);
+    if (this.#shapes[id] !== undefined) return;
+    const shape = decodeShape(id, definition);
+    this.#shapes[id] = shape;
+    const shapes = this.#types.get(shape.type) ?? this.#newType(shape.type, shape.isEdge);
+    shapes.count += 1;
+    let node = shapes.root;
+    for (const column of shape.columns) {
+      this.#propertyIds.set(column.name, column.id);
+      this.#nextProperty = Math.max(this.#nextProperty, column.id + 1);
+      node = childOfKind(node, column.name, column.kind, true) ?? node;
+    }
+    node.shape ??= shape;
+  }
+
+  #newType(type: TypeId, isEdge: boolean): TypeShapes {
+    const shapes = { type, isEdge, root: newNode(undefined, '', cellKind.any), count: 0 };
+    this.#types.set(type, shapes);
+    return shapes;
+  }
+
+  #addType(type: TypeId, isEdge: boolean): TypeShapes {
+    const shapes = this.#newType(type, isEdge);
+    this.#make(shapes, shapes.root);
+    return shapes;
+  }
+
+  #mayLearn(shapes: TypeShapes): boolean {
+    return (
+      shapes.count < shapesPerTypeMax &&
+      this.#shapes.length < learntShapeMax &&
+      this.#nextProperty + columnsPerShapeMax <= propertyIdMax
+    );
+  }
+
+  /** The shape of the longest leading part of the way to `node`; the one without columns takes any record. */
+  #nearestShape(shapes: TypeShapes, from: Node): Shape {
+    for (let node = from; node.parent !== undefined; node = node.parent) {
+      if (node.shape !== undefined) return node.shape;
+    }
+    return shapes.root.shape ?? this.#make(shapes, shapes.root);
+  }
+
+  #learn(shapes: TypeShapes, node: Node): Shape {
+    return this.#mayLearn(shapes) ? this.#make(shapes, node) : this.#nearestShape(shapes, node);
+  }
+
+  #make(shapes: TypeShapes, node: Node): Shape {
+    const id = Math.max(this.#shapes.length, 1);
+    if (id > shapeCountMax) {
+      throw new DatabaseError('SchemaLimit', `a database has at most ${shapeCountMax} row shapes`);
+    }
+    const shape = new Shape(id, shapes.type, shapes.isEdge, this.#specs(node));
+    this.#shapes[id] = shape;
+    shapes.count += 1;
+    node.shape = shape;
+    return shape;
+  }
+
+  /** The columns on the way to the node. */
+  #specs(node: Node): ColumnSpec[] {
+    const specs: ColumnSpec[] = [];
+    for (let at = node; at.parent !== undefined; at = at.parent) {
+      specs.push({ id: this.#propertyId(at.name), name: at.name, kind: at.kind });
+    }
+    return specs.reverse();
+  }
+
+  #propertyId(name: string): PropertyId {
+    const known = this.#propertyIds.get(name);
+    if (known !== undefined) return known;
+    const id = this.#nextProperty++ as PropertyId;
+    this.#propertyIds.set(name, id);
+    return id;
+  }
+}
+
+function newNode(parent: Node | undefined, name: string, kind: CellKind): Node {
+  const depth = parent === undefined ? 0 : parent.depth + 1;
+  return { children: new Map(), depth, parent, name, kind, shape: undefined };
+}
+
+/** The step for a property of this value; makes it where the type may still learn. */
+function childFor(node: Node, name: string, value: Value, mayLearn: boolean): Node | undefined {
+  const wanted = cellKindFor(value);
+  const kinds = node.children.get(name);
+  if (kinds === undefined) {
+    return childOfKind(node, name, wanted === anyColumn ? cellKind.any : wanted, mayLearn);
+  }
+  if (wanted === anyColumn) return kinds.find((kind) => kind !== undefined);
+  const kind = wanted === cellKind.number ? numberKind(kinds, value as number) : wanted;
+  return kinds[kind] ?? childOfKind(node, name, kind, mayLearn);
+}
+
+/**
+ * Numbers may have a choice: a fraction fits double columns, so that a declared DOUBLE has one shape whatever its values
+ * are; a small integer fits a column that had a 64-bit one.
+ */
+function numberKind(kinds: readonly (Node | undefined)[], value: number): CellKind {
+  if (!Number.isInteger(value)) {
+    return kinds[cellKind.double] === undefined ? cellKind.number : cellKind.double;
+  }
+  if (kinds[cellKind.number] !== undefined || Object.is(value, -0)) return cellKind.number;
+  return kinds[cellKind.int64] === undefined ? cellKind.number : cellKind.int64;
+}
+
+function childOfKind(
+  node: Node,
+  name: string,
+  kind: CellKind,
+  mayLearn: boolean,
+): Node | undefined {
+  let kinds = node.children.get(name);
+  const known = kinds?.[kind];
+  if (known !== undefined || !mayLearn || node.depth >= columnsPerShapeMax) return known;
+  if (kinds === undefined) {
+    kinds = [];
+    node.children.set(name, kinds);
+  }
+  const child = newNode(node, name, kind);
+  kinds[kind] = child;
+  return child;
+}
+
+/** JSON: type, 1 for edges, and per column number, name and kind. */
+export function encodeShape(shape: Shape): Uint8Array {
+  const columns = shape.columns.map((column) => [column.id, column.name, column.kind]);
+  return Buffer.from(JSON.stringify({ type: shape.type, edge: shape.isEdge ? 1 : 0, columns }));
+}
+
+function decodeShape(id: number, definition: Uint8Array): Shape {
+  const { type, edge, columns } = JSON.parse(Buffer.from(definition).toString('utf8')) as {
+    readonly type: TypeId;
+    readonly edge: number;
+    readonly columns: readonly (readonly [PropertyId, string, CellKind])[];
+  };
+  const specs = columns.map(([property, name, kind]) => ({ id: property, name, kind }));
+  return new Shape(id, type, edge === 1, specs);
+}

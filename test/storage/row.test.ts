@@ -1,0 +1,170 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { makeRid, type PropertyId, type Rid, type TypeId } from '#core/rid.ts';
+import { Float, type Value } from '#core/value.ts';
+import { imageOf } from '#storage/bytes.ts';
+import { RowEncoder, splitRow } from '#storage/row.ts';
+import { type LargeCells, noLargeCells, RowRecord } from '#storage/row-record.ts';
+import { encodeShape, ShapeRegistry, shapesPerTypeMax } from '#storage/shape.ts';
+import { arbitraryProperties, arbitraryRid } from './arbitrary-values.ts';
+
+const labels = () => ({ name: 'T', kind: 'document' as const });
+const type = 7 as TypeId;
+
+function recordOf(
+  shapes: ShapeRegistry,
+  row: Uint8Array,
+  large: LargeCells = noLargeCells,
+): RowRecord {
+  const image = imageOf(row);
+  return new RowRecord(
+    makeRid(1, 2),
+    shapes.shape(image.view.getUint16(4, true)),
+    image,
+    0,
+    labels,
+    large,
+  );
+}
+
+function readAll(record: RowRecord): Map<string, Value | undefined> {
+  return new Map(record.propertyNames().map((name) => [name, record.get(name)]));
+}
+
+test('every kind of value comes back exactly, in the order it was given', () => {
+  const shapes = new ShapeRegistry();
+  const rows = new RowEncoder(shapes);
+  fc.assert(
+    fc.property(arbitraryProperties, (properties) => {
+      const record = recordOf(shapes, rows.encode(type, properties));
+      assert.deepEqual([...readAll(record)], [...properties]);
+      assert.equal(record.get('no such property'), undefined);
+    }),
+    { numRuns: 400 },
+  );
+});
+
+test('a row with large cells moved out reads the same', () => {
+  const shapes = new ShapeRegistry();
+  const rows = new RowEncoder(shapes);
+  fc.assert(
+    fc.property(arbitraryProperties, (properties) => {
+      const row = rows.encode(type, properties);
+      const whole = recordOf(shapes, row);
+      const split = splitRow(row, whole.shape);
+      const cells = new Map(split.large.map((cell) => [cell.property, cell.bytes]));
+      const large: LargeCells = {
+        largeCell: (_rid: Rid, property: PropertyId, length: number) => {
+          const bytes = cells.get(property);
+          assert.equal(bytes?.length, length);
+          return bytes as Uint8Array;
+        },
+      };
+      assert.deepEqual([...readAll(recordOf(shapes, split.row, large))], [...properties]);
+      for (const cell of split.large) assert.ok(cell.bytes.length > 32);
+    }),
+    { numRuns: 300 },
+  );
+});
+
+test('edges hold their ends beside their properties', () => {
+  const shapes = new ShapeRegistry();
+  const rows = new RowEncoder(shapes);
+  fc.assert(
+    fc.property(arbitraryRid, arbitraryRid, arbitraryProperties, (from, to, properties) => {
+      const record = recordOf(shapes, rows.encode(type, properties, { out: from, in: to }));
+      assert.equal(record.out, from);
+      assert.equal(record.in, to);
+      assert.deepEqual([...readAll(record)], [...properties]);
+    }),
+    { numRuns: 50 },
+  );
+});
+
+test('records with equal property sets share a shape, whatever numbers and nulls they hold', () => {
+  const shapes = new ShapeRegistry();
+  const shapeOf = (entries: [string, Value][]) =>
+    shapes.forProperties(type, false, new Map(entries)).id;
+  const first = shapeOf([
+    ['name', 'x'],
+    ['age', 3],
+  ]);
+  assert.equal(
+    shapeOf([
+      ['name', null],
+      ['age', 2.5],
+    ]),
+    first,
+  );
+  const doubles = shapeOf([
+    ['name', 'x'],
+    ['age', new Float(4)],
+  ]);
+  assert.notEqual(doubles, first);
+  assert.equal(
+    shapeOf([
+      ['name', 'x'],
+      ['age', 2.5],
+    ]),
+    doubles,
+  );
+});
+
+test('a type learns a bounded number of shapes; later properties go to the extra map', () => {
+  const shapes = new ShapeRegistry();
+  const rows = new RowEncoder(shapes);
+  const ids = new Set<number>();
+  for (let i = 0; i < 2 * shapesPerTypeMax; i++) {
+    const properties = new Map<string, Value>([
+      ['common', i],
+      [`own ${i}`, `value ${i}`],
+    ]);
+    const record = recordOf(shapes, rows.encode(type, properties));
+    ids.add(record.shape.id);
+    assert.deepEqual([...readAll(record)], [...properties]);
+    assert.equal(record.get(`own ${i}`), `value ${i}`);
+    assert.equal(record.get(`own ${i + 1}`), undefined);
+  }
+  assert.ok(ids.size <= shapesPerTypeMax);
+});
+
+test('a record may have more properties than a shape has columns', () => {
+  const shapes = new ShapeRegistry();
+  const properties = new Map<string, Value>();
+  for (let i = 0; i < 5000; i++) properties.set(`p${i}`, i % 3 === 0 ? `text ${i}` : i);
+  const row = new RowEncoder(shapes).encode(type, properties);
+  const record = recordOf(shapes, row);
+  assert.deepEqual([...readAll(record)], [...properties]);
+  const split = splitRow(row, record.shape);
+  assert.ok(split.row.length < 8192);
+});
+
+test('shapes that are read back from their definitions serve the same rows', () => {
+  const shapes = new ShapeRegistry();
+  const rows = new RowEncoder(shapes);
+  fc.assert(
+    fc.property(arbitraryProperties, (properties) => {
+      const row = rows.encode(type, properties);
+      const id = row.readUInt16LE(4);
+      const again = new ShapeRegistry();
+      again.define(id, encodeShape(shapes.shape(id)));
+      assert.deepEqual([...readAll(recordOf(again, row))], [...properties]);
+      assert.equal(again.isSaved(id), true);
+    }),
+    { numRuns: 50 },
+  );
+});
+
+test('an entry carries the definitions of the shapes that are not durable yet', () => {
+  const shapes = new ShapeRegistry();
+  const rows = new RowEncoder(shapes);
+  const row = rows.encode(type, new Map<string, Value>([['a', 1]]));
+  const put = { op: 'put-row' as const, rid: makeRid(1, 1), row };
+  const [definition, ...others] = shapes.definitionsFor([put, { ...put, rid: makeRid(1, 2) }]);
+  assert.equal(definition?.op, 'shape');
+  assert.deepEqual(others, []);
+  assert.ok(definition?.op === 'shape');
+  shapes.define(definition.id, definition.definition);
+  assert.deepEqual(shapes.definitionsFor([put]), []);
+});
