@@ -1,0 +1,165 @@
+import { mkdir, open, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { DatabaseError } from '#core/errors.ts';
+import type { Log } from '#core/log.ts';
+import type { Random } from '#core/runtime.ts';
+
+/** http-api.md 12; below the 255 bytes of a path segment also with the prefix of a trashed one. */
+export const databaseNameLengthMax = 128;
+
+const nameShape = /^[A-Za-z0-9_-][A-Za-z0-9_.-]*$/;
+const closedMarker = 'closed';
+const dataFile = 'data.mdb';
+
+/**
+ * Refuses what is no database name (limits.md 22, http-api.md 12): one path segment of letters, digits, `_`, `-` and `.`,
+ * 1 to 128 characters, not starting with `.` and without `..`.
+ * @throws DatabaseError `IllegalArgument`
+ */
+export function requireDatabaseName(name: string): void {
+  const problem = problemWithName(name);
+  if (problem !== undefined) {
+    const shown = name.length > 160 ? `${name.slice(0, 160)}...` : name;
+    throw new DatabaseError('IllegalArgument', `database name '${printable(shown)}' ${problem}`);
+  }
+}
+
+function problemWithName(name: string): string | undefined {
+  if (name.trim() === '') return 'is blank';
+  if (name.length > databaseNameLengthMax) {
+    return `has ${name.length} characters, at most ${databaseNameLengthMax} are allowed`;
+  }
+  if (name.startsWith('.')) return "starts with '.', which is reserved";
+  if (name.includes('..')) return "contains '..'";
+  if (!nameShape.test(name)) return "may only hold letters, digits, '_', '-' and '.'";
+  return undefined;
+}
+
+function printable(text: string): string {
+  return text.replace(/[\u0000-\u001f\u007f]/g, '?');
+}
+
+export interface StoredDatabase {
+  readonly name: string;
+  readonly isClosed: boolean;
+}
+
+/**
+ * The directory that holds one directory per database. A database appears and disappears by one rename, so that after a
+ * crash it is there as a whole or not at all; what starts with '.' is never a database.
+ */
+export class DatabaseDirectory {
+  readonly #root: string;
+  readonly #random: Random;
+  readonly #log: Log;
+  #deletions: Promise<void> = Promise.resolve();
+
+  constructor(options: { root: string; random: Random; log: Log }) {
+    this.#root = options.root;
+    this.#random = options.random;
+    this.#log = options.log;
+  }
+
+  path(name: string): string {
+    return join(this.#root, name);
+  }
+
+  /** Makes the root when it is missing, and finishes deletions and creations that a stop interrupted. */
+  async prepare(): Promise<void> {
+    await mkdir(this.#root, { recursive: true });
+    for (const entry of await readdir(this.#root)) {
+      if (entry.startsWith('.trash-') || entry.startsWith('.creating-')) this.#deleteLater(entry);
+    }
+  }
+
+  /** Databases on disk, sorted; other entries are left alone and logged. */
+  async list(): Promise<readonly StoredDatabase[]> {
+    const found: StoredDatabase[] = [];
+    for (const entry of await readdir(this.#root, { withFileTypes: true })) {
+      if (entry.name.startsWith('.') || !entry.isDirectory()) continue;
+      const isDatabase = await exists(join(this.#root, entry.name, dataFile));
+      if (!isDatabase || problemWithName(entry.name) !== undefined) {
+        this.#log.warn('not a database, ignored', { directory: entry.name });
+        continue;
+      }
+      const isClosed = await exists(join(this.#root, entry.name, closedMarker));
+      found.push({ name: entry.name, isClosed });
+    }
+    return found.sort((left, right) => (left.name < right.name ? -1 : 1));
+  }
+
+  /** Lets `fill` build the database under a temporary name; it exists under its own one when this resolves. */
+  async create(name: string, fill: (directory: string) => Promise<void>): Promise<void> {
+    const temporary = join(this.#root, `.creating-${name}-${this.#suffix()}`);
+    await mkdir(temporary);
+    try {
+      await fill(temporary);
+      await syncDirectory(temporary);
+      await rename(temporary, this.path(name));
+      await syncDirectory(this.#root);
+    } catch (error) {
+      await rm(temporary, { recursive: true, force: true });
+      throw error;
+    }
+  }
+
+  /** The database is gone when this resolves; its files are deleted in the background. */
+  async trash(name: string): Promise<void> {
+    const trash = `.trash-${name}-${this.#suffix()}`;
+    await rename(this.path(name), join(this.#root, trash));
+    await syncDirectory(this.#root);
+    this.#deleteLater(trash);
+  }
+
+  /** Remembers over restarts that the database stays closed until somebody opens it. */
+  async markClosed(name: string): Promise<void> {
+    await writeFile(join(this.path(name), closedMarker), '');
+    await syncDirectory(this.path(name));
+  }
+
+  async markOpen(name: string): Promise<void> {
+    await rm(join(this.path(name), closedMarker), { force: true });
+    await syncDirectory(this.path(name));
+  }
+
+  /** Resolves when the deletions asked for so far have ended. */
+  async settled(): Promise<void> {
+    await this.#deletions;
+  }
+
+  #deleteLater(entry: string): void {
+    this.#deletions = this.#deletions.then(async () => {
+      try {
+        await rm(join(this.#root, entry), { recursive: true, force: true });
+      } catch (error) {
+        this.#log.warn('could not delete a dropped database; tried again at the next start', {
+          directory: entry,
+          reason: String(error),
+        });
+      }
+    });
+  }
+
+  #suffix(): string {
+    return this.#random.uint32().toString(16).padStart(8, '0');
+  }
+}
+
+async function exists(path: string): Promise<boolean> {
+  try {
+    await stat(path);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** A rename is durable only when its directory is. */
+async function syncDirectory(path: string): Promise<void> {
+  const handle = await open(path, 'r');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}

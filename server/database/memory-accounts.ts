@@ -1,0 +1,91 @@
+import { DatabaseError } from '#core/errors.ts';
+import type { MemoryAccount } from '#query/evaluate/context.ts';
+
+/**
+ * What all running statements hold together (limits.md 33). A number, not a measurement: operators announce what they keep,
+ * so that the process refuses work before it dies of it.
+ */
+export class ServerMemory {
+  readonly bytesMax: number;
+  /** Named in the refusal. */
+  readonly settingKey: string;
+  #used = 0;
+
+  constructor(options: { bytesMax: number; settingKey: string }) {
+    this.bytesMax = options.bytesMax;
+    this.settingKey = options.settingKey;
+  }
+
+  get usedBytes(): number {
+    return this.#used;
+  }
+
+  /** @throws DatabaseError `Busy` when all statements together would hold too much */
+  take(bytes: number): void {
+    if (this.#used + bytes > this.bytesMax) {
+      throw new DatabaseError(
+        'Busy',
+        `the statements running now hold ${this.#used} bytes, ${bytes} more would pass ${this.settingKey} (${this.bytesMax})`,
+      );
+    }
+    this.#used += bytes;
+  }
+
+  give(bytes: number): void {
+    this.#used -= bytes;
+  }
+}
+
+const grantBytes = 256 * 1024;
+
+/** One statement's account: counts cheaply and draws on the server's in large steps. `close` gives everything back. */
+export class StatementMemory implements MemoryAccount {
+  readonly #server: ServerMemory;
+  #bytesMax: number;
+  #used = 0;
+  #granted = 0;
+
+  constructor(server: ServerMemory, bytesMax: number) {
+    this.#server = server;
+    this.#bytesMax = bytesMax;
+  }
+
+  get usedBytes(): number {
+    return this.#used;
+  }
+
+  /** @throws DatabaseError `TooLarge` over `queryMaxMemory`, `Busy` over the server's share */
+  reserve(bytes: number): void {
+    const used = this.#used + bytes;
+    if (used > this.#granted) this.#draw(used);
+    this.#used = used;
+  }
+
+  release(bytes: number): void {
+    this.#used = Math.max(0, this.#used - bytes);
+  }
+
+  /** Ready for the next statement with another bound. */
+  reset(bytesMax: number): void {
+    this.close();
+    this.#bytesMax = bytesMax;
+  }
+
+  close(): void {
+    if (this.#granted > 0) this.#server.give(this.#granted);
+    this.#granted = 0;
+    this.#used = 0;
+  }
+
+  #draw(used: number): void {
+    if (used > this.#bytesMax) {
+      throw new DatabaseError(
+        'TooLarge',
+        `the statement would hold ${used} bytes in memory, more than service.queryMaxMemory (${this.#bytesMax})`,
+      );
+    }
+    const wanted = Math.ceil(used / grantBytes) * grantBytes - this.#granted;
+    this.#server.take(wanted);
+    this.#granted += wanted;
+  }
+}

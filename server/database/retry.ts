@@ -1,0 +1,78 @@
+import { DatabaseError, errorSpecs } from '#core/errors.ts';
+import type { Runtime } from '#core/runtime.ts';
+
+export interface RetryPolicy {
+  /** Attempts that may reach the log; 0 and 1 both mean a single attempt (http-api.md 6.1). */
+  readonly attemptCountMax: number;
+  /** Base of the pause between attempts, milliseconds (`service.txRetryDelay`). */
+  readonly delayMs: number;
+  /** How long in all to wait for transactions that stand in the way (`service.commitLockTimeout`). */
+  readonly conflictWaitMs: number;
+  /** Looked at before each new attempt. @throws DatabaseError when the statement is over */
+  readonly check: () => void;
+  readonly runtime: Runtime;
+}
+
+/**
+ * Runs a statement until it commits (http-api.md 6.8, limits.md 16). `attempt` rolls back before it throws.
+ *
+ * A conflict that was known before the log write names the transaction in its way: the statement waits for its fate and is
+ * executed again at once, which counts as no attempt, since nothing was tried with the log; many writers of one record so
+ * come one after the other. Other retryable errors are retried after `delayMs` times a random factor that grows;
+ * `DuplicatedKey` once. With a single attempt nothing is executed twice, as the contract promises of `retries: 1`.
+ */
+export async function runWithRetries<T>(
+  attempt: () => Promise<T>,
+  policy: RetryPolicy,
+): Promise<T> {
+  const { clock } = policy.runtime;
+  let attemptNumber = 1;
+  let duplicateCount = 0;
+  let waitUntilMs: number | undefined;
+  for (;;) {
+    try {
+      return await attempt();
+    } catch (error) {
+      if (!(error instanceof DatabaseError) || errorSpecs[error.code].retry !== 'server')
+        throw error;
+      if (policy.attemptCountMax <= 1) throw error;
+      if (error.blockedBy !== undefined) {
+        waitUntilMs ??= clock.monotonicMs() + policy.conflictWaitMs;
+        const leftMs = waitUntilMs - clock.monotonicMs();
+        if (leftMs <= 0 || !(await settledWithin(error.blockedBy, leftMs, policy))) throw error;
+        policy.check();
+        continue;
+      }
+      if (error.code === 'DuplicatedKey') {
+        duplicateCount += 1;
+        if (duplicateCount > 1) throw error;
+      }
+      if (attemptNumber >= policy.attemptCountMax) throw error;
+      await policy.runtime.timers.sleep(pauseMs(attemptNumber, policy));
+      policy.check();
+      attemptNumber += 1;
+    }
+  }
+}
+
+/** Spread over half to one and a half of the base, growing with each attempt, so that losers do not meet again. */
+function pauseMs(attemptNumber: number, policy: RetryPolicy): number {
+  const factor = 0.5 + policy.runtime.random.uint32() / 2 ** 32;
+  return policy.delayMs * factor * attemptNumber;
+}
+
+/** @returns false when `blocker` did not settle in time */
+async function settledWithin(
+  blocker: Promise<void>,
+  waitMs: number,
+  policy: RetryPolicy,
+): Promise<boolean> {
+  return new Promise((resolve) => {
+    const cancel = policy.runtime.timers.after(waitMs, () => resolve(false));
+    const settle = (): void => {
+      cancel();
+      resolve(true);
+    };
+    blocker.then(settle, settle);
+  });
+}
