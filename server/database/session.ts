@@ -26,8 +26,13 @@ export interface RunOptions {
   /** Largest number of rows that the caller will take; pushed into plans without a LIMIT of their own. */
   readonly rowCountMax?: number;
   readonly profile?: 'basic' | 'detailed';
-  /** The client's `X-Request-Id`, for the log and for limits.md 17. */
+  /** The request's id, for the log. */
   readonly requestId?: string;
+  /**
+   * Set when the client sent `X-Request-Id` with a command: a digest of id, user and request (http-api.md 4). It is stored
+   * with the commit, so that `DatabaseHandle.committedUnder` knows it after a restart (limits.md 17, ha.md 5.9).
+   */
+  readonly replayKey?: string;
   /** Aborted when the client leaves or the request is cancelled. */
   readonly signal: AbortSignal;
 }
@@ -98,6 +103,8 @@ export interface DatabaseHandle {
   readonly settings: SettingsReader;
   /** How dates and moments are printed now. */
   formats(): TemporalFormats;
+  /** The commit that carried this `replayKey` within `ha.idempotencyCacheTtlMs`; undefined when there is none. */
+  committedUnder?(replayKey: string): LogIndex | undefined;
   /** Persists a database setting in the database's configuration. @throws DatabaseError `InvalidSetting` */
   setSetting(key: string, text: string): Promise<void>;
   /**
