@@ -1,9 +1,11 @@
+import { convertValue, outOfRange, type Conversion } from '#core/conversion.ts';
 import { DatabaseError } from '#core/errors.ts';
 import { Link } from '#core/record.ts';
 import type { TypeId } from '#core/rid.ts';
 import type { TemporalFormats } from '#core/temporal-format.ts';
 import {
   EmbeddedDocument,
+  Float,
   isList,
   isMap,
   isRecord,
@@ -15,7 +17,6 @@ import {
 } from '#core/value.ts';
 import type { Catalog, PropertyDefinition } from './catalog.ts';
 import { typeHint } from './catalog-value.ts';
-import { convertValue, isOutOfRange } from './convert-value.ts';
 import { isScalarType, propertyTypeNamed } from './property-type.ts';
 
 /** What conversion needs beside the value. */
@@ -66,15 +67,22 @@ export function coerceDeclared(
   context: CoercionContext,
 ): Value {
   if (value === null) return null;
+  // Values that need no conversion, the common ones first.
   if (property.type === 'STRING' && typeof value === 'string') return value;
+  if (property.type === 'DOUBLE' && value instanceof Float) return value;
   const plain = typeof value === 'object' ? storable(value, context) : value;
   const converted = convertValue(plain, property.type, context.formats);
-  if (converted === undefined) throw cannotConvert(plain, property);
+  if (typeof converted === 'symbol') throw cannotConvert(plain, property, converted);
   return property.ofType === undefined ? converted : coerceElements(property, converted, context);
 }
 
-function cannotConvert(value: Value, property: PropertyDefinition): DatabaseError {
-  const reason = isOutOfRange(value, property.type) ? `: value ${String(value)} out of range` : '';
+function cannotConvert(
+  value: Value,
+  property: PropertyDefinition,
+  failure: Conversion,
+): DatabaseError {
+  const shown = typeof value === 'object' ? '' : ` ${String(value).slice(0, 100)}`;
+  const reason = failure === outOfRange ? `: value${shown} out of range` : '';
   return new DatabaseError(
     'IllegalArgument',
     `Cannot convert type '${classNames[kindOf(value)]}' to '${property.type}' found in property '${property.name}'${reason}`,
@@ -117,7 +125,7 @@ function coerceElements(
       return item;
     }
     const converted = convertValue(item, scalar, context.formats);
-    if (converted === undefined) throw cannotConvert(item, element);
+    if (typeof converted === 'symbol') throw cannotConvert(item, element, converted);
     return converted;
   };
   if (isList(value)) return mapList(value, one);

@@ -1,8 +1,8 @@
 import type { TemporalFormats } from '#core/temporal-format.ts';
+import { convertValue } from '#core/conversion.ts';
 import { DatabaseError } from '#core/errors.ts';
 import { kindOf, type Value } from '#core/value.ts';
 import type { PropertyDefinition } from './catalog.ts';
-import { convertValue } from './convert-value.ts';
 import { propertyTypeSpec } from './property-type.ts';
 import type { PropertyAttribute } from './changes.ts';
 import { requirePattern } from './whole-pattern.ts';
@@ -154,7 +154,7 @@ function convertBound(
 ): Value {
   // A number stays as it was written; conversion only decides whether it is one.
   const converted = convertValue(value, type, context.formats);
-  if (converted === undefined) {
+  if (typeof converted === 'symbol') {
     const expected = type === 'DECIMAL' || type === 'LONG' ? 'a number' : `a value of type ${type}`;
     return refuse(`'${shown(value)}' is not ${expected}`);
   }

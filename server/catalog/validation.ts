@@ -1,3 +1,4 @@
+import { convertValue } from '#core/conversion.ts';
 import { DatabaseError } from '#core/errors.ts';
 import { valuesEqual } from '#core/equality.ts';
 import { Link } from '#core/record.ts';
@@ -8,7 +9,6 @@ import { compareNumbers, compareValues, type NumberValue } from '#core/value-ord
 import type { Catalog, PropertyDefinition } from './catalog.ts';
 import type { CoercionContext } from './coercion.ts';
 import { isScalarType, propertyTypeNamed, propertyTypeSpec } from './property-type.ts';
-import { convertValue } from './convert-value.ts';
 import { matchesWhole } from './whole-pattern.ts';
 
 /**
@@ -147,7 +147,7 @@ function validateElement(
     if (scalar === undefined || !isScalarType(scalar)) {
       throw refusal(property, `${declared} type '${of}' does not exist any more`, context);
     }
-    if (convertValue(element, scalar, context.formats) === undefined || isNested(element)) {
+    if (isNested(element) || typeof convertValue(element, scalar, context.formats) === 'symbol') {
       const found = `contains a value of type '${kindOf(element)}': ${shownText(element, context)}`;
       throw refusal(property, `${declared} ${found}`, context);
     }

@@ -37,18 +37,18 @@ export function type(
   };
 }
 
-/** `CREATE PROPERTY type.property dataType [OF x] (attributes)`. */
+/** `CREATE PROPERTY type.property dataType [OF x] (attributes)`; a pair for names with dots. */
 export function property(
-  path: string,
+  path: string | readonly [string, string],
   dataType: string,
   attributes: readonly PropertyAttribute[] = [],
   ofType?: string,
 ): SchemaChange {
-  const dot = path.indexOf('.');
+  const [owner = '', name = ''] = typeof path === 'string' ? path.split('.') : path;
   return {
     kind: 'create-property',
-    type: path.slice(0, dot),
-    property: path.slice(dot + 1),
+    type: owner,
+    property: name,
     ifNotExists: false,
     dataType,
     ofType,
