@@ -1,6 +1,10 @@
+import type { StoredRecord } from '#core/record.ts';
 import type { BucketId, IndexId, LogIndex, Rid, TypeId } from '#core/rid.ts';
 import type { Block } from './block.ts';
+import type { BulkWriter } from './bulk-writer.ts';
+import type { RowEncoder } from './row.ts';
 import type { RowOperation } from './row-operations.ts';
+import type { RowRecord, TypeLabels } from './row-record.ts';
 import type { ShapeRegistry } from './shape.ts';
 
 /**
@@ -10,6 +14,10 @@ import type { ShapeRegistry } from './shape.ts';
  */
 export interface StorageEngine {
   readonly shapes: ShapeRegistry;
+  /** Makes the rows of `put-row` operations. */
+  readonly rows: RowEncoder;
+  /** Names and kinds of types for the records it gives. */
+  readonly labels: TypeLabels;
   /**
    * The newest committed state. Cheap: snapshots of one state share one pinned LMDB reader, which is released when the last
    * holder closes it and a newer commit exists.
@@ -23,8 +31,15 @@ export interface StorageEngine {
    */
   apply(entries: readonly LogEntry[]): Promise<void>;
   applied(): AppliedPosition;
-  /** Writes meta values (schema document, settings) outside the row path; durable when resolved. Part of the same order as `apply`. */
+  /**
+   * Waits for changes under way. Snapshots must be closed before.
+   */
   close(): Promise<void>;
+  /**
+   * A load of many new records in one atomic, durable step (see bulk-writer.ts). Takes effect in the order of `flush` and
+   * `apply` calls.
+   */
+  bulk(): BulkWriter;
   /** A consistent hot copy of the environment in an empty directory. */
   copyTo(directory: string): Promise<void>;
   /** Bytes on disk, for `schema:database`. */
@@ -53,6 +68,10 @@ export interface StorageSnapshot extends Disposable {
   /** One past the highest block number that may exist in the bucket. */
   blockCount(bucket: BucketId): number;
   rowsPerBlock(bucket: BucketId): number;
+  /** undefined when there is no such record. Cost: a cached block and one small object. */
+  record(rid: Rid): RowRecord | undefined;
+  /** The record in an occupied slot of a block of this snapshot (`block.nextSlot`). */
+  recordAt(block: Block, slot: number): RowRecord;
   /** Live records; O(1). */
   recordCount(bucket: BucketId): number;
   /** Edges of one vertex, direction and concrete edge type; a shared empty list when there are none. Cached. */
@@ -91,4 +110,25 @@ export interface AdjacencyList {
   readonly count: number;
   readonly edges: Float64Array;
   readonly vertices: Float64Array;
+}
+
+/**
+ * Derives index entries from row changes, by the same code on every node. Storage knows no schema, so the index room
+ * implements it (`index/ordered/maintainer.ts`) and whoever opens the engine hands it in.
+ */
+export interface IndexDeriver {
+  /** A schema document takes effect for what follows. Called in apply order, and while opening for the stored one. */
+  schemaChanged(document: Uint8Array): void;
+  /** Reports the entries to take out and to put in. `before` undefined: inserted; `after` undefined: deleted. */
+  derive(
+    before: StoredRecord | undefined,
+    after: StoredRecord | undefined,
+    changes: EntryChanges,
+  ): void;
+}
+
+/** Keys are whole encoded keys without index id and RID; they are copied. */
+export interface EntryChanges {
+  remove(index: IndexId, key: Uint8Array, isUnique: boolean, rid: Rid): void;
+  add(index: IndexId, key: Uint8Array, isUnique: boolean, rid: Rid): void;
 }

@@ -1,0 +1,36 @@
+import type { BucketId, Rid, TypeId } from '#core/rid.ts';
+import type { Value, ValueMap } from '#core/value.ts';
+import type { AppliedPosition } from './engine.ts';
+import type { Shape } from './shape.ts';
+
+/**
+ * Loads many new records. Rows are built into whole blocks as they come, edges gather in typed arrays, adjacency and
+ * index entries are sorted and written once. Nothing is visible before `flush` resolves; a crash leaves all of it or
+ * nothing. Memory: the images of the chunk (some 100 bytes per edge) until `flush`.
+ *
+ * The caller has taken the positions (a `positions` operation is not needed) and gives them in ascending order per
+ * bucket; constraints and unique keys are the caller's business.
+ */
+export interface BulkWriter {
+  /** Adds a document or vertex. */
+  addRow(type: TypeId, bucket: BucketId, position: number, properties: ValueMap): void;
+  /** Like `addRow` for the columns of `shape` (`shapes.forColumns`), whose kinds the values suit; the fast way. */
+  addColumns(shape: Shape, bucket: BucketId, position: number, values: readonly Value[]): void;
+  /** Adds an edge: its row and its entries at both ends, or only at the source. The ends exist or are added before `flush`. */
+  addEdge(edge: BulkEdge, properties: ValueMap): void;
+  addEdgeColumns(shape: Shape, edge: BulkEdge, values: readonly Value[]): void;
+  /** Bytes held so far; flush at some tens of MiB. */
+  readonly pendingBytes: number;
+  /** Everything since the last flush as one durable commit; its rows get `position.index` as their version. */
+  flush(position: AppliedPosition): Promise<void>;
+}
+
+export interface BulkEdge {
+  readonly type: TypeId;
+  readonly bucket: BucketId;
+  readonly position: number;
+  readonly from: Rid;
+  readonly to: Rid;
+  /** False for UNIDIRECTIONAL types. */
+  readonly both: boolean;
+}
