@@ -1,0 +1,265 @@
+import { DatabaseError } from '#core/errors.ts';
+import type { Log } from '#core/log.ts';
+import type { DatabaseDirectory } from './database-directory.ts';
+import { requireDatabaseName } from './database-directory.ts';
+import type {
+  DatabaseCounters,
+  DatabaseHandle,
+  DatabasesPort,
+  OperationProgress,
+} from './session.ts';
+
+/** An open database, as its owner sees it. */
+export interface OpenDatabase extends DatabaseHandle {
+  /** Statements and sessions end with an error of this kind; resolves when the files are let go of. Never rejects. */
+  close(why: DatabaseEnd): Promise<void>;
+}
+
+/** `stopped`: the server stops; the asynchronous queue is drained first. */
+export type DatabaseEnd = 'closed' | 'dropped' | 'stopped';
+
+export interface DatabasesOptions {
+  readonly directory: DatabaseDirectory;
+  readonly openDatabase: (name: string, path: string) => Promise<OpenDatabase>;
+  /** Makes the files of an empty database and lets go of them. */
+  readonly initialize: (path: string) => Promise<void>;
+  /** `service.server.maxDatabases` */
+  readonly countMax: () => number;
+  readonly languages: () => readonly string[];
+  readonly counters: () => Omit<DatabaseCounters, 'openDatabases'>;
+  readonly progress: (name: string) => readonly OperationProgress[];
+  readonly endSessionsOfUser: (user: string) => void;
+  readonly log: Log;
+}
+
+interface Entry {
+  readonly name: string;
+  state: 'opening' | 'open' | 'closed' | 'failed' | 'creating' | 'dropping';
+  database: OpenDatabase | undefined;
+  /** Operations on one database run one after the other. */
+  last: Promise<unknown>;
+}
+
+const openingAtOnce = 4;
+
+/**
+ * All databases of the server by name. Those that cannot be opened stay in the list and answer `DatabaseInstalling`; they do
+ * not keep the others away (limits.md 20). A closed database stays closed, over restarts too, until somebody opens it.
+ */
+export class Databases implements DatabasesPort {
+  readonly #options: DatabasesOptions;
+  /** By lower-cased name: two names that differ in case alone would be one directory on some platforms. */
+  readonly #entries = new Map<string, Entry>();
+  #isRecovered = false;
+  #isStopping = false;
+
+  constructor(options: DatabasesOptions) {
+    this.#options = options;
+  }
+
+  /** Opens what is on disk; resolves when each database is open or known to be unopenable. */
+  async start(): Promise<void> {
+    const { directory } = this.#options;
+    await directory.prepare();
+    const toOpen: Entry[] = [];
+    for (const { name, isClosed } of await directory.list()) {
+      const key = name.toLowerCase();
+      if (this.#entries.has(key)) {
+        this.#options.log.error('database ignored: another name differs in case only', { name });
+        continue;
+      }
+      const entry = this.#addEntry(name, isClosed ? 'closed' : 'opening');
+      if (!isClosed) toOpen.push(entry);
+    }
+    const workers = Array.from({ length: openingAtOnce }, async () => {
+      for (let entry = toOpen.shift(); entry; entry = toOpen.shift()) {
+        const next = entry;
+        await this.#exclusively(next, () => this.#load(next)).catch(() => {});
+      }
+    });
+    await Promise.all(workers);
+    this.#isRecovered = true;
+  }
+
+  names(): readonly string[] {
+    const names: string[] = [];
+    for (const entry of this.#entries.values()) if (isVisible(entry)) names.push(entry.name);
+    return names.sort();
+  }
+
+  exists(name: string): boolean {
+    return this.#find(name) !== undefined;
+  }
+
+  open(name: string): DatabaseHandle {
+    const entry = this.#entries.get(name) ?? this.#find(name);
+    if (entry?.database !== undefined && entry.name === name && entry.state === 'open') {
+      return entry.database;
+    }
+    if (entry === undefined || entry.name !== name) throw missing(name);
+    if (entry.state === 'closed') {
+      throw new DatabaseError('DatabaseClosed', `Database '${name}' is closed`);
+    }
+    throw new DatabaseError(
+      'DatabaseInstalling',
+      entry.state === 'opening'
+        ? `Database '${name}' is being opened`
+        : `Database '${name}' could not be opened; the server log says why`,
+    );
+  }
+
+  async create(name: string): Promise<void> {
+    requireDatabaseName(name);
+    const other = this.#entries.get(name.toLowerCase());
+    if (other !== undefined) {
+      const difference = other.name === name ? '' : `: '${other.name}' differs in case only`;
+      throw new DatabaseError('DatabaseExists', `Database '${name}' already exists${difference}`);
+    }
+    const countMax = this.#options.countMax();
+    if (this.#entries.size >= countMax) {
+      throw new DatabaseError(
+        'IllegalArgument',
+        `there are ${this.#entries.size} databases, service.server.maxDatabases (${countMax}) allows no more`,
+      );
+    }
+    const entry = this.#addEntry(name, 'creating');
+    await this.#exclusively(entry, async () => {
+      try {
+        await this.#options.directory.create(name, this.#options.initialize);
+      } catch (error) {
+        this.#entries.delete(name.toLowerCase());
+        throw error;
+      }
+      await this.#load(entry);
+    });
+  }
+
+  async drop(name: string): Promise<void> {
+    const entry = this.#require(name);
+    await this.#exclusively(entry, async () => {
+      this.#requireStill(entry);
+      entry.state = 'dropping';
+      await entry.database?.close('dropped');
+      entry.database = undefined;
+      try {
+        await this.#options.directory.trash(name);
+      } catch (error) {
+        entry.state = 'failed';
+        throw error;
+      }
+      this.#entries.delete(name.toLowerCase());
+    });
+  }
+
+  async openClosed(name: string): Promise<void> {
+    const entry = this.#require(name);
+    await this.#exclusively(entry, async () => {
+      this.#requireStill(entry);
+      if (entry.state === 'open') return;
+      await this.#options.directory.markOpen(name);
+      await this.#load(entry);
+    });
+  }
+
+  async close(name: string): Promise<void> {
+    const entry = this.#require(name);
+    await this.#exclusively(entry, async () => {
+      this.#requireStill(entry);
+      if (entry.state === 'closed') return;
+      await this.#options.directory.markClosed(name);
+      entry.state = 'closed';
+      const { database } = entry;
+      entry.database = undefined;
+      await database?.close('closed');
+    });
+  }
+
+  languages(): readonly string[] {
+    return this.#options.languages();
+  }
+
+  progress(name: string): readonly OperationProgress[] {
+    return this.#options.progress(name);
+  }
+
+  endSessionsOfUser(user: string): void {
+    this.#options.endSessionsOfUser(user);
+  }
+
+  isRecovered(): boolean {
+    return this.#isRecovered;
+  }
+
+  counters(): DatabaseCounters {
+    let openDatabases = 0;
+    for (const entry of this.#entries.values()) if (entry.state === 'open') openDatabases += 1;
+    return { ...this.#options.counters(), openDatabases };
+  }
+
+  async shutdown(): Promise<void> {
+    this.#isStopping = true;
+    const closings = [...this.#entries.values()].map((entry) =>
+      this.#exclusively(entry, async () => {
+        const { database } = entry;
+        entry.database = undefined;
+        if (entry.state === 'open') entry.state = 'opening';
+        await database?.close('stopped');
+      }),
+    );
+    await Promise.all(closings);
+  }
+
+  #addEntry(name: string, state: Entry['state']): Entry {
+    const entry: Entry = { name, state, database: undefined, last: Promise.resolve() };
+    this.#entries.set(name.toLowerCase(), entry);
+    return entry;
+  }
+
+  /** Names that differ in case alone name no database here, though they are taken. */
+  #find(name: string): Entry | undefined {
+    const entry = this.#entries.get(name.toLowerCase());
+    return entry !== undefined && entry.name === name && isVisible(entry) ? entry : undefined;
+  }
+
+  #require(name: string): Entry {
+    const entry = this.#find(name);
+    if (entry === undefined) throw missing(name);
+    return entry;
+  }
+
+  /** It may have been dropped while an earlier operation on it ran. */
+  #requireStill(entry: Entry): void {
+    if (this.#entries.get(entry.name.toLowerCase()) !== entry) throw missing(entry.name);
+  }
+
+  async #load(entry: Entry): Promise<void> {
+    if (this.#isStopping) throw new DatabaseError('NotOnline', 'the server is stopping');
+    entry.state = 'opening';
+    try {
+      const path = this.#options.directory.path(entry.name);
+      entry.database = await this.#options.openDatabase(entry.name, path);
+      entry.state = 'open';
+    } catch (error) {
+      entry.state = 'failed';
+      this.#options.log.error('database could not be opened', {
+        database: entry.name,
+        reason: error instanceof Error ? error.message : String(error),
+      });
+      throw error;
+    }
+  }
+
+  #exclusively<T>(entry: Entry, operation: () => Promise<T>): Promise<T> {
+    const result = entry.last.then(operation);
+    entry.last = result.catch(() => {});
+    return result;
+  }
+}
+
+function isVisible(entry: Entry): boolean {
+  return entry.state !== 'creating' && entry.state !== 'dropping';
+}
+
+function missing(name: string): DatabaseError {
+  return new DatabaseError('DatabaseNotFound', `Database '${name}' does not exist`);
+}

@@ -1,0 +1,231 @@
+import { DatabaseError } from '#core/errors.ts';
+import type { EpochMs } from '#core/runtime.ts';
+import type { TemporalFormats } from '#core/temporal-format.ts';
+import type { Value, ValueMap } from '#core/value.ts';
+import type { SettingReport } from '#config/effective-settings.ts';
+import type {
+  BucketDefinition,
+  IndexDefinition,
+  PropertyDefinition,
+  TypeDefinition,
+} from '#catalog/catalog.ts';
+import type { ReadView } from '#transaction/read-view.ts';
+
+/** What `schema:` rows tell beyond the catalog. */
+export interface SchemaFacts {
+  readonly databaseName: string;
+  /** The database's directory. */
+  readonly path: string;
+  readonly sizeBytes: () => number;
+  readonly formats: () => TemporalFormats;
+  readonly settings: () => readonly SettingReport[];
+  /** Counters since the database was opened. */
+  readonly counters: () => Readonly<Record<string, number>>;
+  readonly now: () => EpochMs;
+}
+
+type RowsOf = (view: ReadView, facts: SchemaFacts, name: string | undefined) => Iterable<ValueMap>;
+
+/** Row sources by kind (sql.md 7.12). Views do not exist yet, so their lists are empty. */
+const rowsOfKind: Readonly<Record<string, RowsOf>> = {
+  types: (view) => mapped(view.catalog.types(), (type) => typeRow(view, type)),
+  indexes: (view) => mapped(view.catalog.indexes(), (index) => indexRow(view, index)),
+  buckets: (view) => mapped(view.catalog.buckets(), (bucket) => bucketRow(view, bucket)),
+  database: (_view, facts) => [databaseRow(facts)],
+  bucket: (view, _facts, name) => [bucketDetails(view, name ?? '')],
+  index: (view, _facts, name) => [indexDetails(view, name ?? '')],
+  stats: (_view, facts) => [
+    row([['databaseName', facts.databaseName], ...Object.entries(facts.counters())]),
+  ],
+  dictionary: (view) => [dictionaryRow(view)],
+  materializedviews: () => [],
+  continuousaggregates: () => [],
+  graphanalyticalviews: () => [],
+};
+
+/**
+ * Rows of `schema:<kind>[:<name>]`; kinds are case-insensitive.
+ * @throws DatabaseError `IllegalArgument` for an unknown kind, `Schema` for an unknown bucket or index
+ */
+export function schemaRows(
+  view: ReadView,
+  facts: SchemaFacts,
+  asked: { readonly kind: string; readonly name: string | undefined },
+): Iterable<ValueMap> {
+  const kind = asked.kind.toLowerCase();
+  const rowsOf = Object.hasOwn(rowsOfKind, kind) ? rowsOfKind[kind] : undefined;
+  const needsName = kind === 'bucket' || kind === 'index';
+  if (rowsOf === undefined || needsName !== (asked.name !== undefined)) {
+    const shown = asked.name === undefined ? asked.kind : `${asked.kind}:${asked.name}`;
+    throw new DatabaseError('IllegalArgument', `Invalid metadata: ${shown}`);
+  }
+  return rowsOf(view, facts, asked.name);
+}
+
+function* mapped<T>(items: readonly T[], rowOf: (item: T) => ValueMap): Iterable<ValueMap> {
+  for (const item of items) yield rowOf(item);
+}
+
+function row(entries: readonly (readonly [string, Value])[]): ValueMap {
+  return new Map(entries);
+}
+
+function typeRow(view: ReadView, type: TypeDefinition): ValueMap {
+  const { catalog } = view;
+  const bucketNames = type.buckets.map((id) => catalog.bucketWithId(id)?.name ?? String(id));
+  const records = type.buckets.reduce((sum, id) => sum + view.recordCount(id), 0);
+  const indexes = catalog.indexes().filter((index) => index.type === type.id);
+  return row([
+    ['name', type.name],
+    ['type', type.kind],
+    ['records', records],
+    ['buckets', bucketNames],
+    ['bucketSelectionStrategy', type.bucketStrategy],
+    ['needsRepartition', type.needsRepartition],
+    ['parentTypes', type.supertypes.map((id) => catalog.typeWithId(id).name)],
+    ['properties', [...type.properties.values()].map(propertyRow)],
+    ['indexes', indexes.map((index) => shortIndexRow(view, index))],
+    ['custom', type.custom],
+  ]);
+}
+
+function propertyRow(property: PropertyDefinition): ValueMap {
+  const entries: [string, Value][] = [
+    ['id', property.id],
+    ['name', property.name],
+    ['type', property.type],
+  ];
+  if (property.ofType !== undefined) entries.push(['ofType', property.ofType]);
+  const flags = {
+    mandatory: property.mandatory,
+    readOnly: property.readOnly,
+    notNull: property.notNull,
+    hidden: property.hidden,
+    external: property.external,
+  };
+  for (const [name, isSet] of Object.entries(flags)) if (isSet) entries.push([name, true]);
+  if (property.compression !== undefined) entries.push(['compression', property.compression]);
+  if (property.min !== null) entries.push(['min', property.min]);
+  if (property.max !== null) entries.push(['max', property.max]);
+  if (property.default !== undefined) entries.push(['default', property.default]);
+  if (property.regexp !== undefined) entries.push(['regexp', property.regexp]);
+  entries.push(['custom', property.custom]);
+  return row(entries);
+}
+
+function shortIndexRow(view: ReadView, index: IndexDefinition): ValueMap {
+  return row([
+    ['name', index.name],
+    ['typeName', view.catalog.typeWithId(index.type).name],
+    ['type', index.kind],
+    ['unique', index.unique],
+    ['properties', index.components.map((component) => component.property)],
+    ['automatic', true],
+  ]);
+}
+
+function indexRow(view: ReadView, index: IndexDefinition): ValueMap {
+  return row([
+    ['name', index.name],
+    ['indexType', index.kind],
+    ['typeName', view.catalog.typeWithId(index.type).name],
+    ['properties', index.components.map((component) => component.property)],
+    ['keyTypes', index.components.map((component) => keyType(view, index, component.property))],
+    ['unique', index.unique],
+    ['automatic', true],
+    ['compacting', false],
+    ['valid', index.state === 'READY'],
+    ['supportsOrderedIterations', index.kind === 'LSM_TREE'],
+    ['nullStrategy', index.nullStrategy],
+  ]);
+}
+
+function keyType(view: ReadView, index: IndexDefinition, property: string): Value {
+  if (property.startsWith('@')) return 'LINK';
+  return view.catalog.property(index.type, property)?.type ?? null;
+}
+
+function indexDetails(view: ReadView, name: string): ValueMap {
+  const index = view.catalog.indexNamed(name);
+  if (index === undefined) {
+    throw new DatabaseError('Schema', `Index with name '${name}' was not found`);
+  }
+  return row([...indexRow(view, index), ['entries', view.index(index.id).entryCount]]);
+}
+
+function bucketRow(view: ReadView, bucket: BucketDefinition): ValueMap {
+  return row([
+    ['name', bucket.name],
+    ['fileId', bucket.id],
+    ['records', view.recordCount(bucket.id)],
+    ['purpose', 'PRIMARY'],
+  ]);
+}
+
+/** Blocks stand for the reference's pages; a block has no fixed size in bytes, 8 KB is what storage aims at. */
+const blockBytesAimedAt = 8192;
+
+function bucketDetails(view: ReadView, name: string): ValueMap {
+  const bucket = view.catalog.bucketNamed(name);
+  if (bucket === undefined) {
+    throw new DatabaseError('Schema', `Bucket with name '${name}' was not found`);
+  }
+  return row([
+    ['name', bucket.name],
+    ['fileId', bucket.id],
+    ['pageSize', blockBytesAimedAt],
+    ['totalPages', view.snapshot.blockCount(bucket.id)],
+    ['purpose', 'PRIMARY'],
+    ['records', view.recordCount(bucket.id)],
+    ['rowsPerBlock', view.snapshot.rowsPerBlock(bucket.id)],
+  ]);
+}
+
+function databaseRow(facts: SchemaFacts): ValueMap {
+  const formats = facts.formats();
+  return row([
+    ['name', facts.databaseName],
+    ['path', facts.path],
+    ['mode', 'READ_WRITE'],
+    ['size', facts.sizeBytes()],
+    ['dateFormat', formats.dateFormat],
+    ['dateTimeFormat', formats.dateTimeFormat],
+    ['timezone', zoneDisplayName(formats.zone, facts.now())],
+    ['encoding', 'UTF-8'],
+    ['settings', facts.settings().map(settingRow)],
+  ]);
+}
+
+function settingRow(setting: SettingReport): ValueMap {
+  return row([
+    ['key', setting.key],
+    ['value', setting.value],
+    ['description', setting.description],
+    ['overridden', setting.overridden],
+    ['default', setting.default],
+  ]);
+}
+
+/** `Coordinated Universal Time`; the id itself for fixed offsets. */
+function zoneDisplayName(zone: string, now: EpochMs): string {
+  try {
+    const format = new Intl.DateTimeFormat('en', { timeZone: zone, timeZoneName: 'long' });
+    const part = format.formatToParts(now).find(({ type }) => type === 'timeZoneName');
+    return part?.value ?? zone;
+  } catch {
+    return zone;
+  }
+}
+
+/** Names of declared properties with their ids; names that only occur in records are known to storage alone. */
+function dictionaryRow(view: ReadView): ValueMap {
+  const entries = new Map<string, Value>();
+  for (const type of view.catalog.types()) {
+    for (const property of type.properties.values()) entries.set(property.name, property.id);
+  }
+  return row([
+    ['totalEntries', entries.size],
+    ['totalPages', 1],
+    ['entries', entries],
+  ]);
+}
