@@ -299,12 +299,26 @@ export type ApplyMode =
 
 /** Bounds of an ordered search, component by component: a prefix of equalities, then at most one range. */
 export interface IndexBounds {
-  /** One expression per leading component; `in` ones give a list and are looked up one after the other. */
-  readonly equals: readonly { readonly value: Expression; readonly kind: 'equals' | 'in' }[];
-  readonly low?: { readonly value: Expression; readonly inclusive: boolean };
-  readonly high?: { readonly value: Expression; readonly inclusive: boolean };
+  /**
+   * One expression per leading component; `in` ones give a list and are looked up one after the other; `null` looks for
+   * null (its value does not matter). `isFlipped`: the property stood on the right side of the comparison, so its value was to
+   * be converted to the kind of the other side.
+   */
+  readonly equals: readonly {
+    readonly value: Expression;
+    readonly kind: 'equals' | 'in' | 'null';
+    readonly isFlipped?: boolean;
+  }[];
+  readonly low?: IndexBound;
+  readonly high?: IndexBound;
   /** Text prefix on the component after the equalities (LIKE 'abc%'). */
   readonly prefix?: Expression;
+}
+
+export interface IndexBound {
+  readonly value: Expression;
+  readonly inclusive: boolean;
+  readonly isFlipped?: boolean;
 }
 
 /** One step between two elements of a graph. */

@@ -217,8 +217,10 @@ class NodePrinter {
   }
 
   #bounds(bounds: IndexBounds): string {
-    const parts = bounds.equals.map(
-      (part) => `${part.kind === 'in' ? 'in' : '='} ${printExpression(part.value, this.#slot)}`,
+    const parts = bounds.equals.map((part) =>
+      part.kind === 'null'
+        ? 'is null'
+        : `${part.kind === 'in' ? 'in' : '='} ${printExpression(part.value, this.#slot)}`,
     );
     if (bounds.low)
       parts.push(

@@ -1,0 +1,196 @@
+import type { Slot } from '../algebra/expression.ts';
+import type { Accumulator, AggregateFunction } from '../evaluate/function-definition.ts';
+import type { Value } from '#core/value.ts';
+import type { Evaluator } from '../evaluate/evaluator.ts';
+import { GroupTable } from './group-table.ts';
+import { approximateBytes, HeldMemory } from './held-memory.ts';
+import { KeySet } from './key-set.ts';
+import {
+  END,
+  PAUSE,
+  ROW,
+  type ExecutionContext,
+  type PhysicalOperator,
+  type Pulled,
+} from './operator.ts';
+import type { CompiledColumn } from './project.ts';
+import { rowsPerTurn } from './work-share.ts';
+
+export interface CompiledAggregate {
+  readonly slot: Slot;
+  readonly function: AggregateFunction;
+  readonly arguments: readonly Evaluator[];
+  readonly distinct: boolean;
+}
+
+export interface AggregateOptions {
+  readonly input: PhysicalOperator;
+  readonly keys: readonly CompiledColumn[];
+  readonly first: readonly CompiledColumn[];
+  readonly aggregates: readonly CompiledAggregate[];
+  readonly description: string;
+}
+
+/** What is kept of one group, column by column, in arrays indexed by the group's number. */
+interface Groups {
+  readonly keys: Value[];
+  readonly first: Value[];
+  readonly accumulators: Accumulator[];
+  /** Of aggregates with DISTINCT; undefined for the others. */
+  readonly seen: (KeySet | undefined)[];
+}
+
+/**
+ * Hash aggregation; groups come out in first-seen order. Without keys there is one group, also over zero rows. `first` columns are
+ * evaluated on the first row of each group.
+ */
+export class AggregateOperator implements PhysicalOperator {
+  readonly name = 'Aggregate';
+  readonly inputs: readonly PhysicalOperator[];
+  readonly description: string;
+  readonly #options: AggregateOptions;
+  readonly #keyValues: Value[];
+  readonly #arguments: readonly Value[][];
+  #context: ExecutionContext | undefined;
+  #memory: HeldMemory | undefined;
+  #table = new GroupTable();
+  #groups: Groups = emptyGroups();
+  #isFull = false;
+  #position = 0;
+
+  constructor(options: AggregateOptions) {
+    this.inputs = [options.input];
+    this.description = options.description;
+    this.#options = options;
+    this.#keyValues = options.keys.map(() => null);
+    this.#arguments = options.aggregates.map((aggregate) => aggregate.arguments.map(() => null));
+  }
+
+  open(context: ExecutionContext): void {
+    this.#context = context;
+    this.#memory = new HeldMemory(context, 'GROUP BY');
+    this.#table = new GroupTable();
+    this.#groups = emptyGroups();
+    this.#isFull = false;
+    this.#position = 0;
+    this.#options.input.open(context);
+  }
+
+  next(): Pulled {
+    if (!this.#isFull) {
+      if (this.#fill() !== END) return PAUSE;
+      this.#isFull = true;
+      if (this.#options.keys.length === 0 && this.#table.size === 0) this.#addEmptyGroup();
+    }
+    if (this.#position === this.#table.size) return END;
+    this.#give(this.#position);
+    this.#position += 1;
+    return ROW;
+  }
+
+  #fill(): Pulled {
+    const context = this.#context as ExecutionContext;
+    const { input, keys } = this.#options;
+    const values = this.#keyValues;
+    for (let count = 0; count < rowsPerTurn; count += 1) {
+      const pulled = input.next();
+      if (pulled !== ROW) return pulled;
+      for (let at = 0; at < keys.length; at += 1) {
+        const key = keys[at] as CompiledColumn;
+        const value = key.value(context);
+        values[at] = value;
+        context.frame[key.slot] = value;
+      }
+      const groupCountBefore = this.#table.size;
+      const group = this.#table.groupOf(values);
+      if (group === groupCountBefore) this.#addGroup(values);
+      this.#accumulate(group);
+    }
+    return PAUSE;
+  }
+
+  #accumulate(group: number): void {
+    const context = this.#context as ExecutionContext;
+    const { aggregates } = this.#options;
+    const from = group * aggregates.length;
+    for (let at = 0; at < aggregates.length; at += 1) {
+      const aggregate = aggregates[at] as CompiledAggregate;
+      const args = this.#arguments[at] as Value[];
+      for (let part = 0; part < args.length; part += 1)
+        args[part] = (aggregate.arguments[part] as Evaluator)(context);
+      const seen = this.#groups.seen[from + at];
+      // Aggregates skip nulls, so a null needs no place among the distinct values.
+      if (seen !== undefined && !seen.add(args)) continue;
+      (this.#groups.accumulators[from + at] as Accumulator).add(args, context);
+    }
+  }
+
+  #addGroup(values: readonly Value[]): void {
+    const context = this.#context as ExecutionContext;
+    const { first, aggregates } = this.#options;
+    let bytes = 64 + aggregates.length * 96;
+    for (let at = 0; at < values.length; at += 1) {
+      const value = values[at] as Value;
+      this.#groups.keys.push(value);
+      bytes += approximateBytes(value);
+    }
+    for (let at = 0; at < first.length; at += 1) {
+      const column = first[at] as CompiledColumn;
+      const value = column.value(context);
+      context.frame[column.slot] = value;
+      this.#groups.first.push(value);
+      bytes += approximateBytes(value);
+    }
+    this.#createAccumulators();
+    this.#memory?.addElement(bytes);
+  }
+
+  #createAccumulators(): void {
+    const { aggregates } = this.#options;
+    for (let at = 0; at < aggregates.length; at += 1) {
+      const aggregate = aggregates[at] as CompiledAggregate;
+      this.#groups.accumulators.push(aggregate.function.create());
+      this.#groups.seen.push(
+        aggregate.distinct && this.#memory ? new KeySet(this.#memory) : undefined,
+      );
+    }
+  }
+
+  #addEmptyGroup(): void {
+    this.#table.groupOf([]);
+    for (let at = 0; at < this.#options.first.length; at += 1) this.#groups.first.push(null);
+    this.#createAccumulators();
+  }
+
+  #give(group: number): void {
+    const context = this.#context as ExecutionContext;
+    const { frame } = context;
+    const { keys, first, aggregates } = this.#options;
+    for (let at = 0; at < keys.length; at += 1)
+      frame[(keys[at] as CompiledColumn).slot] = this.#groups.keys[
+        group * keys.length + at
+      ] as Value;
+    for (let at = 0; at < first.length; at += 1)
+      frame[(first[at] as CompiledColumn).slot] = this.#groups.first[
+        group * first.length + at
+      ] as Value;
+    for (let at = 0; at < aggregates.length; at += 1) {
+      const place = group * aggregates.length + at;
+      const accumulator = this.#groups.accumulators[place] as Accumulator;
+      frame[(aggregates[at] as CompiledAggregate).slot] = accumulator.result(context);
+    }
+  }
+
+  close(): void {
+    this.#memory?.release();
+    this.#memory = undefined;
+    this.#context = undefined;
+    this.#table = new GroupTable();
+    this.#groups = emptyGroups();
+    this.#options.input.close();
+  }
+}
+
+function emptyGroups(): Groups {
+  return { keys: [], first: [], accumulators: [], seen: [] };
+}

@@ -1,0 +1,213 @@
+import type { ApplyMode } from '../algebra/plan.ts';
+import type { Output, Slot } from '../algebra/expression.ts';
+import type { Frame } from '../evaluate/context.ts';
+import type { Value } from '#core/value.ts';
+import { approximateBytes, HeldMemory } from './held-memory.ts';
+import {
+  PAUSE,
+  ROW,
+  type ExecutionContext,
+  type PhysicalOperator,
+  type Pulled,
+} from './operator.ts';
+import { detach } from './record-reference.ts';
+import { RowStore } from './row-store.ts';
+import { rowsPerTurn } from './work-share.ts';
+
+export interface ApplyOptions {
+  readonly outer: PhysicalOperator;
+  readonly inner: PhysicalOperator;
+  readonly mode: ApplyMode;
+  /**
+   * How often the inner plan gives new rows: for each outer row, once per `open` (it reads no slot of the outer plan), or
+   * once per statement (it reads none at all).
+   */
+  readonly innerRuns: 'per-row' | 'per-open' | 'per-statement';
+  /** Inner slots that somebody above reads; kept when the inner rows are kept. */
+  readonly innerSlots: readonly Slot[];
+  readonly description: string;
+}
+
+type Phase = 'outer' | 'inner' | 'kept';
+
+/**
+ * For each outer row the rows of the inner plan: joined (cross, optional), tested (semi, anti, exists, count) or gathered in a
+ * list (collect). An inner plan without a tie to the outer row runs once and its result is kept.
+ */
+export class ApplyOperator implements PhysicalOperator {
+  readonly name: string;
+  readonly inputs: readonly PhysicalOperator[];
+  readonly description: string;
+  readonly #options: ApplyOptions;
+  readonly #kept: RowStore;
+  #context: ExecutionContext | undefined;
+  #memory: HeldMemory | undefined;
+  #phase: Phase = 'outer';
+  /** The execution and the result that the kept inner rows belong to. */
+  #keptFor: ExecutionContext | undefined;
+  #isKept = false;
+  #keptValue: Value = null;
+  #keptPosition = 0;
+  #innerIsOpen = false;
+  #innerRowCount = 0;
+  #collected: Value[] = [];
+
+  constructor(options: ApplyOptions) {
+    this.name = `Apply ${options.mode.kind}`;
+    this.inputs = [options.outer, options.inner];
+    this.description = options.description;
+    this.#options = options;
+    this.#kept = new RowStore(options.innerSlots);
+  }
+
+  open(context: ExecutionContext): void {
+    this.#context = context;
+    this.#phase = 'outer';
+    const staysKept = this.#options.innerRuns === 'per-statement' && this.#keptFor === context;
+    if (!staysKept) this.#forget(context);
+    this.#options.outer.open(context);
+  }
+
+  next(): Pulled {
+    for (let count = 0; count < rowsPerTurn; count += 1) {
+      const pulled =
+        this.#phase === 'outer'
+          ? this.#advanceOuter()
+          : this.#phase === 'kept'
+            ? this.#giveKept()
+            : this.#advanceInner();
+      if (pulled !== undefined) return pulled;
+    }
+    return PAUSE;
+  }
+
+  /** Takes the next outer row and starts on the inner side. @returns undefined to go on in the next phase */
+  #advanceOuter(): Pulled | undefined {
+    const pulled = this.#options.outer.next();
+    if (pulled !== ROW) return pulled;
+    if (this.#isKept) return this.#startKept();
+    this.#options.inner.open(this.#context as ExecutionContext);
+    this.#innerIsOpen = true;
+    this.#innerRowCount = 0;
+    this.#collected = [];
+    this.#phase = 'inner';
+    return undefined;
+  }
+
+  #advanceInner(): Pulled | undefined {
+    const pulled = this.#options.inner.next();
+    if (pulled === PAUSE) return PAUSE;
+    return pulled === ROW ? this.#takeInnerRow() : this.#endInner();
+  }
+
+  #takeInnerRow(): Pulled | undefined {
+    const { frame } = this.#context as ExecutionContext;
+    const { mode, innerRuns } = this.#options;
+    this.#innerRowCount += 1;
+    switch (mode.kind) {
+      case 'cross':
+      case 'optional':
+        if (innerRuns === 'per-row') return ROW;
+        // Kept rows are given after the inner plan has ended: it may not be touched while rows above are worked on.
+        this.#memory?.addBytes(this.#kept.append(frame));
+        return undefined;
+      case 'collect': {
+        const value = detach(rowValue(mode.output, frame));
+        this.#memory?.addElement(approximateBytes(value));
+        this.#collected.push(value);
+        return undefined;
+      }
+      case 'count':
+        return undefined;
+      default:
+        // One row decides semi, anti and exists.
+        return this.#endInner();
+    }
+  }
+
+  #endInner(): Pulled | undefined {
+    const { mode, innerRuns } = this.#options;
+    this.#options.inner.close();
+    this.#innerIsOpen = false;
+    this.#phase = 'outer';
+    const rowCount = this.#innerRowCount;
+    if (innerRuns !== 'per-row') {
+      this.#isKept = true;
+      this.#keptFor = this.#context;
+      this.#keptValue =
+        mode.kind === 'collect' ? this.#collected : mode.kind === 'count' ? rowCount : rowCount > 0;
+      return this.#startKept();
+    }
+    if (mode.kind === 'cross') return undefined;
+    if (mode.kind === 'optional') return rowCount > 0 ? undefined : this.#giveNulls(mode.slots);
+    const value = this.#collected;
+    this.#collected = [];
+    if (mode.kind === 'collect') this.#memory?.release();
+    return this.#giveTested(
+      mode.kind === 'collect' ? value : mode.kind === 'count' ? rowCount : rowCount > 0,
+    );
+  }
+
+  #startKept(): Pulled | undefined {
+    const { mode } = this.#options;
+    if (mode.kind !== 'cross' && mode.kind !== 'optional') return this.#giveTested(this.#keptValue);
+    if (this.#kept.rowCount === 0)
+      return mode.kind === 'cross' ? undefined : this.#giveNulls(mode.slots);
+    this.#keptPosition = 0;
+    this.#phase = 'kept';
+    return undefined;
+  }
+
+  #giveKept(): Pulled | undefined {
+    if (this.#keptPosition === this.#kept.rowCount) {
+      this.#phase = 'outer';
+      return undefined;
+    }
+    this.#kept.restore(this.#keptPosition, (this.#context as ExecutionContext).frame);
+    this.#keptPosition += 1;
+    return ROW;
+  }
+
+  #giveNulls(slots: readonly Slot[]): Pulled {
+    const { frame } = this.#context as ExecutionContext;
+    for (let at = 0; at < slots.length; at += 1) frame[slots[at] as Slot] = null;
+    return ROW;
+  }
+
+  #giveTested(value: Value): Pulled | undefined {
+    const { mode } = this.#options;
+    if (mode.kind === 'semi') return value === true ? ROW : undefined;
+    if (mode.kind === 'anti') return value === true ? undefined : ROW;
+    if ('as' in mode) (this.#context as ExecutionContext).frame[mode.as] = value;
+    return ROW;
+  }
+
+  #forget(context: ExecutionContext): void {
+    this.#memory?.release();
+    this.#memory = new HeldMemory(context, 'a sub-query');
+    this.#kept.clear();
+    this.#isKept = false;
+    this.#keptValue = null;
+    this.#collected = [];
+  }
+
+  close(): void {
+    if (this.#innerIsOpen) this.#options.inner.close();
+    this.#innerIsOpen = false;
+    this.#options.outer.close();
+    if (this.#options.innerRuns === 'per-statement') return;
+    this.#memory?.release();
+    this.#memory = undefined;
+    this.#kept.clear();
+    this.#isKept = false;
+    this.#collected = [];
+  }
+}
+
+/** The row of a plan as one value: the value itself, or a map of its columns. */
+export function rowValue(output: Output, frame: Frame): Value {
+  if (output.kind === 'value') return frame[output.slot] as Value;
+  const row = new Map<string, Value>();
+  for (const column of output.columns) row.set(column.name, frame[column.slot] as Value);
+  return row;
+}

@@ -1,0 +1,109 @@
+import type { Slot } from '../algebra/expression.ts';
+import { DatabaseError } from '#core/errors.ts';
+import type { BucketId } from '#core/rid.ts';
+import { isList, isMap, isRecord, type Value } from '#core/value.ts';
+import type { Evaluator } from '../evaluate/evaluator.ts';
+import {
+  END,
+  PAUSE,
+  ROW,
+  type ExecutionContext,
+  type PhysicalOperator,
+  type Pulled,
+} from './operator.ts';
+import { describeValue, ridOf } from './record-identity.ts';
+import { RecordScanOperator } from './type-scan.ts';
+import { rowsPerTurn } from './work-share.ts';
+
+/**
+ * What a value names (`FROM :p`, `FROM $x`, `FROM f()`): record ids are looked up, records and row maps are given as they are,
+ * text that is no record id is the name of a type that is scanned; lists element by element; null gives nothing.
+ */
+export class DynamicSourceOperator implements PhysicalOperator {
+  readonly name = 'Rows of a value';
+  readonly inputs: readonly PhysicalOperator[] = [];
+  readonly description: string;
+  readonly #value: Evaluator;
+  readonly #as: Slot;
+  #context: ExecutionContext | undefined;
+  #elements: readonly Value[] = [];
+  #position = 0;
+  #scan: RecordScanOperator | undefined;
+
+  constructor(value: Evaluator, as: Slot, description: string) {
+    this.#value = value;
+    this.#as = as;
+    this.description = description;
+  }
+
+  open(context: ExecutionContext): void {
+    this.#context = context;
+    const value = this.#value(context);
+    this.#elements = isList(value) ? value : [value];
+    this.#position = 0;
+    this.#scan = undefined;
+  }
+
+  next(): Pulled {
+    for (let count = 0; count < rowsPerTurn; count += 1) {
+      if (this.#scan !== undefined) {
+        const pulled = this.#scan.next();
+        if (pulled !== END) return pulled;
+        this.#scan.close();
+        this.#scan = undefined;
+      }
+      if (this.#position >= this.#elements.length) return END;
+      const element = this.#elements[this.#position] as Value;
+      this.#position += 1;
+      if (this.#give(element)) return ROW;
+    }
+    return PAUSE;
+  }
+
+  #give(element: Value): boolean {
+    const context = this.#context as ExecutionContext;
+    if (element === null) return false;
+    if (isRecord(element) || isMap(element)) {
+      context.frame[this.#as] = element;
+      return true;
+    }
+    const rid = ridOf(element);
+    if (rid !== undefined) {
+      const record = rid < 0 ? undefined : context.view.record(rid);
+      if (record === undefined) return false;
+      context.frame[this.#as] = record;
+      return true;
+    }
+    // Type names stand alone; in a list they are no target.
+    if (typeof element === 'string' && this.#elements.length === 1) {
+      this.#startScan(element);
+      return false;
+    }
+    throw new DatabaseError('IllegalArgument', `Invalid target: ${describeValue(element)}`);
+  }
+
+  #startScan(typeName: string): void {
+    const context = this.#context as ExecutionContext;
+    const { catalog } = context.view;
+    const type = catalog.typeNamed(typeName);
+    if (type === undefined)
+      throw new DatabaseError('Schema', `Type with name '${typeName}' was not found`);
+    const buckets: BucketId[] = [];
+    for (const id of catalog.withSubtypes(type.id)) buckets.push(...catalog.typeWithId(id).buckets);
+    this.#scan = new RecordScanOperator({
+      buckets,
+      as: this.#as,
+      order: 'ascending',
+      range: undefined,
+      description: typeName,
+    });
+    this.#scan.open(context);
+  }
+
+  close(): void {
+    this.#scan?.close();
+    this.#scan = undefined;
+    this.#elements = [];
+    this.#context = undefined;
+  }
+}

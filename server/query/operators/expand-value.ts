@@ -1,0 +1,101 @@
+import type { Slot } from '../algebra/expression.ts';
+import { isList, isMap, isRecord, type EmbeddedDocument, type Value } from '#core/value.ts';
+import type { Evaluator } from '../evaluate/evaluator.ts';
+import {
+  PAUSE,
+  ROW,
+  type ExecutionContext,
+  type PhysicalOperator,
+  type Pulled,
+} from './operator.ts';
+import { ridOf } from './record-identity.ts';
+import { rowsPerTurn } from './work-share.ts';
+
+export interface ExpandValueOptions {
+  readonly input: PhysicalOperator;
+  readonly value: Evaluator;
+  readonly as: Slot;
+  readonly scalarName: string;
+  readonly description: string;
+}
+
+/**
+ * SQL `expand()` (sql.md 7.9): each value becomes rows. Records and record ids give the record (a gone one gives nothing), maps
+ * and embedded documents a row of their keys, lists one row per element, where scalars stand under `scalarName`; a scalar
+ * that is no element and null give nothing.
+ */
+export class ExpandValueOperator implements PhysicalOperator {
+  readonly name = 'Expand value';
+  readonly inputs: readonly PhysicalOperator[];
+  readonly description: string;
+  readonly #options: ExpandValueOptions;
+  #context: ExecutionContext | undefined;
+  #list: readonly Value[] = [];
+  #position = 0;
+
+  constructor(options: ExpandValueOptions) {
+    this.inputs = [options.input];
+    this.description = options.description;
+    this.#options = options;
+  }
+
+  open(context: ExecutionContext): void {
+    this.#context = context;
+    this.#list = [];
+    this.#position = 0;
+    this.#options.input.open(context);
+  }
+
+  next(): Pulled {
+    const context = this.#context as ExecutionContext;
+    const { input, value } = this.#options;
+    for (let count = 0; count < rowsPerTurn; count += 1) {
+      if (this.#position < this.#list.length) {
+        const element = this.#list[this.#position] as Value;
+        this.#position += 1;
+        if (this.#give(element, 'element')) return ROW;
+        continue;
+      }
+      const pulled = input.next();
+      if (pulled !== ROW) return pulled;
+      const expanded = value(context);
+      if (isList(expanded)) {
+        this.#list = expanded;
+        this.#position = 0;
+      } else if (this.#give(expanded, 'whole')) return ROW;
+    }
+    return PAUSE;
+  }
+
+  #give(value: Value, place: 'element' | 'whole'): boolean {
+    const context = this.#context as ExecutionContext;
+    const { as, scalarName } = this.#options;
+    if (value === null) return false;
+    if (isRecord(value) || isMap(value)) {
+      context.frame[as] = value;
+      return true;
+    }
+    const tagged = typeof value === 'object' ? (value as EmbeddedDocument) : undefined;
+    if (tagged?.valueKind === 'embedded') {
+      context.frame[as] = new Map([['@type', tagged.typeName as Value], ...tagged.properties]);
+      return true;
+    }
+    // Text that looks like a record id is text here: a list of strings gives rows of strings.
+    const rid = typeof value === 'string' ? undefined : ridOf(value);
+    if (rid !== undefined) {
+      const record = context.view.record(rid);
+      if (record === undefined) return false;
+      context.frame[as] = record;
+      return true;
+    }
+    if (place === 'whole') return false;
+    context.frame[as] = new Map([[scalarName, value]]);
+    return true;
+  }
+
+  close(): void {
+    this.#list = [];
+    this.#context = undefined;
+    this.#options.input.close();
+  }
+}

@@ -1,0 +1,249 @@
+import type { Slot } from '../algebra/expression.ts';
+import type { BucketId, IndexId, Rid } from '#core/rid.ts';
+import { bucketOf } from '#core/rid.ts';
+import type { IndexCursor, IndexReader, KeyBounds } from '#transaction/read-view.ts';
+import type { Predicate } from '../evaluate/evaluator.ts';
+import { bindBounds, type BoundSearch, type CompiledBounds } from './index-bounds.ts';
+import {
+  END,
+  PAUSE,
+  ROW,
+  type ExecutionContext,
+  type PhysicalOperator,
+  type Pulled,
+} from './operator.ts';
+import { RidSet } from './rid-set.ts';
+import { RecordScanOperator } from './type-scan.ts';
+import { rowsPerTurn } from './work-share.ts';
+
+export interface CompiledSearch {
+  readonly index: IndexId;
+  readonly bounds: CompiledBounds;
+}
+
+export interface IndexSearchOptions {
+  /** A record is given when at least one of them finds it. */
+  readonly searches: readonly CompiledSearch[];
+  /** Buckets of the wanted types, in scan order. */
+  readonly buckets: readonly BucketId[];
+  readonly as: Slot;
+  /** What the bounds stand for, checked where they are not exact. */
+  readonly covers: Predicate | undefined;
+  readonly description: string;
+}
+
+/** Below this many hits a scan is never the better plan. */
+const hitCountMin = 4096;
+/** Above this share of the records reading the blocks in order is cheaper than following the index. */
+const hitShareMax = 0.2;
+
+interface PendingRange {
+  readonly reader: IndexReader;
+  readonly bounds: KeyBounds;
+  /** Entries of the range come in the order of record ids, or there is only one. */
+  readonly isInScanOrder: boolean;
+}
+
+type Mode = 'bind' | 'gather' | 'direct' | 'fetch' | 'scan' | 'end';
+
+/**
+ * Records found through ordered indexes, each once, in scan order: the ids are gathered in a bitmap first, so each block is
+ * read once. When the bounds do not fit the index, or hit too large a share of the records, the buckets are scanned and the
+ * predicate is checked instead; the rows are the same in the same order.
+ *
+ * A single key is looked up directly, without gathering.
+ */
+export class IndexSearchOperator implements PhysicalOperator {
+  readonly name = 'Index search';
+  readonly inputs: readonly PhysicalOperator[] = [];
+  readonly description: string;
+  readonly #options: IndexSearchOptions;
+  readonly #isWanted: ReadonlySet<BucketId>;
+  #context: ExecutionContext | undefined;
+  #mode: Mode = 'end';
+  #exact = false;
+  /** Ranges still to be gathered, with the reader of each. */
+  #pending: PendingRange[] = [];
+  #cursor: IndexCursor | undefined;
+  #found = new RidSet();
+  #hitCountMax = 0;
+  #rids: Float64Array = new Float64Array(0);
+  #position = 0;
+  #bucketNumber = 0;
+  #scan: RecordScanOperator | undefined;
+
+  constructor(options: IndexSearchOptions) {
+    this.description = options.description;
+    this.#options = options;
+    this.#isWanted = new Set(options.buckets);
+  }
+
+  open(context: ExecutionContext): void {
+    this.#context = context;
+    this.#exact = true;
+    this.#pending = [];
+    this.#cursor = undefined;
+    this.#scan = undefined;
+    this.#mode = 'end';
+    for (const search of this.#options.searches) {
+      const bound = bindBounds(search.bounds, context);
+      if (bound.kind === 'scan') {
+        this.#startScan();
+        return;
+      }
+      if (bound.kind === 'search') this.#addSearch(search, bound);
+    }
+    this.#chooseMode();
+  }
+
+  #addSearch(search: CompiledSearch, bound: BoundSearch & { readonly kind: 'search' }): void {
+    const reader = (this.#context as ExecutionContext).view.index(search.index);
+    if (!bound.exact) this.#exact = false;
+    // The entries of one whole key come in the order of record ids, which in one bucket is scan order.
+    const isInScanOrder =
+      bound.isFullKey && (search.bounds.isUnique || this.#options.buckets.length === 1);
+    for (const bounds of bound.ranges) this.#pending.push({ reader, bounds, isInScanOrder });
+  }
+
+  #chooseMode(): void {
+    const first = this.#pending[0];
+    if (first === undefined) {
+      this.#mode = 'end';
+      return;
+    }
+    if (this.#pending.length === 1 && first.isInScanOrder) {
+      this.#cursor = first.reader.lookup(first.bounds.prefix);
+      this.#mode = 'direct';
+      return;
+    }
+    this.#found = new RidSet();
+    this.#hitCountMax = this.#affordableHitCount();
+    this.#mode = 'gather';
+  }
+
+  #affordableHitCount(): number {
+    if (this.#options.covers === undefined) return Number.POSITIVE_INFINITY;
+    const { view } = this.#context as ExecutionContext;
+    let recordCount = 0;
+    for (const bucket of this.#options.buckets) recordCount += view.recordCount(bucket);
+    return Math.max(hitCountMin, recordCount * hitShareMax);
+  }
+
+  next(): Pulled {
+    switch (this.#mode) {
+      case 'direct':
+        return this.#nextDirect();
+      case 'gather':
+        return this.#gather();
+      case 'fetch':
+        return this.#nextFetched();
+      case 'scan':
+        return this.#nextScanned();
+      default:
+        return END;
+    }
+  }
+
+  #nextDirect(): Pulled {
+    const cursor = this.#cursor as IndexCursor;
+    for (let count = 0; count < rowsPerTurn; count += 1) {
+      if (!cursor.next()) return END;
+      if (this.#isWanted.has(bucketOf(cursor.rid)) && this.#give(cursor.rid)) return ROW;
+    }
+    return PAUSE;
+  }
+
+  /** Collects the ids of some entries. */
+  #gather(): Pulled {
+    const found = this.#found;
+    for (let count = 0; count < rowsPerTurn; count += 1) {
+      if (this.#cursor === undefined) {
+        const next = this.#pending.pop();
+        if (next === undefined) return this.#startFetching();
+        this.#cursor = isKeyOnly(next.bounds)
+          ? next.reader.lookup(next.bounds.prefix)
+          : next.reader.range(next.bounds, 'ascending');
+      }
+      if (this.#cursor.next()) found.add(this.#cursor.rid);
+      else this.#cursor = undefined;
+    }
+    if (found.size > this.#hitCountMax) this.#startScan();
+    return PAUSE;
+  }
+
+  #startFetching(): Pulled {
+    this.#mode = 'fetch';
+    this.#bucketNumber = 0;
+    this.#rids = new Float64Array(0);
+    this.#position = 0;
+    return this.#nextFetched();
+  }
+
+  #nextFetched(): Pulled {
+    const { buckets } = this.#options;
+    for (let count = 0; count < rowsPerTurn; count += 1) {
+      if (this.#position === this.#rids.length) {
+        if (this.#bucketNumber === buckets.length) return END;
+        this.#rids = this.#found.ridsOf(buckets[this.#bucketNumber] as BucketId);
+        this.#bucketNumber += 1;
+        this.#position = 0;
+        continue;
+      }
+      const rid = this.#rids[this.#position] as Rid;
+      this.#position += 1;
+      if (this.#give(rid)) return ROW;
+    }
+    return PAUSE;
+  }
+
+  #give(rid: Rid): boolean {
+    const context = this.#context as ExecutionContext;
+    const record = context.view.record(rid);
+    if (record === undefined) return false;
+    context.frame[this.#options.as] = record;
+    return this.#exact || this.#options.covers === undefined || this.#options.covers(context);
+  }
+
+  #startScan(): void {
+    const { buckets, as, description } = this.#options;
+    this.#mode = 'scan';
+    this.#pending = [];
+    this.#cursor = undefined;
+    this.#found = new RidSet();
+    this.#scan = new RecordScanOperator({
+      buckets,
+      as,
+      order: 'ascending',
+      range: undefined,
+      description,
+    });
+    this.#scan.open(this.#context as ExecutionContext);
+  }
+
+  #nextScanned(): Pulled {
+    const context = this.#context as ExecutionContext;
+    const scan = this.#scan as RecordScanOperator;
+    const { covers } = this.#options;
+    for (let count = 0; count < rowsPerTurn; count += 1) {
+      const pulled = scan.next();
+      if (pulled !== ROW) return pulled;
+      if (covers === undefined || covers(context)) return ROW;
+    }
+    return PAUSE;
+  }
+
+  close(): void {
+    this.#scan?.close();
+    this.#scan = undefined;
+    this.#cursor = undefined;
+    this.#pending = [];
+    this.#found = new RidSet();
+    this.#rids = new Float64Array(0);
+    this.#context = undefined;
+    this.#mode = 'end';
+  }
+}
+
+function isKeyOnly(bounds: KeyBounds): boolean {
+  return bounds.low === undefined && bounds.high === undefined && bounds.textPrefix === undefined;
+}

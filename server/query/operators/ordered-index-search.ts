@@ -1,0 +1,151 @@
+import type { Slot } from '../algebra/expression.ts';
+import { bucketOf, type BucketId, type IndexId, type Rid } from '#core/rid.ts';
+import { valuesEqual } from '#core/equality.ts';
+import type { Value } from '#core/value.ts';
+import type { IndexCursor, IndexReader, KeyBounds } from '#transaction/read-view.ts';
+import type { Predicate } from '../evaluate/evaluator.ts';
+import { bindBounds, type CompiledBounds } from './index-bounds.ts';
+import {
+  END,
+  PAUSE,
+  ROW,
+  type ExecutionContext,
+  type PhysicalOperator,
+  type Pulled,
+} from './operator.ts';
+import { rowsPerTurn } from './work-share.ts';
+
+export interface OrderedIndexSearchOptions {
+  readonly index: IndexId;
+  readonly bounds: CompiledBounds;
+  readonly buckets: readonly BucketId[];
+  readonly as: Slot;
+  readonly order: 'ascending' | 'descending';
+  readonly covers: Predicate | undefined;
+  /**
+   * Scans and sorts instead. Used when the bounds do not fit the index or the index does not hold every record that the
+   * order must place (those with null in an indexed property).
+   */
+  readonly fallback: PhysicalOperator;
+  /** The order must also place records without a key: it may be used only when every record has one entry. */
+  readonly needsEveryRecord: boolean;
+  readonly description: string;
+}
+
+/**
+ * Records in key order, without gathering: the first row costs one seek. Records of one key come in scan order also when the
+ * keys descend, as a stable sort gives them.
+ */
+export class OrderedIndexSearchOperator implements PhysicalOperator {
+  readonly name = 'Ordered index search';
+  readonly inputs: readonly PhysicalOperator[];
+  readonly description: string;
+  readonly #options: OrderedIndexSearchOptions;
+  readonly #isWanted: ReadonlySet<BucketId>;
+  #context: ExecutionContext | undefined;
+  #reader: IndexReader | undefined;
+  #cursor: IndexCursor | undefined;
+  /** Descending, not unique: entries of the current key, in ascending order of record ids. */
+  #sameKey: IndexCursor | undefined;
+  #key: readonly Value[] | undefined;
+  #exact = false;
+  #isFallback = false;
+  #hasEnded = false;
+
+  constructor(options: OrderedIndexSearchOptions) {
+    this.inputs = [options.fallback];
+    this.description = options.description;
+    this.#options = options;
+    this.#isWanted = new Set(options.buckets);
+  }
+
+  open(context: ExecutionContext): void {
+    const { bounds, index, order, fallback } = this.#options;
+    this.#context = context;
+    this.#sameKey = undefined;
+    this.#key = undefined;
+    this.#hasEnded = false;
+    const bound = bindBounds(bounds, context);
+    this.#isFallback =
+      bound.kind === 'scan' ||
+      (bound.kind === 'search' && bound.ranges.length !== 1) ||
+      (this.#options.needsEveryRecord && !this.#holdsEveryRecord());
+    if (this.#isFallback) {
+      fallback.open(context);
+      return;
+    }
+    if (bound.kind !== 'search') {
+      this.#hasEnded = true;
+      return;
+    }
+    this.#exact = bound.exact;
+    this.#reader = context.view.index(index);
+    this.#cursor = this.#reader.range(bound.ranges[0] as KeyBounds, order);
+  }
+
+  #holdsEveryRecord(): boolean {
+    const { view } = this.#context as ExecutionContext;
+    const { catalog } = view;
+    let recordCount = 0;
+    const definition = catalog.indexWithId(this.#options.index);
+    for (const type of catalog.withSubtypes(definition.type))
+      for (const bucket of catalog.typeWithId(type).buckets)
+        recordCount += view.recordCount(bucket);
+    return view.index(this.#options.index).entryCount === recordCount;
+  }
+
+  next(): Pulled {
+    if (this.#isFallback) return this.#options.fallback.next();
+    for (let count = 0; count < rowsPerTurn; count += 1) {
+      if (this.#hasEnded) return END;
+      const rid = this.#nextRid();
+      if (rid !== undefined && this.#give(rid)) return ROW;
+    }
+    return PAUSE;
+  }
+
+  #nextRid(): Rid | undefined {
+    const { order, bounds } = this.#options;
+    if (this.#sameKey !== undefined) {
+      if (this.#sameKey.next()) return this.#sameKey.rid;
+      this.#sameKey = undefined;
+    }
+    const cursor = this.#cursor as IndexCursor;
+    if (!cursor.next()) {
+      this.#hasEnded = true;
+      return undefined;
+    }
+    if (order === 'ascending' || bounds.isUnique) return cursor.rid;
+    const key = cursor.keyValues();
+    // The rest of a key whose entries were given already.
+    if (this.#key !== undefined && sameKey(this.#key, key)) return undefined;
+    this.#key = key.slice();
+    this.#sameKey = (this.#reader as IndexReader).lookup(this.#key);
+    return undefined;
+  }
+
+  #give(rid: Rid): boolean {
+    if (!this.#isWanted.has(bucketOf(rid))) return false;
+    const context = this.#context as ExecutionContext;
+    const record = context.view.record(rid);
+    if (record === undefined) return false;
+    context.frame[this.#options.as] = record;
+    return this.#exact || this.#options.covers === undefined || this.#options.covers(context);
+  }
+
+  close(): void {
+    if (this.#isFallback) this.#options.fallback.close();
+    this.#isFallback = false;
+    this.#cursor = undefined;
+    this.#sameKey = undefined;
+    this.#reader = undefined;
+    this.#context = undefined;
+    this.#hasEnded = true;
+  }
+}
+
+function sameKey(a: readonly Value[], b: readonly Value[]): boolean {
+  for (let at = 0; at < a.length; at += 1)
+    if (!valuesEqual(a[at] as Value, b[at] as Value)) return false;
+  return true;
+}

@@ -1,0 +1,75 @@
+import type { Slot } from '../algebra/expression.ts';
+import type { StoredRecord } from '#core/record.ts';
+import type { TypeId } from '#core/rid.ts';
+import { isList, type Value } from '#core/value.ts';
+import type { Evaluator } from '../evaluate/evaluator.ts';
+import {
+  END,
+  PAUSE,
+  ROW,
+  type ExecutionContext,
+  type PhysicalOperator,
+  type Pulled,
+} from './operator.ts';
+import { ridOf } from './record-identity.ts';
+import { rowsPerTurn } from './work-share.ts';
+
+export interface RecordLookupOptions {
+  readonly rids: Evaluator;
+  readonly as: Slot;
+  /** Only records of these types. */
+  readonly types: readonly TypeId[] | undefined;
+  readonly description: string;
+}
+
+/** Records by id, in the given order; duplicates are kept, what is missing or no record id is skipped. */
+export class RecordLookupOperator implements PhysicalOperator {
+  readonly name = 'Look up records';
+  readonly inputs: readonly PhysicalOperator[] = [];
+  readonly description: string;
+  readonly #options: RecordLookupOptions;
+  readonly #types: ReadonlySet<TypeId> | undefined;
+  #context: ExecutionContext | undefined;
+  #rids: readonly Value[] = [];
+  #position = 0;
+
+  constructor(options: RecordLookupOptions) {
+    this.description = options.description;
+    this.#options = options;
+    this.#types = options.types && new Set(options.types);
+  }
+
+  open(context: ExecutionContext): void {
+    this.#context = context;
+    const value = this.#options.rids(context);
+    this.#rids = isList(value) ? value : [value];
+    this.#position = 0;
+  }
+
+  next(): Pulled {
+    const { frame } = this.#context as ExecutionContext;
+    for (let count = 0; count < rowsPerTurn; count += 1) {
+      if (this.#position >= this.#rids.length) return END;
+      const value = this.#rids[this.#position] as Value;
+      this.#position += 1;
+      const record = this.#recordOf(value);
+      if (record === undefined) continue;
+      frame[this.#options.as] = record;
+      return ROW;
+    }
+    return PAUSE;
+  }
+
+  #recordOf(value: Value): StoredRecord | undefined {
+    const rid = ridOf(value);
+    if (rid === undefined || rid < 0) return undefined;
+    const record = this.#context?.view.record(rid);
+    if (record === undefined) return undefined;
+    return this.#types === undefined || this.#types.has(record.type) ? record : undefined;
+  }
+
+  close(): void {
+    this.#rids = [];
+    this.#context = undefined;
+  }
+}

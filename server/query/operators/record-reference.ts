@@ -1,0 +1,106 @@
+import type { RecordKind, StoredRecord } from '#core/record.ts';
+import { bucketOf, noRid, type LogIndex, type Rid, type TypeId } from '#core/rid.ts';
+import { isMap, type Value } from '#core/value.ts';
+import type { ReadView } from '#transaction/read-view.ts';
+
+/**
+ * A record that is known to exist and is read only when somebody looks into it. Walking a graph meets many vertices of which
+ * nobody wants more than the identity; making this object costs some nanoseconds, loading the record costs a block.
+ *
+ * Unlike other records it needs its view to be open when it is first looked into, so `detach` replaces it before a row leaves
+ * the statement or before a write could change what it shows.
+ */
+export class RecordReference implements StoredRecord {
+  readonly valueKind = 'record';
+  readonly rid: Rid;
+  // Plain fields: these objects are made per edge walked, and private names cost a check each.
+  readonly view: ReadView;
+  record: StoredRecord | undefined;
+
+  constructor(view: ReadView, rid: Rid) {
+    this.rid = rid;
+    this.view = view;
+    this.record = undefined;
+  }
+
+  get kind(): RecordKind {
+    return this.record?.kind ?? this.view.catalog.typeWithId(this.type).kind;
+  }
+
+  get type(): TypeId {
+    const type = this.view.catalog.bucketWithId(bucketOf(this.rid))?.type;
+    return type ?? this.load().type;
+  }
+
+  get typeName(): string {
+    return this.view.catalog.typeWithId(this.type).name;
+  }
+
+  get version(): LogIndex {
+    return this.load().version;
+  }
+
+  get out(): Rid {
+    return this.kind === 'edge' ? this.load().out : noRid;
+  }
+
+  get in(): Rid {
+    return this.kind === 'edge' ? this.load().in : noRid;
+  }
+
+  get(property: string): Value | undefined {
+    return this.load().get(property);
+  }
+
+  propertyNames(): readonly string[] {
+    return this.load().propertyNames();
+  }
+
+  /** The record itself. A vanished one (its bucket was dropped meanwhile) reads as a record without properties. */
+  load(): StoredRecord {
+    this.record ??= this.view.record(this.rid) ?? vanished(this.rid);
+    return this.record;
+  }
+}
+
+function vanished(rid: Rid): StoredRecord {
+  return {
+    valueKind: 'record',
+    kind: 'document',
+    rid,
+    type: 0 as TypeId,
+    typeName: '',
+    version: 0 as LogIndex,
+    out: noRid,
+    in: noRid,
+    get: () => undefined,
+    propertyNames: () => [],
+  };
+}
+
+/** The value with every reference inside replaced by its record; the same value when there is none. */
+export function detach(value: Value): Value {
+  if (typeof value !== 'object' || value === null) return value;
+  if (value instanceof RecordReference) return value.load();
+  if (Array.isArray(value)) return detachList(value);
+  if (isMap(value)) return detachMap(value);
+  return value;
+}
+
+function detachList(list: readonly Value[]): Value {
+  for (let at = 0; at < list.length; at += 1) {
+    const item = list[at] as Value;
+    if (typeof item === 'object' && item !== null && detach(item) !== item) return list.map(detach);
+  }
+  return list;
+}
+
+function detachMap(map: ReadonlyMap<string, Value>): Value {
+  for (const value of map.values()) {
+    if (detach(value) === value) continue;
+    const detached = new Map<string, Value>();
+    for (const [key, item] of map) detached.set(key, detach(item));
+    return detached;
+  }
+  return map;
+}

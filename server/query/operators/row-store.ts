@@ -1,0 +1,62 @@
+import type { Slot } from '../algebra/expression.ts';
+import type { Frame } from '../evaluate/context.ts';
+import type { Value } from '#core/value.ts';
+import { approximateBytes } from './held-memory.ts';
+
+/** Rows kept outside the frame: the values of some slots, row after row in one flat array. */
+export class RowStore {
+  readonly #slots: readonly Slot[];
+  readonly #values: Value[] = [];
+  #rowCount = 0;
+
+  constructor(slots: readonly Slot[]) {
+    this.#slots = slots;
+  }
+
+  get rowCount(): number {
+    return this.#rowCount;
+  }
+
+  /** Copies the row that stands in the frame. @returns bytes that keeping it costs, about */
+  append(frame: Frame): number {
+    const slots = this.#slots;
+    const values = this.#values;
+    let bytes = 16;
+    for (let at = 0; at < slots.length; at += 1) {
+      // A slot that was never written reads as undefined; it stays what it was.
+      const value = frame[slots[at] as Slot] as Value;
+      values.push(value);
+      bytes += 8 + (typeof value === 'number' ? 0 : approximateBytes(value ?? null));
+    }
+    this.#rowCount += 1;
+    return bytes;
+  }
+
+  /** Puts a kept row back into the frame. */
+  restore(row: number, frame: Frame): void {
+    const slots = this.#slots;
+    const from = row * slots.length;
+    for (let at = 0; at < slots.length; at += 1)
+      frame[slots[at] as Slot] = this.#values[from + at] as Value;
+  }
+
+  /** Replaces a kept row by the one in the frame. */
+  replace(row: number, frame: Frame): void {
+    const slots = this.#slots;
+    const from = row * slots.length;
+    for (let at = 0; at < slots.length; at += 1)
+      this.#values[from + at] = frame[slots[at] as Slot] as Value;
+  }
+
+  /** Applies `change` to every value that is kept. */
+  mapValues(fromRow: number, change: (value: Value) => Value): void {
+    const values = this.#values;
+    for (let at = fromRow * this.#slots.length; at < values.length; at += 1)
+      values[at] = change(values[at] as Value);
+  }
+
+  clear(): void {
+    this.#values.length = 0;
+    this.#rowCount = 0;
+  }
+}

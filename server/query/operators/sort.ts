@@ -1,0 +1,184 @@
+import type { Slot } from '../algebra/expression.ts';
+import type { Value } from '#core/value.ts';
+import type { Evaluator } from '../evaluate/evaluator.ts';
+import { HeldMemory } from './held-memory.ts';
+import {
+  END,
+  PAUSE,
+  ROW,
+  type ExecutionContext,
+  type PhysicalOperator,
+  type Pulled,
+} from './operator.ts';
+import { rowCountOf } from './row-count.ts';
+import { RowStore } from './row-store.ts';
+import { type RunMerger, SortedRuns } from './sorted-runs.ts';
+import { TopRows } from './top-rows.ts';
+import { rowsPerTurn } from './work-share.ts';
+
+export interface CompiledSortKey {
+  readonly value: Evaluator;
+  /** Evaluated once per open. */
+  readonly descending: (context: ExecutionContext) => boolean;
+}
+
+export interface SortOptions {
+  readonly input: PhysicalOperator;
+  readonly keys: readonly CompiledSortKey[];
+  /** Slots that must stand in the frame again when a row is given. */
+  readonly slots: readonly Slot[];
+  /** Only this many rows are wanted. */
+  readonly limit: Evaluator | undefined;
+  readonly compare: (a: Value, b: Value) => number;
+  readonly description: string;
+}
+
+/** Largest limit for which a heap of the best rows is kept instead of all rows. */
+const topRowsMax = 20_000;
+
+/**
+ * Stable sort. All rows: runs of some thousand rows are sorted as they fill, then merged while rows are given, so that no turn
+ * sorts everything at once. With a limit: a bounded heap of the best rows.
+ */
+export class SortOperator implements PhysicalOperator {
+  readonly name: string;
+  readonly inputs: readonly PhysicalOperator[];
+  readonly description: string;
+  readonly #options: SortOptions;
+  #context: ExecutionContext | undefined;
+  #memory: HeldMemory | undefined;
+  #rows: RowStore;
+  #keys: Value[] = [];
+  #keyValues: Value[] = [];
+  #runs: SortedRuns | undefined;
+  #top: TopRows | undefined;
+  #merger: RunMerger | undefined;
+  #isFull = false;
+
+  constructor(options: SortOptions) {
+    this.name = options.limit ? 'Top rows' : 'Sort';
+    this.inputs = [options.input];
+    this.description = options.description;
+    this.#options = options;
+    this.#rows = new RowStore(options.slots);
+  }
+
+  open(context: ExecutionContext): void {
+    const { keys, limit, compare } = this.#options;
+    this.#context = context;
+    this.#memory = new HeldMemory(context, 'ORDER BY');
+    this.#isFull = false;
+    this.#keys = [];
+    this.#keyValues = keys.map(() => null);
+    this.#rows = new RowStore(this.#options.slots);
+    const descending = keys.map((key) => key.descending(context));
+    const compareRows = rowComparator(this.#keys, descending, compare);
+    const rowCountMax = limit ? rowCountOf(limit(context), 'LIMIT') : Number.POSITIVE_INFINITY;
+    this.#top = rowCountMax <= topRowsMax ? new TopRows(rowCountMax, compareRows) : undefined;
+    this.#runs = this.#top ? undefined : new SortedRuns(compareRows);
+    this.#merger = undefined;
+    this.#options.input.open(context);
+  }
+
+  next(): Pulled {
+    if (!this.#isFull) {
+      const pulled = this.#fill();
+      if (pulled !== END) return PAUSE;
+      this.#isFull = true;
+      this.#merger = this.#top ? this.#top.merger() : this.#runs?.merger();
+    }
+    const row = this.#merger?.next() ?? -1;
+    if (row < 0) return END;
+    this.#rows.restore(row, (this.#context as ExecutionContext).frame);
+    return ROW;
+  }
+
+  #fill(): Pulled {
+    const { input } = this.#options;
+    for (let count = 0; count < rowsPerTurn; count += 1) {
+      const pulled = input.next();
+      if (pulled !== ROW) return pulled;
+      if (this.#top) this.#offer(this.#top);
+      else this.#append();
+    }
+    return PAUSE;
+  }
+
+  #append(): void {
+    const context = this.#context as ExecutionContext;
+    const { keys } = this.#options;
+    for (let at = 0; at < keys.length; at += 1)
+      this.#keys.push((keys[at] as CompiledSortKey).value(context));
+    const row = this.#rows.rowCount;
+    this.#memory?.addElement(this.#rows.append(context.frame) + keys.length * 16);
+    this.#runs?.add(row);
+  }
+
+  /** Keeps the row when it is among the best so far, in the place of the one that drops out. */
+  #offer(top: TopRows): void {
+    const context = this.#context as ExecutionContext;
+    const { keys } = this.#options;
+    const values = this.#keyValues;
+    for (let at = 0; at < keys.length; at += 1)
+      values[at] = (keys[at] as CompiledSortKey).value(context);
+    // The candidate's keys stand behind those of all kept rows while it is compared.
+    const candidate = this.#rows.rowCount;
+    const from = candidate * keys.length;
+    for (let at = 0; at < keys.length; at += 1) this.#keys[from + at] = values[at] as Value;
+    const place = top.place(candidate);
+    if (place < 0) return;
+    if (place === candidate) {
+      this.#memory?.addElement(this.#rows.append(context.frame) + keys.length * 16);
+    } else {
+      for (let at = 0; at < keys.length; at += 1)
+        this.#keys[place * keys.length + at] = values[at] as Value;
+      this.#rows.replace(place, context.frame);
+    }
+    top.settle(place);
+  }
+
+  close(): void {
+    this.#memory?.release();
+    this.#memory = undefined;
+    this.#context = undefined;
+    this.#rows.clear();
+    this.#keys = [];
+    this.#runs = undefined;
+    this.#top = undefined;
+    this.#merger = undefined;
+    this.#options.input.close();
+  }
+}
+
+/** Compares two kept rows by their keys, which stand row after row in one array. */
+function rowComparator(
+  keys: readonly Value[],
+  descending: readonly boolean[],
+  compare: (a: Value, b: Value) => number,
+): (a: number, b: number) => number {
+  const width = descending.length;
+  if (width === 1) {
+    const sign = descending[0] ? -1 : 1;
+    return (a, b) => sign * compareQuickly(keys[a] as Value, keys[b] as Value, compare);
+  }
+  return (a, b) => {
+    for (let at = 0; at < width; at += 1) {
+      const order = compareQuickly(
+        keys[a * width + at] as Value,
+        keys[b * width + at] as Value,
+        compare,
+      );
+      if (order !== 0) return descending[at] ? -order : order;
+    }
+    return 0;
+  };
+}
+
+function compareQuickly(a: Value, b: Value, compare: (a: Value, b: Value) => number): number {
+  if (typeof a === 'number' && typeof b === 'number') {
+    if (a < b) return -1;
+    if (a > b) return 1;
+    if (a === b) return 0;
+  }
+  return compare(a, b);
+}

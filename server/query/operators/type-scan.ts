@@ -1,0 +1,131 @@
+import type { Slot } from '../algebra/expression.ts';
+import { bucketOf, positionOf, type BucketId, type Rid } from '#core/rid.ts';
+import type { RecordCursor } from '#transaction/read-view.ts';
+import type { Evaluator } from '../evaluate/evaluator.ts';
+import {
+  END,
+  PAUSE,
+  ROW,
+  type ExecutionContext,
+  type PhysicalOperator,
+  type Pulled,
+} from './operator.ts';
+import { ridOf } from './record-identity.ts';
+
+export interface CompiledRidRange {
+  readonly low: { readonly value: Evaluator; readonly inclusive: boolean } | undefined;
+  readonly high: { readonly value: Evaluator; readonly inclusive: boolean } | undefined;
+}
+
+export interface RecordScanOptions {
+  readonly buckets: readonly BucketId[];
+  readonly as: Slot;
+  readonly order: 'ascending' | 'descending';
+  readonly range: CompiledRidRange | undefined;
+  readonly description: string;
+}
+
+/** Record ids within which a scan stays, both ends included. */
+interface RidBounds {
+  readonly low: number;
+  readonly high: number;
+}
+
+/** All records of some buckets, one bucket after the other, each in the order of positions. */
+export class RecordScanOperator implements PhysicalOperator {
+  readonly name = 'Scan';
+  readonly inputs: readonly PhysicalOperator[] = [];
+  readonly description: string;
+  readonly #options: RecordScanOptions;
+  readonly #buckets: readonly BucketId[];
+  #context: ExecutionContext | undefined;
+  #bounds: RidBounds = { low: 0, high: Number.POSITIVE_INFINITY };
+  #cursor: RecordCursor | undefined;
+  #bucketNumber = 0;
+
+  constructor(options: RecordScanOptions) {
+    this.description = options.description;
+    this.#options = options;
+    this.#buckets = options.order === 'descending' ? options.buckets.toReversed() : options.buckets;
+  }
+
+  open(context: ExecutionContext): void {
+    this.#context = context;
+    this.#bucketNumber = 0;
+    this.#cursor = undefined;
+    this.#bounds = boundsOf(this.#options.range, context);
+  }
+
+  next(): Pulled {
+    const { view, frame } = this.#context as ExecutionContext;
+    const { as, order, range } = this.#options;
+    for (;;) {
+      if (this.#cursor === undefined) {
+        const bucket = this.#nextBucket();
+        if (bucket === undefined) return END;
+        this.#cursor = view.scan(bucket, order, this.#startPosition(bucket));
+      }
+      const record = this.#cursor.next();
+      if (record === undefined) {
+        this.#cursor = undefined;
+        // A type may have thousands of empty buckets.
+        if (this.#bucketNumber % 64 === 0) return PAUSE;
+        continue;
+      }
+      if (range !== undefined && !this.#isWithin(record.rid)) {
+        this.#cursor = undefined;
+        continue;
+      }
+      frame[as] = record;
+      return ROW;
+    }
+  }
+
+  #nextBucket(): BucketId | undefined {
+    while (this.#bucketNumber < this.#buckets.length) {
+      const bucket = this.#buckets[this.#bucketNumber] as BucketId;
+      this.#bucketNumber += 1;
+      if (this.#overlaps(bucket)) return bucket;
+    }
+    return undefined;
+  }
+
+  #overlaps(bucket: BucketId): boolean {
+    const { low, high } = this.#bounds;
+    return low <= high && bucketOf(low as Rid) <= bucket && bucketOf(high as Rid) >= bucket;
+  }
+
+  #startPosition(bucket: BucketId): number | undefined {
+    const { low, high } = this.#bounds;
+    if (this.#options.order === 'ascending')
+      return bucketOf(low as Rid) === bucket ? positionOf(low as Rid) : undefined;
+    return bucketOf(high as Rid) === bucket ? positionOf(high as Rid) : undefined;
+  }
+
+  /** The scan started within the bounds, so leaving them means that the rest of the bucket is outside. */
+  #isWithin(rid: Rid): boolean {
+    return rid >= this.#bounds.low && rid <= this.#bounds.high;
+  }
+
+  close(): void {
+    this.#cursor = undefined;
+    this.#context = undefined;
+  }
+}
+
+/** Bounds that are no record ids leave nothing: the comparison with them is never true. */
+function boundsOf(range: CompiledRidRange | undefined, context: ExecutionContext): RidBounds {
+  let low = 0;
+  let high = Number.POSITIVE_INFINITY;
+  if (range?.low) {
+    const rid = ridOf(range.low.value(context));
+    if (rid === undefined) return { low: 1, high: 0 };
+    low = Math.max(0, range.low.inclusive ? rid : rid + 1);
+  }
+  if (range?.high) {
+    const rid = ridOf(range.high.value(context));
+    if (rid === undefined) return { low: 1, high: 0 };
+    high = range.high.inclusive ? rid : rid - 1;
+  }
+  return { low, high };
+}
