@@ -1,0 +1,56 @@
+import { type ValueKey, valueKey } from '#core/equality.ts';
+import { isList, type Value } from '#core/value.ts';
+import type { EvaluationContext } from '#query/evaluate/context.ts';
+import { requireElements } from '../bounds.ts';
+
+/** What one kept element costs a statement's memory account, apart from the value itself. */
+export const bytesPerElement = 16;
+
+/** Distinct values in the order in which they came; nulls are never among them. */
+export class KeyedElements {
+  readonly #what: string;
+  readonly #elements = new Map<ValueKey, Value>();
+
+  constructor(what: string) {
+    this.#what = what;
+  }
+
+  /** The elements of a list, or the value itself. */
+  addAll(value: Value, context: EvaluationContext): void {
+    if (!isList(value)) this.add(value, context);
+    else for (let i = 0; i < value.length; i++) this.add(value[i] as Value, context);
+  }
+
+  /** @throws DatabaseError `IllegalArgument` above `queryMaxHeapElementsAllowedPerOp` */
+  add(element: Value, context: EvaluationContext): void {
+    if (element === null) return;
+    const key = valueKey(element);
+    if (this.#elements.has(key)) return;
+    requireElements(this.#elements.size + 1, this.#what, context);
+    context.memory.reserve(bytesPerElement);
+    this.#elements.set(key, element);
+  }
+
+  removeAll(value: Value): void {
+    if (!isList(value)) this.remove(value);
+    else for (let i = 0; i < value.length; i++) this.remove(value[i] as Value);
+  }
+
+  /** True when it was there. */
+  remove(element: Value): boolean {
+    return this.#elements.delete(valueKey(element));
+  }
+
+  has(element: Value): boolean {
+    return this.#elements.has(valueKey(element));
+  }
+
+  keepOnly(others: KeyedElements): void {
+    for (const key of this.#elements.keys())
+      if (!others.#elements.has(key)) this.#elements.delete(key);
+  }
+
+  values(): readonly Value[] {
+    return [...this.#elements.values()];
+  }
+}

@@ -1,0 +1,158 @@
+import { valuesEqual } from '#core/equality.ts';
+import { textOf } from '#core/text-form.ts';
+import { compareValues } from '#core/value-order.ts';
+import { EmbeddedDocument, isList, isMap, isRecord, kindOf, type Value } from '#core/value.ts';
+import type { EvaluationContext } from '#query/evaluate/context.ts';
+import type { ScalarFunction } from '#query/evaluate/function-definition.ts';
+import { booleanArgument, describe, refusal, textArgument } from './arguments.ts';
+import { boundedText } from './bounds.ts';
+import { ANY_NUMBER, method, methodOnNull, nullSafe } from './define.ts';
+import { followed, namesOf, propertyOf } from './navigation.ts';
+import { recordBytes } from './record-bytes.ts';
+
+/** Lists, maps and records (sql-functions.md 1 and 11.3). */
+export const collectionFunctions: readonly ScalarFunction[] = [
+  nullSafe('first(x)', [1, 1], (args) => endOf(args[0] as Value, 'first')),
+  nullSafe('last(x)', [1, 1], (args) => endOf(args[0] as Value, 'last')),
+];
+
+export const collectionMethods: readonly ScalarFunction[] = [
+  methodOnNull('size()', [0, 0], (args) => sizeOf(args[0] as Value)),
+  method('keys()', [0, 0], (args, context) => keysOf(args[0] as Value, context)),
+  method('values()', [0, 0], (args, context) => valuesOf(args[0] as Value, context)),
+  method('field(name)', [1, 1], (args, context) => {
+    const name = textArgument(args[1], 'field()');
+    return propertyOf(followed(args[0] as Value, context), name);
+  }),
+  method('join([sep])', [0, 1], (args, context) => {
+    const separator = args[1] ?? ',';
+    return joined(args[0] as Value, textOf(separator, context.formats), context);
+  }),
+  method('sort([asc])', [0, 1], (args) => {
+    const list = args[0] as Value;
+    const isAscending = args[1] === undefined || booleanArgument(args[1], 'sort()');
+    return isList(list) ? sorted(list, isAscending) : list;
+  }),
+  method('remove(x...)', [1, ANY_NUMBER], (args) => without(args, 'first')),
+  method('removeAll(x...)', [1, ANY_NUMBER], (args) => without(args, 'all')),
+];
+
+function endOf(value: Value, end: 'first' | 'last'): Value {
+  if (!isList(value)) return value;
+  return value[end === 'first' ? 0 : value.length - 1] ?? null;
+}
+
+/** Entries of a collection, characters of a text, stored bytes of a record; 0 for anything else. */
+export function sizeOf(value: Value): number {
+  if (typeof value === 'string' || isList(value)) return value.length;
+  if (value === null || typeof value !== 'object') return 0;
+  if (isMap(value)) return value.size;
+  if (value instanceof Uint8Array) return value.length;
+  if (isRecord(value)) return recordBytes(value);
+  return value instanceof EmbeddedDocument ? value.properties.size : 0;
+}
+
+function keysOf(value: Value, context: EvaluationContext): Value {
+  if (!isList(value)) return namesOf(followed(value, context)) ?? null;
+  const names: string[] = [];
+  for (const element of value) names.push(...(namesOf(followed(element, context)) ?? []));
+  return names;
+}
+
+function valuesOf(value: Value, context: EvaluationContext): Value {
+  const values: Value[] = [];
+  for (const element of isList(value) ? value : [value]) {
+    const target = followed(element, context);
+    const names = namesOf(target);
+    if (names === undefined && !isList(value)) return null;
+    for (const name of names ?? []) values.push(propertyOf(target, name));
+  }
+  return values;
+}
+
+/** Texts of the elements with the separator between them; a null element is the text `null`. */
+export function joined(value: Value, separator: string, context: EvaluationContext): string {
+  if (!isList(value)) return boundedText(textOf(value, context.formats), context);
+  const parts: string[] = [];
+  let length = 0;
+  for (const element of value) {
+    const part = element === null ? 'null' : textOf(element, context.formats);
+    length += part.length + separator.length;
+    if (length > context.limits.valueBytesMax) boundedText(parts.join(separator) + part, context);
+    parts.push(part);
+  }
+  return boundedText(parts.join(separator), context);
+}
+
+/** A sorted copy; nulls come first. @throws DatabaseError `IllegalArgument` for elements of different kinds */
+export function sorted(list: readonly Value[], isAscending: boolean): readonly Value[] {
+  let kind: string | undefined;
+  for (const element of list) {
+    if (element === null) continue;
+    const own = orderKind(element);
+    if (kind !== undefined && own !== kind)
+      throw refusal(`sort() cannot compare ${describe(element)} with a ${kind}`);
+    kind = own;
+  }
+  const copy = [...list];
+  return isAscending
+    ? copy.sort(compareValues)
+    : copy.sort((left, right) => compareValues(right, left));
+}
+
+/** Kinds that compare with each other have one name. */
+function orderKind(value: Value): string {
+  const kind = kindOf(value);
+  switch (kind) {
+    case 'integer':
+    case 'double':
+    case 'decimal':
+      return 'number';
+    case 'record':
+      return 'link';
+    case 'datetime':
+      return 'date';
+    default:
+      return kind;
+  }
+}
+
+/** A copy without the first or every element equal to one of `args[1]...`; from a map the entries with such keys. */
+function without(args: readonly Value[], which: 'first' | 'all'): Value {
+  const from = args[0] as Value;
+  if (isMap(from)) return mapWithout(from, args);
+  if (!isList(from)) return from;
+  const rest = [...from];
+  for (let i = 1; i < args.length; i++) {
+    const sought = args[i] as Value;
+    if (removeFrom(rest, sought, which) || !isList(sought)) continue;
+    for (const element of sought) removeFrom(rest, element, which);
+  }
+  return rest;
+}
+
+function mapWithout(from: ReadonlyMap<string, Value>, args: readonly Value[]): Value {
+  const rest = new Map(from);
+  for (let i = 1; i < args.length; i++) {
+    const key = args[i] as Value;
+    for (const one of isList(key) ? key : [key]) if (typeof one === 'string') rest.delete(one);
+  }
+  return rest;
+}
+
+/** True when an element was there. */
+function removeFrom(list: Value[], sought: Value, which: 'first' | 'all'): boolean {
+  let kept = 0;
+  let isFound = false;
+  for (let i = 0; i < list.length; i++) {
+    const element = list[i] as Value;
+    if ((which === 'all' || !isFound) && isSame(element, sought)) isFound = true;
+    else list[kept++] = element;
+  }
+  list.length = kept;
+  return isFound;
+}
+
+function isSame(a: Value, b: Value): boolean {
+  return a === b || (a !== null && b !== null && valuesEqual(a, b));
+}

@@ -1,0 +1,216 @@
+import {
+  convertValue,
+  outOfRange,
+  type SchemaTypeName,
+  schemaTypeNamed,
+  schemaTypeOf,
+} from '#core/conversion.ts';
+import { decimalOfInteger } from '#core/decimal.ts';
+import { Link } from '#core/record.ts';
+import {
+  dateTimeToDate,
+  formatDateBy,
+  formatDateTimeBy,
+  momentOf,
+  parseDateBy,
+  parseDateTimeBy,
+} from '#core/temporal-format.ts';
+import { DateTime, LocalDate, msPerDay } from '#core/temporal.ts';
+import { textOf } from '#core/text-form.ts';
+import { isList, isRecord, type Value } from '#core/value.ts';
+import type { EvaluationContext } from '#query/evaluate/context.ts';
+import type { ScalarFunction } from '#query/evaluate/function-definition.ts';
+import { describe, isNumeric, refusal, ridArgument, textArgument, toDouble } from './arguments.ts';
+import { boundedText } from './bounds.ts';
+import { method, methodOnNull } from './define.ts';
+import { distinct } from './distinct.ts';
+import { jsonValueOf } from './json-form.ts';
+import { followed, propertiesOf } from './navigation.ts';
+import { formatVector, isVectorList, vectorFormatArgument } from './vector/format.ts';
+
+/** Methods that change the type of a value (sql-functions.md 11.1). */
+export const conversionMethods: readonly ScalarFunction[] = [
+  method('asString([fmt])', [0, 1], (args, context) =>
+    boundedText(asString(args[0] as Value, args[1] ?? null, context), context),
+  ),
+  method('asInteger()', [0, 0], (args, context) => {
+    const value = trimmed(args[0] as Value);
+    return value === '' ? null : asWhole(value, 'INTEGER', context);
+  }),
+  method('asLong()', [0, 0], (args, context) =>
+    asWhole(trimmed(args[0] as Value), 'LONG', context),
+  ),
+  method('asShort()', [0, 0], (args, context) =>
+    asWhole(trimmed(args[0] as Value), 'SHORT', context),
+  ),
+  method('asByte()', [0, 0], (args, context) =>
+    asWhole(trimmed(args[0] as Value), 'BYTE', context),
+  ),
+  method('asFloat()', [0, 0], (args, context) => asReal(args[0] as Value, 'FLOAT', context)),
+  method('asDouble()', [0, 0], (args, context) => asReal(args[0] as Value, 'DOUBLE', context)),
+  method('asDecimal()', [0, 0], (args, context) => {
+    const value = args[0] as Value;
+    if (value instanceof DateTime) return decimalOfInteger(value.epochMs);
+    if (value instanceof LocalDate) return decimalOfInteger(value.epochDay * msPerDay);
+    return asReal(value, 'DECIMAL', context);
+  }),
+  method('asBoolean()', [0, 0], (args) => {
+    const value = args[0] as Value;
+    if (typeof value === 'boolean') return value;
+    if (typeof value === 'string') return value.trim().toLowerCase() === 'true';
+    return isNumeric(value) && toDouble(value) !== 0;
+  }),
+  method('asDate([fmt])', [0, 1], (args, context) =>
+    asDate(args[0] as Value, args[1] ?? null, context),
+  ),
+  method('asDateTime([fmt])', [0, 1], (args, context) =>
+    asDateTime(args[0] as Value, args[1] ?? null, context),
+  ),
+  methodOnNull('asList()', [0, 0], (args) => listOf(args[0] as Value)),
+  methodOnNull('asSet()', [0, 0], (args) => distinct(listOf(args[0] as Value))),
+  methodOnNull('asMap()', [0, 0], (args, context) => asMap(args[0] as Value, context)),
+  method('asRID()', [0, 0], (args) => {
+    const rid = ridArgument(args[0] as Value);
+    return rid === undefined ? null : new Link(rid);
+  }),
+  method('asRecord()', [0, 0], (args, context) => {
+    const value = args[0] as Value;
+    if (isRecord(value)) return value;
+    const rid = ridArgument(value);
+    return rid === undefined ? null : (context.view.record(rid) ?? null);
+  }),
+  method('asJSON()', [0, 0], (args, context) => jsonValueOf(args[0] as Value, context)),
+  method('toJSON()', [0, 0], (args, context) => jsonValueOf(args[0] as Value, context)),
+  method("convert('TYPE')", [1, 1], (args, context) => {
+    const name = textArgument(args[1], 'convert()');
+    const type = schemaTypeNamed(name);
+    if (type === undefined) throw refusal(`convert(): unknown type '${name.slice(0, 40)}'`);
+    return converted(args[0] as Value, type, context);
+  }),
+  method('type()', [0, 0], (args) => schemaTypeOf(args[0] as Exclude<Value, null>)),
+  method('javaType()', [0, 0], (args) => javaTypes[schemaTypeOf(args[0] as Exclude<Value, null>)]),
+];
+
+/** @throws DatabaseError `IllegalArgument` when the value has no form in the type */
+function converted(value: Value, type: SchemaTypeName, context: EvaluationContext): Value {
+  const result = convertValue(value, type, context.formats);
+  if (result === outOfRange) throw refusal(`${describe(value)} is out of range for ${type}`);
+  if (typeof result === 'symbol') {
+    const from = value === null ? 'null' : schemaTypeOf(value);
+    throw refusal(`Cannot convert type '${from}' to '${type}': ${describe(value)}`);
+  }
+  return result;
+}
+
+function trimmed(value: Value): Value {
+  return typeof value === 'string' ? value.trim() : value;
+}
+
+function asWhole(
+  value: Value,
+  type: 'INTEGER' | 'LONG' | 'SHORT' | 'BYTE',
+  context: EvaluationContext,
+): Value {
+  // As the content of a property an empty text is 0; here it is no number.
+  if (value === '') throw refusal(`Cannot convert type 'STRING' to '${type}': the text is empty`);
+  return converted(value, type, context);
+}
+
+function asReal(
+  value: Value,
+  type: 'FLOAT' | 'DOUBLE' | 'DECIMAL',
+  context: EvaluationContext,
+): Value {
+  const source = trimmed(value);
+  return source === '' ? null : converted(source, type, context);
+}
+
+function asString(value: Value, format: Value, context: EvaluationContext): string {
+  if (isVectorList(value)) return formatVector(value, vectorFormatArgument(format, 'asString()'));
+  if (format === null) return textOf(value, context.formats);
+  const pattern = textArgument(format, 'asString()');
+  if (value instanceof DateTime) return formatDateTimeBy(value, pattern, context.formats.zone);
+  if (value instanceof LocalDate) return formatDateBy(value, pattern);
+  return textOf(value, context.formats);
+}
+
+function asDate(value: Value, format: Value, context: EvaluationContext): Value {
+  if (value instanceof LocalDate) return value;
+  if (value instanceof DateTime) return dateTimeToDate(value, context.formats);
+  if (isNumeric(value)) {
+    const moment = momentOf(toDouble(value));
+    if (moment === undefined) throw refusal(`${describe(value)} is out of range for DATE`);
+    return dateTimeToDate(moment, context.formats);
+  }
+  if (typeof value !== 'string') throw refusal(`asDate() cannot convert ${describe(value)}`);
+  if (format === null) return converted(value, 'DATE', context);
+  const date = parseDateBy(value, textArgument(format, 'asDate()'));
+  return date ?? unparsable(value, format);
+}
+
+function asDateTime(value: Value, format: Value, context: EvaluationContext): Value {
+  if (value instanceof DateTime) return value;
+  if (typeof value !== 'string' || format === null) {
+    if (typeof value === 'string') return withFinePrecision(value, context);
+    return converted(value, 'DATETIME', context);
+  }
+  const { zone } = context.formats;
+  const moment = parseDateTimeBy(value, textArgument(format, 'asDateTime()'), zone);
+  return moment ?? unparsable(value, format);
+}
+
+/** Digits of the fraction beyond milliseconds are kept: there is no declared type that drops them. */
+function withFinePrecision(text: string, context: EvaluationContext): Value {
+  const moment = converted(text, 'DATETIME_NANOS', context) as DateTime;
+  const { nanosOfMs } = moment;
+  if (nanosOfMs === 0) return new DateTime(moment.epochMs);
+  return nanosOfMs % 1000 === 0 ? new DateTime(moment.epochMs, nanosOfMs, 'micros') : moment;
+}
+
+function unparsable(text: string, format: Value): never {
+  throw refusal(`${describe(text)} does not match the date format ${describe(format)}`);
+}
+
+function listOf(value: Value): readonly Value[] {
+  if (value === null) return [];
+  return isList(value) ? value : [value];
+}
+
+function asMap(value: Value, context: EvaluationContext): Value {
+  if (value === null) return new Map<string, Value>();
+  if (!isList(value)) return propertiesOf(followed(value, context)) ?? null;
+  if (value.length % 2 === 1)
+    throw refusal(`asMap() requires pairs of key and value, not ${value.length} elements`);
+  const map = new Map<string, Value>();
+  for (let i = 0; i < value.length; i += 2)
+    map.set(textOf(value[i] as Value, context.formats), value[i + 1] as Value);
+  return map;
+}
+
+const javaTypes: Readonly<Record<SchemaTypeName | 'DURATION', string>> = {
+  BOOLEAN: 'java.lang.Boolean',
+  INTEGER: 'java.lang.Integer',
+  SHORT: 'java.lang.Short',
+  LONG: 'java.lang.Long',
+  FLOAT: 'java.lang.Float',
+  DOUBLE: 'java.lang.Double',
+  DATETIME: 'java.time.LocalDateTime',
+  STRING: 'java.lang.String',
+  BINARY: 'byte[]',
+  LIST: 'java.util.ArrayList',
+  MAP: 'java.util.LinkedHashMap',
+  LINK: 'java.lang.Record',
+  BYTE: 'java.lang.Byte',
+  DATE: 'java.time.LocalDate',
+  DECIMAL: 'java.math.BigDecimal',
+  EMBEDDED: 'java.lang.Record',
+  DATETIME_MICROS: 'java.time.LocalDateTime',
+  DATETIME_NANOS: 'java.time.LocalDateTime',
+  DATETIME_SECOND: 'java.time.LocalDateTime',
+  ARRAY_OF_SHORTS: 'short[]',
+  ARRAY_OF_INTEGERS: 'int[]',
+  ARRAY_OF_LONGS: 'long[]',
+  ARRAY_OF_FLOATS: 'float[]',
+  ARRAY_OF_DOUBLES: 'double[]',
+  DURATION: 'java.time.Duration',
+};

@@ -1,0 +1,80 @@
+import type {
+  Accumulator,
+  AggregateFunction,
+  ScalarFunction,
+} from '#query/evaluate/function-definition.ts';
+
+/** Any number of arguments. */
+export const ANY_NUMBER = Number.POSITIVE_INFINITY;
+
+/** `[least, most]` number of arguments; a method does not count its receiver here. */
+export type ArgumentCount = readonly [min: number, max: number];
+
+type Evaluate = ScalarFunction['evaluate'];
+
+/** A function whose result depends on its arguments (and the snapshot) alone. `syntax` starts with the canonical name. */
+export function scalar(syntax: string, count: ArgumentCount, evaluate: Evaluate): ScalarFunction {
+  return {
+    name: nameIn(syntax),
+    arity: { min: count[0], max: count[1] },
+    isDeterministic: true,
+    syntax,
+    evaluate,
+  };
+}
+
+/** A function that may answer differently each time: random numbers, the clock, the current record. */
+export function volatileScalar(
+  syntax: string,
+  count: ArgumentCount,
+  evaluate: Evaluate,
+): ScalarFunction {
+  return { ...scalar(syntax, count, evaluate), isDeterministic: false };
+}
+
+/** `null` for a null first argument, whatever the others are; most namespaced functions and methods are such. */
+export function nullSafe(syntax: string, count: ArgumentCount, evaluate: Evaluate): ScalarFunction {
+  return scalar(syntax, count, (args, context) =>
+    args[0] === null || args[0] === undefined ? null : evaluate(args, context),
+  );
+}
+
+/**
+ * A method: registered under `.name`, with its receiver as the first argument; null receivers give null without a call.
+ * `syntax` is written as the user writes it, `left(n)`.
+ */
+export function method(syntax: string, count: ArgumentCount, evaluate: Evaluate): ScalarFunction {
+  return receiver(nullSafe(syntax, count, evaluate));
+}
+
+/** A method that has its own answer for null. */
+export function methodOnNull(
+  syntax: string,
+  count: ArgumentCount,
+  evaluate: Evaluate,
+): ScalarFunction {
+  return receiver(scalar(syntax, count, evaluate));
+}
+
+function receiver(definition: ScalarFunction): ScalarFunction {
+  const { min, max } = definition.arity;
+  return { ...definition, name: `.${definition.name}`, arity: { min: min + 1, max: max + 1 } };
+}
+
+/** The same function under another name. */
+export function alias(name: string, definition: ScalarFunction): ScalarFunction {
+  const syntax = name + definition.syntax.slice(definition.syntax.indexOf('('));
+  return { ...definition, name, syntax };
+}
+
+export function aggregate(
+  syntax: string,
+  count: ArgumentCount,
+  create: () => Accumulator,
+): AggregateFunction {
+  return { name: nameIn(syntax), arity: { min: count[0], max: count[1] }, syntax, create };
+}
+
+function nameIn(syntax: string): string {
+  return syntax.slice(0, syntax.indexOf('('));
+}

@@ -1,0 +1,69 @@
+import { parseJson } from '#core/json-value.ts';
+import { Link, type StoredRecord } from '#core/record.ts';
+import { formatRid } from '#core/rid.ts';
+import { DateTime, LocalDate } from '#core/temporal.ts';
+import { textOf } from '#core/text-form.ts';
+import { EmbeddedDocument, isList, isMap, isRecord, type Value } from '#core/value.ts';
+import type { EvaluationContext } from '#query/evaluate/context.ts';
+import { refusal } from './arguments.ts';
+
+/** Deeper values are refused; a list can hold itself only by nesting, so this ends. */
+const depthMax = 512;
+
+/**
+ * What `.toJSON()` gives: records as maps with `@rid`, `@type`, `@cat` first, bytes as base64, dates as text; text is
+ * parsed, an empty one is `{}`.
+ * @throws DatabaseError `IllegalArgument` for text that is no JSON
+ */
+export function jsonValueOf(value: Value, context: EvaluationContext): Value {
+  if (typeof value !== 'string') return plain(value, context, 0);
+  return value.trim() === '' ? new Map<string, Value>() : parseJson(value);
+}
+
+function plain(value: Value, context: EvaluationContext, depth: number): Value {
+  if (value === null || typeof value !== 'object') return value;
+  if (depth > depthMax) throw refusal(`value nested deeper than ${depthMax} levels`);
+  if (isList(value)) return value.map((element) => plain(element, context, depth + 1));
+  if (isMap(value)) return plainEntries(value, new Map(), context, depth);
+  if (value instanceof Uint8Array) return Buffer.from(value).toString('base64');
+  if (value instanceof EmbeddedDocument)
+    return plainEntries(value.properties, new Map([['@type', value.typeName]]), context, depth);
+  if (isRecord(value)) return plainRecord(value, context, depth);
+  if (value instanceof Link) return formatRid(value.rid);
+  if (value instanceof DateTime || value instanceof LocalDate)
+    return textOf(value, context.formats);
+  return value;
+}
+
+function plainEntries(
+  entries: ReadonlyMap<string, Value>,
+  target: Map<string, Value>,
+  context: EvaluationContext,
+  depth: number,
+): Value {
+  for (const [key, entry] of entries) target.set(key, plain(entry, context, depth + 1));
+  return target;
+}
+
+const categories = { document: 'd', vertex: 'v', edge: 'e' } as const;
+
+function plainRecord(record: StoredRecord, context: EvaluationContext, depth: number): Value {
+  const target = metadataOf(record);
+  for (const name of record.propertyNames())
+    target.set(name, plain(record.get(name) ?? null, context, depth + 1));
+  return target;
+}
+
+/** `@rid`, `@type`, `@cat`, and for edges `@in` and `@out`, as texts. */
+export function metadataOf(record: StoredRecord): Map<string, Value> {
+  const metadata = new Map<string, Value>([
+    ['@rid', formatRid(record.rid)],
+    ['@type', record.typeName],
+    ['@cat', categories[record.kind]],
+  ]);
+  if (record.kind === 'edge') {
+    metadata.set('@in', formatRid(record.in));
+    metadata.set('@out', formatRid(record.out));
+  }
+  return metadata;
+}

@@ -1,0 +1,136 @@
+import { textOf } from '#core/text-form.ts';
+import type { Value } from '#core/value.ts';
+import type { EvaluationContext } from '#query/evaluate/context.ts';
+import type { ScalarFunction } from '#query/evaluate/function-definition.ts';
+import { integerArgument } from './arguments.ts';
+import { boundedText, requireBytes, requireElements } from './bounds.ts';
+import { ANY_NUMBER, method, type ArgumentCount } from './define.ts';
+
+/**
+ * Methods on texts (sql-functions.md 11.2). Values that are no text are used through their text form. Lengths and
+ * positions count UTF-16 units.
+ */
+export const textMethods: readonly ScalarFunction[] = [
+  textMethod('append(s...)', [1, ANY_NUMBER], (text, args, context) => {
+    let joined = text;
+    for (let i = 1; i < args.length; i++) {
+      const part = args[i] as Value;
+      if (part !== null) joined = boundedText(joined + textOf(part, context.formats), context);
+    }
+    return joined;
+  }),
+  textMethod('prefix(s)', [1, 1], (text, args, context) => {
+    const prefix = args[1] as Value;
+    return prefix === null ? text : textOf(prefix, context.formats) + text;
+  }),
+  textMethod('trimPrefix(s)', [1, 1], (text, args, context) => {
+    const prefix = args[1] as Value;
+    if (prefix === null) return text;
+    const start = textOf(prefix, context.formats);
+    return text.startsWith(start) ? text.slice(start.length) : text;
+  }),
+  textMethod('trimSuffix(s)', [1, 1], (text, args, context) => {
+    const suffix = args[1] as Value;
+    if (suffix === null) return text;
+    const end = textOf(suffix, context.formats);
+    return text.endsWith(end) ? text.slice(0, text.length - end.length) : text;
+  }),
+  textMethod('capitalize()', [0, 0], (text) => capitalizeWords(text)),
+  textMethod('toLowerCase()', [0, 0], (text) => text.toLowerCase()),
+  textMethod('toUpperCase()', [0, 0], (text) => text.toUpperCase()),
+  textMethod('trim()', [0, 0], (text) => text.trim()),
+  textMethod('charAt(i)', [1, 1], (text, args) => {
+    const at = integerArgument(args[1], 'charAt()');
+    return at >= 0 && at < text.length ? text.charAt(at) : null;
+  }),
+  textMethod('indexOf(s [, from])', [1, 2], (text, args, context) => {
+    const sought = args[1] as Value;
+    if (sought === null) return null;
+    const from = args[2] === undefined ? 0 : integerArgument(args[2], 'indexOf()');
+    return text.indexOf(textOf(sought, context.formats), from);
+  }),
+  textMethod('lastIndexOf(s [, from])', [1, 2], (text, args, context) => {
+    const sought = args[1] as Value;
+    if (sought === null) return null;
+    const from = args[2] === undefined ? text.length : integerArgument(args[2], 'lastIndexOf()');
+    return from < 0 ? -1 : text.lastIndexOf(textOf(sought, context.formats), from);
+  }),
+  textMethod('left(n)', [1, 1], (text, args) =>
+    text.slice(0, Math.max(0, integerArgument(args[1], 'left()'))),
+  ),
+  textMethod('right(n)', [1, 1], (text, args) => {
+    const count = Math.max(0, integerArgument(args[1], 'right()'));
+    return count >= text.length ? text : text.slice(text.length - count);
+  }),
+  textMethod('subString(from [, to])', [1, 2], (text, args) => {
+    const from = Math.max(0, integerArgument(args[1], 'subString()'));
+    const to = args[2] === undefined ? text.length : integerArgument(args[2], 'subString()');
+    return from >= to ? '' : text.slice(from, to);
+  }),
+  textMethod('length()', [0, 0], (text) => text.length),
+  textMethod('replace(a, b)', [2, 2], (text, args, context) => {
+    const [, from, to] = args as [Value, Value, Value];
+    if (from === null || to === null) return null;
+    return replaceAll(text, textOf(from, context.formats), textOf(to, context.formats), context);
+  }),
+  textMethod('split(sep)', [1, 1], (text, args, context) => {
+    const separator = args[1] as Value;
+    if (separator === null) return null;
+    return splitText(text, textOf(separator, context.formats), context);
+  }),
+];
+
+type TextMethod = (text: string, args: readonly Value[], context: EvaluationContext) => Value;
+
+/** A method that gets the text form of its receiver; the arguments proper start at `args[1]`. */
+function textMethod(syntax: string, count: ArgumentCount, evaluate: TextMethod): ScalarFunction {
+  return method(syntax, count, (args, context) => {
+    const result = evaluate(textOf(args[0] as Value, context.formats), args, context);
+    return typeof result === 'string' ? boundedText(result, context) : result;
+  });
+}
+
+/** Each word: first letter upper case, the rest lower case; words are separated by white space. */
+export function capitalizeWords(text: string): string {
+  return text.toLowerCase().replace(/(^|\s)(\S)/gu, (_, space: string, first: string) => {
+    return space + first.toUpperCase();
+  });
+}
+
+/** Literal replacement of every occurrence; the size of the result is checked before it is made. */
+export function replaceAll(
+  text: string,
+  from: string,
+  to: string,
+  context: EvaluationContext,
+): string {
+  if (to.length > from.length) {
+    const growth = to.length - from.length;
+    requireBytes(text.length + growth * occurrences(text, from), context);
+  }
+  return text.split(from).join(to);
+}
+
+function occurrences(text: string, sought: string): number {
+  if (sought === '') return text.length + 1;
+  let count = 0;
+  for (let at = text.indexOf(sought); at >= 0; at = text.indexOf(sought, at + sought.length))
+    count++;
+  return count;
+}
+
+/**
+ * Pieces between literal separators, without the empty ones at the end; a text without the separator is the one piece,
+ * an empty separator gives the characters.
+ */
+export function splitText(
+  text: string,
+  separator: string,
+  context: EvaluationContext,
+): readonly string[] {
+  requireElements(occurrences(text, separator), 'split()', context);
+  const pieces = text.split(separator);
+  if (pieces.length === 1) return pieces;
+  while (pieces.length > 0 && pieces[pieces.length - 1] === '') pieces.pop();
+  return pieces;
+}
