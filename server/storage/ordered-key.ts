@@ -43,6 +43,10 @@ const tag = {
   embedded: 0x7c,
 } as const;
 
+/** Tags of the two booleans, which are one type of values. */
+export const falseTag = tag.false;
+export const trueTag = tag.true;
+
 /** Bytes of a whole key (limits.md 23). */
 export const keyBytesMax = 1900;
 const componentBytesMax = 512;

@@ -1,0 +1,98 @@
+import type { Catalog, IndexDefinition } from '#catalog/catalog.ts';
+import type { StoredRecord } from '#core/record.ts';
+import type { IndexId, TypeId } from '#core/rid.ts';
+import type { EntryChanges, IndexDeriver } from '#storage/engine.ts';
+import { IndexKeys } from './index-keys.ts';
+
+/** True for the kinds of index that this room keeps; hash indexes are ordered ones that serve equality only. */
+export function isOrderedIndex(definition: IndexDefinition): boolean {
+  return definition.kind === 'LSM_TREE' || definition.kind === 'HASH';
+}
+
+export interface OrderedIndexMaintainerOptions {
+  /** Reads a schema document; the catalog's codec. */
+  readonly decodeCatalog: (document: Uint8Array) => Catalog;
+}
+
+/**
+ * Turns row changes into changes of index entries, under the schema that holds at that place of the log. Storage calls it
+ * while applying; nothing else may decide what an index holds.
+ */
+export class OrderedIndexMaintainer implements IndexDeriver {
+  readonly #decodeCatalog: (document: Uint8Array) => Catalog;
+  #catalog: Catalog | undefined;
+  readonly #byType = new Map<TypeId, readonly IndexKeys[]>();
+  readonly #byIndex = new Map<IndexId, IndexKeys>();
+
+  constructor(options: OrderedIndexMaintainerOptions) {
+    this.#decodeCatalog = options.decodeCatalog;
+  }
+
+  schemaChanged(document: Uint8Array): void {
+    this.#catalog = this.#decodeCatalog(document);
+    this.#byType.clear();
+    this.#byIndex.clear();
+  }
+
+  derive(
+    before: StoredRecord | undefined,
+    after: StoredRecord | undefined,
+    changes: EntryChanges,
+  ): void {
+    const record = after ?? before;
+    if (record === undefined) return;
+    const indexes = this.#byType.get(record.type) ?? this.#indexesOn(record.type);
+    for (let i = 0; i < indexes.length; i++) {
+      deriveOne(indexes[i] as IndexKeys, before, after, changes);
+    }
+  }
+
+  #indexesOn(type: TypeId): readonly IndexKeys[] {
+    const definitions = this.#catalog?.indexesOn(type).filter(isOrderedIndex) ?? [];
+    const indexes = definitions.map((definition) => {
+      const known = this.#byIndex.get(definition.id) ?? new IndexKeys(definition);
+      this.#byIndex.set(definition.id, known);
+      return known;
+    });
+    this.#byType.set(type, indexes);
+    return indexes;
+  }
+}
+
+const noKeys: readonly Uint8Array[] = [];
+
+/** Entries that stay are left alone. */
+function deriveOne(
+  index: IndexKeys,
+  before: StoredRecord | undefined,
+  after: StoredRecord | undefined,
+  changes: EntryChanges,
+): void {
+  const { id, unique } = index.definition;
+  const old = before === undefined ? noKeys : index.keysOf(before);
+  const now = after === undefined ? noKeys : index.keysOf(after);
+  const wasThere = keySet(old);
+  const staysThere = keySet(now);
+  for (let i = 0; i < old.length; i++) {
+    const key = old[i] as Uint8Array;
+    if (!staysThere(key)) changes.remove(id, key, unique, (before as StoredRecord).rid);
+  }
+  for (let i = 0; i < now.length; i++) {
+    const key = now[i] as Uint8Array;
+    if (!wasThere(key)) changes.add(id, key, unique, (after as StoredRecord).rid);
+  }
+}
+
+/** Whether a key is among `keys`; hashed for lists that are not tiny (BY ITEM). */
+function keySet(keys: readonly Uint8Array[]): (key: Uint8Array) => boolean {
+  if (keys.length <= 8) {
+    return (key) => {
+      for (let i = 0; i < keys.length; i++) {
+        if (Buffer.compare(keys[i] as Uint8Array, key) === 0) return true;
+      }
+      return false;
+    };
+  }
+  const texts = new Set(keys.map((key) => Buffer.from(key).toString('latin1')));
+  return (key) => texts.has(Buffer.from(key).toString('latin1'));
+}
