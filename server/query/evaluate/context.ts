@@ -17,7 +17,10 @@ export interface EvaluationContext {
   readonly limits: EvaluationLimits;
   /** Accounts what a statement holds (sorts, groups, lists). @throws DatabaseError `TooLarge` naming `queryMaxMemory` */
   readonly memory: MemoryAccount;
-  /** Milliseconds left for regular expressions of this statement, shared by all of them. */
+  /**
+   * Milliseconds left for regular expressions of this statement, shared by all of them. A fresh object per execution: values
+   * that stay the same during one execution are kept under it.
+   */
   readonly regexBudget: { remainingMs: number };
   readonly databaseName: string;
   readonly serverVersion: string;

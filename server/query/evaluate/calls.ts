@@ -1,0 +1,67 @@
+import { DatabaseError } from '#core/errors.ts';
+import type { Value } from '#core/value.ts';
+import type { Expression } from '#query/algebra/expression.ts';
+import type { CompileEnvironment, Evaluator } from './evaluator.ts';
+import type { FunctionRegistry, ScalarFunction } from './function-definition.ts';
+
+/**
+ * The scalar function a call names, with the number of arguments checked. Analyzers use it too, so that a wrong call is
+ * refused before execution.
+ * @throws DatabaseError `CommandExecution` `Unknown function name '<f>'`, `IllegalArgument` for a wrong number of arguments
+ */
+export function resolveScalar(
+  functions: FunctionRegistry,
+  name: string,
+  argumentCount: number,
+): ScalarFunction {
+  const found = functions.scalar(name);
+  if (found === undefined) throw unknownFunction(functions, name);
+  const { min, max } = found.arity;
+  if (argumentCount < min || argumentCount > max)
+    throw new DatabaseError('IllegalArgument', arityMessage(found, argumentCount));
+  return found;
+}
+
+/** `Unknown function name '<f>'`, or `Unknown method name: <m>`, with the closest known name as a hint. */
+export function unknownFunction(functions: FunctionRegistry, name: string): DatabaseError {
+  const message = name.startsWith('.')
+    ? `Unknown method name: ${name.slice(1)}`
+    : `Unknown function name '${name}'`;
+  const suggestion = functions.suggest(name);
+  return new DatabaseError(
+    'CommandExecution',
+    message,
+    suggestion === undefined ? {} : { help: `did you mean '${suggestion}'?` },
+  );
+}
+
+function arityMessage(definition: ScalarFunction, argumentCount: number): string {
+  const isMethod = definition.name.startsWith('.');
+  const receiver = isMethod ? 1 : 0;
+  const min = definition.arity.min - receiver;
+  const max = definition.arity.max - receiver;
+  const count =
+    max === min ? String(min) : Number.isFinite(max) ? `${min} to ${max}` : `at least ${min}`;
+  const what = isMethod ? `method '${definition.name.slice(1)}'` : `function '${definition.name}'`;
+  const noun = count === '1' ? 'argument' : 'arguments';
+  return `${what} requires ${count} ${noun}, got ${argumentCount - receiver}. Syntax: ${definition.syntax}`;
+}
+
+export function compileCall(
+  expression: Extract<Expression, { op: 'Call' }>,
+  args: readonly Evaluator[],
+  env: CompileEnvironment,
+): Evaluator {
+  const definition = resolveScalar(env.functions, expression.function, args.length);
+  const [first, second] = args;
+  if (args.length === 0) return (context) => definition.evaluate([], context);
+  if (first && args.length === 1)
+    return (context) => definition.evaluate([first(context)], context);
+  if (first && second && args.length === 2)
+    return (context) => definition.evaluate([first(context), second(context)], context);
+  return (context) => {
+    const values: Value[] = new Array(args.length);
+    for (let i = 0; i < args.length; i++) values[i] = (args[i] as Evaluator)(context);
+    return definition.evaluate(values, context);
+  };
+}

@@ -1,0 +1,114 @@
+import { EmbeddedDocument } from '#core/value.ts';
+import type { Value, ValueMap } from '#core/value.ts';
+import { textOf } from '#core/text-form.ts';
+import type { TemporalFormats } from '#core/temporal-format.ts';
+import { valueKey, valuesEqual } from '#core/equality.ts';
+import type { ValueKey } from '#core/equality.ts';
+import type { EvaluationContext } from './context.ts';
+import { boundedContainer, boundedGrowth } from './value-size.ts';
+
+/** Lists and maps in `+` and `-` (sql.md 5.3). The operands stay as they are; the result is a new collection. */
+
+/**
+ * List + list concatenates, list + x appends, map + map merges (the right one wins), map + list of key/value pairs adds them.
+ * @returns undefined when the left operand is no collection or the right one does not fit
+ */
+export function addCollections(
+  left: Value,
+  right: Value,
+  context: EvaluationContext,
+): Value | undefined {
+  if (Array.isArray(left)) return appendToList(left, right, context);
+  if (left instanceof EmbeddedDocument) {
+    const properties = addToMap(left.properties, right, context);
+    return properties && new EmbeddedDocument(left.typeName, properties);
+  }
+  return left instanceof Map ? addToMap(left, right, context) : undefined;
+}
+
+/** A new list: `list` and the elements of `right`, or `right` itself when it is no list. */
+export function appendToList(
+  list: readonly Value[],
+  right: Value,
+  context: EvaluationContext,
+): readonly Value[] {
+  return boundedGrowth(
+    Array.isArray(right) ? list.concat(right as readonly Value[]) : list.concat([right]),
+    context.limits,
+  );
+}
+
+function addToMap(map: ValueMap, right: Value, context: EvaluationContext): ValueMap | undefined {
+  const merged = new Map(map);
+  if (Array.isArray(right)) {
+    if (right.length % 2 !== 0) return undefined;
+    addPairs(merged, right, context.formats);
+  } else {
+    const entries = right instanceof EmbeddedDocument ? right.properties : right;
+    if (!(entries instanceof Map)) return undefined;
+    for (const [key, value] of entries as ValueMap) merged.set(key, value);
+  }
+  return boundedContainer(merged, context.limits);
+}
+
+function addPairs(
+  map: Map<string, Value>,
+  pairs: readonly Value[],
+  formats: TemporalFormats,
+): void {
+  for (let i = 0; i < pairs.length; i += 2)
+    map.set(textOf(pairs[i] as Value, formats), pairs[i + 1] as Value);
+}
+
+/**
+ * List - x removes the first element equal to x (a list that is no element itself removes each of its elements once);
+ * map - map removes equal entries, map - list removes keys, map - text removes that key.
+ * @returns undefined when the left operand is no collection
+ */
+export function subtractFromCollection(left: Value, right: Value): Value | undefined {
+  if (Array.isArray(left)) return removeFromList(left, right);
+  if (left instanceof EmbeddedDocument) {
+    const properties = removeFromMap(left.properties, right);
+    return properties && new EmbeddedDocument(left.typeName, properties);
+  }
+  return left instanceof Map ? removeFromMap(left, right) : undefined;
+}
+
+function removeFromList(list: readonly Value[], right: Value): readonly Value[] {
+  const whole = indexOfEqual(list, right);
+  if (whole >= 0) return list.toSpliced(whole, 1);
+  if (!Array.isArray(right)) return list;
+  // How often each element is still to be removed; keys keep this linear for long lists.
+  const pending = new Map<ValueKey, number>();
+  for (const item of right as readonly Value[])
+    pending.set(valueKey(item), (pending.get(valueKey(item)) ?? 0) + 1);
+  return list.filter((item) => {
+    const key = valueKey(item);
+    const count = pending.get(key) ?? 0;
+    if (count > 0) pending.set(key, count - 1);
+    return count === 0;
+  });
+}
+
+function indexOfEqual(list: readonly Value[], value: Value): number {
+  for (let i = 0; i < list.length; i++) if (valuesEqual(list[i] as Value, value)) return i;
+  return -1;
+}
+
+function removeFromMap(map: ValueMap, right: Value): ValueMap | undefined {
+  const rest = new Map(map);
+  const entries = right instanceof EmbeddedDocument ? right.properties : right;
+  if (entries instanceof Map) {
+    for (const [key, value] of entries as ValueMap) {
+      const own = rest.get(key);
+      if (own !== undefined && valuesEqual(own, value)) rest.delete(key);
+    }
+  } else if (Array.isArray(right)) {
+    for (const key of right) if (typeof key === 'string') rest.delete(key);
+  } else if (typeof right === 'string') {
+    rest.delete(right);
+  } else {
+    return undefined;
+  }
+  return rest;
+}

@@ -1,0 +1,168 @@
+import { Link } from '#core/record.ts';
+import { EmbeddedDocument, isRecord } from '#core/value.ts';
+import type { Value } from '#core/value.ts';
+import type { Dialect, Slot } from '#query/algebra/expression.ts';
+import type { EvaluationContext, Frame } from './context.ts';
+import type { Condition, Evaluator } from './evaluator.ts';
+import { boundedContainer } from './value-size.ts';
+
+/** Lists and maps: literals, comprehensions, quantifiers and folds. Elements stand in a slot of the frame while it is their turn. */
+
+/** `[a, b, ...]` */
+export function compileList(items: readonly Evaluator[]): Evaluator {
+  return (context) => {
+    const list: Value[] = new Array(items.length);
+    for (let i = 0; i < items.length; i++) list[i] = (items[i] as Evaluator)(context);
+    return boundedContainer(list, context.limits);
+  };
+}
+
+/** `{a: x, ...}`; of equal keys the last wins. */
+export function compileMap(
+  entries: readonly { readonly key: string; readonly value: Evaluator }[],
+): Evaluator {
+  return (context) => {
+    const map = new Map<string, Value>();
+    for (let i = 0; i < entries.length; i++) {
+      const entry = entries[i] as { key: string; value: Evaluator };
+      map.set(entry.key, entry.value(context));
+    }
+    return boundedContainer(map, context.limits);
+  };
+}
+
+/**
+ * The elements that satisfy `predicate`, each replaced by `result`. A single record, map or link is a collection of one in
+ * dialect sql; other values give null.
+ */
+export function compileComprehension(
+  list: Evaluator,
+  element: Slot,
+  predicate: Condition | undefined,
+  result: Evaluator | undefined,
+  dialect: Dialect,
+): Evaluator {
+  return (context) => {
+    const elements = elementsOf(list(context), dialect);
+    if (elements === undefined) return null;
+    const frame = context.frame as Frame;
+    const results: Value[] = [];
+    for (let i = 0; i < elements.length; i++) {
+      const item = elements[i] as Value;
+      frame[element] = item;
+      if (predicate && predicate(context) !== true) continue;
+      results.push(result ? result(context) : item);
+    }
+    return result ? boundedContainer(results, context.limits) : results;
+  };
+}
+
+function elementsOf(value: Value, dialect: Dialect): readonly Value[] | undefined {
+  if (value === null) return undefined;
+  if (Array.isArray(value)) return value;
+  if (value instanceof Uint8Array) return [...new Int8Array(value)];
+  const isSingle =
+    isRecord(value) ||
+    value instanceof Map ||
+    value instanceof Link ||
+    value instanceof EmbeddedDocument;
+  return dialect === 'sql' && isSingle ? [value] : undefined;
+}
+
+type QuantifierKind = 'any' | 'all' | 'none' | 'single';
+
+/**
+ * A condition over the elements of a list. In SQL an element for which it is unknown does not satisfy it, and what is no
+ * list gives false; elsewhere unknown elements make the answer unknown unless the others decide it. Null is unknown.
+ */
+export function compileQuantifier(
+  kind: QuantifierKind,
+  list: Evaluator,
+  element: Slot,
+  predicate: Condition,
+  dialect: Dialect,
+): Condition {
+  return (context) => {
+    const elements = list(context);
+    if (elements === null) return null;
+    if (!Array.isArray(elements)) return false;
+    const counts = countMatches(kind, elements, element, predicate, context);
+    if (dialect === 'sql' || counts.unknown === 0)
+      return decide(kind, counts.matching, elements.length);
+    return decideUnknown(kind, counts, elements.length);
+  };
+}
+
+interface Counts {
+  matching: number;
+  unknown: number;
+}
+
+/** Counts until the answer is certain. */
+function countMatches(
+  kind: QuantifierKind,
+  elements: readonly Value[],
+  slot: Slot,
+  predicate: Condition,
+  context: EvaluationContext,
+): Counts {
+  const frame = context.frame as Frame;
+  const counts = { matching: 0, unknown: 0 };
+  for (let i = 0; i < elements.length; i++) {
+    frame[slot] = elements[i] as Value;
+    const holds = predicate(context);
+    if (holds === true) counts.matching++;
+    else if (holds === null) counts.unknown++;
+    if (kind === 'all' ? holds === false : counts.matching > (kind === 'single' ? 1 : 0)) break;
+  }
+  return counts;
+}
+
+function decide(kind: QuantifierKind, matching: number, length: number): boolean {
+  switch (kind) {
+    case 'any':
+      return matching > 0;
+    case 'all':
+      return matching === length;
+    case 'none':
+      return matching === 0;
+    case 'single':
+      return matching === 1;
+  }
+}
+
+function decideUnknown(kind: QuantifierKind, counts: Counts, length: number): boolean | null {
+  const { matching, unknown } = counts;
+  switch (kind) {
+    case 'any':
+      return matching > 0 ? true : null;
+    case 'all':
+      return matching + unknown < length ? false : null;
+    case 'none':
+      return matching > 0 ? false : null;
+    case 'single':
+      return matching > 1 ? false : null;
+  }
+}
+
+/** Folds a list: `step` sees the accumulator and the element in their slots. Null gives null. */
+export function compileReduce(
+  list: Evaluator,
+  accumulator: Slot,
+  initial: Evaluator,
+  element: Slot,
+  step: Evaluator,
+): Evaluator {
+  return (context) => {
+    const elements = list(context);
+    if (!Array.isArray(elements)) return null;
+    const frame = context.frame as Frame;
+    let value = initial(context);
+    for (let i = 0; i < elements.length; i++) {
+      frame[accumulator] = value;
+      frame[element] = elements[i] as Value;
+      value = step(context);
+    }
+    return value;
+  };
+}

@@ -1,0 +1,368 @@
+import { valuesEqual } from '#core/equality.ts';
+import type { Value } from '#core/value.ts';
+import type { Expression } from '#query/algebra/expression.ts';
+import { arithmeticOf, negate } from './arithmetic.ts';
+import type { BinaryOperation } from './arithmetic.ts';
+import { compileCall } from './calls.ts';
+import { compileComprehension, compileList, compileMap } from './collections.ts';
+import { compileQuantifier, compileReduce } from './collections.ts';
+import { compileBetween, compileCompare } from './compile-comparison.ts';
+import { compileCoalesce, compileConcatenate } from './concatenation.ts';
+import { isStatementConstant, oncePerStatement } from './constancy.ts';
+import { cypherArithmeticOf } from './cypher-arithmetic.ts';
+import type { CompileEnvironment, Condition, Evaluator, Predicate } from './evaluator.ts';
+import { compileAnd, compileCase, compileNot, compileOr, truthOf } from './logic.ts';
+import { compileContains, compileIn } from './membership.ts';
+import { compileAttribute, compileIsDefined, compileIsOfType } from './navigation.ts';
+import { compileProperty } from './navigation.ts';
+import { compileNestedProjection } from './nested-projection.ts';
+import type { CompiledItem } from './nested-projection.ts';
+import { compileUnwrapRows, compileUnwrapped, singleValue } from './rows.ts';
+import { compileElement, compileSlice } from './selectors.ts';
+import { compileLikeMatch, compileMatches } from './text-match.ts';
+
+/**
+ * Expressions to closures. A closure is made once per plan and called once per row; it reads the frame and the context,
+ * never the plan. Recursion follows the nesting of the expression, which parsers bound; flat chains (AND, OR, `||`, and the
+ * left spine of arithmetic) are compiled and run without recursion.
+ *
+ * `compileExpression` gives values, `compileCondition` three-valued conditions, `compilePredicate` filters. The families of
+ * operations are in files of their own.
+ *
+ * @throws DatabaseError `CommandExecution` for an unknown function, `IllegalArgument` for a wrong number of arguments,
+ * `NotSupported` for a dialect that an operation does not have
+ */
+export function compileExpression(expression: Expression, env: CompileEnvironment): Evaluator {
+  return compileValue(expression, env, false);
+}
+
+/** As a condition: true, false or null (unknown); what is no boolean is false. */
+export function compileCondition(expression: Expression, env: CompileEnvironment): Condition {
+  if (families[expression.op] === 'condition')
+    return buildCondition(expression as ConditionExpression, env);
+  const evaluate = compileExpression(expression, env);
+  return (context) => truthOf(evaluate(context));
+}
+
+/** As a filter: true only when the condition is known to hold. */
+export function compilePredicate(expression: Expression, env: CompileEnvironment): Predicate {
+  const condition = compileCondition(expression, env);
+  return (context) => condition(context) === true;
+}
+
+/** `isConstant`: an enclosing expression already keeps its value for the whole statement. */
+function compileValue(
+  expression: Expression,
+  env: CompileEnvironment,
+  isConstant: boolean,
+): Evaluator {
+  if (!isConstant && isWorthKeeping(expression) && isStatementConstant(expression, env))
+    return oncePerStatement(buildEvaluator(expression, env, true));
+  return buildEvaluator(expression, env, isConstant);
+}
+
+function isWorthKeeping(expression: Expression): boolean {
+  switch (expression.op) {
+    case 'Call':
+    case 'Arithmetic':
+    case 'Concatenate':
+    case 'List':
+    case 'Map':
+    case 'Negate':
+      return true;
+    default:
+      return false;
+  }
+}
+
+/** Which function below compiles an operation; a new operation fails to compile here until someone decides. */
+const families = {
+  Constant: 'scalar',
+  Parameter: 'scalar',
+  Slot: 'scalar',
+  Variable: 'scalar',
+  Property: 'scalar',
+  Attribute: 'scalar',
+  Call: 'scalar',
+  Negate: 'scalar',
+  Arithmetic: 'scalar',
+  Concatenate: 'scalar',
+  Coalesce: 'scalar',
+  Case: 'scalar',
+  List: 'collection',
+  Map: 'collection',
+  Element: 'collection',
+  Slice: 'collection',
+  Comprehension: 'collection',
+  Reduce: 'collection',
+  NestedProjection: 'collection',
+  SingleValue: 'collection',
+  UnwrapRows: 'collection',
+  SubPlan: 'collection',
+  Compare: 'condition',
+  And: 'condition',
+  Or: 'condition',
+  Not: 'condition',
+  IsNull: 'condition',
+  In: 'condition',
+  Between: 'condition',
+  Like: 'condition',
+  Matches: 'condition',
+  Contains: 'condition',
+  Quantifier: 'condition',
+  IsDefined: 'condition',
+  IsOfType: 'condition',
+  StrictEquals: 'condition',
+} as const satisfies Record<Expression['op'], 'scalar' | 'collection' | 'condition'>;
+
+type OperationIn<Family> = {
+  [Op in Expression['op']]: (typeof families)[Op] extends Family ? Op : never;
+}[Expression['op']];
+type ScalarExpression = Extract<Expression, { op: OperationIn<'scalar'> }>;
+type CollectionExpression = Extract<Expression, { op: OperationIn<'collection'> }>;
+type ConditionExpression = Extract<Expression, { op: OperationIn<'condition'> }>;
+
+function buildEvaluator(
+  expression: Expression,
+  env: CompileEnvironment,
+  isConstant: boolean,
+): Evaluator {
+  const compile = (inner: Expression) => compileValue(inner, env, isConstant);
+  switch (families[expression.op]) {
+    case 'scalar':
+      return compileScalar(expression as ScalarExpression, env, compile);
+    case 'collection':
+      return compileCollection(expression as CollectionExpression, env, compile);
+    case 'condition':
+      return buildCondition(expression as ConditionExpression, env);
+  }
+}
+
+function compileScalar(
+  expression: ScalarExpression,
+  env: CompileEnvironment,
+  compile: (inner: Expression) => Evaluator,
+): Evaluator {
+  switch (expression.op) {
+    case 'Constant': {
+      const { value } = expression;
+      return () => value;
+    }
+    case 'Parameter': {
+      const { name } = expression;
+      return (context) => context.parameters.get(name) ?? null;
+    }
+    case 'Slot': {
+      const { slot } = expression;
+      return (context) => (context.frame[slot] as Value | undefined) ?? null;
+    }
+    case 'Variable': {
+      const { name } = expression;
+      return (context) => context.variables.get(name);
+    }
+    case 'Property':
+      return compileProperty(compile(expression.of), expression.name, expression.dialect);
+    case 'Attribute':
+      return compileAttribute(compile(expression.of), expression.attribute);
+    case 'Call':
+      return compileCall(expression, expression.arguments.map(compile), env);
+    case 'Negate': {
+      const operand = compileUnwrappable(expression.operand, compile);
+      return (context) => negate(operand(context));
+    }
+    case 'Arithmetic':
+      return compileArithmetic(expression, compile);
+    case 'Concatenate':
+      return compileConcatenate(expression.operands.map(compile));
+    case 'Coalesce':
+      return compileCoalesce(expression.operands.map(compile));
+    case 'Case':
+      return compileCase(
+        expression.branches.map((branch) => ({
+          when: compileCondition(branch.when, env),
+          result: compile(branch.then),
+        })),
+        expression.otherwise && compile(expression.otherwise),
+      );
+  }
+}
+
+function compileCollection(
+  expression: CollectionExpression,
+  env: CompileEnvironment,
+  compile: (inner: Expression) => Evaluator,
+): Evaluator {
+  switch (expression.op) {
+    case 'List':
+      return compileList(expression.items.map(compile));
+    case 'Map':
+      return compileMap(
+        expression.entries.map((entry) => ({ key: entry.key, value: compile(entry.value) })),
+      );
+    case 'Element':
+      return compileElement(
+        compile(expression.of),
+        expression.keys.map(compile),
+        expression.dialect,
+      );
+    case 'Slice':
+      return compileSlice(
+        compile(expression.of),
+        expression.low && compile(expression.low),
+        expression.high && compile(expression.high),
+        expression.inclusive,
+      );
+    case 'Comprehension':
+      return compileComprehension(
+        compile(expression.list),
+        expression.element,
+        expression.predicate && compileCondition(expression.predicate, env),
+        expression.result && compile(expression.result),
+        expression.dialect,
+      );
+    case 'Reduce':
+      return compileReduce(
+        compile(expression.list),
+        expression.accumulator,
+        compile(expression.initial),
+        expression.element,
+        compile(expression.step),
+      );
+    case 'NestedProjection':
+      return compileNestedProjection(
+        compile(expression.of),
+        expression.element,
+        expression.items.map(
+          (item): CompiledItem =>
+            item.kind === 'include' || item.kind === 'merge'
+              ? { ...item, value: compile(item.value) }
+              : item,
+        ),
+      );
+    case 'SingleValue': {
+      const rows = compile(expression.rows);
+      return (context) => singleValue(rows(context));
+    }
+    case 'UnwrapRows':
+      return compileUnwrapRows(compile(expression.rows));
+    case 'SubPlan':
+      return env.compileSubPlan(expression.plan, expression.output, expression.mode);
+  }
+}
+
+function buildCondition(expression: ConditionExpression, env: CompileEnvironment): Condition {
+  const compile = (inner: Expression) => compileExpression(inner, env);
+  switch (expression.op) {
+    case 'Compare':
+      return compileCompare(
+        expression,
+        compileUnwrappable(expression.left, compile),
+        compileUnwrappable(expression.right, compile),
+      );
+    case 'And':
+      return compileAnd(expression.operands.map((operand) => compileCondition(operand, env)));
+    case 'Or':
+      return compileOr(expression.operands.map((operand) => compileCondition(operand, env)));
+    case 'Not':
+      return compileNot(compileCondition(expression.operand, env));
+    case 'IsNull': {
+      const operand = compile(expression.operand);
+      return (context) => operand(context) === null;
+    }
+    case 'In':
+      return compileIn(
+        compileUnwrappable(expression.element, compile),
+        compile(expression.list),
+        expression.dialect,
+      );
+    case 'Between':
+      return compileBetween(
+        compileUnwrappable(expression.operand, compile),
+        compileUnwrappable(expression.low, compile),
+        compileUnwrappable(expression.high, compile),
+        expression.dialect,
+      );
+    case 'Like':
+      return compileLikeMatch(compile(expression.text), compile(expression.pattern), {
+        ignoreCase: expression.ignoreCase,
+      });
+    case 'Matches':
+      return compileMatches(compile(expression.text), compile(expression.pattern));
+    case 'Contains':
+      return compileContains(
+        expression.kind,
+        compile(expression.collection),
+        compile(expression.value),
+      );
+    case 'Quantifier':
+      return compileQuantifier(
+        expression.kind,
+        compile(expression.list),
+        expression.element,
+        compileCondition(expression.predicate, env),
+        expression.dialect,
+      );
+    case 'IsDefined':
+      return compileIsDefined(compile(expression.of), expression.name);
+    case 'IsOfType':
+      return compileIsOfType(compile(expression.operand), expression.types);
+    case 'StrictEquals':
+      return compileStrictEquals(compile(expression.left), compile(expression.right));
+  }
+}
+
+function compileStrictEquals(left: Evaluator, right: Evaluator): Condition {
+  return (context) => {
+    const value = left(context);
+    return value !== null && valuesEqual(value, right(context));
+  };
+}
+
+/** Variables may hold the rows of a sub-query, which count as one value where one is needed. */
+function compileUnwrappable(
+  expression: Expression,
+  compile: (inner: Expression) => Evaluator,
+): Evaluator {
+  const operand = compile(expression);
+  const mayHoldRows = expression.op === 'Variable' || expression.op === 'Slot';
+  return mayHoldRows ? compileUnwrapped(operand) : operand;
+}
+
+type ArithmeticExpression = Extract<Expression, { op: 'Arithmetic' }>;
+
+/** `a + b - c ...` nests to the left, as deep as the chain is long; its spine is walked, not recursed. */
+function compileArithmetic(
+  expression: ArithmeticExpression,
+  compile: (inner: Expression) => Evaluator,
+): Evaluator {
+  const spine: ArithmeticExpression[] = [];
+  let left: Expression = expression;
+  while (left.op === 'Arithmetic') {
+    spine.push(left);
+    left = left.left;
+  }
+  spine.reverse();
+  const start = compileUnwrappable(left, compile);
+  const operations = spine.map(operationOf);
+  const operands = spine.map((step) => compileUnwrappable(step.right, compile));
+  const [operation] = operations;
+  const [operand] = operands;
+  if (operation && operand && spine.length === 1)
+    return (context) => operation(start(context), operand(context), context);
+  return (context) => {
+    let value = start(context);
+    for (let i = 0; i < operations.length; i++)
+      value = (operations[i] as BinaryOperation)(
+        value,
+        (operands[i] as Evaluator)(context),
+        context,
+      );
+    return value;
+  };
+}
+
+function operationOf(expression: ArithmeticExpression): BinaryOperation {
+  return expression.dialect === 'cypher'
+    ? cypherArithmeticOf(expression.operator)
+    : arithmeticOf(expression.operator);
+}

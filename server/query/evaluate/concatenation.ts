@@ -1,0 +1,46 @@
+import { textOf } from '#core/text-form.ts';
+import type { Value } from '#core/value.ts';
+import { appendToList } from './collection-arithmetic.ts';
+import type { EvaluationContext } from './context.ts';
+import type { Evaluator } from './evaluator.ts';
+import { boundedGrowth, boundedText } from './value-size.ts';
+
+/**
+ * `a || b || ...`, left to right (sql.md 5.4): lists are joined, a value beside a list becomes its last element, everything
+ * else is concatenated as text; null on either side gives null.
+ */
+export function compileConcatenate(operands: readonly Evaluator[]): Evaluator {
+  return (context) => {
+    let value = (operands[0] as Evaluator)(context);
+    for (let i = 1; i < operands.length; i++) {
+      if (value === null) return null;
+      value = concatenate(value, (operands[i] as Evaluator)(context), context);
+    }
+    return value;
+  };
+}
+
+/** `a || b` for two values. */
+export function concatenate(left: Value, right: Value, context: EvaluationContext): Value {
+  if (left === null || right === null) return null;
+  if (typeof left === 'string' && typeof right === 'string')
+    return boundedText(left + right, context.limits);
+  if (Array.isArray(left)) return appendToList(left, right, context);
+  // The value goes to the end of the list, whichever side it stands on.
+  if (Array.isArray(right)) return boundedGrowth(right.concat([left]), context.limits);
+  return boundedText(
+    textOf(left, context.formats) + textOf(right, context.formats),
+    context.limits,
+  );
+}
+
+/** The first operand that is not null; the others are not evaluated. */
+export function compileCoalesce(operands: readonly Evaluator[]): Evaluator {
+  return (context) => {
+    for (let i = 0; i < operands.length; i++) {
+      const value = (operands[i] as Evaluator)(context);
+      if (value !== null) return value;
+    }
+    return null;
+  };
+}

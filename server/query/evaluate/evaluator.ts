@@ -1,0 +1,23 @@
+import type { Value } from '#core/value.ts';
+import type { LogicalPlan } from '#query/algebra/plan.ts';
+import type { Output } from '#query/algebra/expression.ts';
+import type { EvaluationContext } from './context.ts';
+import type { FunctionRegistry } from './function-definition.ts';
+
+/** An expression ready to run against the frame of a statement. */
+export type Evaluator = (context: EvaluationContext) => Value;
+/** A three-valued condition: null is unknown. */
+export type Condition = (context: EvaluationContext) => boolean | null;
+/** A filter: true only when the condition is known to hold. */
+export type Predicate = (context: EvaluationContext) => boolean;
+
+/** What the compiler of expressions needs from the rest of the query room. */
+export interface CompileEnvironment {
+  readonly functions: FunctionRegistry;
+  /** Runs a sub-plan to its end, in place; `collect` gives the list of its rows. */
+  readonly compileSubPlan: (
+    plan: LogicalPlan,
+    output: Output,
+    mode: 'collect' | 'exists' | 'count',
+  ) => Evaluator;
+}

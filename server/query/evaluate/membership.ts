@@ -1,0 +1,175 @@
+import { valueKey, valuesEqual } from '#core/equality.ts';
+import type { ValueKey } from '#core/equality.ts';
+import type { TemporalFormats } from '#core/temporal-format.ts';
+import { textOf } from '#core/text-form.ts';
+import { EmbeddedDocument } from '#core/value.ts';
+import type { Value, ValueMap } from '#core/value.ts';
+import type { ContainsKind, Dialect } from '#query/algebra/expression.ts';
+import { requireDialect } from './compile-comparison.ts';
+import { cypherEquals } from './cypher-comparison.ts';
+import type { Condition, Evaluator } from './evaluator.ts';
+import { sqlEquals } from './sql-comparison.ts';
+
+/** IN and the CONTAINS family (sql.md 6.2, 6.4). */
+
+/**
+ * `element IN list`: unknown when either side is null, or when nothing matches and the list holds a null; false for the
+ * empty list. A right side that is no list is compared by strict equality.
+ */
+export function compileIn(element: Evaluator, list: Evaluator, dialect: Dialect): Condition {
+  if (requireDialect(dialect, "'IN'") === 'cypher')
+    return (context) => cypherIn(element(context), list(context));
+  return (context) => {
+    const candidates = list(context);
+    if (candidates === null) return null;
+    const value = element(context);
+    if (Array.isArray(candidates))
+      return isIn(value, candidates as readonly Value[], context.formats);
+    return value === null ? null : valuesEqual(value, candidates);
+  };
+}
+
+function cypherIn(value: Value, list: Value): boolean | null {
+  if (list === null) return null;
+  if (!Array.isArray(list)) return cypherEquals(value, list);
+  let isUnknown = false;
+  for (let i = 0; i < list.length; i++) {
+    const equal = cypherEquals(value, list[i] as Value);
+    if (equal === true) return true;
+    if (equal === null) isUnknown = true;
+  }
+  return isUnknown ? null : false;
+}
+
+/** Lists below this are searched one by one. */
+const hashedListLength = 9;
+
+function isIn(value: Value, list: readonly Value[], formats: TemporalFormats): boolean | null {
+  if (list.length === 0) return false;
+  if (value === null) return null;
+  if (list.length >= hashedListLength) {
+    const members = membersOf(list);
+    if (members.kind !== undefined && typeof value === members.kind) {
+      if (members.keys.has(valueKey(value))) return true;
+      return members.hasNull ? null : false;
+    }
+  }
+  let hasNull = false;
+  for (let i = 0; i < list.length; i++) {
+    const item = list[i] as Value;
+    if (item === null) hasNull = true;
+    else if (sqlEquals(value, item, formats)) return true;
+  }
+  return hasNull ? null : false;
+}
+
+/** A long list of texts only, or of plain numbers only, as a hash set; `kind` is undefined for other lists. */
+interface Members {
+  readonly kind: 'string' | 'number' | undefined;
+  readonly keys: ReadonlySet<ValueKey>;
+  readonly hasNull: boolean;
+}
+
+const membersByList = new WeakMap<readonly Value[], Members>();
+
+function membersOf(list: readonly Value[]): Members {
+  let members = membersByList.get(list);
+  if (members === undefined) {
+    members = collectMembers(list);
+    membersByList.set(list, members);
+  }
+  return members;
+}
+
+function collectMembers(list: readonly Value[]): Members {
+  const keys = new Set<ValueKey>();
+  let kind: 'string' | 'number' | undefined;
+  let hasNull = false;
+  for (const item of list) {
+    if (item === null) {
+      hasNull = true;
+      continue;
+    }
+    const itemKind = typeof item;
+    // NaN equals nothing here but itself as a key, so a list with one is not hashed.
+    const isPlain = itemKind === 'string' || (itemKind === 'number' && !Number.isNaN(item));
+    if (!isPlain || (kind !== undefined && kind !== itemKind))
+      return { kind: undefined, keys: new Set(), hasNull };
+    kind = itemKind as 'string' | 'number';
+    keys.add(valueKey(item));
+  }
+  return { kind, keys, hasNull };
+}
+
+/** `collection CONTAINS... value`; null on either side is unknown, a left side of another shape is false. */
+export function compileContains(
+  kind: ContainsKind,
+  collection: Evaluator,
+  value: Evaluator,
+): Condition {
+  const test = containsTests[kind];
+  return (context) => {
+    const left = collection(context);
+    const right = value(context);
+    return left === null || right === null ? null : test(left, right, context.formats);
+  };
+}
+
+type ContainsTest = (left: Value, right: Value, formats: TemporalFormats) => boolean;
+
+const containsTests: Readonly<Record<ContainsKind, ContainsTest>> = {
+  element: (left, right, formats) => {
+    if (!Array.isArray(left)) return false;
+    return hasElement(left, unwrapSingle(right), formats) || hasElement(left, right, formats);
+  },
+  all: (left, right, formats) => {
+    if (!Array.isArray(left)) return false;
+    if (!Array.isArray(right)) return hasElement(left, right, formats);
+    for (let i = 0; i < right.length; i++)
+      if (!hasMember(left, right[i] as Value, formats)) return false;
+    return true;
+  },
+  any: (left, right, formats) => {
+    if (!Array.isArray(left)) return false;
+    if (!Array.isArray(right)) return hasElement(left, right, formats);
+    for (let i = 0; i < right.length; i++)
+      if (hasMember(left, right[i] as Value, formats)) return true;
+    return false;
+  },
+  key: (left, right, formats) => entriesOf(left)?.has(textOf(right, formats)) ?? false,
+  value: (left, right, formats) => {
+    for (const item of entriesOf(left)?.values() ?? [])
+      if (item !== null && sqlEquals(item, right, formats)) return true;
+    return false;
+  },
+  text: (left, right, formats) => typeof left === 'string' && left.includes(textOf(right, formats)),
+};
+
+/** A list of one element stands for it: `[1,2] CONTAINS [1]`. */
+function unwrapSingle(value: Value): Value {
+  return Array.isArray(value) && value.length === 1 ? (value[0] as Value) : value;
+}
+
+function hasElement(list: readonly Value[], value: Value, formats: TemporalFormats): boolean {
+  if (value === null) return false;
+  for (let i = 0; i < list.length; i++) {
+    const item = list[i] as Value;
+    if (item !== null && sqlEquals(item, value, formats)) return true;
+  }
+  return false;
+}
+
+/** As `hasElement`, through the hash set of a long list when it has one. */
+function hasMember(list: readonly Value[], value: Value, formats: TemporalFormats): boolean {
+  if (list.length >= hashedListLength) {
+    const members = membersOf(list);
+    if (members.kind !== undefined && typeof value === members.kind)
+      return members.keys.has(valueKey(value));
+  }
+  return hasElement(list, value, formats);
+}
+
+function entriesOf(value: Value): ValueMap | undefined {
+  if (value instanceof Map) return value;
+  return value instanceof EmbeddedDocument ? value.properties : undefined;
+}

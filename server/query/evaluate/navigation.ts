@@ -1,0 +1,141 @@
+import { DatabaseError } from '#core/errors.ts';
+import { schemaTypeOf } from '#core/conversion.ts';
+import { Link } from '#core/record.ts';
+import { EmbeddedDocument, isRecord } from '#core/value.ts';
+import type { Value } from '#core/value.ts';
+import type { Attribute, Dialect } from '#query/algebra/expression.ts';
+import type { EvaluationContext } from './context.ts';
+import { requireDialect } from './compile-comparison.ts';
+import type { Condition, Evaluator } from './evaluator.ts';
+
+/**
+ * Navigation by name (sql.md 1.6, 1.7): records, maps and embedded documents give their property, links are followed (a
+ * dangling one reads as null), lists are walked element by element. An unknown property is null.
+ */
+
+/** `of.name` */
+export function compileProperty(of: Evaluator, name: string, dialect: Dialect): Evaluator {
+  const attribute = attributeNamed(name);
+  if (attribute) return compileAttribute(of, attribute);
+  const step = requireDialect(dialect, 'navigation') === 'sql' ? propertyOf : cypherPropertyOf;
+  return (context) => {
+    const value = of(context);
+    if (typeof value !== 'object' || value === null) {
+      return value === null ? null : step(value, name, context);
+    }
+    // The common case first: a record, or what has the shape of one.
+    if ((value as { valueKind?: unknown }).valueKind === 'record')
+      return (value as { get(name: string): Value | undefined }).get(name) ?? null;
+    return step(value, name, context);
+  };
+}
+
+/** The property of a value in dialect sql; null when it has none. */
+export function propertyOf(value: Value, name: string, context: EvaluationContext): Value {
+  if (typeof value !== 'object' || value === null) return null;
+  if (isRecord(value)) return value.get(name) ?? null;
+  if (value instanceof Map) return value.get(name) ?? null;
+  if (value instanceof EmbeddedDocument) return value.properties.get(name) ?? null;
+  if (value instanceof Link) return context.view.record(value.rid)?.get(name) ?? null;
+  if (!Array.isArray(value)) return null;
+  const items: Value[] = new Array(value.length);
+  for (let i = 0; i < value.length; i++) items[i] = propertyOf(value[i] as Value, name, context);
+  return items;
+}
+
+function cypherPropertyOf(value: Value, name: string, context: EvaluationContext): Value {
+  if (value === null) return null;
+  if (isRecord(value) || value instanceof Map || value instanceof Link)
+    return propertyOf(value, name, context);
+  if (value instanceof EmbeddedDocument) return propertyOf(value, name, context);
+  throw new DatabaseError(
+    'CommandExecution',
+    `type mismatch: property '${name}' of a ${schemaTypeOf(value)}; expected a node, relationship or map`,
+  );
+}
+
+const attributeNames: ReadonlyMap<string, Attribute> = new Map([
+  ['@rid', 'rid'],
+  ['@type', 'type'],
+  ['@cat', 'cat'],
+  ['@in', 'in'],
+  ['@out', 'out'],
+]);
+
+/** System attribute with this name, in any letter case; undefined for plain properties. */
+export function attributeNamed(name: string): Attribute | undefined {
+  return name.charCodeAt(0) === 64 ? attributeNames.get(name.toLowerCase()) : undefined;
+}
+
+/** `of.@attribute` */
+export function compileAttribute(of: Evaluator, attribute: Attribute): Evaluator {
+  if (attribute === 'rid')
+    return (context) => {
+      const value = of(context);
+      return isRecord(value) ? new Link(value.rid) : attributeOf(value, attribute, context);
+    };
+  return (context) => attributeOf(of(context), attribute, context);
+}
+
+/** The attribute of a record, row map or embedded document; links are followed, lists walked; null on anything else. */
+export function attributeOf(value: Value, attribute: Attribute, context: EvaluationContext): Value {
+  if (typeof value !== 'object' || value === null) return null;
+  if (value instanceof Map) return value.get(`@${attribute}`) ?? null;
+  if (value instanceof EmbeddedDocument) return embeddedAttribute(value, attribute);
+  if (value instanceof Link) {
+    if (attribute === 'rid') return value;
+    return attributeOf(context.view.record(value.rid) ?? null, attribute, context);
+  }
+  if (Array.isArray(value)) {
+    const items: Value[] = new Array(value.length);
+    for (let i = 0; i < value.length; i++)
+      items[i] = attributeOf(value[i] as Value, attribute, context);
+    return items;
+  }
+  if (!isRecord(value)) return null;
+  switch (attribute) {
+    case 'rid':
+      return new Link(value.rid);
+    case 'type':
+      return value.typeName;
+    case 'cat':
+      return categories[value.kind];
+    case 'in':
+      return value.kind === 'edge' ? new Link(value.in) : null;
+    case 'out':
+      return value.kind === 'edge' ? new Link(value.out) : null;
+    case 'version':
+      return value.version;
+  }
+}
+
+const categories = { document: 'd', vertex: 'v', edge: 'e' } as const;
+
+function embeddedAttribute(value: EmbeddedDocument, attribute: Attribute): Value {
+  if (attribute === 'type') return value.typeName;
+  return attribute === 'cat' ? 'd' : null;
+}
+
+/** `of` has the property `name`, even if null; a link is followed. */
+export function compileIsDefined(of: Evaluator, name: string): Condition {
+  return (context) => {
+    let value = of(context);
+    if (value instanceof Link) value = context.view.record(value.rid) ?? null;
+    if (isRecord(value)) return value.get(name) !== undefined;
+    if (value instanceof Map) return value.has(name);
+    return value instanceof EmbeddedDocument && value.properties.has(name);
+  };
+}
+
+/** `operand` is a record, or an embedded document, of one of the types (names, subtypes included); a link is followed. */
+export function compileIsOfType(operand: Evaluator, types: readonly string[]): Condition {
+  const names = new Set(types);
+  return (context) => {
+    let value = operand(context);
+    if (value instanceof Link) value = context.view.record(value.rid) ?? null;
+    if (isRecord(value) || value instanceof EmbeddedDocument) return names.has(value.typeName);
+    if (!(value instanceof Map)) return false;
+    const typeName = value.get('@type');
+    return typeof typeName === 'string' && names.has(typeName);
+  };
+}

@@ -1,0 +1,138 @@
+import { DatabaseError } from '#core/errors.ts';
+import { Link } from '#core/record.ts';
+import { textOf } from '#core/text-form.ts';
+import { EmbeddedDocument, isRecord } from '#core/value.ts';
+import type { Value, ValueMap } from '#core/value.ts';
+import type { Dialect } from '#query/algebra/expression.ts';
+import { requireDialect } from './compile-comparison.ts';
+import type { EvaluationContext } from './context.ts';
+import type { Evaluator } from './evaluator.ts';
+import { attributeNamed, attributeOf, propertyOf } from './navigation.ts';
+
+/** Selectors `value[key]` and `value[low..high]` (sql.md 5.5). */
+
+/** One key gives one value, several keys a list of their values. */
+export function compileElement(
+  of: Evaluator,
+  keys: readonly Evaluator[],
+  dialect: Dialect,
+): Evaluator {
+  const select = requireDialect(dialect, 'selectors') === 'sql' ? elementOf : cypherElementOf;
+  const [only] = keys;
+  if (only && keys.length === 1) return (context) => select(of(context), only(context), context);
+  return (context) => {
+    const value = of(context);
+    if (value === null) return null;
+    const elements: Value[] = new Array(keys.length);
+    for (let i = 0; i < keys.length; i++)
+      elements[i] = select(value, (keys[i] as Evaluator)(context), context);
+    return elements;
+  };
+}
+
+/** A position, when the value is a number without a fraction. */
+function positionOf(key: Value): number | undefined {
+  if (typeof key === 'number') return Number.isInteger(key) ? key : undefined;
+  if (typeof key !== 'object' || key === null || !('valueKind' in key)) return undefined;
+  return key.valueKind === 'float' ? key.number : undefined;
+}
+
+function elementOf(value: Value, key: Value, context: EvaluationContext): Value {
+  if (value === null || key === null) return null;
+  const position = positionOf(key);
+  if (position !== undefined) return nthElement(value, position);
+  if (typeof key === 'string') return entryOf(value, key, context);
+  return null;
+}
+
+/** The n-th element of a list, of the values of a map, of bytes (signed); null outside. */
+function nthElement(value: Value, position: number): Value {
+  if (Array.isArray(value)) return (value[position] as Value | undefined) ?? null;
+  if (value instanceof Uint8Array) {
+    const byte = value[position];
+    return byte === undefined ? null : byte > 127 ? byte - 256 : byte;
+  }
+  const map = value instanceof EmbeddedDocument ? value.properties : value;
+  if (!(map instanceof Map) || position < 0 || position >= map.size) return null;
+  let index = 0;
+  for (const item of (map as ValueMap).values()) if (index++ === position) return item;
+  return null;
+}
+
+/** An entry or property by name; on a list that of each element, and of a single element the value itself. */
+function entryOf(value: Value, name: string, context: EvaluationContext): Value {
+  const attribute = attributeNamed(name);
+  const entry = attribute
+    ? attributeOf(value, attribute, context)
+    : propertyOf(value, name, context);
+  return Array.isArray(value) && value.length === 1 && Array.isArray(entry)
+    ? (entry[0] as Value)
+    : entry;
+}
+
+function cypherElementOf(value: Value, key: Value, context: EvaluationContext): Value {
+  if (value === null || key === null) return null;
+  if (Array.isArray(value)) {
+    const position = positionOf(key);
+    if (position === undefined)
+      throw new DatabaseError(
+        'CommandExecution',
+        `type mismatch: list index '${textOf(key, context.formats)}' is not an integer`,
+      );
+    return nthElement(value, position < 0 ? value.length + position : position);
+  }
+  if (typeof key !== 'string')
+    throw new DatabaseError(
+      'CommandExecution',
+      `type mismatch: key '${textOf(key, context.formats)}' is not a string`,
+    );
+  if (
+    isRecord(value) ||
+    value instanceof Map ||
+    value instanceof Link ||
+    value instanceof EmbeddedDocument
+  )
+    return propertyOf(value, key, context);
+  throw new DatabaseError(
+    'CommandExecution',
+    'type mismatch: only lists, maps, nodes and relationships have elements',
+  );
+}
+
+/**
+ * `value[low..high]`: low is raised to 0, high lowered to the size; null when low is above high, for a null bound and for
+ * what is no list or bytes. A missing bound is the first or last.
+ * @throws DatabaseError `IllegalArgument` for a bound that is no integer
+ */
+export function compileSlice(
+  of: Evaluator,
+  low: Evaluator | undefined,
+  high: Evaluator | undefined,
+  isInclusive: boolean,
+): Evaluator {
+  return (context) => {
+    const value = of(context);
+    const from = low ? low(context) : 0;
+    const to = high ? high(context) : undefined;
+    if (value === null || from === null || to === null) return null;
+    if (!Array.isArray(value) && !(value instanceof Uint8Array)) return null;
+    const first = boundOf(from, context);
+    const size = value.length;
+    const last = to === undefined ? size : boundOf(to, context) + (isInclusive ? 1 : 0);
+    // An inclusive range is empty only when its ends are in the wrong order.
+    if (first > last - (isInclusive && to !== undefined ? 1 : 0)) return null;
+    const start = Math.max(first, 0);
+    const end = Math.min(last, size);
+    return start > end ? null : (value.slice(start, end) as Value);
+  };
+}
+
+function boundOf(value: Value, context: EvaluationContext): number {
+  const bound = positionOf(value);
+  if (bound === undefined)
+    throw new DatabaseError(
+      'IllegalArgument',
+      `range bound '${textOf(value, context.formats)}' is not an integer`,
+    );
+  return bound;
+}
