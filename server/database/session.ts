@@ -47,6 +47,11 @@ export interface ResultStream {
   readonly statementLimit: number | undefined;
   /** For serializers that follow links (`graph`, `studio`); valid until `close`, sees what the statement saw or wrote. */
   readonly records: RecordLookup;
+  /**
+   * All rows, when the statement has ended already (it took less than a slice, or it writes): the same rows that `nextBatch`
+   * gives, without a promise per batch. Undefined: pull.
+   */
+  readonly complete?: ResultBatch | undefined;
   /** At most some 1,024 rows or 5 ms of work; undefined at the end. */
   nextBatch(): Promise<ResultBatch | undefined>;
   close(): void;

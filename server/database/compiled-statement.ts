@@ -1,0 +1,83 @@
+import type { Effect } from '#core/effects.ts';
+import { isReadOnly } from '#core/effects.ts';
+import type { Access } from '#core/principal.ts';
+import type { QueryProgram } from '#query/algebra/plan.ts';
+import type { Slot } from '#query/algebra/expression.ts';
+import type { PhysicalOperator } from '#query/operators/operator.ts';
+import type { ResultShape } from './session.ts';
+import type { StatementContext } from './statement-context.ts';
+
+/** A lowered plan with the context it runs in; one execution at a time. */
+export interface PlanInstance {
+  readonly root: PhysicalOperator;
+  readonly context: StatementContext;
+}
+
+/** What the planner saw of the sizes of things, to notice when they have changed a lot. */
+export interface PlannedSizes {
+  /** True when decisions taken from these sizes may be wrong by now. */
+  areStale(): boolean;
+}
+
+const idleInstancesMax = 8;
+const executionsPerLook = 64;
+
+/**
+ * A statement text in the form in which it is kept: authorized and started in a few lookups. Lowered plans are used again, by
+ * one execution at a time; a few idle ones are kept for executions that overlap.
+ */
+export class CompiledStatement {
+  readonly program: QueryProgram;
+  readonly catalogVersion: number;
+  readonly effects: ReadonlySet<Effect>;
+  readonly accesses: readonly Access[];
+  readonly isReadOnly: boolean;
+  readonly shape: ResultShape;
+  /** One per column; a single one for shape `value`. */
+  readonly outputSlots: readonly Slot[];
+  readonly #instantiate: () => PlanInstance;
+  readonly #sizes: PlannedSizes;
+  readonly #idle: PlanInstance[] = [];
+  #executionCount = 0;
+
+  constructor(options: {
+    program: QueryProgram;
+    catalogVersion: number;
+    effects: ReadonlySet<Effect>;
+    accesses: readonly Access[];
+    instantiate: () => PlanInstance;
+    sizes: PlannedSizes;
+  }) {
+    const { program } = options;
+    this.program = program;
+    this.catalogVersion = options.catalogVersion;
+    this.effects = options.effects;
+    this.accesses = options.accesses;
+    this.isReadOnly = isReadOnly(options.effects);
+    this.#instantiate = options.instantiate;
+    this.#sizes = options.sizes;
+    const { output } = program;
+    this.shape =
+      output.kind === 'columns'
+        ? { kind: 'columns', names: output.columns.map(({ name }) => name) }
+        : { kind: 'value' };
+    this.outputSlots =
+      output.kind === 'columns' ? output.columns.map(({ slot }) => slot) : [output.slot];
+  }
+
+  /** Sizes are compared once in a while only: the plan of a statement that runs often is worth keeping right. */
+  isStale(): boolean {
+    this.#executionCount += 1;
+    return this.#executionCount % executionsPerLook === 0 && this.#sizes.areStale();
+  }
+
+  take(): PlanInstance {
+    return this.#idle.pop() ?? this.#instantiate();
+  }
+
+  /** The execution is over and its plan closed. An instance whose plan has failed is not given back. */
+  give(instance: PlanInstance): void {
+    instance.context.leave();
+    if (this.#idle.length < idleInstancesMax) this.#idle.push(instance);
+  }
+}

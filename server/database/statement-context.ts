@@ -1,0 +1,118 @@
+import type { Runtime } from '#core/runtime.ts';
+import type { TemporalFormats } from '#core/temporal-format.ts';
+import type { Value, ValueMap } from '#core/value.ts';
+import type {
+  EvaluationLimits,
+  Frame,
+  MemoryAccount,
+  VariableScope,
+} from '#query/evaluate/context.ts';
+import type { ExecutionContext, WriteStatistics } from '#query/operators/operator.ts';
+import type { ReadView } from '#transaction/read-view.ts';
+import type { DefaultEvaluator, Transaction } from '#transaction/transaction.ts';
+import type { StatementLimits } from './statement-limits.ts';
+
+/** What stays the same for all statements of a database. */
+export interface StatementSurroundings {
+  readonly runtime: Runtime;
+  readonly databaseName: string;
+  readonly serverVersion: string;
+  readonly defaults: DefaultEvaluator;
+  readonly schemaSource: (
+    view: ReadView,
+    kind: string,
+    name: string | undefined,
+  ) => Iterable<ValueMap>;
+  readonly evaluateCondition: (text: string, current: Value) => boolean | null;
+  readonly globals: VariableScope;
+}
+
+const noParameters: ReadonlyMap<string, Value> = new Map();
+
+/** Name of the variable that holds the row cap of an execution; no statement can write it. */
+export const rowCapVariable = '#rowCap';
+
+/**
+ * What operators and expressions see of one execution. It belongs to a lowered plan and is used again for the plan's next
+ * execution, so that a repeated statement makes no objects of its own; `enter` and `leave` bracket an execution.
+ */
+export class StatementContext implements ExecutionContext {
+  readonly frame: Frame;
+  readonly runtime: Runtime;
+  readonly databaseName: string;
+  readonly serverVersion: string;
+  readonly defaults: DefaultEvaluator;
+  readonly statistics: WriteStatistics = emptyStatistics();
+  readonly pending: { work: (() => Promise<void>) | undefined } = { work: undefined };
+  readonly regexBudget = { remainingMs: 0 };
+  readonly evaluateCondition: (text: string, current: Value) => boolean | null;
+  readonly schemaSource: (kind: string, name: string | undefined) => Iterable<ValueMap>;
+  readonly variables: VariableScope;
+  view: ReadView;
+  transaction: Transaction | undefined = undefined;
+  parameters: ReadonlyMap<string, Value> = noParameters;
+  formats: TemporalFormats;
+  limits: EvaluationLimits;
+  memory: MemoryAccount;
+  rowCap: number | undefined = undefined;
+
+  constructor(
+    slotCount: number,
+    surroundings: StatementSurroundings,
+    initial: { view: ReadView; limits: StatementLimits; memory: MemoryAccount },
+  ) {
+    this.frame = new Array<Value>(slotCount).fill(null);
+    this.runtime = surroundings.runtime;
+    this.databaseName = surroundings.databaseName;
+    this.serverVersion = surroundings.serverVersion;
+    this.defaults = surroundings.defaults;
+    this.evaluateCondition = surroundings.evaluateCondition;
+    this.schemaSource = (kind, name) => surroundings.schemaSource(this.view, kind, name);
+    this.variables = {
+      get: (name) =>
+        name === rowCapVariable ? (this.rowCap ?? null) : surroundings.globals.get(name),
+    };
+    this.view = initial.view;
+    this.formats = initial.limits.formats;
+    this.limits = initial.limits.evaluation;
+    this.memory = initial.memory;
+  }
+
+  enter(execution: {
+    readonly view: ReadView;
+    readonly transaction: Transaction | undefined;
+    readonly parameters: ReadonlyMap<string, Value>;
+    readonly limits: StatementLimits;
+    readonly memory: MemoryAccount;
+    readonly rowCap: number | undefined;
+  }): void {
+    this.view = execution.view;
+    this.transaction = execution.transaction;
+    this.parameters = execution.parameters;
+    this.formats = execution.limits.formats;
+    this.limits = execution.limits.evaluation;
+    this.memory = execution.memory;
+    this.rowCap = execution.rowCap;
+    this.regexBudget.remainingMs = execution.limits.regexMs;
+    this.pending.work = undefined;
+    if (execution.transaction !== undefined) Object.assign(this.statistics, emptyStatistics());
+  }
+
+  /** Lets go of what the execution held: values in the frame may be large. */
+  leave(): void {
+    this.frame.fill(null);
+    this.transaction = undefined;
+    this.parameters = noParameters;
+    this.pending.work = undefined;
+  }
+}
+
+function emptyStatistics(): WriteStatistics {
+  return {
+    nodesCreated: 0,
+    nodesDeleted: 0,
+    relationshipsCreated: 0,
+    relationshipsDeleted: 0,
+    propertiesSet: 0,
+  };
+}

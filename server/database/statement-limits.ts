@@ -1,0 +1,61 @@
+import type { Settings } from '#config/effective-settings.ts';
+import {
+  commandRegexTimeout,
+  commandTimeout,
+  commitLockTimeout,
+  dateFormat,
+  dateTimeFormat,
+  queryMaxHeapElementsAllowedPerOp,
+  queryMaxMemory,
+  queryMaxRangeSize,
+  queryMaxValueSize,
+  sqlMaxExpressionDepth,
+  sqlMaxStatementSize,
+  timeZone,
+  txRetries,
+  txRetryDelay,
+} from '#config/settings.ts';
+import type { TemporalFormats } from '#core/temporal-format.ts';
+import type { ParseLimits } from '#language/frontend.ts';
+import type { EvaluationLimits } from '#query/evaluate/context.ts';
+
+/** The settings that every statement reads, as one value that is made anew only when one of them changes. */
+export interface StatementLimits {
+  readonly evaluation: EvaluationLimits;
+  readonly parse: ParseLimits;
+  readonly formats: TemporalFormats;
+  readonly memoryBytesMax: number;
+  readonly timeoutMs: number;
+  readonly regexMs: number;
+  readonly attemptCountMax: number;
+  readonly retryDelayMs: number;
+  readonly conflictWaitMs: number;
+}
+
+/** Reads the limits of a database. Cost: some fifteen map lookups; keep the result until a setting changes. */
+export function readStatementLimits(settings: Settings): StatementLimits {
+  return {
+    evaluation: {
+      elementCountMax: settings.get(queryMaxHeapElementsAllowedPerOp),
+      rangeSizeMax: settings.get(queryMaxRangeSize),
+      valueBytesMax: settings.get(queryMaxValueSize),
+    },
+    parse: {
+      expressionDepthMax: settings.get(sqlMaxExpressionDepth),
+      statementBytesMax: settings.get(sqlMaxStatementSize),
+    },
+    formats: {
+      dateFormat: settings.get(dateFormat),
+      dateTimeFormat: settings.get(dateTimeFormat),
+      zone: settings.get(timeZone) || systemZone,
+    },
+    memoryBytesMax: settings.get(queryMaxMemory),
+    timeoutMs: settings.get(commandTimeout),
+    regexMs: settings.get(commandRegexTimeout),
+    attemptCountMax: settings.get(txRetries),
+    retryDelayMs: settings.get(txRetryDelay),
+    conflictWaitMs: settings.get(commitLockTimeout),
+  };
+}
+
+const systemZone = Intl.DateTimeFormat().resolvedOptions().timeZone;
