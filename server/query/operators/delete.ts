@@ -1,0 +1,99 @@
+import { DatabaseError } from '#core/errors.ts';
+import type { StoredRecord } from '#core/record.ts';
+import { formatRid } from '#core/rid.ts';
+import type { Value } from '#core/value.ts';
+import type { Slot } from '../algebra/expression.ts';
+import { NeighbourCursor, type ResolvedMove } from './neighbour-cursor.ts';
+import {
+  PAUSE,
+  ROW,
+  type ExecutionContext,
+  type PhysicalOperator,
+  type Pulled,
+} from './operator.ts';
+import { describeValue, ridOf } from './record-identity.ts';
+import { transactionOf } from './writing.ts';
+import { rowsPerTurn } from './work-share.ts';
+
+export interface DeleteOptions {
+  readonly input: PhysicalOperator;
+  readonly record: Slot;
+  /** A vertex takes its edges with it; otherwise a vertex with edges is refused. */
+  readonly detach: boolean;
+  /** Move to all edges of a vertex. */
+  readonly edges: ResolvedMove;
+  readonly description: string;
+}
+
+/** Deletes the record of each row; a record that is gone already gives no row. The deleted record stays in the frame. */
+export class DeleteOperator implements PhysicalOperator {
+  readonly name = 'Delete';
+  readonly inputs: readonly PhysicalOperator[];
+  readonly description: string;
+  readonly #options: DeleteOptions;
+  readonly #edges: NeighbourCursor;
+  #context: ExecutionContext | undefined;
+
+  constructor(options: DeleteOptions) {
+    this.inputs = [options.input];
+    this.description = options.description;
+    this.#options = options;
+    this.#edges = new NeighbourCursor(options.edges);
+  }
+
+  open(context: ExecutionContext): void {
+    this.#context = context;
+    this.#options.input.open(context);
+  }
+
+  next(): Pulled {
+    const { frame } = this.#context as ExecutionContext;
+    const { input, record } = this.#options;
+    for (let count = 0; count < rowsPerTurn; count += 1) {
+      const pulled = input.next();
+      if (pulled !== ROW) return pulled;
+      const target = frame[record] as Value;
+      if (target === null || this.#delete(target)) return ROW;
+    }
+    return PAUSE;
+  }
+
+  #delete(target: Value): boolean {
+    const context = this.#context as ExecutionContext;
+    const rid = ridOf(target);
+    if (rid === undefined || rid < 0)
+      throw new DatabaseError(
+        'IllegalArgument',
+        `Cannot delete what is not a record: ${describeValue(target)}`,
+      );
+    const transaction = transactionOf(context);
+    const record = transaction.record(rid);
+    if (record === undefined) return false;
+    this.#count(record);
+    context.frame[this.#options.record] = record;
+    return transaction.delete(rid);
+  }
+
+  #count(record: StoredRecord): void {
+    const { view, statistics } = this.#context as ExecutionContext;
+    if (record.kind === 'edge') {
+      statistics.relationshipsDeleted += 1;
+      return;
+    }
+    statistics.nodesDeleted += 1;
+    if (record.kind === 'document') return;
+    this.#edges.start(view, record);
+    const edgeCount = this.#edges.remainingDegree();
+    if (edgeCount > 0 && !this.#options.detach)
+      throw new DatabaseError(
+        'IllegalArgument',
+        `Cannot delete vertex ${formatRid(record.rid)}: it still has ${edgeCount} edges`,
+      );
+    statistics.relationshipsDeleted += edgeCount;
+  }
+
+  close(): void {
+    this.#context = undefined;
+    this.#options.input.close();
+  }
+}

@@ -1,0 +1,156 @@
+import type { Rid } from '#core/rid.ts';
+import type { Value } from '#core/value.ts';
+import type { Slot } from '../algebra/expression.ts';
+import { NeighbourCursor, type ResolvedMove } from './neighbour-cursor.ts';
+import {
+  PAUSE,
+  ROW,
+  type ExecutionContext,
+  type PhysicalOperator,
+  type Pulled,
+} from './operator.ts';
+import { ridOf } from './record-identity.ts';
+import { RecordReference } from './record-reference.ts';
+import type { TypeCheck } from './type-check.ts';
+import { rowsPerTurn } from './work-share.ts';
+
+export interface ExpandOptions {
+  readonly input: PhysicalOperator;
+  readonly from: Slot;
+  readonly move: ResolvedMove;
+  /** Where the edge walked goes, when somebody reads it. */
+  readonly edge: Slot | undefined;
+  /** Where the neighbour goes; undefined when only the number of rows matters. */
+  readonly to: Slot | undefined;
+  readonly typeCheck: TypeCheck | undefined;
+  readonly description: string;
+}
+
+/** From an element to its neighbours: one row per edge. Neighbours are references; nothing is loaded. */
+export class ExpandOperator implements PhysicalOperator {
+  readonly name = 'Expand';
+  readonly inputs: readonly PhysicalOperator[];
+  readonly description: string;
+  readonly #options: ExpandOptions;
+  readonly #neighbours: NeighbourCursor;
+  #context: ExecutionContext | undefined;
+  #isWalking = false;
+
+  constructor(options: ExpandOptions) {
+    this.inputs = [options.input];
+    this.description = options.description;
+    this.#options = options;
+    this.#neighbours = new NeighbourCursor(options.move);
+  }
+
+  open(context: ExecutionContext): void {
+    this.#context = context;
+    this.#isWalking = false;
+    this.#options.input.open(context);
+  }
+
+  next(): Pulled {
+    const { view, frame } = this.#context as ExecutionContext;
+    const { input, from, edge, to, typeCheck } = this.#options;
+    const neighbours = this.#neighbours;
+    for (let count = 0; count < rowsPerTurn; count += 1) {
+      if (!this.#isWalking) {
+        const pulled = input.next();
+        if (pulled !== ROW) return pulled;
+        neighbours.start(view, frame[from] as Value);
+        this.#isWalking = true;
+      }
+      if (!neighbours.next()) {
+        this.#isWalking = false;
+        continue;
+      }
+      if (typeCheck !== undefined && !typeCheck(neighbours.element)) continue;
+      if (to !== undefined) frame[to] = new RecordReference(view, neighbours.element);
+      if (edge !== undefined) frame[edge] = new RecordReference(view, neighbours.edge);
+      return ROW;
+    }
+    return PAUSE;
+  }
+
+  close(): void {
+    this.#context = undefined;
+    this.#isWalking = false;
+    this.#options.input.close();
+  }
+}
+
+/** As Expand, for a neighbour that is bound already: one row per edge that leads to it. */
+export class ExpandIntoOperator implements PhysicalOperator {
+  readonly name = 'Expand into';
+  readonly inputs: readonly PhysicalOperator[];
+  readonly description: string;
+  readonly #options: ExpandOptions & { readonly to: Slot };
+  readonly #neighbours: NeighbourCursor;
+  /** The same move seen from the other end, when it can be walked from there. */
+  readonly #reversed: NeighbourCursor | undefined;
+  #walking: NeighbourCursor;
+  #context: ExecutionContext | undefined;
+  #isWalking = false;
+  #target: Rid | undefined;
+
+  constructor(
+    options: ExpandOptions & { readonly to: Slot; readonly reversed: ResolvedMove | undefined },
+  ) {
+    this.inputs = [options.input];
+    this.description = options.description;
+    this.#options = options;
+    this.#neighbours = new NeighbourCursor(options.move);
+    this.#reversed = options.reversed && new NeighbourCursor(options.reversed);
+    this.#walking = this.#neighbours;
+  }
+
+  open(context: ExecutionContext): void {
+    this.#context = context;
+    this.#isWalking = false;
+    this.#options.input.open(context);
+  }
+
+  next(): Pulled {
+    const { view, frame } = this.#context as ExecutionContext;
+    const { input, edge } = this.#options;
+    for (let count = 0; count < rowsPerTurn; count += 1) {
+      if (!this.#isWalking) {
+        const pulled = input.next();
+        if (pulled !== ROW) return pulled;
+        this.#start();
+      }
+      if (!this.#walking.next()) {
+        this.#isWalking = false;
+        continue;
+      }
+      if (this.#walking.element !== this.#target) continue;
+      if (edge !== undefined) frame[edge] = new RecordReference(view, this.#walking.edge);
+      return ROW;
+    }
+    return PAUSE;
+  }
+
+  /** Walks from the end with fewer edges. */
+  #start(): void {
+    const { view, frame } = this.#context as ExecutionContext;
+    const { from, to } = this.#options;
+    this.#isWalking = true;
+    this.#walking = this.#neighbours;
+    this.#neighbours.start(view, frame[from] as Value);
+    this.#target = ridOf(frame[to] as Value);
+    const reversed = this.#reversed;
+    if (reversed === undefined) return;
+    reversed.start(view, frame[to] as Value);
+    if (reversed.remainingDegree() < this.#neighbours.remainingDegree()) {
+      this.#walking = reversed;
+      this.#target = ridOf(frame[from] as Value);
+      reversed.start(view, frame[to] as Value);
+    } else this.#neighbours.start(view, frame[from] as Value);
+  }
+
+  close(): void {
+    this.#context = undefined;
+    this.#isWalking = false;
+    this.#options.input.close();
+  }
+}
