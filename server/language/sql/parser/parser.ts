@@ -1,0 +1,396 @@
+import { DatabaseError } from '#core/errors.ts';
+import type { Value } from '#core/value.ts';
+import type { ParseLimits } from '../../frontend.ts';
+import { closestWord } from '../../suggestion.ts';
+import { quoteForMessage, syntaxError } from '../../syntax-error.ts';
+import type { Expression } from '../ast.ts';
+import { isReserved, type Keyword, startsClause } from '../keywords.ts';
+import { emptyToken, Lexer, type Token, type TokenKind } from '../lexer.ts';
+import { type Decoded, decodeNumber, decodeQuotedName, decodeString } from '../literals.ts';
+import type { Statement } from '../statements.ts';
+
+/** The mutually recursive heart of the grammar, handed in so that files of statement families do not import each other. */
+export interface Grammar {
+  expression(parser: Parser): Expression;
+  condition(parser: Parser): Expression;
+  /** The rest of an expression whose first operand stands already. */
+  expressionAfter(parser: Parser, first: Expression): Expression;
+  statement(parser: Parser): Statement;
+  /** As `statement`, and what only scripts may hold. */
+  scriptStatement(parser: Parser): Statement;
+  /** True when the current token starts a statement that may stand in parentheses. */
+  startsStatement(parser: Parser): boolean;
+}
+
+/** What could have stood at an offset; collected only while a failed parse is repeated for its error message. */
+export type Expectations = Map<number, Set<string>>;
+
+/** Tokens that are looked at beyond the current one. */
+const lookaheadMax = 4;
+
+/**
+ * The cursor of the recursive-descent parser: the current token, a few ahead, and the rules about names. The grammar needs no
+ * backtracking, so the current token is always the first that may not continue the statement.
+ */
+export class Parser {
+  readonly text: string;
+  readonly grammar: Grammar;
+  readonly depthMax: number;
+  /** End of the token before the current one. */
+  lastEnd = 0;
+  /** Number of `?` seen. */
+  positionalCount = 0;
+  readonly #lexer: Lexer;
+  readonly #tokens: Token[];
+  #first = 0;
+  #readCount = 0;
+  #lastWord = '';
+  #depth = 0;
+  readonly #expectations: Expectations | undefined;
+
+  constructor(text: string, limits: ParseLimits, grammar: Grammar, expectations?: Expectations) {
+    this.text = text;
+    this.grammar = grammar;
+    this.depthMax = limits.expressionDepthMax;
+    this.#expectations = expectations;
+    this.#lexer = new Lexer(text);
+    this.#tokens = Array.from({ length: lookaheadMax }, emptyToken);
+    this.#readCount = 1;
+    this.#lexer.read(this.token);
+  }
+
+  get token(): Token {
+    return this.#tokens[this.#first] as Token;
+  }
+
+  get kind(): TokenKind {
+    return (this.#tokens[this.#first] as Token).kind;
+  }
+
+  get keyword(): Keyword | undefined {
+    return (this.#tokens[this.#first] as Token).keyword;
+  }
+
+  /** Offset of the current token. */
+  get start(): number {
+    return (this.#tokens[this.#first] as Token).start;
+  }
+
+  /** The token `distance` places after the current one; at most three. */
+  peek(distance: number): Token {
+    while (this.#readCount <= distance) {
+      this.#lexer.read(this.#tokens[(this.#first + this.#readCount) % lookaheadMax] as Token);
+      this.#readCount += 1;
+    }
+    return this.#tokens[(this.#first + distance) % lookaheadMax] as Token;
+  }
+
+  advance(): void {
+    const token = this.token;
+    if (token.kind === 'invalid') this.unexpected();
+    this.lastEnd = token.end;
+    this.#lastWord =
+      token.kind === 'word' && token.keyword === undefined
+        ? this.text.slice(token.start, Math.min(token.end, token.start + 40))
+        : '';
+    if (this.#readCount > 1) {
+      this.#first = (this.#first + 1) % lookaheadMax;
+      this.#readCount -= 1;
+    } else {
+      this.#lexer.read(token);
+    }
+  }
+
+  /** Source of the current token. */
+  source(): string {
+    const token = this.token;
+    return this.text.slice(token.start, token.end);
+  }
+
+  /**
+   * Takes the source up to the next blank, comma, bracket or `;` as one word, for names that are written without back-ticks
+   * although they are none (`indexvalues:my-index`).
+   */
+  rawWord(shape: RegExp): string {
+    const sticky = new RegExp(shape.source, 'y');
+    sticky.lastIndex = this.start;
+    const match = sticky.exec(this.text);
+    if (!match || match[0] === '') return this.unexpected('a name');
+    this.rewind(sticky.lastIndex);
+    this.lastEnd = sticky.lastIndex;
+    return match[0];
+  }
+
+  /** Goes back to a token that starts at `offset`. */
+  rewind(offset: number): void {
+    this.#lexer.moveTo(offset);
+    this.#readCount = 1;
+    this.#lexer.read(this.token);
+  }
+
+  // --- kinds and keywords
+
+  at(kind: TokenKind): boolean {
+    return this.kind === kind;
+  }
+
+  accept(kind: TokenKind): boolean {
+    if (this.kind === kind) {
+      this.advance();
+      return true;
+    }
+    if (this.#expectations !== undefined) this.#expect(`'${kind}'`);
+    return false;
+  }
+
+  expect(kind: TokenKind): void {
+    if (!this.accept(kind)) this.unexpected();
+  }
+
+  atKeyword(keyword: Keyword): boolean {
+    return this.keyword === keyword;
+  }
+
+  peekKeyword(distance: number, keyword: Keyword): boolean {
+    return this.peek(distance).keyword === keyword;
+  }
+
+  acceptKeyword(keyword: Keyword): boolean {
+    if (this.keyword === keyword) {
+      this.advance();
+      return true;
+    }
+    if (this.#expectations !== undefined) this.#expect(keyword);
+    return false;
+  }
+
+  expectKeyword(...keywords: readonly Keyword[]): void {
+    for (const keyword of keywords) if (!this.acceptKeyword(keyword)) this.unexpected();
+  }
+
+  /** Two keywords in a row or neither of them. */
+  acceptKeywords(first: Keyword, second: Keyword): boolean {
+    if (this.keyword === first && this.peek(1).keyword === second) {
+      this.advance();
+      this.advance();
+      return true;
+    }
+    if (this.#expectations !== undefined) this.#expect(`${first} ${second}`);
+    return false;
+  }
+
+  // --- names
+
+  /** True when the current token can be read as a name: any word but the reserved ones, or a quoted name or attribute. */
+  atName(): boolean {
+    return isName(this.token);
+  }
+
+  /** A name in a place where nothing else may stand. */
+  name(what = 'a name'): string {
+    if (!this.atName()) return this.unexpected(what);
+    return this.takeName();
+  }
+
+  /** After a dot, in SET, in column lists and in DDL the word FROM is a name, too (sql.md 3.2.4). */
+  propertyName(what = 'a property name'): string {
+    if (this.keyword !== 'FROM' && !this.atName()) return this.unexpected(what);
+    return this.takeName();
+  }
+
+  takeName(): string {
+    const source = this.source();
+    const name =
+      this.kind === 'quoted'
+        ? this.decoded(decodeQuotedName(source))
+        : this.kind === 'attribute'
+          ? source.toLowerCase()
+          : source;
+    this.advance();
+    return name;
+  }
+
+  /** `[AS] name`, as far as the word may be an alias without AS (sql.md 3.2.3). */
+  alias(): string | undefined {
+    if (this.acceptKeyword('AS')) return this.name('an alias');
+    const { kind, keyword } = this.token;
+    if (kind === 'quoted') return this.takeName();
+    if (kind !== 'word') return undefined;
+    if (keyword !== undefined && (isReserved(keyword) || startsClause(keyword))) return undefined;
+    return this.takeName();
+  }
+
+  nameList(): string[] {
+    const names = [this.name()];
+    while (this.accept(',')) names.push(this.name());
+    return names;
+  }
+
+  // --- literals
+
+  stringLiteral(what = 'a string'): string {
+    if (this.kind !== 'string') return this.unexpected(what);
+    const value = this.decoded(decodeString(this.source()));
+    this.advance();
+    return value;
+  }
+
+  numberLiteral(isNegative: boolean): Value {
+    const value = this.decoded(decodeNumber(this.source(), isNegative));
+    this.advance();
+    return value;
+  }
+
+  /** An unsigned integer literal, for counts in DDL and TIMEOUT. */
+  integer(what = 'an integer'): number {
+    if (this.kind !== 'number') return this.unexpected(what);
+    const start = this.start;
+    const value = this.decoded(decodeNumber(this.source(), false));
+    if (typeof value !== 'number' || !Number.isSafeInteger(value))
+      return this.fail(start, `${quoteForMessage(this.source())} is not an integer`);
+    this.advance();
+    return value;
+  }
+
+  decoded<T>(result: Decoded<T>): T {
+    if ('fault' in result) return this.fail(this.start, result.fault);
+    return result.value;
+  }
+
+  // --- nesting
+
+  /** Enters one level of nesting; the caller leaves it again with `leave`. */
+  enter(): void {
+    this.requireDepth(this.#depth + 1);
+    this.#depth += 1;
+  }
+
+  leave(): void {
+    this.#depth -= 1;
+  }
+
+  /** Refuses `extra` levels more than there are now. */
+  requireRoom(extra: number): void {
+    this.requireDepth(this.#depth + extra);
+  }
+
+  requireDepth(depth: number): void {
+    if (depth <= this.depthMax) return;
+    this.fail(
+      this.start,
+      `Expression nesting exceeds the maximum allowed depth of ${this.depthMax} (service.sql.maxExpressionDepth)`,
+    );
+  }
+
+  // --- errors
+
+  /** The current token cannot continue the statement; `expected` says what could, beside the words that were tried. */
+  unexpected(expected?: string): never {
+    if (this.#expectations !== undefined && expected !== undefined) this.#expect(expected);
+    const token = this.token;
+    const problem =
+      token.kind === 'end'
+        ? 'unexpected end of text'
+        : token.kind === 'invalid'
+          ? token.fault
+          : `unexpected ${quoteForMessage(this.source())}`;
+    const tried = [...(this.#expectations?.get(token.start) ?? [])];
+    throw syntaxError({
+      text: this.text,
+      offset: token.start,
+      problem,
+      expected: token.kind === 'invalid' ? [] : tried,
+      suggestion: this.#suggestion(tried),
+    });
+  }
+
+  /** A fault that is not about which token may come next. */
+  fail(offset: number, problem: string): never {
+    throw syntaxError({ text: this.text, offset, problem });
+  }
+
+  /** The keyword that the current word, or the one before it that was taken as an alias, was meant to be. */
+  #suggestion(tried: readonly string[]): string | undefined {
+    const token = this.token;
+    if (token.kind === 'word' && token.keyword === undefined) {
+      const found = closestWord(
+        this.source(),
+        tried.filter((word) => /^[A-Z]/.test(word)),
+      );
+      if (found !== undefined) return found;
+    }
+    return this.#lastWord === '' ? undefined : closestWord(this.#lastWord, swallowedWords);
+  }
+
+  #expect(what: string): void {
+    const known = this.#expectations?.get(this.start);
+    if (known) known.add(what);
+    else this.#expectations?.set(this.start, new Set([what]));
+  }
+}
+
+/** Words whose misspelling is easily read as an alias. */
+const swallowedWords: readonly Keyword[] = [
+  'FROM',
+  'WHERE',
+  'LIMIT',
+  'ORDER',
+  'GROUP',
+  'SKIP',
+  'OFFSET',
+  'UNWIND',
+  'TIMEOUT',
+  'LET',
+  'SET',
+  'VALUES',
+  'CONTENT',
+  'RETURN',
+  'UPSERT',
+  'REMOVE',
+  'MERGE',
+];
+
+/** True for tokens that may be read as a name. */
+export function isName(token: Token): boolean {
+  return (
+    token.kind === 'quoted' ||
+    token.kind === 'attribute' ||
+    (token.kind === 'word' && (token.keyword === undefined || !isReserved(token.keyword)))
+  );
+}
+
+/**
+ * Runs `parse`; when it fails, runs it once more and collects what could have stood at the fault, so that a parse that
+ * succeeds pays nothing for good messages.
+ */
+export function parseWith<T>(
+  text: string,
+  limits: ParseLimits,
+  grammar: Grammar,
+  parse: (parser: Parser) => T,
+): T {
+  checkText(text, limits);
+  try {
+    return parse(new Parser(text, limits, grammar));
+  } catch (error) {
+    if (!(error instanceof DatabaseError) || error.code !== 'Syntax') throw error;
+    return parse(new Parser(text, limits, grammar, new Map()));
+  }
+}
+
+function checkText(text: string, limits: ParseLimits): void {
+  const { statementBytesMax } = limits;
+  const isLong =
+    text.length > statementBytesMax ||
+    (text.length * 3 > statementBytesMax && Buffer.byteLength(text) > statementBytesMax);
+  if (isLong)
+    throw new DatabaseError(
+      'TooLarge',
+      `statement is longer than the limit of ${statementBytesMax} bytes (service.sql.maxStatementSize)`,
+    );
+  if (text.isWellFormed()) return;
+  const offset = text.search(
+    /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/,
+  );
+  throw syntaxError({ text, offset, problem: 'half of a character (lone surrogate)' });
+}
