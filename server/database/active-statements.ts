@@ -107,7 +107,9 @@ export class ActiveStatement {
       timers.after(Math.max(0, ms - options.elapsedMs), () => this.end(error()));
     const age = after(bounds.snapshotAgeMsMax, () => tooOld(bounds.snapshotAgeMsMax));
     this.#timers =
-      bounds.timeoutMs > 0 ? [age, after(bounds.timeoutMs, () => tookTooLong(bounds.timeoutMs))] : [age];
+      bounds.timeoutMs > 0
+        ? [age, after(bounds.timeoutMs, () => tookTooLong(bounds.timeoutMs))]
+        : [age];
     if (bounds.signal.aborted) this.#onAbort();
   }
 

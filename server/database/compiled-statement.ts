@@ -4,6 +4,7 @@ import type { Access } from '#core/principal.ts';
 import type { QueryProgram } from '#query/algebra/plan.ts';
 import type { Slot } from '#query/algebra/expression.ts';
 import type { PhysicalOperator } from '#query/operators/operator.ts';
+import type { ReadView } from '#transaction/read-view.ts';
 import type { ResultShape } from './session.ts';
 import type { StatementContext } from './statement-context.ts';
 
@@ -15,8 +16,8 @@ export interface PlanInstance {
 
 /** What the planner saw of the sizes of things, to notice when they have changed a lot. */
 export interface PlannedSizes {
-  /** True when decisions taken from these sizes may be wrong by now. */
-  areStale(): boolean;
+  /** True when decisions taken from these sizes may be wrong in the state that `view` shows. */
+  areStale(view: ReadView): boolean;
 }
 
 const idleInstancesMax = 8;
@@ -66,9 +67,9 @@ export class CompiledStatement {
   }
 
   /** Sizes are compared once in a while only: the plan of a statement that runs often is worth keeping right. */
-  isStale(): boolean {
+  isStale(view: ReadView): boolean {
     this.#executionCount += 1;
-    return this.#executionCount % executionsPerLook === 0 && this.#sizes.areStale();
+    return this.#executionCount % executionsPerLook === 0 && this.#sizes.areStale(view);
   }
 
   take(): PlanInstance {

@@ -39,18 +39,18 @@ export class PlanCursor {
 
   /**
    * Opens the plan, whose context has been entered.
-   * @param rowCountMax rows to give; a plan that writes runs to its end all the same
+   * @param options `rowCountMax` rows are given; with `mustRunToEnd` the plan goes on after them
    */
   constructor(
     compiled: CompiledStatement,
     instance: PlanInstance,
-    options: { clock: Clock; rowCountMax: number },
+    options: { clock: Clock; rowCountMax: number; mustRunToEnd: boolean },
   ) {
     this.instance = instance;
     this.#slots = compiled.outputSlots;
     this.#clock = options.clock;
     this.#wanted = options.rowCountMax;
-    this.#mustRunToEnd = !compiled.isReadOnly;
+    this.#mustRunToEnd = options.mustRunToEnd;
     instance.root.open(instance.context);
   }
 

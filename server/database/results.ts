@@ -42,7 +42,7 @@ export interface ResultFacts {
   readonly statementLimit: number | undefined;
   readonly index: LogIndex;
   readonly stats: Readonly<Record<string, number | boolean>> | undefined;
-  readonly explain: ExplainedPlan | undefined;
+  readonly explain: () => ExplainedPlan | undefined;
 }
 
 /** All rows of a statement that has ended, given out in batches. */
@@ -198,5 +198,5 @@ export class StreamingResult implements ResultStream {
 
 function summaryOf(facts: ResultFacts): ResultSummary {
   const { isReadOnly, statementLimit, index, stats, explain } = facts;
-  return { isReadOnly, statementLimit, index, stats, explain };
+  return { isReadOnly, statementLimit, index, stats, explain: explain() };
 }
