@@ -40,10 +40,22 @@ export interface StorageEngine {
    * `apply` calls.
    */
   bulk(): BulkWriter;
+  /**
+   * Puts in entries of an index that is being built from records that were there before it (ha.md 5.10). Derived data, so no
+   * log entry and no LSN: takes effect in the order of the calls of `apply`, durable and visible when resolved. Entries that
+   * exist already stay as they are; who calls has made sure that a unique key has one owner. Sorted input is fastest.
+   */
+  addEntries(index: IndexId, isUnique: boolean, entries: readonly IndexEntry[]): Promise<void>;
   /** A consistent hot copy of the environment in an empty directory. */
   copyTo(directory: string): Promise<void>;
   /** Bytes on disk, for `schema:database`. */
   sizeBytes(): number;
+}
+
+/** `key` is the whole encoded key without index id and RID. */
+export interface IndexEntry {
+  readonly key: Uint8Array;
+  readonly rid: Rid;
 }
 
 /** What one committed transaction is in the log (storage.md 3.6). */
@@ -68,6 +80,8 @@ export interface StorageSnapshot extends Disposable {
   /** One past the highest block number that may exist in the bucket. */
   blockCount(bucket: BucketId): number;
   rowsPerBlock(bucket: BucketId): number;
+  /** One past the highest position ever taken or leased in the bucket (`positions` operations). */
+  nextPosition(bucket: BucketId): number;
   /** undefined when there is no such record. Cost: a cached block and one small object. */
   record(rid: Rid): RowRecord | undefined;
   /** The record in an occupied slot of a block of this snapshot (`block.nextSlot`). */
