@@ -461,8 +461,8 @@ function parseNumber(
     if (text[position] === '-') sign = -1;
     position++;
   }
-  const exact =
-    token.adjacent || (width > 1 && !isYear) || (isYear && width === 2) || field === 'fraction';
+  const isOpen = isYear ? width !== 2 : width === 1 || field === 'dayOfYear';
+  const exact = token.adjacent || field === 'fraction' || !isOpen;
   const countMin = field === 'nano' ? 1 : width;
   const countMax =
     exact && field !== 'nano' ? width : isYear || field === 'nano' ? 9 : digitsMax(field);

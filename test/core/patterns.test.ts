@@ -1,0 +1,125 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { compileLike } from '#core/like-pattern.ts';
+import { compileRegularExpression } from '#core/regular-expression.ts';
+
+const like = (text: string, pattern: string) =>
+  compileLike(pattern, { ignoreCase: false }).matches(text);
+const ilike = (text: string, pattern: string) =>
+  compileLike(pattern, { ignoreCase: true }).matches(text);
+
+test('LIKE: % any run, _ and ? one character, backslash escapes', () => {
+  const matching: readonly (readonly [string, string])[] = [
+    ['Ada', 'Ada'],
+    ['Ada', 'A_a'],
+    ['Ada', 'A?a'],
+    ['Ada', 'A%'],
+    ['Ada', '%a'],
+    ['Ada', '%d%'],
+    ['Ada', '%'],
+    ['Ada', '___'],
+    ['a\nb', 'a%b'],
+    ['a\nb', 'a_b'],
+    ['100%', '100\\%'],
+    ['a_b', 'a\\_b'],
+    ['a?b', 'a\\?b'],
+    ['a\\b', 'a\\\\b'],
+    ['a\\nb', 'a\\nb'],
+    ['', ''],
+    ['💚x', '_x'],
+    ['x💚', 'x_'],
+    ['abcabc', '%ab%bc'],
+    ['aXbYc', 'a_b%c'],
+  ];
+  for (const [text, pattern] of matching) assert.ok(like(text, pattern), `${text} LIKE ${pattern}`);
+  const others: readonly (readonly [string, string])[] = [
+    ['Ada', 'ada'],
+    ['Ada', 'Ad'],
+    ['Ada', '____'],
+    ['Ada', 'b%'],
+    ['100x', '100\\%'],
+    ['axb', 'a\\_b'],
+    ['', '%'],
+    ['x', ''],
+    ['ab', 'abc%'],
+    ['aba', 'ab%ba'],
+    ['💚x', '__x'],
+  ];
+  for (const [text, pattern] of others) assert.ok(!like(text, pattern), `${text} LIKE ${pattern}`);
+});
+
+test('ILIKE ignores case', () => {
+  assert.ok(ilike('ADA lovelace', 'ada L%'));
+  assert.ok(ilike('ÉCOLE', 'école'));
+  assert.ok(!ilike('Ada', 'b%'));
+});
+
+test('LIKE agrees with a slow and obvious matcher', () => {
+  const text = fc.string({ unit: fc.constantFrom('a', 'b', '💚'), maxLength: 8 });
+  const pattern = fc.string({ unit: fc.constantFrom('a', 'b', '%', '_', '💚'), maxLength: 6 });
+  fc.assert(
+    fc.property(text, pattern, (candidate, wanted) => {
+      const source = [...wanted].map((c) => (c === '%' ? '[^]*' : c === '_' ? '[^]' : c)).join('');
+      const expected =
+        candidate === '' ? wanted === '' : new RegExp(`^${source}$`, 'u').test(candidate);
+      assert.equal(like(candidate, wanted), expected, `'${candidate}' LIKE '${wanted}'`);
+    }),
+    { numRuns: 5_000 },
+  );
+});
+
+test('a pattern knows the text that its matches start with', () => {
+  const form = (pattern: string) => {
+    const { prefix, form: kind } = compileLike(pattern, { ignoreCase: false });
+    return [prefix, kind];
+  };
+  assert.deepEqual(form('abc%'), ['abc', 'prefix']);
+  assert.deepEqual(form('abc'), ['abc', 'exact']);
+  assert.deepEqual(form('a_c%'), ['a', 'other']);
+  assert.deepEqual(form('%abc'), ['', 'other']);
+  assert.deepEqual(form('a\\%b%'), ['a%b', 'prefix']);
+});
+
+test('hostile LIKE patterns end quickly', () => {
+  assert.ok(!like('a'.repeat(200_000), `${'%a'.repeat(1_000)}%b`));
+  assert.ok(!like(`${'a'.repeat(100_000)}c`, `%${'a_'.repeat(500)}b`));
+  assert.throws(() => like('a', 'x'.repeat(65_537)), /longer than 65536/);
+});
+
+const clock = { now: () => 0, monotonicMs: () => 0 };
+const matches = (text: string, pattern: string) =>
+  compileRegularExpression(pattern).matchesWhole(text, { remainingMs: 1_000 }, clock);
+
+test('a regular expression must match the whole text', () => {
+  assert.ok(matches('abc', 'a.c'));
+  assert.ok(!matches('abcd', 'a.c'));
+  assert.ok(matches('ABC', '(?i)abc'));
+  assert.ok(matches('a\nc', '(?s)a.c'));
+  assert.ok(!matches('a\nc', 'a.c'));
+  assert.ok(matches('ab', 'a|ab'));
+  assert.ok(matches('2024-05-01', '\\d{4}-\\d{2}-\\d{2}'));
+});
+
+test('catastrophic regular expressions take linear time', () => {
+  assert.ok(!matches(`${'a'.repeat(100_000)}!`, '(a+)+'));
+  assert.ok(!matches('x'.repeat(50_000), '(x+x+)+y'));
+});
+
+test('wrong and oversized regular expressions are refused', () => {
+  assert.throws(() => matches('a', '('), /invalid regular expression/);
+  assert.throws(() => matches('a', '(a)\\1'), /invalid regular expression/);
+  assert.throws(() => matches('a', 'a'.repeat(65_537)), /longer than 65536/);
+});
+
+test('long matches use up the time of their statement', () => {
+  let now = 0;
+  const slow = { now: () => 0, monotonicMs: () => (now += 300) };
+  const budget = { remainingMs: 500 };
+  const expression = compileRegularExpression('[a-z]*x');
+  const text = 'a'.repeat(10_000);
+  expression.matchesWhole(text, budget, slow);
+  assert.throws(() => expression.matchesWhole(text, budget, slow), { code: 'Timeout' });
+  assert.throws(() => expression.matchesWhole(text, budget, slow), /command.regexTimeout/);
+  assert.equal(expression.matchesWhole('ax', budget, slow), true, 'short matches are free');
+});
