@@ -22,6 +22,11 @@ export interface EvaluationContext {
    * that stay the same during one execution are kept under it.
    */
   readonly regexBudget: { remainingMs: number };
+  /**
+   * `clock.monotonicMs()` at which the statement's time is over, for the few functions that work long in one call (paths);
+   * absent when there is no limit.
+   */
+  readonly deadlineMs?: number;
   readonly databaseName: string;
   readonly serverVersion: string;
   /**
