@@ -26,6 +26,8 @@ export interface RunOptions {
   /** Largest number of rows that the caller will take; pushed into plans without a LIMIT of their own. */
   readonly rowCountMax?: number;
   readonly profile?: 'basic' | 'detailed';
+  /** `readTimeout` of the user's groups (http-api.md 16), beside `command.timeout`; -1 or absent: none. */
+  readonly readTimeoutMs?: number;
   /** The request's id, for the log. */
   readonly requestId?: string;
   /**
@@ -33,7 +35,7 @@ export interface RunOptions {
    * with the commit, so that `DatabaseHandle.committedUnder` knows it after a restart (limits.md 17, ha.md 5.9).
    */
   readonly replayKey?: string;
-  /** Aborted when the client leaves or the request is cancelled. */
+  /** Aborted when the client leaves or the request is cancelled. Made when it is first asked for: short statements do not. */
   readonly signal: AbortSignal;
 }
 
