@@ -15,6 +15,14 @@ import { describeValue, ridOf } from './record-identity.ts';
 import { RecordScanOperator } from './type-scan.ts';
 import { rowsPerTurn } from './work-share.ts';
 
+export interface DynamicSourceOptions {
+  readonly value: Evaluator;
+  readonly as: Slot;
+  /** What text means: the name of a type, or the name or number of a bucket. */
+  readonly names: 'type' | 'bucket';
+  readonly description: string;
+}
+
 /**
  * What a value names (`FROM :p`, `FROM $x`, `FROM f()`): record ids are looked up, records and row maps are given as they are,
  * text that is no record id is the name of a type that is scanned; lists element by element; null gives nothing.
@@ -25,15 +33,17 @@ export class DynamicSourceOperator implements PhysicalOperator {
   readonly description: string;
   readonly #value: Evaluator;
   readonly #as: Slot;
+  readonly #names: 'type' | 'bucket';
   #context: ExecutionContext | undefined;
   #elements: readonly Value[] = [];
   #position = 0;
   #scan: RecordScanOperator | undefined;
 
-  constructor(value: Evaluator, as: Slot, description: string) {
-    this.#value = value;
-    this.#as = as;
-    this.description = description;
+  constructor(options: DynamicSourceOptions) {
+    this.#value = options.value;
+    this.#as = options.as;
+    this.#names = options.names;
+    this.description = options.description;
   }
 
   open(context: ExecutionContext): void {
@@ -63,6 +73,10 @@ export class DynamicSourceOperator implements PhysicalOperator {
   #give(element: Value): boolean {
     const context = this.#context as ExecutionContext;
     if (element === null) return false;
+    if (this.#names === 'bucket') {
+      this.#startScan([bucketNamed(element, context)]);
+      return false;
+    }
     if (isRecord(element) || isMap(element)) {
       context.frame[this.#as] = element;
       return true;
@@ -76,28 +90,21 @@ export class DynamicSourceOperator implements PhysicalOperator {
     }
     // Type names stand alone; in a list they are no target.
     if (typeof element === 'string' && this.#elements.length === 1) {
-      this.#startScan(element);
+      this.#startScan(bucketsOfType(element, context));
       return false;
     }
     throw new DatabaseError('IllegalArgument', `Invalid target: ${describeValue(element)}`);
   }
 
-  #startScan(typeName: string): void {
-    const context = this.#context as ExecutionContext;
-    const { catalog } = context.view;
-    const type = catalog.typeNamed(typeName);
-    if (type === undefined)
-      throw new DatabaseError('Schema', `Type with name '${typeName}' was not found`);
-    const buckets: BucketId[] = [];
-    for (const id of catalog.withSubtypes(type.id)) buckets.push(...catalog.typeWithId(id).buckets);
+  #startScan(buckets: readonly BucketId[]): void {
     this.#scan = new RecordScanOperator({
       buckets,
       as: this.#as,
       order: 'ascending',
       range: undefined,
-      description: typeName,
+      description: this.description,
     });
-    this.#scan.open(context);
+    this.#scan.open(this.#context as ExecutionContext);
   }
 
   close(): void {
@@ -106,4 +113,25 @@ export class DynamicSourceOperator implements PhysicalOperator {
     this.#elements = [];
     this.#context = undefined;
   }
+}
+
+function bucketsOfType(name: string, context: ExecutionContext): readonly BucketId[] {
+  const { catalog } = context.view;
+  const type = catalog.typeNamed(name);
+  if (type === undefined)
+    throw new DatabaseError('Schema', `Type with name '${name}' was not found`);
+  return catalog.withSubtypes(type.id).flatMap((id) => catalog.typeWithId(id).buckets);
+}
+
+function bucketNamed(value: Value, context: ExecutionContext): BucketId {
+  const { catalog } = context.view;
+  const bucket =
+    typeof value === 'number'
+      ? catalog.bucketWithId(value as BucketId)
+      : typeof value === 'string'
+        ? catalog.bucketNamed(value)
+        : undefined;
+  if (bucket === undefined)
+    throw new DatabaseError('Schema', `Bucket with name '${describeValue(value)}' was not found`);
+  return bucket.id;
 }

@@ -1,0 +1,218 @@
+import type { BucketId } from '#core/rid.ts';
+import type { Block } from '#storage/block.ts';
+import type { RecordCursor } from '#transaction/read-view.ts';
+import type { CompiledScan, RowSource } from '../evaluate/block-scan.ts';
+import type { Slot } from '../algebra/expression.ts';
+import {
+  END,
+  PAUSE,
+  ROW,
+  type ExecutionContext,
+  type PhysicalOperator,
+  type Pulled,
+} from './operator.ts';
+import { rowsPerTurn } from './work-share.ts';
+
+/** Blocks that one turn may look through without finding a row: some thousand rows. */
+const blocksPerTurn = 32;
+
+export interface FusedScanOptions {
+  readonly scan: CompiledScan;
+  readonly buckets: readonly BucketId[];
+  readonly order: 'ascending' | 'descending';
+  readonly description: string;
+}
+
+/**
+ * Scan, filter and projection as one loop over the bytes of blocks. Buckets that the transaction changed are read record by
+ * record through the view instead, with the same row code.
+ */
+export class FusedScanOperator implements PhysicalOperator {
+  readonly name = 'Scan';
+  readonly inputs: readonly PhysicalOperator[] = [];
+  readonly description: string;
+  readonly #scan: CompiledScan;
+  readonly #blocks: BlockWalk;
+  #rows: RowSource | undefined;
+  #slot = -1;
+  #block: Block | undefined;
+
+  constructor(options: FusedScanOptions) {
+    this.description = options.description;
+    this.#scan = options.scan;
+    this.#blocks = new BlockWalk(options.buckets, options.order);
+  }
+
+  open(context: ExecutionContext): void {
+    this.#rows = this.#scan.bind(context);
+    this.#block = undefined;
+    this.#blocks.start(context);
+  }
+
+  next(): Pulled {
+    const rows = this.#rows as RowSource;
+    const isAscending = this.#blocks.order === 'ascending';
+    for (let blockCount = 0; blockCount < blocksPerTurn; blockCount += 1) {
+      const block = this.#block;
+      if (block !== undefined) {
+        const slot = rows.next(block, this.#slot);
+        if (slot >= 0) {
+          this.#slot = isAscending ? slot + 1 : slot - 1;
+          return ROW;
+        }
+        this.#block = undefined;
+      }
+      const { records } = this.#blocks;
+      if (records !== undefined) {
+        const pulled = this.#nextRecord(records, rows);
+        if (pulled !== END) return pulled;
+      }
+      const next = this.#blocks.next();
+      if (next === 'end') return END;
+      if (next !== 'records') {
+        this.#block = next;
+        this.#slot = isAscending ? 0 : next.slotCount - 1;
+      }
+    }
+    return PAUSE;
+  }
+
+  #nextRecord(records: RecordCursor, rows: RowSource): Pulled {
+    for (let count = 0; count < rowsPerTurn; count += 1) {
+      const record = records.next();
+      if (record === undefined) {
+        this.#blocks.records = undefined;
+        return END;
+      }
+      if (rows.accept(record)) return ROW;
+    }
+    return PAUSE;
+  }
+
+  close(): void {
+    this.#rows = undefined;
+    this.#block = undefined;
+    this.#blocks.stop();
+  }
+}
+
+/** Goes through the blocks of some buckets; a bucket that the transaction changed gives its records instead. */
+class BlockWalk {
+  readonly order: 'ascending' | 'descending';
+  readonly #buckets: readonly BucketId[];
+  /** The records of the current bucket, when it must be read through the view. */
+  records: RecordCursor | undefined;
+  #context: ExecutionContext | undefined;
+  #bucketNumber = 0;
+  #bucket: BucketId | undefined;
+  #blockNumber = 0;
+  #blocksLeft = 0;
+
+  constructor(buckets: readonly BucketId[], order: 'ascending' | 'descending') {
+    this.order = order;
+    this.#buckets = order === 'descending' ? buckets.toReversed() : buckets;
+  }
+
+  start(context: ExecutionContext): void {
+    this.#context = context;
+    this.records = undefined;
+    this.#bucketNumber = 0;
+    this.#blocksLeft = 0;
+  }
+
+  stop(): void {
+    this.#context = undefined;
+    this.records = undefined;
+  }
+
+  /** The next block; 'records' when `records` has been set instead; 'end'. */
+  next(): Block | 'records' | 'end' {
+    const { view } = this.#context as ExecutionContext;
+    for (;;) {
+      while (this.#blocksLeft > 0) {
+        const block = view.snapshot.block(this.#bucket as BucketId, this.#blockNumber);
+        this.#blockNumber += this.order === 'ascending' ? 1 : -1;
+        this.#blocksLeft -= 1;
+        if (block !== undefined) return block;
+      }
+      const bucket = this.#buckets[this.#bucketNumber];
+      if (bucket === undefined) return 'end';
+      this.#bucketNumber += 1;
+      if (view.isChanged(bucket)) {
+        this.records = view.scan(bucket, this.order);
+        return 'records';
+      }
+      this.#bucket = bucket;
+      this.#blocksLeft = view.snapshot.blockCount(bucket);
+      this.#blockNumber = this.order === 'ascending' ? 0 : this.#blocksLeft - 1;
+    }
+  }
+}
+
+/** One row with the number of rows that a scan with its filter gives; counts block by block. */
+export class CountScanOperator implements PhysicalOperator {
+  readonly name = 'Count scan';
+  readonly inputs: readonly PhysicalOperator[] = [];
+  readonly description: string;
+  readonly #scan: CompiledScan;
+  readonly #blocks: BlockWalk;
+  readonly #slots: readonly Slot[];
+  #context: ExecutionContext | undefined;
+  #rows: RowSource | undefined;
+  #count = 0;
+  #hasEnded = false;
+
+  constructor(options: FusedScanOptions, slots: readonly Slot[]) {
+    this.description = options.description;
+    this.#scan = options.scan;
+    this.#blocks = new BlockWalk(options.buckets, options.order);
+    this.#slots = slots;
+  }
+
+  open(context: ExecutionContext): void {
+    this.#context = context;
+    this.#rows = this.#scan.bind(context);
+    this.#count = 0;
+    this.#hasEnded = false;
+    this.#blocks.start(context);
+  }
+
+  next(): Pulled {
+    if (this.#hasEnded) return END;
+    const rows = this.#rows as RowSource;
+    for (let blockCount = 0; blockCount < blocksPerTurn; blockCount += 1) {
+      if (this.#blocks.records !== undefined && !this.#countRecords(this.#blocks.records, rows))
+        return PAUSE;
+      const next = this.#blocks.next();
+      if (next === 'end') return this.#give();
+      if (next !== 'records') this.#count += rows.count(next);
+    }
+    return PAUSE;
+  }
+
+  /** @returns false when the share of work is done before the records are */
+  #countRecords(records: RecordCursor, rows: RowSource): boolean {
+    for (let count = 0; count < rowsPerTurn; count += 1) {
+      const record = records.next();
+      if (record === undefined) {
+        this.#blocks.records = undefined;
+        return true;
+      }
+      if (rows.accept(record)) this.#count += 1;
+    }
+    return false;
+  }
+
+  #give(): Pulled {
+    const { frame } = this.#context as ExecutionContext;
+    this.#hasEnded = true;
+    for (let at = 0; at < this.#slots.length; at += 1) frame[this.#slots[at] as Slot] = this.#count;
+    return ROW;
+  }
+
+  close(): void {
+    this.#context = undefined;
+    this.#rows = undefined;
+    this.#blocks.stop();
+  }
+}

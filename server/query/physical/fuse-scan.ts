@@ -1,0 +1,107 @@
+import type { Expression } from '../algebra/expression.ts';
+import type { Column, LogicalPlan, PlanNode } from '../algebra/plan.ts';
+import { conjunctionOf, conjunctsOf } from '../algebra/walk.ts';
+import { compileScan } from '../evaluate/block-scan.ts';
+import {
+  CountScanOperator,
+  FusedScanOperator,
+  type FusedScanOptions,
+} from '../operators/fused-scan.ts';
+import { scannedBuckets } from './lower-source.ts';
+import { neededColumns } from './lower-shape.ts';
+import {
+  descriptionOf,
+  type Lowering,
+  type OperatorFactory,
+  type RequiredSlots,
+} from './lowering.ts';
+
+/** A chain of scan, filters and at most one projection on top. */
+interface ScanChain {
+  readonly scan: PlanNode<'TypeScan' | 'BucketScan'>;
+  readonly predicate: Expression | undefined;
+  readonly columns: readonly Column[];
+}
+
+/**
+ * One operator for a scan with its filters and projection.
+ * @returns undefined when the plan is no such chain
+ */
+export function fuseScan(
+  plan: LogicalPlan,
+  required: RequiredSlots,
+  lowering: Lowering,
+): OperatorFactory | undefined {
+  const chain = chainOf(plan);
+  if (chain === undefined) return undefined;
+  const columns = neededColumns(chain.columns, required);
+  const options = optionsOf({ ...chain, columns }, plan, required, lowering);
+  return (wrap) => wrap(new FusedScanOperator(options));
+}
+
+/**
+ * `count(*)` without groups over a filtered scan, counted block by block.
+ * @returns undefined when the plan is something else
+ */
+export function fuseCount(plan: LogicalPlan, lowering: Lowering): OperatorFactory | undefined {
+  if (plan.op !== 'Aggregate' || plan.keys.length > 0 || plan.first.length > 0) return undefined;
+  const countsRows = plan.aggregates.every(
+    (aggregate) =>
+      aggregate.function.toLowerCase() === 'count' &&
+      aggregate.arguments.length === 0 &&
+      !aggregate.distinct,
+  );
+  const chain = countsRows ? chainOf(plan.input) : undefined;
+  if (chain === undefined || chain.columns.length > 0) return undefined;
+  const options = optionsOf(chain, plan.input, new Set(), lowering);
+  const slots = plan.aggregates.map((aggregate) => aggregate.slot);
+  return (wrap) => wrap(new CountScanOperator(options, slots));
+}
+
+function optionsOf(
+  chain: ScanChain,
+  plan: LogicalPlan,
+  required: RequiredSlots,
+  lowering: Lowering,
+): FusedScanOptions {
+  const order = chain.scan.order ?? 'ascending';
+  const spec = {
+    record: chain.scan.as,
+    predicate: chain.predicate,
+    columns: chain.columns,
+    keepsRecord: required.has(chain.scan.as),
+    order,
+  };
+  return {
+    scan: compileScan(spec, lowering.environment),
+    buckets: scannedBuckets(chain.scan, lowering),
+    order,
+    description: describeChain(chain, plan, lowering),
+  };
+}
+
+function chainOf(plan: LogicalPlan): ScanChain | undefined {
+  const columns = plan.op === 'Project' ? plan.columns : [];
+  let current = plan.op === 'Project' ? plan.input : plan;
+  const conjuncts: Expression[] = [];
+  while (current.op === 'Filter') {
+    conjuncts.unshift(...conjunctsOf(current.predicate));
+    current = current.input;
+  }
+  if (current.op !== 'TypeScan' && current.op !== 'BucketScan') return undefined;
+  if (current.range) return undefined;
+  return { scan: current, predicate: conjunctionOf(conjuncts), columns };
+}
+
+function describeChain(chain: ScanChain, plan: LogicalPlan, lowering: Lowering): string {
+  const parts = [descriptionOf(lowering, chain.scan)];
+  if (chain.predicate)
+    parts.push(
+      `where ${descriptionOf(lowering, { op: 'Filter', input: plan, predicate: chain.predicate })}`,
+    );
+  if (chain.columns.length > 0)
+    parts.push(
+      `give ${descriptionOf(lowering, { op: 'Project', input: plan, columns: chain.columns })}`,
+    );
+  return parts.join('; ');
+}

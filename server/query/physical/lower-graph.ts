@@ -1,0 +1,147 @@
+import type { LogicalPlan, PathSpec, PlanNode } from '../algebra/plan.ts';
+import { slotsReadBy } from '../algebra/slots.ts';
+import { DegreeOperator } from '../operators/degree.ts';
+import { ExpandIntoOperator, ExpandOperator } from '../operators/expand.ts';
+import { ExpandPathOperator, type CompiledMove } from '../operators/expand-path.ts';
+import { resolveMove } from '../operators/neighbour-cursor.ts';
+import { TraverseOperator } from '../operators/traverse.ts';
+import { typeCheckFor } from '../operators/type-check.ts';
+import {
+  compileValue,
+  descriptionOf,
+  optionalFilter,
+  withSlots,
+  type Lowering,
+  type OperatorFactory,
+  type RequiredSlots,
+} from './lowering.ts';
+import { reversedMove } from './reversed-move.ts';
+
+export type GraphOp = 'Expand' | 'Degree' | 'ExpandPath' | 'Traverse';
+
+/** Operators for the nodes that walk the graph. `Match` is planned by the optimizer before. */
+export function lowerGraph(
+  plan: PlanNode<GraphOp>,
+  required: RequiredSlots,
+  lowering: Lowering,
+): OperatorFactory {
+  switch (plan.op) {
+    case 'Expand':
+      return lowerExpand(plan, required, lowering);
+    case 'Degree': {
+      const input = lowering.lower(plan.input, withSlots(required, [plan.from]));
+      const options = {
+        from: plan.from,
+        move: resolveMove(plan.move, lowering.catalog),
+        as: plan.as,
+        description: descriptionOf(lowering, plan),
+      };
+      return (wrap) => wrap(new DegreeOperator({ ...options, input: input(wrap) }));
+    }
+    case 'ExpandPath':
+      return lowerPath(plan, required, lowering);
+    default:
+      return lowerTraverse(plan, required, lowering);
+  }
+}
+
+function lowerExpand(
+  plan: PlanNode<'Expand'>,
+  required: RequiredSlots,
+  lowering: Lowering,
+): OperatorFactory {
+  const { catalog } = lowering;
+  const input = lowering.lower(plan.input, withSlots(required, slotsReadBy(plan)));
+  const options = {
+    from: plan.from,
+    move: resolveMove(plan.move, catalog),
+    edge: plan.edge !== undefined && required.has(plan.edge) ? plan.edge : undefined,
+    typeCheck: typeCheckFor(plan.toTypes, catalog),
+    description: descriptionOf(lowering, plan),
+  };
+  const { to } = plan;
+  if (plan.into) {
+    // The way back from an edge does not look at its type.
+    const isReversible = plan.move.kind === 'vertex';
+    const reversed = isReversible ? reversedMove(plan.move, catalog) : undefined;
+    const resolved = reversed && resolveMove(reversed, catalog);
+    return (wrap) =>
+      wrap(new ExpandIntoOperator({ ...options, to, input: input(wrap), reversed: resolved }));
+  }
+  const target = required.has(to) ? to : undefined;
+  return (wrap) => wrap(new ExpandOperator({ ...options, to: target, input: input(wrap) }));
+}
+
+function lowerPath(
+  plan: PlanNode<'ExpandPath'>,
+  required: RequiredSlots,
+  lowering: Lowering,
+): OperatorFactory {
+  const { path } = plan;
+  const input = lowering.lower(plan.input, withSlots(required, slotsReadBy(plan)));
+  const options = {
+    from: plan.from,
+    to: plan.to,
+    into: plan.into,
+    moves: path.moves.map((move) => compileMove(move, lowering)),
+    min: path.min,
+    max: path.max ?? Number.POSITIVE_INFINITY,
+    condition: optionalFilter(lowering, path.condition),
+    predicate: optionalFilter(lowering, path.predicate),
+    typeCheck: typeCheckFor(path.toTypes, lowering.catalog),
+    depth: path.depth,
+    path: path.path !== undefined && required.has(path.path) ? path.path : undefined,
+    pathHolds: path.pathHolds,
+    distinctEdges: path.distinctEdges,
+    description: descriptionOf(lowering, plan),
+  };
+  return (wrap) => wrap(new ExpandPathOperator({ ...options, input: input(wrap) }));
+}
+
+function compileMove(move: PathSpec['moves'][number], lowering: Lowering): CompiledMove {
+  return {
+    move: resolveMove(move.move, lowering.catalog),
+    element: move.element,
+    edge: move.edge,
+    predicate: optionalFilter(lowering, move.predicate),
+    typeCheck: typeCheckFor(move.types, lowering.catalog),
+  };
+}
+
+function lowerTraverse(
+  plan: PlanNode<'Traverse'>,
+  required: RequiredSlots,
+  lowering: Lowering,
+): OperatorFactory {
+  const read = slotsReadBy(plan);
+  const input = lowering.lower(plan.input, withSlots(required, read));
+  const { fields, as, depth, path, strategy } = plan;
+  const options = {
+    roots: compileValue(lowering, plan.roots),
+    as,
+    fields: fields === 'all' ? fields : fields.map((field) => compileValue(lowering, field)),
+    edges: resolveMove(allEdges, lowering.catalog),
+    depth,
+    path,
+    isPathRead: required.has(path) || read.has(path),
+    maxDepth: plan.maxDepth ?? Number.POSITIVE_INFINITY,
+    condition: optionalFilter(lowering, plan.condition),
+    strategy,
+    description: descriptionOf(lowering, plan),
+  };
+  return (wrap) => wrap(new TraverseOperator({ ...options, input: input(wrap) }));
+}
+
+/** The move from a vertex to all of its edges. */
+export const allEdges = { kind: 'edge', direction: 'both', types: undefined } as const;
+
+export function isGraph(plan: LogicalPlan): plan is PlanNode<GraphOp> {
+  return graphOps.has(plan.op);
+}
+
+const graphOps: ReadonlySet<string> = new Set<GraphOp>([
+  'Expand',
+  'Degree',
+  'ExpandPath',
+  'Traverse',
+]);

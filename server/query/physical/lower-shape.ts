@@ -1,0 +1,301 @@
+import { compareValues } from '#core/value-order.ts';
+import { DatabaseError } from '#core/errors.ts';
+import type { Slot } from '../algebra/expression.ts';
+import type { Column, LogicalPlan, PlanNode, SortKey } from '../algebra/plan.ts';
+import { freeSlots, slotsOf, slotsRead, slotsReadBy } from '../algebra/slots.ts';
+import { slotsOfOutput, walkExpression } from '../algebra/walk.ts';
+import { AggregateOperator, type CompiledAggregate } from '../operators/aggregate.ts';
+import { ApplyOperator } from '../operators/apply.ts';
+import { DistinctOperator } from '../operators/distinct.ts';
+import { EagerOperator } from '../operators/eager.ts';
+import { ExpandValueOperator } from '../operators/expand-value.ts';
+import { FilterOperator } from '../operators/filter.ts';
+import { LimitOperator } from '../operators/limit.ts';
+import { ProjectOperator, type CompiledColumn } from '../operators/project.ts';
+import { SkipOperator } from '../operators/skip.ts';
+import { SortOperator, type CompiledSortKey } from '../operators/sort.ts';
+import { TimeLimitOperator } from '../operators/time-limit.ts';
+import { UnionOperator } from '../operators/union.ts';
+import { UnwindOperator } from '../operators/unwind.ts';
+import {
+  compileFilter,
+  compileValue,
+  descriptionOf,
+  keptSlots,
+  withSlots,
+  type Lowering,
+  type OperatorFactory,
+  type RequiredSlots,
+} from './lowering.ts';
+
+export type ShapeOp =
+  | 'Filter'
+  | 'Project'
+  | 'Unwind'
+  | 'ExpandValue'
+  | 'Distinct'
+  | 'Sort'
+  | 'Skip'
+  | 'Limit'
+  | 'Aggregate'
+  | 'Union'
+  | 'TimeLimit'
+  | 'Eager'
+  | 'Apply';
+
+/** Operators for the nodes that shape and combine rows. */
+export function lowerShape(
+  plan: PlanNode<ShapeOp>,
+  required: RequiredSlots,
+  lowering: Lowering,
+): OperatorFactory {
+  switch (plan.op) {
+    case 'Project':
+      return lowerProject(plan, required, lowering);
+    case 'Aggregate':
+      return lowerAggregate(plan, required, lowering);
+    case 'Apply':
+      return lowerApply(plan, required, lowering);
+    case 'Union':
+      return lowerUnion(plan, lowering);
+    case 'Sort':
+      return lowerSort(plan, required, lowering);
+    default:
+      return lowerRowwise(plan, required, lowering);
+  }
+}
+
+/** Nodes with one input that look at one row after the other. */
+function lowerRowwise(
+  plan: PlanNode<Exclude<ShapeOp, 'Project' | 'Aggregate' | 'Apply' | 'Union' | 'Sort'>>,
+  required: RequiredSlots,
+  lowering: Lowering,
+): OperatorFactory {
+  const description = descriptionOf(lowering, plan);
+  const input = lowering.lower(plan.input, withSlots(required, slotsReadBy(plan)));
+  switch (plan.op) {
+    case 'Filter': {
+      const predicate = compileFilter(lowering, plan.predicate);
+      return (wrap) => wrap(new FilterOperator(input(wrap), predicate, description));
+    }
+    case 'Unwind': {
+      const options = {
+        list: compileValue(lowering, plan.list),
+        as: plan.as,
+        keepEmpty: plan.keepEmpty,
+        description,
+      };
+      return (wrap) => wrap(new UnwindOperator({ ...options, input: input(wrap) }));
+    }
+    case 'ExpandValue': {
+      const options = {
+        value: compileValue(lowering, plan.value),
+        as: plan.as,
+        scalarName: plan.scalarName,
+        description,
+      };
+      return (wrap) => wrap(new ExpandValueOperator({ ...options, input: input(wrap) }));
+    }
+    case 'Distinct': {
+      const on = plan.on.map((part) => compileValue(lowering, part));
+      return (wrap) => wrap(new DistinctOperator(input(wrap), on, description));
+    }
+    case 'Skip': {
+      const count = compileValue(lowering, plan.count);
+      return (wrap) => wrap(new SkipOperator(input(wrap), count, description));
+    }
+    case 'Limit': {
+      const count = compileValue(lowering, plan.count);
+      return (wrap) => wrap(new LimitOperator(input(wrap), count, description));
+    }
+    case 'TimeLimit': {
+      const { timeoutMs, onTimeout } = plan;
+      return (wrap) => wrap(new TimeLimitOperator(input(wrap), timeoutMs, onTimeout));
+    }
+    default: {
+      const kept = keptSlots(withSlots(required, plan.slots), slotsOf(plan.input));
+      return (wrap) => wrap(new EagerOperator(input(wrap), kept));
+    }
+  }
+}
+
+function lowerProject(
+  plan: PlanNode<'Project'>,
+  required: RequiredSlots,
+  lowering: Lowering,
+): OperatorFactory {
+  const columns = neededColumns(plan.columns, required);
+  const read = columns.flatMap((column) => [...slotsRead(column.value)]);
+  const input = lowering.lower(plan.input, withSlots(required, read));
+  if (columns.length === 0) return input;
+  const compiled = compileColumns(columns, lowering);
+  const description = descriptionOf(lowering, { ...plan, columns });
+  return (wrap) => wrap(new ProjectOperator(input(wrap), compiled, description));
+}
+
+/** Columns that somebody above or a later column reads. Those that run a sub-plan are kept: it may write. */
+export function neededColumns(
+  columns: readonly Column[],
+  required: RequiredSlots,
+): readonly Column[] {
+  const wanted = new Set(required);
+  const needed: Column[] = [];
+  for (let at = columns.length - 1; at >= 0; at -= 1) {
+    const column = columns[at] as Column;
+    if (!wanted.has(column.slot) && !runsSubPlan(column)) continue;
+    needed.push(column);
+    for (const slot of slotsRead(column.value)) wanted.add(slot);
+  }
+  return needed.reverse();
+}
+
+function runsSubPlan(column: Column): boolean {
+  let found = false;
+  walkExpression(column.value, (part) => {
+    if (part.op === 'SubPlan') found = true;
+  });
+  return found;
+}
+
+function compileColumns(columns: readonly Column[], lowering: Lowering): readonly CompiledColumn[] {
+  return columns.map((column) => ({
+    slot: column.slot,
+    value: compileValue(lowering, column.value),
+  }));
+}
+
+function lowerSort(
+  plan: PlanNode<'Sort'>,
+  required: RequiredSlots,
+  lowering: Lowering,
+): OperatorFactory {
+  const input = lowering.lower(plan.input, withSlots(required, slotsReadBy(plan)));
+  const options = {
+    keys: plan.keys.map((key) => compileSortKey(key, lowering)),
+    slots: keptSlots(required, slotsOf(plan.input)),
+    limit: plan.limit && compileValue(lowering, plan.limit),
+    compare: compareValues,
+    description: descriptionOf(lowering, plan),
+  };
+  return (wrap) => wrap(new SortOperator({ ...options, input: input(wrap) }));
+}
+
+function compileSortKey(key: SortKey, lowering: Lowering): CompiledSortKey {
+  const value = compileValue(lowering, key.value);
+  const { descending } = key;
+  if (typeof descending === 'boolean') return { value, descending: () => descending };
+  const direction = compileValue(lowering, descending);
+  return {
+    value,
+    descending: (context) => {
+      const given = direction(context);
+      if (given === true) return false;
+      if (given === false) return true;
+      const word = typeof given === 'string' ? given.toUpperCase() : '';
+      if (word === 'ASC' || word === 'TRUE') return false;
+      if (word === 'DESC' || word === 'FALSE') return true;
+      throw new DatabaseError(
+        'IllegalArgument',
+        `Invalid direction for ORDER BY: ${String(given)}; use true, false, 'ASC' or 'DESC'`,
+      );
+    },
+  };
+}
+
+function lowerAggregate(
+  plan: PlanNode<'Aggregate'>,
+  required: RequiredSlots,
+  lowering: Lowering,
+): OperatorFactory {
+  const first = plan.first.filter((column) => required.has(column.slot));
+  const needed = { ...plan, first };
+  const input = lowering.lower(plan.input, withSlots(new Set(), slotsReadBy(needed)));
+  const options = {
+    keys: compileColumns(plan.keys, lowering),
+    first: compileColumns(first, lowering),
+    aggregates: plan.aggregates.map((aggregate): CompiledAggregate => {
+      const found = lowering.environment.functions.aggregate(aggregate.function);
+      if (found === undefined)
+        throw new DatabaseError(
+          'CommandExecution',
+          `Unknown function name '${aggregate.function}'`,
+        );
+      return {
+        slot: aggregate.slot,
+        function: found,
+        arguments: aggregate.arguments.map((part) => compileValue(lowering, part)),
+        distinct: aggregate.distinct,
+      };
+    }),
+    description: descriptionOf(lowering, needed),
+  };
+  return (wrap) => wrap(new AggregateOperator({ ...options, input: input(wrap) }));
+}
+
+function lowerUnion(plan: PlanNode<'Union'>, lowering: Lowering): OperatorFactory {
+  const inputs = plan.inputs.map((input) => ({
+    factory: lowering.lower(input.plan, new Set(input.slots)),
+    slots: input.slots,
+  }));
+  const { as } = plan;
+  return (wrap) =>
+    wrap(
+      new UnionOperator(
+        inputs.map(({ factory, slots }) => ({ operator: factory(wrap), slots })),
+        as,
+      ),
+    );
+}
+
+function lowerApply(
+  plan: PlanNode<'Apply'>,
+  required: RequiredSlots,
+  lowering: Lowering,
+): OperatorFactory {
+  const { mode } = plan;
+  const free = freeSlots(plan.inner);
+  const outerSlots = slotsOf(plan.outer);
+  const reads = withSlots(free, mode.kind === 'collect' ? slotsOfOutput(mode.output) : []);
+  const outer = lowering.lower(plan.outer, withSlots(required, reads));
+  const innerRequired: ReadonlySet<Slot> =
+    mode.kind === 'collect'
+      ? new Set(slotsOfOutput(mode.output))
+      : mode.kind === 'cross' || mode.kind === 'optional'
+        ? required
+        : new Set<Slot>();
+  const inner = lowering.lower(plan.inner, innerRequired);
+  const readsOuter = [...reads].some((slot) => outerSlots.has(slot));
+  const innerSlots = slotsOf(plan.inner);
+  const isFree = [...reads].every((slot) => innerSlots.has(slot));
+  const options = {
+    mode,
+    innerRuns: readsOuter
+      ? ('per-row' as const)
+      : isFree
+        ? ('per-statement' as const)
+        : ('per-open' as const),
+    innerSlots: keptSlots(innerRequired, innerSlots),
+    description: descriptionOf(lowering, plan),
+  };
+  return (wrap) => wrap(new ApplyOperator({ ...options, outer: outer(wrap), inner: inner(wrap) }));
+}
+
+export function isShape(plan: LogicalPlan): plan is PlanNode<ShapeOp> {
+  return shapeOps.has(plan.op);
+}
+
+const shapeOps: ReadonlySet<string> = new Set<ShapeOp>([
+  'Filter',
+  'Project',
+  'Unwind',
+  'ExpandValue',
+  'Distinct',
+  'Sort',
+  'Skip',
+  'Limit',
+  'Aggregate',
+  'Union',
+  'TimeLimit',
+  'Eager',
+  'Apply',
+]);

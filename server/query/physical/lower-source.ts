@@ -1,0 +1,230 @@
+import { DatabaseError } from '#core/errors.ts';
+import type { BucketId } from '#core/rid.ts';
+import type { IndexDefinition, PropertyTypeName } from '#catalog/catalog.ts';
+import type {
+  IndexBounds,
+  IndexSearchNode,
+  LogicalPlan,
+  PlanNode,
+  RidRange,
+} from '../algebra/plan.ts';
+import { ArgumentOperator } from '../operators/argument.ts';
+import { DynamicSourceOperator } from '../operators/dynamic-source.ts';
+import type { CompiledBounds } from '../operators/index-bounds.ts';
+import { IndexEntriesOperator } from '../operators/index-entries.ts';
+import type { KeyComponent } from '../operators/index-key.ts';
+import { IndexSearchOperator } from '../operators/index-search.ts';
+import { OrderedIndexSearchOperator } from '../operators/ordered-index-search.ts';
+import { RecordCountOperator } from '../operators/record-count.ts';
+import { RecordLookupOperator } from '../operators/record-lookup.ts';
+import { SchemaScanOperator } from '../operators/schema-scan.ts';
+import { RecordScanOperator, type CompiledRidRange } from '../operators/type-scan.ts';
+import {
+  bucketsOf,
+  compileValue,
+  descriptionOf,
+  optionalFilter,
+  type Lowering,
+  type OperatorFactory,
+} from './lowering.ts';
+import { fallbackSort } from './fallback-sort.ts';
+
+export type SourceOp =
+  | 'Argument'
+  | 'TypeScan'
+  | 'BucketScan'
+  | 'RecordLookup'
+  | 'DynamicSource'
+  | 'IndexSearch'
+  | 'IndexUnion'
+  | 'RecordCount'
+  | 'IndexEntries'
+  | 'SchemaScan';
+
+/** Operators for the nodes without inputs. */
+export function lowerSource(plan: PlanNode<SourceOp>, lowering: Lowering): OperatorFactory {
+  const description = descriptionOf(lowering, plan);
+  const { catalog } = lowering;
+  switch (plan.op) {
+    case 'Argument':
+      return (wrap) => wrap(new ArgumentOperator());
+    case 'TypeScan':
+    case 'BucketScan':
+      return lowerScan(plan, lowering);
+    case 'RecordLookup': {
+      const rids = compileValue(lowering, plan.rids);
+      const { as, types } = plan;
+      return (wrap) => wrap(new RecordLookupOperator({ rids, as, types, description }));
+    }
+    case 'DynamicSource': {
+      const value = compileValue(lowering, plan.value);
+      const { as } = plan;
+      const names = plan.names ?? 'type';
+      return (wrap) => wrap(new DynamicSourceOperator({ value, as, names, description }));
+    }
+    case 'IndexSearch':
+      return plan.order ? lowerOrderedSearch(plan, lowering) : lowerSearch(plan, lowering);
+    case 'IndexUnion': {
+      const searches = plan.searches.map((search) => ({
+        index: search.index,
+        bounds: compileBounds(search.index, search.bounds, lowering),
+      }));
+      const covers = optionalFilter(lowering, plan.covers);
+      const buckets = bucketsOf(catalog, plan.types);
+      const { as } = plan;
+      return (wrap) =>
+        wrap(new IndexSearchOperator({ searches, buckets, as, covers, description }));
+    }
+    case 'RecordCount': {
+      const buckets = plan.buckets ?? bucketsOf(catalog, plan.types);
+      const { as } = plan;
+      return (wrap) => wrap(new RecordCountOperator(buckets, as, description));
+    }
+    case 'IndexEntries': {
+      const { index, order, as } = plan;
+      return (wrap) => wrap(new IndexEntriesOperator(index, order, as, description));
+    }
+    default: {
+      const { kind, name, as } = plan;
+      return (wrap) => wrap(new SchemaScanOperator(kind, name, as));
+    }
+  }
+}
+
+/** The buckets of a scan, in ascending scan order. */
+export function scannedBuckets(
+  plan: PlanNode<'TypeScan' | 'BucketScan'>,
+  lowering: Lowering,
+): readonly BucketId[] {
+  return plan.op === 'TypeScan' ? bucketsOf(lowering.catalog, plan.types) : plan.buckets;
+}
+
+function lowerScan(plan: PlanNode<'TypeScan' | 'BucketScan'>, lowering: Lowering): OperatorFactory {
+  const buckets = scannedBuckets(plan, lowering);
+  const options = {
+    buckets,
+    as: plan.as,
+    order: plan.order ?? 'ascending',
+    range: plan.range && compileRange(plan.range, lowering),
+    description: descriptionOf(lowering, plan),
+  };
+  return (wrap) => wrap(new RecordScanOperator(options));
+}
+
+function compileRange(range: RidRange, lowering: Lowering): CompiledRidRange {
+  const { low, high } = range;
+  return {
+    low: low && { value: compileValue(lowering, low.value), inclusive: low.inclusive },
+    high: high && { value: compileValue(lowering, high.value), inclusive: high.inclusive },
+  };
+}
+
+function lowerSearch(plan: IndexSearchNode, lowering: Lowering): OperatorFactory {
+  const options = {
+    searches: [{ index: plan.index, bounds: compileBounds(plan.index, plan.bounds, lowering) }],
+    buckets: bucketsOf(lowering.catalog, plan.types),
+    as: plan.as,
+    covers: optionalFilter(lowering, plan.covers),
+    description: descriptionOf(lowering, plan),
+  };
+  return (wrap) => wrap(new IndexSearchOperator(options));
+}
+
+function lowerOrderedSearch(plan: IndexSearchNode, lowering: Lowering): OperatorFactory {
+  const { index, order = 'ascending', as } = plan;
+  const fallback = lowering.lower(fallbackSort(plan, lowering.catalog), new Set([as]));
+  const { bounds } = plan;
+  const hasRange = bounds.low ?? bounds.high ?? bounds.prefix;
+  const options = {
+    index,
+    bounds: compileBounds(index, bounds, lowering),
+    buckets: bucketsOf(lowering.catalog, plan.types),
+    as,
+    order,
+    covers: optionalFilter(lowering, plan.covers),
+    needsEveryRecord: hasRange === undefined && bounds.equals.length === 0,
+    description: descriptionOf(lowering, plan),
+  };
+  return (wrap) => wrap(new OrderedIndexSearchOperator({ ...options, fallback: fallback(wrap) }));
+}
+
+function compileBounds(
+  index: IndexSearchNode['index'],
+  bounds: IndexBounds,
+  lowering: Lowering,
+): CompiledBounds {
+  const definition = lowering.catalog.indexWithId(index);
+  const bound = (part: IndexBounds['low']): CompiledBounds['low'] =>
+    part && {
+      value: compileValue(lowering, part.value),
+      inclusive: part.inclusive,
+      isFlipped: part.isFlipped ?? false,
+    };
+  return {
+    components: definition.components.map((_, at) => componentOf(definition, at, lowering)),
+    isUnique: definition.unique,
+    holdsNulls: definition.nullStrategy === 'INDEX',
+    equals: bounds.equals.map((part) => ({
+      value: compileValue(lowering, part.value),
+      kind: part.kind,
+      isFlipped: part.isFlipped ?? false,
+    })),
+    low: bound(bounds.low),
+    high: bound(bounds.high),
+    prefix: bounds.prefix && compileValue(lowering, bounds.prefix),
+  };
+}
+
+/** The declared type of what one component of an index holds. */
+export function componentOf(
+  definition: IndexDefinition,
+  at: number,
+  lowering: Pick<Lowering, 'catalog'>,
+): KeyComponent {
+  const component = definition.components[at];
+  if (component === undefined)
+    throw new DatabaseError('Internal', `index '${definition.name}' has no component ${at}`);
+  const { caseInsensitive, property: name, by } = component;
+  if (name === '@out' || name === '@in') return { type: 'LINK', caseInsensitive: false };
+  const property = lowering.catalog.property(definition.type, name);
+  if (by === 'value') return { type: property?.type, caseInsensitive };
+  if (by === 'mapKey') return { type: 'STRING', caseInsensitive };
+  return { type: elementType(property?.ofType), caseInsensitive };
+}
+
+const elementTypes: ReadonlySet<string> = new Set<PropertyTypeName>([
+  'BOOLEAN',
+  'INTEGER',
+  'SHORT',
+  'LONG',
+  'FLOAT',
+  'DOUBLE',
+  'DATETIME',
+  'STRING',
+  'LINK',
+  'BYTE',
+  'DATE',
+  'DECIMAL',
+]);
+
+function elementType(ofType: string | undefined): PropertyTypeName | undefined {
+  const name = ofType?.toUpperCase();
+  return name !== undefined && elementTypes.has(name) ? (name as PropertyTypeName) : undefined;
+}
+
+export function isSource(plan: LogicalPlan): plan is PlanNode<SourceOp> {
+  return sourceOps.has(plan.op);
+}
+
+const sourceOps: ReadonlySet<string> = new Set<SourceOp>([
+  'Argument',
+  'TypeScan',
+  'BucketScan',
+  'RecordLookup',
+  'DynamicSource',
+  'IndexSearch',
+  'IndexUnion',
+  'RecordCount',
+  'IndexEntries',
+  'SchemaScan',
+]);

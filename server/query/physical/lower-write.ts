@@ -1,0 +1,186 @@
+import { DatabaseError } from '#core/errors.ts';
+import type { Expression, Slot } from '../algebra/expression.ts';
+import type { Assignment, LogicalPlan, PathElement, PlanNode } from '../algebra/plan.ts';
+import { slotsReadBy } from '../algebra/slots.ts';
+import { AlterOperator } from '../operators/alter.ts';
+import type { CompiledAssignment, CompiledPathElement } from '../operators/assignments.ts';
+import { CallOperator } from '../operators/call.ts';
+import { DeleteOperator } from '../operators/delete.ts';
+import { FindOrInsertOperator } from '../operators/find-or-insert.ts';
+import { InsertEdgeOperator } from '../operators/insert-edge.ts';
+import { InsertOperator } from '../operators/insert.ts';
+import { resolveMove } from '../operators/neighbour-cursor.ts';
+import { UpdateOperator } from '../operators/update.ts';
+import { allEdges } from './lower-graph.ts';
+import {
+  compileValue,
+  descriptionOf,
+  withSlots,
+  type Lowering,
+  type OperatorFactory,
+  type RequiredSlots,
+} from './lowering.ts';
+
+export type WriteOp =
+  | 'Insert'
+  | 'InsertEdge'
+  | 'Update'
+  | 'Delete'
+  | 'FindOrInsert'
+  | 'Alter'
+  | 'Call';
+
+/** Operators for the nodes that write, and for procedures. */
+export function lowerWrite(
+  plan: PlanNode<WriteOp>,
+  required: RequiredSlots,
+  lowering: Lowering,
+): OperatorFactory {
+  const needed = withSlots(required, slotsReadBy(plan));
+  const description = descriptionOf(lowering, plan);
+  switch (plan.op) {
+    case 'Insert': {
+      const { type, bucket, as } = plan;
+      const input = lowering.lower(plan.input, needed);
+      const assignments = compileAssignments(plan.assignments, as, lowering);
+      const options = { type, bucket, as, assignments, description };
+      return (wrap) => wrap(new InsertOperator({ ...options, input: input(wrap) }));
+    }
+    case 'InsertEdge':
+      return lowerInsertEdge(plan, needed, lowering);
+    case 'Update': {
+      const { record, before, applyDefaults } = plan;
+      const input = lowering.lower(plan.input, needed);
+      const assignments = compileAssignments(plan.assignments, record, lowering);
+      const options = { record, before, applyDefaults, assignments, description };
+      const { unless } = plan;
+      return (wrap) => wrap(new UpdateOperator({ ...options, unless, input: input(wrap) }));
+    }
+    case 'Delete': {
+      const { record, detach } = plan;
+      const input = lowering.lower(plan.input, needed);
+      const edges = resolveMove(allEdges, lowering.catalog);
+      const options = { record, detach, edges, description };
+      return (wrap) => wrap(new DeleteOperator({ ...options, input: input(wrap) }));
+    }
+    case 'FindOrInsert': {
+      const { type, as, inserted } = plan;
+      const find = lowering.lower(plan.find, needed);
+      const initial = compileAssignments(plan.initial, as, lowering);
+      const options = { type, initial, as, inserted, description };
+      return (wrap) => wrap(new FindOrInsertOperator({ ...options, find: find(wrap) }));
+    }
+    case 'Alter': {
+      const { change, as } = plan;
+      return (wrap) => wrap(new AlterOperator(change, as));
+    }
+    default:
+      return lowerCall(plan, needed, lowering);
+  }
+}
+
+function lowerInsertEdge(
+  plan: PlanNode<'InsertEdge'>,
+  needed: RequiredSlots,
+  lowering: Lowering,
+): OperatorFactory {
+  const input = lowering.lower(plan.input, needed);
+  const options = {
+    type: plan.type,
+    bucket: plan.bucket,
+    from: compileValue(lowering, plan.from),
+    to: compileValue(lowering, plan.to),
+    ifNotExists: plan.ifNotExists,
+    unidirectional: plan.unidirectional,
+    assignments: compileAssignments(plan.assignments, plan.as, lowering),
+    as: plan.as,
+    description: descriptionOf(lowering, plan),
+  };
+  return (wrap) => wrap(new InsertEdgeOperator({ ...options, input: input(wrap) }));
+}
+
+function lowerCall(
+  plan: PlanNode<'Call'>,
+  needed: RequiredSlots,
+  lowering: Lowering,
+): OperatorFactory {
+  const procedure = lowering.procedures.procedure(plan.procedure);
+  if (procedure === undefined)
+    throw new DatabaseError('CommandExecution', `Unknown procedure name '${plan.procedure}'`);
+  const input = lowering.lower(plan.input, needed);
+  const options = {
+    procedure,
+    arguments: plan.arguments.map((part) => compileValue(lowering, part)),
+    yields: plan.yields,
+    description: descriptionOf(lowering, plan),
+  };
+  return (wrap) => wrap(new CallOperator({ ...options, input: input(wrap) }));
+}
+
+const arithmeticOf = { '+=': '+', '-=': '-', '*=': '*', '/=': '/' } as const;
+
+/** `a += b` becomes the value `a + b`, read from the record as changed so far. */
+function compileAssignments(
+  assignments: readonly Assignment[],
+  record: Slot,
+  lowering: Lowering,
+): readonly CompiledAssignment[] {
+  return assignments.map((assignment): CompiledAssignment => {
+    if (assignment.kind === 'merge' || assignment.kind === 'content')
+      return { kind: assignment.kind, value: compileValue(lowering, assignment.value) };
+    const { property } = assignment;
+    const path = assignment.path.map((element) => compilePathElement(element, lowering));
+    if (assignment.kind === 'remove') {
+      const value = assignment.value && compileValue(lowering, assignment.value);
+      return { kind: 'remove', property, path, value };
+    }
+    return {
+      kind: 'set',
+      property,
+      path,
+      value: compileValue(lowering, newValue(assignment, record)),
+    };
+  });
+}
+
+function compilePathElement(element: PathElement, lowering: Lowering): CompiledPathElement {
+  return element.kind === 'property'
+    ? element
+    : { kind: 'element', key: compileValue(lowering, element.key) };
+}
+
+function newValue(assignment: Assignment & { readonly kind: 'set' }, record: Slot): Expression {
+  if (assignment.operator === '=') return assignment.value;
+  let current: Expression = {
+    op: 'Property',
+    of: { op: 'Slot', slot: record },
+    name: assignment.property,
+    dialect: 'sql',
+  };
+  for (const element of assignment.path)
+    current =
+      element.kind === 'property'
+        ? { op: 'Property', of: current, name: element.name, dialect: 'sql' }
+        : { op: 'Element', of: current, keys: [element.key], dialect: 'sql' };
+  return {
+    op: 'Arithmetic',
+    operator: arithmeticOf[assignment.operator],
+    left: current,
+    right: assignment.value,
+    dialect: 'sql',
+  };
+}
+
+export function isWrite(plan: LogicalPlan): plan is PlanNode<WriteOp> {
+  return writeOps.has(plan.op);
+}
+
+const writeOps: ReadonlySet<string> = new Set<WriteOp>([
+  'Insert',
+  'InsertEdge',
+  'Update',
+  'Delete',
+  'FindOrInsert',
+  'Alter',
+  'Call',
+]);

@@ -1,0 +1,62 @@
+import type { Catalog } from '#catalog/catalog.ts';
+import type { BucketId, TypeId } from '#core/rid.ts';
+import type { Expression, Slot } from '../algebra/expression.ts';
+import type { LogicalPlan } from '../algebra/plan.ts';
+import { describeNode } from '../algebra/print.ts';
+import { compileExpression, compilePredicate } from '../evaluate/compile.ts';
+import type { CompileEnvironment, Evaluator, Predicate } from '../evaluate/evaluator.ts';
+import type { PhysicalOperator } from '../operators/operator.ts';
+import type { ProcedureRegistry } from '../procedures/procedure.ts';
+
+/** Makes the operators of a plan, which hold state: one set per execution. `wrap` sees each of them (PROFILE). */
+export type OperatorFactory = (wrap: WrapOperator) => PhysicalOperator;
+export type WrapOperator = (operator: PhysicalOperator) => PhysicalOperator;
+
+/** Slots that somebody above a node reads. */
+export type RequiredSlots = ReadonlySet<Slot>;
+
+/** What the `lower-` files work with: one per plan. */
+export interface Lowering {
+  readonly catalog: Catalog;
+  readonly environment: CompileEnvironment;
+  readonly procedures: ProcedureRegistry;
+  lower(plan: LogicalPlan, required: RequiredSlots): OperatorFactory;
+}
+
+export function compileValue(lowering: Lowering, expression: Expression): Evaluator {
+  return compileExpression(expression, lowering.environment);
+}
+
+export function compileFilter(lowering: Lowering, predicate: Expression): Predicate {
+  return compilePredicate(predicate, lowering.environment);
+}
+
+export function optionalFilter(
+  lowering: Lowering,
+  predicate: Expression | undefined,
+): Predicate | undefined {
+  return predicate && compilePredicate(predicate, lowering.environment);
+}
+
+/** What EXPLAIN shows beside the operator's name: the line of the node without the node's own name. */
+export function descriptionOf(lowering: Lowering, plan: LogicalPlan): string {
+  const line = describeNode(plan, { catalog: lowering.catalog });
+  return line === plan.op ? '' : line.slice(plan.op.length + 1);
+}
+
+/** Buckets of the types, in scan order. */
+export function bucketsOf(catalog: Catalog, types: readonly TypeId[]): readonly BucketId[] {
+  return types.flatMap((type) => catalog.typeWithId(type).buckets);
+}
+
+/** The union of both, for what the input of a node must leave in the frame. */
+export function withSlots(required: RequiredSlots, read: Iterable<Slot>): RequiredSlots {
+  const all = new Set(required);
+  for (const slot of read) all.add(slot);
+  return all;
+}
+
+/** The slots that stand in both, in ascending order: what an operator that keeps rows must keep. */
+export function keptSlots(required: RequiredSlots, written: ReadonlySet<Slot>): readonly Slot[] {
+  return [...required].filter((slot) => written.has(slot)).sort((a, b) => a - b);
+}
