@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { Decimal } from '#core/decimal.ts';
+import { Decimal, decimalToNumber } from '#core/decimal.ts';
 import { parseJson, parseJsonBytes } from '#core/json-value.ts';
 import { Float, type Value } from '#core/value.ts';
 
@@ -101,7 +101,12 @@ function plain(value: Value): unknown {
   if (value instanceof Map)
     return Object.fromEntries([...(value as Map<string, Value>)].map(([k, v]) => [k, plain(v)]));
   if (Array.isArray(value)) return value.map(plain);
-  return value instanceof Float ? value.number : value;
+  if (typeof value === 'bigint') return Number(value);
+  return value instanceof Float
+    ? value.number
+    : value instanceof Decimal
+      ? decimalToNumber(value)
+      : value;
 }
 
 test('it reads what JSON.stringify writes', () => {
