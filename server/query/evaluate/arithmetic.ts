@@ -16,7 +16,7 @@ import { textOf } from '#core/text-form.ts';
 import { double, int64Max, int64Min, integer } from '#core/value.ts';
 import type { Value } from '#core/value.ts';
 import type { NumberValue } from '#core/value-order.ts';
-import type { ArithmeticOperator } from '#query/algebra/expression.ts';
+import type { ArithmeticOperator } from '../algebra/expression.ts';
 import { addCollections, subtractFromCollection } from './collection-arithmetic.ts';
 import type { EvaluationContext } from './context.ts';
 import { addTemporal, isTemporal, subtractTemporal } from './temporal-arithmetic.ts';

@@ -1,7 +1,7 @@
 import type { StoredRecord } from '#core/record.ts';
 import type { Value } from '#core/value.ts';
-import type { Expression, Slot } from '#query/algebra/expression.ts';
-import type { Column } from '#query/algebra/plan.ts';
+import type { Expression, Slot } from '../algebra/expression.ts';
+import type { Column } from '../algebra/plan.ts';
 import type { Block } from '#storage/block.ts';
 import type { EvaluationContext, Frame } from './context.ts';
 import { compileExpression, compilePredicate } from './compile.ts';

@@ -1,6 +1,6 @@
 import { DatabaseError } from '#core/errors.ts';
 import type { Value } from '#core/value.ts';
-import type { Expression } from '#query/algebra/expression.ts';
+import type { Expression } from '../algebra/expression.ts';
 import type { CompileEnvironment, Evaluator } from './evaluator.ts';
 import type { FunctionRegistry, ScalarFunction } from './function-definition.ts';
 

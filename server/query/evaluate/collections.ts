@@ -1,7 +1,7 @@
 import { Link } from '#core/record.ts';
 import { EmbeddedDocument, isRecord } from '#core/value.ts';
 import type { Value } from '#core/value.ts';
-import type { Dialect, Slot } from '#query/algebra/expression.ts';
+import type { Dialect, Slot } from '../algebra/expression.ts';
 import type { EvaluationContext, Frame } from './context.ts';
 import type { Condition, Evaluator } from './evaluator.ts';
 import { boundedContainer } from './value-size.ts';

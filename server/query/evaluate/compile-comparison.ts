@@ -2,7 +2,7 @@ import { DatabaseError } from '#core/errors.ts';
 import { valuesEqual } from '#core/equality.ts';
 import { compareText } from '#core/value-order.ts';
 import type { Value } from '#core/value.ts';
-import type { CompareOperator, Dialect, Expression } from '#query/algebra/expression.ts';
+import type { CompareOperator, Dialect, Expression } from '../algebra/expression.ts';
 import { cypherCompare, cypherEquals } from './cypher-comparison.ts';
 import type { Condition, Evaluator } from './evaluator.ts';
 import { sqlCompare, sqlEquals } from './sql-comparison.ts';

@@ -1,6 +1,6 @@
 import { valuesEqual } from '#core/equality.ts';
 import type { Value } from '#core/value.ts';
-import type { Expression } from '#query/algebra/expression.ts';
+import type { Expression } from '../algebra/expression.ts';
 import { arithmeticOf, negate } from './arithmetic.ts';
 import type { BinaryOperation } from './arithmetic.ts';
 import { compileCall } from './calls.ts';

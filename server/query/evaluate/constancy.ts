@@ -1,4 +1,4 @@
-import type { Expression } from '#query/algebra/expression.ts';
+import type { Expression } from '../algebra/expression.ts';
 import type { CompileEnvironment, Evaluator } from './evaluator.ts';
 import type { Value } from '#core/value.ts';
 

@@ -4,7 +4,7 @@ import { DatabaseError } from '#core/errors.ts';
 import { textOf } from '#core/text-form.ts';
 import { double, integer } from '#core/value.ts';
 import type { Value } from '#core/value.ts';
-import type { ArithmeticOperator } from '#query/algebra/expression.ts';
+import type { ArithmeticOperator } from '../algebra/expression.ts';
 import { add, divide, isNumber, multiply, remainder, subtract } from './arithmetic.ts';
 import type { BinaryOperation } from './arithmetic.ts';
 import { appendToList } from './collection-arithmetic.ts';

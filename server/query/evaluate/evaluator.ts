@@ -1,6 +1,6 @@
 import type { Value } from '#core/value.ts';
-import type { LogicalPlan } from '#query/algebra/plan.ts';
-import type { Output } from '#query/algebra/expression.ts';
+import type { LogicalPlan } from '../algebra/plan.ts';
+import type { Output } from '../algebra/expression.ts';
 import type { EvaluationContext } from './context.ts';
 import type { FunctionRegistry } from './function-definition.ts';
 

@@ -4,7 +4,7 @@ import type { TemporalFormats } from '#core/temporal-format.ts';
 import { textOf } from '#core/text-form.ts';
 import { EmbeddedDocument } from '#core/value.ts';
 import type { Value, ValueMap } from '#core/value.ts';
-import type { ContainsKind, Dialect } from '#query/algebra/expression.ts';
+import type { ContainsKind, Dialect } from '../algebra/expression.ts';
 import { requireDialect } from './compile-comparison.ts';
 import { cypherEquals } from './cypher-comparison.ts';
 import type { Condition, Evaluator } from './evaluator.ts';

@@ -3,7 +3,7 @@ import { schemaTypeOf } from '#core/conversion.ts';
 import { Link } from '#core/record.ts';
 import { EmbeddedDocument, isRecord } from '#core/value.ts';
 import type { Value } from '#core/value.ts';
-import type { Attribute, Dialect } from '#query/algebra/expression.ts';
+import type { Attribute, Dialect } from '../algebra/expression.ts';
 import type { EvaluationContext } from './context.ts';
 import { requireDialect } from './compile-comparison.ts';
 import type { Condition, Evaluator } from './evaluator.ts';

@@ -1,7 +1,7 @@
 import { Link } from '#core/record.ts';
 import { EmbeddedDocument, isRecord } from '#core/value.ts';
 import type { Value } from '#core/value.ts';
-import type { NestedItem, Slot } from '#query/algebra/expression.ts';
+import type { NestedItem, Slot } from '../algebra/expression.ts';
 import type { EvaluationContext, Frame } from './context.ts';
 import type { Evaluator } from './evaluator.ts';
 

@@ -3,7 +3,7 @@ import { Link } from '#core/record.ts';
 import { textOf } from '#core/text-form.ts';
 import { EmbeddedDocument, isRecord } from '#core/value.ts';
 import type { Value, ValueMap } from '#core/value.ts';
-import type { Dialect } from '#query/algebra/expression.ts';
+import type { Dialect } from '../algebra/expression.ts';
 import { requireDialect } from './compile-comparison.ts';
 import type { EvaluationContext } from './context.ts';
 import type { Evaluator } from './evaluator.ts';
