@@ -29,7 +29,9 @@ export interface ExecutionOptions {
   /** For giving up the event loop; the database hands in one that is fair among statements. */
   readonly timers: Timers;
   /** Aborted when the client leaves or the statement is cancelled. */
-  readonly signal: AbortSignal;
+  readonly signal?: AbortSignal;
+  /** Called at the start of each slice but the first. @throws the reason for which the statement is to end */
+  readonly check?: () => void;
   /** Ends the rows after this many; the caller asks for one more than it takes to see whether there are more. */
   readonly rowCountMax?: number;
   /** Measure every operator. */
@@ -47,7 +49,8 @@ export class Execution {
   readonly #plan: PreparedPlan;
   readonly #context: ExecutionContext;
   readonly #timers: Timers;
-  readonly #signal: AbortSignal;
+  readonly #signal: AbortSignal | undefined;
+  readonly #check: (() => void) | undefined;
   readonly #slots: readonly Slot[];
   readonly #isProfiled: boolean;
   readonly #root: PhysicalOperator;
@@ -64,6 +67,7 @@ export class Execution {
     this.#context = context;
     this.#timers = options.timers;
     this.#signal = options.signal;
+    this.#check = options.check;
     this.#slots = slotsOfOutput(plan.output);
     this.#isProfiled = options.isProfiled ?? false;
     this.#rowsLeft = options.rowCountMax ?? Number.POSITIVE_INFINITY;
@@ -79,6 +83,25 @@ export class Execution {
     return this.#root;
   }
 
+  /** True after the last row: what was pulled so far is all there is. */
+  get hasEnded(): boolean {
+    return this.#state === 'ended';
+  }
+
+  /**
+   * As much as one slice gives, without a promise; possibly no rows. A short statement is over with it (`hasEnded`);
+   * otherwise go on with `nextBatch`.
+   */
+  pullNow(): RowBatch {
+    try {
+      this.#start();
+      return this.#pullSlice();
+    } catch (error) {
+      this.close();
+      throw error;
+    }
+  }
+
   /**
    * The next rows: at most 1,024, or what one slice gave; never an empty batch. undefined at the end.
    * @throws DatabaseError `Cancelled`, `Timeout`, and whatever the statement raises
@@ -92,7 +115,7 @@ export class Execution {
         const batch = this.#pullSlice();
         if (this.#context.pending.work !== undefined) await this.#runPendingWork();
         if (batch.rowCount > 0) return batch;
-        if (this.#hasEnded()) return undefined;
+        if (this.hasEnded) return undefined;
       }
     } catch (error) {
       this.close();
@@ -106,10 +129,6 @@ export class Execution {
     if (!wasOpen) return;
     this.#root.close();
     if (!this.#isProfiled) this.#plan.giveBack(this.#root);
-  }
-
-  #hasEnded(): boolean {
-    return this.#state === 'ended';
   }
 
   #start(): void {
@@ -167,6 +186,7 @@ export class Execution {
     const nowMs = this.#context.runtime.clock.monotonicMs();
     this.#sliceStartMs = nowMs;
     this.#lookedAtMs = nowMs;
+    this.#check?.();
     this.#checkAlive(nowMs);
   }
 
@@ -180,7 +200,7 @@ export class Execution {
   }
 
   #checkAlive(nowMs: number): void {
-    if (this.#signal.aborted) throw cancelled(this.#signal.reason);
+    if (this.#signal?.aborted === true) throw cancelled(this.#signal.reason);
     const { deadlineMs } = this.#context;
     if (deadlineMs !== undefined && nowMs > deadlineMs)
       throw new DatabaseError('Timeout', 'the statement took longer than its time limit');
