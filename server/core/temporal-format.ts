@@ -6,14 +6,10 @@ import {
   makeDateTime,
   msPerDay,
 } from './temporal.ts';
-import {
-  compilePattern,
-  fractionDigits,
-  parsePattern,
-  parsePatternPrefix,
-} from './temporal-pattern.ts';
-import { printPattern } from './temporal-pattern.ts';
-import type { LocalFields } from './temporal-pattern.ts';
+import { parsePattern, parsePatternPrefix } from './temporal-parse.ts';
+import type { LocalFields } from './temporal-parse.ts';
+import { compilePattern } from './temporal-pattern.ts';
+import { fractionDigits, printPattern } from './temporal-print.ts';
 import { timeZone } from './time-zone.ts';
 import type { TimeZone } from './time-zone.ts';
 
