@@ -44,7 +44,8 @@ export class StatementContext implements ExecutionContext {
   readonly defaults: DefaultEvaluator;
   readonly statistics: WriteStatistics = emptyStatistics();
   readonly pending: { work: (() => Promise<void>) | undefined } = { work: undefined };
-  readonly regexBudget = { remainingMs: 0 };
+  /** A fresh object per execution: constants of an execution are kept under it. */
+  regexBudget: { remainingMs: number } = { remainingMs: 0 };
   readonly evaluateCondition: (text: string, current: Value) => boolean | null;
   readonly schemaSource: (kind: string, name: string | undefined) => Iterable<ValueMap>;
   readonly variables: VariableScope;
@@ -54,6 +55,7 @@ export class StatementContext implements ExecutionContext {
   formats: TemporalFormats;
   limits: EvaluationLimits;
   memory: MemoryAccount;
+  deadlineMs = Number.POSITIVE_INFINITY;
   rowCap: number | undefined = undefined;
 
   constructor(
@@ -84,6 +86,7 @@ export class StatementContext implements ExecutionContext {
     readonly parameters: ReadonlyMap<string, Value>;
     readonly limits: StatementLimits;
     readonly memory: MemoryAccount;
+    readonly deadlineMs: number;
     readonly rowCap: number | undefined;
   }): void {
     this.view = execution.view;
@@ -92,8 +95,9 @@ export class StatementContext implements ExecutionContext {
     this.formats = execution.limits.formats;
     this.limits = execution.limits.evaluation;
     this.memory = execution.memory;
+    this.deadlineMs = execution.deadlineMs;
     this.rowCap = execution.rowCap;
-    this.regexBudget.remainingMs = execution.limits.regexMs;
+    this.regexBudget = { remainingMs: execution.limits.regexMs };
     this.pending.work = undefined;
     if (execution.transaction !== undefined) Object.assign(this.statistics, emptyStatistics());
   }
