@@ -1,0 +1,48 @@
+import { parseBucketStrategy } from '#catalog/bucket-strategy.ts';
+import type { TypeDefinition } from '#catalog/catalog.ts';
+import { DatabaseError } from '#core/errors.ts';
+import { valueKey } from '#core/equality.ts';
+import type { BucketId, TypeId } from '#core/rid.ts';
+import type { ValueMap } from '#core/value.ts';
+
+/** Chooses the bucket of new records by the strategy of their type (sql.md 1.3). */
+export class BucketSelector {
+  readonly #turns = new Map<TypeId, number>();
+
+  /** @throws DatabaseError `Schema` for a type without buckets */
+  select(type: TypeDefinition, properties: ValueMap): BucketId {
+    const { buckets } = type;
+    const first = buckets[0];
+    if (first === undefined) {
+      throw new DatabaseError('Schema', `Type '${type.name}' has no bucket`);
+    }
+    if (buckets.length === 1) return first;
+    if (type.bucketStrategy === 'round-robin') return this.#nextInTurn(type) ?? first;
+    // One thread executes all statements, so the bucket of the thread is always the same.
+    if (type.bucketStrategy === 'thread') return first;
+    const strategy = parseBucketStrategy(type.bucketStrategy);
+    if (strategy.kind !== 'partitioned') return first;
+    let hash = 0x811c9dc5;
+    for (const name of strategy.properties) {
+      const value = properties.get(name) ?? null;
+      hash = hashText(String(valueKey(value)), hash);
+    }
+    return buckets[hash % buckets.length] ?? first;
+  }
+
+  #nextInTurn(type: TypeDefinition): BucketId | undefined {
+    const turn = this.#turns.get(type.id) ?? 0;
+    this.#turns.set(type.id, turn + 1);
+    return type.buckets[turn % type.buckets.length];
+  }
+}
+
+/** FNV-1a over UTF-16 units; must stay the same, since records were placed by it. */
+function hashText(text: string, seed: number): number {
+  let hash = seed;
+  for (let i = 0; i < text.length; i++) {
+    hash ^= text.charCodeAt(i);
+    hash = Math.imul(hash, 0x01000193);
+  }
+  return hash >>> 0;
+}

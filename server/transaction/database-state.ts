@@ -1,0 +1,210 @@
+import type { Catalog } from '#catalog/catalog.ts';
+import type { SchemaChange } from '#catalog/changes.ts';
+import type { BucketId, LogIndex } from '#core/rid.ts';
+import type { Runtime } from '#core/runtime.ts';
+import type { TemporalFormats } from '#core/temporal-format.ts';
+import type { ValueMap } from '#core/value.ts';
+import type { BulkWriter } from '#storage/bulk-writer.ts';
+import type { StorageEngine, StorageSnapshot } from '#storage/engine.ts';
+import type { RowOperation } from '#storage/row-operations.ts';
+import { Applier } from './applier.ts';
+import { BucketSelector } from './bucket-selector.ts';
+import { Committer } from './committer.ts';
+import { CurrentSchema } from './current-schema.ts';
+import { GuardSequencer } from './guard-sequencer.ts';
+import {
+  defaultGroupCommitLimits,
+  type GroupCommitLimits,
+  LocalReplicator,
+} from './local-replicator.ts';
+import { Overlay } from './overlay.ts';
+import { PositionAllocator } from './position-allocator.ts';
+import type { ReadView } from './read-view.ts';
+import type { Replicator } from './replicator.ts';
+import { SchemaChanges } from './schema-changes.ts';
+import { SchemaGate } from './schema-gate.ts';
+import { type PinnedState, StatementView } from './statement-view.ts';
+import type { DefaultEvaluator, Isolation, Transaction } from './transaction.ts';
+import { type TransactionServices, TransactionValue } from './transaction-value.ts';
+import { WriteRuleBook } from './write-rules.ts';
+
+export interface DatabaseStateOptions {
+  readonly engine: StorageEngine;
+  readonly runtime: Runtime;
+  /** The database's date and number formats, as they are now. */
+  readonly formats: () => TemporalFormats;
+  readonly evaluateDefault: DefaultEvaluator;
+  /** Refuses a DEFAULT text that is no expression; absent: not checked here. */
+  readonly checkDefault?: (source: string) => void;
+  /** `service.typeDefaultBuckets` */
+  readonly defaultBucketCount: () => number;
+  /** `service.commitLockTimeout`, milliseconds */
+  readonly commitLockTimeoutMs: () => number;
+  /** `groupCommitOfferTimeout`, milliseconds; 100 when absent */
+  readonly offerTimeoutMs?: number;
+  readonly groupCommit?: GroupCommitLimits;
+  /** Another log than that of a single server. */
+  readonly replicator?: Replicator;
+}
+
+const noOverlay = new Overlay();
+
+/**
+ * One open database as the floors above see it: committed states, transactions and schema changes. It owns everything in
+ * memory that transactions share; the engine is the caller's and is closed after `close`.
+ */
+export class DatabaseState {
+  /** Positions of records, for bulk loads too. */
+  readonly positions: PositionAllocator;
+  readonly #options: DatabaseStateOptions;
+  readonly #schema: CurrentSchema;
+  readonly #gate: SchemaGate;
+  readonly #sequencer = new GuardSequencer();
+  readonly #replicator: Replicator;
+  readonly #services: TransactionServices;
+  readonly #changes: SchemaChanges;
+
+  constructor(options: DatabaseStateOptions, schema: CurrentSchema) {
+    const { engine, runtime } = options;
+    this.#options = options;
+    this.#schema = schema;
+    this.#gate = new SchemaGate(() => this.#sequencer.idle());
+    this.#replicator =
+      options.replicator ??
+      new LocalReplicator(
+        engine,
+        new Applier(engine),
+        options.groupCommit ?? defaultGroupCommitLimits,
+      );
+    this.positions = new PositionAllocator((bucket) => this.#nextPosition(bucket));
+    const committer = new Committer({
+      engine,
+      sequencer: this.#sequencer,
+      replicator: this.#replicator,
+      gate: this.#gate,
+      runtime,
+      catalog: () => schema.catalog,
+      formats: options.formats,
+      lockTimeoutMs: options.commitLockTimeoutMs,
+      offerTimeoutMs: options.offerTimeoutMs ?? 100,
+    });
+    this.#changes = new SchemaChanges({
+      engine,
+      schema,
+      gate: this.#gate,
+      replicator: this.#replicator,
+      positions: this.positions,
+      runtime,
+      formats: options.formats,
+      defaultBucketCount: options.defaultBucketCount,
+      checkDefault: options.checkDefault,
+      begin: () => this.begin('READ_COMMITTED'),
+    });
+    this.#services = this.#makeServices(committer);
+  }
+
+  /** The schema of the newest committed state. */
+  get catalog(): Catalog {
+    return this.#schema.catalog;
+  }
+
+  begin(isolation: Isolation): Transaction {
+    return new TransactionValue(this.#services, isolation);
+  }
+
+  /** The newest committed state, to read only. */
+  view(): ReadView {
+    return new StatementView(this.#options.engine, this.#pin(), noOverlay);
+  }
+
+  /** A schema change outside of any transaction. */
+  alter(change: SchemaChange): Promise<readonly ValueMap[]> {
+    return this.#changes.alter(change);
+  }
+
+  /**
+   * Commits values kept in `meta` (database settings, replay keys) in log order.
+   * @throws DatabaseError as a commit
+   */
+  async writeMeta(values: ReadonlyMap<string, Uint8Array | undefined>): Promise<LogIndex> {
+    const operations: RowOperation[] = [];
+    let bytes = 0;
+    for (const [name, value] of values) {
+      operations.push({ op: 'meta', name, value });
+      bytes += name.length + (value?.length ?? 0);
+    }
+    return this.#replicator.replicate({ operations, bytes, placed: () => {} });
+  }
+
+  /**
+   * Commits what a bulk writer holds, at its place in the log, while no other commit is in flight. The caller has taken the
+   * positions of its records from `positions` and has seen to constraints; `verify` looks at the state it lands on (unique
+   * keys, ends of edges, schema version) and may throw.
+   */
+  commitBulk(
+    writer: BulkWriter,
+    verify: (latest: StorageSnapshot, catalog: Catalog) => void,
+  ): Promise<LogIndex> {
+    return this.#gate.exclusively(async () => {
+      using latest = this.#options.engine.snapshot();
+      verify(latest, this.#schema.catalog);
+      return await this.#replicator.replicate({
+        operations: [],
+        bulk: writer,
+        bytes: writer.pendingBytes,
+        placed: () => {},
+      });
+    });
+  }
+
+  /** Resolves when no commit is in flight. */
+  async close(): Promise<void> {
+    await this.#sequencer.idle();
+  }
+
+  /** Finishes what a stop interrupted; called once, before anything else. */
+  async recover(): Promise<void> {
+    await this.#changes.dropUnfinishedIndexes();
+  }
+
+  #makeServices(committer: Committer): TransactionServices {
+    const { engine, formats, evaluateDefault } = this.#options;
+    let book: WriteRuleBook | undefined;
+    return {
+      engine,
+      committer,
+      formats,
+      evaluateDefault,
+      positions: this.positions,
+      buckets: new BucketSelector(),
+      knownNames: new Set(),
+      rulesFor: (view) => {
+        if (book?.catalog !== view.catalog) book = new WriteRuleBook(view.catalog);
+        return book;
+      },
+      pin: () => this.#pin(),
+      alter: (change) => this.#changes.alter(change),
+    };
+  }
+
+  #pin(): PinnedState {
+    const snapshot = this.#options.engine.snapshot();
+    return { snapshot, catalog: this.#schema.at(snapshot.index) };
+  }
+
+  #nextPosition(bucket: BucketId): number {
+    using snapshot = this.#options.engine.snapshot();
+    return snapshot.nextPosition(bucket);
+  }
+}
+
+/**
+ * Reads the schema of an open engine and finishes what a stop interrupted.
+ * @throws DatabaseError `CorruptedRecord` for a schema document that cannot be read
+ */
+export async function openDatabaseState(options: DatabaseStateOptions): Promise<DatabaseState> {
+  using snapshot = options.engine.snapshot();
+  const state = new DatabaseState(options, CurrentSchema.load(snapshot));
+  await state.recover();
+  return state;
+}

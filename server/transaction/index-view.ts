@@ -1,0 +1,234 @@
+import type { IndexDefinition } from '#catalog/catalog.ts';
+import { valuesEqual } from '#core/equality.ts';
+import type { StoredRecord } from '#core/record.ts';
+import { noRid, type Rid } from '#core/rid.ts';
+import { compareValues } from '#core/value-order.ts';
+import type { Value } from '#core/value.ts';
+import { componentForm, type IndexKeys } from '#index/ordered/index-keys.ts';
+import { type KeyRange, keyRange } from '#index/ordered/key-range.ts';
+import type { EntryCursor, StorageSnapshot } from '#storage/engine.ts';
+import { lowerBound, type PendingEntry } from './index-overlay.ts';
+import type { IndexCursor, IndexReader, KeyBounds } from './read-view.ts';
+
+/** What an index reader needs of the view it belongs to. */
+export interface IndexHost {
+  readonly snapshot: StorageSnapshot;
+  record(rid: Rid): StoredRecord | undefined;
+  /** True for records that the transaction changed: their stored entries do not count. */
+  isHidden(rid: Rid): boolean;
+  /** Closes the stored cursor when the view is closed before the cursor has come to its end. */
+  opened(cursor: EntryCursor): void;
+  ended(cursor: EntryCursor): void;
+  /** How many stored entries of the index belong to records that the transaction changed. */
+  hiddenEntryCount(keys: IndexKeys): number;
+}
+
+const noEntries: readonly PendingEntry[] = [];
+
+/** One ordered index as a transaction sees it. */
+export class IndexView implements IndexReader {
+  readonly #host: IndexHost;
+  readonly #keys: IndexKeys;
+  readonly #definition: IndexDefinition;
+  readonly #pending: () => readonly PendingEntry[];
+
+  /** @param pending the sorted entries of the transaction's own records */
+  constructor(
+    host: IndexHost,
+    keys: IndexKeys,
+    pending: (() => readonly PendingEntry[]) | undefined,
+  ) {
+    this.#host = host;
+    this.#keys = keys;
+    this.#definition = keys.definition;
+    this.#pending = pending ?? (() => noEntries);
+  }
+
+  get entryCount(): number {
+    const stored = this.#host.snapshot.entryCount(this.#definition.id);
+    return stored - this.#host.hiddenEntryCount(this.#keys) + this.#pending().length;
+  }
+
+  lookup(key: readonly Value[]): IndexCursor {
+    const range = keyRange(this.#definition, { prefix: key });
+    const pending = this.#pending();
+    const isWhole = key.length === this.#definition.components.length;
+    if (this.#definition.unique && isWhole && range.isExact && pending.length === 0) {
+      return this.#uniqueHit(range);
+    }
+    return this.#open(range, 'ascending', { prefix: key }, pending);
+  }
+
+  range(bounds: KeyBounds, order: 'ascending' | 'descending'): IndexCursor {
+    return this.#open(keyRange(this.#definition, bounds), order, bounds, this.#pending());
+  }
+
+  /** The common case of a point read: one get. */
+  #uniqueHit(range: KeyRange): IndexCursor {
+    const rid = this.#host.snapshot.uniqueEntry(this.#definition.id, range.low);
+    const hit = rid === undefined || this.#host.isHidden(rid) ? noRid : rid;
+    return new SingleHit(this, hit, range.low);
+  }
+
+  #open(
+    range: KeyRange,
+    order: 'ascending' | 'descending',
+    bounds: KeyBounds,
+    pending: readonly PendingEntry[],
+  ): IndexCursor {
+    const stored = this.#host.snapshot.entries(this.#definition.id, range.low, range.high, order);
+    this.#host.opened(stored);
+    const own = slice(pending, range);
+    const checked = range.isExact ? undefined : bounds;
+    return new MergedCursor(this, this.#host, { stored, own, order, checked });
+  }
+
+  /** The values that gave a key; those of the record, since keys may be cut. */
+  valuesOf(rid: Rid, key: Uint8Array): readonly Value[] {
+    const record = this.#host.record(rid);
+    if (record === undefined) return [];
+    const at = this.#keys.keysOf(record).findIndex((own) => Buffer.compare(own, key) === 0);
+    return this.#keys.keyValuesOf(record)[at] ?? [];
+  }
+
+  /** Whether an entry found by a key that stands for several values really is in bounds. */
+  meets(rid: Rid, key: Uint8Array, bounds: KeyBounds): boolean {
+    const values = this.valuesOf(rid, key);
+    const { components } = this.#definition;
+    for (let i = 0; i < bounds.prefix.length; i++) {
+      const component = components[i];
+      if (component === undefined) return false;
+      const wanted = componentForm(component, bounds.prefix[i] ?? null);
+      if (!valuesEqual(values[i] ?? null, wanted)) return false;
+    }
+    const component = components[bounds.prefix.length];
+    const value = values[bounds.prefix.length] ?? null;
+    if (component === undefined) return true;
+    if (bounds.textPrefix !== undefined) {
+      const wanted = componentForm(component, bounds.textPrefix) as string;
+      if (typeof value !== 'string' || !value.startsWith(wanted)) return false;
+    }
+    if (bounds.low !== undefined) {
+      const order = compareValues(value, componentForm(component, bounds.low.value));
+      if (bounds.low.inclusive ? order < 0 : order <= 0) return false;
+    }
+    if (bounds.high !== undefined) {
+      const order = compareValues(value, componentForm(component, bounds.high.value));
+      if (bounds.high.inclusive ? order > 0 : order >= 0) return false;
+    }
+    return true;
+  }
+}
+
+function slice(entries: readonly PendingEntry[], range: KeyRange): readonly PendingEntry[] {
+  if (entries.length === 0) return entries;
+  const from = lowerBound(entries, range.low, -1);
+  const to = lowerBound(entries, range.high, -1);
+  return from === 0 && to === entries.length ? entries.slice() : entries.slice(from, to);
+}
+
+class SingleHit implements IndexCursor {
+  rid: Rid = noRid;
+  readonly #view: IndexView;
+  readonly #key: Uint8Array;
+  #hit: Rid;
+
+  constructor(view: IndexView, hit: Rid, key: Uint8Array) {
+    this.#view = view;
+    this.#hit = hit;
+    this.#key = key;
+  }
+
+  next(): boolean {
+    if (this.#hit === noRid) return false;
+    this.rid = this.#hit;
+    this.#hit = noRid;
+    return true;
+  }
+
+  keyValues(): readonly Value[] {
+    return this.#view.valuesOf(this.rid, this.#key);
+  }
+}
+
+interface MergeInputs {
+  readonly stored: EntryCursor;
+  readonly own: readonly PendingEntry[];
+  readonly order: 'ascending' | 'descending';
+  /** Set when hits must be checked against the values of their records. */
+  readonly checked: KeyBounds | undefined;
+}
+
+/** Stored entries and the transaction's own ones, in order of their keys. */
+class MergedCursor implements IndexCursor {
+  rid: Rid = noRid;
+  #key: Uint8Array | undefined;
+  readonly #view: IndexView;
+  readonly #host: IndexHost;
+  readonly #stored: EntryCursor;
+  readonly #own: readonly PendingEntry[];
+  readonly #checked: KeyBounds | undefined;
+  readonly #step: 1 | -1;
+  #ownAt: number;
+  /** The stored entry that is next but not given yet. */
+  #hasStored = false;
+  #isStoredDone = false;
+
+  constructor(view: IndexView, host: IndexHost, inputs: MergeInputs) {
+    this.#view = view;
+    this.#host = host;
+    this.#stored = inputs.stored;
+    this.#own = inputs.own;
+    this.#checked = inputs.checked;
+    this.#step = inputs.order === 'ascending' ? 1 : -1;
+    this.#ownAt = this.#step === 1 ? 0 : inputs.own.length - 1;
+  }
+
+  next(): boolean {
+    while (this.#advance()) {
+      if (this.#checked === undefined) return true;
+      if (this.#view.meets(this.rid, this.#key as Uint8Array, this.#checked)) return true;
+    }
+    return false;
+  }
+
+  keyValues(): readonly Value[] {
+    return this.#key === undefined ? [] : this.#view.valuesOf(this.rid, this.#key);
+  }
+
+  #advance(): boolean {
+    const own = this.#own[this.#ownAt];
+    if (!this.#fillStored()) return own === undefined ? false : this.#giveOwn(own);
+    if (own === undefined) return this.#giveStored();
+    const order = Buffer.compare(this.#stored.key, own.key) || this.#stored.rid - own.rid;
+    return order * this.#step <= 0 ? this.#giveStored() : this.#giveOwn(own);
+  }
+
+  /** Makes the next stored entry that counts the current one of its cursor. */
+  #fillStored(): boolean {
+    if (this.#hasStored) return true;
+    if (this.#isStoredDone) return false;
+    while (this.#stored.next()) {
+      if (this.#host.isHidden(this.#stored.rid)) continue;
+      this.#hasStored = true;
+      return true;
+    }
+    this.#isStoredDone = true;
+    this.#host.ended(this.#stored);
+    return false;
+  }
+
+  #giveStored(): boolean {
+    this.rid = this.#stored.rid;
+    this.#key = this.#stored.key;
+    this.#hasStored = false;
+    return true;
+  }
+
+  #giveOwn(own: PendingEntry): boolean {
+    this.rid = own.rid;
+    this.#key = own.key;
+    this.#ownAt += this.#step;
+    return true;
+  }
+}

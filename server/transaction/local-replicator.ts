@@ -1,0 +1,168 @@
+import { assert } from '#core/assert.ts';
+import { DatabaseError } from '#core/errors.ts';
+import type { LogIndex } from '#core/rid.ts';
+import type { LogEntry, StorageEngine } from '#storage/engine.ts';
+import type { Applier } from './applier.ts';
+import type { ProposedEntry, Replicator } from './replicator.ts';
+
+/** Bounds of the queue and of one group (ha.md 5.5). */
+export interface GroupCommitLimits {
+  readonly queueLengthMax: number;
+  readonly queuedBytesMax: number;
+  readonly batchLengthMax: number;
+  readonly batchBytesMax: number;
+}
+
+export const defaultGroupCommitLimits: GroupCommitLimits = {
+  queueLengthMax: 10_000,
+  queuedBytesMax: 256 * 1024 * 1024,
+  batchLengthMax: 500,
+  batchBytesMax: 4 * 1024 * 1024,
+};
+
+interface Waiting {
+  readonly entry: ProposedEntry;
+  readonly resolve: (index: LogIndex) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/**
+ * The log of a single server, first stage (storage.md 5.7): there is none of its own, the storage engine's durable commit
+ * is the log write. LSN and txId are given when a group is drained, contiguously. No artificial delay: the first entry goes
+ * at once, later ones gather while its commit is under way.
+ */
+export class LocalReplicator implements Replicator {
+  readonly #engine: StorageEngine;
+  readonly #applier: Applier;
+  readonly #limits: GroupCommitLimits;
+  #waiting: Waiting[] = [];
+  #queuedBytes = 0;
+  #isBusy = false;
+  #isScheduled = false;
+  #roomWaiters: (() => void)[] = [];
+  /** Set when an apply failed in a way that leaves the state in doubt: nothing more may be committed. */
+  #failure: unknown;
+
+  constructor(engine: StorageEngine, applier: Applier, limits: GroupCommitLimits) {
+    this.#engine = engine;
+    this.#applier = applier;
+    this.#limits = limits;
+  }
+
+  role(): 'single' {
+    return 'single';
+  }
+
+  hasRoom(): boolean {
+    return (
+      this.#waiting.length < this.#limits.queueLengthMax &&
+      this.#queuedBytes < this.#limits.queuedBytesMax
+    );
+  }
+
+  room(): Promise<void> {
+    if (this.hasRoom()) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#roomWaiters.push(resolve);
+    });
+  }
+
+  replicate(entry: ProposedEntry): Promise<LogIndex> {
+    if (this.#failure !== undefined) return Promise.reject(this.#refusal());
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ entry, resolve, reject });
+      this.#queuedBytes += entry.bytes;
+      this.#schedule();
+    });
+  }
+
+  /** Entries of one turn of the event loop's microtasks travel together. */
+  #schedule(): void {
+    if (this.#isBusy || this.#isScheduled) return;
+    this.#isScheduled = true;
+    queueMicrotask(() => {
+      this.#isScheduled = false;
+      void this.#drain();
+    });
+  }
+
+  async #drain(): Promise<void> {
+    assert(!this.#isBusy, 'one group is committed at a time');
+    this.#isBusy = true;
+    while (this.#waiting.length > 0) {
+      const group = this.#nextGroup();
+      await this.#commit(group);
+    }
+    this.#isBusy = false;
+  }
+
+  #nextGroup(): readonly Waiting[] {
+    const { batchLengthMax, batchBytesMax } = this.#limits;
+    let count = 0;
+    let bytes = 0;
+    for (const { entry } of this.#waiting) {
+      // A bulk load is a group of its own, since its writer makes its own storage commit.
+      if (count > 0 && (entry.bulk !== undefined || bytes + entry.bytes > batchBytesMax)) break;
+      count += 1;
+      bytes += entry.bytes;
+      if (count >= batchLengthMax || entry.bulk !== undefined) break;
+    }
+    const group = this.#waiting.slice(0, count);
+    this.#waiting = count === this.#waiting.length ? [] : this.#waiting.slice(count);
+    this.#queuedBytes -= bytes;
+    if (this.hasRoom()) {
+      for (const wake of this.#roomWaiters.splice(0)) wake();
+    }
+    return group;
+  }
+
+  async #commit(group: readonly Waiting[]): Promise<void> {
+    if (this.#failure !== undefined) {
+      for (const waiting of group) waiting.reject(this.#refusal());
+      return;
+    }
+    const entries = this.#place(group);
+    try {
+      await this.#applier.apply(entries, group[0]?.entry.bulk);
+    } catch (error) {
+      await this.#afterFailure(group, error);
+      return;
+    }
+    for (let i = 0; i < group.length; i++) {
+      (group[i] as Waiting).resolve((entries[i] as LogEntry).position.index);
+    }
+  }
+
+  /** Gives the entries their positions: LSN and txId follow the last applied ones without a gap. */
+  #place(group: readonly Waiting[]): LogEntry[] {
+    const { index, term, txId } = this.#engine.applied();
+    return group.map(({ entry }, i) => {
+      const position = { index: (index + 1 + i) as LogIndex, term, txId: txId + 1 + i };
+      entry.placed(position.index);
+      return { position, operations: entry.operations };
+    });
+  }
+
+  /**
+   * A damaged image is found before anything is written, and concerns only the entry that needs it: the others of its group
+   * are tried one by one. Anything else leaves the state unknown.
+   */
+  async #afterFailure(group: readonly Waiting[], error: unknown): Promise<void> {
+    if (!(error instanceof DatabaseError) || error.code !== 'CorruptedRecord') {
+      this.#failure = error;
+      for (const waiting of group) waiting.reject(error);
+      return;
+    }
+    if (group.length === 1) {
+      group[0]?.reject(error);
+      return;
+    }
+    for (const waiting of group) await this.#commit([waiting]);
+  }
+
+  #refusal(): DatabaseError {
+    return new DatabaseError('Internal', 'the database is stopped after a failed commit', {
+      cause: this.#failure,
+    });
+  }
+}

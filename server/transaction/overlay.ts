@@ -1,0 +1,155 @@
+import type { StoredRecord } from '#core/record.ts';
+import { type BucketId, bucketOf, type LogIndex, noRid, type Rid, type TypeId } from '#core/rid.ts';
+import type { Direction } from '#storage/engine.ts';
+import { EdgeDelta } from './edge-delta.ts';
+
+/**
+ * One transaction's uncommitted records and edges, laid over a snapshot. It decides nothing: callers have checked what they
+ * write. Kept lean, because a statement may change hundreds of thousands of records.
+ *
+ * `log` lists the changed record ids in order (a record once per change), so that derived structures (`index-overlay.ts`) can
+ * catch up with what happened since they last looked.
+ */
+export class Overlay {
+  readonly entries = new Map<Rid, OverlayEntry>();
+  readonly log: Rid[] = [];
+  /** New records by bucket, in position order; deleted again ones stay listed. */
+  readonly #inserted = new Map<BucketId, Rid[]>();
+  /** Change of the number of records. */
+  readonly #counts = new Map<BucketId, number>();
+  readonly #edges = new Map<number, Map<Rid, EdgeDelta>>();
+  /** Vertices that must still exist at commit: the ends of new edges. */
+  readonly requiredVertices = new Set<Rid>();
+
+  get isEmpty(): boolean {
+    return this.log.length === 0;
+  }
+
+  entry(rid: Rid): OverlayEntry | undefined {
+    return this.entries.get(rid);
+  }
+
+  isChanged(bucket: BucketId): boolean {
+    return this.#counts.has(bucket);
+  }
+
+  countDelta(bucket: BucketId): number {
+    return this.#counts.get(bucket) ?? 0;
+  }
+
+  inserted(bucket: BucketId): readonly Rid[] {
+    return this.#inserted.get(bucket) ?? none;
+  }
+
+  insert(entry: OverlayEntry): void {
+    const bucket = bucketOf(entry.rid);
+    this.entries.set(entry.rid, entry);
+    this.log.push(entry.rid);
+    const list = this.#inserted.get(bucket);
+    if (list === undefined) this.#inserted.set(bucket, [entry.rid]);
+    else list.push(entry.rid);
+    this.#count(bucket, 1);
+  }
+
+  /** Replaces the row of a record that is in the overlay, or takes in `entry`, the first change of a stored one. */
+  update(entry: OverlayEntry): void {
+    this.entries.set(entry.rid, entry);
+    this.log.push(entry.rid);
+    this.#count(bucketOf(entry.rid), 0);
+  }
+
+  delete(entry: OverlayEntry): void {
+    this.entries.set(entry.rid, entry);
+    this.log.push(entry.rid);
+    this.#count(bucketOf(entry.rid), -1);
+  }
+
+  #count(bucket: BucketId, change: number): void {
+    this.#counts.set(bucket, (this.#counts.get(bucket) ?? 0) + change);
+  }
+
+  /** The changes of one vertex's edges; undefined when it has none. */
+  edgeDelta(vertex: Rid, direction: Direction, type: TypeId): EdgeDelta | undefined {
+    return this.#edges.get(edgeKey(type, direction))?.get(vertex);
+  }
+
+  addEdge(edge: Rid, type: TypeId, from: Rid, to: Rid): void {
+    this.#delta(from, 'out', type).add(edge, to);
+    this.#delta(to, 'in', type).add(edge, from);
+  }
+
+  removeEdge(edge: Rid, type: TypeId, from: Rid, to: Rid): void {
+    this.#delta(from, 'out', type).remove(edge);
+    this.#delta(to, 'in', type).remove(edge);
+  }
+
+  #delta(vertex: Rid, direction: Direction, type: TypeId): EdgeDelta {
+    const key = edgeKey(type, direction);
+    let byVertex = this.#edges.get(key);
+    if (byVertex === undefined) {
+      byVertex = new Map();
+      this.#edges.set(key, byVertex);
+    }
+    let delta = byVertex.get(vertex);
+    if (delta === undefined) {
+      delta = new EdgeDelta();
+      byVertex.set(vertex, delta);
+    }
+    return delta;
+  }
+}
+
+const none: readonly Rid[] = [];
+
+function edgeKey(type: TypeId, direction: Direction): number {
+  return type * 2 + (direction === 'in' ? 1 : 0);
+}
+
+/**
+ * What a transaction did to one record. It has the shape of a `RowOperation`, so that capturing a transaction makes no second
+ * object per record.
+ */
+export class OverlayEntry {
+  op: 'put-row' | 'delete-row';
+  readonly rid: Rid;
+  readonly type: TypeId;
+  /** Version of the row that the first change was made from; 0 for a new record. */
+  readonly base: LogIndex;
+  /** The complete row; empty for a deleted record. */
+  row: Uint8Array;
+  /** The record as this transaction sees it; undefined when deleted. Made on first read. */
+  record: StoredRecord | undefined;
+  /** Ends of an edge; `noRid` on other records. */
+  readonly from: Rid;
+  readonly to: Rid;
+
+  constructor(
+    rid: Rid,
+    type: TypeId,
+    base: LogIndex,
+    ends: { readonly from: Rid; readonly to: Rid } | undefined,
+  ) {
+    this.op = 'put-row';
+    this.rid = rid;
+    this.type = type;
+    this.base = base;
+    this.row = noRow;
+    this.record = undefined;
+    this.from = ends?.from ?? noRid;
+    this.to = ends?.to ?? noRid;
+  }
+
+  get isNew(): boolean {
+    return this.base === 0;
+  }
+
+  get isDeleted(): boolean {
+    return this.op === 'delete-row';
+  }
+
+  get isEdge(): boolean {
+    return this.from !== noRid;
+  }
+}
+
+const noRow = new Uint8Array(0);

@@ -1,0 +1,69 @@
+import type { PropertyDefinition, TypeDefinition } from '#catalog/catalog.ts';
+import type { CatalogValue } from '#catalog/catalog-value.ts';
+import { type CoercionContext, coerceDeclared } from '#catalog/coercion.ts';
+import { DatabaseError } from '#core/errors.ts';
+import { valuesEqual } from '#core/equality.ts';
+import { formatRid } from '#core/rid.ts';
+import type { Runtime } from '#core/runtime.ts';
+import type { TemporalFormats } from '#core/temporal-format.ts';
+import type { Value } from '#core/value.ts';
+import type { StorageSnapshot } from '#storage/engine.ts';
+import { RecordScan } from './record-scan.ts';
+import { SliceTimer } from './slice-timer.ts';
+
+/**
+ * CREATE PROPERTY on a type with records (sql.md 13.5, DECISION): every value stored under the name must be one of the
+ * declared type already, since rows are not rewritten. A value is one when conversion leaves it equal: 5 is a DOUBLE, '5' is
+ * no LONG.
+ *
+ * @throws DatabaseError `Schema` naming the first record that holds another value
+ */
+export async function requireCompatibleValues(
+  declared: { readonly type: TypeDefinition; readonly property: PropertyDefinition },
+  snapshot: StorageSnapshot,
+  context: {
+    readonly catalog: CatalogValue;
+    readonly formats: TemporalFormats;
+    readonly runtime: Runtime;
+  },
+): Promise<void> {
+  const { type, property } = declared;
+  const { catalog, formats, runtime } = context;
+  const timer = new SliceTimer(runtime);
+  for (const id of catalog.withSubtypes(type.id)) {
+    for (const bucket of catalog.typeWithId(id).buckets) {
+      const scan = new RecordScan(snapshot, undefined, {
+        bucket,
+        order: 'ascending',
+        from: undefined,
+      });
+      let count = 0;
+      for (let record = scan.next(); record !== undefined; record = scan.next()) {
+        const value = record.get(property.name);
+        if (value !== undefined && !isCompatible(property, value, { catalog, formats })) {
+          throw new DatabaseError(
+            'Schema',
+            `Cannot create property '${type.name}.${property.name}' of type ${property.type}: ` +
+              `record ${formatRid(record.rid)} holds a value of another type`,
+          );
+        }
+        count += 1;
+        if ((count & 255) === 0 && timer.isSpent) await timer.pause();
+      }
+    }
+  }
+}
+
+function isCompatible(
+  property: PropertyDefinition,
+  value: Value,
+  context: CoercionContext,
+): boolean {
+  if (value === null) return true;
+  try {
+    return valuesEqual(coerceDeclared(property, value, context), value);
+  } catch (error) {
+    if (error instanceof DatabaseError) return false;
+    throw error;
+  }
+}

@@ -1,0 +1,300 @@
+import { coerceProperties, type CoercionContext } from '#catalog/coercion.ts';
+import type { TypeDefinition } from '#catalog/catalog.ts';
+import { requireName } from '#catalog/name-rules.ts';
+import { validateRecord } from '#catalog/validation.ts';
+import { DatabaseError } from '#core/errors.ts';
+import type { RecordKind, StoredRecord } from '#core/record.ts';
+import {
+  type BucketId,
+  bucketOf,
+  formatRid,
+  type LogIndex,
+  noRid,
+  type Rid,
+  type TypeId,
+} from '#core/rid.ts';
+import type { TemporalFormats } from '#core/temporal-format.ts';
+import type { Value, ValueMap } from '#core/value.ts';
+import type { KeySource } from '#index/ordered/index-keys.ts';
+import type { Direction, StorageEngine, StorageSnapshot } from '#storage/engine.ts';
+import type { BucketSelector } from './bucket-selector.ts';
+import { type Overlay, OverlayEntry } from './overlay.ts';
+import { PendingRecord } from './pending-record.ts';
+import type { PositionAllocator } from './position-allocator.ts';
+import { isSameRow } from './same-row.ts';
+import type { StatementView } from './statement-view.ts';
+import type { DefaultEvaluator } from './transaction.ts';
+import { type KeyHolders, UniqueClaims } from './unique-claims.ts';
+import type { WriteRules, WriteRuleBook } from './write-rules.ts';
+
+/** What the writes of all transactions of a database share. */
+export interface WriteServices {
+  readonly engine: StorageEngine;
+  readonly positions: PositionAllocator;
+  readonly buckets: BucketSelector;
+  /** Property names that were found to be legal; bounded. */
+  readonly knownNames: Set<string>;
+  /** The rules of the current schema, shared as long as it lasts. */
+  rulesFor(view: StatementView): WriteRuleBook;
+}
+
+interface Ends {
+  readonly from: Rid;
+  readonly to: Rid;
+}
+
+const knownNamesMax = 10_000;
+
+/**
+ * The writing half of a transaction: turns property maps into checked, converted, encoded rows in the overlay. Each method
+ * either does all of it or throws and leaves the overlay as it was, but for `delete`, after whose error the transaction must
+ * be rolled back.
+ */
+export class RecordWriter implements KeyHolders {
+  readonly claims: UniqueClaims;
+  /** Deleted stored vertices: the number of edges they had in the committed state they were deleted from. */
+  readonly emptiedVertices = new Map<Rid, number>();
+  /** The oldest committed state that a base version, required vertex or free key was taken from. */
+  oldestRead: LogIndex | undefined;
+  readonly #services: WriteServices;
+  readonly #view: StatementView;
+  readonly #overlay: Overlay;
+  readonly #formats: TemporalFormats;
+  readonly #evaluateDefault: DefaultEvaluator;
+  #book: WriteRuleBook;
+
+  constructor(
+    services: WriteServices,
+    view: StatementView,
+    overlay: Overlay,
+    options: { readonly formats: TemporalFormats; readonly evaluateDefault: DefaultEvaluator },
+  ) {
+    this.#services = services;
+    this.#view = view;
+    this.#overlay = overlay;
+    this.#formats = options.formats;
+    this.#evaluateDefault = options.evaluateDefault;
+    this.claims = new UniqueClaims(options.formats);
+    this.#book = services.rulesFor(view);
+  }
+
+  // --- KeyHolders
+
+  get snapshot(): StorageSnapshot {
+    return this.#view.snapshot;
+  }
+
+  changed(rid: Rid): KeySource | 'gone' | undefined {
+    const entry = this.#overlay.entry(rid);
+    return entry === undefined ? undefined : (this.#view.recordOfEntry(entry) ?? 'gone');
+  }
+
+  // --- writes
+
+  insert(
+    typeId: TypeId,
+    kind: RecordKind,
+    properties: ValueMap,
+    place: { readonly bucket: BucketId | undefined; readonly ends: Ends | undefined },
+  ): StoredRecord {
+    const rules = this.#rules(typeId);
+    const { type } = rules;
+    if (type.kind !== kind) {
+      throw new DatabaseError(
+        'CommandExecution',
+        `Cannot create a ${kind} of type '${type.name}', which is a ${type.kind} type`,
+      );
+    }
+    const bucket = this.#bucketFor(type, place.bucket, properties);
+    const complete = this.withDefaults(typeId, properties);
+    const content = this.#checked(rules, complete, undefined);
+    const ends = place.ends;
+    const row = this.#services.engine.rows.encode(
+      typeId,
+      content,
+      ends && { out: ends.from, in: ends.to },
+    );
+    const rid = this.#services.positions.take(bucket);
+    const entry = new OverlayEntry(rid, typeId, 0 as LogIndex, ends);
+    entry.row = row;
+    const record = new PendingRecord(entry, type, content);
+    this.#claim(rules, rid, undefined, record);
+    this.#overlay.insert(entry);
+    return record;
+  }
+
+  insertEdge(
+    typeId: TypeId,
+    ends: Ends,
+    properties: ValueMap,
+    bucket: BucketId | undefined,
+  ): StoredRecord {
+    this.#requireVertex(ends.from);
+    this.#requireVertex(ends.to);
+    const edge = this.insert(typeId, 'edge', properties, { bucket, ends });
+    this.#overlay.addEdge(edge.rid, typeId, ends.from, ends.to);
+    return edge;
+  }
+
+  update(rid: Rid, properties: ValueMap): StoredRecord {
+    const current = this.#view.record(rid);
+    if (current === undefined) throw recordNotFound(rid);
+    const rules = this.#rules(current.type);
+    const content = this.#checked(rules, properties, current);
+    const isEdge = current.kind === 'edge';
+    const ends = isEdge ? { from: current.out, to: current.in } : undefined;
+    const row = this.#services.engine.rows.encode(
+      current.type,
+      content,
+      ends && { out: ends.from, in: ends.to },
+    );
+    if (isSameRow(current, row, content)) return current;
+    const known = this.#overlay.entry(rid);
+    const entry = known ?? new OverlayEntry(rid, current.type, current.version, ends);
+    const record = new PendingRecord(entry, rules.type, content);
+    this.#claim(rules, rid, current, record);
+    if (known === undefined) this.#noteRead();
+    entry.row = row;
+    entry.record = undefined;
+    this.#overlay.update(entry);
+    return record;
+  }
+
+  delete(rid: Rid): boolean {
+    const current = this.#view.record(rid);
+    if (current === undefined) return false;
+    if (current.kind === 'vertex') this.#deleteEdges(current);
+    this.#deleteRecord(current);
+    return true;
+  }
+
+  /** `properties` with the defaults of absent ones (sql.md 13.7); the same map when there is nothing to add. */
+  withDefaults(type: TypeId, properties: ValueMap): ValueMap {
+    const { defaults } = this.#rules(type);
+    let complete: Map<string, Value> | undefined;
+    for (const { name, source } of defaults) {
+      if (properties.has(name)) continue;
+      const value = this.#evaluateDefault(source);
+      if (value === undefined || value === null) continue;
+      complete ??= new Map(properties);
+      complete.set(name, value);
+    }
+    return complete ?? properties;
+  }
+
+  // --- details
+
+  #rules(type: TypeId): WriteRules {
+    if (this.#book.catalog !== this.#view.catalog) {
+      this.#book = this.#services.rulesFor(this.#view);
+    }
+    return this.#book.rulesOf(type);
+  }
+
+  #bucketFor(type: TypeDefinition, wanted: BucketId | undefined, properties: ValueMap): BucketId {
+    if (wanted === undefined) return this.#services.buckets.select(type, properties);
+    if (type.buckets.includes(wanted)) return wanted;
+    const name = this.#view.catalog.bucketWithId(wanted)?.name ?? String(wanted);
+    throw new DatabaseError('Schema', `Bucket '${name}' does not belong to type '${type.name}'`);
+  }
+
+  /** Converts, then validates (sql.md 2.1, 13.6). */
+  #checked(rules: WriteRules, properties: ValueMap, before: StoredRecord | undefined): ValueMap {
+    const context: CoercionContext = { catalog: this.#view.catalog, formats: this.#formats };
+    const { id } = rules.type;
+    const content = coerceProperties(id, properties, context);
+    this.#requireNames(content);
+    validateRecord(id, content, before, context);
+    return content;
+  }
+
+  /** limits.md 22, for names that no declaration has checked. */
+  #requireNames(properties: ValueMap): void {
+    const { knownNames } = this.#services;
+    for (const name of properties.keys()) {
+      if (knownNames.has(name)) continue;
+      requireName('property', name);
+      if (knownNames.size >= knownNamesMax) knownNames.clear();
+      knownNames.add(name);
+    }
+  }
+
+  #claim(rules: WriteRules, rid: Rid, before: StoredRecord | undefined, after: StoredRecord): void {
+    for (const keys of rules.nullRefusing) keys.requireNoNulls(after);
+    for (const keys of rules.longKeyed) keys.keysOf(after);
+    if (rules.uniqueIndexes.length === 0) return;
+    for (const keys of rules.uniqueIndexes) this.claims.claim(keys, rid, { before, after }, this);
+    this.#noteRead();
+  }
+
+  #noteRead(): void {
+    this.oldestRead ??= this.#view.snapshotIndex;
+  }
+
+  #requireVertex(rid: Rid): void {
+    const entry = this.#overlay.entry(rid);
+    if (entry !== undefined ? entry.isDeleted : this.#view.record(rid) === undefined) {
+      throw recordNotFound(rid);
+    }
+    const { catalog } = this.#view;
+    const type = catalog.bucketWithId(bucketOf(rid))?.type;
+    if (type === undefined || catalog.typeWithId(type).kind !== 'vertex') {
+      throw new DatabaseError(
+        'CommandExecution',
+        `Invalid vertex for edge creation: ${formatRid(rid)} is no vertex`,
+      );
+    }
+    if (entry?.isNew) return;
+    this.#overlay.requiredVertices.add(rid);
+    this.#noteRead();
+  }
+
+  /** All edges of a vertex, on both sides (sql.md 1.5 rule 6), and how many of them are stored. */
+  #deleteEdges(vertex: StoredRecord): void {
+    const view = this.#view;
+    let storedCount = 0;
+    for (const type of view.catalog.types()) {
+      if (type.kind !== 'edge') continue;
+      storedCount += this.#deleteEdgesOf(vertex.rid, 'out', type.id);
+      storedCount += this.#deleteEdgesOf(vertex.rid, 'in', type.id);
+    }
+    if (this.#overlay.entry(vertex.rid)?.isNew) return;
+    this.emptiedVertices.set(vertex.rid, storedCount);
+  }
+
+  #deleteEdgesOf(vertex: Rid, direction: Direction, type: TypeId): number {
+    const view = this.#view;
+    const { edges, count } = view.allEdges(vertex, direction, type);
+    for (let i = 0; i < count; i++) {
+      // A loop is listed in both directions, so it may be gone already.
+      const edge = view.record(edges[i] as Rid);
+      if (edge !== undefined) this.#deleteRecord(edge);
+    }
+    return view.snapshot.degree(vertex, direction, type);
+  }
+
+  #deleteRecord(current: StoredRecord): void {
+    const { rid } = current;
+    const known = this.#overlay.entry(rid);
+    const isEdge = current.kind === 'edge';
+    const ends = isEdge ? { from: current.out, to: current.in } : undefined;
+    const entry = known ?? new OverlayEntry(rid, current.type, current.version, ends);
+    for (const keys of this.#rules(current.type).uniqueIndexes) {
+      this.claims.release(keys, rid, current);
+    }
+    if (known === undefined) this.#noteRead();
+    entry.op = 'delete-row';
+    entry.row = noRow;
+    entry.record = current;
+    this.#overlay.delete(entry);
+    if (isEdge) this.#overlay.removeEdge(rid, current.type, current.out, current.in);
+  }
+}
+
+const noRow = new Uint8Array(0);
+
+/** http-api.md 3.2: 404. */
+export function recordNotFound(rid: Rid): DatabaseError {
+  const shown = rid === noRid ? '#-1:-1' : formatRid(rid);
+  return new DatabaseError('RecordNotFound', `Record ${shown} not found`);
+}

@@ -1,0 +1,25 @@
+import type { Runtime } from '#core/runtime.ts';
+
+/** Long work on the main thread lets go of the event loop this often (storage.md 6.7). */
+const sliceMs = 5;
+
+/** Tells long work when to let others run. */
+export class SliceTimer {
+  readonly #runtime: Runtime;
+  #startMs: number;
+
+  constructor(runtime: Runtime) {
+    this.#runtime = runtime;
+    this.#startMs = runtime.clock.monotonicMs();
+  }
+
+  get isSpent(): boolean {
+    return this.#runtime.clock.monotonicMs() - this.#startMs >= sliceMs;
+  }
+
+  /** Resolves after pending I/O had its turn; a new slice begins. */
+  async pause(): Promise<void> {
+    await this.#runtime.timers.yield();
+    this.#startMs = this.#runtime.clock.monotonicMs();
+  }
+}

@@ -1,0 +1,218 @@
+import type { Catalog } from '#catalog/catalog.ts';
+import type { StoredRecord } from '#core/record.ts';
+import {
+  type BucketId,
+  bucketOf,
+  type IndexId,
+  type LogIndex,
+  type Rid,
+  type TypeId,
+} from '#core/rid.ts';
+import { IndexKeys } from '#index/ordered/index-keys.ts';
+import { imageOf } from '#storage/bytes.ts';
+import type {
+  AdjacencyList,
+  Direction,
+  EntryCursor,
+  StorageEngine,
+  StorageSnapshot,
+} from '#storage/engine.ts';
+import { noLargeCells, RowRecord } from '#storage/row-record.ts';
+import { type ChangeLog, IndexOverlay } from './index-overlay.ts';
+import { type IndexHost, IndexView } from './index-view.ts';
+import type { Overlay, OverlayEntry } from './overlay.ts';
+import type { IndexReader, ReadView, RecordCursor } from './read-view.ts';
+import { RecordScan, type ScanOverlay, unchanged } from './record-scan.ts';
+
+/** A committed state with its schema. */
+export interface PinnedState {
+  readonly snapshot: StorageSnapshot;
+  readonly catalog: Catalog;
+}
+
+/**
+ * The reading half of a transaction: a snapshot with the transaction's own writes over it. Without writes every call goes
+ * straight to the snapshot.
+ */
+export class StatementView implements ReadView, IndexHost, ChangeLog {
+  catalog: Catalog;
+  snapshot: StorageSnapshot;
+  readonly #engine: StorageEngine;
+  readonly #overlay: Overlay;
+  readonly #indexes = new Map<IndexId, IndexView>();
+  readonly #indexOverlays = new Map<IndexId, IndexOverlay>();
+  readonly #openCursors = new Set<EntryCursor>();
+  /** Remembered as long as nothing more was written. */
+  readonly #hiddenEntries = new Map<IndexId, { logLength: number; count: number }>();
+  #isClosed = false;
+
+  constructor(engine: StorageEngine, state: PinnedState, overlay: Overlay) {
+    this.#engine = engine;
+    this.#overlay = overlay;
+    this.catalog = state.catalog;
+    this.snapshot = state.snapshot;
+  }
+
+  /** Moves to another committed state; cursors of the old one end. */
+  moveTo(state: PinnedState): void {
+    this.#closeCursors();
+    this.snapshot[Symbol.dispose]();
+    this.snapshot = state.snapshot;
+    if (this.catalog !== state.catalog) {
+      this.catalog = state.catalog;
+      this.#indexOverlays.clear();
+    }
+    this.#indexes.clear();
+    this.#hiddenEntries.clear();
+  }
+
+  [Symbol.dispose](): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#closeCursors();
+    this.snapshot[Symbol.dispose]();
+  }
+
+  get snapshotIndex(): LogIndex {
+    return this.snapshot.index;
+  }
+
+  record(rid: Rid): StoredRecord | undefined {
+    if (!this.#overlay.isEmpty) {
+      const entry = this.#overlay.entry(rid);
+      if (entry !== undefined) return this.recordOfEntry(entry);
+    }
+    // A record id of a client may name anything.
+    return this.catalog.bucketWithId(bucketOf(rid)) === undefined
+      ? undefined
+      : this.snapshot.record(rid);
+  }
+
+  /** The changed record; undefined when deleted. */
+  recordOfEntry(entry: OverlayEntry): StoredRecord | undefined {
+    if (entry.isDeleted) return undefined;
+    if (entry.record !== undefined) return entry.record;
+    const image = imageOf(entry.row);
+    const shape = this.#engine.shapes.shape(image.view.getUint16(4, true));
+    const { labels } = this.#engine;
+    return new RowRecord(entry.rid, shape, image, 0, labels, noLargeCells);
+  }
+
+  scan(bucket: BucketId, order: 'ascending' | 'descending', fromPosition?: number): RecordCursor {
+    const range = { bucket, order, from: fromPosition };
+    if (!this.isChanged(bucket)) return new RecordScan(this.snapshot, undefined, range);
+    const overlay: ScanOverlay = {
+      inserted: this.#overlay.inserted(bucket),
+      recordOf: (rid) => this.#changedRecord(rid),
+    };
+    return new RecordScan(this.snapshot, overlay, range);
+  }
+
+  #changedRecord(rid: Rid): StoredRecord | undefined | typeof unchanged {
+    const entry = this.#overlay.entry(rid);
+    return entry === undefined ? unchanged : this.recordOfEntry(entry);
+  }
+
+  isChanged(bucket: BucketId): boolean {
+    return this.#overlay.isChanged(bucket);
+  }
+
+  recordCount(bucket: BucketId): number {
+    return this.snapshot.recordCount(bucket) + this.#overlay.countDelta(bucket);
+  }
+
+  adjacency(vertex: Rid, direction: Direction, edgeType: TypeId): AdjacencyList {
+    if (direction === 'in' && !this.catalog.typeWithId(edgeType).bidirectional) return noEdges;
+    return this.allEdges(vertex, direction, edgeType);
+  }
+
+  degree(vertex: Rid, direction: Direction, edgeType: TypeId): number {
+    if (direction === 'in' && !this.catalog.typeWithId(edgeType).bidirectional) return 0;
+    const delta = this.#overlay.edgeDelta(vertex, direction, edgeType);
+    return this.snapshot.degree(vertex, direction, edgeType) + (delta?.degreeDelta ?? 0);
+  }
+
+  /** As `adjacency`, and also the incoming edges of unidirectional types, which a deletion must find. */
+  allEdges(vertex: Rid, direction: Direction, edgeType: TypeId): AdjacencyList {
+    const stored = this.snapshot.adjacency(vertex, direction, edgeType);
+    if (this.#overlay.isEmpty) return stored;
+    const delta = this.#overlay.edgeDelta(vertex, direction, edgeType);
+    return delta === undefined ? stored : delta.mergedWith(stored);
+  }
+
+  index(id: IndexId): IndexReader {
+    let view = this.#indexes.get(id);
+    if (view === undefined) {
+      const keys = new IndexKeys(this.catalog.indexWithId(id));
+      view = new IndexView(this, keys, () => this.#pendingEntries(id));
+      this.#indexes.set(id, view);
+    }
+    return view;
+  }
+
+  #pendingEntries(id: IndexId) {
+    if (this.#overlay.isEmpty) return [];
+    let overlay = this.#indexOverlays.get(id);
+    if (overlay === undefined) {
+      const definition = this.catalog.indexWithId(id);
+      const types = new Set(this.catalog.withSubtypes(definition.type));
+      overlay = new IndexOverlay(new IndexKeys(definition), types);
+      this.#indexOverlays.set(id, overlay);
+    }
+    return overlay.entries(this);
+  }
+
+  // --- for the readers of this room
+
+  get log(): readonly Rid[] {
+    return this.#overlay.log;
+  }
+
+  typeOf(rid: Rid): TypeId | undefined {
+    return this.#overlay.entry(rid)?.type;
+  }
+
+  recordOf(rid: Rid): StoredRecord | undefined {
+    const entry = this.#overlay.entry(rid);
+    return entry === undefined ? undefined : this.recordOfEntry(entry);
+  }
+
+  isHidden(rid: Rid): boolean {
+    return this.#overlay.entries.has(rid);
+  }
+
+  opened(cursor: EntryCursor): void {
+    this.#openCursors.add(cursor);
+  }
+
+  ended(cursor: EntryCursor): void {
+    this.#openCursors.delete(cursor);
+    cursor.close();
+  }
+
+  hiddenEntryCount(keys: IndexKeys): number {
+    if (this.#overlay.isEmpty) return 0;
+    const known = this.#hiddenEntries.get(keys.definition.id);
+    if (known?.logLength === this.log.length) return known.count;
+    const types = new Set(this.catalog.withSubtypes(keys.definition.type));
+    let count = 0;
+    for (const entry of this.#overlay.entries.values()) {
+      if (entry.isNew || !types.has(entry.type)) continue;
+      const stored = this.snapshot.record(entry.rid);
+      if (stored !== undefined) count += keys.keysOf(stored).length;
+    }
+    this.#hiddenEntries.set(keys.definition.id, { logLength: this.log.length, count });
+    return count;
+  }
+
+  #closeCursors(): void {
+    for (const cursor of this.#openCursors) cursor.close();
+    this.#openCursors.clear();
+  }
+}
+
+const noEdges: AdjacencyList = {
+  count: 0,
+  edges: new Float64Array(0),
+  vertices: new Float64Array(0),
+};

@@ -1,0 +1,228 @@
+import type { Catalog } from '#catalog/catalog.ts';
+import type { SchemaChange } from '#catalog/changes.ts';
+import { DatabaseError } from '#core/errors.ts';
+import type { StoredRecord } from '#core/record.ts';
+import type { BucketId, IndexId, LogIndex, Rid, TypeId } from '#core/rid.ts';
+import type { TemporalFormats } from '#core/temporal-format.ts';
+import type { ValueMap } from '#core/value.ts';
+import type { AdjacencyList, Direction, StorageSnapshot } from '#storage/engine.ts';
+import { captureWriteSet } from './capture.ts';
+import type { Committer } from './committer.ts';
+import { Overlay } from './overlay.ts';
+import type { IndexReader, RecordCursor } from './read-view.ts';
+import { RecordWriter, type WriteServices } from './record-writer.ts';
+import { type PinnedState, StatementView } from './statement-view.ts';
+import type {
+  CommitReceipt,
+  DefaultEvaluator,
+  Isolation,
+  RecordChange,
+  Transaction,
+} from './transaction.ts';
+
+/** What transactions of one database have in common. */
+export interface TransactionServices extends WriteServices {
+  readonly committer: Committer;
+  readonly formats: () => TemporalFormats;
+  readonly evaluateDefault: DefaultEvaluator;
+  /** The newest committed state with its schema; the caller closes the snapshot. */
+  pin(): PinnedState;
+  alter(change: SchemaChange): Promise<readonly ValueMap[]>;
+}
+
+/**
+ * A transaction: reads go to its `StatementView`, writes to its `RecordWriter`, both over one `Overlay`; commit captures the
+ * overlay and hands it to the `Committer`. It pins no state before it is used, and holds nothing after its end.
+ */
+export class TransactionValue implements Transaction {
+  readonly isolation: Isolation;
+  readonly #services: TransactionServices;
+  readonly #overlay = new Overlay();
+  #view: StatementView | undefined;
+  #writer: RecordWriter | undefined;
+  #isEnded = false;
+
+  constructor(services: TransactionServices, isolation: Isolation) {
+    this.#services = services;
+    this.isolation = isolation;
+  }
+
+  get hasWrites(): boolean {
+    return !this.#overlay.isEmpty;
+  }
+
+  beginStatement(): void {
+    if (this.#view === undefined) this.#open();
+    else if (this.isolation === 'READ_COMMITTED') this.#view.moveTo(this.#services.pin());
+  }
+
+  // --- reads
+
+  get catalog(): Catalog {
+    return this.#read().catalog;
+  }
+
+  get snapshot(): StorageSnapshot {
+    return this.#read().snapshot;
+  }
+
+  get snapshotIndex(): LogIndex {
+    return this.#read().snapshotIndex;
+  }
+
+  record(rid: Rid): StoredRecord | undefined {
+    return this.#read().record(rid);
+  }
+
+  scan(bucket: BucketId, order: 'ascending' | 'descending', fromPosition?: number): RecordCursor {
+    return this.#read().scan(bucket, order, fromPosition);
+  }
+
+  isChanged(bucket: BucketId): boolean {
+    return this.#overlay.isChanged(bucket);
+  }
+
+  recordCount(bucket: BucketId): number {
+    return this.#read().recordCount(bucket);
+  }
+
+  adjacency(vertex: Rid, direction: Direction, edgeType: TypeId): AdjacencyList {
+    return this.#read().adjacency(vertex, direction, edgeType);
+  }
+
+  degree(vertex: Rid, direction: Direction, edgeType: TypeId): number {
+    return this.#read().degree(vertex, direction, edgeType);
+  }
+
+  index(id: IndexId): IndexReader {
+    return this.#read().index(id);
+  }
+
+  // --- writes
+
+  insertDocument(type: TypeId, properties: ValueMap, bucket?: BucketId): StoredRecord {
+    return this.#write().insert(type, 'document', properties, { bucket, ends: undefined });
+  }
+
+  insertVertex(type: TypeId, properties: ValueMap, bucket?: BucketId): StoredRecord {
+    return this.#write().insert(type, 'vertex', properties, { bucket, ends: undefined });
+  }
+
+  insertEdge(
+    type: TypeId,
+    from: Rid,
+    to: Rid,
+    properties: ValueMap,
+    bucket?: BucketId,
+  ): StoredRecord {
+    return this.#write().insertEdge(type, { from, to }, properties, bucket);
+  }
+
+  update(rid: Rid, properties: ValueMap): StoredRecord {
+    return this.#write().update(rid, properties);
+  }
+
+  delete(rid: Rid): boolean {
+    return this.#write().delete(rid);
+  }
+
+  async alter(change: SchemaChange): Promise<readonly ValueMap[]> {
+    this.#requireOpen();
+    const rows = await this.#services.alter(change);
+    // The statements after it see the new schema and the state it was committed with, REPEATABLE_READ ones too: an older
+    // state has neither the entries of a new index nor the buckets of a new type. Versions of records read before stay
+    // guarded as they were read.
+    if (this.#view !== undefined && !this.#isEnded) this.#view.moveTo(this.#services.pin());
+    return rows;
+  }
+
+  // --- end
+
+  async commit(): Promise<CommitReceipt> {
+    this.#requireOpen();
+    const view = this.#read();
+    if (this.#writer === undefined || this.#overlay.isEmpty) {
+      const receipt = { index: view.snapshotIndex, changes: [] };
+      this.rollback();
+      return receipt;
+    }
+    const writeSet = captureWriteSet(this.#overlay, this.#writer, {
+      catalog: view.catalog,
+      shapes: this.#services.engine.shapes,
+      positions: this.#services.positions,
+    });
+    if (writeSet.operations.length === 0) {
+      const receipt = { index: view.snapshotIndex, changes: [] };
+      this.rollback();
+      return receipt;
+    }
+    try {
+      const index = await this.#services.committer.commit(writeSet);
+      return new Receipt(index, this.#overlay, view);
+    } finally {
+      this.rollback();
+    }
+  }
+
+  rollback(): void {
+    if (this.#isEnded) return;
+    this.#isEnded = true;
+    this.#view?.[Symbol.dispose]();
+  }
+
+  [Symbol.dispose](): void {
+    this.rollback();
+  }
+
+  #requireOpen(): void {
+    if (this.#isEnded) {
+      throw new DatabaseError('TransactionFailed', 'the transaction has ended');
+    }
+  }
+
+  #open(): StatementView {
+    this.#requireOpen();
+    this.#view = new StatementView(this.#services.engine, this.#services.pin(), this.#overlay);
+    return this.#view;
+  }
+
+  #read(): StatementView {
+    return this.#view ?? this.#open();
+  }
+
+  #write(): RecordWriter {
+    this.#requireOpen();
+    this.#writer ??= new RecordWriter(this.#services, this.#read(), this.#overlay, {
+      formats: this.#services.formats(),
+      evaluateDefault: this.#services.evaluateDefault,
+    });
+    return this.#writer;
+  }
+}
+
+/** The changes are made into objects only for who asks. */
+class Receipt implements CommitReceipt {
+  readonly index: LogIndex;
+  readonly #overlay: Overlay;
+  readonly #view: StatementView;
+
+  constructor(index: LogIndex, overlay: Overlay, view: StatementView) {
+    this.index = index;
+    this.#overlay = overlay;
+    this.#view = view;
+  }
+
+  get changes(): readonly RecordChange[] {
+    const changes: RecordChange[] = [];
+    for (const entry of this.#overlay.entries.values()) {
+      if (entry.isDeleted) {
+        if (entry.isNew || entry.record === undefined) continue;
+        changes.push({ kind: 'delete', record: entry.record });
+        continue;
+      }
+      const record = this.#view.recordOfEntry(entry);
+      if (record !== undefined) changes.push({ kind: entry.isNew ? 'create' : 'update', record });
+    }
+    return changes;
+  }
+}
