@@ -141,8 +141,16 @@ export interface IndexDeriver {
   ): void;
 }
 
+/** An index that entries go to. */
+export interface IndexTarget {
+  readonly id: IndexId;
+  readonly isUnique: boolean;
+  /** Entries of records that were there before the index may be missing yet (`addEntries`). */
+  readonly isBuilding: boolean;
+}
+
 /** Keys are whole encoded keys without index id and RID; they are copied. */
 export interface EntryChanges {
-  remove(index: IndexId, key: Uint8Array, isUnique: boolean, rid: Rid): void;
-  add(index: IndexId, key: Uint8Array, isUnique: boolean, rid: Rid): void;
+  remove(index: IndexTarget, key: Uint8Array, rid: Rid): void;
+  add(index: IndexTarget, key: Uint8Array, rid: Rid): void;
 }

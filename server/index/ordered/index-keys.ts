@@ -3,6 +3,7 @@ import { DatabaseError } from '#core/errors.ts';
 import { Link, type StoredRecord } from '#core/record.ts';
 import { type EmbeddedDocument, isMap, type Value, type ValueMap } from '#core/value.ts';
 import type { IndexComponent, IndexDefinition } from '#catalog/catalog.ts';
+import type { IndexTarget } from '#storage/engine.ts';
 import { OrderedKeyWriter } from '#storage/ordered-key.ts';
 
 /** What keys are made from: a stored record, or one with uncommitted values. */
@@ -16,10 +17,16 @@ const noKeys: readonly Uint8Array[] = [];
  */
 export class IndexKeys {
   readonly definition: IndexDefinition;
+  readonly target: IndexTarget;
   readonly #writer = new OrderedKeyWriter();
 
   constructor(definition: IndexDefinition) {
     this.definition = definition;
+    this.target = {
+      id: definition.id,
+      isUnique: definition.unique,
+      isBuilding: definition.state === 'BUILDING',
+    };
   }
 
   /**

@@ -68,18 +68,18 @@ function deriveOne(
   after: StoredRecord | undefined,
   changes: EntryChanges,
 ): void {
-  const { id, unique } = index.definition;
+  const target = index.target;
   const old = before === undefined ? noKeys : index.keysOf(before);
   const now = after === undefined ? noKeys : index.keysOf(after);
   const wasThere = keySet(old);
   const staysThere = keySet(now);
   for (let i = 0; i < old.length; i++) {
     const key = old[i] as Uint8Array;
-    if (!staysThere(key)) changes.remove(id, key, unique, (before as StoredRecord).rid);
+    if (!staysThere(key)) changes.remove(target, key, (before as StoredRecord).rid);
   }
   for (let i = 0; i < now.length; i++) {
     const key = now[i] as Uint8Array;
-    if (!wasThere(key)) changes.add(id, key, unique, (after as StoredRecord).rid);
+    if (!wasThere(key)) changes.add(target, key, (after as StoredRecord).rid);
   }
 }
 

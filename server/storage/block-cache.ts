@@ -1,0 +1,106 @@
+import type { BucketId, LogIndex } from '#core/rid.ts';
+import { Block } from './block.ts';
+import { ImageMemory, type Slab } from './image-memory.ts';
+import { PagedTable } from './paged-table.ts';
+
+/** The newest image of a block, and from which LSN on it has been the newest. */
+export interface CachedBlock {
+  block: Block;
+  readonly since: LogIndex;
+  /** Read again since it was loaded: survives one round of giving up memory. */
+  used: boolean;
+}
+
+interface SlabEntries {
+  readonly slab: Slab;
+  readonly entries: CachedBlock[];
+}
+
+/**
+ * Newest block images by bucket and number, within a budget of bytes. Memory is given up slab by slab, oldest first;
+ * images in it that were used again move to a new slab. An image that was read only once, by a scan, does not stay.
+ */
+export class BlockCache {
+  readonly #budgetBytes: number;
+  readonly #memory = new ImageMemory();
+  readonly #buckets: (PagedTable<CachedBlock> | undefined)[] = [];
+  /** Oldest first. */
+  #slabs: SlabEntries[] = [];
+  #bytes = 0;
+
+  constructor(budgetBytes: number) {
+    this.#budgetBytes = budgetBytes;
+  }
+
+  /** Memory for an image that will be put into the cache. */
+  get memory(): ImageMemory {
+    return this.#memory;
+  }
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  get(bucket: BucketId, number: number): CachedBlock | undefined {
+    return this.#buckets[bucket]?.get(number);
+  }
+
+  /** Takes over an image that lies in `slab`. */
+  put(block: Block, slab: Slab, since: LogIndex): void {
+    const entry: CachedBlock = { block, since, used: false };
+    this.#table(block.bucket).set(block.number, entry);
+    this.#file(slab, entry);
+    if (this.#bytes > this.#budgetBytes) this.#giveUp();
+  }
+
+  remove(bucket: BucketId, number: number): void {
+    this.#buckets[bucket]?.set(number, undefined);
+  }
+
+  removeBucket(bucket: BucketId): void {
+    this.#buckets[bucket] = undefined;
+  }
+
+  #table(bucket: BucketId): PagedTable<CachedBlock> {
+    const known = this.#buckets[bucket];
+    if (known !== undefined) return known;
+    while (this.#buckets.length <= bucket) this.#buckets.push(undefined);
+    const table = new PagedTable<CachedBlock>();
+    this.#buckets[bucket] = table;
+    return table;
+  }
+
+  #file(slab: Slab, entry: CachedBlock): void {
+    const last = this.#slabs.at(-1);
+    if (last?.slab === slab) {
+      last.entries.push(entry);
+      return;
+    }
+    this.#slabs.push({ slab, entries: [entry] });
+    this.#bytes += slab.bytes.length;
+  }
+
+  #giveUp(): void {
+    // Each slab is looked at once at most; what is moved lands in slabs behind them.
+    for (let left = this.#slabs.length - 1; left > 0 && this.#bytes > this.#budgetBytes; left--) {
+      const oldest = this.#slabs.shift() as SlabEntries;
+      this.#bytes -= oldest.slab.bytes.length;
+      for (const entry of oldest.entries) this.#keepOrDrop(entry);
+    }
+  }
+
+  #keepOrDrop(entry: CachedBlock): void {
+    const { block } = entry;
+    if (this.get(block.bucket, block.number) !== entry) return;
+    if (!entry.used) {
+      this.remove(block.bucket, block.number);
+      return;
+    }
+    entry.used = false;
+    const length = block.usedBytes;
+    const { slab, start } = this.#memory.allocate(length);
+    block.bytes.copy(slab.bytes, start, block.base, block.base + length);
+    entry.block = new Block(slab, start, block.bucket, block.number, block.slotCount);
+    this.#file(slab, entry);
+  }
+}

@@ -1,0 +1,460 @@
+import { DatabaseError } from '#core/errors.ts';
+import {
+  bucketOf,
+  type BucketId,
+  type IndexId,
+  type LogIndex,
+  makeRid,
+  positionOf,
+  type PropertyId,
+  type Rid,
+} from '#core/rid.ts';
+import type { BlockBuilder } from './block-builder.ts';
+import { Block } from './block.ts';
+import { type Image, imageOf, viewOf } from './bytes.ts';
+import { checksumSize, sealValue } from './checksum.ts';
+import {
+  type BucketState,
+  encodeApplied,
+  encodeBucketState,
+  encodeIndexState,
+  newBucket,
+} from './counters.ts';
+import type { AppliedPosition, IndexDeriver, LogEntry } from './engine.ts';
+import type { DeletionJobs, PrefixDeletion } from './deletion-jobs.ts';
+import { EntryBuilder } from './entry-builder.ts';
+import { ImageMemory, sealedCopy, type Slab } from './image-memory.ts';
+import { readLargeCell, type RetiredCells } from './large-cells.ts';
+import { ListBuilder } from './list-builder.ts';
+import type { PinnedReader } from './pinned-reader.ts';
+import { applyPatch } from './cell-patch.ts';
+import { outsideCellsOf, type RowEncoder, splitRow } from './row.ts';
+import { addHash, type HashHalves, hashRow } from './row-hash.ts';
+import type { RowOperation } from './row-operations.ts';
+import { type LargeCells, RowRecord, type TypeLabels } from './row-record.ts';
+import type { ShapeRegistry } from './shape.ts';
+import type { StateReader } from './state-reader.ts';
+import { BigKey, BlkKey, blockKey, keyBytes, metaKey } from './sub-databases.ts';
+import type { Write } from './write-batch.ts';
+
+// Turns log entries into the images that one LMDB transaction writes. Everything derived from row operations (blocks,
+// adjacency, index entries, counters, content hashes) is derived here and nowhere else. It reads the newest durable state
+// and its own pending changes; nothing else changes that state meanwhile. `finish` gives the writes, `publish` tells the
+// caches after they are durable.
+
+export interface CommitContext {
+  readonly state: StateReader;
+  readonly shapes: ShapeRegistry;
+  readonly rows: RowEncoder;
+  readonly labels: TypeLabels;
+  readonly deriver: IndexDeriver;
+  readonly retired: RetiredCells;
+  /** Block builders to reuse; what a commit took it gives back when it ends. */
+  readonly spareBuilders: BlockBuilder[];
+  readonly makeBlockBuilder: () => BlockBuilder;
+  readonly jobs: DeletionJobs;
+}
+
+interface PendingBlock {
+  readonly bucket: BucketId;
+  readonly number: number;
+  readonly builder: BlockBuilder;
+}
+
+interface PendingBucket {
+  next: number;
+  live: number;
+  readonly hash: HashHalves;
+  slotCount: number;
+  isSized: boolean;
+}
+
+interface FinishedBlock {
+  readonly block: Block;
+  readonly slab: Slab;
+}
+
+const rowsPerFirstBlock = 64;
+
+export class CommitBuilder implements LargeCells {
+  readonly entries: EntryBuilder;
+  readonly lists: ListBuilder;
+  readonly deletions: PrefixDeletion[] = [];
+  readonly reader: PinnedReader;
+  readonly #context: CommitContext;
+  readonly #memory = new ImageMemory();
+  readonly #blocks = new Map<number, PendingBlock>();
+  readonly #buckets = new Map<BucketId, PendingBucket | undefined>();
+  readonly #large = new Map<string, Uint8Array | undefined>();
+  readonly #meta = new Map<string, Uint8Array | undefined>();
+  readonly #writes: Write[] = [];
+  readonly #finished: FinishedBlock[] = [];
+  readonly #emptied: PendingBlock[] = [];
+  readonly #droppedIndexes = new Set<IndexId>();
+  readonly #hash: HashHalves = { low: 0, high: 0 };
+  readonly #bigKey = new BigKey();
+  schema: Uint8Array | undefined;
+  position: AppliedPosition | undefined;
+
+  constructor(reader: PinnedReader, context: CommitContext) {
+    this.reader = reader;
+    this.#context = context;
+    this.entries = new EntryBuilder(reader, this.#memory);
+    this.lists = new ListBuilder(reader);
+  }
+
+  /** Memory for values that are written with this commit and read by nobody before. */
+  get memory(): ImageMemory {
+    return this.#memory;
+  }
+
+  /** Applies one entry; entries come in log order. */
+  apply(entry: LogEntry): void {
+    for (const operation of entry.operations) this.#operation(operation, entry.position.index);
+    this.entries.endEntry();
+    this.position = entry.position;
+  }
+
+  #operation(operation: RowOperation, version: LogIndex): void {
+    switch (operation.op) {
+      case 'put-row':
+        this.putRow(operation.rid, operation.row, version);
+        return;
+      case 'patch-cells':
+        this.#patch(operation.rid, operation.patch, version);
+        return;
+      case 'delete-row':
+        this.#deleteRow(operation.rid);
+        return;
+      case 'add-edge':
+        this.lists.add(operation.from, 'out', operation.type, operation.rid, operation.to);
+        if (operation.both) {
+          this.lists.add(operation.to, 'in', operation.type, operation.rid, operation.from);
+        }
+        return;
+      case 'remove-edge':
+        this.lists.remove(operation.from, 'out', operation.type, operation.rid);
+        if (operation.both) this.lists.remove(operation.to, 'in', operation.type, operation.rid);
+        return;
+      case 'whole-block':
+        this.#wholeBlock(operation.bucket as BucketId, operation.block, operation.image, version);
+        return;
+      default:
+        this.#metaOperation(operation);
+    }
+  }
+
+  #metaOperation(
+    operation: Extract<
+      RowOperation,
+      { op: 'schema' | 'shape' | 'drop-index' | 'drop-bucket' | 'positions' | 'meta' }
+    >,
+  ): void {
+    switch (operation.op) {
+      case 'schema':
+        this.#meta.set('schema', operation.document);
+        this.schema = operation.document;
+        this.#context.deriver.schemaChanged(operation.document);
+        return;
+      case 'shape':
+        this.#meta.set(`shapes/${operation.id}`, operation.definition);
+        this.#context.shapes.define(operation.id, operation.definition);
+        return;
+      case 'meta':
+        this.#meta.set(operation.name, operation.value);
+        return;
+      case 'positions':
+        this.takePositions(operation.bucket as BucketId, operation.next);
+        return;
+      case 'drop-index':
+        this.#dropIndex(operation.index);
+        return;
+      case 'drop-bucket':
+        this.#dropBucket(operation.bucket as BucketId);
+    }
+  }
+
+  /** Stores a complete row in place of what the record had, with this version. */
+  putRow(rid: Rid, row: Uint8Array, version: LogIndex): void {
+    const { shapes, labels, deriver } = this.#context;
+    const bucket = this.#bucket(bucketOf(rid));
+    const position = positionOf(rid);
+    if (!bucket.isSized && position >= rowsPerFirstBlock) {
+      this.#settleSize(bucketOf(rid), bucket, row.length);
+    }
+    const image = imageOf(row);
+    const shape = shapes.shape(image.view.getUint16(4, true));
+    const slot = position % bucket.slotCount;
+    const { builder } = this.#block(bucketOf(rid), (position - slot) / bucket.slotCount);
+    const before = this.#recordIn(rid, builder, slot);
+    deriver.derive(before, new RowRecord(rid, shape, image, 0, labels, this), this.entries);
+    const split = splitRow(row, shape);
+    if (before !== undefined) this.#takeOut(before, bucket);
+    else bucket.live += 1;
+    for (const cell of split.large) this.#putLarge(rid, cell.property, cell.bytes);
+    builder.put(slot, split.row, version);
+    if (position >= bucket.next) bucket.next = position + 1;
+    this.#addToHash(rid, builder, builder.rowOffset(slot), bucket, 1);
+  }
+
+  #patch(rid: Rid, patch: Uint8Array, version: LogIndex): void {
+    const before = this.#record(rid);
+    if (before === undefined) return;
+    this.putRow(rid, applyPatch(this.#context.rows, before, patch), version);
+  }
+
+  #deleteRow(rid: Rid): void {
+    const before = this.#record(rid);
+    if (before === undefined) return;
+    const bucket = this.#bucket(bucketOf(rid));
+    this.#context.deriver.derive(before, undefined, this.entries);
+    this.#takeOut(before, bucket);
+    bucket.live -= 1;
+    const slot = positionOf(rid) % bucket.slotCount;
+    this.#block(bucketOf(rid), (positionOf(rid) - slot) / bucket.slotCount).builder.remove(slot);
+  }
+
+  /** Content hash and large cells of a row that goes. */
+  #takeOut(before: RowRecord, bucket: PendingBucket): void {
+    this.#addToHash(before.rid, before.image, before.row, bucket, -1);
+    const length = before.image.view.getUint32(before.row, true);
+    const row = before.image.bytes.subarray(before.row, before.row + length);
+    for (const property of outsideCellsOf(row, before.shape)) {
+      const old = this.#readLarge(before.rid, property);
+      if (old !== undefined) this.#context.retired.add(before.rid, property, old);
+      this.#putLarge(before.rid, property, undefined);
+    }
+  }
+
+  #addToHash(rid: Rid, image: Image, at: number, bucket: PendingBucket, sign: 1 | -1): void {
+    hashRow(rid, image.view, at, image.view.getUint32(at, true), this.#hash);
+    addHash(bucket.hash, this.#hash, sign);
+  }
+
+  #record(rid: Rid): RowRecord | undefined {
+    const bucket = this.#bucket(bucketOf(rid));
+    const position = positionOf(rid);
+    if (position >= bucket.next) return undefined;
+    const slot = position % bucket.slotCount;
+    const { builder } = this.#block(bucketOf(rid), (position - slot) / bucket.slotCount);
+    return this.#recordIn(rid, builder, slot);
+  }
+
+  #recordIn(rid: Rid, builder: BlockBuilder, slot: number): RowRecord | undefined {
+    const row = builder.rowOffset(slot);
+    if (row === 0) return undefined;
+    const shape = this.#context.shapes.shape(builder.view.getUint16(row + 4, true));
+    return new RowRecord(rid, shape, builder, row, this.#context.labels, this);
+  }
+
+  /** The block decides how many rows its bucket's blocks hold: fewer for large rows, so that a block stays near 8 KB. */
+  #settleSize(bucketId: BucketId, bucket: PendingBucket, rowLength: number): void {
+    const first = this.#block(bucketId, 0);
+    const { builder } = first;
+    const average =
+      builder.rowCount === 0 ? rowLength : (builder.usedBytes - 144) / builder.rowCount;
+    const slotCount = average > 256 ? 16 : average > 128 ? 32 : 64;
+    bucket.isSized = true;
+    bucket.slotCount = slotCount;
+    if (slotCount === rowsPerFirstBlock || builder.rowCount === 0) return;
+    const old = this.#takeBuilder();
+    const temporary = new Uint8Array(builder.usedBytes);
+    builder.copyTo(temporary, 0);
+    old.startFrom(new Block(imageOf(temporary), 0, bucketId, 0, rowsPerFirstBlock));
+    builder.startEmpty();
+    for (let position = 0; position < rowsPerFirstBlock; position++) {
+      const at = old.rowOffset(position);
+      if (at === 0) continue;
+      const row = old.bytes.subarray(at, at + old.view.getUint32(at, true));
+      const slot = position % slotCount;
+      const target = this.#block(bucketId, (position - slot) / slotCount).builder;
+      target.put(slot, row, viewOf(row).getFloat64(8, true));
+    }
+    this.#context.spareBuilders.push(old);
+  }
+
+  #wholeBlock(bucket: BucketId, number: number, image: Uint8Array, version: LogIndex): void {
+    const slotCount = this.#bucket(bucket).slotCount;
+    const block = new Block(imageOf(image), 0, bucket, number, slotCount);
+    for (let slot = block.nextSlot(0); slot >= 0; slot = block.nextSlot(slot + 1)) {
+      const at = block.rowOffset(slot);
+      const row = image.subarray(at, at + block.view.getUint32(at, true));
+      this.putRow(makeRid(bucket, block.firstPosition + slot), row, version);
+    }
+  }
+
+  takePositions(bucketId: BucketId, next: number): void {
+    const bucket = this.#bucket(bucketId);
+    if (next > bucket.next) bucket.next = next;
+  }
+
+  #dropIndex(index: IndexId): void {
+    this.#droppedIndexes.add(index);
+    this.entries.drop(index);
+    this.deletions.push({ store: 'ix', prefix: bigEndian(index, 4) });
+  }
+
+  /** Its rows, their large cells and the edges listed at its vertices. Bucket ids are not used again. */
+  #dropBucket(bucket: BucketId): void {
+    this.#buckets.set(bucket, undefined);
+    for (const [key, pending] of this.#blocks) {
+      if (pending.bucket !== bucket) continue;
+      this.#blocks.delete(key);
+      this.#context.spareBuilders.push(pending.builder);
+    }
+    const prefix = bigEndian(bucket, 2);
+    for (const store of ['blk', 'big', 'adj'] as const) this.deletions.push({ store, prefix });
+  }
+
+  // --- large cells
+
+  /** Serves records under change; pending cells first. */
+  largeCell(rid: Rid, property: PropertyId): Uint8Array {
+    const cell = this.#readLarge(rid, property);
+    if (cell !== undefined) return cell;
+    throw new DatabaseError('CorruptedRecord', `a large property of record ${rid} is missing`);
+  }
+
+  #readLarge(rid: Rid, property: PropertyId): Uint8Array | undefined {
+    const name = `${rid}/${property}`;
+    if (this.#large.has(name)) return this.#large.get(name);
+    return readLargeCell(this.reader, this.#bigKey, rid, property);
+  }
+
+  #putLarge(rid: Rid, property: PropertyId, cell: Uint8Array | undefined): void {
+    this.#large.set(`${rid}/${property}`, cell);
+    const key = new BigKey();
+    key.rid = rid;
+    key.property = property;
+    const value = cell && sealedCopy(this.#memory, keyBytes(key, this.reader.window.scratch), cell);
+    this.#writes.push({ store: this.reader.subs.big, key, value });
+  }
+
+  /** Writes that need no more than being carried out with this commit. */
+  addWrites(writes: readonly Write[]): void {
+    for (const write of writes) this.#writes.push(write);
+  }
+
+  // --- what is pending
+
+  #bucket(id: BucketId): PendingBucket {
+    const known = this.#buckets.get(id);
+    if (known !== undefined) return known;
+    const stored = this.#buckets.has(id) ? undefined : this.#context.state.bucket(this.reader, id);
+    const { hashLow, hashHigh, ...state } = stored ?? newBucket;
+    const pending = { ...state, hash: { low: hashLow, high: hashHigh } };
+    this.#buckets.set(id, pending);
+    return pending;
+  }
+
+  /** Rows per block of a bucket and its next position, for bulk loads. */
+  bucketSize(id: BucketId): Pick<BucketState, 'slotCount' | 'isSized' | 'next'> {
+    return this.#bucket(id);
+  }
+
+  #block(bucket: BucketId, number: number): PendingBlock {
+    const key = blockKey(bucket, number);
+    const known = this.#blocks.get(key);
+    if (known !== undefined) return known;
+    const stored = this.#context.state.block(this.reader, bucket, number);
+    const builder = this.#takeBuilder();
+    if (stored === undefined) builder.startEmpty();
+    else builder.startFrom(stored);
+    const pending = { bucket, number, builder };
+    this.#blocks.set(key, pending);
+    return pending;
+  }
+
+  #takeBuilder(): BlockBuilder {
+    return this.#context.spareBuilders.pop() ?? this.#context.makeBlockBuilder();
+  }
+
+  // --- the end
+
+  /** All writes of the commit. Nothing may be applied any more. */
+  finish(): readonly Write[] {
+    const { subs } = this.reader;
+    const writes: Write[] = [];
+    for (const pending of this.#blocks.values()) this.#finishBlock(pending, writes);
+    for (const write of this.#writes) writes.push(write);
+    this.lists.finish(this.#memory, writes, subs.adj);
+    this.entries.finish(writes);
+    for (const [id, bucket] of this.#buckets) {
+      const state = bucket && encodeBucketState(bucketState(bucket));
+      this.#meta.set(`bucket/${id}`, state);
+    }
+    for (const deletion of this.deletions) {
+      writes.push(this.#context.jobs.recordOf(deletion, this.reader, this.#memory));
+    }
+    const index = this.position?.index ?? this.reader.index;
+    for (const [id, entries] of this.#entryCounts()) {
+      this.#meta.set(`index/${id}`, entries && encodeIndexState(entries.count, index));
+    }
+    if (this.position !== undefined) this.#meta.set('applied', encodeApplied(this.position));
+    for (const [name, body] of this.#meta) {
+      const key = metaKey(name);
+      const value = body && sealedCopy(this.#memory, key.bytes, body);
+      writes.push({ store: subs.meta, key, value });
+    }
+    return writes;
+  }
+
+  #finishBlock(pending: PendingBlock, writes: Write[]): void {
+    const { bucket, number, builder } = pending;
+    const { blk } = this.reader.subs;
+    const key = new BlkKey();
+    key.key = blockKey(bucket, number);
+    if (builder.rowCount === 0) {
+      this.#emptied.push(pending);
+      writes.push({ store: blk, key, value: undefined });
+    } else {
+      const { slotCount } = this.#bucket(bucket);
+      const size = builder.usedBytes + checksumSize;
+      const { slab, start } = this.#context.state.blocks.memory.allocate(size);
+      builder.copyTo(slab.bytes, start);
+      sealValue(keyBytes(key, this.reader.window.scratch), slab.bytes, start, start + size);
+      writes.push({ store: blk, key, value: slab.bytes.subarray(start, start + size) });
+      this.#finished.push({ block: new Block(slab, start, bucket, number, slotCount), slab });
+    }
+    this.#context.spareBuilders.push(builder);
+  }
+
+  #entryCounts(): Map<IndexId, { count: number } | undefined> {
+    const counts = new Map<IndexId, { count: number } | undefined>();
+    for (const id of this.#droppedIndexes) counts.set(id, undefined);
+    for (const [id, delta] of this.entries.deltas) {
+      const base = this.#droppedIndexes.has(id)
+        ? 0
+        : this.#context.state.entryCount(this.reader, id);
+      counts.set(id, { count: base + delta });
+    }
+    return counts;
+  }
+
+  /** Makes the caches show the commit; it is durable and has this index. */
+  publish(index: LogIndex, heldIndex: LogIndex): void {
+    const { state } = this.#context;
+    for (const [id, bucket] of this.#buckets) {
+      if (bucket === undefined) state.blocks.removeBucket(id);
+      state.setBucket(id, bucket && bucketState(bucket), index, heldIndex);
+    }
+    for (const { bucket, number } of this.#emptied) state.blocks.remove(bucket, number);
+    for (const { block, slab } of this.#finished) state.blocks.put(block, slab, index);
+    this.lists.publish(state, index);
+    for (const [id, entries] of this.#entryCounts()) {
+      state.setEntryCount(id, entries?.count ?? 0, index, heldIndex);
+    }
+  }
+}
+
+function bucketState(bucket: PendingBucket): BucketState {
+  const { next, live, slotCount, isSized, hash } = bucket;
+  return { next, live, slotCount, isSized, hashLow: hash.low, hashHigh: hash.high };
+}
+
+function bigEndian(value: number, size: 2 | 4): Uint8Array {
+  const bytes = new Uint8Array(size);
+  if (size === 2) viewOf(bytes).setUint16(0, value);
+  else viewOf(bytes).setUint32(0, value);
+  return bytes;
+}

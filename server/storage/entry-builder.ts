@@ -1,0 +1,117 @@
+import type { IndexId, Rid } from '#core/rid.ts';
+import type { EntryChanges, IndexTarget } from './engine.ts';
+import type { ImageMemory } from './image-memory.ts';
+import type { PinnedReader } from './pinned-reader.ts';
+import { IxKey, ridSize, writeRid } from './sub-databases.ts';
+import type { Write } from './write-batch.ts';
+
+const noBytes = new Uint8Array();
+
+interface Change {
+  readonly target: IndexTarget;
+  readonly components: Uint8Array;
+  readonly value: Uint8Array;
+}
+
+/** Gathers the index changes of one commit, and how many entries they add to each index. */
+export class EntryBuilder implements EntryChanges {
+  readonly #reader: PinnedReader;
+  readonly #deltas = new Map<IndexId, number>();
+  readonly #writes: Write[] = [];
+  /** Of the log entry that is being applied. */
+  #removals: Change[] = [];
+  #additions: Change[] = [];
+  /** Whether entries of indexes under construction exist, as far as this commit knows. */
+  readonly #known = new Map<string, boolean>();
+  readonly #key = new IxKey();
+
+  readonly #memory: ImageMemory;
+
+  constructor(reader: PinnedReader, memory: ImageMemory) {
+    this.#reader = reader;
+    this.#memory = memory;
+  }
+
+  remove(target: IndexTarget, key: Uint8Array, rid: Rid): void {
+    const components = target.isUnique ? key : withRid(key, rid);
+    this.#removals.push({ target, components, value: noBytes });
+  }
+
+  add(target: IndexTarget, key: Uint8Array, rid: Rid): void {
+    this.#additions.push(
+      target.isUnique
+        ? { target, components: key, value: ridValue(this.#memory, rid) }
+        : { target, components: withRid(key, rid), value: noBytes },
+    );
+  }
+
+  /** All removals of a log entry come before its additions: records may swap unique keys in one transaction. */
+  endEntry(): void {
+    for (const change of this.#removals) this.#write(change, undefined, -1);
+    for (const change of this.#additions) this.#write(change, change.value, 1);
+    this.#removals = [];
+    this.#additions = [];
+  }
+
+  /** Adds an entry unless it exists. */
+  addIfMissing(target: IndexTarget, key: Uint8Array, rid: Rid): void {
+    this.add({ ...target, isBuilding: true }, key, rid);
+  }
+
+  /** Entries put in by a bulk load: sorted, known to be new. */
+  addSorted(index: IndexId, writes: readonly Write[]): void {
+    for (const write of writes) this.#writes.push(write);
+    this.#deltas.set(index, (this.#deltas.get(index) ?? 0) + writes.length);
+  }
+
+  get deltas(): ReadonlyMap<IndexId, number> {
+    return this.#deltas;
+  }
+
+  finish(writes: Write[]): void {
+    for (const write of this.#writes) writes.push(write);
+  }
+
+  /** Forgets counting for a dropped index. */
+  drop(index: IndexId): void {
+    this.#deltas.delete(index);
+  }
+
+  #write(change: Change, value: Uint8Array | undefined, sign: 1 | -1): void {
+    const { target, components } = change;
+    if (target.isBuilding && !this.#changes(change, sign === 1)) return;
+    const key = new IxKey();
+    key.index = target.id;
+    key.components = components;
+    this.#writes.push({ store: this.#reader.subs.ix, key, value });
+    this.#deltas.set(target.id, (this.#deltas.get(target.id) ?? 0) + sign);
+  }
+
+  /** Whether an entry of an index under construction changes between there and not there. */
+  #changes({ target, components }: Change, isThereThen: boolean): boolean {
+    const name = `${target.id}/${Buffer.from(components).toString('latin1')}`;
+    const isThere = this.#known.get(name) ?? this.#isStored(target.id, components);
+    this.#known.set(name, isThereThen);
+    return isThere !== isThereThen;
+  }
+
+  #isStored(index: IndexId, components: Uint8Array): boolean {
+    this.#key.index = index;
+    this.#key.components = components;
+    return this.#reader.find(this.#reader.subs.ix, this.#key);
+  }
+}
+
+export function withRid(key: Uint8Array, rid: Rid): Uint8Array {
+  const whole = new Uint8Array(key.length + ridSize);
+  whole.set(key);
+  writeRid(whole, key.length, rid);
+  return whole;
+}
+
+/** The value of a unique entry. */
+export function ridValue(memory: ImageMemory, rid: Rid): Uint8Array {
+  const { slab, start } = memory.allocate(ridSize);
+  writeRid(slab.bytes, start, rid);
+  return slab.bytes.subarray(start, start + ridSize);
+}

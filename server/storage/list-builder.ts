@@ -1,0 +1,160 @@
+import type { LogIndex, Rid, TypeId } from '#core/rid.ts';
+import { ChunkBuilder, chunkDegree, chunkLast } from './adjacency-chunk.ts';
+import { sealValue } from './checksum.ts';
+import type { Direction } from './engine.ts';
+import type { ImageMemory } from './image-memory.ts';
+import type { PinnedReader } from './pinned-reader.ts';
+import { describeChunk, type StateReader } from './state-reader.ts';
+import { AdjKey, keyBytes } from './sub-databases.ts';
+import type { Write } from './write-batch.ts';
+
+/** The chunks of one vertex, direction and edge type under change. */
+interface VertexList {
+  readonly vertex: Rid;
+  readonly direction: Direction;
+  readonly type: TypeId;
+  degree: number;
+  last: number;
+  /** Chunks read or made so far; undefined when there is none of this number. */
+  readonly chunks: Map<number, ChunkBuilder | undefined>;
+  readonly changed: Set<number>;
+}
+
+/** Gathers the adjacency changes of one commit. */
+export class ListBuilder {
+  readonly #reader: PinnedReader;
+  /** By type * 2 + direction, then by vertex. */
+  readonly #lists = new Map<number, Map<Rid, VertexList>>();
+  readonly #key = new AdjKey();
+
+  constructor(reader: PinnedReader) {
+    this.#reader = reader;
+  }
+
+  add(vertex: Rid, direction: Direction, type: TypeId, edge: Rid, other: Rid): void {
+    const list = this.#list(vertex, direction, type);
+    let chunk = this.#chunk(list, list.last);
+    if (chunk === undefined) chunk = this.#newChunk(list, list.last);
+    if (!chunk.add(edge, other)) {
+      list.last += 1;
+      this.#newChunk(list, list.last).add(edge, other);
+    }
+    list.changed.add(list.last);
+    list.changed.add(0);
+    list.degree += 1;
+  }
+
+  /** Looks in the newest chunks first. An edge that is not listed is passed over, so that replay does no harm. */
+  remove(vertex: Rid, direction: Direction, type: TypeId, edge: Rid): void {
+    const list = this.#list(vertex, direction, type);
+    for (let number = list.last; number >= 0; number--) {
+      const chunk = this.#chunk(list, number);
+      if (chunk?.remove(edge) !== true) continue;
+      list.changed.add(number);
+      list.changed.add(0);
+      list.degree -= 1;
+      while (list.last > 0 && (this.#chunk(list, list.last)?.count ?? 0) === 0) list.last -= 1;
+      return;
+    }
+  }
+
+  /** Adds what is to be written to `writes`. */
+  finish(memory: ImageMemory, writes: Write[], adj: Write['store']): void {
+    for (const lists of this.#lists.values()) {
+      for (const list of lists.values()) {
+        for (const number of list.changed) this.#finishChunk(list, number, memory, writes, adj);
+      }
+    }
+  }
+
+  /** Tells the caches; after the commit is durable. */
+  publish(state: StateReader, since: LogIndex): void {
+    for (const [key, lists] of this.#lists) {
+      state.listsChanged.set((key >> 1) as TypeId, since);
+      for (const list of lists.values()) {
+        state.lists.remove(list.vertex, list.direction, list.type);
+      }
+    }
+  }
+
+  #finishChunk(
+    list: VertexList,
+    number: number,
+    memory: ImageMemory,
+    writes: Write[],
+    adj: Write['store'],
+  ): void {
+    const chunk = list.chunks.get(number);
+    const key = new AdjKey();
+    key.vertex = list.vertex;
+    key.direction = list.direction;
+    key.type = list.type;
+    key.chunk = number;
+    const isEmpty = chunk === undefined || chunk.count === 0;
+    // Chunk 0 also keeps the degree, so it stays until the last edge is gone.
+    if (isEmpty && (number > 0 || list.degree === 0)) {
+      writes.push({ store: adj, key, value: undefined });
+      return;
+    }
+    const whole = chunk ?? ChunkBuilder.empty();
+    const size = whole.sealedSize;
+    const { slab, start } = memory.allocate(size);
+    whole.write(slab.bytes, start, number === 0 ? list.degree : 0, number === 0 ? list.last : 0);
+    sealValue(keyBytes(key, this.#reader.window.scratch), slab.bytes, start, start + size);
+    writes.push({ store: adj, key, value: slab.bytes.subarray(start, start + size) });
+  }
+
+  #list(vertex: Rid, direction: Direction, type: TypeId): VertexList {
+    const key = type * 2 + (direction === 'out' ? 0 : 1);
+    let lists = this.#lists.get(key);
+    if (lists === undefined) {
+      lists = new Map();
+      this.#lists.set(key, lists);
+    }
+    let list = lists.get(vertex);
+    if (list === undefined) {
+      list = this.#readList(vertex, direction, type);
+      lists.set(vertex, list);
+    }
+    return list;
+  }
+
+  #readList(vertex: Rid, direction: Direction, type: TypeId): VertexList {
+    const list: VertexList = {
+      vertex,
+      direction,
+      type,
+      degree: 0,
+      last: 0,
+      chunks: new Map(),
+      changed: new Set(),
+    };
+    if (this.#chunk(list, 0) !== undefined) {
+      list.degree = chunkDegree(this.#reader.window.view, 0);
+      list.last = chunkLast(this.#reader.window.view, 0);
+    }
+    return list;
+  }
+
+  #chunk(list: VertexList, number: number): ChunkBuilder | undefined {
+    if (list.chunks.has(number)) return list.chunks.get(number);
+    const key = this.#key;
+    key.vertex = list.vertex;
+    key.direction = list.direction;
+    key.type = list.type;
+    key.chunk = number;
+    const describe = () => describeChunk(list.vertex, list.direction);
+    const chunk = this.#reader.findChecked(this.#reader.subs.adj, key, describe)
+      ? ChunkBuilder.from(this.#reader.window.view, 0)
+      : undefined;
+    list.chunks.set(number, chunk);
+    return chunk;
+  }
+
+  #newChunk(list: VertexList, number: number): ChunkBuilder {
+    const chunk = ChunkBuilder.empty();
+    list.chunks.set(number, chunk);
+    list.changed.add(number);
+    return chunk;
+  }
+}

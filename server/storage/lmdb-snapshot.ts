@@ -1,0 +1,132 @@
+import { assert } from '#core/assert.ts';
+import {
+  bucketOf,
+  type BucketId,
+  type IndexId,
+  type LogIndex,
+  makeRid,
+  positionOf,
+  type Rid,
+  type TypeId,
+} from '#core/rid.ts';
+import type { Block } from './block.ts';
+import type { AdjacencyList, Direction, EntryCursor, StorageSnapshot } from './engine.ts';
+import { LmdbEntryCursor } from './entry-cursor.ts';
+import type { PinnedReader } from './pinned-reader.ts';
+import { type LargeCells, RowRecord, type TypeLabels } from './row-record.ts';
+import type { ShapeRegistry } from './shape.ts';
+import type { StateReader } from './state-reader.ts';
+
+export interface SnapshotSource {
+  readonly shapes: ShapeRegistry;
+  readonly labels: TypeLabels;
+  readonly state: StateReader;
+}
+
+/** A holder of a pinned reader; see `StorageSnapshot` for what it promises. */
+export class LmdbSnapshot implements StorageSnapshot {
+  readonly index: LogIndex;
+  readonly #reader: PinnedReader;
+  readonly #source: SnapshotSource;
+  readonly #state: StateReader;
+  readonly #large: LargeCells;
+  readonly #released: (reader: PinnedReader) => void;
+  #isOpen = true;
+
+  /** @param released told once, after the reader was dropped */
+  constructor(
+    reader: PinnedReader,
+    source: SnapshotSource,
+    large: LargeCells,
+    released: (reader: PinnedReader) => void,
+  ) {
+    this.index = reader.index;
+    this.#reader = reader;
+    this.#source = source;
+    this.#state = source.state;
+    this.#large = large;
+    this.#released = released;
+    reader.hold();
+  }
+
+  block(bucket: BucketId, number: number): Block | undefined {
+    return this.#state.block(this.#reader, bucket, number);
+  }
+
+  blockCount(bucket: BucketId): number {
+    const state = this.#state.bucket(this.#reader, bucket);
+    return state === undefined ? 0 : Math.ceil(state.next / state.slotCount);
+  }
+
+  rowsPerBlock(bucket: BucketId): number {
+    return this.#state.bucket(this.#reader, bucket)?.slotCount ?? 64;
+  }
+
+  nextPosition(bucket: BucketId): number {
+    return this.#state.bucket(this.#reader, bucket)?.next ?? 0;
+  }
+
+  recordCount(bucket: BucketId): number {
+    return this.#state.bucket(this.#reader, bucket)?.live ?? 0;
+  }
+
+  record(rid: Rid): RowRecord | undefined {
+    if (rid < 0) return undefined;
+    const bucket = bucketOf(rid);
+    const state = this.#state.bucket(this.#reader, bucket);
+    const position = positionOf(rid);
+    if (state === undefined || position >= state.next) return undefined;
+    const slot = position % state.slotCount;
+    const block = this.block(bucket, (position - slot) / state.slotCount);
+    if (block === undefined) return undefined;
+    const row = block.rowOffset(slot);
+    return row === 0 ? undefined : this.#recordOf(rid, block, row);
+  }
+
+  recordAt(block: Block, slot: number): RowRecord {
+    const row = block.rowOffset(slot);
+    assert(row !== 0, 'recordAt is asked for occupied slots');
+    return this.#recordOf(makeRid(block.bucket, block.firstPosition + slot), block, row);
+  }
+
+  #recordOf(rid: Rid, block: Block, row: number): RowRecord {
+    const shape = this.#source.shapes.shape(block.view.getUint16(row + 4, true));
+    return new RowRecord(rid, shape, block, row, this.#source.labels, this.#large);
+  }
+
+  adjacency(vertex: Rid, direction: Direction, edgeType: TypeId): AdjacencyList {
+    return this.#state.adjacency(this.#reader, vertex, direction, edgeType);
+  }
+
+  degree(vertex: Rid, direction: Direction, edgeType: TypeId): number {
+    return this.#state.degree(this.#reader, vertex, direction, edgeType);
+  }
+
+  uniqueEntry(index: IndexId, key: Uint8Array): Rid | undefined {
+    return this.#state.uniqueEntry(this.#reader, index, key);
+  }
+
+  entries(
+    index: IndexId,
+    low: Uint8Array,
+    high: Uint8Array,
+    order: 'ascending' | 'descending',
+  ): EntryCursor {
+    return new LmdbEntryCursor(this.#reader, { index, low, high, order });
+  }
+
+  entryCount(index: IndexId): number {
+    return this.#state.entryCount(this.#reader, index);
+  }
+
+  meta(name: string): Uint8Array | undefined {
+    return this.#reader.meta(name);
+  }
+
+  [Symbol.dispose](): void {
+    if (!this.#isOpen) return;
+    this.#isOpen = false;
+    this.#reader.drop();
+    this.#released(this.#reader);
+  }
+}

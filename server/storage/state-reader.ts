@@ -1,0 +1,199 @@
+import { DatabaseError } from '#core/errors.ts';
+import {
+  type BucketId,
+  formatRid,
+  type IndexId,
+  type LogIndex,
+  makeRid,
+  type Rid,
+  type TypeId,
+} from '#core/rid.ts';
+import { AdjacencyCache, type CachedList } from './adjacency-cache.ts';
+import {
+  chunkDegree,
+  chunkEntryCount,
+  chunkHeaderSize,
+  chunkLast,
+  readEntries,
+} from './adjacency-chunk.ts';
+import { Block, blockFormat } from './block.ts';
+import { BlockCache } from './block-cache.ts';
+import { checksumSize } from './checksum.ts';
+import type { BucketState } from './counters.ts';
+import type { AdjacencyList, Direction } from './engine.ts';
+import type { PinnedReader } from './pinned-reader.ts';
+import { AdjKey, BlkKey, blockKey, IxKey, readRidBytes } from './sub-databases.ts';
+import { Versioned } from './versioned.ts';
+
+/** Shared by all lookups of vertices without edges. */
+const noEdges: CachedList = {
+  count: 0,
+  edges: new Float64Array(),
+  vertices: new Float64Array(),
+  since: 0 as LogIndex,
+};
+
+export interface StateReaderOptions {
+  readonly blockCacheBytes: number;
+  readonly adjacencyCacheBytes: number;
+}
+
+/**
+ * Reads states: the caches of the newest images in front, LMDB behind. A cached image serves every snapshot that is not
+ * older than the image; older snapshots read through their own reader. Images are checked when they come out of LMDB.
+ */
+export class StateReader {
+  readonly blocks: BlockCache;
+  readonly lists: AdjacencyCache;
+  /** undefined as a value: dropped. */
+  readonly buckets = new Map<BucketId, Versioned<BucketState | undefined>>();
+  readonly entryCounts = new Map<IndexId, Versioned<number>>();
+  /** LSN of the last change of adjacency by edge type, since the engine was opened. */
+  readonly listsChanged = new Map<TypeId, LogIndex>();
+  readonly #blkKey = new BlkKey();
+  readonly #adjKey = new AdjKey();
+  readonly #ixKey = new IxKey();
+
+  constructor(options: StateReaderOptions) {
+    this.blocks = new BlockCache(options.blockCacheBytes);
+    this.lists = new AdjacencyCache(options.adjacencyCacheBytes);
+  }
+
+  bucket(reader: PinnedReader, bucket: BucketId): BucketState | undefined {
+    return this.buckets.get(bucket)?.at(reader.index);
+  }
+
+  /** The newest state of a bucket; undefined: dropped. `heldIndex` as in `Versioned.replacedBy`. */
+  setBucket(
+    id: BucketId,
+    state: BucketState | undefined,
+    since: LogIndex,
+    heldIndex: LogIndex,
+  ): void {
+    const old = this.buckets.get(id);
+    this.buckets.set(id, old?.replacedBy(state, since, heldIndex) ?? new Versioned(state, since));
+  }
+
+  setEntryCount(id: IndexId, count: number, since: LogIndex, heldIndex: LogIndex): void {
+    const old = this.entryCounts.get(id);
+    this.entryCounts.set(
+      id,
+      old?.replacedBy(count, since, heldIndex) ?? new Versioned(count, since),
+    );
+  }
+
+  entryCount(reader: PinnedReader, index: IndexId): number {
+    return this.entryCounts.get(index)?.at(reader.index) ?? 0;
+  }
+
+  /** Cost: two array reads when cached; else an LMDB get, a checksum and a copy. */
+  block(reader: PinnedReader, bucket: BucketId, number: number): Block | undefined {
+    const cached = this.blocks.get(bucket, number);
+    if (cached !== undefined && cached.since <= reader.index) {
+      cached.used = true;
+      return cached.block;
+    }
+    return this.#loadBlock(reader, bucket, number);
+  }
+
+  #loadBlock(reader: PinnedReader, bucket: BucketId, number: number): Block | undefined {
+    const versions = this.buckets.get(bucket);
+    const state = versions?.at(reader.index);
+    if (versions === undefined || state === undefined) return undefined;
+    const { slotCount } = state;
+    this.#blkKey.key = blockKey(bucket, number);
+    const describe = () => describeBlock(bucket, number * slotCount, slotCount);
+    if (!reader.findChecked(reader.subs.blk, this.#blkKey, describe)) return undefined;
+    const { window } = reader;
+    const length = window.length - checksumSize;
+    const { slab, start } = this.blocks.memory.allocate(length);
+    window.bytes.copy(slab.bytes, start, 0, length);
+    if (slab.bytes[start] !== blockFormat) {
+      throw new DatabaseError(
+        'CorruptedRecord',
+        `${describe()} have the unknown block format ${slab.bytes[start]}`,
+      );
+    }
+    const block = new Block(slab, start, bucket, number, slotCount);
+    // The state has not changed since the snapshot, so the image is the newest one.
+    if (versions.since <= reader.index) this.blocks.put(block, slab, versions.since);
+    return block;
+  }
+
+  adjacency(reader: PinnedReader, vertex: Rid, direction: Direction, type: TypeId): AdjacencyList {
+    const cached = this.lists.get(vertex, direction, type);
+    if (cached !== undefined && cached.since <= reader.index) return cached;
+    return this.#loadList(reader, vertex, direction, type);
+  }
+
+  #loadList(reader: PinnedReader, vertex: Rid, direction: Direction, type: TypeId): AdjacencyList {
+    if (!this.#findChunk(reader, vertex, direction, type, 0)) return noEdges;
+    const { window } = reader;
+    const count = chunkDegree(window.view, 0);
+    if (count === 0) return noEdges;
+    const last = chunkLast(window.view, 0);
+    const since = this.listsChanged.get(type) ?? (0 as LogIndex);
+    const numbers = new Float64Array(count * 2);
+    const edges = numbers.subarray(0, count);
+    const vertices = numbers.subarray(count);
+    let at = 0;
+    for (let chunk = 0; chunk <= last; chunk++) {
+      if (chunk > 0 && !this.#findChunk(reader, vertex, direction, type, chunk)) continue;
+      if (at + chunkEntryCount(window.view, 0) > count) break;
+      at = readEntries(window.view, 0, edges, vertices, at);
+    }
+    if (at !== count) {
+      throw new DatabaseError(
+        'CorruptedRecord',
+        `the ${direction} edges of ${formatRid(vertex)} are damaged: ${at} of ${count} were found`,
+      );
+    }
+    const list: CachedList = { count, edges, vertices, since };
+    if (since <= reader.index) this.lists.put(vertex, direction, type, list);
+    return list;
+  }
+
+  degree(reader: PinnedReader, vertex: Rid, direction: Direction, type: TypeId): number {
+    const cached = this.lists.get(vertex, direction, type);
+    if (cached !== undefined && cached.since <= reader.index) return cached.count;
+    if (!this.#findChunk(reader, vertex, direction, type, 0)) return 0;
+    return chunkDegree(reader.window.view, 0);
+  }
+
+  /** Reads a chunk into the window. */
+  #findChunk(
+    reader: PinnedReader,
+    vertex: Rid,
+    direction: Direction,
+    type: TypeId,
+    chunk: number,
+  ): boolean {
+    const key = this.#adjKey;
+    key.vertex = vertex;
+    key.direction = direction;
+    key.type = type;
+    key.chunk = chunk;
+    return (
+      reader.findChecked(reader.subs.adj, key, () => describeChunk(vertex, direction)) &&
+      reader.window.length >= chunkHeaderSize
+    );
+  }
+
+  uniqueEntry(reader: PinnedReader, index: IndexId, key: Uint8Array): Rid | undefined {
+    const ixKey = this.#ixKey;
+    ixKey.index = index;
+    ixKey.components = key;
+    if (!reader.find(reader.subs.ix, ixKey)) return undefined;
+    return readRidBytes(reader.window.bytes, 0);
+  }
+}
+
+/** `records #4:128 to #4:191`: what a damaged block holds. */
+export function describeBlock(bucket: BucketId, firstPosition: number, slotCount: number): string {
+  const first = formatRid(makeRid(bucket, firstPosition));
+  return `records ${first} to ${formatRid(makeRid(bucket, firstPosition + slotCount - 1))}`;
+}
+
+export function describeChunk(vertex: Rid, direction: Direction): string {
+  return `the ${direction} edges of ${formatRid(vertex)}`;
+}
