@@ -1,23 +1,32 @@
-import type { Value } from '#core/value.ts';
+import type { Value, ValueList, ValueMap } from '#core/value.ts';
 import type { EvaluationContext } from '#query/evaluate/context.ts';
+import * as size from '#query/evaluate/value-size.ts';
 import { refusal } from './arguments.ts';
 
 /** Limits of what a function may make (limits.md 9); every refusal names the setting. */
 
-/**
- * Passes a text on, or refuses it above `queryMaxValueSize`.
- * Cost: nothing for texts below a third of the limit; UTF-8 has at most three bytes for a UTF-16 unit.
- */
+/** Passes a text on, or refuses it above `queryMaxValueSize`. Cost: one comparison for short texts. */
 export function boundedText(text: string, context: EvaluationContext): string {
-  const { valueBytesMax } = context.limits;
-  if (text.length * 3 > valueBytesMax && Buffer.byteLength(text) > valueBytesMax)
-    throw tooLarge(Buffer.byteLength(text), context);
-  return text;
+  return size.boundedText(text, context.limits);
+}
+
+/** Passes on a list made of other values, or refuses it for its size, its nesting or its number of elements. */
+export function boundedList(list: ValueList, context: EvaluationContext): ValueList {
+  return size.boundedGrowth(list, context.limits);
+}
+
+/** Passes on a map made of other values, or refuses it for its size or its nesting. */
+export function boundedMap(map: ValueMap, context: EvaluationContext): ValueMap {
+  return size.boundedContainer(map, context.limits);
 }
 
 /** To be asked before a value of so many bytes is made. */
 export function requireBytes(bytes: number, context: EvaluationContext): void {
-  if (bytes > context.limits.valueBytesMax) throw tooLarge(bytes, context);
+  const { valueBytesMax } = context.limits;
+  if (bytes > valueBytesMax)
+    throw refusal(
+      `a value of ${bytes} bytes is larger than ${valueBytesMax} bytes; the limit is service.queryMaxValueSize`,
+    );
 }
 
 /** To be asked before a collection of so many elements is made or grows to. */
@@ -29,18 +38,8 @@ export function requireElements(count: number, what: string, context: Evaluation
     );
 }
 
-/** A list that grew by concatenation. */
-export function boundedList(
-  list: readonly Value[],
-  what: string,
-  context: EvaluationContext,
-): readonly Value[] {
-  requireElements(list.length, what, context);
-  return list;
-}
-
-function tooLarge(bytes: number, context: EvaluationContext) {
-  return refusal(
-    `a value of ${bytes} bytes is larger than ${context.limits.valueBytesMax} bytes; the limit is service.queryMaxValueSize`,
-  );
+/** `boundedList` or `boundedMap` for collections, other values as they are. */
+export function boundedValue(value: Value, context: EvaluationContext): Value {
+  if (Array.isArray(value)) return boundedList(value as ValueList, context);
+  return value instanceof Map ? boundedMap(value, context) : value;
 }

@@ -13,6 +13,7 @@ import {
   formatDateTimeBy,
   momentOf,
   parseDateBy,
+  parseDateTime,
   parseDateTimeBy,
 } from '#core/temporal-format.ts';
 import { DateTime, LocalDate, msPerDay } from '#core/temporal.ts';
@@ -21,7 +22,7 @@ import { isList, isRecord, type Value } from '#core/value.ts';
 import type { EvaluationContext } from '#query/evaluate/context.ts';
 import type { ScalarFunction } from '#query/evaluate/function-definition.ts';
 import { describe, isNumeric, refusal, ridArgument, textArgument, toDouble } from './arguments.ts';
-import { boundedText } from './bounds.ts';
+import { boundedMap, boundedText } from './bounds.ts';
 import { method, methodOnNull } from './define.ts';
 import { distinct } from './distinct.ts';
 import { jsonValueOf } from './json-form.ts';
@@ -161,10 +162,11 @@ function asDateTime(value: Value, format: Value, context: EvaluationContext): Va
 
 /** Digits of the fraction beyond milliseconds are kept: there is no declared type that drops them. */
 function withFinePrecision(text: string, context: EvaluationContext): Value {
-  const moment = converted(text, 'DATETIME_NANOS', context) as DateTime;
-  const { nanosOfMs } = moment;
-  if (nanosOfMs === 0) return new DateTime(moment.epochMs);
-  return nanosOfMs % 1000 === 0 ? new DateTime(moment.epochMs, nanosOfMs, 'micros') : moment;
+  const moment = parseDateTime(text, context.formats);
+  if (moment === undefined) return converted(text, 'DATETIME', context);
+  const { epochMs, nanosOfMs } = moment;
+  const precision = nanosOfMs === 0 ? 'millis' : nanosOfMs % 1000 === 0 ? 'micros' : 'nanos';
+  return new DateTime(epochMs, nanosOfMs, precision);
 }
 
 function unparsable(text: string, format: Value): never {
@@ -184,7 +186,7 @@ function asMap(value: Value, context: EvaluationContext): Value {
   const map = new Map<string, Value>();
   for (let i = 0; i < value.length; i += 2)
     map.set(textOf(value[i] as Value, context.formats), value[i + 1] as Value);
-  return map;
+  return boundedMap(map, context);
 }
 
 const javaTypes: Readonly<Record<SchemaTypeName | 'DURATION', string>> = {

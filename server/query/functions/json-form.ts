@@ -20,6 +20,11 @@ export function jsonValueOf(value: Value, context: EvaluationContext): Value {
   return value.trim() === '' ? new Map<string, Value>() : parseJson(value);
 }
 
+/** As `jsonValueOf`, texts as they are. */
+export function jsonFormOf(value: Value, context: EvaluationContext): Value {
+  return plain(value, context, 0);
+}
+
 function plain(value: Value, context: EvaluationContext, depth: number): Value {
   if (value === null || typeof value !== 'object') return value;
   if (depth > depthMax) throw refusal(`value nested deeper than ${depthMax} levels`);

@@ -8,17 +8,36 @@ import { collectingAggregates } from './aggregates/collecting.ts';
 import { logicalAggregates } from './aggregates/logical.ts';
 import { numericAggregates } from './aggregates/numeric.ts';
 import { scalarForms } from './aggregates/scalar-forms.ts';
+import { timeSeriesAggregates } from './aggregates/time-series.ts';
+import { vectorAggregates } from './aggregates/vectors.ts';
 import { collectionFunctions, collectionMethods } from './collections.ts';
 import { conditionalFunctions, conditionalMethods } from './conditional.ts';
 import { conversionMethods } from './conversion.ts';
 import { encodingFunctions, encodingMethods } from './encoding.ts';
 import { selectionMethods } from './field-selection.ts';
+import { alias } from './define.ts';
+import { geoFunctions, geoMethods } from './geo/functions.ts';
 import { graphFunctions, graphMethods } from './graph.ts';
+import { mathLibrary } from './math-library.ts';
 import { mathFunctions } from './math.ts';
+import { collFunctions } from './namespaced/collections.ts';
+import { convertFunctions } from './namespaced/convert.ts';
+import { namespacedDateFunctions } from './namespaced/date.ts';
+import { graphHelpers } from './namespaced/graph-helpers.ts';
+import { listStatistics } from './namespaced/list-statistics.ts';
+import { mapFunctions } from './namespaced/maps.ts';
+import { namespacedMathFunctions } from './namespaced/math.ts';
+import { textFunctions } from './namespaced/text.ts';
+import { utilityFunctions } from './namespaced/utilities.ts';
+import { notYetFunctions } from './not-yet.ts';
+import { pathFunctions } from './paths/functions.ts';
 import { closestName } from './spelling.ts';
 import { temporalFunctions, temporalMethods } from './temporal.ts';
 import { textMethods } from './text.ts';
+import { timeBucketFunctions } from './time-bucket.ts';
 import { transformMethod } from './transform.ts';
+import { vectorFunctions, vectorMethods } from './vector/functions.ts';
+import { scoreFunctions } from './vector/scores.ts';
 
 /** One row of the documentation of functions; methods are listed without the leading dot. */
 export interface FunctionDocumentation {
@@ -31,28 +50,71 @@ export interface FunctionDocumentation {
 const scalars = new Map<string, ScalarFunction>();
 const aggregates = new Map<string, AggregateFunction>();
 
-for (const family of [numericAggregates, collectingAggregates, logicalAggregates]) {
-  for (const definition of family) aggregates.set(foldAscii(definition.name), definition);
-  register(scalarForms(family));
+for (const family of [
+  numericAggregates,
+  collectingAggregates,
+  logicalAggregates,
+  timeSeriesAggregates,
+  vectorAggregates,
+]) {
+  for (const definition of family) {
+    aggregates.set(foldAscii(definition.name), definition);
+    const joined = withoutDot(definition.name);
+    if (joined) aggregates.set(foldAscii(joined), { ...definition, name: joined });
+  }
 }
-register(mathFunctions);
-register(conditionalFunctions);
-register(conditionalMethods);
-register(encodingFunctions);
-register(encodingMethods);
-register(collectionFunctions);
-register(collectionMethods);
-register(selectionMethods);
-register(conversionMethods);
-register(textMethods);
-register(temporalFunctions);
-register(temporalMethods);
-register(graphFunctions);
-register(graphMethods);
-register([transformMethod((name) => scalars.get(`.${foldAscii(name)}`))]);
+
+register(scalarForms([...aggregates.values()]));
+for (const family of [
+  mathFunctions,
+  mathLibrary,
+  conditionalFunctions,
+  conditionalMethods,
+  encodingFunctions,
+  encodingMethods,
+  collectionFunctions,
+  collectionMethods,
+  selectionMethods,
+  conversionMethods,
+  textMethods,
+  temporalFunctions,
+  temporalMethods,
+  graphFunctions,
+  graphMethods,
+  pathFunctions,
+  timeBucketFunctions,
+  geoFunctions,
+  geoMethods,
+  vectorFunctions,
+  scoreFunctions,
+  vectorMethods,
+  textFunctions,
+  namespacedMathFunctions,
+  namespacedDateFunctions,
+  convertFunctions,
+  collFunctions,
+  mapFunctions,
+  listStatistics,
+  utilityFunctions,
+  graphHelpers,
+  notYetFunctions,
+  [transformMethod((name) => scalars.get(`.${foldAscii(name)}`))],
+])
+  register(family);
 
 function register(definitions: readonly ScalarFunction[]): void {
-  for (const definition of definitions) scalars.set(foldAscii(definition.name), definition);
+  for (const definition of definitions) {
+    scalars.set(foldAscii(definition.name), definition);
+    const joined = withoutDot(definition.name);
+    if (joined) scalars.set(foldAscii(joined), alias(joined, definition));
+  }
+}
+
+/** Every `vector.x` is also called `vectorX` (sql-functions.md 8). */
+function withoutDot(name: string): string | undefined {
+  if (!name.startsWith('vector.')) return undefined;
+  const rest = name.slice('vector.'.length);
+  return `vector${rest.charAt(0).toUpperCase()}${rest.slice(1)}`;
 }
 
 /** Namespaced names may carry this prefix (sql-functions.md 0.1). */
@@ -70,7 +132,7 @@ export const functionRegistry: FunctionRegistry = {
   suggest: (name) => closestName(keyOf(name), knownNames()),
 };
 
-/** Canonical names; of methods with the leading dot. */
+/** Canonical names; of methods with the leading dot. A `sum` of two arguments and of rows is one name. */
 function knownNames(): readonly string[] {
   return [...new Set([...scalars.values(), ...aggregates.values()].map(({ name }) => name))];
 }

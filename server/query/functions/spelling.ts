@@ -2,23 +2,67 @@ import { levenshteinDistance } from './namespaced/text-similarity.ts';
 
 const nameLengthMax = 64;
 
+/** Names that other SQL dialects use for what is called otherwise here (sql-functions.md 10). */
+const foreignNames: ReadonlyMap<string, string> = new Map([
+  ['bigdecimal', '.asDecimal'],
+  ['ceil', 'math_ceil'],
+  ['ceiling', 'math_ceil'],
+  ['char_length', '.length'],
+  ['current_timestamp', 'sysdate'],
+  ['date_format', '.format'],
+  ['decimal', '.asDecimal'],
+  ['floor', 'math_floor'],
+  ['group_concat', 'concat'],
+  ['isnull', 'ifnull'],
+  ['len', '.length'],
+  ['lower', '.toLowerCase'],
+  ['now', 'sysdate'],
+  ['nvl', 'ifnull'],
+  ['power', 'pow'],
+  ['rand', 'randomInt'],
+  ['round', 'math_round'],
+  ['string_agg', 'concat'],
+  ['substr', '.subString'],
+  ['ucase', '.toUpperCase'],
+  ['lcase', '.toLowerCase'],
+  ['upper', '.toUpperCase'],
+]);
+
 /**
- * The name that a misspelt one most likely means: at most a third of its characters differ. Names of methods start with a
- * dot and are only suggested for methods. Ties go to the first in alphabetical order.
+ * The name that a misspelt one most likely means: a known foreign name, a method of that name, a name that begins with it,
+ * or one of which at most a third of the characters differ; ties go to the first in alphabetical order. Methods start with
+ * a dot.
  */
 export function closestName(written: string, names: readonly string[]): string | undefined {
   if (written.length === 0 || written.length > nameLengthMax) return undefined;
-  const isMethod = written.startsWith('.');
+  const key = written.toLowerCase();
+  const isMethod = key.startsWith('.');
+  const foreign = foreignNames.get(isMethod ? key.slice(1) : key);
+  if (foreign !== undefined && (!isMethod || foreign.startsWith('.'))) return foreign;
+  const sorted = [...names].sort();
+  if (!isMethod) {
+    const ownMethod = sorted.find((name) => name.toLowerCase() === `.${key}`);
+    if (ownMethod !== undefined) return ownMethod;
+  }
+  const candidates = sorted.filter((name) => name.startsWith('.') === isMethod);
+  return closestBySpelling(key, candidates) ?? longerName(key, candidates);
+}
+
+function closestBySpelling(key: string, names: readonly string[]): string | undefined {
   let closest: string | undefined;
-  let least = Math.max(1, Math.floor(written.length / 3)) + 1;
-  for (const name of [...names].sort()) {
-    if (name.startsWith('.') !== isMethod) continue;
-    if (Math.abs(name.length - written.length) >= least) continue;
-    const distance = levenshteinDistance(written.toLowerCase(), name.toLowerCase());
+  let least = Math.max(1, Math.floor(key.length / 3)) + 1;
+  for (const name of names) {
+    if (Math.abs(name.length - key.length) >= least) continue;
+    const distance = levenshteinDistance(key, name.toLowerCase());
     if (distance < least) {
       least = distance;
       closest = name;
     }
   }
   return closest;
+}
+
+function longerName(key: string, names: readonly string[]): string | undefined {
+  if (key.length < 4) return undefined;
+  return names.find((name) => name.toLowerCase().startsWith(key));
 }

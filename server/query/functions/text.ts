@@ -108,7 +108,7 @@ export function replaceAll(
     const growth = to.length - from.length;
     requireBytes(text.length + growth * occurrences(text, from), context);
   }
-  return text.split(from).join(to);
+  return text.replaceAll(from, () => to);
 }
 
 function occurrences(text: string, sought: string): number {

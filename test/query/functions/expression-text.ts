@@ -58,7 +58,7 @@ export class CallReader {
     if (number) return numberOf(number);
     const rid = this.#match(/(@?)#(\d+:\d+)/y);
     if (rid) return this.#ridOrRecord(rid);
-    const word = this.#match(/@this|[A-Za-z_][\w.]*/y);
+    const word = this.#match(/@this|(?:null|true|false|NaN)\b|[A-Za-z_][\w.]*/y);
     if (!word) throw new Error(`unexpected: ${this.#text.slice(this.#at)}`);
     return this.#word(word[0] as string);
   }

@@ -10,7 +10,7 @@ import { printValue } from './value-print.ts';
 /**
  * Every row of sql-functions.md that is implemented, as golden files. `call` evaluates one expression per line (the current
  * record is #1:0); `aggregate` feeds rows: `name <- args; args; ...`, the arguments of one row in parentheses when there
- * are several.
+ * are several. The output repeats each line with its result behind an arrow.
  */
 const files = [
   'aggregates',
@@ -21,13 +21,20 @@ const files = [
   'collections',
   'temporal',
   'graph',
+  'paths',
+  'namespaced-text',
+  'namespaced-values',
+  'namespaced-date',
+  'time-series',
+  'geo',
+  'vector',
 ];
 
 for (const file of files)
   runGoldenFile(new URL(`./${file}.txt`, import.meta.url), (golden) =>
     golden.input
       .split('\n')
-      .map((line) => resultOf(golden, line))
+      .map((line) => `${line} -> ${resultOf(golden, line)}`)
       .join('\n'),
   );
 

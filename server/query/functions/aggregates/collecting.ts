@@ -3,7 +3,7 @@ import { isList, type Value } from '#core/value.ts';
 import type { EvaluationContext } from '#query/evaluate/context.ts';
 import type { Accumulator, AggregateFunction } from '#query/evaluate/function-definition.ts';
 import { describe, refusal } from '../arguments.ts';
-import { requireElements } from '../bounds.ts';
+import { boundedList, boundedMap, requireElements } from '../bounds.ts';
 import { aggregate } from '../define.ts';
 import { propertiesOf } from '../navigation.ts';
 import { bytesPerElement, KeyedElements } from './keyed-elements.ts';
@@ -38,8 +38,8 @@ class ListOf implements Accumulator {
     elements.push(value);
   }
 
-  result(): Value {
-    return this.#elements ? [...this.#elements] : null;
+  result(context: EvaluationContext): Value {
+    return this.#elements ? boundedList([...this.#elements], context) : null;
   }
 }
 
@@ -54,8 +54,8 @@ class SetOf implements Accumulator {
     this.#elements.addAll(value, context);
   }
 
-  result(): Value {
-    return this.#elements ? this.#elements.values() : null;
+  result(context: EvaluationContext): Value {
+    return this.#elements ? boundedList(this.#elements.values(), context) : null;
   }
 }
 
@@ -72,14 +72,16 @@ class MapOf implements Accumulator {
     this.#entries ??= new Map();
     for (const [key, entry] of properties) {
       if (entry === null) continue;
-      requireElements(this.#entries.size + 1, 'map()', context);
-      context.memory.reserve(bytesPerElement);
+      if (!this.#entries.has(key)) {
+        requireElements(this.#entries.size + 1, 'map()', context);
+        context.memory.reserve(bytesPerElement);
+      }
       this.#entries.set(key, entry);
     }
   }
 
-  result(): Value {
-    return this.#entries ? new Map(this.#entries) : null;
+  result(context: EvaluationContext): Value {
+    return this.#entries ? boundedMap(new Map(this.#entries), context) : null;
   }
 }
 

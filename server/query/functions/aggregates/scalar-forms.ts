@@ -1,7 +1,7 @@
-import { isList, type Value } from '#core/value.ts';
+import type { Value } from '#core/value.ts';
 import type { AggregateFunction, ScalarFunction } from '#query/evaluate/function-definition.ts';
 import { describe, refusal, textArgument } from '../arguments.ts';
-import { boundedList } from '../bounds.ts';
+import { boundedMap } from '../bounds.ts';
 import { ANY_NUMBER, type ArgumentCount, scalar } from '../define.ts';
 
 /**
@@ -44,12 +44,11 @@ function overArguments(definition: AggregateFunction, count: ArgumentCount): Sca
       one[0] = args[i] as Value;
       accumulator.add(one, context);
     }
-    const result = accumulator.result(context);
-    return isList(result) ? boundedList(result, definition.name, context) : result;
+    return accumulator.result(context);
   });
 }
 
-const mapOfPairs = scalar('map(m | k, v [, k, v...])', [0, ANY_NUMBER], (args) => {
+const mapOfPairs = scalar('map(m | k, v [, k, v...])', [0, ANY_NUMBER], (args, context) => {
   if (args.length % 2 === 1)
     throw refusal(`map() requires pairs of key and value, not ${args.length} arguments`);
   const entries = new Map<string, Value>();
@@ -59,5 +58,5 @@ const mapOfPairs = scalar('map(m | k, v [, k, v...])', [0, ANY_NUMBER], (args) =
       throw refusal(`map() requires texts as keys, not ${describe(args[i] as Value)}`);
     if (value !== null) entries.set(textArgument(args[i], 'map()'), value);
   }
-  return entries.size === 0 ? null : entries;
+  return entries.size === 0 ? null : boundedMap(entries, context);
 });

@@ -64,23 +64,19 @@ export function varianceOf(a: Vector): number {
 export type SparsityMode = 'FRACTION' | 'L0' | 'GMEAN';
 
 /**
- * How empty a vector is. FRACTION: share of components at or below the threshold; L0: how many are above it;
- * GMEAN: geometric mean of the magnitudes above it over their arithmetic mean (0 when none is above).
+ * How empty a vector is. FRACTION: share of components below the threshold; L0: how many are not; GMEAN: geometric mean of
+ * all magnitudes, 0 when one is 0.
  */
 export function sparsity(a: Vector, threshold: number, mode: SparsityMode): number {
-  let above = 0;
+  let below = 0;
   let logarithms = 0;
-  let sum = 0;
   for (const component of a) {
     const size = Math.abs(component);
-    if (size <= threshold) continue;
-    above++;
+    if (size < threshold) below++;
     logarithms += Math.log(size);
-    sum += size;
   }
-  if (mode === 'L0') return above;
-  if (mode === 'FRACTION') return (a.length - above) / a.length;
-  return above === 0 ? 0 : Math.exp(logarithms / above) / (sum / above);
+  if (mode === 'L0') return a.length - below;
+  return mode === 'FRACTION' ? below / a.length : Math.exp(logarithms / a.length);
 }
 
 /** Min-max to 0..1; 0.5 each when all are equal. */

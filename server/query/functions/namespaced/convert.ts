@@ -1,0 +1,86 @@
+import { parseJson } from '#core/json-value.ts';
+import { parseDouble, parseInteger } from '#core/number-text.ts';
+import { textOf } from '#core/text-form.ts';
+import { double, isList, isMap, type Value } from '#core/value.ts';
+import type { EvaluationContext } from '#query/evaluate/context.ts';
+import type { ScalarFunction } from '#query/evaluate/function-definition.ts';
+import { isNumeric, toDouble } from '../arguments.ts';
+import { boundedText } from '../bounds.ts';
+import { nullSafe } from '../define.ts';
+import { distinct } from '../distinct.ts';
+import { jsonFormOf } from '../json-form.ts';
+import { followed, propertiesOf } from '../navigation.ts';
+
+/** `convert.*` (sql-functions.md 9): what cannot be converted is null, never an error. */
+export const convertFunctions: readonly ScalarFunction[] = [
+  nullSafe('convert.toInteger(x)', [1, 1], (args) => toInteger(args[0] as Value)),
+  nullSafe('convert.toFloat(x)', [1, 1], (args) => {
+    const value = args[0] as Value;
+    if (isNumeric(value)) return double(toDouble(value));
+    if (typeof value === 'boolean') return double(value ? 1 : 0);
+    const number = typeof value === 'string' ? parseDouble(value.trim()) : undefined;
+    return number === undefined ? null : double(number);
+  }),
+  nullSafe('convert.toBoolean(x)', [1, 1], (args) => {
+    const value = args[0] as Value;
+    if (typeof value === 'boolean') return value;
+    if (isNumeric(value)) return toDouble(value) !== 0;
+    const word = typeof value === 'string' ? value.trim().toLowerCase() : '';
+    return word === 'true' ? true : word === 'false' ? false : null;
+  }),
+  nullSafe('convert.toString(x)', [1, 1], (args, context) =>
+    boundedText(textOf(args[0] as Value, context.formats), context),
+  ),
+  nullSafe('convert.toJson(x)', [1, 1], (args, context) => jsonText(args[0] as Value, context)),
+  nullSafe('convert.fromJsonMap(text)', [1, 1], (args) => {
+    const value = jsonIn(args[0] as Value);
+    return isMap(value) ? value : null;
+  }),
+  nullSafe('convert.fromJsonList(text)', [1, 1], (args) => {
+    const value = jsonIn(args[0] as Value);
+    return isList(value) ? value : null;
+  }),
+  nullSafe('convert.toMap(x)', [1, 1], (args, context) => {
+    const value = followed(args[0] as Value, context);
+    return propertiesOf(value) ?? null;
+  }),
+  nullSafe('convert.toList(x)', [1, 1], (args) => listOf(args[0] as Value)),
+  nullSafe('convert.toSet(x)', [1, 1], (args) => distinct(listOf(args[0] as Value))),
+];
+
+function toInteger(value: Value): Value {
+  if (typeof value === 'bigint') return value;
+  if (typeof value === 'boolean') return value ? 1 : 0;
+  if (typeof value === 'string') {
+    const text = value.trim();
+    return parseInteger(text) ?? wholeOf(parseDouble(text));
+  }
+  return isNumeric(value) ? wholeOf(toDouble(value)) : null;
+}
+
+function wholeOf(number: number | undefined): Value {
+  if (number === undefined) return null;
+  const whole = Math.trunc(number) + 0;
+  return Number.isSafeInteger(whole) ? whole : null;
+}
+
+/** JSON text; records as objects with their system attributes. */
+function jsonText(value: Value, context: EvaluationContext): string {
+  // The text form of a list is JSON, whatever its element is.
+  const text = textOf([jsonFormOf(value, context)], context.formats);
+  return boundedText(text.slice(1, -1), context);
+}
+
+function jsonIn(value: Value): Value {
+  if (typeof value !== 'string') return value;
+  try {
+    return parseJson(value);
+  } catch {
+    // Every error of the parser says that the text is no JSON, which is an answer here.
+    return null;
+  }
+}
+
+function listOf(value: Value): readonly Value[] {
+  return isList(value) ? value : [value];
+}

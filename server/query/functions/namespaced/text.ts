@@ -1,0 +1,179 @@
+import { textOf } from '#core/text-form.ts';
+import type { Value } from '#core/value.ts';
+import type { EvaluationContext } from '#query/evaluate/context.ts';
+import type { ScalarFunction } from '#query/evaluate/function-definition.ts';
+import {
+  describe,
+  integerArgument,
+  isNumeric,
+  listArgument,
+  refusal,
+  textArgument,
+} from '../arguments.ts';
+import { boundedText, requireBytes } from '../bounds.ts';
+import { joined } from '../collections.ts';
+import { ANY_NUMBER, type ArgumentCount, nullSafe, volatileScalar } from '../define.ts';
+import { printf } from '../printf.ts';
+import { randomBelow } from '../random.ts';
+import { replacePattern } from '../regular-expression.ts';
+import { replaceAll, splitText } from '../text.ts';
+import {
+  camelCase,
+  capitalize,
+  decapitalize,
+  eachWord,
+  slug,
+  snakeCase,
+  upperCamelCase,
+} from './text-case.ts';
+import {
+  hammingDistance,
+  jaroWinklerSimilarity,
+  levenshteinDistance,
+  levenshteinSimilarity,
+  sorensenDiceSimilarity,
+} from './text-similarity.ts';
+import { double } from '#core/value.ts';
+
+/** `text.*` (sql-functions.md 9). Null as first argument gives null; a null among the texts to compare or replace does too. */
+export const textFunctions: readonly ScalarFunction[] = [
+  onText('byteCount(s)', [1, 1], (text) => Buffer.byteLength(text)),
+  onText('camelCase(s)', [1, 1], (text) => camelCase(text)),
+  onText('upperCamelCase(s)', [1, 1], (text) => upperCamelCase(text)),
+  onText('snakeCase(s)', [1, 1], (text) => snakeCase(text)),
+  onText("slug(s [, '-'])", [1, 2], (text, args) =>
+    slug(text, textArgument(args[1] ?? '-', 'text.slug()')),
+  ),
+  onText('capitalize(s)', [1, 1], (text) => capitalize(text)),
+  onText('capitalizeAll(s)', [1, 1], (text) => eachWord(text, capitalize)),
+  onText('decapitalize(s)', [1, 1], (text) => decapitalize(text)),
+  onText('decapitalizeAll(s)', [1, 1], (text) => eachWord(text, decapitalize)),
+  onText('charAt(s, i)', [2, 2], (text, args) => {
+    const at = integerArgument(args[1], 'text.charAt()');
+    return at >= 0 && at < text.length ? text.charAt(at) : null;
+  }),
+  onText('code(c)', [1, 1], (text) => text.codePointAt(0) ?? null),
+  nullSafe('text.hexValue(n)', [1, 1], (args) => hexOf(args[0] as Value)),
+  onText('indexOf(s, sub [, from])', [2, 3], (text, args) => {
+    if (args[1] === null) return null;
+    const from = args[2] === undefined ? 0 : integerArgument(args[2], 'text.indexOf()');
+    return text.indexOf(textArgument(args[1], 'text.indexOf()'), from);
+  }),
+  nullSafe('text.join(list, delim)', [2, 2], (args, context) => {
+    const delimiter = textArgument(args[1] ?? '', 'text.join()');
+    return joined(listArgument(args[0], 'text.join()'), delimiter, context);
+  }),
+  onText('split(s, delim)', [2, 2], (text, args, context) =>
+    args[1] === null ? null : splitText(text, textArgument(args[1], 'text.split()'), context),
+  ),
+  onText('replace(s, a, b)', [3, 3], (text, args, context) => {
+    if (args[1] === null || args[2] === null) return null;
+    const from = textArgument(args[1], 'text.replace()');
+    return replaceAll(text, from, textArgument(args[2], 'text.replace()'), context);
+  }),
+  onText('regexReplace(s, re, b)', [3, 3], (text, args, context) => {
+    if (args[1] === null || args[2] === null) return null;
+    const pattern = textArgument(args[1], 'text.regexReplace()');
+    return replacePattern(text, pattern, textArgument(args[2], 'text.regexReplace()'), context);
+  }),
+  onText('lpad(s, n, c)', [2, 3], (text, args, context) => padded(text, args, 'start', context)),
+  onText('rpad(s, n, c)', [2, 3], (text, args, context) => padded(text, args, 'end', context)),
+  onText('format(fmt, args...)', [1, ANY_NUMBER], (format, args, context) =>
+    printf(format, args.slice(1), context),
+  ),
+  volatileScalar('text.random(n [, chars])', [1, 2], (args, context) => {
+    if (args[0] === null) return null;
+    return randomText(args, context);
+  }),
+  comparing('levenshteinDistance(a, b)', levenshteinDistance),
+  comparing('levenshteinSimilarity(a, b)', (a, b) => double(levenshteinSimilarity(a, b))),
+  comparing('hammingDistance(a, b)', (a, b) => {
+    const distance = hammingDistance(a, b);
+    if (distance === undefined)
+      throw refusal(
+        `text.hammingDistance() requires texts of one length, not ${a.length} and ${b.length}`,
+      );
+    return distance;
+  }),
+  comparing('jaroWinklerDistance(a, b)', (a, b) => double(jaroWinklerSimilarity(a, b))),
+  comparing('sorensenDiceSimilarity(a, b)', (a, b) => double(sorensenDiceSimilarity(a, b))),
+];
+
+type OnText = (text: string, args: readonly Value[], context: EvaluationContext) => Value;
+
+function onText(syntax: string, count: ArgumentCount, evaluate: OnText): ScalarFunction {
+  const what = `text.${syntax.slice(0, syntax.indexOf('('))}()`;
+  return nullSafe(`text.${syntax}`, count, (args, context) => {
+    const result = evaluate(textArgument(args[0], what), args, context);
+    return typeof result === 'string' ? boundedText(result, context) : result;
+  });
+}
+
+/** The cost of comparing grows with the product of the lengths. */
+const comparedLengthMax = 10_000;
+
+function comparing(syntax: string, compare: (a: string, b: string) => Value): ScalarFunction {
+  const what = `text.${syntax.slice(0, syntax.indexOf('('))}()`;
+  return nullSafe(`text.${syntax}`, [2, 2], (args) => {
+    if (args[1] === null) return null;
+    const a = textArgument(args[0], what);
+    const b = textArgument(args[1], what);
+    if (Math.max(a.length, b.length) > comparedLengthMax)
+      throw refusal(`${what} compares texts of at most ${comparedLengthMax} characters`);
+    return compare(a, b);
+  });
+}
+
+/** Lower-case hex: of an integer (64 bits when negative), of bytes, of the units of a text. */
+function hexOf(value: Value): Value {
+  if (typeof value === 'bigint' || (typeof value === 'number' && Number.isInteger(value)))
+    return BigInt.asUintN(64, BigInt(value)).toString(16);
+  if (value instanceof Uint8Array) return Buffer.from(value).toString('hex');
+  if (isNumeric(value) || typeof value !== 'string')
+    throw refusal(`text.hexValue() requires an integer, not ${describe(value)}`);
+  let hex = '';
+  for (let i = 0; i < value.length; i++) hex += value.charCodeAt(i).toString(16).padStart(4, '0');
+  return hex;
+}
+
+function padded(
+  text: string,
+  args: readonly Value[],
+  side: 'start' | 'end',
+  context: EvaluationContext,
+): Value {
+  const what = side === 'start' ? 'text.lpad()' : 'text.rpad()';
+  if (args[1] === null) return null;
+  const length = integerArgument(args[1], what);
+  const fill = textOf(args[2] ?? ' ', context.formats);
+  if (text.length >= length) return text;
+  requireBytes(length, context);
+  if (fill === '') throw refusal(`${what} requires something to pad with`);
+  return side === 'start' ? text.padStart(length, fill) : text.padEnd(length, fill);
+}
+
+const alphanumeric = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
+const randomLengthMax = 100_000;
+
+/** Characters drawn from a set; `A-Z` in the set stands for the range. */
+function randomText(args: readonly Value[], context: EvaluationContext): string {
+  const length = integerArgument(args[0], 'text.random()');
+  if (length < 0 || length > randomLengthMax)
+    throw refusal(`text.random() makes 0 to ${randomLengthMax} characters, not ${length}`);
+  const set = expandRanges(textArgument(args[1] ?? alphanumeric, 'text.random()'));
+  if (set.length === 0) throw refusal('text.random() requires characters to draw from');
+  let text = '';
+  for (let i = 0; i < length; i++)
+    text += set[randomBelow(set.length, context.runtime.random)] as string;
+  return text;
+}
+
+function expandRanges(characters: string): readonly string[] {
+  const expanded = characters.replace(/([0-9A-Za-z])-([0-9A-Za-z])/g, (_, from, to) => {
+    let range = '';
+    for (let code = from.charCodeAt(0); code <= to.charCodeAt(0); code++)
+      range += String.fromCharCode(code);
+    return range;
+  });
+  return [...expanded];
+}

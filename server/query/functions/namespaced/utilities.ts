@@ -1,0 +1,74 @@
+import { deflateSync, gunzipSync, gzipSync, inflateSync } from 'node:zlib';
+import { DatabaseError } from '#core/errors.ts';
+import { textOf } from '#core/text-form.ts';
+import type { Value } from '#core/value.ts';
+import type { EvaluationContext } from '#query/evaluate/context.ts';
+import type { ScalarFunction } from '#query/evaluate/function-definition.ts';
+import { booleanArgument, refusal, textArgument, wordArgument } from '../arguments.ts';
+import { boundedText, requireBytes } from '../bounds.ts';
+import { nullSafe, scalar, volatileScalar } from '../define.ts';
+import { digest } from '../encoding.ts';
+
+/** `util.*` and `create.*` (sql-functions.md 9). */
+export const utilityFunctions: readonly ScalarFunction[] = [
+  hashing('md5', 'MD5'),
+  hashing('sha1', 'SHA-1'),
+  hashing('sha256', 'SHA-256'),
+  hashing('sha512', 'SHA-512'),
+  nullSafe("util.compress(data [, 'gzip' | 'deflate'])", [1, 2], (args, context) => {
+    const content = contentOf(args[0] as Value, context);
+    const algorithm = wordArgument(args[1] ?? 'gzip', 'util.compress()', algorithms);
+    const packed = algorithm === 'gzip' ? gzipSync(content) : deflateSync(content);
+    return packed.toString('base64');
+  }),
+  nullSafe("util.decompress(data [, 'gzip' | 'deflate'])", [1, 2], (args, context) => {
+    const algorithm = wordArgument(args[1] ?? 'gzip', 'util.decompress()', algorithms);
+    return boundedText(unpacked(args[0] as Value, algorithm, context), context);
+  }),
+  // A call cannot wait without keeping everyone else waiting.
+  scalar('util.sleep(ms)', [1, 1], () => {
+    throw new DatabaseError('NotSupported', 'not supported: util.sleep(); use the SLEEP statement');
+  }),
+  scalar('util.validate(condition, message)', [2, 2], (args, context) => {
+    const holds = args[0] as Value;
+    if (holds !== null && booleanArgument(holds, 'util.validate()')) return true;
+    throw refusal(textOf(args[1] as Value, context.formats));
+  }),
+  volatileScalar('create.uuid()', [0, 0], (_, { runtime }) => runtime.random.uuid()),
+  volatileScalar('create.uuidBase64()', [0, 0], (_, { runtime }) =>
+    Buffer.from(runtime.random.uuid().replaceAll('-', ''), 'hex').toString('base64url'),
+  ),
+];
+
+const algorithms = ['gzip', 'deflate'] as const;
+
+function hashing(name: string, algorithm: string): ScalarFunction {
+  return nullSafe(`util.${name}(x)`, [1, 1], (args, context) =>
+    digest(contentOf(args[0] as Value, context), algorithm, `util.${name}()`),
+  );
+}
+
+function contentOf(value: Value, context: EvaluationContext): Uint8Array {
+  if (value instanceof Uint8Array) return value;
+  const text = textOf(value, context.formats);
+  requireBytes(text.length, context);
+  return Buffer.from(text);
+}
+
+function unpacked(value: Value, algorithm: 'gzip' | 'deflate', context: EvaluationContext): string {
+  const packed =
+    value instanceof Uint8Array
+      ? value
+      : Buffer.from(textArgument(value, 'util.decompress()'), 'base64');
+  const limit = { maxOutputLength: Math.max(1, context.limits.valueBytesMax) };
+  try {
+    return (
+      algorithm === 'gzip' ? gunzipSync(packed, limit) : inflateSync(packed, limit)
+    ).toString();
+  } catch (cause) {
+    if (cause instanceof RangeError) requireBytes(limit.maxOutputLength + 1, context);
+    throw new DatabaseError('IllegalArgument', `util.decompress(): the data is not ${algorithm}`, {
+      cause,
+    });
+  }
+}

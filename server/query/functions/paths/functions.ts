@@ -1,0 +1,194 @@
+import { DatabaseError } from '#core/errors.ts';
+import type { Rid } from '#core/rid.ts';
+import { isList, isMap, type Value } from '#core/value.ts';
+import type { EvaluationContext } from '#query/evaluate/context.ts';
+import type { ScalarFunction } from '#query/evaluate/function-definition.ts';
+import {
+  booleanArgument,
+  integerArgument,
+  numberArgument,
+  optionsArgument,
+  refusal,
+  textArgument,
+  wordArgument,
+} from '../arguments.ts';
+import { scalar } from '../define.ts';
+import { edgeTypesNamed } from '../edge-types.ts';
+import { GraphSearch, linksOf, type PathDirection, vertexArgument } from './graph-search.ts';
+import { estimate, heuristicNames, tieBreaker } from './heuristics.ts';
+import { shortestPath } from './shortest-path.ts';
+import { bellmanFordPath, weightedPath } from './weighted-path.ts';
+
+type Options = ReadonlyMap<string, Value>;
+
+/** Paths between two vertices (sql-functions.md 4.1). Results are record ids from source to destination. */
+export const pathFunctions: readonly ScalarFunction[] = [
+  scalar(
+    'shortestPath(src, dst [, direction [, edgeTypes [, options]]])',
+    [2, 5],
+    (args, context) => fewestEdges(args, context),
+  ),
+  scalar('dijkstra(src, dst, weightProp [, direction | options])', [3, 4], (args, context) =>
+    leastWeight(args, context, 'dijkstra()'),
+  ),
+  scalar('astar(src, dst, weightProp [, options])', [3, 4], (args, context) =>
+    guided(args, context),
+  ),
+  scalar('bellmanFord(src, dst, weightProp [, direction | options])', [3, 4], (args, context) => {
+    const what = 'bellmanFord()';
+    const { source, destination } = ends(args, context);
+    const { direction } = directionOrOptions(args[3] ?? null, ['direction'], what);
+    const search = new GraphSearch(context, edgeTypesNamed([], context.view.catalog));
+    const weightProperty = textArgument(args[2], what);
+    return linksOf(bellmanFordPath(source, destination, search, { weightProperty, direction }));
+  }),
+  scalar("duanSSSP(src, dst [, weightProp='weight' [, direction]])", [2, 4], (args, context) =>
+    leastWeight(
+      [args[0] as Value, args[1] as Value, args[2] ?? 'weight', args[3] ?? null],
+      context,
+      'duanSSSP()',
+    ),
+  ),
+];
+
+function ends(
+  args: readonly Value[],
+  context: EvaluationContext,
+): { readonly source: Rid; readonly destination: Rid } {
+  return {
+    source: vertexArgument(args[0] as Value, 'sourceVertex', context),
+    destination: vertexArgument(args[1] as Value, 'destinationVertex', context),
+  };
+}
+
+const shortestPathOptions = ['direction', 'edgeType', 'edgeTypeNames', 'maxDepth', 'edge'];
+
+function fewestEdges(args: readonly Value[], context: EvaluationContext): Value {
+  const what = 'shortestPath()';
+  const { source, destination } = ends(args, context);
+  const isByOptions = isMap(args[2] ?? null);
+  if (isByOptions && args.length > 3)
+    throw refusal(`${what}: nothing may follow the options in the third place`);
+  const given = (isByOptions ? args[2] : args[4]) ?? null;
+  const options: Options =
+    given === null ? new Map() : optionsArgument(given, what, shortestPathOptions);
+  const direction = (isByOptions ? null : args[2]) ?? options.get('direction') ?? 'BOTH';
+  const types = args[3] ?? options.get('edgeTypeNames') ?? options.get('edgeType') ?? null;
+  const search = new GraphSearch(
+    context,
+    edgeTypesNamed(namesIn(types, what), context.view.catalog),
+  );
+  const route = shortestPath(source, destination, search, {
+    direction: directionNamed(direction, what),
+    maxDepth: depthIn(options, what),
+    withEdges: booleanArgument(options.get('edge') ?? false, `${what} option edge`),
+  });
+  return linksOf(route);
+}
+
+function leastWeight(args: readonly Value[], context: EvaluationContext, what: string): Value {
+  const { source, destination } = ends(args, context);
+  const { direction, options } = directionOrOptions(
+    args[3] ?? null,
+    ['direction', 'edgeTypeNames', 'maxDepth', 'emptyIfMaxDepth'],
+    what,
+  );
+  const types = edgeTypesNamed(
+    namesIn(options.get('edgeTypeNames') ?? null, what),
+    context.view.catalog,
+  );
+  const route = weightedPath(source, destination, new GraphSearch(context, types), {
+    weightProperty: textArgument(args[2], what),
+    direction,
+    maxDepth: depthIn(options, what),
+    emptyIfMaxDepth: booleanArgument(options.get('emptyIfMaxDepth') ?? true, what),
+    remainingCost: () => 0,
+  });
+  return linksOf(route);
+}
+
+const astarOptions = [
+  'direction',
+  'edgeTypeNames',
+  'vertexAxisNames',
+  'heuristicFormula',
+  'customHeuristicFormula',
+  'dFactor',
+  'tieBreaker',
+  'maxDepth',
+  'emptyIfMaxDepth',
+  'parallel',
+];
+
+function guided(args: readonly Value[], context: EvaluationContext): Value {
+  const what = 'astar()';
+  const { source, destination } = ends(args, context);
+  const { direction, options } = directionOrOptions(args[3] ?? null, astarOptions, what);
+  const types = edgeTypesNamed(
+    namesIn(options.get('edgeTypeNames') ?? null, what),
+    context.view.catalog,
+  );
+  const search = new GraphSearch(context, types);
+  const route = weightedPath(source, destination, search, {
+    weightProperty: textArgument(args[2], what),
+    direction,
+    maxDepth: depthIn(options, what),
+    emptyIfMaxDepth: booleanArgument(options.get('emptyIfMaxDepth') ?? false, what),
+    remainingCost: heuristicOf(options, source, destination, search),
+  });
+  return linksOf(route);
+}
+
+function heuristicOf(
+  options: Options,
+  source: Rid,
+  destination: Rid,
+  search: GraphSearch,
+): (vertex: Rid) => number {
+  const what = 'astar()';
+  const name = wordArgument(options.get('heuristicFormula') ?? 'MANHATTAN', what, heuristicNames);
+  if (name === 'CUSTOM')
+    throw new DatabaseError('NotSupported', 'not supported yet: astar() with a custom heuristic');
+  const axes = namesIn(options.get('vertexAxisNames') ?? null, what);
+  if (axes.length === 0) return () => 0;
+  const factor = numberArgument(options.get('dFactor') ?? 1, what);
+  const breaksTies = booleanArgument(options.get('tieBreaker') ?? true, what);
+  const place = (vertex: Rid) => axes.map((axis) => search.coordinate(vertex, axis));
+  const start = place(source);
+  const goal = place(destination);
+  return (vertex) => {
+    const at = place(vertex);
+    const rest = estimate(name, at, goal, factor);
+    return breaksTies ? rest + tieBreaker(at, start, goal) : rest;
+  };
+}
+
+function directionOrOptions(
+  value: Value,
+  allowed: readonly string[],
+  what: string,
+): { readonly direction: PathDirection; readonly options: Options } {
+  if (!isMap(value))
+    return { direction: directionNamed(value ?? 'OUT', what), options: new Map<string, Value>() };
+  const options = optionsArgument(value, what, allowed);
+  return { direction: directionNamed(options.get('direction') ?? 'OUT', what), options };
+}
+
+function directionNamed(value: Value, what: string): PathDirection {
+  return wordArgument(value, `${what} direction`, ['OUT', 'IN', 'BOTH']);
+}
+
+function namesIn(value: Value, what: string): readonly string[] {
+  if (value === null) return [];
+  return isList(value)
+    ? value.map((name) => textArgument(name, what))
+    : [textArgument(value, what)];
+}
+
+/** Null and negative numbers mean no limit. */
+function depthIn(options: Options, what: string): number {
+  const value = options.get('maxDepth') ?? null;
+  if (value === null) return Infinity;
+  const depth = integerArgument(value, `${what} option maxDepth`);
+  return depth < 0 ? Infinity : depth;
+}
