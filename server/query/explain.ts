@@ -1,5 +1,5 @@
 import type { PhysicalOperator } from './operators/operator.ts';
-import { ProfiledOperator } from './profile.ts';
+import type { Measurements } from './profile.ts';
 
 /** One step of a plan as EXPLAIN and PROFILE show it; structurally that of `database/session.ts`. */
 export interface PlanStep {
@@ -23,36 +23,38 @@ export interface PlanText {
  *     + SCAN Person → s0
  *     + FILTER s0.age > 5
  */
-export function explainOperators(root: PhysicalOperator): PlanText {
-  const steps = pipelineOf(root);
+export function explainOperators(
+  root: PhysicalOperator,
+  measurements: Measurements = new Map(),
+): PlanText {
+  const steps = pipelineOf(root, measurements);
   const lines: string[] = [];
   appendLines(lines, steps, '');
   return { text: lines.join('\n'), steps };
 }
 
-function pipelineOf(root: PhysicalOperator): readonly PlanStep[] {
+function pipelineOf(root: PhysicalOperator, measurements: Measurements): readonly PlanStep[] {
   const steps: PlanStep[] = [];
   for (let current: PhysicalOperator | undefined = root; current; current = current.inputs[0])
-    steps.push(stepOf(current));
+    steps.push(stepOf(current, measurements));
   steps.reverse();
   // The single row from which a plan without source starts tells nobody anything.
   return steps.length > 1 && steps[0]?.name === 'Argument' ? steps.slice(1) : steps;
 }
 
-function stepOf(operator: PhysicalOperator): PlanStep {
-  const measured = operator instanceof ProfiledOperator ? operator.measurement : undefined;
-  const inputNanos = operator.inputs.reduce((sum, input) => sum + totalNanosOf(input), 0);
+function stepOf(operator: PhysicalOperator, measurements: Measurements): PlanStep {
+  const measured = measurements.get(operator);
+  const inputNanos = operator.inputs.reduce(
+    (sum, input) => sum + (measurements.get(input)?.totalNanos ?? 0),
+    0,
+  );
   return {
     name: operator.name,
     description: operator.description,
-    cost: measured ? Math.max(0, measured.totalNanos - inputNanos) : -1,
+    cost: measured ? Math.max(0, Math.round(measured.totalNanos - inputNanos)) : -1,
     rowCount: measured?.rowCount,
-    steps: operator.inputs.slice(1).flatMap(pipelineOf),
+    steps: operator.inputs.slice(1).flatMap((input) => pipelineOf(input, measurements)),
   };
-}
-
-function totalNanosOf(operator: PhysicalOperator): number {
-  return operator instanceof ProfiledOperator ? operator.measurement.totalNanos : 0;
 }
 
 function appendLines(lines: string[], steps: readonly PlanStep[], indent: string): void {

@@ -9,53 +9,45 @@ import {
 /** What PROFILE measured of one operator. */
 export interface Measurement {
   /** Nanoseconds in this operator and below it. */
-  readonly totalNanos: number;
-  readonly rowCount: number;
+  totalNanos: number;
+  rowCount: number;
 }
 
-/** Passes everything on and measures it; time includes the inputs, which are wrapped as well. */
-export class ProfiledOperator implements PhysicalOperator {
-  readonly #operator: PhysicalOperator;
-  readonly #clock: Clock;
-  #totalMs = 0;
-  #rowCount = 0;
+export type Measurements = ReadonlyMap<PhysicalOperator, Measurement>;
 
-  constructor(operator: PhysicalOperator, clock: Clock) {
-    this.#operator = operator;
-    this.#clock = clock;
-  }
+/**
+ * Measures every operator of a plan from now on. Operators know each other directly, so the methods of each object are
+ * shadowed by measuring ones: plans that are not profiled pay nothing. Operators measured once are not to be used again.
+ */
+export function measureOperators(root: PhysicalOperator, clock: Clock): Measurements {
+  const measurements = new Map<PhysicalOperator, Measurement>();
+  measure(root, clock, measurements);
+  return measurements;
+}
 
-  get name(): string {
-    return this.#operator.name;
-  }
-
-  get description(): string {
-    return this.#operator.description;
-  }
-
-  get inputs(): readonly PhysicalOperator[] {
-    return this.#operator.inputs;
-  }
-
-  get measurement(): Measurement {
-    return { totalNanos: Math.round(this.#totalMs * 1e6), rowCount: this.#rowCount };
-  }
-
-  open(context: ExecutionContext): void {
-    const startMs = this.#clock.monotonicMs();
-    this.#operator.open(context);
-    this.#totalMs += this.#clock.monotonicMs() - startMs;
-  }
-
-  next(): Pulled {
-    const startMs = this.#clock.monotonicMs();
-    const pulled = this.#operator.next();
-    this.#totalMs += this.#clock.monotonicMs() - startMs;
-    if (pulled === ROW) this.#rowCount += 1;
-    return pulled;
-  }
-
-  close(): void {
-    this.#operator.close();
-  }
+function measure(
+  operator: PhysicalOperator,
+  clock: Clock,
+  measurements: Map<PhysicalOperator, Measurement>,
+): void {
+  if (measurements.has(operator)) return;
+  const measurement: Measurement = { totalNanos: 0, rowCount: 0 };
+  measurements.set(operator, measurement);
+  const open = operator.open.bind(operator);
+  const next = operator.next.bind(operator);
+  Object.assign(operator, {
+    open(context: ExecutionContext): void {
+      const startMs = clock.monotonicMs();
+      open(context);
+      measurement.totalNanos += (clock.monotonicMs() - startMs) * 1e6;
+    },
+    next(): Pulled {
+      const startMs = clock.monotonicMs();
+      const pulled = next();
+      measurement.totalNanos += (clock.monotonicMs() - startMs) * 1e6;
+      if (pulled === ROW) measurement.rowCount += 1;
+      return pulled;
+    },
+  });
+  for (const input of operator.inputs) measure(input, clock, measurements);
 }

@@ -43,8 +43,8 @@ export class ApplyOperator implements PhysicalOperator {
   #context: ExecutionContext | undefined;
   #memory: HeldMemory | undefined;
   #phase: Phase = 'outer';
-  /** The execution and the result that the kept inner rows belong to. */
-  #keptFor: ExecutionContext | undefined;
+  /** The execution that the kept inner rows belong to, told by its regex budget: contexts are used again. */
+  #keptFor: ExecutionContext['regexBudget'] | undefined;
   #isKept = false;
   #keptValue: Value = null;
   #keptPosition = 0;
@@ -63,7 +63,8 @@ export class ApplyOperator implements PhysicalOperator {
   open(context: ExecutionContext): void {
     this.#context = context;
     this.#phase = 'outer';
-    const staysKept = this.#options.innerRuns === 'per-statement' && this.#keptFor === context;
+    const staysKept =
+      this.#options.innerRuns === 'per-statement' && this.#keptFor === context.regexBudget;
     if (!staysKept) this.#forget(context);
     this.#options.outer.open(context);
   }
@@ -133,7 +134,7 @@ export class ApplyOperator implements PhysicalOperator {
     const rowCount = this.#innerRowCount;
     if (innerRuns !== 'per-row') {
       this.#isKept = true;
-      this.#keptFor = this.#context;
+      this.#keptFor = this.#context?.regexBudget;
       this.#keptValue =
         mode.kind === 'collect' ? this.#collected : mode.kind === 'count' ? rowCount : rowCount > 0;
       return this.#startKept();

@@ -36,7 +36,7 @@ export function fuseScan(
   if (chain === undefined) return undefined;
   const columns = neededColumns(chain.columns, required);
   const options = optionsOf({ ...chain, columns }, plan, required, lowering);
-  return (wrap) => wrap(new FusedScanOperator(options));
+  return () => new FusedScanOperator(options);
 }
 
 /**
@@ -55,7 +55,7 @@ export function fuseCount(plan: LogicalPlan, lowering: Lowering): OperatorFactor
   if (chain === undefined || chain.columns.length > 0) return undefined;
   const options = optionsOf(chain, plan.input, new Set(), lowering);
   const slots = plan.aggregates.map((aggregate) => aggregate.slot);
-  return (wrap) => wrap(new CountScanOperator(options, slots));
+  return () => new CountScanOperator(options, slots);
 }
 
 function optionsOf(

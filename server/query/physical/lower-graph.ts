@@ -36,7 +36,7 @@ export function lowerGraph(
         as: plan.as,
         description: descriptionOf(lowering, plan),
       };
-      return (wrap) => wrap(new DegreeOperator({ ...options, input: input(wrap) }));
+      return () => new DegreeOperator({ ...options, input: input() });
     }
     case 'ExpandPath':
       return lowerPath(plan, required, lowering);
@@ -65,11 +65,10 @@ function lowerExpand(
     const isReversible = plan.move.kind === 'vertex';
     const reversed = isReversible ? reversedMove(plan.move, catalog) : undefined;
     const resolved = reversed && resolveMove(reversed, catalog);
-    return (wrap) =>
-      wrap(new ExpandIntoOperator({ ...options, to, input: input(wrap), reversed: resolved }));
+    return () => new ExpandIntoOperator({ ...options, to, input: input(), reversed: resolved });
   }
   const target = required.has(to) ? to : undefined;
-  return (wrap) => wrap(new ExpandOperator({ ...options, to: target, input: input(wrap) }));
+  return () => new ExpandOperator({ ...options, to: target, input: input() });
 }
 
 function lowerPath(
@@ -95,7 +94,7 @@ function lowerPath(
     distinctEdges: path.distinctEdges,
     description: descriptionOf(lowering, plan),
   };
-  return (wrap) => wrap(new ExpandPathOperator({ ...options, input: input(wrap) }));
+  return () => new ExpandPathOperator({ ...options, input: input() });
 }
 
 function compileMove(move: PathSpec['moves'][number], lowering: Lowering): CompiledMove {
@@ -129,7 +128,7 @@ function lowerTraverse(
     strategy,
     description: descriptionOf(lowering, plan),
   };
-  return (wrap) => wrap(new TraverseOperator({ ...options, input: input(wrap) }));
+  return () => new TraverseOperator({ ...options, input: input() });
 }
 
 /** The move from a vertex to all of its edges. */

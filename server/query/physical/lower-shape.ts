@@ -1,9 +1,10 @@
 import { compareValues } from '#core/value-order.ts';
 import { DatabaseError } from '#core/errors.ts';
-import type { Slot } from '../algebra/expression.ts';
+import type { Expression, Slot } from '../algebra/expression.ts';
 import type { Column, LogicalPlan, PlanNode, SortKey } from '../algebra/plan.ts';
 import { freeSlots, slotsOf, slotsRead, slotsReadBy } from '../algebra/slots.ts';
 import { slotsOfOutput, walkExpression } from '../algebra/walk.ts';
+import type { Evaluator } from '../evaluate/evaluator.ts';
 import { AggregateOperator, type CompiledAggregate } from '../operators/aggregate.ts';
 import { ApplyOperator } from '../operators/apply.ts';
 import { DistinctOperator } from '../operators/distinct.ts';
@@ -76,7 +77,7 @@ function lowerRowwise(
   switch (plan.op) {
     case 'Filter': {
       const predicate = compileFilter(lowering, plan.predicate);
-      return (wrap) => wrap(new FilterOperator(input(wrap), predicate, description));
+      return () => new FilterOperator(input(), predicate, description);
     }
     case 'Unwind': {
       const options = {
@@ -85,7 +86,7 @@ function lowerRowwise(
         keepEmpty: plan.keepEmpty,
         description,
       };
-      return (wrap) => wrap(new UnwindOperator({ ...options, input: input(wrap) }));
+      return () => new UnwindOperator({ ...options, input: input() });
     }
     case 'ExpandValue': {
       const options = {
@@ -94,27 +95,27 @@ function lowerRowwise(
         scalarName: plan.scalarName,
         description,
       };
-      return (wrap) => wrap(new ExpandValueOperator({ ...options, input: input(wrap) }));
+      return () => new ExpandValueOperator({ ...options, input: input() });
     }
     case 'Distinct': {
       const on = plan.on.map((part) => compileValue(lowering, part));
-      return (wrap) => wrap(new DistinctOperator(input(wrap), on, description));
+      return () => new DistinctOperator(input(), on, description);
     }
     case 'Skip': {
       const count = compileValue(lowering, plan.count);
-      return (wrap) => wrap(new SkipOperator(input(wrap), count, description));
+      return () => new SkipOperator(input(), count, description);
     }
     case 'Limit': {
-      const count = compileValue(lowering, plan.count);
-      return (wrap) => wrap(new LimitOperator(input(wrap), count, description));
+      const count = compileLimit(plan.count, lowering);
+      return () => new LimitOperator(input(), count, description);
     }
     case 'TimeLimit': {
       const { timeoutMs, onTimeout } = plan;
-      return (wrap) => wrap(new TimeLimitOperator(input(wrap), timeoutMs, onTimeout));
+      return () => new TimeLimitOperator(input(), timeoutMs, onTimeout);
     }
     default: {
       const kept = keptSlots(withSlots(required, plan.slots), slotsOf(plan.input));
-      return (wrap) => wrap(new EagerOperator(input(wrap), kept));
+      return () => new EagerOperator(input(), kept);
     }
   }
 }
@@ -130,7 +131,7 @@ function lowerProject(
   if (columns.length === 0) return input;
   const compiled = compileColumns(columns, lowering);
   const description = descriptionOf(lowering, { ...plan, columns });
-  return (wrap) => wrap(new ProjectOperator(input(wrap), compiled, description));
+  return () => new ProjectOperator(input(), compiled, description);
 }
 
 /** Columns that somebody above or a later column reads. Those that run a sub-plan are kept: it may write. */
@@ -173,11 +174,20 @@ function lowerSort(
   const options = {
     keys: plan.keys.map((key) => compileSortKey(key, lowering)),
     slots: keptSlots(required, slotsOf(plan.input)),
-    limit: plan.limit && compileValue(lowering, plan.limit),
+    limit: plan.limit && compileLimit(plan.limit, lowering),
     compare: compareValues,
     description: descriptionOf(lowering, plan),
   };
-  return (wrap) => wrap(new SortOperator({ ...options, input: input(wrap) }));
+  return () => new SortOperator({ ...options, input: input() });
+}
+
+/** A variable without a value is no limit: the row cap of an execution is one (http-api.md 6.3). */
+function compileLimit(count: Expression, lowering: Lowering): Evaluator {
+  const isVariable = count.op === 'Variable';
+  return compileValue(
+    lowering,
+    isVariable ? { op: 'Coalesce', operands: [count, { op: 'Constant', value: -1 }] } : count,
+  );
 }
 
 function compileSortKey(key: SortKey, lowering: Lowering): CompiledSortKey {
@@ -229,7 +239,7 @@ function lowerAggregate(
     }),
     description: descriptionOf(lowering, needed),
   };
-  return (wrap) => wrap(new AggregateOperator({ ...options, input: input(wrap) }));
+  return () => new AggregateOperator({ ...options, input: input() });
 }
 
 function lowerUnion(plan: PlanNode<'Union'>, lowering: Lowering): OperatorFactory {
@@ -238,12 +248,10 @@ function lowerUnion(plan: PlanNode<'Union'>, lowering: Lowering): OperatorFactor
     slots: input.slots,
   }));
   const { as } = plan;
-  return (wrap) =>
-    wrap(
-      new UnionOperator(
-        inputs.map(({ factory, slots }) => ({ operator: factory(wrap), slots })),
-        as,
-      ),
+  return () =>
+    new UnionOperator(
+      inputs.map(({ factory, slots }) => ({ operator: factory(), slots })),
+      as,
     );
 }
 
@@ -263,7 +271,7 @@ function lowerApply(
       : mode.kind === 'cross' || mode.kind === 'optional'
         ? required
         : new Set<Slot>();
-  const inner = lowering.lower(plan.inner, innerRequired);
+  const inner = lowering.inner().lower(plan.inner, innerRequired);
   const readsOuter = [...reads].some((slot) => outerSlots.has(slot));
   const innerSlots = slotsOf(plan.inner);
   const isFree = [...reads].every((slot) => innerSlots.has(slot));
@@ -271,13 +279,13 @@ function lowerApply(
     mode,
     innerRuns: readsOuter
       ? ('per-row' as const)
-      : isFree
+      : isFree && lowering.isInner
         ? ('per-statement' as const)
         : ('per-open' as const),
     innerSlots: keptSlots(innerRequired, innerSlots),
     description: descriptionOf(lowering, plan),
   };
-  return (wrap) => wrap(new ApplyOperator({ ...options, outer: outer(wrap), inner: inner(wrap) }));
+  return () => new ApplyOperator({ ...options, outer: outer(), inner: inner() });
 }
 
 export function isShape(plan: LogicalPlan): plan is PlanNode<ShapeOp> {

@@ -47,20 +47,20 @@ export function lowerSource(plan: PlanNode<SourceOp>, lowering: Lowering): Opera
   const { catalog } = lowering;
   switch (plan.op) {
     case 'Argument':
-      return (wrap) => wrap(new ArgumentOperator());
+      return () => new ArgumentOperator();
     case 'TypeScan':
     case 'BucketScan':
       return lowerScan(plan, lowering);
     case 'RecordLookup': {
       const rids = compileValue(lowering, plan.rids);
       const { as, types } = plan;
-      return (wrap) => wrap(new RecordLookupOperator({ rids, as, types, description }));
+      return () => new RecordLookupOperator({ rids, as, types, description });
     }
     case 'DynamicSource': {
       const value = compileValue(lowering, plan.value);
       const { as } = plan;
       const names = plan.names ?? 'type';
-      return (wrap) => wrap(new DynamicSourceOperator({ value, as, names, description }));
+      return () => new DynamicSourceOperator({ value, as, names, description });
     }
     case 'IndexSearch':
       return plan.order ? lowerOrderedSearch(plan, lowering) : lowerSearch(plan, lowering);
@@ -72,21 +72,20 @@ export function lowerSource(plan: PlanNode<SourceOp>, lowering: Lowering): Opera
       const covers = optionalFilter(lowering, plan.covers);
       const buckets = bucketsOf(catalog, plan.types);
       const { as } = plan;
-      return (wrap) =>
-        wrap(new IndexSearchOperator({ searches, buckets, as, covers, description }));
+      return () => new IndexSearchOperator({ searches, buckets, as, covers, description });
     }
     case 'RecordCount': {
       const buckets = plan.buckets ?? bucketsOf(catalog, plan.types);
       const { as } = plan;
-      return (wrap) => wrap(new RecordCountOperator(buckets, as, description));
+      return () => new RecordCountOperator(buckets, as, description);
     }
     case 'IndexEntries': {
       const { index, order, as } = plan;
-      return (wrap) => wrap(new IndexEntriesOperator(index, order, as, description));
+      return () => new IndexEntriesOperator(index, order, as, description);
     }
     default: {
       const { kind, name, as } = plan;
-      return (wrap) => wrap(new SchemaScanOperator(kind, name, as));
+      return () => new SchemaScanOperator(kind, name, as);
     }
   }
 }
@@ -108,7 +107,7 @@ function lowerScan(plan: PlanNode<'TypeScan' | 'BucketScan'>, lowering: Lowering
     range: plan.range && compileRange(plan.range, lowering),
     description: descriptionOf(lowering, plan),
   };
-  return (wrap) => wrap(new RecordScanOperator(options));
+  return () => new RecordScanOperator(options);
 }
 
 function compileRange(range: RidRange, lowering: Lowering): CompiledRidRange {
@@ -127,7 +126,7 @@ function lowerSearch(plan: IndexSearchNode, lowering: Lowering): OperatorFactory
     covers: optionalFilter(lowering, plan.covers),
     description: descriptionOf(lowering, plan),
   };
-  return (wrap) => wrap(new IndexSearchOperator(options));
+  return () => new IndexSearchOperator(options);
 }
 
 function lowerOrderedSearch(plan: IndexSearchNode, lowering: Lowering): OperatorFactory {
@@ -145,7 +144,7 @@ function lowerOrderedSearch(plan: IndexSearchNode, lowering: Lowering): Operator
     needsEveryRecord: hasRange === undefined && bounds.equals.length === 0,
     description: descriptionOf(lowering, plan),
   };
-  return (wrap) => wrap(new OrderedIndexSearchOperator({ ...options, fallback: fallback(wrap) }));
+  return () => new OrderedIndexSearchOperator({ ...options, fallback: fallback() });
 }
 
 function compileBounds(

@@ -44,7 +44,7 @@ export function lowerWrite(
       const input = lowering.lower(plan.input, needed);
       const assignments = compileAssignments(plan.assignments, as, lowering);
       const options = { type, bucket, as, assignments, description };
-      return (wrap) => wrap(new InsertOperator({ ...options, input: input(wrap) }));
+      return () => new InsertOperator({ ...options, input: input() });
     }
     case 'InsertEdge':
       return lowerInsertEdge(plan, needed, lowering);
@@ -54,25 +54,25 @@ export function lowerWrite(
       const assignments = compileAssignments(plan.assignments, record, lowering);
       const options = { record, before, applyDefaults, assignments, description };
       const { unless } = plan;
-      return (wrap) => wrap(new UpdateOperator({ ...options, unless, input: input(wrap) }));
+      return () => new UpdateOperator({ ...options, unless, input: input() });
     }
     case 'Delete': {
       const { record, detach } = plan;
       const input = lowering.lower(plan.input, needed);
       const edges = resolveMove(allEdges, lowering.catalog);
       const options = { record, detach, edges, description };
-      return (wrap) => wrap(new DeleteOperator({ ...options, input: input(wrap) }));
+      return () => new DeleteOperator({ ...options, input: input() });
     }
     case 'FindOrInsert': {
       const { type, as, inserted } = plan;
       const find = lowering.lower(plan.find, needed);
       const initial = compileAssignments(plan.initial, as, lowering);
       const options = { type, initial, as, inserted, description };
-      return (wrap) => wrap(new FindOrInsertOperator({ ...options, find: find(wrap) }));
+      return () => new FindOrInsertOperator({ ...options, find: find() });
     }
     case 'Alter': {
       const { change, as } = plan;
-      return (wrap) => wrap(new AlterOperator(change, as));
+      return () => new AlterOperator(change, as);
     }
     default:
       return lowerCall(plan, needed, lowering);
@@ -96,7 +96,7 @@ function lowerInsertEdge(
     as: plan.as,
     description: descriptionOf(lowering, plan),
   };
-  return (wrap) => wrap(new InsertEdgeOperator({ ...options, input: input(wrap) }));
+  return () => new InsertEdgeOperator({ ...options, input: input() });
 }
 
 function lowerCall(
@@ -114,7 +114,7 @@ function lowerCall(
     yields: plan.yields,
     description: descriptionOf(lowering, plan),
   };
-  return (wrap) => wrap(new CallOperator({ ...options, input: input(wrap) }));
+  return () => new CallOperator({ ...options, input: input() });
 }
 
 const arithmeticOf = { '+=': '+', '-=': '-', '*=': '*', '/=': '/' } as const;

@@ -8,9 +8,8 @@ import type { CompileEnvironment, Evaluator, Predicate } from '../evaluate/evalu
 import type { PhysicalOperator } from '../operators/operator.ts';
 import type { ProcedureRegistry } from '../procedures/procedure.ts';
 
-/** Makes the operators of a plan, which hold state: one set per execution. `wrap` sees each of them (PROFILE). */
-export type OperatorFactory = (wrap: WrapOperator) => PhysicalOperator;
-export type WrapOperator = (operator: PhysicalOperator) => PhysicalOperator;
+/** Makes the operators of a plan, which hold state: one set per execution. */
+export type OperatorFactory = () => PhysicalOperator;
 
 /** Slots that somebody above a node reads. */
 export type RequiredSlots = ReadonlySet<Slot>;
@@ -20,7 +19,11 @@ export interface Lowering {
   readonly catalog: Catalog;
   readonly environment: CompileEnvironment;
   readonly procedures: ProcedureRegistry;
+  /** The plan is opened several times in one execution: it stands inside an Apply or an expression. */
+  readonly isInner: boolean;
   lower(plan: LogicalPlan, required: RequiredSlots): OperatorFactory;
+  /** For plans inside. */
+  inner(): Lowering;
 }
 
 export function compileValue(lowering: Lowering, expression: Expression): Evaluator {

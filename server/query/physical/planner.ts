@@ -1,12 +1,11 @@
 import { DatabaseError } from '#core/errors.ts';
 import type { Catalog } from '#catalog/catalog.ts';
-import type { Output } from '../algebra/expression.ts';
 import type { LogicalPlan, QueryProgram } from '../algebra/plan.ts';
-import { freeSlots } from '../algebra/slots.ts';
 import { slotsOfOutput } from '../algebra/walk.ts';
 import { walkPlan } from '../algebra/plan-walk.ts';
 import type { CompileEnvironment } from '../evaluate/evaluator.ts';
 import type { FunctionRegistry } from '../evaluate/function-definition.ts';
+import { DetachOperator } from '../operators/detach.ts';
 import type { PhysicalOperator } from '../operators/operator.ts';
 import type { ProcedureRegistry } from '../procedures/procedure.ts';
 import { fuseCount, fuseScan } from './fuse-scan.ts';
@@ -14,7 +13,7 @@ import { isGraph, lowerGraph } from './lower-graph.ts';
 import { isShape, lowerShape } from './lower-shape.ts';
 import { isSource, lowerSource } from './lower-source.ts';
 import { isWrite, lowerWrite } from './lower-write.ts';
-import type { Lowering, OperatorFactory, RequiredSlots, WrapOperator } from './lowering.ts';
+import type { Lowering, OperatorFactory, RequiredSlots } from './lowering.ts';
 import { compileSubPlan } from './sub-plan.ts';
 
 export interface PlannerEnvironment {
@@ -24,64 +23,41 @@ export interface PlannerEnvironment {
 }
 
 /**
- * A statement ready to run any number of times: expressions are compiled, operators are made per execution. Kept in the plan
- * cache; it holds nothing of any execution, except the idle operators of the last one.
- */
-export class PreparedPlan {
-  readonly output: Output;
-  readonly slotCount: number;
-  readonly #factory: OperatorFactory;
-  readonly #isReusable: boolean;
-  #idle: PhysicalOperator | undefined;
-
-  constructor(program: QueryProgram, factory: OperatorFactory) {
-    this.output = program.output;
-    this.slotCount = program.slotCount;
-    this.#factory = factory;
-    this.#isReusable = !keepsResults(program.plan);
-  }
-
-  /** Operators for one execution, closed. Those of an earlier execution when it is over. */
-  take(): PhysicalOperator {
-    const idle = this.#idle;
-    this.#idle = undefined;
-    return idle ?? this.#factory((operator) => operator);
-  }
-
-  /** Gives closed operators back for the next execution. */
-  giveBack(operator: PhysicalOperator): void {
-    if (this.#isReusable) this.#idle = operator;
-  }
-
-  /** Operators that `wrap` has seen one by one (PROFILE); not to be given back. */
-  makeWrapped(wrap: WrapOperator): PhysicalOperator {
-    return this.#factory(wrap);
-  }
-}
-
-/**
- * Turns an optimized program into operators.
+ * Turns an optimized program into operators: expressions are compiled once, the factory makes the operators of one execution
+ * at each call. Operators may be opened again after they were closed, also with another context.
+ *
  * @throws DatabaseError `CommandExecution` for unknown functions and procedures, and what compiling expressions throws
- * Cost: tens of microseconds for a plan of a few nodes
+ * Cost: tens of microseconds for a plan of a few nodes; the factory a microsecond or two
  */
-export function planProgram(program: QueryProgram, environment: PlannerEnvironment): PreparedPlan {
-  const planner = new Planner(environment);
-  const factory = planner.lower(program.plan, new Set(slotsOfOutput(program.output)));
-  return new PreparedPlan(program, factory);
+export function planProgram(
+  program: QueryProgram,
+  environment: PlannerEnvironment,
+): () => PhysicalOperator {
+  const outputSlots = slotsOfOutput(program.output);
+  const factory = new Planner(environment, false).lower(program.plan, new Set(outputSlots));
+  return givesReferences(program.plan) ? () => new DetachOperator(factory(), outputSlots) : factory;
 }
 
 class Planner implements Lowering {
   readonly catalog: Catalog;
   readonly procedures: ProcedureRegistry;
   readonly environment: CompileEnvironment;
+  readonly isInner: boolean;
+  readonly #environment: PlannerEnvironment;
 
-  constructor(environment: PlannerEnvironment) {
+  constructor(environment: PlannerEnvironment, isInner: boolean) {
     this.catalog = environment.catalog;
     this.procedures = environment.procedures;
+    this.isInner = isInner;
+    this.#environment = environment;
     this.environment = {
       functions: environment.functions,
-      compileSubPlan: (plan, output, mode) => compileSubPlan(plan, output, mode, this),
+      compileSubPlan: (plan, output, mode) => compileSubPlan(plan, output, mode, this.inner()),
     };
+  }
+
+  inner(): Lowering {
+    return this.isInner ? this : new Planner(this.#environment, true);
   }
 
   lower(plan: LogicalPlan, required: RequiredSlots): OperatorFactory {
@@ -95,13 +71,13 @@ class Planner implements Lowering {
   }
 }
 
-/** An inner plan that runs once per statement keeps its rows in its operators, which then cannot serve another execution. */
-function keepsResults(plan: LogicalPlan): boolean {
-  let keeps = false;
+/** Walking the graph gives references, which must be resolved before a row leaves the statement. */
+function givesReferences(plan: LogicalPlan): boolean {
+  let gives = false;
   walkPlan(plan, {
     plan(node) {
-      if (node.op === 'Apply' && freeSlots(node.inner).size === 0) keeps = true;
+      if (node.op === 'Expand' || node.op === 'ExpandPath' || node.op === 'Traverse') gives = true;
     },
   });
-  return keeps;
+  return gives;
 }

@@ -31,13 +31,13 @@ export function compileSubPlan(
   const factory = lowering.lower(plan, new Set(outputSlots));
   const written = slotsOf(plan);
   const isFree = freeSlots(plan).size === 0 && outputSlots.every((slot) => written.has(slot));
-  // One set of operators and one kept result per execution; both go with the context of the execution.
-  const runs = new WeakMap<EvaluationContext, SubPlanRun>();
+  // One set of operators and one kept result per execution. Contexts are used again by later executions, regex budgets are not.
+  const runs = new WeakMap<EvaluationContext['regexBudget'], SubPlanRun>();
   return (context) => {
-    let run = runs.get(context);
+    let run = runs.get(context.regexBudget);
     if (run === undefined) {
       run = new SubPlanRun(factory, output, mode, isFree);
-      runs.set(context, run);
+      runs.set(context.regexBudget, run);
     }
     return run.value(context as ExecutionContext);
   };
@@ -56,7 +56,7 @@ class SubPlanRun {
     mode: 'collect' | 'exists' | 'count',
     isFree: boolean,
   ) {
-    this.#operator = factory((operator) => operator);
+    this.#operator = factory();
     this.#output = output;
     this.#mode = mode;
     this.#isFree = isFree;
