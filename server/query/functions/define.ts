@@ -61,8 +61,11 @@ function receiver(definition: ScalarFunction): ScalarFunction {
   return { ...definition, name: `.${definition.name}`, arity: { min: min + 1, max: max + 1 } };
 }
 
-/** The same function under another name. */
-export function alias(name: string, definition: ScalarFunction): ScalarFunction {
+/** The same function or aggregate under another name. */
+export function alias<Definition extends { readonly name: string; readonly syntax: string }>(
+  name: string,
+  definition: Definition,
+): Definition {
   const syntax = name + definition.syntax.slice(definition.syntax.indexOf('('));
   return { ...definition, name, syntax };
 }

@@ -60,7 +60,7 @@ for (const family of [
   for (const definition of family) {
     aggregates.set(foldAscii(definition.name), definition);
     const joined = withoutDot(definition.name);
-    if (joined) aggregates.set(foldAscii(joined), { ...definition, name: joined });
+    if (joined) aggregates.set(foldAscii(joined), alias(joined, definition));
   }
 }
 

@@ -30,7 +30,7 @@ const foreignNames: ReadonlyMap<string, string> = new Map([
 
 /**
  * The name that a misspelt one most likely means: a known foreign name, a method of that name, a name that begins with it,
- * or one of which at most a third of the characters differ; ties go to the first in alphabetical order. Methods start with
+ * or one of which at most a quarter of the characters differ; ties go to the first in alphabetical order. Methods start with
  * a dot.
  */
 export function closestName(written: string, names: readonly string[]): string | undefined {
@@ -50,16 +50,25 @@ export function closestName(written: string, names: readonly string[]): string |
 
 function closestBySpelling(key: string, names: readonly string[]): string | undefined {
   let closest: string | undefined;
-  let least = Math.max(1, Math.floor(key.length / 3)) + 1;
+  let least = Math.max(1, Math.floor(key.length / 4)) + 1;
   for (const name of names) {
     if (Math.abs(name.length - key.length) >= least) continue;
-    const distance = levenshteinDistance(key, name.toLowerCase());
+    const distance = spellingDistance(key, name.toLowerCase());
     if (distance < least) {
       least = distance;
       closest = name;
     }
   }
   return closest;
+}
+
+/** Levenshtein's distance, with two neighbours in the wrong order counted as one mistake. */
+function spellingDistance(a: string, b: string): number {
+  const distance = levenshteinDistance(a, b);
+  if (distance !== 2 || a.length !== b.length) return distance;
+  let at = 0;
+  while (a.charCodeAt(at) === b.charCodeAt(at)) at++;
+  return a.charAt(at) === b.charAt(at + 1) && a.charAt(at + 1) === b.charAt(at) ? 1 : distance;
 }
 
 function longerName(key: string, names: readonly string[]): string | undefined {

@@ -128,7 +128,8 @@ export function splitText(
   separator: string,
   context: EvaluationContext,
 ): readonly string[] {
-  requireElements(occurrences(text, separator), 'split()', context);
+  const pieceCount = separator === '' ? text.length : occurrences(text, separator) + 1;
+  requireElements(pieceCount, 'split()', context);
   const pieces = text.split(separator);
   if (pieces.length === 1) return pieces;
   while (pieces.length > 0 && pieces[pieces.length - 1] === '') pieces.pop();

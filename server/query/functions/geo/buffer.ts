@@ -47,14 +47,14 @@ export function circleAround(centre: Point, radius: number, quadrantSegments: nu
 
 function onCircle(centre: Point, radius: number, angle: number): Point {
   return {
-    x: centre.x + radius * rounded(Math.cos(angle)),
-    y: centre.y + radius * rounded(Math.sin(angle)),
+    x: rounded(centre.x + radius * Math.cos(angle)),
+    y: rounded(centre.y + radius * Math.sin(angle)),
   };
 }
 
-/** Hides that cos(pi / 2) is 6e-17. */
-function rounded(value: number): number {
-  return Math.abs(value) < 1e-15 ? 0 : value;
+/** Hides the noise of trigonometry: that cos(pi / 2) is 6e-17. A degree has 111 km, so this is far below an atom. */
+function rounded(degrees: number): number {
+  return Math.round(degrees * 1e15) === 0 ? 0 : Number(degrees.toPrecision(15));
 }
 
 function aroundSegment(a: Point, b: Point, radius: number, style: BufferStyle): Geometry {

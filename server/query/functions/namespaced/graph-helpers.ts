@@ -43,8 +43,9 @@ export const graphHelpers: readonly ScalarFunction[] = [
 type OnVertex = (vertex: StoredRecord, args: readonly Value[], context: EvaluationContext) => Value;
 
 function onVertex(syntax: string, count: ArgumentCount, evaluate: OnVertex): ScalarFunction {
+  const what = `node.${syntax.slice(0, syntax.indexOf('('))}()`;
   return nullSafe(`node.${syntax}`, count, (args, context) =>
-    evaluate(recordOf(args[0] as Value, 'vertex', syntax, context), args, context),
+    evaluate(recordOf(args[0] as Value, 'vertex', what, context), args, context),
   );
 }
 
@@ -53,7 +54,7 @@ function onEdge(
   evaluate: (edge: StoredRecord, context: EvaluationContext) => Value,
 ): ScalarFunction {
   return nullSafe(`rel.${name}(r)`, [1, 1], (args, context) =>
-    evaluate(recordOf(args[0] as Value, 'edge', name, context), context),
+    evaluate(recordOf(args[0] as Value, 'edge', `rel.${name}()`, context), context),
   );
 }
 
@@ -65,7 +66,7 @@ function recordOf(
 ): StoredRecord {
   const record = followed(value, context);
   if (!isRecord(record) || record.kind !== kind)
-    throw refusal(`${what} requires a ${kind}, not ${describe(value)}`);
+    throw refusal(`${what} requires a record of kind ${kind}, not ${describe(value)}`);
   return record;
 }
 
