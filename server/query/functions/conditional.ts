@@ -3,7 +3,7 @@ import { DatabaseError } from '#core/errors.ts';
 import { Link } from '#core/record.ts';
 import type { Rid } from '#core/rid.ts';
 import { isList, isMap, type Value } from '#core/value.ts';
-import type { ScalarFunction } from '#query/evaluate/function-definition.ts';
+import type { ScalarFunction } from '../evaluate/function-definition.ts';
 import { integerArgument, isNumeric, ridArgument, textArgument, toDouble } from './arguments.ts';
 import { ANY_NUMBER, method, methodOnNull, nullSafe, scalar, volatileScalar } from './define.ts';
 import { printf } from './printf.ts';

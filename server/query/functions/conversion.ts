@@ -19,8 +19,8 @@ import {
 import { DateTime, LocalDate, msPerDay } from '#core/temporal.ts';
 import { textOf } from '#core/text-form.ts';
 import { isList, isRecord, type Value } from '#core/value.ts';
-import type { EvaluationContext } from '#query/evaluate/context.ts';
-import type { ScalarFunction } from '#query/evaluate/function-definition.ts';
+import type { EvaluationContext } from '../evaluate/context.ts';
+import type { ScalarFunction } from '../evaluate/function-definition.ts';
 import { describe, isNumeric, refusal, ridArgument, textArgument, toDouble } from './arguments.ts';
 import { boundedMap, boundedText } from './bounds.ts';
 import { method, methodOnNull } from './define.ts';

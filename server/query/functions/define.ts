@@ -2,7 +2,7 @@ import type {
   Accumulator,
   AggregateFunction,
   ScalarFunction,
-} from '#query/evaluate/function-definition.ts';
+} from '../evaluate/function-definition.ts';
 
 /** Any number of arguments. */
 export const ANY_NUMBER = Number.POSITIVE_INFINITY;

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { textOf } from '#core/text-form.ts';
 import type { Value } from '#core/value.ts';
-import type { ScalarFunction } from '#query/evaluate/function-definition.ts';
+import type { ScalarFunction } from '../evaluate/function-definition.ts';
 import { describe, refusal, textArgument, wordArgument } from './arguments.ts';
 import { boundedText, requireBytes } from './bounds.ts';
 import { method, nullSafe } from './define.ts';

@@ -1,7 +1,7 @@
 import { Link, type StoredRecord } from '#core/record.ts';
 import { EmbeddedDocument, isList, isMap, isRecord, type Value } from '#core/value.ts';
-import type { EvaluationContext } from '#query/evaluate/context.ts';
-import type { ScalarFunction } from '#query/evaluate/function-definition.ts';
+import type { EvaluationContext } from '../evaluate/context.ts';
+import type { ScalarFunction } from '../evaluate/function-definition.ts';
 import { refusal, textArgument } from './arguments.ts';
 import { ANY_NUMBER, method } from './define.ts';
 import { followed } from './navigation.ts';

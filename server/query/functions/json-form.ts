@@ -4,7 +4,7 @@ import { formatRid } from '#core/rid.ts';
 import { DateTime, LocalDate } from '#core/temporal.ts';
 import { textOf } from '#core/text-form.ts';
 import { EmbeddedDocument, isList, isMap, isRecord, type Value } from '#core/value.ts';
-import type { EvaluationContext } from '#query/evaluate/context.ts';
+import type { EvaluationContext } from '../evaluate/context.ts';
 import { refusal } from './arguments.ts';
 
 /** Deeper values are refused; a list can hold itself only by nesting, so this ends. */

@@ -1,6 +1,6 @@
 import { DatabaseError } from '#core/errors.ts';
 import { double, int64Max, int64Min, integer, type Value } from '#core/value.ts';
-import type { ScalarFunction } from '#query/evaluate/function-definition.ts';
+import type { ScalarFunction } from '../evaluate/function-definition.ts';
 import { describe, isNumeric, refusal, toDouble } from './arguments.ts';
 import { scalar, volatileScalar } from './define.ts';
 

@@ -2,7 +2,7 @@ import { Decimal } from '#core/decimal.ts';
 import { DatabaseError } from '#core/errors.ts';
 import { Duration, makeDuration } from '#core/temporal.ts';
 import { double, Float, int64Min, integer, type Value } from '#core/value.ts';
-import type { ScalarFunction } from '#query/evaluate/function-definition.ts';
+import type { ScalarFunction } from '../evaluate/function-definition.ts';
 import { describe, isNumeric, numberArgument, refusal } from './arguments.ts';
 import { nullSafe, scalar, volatileScalar } from './define.ts';
 import { randomBelow } from './random.ts';

@@ -1,7 +1,7 @@
 import { EmbeddedDocument, isList, isMap, type Value, type ValueMap } from '#core/value.ts';
 import { Link, type StoredRecord } from '#core/record.ts';
 import { isRecord } from '#core/value.ts';
-import type { EvaluationContext } from '#query/evaluate/context.ts';
+import type { EvaluationContext } from '../evaluate/context.ts';
 
 /** Reading maps, records and embedded documents alike, links followed (sql.md 1.7). */
 

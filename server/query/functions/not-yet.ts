@@ -1,5 +1,5 @@
 import { DatabaseError } from '#core/errors.ts';
-import type { ScalarFunction } from '#query/evaluate/function-definition.ts';
+import type { ScalarFunction } from '../evaluate/function-definition.ts';
 import { ANY_NUMBER, scalar } from './define.ts';
 
 /**

@@ -1,7 +1,7 @@
 import { Decimal, decimalOfDouble, decimalText, setDecimalScale } from '#core/decimal.ts';
 import { textOf } from '#core/text-form.ts';
 import { kindOf, type Value } from '#core/value.ts';
-import type { EvaluationContext } from '#query/evaluate/context.ts';
+import type { EvaluationContext } from '../evaluate/context.ts';
 import { describe, isNumeric, refusal, toDouble } from './arguments.ts';
 import { boundedText, requireBytes } from './bounds.ts';
 import { printfDate } from './printf-date.ts';

@@ -3,7 +3,7 @@ import type {
   AggregateFunction,
   FunctionRegistry,
   ScalarFunction,
-} from '#query/evaluate/function-definition.ts';
+} from '../evaluate/function-definition.ts';
 import { collectingAggregates } from './aggregates/collecting.ts';
 import { logicalAggregates } from './aggregates/logical.ts';
 import { numericAggregates } from './aggregates/numeric.ts';

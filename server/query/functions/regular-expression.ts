@@ -1,7 +1,7 @@
 import type { Matcher } from 're2js';
 import { DatabaseError } from '#core/errors.ts';
 import { compileRegularExpression } from '#core/regular-expression.ts';
-import type { EvaluationContext } from '#query/evaluate/context.ts';
+import type { EvaluationContext } from '../evaluate/context.ts';
 import { refusal } from './arguments.ts';
 import { boundedText, requireBytes } from './bounds.ts';
 

@@ -71,7 +71,13 @@ function spellingDistance(a: string, b: string): number {
   return a.charAt(at) === b.charAt(at + 1) && a.charAt(at + 1) === b.charAt(at) ? 1 : distance;
 }
 
+/** A name that begins with the written one, one mistake forgiven. */
 function longerName(key: string, names: readonly string[]): string | undefined {
   if (key.length < 4) return undefined;
-  return names.find((name) => name.toLowerCase().startsWith(key));
+  const begins = (name: string, length: number) =>
+    spellingDistance(key, name.toLowerCase().slice(0, length)) <= 1;
+  return (
+    names.find((name) => name.toLowerCase().startsWith(key)) ??
+    names.find((name) => begins(name, key.length) || begins(name, key.length + 1))
+  );
 }

@@ -10,8 +10,8 @@ import {
 import { DateTime, LocalDate, makeDuration, withPrecision } from '#core/temporal.ts';
 import { timeZone } from '#core/time-zone.ts';
 import { isList, isMap, type Value } from '#core/value.ts';
-import type { EvaluationContext } from '#query/evaluate/context.ts';
-import type { ScalarFunction } from '#query/evaluate/function-definition.ts';
+import type { EvaluationContext } from '../evaluate/context.ts';
+import type { ScalarFunction } from '../evaluate/function-definition.ts';
 import {
   describe,
   isNumeric,

@@ -1,7 +1,7 @@
 import { DateTime, LocalDate, withPrecision } from '#core/temporal.ts';
 import { dateToDateTime } from '#core/temporal-format.ts';
 import type { Value } from '#core/value.ts';
-import type { ScalarFunction } from '#query/evaluate/function-definition.ts';
+import type { ScalarFunction } from '../evaluate/function-definition.ts';
 import { describe, integerArgument, refusal, textArgument } from './arguments.ts';
 import { scalar } from './define.ts';
 

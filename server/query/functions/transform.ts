@@ -1,7 +1,7 @@
 import { DatabaseError } from '#core/errors.ts';
 import { isList, type Value } from '#core/value.ts';
-import type { EvaluationContext } from '#query/evaluate/context.ts';
-import type { ScalarFunction } from '#query/evaluate/function-definition.ts';
+import type { EvaluationContext } from '../evaluate/context.ts';
+import type { ScalarFunction } from '../evaluate/function-definition.ts';
 import { textArgument } from './arguments.ts';
 import { ANY_NUMBER, method } from './define.ts';
 

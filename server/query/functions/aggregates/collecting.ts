@@ -1,7 +1,7 @@
 import { type ValueKey, valueKey } from '#core/equality.ts';
 import { isList, type Value } from '#core/value.ts';
-import type { EvaluationContext } from '#query/evaluate/context.ts';
-import type { Accumulator, AggregateFunction } from '#query/evaluate/function-definition.ts';
+import type { EvaluationContext } from '../../evaluate/context.ts';
+import type { Accumulator, AggregateFunction } from '../../evaluate/function-definition.ts';
 import { describe, refusal } from '../arguments.ts';
 import { boundedList, boundedMap, requireElements } from '../bounds.ts';
 import { aggregate } from '../define.ts';

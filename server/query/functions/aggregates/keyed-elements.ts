@@ -1,6 +1,6 @@
 import { type ValueKey, valueKey } from '#core/equality.ts';
 import { isList, type Value } from '#core/value.ts';
-import type { EvaluationContext } from '#query/evaluate/context.ts';
+import type { EvaluationContext } from '../../evaluate/context.ts';
 import { requireElements } from '../bounds.ts';
 
 /** What one kept element costs a statement's memory account, apart from the value itself. */

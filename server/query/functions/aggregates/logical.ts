@@ -1,7 +1,7 @@
 import { textOf } from '#core/text-form.ts';
 import { isList, type Value } from '#core/value.ts';
-import type { EvaluationContext } from '#query/evaluate/context.ts';
-import type { Accumulator, AggregateFunction } from '#query/evaluate/function-definition.ts';
+import type { EvaluationContext } from '../../evaluate/context.ts';
+import type { Accumulator, AggregateFunction } from '../../evaluate/function-definition.ts';
 import { booleanArgument } from '../arguments.ts';
 import { boundedText } from '../bounds.ts';
 import { aggregate } from '../define.ts';

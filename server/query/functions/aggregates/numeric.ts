@@ -1,7 +1,7 @@
 import { double, isList, type Value } from '#core/value.ts';
 import { compareValues } from '#core/value-order.ts';
-import type { EvaluationContext } from '#query/evaluate/context.ts';
-import type { Accumulator, AggregateFunction } from '#query/evaluate/function-definition.ts';
+import type { EvaluationContext } from '../../evaluate/context.ts';
+import type { Accumulator, AggregateFunction } from '../../evaluate/function-definition.ts';
 import { describe, isNumeric, numberArgument, refusal, toDouble } from '../arguments.ts';
 import { requireElements } from '../bounds.ts';
 import { aggregate, ANY_NUMBER } from '../define.ts';

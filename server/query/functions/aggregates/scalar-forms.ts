@@ -1,5 +1,5 @@
 import type { Value } from '#core/value.ts';
-import type { AggregateFunction, ScalarFunction } from '#query/evaluate/function-definition.ts';
+import type { AggregateFunction, ScalarFunction } from '../../evaluate/function-definition.ts';
 import { describe, refusal, textArgument } from '../arguments.ts';
 import { boundedMap } from '../bounds.ts';
 import { ANY_NUMBER, type ArgumentCount, scalar } from '../define.ts';

@@ -2,8 +2,8 @@ import { dateToDateTime } from '#core/temporal-format.ts';
 import { DateTime, LocalDate } from '#core/temporal.ts';
 import { double, isMap, type Value } from '#core/value.ts';
 import { valuesEqual } from '#core/equality.ts';
-import type { EvaluationContext } from '#query/evaluate/context.ts';
-import type { Accumulator, AggregateFunction } from '#query/evaluate/function-definition.ts';
+import type { EvaluationContext } from '../../evaluate/context.ts';
+import type { Accumulator, AggregateFunction } from '../../evaluate/function-definition.ts';
 import {
   booleanArgument,
   describe,

@@ -1,5 +1,5 @@
 import type { Value } from '#core/value.ts';
-import type { Accumulator, AggregateFunction } from '#query/evaluate/function-definition.ts';
+import type { Accumulator, AggregateFunction } from '../../evaluate/function-definition.ts';
 import { refusal } from '../arguments.ts';
 import { aggregate } from '../define.ts';
 import type { Vector } from '../vector/arithmetic.ts';

@@ -1,8 +1,8 @@
 import { valueKey, valuesEqual } from '#core/equality.ts';
 import { compareValues } from '#core/value-order.ts';
 import { double, isList, type Value, type ValueList } from '#core/value.ts';
-import type { EvaluationContext } from '#query/evaluate/context.ts';
-import type { ScalarFunction } from '#query/evaluate/function-definition.ts';
+import type { EvaluationContext } from '../../evaluate/context.ts';
+import type { ScalarFunction } from '../../evaluate/function-definition.ts';
 import { NumericSum } from '../aggregates/numeric-sum.ts';
 import { integerArgument, listArgument, refusal } from '../arguments.ts';
 import { boundedList, requireElements } from '../bounds.ts';

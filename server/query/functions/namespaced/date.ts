@@ -15,8 +15,8 @@ import {
 } from '#core/temporal.ts';
 import { timeZone } from '#core/time-zone.ts';
 import type { Value } from '#core/value.ts';
-import type { EvaluationContext } from '#query/evaluate/context.ts';
-import type { ScalarFunction } from '#query/evaluate/function-definition.ts';
+import type { EvaluationContext } from '../../evaluate/context.ts';
+import type { ScalarFunction } from '../../evaluate/function-definition.ts';
 import { describe, integerArgument, numberArgument, refusal, textArgument } from '../arguments.ts';
 import { nullSafe, scalar, volatileScalar } from '../define.ts';
 import { parseIsoMoment } from './iso-moment.ts';

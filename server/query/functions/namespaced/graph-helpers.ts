@@ -1,8 +1,8 @@
 import type { StoredRecord } from '#core/record.ts';
 import { isList, isRecord, type Value } from '#core/value.ts';
 import type { Direction } from '#storage/engine.ts';
-import type { EvaluationContext } from '#query/evaluate/context.ts';
-import type { ScalarFunction } from '#query/evaluate/function-definition.ts';
+import type { EvaluationContext } from '../../evaluate/context.ts';
+import type { ScalarFunction } from '../../evaluate/function-definition.ts';
 import { describe, refusal, textArgument, wordArgument } from '../arguments.ts';
 import { type ArgumentCount, nullSafe } from '../define.ts';
 import { edgeTypesNamed } from '../edge-types.ts';

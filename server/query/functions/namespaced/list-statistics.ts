@@ -1,6 +1,6 @@
 import { double, isList, type Value, type ValueList } from '#core/value.ts';
 import { compareValues } from '#core/value-order.ts';
-import type { ScalarFunction } from '#query/evaluate/function-definition.ts';
+import type { ScalarFunction } from '../../evaluate/function-definition.ts';
 import {
   describe,
   integerArgument,

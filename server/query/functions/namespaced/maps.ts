@@ -7,8 +7,8 @@ import {
   type Value,
   type ValueMap,
 } from '#core/value.ts';
-import type { EvaluationContext } from '#query/evaluate/context.ts';
-import type { ScalarFunction } from '#query/evaluate/function-definition.ts';
+import type { EvaluationContext } from '../../evaluate/context.ts';
+import type { ScalarFunction } from '../../evaluate/function-definition.ts';
 import { describe, listArgument, refusal, textArgument } from '../arguments.ts';
 import { boundedMap, requireElements } from '../bounds.ts';
 import { type ArgumentCount, nullSafe } from '../define.ts';

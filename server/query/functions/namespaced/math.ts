@@ -1,6 +1,6 @@
 import { decimalOfDouble, decimalOfInteger, type Decimal } from '#core/decimal.ts';
 import { double, int64Max, int64Min, kindOf, type Value } from '#core/value.ts';
-import type { ScalarFunction } from '#query/evaluate/function-definition.ts';
+import type { ScalarFunction } from '../../evaluate/function-definition.ts';
 import {
   describe,
   integerArgument,

@@ -1,7 +1,7 @@
 import { textOf } from '#core/text-form.ts';
 import type { Value } from '#core/value.ts';
-import type { EvaluationContext } from '#query/evaluate/context.ts';
-import type { ScalarFunction } from '#query/evaluate/function-definition.ts';
+import type { EvaluationContext } from '../../evaluate/context.ts';
+import type { ScalarFunction } from '../../evaluate/function-definition.ts';
 import {
   describe,
   integerArgument,

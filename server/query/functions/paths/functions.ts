@@ -1,8 +1,8 @@
 import { DatabaseError } from '#core/errors.ts';
 import type { Rid } from '#core/rid.ts';
 import { isList, isMap, type Value } from '#core/value.ts';
-import type { EvaluationContext } from '#query/evaluate/context.ts';
-import type { ScalarFunction } from '#query/evaluate/function-definition.ts';
+import type { EvaluationContext } from '../../evaluate/context.ts';
+import type { ScalarFunction } from '../../evaluate/function-definition.ts';
 import {
   booleanArgument,
   integerArgument,

@@ -3,7 +3,7 @@ import { Link } from '#core/record.ts';
 import type { Rid, TypeId } from '#core/rid.ts';
 import { isRecord, type Value } from '#core/value.ts';
 import type { Direction } from '#storage/engine.ts';
-import type { EvaluationContext } from '#query/evaluate/context.ts';
+import type { EvaluationContext } from '../../evaluate/context.ts';
 import { describe, isNumeric, refusal, ridArgument, toDouble } from '../arguments.ts';
 
 export type PathDirection = 'OUT' | 'IN' | 'BOTH';

@@ -1,5 +1,5 @@
 import { double, isList, isMap, type Value } from '#core/value.ts';
-import type { ScalarFunction } from '#query/evaluate/function-definition.ts';
+import type { ScalarFunction } from '../../evaluate/function-definition.ts';
 import {
   describe,
   listArgument,
