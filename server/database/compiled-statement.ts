@@ -3,16 +3,11 @@ import { isReadOnly } from '#core/effects.ts';
 import type { Access } from '#core/principal.ts';
 import type { QueryProgram } from '#query/algebra/plan.ts';
 import type { Slot } from '#query/algebra/expression.ts';
+import { slotsOfOutput } from '#query/algebra/walk.ts';
 import type { PhysicalOperator } from '#query/operators/operator.ts';
 import type { ReadView } from '#transaction/read-view.ts';
 import type { ResultShape } from './session.ts';
 import type { StatementContext } from './statement-context.ts';
-
-/** A lowered plan with the context it runs in; one execution at a time. */
-export interface PlanInstance {
-  readonly root: PhysicalOperator;
-  readonly context: StatementContext;
-}
 
 /** What the planner saw of the sizes of things, to notice when they have changed a lot. */
 export interface PlannedSizes {
@@ -20,17 +15,19 @@ export interface PlannedSizes {
   areStale(view: ReadView): boolean;
 }
 
-const idleInstancesMax = 8;
+/** A lowered plan with the context it runs in; one execution at a time. */
+export interface PlanInstance {
+  readonly root: PhysicalOperator;
+  readonly context: StatementContext;
+}
+
+const idleInstancesMax = 4;
 const executionsPerLook = 64;
 
-/**
- * A statement text in the form in which it is kept: authorized and started in a few lookups. Lowered plans are used again, by
- * one execution at a time; a few idle ones are kept for executions that overlap.
- */
+/** A statement text in the form in which it is kept: authorized and started in a few lookups. */
 export class CompiledStatement {
   readonly program: QueryProgram;
   readonly catalogVersion: number;
-  readonly effects: ReadonlySet<Effect>;
   readonly accesses: readonly Access[];
   readonly isReadOnly: boolean;
   readonly shape: ResultShape;
@@ -52,7 +49,6 @@ export class CompiledStatement {
     const { program } = options;
     this.program = program;
     this.catalogVersion = options.catalogVersion;
-    this.effects = options.effects;
     this.accesses = options.accesses;
     this.isReadOnly = isReadOnly(options.effects);
     this.#instantiate = options.instantiate;
@@ -62,8 +58,7 @@ export class CompiledStatement {
       output.kind === 'columns'
         ? { kind: 'columns', names: output.columns.map(({ name }) => name) }
         : { kind: 'value' };
-    this.outputSlots =
-      output.kind === 'columns' ? output.columns.map(({ slot }) => slot) : [output.slot];
+    this.outputSlots = slotsOfOutput(output);
   }
 
   /** Sizes are compared once in a while only: the plan of a statement that runs often is worth keeping right. */
@@ -72,11 +67,17 @@ export class CompiledStatement {
     return this.#executionCount % executionsPerLook === 0 && this.#sizes.areStale(view);
   }
 
+  /** Operators and context for one execution: those of an execution that is over, when there are some. */
   take(): PlanInstance {
     return this.#idle.pop() ?? this.#instantiate();
   }
 
-  /** The execution is over and its plan closed. An instance whose plan has failed is not given back. */
+  /** As `take`, not to be given back: for looking at operators, or measuring them. */
+  fresh(): PlanInstance {
+    return this.#instantiate();
+  }
+
+  /** The execution is over and its plan closed. */
   give(instance: PlanInstance): void {
     instance.context.leave();
     if (this.#idle.length < idleInstancesMax) this.#idle.push(instance);

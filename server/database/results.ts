@@ -1,9 +1,8 @@
 import type { LogIndex, Rid } from '#core/rid.ts';
 import type { StoredRecord } from '#core/record.ts';
-import type { Runtime } from '#core/runtime.ts';
 import type { ReadView } from '#transaction/read-view.ts';
 import type { ActiveStatement } from './active-statements.ts';
-import { batchRowsMax, type PlanCursor, type RowBuffer, sliceMs } from './plan-cursor.ts';
+import { type PlanExecution, rowsPerBatch } from './plan-execution.ts';
 import type {
   ExplainedPlan,
   RecordLookup,
@@ -13,25 +12,32 @@ import type {
   ResultSummary,
 } from './session.ts';
 
+/** A view, or how to open one when it is first needed. */
+type LazyView = ReadView | (() => ReadView);
+
 /** Looks records up in a view. */
 class ViewLookup implements RecordLookup {
-  readonly #view: () => ReadView;
+  readonly #view: LazyView;
 
-  constructor(view: () => ReadView) {
+  constructor(view: LazyView) {
     this.#view = view;
   }
 
   record(rid: Rid): StoredRecord | undefined {
-    return this.#view().record(rid);
+    return this.#opened().record(rid);
   }
 
   degree(vertex: Rid, direction: 'out' | 'in'): number {
-    const view = this.#view();
+    const view = this.#opened();
     let degree = 0;
     for (const type of view.catalog.types()) {
       if (type.kind === 'edge') degree += view.degree(vertex, direction, type.id);
     }
     return degree;
+  }
+
+  #opened(): ReadView {
+    return typeof this.#view === 'function' ? this.#view() : this.#view;
   }
 }
 
@@ -41,40 +47,49 @@ export interface ResultFacts {
   readonly isReadOnly: boolean;
   readonly statementLimit: number | undefined;
   readonly index: LogIndex;
-  readonly stats: Readonly<Record<string, number | boolean>> | undefined;
-  readonly explain: () => ExplainedPlan | undefined;
+  readonly explain: (() => ExplainedPlan) | undefined;
 }
 
 /** All rows of a statement that has ended, given out in batches. */
 export class FinishedResult implements ResultStream {
   readonly shape: ResultShape;
   readonly statementLimit: number | undefined;
-  readonly records: RecordLookup;
   readonly complete: ResultBatch;
   readonly #facts: ResultFacts;
-  readonly #release: () => void;
+  readonly #view: LazyView;
+  readonly #release: (error: undefined) => void;
+  #records: RecordLookup | undefined;
   #givenCount = 0;
   #isClosed = false;
 
-  /** @param options `view` opens what `records` reads, at its first use; `release` is called once, by `close` */
+  /**
+   * @param view what `records` reads
+   * @param release called once, by `close`
+   */
   constructor(
     facts: ResultFacts,
     batch: ResultBatch,
-    options: { view: () => ReadView; release: () => void },
+    view: LazyView,
+    release: (error: undefined) => void,
   ) {
     this.#facts = facts;
     this.shape = facts.shape;
     this.statementLimit = facts.statementLimit;
     this.complete = batch;
-    this.records = new ViewLookup(options.view);
-    this.#release = options.release;
+    this.#view = view;
+    this.#release = release;
+  }
+
+  get records(): RecordLookup {
+    this.#records ??= new ViewLookup(this.#view);
+    return this.#records;
   }
 
   async nextBatch(): Promise<ResultBatch | undefined> {
     const { rowCount, values } = this.complete;
     const first = this.#givenCount;
     if (first >= rowCount) return undefined;
-    const count = Math.min(batchRowsMax, rowCount - first);
+    const count = Math.min(rowsPerBatch, rowCount - first);
     this.#givenCount += count;
     if (count === rowCount) return this.complete;
     const width = values.length / rowCount;
@@ -84,7 +99,7 @@ export class FinishedResult implements ResultStream {
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    this.#release();
+    this.#release(undefined);
   }
 
   summary(): ResultSummary {
@@ -99,16 +114,11 @@ export class StreamingResult implements ResultStream {
   readonly records: RecordLookup;
   readonly complete = undefined;
   readonly #facts: ResultFacts;
-  readonly #cursor: PlanCursor;
+  readonly #execution: PlanExecution;
   readonly #active: ActiveStatement;
-  readonly #runtime: Runtime;
   readonly #end: (error: unknown) => void;
   #first: ResultBatch | undefined;
-  #turnStartMs: number;
-  #isPulling = false;
   #isEnded = false;
-  #hasAllRows = false;
-  #wasClosed = false;
 
   /**
    * @param options `first` are the rows of the first slice; `end` closes plan and view, and is called once, with the error if
@@ -117,11 +127,10 @@ export class StreamingResult implements ResultStream {
   constructor(
     facts: ResultFacts,
     options: {
-      cursor: PlanCursor;
-      first: ResultBatch | undefined;
+      execution: PlanExecution;
+      first: ResultBatch;
       active: ActiveStatement;
-      runtime: Runtime;
-      view: () => ReadView;
+      view: ReadView;
       end: (error: unknown) => void;
     },
   ) {
@@ -129,16 +138,12 @@ export class StreamingResult implements ResultStream {
     this.shape = facts.shape;
     this.statementLimit = facts.statementLimit;
     this.records = new ViewLookup(options.view);
-    this.#cursor = options.cursor;
-    this.#first = options.first;
+    this.#execution = options.execution;
+    this.#first = options.first.rowCount > 0 ? options.first : undefined;
     this.#active = options.active;
-    this.#runtime = options.runtime;
     this.#end = options.end;
-    this.#turnStartMs = options.runtime.clock.monotonicMs();
-    // Ended from outside while nobody pulls: what it holds is let go of at once, and the next pull throws.
-    this.#active.onEnd(() => {
-      if (!this.#isPulling) this.#finish(undefined);
-    });
+    // What it holds is let go of as soon as somebody ends it, also while nobody pulls; the next pull throws the reason.
+    this.#active.onEnd(() => this.#finish(undefined));
   }
 
   async nextBatch(): Promise<ResultBatch | undefined> {
@@ -148,44 +153,21 @@ export class StreamingResult implements ResultStream {
       this.#first = undefined;
       return first;
     }
-    if (this.#isEnded || this.#hasAllRows) return undefined;
-    this.#isPulling = true;
+    if (this.#isEnded) return undefined;
     try {
-      return await this.#pull();
+      return await this.#execution.nextBatch();
     } catch (error) {
       this.#finish(error);
       throw error;
-    } finally {
-      this.#isPulling = false;
-      if (this.#wasClosed) this.#finish(undefined);
     }
   }
 
   close(): void {
-    this.#wasClosed = true;
-    if (!this.#isPulling) this.#finish(undefined);
+    this.#finish(undefined);
   }
 
   summary(): ResultSummary {
     return summaryOf(this.#facts);
-  }
-
-  async #pull(): Promise<ResultBatch | undefined> {
-    const { clock, timers } = this.#runtime;
-    const rows: RowBuffer = { rowCount: 0, values: [] };
-    while (!this.#wasClosed) {
-      if (clock.monotonicMs() - this.#turnStartMs >= sliceMs) {
-        await timers.yield();
-        this.#turnStartMs = clock.monotonicMs();
-        this.#active.check();
-      }
-      const outcome = this.#cursor.pull(rows, batchRowsMax, this.#turnStartMs + sliceMs);
-      if (outcome === 'pending') await this.#cursor.resolvePending();
-      if (outcome === 'end') this.#hasAllRows = true;
-      if (rows.rowCount > 0) return rows;
-      if (outcome === 'end') return undefined;
-    }
-    return undefined;
   }
 
   #finish(error: unknown): void {
@@ -197,6 +179,7 @@ export class StreamingResult implements ResultStream {
 }
 
 function summaryOf(facts: ResultFacts): ResultSummary {
-  const { isReadOnly, statementLimit, index, stats, explain } = facts;
-  return { isReadOnly, statementLimit, index, stats, explain: explain() };
+  const { isReadOnly, statementLimit, index, explain } = facts;
+  // Write statistics are answered for Cypher alone (house decision 54), which this server does not speak yet.
+  return { isReadOnly, statementLimit, index, stats: undefined, explain: explain?.() };
 }

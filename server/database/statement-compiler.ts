@@ -7,18 +7,19 @@ import type { LogicalPlan, QueryProgram } from '#query/algebra/plan.ts';
 import type { Program } from '#query/algebra/program.ts';
 import type { LanguageRegistry } from '#language/registry.ts';
 import type { ReadView } from '#transaction/read-view.ts';
-import { CompiledStatement, type PlanInstance, type PlannedSizes } from './compiled-statement.ts';
+import type { PhysicalOperator } from '#query/operators/operator.ts';
+import { CompiledStatement, type PlannedSizes } from './compiled-statement.ts';
 import { PlanCache } from './plan-cache.ts';
 import type { Statement } from './session.ts';
-import { rowCapVariable } from './statement-context.ts';
+import { rowCapVariable, type StatementContext } from './statement-context.ts';
 import type { StatementLimits } from './statement-limits.ts';
 
 /** How programs become plans that run; the query room's part. */
-export interface Planner {
+export interface PlanMaker {
   readonly writing: WritingNames;
   optimize(program: QueryProgram, view: ReadView): QueryProgram;
-  /** @returns makes a fresh plan with its context at each call */
-  lower(program: QueryProgram): () => PlanInstance;
+  /** @returns makes the operators of one execution at each call */
+  lower(program: QueryProgram, catalog: Catalog): () => PhysicalOperator;
 }
 
 /**
@@ -27,7 +28,8 @@ export interface Planner {
  */
 export class StatementCompiler {
   readonly #languages: LanguageRegistry;
-  readonly #planner: Planner;
+  readonly #planner: PlanMaker;
+  readonly #makeContext: (slotCount: number) => StatementContext;
   readonly #limits: () => StatementLimits;
   readonly #caches = new Map<string, PlanCache<CompiledStatement>>();
   readonly #countMax: () => number;
@@ -35,12 +37,14 @@ export class StatementCompiler {
   /** @param options `countMax` is `service.sql.planCacheSize`, for each language */
   constructor(options: {
     languages: LanguageRegistry;
-    planner: Planner;
+    planner: PlanMaker;
+    makeContext: (slotCount: number) => StatementContext;
     limits: () => StatementLimits;
     countMax: () => number;
   }) {
     this.#languages = options.languages;
     this.#planner = options.planner;
+    this.#makeContext = options.makeContext;
     this.#limits = options.limits;
     this.#countMax = options.countMax;
   }
@@ -68,12 +72,16 @@ export class StatementCompiler {
     const effects = effectsOf(program, this.#planner.writing);
     const accesses = accessesOf(program, view.catalog);
     const optimized = this.#planner.optimize(withRowCap(program), view);
+    const makeOperators = this.#planner.lower(optimized, view.catalog);
     const compiled = new CompiledStatement({
       program: optimized,
       catalogVersion: view.catalog.version,
       effects,
       accesses,
-      instantiate: this.#planner.lower(optimized),
+      instantiate: () => ({
+        root: makeOperators(),
+        context: this.#makeContext(optimized.slotCount),
+      }),
       sizes: sizesSeen(optimized.plan, view),
     });
     this.#cache(statement.language).set(statement.text, compiled);

@@ -23,11 +23,14 @@ export interface StatementSurroundings {
     kind: string,
     name: string | undefined,
   ) => Iterable<ValueMap>;
-  readonly evaluateCondition: (text: string, current: Value) => boolean | null;
+  readonly evaluateCondition: (text: string, current: Value, view: ReadView) => boolean | null;
   readonly globals: VariableScope;
 }
 
 const noParameters: ReadonlyMap<string, Value> = new Map();
+/** Stands in between executions, when nothing looks at it: a context must not keep a transaction's writes alive. */
+const noView = Object.freeze({}) as ReadView;
+const noMemory: MemoryAccount = { reserve() {}, release() {} };
 
 /** Name of the variable that holds the row cap of an execution; no statement can write it. */
 export const rowCapVariable = '#rowCap';
@@ -49,35 +52,30 @@ export class StatementContext implements ExecutionContext {
   readonly evaluateCondition: (text: string, current: Value) => boolean | null;
   readonly schemaSource: (kind: string, name: string | undefined) => Iterable<ValueMap>;
   readonly variables: VariableScope;
-  view: ReadView;
+  view: ReadView = noView;
   transaction: Transaction | undefined = undefined;
   parameters: ReadonlyMap<string, Value> = noParameters;
   formats: TemporalFormats;
   limits: EvaluationLimits;
-  memory: MemoryAccount;
+  memory: MemoryAccount = noMemory;
   deadlineMs = Number.POSITIVE_INFINITY;
   rowCap: number | undefined = undefined;
 
-  constructor(
-    slotCount: number,
-    surroundings: StatementSurroundings,
-    initial: { view: ReadView; limits: StatementLimits; memory: MemoryAccount },
-  ) {
+  constructor(slotCount: number, surroundings: StatementSurroundings, limits: StatementLimits) {
     this.frame = new Array<Value>(slotCount).fill(null);
     this.runtime = surroundings.runtime;
     this.databaseName = surroundings.databaseName;
     this.serverVersion = surroundings.serverVersion;
     this.defaults = surroundings.defaults;
-    this.evaluateCondition = surroundings.evaluateCondition;
+    this.evaluateCondition = (text, current) =>
+      surroundings.evaluateCondition(text, current, this.view);
     this.schemaSource = (kind, name) => surroundings.schemaSource(this.view, kind, name);
     this.variables = {
       get: (name) =>
         name === rowCapVariable ? (this.rowCap ?? null) : surroundings.globals.get(name),
     };
-    this.view = initial.view;
-    this.formats = initial.limits.formats;
-    this.limits = initial.limits.evaluation;
-    this.memory = initial.memory;
+    this.formats = limits.formats;
+    this.limits = limits.evaluation;
   }
 
   enter(execution: {
@@ -105,6 +103,8 @@ export class StatementContext implements ExecutionContext {
   /** Lets go of what the execution held: values in the frame may be large. */
   leave(): void {
     this.frame.fill(null);
+    this.view = noView;
+    this.memory = noMemory;
     this.transaction = undefined;
     this.parameters = noParameters;
     this.pending.work = undefined;

@@ -2,17 +2,19 @@ import { DatabaseError } from '#core/errors.ts';
 import type { Authorizer } from '#core/principal.ts';
 import type { LogIndex } from '#core/rid.ts';
 import type { Runtime } from '#core/runtime.ts';
-import type { PhysicalOperator } from '#query/operators/operator.ts';
+import type { Value } from '#core/value.ts';
+import { explainOperators } from '#query/explain.ts';
+import { measureOperators } from '#query/profile.ts';
 import type { Isolation, Transaction } from '#transaction/transaction.ts';
 import type { ReadView } from '#transaction/read-view.ts';
 import type { ActiveStatements } from './active-statements.ts';
 import type { CompiledStatement, PlanInstance } from './compiled-statement.ts';
 import type { Counters } from './counters.ts';
 import { StatementMemory, type ServerMemory } from './memory-accounts.ts';
-import { batchRowsMax, PlanCursor, type RowBuffer, sliceMs } from './plan-cursor.ts';
+import { PlanExecution } from './plan-execution.ts';
 import { FinishedResult, type ResultFacts, StreamingResult } from './results.ts';
 import { runWithRetries } from './retry.ts';
-import type { ExplainedPlan, ResultStream, RunOptions, Statement } from './session.ts';
+import type { ExplainedPlan, ResultBatch, ResultStream, RunOptions, Statement } from './session.ts';
 import type { SessionLease, TransactionSessions } from './sessions.ts';
 import type { StatementCompiler } from './statement-compiler.ts';
 import type { StatementLimits } from './statement-limits.ts';
@@ -33,13 +35,6 @@ export interface TransactionSource {
   begin(isolation: Isolation): Transaction;
 }
 
-/** EXPLAIN and PROFILE; the query room's part. */
-export interface Inspector {
-  explain(root: PhysicalOperator): ExplainedPlan;
-  /** The same plan, measured. */
-  profiled(root: PhysicalOperator): { readonly root: PhysicalOperator; plan(): ExplainedPlan };
-}
-
 export interface PipelineOptions {
   readonly databaseName: string;
   readonly compiler: StatementCompiler;
@@ -49,7 +44,6 @@ export interface PipelineOptions {
   readonly active: ActiveStatements;
   readonly memory: ServerMemory;
   readonly counters: Counters;
-  readonly inspector: Inspector;
   readonly limits: () => StatementLimits;
   /** `service.server.maxSnapshotAge`, milliseconds. */
   readonly snapshotAgeMsMax: () => number;
@@ -64,19 +58,28 @@ interface Scope {
   readonly settle: (error: unknown) => void;
 }
 
-interface Execution {
+/** What is asked, and what bounds it. */
+interface Order {
   readonly statement: Statement;
   readonly options: RunOptions;
   readonly limits: StatementLimits;
   readonly watch: StatementWatch;
 }
 
-/** A plan made ready to run in a scope. */
+/** A plan at work in a scope. */
 interface Opened {
   readonly compiled: CompiledStatement;
-  readonly cursor: PlanCursor;
+  readonly instance: PlanInstance;
+  readonly execution: PlanExecution;
   readonly memory: StatementMemory;
-  readonly explain: () => ExplainedPlan | undefined;
+  /** Undefined unless the caller wants to see the plan; its operators are then not used again. */
+  readonly explain: (() => ExplainedPlan) | undefined;
+}
+
+/** What a statement that ran to its end gives. */
+interface Outcome {
+  readonly rows: ResultBatch;
+  readonly facts: ResultFacts;
 }
 
 export class StatementPipeline {
@@ -96,39 +99,39 @@ export class StatementPipeline {
    * path to keep lean. Close the result in any case.
    */
   runNow(statement: Statement, options: RunOptions): ResultStream | Promise<ResultStream> {
-    if (options.signal.aborted) throw new DatabaseError('Cancelled', 'the client has left');
     this.#options.counters.queries += 1;
     if (options.sessionId !== undefined) {
       return this.#runInSession(statement, options, options.sessionId);
     }
     const view = this.#options.transactions.view();
+    const settle = (): void => view[Symbol.dispose]();
     let compiled: CompiledStatement;
     try {
       compiled = this.#admit(statement, options, view);
     } catch (error) {
-      view[Symbol.dispose]();
+      settle();
       throw error;
     }
-    const execution = this.#execution(statement, options);
-    const scope: Scope = {
-      view,
-      transaction: undefined,
-      settle: () => view[Symbol.dispose](),
-    };
-    if (compiled.program.inspect === 'explain') return this.#explain(compiled, execution, scope);
+    if (compiled.program.inspect === 'explain') {
+      return explained(compiled, { view, transaction: undefined, settle });
+    }
+    const order = this.#order(statement, options);
     if (compiled.isReadOnly) {
       this.#options.counters.readTx += 1;
-      return this.#read(compiled, execution, scope);
+      return this.#read(compiled, order, { view, transaction: undefined, settle });
     }
-    view[Symbol.dispose]();
-    return this.#write(execution);
+    settle();
+    return this.#write(order);
   }
 
-  /** The statement, if the caller may run it. Everything refused here was not begun. */
+  /** The statement, if the caller may run it. What is refused here was not begun. */
   #admit(statement: Statement, options: RunOptions, view: ReadView): CompiledStatement {
     const compiled = this.#options.compiler.compiled(statement, view);
-    const isExplained = compiled.program.inspect === 'explain';
-    if (options.mustBeIdempotent && !compiled.isReadOnly && !isExplained) {
+    if (
+      options.mustBeIdempotent &&
+      !compiled.isReadOnly &&
+      compiled.program.inspect !== 'explain'
+    ) {
       throw new DatabaseError(
         'NotIdempotent',
         `Query '${abbreviated(statement.text)}' is not idempotent`,
@@ -143,137 +146,112 @@ export class StatementPipeline {
     return compiled;
   }
 
-  #execution(statement: Statement, options: RunOptions): Execution {
+  #order(statement: Statement, options: RunOptions): Order {
+    const { databaseName, runtime, active, snapshotAgeMsMax } = this.#options;
     const limits = this.#options.limits();
     const watch = new StatementWatch({
-      active: this.#options.active,
-      about: {
-        database: this.#options.databaseName,
-        user: options.principal.name,
-        language: statement.language,
-        text: statement.text,
-      },
-      bounds: {
-        signal: options.signal,
-        timeoutMs: limits.timeoutMs,
-        snapshotAgeMsMax: this.#options.snapshotAgeMsMax(),
-      },
-      runtime: this.#options.runtime,
+      active,
+      statement,
+      options,
+      databaseName,
+      limits,
+      snapshotAgeMsMax,
+      runtime,
     });
     return { statement, options, limits, watch };
   }
 
-  /** Opens the plan in the scope. @throws with everything closed but the scope */
-  #open(compiled: CompiledStatement, execution: Execution, scope: Scope): Opened {
-    const { options, limits, statement } = execution;
+  #open(compiled: CompiledStatement, order: Order, scope: Scope): Opened {
+    const { options, limits, statement, watch } = order;
     const memory = new StatementMemory(this.#options.memory, limits.memoryBytesMax);
     const rowCap = options.rowCountMax === undefined ? undefined : options.rowCountMax + 1;
-    const isMeasured = options.profile === 'detailed' || compiled.program.inspect === 'profile';
-    let instance: PlanInstance = compiled.take();
-    let explain: () => ExplainedPlan | undefined = noPlan;
-    if (isMeasured) {
-      const profiled = this.#options.inspector.profiled(instance.root);
-      instance = { root: profiled.root, context: instance.context };
-      explain = () => profiled.plan();
-    } else if (options.profile !== undefined) {
-      const { root } = instance;
-      explain = () => this.#options.inspector.explain(root);
-    }
-    instance.context.enter({
+    const isShown = isProfile(compiled) || options.profile !== undefined;
+    const instance = isShown ? compiled.fresh() : compiled.take();
+    const { root, context } = instance;
+    const isMeasured = isProfile(compiled) || options.profile === 'detailed';
+    const measured = isMeasured ? measureOperators(root, this.#options.runtime.clock) : undefined;
+    context.enter({
       view: scope.view,
       transaction: scope.transaction,
       parameters: statement.parameters,
       limits,
       memory,
+      deadlineMs: watch.deadlineMs,
       rowCap,
     });
-    try {
-      const cursor = new PlanCursor(compiled, instance, {
-        clock: this.#options.runtime.clock,
-        rowCountMax: compiled.program.inspect === 'profile' ? 0 : (rowCap ?? Infinity),
-        mustRunToEnd: !compiled.isReadOnly || compiled.program.inspect === 'profile',
-      });
-      return { compiled, cursor, memory, explain };
-    } catch (error) {
-      memory.close();
-      closeQuietly(instance.root);
-      throw error;
-    }
+    const execution = new PlanExecution({
+      root,
+      context,
+      outputSlots: compiled.outputSlots,
+      timers: this.#options.runtime.timers,
+      check: watch.check,
+      rowCountMax: runsToEnd(compiled) || rowCap === undefined ? Infinity : rowCap,
+    });
+    const explain = isShown ? () => explainOperators(root, measured) : undefined;
+    return { compiled, instance, execution, memory, explain };
   }
 
-  #close({ compiled, cursor, memory }: Opened, error: unknown, isMeasured: boolean): void {
+  #close({ compiled, instance, execution, memory, explain }: Opened): void {
+    execution.close();
     memory.close();
-    if (error === undefined) {
-      cursor.close();
-      // A measured plan is wrapped; its operators are not used again.
-      if (!isMeasured) compiled.give(cursor.instance);
-    } else {
-      closeQuietly(cursor.instance.root);
-    }
+    if (explain === undefined) compiled.give(instance);
   }
 
-  #read(compiled: CompiledStatement, execution: Execution, scope: Scope): ResultStream {
-    const rows: RowBuffer = { rowCount: 0, values: [] };
-    const { watch, options } = execution;
-    const isMeasured = options.profile !== undefined || compiled.program.inspect !== undefined;
-    let opened: Opened | undefined;
+  #read(
+    compiled: CompiledStatement,
+    order: Order,
+    scope: Scope,
+  ): ResultStream | Promise<ResultStream> {
+    if (isProfile(compiled)) return this.#readToEnd(compiled, order, scope);
+    const opened = this.#open(compiled, order, scope);
+    const { execution } = opened;
     try {
-      opened = this.#open(compiled, execution, scope);
-      const outcome = opened.cursor.pull(rows, batchRowsMax, watch.startedMs + sliceMs);
       const facts = factsOf(opened, scope.view.snapshotIndex);
-      const view = (): ReadView => scope.view;
-      if (outcome === 'end') {
-        this.#close(opened, undefined, isMeasured);
-        return new FinishedResult(facts, rows, { view, release: () => scope.settle(undefined) });
+      const first = execution.pullNow();
+      if (execution.hasEnded) {
+        this.#close(opened);
+        return new FinishedResult(facts, first, scope.view, scope.settle);
       }
-      const running = opened;
       return new StreamingResult(facts, {
-        cursor: opened.cursor,
-        first: rows.rowCount > 0 ? rows : undefined,
-        active: watch.statement(),
-        runtime: this.#options.runtime,
-        view,
+        execution,
+        first,
+        active: order.watch.statement(),
+        view: scope.view,
         end: (error) => {
-          watch.finish();
-          this.#close(running, error, isMeasured);
+          order.watch.finish();
+          this.#close(opened);
           scope.settle(error);
         },
       });
     } catch (error) {
-      if (opened !== undefined) this.#close(opened, error, isMeasured);
+      this.#close(opened);
       scope.settle(error);
       throw error;
     }
   }
 
-  #explain(compiled: CompiledStatement, execution: Execution, scope: Scope): ResultStream {
-    const instance = compiled.take();
-    const plan = this.#options.inspector.explain(instance.root);
-    compiled.give(instance);
-    void execution;
-    const facts: ResultFacts = {
-      shape: { kind: 'columns', names: [] },
-      isReadOnly: true,
-      statementLimit: undefined,
-      index: scope.view.snapshotIndex,
-      stats: undefined,
-      explain: () => plan,
-    };
-    return new FinishedResult(facts, noRows, {
-      view: () => scope.view,
-      release: () => scope.settle(undefined),
-    });
+  /** PROFILE of a reading statement: it runs, its rows are dropped. */
+  async #readToEnd(compiled: CompiledStatement, order: Order, scope: Scope): Promise<ResultStream> {
+    try {
+      const { rows, facts } = await this.#runToEnd(compiled, order, scope);
+      return new FinishedResult(facts, rows, scope.view, scope.settle);
+    } catch (error) {
+      scope.settle(error);
+      throw error;
+    } finally {
+      order.watch.finish();
+    }
   }
 
   /** A writing statement that commits by itself. */
-  async #write(execution: Execution): Promise<ResultStream> {
-    const { limits, options, watch } = execution;
+  async #write(order: Order): Promise<ResultStream> {
+    const { limits, options, watch } = order;
     try {
-      return await runWithRetries(() => this.#attempt(execution), {
+      return await runWithRetries(() => this.#attempt(order), {
         attemptCountMax: options.retries ?? limits.attemptCountMax,
         delayMs: limits.retryDelayMs,
         conflictWaitMs: limits.conflictWaitMs,
-        check: () => watch.check(),
+        check: watch.check,
         runtime: this.#options.runtime,
       });
     } finally {
@@ -281,14 +259,14 @@ export class StatementPipeline {
     }
   }
 
-  async #attempt(execution: Execution): Promise<ResultStream> {
+  async #attempt(order: Order): Promise<ResultStream> {
     const { transactions, counters } = this.#options;
     const transaction = transactions.begin('READ_COMMITTED');
     try {
       transaction.beginStatement();
-      const compiled = this.#admit(execution.statement, execution.options, transaction);
+      const compiled = this.#admit(order.statement, order.options, transaction);
       const scope: Scope = { view: transaction, transaction, settle: nothing };
-      const { rows, facts } = await this.#runToEnd(compiled, execution, scope);
+      const { rows, facts } = await this.#runToEnd(compiled, order, scope);
       const receipt = await transaction.commit();
       counters.writeTx += 1;
       return this.#committed({ ...facts, index: receipt.index }, rows);
@@ -302,48 +280,34 @@ export class StatementPipeline {
     }
   }
 
-  /** Rows of a committed statement; links in them are followed in the newest state. */
-  #committed(facts: ResultFacts, rows: RowBuffer): ResultStream {
+  /** Rows of a committed statement; links in them are followed in the newest state, if anybody does. */
+  #committed(facts: ResultFacts, rows: ResultBatch): ResultStream {
     let view: ReadView | undefined;
-    return new FinishedResult(facts, rows, {
-      view: () => {
-        view ??= this.#options.transactions.view();
-        return view;
-      },
-      release: () => view?.[Symbol.dispose](),
-    });
+    const open = (): ReadView => {
+      view ??= this.#options.transactions.view();
+      return view;
+    };
+    return new FinishedResult(facts, rows, open, () => view?.[Symbol.dispose]());
   }
 
   /** Runs the plan to its end, slice by slice; keeps as many rows as the caller takes. */
-  async #runToEnd(
-    compiled: CompiledStatement,
-    execution: Execution,
-    scope: Scope,
-  ): Promise<{ readonly rows: RowBuffer; readonly facts: ResultFacts }> {
-    const { clock, timers } = this.#options.runtime;
-    const { watch, options } = execution;
-    const isMeasured = options.profile !== undefined || compiled.program.inspect !== undefined;
-    const rows: RowBuffer = { rowCount: 0, values: [] };
-    const opened = this.#open(compiled, execution, scope);
+  async #runToEnd(compiled: CompiledStatement, order: Order, scope: Scope): Promise<Outcome> {
+    const opened = this.#open(compiled, order, scope);
+    const { execution, memory } = opened;
     try {
-      let sliceStartMs = clock.monotonicMs();
-      let accountedCount = 0;
-      for (;;) {
-        const outcome = opened.cursor.pull(rows, Infinity, sliceStartMs + sliceMs);
-        opened.memory.reserve((rows.values.length - accountedCount) * valueBytes);
-        accountedCount = rows.values.length;
-        if (outcome === 'end') break;
-        if (outcome === 'pending') await opened.cursor.resolvePending();
-        else await timers.yield();
-        watch.check();
-        sliceStartMs = clock.monotonicMs();
-      }
       const facts = factsOf(opened, scope.view.snapshotIndex);
-      this.#close(opened, undefined, isMeasured);
-      return { rows, facts };
-    } catch (error) {
-      this.#close(opened, error, isMeasured);
-      throw error;
+      const wanted = isProfile(compiled) ? 0 : (order.options.rowCountMax ?? Infinity) + 1;
+      const first = execution.pullNow();
+      if (execution.hasEnded && first.rowCount <= wanted) return { rows: first, facts };
+      const kept = new KeptRows(wanted, memory);
+      kept.add(first);
+      for (;;) {
+        const rows = await execution.nextBatch();
+        if (rows === undefined) return { rows: kept, facts };
+        kept.add(rows);
+      }
+    } finally {
+      this.#close(opened);
     }
   }
 
@@ -366,26 +330,16 @@ export class StatementPipeline {
       throw error;
     }
     const hadWrites = transaction.hasWrites;
-    const execution = this.#execution(statement, options);
-    const scope: Scope = {
-      view: transaction,
-      transaction: compiled.isReadOnly ? undefined : transaction,
-      settle: (error) => this.#leaveSession(lease, { compiled, transaction, hadWrites, error }),
-    };
-    if (compiled.program.inspect === 'explain') return this.#explain(compiled, execution, scope);
-    if (compiled.isReadOnly) return this.#read(compiled, execution, scope);
-    try {
-      const { rows, facts } = await this.#runToEnd(compiled, execution, scope);
-      return new FinishedResult(facts, rows, {
-        view: () => transaction,
-        release: () => scope.settle(undefined),
-      });
-    } catch (error) {
-      scope.settle(error);
-      throw error;
-    } finally {
-      execution.watch.finish();
+    const settle = (error: unknown): void =>
+      this.#leaveSession(lease, { compiled, transaction, hadWrites, error });
+    const order = this.#order(statement, options);
+    if (compiled.program.inspect === 'explain') {
+      return explained(compiled, { view: transaction, transaction: undefined, settle });
     }
+    if (compiled.isReadOnly) {
+      return this.#read(compiled, order, { view: transaction, transaction: undefined, settle });
+    }
+    return this.#readToEnd(compiled, order, { view: transaction, transaction, settle });
   }
 
   /** What is left of the session after a statement (house decision 52; limits.md 7). */
@@ -414,33 +368,62 @@ export class StatementPipeline {
 /** What a kept value is counted with: its place in the list and a small object. */
 const valueBytes = 32;
 
-const noRows = { rowCount: 0, values: [] };
+/** The first rows of a statement that gives more than its caller takes. */
+class KeptRows implements ResultBatch {
+  readonly values: Value[] = [];
+  rowCount = 0;
+  readonly #wanted: number;
+  readonly #memory: StatementMemory;
 
-function noPlan(): undefined {
-  return undefined;
+  constructor(wanted: number, memory: StatementMemory) {
+    this.#wanted = wanted;
+    this.#memory = memory;
+  }
+
+  add(rows: ResultBatch): void {
+    const count = Math.min(rows.rowCount, this.#wanted - this.rowCount);
+    if (count <= 0) return;
+    const length = (rows.values.length / rows.rowCount) * count;
+    this.#memory.reserve(length * valueBytes);
+    for (let at = 0; at < length; at += 1) this.values.push(rows.values[at] as Value);
+    this.rowCount += count;
+  }
 }
+
+const noRows: ResultBatch = { rowCount: 0, values: [] };
+const noColumns = { kind: 'columns', names: [] } as const;
 
 function nothing(): void {}
 
+function isProfile(compiled: CompiledStatement): boolean {
+  return compiled.program.inspect === 'profile';
+}
+
+/** True when the rows after the caller's cap matter too: they write, or are measured. */
+function runsToEnd(compiled: CompiledStatement): boolean {
+  return !compiled.isReadOnly || isProfile(compiled);
+}
+
+/** The plan of a statement that is not run. */
+function explained(compiled: CompiledStatement, scope: Scope): ResultStream {
+  const facts: ResultFacts = {
+    shape: noColumns,
+    isReadOnly: true,
+    statementLimit: undefined,
+    index: scope.view.snapshotIndex,
+    explain: () => explainOperators(compiled.fresh().root),
+  };
+  return new FinishedResult(facts, noRows, scope.view, scope.settle);
+}
+
 function factsOf({ compiled, explain }: Opened, index: LogIndex): ResultFacts {
-  const isProfiled = compiled.program.inspect === 'profile';
   return {
-    shape: isProfiled ? { kind: 'columns', names: [] } : compiled.shape,
+    shape: isProfile(compiled) ? noColumns : compiled.shape,
     isReadOnly: compiled.isReadOnly,
     statementLimit: compiled.program.statementLimit,
     index,
-    stats: undefined,
     explain,
   };
-}
-
-/** The plan has failed already; what its close says adds nothing. */
-function closeQuietly(root: PhysicalOperator): void {
-  try {
-    root.close();
-  } catch {
-    // The first error is the one to tell.
-  }
 }
 
 function abbreviated(text: string): string {

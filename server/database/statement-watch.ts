@@ -1,52 +1,73 @@
 import type { Runtime } from '#core/runtime.ts';
-import type {
-  ActiveStatement,
-  ActiveStatementInfo,
-  ActiveStatements,
-  StatementBounds,
-} from './active-statements.ts';
+import type { ActiveStatement, ActiveStatements } from './active-statements.ts';
+import type { RunOptions, Statement } from './session.ts';
+import type { StatementLimits } from './statement-limits.ts';
 
 /**
- * Watches one execution, over all its attempts: it is entered among the active statements when it turns out to be long, which
- * is when its timers start too (counted from its beginning).
+ * Watches one statement, over all its attempts. It is entered among the active ones when it turns out to be long, which is
+ * when its timers start too, counted from its beginning; until then it costs a look at the clock.
  */
 export class StatementWatch {
-  readonly #active: ActiveStatements;
-  readonly #about: Omit<ActiveStatementInfo, 'id' | 'startedAt'>;
-  readonly #bounds: StatementBounds;
-  readonly #runtime: Runtime;
   readonly startedMs: number;
-  #statement: ActiveStatement | undefined;
+  /** On the monotonic clock; Infinity without a time limit. */
+  readonly deadlineMs: number;
+  readonly #about: WatchOptions;
+  readonly #timeoutMs: number;
+  #active: ActiveStatement | undefined;
 
-  constructor(options: {
-    active: ActiveStatements;
-    about: Omit<ActiveStatementInfo, 'id' | 'startedAt'>;
-    bounds: StatementBounds;
-    runtime: Runtime;
-  }) {
-    this.#active = options.active;
-    this.#about = options.about;
-    this.#bounds = options.bounds;
-    this.#runtime = options.runtime;
-    this.startedMs = options.runtime.clock.monotonicMs();
+  constructor(about: WatchOptions) {
+    this.#about = about;
+    this.startedMs = about.runtime.clock.monotonicMs();
+    this.#timeoutMs = shorter(about.limits.timeoutMs, about.options.readTimeoutMs ?? 0);
+    this.deadlineMs = this.#timeoutMs > 0 ? this.startedMs + this.#timeoutMs : Infinity;
   }
 
   /** The statement goes on after its first slice. */
   statement(): ActiveStatement {
-    this.#statement ??= this.#active.start(
-      this.#about,
-      this.#bounds,
-      this.#runtime.clock.monotonicMs() - this.startedMs,
-    );
-    return this.#statement;
+    this.#active ??= this.#start();
+    return this.#active;
   }
 
   /** @throws DatabaseError `Cancelled`, `Timeout`, ... when the statement is to end */
-  check(): void {
+  readonly check = (): void => {
     this.statement().check();
-  }
+  };
 
   finish(): void {
-    this.#statement?.finish();
+    this.#active?.finish();
   }
+
+  #start(): ActiveStatement {
+    const { active, statement, options, databaseName, runtime } = this.#about;
+    return active.start(
+      {
+        database: databaseName,
+        user: options.principal.name,
+        language: statement.language,
+        text: statement.text,
+      },
+      {
+        signal: options.signal,
+        timeoutMs: this.#timeoutMs,
+        snapshotAgeMsMax: this.#about.snapshotAgeMsMax(),
+      },
+      runtime.clock.monotonicMs() - this.startedMs,
+    );
+  }
+}
+
+export interface WatchOptions {
+  readonly active: ActiveStatements;
+  readonly statement: Statement;
+  readonly options: RunOptions;
+  readonly databaseName: string;
+  readonly limits: StatementLimits;
+  readonly snapshotAgeMsMax: () => number;
+  readonly runtime: Runtime;
+}
+
+/** The shorter of two time limits; 0 or less means none. */
+function shorter(a: number, b: number): number {
+  if (a <= 0) return Math.max(0, b);
+  return b <= 0 ? a : Math.min(a, b);
 }

@@ -1,0 +1,323 @@
+import { assert } from '#core/assert.ts';
+import { DatabaseError } from '#core/errors.ts';
+import type { Log } from '#core/log.ts';
+import type { Authorizer, Principal } from '#core/principal.ts';
+import type { LogIndex } from '#core/rid.ts';
+import type { Runtime } from '#core/runtime.ts';
+import type { TemporalFormats } from '#core/temporal-format.ts';
+import type { Settings, SettingsReader } from '#config/effective-settings.ts';
+import { serverMaxSnapshotAge } from '#config/server-settings.ts';
+import {
+  asyncCloseTimeout,
+  asyncOperationsQueueSize,
+  asyncQueueTimeout,
+  asyncTxBatchSize,
+  sqlPlanCacheSize,
+  typeDefaultBuckets,
+} from '#config/settings.ts';
+import type { LanguageRegistry } from '#language/registry.ts';
+import type { StorageEngine } from '#storage/engine.ts';
+import { type DatabaseState, openDatabaseState } from '#transaction/database-state.ts';
+import type { ReadView } from '#transaction/read-view.ts';
+import type { Isolation } from '#transaction/transaction.ts';
+import { TypeLabelBook } from '#transaction/type-label-book.ts';
+import type { ActiveStatements } from './active-statements.ts';
+import { AsyncQueue } from './async-queue.ts';
+import type { Counters } from './counters.ts';
+import { DatabaseSettings, settingsDocumentName } from './database-settings.ts';
+import type { DatabaseEnd, OpenDatabase } from './databases.ts';
+import { GlobalVariables } from './global-variables.ts';
+import type { ServerMemory } from './memory-accounts.ts';
+import { openEngine } from './open-engine.ts';
+import { planMaker } from './plan-maker.ts';
+import { runQueued } from './queued-statements.ts';
+import { type SchemaFacts, schemaRows } from './schema-source.ts';
+import type { ResultStream, RunOptions, Statement } from './session.ts';
+import type { TransactionSessions } from './sessions.ts';
+import { StatementCompiler } from './statement-compiler.ts';
+import { StatementContext, type StatementSurroundings } from './statement-context.ts';
+import { StatementPipeline } from './statement-pipeline.ts';
+import { TextEvaluator } from './text-evaluator.ts';
+
+/** What all databases of a server share. */
+export interface DatabaseSurroundings {
+  readonly settings: Settings;
+  /** Its `yield` is fair among statements. */
+  readonly runtime: Runtime;
+  readonly log: Log;
+  readonly authorizer: Authorizer;
+  readonly languages: LanguageRegistry;
+  readonly serverVersion: string;
+  readonly memory: ServerMemory;
+  readonly sessions: TransactionSessions;
+  readonly active: ActiveStatements;
+  readonly counters: Counters;
+}
+
+/**
+ * Opens the database in `path`.
+ * @throws DatabaseError `CorruptedRecord`, with nothing left open
+ */
+export async function openDatabase(
+  name: string,
+  path: string,
+  surroundings: DatabaseSurroundings,
+): Promise<Database> {
+  const { settings, runtime, log } = surroundings;
+  const labels = new TypeLabelBook();
+  const engine = openEngine(path, { settings, timers: runtime.timers }, labels.labels);
+  try {
+    const own = readSettings(engine, settings, log);
+    const statements = new Statements(name, path, { surroundings, own, engine });
+    const state = await openDatabaseState({
+      engine,
+      labels,
+      runtime,
+      formats: () => own.limits.formats,
+      evaluateDefault: (source) => statements.evaluator.default(source),
+      checkDefault: (source) => statements.evaluator.checkDefault(source),
+      defaultBucketCount: () => own.values.get(typeDefaultBuckets),
+      commitLockTimeoutMs: () => own.limits.conflictWaitMs,
+    });
+    statements.state = state;
+    return new Database(name, { surroundings, own, engine, state, statements });
+  } catch (error) {
+    await engine.close();
+    throw error;
+  }
+}
+
+function readSettings(engine: StorageEngine, settings: Settings, log: Log): DatabaseSettings {
+  using snapshot = engine.snapshot();
+  return new DatabaseSettings(settings, snapshot.meta(settingsDocumentName), log);
+}
+
+/** How statements of one database are compiled and what they see beside records; transactions evaluate defaults with it. */
+class Statements {
+  readonly compiler: StatementCompiler;
+  readonly evaluator: TextEvaluator;
+  readonly globals = new GlobalVariables();
+  /** Set once, before the first statement. */
+  state: DatabaseState | undefined;
+
+  constructor(
+    name: string,
+    path: string,
+    options: {
+      readonly surroundings: DatabaseSurroundings;
+      readonly own: DatabaseSettings;
+      readonly engine: StorageEngine;
+    },
+  ) {
+    const { surroundings, own, engine } = options;
+    const { runtime, serverVersion, languages, counters } = surroundings;
+    const facts: SchemaFacts = {
+      databaseName: name,
+      path,
+      sizeBytes: () => engine.sizeBytes(),
+      formats: () => own.limits.formats,
+      settings: () => own.values.report('database'),
+      counters: () => ({ ...counters }),
+      now: () => runtime.clock.now(),
+    };
+    const ofStatements: StatementSurroundings = {
+      runtime,
+      databaseName: name,
+      serverVersion,
+      defaults: (source) => this.evaluator.default(source),
+      schemaSource: (view, kind, object) => schemaRows(view, facts, { kind, name: object }),
+      evaluateCondition: (text, current, view) => this.evaluator.condition(text, current, view),
+      globals: this.globals,
+    };
+    this.compiler = new StatementCompiler({
+      languages,
+      planner: planMaker,
+      limits: () => own.limits,
+      countMax: () => own.values.get(sqlPlanCacheSize),
+      makeContext: (slotCount) => new StatementContext(slotCount, ofStatements, own.limits),
+    });
+    this.evaluator = new TextEvaluator({
+      compiler: this.compiler,
+      limits: () => own.limits,
+      view: () => this.view(),
+    });
+  }
+
+  view(): ReadView {
+    assert(this.state !== undefined, 'the database is open before its first statement');
+    return this.state.view();
+  }
+}
+
+/** One open database: its storage, transactions, statements, sessions and settings. */
+export class Database implements OpenDatabase {
+  readonly name: string;
+  readonly pipeline: StatementPipeline;
+  readonly state: DatabaseState;
+  readonly engine: StorageEngine;
+  readonly queue: AsyncQueue;
+  readonly #own: DatabaseSettings;
+  readonly #surroundings: DatabaseSurroundings;
+  #settingChanges: Promise<unknown> = Promise.resolve();
+  #end: DatabaseEnd | undefined;
+  #whenClosed: () => void = () => {};
+
+  constructor(
+    name: string,
+    options: {
+      readonly surroundings: DatabaseSurroundings;
+      readonly own: DatabaseSettings;
+      readonly engine: StorageEngine;
+      readonly state: DatabaseState;
+      readonly statements: Statements;
+    },
+  ) {
+    const { surroundings, own, state } = options;
+    this.name = name;
+    this.state = state;
+    this.engine = options.engine;
+    this.#own = own;
+    this.#surroundings = surroundings;
+    const { runtime, log, sessions, authorizer, active, memory, counters } = surroundings;
+    this.pipeline = new StatementPipeline({
+      databaseName: name,
+      compiler: options.statements.compiler,
+      transactions: state,
+      sessions,
+      authorizer,
+      active,
+      memory,
+      counters,
+      limits: () => own.limits,
+      snapshotAgeMsMax: () => own.values.get(serverMaxSnapshotAge) * 1000,
+      runtime,
+    });
+    this.queue = new AsyncQueue({
+      capacity: () => own.values.get(asyncOperationsQueueSize),
+      waitMsMax: () => own.values.get(asyncQueueTimeout),
+      batchSize: () => own.values.get(asyncTxBatchSize),
+      execute: (statements) => runQueued(this.pipeline, statements, log),
+      runtime,
+      log,
+    });
+  }
+
+  get settings(): SettingsReader {
+    return this.#own.values;
+  }
+
+  formats(): TemporalFormats {
+    return this.#own.limits.formats;
+  }
+
+  async setSetting(key: string, text: string): Promise<void> {
+    await this.changeSetting(key, text);
+  }
+
+  /** As `setSetting`. @returns texts of the value before and now */
+  changeSetting(
+    key: string,
+    text: string,
+  ): Promise<{ readonly previous: string; readonly current: string }> {
+    // One after the other: each writes all of them.
+    const change = this.#settingChanges.then(async () => {
+      const document = this.#own.encodedWith(key, text);
+      await this.state.writeMeta(new Map([[settingsDocumentName, document]]));
+      return this.#own.set(key, text);
+    });
+    this.#settingChanges = change.catch(() => {});
+    return change;
+  }
+
+  run(statement: Statement, options: RunOptions): Promise<ResultStream> {
+    this.#requireOpen();
+    return this.pipeline.run(statement, options);
+  }
+
+  /** As `run`; a short reading statement gives its result without a promise. */
+  runNow(statement: Statement, options: RunOptions): ResultStream | Promise<ResultStream> {
+    this.#requireOpen();
+    return this.pipeline.runNow(statement, options);
+  }
+
+  async runLater(statement: Statement, options: RunOptions): Promise<void> {
+    this.#requireOpen();
+    this.#surroundings.languages.frontend(statement.language);
+    await this.queue.add({ statement, options });
+  }
+
+  begin(principal: Principal, isolation: Isolation): string {
+    this.#requireOpen();
+    return this.#surroundings.sessions.begin(principal, {
+      database: this.name,
+      isolation,
+      open: () => this.state.begin(isolation),
+    });
+  }
+
+  async commit(principal: Principal, sessionId: string): Promise<LogIndex> {
+    const { sessions, counters } = this.#surroundings;
+    const lease = await sessions.acquire(principal, this.name, sessionId);
+    const transaction = lease.take();
+    if (transaction === undefined) {
+      using view = this.state.view();
+      return view.snapshotIndex;
+    }
+    try {
+      const { index } = await transaction.commit();
+      counters.writeTx += 1;
+      return index;
+    } catch (error) {
+      transaction.rollback();
+      counters.txRollbacks += 1;
+      if (error instanceof DatabaseError && error.code === 'ConcurrentModification') {
+        counters.concurrentModificationExceptions += 1;
+      }
+      throw error;
+    }
+  }
+
+  async rollback(principal: Principal, sessionId: string): Promise<void> {
+    const { sessions, counters } = this.#surroundings;
+    const lease = await sessions.acquire(principal, this.name, sessionId);
+    counters.txRollbacks += 1;
+    lease.end();
+  }
+
+  hasSession(principal: Principal, sessionId: string): boolean {
+    return this.#surroundings.sessions.has(principal, this.name, sessionId);
+  }
+
+  async close(why: DatabaseEnd): Promise<void> {
+    const { sessions, active, log } = this.#surroundings;
+    try {
+      if (why === 'stopped') await this.queue.close(this.#own.values.get(asyncCloseTimeout));
+      this.#end = why;
+      const left = why === 'stopped' ? undefined : this.queue.close(0);
+      sessions.endOfDatabase(this.name);
+      active.endOfDatabase(this.name, this.#ended(why));
+      await left;
+      await this.#settingChanges;
+      await this.state.close();
+      await this.engine.close();
+    } catch (error) {
+      log.error('database did not close cleanly', { database: this.name, reason: String(error) });
+    }
+    this.#whenClosed();
+  }
+
+  onClosed(listener: () => void): void {
+    this.#whenClosed = listener;
+  }
+
+  #requireOpen(): void {
+    if (this.#end !== undefined) throw this.#ended(this.#end);
+  }
+
+  #ended(why: DatabaseEnd): DatabaseError {
+    if (why === 'stopped') return new DatabaseError('NotOnline', 'the server is stopping');
+    return why === 'dropped'
+      ? new DatabaseError('DatabaseNotFound', `Database '${this.name}' does not exist`)
+      : new DatabaseError('DatabaseClosed', `Database '${this.name}' is closed`);
+  }
+}

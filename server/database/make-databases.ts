@@ -1,0 +1,115 @@
+import type { Log } from '#core/log.ts';
+import type { Authorizer } from '#core/principal.ts';
+import type { Runtime } from '#core/runtime.ts';
+import type { Settings } from '#config/effective-settings.ts';
+import {
+  serverHttpTxExpireTimeout,
+  serverHttpTxLockTimeout,
+  serverHttpTxSessionMax,
+  serverMaxDatabases,
+  serverMaxSnapshotAge,
+  serverQueryMaxMemory,
+} from '#config/server-settings.ts';
+import type { LanguageRegistry } from '#language/registry.ts';
+import { ActiveStatements } from './active-statements.ts';
+import { type Counters, newCounters } from './counters.ts';
+import { type Database, type DatabaseSurroundings, openDatabase } from './database.ts';
+import { DatabaseDirectory } from './database-directory.ts';
+import { Databases } from './databases.ts';
+import { FairTurns } from './fair-turns.ts';
+import { ServerMemory } from './memory-accounts.ts';
+import { initializeEngine } from './open-engine.ts';
+import { ProgressRegistry } from './progress-registry.ts';
+import type { DatabaseCounters } from './session.ts';
+import { TransactionSessions } from './sessions.ts';
+
+export interface ServerDatabasesOptions {
+  /** Holds one directory per database; made when it is missing. */
+  readonly directory: string;
+  readonly settings: Settings;
+  readonly runtime: Runtime;
+  readonly log: Log;
+  readonly authorizer: Authorizer;
+  readonly languages: LanguageRegistry;
+  readonly serverVersion: string;
+  /** Old space of the process, bytes: half of it is what all statements may hold, unless a setting says otherwise. */
+  readonly heapBytesMax: number;
+}
+
+/** The databases of one server and what they share. */
+export interface ServerDatabases {
+  readonly databases: Databases;
+  readonly active: ActiveStatements;
+  readonly progress: ProgressRegistry;
+}
+
+/** Puts the databases of a server together; `databases.start()` opens them. */
+export function makeDatabases(options: ServerDatabasesOptions): ServerDatabases {
+  const { settings, log } = options;
+  const runtime: Runtime = { ...options.runtime, timers: new FairTurns(options.runtime.timers) };
+  const active = new ActiveStatements(runtime);
+  const progress = new ProgressRegistry(runtime.clock);
+  const counters = newCounters();
+  const sessions = makeSessions(runtime, settings);
+  const surroundings: DatabaseSurroundings = {
+    settings,
+    runtime,
+    log,
+    authorizer: options.authorizer,
+    languages: options.languages,
+    serverVersion: options.serverVersion,
+    memory: new ServerMemory({
+      bytesMax: settings.get(serverQueryMaxMemory) || Math.floor(options.heapBytesMax / 2),
+      settingKey: serverQueryMaxMemory.key,
+    }),
+    sessions,
+    active,
+    counters,
+  };
+  const opened = new Set<Database>();
+  const databases = new Databases({
+    directory: new DatabaseDirectory({ root: options.directory, random: runtime.random, log }),
+    initialize: (path) => initializeEngine(path, { settings, timers: runtime.timers }),
+    openDatabase: async (name, path) => {
+      const database = await openDatabase(name, path, surroundings);
+      opened.add(database);
+      database.onClosed(() => opened.delete(database));
+      return database;
+    },
+    countMax: () => settings.get(serverMaxDatabases),
+    languages: () => options.languages.names(),
+    counters: () => countersNow(counters, sessions, opened),
+    progress: (name) => progress.of(name),
+    endSessionsOfUser: (user) => sessions.endOfUser(user),
+    log,
+  });
+  return { databases, active, progress };
+}
+
+function makeSessions(runtime: Runtime, settings: Settings): TransactionSessions {
+  return new TransactionSessions({
+    runtime,
+    limits: {
+      expireMs: () => settings.get(serverHttpTxExpireTimeout) * 1000,
+      countMax: () => settings.get(serverHttpTxSessionMax),
+      lockWaitMs: () => settings.get(serverHttpTxLockTimeout),
+      snapshotAgeMsMax: () => settings.get(serverMaxSnapshotAge) * 1000,
+    },
+  });
+}
+
+function countersNow(
+  counters: Counters,
+  sessions: TransactionSessions,
+  opened: ReadonlySet<Database>,
+): Omit<DatabaseCounters, 'openDatabases'> {
+  let asyncActive = 0;
+  let asyncQueued = 0;
+  let asyncCompleted = 0;
+  for (const { queue } of opened) {
+    asyncActive += queue.activeCount;
+    asyncQueued += queue.queuedCount;
+    asyncCompleted += queue.completedCount;
+  }
+  return { ...counters, asyncActive, asyncQueued, asyncCompleted, openSessions: sessions.count };
+}

@@ -1,0 +1,183 @@
+import type { Timers } from '#core/runtime.ts';
+import type { Value } from '#core/value.ts';
+import type { Slot } from '#query/algebra/expression.ts';
+import { END, ROW, type PhysicalOperator } from '#query/operators/operator.ts';
+import type { ResultBatch } from './session.ts';
+import type { StatementContext } from './statement-context.ts';
+
+/** Milliseconds that a statement may work before it lets other events have their turn (architecture.md 6). */
+const sliceMs = 5;
+export const rowsPerBatch = 1024;
+/** Text in one batch, in characters: wide rows make small batches. */
+const charactersPerBatch = 1024 * 1024;
+/** Most pulls between two looks at the clock. */
+const pullsPerLookMax = 64;
+
+export interface PlanExecutionOptions {
+  readonly root: PhysicalOperator;
+  /** Entered. */
+  readonly context: StatementContext;
+  readonly outputSlots: readonly Slot[];
+  /** Its `yield` is fair among statements. */
+  readonly timers: Timers;
+  /** Called at the start of each slice but the first. @throws the reason for which the statement is to end */
+  readonly check: () => void;
+  /** Ends the rows after this many. */
+  readonly rowCountMax: number;
+}
+
+/**
+ * One execution of a plan, pulled batch by batch. Work is synchronous inside a slice of 5 ms; between slices the event loop
+ * has its turn. A batch ends with the slice, so the first rows of a long statement come early.
+ *
+ * Close it in any case; after an error it is closed already.
+ */
+export class PlanExecution {
+  readonly #root: PhysicalOperator;
+  readonly #context: StatementContext;
+  readonly #slots: readonly Slot[];
+  readonly #timers: Timers;
+  readonly #check: () => void;
+  #rowsLeft: number;
+  #state: 'new' | 'open' | 'ended' = 'new';
+  #sliceStartMs: number;
+  #lookedAtMs: number;
+  #pullsPerLook = 1;
+  #pullsToLook = 1;
+
+  constructor(options: PlanExecutionOptions) {
+    this.#root = options.root;
+    this.#context = options.context;
+    this.#slots = options.outputSlots;
+    this.#timers = options.timers;
+    this.#check = options.check;
+    this.#rowsLeft = options.rowCountMax;
+    this.#sliceStartMs = options.context.runtime.clock.monotonicMs();
+    this.#lookedAtMs = this.#sliceStartMs;
+  }
+
+  /** True after the last row: what was pulled so far is all there is. */
+  get hasEnded(): boolean {
+    return this.#state === 'ended';
+  }
+
+  /**
+   * As much as one slice gives, without a promise; possibly no rows. A short statement is over with it (`hasEnded`);
+   * otherwise go on with `nextBatch`.
+   */
+  pullNow(): ResultBatch {
+    try {
+      this.#start();
+      return this.#pullSlice();
+    } catch (error) {
+      this.#closeQuietly();
+      throw error;
+    }
+  }
+
+  /**
+   * The next rows: at most 1,024, or what one slice gave; never an empty batch. undefined at the end.
+   * @throws what `check` throws, and whatever the statement raises
+   */
+  async nextBatch(): Promise<ResultBatch | undefined> {
+    if (this.hasEnded) return undefined;
+    try {
+      this.#start();
+      for (;;) {
+        if (this.#isSliceSpent()) await this.#yield();
+        // Closed by the caller meanwhile.
+        if (this.hasEnded) return undefined;
+        const batch = this.#pullSlice();
+        if (this.#context.pending.work !== undefined) await this.#runPendingWork();
+        if (batch.rowCount > 0) return batch;
+        if (this.hasEnded) return undefined;
+      }
+    } catch (error) {
+      this.#closeQuietly();
+      throw error;
+    }
+  }
+
+  close(): void {
+    const wasOpen = this.#state === 'open';
+    this.#state = 'ended';
+    if (wasOpen) this.#root.close();
+  }
+
+  #start(): void {
+    if (this.#state !== 'new') return;
+    this.#state = 'open';
+    this.#root.open(this.#context);
+  }
+
+  /** Pulls rows until the batch is full, the slice is spent, or work must be awaited. */
+  #pullSlice(): ResultBatch {
+    const { frame, pending } = this.#context;
+    const root = this.#root;
+    const slots = this.#slots;
+    const values: Value[] = [];
+    let rowCount = 0;
+    let characters = 0;
+    while (rowCount < rowsPerBatch && characters < charactersPerBatch) {
+      if (this.#rowsLeft <= 0) {
+        this.close();
+        break;
+      }
+      const pulled = root.next();
+      if (pulled === ROW) {
+        for (let at = 0; at < slots.length; at += 1) {
+          const value = frame[slots[at] as Slot] ?? null;
+          if (typeof value === 'string') characters += value.length;
+          values.push(value);
+        }
+        rowCount += 1;
+        this.#rowsLeft -= 1;
+      } else if (pulled === END) {
+        this.close();
+        break;
+      } else if (pending.work !== undefined) break;
+      this.#pullsToLook -= 1;
+      if (this.#pullsToLook <= 0 && this.#isSliceSpent()) break;
+    }
+    return { rowCount, values };
+  }
+
+  /** Looks at the clock; the faster the pulls, the rarer the looks. */
+  #isSliceSpent(): boolean {
+    const nowMs = this.#context.runtime.clock.monotonicMs();
+    const sinceLookMs = nowMs - this.#lookedAtMs;
+    if (sinceLookMs > 1) this.#pullsPerLook = 1;
+    else if (this.#pullsPerLook < pullsPerLookMax) this.#pullsPerLook *= 2;
+    this.#lookedAtMs = nowMs;
+    this.#pullsToLook = this.#pullsPerLook;
+    return nowMs - this.#sliceStartMs >= sliceMs;
+  }
+
+  async #yield(): Promise<void> {
+    await this.#timers.yield();
+    this.#newSlice();
+  }
+
+  async #runPendingWork(): Promise<void> {
+    const { pending } = this.#context;
+    const { work } = pending;
+    pending.work = undefined;
+    await work?.();
+    this.#newSlice();
+  }
+
+  #newSlice(): void {
+    this.#sliceStartMs = this.#context.runtime.clock.monotonicMs();
+    this.#lookedAtMs = this.#sliceStartMs;
+    if (!this.hasEnded) this.#check();
+  }
+
+  /** What closing says after an error adds nothing: the first error is the one to tell. */
+  #closeQuietly(): void {
+    try {
+      this.close();
+    } catch {
+      // The operators are not used again.
+    }
+  }
+}

@@ -1,0 +1,91 @@
+import { DatabaseError } from '#core/errors.ts';
+import { isMap, type Value } from '#core/value.ts';
+import type { ReadView } from '#transaction/read-view.ts';
+import type { CompiledStatement } from './compiled-statement.ts';
+import { PlanExecution } from './plan-execution.ts';
+import type { StatementCompiler } from './statement-compiler.ts';
+import type { StatementLimits } from './statement-limits.ts';
+
+const unlimited = { reserve() {}, release() {} };
+
+/**
+ * Expressions that are kept as text: DEFAULT of a property, the condition of `eval()`. They are compiled as the statement
+ * `SELECT (text)` and run in place; the text was checked when it was declared, or is refused when it is no expression.
+ */
+export class TextEvaluator {
+  readonly #compiler: StatementCompiler;
+  readonly #limits: () => StatementLimits;
+  readonly #view: () => ReadView;
+
+  /** @param options `view` opens the newest state, for the defaults, which look at no record */
+  constructor(options: {
+    compiler: StatementCompiler;
+    limits: () => StatementLimits;
+    view: () => ReadView;
+  }) {
+    this.#compiler = options.compiler;
+    this.#limits = options.limits;
+    this.#view = options.view;
+  }
+
+  /** The value of an expression without a current record; undefined when it is null (sql.md 13.7). */
+  default(source: string): Value | undefined {
+    using view = this.#view();
+    const value = this.#first(`SELECT (${source}) AS value`, new Map(), view);
+    return value ?? undefined;
+  }
+
+  /**
+   * Refuses a DEFAULT that is no expression, writes, or is a bare name.
+   * @throws DatabaseError as a statement with it
+   */
+  checkDefault(source: string): void {
+    using view = this.#view();
+    const compiled = this.#compiled(`SELECT (${source}) AS value`, view);
+    if (!compiled.isReadOnly) {
+      throw new DatabaseError('IllegalArgument', `the default '${source}' writes`);
+    }
+  }
+
+  /** A condition on a record or map; null when unknown. */
+  condition(text: string, current: Value, view: ReadView): boolean | null {
+    const parameters = new Map<string, Value>([['current', isMap(current) ? [current] : current]]);
+    const value = this.#first(`SELECT (${text}) AS value FROM :current`, parameters, view);
+    return value === undefined || value === null ? null : value === true;
+  }
+
+  #compiled(text: string, view: ReadView): CompiledStatement {
+    return this.#compiler.compiled({ language: 'sql', text, parameters: new Map() }, view);
+  }
+
+  #first(text: string, parameters: ReadonlyMap<string, Value>, view: ReadView): Value | undefined {
+    const compiled = this.#compiled(text, view);
+    if (!compiled.isReadOnly) throw new DatabaseError('IllegalArgument', `'${text}' writes`);
+    const limits = this.#limits();
+    const instance = compiled.take();
+    const { root, context } = instance;
+    context.enter({
+      view,
+      transaction: undefined,
+      parameters,
+      limits,
+      memory: unlimited,
+      deadlineMs: Infinity,
+      rowCap: undefined,
+    });
+    const execution = new PlanExecution({
+      root,
+      context,
+      outputSlots: compiled.outputSlots,
+      timers: context.runtime.timers,
+      check: () => {},
+      rowCountMax: 1,
+    });
+    try {
+      return execution.pullNow().values[0];
+    } finally {
+      execution.close();
+      compiled.give(instance);
+    }
+  }
+}
