@@ -4,6 +4,7 @@ import type { LogIndex } from '#core/rid.ts';
 import type { StorageSnapshot } from '#storage/engine.ts';
 import type { RowOperation } from '#storage/row-operations.ts';
 import type { Replicator } from './replicator.ts';
+import type { TypeLabelBook } from './type-label-book.ts';
 
 /** Name of the schema document in `meta` (storage.md 3). */
 const documentName = 'schema';
@@ -14,16 +15,20 @@ const documentName = 'schema';
  */
 export class CurrentSchema {
   #catalog: CatalogValue;
+  readonly #labels: TypeLabelBook;
   #next: { readonly catalog: CatalogValue; index: LogIndex } | undefined;
 
-  constructor(catalog: CatalogValue) {
+  constructor(catalog: CatalogValue, labels: TypeLabelBook) {
     this.#catalog = catalog;
+    this.#labels = labels;
+    labels.learn(catalog);
   }
 
   /** The schema that a database was left with. */
-  static load(snapshot: StorageSnapshot): CurrentSchema {
+  static load(snapshot: StorageSnapshot, labels: TypeLabelBook): CurrentSchema {
     const document = snapshot.meta(documentName);
-    return new CurrentSchema(document === undefined ? emptyCatalog() : decodeCatalog(document));
+    const catalog = document === undefined ? emptyCatalog() : decodeCatalog(document);
+    return new CurrentSchema(catalog, labels);
   }
 
   /** Of the newest committed state. */
@@ -50,6 +55,8 @@ export class CurrentSchema {
     const document = encodeCatalog(catalog);
     const next = { catalog, index: 0 as LogIndex };
     this.#next = next;
+    // Snapshots may show records of new types before this entry's promise is resolved.
+    this.#labels.learn(catalog);
     try {
       const index = await replicator.replicate({
         operations: [{ op: 'schema', document }, ...operations],

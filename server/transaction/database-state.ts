@@ -26,10 +26,13 @@ import { SchemaGate } from './schema-gate.ts';
 import { type PinnedState, StatementView } from './statement-view.ts';
 import type { DefaultEvaluator, Isolation, Transaction } from './transaction.ts';
 import { type TransactionServices, TransactionValue } from './transaction-value.ts';
+import type { TypeLabelBook } from './type-label-book.ts';
 import { WriteRuleBook } from './write-rules.ts';
 
 export interface DatabaseStateOptions {
   readonly engine: StorageEngine;
+  /** The book whose `labels` the engine was opened with. */
+  readonly labels: TypeLabelBook;
   readonly runtime: Runtime;
   /** The database's date and number formats, as they are now. */
   readonly formats: () => TemporalFormats;
@@ -204,7 +207,7 @@ export class DatabaseState {
  */
 export async function openDatabaseState(options: DatabaseStateOptions): Promise<DatabaseState> {
   using snapshot = options.engine.snapshot();
-  const state = new DatabaseState(options, CurrentSchema.load(snapshot));
+  const state = new DatabaseState(options, CurrentSchema.load(snapshot, options.labels));
   await state.recover();
   return state;
 }
