@@ -342,6 +342,14 @@ export class LmdbEngine implements StorageEngine {
     await this.#subs.root.backup(directory, true);
   }
 
+  /** Resolves when nothing is under way, background deletions included. */
+  async settled(): Promise<void> {
+    while (this.#work !== undefined || this.#deletions !== undefined) {
+      await this.#work;
+      await this.#deletions;
+    }
+  }
+
   async close(): Promise<void> {
     if (this.#isClosing) return;
     this.#isClosing = true;
