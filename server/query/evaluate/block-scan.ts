@@ -12,7 +12,7 @@ import type { CompileEnvironment, Evaluator, Predicate } from './evaluator.ts';
  * fused operator fetches blocks and hands them in here one by one; how rows are looked at is this file's business: with
  * closures over records at first, with generated code over the bytes of the block once the plan is hot.
  *
- * A plan compiles its scan once (`compileScan`), an execution binds it (`bind`, in the operator's `open`), and then asks
+ * A plan compiles its scan once (`compileScan` in compile-scan.ts), an execution binds it (`bind`, in the operator's `open`), and then asks
  * row by row:
  *
  *   let slot = rows.next(block, 0);          // -1: no more rows in this block
@@ -52,14 +52,6 @@ export interface RowSource {
   accept(record: StoredRecord): boolean;
 }
 
-/**
- * @throws DatabaseError as `compileExpression`
- */
-export function compileScan(spec: ScanSpec, env: CompileEnvironment): CompiledScan {
-  const closures = compileClosures(spec, env);
-  return { bind: (context) => new ClosureRows(spec, closures, context) };
-}
-
 /** The expressions of a scan as closures. */
 export interface ScanClosures {
   readonly predicate: Predicate | undefined;
@@ -89,6 +81,10 @@ export class ClosureRows implements RowSource {
     this.#frame = context.frame;
   }
 
+  get hasPredicate(): boolean {
+    return this.#closures.predicate !== undefined;
+  }
+
   next(block: Block, slot: number): number {
     const { snapshot } = this.#context.view;
     const isAscending = this.#spec.order === 'ascending';
@@ -101,15 +97,19 @@ export class ClosureRows implements RowSource {
   }
 
   count(block: Block): number {
-    const { predicate } = this.#closures;
-    if (predicate === undefined) return block.rowCount;
+    if (this.#closures.predicate === undefined) return block.rowCount;
     const { snapshot } = this.#context.view;
     let count = 0;
-    for (let at = block.nextSlot(0); at >= 0; at = block.nextSlot(at + 1)) {
-      this.#frame[this.#spec.record] = snapshot.recordAt(block, at);
-      if (predicate(this.#context)) count++;
-    }
+    for (let at = block.nextSlot(0); at >= 0; at = block.nextSlot(at + 1))
+      if (this.test(snapshot.recordAt(block, at))) count++;
     return count;
+  }
+
+  /** Only the filter. */
+  test(record: StoredRecord): boolean {
+    this.#frame[this.#spec.record] = record;
+    const { predicate } = this.#closures;
+    return predicate === undefined || predicate(this.#context);
   }
 
   accept(record: StoredRecord): boolean {
