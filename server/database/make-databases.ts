@@ -8,8 +8,8 @@ import {
   serverHttpTxSessionMax,
   serverMaxDatabases,
   serverMaxSnapshotAge,
-  serverQueryMaxMemory,
 } from '#config/server-settings.ts';
+import { serverQueryMaxMemory } from '#config/settings.ts';
 import type { LanguageRegistry } from '#language/registry.ts';
 import { ActiveStatements } from './active-statements.ts';
 import { type Counters, newCounters } from './counters.ts';

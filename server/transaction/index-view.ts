@@ -5,7 +5,7 @@ import { noRid, type Rid } from '#core/rid.ts';
 import { compareValues } from '#core/value-order.ts';
 import type { Value } from '#core/value.ts';
 import { componentForm, type IndexKeys } from '#index/ordered/index-keys.ts';
-import { type KeyRange, keyRange } from '#index/ordered/key-range.ts';
+import { type KeyRange, keyRange, wholeKey } from '#index/ordered/key-range.ts';
 import type { EntryCursor, StorageSnapshot } from '#storage/engine.ts';
 import { lowerBound, type PendingEntry } from './index-overlay.ts';
 import type { IndexCursor, IndexReader, KeyBounds } from './read-view.ts';
@@ -50,12 +50,13 @@ export class IndexView implements IndexReader {
   }
 
   lookup(key: readonly Value[]): IndexCursor {
-    const range = keyRange(this.#definition, { prefix: key });
     const pending = this.#pending();
     const isWhole = key.length === this.#definition.components.length;
-    if (this.#definition.unique && isWhole && range.isExact && pending.length === 0) {
-      return this.#uniqueHit(range);
+    if (this.#definition.unique && isWhole && pending.length === 0) {
+      const whole = wholeKey(this.#definition, key);
+      if (whole !== undefined) return this.#uniqueHit(whole);
     }
+    const range = keyRange(this.#definition, { prefix: key });
     return this.#open(range, 'ascending', { prefix: key }, pending);
   }
 
@@ -64,10 +65,10 @@ export class IndexView implements IndexReader {
   }
 
   /** The common case of a point read: one get. */
-  #uniqueHit(range: KeyRange): IndexCursor {
-    const rid = this.#host.snapshot.uniqueEntry(this.#definition.id, range.low);
+  #uniqueHit(key: Uint8Array): IndexCursor {
+    const rid = this.#host.snapshot.uniqueEntry(this.#definition.id, key);
     const hit = rid === undefined || this.#host.isHidden(rid) ? noRid : rid;
-    return new SingleHit(this, hit, range.low);
+    return new SingleHit(this, hit, key);
   }
 
   #open(

@@ -11,6 +11,9 @@ export type KeySource = Pick<StoredRecord, 'get' | 'out' | 'in'>;
 
 const noKeys: readonly Uint8Array[] = [];
 
+/** Scratch of the functions below, which do not interleave; a buffer for each index of each view would cost more than a read. */
+const writer = new OrderedKeyWriter();
+
 /**
  * The keys that records have in one ordered index. The same code serves apply, index builds and the uncommitted writes of
  * a transaction, so they cannot disagree.
@@ -18,7 +21,6 @@ const noKeys: readonly Uint8Array[] = [];
 export class IndexKeys {
   readonly definition: IndexDefinition;
   readonly target: IndexTarget;
-  readonly #writer = new OrderedKeyWriter();
 
   constructor(definition: IndexDefinition) {
     this.definition = definition;
@@ -40,9 +42,9 @@ export class IndexKeys {
     if (components.length === 1 && first.by === 'value') {
       const value = singleValue(record, first);
       if (value === null && this.definition.nullStrategy !== 'INDEX') return noKeys;
-      this.#writer.reset();
-      this.#writer.component(value);
-      return [this.#writer.take()];
+      writer.reset();
+      writer.component(value);
+      return [writer.take()];
     }
     return this.#combinations(record).map((values) => this.#encode(values));
   }
@@ -65,7 +67,6 @@ export class IndexKeys {
   }
 
   #encode(values: readonly Value[]): Uint8Array {
-    const writer = this.#writer;
     writer.reset();
     for (let i = 0; i < values.length; i++) writer.component(values[i] as Value);
     return writer.take();

@@ -25,13 +25,29 @@ export interface KeyRange {
   readonly isExact: boolean;
 }
 
+/** Scratch of the functions below, which do not interleave. */
+const writer = new OrderedKeyWriter();
+
+/** The whole key of these values; undefined when it stands for other values too, so that hits must be checked. */
+export function wholeKey(
+  definition: IndexDefinition,
+  values: readonly Value[],
+): Uint8Array | undefined {
+  const { components } = definition;
+  writer.reset();
+  for (let i = 0; i < values.length; i += 1) {
+    writer.component(componentForm(components[i] as IndexComponent, values[i] as Value));
+  }
+  return writer.isExact ? writer.take() : undefined;
+}
+
 /**
  * The byte range that holds the wanted keys. A bound that shares its key with other values (long texts, decimals with a
  * fraction) widens the range to all of them. Ranges and text prefixes are never met by null or other types of value, as in
  * SQL comparisons.
  */
 export function keyRange(definition: IndexDefinition, wanted: WantedKeys): KeyRange {
-  const writer = new OrderedKeyWriter();
+  writer.reset();
   const components = definition.components;
   const leading = wanted.prefix.map((value, i) =>
     componentForm(components[i] as IndexComponent, value),
