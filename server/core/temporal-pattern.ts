@@ -10,6 +10,8 @@ export interface TemporalPattern {
   /** It prints part of a second itself, so no fraction is added behind it. */
   readonly hasFraction: boolean;
   readonly hasTime: boolean;
+  /** `yyyy-MM-dd HH:mm:ss` */
+  readonly isPlainDateTime: boolean;
 }
 
 export type Token =
@@ -72,6 +74,7 @@ export function compilePattern(text: string): TemporalPattern {
     tokens,
     hasFraction: tokens.some(isFraction),
     hasTime: tokens.some(isTime),
+    isPlainDateTime: text === 'yyyy-MM-dd HH:mm:ss',
   };
   if (patterns.size >= patternCountMax) patterns.clear();
   patterns.set(text, pattern);

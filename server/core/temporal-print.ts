@@ -1,4 +1,5 @@
 import { civilFromDays, dayOfWeek, daysFromCivil, msPerDay } from './temporal.ts';
+import type { CivilDate } from './temporal.ts';
 import { monthNames, shorten, weekdayNames } from './temporal-pattern.ts';
 import type { NumberField, TemporalPattern, TextField, Token } from './temporal-pattern.ts';
 import type { TimeZone } from './time-zone.ts';
@@ -13,6 +14,8 @@ export function printPattern(
   const epochDay = Math.floor(localMs / msPerDay);
   const msOfDay = localMs - epochDay * msPerDay;
   const civil = civilFromDays(epochDay);
+  if (pattern.isPlainDateTime && civil.year >= 1_000 && civil.year <= 9_999)
+    return printPlain(civil, msOfDay);
   const tokens = pattern.tokens;
   let text = '';
   for (let i = 0; i < tokens.length; i++) {
@@ -30,6 +33,17 @@ export function printPattern(
     } else text += textFor(token, civil, epochDay, msOfDay, moment.epochMs, zone);
   }
   return text;
+}
+
+const twoDigits = Array.from({ length: 100 }, (_, n) => String(n).padStart(2, '0'));
+
+/** `yyyy-MM-dd HH:mm:ss`, the format of most databases, which answers print for every DATETIME. */
+function printPlain(civil: CivilDate, msOfDay: number): string {
+  const seconds = Math.floor(msOfDay / 1_000);
+  const minutes = Math.floor(seconds / 60);
+  const hours = Math.floor(minutes / 60);
+  const date = `${civil.year}-${twoDigits[civil.month]}-${twoDigits[civil.day]}`;
+  return `${date} ${twoDigits[hours]}:${twoDigits[minutes % 60]}:${twoDigits[seconds % 60]}`;
 }
 
 function yearText(year: number, width: number): string {

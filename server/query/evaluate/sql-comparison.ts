@@ -1,4 +1,4 @@
-import { convertValue, schemaTypeOf } from '#core/conversion.ts';
+import { convertValue, schemaTypeOf, toNumber } from '#core/conversion.ts';
 import {
   compareDecimals,
   decimalOfDouble,
@@ -8,7 +8,8 @@ import {
 import type { Decimal } from '#core/decimal.ts';
 import { isRidShaped, parseRid } from '#core/rid.ts';
 import type { TemporalFormats } from '#core/temporal-format.ts';
-import { EmbeddedDocument } from '#core/value.ts';
+import { Duration, makeDuration } from '#core/temporal.ts';
+import { EmbeddedDocument, double } from '#core/value.ts';
 import type { Value, ValueMap } from '#core/value.ts';
 import { compareText, compareValues } from '#core/value-order.ts';
 import type { NumberValue } from '#core/value-order.ts';
@@ -165,13 +166,24 @@ function equalLists(a: readonly Value[], b: readonly Value[], formats: TemporalF
 function convertToTypeOf(a: Value, b: Value, formats: TemporalFormats): Value | undefined {
   if (a === null) return undefined;
   const type = schemaTypeOf(a);
-  if (type === 'DURATION') return isSameClass(a, b) ? b : undefined;
+  if (type === 'DURATION') return durationOf(b);
+  if (b instanceof Duration && isNumber(a)) return double(b.seconds + b.nanos / 1e9);
   const converted = convertValue(b, type === 'DATETIME' ? 'DATETIME_NANOS' : type, formats);
   return typeof converted === 'symbol' ? undefined : converted;
 }
 
+/** A number beside a duration counts seconds, as durations are written. Not specified. */
+function durationOf(value: Value): Value | undefined {
+  if (value instanceof Duration) return value;
+  const seconds = toNumber(value);
+  if (seconds === undefined || !Number.isFinite(seconds)) return undefined;
+  const whole = Math.floor(seconds);
+  return makeDuration(whole, Math.round((seconds - whole) * 1e9));
+}
+
 /** Equality of two values of one type. */
 function equalConverted(a: Value, b: Value, formats: TemporalFormats): boolean {
+  if (isNumber(a) && isNumber(b)) return compareWidened(a, b) === 0;
   if (typeof a !== 'object' || a === null) return a === b;
   if (Array.isArray(a)) return Array.isArray(b) && equalLists(a, b, formats);
   return isOrderedLike(a, b) && compareValues(a, b) === 0;

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { Decimal } from '#core/decimal.ts';
 import { Link } from '#core/record.ts';
 import { makeRid } from '#core/rid.ts';
-import { DateTime, LocalDate } from '#core/temporal.ts';
+import { DateTime, Duration, LocalDate } from '#core/temporal.ts';
 import { Float, type Value } from '#core/value.ts';
 import type { CompareOperator, Expression } from '#query/algebra/expression.ts';
 import { ada, bob, c, compare, contains, evaluate, property, record, slot } from './fixtures.ts';
@@ -63,6 +63,9 @@ test('equality by type, by width, by record id and after conversion', () => {
     [['x'], 'x'],
     [row({ a: 1, b: 2 }), row({ b: 2, a: 1 })],
     [[null], [null]],
+    [new Duration(90), 90],
+    [1.5, new Duration(1, 500_000_000)],
+    ['90', new Duration(90)],
   ];
   for (const [a, b] of equal) {
     assert.equal(evaluate(compare('=', a, b)), true, `${String(a)} = ${String(b)}`);
@@ -105,6 +108,9 @@ test('order converts the right operand; what has no order is false', () => {
     [ada, '<', new Link(makeRid(2, 0))],
     [new Decimal(15n, 1), '<', 2],
     [row({ n: 5 }), '>', 4],
+    [new Duration(90), '>', 89.5],
+    [60, '<', new Duration(61)],
+    [new Duration(1), '<', new Duration(2)],
   ];
   for (const [a, operator, b] of holds)
     assert.equal(evaluate(compare(operator, a, b)), true, `${String(a)} ${operator} ${String(b)}`);
