@@ -55,7 +55,8 @@ export function sizeOf(value: Value): number {
 function keysOf(value: Value, context: EvaluationContext): Value {
   if (!isList(value)) return namesOf(followed(value, context)) ?? null;
   const names: string[] = [];
-  for (const element of value) names.push(...(namesOf(followed(element, context)) ?? []));
+  for (const element of value)
+    for (const name of namesOf(followed(element, context)) ?? []) names.push(name);
   return names;
 }
 

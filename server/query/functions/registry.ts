@@ -37,6 +37,7 @@ import { textMethods } from './text.ts';
 import { timeBucketFunctions } from './time-bucket.ts';
 import { transformMethod } from './transform.ts';
 import { vectorFunctions, vectorMethods } from './vector/functions.ts';
+import { rankingFunctions } from './vector/ranking.ts';
 import { scoreFunctions } from './vector/scores.ts';
 
 /** One row of the documentation of functions; methods are listed without the leading dot. */
@@ -87,6 +88,7 @@ for (const family of [
   geoMethods,
   vectorFunctions,
   scoreFunctions,
+  rankingFunctions,
   vectorMethods,
   textFunctions,
   namespacedMathFunctions,
