@@ -10,8 +10,9 @@ const sliceMs = 5;
 export const rowsPerBatch = 1024;
 /** Text in one batch, in characters: wide rows make small batches. */
 const charactersPerBatch = 1024 * 1024;
-/** Most pulls between two looks at the clock. */
+/** Most pulls between two looks at the clock, and those before the first: short statements do without. */
 const pullsPerLookMax = 64;
+const pullsBeforeLook = 4;
 
 export interface PlanExecutionOptions {
   readonly root: PhysicalOperator;
@@ -20,10 +21,17 @@ export interface PlanExecutionOptions {
   readonly outputSlots: readonly Slot[];
   /** Its `yield` is fair among statements. */
   readonly timers: Timers;
-  /** Called at the start of each slice but the first. @throws the reason for which the statement is to end */
-  readonly check: () => void;
+  /** Asked at the start of each slice but the first. */
+  readonly watch: ExecutionWatch;
   /** Ends the rows after this many. */
   readonly rowCountMax: number;
+}
+
+export interface ExecutionWatch {
+  /** When the statement began, on the monotonic clock: its first slice began then, too. */
+  readonly startedMs: number;
+  /** @throws the reason for which the statement is to end */
+  check(): void;
 }
 
 /**
@@ -37,22 +45,22 @@ export class PlanExecution {
   readonly #context: StatementContext;
   readonly #slots: readonly Slot[];
   readonly #timers: Timers;
-  readonly #check: () => void;
+  readonly #watch: ExecutionWatch;
   #rowsLeft: number;
   #state: 'new' | 'open' | 'ended' = 'new';
   #sliceStartMs: number;
   #lookedAtMs: number;
   #pullsPerLook = 1;
-  #pullsToLook = 1;
+  #pullsToLook = pullsBeforeLook;
 
   constructor(options: PlanExecutionOptions) {
     this.#root = options.root;
     this.#context = options.context;
     this.#slots = options.outputSlots;
     this.#timers = options.timers;
-    this.#check = options.check;
+    this.#watch = options.watch;
     this.#rowsLeft = options.rowCountMax;
-    this.#sliceStartMs = options.context.runtime.clock.monotonicMs();
+    this.#sliceStartMs = options.watch.startedMs;
     this.#lookedAtMs = this.#sliceStartMs;
   }
 
@@ -169,7 +177,7 @@ export class PlanExecution {
   #newSlice(): void {
     this.#sliceStartMs = this.#context.runtime.clock.monotonicMs();
     this.#lookedAtMs = this.#sliceStartMs;
-    if (!this.hasEnded) this.#check();
+    if (!this.hasEnded) this.#watch.check();
   }
 
   /** What closing says after an error adds nothing: the first error is the one to tell. */

@@ -184,7 +184,7 @@ export class StatementPipeline {
       context,
       outputSlots: compiled.outputSlots,
       timers: this.#options.runtime.timers,
-      check: watch.check,
+      watch,
       rowCountMax: runsToEnd(compiled) || rowCap === undefined ? Infinity : rowCap,
     });
     const explain = isShown ? () => explainOperators(root, measured) : undefined;
@@ -251,7 +251,7 @@ export class StatementPipeline {
         attemptCountMax: options.retries ?? limits.attemptCountMax,
         delayMs: limits.retryDelayMs,
         conflictWaitMs: limits.conflictWaitMs,
-        check: watch.check,
+        check: () => watch.check(),
         runtime: this.#options.runtime,
       });
     } finally {

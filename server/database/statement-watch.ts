@@ -1,5 +1,6 @@
 import type { Runtime } from '#core/runtime.ts';
 import type { ActiveStatement, ActiveStatements } from './active-statements.ts';
+import type { ExecutionWatch } from './plan-execution.ts';
 import type { RunOptions, Statement } from './session.ts';
 import type { StatementLimits } from './statement-limits.ts';
 
@@ -7,7 +8,7 @@ import type { StatementLimits } from './statement-limits.ts';
  * Watches one statement, over all its attempts. It is entered among the active ones when it turns out to be long, which is
  * when its timers start too, counted from its beginning; until then it costs a look at the clock.
  */
-export class StatementWatch {
+export class StatementWatch implements ExecutionWatch {
   readonly startedMs: number;
   /** On the monotonic clock; Infinity without a time limit. */
   readonly deadlineMs: number;
@@ -29,9 +30,9 @@ export class StatementWatch {
   }
 
   /** @throws DatabaseError `Cancelled`, `Timeout`, ... when the statement is to end */
-  readonly check = (): void => {
+  check(): void {
     this.statement().check();
-  };
+  }
 
   finish(): void {
     this.#active?.finish();

@@ -78,7 +78,7 @@ export class TextEvaluator {
       context,
       outputSlots: compiled.outputSlots,
       timers: context.runtime.timers,
-      check: () => {},
+      watch: { startedMs: context.runtime.clock.monotonicMs(), check() {} },
       rowCountMax: 1,
     });
     try {
