@@ -26,6 +26,7 @@ export type Expression =
   | Unary
   | Chain
   | OperandList
+  | ConditionList
   | Not
   | Comparison
   | NullTest
@@ -191,7 +192,12 @@ export interface Chain extends Located {
 }
 
 export interface OperandList extends Located {
-  readonly kind: 'concatenate' | 'coalesce' | 'and' | 'or';
+  readonly kind: 'concatenate' | 'coalesce';
+  readonly operands: readonly Expression[];
+}
+
+export interface ConditionList extends Located {
+  readonly kind: 'and' | 'or';
   readonly operands: readonly Expression[];
 }
 

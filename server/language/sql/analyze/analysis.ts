@@ -1,0 +1,119 @@
+import type { Catalog, TypeDefinition } from '#catalog/catalog.ts';
+import { didYouMean } from '#catalog/name-rules.ts';
+import { DatabaseError } from '#core/errors.ts';
+import type { TypeId } from '#core/rid.ts';
+import type { Value } from '#core/value.ts';
+import type { Expression as Computed, Output, Slot } from '#query/algebra/expression.ts';
+import type { LogicalPlan } from '#query/algebra/plan.ts';
+import { Dependencies } from '#query/binder/dependencies.ts';
+import type { Row } from '#query/binder/row.ts';
+import type { Binding, Scope } from '#query/binder/scope.ts';
+import { SlotAllocator } from '#query/binder/slot-allocator.ts';
+import type { FunctionRegistry } from '#query/evaluate/function-definition.ts';
+import { syntaxError } from '../../syntax-error.ts';
+import type { Expression } from '../ast.ts';
+import type { Statement } from '../statements.ts';
+import type { Aggregation } from './aggregation.ts';
+
+/** A statement as a part of a plan. */
+export interface AnalyzedQuery {
+  readonly plan: LogicalPlan;
+  readonly output: Output;
+  /** What the rows carry beside their columns (`$depth`, `$path`), for the query around. */
+  readonly metadata: ReadonlyMap<string, Binding>;
+  readonly statementLimit: number | undefined;
+}
+
+/** The mutually recursive functions of the analyzer, so that its files need not import each other in circles. */
+export interface AnalyzerHeart {
+  expression(analysis: Analysis, node: Expression, env: Environment): Computed;
+  query(analysis: Analysis, statement: Statement, parent: Scope | undefined): AnalyzedQuery;
+}
+
+/** Where an expression stands. */
+export interface Environment {
+  readonly scope: Scope;
+  /** What plain names are looked up in: the row of the scope, unless the stage has another one. */
+  readonly row: Row;
+  /** Names that come before those of the row: aliases in ORDER BY, the variable of a list comprehension. */
+  readonly names: ReadonlyMap<string, Slot> | undefined;
+  /** Set where aggregates are allowed and rows are groups. */
+  readonly aggregation: Aggregation | undefined;
+  /** True in branches that may not be evaluated: writes in them are not lifted out. */
+  readonly isLazy: boolean;
+}
+
+export interface AnalysisOptions {
+  readonly text: string;
+  readonly catalog: Catalog;
+  readonly variables: ReadonlyMap<string, Value>;
+  readonly functions: FunctionRegistry;
+  readonly heart: AnalyzerHeart;
+}
+
+/** What the analysis of one statement shares. */
+export class Analysis {
+  readonly text: string;
+  readonly catalog: Catalog;
+  readonly variables: ReadonlyMap<string, Value>;
+  readonly functions: FunctionRegistry;
+  readonly slots = new SlotAllocator();
+  readonly dependencies = new Dependencies();
+  /** Number of writing nodes made so far. */
+  writeCount = 0;
+  /** For the automatic aliases of MATCH. */
+  aliasCount = 0;
+  readonly #heart: AnalyzerHeart;
+
+  constructor(options: AnalysisOptions) {
+    this.text = options.text;
+    this.catalog = options.catalog;
+    this.variables = options.variables;
+    this.functions = options.functions;
+    this.#heart = options.heart;
+  }
+
+  expression(node: Expression, env: Environment): Computed {
+    return this.#heart.expression(this, node, env);
+  }
+
+  query(statement: Statement, parent: Scope | undefined): AnalyzedQuery {
+    return this.#heart.query(this, statement, parent);
+  }
+
+  /** @throws DatabaseError `Schema` `Type with name '<t>' was not found` */
+  type(name: string): TypeDefinition {
+    const type = this.catalog.typeNamed(name);
+    if (type !== undefined) return type;
+    const help = didYouMean(
+      name,
+      this.catalog.types().map((known) => known.name),
+    );
+    throw new DatabaseError(
+      'Schema',
+      `Type with name '${name}' was not found`,
+      help === undefined ? {} : { help },
+    );
+  }
+
+  typeWithSubtypes(name: string): readonly TypeId[] {
+    return this.catalog.withSubtypes(this.type(name).id);
+  }
+
+  /** An error about the shape of the statement, with its place. */
+  fault(at: number, problem: string): DatabaseError {
+    return syntaxError({ text: this.text, offset: at, problem });
+  }
+}
+
+/** Expressions of a stage that sees the scope's own row. */
+export function rowEnvironment(scope: Scope): Environment {
+  return { scope, row: scope.row, names: undefined, aggregation: undefined, isLazy: false };
+}
+
+/** @throws always `NotSupported`, naming the thing */
+export function notSupportedYet(thing: string): DatabaseError {
+  return new DatabaseError('NotSupported', `not supported yet: ${thing}`);
+}
+
+export const nullConstant: Computed = { op: 'Constant', value: null };

@@ -1,0 +1,83 @@
+import type { Expression as Computed } from '#query/algebra/expression.ts';
+import { resolveScalar, unknownFunction } from '#query/evaluate/calls.ts';
+import { currentRecordFunctions } from '#query/functions/graph.ts';
+import type { Expression, FunctionCall, Method } from '../ast.ts';
+import type { Analysis, Environment } from './analysis.ts';
+import { memberOf, wholeRow } from './names.ts';
+
+/** Functions and methods (sql-functions.md 0). Aggregates over groups are taken care of before this is asked. */
+
+export function analyzeCall(analysis: Analysis, node: FunctionCall, env: Environment): Computed {
+  const { functions } = analysis;
+  const { name } = node;
+  const lower = name.toLowerCase();
+  if (lower === 'distinct')
+    throw analysis.fault(
+      node.at,
+      "'distinct' is supported only as the whole SELECT projection (SELECT distinct(x) FROM ...)",
+    );
+  if (lower === 'expand')
+    throw analysis.fault(
+      node.at,
+      'expand() must be the only projection, and nothing may follow it',
+    );
+  const found = functions.scalar(name);
+  if (found === undefined) {
+    if (functions.aggregate(name) !== undefined)
+      throw analysis.fault(node.at, `aggregate function '${name}' is not allowed here`);
+    return methodOfPath(analysis, node, env) ?? unknown(analysis, name);
+  }
+  const args = node.isStar
+    ? [wholeRow(analysis, env.row, env.scope.level)]
+    : node.arguments.map((argument) => analysis.expression(argument, env));
+  const takesCurrent = currentRecordFunctions.has(found.name.toLowerCase());
+  const all = takesCurrent ? [wholeRow(analysis, env.row, env.scope.level), ...args] : args;
+  resolveScalar(functions, name, all.length);
+  return { op: 'Call', function: found.name, arguments: all };
+}
+
+function unknown(analysis: Analysis, name: string): never {
+  throw unknownFunction(analysis.functions, name);
+}
+
+/** `date.asString()` where `date` is a property: not a function of the namespace, but a method of that name exists. */
+function methodOfPath(
+  analysis: Analysis,
+  node: FunctionCall,
+  env: Environment,
+): Computed | undefined {
+  const dot = node.name.lastIndexOf('.');
+  if (dot < 0 || node.isStar) return undefined;
+  const method = node.name.slice(dot + 1);
+  if (analysis.functions.scalar(`.${method}`) === undefined) return undefined;
+  const [first = '', ...rest] = node.name.slice(0, dot).split('.');
+  const base: Expression = {
+    kind: 'name',
+    name: first,
+    isQuoted: false,
+    at: node.at,
+    end: node.at + first.length,
+  };
+  const receiver = rest.reduce(memberOf, analysis.expression(base, env));
+  return methodCall(analysis, receiver, method, node.arguments, env);
+}
+
+export function analyzeMethod(analysis: Analysis, node: Method, env: Environment): Computed {
+  const receiver = analysis.expression(node.of, env);
+  return methodCall(analysis, receiver, node.name, node.arguments, env);
+}
+
+function methodCall(
+  analysis: Analysis,
+  receiver: Computed,
+  name: string,
+  args: readonly Expression[],
+  env: Environment,
+): Computed {
+  const found = resolveScalar(analysis.functions, `.${name}`, args.length + 1);
+  return {
+    op: 'Call',
+    function: found.name,
+    arguments: [receiver, ...args.map((argument) => analysis.expression(argument, env))],
+  };
+}

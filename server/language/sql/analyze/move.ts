@@ -1,0 +1,66 @@
+import type { TypeId } from '#core/rid.ts';
+import type { Move } from '#query/algebra/plan.ts';
+import type { Expression } from '../ast.ts';
+import type { MatchMove } from '../statements.ts';
+import { type Analysis, notSupportedYet } from './analysis.ts';
+
+type Direction = 'out' | 'in' | 'both';
+
+const methods = new Map<
+  string,
+  { readonly kind: 'vertex' | 'edge' | 'end'; readonly direction: Direction }
+>([
+  ['out', { kind: 'vertex', direction: 'out' }],
+  ['in', { kind: 'vertex', direction: 'in' }],
+  ['both', { kind: 'vertex', direction: 'both' }],
+  ['oute', { kind: 'edge', direction: 'out' }],
+  ['ine', { kind: 'edge', direction: 'in' }],
+  ['bothe', { kind: 'edge', direction: 'both' }],
+  ['outv', { kind: 'end', direction: 'out' }],
+  ['inv', { kind: 'end', direction: 'in' }],
+  ['bothv', { kind: 'end', direction: 'both' }],
+]);
+
+/** One step of a MATCH path as a move of the algebra. */
+export function moveOf(
+  analysis: Analysis,
+  move: Exclude<MatchMove, { readonly kind: 'group' }>,
+): Move {
+  switch (move.kind) {
+    case 'property':
+      return { kind: 'link', property: move.name };
+    case 'arrow': {
+      const types = move.type === undefined ? undefined : analysis.typeWithSubtypes(move.type);
+      return { kind: 'vertex', direction: move.direction, types };
+    }
+    default: {
+      const found = methods.get(move.name.toLowerCase());
+      if (found === undefined) throw notSupportedYet(`method '${move.name}' as a step of MATCH`);
+      const { kind, direction } = found;
+      if (kind === 'end') return { kind, direction };
+      return { kind, direction, types: edgeTypes(analysis, move.arguments) };
+    }
+  }
+}
+
+/** Edge types by name; none means all. */
+function edgeTypes(analysis: Analysis, args: readonly Expression[]): readonly TypeId[] | undefined {
+  const ids = new Set<TypeId>();
+  for (const argument of args)
+    for (const name of namesIn(argument))
+      for (const id of analysis.typeWithSubtypes(name)) ids.add(id);
+  return ids.size === 0 ? undefined : [...ids];
+}
+
+function namesIn(argument: Expression): readonly string[] {
+  const values =
+    argument.kind === 'literal'
+      ? [argument.value]
+      : argument.kind === 'constants'
+        ? argument.values
+        : [undefined];
+  return values.map((value) => {
+    if (typeof value === 'string') return value;
+    throw notSupportedYet('edge types of a MATCH step that are not texts');
+  });
+}

@@ -1,0 +1,104 @@
+import { didYouMean } from '#catalog/name-rules.ts';
+import { DatabaseError } from '#core/errors.ts';
+import type { BucketId, TypeId } from '#core/rid.ts';
+import type { Expression as Computed, Slot } from '#query/algebra/expression.ts';
+import type { LogicalPlan } from '#query/algebra/plan.ts';
+import { rowOfOutput } from '#query/binder/row.ts';
+import type { QueryScope } from '#query/binder/scope.ts';
+import type { Target } from '../statements.ts';
+import { type Analysis, rowEnvironment } from './analysis.ts';
+
+/** What FROM names, as the source of a query's rows (sql.md 7.3). */
+export function analyzeTarget(analysis: Analysis, target: Target, scope: QueryScope): void {
+  if (target.kind === 'subQuery') {
+    const query = analysis.query(target.statement, scope);
+    scope.source(query.plan, rowOfOutput(query.output));
+    for (const [name, binding] of query.metadata)
+      scope.bindings.set(name, { ...binding, level: scope.level });
+    return;
+  }
+  const as = analysis.slots.next();
+  scope.source(sourceOf(analysis, target, scope, as), { kind: 'value', slot: as });
+}
+
+function sourceOf(
+  analysis: Analysis,
+  target: Exclude<Target, { readonly kind: 'subQuery' }>,
+  scope: QueryScope,
+  as: Slot,
+): LogicalPlan {
+  switch (target.kind) {
+    case 'type':
+      return { op: 'TypeScan', types: analysis.typeWithSubtypes(target.name), as };
+    case 'buckets':
+      return { op: 'BucketScan', buckets: bucketIds(analysis, target.buckets), as };
+    case 'bucketParameter': {
+      const value: Computed = { op: 'Parameter', name: target.parameter.name };
+      return { op: 'DynamicSource', value, as, names: 'bucket' };
+    }
+    case 'rids':
+      return { op: 'RecordLookup', rids: recordIds(analysis, target.rids, scope), as };
+    case 'value': {
+      const value = analysis.expression(target.value, rowEnvironment(scope));
+      return { op: 'DynamicSource', value, as };
+    }
+    case 'index':
+      return { op: 'IndexEntries', ...indexNamed(analysis, target.name), order: 'ascending', as };
+    case 'indexValues': {
+      const { index, types } = indexNamed(analysis, target.name);
+      return { op: 'IndexSearch', index, bounds: { equals: [] }, types, as, order: target.order };
+    }
+    default:
+      return { op: 'SchemaScan', kind: target.object, name: target.name, as };
+  }
+}
+
+function recordIds(
+  analysis: Analysis,
+  rids: Extract<Target, { readonly kind: 'rids' }>['rids'],
+  scope: QueryScope,
+): Computed {
+  const env = rowEnvironment(scope);
+  const [only] = rids;
+  if (rids.length === 1 && only) return analysis.expression(only, env);
+  const items = rids.map((rid) => analysis.expression(rid, env));
+  if (!items.every((item) => item.op === 'Constant')) return { op: 'List', items };
+  return { op: 'Constant', value: items.map((item) => item.value) };
+}
+
+/** @throws DatabaseError `Schema` `Bucket with name '<b>' was not found` */
+export function bucketIds(
+  analysis: Analysis,
+  buckets: readonly (string | number)[],
+): readonly BucketId[] {
+  return buckets.map((bucket) => {
+    const found =
+      typeof bucket === 'number'
+        ? analysis.catalog.bucketWithId(bucket as BucketId)
+        : analysis.catalog.bucketNamed(bucket);
+    if (found !== undefined) return found.id;
+    const what = typeof bucket === 'number' ? 'id' : 'name';
+    throw new DatabaseError('Schema', `Bucket with ${what} '${bucket}' was not found`);
+  });
+}
+
+function indexNamed(
+  analysis: Analysis,
+  name: string,
+): {
+  readonly index: Extract<LogicalPlan, { op: 'IndexEntries' }>['index'];
+  readonly types: readonly TypeId[];
+} {
+  const found = analysis.catalog.indexNamed(name);
+  if (found !== undefined)
+    return { index: found.id, types: analysis.catalog.withSubtypes(found.type) };
+  const help = didYouMean(
+    name,
+    analysis.catalog.indexes().map((index) => index.name),
+  );
+  throw new DatabaseError(
+    'Schema',
+    `Index with name '${name}' was not found`,
+    help === undefined ? {} : { help },
+  );
+}

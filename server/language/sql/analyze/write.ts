@@ -1,0 +1,341 @@
+import { requireName } from '#catalog/name-rules.ts';
+import { DatabaseError } from '#core/errors.ts';
+import type { TypeDefinition } from '#catalog/catalog.ts';
+import type { BucketId } from '#core/rid.ts';
+import type { Expression as Computed, Slot } from '#query/algebra/expression.ts';
+import type { Assignment, LogicalPlan, PathElement } from '#query/algebra/plan.ts';
+import { valueOfRow, rowOfOutput } from '#query/binder/row.ts';
+import { QueryScope, type Scope } from '#query/binder/scope.ts';
+import type { Expression } from '../ast.ts';
+import type {
+  CreateEdge,
+  Destination,
+  Insert,
+  InsertBody,
+  NameReference,
+  PathStep,
+  SetItem,
+} from '../statements.ts';
+import {
+  type Analysis,
+  type AnalyzedQuery,
+  type Environment,
+  notSupportedYet,
+  rowEnvironment,
+} from './analysis.ts';
+import { withoutParentheses } from './condition.ts';
+import { shapeOf } from './projection.ts';
+import { finishRows } from './result-pipeline.ts';
+
+/** INSERT, CREATE VERTEX and CREATE EDGE (sql.md 8, 10.4, 10.5). */
+export function analyzeInsert(
+  analysis: Analysis,
+  node: Insert,
+  parent: Scope | undefined,
+): AnalyzedQuery {
+  const scope = new QueryScope(parent);
+  const { type, bucket } = destinationOf(analysis, node.into, 'INSERT INTO');
+  requireKind(type, node);
+  const as = analysis.slots.next();
+  const assignments = insertAssignments(analysis, node, scope, as);
+  analysis.writeCount += 1;
+  scope.stage((input) => ({ op: 'Insert', input, type: type.id, bucket, assignments, as }));
+  return writtenRows(analysis, scope, as, node.returning);
+}
+
+/** The records in slot `as`, or what RETURN makes of them. */
+export function writtenRows(
+  analysis: Analysis,
+  scope: QueryScope,
+  as: Slot,
+  returning: Insert['returning'],
+): AnalyzedQuery {
+  scope.isSingleRow = false;
+  scope.row = { kind: 'value', slot: as };
+  const output = finishRows(analysis, scope, shapeOf(analysis, returning), noClauses);
+  return { plan: scope.close(), output, metadata: new Map(), statementLimit: undefined };
+}
+
+export const noClauses = {
+  groupBy: [],
+  orderBy: [],
+  unwind: [],
+  skip: undefined,
+  limit: undefined,
+  timeout: undefined,
+};
+
+function requireKind(type: TypeDefinition, node: Insert): void {
+  if (type.kind === 'edge')
+    throw new DatabaseError(
+      'IllegalArgument',
+      `Cannot ${node.command === 'INSERT' ? 'insert into' : 'create a vertex of'} edge type '${type.name}' without endpoints; use CREATE EDGE`,
+    );
+  if (node.command === 'CREATE VERTEX' && type.kind !== 'vertex')
+    throw new DatabaseError('IllegalArgument', `Type '${type.name}' is not a vertex type`);
+}
+
+function insertAssignments(
+  analysis: Analysis,
+  node: Insert,
+  scope: QueryScope,
+  as: Slot,
+): readonly Assignment[] {
+  const { body, source } = node;
+  if (source !== undefined) {
+    const query = analysis.query(source, scope);
+    const row = rowOfOutput(query.output);
+    const slots =
+      row.kind === 'columns' ? [...row.columns.values()] : row.kind === 'value' ? [row.slot] : [];
+    scope.source({ op: 'Eager', input: query.plan, slots }, row);
+    const copied: Assignment = { kind: 'content', value: valueOfRow(row) };
+    // A body beside FROM sets its properties on every copy.
+    return [copied, ...(body === undefined ? [] : bodyAssignments(analysis, body, scope, as))];
+  }
+  return body === undefined ? [] : bodyAssignments(analysis, body, scope, as);
+}
+
+function bodyAssignments(
+  analysis: Analysis,
+  body: InsertBody,
+  scope: QueryScope,
+  as: Slot,
+): readonly Assignment[] {
+  switch (body.kind) {
+    case 'set':
+      return setAssignments(analysis, body.items, newRecordEnvironment(scope, as));
+    case 'content':
+      return [contentOf(analysis, body.value, scope)];
+    default:
+      return valuesAssignments(analysis, body, scope);
+  }
+}
+
+/** Right sides see the properties that the new record has so far. */
+export function newRecordEnvironment(scope: QueryScope, as: Slot): Environment {
+  return {
+    scope: {
+      kind: 'element',
+      parent: scope,
+      level: scope.level + 1,
+      row: { kind: 'value', slot: as },
+      isCurrent: false,
+      bindings: new Map(),
+    },
+    row: { kind: 'value', slot: as },
+    names: undefined,
+    aggregation: undefined,
+    isLazy: false,
+  };
+}
+
+export function setAssignments(
+  analysis: Analysis,
+  items: readonly SetItem[],
+  env: Environment,
+): readonly Assignment[] {
+  return items.map((item) => {
+    requireAssignable(analysis, item.property, item.at);
+    return {
+      kind: 'set',
+      property: item.property,
+      path: pathOf(analysis, item.path, env),
+      operator: item.operator,
+      value: assignedValue(analysis, item.value, env),
+    };
+  });
+}
+
+export function pathOf(
+  analysis: Analysis,
+  path: readonly PathStep[],
+  env: Environment,
+): readonly PathElement[] {
+  return path.map((step) =>
+    step.kind === 'property'
+      ? { kind: 'property', name: step.name }
+      : { kind: 'element', key: analysis.expression(step.key, env) },
+  );
+}
+
+/** In an assignment a sub-query is the list of its rows, each unwrapped (sql.md 5.6). */
+export function assignedValue(analysis: Analysis, node: Expression, env: Environment): Computed {
+  const value = analysis.expression(node, env);
+  return withoutParentheses(node).kind === 'subQuery' ? { op: 'UnwrapRows', rows: value } : value;
+}
+
+/** System attributes cannot be assigned (sql.md 1.6), and names keep the rules of limits.md row 22. */
+export function requireAssignable(analysis: Analysis, property: string, at: number): void {
+  if (property.startsWith('@'))
+    throw analysis.fault(at, `system attribute '${property}' cannot be assigned`);
+  requireName('property', property);
+}
+
+/** CONTENT: one record per map. Of a list literal or a list parameter each item makes one record. */
+function contentOf(analysis: Analysis, node: Expression, scope: QueryScope): Assignment {
+  const env = rowEnvironment(scope);
+  const value = analysis.expression(node, env);
+  if (value.op === 'Map') return { kind: 'content', value };
+  const item = analysis.slots.next();
+  // A missing parameter must not insert nothing without a word: it becomes the one item null, which is refused.
+  const list: Computed = {
+    op: 'Case',
+    branches: [
+      {
+        when: { op: 'IsNull', operand: value },
+        // biome-ignore lint/suspicious/noThenProperty: a branch of CASE is never awaited
+        then: { op: 'Constant', value: [null] },
+      },
+    ],
+    otherwise: value,
+  };
+  scope.stage((input) => ({ op: 'Unwind', input, list, as: item, keepEmpty: false }));
+  return { kind: 'content', value: { op: 'Slot', slot: item } };
+}
+
+function valuesAssignments(
+  analysis: Analysis,
+  body: Extract<InsertBody, { readonly kind: 'values' }>,
+  scope: QueryScope,
+): readonly Assignment[] {
+  const { columns, tuples } = body;
+  for (const column of columns) requireAssignable(analysis, column, tuples[0]?.at ?? 0);
+  const env = rowEnvironment(scope);
+  const [only] = tuples;
+  const single = tuples.length === 1 && only ? cellsOf(analysis, only, env) : undefined;
+  const cells = single ?? unwoundCells(analysis, body, scope);
+  return columns.map((property, at) => ({
+    kind: 'set',
+    property,
+    path: [],
+    operator: '=',
+    value: cells[at] ?? { op: 'Constant', value: null },
+  }));
+}
+
+function cellsOf(analysis: Analysis, tuple: Expression, env: Environment): readonly Computed[] {
+  if (tuple.kind === 'constants')
+    return tuple.values.map((value): Computed => ({ op: 'Constant', value }));
+  if (tuple.kind !== 'list') return [];
+  return tuple.items.map((item) => assignedValue(analysis, item, env));
+}
+
+/** Several tuples: a list of lists that is unwound, so that the plan does not grow with their number. */
+function unwoundCells(
+  analysis: Analysis,
+  body: Extract<InsertBody, { readonly kind: 'values' }>,
+  scope: QueryScope,
+): readonly Computed[] {
+  const env = rowEnvironment(scope);
+  const { tuples } = body;
+  const list: Computed = tuples.every((tuple) => tuple.kind === 'constants')
+    ? { op: 'Constant', value: tuples.map((tuple) => tuple.values) }
+    : {
+        op: 'List',
+        items: tuples.map((tuple) => ({ op: 'List', items: cellsOf(analysis, tuple, env) })),
+      };
+  const tuple = analysis.slots.next();
+  scope.stage((input) => ({ op: 'Unwind', input, list, as: tuple, keepEmpty: false }));
+  return body.columns.map((_, at) => ({
+    op: 'Element',
+    of: { op: 'Slot', slot: tuple },
+    keys: [{ op: 'Constant', value: at }],
+    dialect: 'sql',
+  }));
+}
+
+/** Type and bucket that INTO names. */
+function destinationOf(
+  analysis: Analysis,
+  into: Destination,
+  clause: string,
+): { readonly type: TypeDefinition; readonly bucket: BucketId | undefined } {
+  const { bucket } = into;
+  if (typeof bucket === 'object')
+    throw notSupportedYet(`${clause} a bucket that a parameter names`);
+  const found = bucket === undefined ? undefined : targetBucket(analysis, bucket);
+  if (into.type !== undefined) {
+    const type = analysis.type(nameOf(analysis, into.type));
+    if (found !== undefined && found.type !== type.id)
+      throw new DatabaseError(
+        'IllegalArgument',
+        `Bucket '${found.name}' does not belong to type '${type.name}'`,
+      );
+    return { type, bucket: found?.id };
+  }
+  if (found === undefined) throw new DatabaseError('Syntax', 'Missing target');
+  if (found.type === undefined)
+    throw new DatabaseError('IllegalArgument', `Bucket '${found.name}' does not belong to a type`);
+  return { type: analysis.catalog.typeWithId(found.type), bucket: found.id };
+}
+
+function targetBucket(analysis: Analysis, bucket: string | number) {
+  const found =
+    typeof bucket === 'number'
+      ? analysis.catalog.bucketWithId(bucket as BucketId)
+      : analysis.catalog.bucketNamed(bucket);
+  if (found !== undefined) return found;
+  throw new DatabaseError('Syntax', `Target bucket '${bucket}' not found`);
+}
+
+/** The name, or the text that a script variable of that name holds. */
+export function nameOf(analysis: Analysis, reference: NameReference): string {
+  if (!reference.isVariable) return reference.name;
+  const value = analysis.variables.get(reference.name);
+  if (typeof value === 'string') return value;
+  // Outside scripts a name may start with `$` like any other.
+  if (value === undefined || value === null) return `$${reference.name}`;
+  throw new DatabaseError('IllegalArgument', `variable $${reference.name} does not hold a name`);
+}
+
+export function analyzeCreateEdge(
+  analysis: Analysis,
+  node: CreateEdge,
+  parent: Scope | undefined,
+): AnalyzedQuery {
+  const scope = new QueryScope(parent);
+  const { type, bucket } = destinationOf(analysis, node.into, 'CREATE EDGE in');
+  if (type.kind !== 'edge')
+    throw new DatabaseError('IllegalArgument', `Type '${type.name}' is not an edge type`);
+  const unidirectional = node.isUnidirectional;
+  if (unidirectional && type.bidirectional)
+    throw new DatabaseError(
+      'IllegalArgument',
+      'Cannot create unidirectional edge on a bidirectional edge type',
+    );
+  const as = analysis.slots.next();
+  const outside = rowEnvironment(scope);
+  const from = analysis.expression(node.from, outside);
+  const to = analysis.expression(node.to, outside);
+  const assignments: Assignment[] = [];
+  if (node.content !== undefined)
+    assignments.push({ kind: 'content', value: edgeContent(analysis, node.content, outside) });
+  assignments.push(...setAssignments(analysis, node.items, newRecordEnvironment(scope, as)));
+  analysis.writeCount += 1;
+  scope.stage(
+    (input): LogicalPlan => ({
+      op: 'InsertEdge',
+      input,
+      type: type.id,
+      bucket,
+      from,
+      to,
+      ifNotExists: node.ifNotExists,
+      unidirectional,
+      assignments,
+      as,
+    }),
+  );
+  return writtenRows(analysis, scope, as, undefined);
+}
+
+/** A map, or a list of exactly one. */
+function edgeContent(analysis: Analysis, node: Expression, env: Environment): Computed {
+  const isList = node.kind === 'list' || node.kind === 'constants';
+  const items = node.kind === 'list' ? node.items : [];
+  const [only] = items;
+  if (!isList) return analysis.expression(node, env);
+  if (items.length !== 1 || only === undefined)
+    throw analysis.fault(node.at, 'Expected one entry in the json array as content');
+  return analysis.expression(only, env);
+}

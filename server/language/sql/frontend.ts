@@ -1,0 +1,23 @@
+import type { Program } from '#query/algebra/program.ts';
+import type { AnalysisContext, LanguageFrontend, ParseLimits } from '../frontend.ts';
+import { analyzeProgram } from './analyze/statement.ts';
+import { parseStatement } from './parser/statement.ts';
+import type { Statement } from './statements.ts';
+
+/** A parsed statement with the text that its offsets point into. */
+export interface SqlAst {
+  readonly text: string;
+  readonly statement: Statement;
+}
+
+/** Language `sql`: one statement (sql.md). */
+export const sqlFrontend: LanguageFrontend<SqlAst> = {
+  name: 'sql',
+  aliases: [],
+  parse: (text: string, limits: ParseLimits): SqlAst => ({
+    text,
+    statement: parseStatement(text, limits),
+  }),
+  analyze: (ast: SqlAst, context: AnalysisContext): Program =>
+    analyzeProgram(ast.text, ast.statement, context),
+};
