@@ -1,5 +1,4 @@
 import { civilFromDays, dayOfWeek, daysFromCivil, msPerDay } from './temporal.ts';
-import type { CivilDate } from './temporal.ts';
 import { monthNames, shorten, weekdayNames } from './temporal-pattern.ts';
 import type { NumberField, TemporalPattern, TextField, Token } from './temporal-pattern.ts';
 import type { TimeZone } from './time-zone.ts';
@@ -13,9 +12,9 @@ export function printPattern(
   const localMs = moment.epochMs + zone.offsetAt(moment.epochMs);
   const epochDay = Math.floor(localMs / msPerDay);
   const msOfDay = localMs - epochDay * msPerDay;
+  if (pattern.isPlainDateTime && epochDay >= plainDayMin && epochDay <= plainDayMax)
+    return printPlain(epochDay, msOfDay);
   const civil = civilFromDays(epochDay);
-  if (pattern.isPlainDateTime && civil.year >= 1_000 && civil.year <= 9_999)
-    return printPlain(civil, msOfDay);
   const tokens = pattern.tokens;
   let text = '';
   for (let i = 0; i < tokens.length; i++) {
@@ -37,13 +36,29 @@ export function printPattern(
 
 const twoDigits = Array.from({ length: 100 }, (_, n) => String(n).padStart(2, '0'));
 
+/** Days of the years 1000 to 9999, which have four digits. */
+const plainDayMin = daysFromCivil(1_000, 1, 1);
+const plainDayMax = daysFromCivil(9_999, 12, 31);
+const dayTexts = new Map<number, string>();
+const dayTextCountMax = 20_000;
+
 /** `yyyy-MM-dd HH:mm:ss`, the format of most databases, which answers print for every DATETIME. */
-function printPlain(civil: CivilDate, msOfDay: number): string {
-  const seconds = Math.floor(msOfDay / 1_000);
-  const minutes = Math.floor(seconds / 60);
-  const hours = Math.floor(minutes / 60);
-  const date = `${civil.year}-${twoDigits[civil.month]}-${twoDigits[civil.day]}`;
-  return `${date} ${twoDigits[hours]}:${twoDigits[minutes % 60]}:${twoDigits[seconds % 60]}`;
+function printPlain(epochDay: number, msOfDay: number): string {
+  const seconds = (msOfDay / 1_000) | 0;
+  const minutes = (seconds / 60) | 0;
+  const time = `${twoDigits[(minutes / 60) | 0]}:${twoDigits[minutes % 60]}:${twoDigits[seconds % 60]}`;
+  return `${dayText(epochDay)} ${time}`;
+}
+
+function dayText(epochDay: number): string {
+  let text = dayTexts.get(epochDay);
+  if (text === undefined) {
+    const { year, month, day } = civilFromDays(epochDay);
+    text = `${year}-${twoDigits[month]}-${twoDigits[day]}`;
+    if (dayTexts.size >= dayTextCountMax) dayTexts.clear();
+    dayTexts.set(epochDay, text);
+  }
+  return text;
 }
 
 function yearText(year: number, width: number): string {
