@@ -10,7 +10,8 @@ import {
   type Rid,
 } from '#core/rid.ts';
 import type { BlockBuilder } from './block-builder.ts';
-import { Block } from './block.ts';
+import { Block, blockHeaderSize } from './block.ts';
+import type { BulkBlock } from './bulk-blocks.ts';
 import { type Image, imageOf, viewOf } from './bytes.ts';
 import { checksumSize, sealValue } from './checksum.ts';
 import {
@@ -19,6 +20,7 @@ import {
   encodeBucketState,
   encodeIndexState,
   newBucket,
+  rowsPerBlockFor,
 } from './counters.ts';
 import type { AppliedPosition, IndexDeriver, LogEntry } from './engine.ts';
 import type { DeletionJobs, PrefixDeletion } from './deletion-jobs.ts';
@@ -28,11 +30,11 @@ import { readLargeCell, type RetiredCells } from './large-cells.ts';
 import { ListBuilder } from './list-builder.ts';
 import type { PinnedReader } from './pinned-reader.ts';
 import { applyPatch } from './cell-patch.ts';
-import { outsideCellsOf, type RowEncoder, splitRow } from './row.ts';
+import { type LargeCell, outsideCellsOf, type RowEncoder, splitRow } from './row.ts';
 import { addHash, type HashHalves, hashRow } from './row-hash.ts';
 import type { RowOperation } from './row-operations.ts';
 import { type LargeCells, RowRecord, type TypeLabels } from './row-record.ts';
-import type { ShapeRegistry } from './shape.ts';
+import { encodeShape, rowVersionOffset, type ShapeRegistry } from './shape.ts';
 import type { StateReader } from './state-reader.ts';
 import { BigKey, BlkKey, blockKey, keyBytes, metaKey } from './sub-databases.ts';
 import type { Write } from './write-batch.ts';
@@ -91,6 +93,8 @@ export class CommitBuilder implements LargeCells {
   readonly #finished: FinishedBlock[] = [];
   readonly #emptied: PendingBlock[] = [];
   readonly #droppedIndexes = new Set<IndexId>();
+  /** Defined by this commit. */
+  readonly #shapes: number[] = [];
   readonly #hash: HashHalves = { low: 0, high: 0 };
   readonly #bigKey = new BigKey();
   schema: Uint8Array | undefined;
@@ -157,8 +161,7 @@ export class CommitBuilder implements LargeCells {
         this.#context.deriver.schemaChanged(operation.document);
         return;
       case 'shape':
-        this.#meta.set(`shapes/${operation.id}`, operation.definition);
-        this.#context.shapes.define(operation.id, operation.definition);
+        this.#defineShape(operation.id, operation.definition);
         return;
       case 'meta':
         this.#meta.set(operation.name, operation.value);
@@ -176,23 +179,41 @@ export class CommitBuilder implements LargeCells {
 
   /** Stores a complete row in place of what the record had, with this version. */
   putRow(rid: Rid, row: Uint8Array, version: LogIndex): void {
+    const split = splitRow(row, this.#context.shapes.shape(shapeIdOf(row)));
+    this.#put(rid, row, split.row, split.large, version);
+  }
+
+  /** Like `putRow` for the row of a new record whose large cells were put before. */
+  putStoredRow(rid: Rid, row: Uint8Array, version: LogIndex): void {
+    this.#put(rid, row, row, [], version);
+  }
+
+  /** @param whole the row to derive index entries from @param stored what stands in the block */
+  #put(
+    rid: Rid,
+    whole: Uint8Array,
+    stored: Uint8Array,
+    large: readonly LargeCell[],
+    version: LogIndex,
+  ): void {
     const { shapes, labels, deriver } = this.#context;
     const bucket = this.#bucket(bucketOf(rid));
     const position = positionOf(rid);
     if (!bucket.isSized && position >= rowsPerFirstBlock) {
-      this.#settleSize(bucketOf(rid), bucket, row.length);
+      this.#settleByFirstBlock(bucketOf(rid), stored.length);
     }
-    const image = imageOf(row);
-    const shape = shapes.shape(image.view.getUint16(4, true));
     const slot = position % bucket.slotCount;
     const { builder } = this.#block(bucketOf(rid), (position - slot) / bucket.slotCount);
     const before = this.#recordIn(rid, builder, slot);
-    deriver.derive(before, new RowRecord(rid, shape, image, 0, labels, this), this.entries);
-    const split = splitRow(row, shape);
+    const shape = shapes.shape(shapeIdOf(whole));
+    if (before !== undefined || deriver.isIndexed(shape.type)) {
+      const after = new RowRecord(rid, shape, imageOf(whole), 0, labels, this);
+      deriver.derive(before, after, this.entries);
+    }
     if (before !== undefined) this.#takeOut(before, bucket);
     else bucket.live += 1;
-    for (const cell of split.large) this.#putLarge(rid, cell.property, cell.bytes);
-    builder.put(slot, split.row, version);
+    for (const cell of large) this.putLarge(rid, cell.property, cell.bytes);
+    builder.put(slot, stored, version);
     if (position >= bucket.next) bucket.next = position + 1;
     this.#addToHash(rid, builder, builder.rowOffset(slot), bucket, 1);
   }
@@ -222,7 +243,7 @@ export class CommitBuilder implements LargeCells {
     for (const property of outsideCellsOf(row, before.shape)) {
       const old = this.#readLarge(before.rid, property);
       if (old !== undefined) this.#context.retired.add(before.rid, property, old);
-      this.#putLarge(before.rid, property, undefined);
+      this.putLarge(before.rid, property, undefined);
     }
   }
 
@@ -248,19 +269,26 @@ export class CommitBuilder implements LargeCells {
   }
 
   /** The block decides how many rows its bucket's blocks hold: fewer for large rows, so that a block stays near 8 KB. */
-  #settleSize(bucketId: BucketId, bucket: PendingBucket, rowLength: number): void {
+  #settleByFirstBlock(bucketId: BucketId, rowLength: number): void {
     const first = this.#block(bucketId, 0);
     const { builder } = first;
     const average =
-      builder.rowCount === 0 ? rowLength : (builder.usedBytes - 144) / builder.rowCount;
-    const slotCount = average > 256 ? 16 : average > 128 ? 32 : 64;
+      builder.rowCount === 0 ? rowLength : (builder.usedBytes - blockHeaderSize) / builder.rowCount;
+    this.settleSize(bucketId, rowsPerBlockFor(average));
+  }
+
+  /** Fixes the rows per block of a bucket, unless that was done before, and lays out its first block anew. */
+  settleSize(bucketId: BucketId, slotCount: number): void {
+    const bucket = this.#bucket(bucketId);
+    if (bucket.isSized) return;
     bucket.isSized = true;
     bucket.slotCount = slotCount;
+    const { builder } = this.#block(bucketId, 0);
     if (slotCount === rowsPerFirstBlock || builder.rowCount === 0) return;
     const old = this.#takeBuilder();
-    const temporary = new Uint8Array(builder.usedBytes);
-    builder.copyTo(temporary, 0);
-    old.startFrom(new Block(imageOf(temporary), 0, bucketId, 0, rowsPerFirstBlock));
+    const image = new Uint8Array(builder.usedBytes);
+    builder.copyTo(image, 0);
+    old.startFrom(new Block(imageOf(image), 0, bucketId, 0, rowsPerFirstBlock));
     builder.startEmpty();
     for (let position = 0; position < rowsPerFirstBlock; position++) {
       const at = old.rowOffset(position);
@@ -268,7 +296,7 @@ export class CommitBuilder implements LargeCells {
       const row = old.bytes.subarray(at, at + old.view.getUint32(at, true));
       const slot = position % slotCount;
       const target = this.#block(bucketId, (position - slot) / slotCount).builder;
-      target.put(slot, row, viewOf(row).getFloat64(8, true));
+      target.put(slot, row, viewOf(row).getFloat64(rowVersionOffset, true));
     }
     this.#context.spareBuilders.push(old);
   }
@@ -321,7 +349,7 @@ export class CommitBuilder implements LargeCells {
     return readLargeCell(this.reader, this.#bigKey, rid, property);
   }
 
-  #putLarge(rid: Rid, property: PropertyId, cell: Uint8Array | undefined): void {
+  putLarge(rid: Rid, property: PropertyId, cell: Uint8Array | undefined): void {
     this.#large.set(`${rid}/${property}`, cell);
     const key = new BigKey();
     key.rid = rid;
@@ -347,9 +375,50 @@ export class CommitBuilder implements LargeCells {
     return pending;
   }
 
-  /** Rows per block of a bucket and its next position, for bulk loads. */
-  bucketSize(id: BucketId): Pick<BucketState, 'slotCount' | 'isSized' | 'next'> {
-    return this.#bucket(id);
+  // --- bulk loads (lmdb-bulk-writer.ts)
+
+  /** Writes the definitions that are not durable yet. */
+  defineShapes(ids: Iterable<number>): void {
+    const { shapes } = this.#context;
+    for (const id of ids) {
+      if (shapes.isSaved(id)) continue;
+      this.#defineShape(id, encodeShape(shapes.shape(id)));
+    }
+  }
+
+  #defineShape(id: number, definition: Uint8Array): void {
+    this.#meta.set(`shapes/${id}`, definition);
+    this.#shapes.push(id);
+    this.#context.shapes.define(id, definition);
+  }
+
+  /** One past the highest position of the bucket before this commit. */
+  durableNext(bucket: BucketId): number {
+    return this.#context.state.bucket(this.reader, bucket)?.next ?? 0;
+  }
+
+  /** True when the image may become the block as it is: same rows per block, and no such block so far. */
+  mayTakeBlock(block: Block): boolean {
+    const { slotCount } = this.#bucket(block.bucket);
+    if (slotCount !== block.slotCount) return false;
+    if (this.#blocks.has(blockKey(block.bucket, block.number))) return false;
+    return this.#context.state.block(this.reader, block.bucket, block.number) === undefined;
+  }
+
+  /** Writes a whole new block; the image is sealed here and must not change any more. */
+  takeBlock({ block, slab, size }: BulkBlock): void {
+    const bucket = this.#bucket(block.bucket);
+    for (let slot = block.nextSlot(0); slot >= 0; slot = block.nextSlot(slot + 1)) {
+      const rid = makeRid(block.bucket, block.firstPosition + slot);
+      this.#addToHash(rid, block, block.rowOffset(slot), bucket, 1);
+    }
+    bucket.live += block.rowCount;
+    const key = new BlkKey();
+    key.key = blockKey(block.bucket, block.number);
+    const start = block.base;
+    sealValue(keyBytes(key, this.reader.window.scratch), slab.bytes, start, start + size);
+    const value = slab.bytes.subarray(start, start + size);
+    this.#writes.push({ store: this.reader.subs.blk, key, value });
   }
 
   #block(bucket: BucketId, number: number): PendingBlock {
@@ -433,7 +502,8 @@ export class CommitBuilder implements LargeCells {
 
   /** Makes the caches show the commit; it is durable and has this index. */
   publish(index: LogIndex, heldIndex: LogIndex): void {
-    const { state } = this.#context;
+    const { state, shapes } = this.#context;
+    for (const id of this.#shapes) shapes.saved(id);
     for (const [id, bucket] of this.#buckets) {
       if (bucket === undefined) state.blocks.removeBucket(id);
       state.setBucket(id, bucket && bucketState(bucket), index, heldIndex);
@@ -445,6 +515,10 @@ export class CommitBuilder implements LargeCells {
       state.setEntryCount(id, entries?.count ?? 0, index, heldIndex);
     }
   }
+}
+
+function shapeIdOf(row: Uint8Array): number {
+  return (row[4] as number) | ((row[5] as number) << 8);
 }
 
 function bucketState(bucket: PendingBucket): BucketState {

@@ -27,6 +27,12 @@ export const newBucket: BucketState = {
   isSized: false,
 };
 
+/** By the average size of a bucket's first rows, so that a block stays near 8 KB. */
+export function rowsPerBlockFor(averageRowBytes: number): number {
+  if (averageRowBytes > 256) return 16;
+  return averageRowBytes > 128 ? 32 : 64;
+}
+
 /** u8 format, u8 rows per block, u8 1 once that is settled, u8 0, u64 next position, u64 live, u64 content hash */
 export function encodeBucketState(state: BucketState): Uint8Array {
   const bytes = new Uint8Array(28);

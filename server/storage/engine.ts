@@ -133,6 +133,8 @@ export interface AdjacencyList {
 export interface IndexDeriver {
   /** A schema document takes effect for what follows. Called in apply order, and while opening for the stored one. */
   schemaChanged(document: Uint8Array): void;
+  /** False when `derive` has nothing to report for records of the type. */
+  isIndexed(type: TypeId): boolean;
   /** Reports the entries to take out and to put in. `before` undefined: inserted; `after` undefined: deleted. */
   derive(
     before: StoredRecord | undefined,

@@ -53,9 +53,10 @@ export class EntryBuilder implements EntryChanges {
     this.#additions = [];
   }
 
-  /** Adds an entry unless it exists. */
-  addIfMissing(target: IndexTarget, key: Uint8Array, rid: Rid): void {
-    this.add({ ...target, isBuilding: true }, key, rid);
+  /** Like `add` for components that end with the RID already where the index is not unique. */
+  addEncoded(target: IndexTarget, components: Uint8Array, rid: Rid): void {
+    const value = target.isUnique ? ridValue(this.#memory, rid) : noBytes;
+    this.#additions.push({ target, components, value });
   }
 
   /** Entries put in by a bulk load: sorted, known to be new. */

@@ -25,6 +25,7 @@ export class ListBuilder {
   readonly #reader: PinnedReader;
   /** By type * 2 + direction, then by vertex. */
   readonly #lists = new Map<number, Map<Rid, VertexList>>();
+  readonly #touched = new Set<TypeId>();
   readonly #key = new AdjKey();
 
   constructor(reader: PinnedReader) {
@@ -58,6 +59,23 @@ export class ListBuilder {
     }
   }
 
+  /** True when no such edges are stored or pending. */
+  isEmpty(vertex: Rid, direction: Direction, type: TypeId): boolean {
+    const lists = this.#lists.get(type * 2 + (direction === 'out' ? 0 : 1));
+    if (lists?.has(vertex) === true) return false;
+    const key = this.#key;
+    key.vertex = vertex;
+    key.direction = direction;
+    key.type = type;
+    key.chunk = 0;
+    return !this.#reader.find(this.#reader.subs.adj, key);
+  }
+
+  /** Notes that lists of the type change beside those added here (bulk loads write theirs themselves). */
+  touch(type: TypeId): void {
+    this.#touched.add(type);
+  }
+
   /** Adds what is to be written to `writes`. */
   finish(memory: ImageMemory, writes: Write[], adj: Write['store']): void {
     for (const lists of this.#lists.values()) {
@@ -69,6 +87,7 @@ export class ListBuilder {
 
   /** Tells the caches; after the commit is durable. */
   publish(state: StateReader, since: LogIndex): void {
+    for (const type of this.#touched) state.listsChanged.set(type, since);
     for (const [key, lists] of this.#lists) {
       state.listsChanged.set((key >> 1) as TypeId, since);
       for (const list of lists.values()) {

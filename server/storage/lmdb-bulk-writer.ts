@@ -1,23 +1,159 @@
-import type { BucketId, TypeId } from '#core/rid.ts';
+import { type BucketId, type LogIndex, makeRid, type Rid, type TypeId } from '#core/rid.ts';
 import type { Timers } from '#core/runtime.ts';
 import type { Value, ValueMap } from '#core/value.ts';
+import type { Block } from './block.ts';
+import { type BulkBlock, BulkBlocks, forEachRow, stampVersions } from './bulk-blocks.ts';
+import { BulkEdges } from './bulk-edges.ts';
+import { BulkEntries } from './bulk-entries.ts';
 import type { BulkEdge, BulkWriter } from './bulk-writer.ts';
 import type { CommitBuilder, CommitContext } from './commit-builder.ts';
 import type { AppliedPosition } from './engine.ts';
+import { type LargeCell, splitRow } from './row.ts';
+import { RowRecord } from './row-record.ts';
 import type { Shape } from './shape.ts';
 
 export interface LmdbBulkWriterOptions {
   readonly context: CommitContext;
   readonly timers: Pick<Timers, 'yield'>;
-  readonly enqueue: (prepare: (commit: CommitBuilder) => void | Promise<void>) => Promise<void>;
+  /** The newest rows per block of a bucket; undefined while it has not settled. */
+  readonly slotCountOf: (bucket: BucketId) => number | undefined;
+  /** Runs `prepare` as a commit of its own, in order with all others. */
+  readonly enqueue: (prepare: (commit: CommitBuilder) => Promise<void>) => Promise<void>;
+}
+
+/** Blocks between two turns of the event loop. */
+const blocksPerSlice = 64;
+/** Memory per edge until its adjacency is written. */
+const edgeBytes = 64;
+
+interface Chunk {
+  readonly blocks: Map<BucketId, BulkBlocks>;
+  readonly edges: BulkEdges;
+  readonly largeCells: { readonly rid: Rid; readonly cell: LargeCell }[];
+  readonly shapes: Set<number>;
+  bytes: number;
+}
+
+function emptyChunk(): Chunk {
+  return { blocks: new Map(), edges: new BulkEdges(), largeCells: [], shapes: new Set(), bytes: 0 };
 }
 
 export class LmdbBulkWriter implements BulkWriter {
-  readonly pendingBytes = 0;
-  constructor(_options: LmdbBulkWriterOptions) {}
-  addRow(_type: TypeId, _bucket: BucketId, _position: number, _properties: ValueMap): void {}
-  addColumns(_s: Shape, _b: BucketId, _p: number, _v: readonly Value[]): void {}
-  addEdge(_edge: BulkEdge, _properties: ValueMap): void {}
-  addEdgeColumns(_shape: Shape, _edge: BulkEdge, _values: readonly Value[]): void {}
-  async flush(_position: AppliedPosition): Promise<void> {}
+  readonly #options: LmdbBulkWriterOptions;
+  #chunk = emptyChunk();
+
+  constructor(options: LmdbBulkWriterOptions) {
+    this.#options = options;
+  }
+
+  get pendingBytes(): number {
+    return this.#chunk.bytes;
+  }
+
+  addRow(type: TypeId, bucket: BucketId, position: number, properties: ValueMap): void {
+    this.#add(bucket, position, this.#options.context.rows.encode(type, properties));
+  }
+
+  addColumns(shape: Shape, bucket: BucketId, position: number, values: readonly Value[]): void {
+    this.#add(bucket, position, this.#options.context.rows.encodeColumns(shape, values));
+  }
+
+  addEdge(edge: BulkEdge, properties: ValueMap): void {
+    const ends = { out: edge.from, in: edge.to };
+    const row = this.#options.context.rows.encode(edge.type, properties, ends);
+    this.#add(edge.bucket, edge.position, row);
+    this.#addAdjacency(edge);
+  }
+
+  addEdgeColumns(shape: Shape, edge: BulkEdge, values: readonly Value[]): void {
+    const ends = { out: edge.from, in: edge.to };
+    const row = this.#options.context.rows.encodeColumns(shape, values, ends);
+    this.#add(edge.bucket, edge.position, row);
+    this.#addAdjacency(edge);
+  }
+
+  #addAdjacency(edge: BulkEdge): void {
+    const rid = makeRid(edge.bucket, edge.position);
+    this.#chunk.edges.add(edge.type, rid, edge.from, edge.to, edge.both);
+    this.#chunk.bytes += edgeBytes;
+  }
+
+  #add(bucket: BucketId, position: number, row: Uint8Array): void {
+    const chunk = this.#chunk;
+    const shape = (row[4] as number) | ((row[5] as number) << 8);
+    chunk.shapes.add(shape);
+    chunk.bytes += row.length + 8;
+    const split = splitRow(row, this.#options.context.shapes.shape(shape));
+    const rid = makeRid(bucket, position);
+    for (const { property, bytes } of split.large) {
+      // The row may lie in the encoder's memory.
+      chunk.largeCells.push({ rid, cell: { property, bytes: new Uint8Array(bytes) } });
+    }
+    let blocks = chunk.blocks.get(bucket);
+    if (blocks === undefined) {
+      blocks = new BulkBlocks(bucket, this.#options.slotCountOf(bucket));
+      chunk.blocks.set(bucket, blocks);
+    }
+    blocks.add(position, split.row);
+  }
+
+  async flush(position: AppliedPosition): Promise<void> {
+    const chunk = this.#chunk;
+    this.#chunk = emptyChunk();
+    for (const blocks of chunk.blocks.values()) blocks.end();
+    // A refused commit is prepared again, so preparing changes nothing but images that nobody reads.
+    await this.#options.enqueue((commit) => this.#prepare(chunk, commit, position));
+  }
+
+  async #prepare(chunk: Chunk, commit: CommitBuilder, position: AppliedPosition): Promise<void> {
+    const version = position.index;
+    const entries = new BulkEntries();
+    commit.defineShapes(chunk.shapes);
+    for (const { rid, cell } of chunk.largeCells) commit.putLarge(rid, cell.property, cell.bytes);
+    for (const blocks of chunk.blocks.values()) {
+      if (blocks.isSized) commit.settleSize(blocks.bucket, blocks.slotCount);
+      let untilYield = blocksPerSlice;
+      for (const block of blocks.finished) {
+        this.#prepareBlock(block, commit, version, entries);
+        if (--untilYield > 0) continue;
+        untilYield = blocksPerSlice;
+        await this.#options.timers.yield();
+      }
+      commit.takePositions(blocks.bucket, blocks.next);
+    }
+    entries.build(commit);
+    await chunk.edges.build(commit, this.#options.timers);
+    commit.position = position;
+  }
+
+  #prepareBlock(
+    bulk: BulkBlock,
+    commit: CommitBuilder,
+    version: LogIndex,
+    entries: BulkEntries,
+  ): void {
+    const { block } = bulk;
+    if (!commit.mayTakeBlock(block)) {
+      forEachRow(block, (rid, at) => {
+        const row = block.bytes.subarray(at, at + block.view.getUint32(at, true));
+        commit.putStoredRow(rid, row, version);
+      });
+      return;
+    }
+    stampVersions(block, version);
+    commit.takeBlock(bulk);
+    this.#deriveEntries(block, commit, entries);
+  }
+
+  #deriveEntries(block: Block, commit: CommitBuilder, entries: BulkEntries): void {
+    const { deriver, shapes, labels } = this.#options.context;
+    for (let slot = block.nextSlot(0); slot >= 0; slot = block.nextSlot(slot + 1)) {
+      const at = block.rowOffset(slot);
+      const shape = shapes.shape(block.view.getUint16(at + 4, true));
+      if (!deriver.isIndexed(shape.type)) continue;
+      const rid = makeRid(block.bucket, block.firstPosition + slot);
+      const record = new RowRecord(rid, shape, block, at, labels, commit);
+      deriver.derive(undefined, record, entries);
+    }
+  }
 }

@@ -55,6 +55,8 @@ export interface LmdbEngineOptions {
 interface Unit {
   /** Adds the unit's changes; may give up the event loop. */
   readonly prepare: (commit: CommitBuilder) => void | Promise<void>;
+  /** A bulk load is a commit by itself: it looks at durable state only. */
+  readonly company: 'shared' | 'alone';
   readonly resolve: () => void;
   readonly reject: (error: unknown) => void;
 }
@@ -155,7 +157,9 @@ export class LmdbEngine implements StorageEngine {
       this.#state.setEntryCount(Number(name.slice(6)) as IndexId, count, since, since);
     }
     for (const name of reader.metaNames('shapes/')) {
-      this.shapes.define(Number(name.slice(7)), reader.meta(name) as Uint8Array);
+      const id = Number(name.slice(7));
+      this.shapes.define(id, reader.meta(name) as Uint8Array);
+      this.shapes.saved(id);
     }
     this.#schema = reader.meta('schema');
     if (this.#schema !== undefined) this.#options.deriver.schemaChanged(this.#schema);
@@ -234,17 +238,21 @@ export class LmdbEngine implements StorageEngine {
     return new LmdbBulkWriter({
       context: this.#context,
       timers: this.#options.timers,
-      enqueue: (prepare) => this.#enqueue(prepare),
+      slotCountOf: (bucket) => {
+        const state = this.#state.bucket(this.#newest, bucket);
+        return state?.isSized === true ? state.slotCount : undefined;
+      },
+      enqueue: (prepare) => this.#enqueue(prepare, 'alone'),
     });
   }
 
-  #enqueue(prepare: Unit['prepare']): Promise<void> {
+  #enqueue(prepare: Unit['prepare'], company: Unit['company'] = 'shared'): Promise<void> {
     if (this.#failure !== undefined) return Promise.reject(this.#failure);
     if (this.#isClosing) {
       return Promise.reject(new DatabaseError('DatabaseClosed', 'the database is closed'));
     }
     return new Promise((resolve, reject) => {
-      this.#queue.push({ prepare, resolve, reject });
+      this.#queue.push({ prepare, company, resolve, reject });
       this.#work ??= this.#run();
     });
   }
@@ -257,7 +265,7 @@ export class LmdbEngine implements StorageEngine {
   }
 
   async #commitGroup(): Promise<void> {
-    const group = this.#queue.splice(0, groupSizeMax);
+    const group = this.#queue.splice(0, groupLength(this.#queue));
     try {
       const commit = await this.#prepare(group);
       const writes = commit.finish();
@@ -359,6 +367,12 @@ export class LmdbEngine implements StorageEngine {
     this.#newest.close();
     await this.#subs.root.close();
   }
+}
+
+function groupLength(queue: readonly Unit[]): number {
+  if (queue[0]?.company === 'alone') return 1;
+  const alone = queue.findIndex((unit) => unit.company === 'alone');
+  return Math.min(alone < 0 ? queue.length : alone, groupSizeMax);
 }
 
 /** A refusal (damage found by a checksum, a limit) concerns its unit; whatever else happens leaves the state in doubt. */

@@ -208,9 +208,13 @@ export class ShapeRegistry {
     return this.#saved.has(id);
   }
 
-  /** Takes over a durable definition; the engine calls it while opening and applying. */
-  define(id: number, definition: Uint8Array): void {
+  /** The definition is durable; the engine says so while opening and after a commit. */
+  saved(id: number): void {
     this.#saved.add(id);
+  }
+
+  /** Takes over a definition; the engine calls it while opening and applying. */
+  define(id: number, definition: Uint8Array): void {
     if (this.#shapes[id] !== undefined) return;
     const shape = decodeShape(id, definition);
     this.#shapes[id] = shape;

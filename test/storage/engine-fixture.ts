@@ -14,7 +14,11 @@ export const knowsType = 2 as TypeId;
 export const personBucket = 3 as BucketId;
 export const knowsBucket = 4 as BucketId;
 
-export const noIndexes: IndexDeriver = { schemaChanged() {}, derive() {} };
+export const noIndexes: IndexDeriver = {
+  schemaChanged() {},
+  isIndexed: () => false,
+  derive() {},
+};
 
 export const turnTimers = {
   yield: () => new Promise<void>((resolve) => setImmediate(resolve)),

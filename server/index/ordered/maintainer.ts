@@ -34,6 +34,10 @@ export class OrderedIndexMaintainer implements IndexDeriver {
     this.#byIndex.clear();
   }
 
+  isIndexed(type: TypeId): boolean {
+    return (this.#byType.get(type) ?? this.#indexesOn(type)).length > 0;
+  }
+
   derive(
     before: StoredRecord | undefined,
     after: StoredRecord | undefined,

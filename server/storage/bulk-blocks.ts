@@ -1,0 +1,117 @@
+import { type BucketId, type LogIndex, makeRid } from '#core/rid.ts';
+import { BlockBuilder } from './block-builder.ts';
+import { Block } from './block.ts';
+import { checksumSize } from './checksum.ts';
+import { rowsPerBlockFor } from './counters.ts';
+import { ImageMemory, type Slab } from './image-memory.ts';
+import { rowVersionOffset } from './shape.ts';
+
+/** A block image of a bulk load, complete but for versions and checksum. */
+export interface BulkBlock {
+  readonly block: Block;
+  readonly slab: Slab;
+  /** Bytes of the image with room for its checksum. */
+  readonly size: number;
+}
+
+const rowsPerFirstBlock = 64;
+
+/** The rows of one bucket in ascending positions, laid into block images as they come. */
+export class BulkBlocks {
+  readonly bucket: BucketId;
+  readonly finished: BulkBlock[] = [];
+  readonly #memory = new ImageMemory();
+  readonly #builder = new BlockBuilder();
+  /** Rows that come before the rows per block are known. */
+  #early: { readonly position: number; readonly row: Uint8Array }[] | undefined;
+  #slotCount: number;
+  #number = -1;
+  /** One past the last position. */
+  next = 0;
+  rowCount = 0;
+  bytes = 0;
+
+  /** @param slotCount undefined when the bucket has not settled on its rows per block */
+  constructor(bucket: BucketId, slotCount: number | undefined) {
+    this.bucket = bucket;
+    this.#slotCount = slotCount ?? rowsPerFirstBlock;
+    if (slotCount === undefined) this.#early = [];
+  }
+
+  get slotCount(): number {
+    return this.#slotCount;
+  }
+
+  /** False while it has too few rows to say how many a block should hold. */
+  get isSized(): boolean {
+    return this.#early === undefined;
+  }
+
+  /** Copies the row. */
+  add(position: number, row: Uint8Array): void {
+    this.next = position + 1;
+    this.rowCount += 1;
+    this.bytes += row.length + 8;
+    if (this.#early !== undefined) {
+      this.#early.push({ position, row: new Uint8Array(row) });
+      if (this.#early.length >= rowsPerFirstBlock) this.#settle();
+    } else this.#lay(position, row);
+  }
+
+  /** A bucket that stays within its first block need not decide. */
+  end(): void {
+    if (this.#early !== undefined && this.next > rowsPerFirstBlock) this.#settle();
+    else if (this.#early !== undefined) this.#layEarly();
+    this.#finishBlock();
+  }
+
+  #settle(): void {
+    const early = this.#early ?? [];
+    const bytes = early.reduce((sum, { row }) => sum + ((row.length + 7) & ~7), 0);
+    this.#slotCount = rowsPerBlockFor(bytes / early.length);
+    this.#layEarly();
+    this.#early = undefined;
+  }
+
+  #layEarly(): void {
+    for (const { position, row } of this.#early ?? []) this.#lay(position, row);
+  }
+
+  #lay(position: number, row: Uint8Array): void {
+    const slot = position % this.#slotCount;
+    const number = (position - slot) / this.#slotCount;
+    if (number !== this.#number) {
+      this.#finishBlock();
+      this.#number = number;
+      this.#builder.startEmpty();
+    }
+    this.#builder.put(slot, row, 0);
+  }
+
+  #finishBlock(): void {
+    if (this.#number < 0) return;
+    const size = this.#builder.usedBytes + checksumSize;
+    const { slab, start } = this.#memory.allocate(size);
+    this.#builder.copyTo(slab.bytes, start);
+    const block = new Block(slab, start, this.bucket, this.#number, this.#slotCount);
+    this.finished.push({ block, slab, size });
+    this.#number = -1;
+  }
+}
+
+/** Writes the version into every row of an image that nobody has read yet. */
+export function stampVersions(block: Block, version: LogIndex): void {
+  for (let slot = block.nextSlot(0); slot >= 0; slot = block.nextSlot(slot + 1)) {
+    block.view.setFloat64(block.rowOffset(slot) + rowVersionOffset, version, true);
+  }
+}
+
+/** Calls `visit` for each row of the image with its record id and place. */
+export function forEachRow(
+  block: Block,
+  visit: (rid: ReturnType<typeof makeRid>, row: number) => void,
+): void {
+  for (let slot = block.nextSlot(0); slot >= 0; slot = block.nextSlot(slot + 1)) {
+    visit(makeRid(block.bucket, block.firstPosition + slot), block.rowOffset(slot));
+  }
+}

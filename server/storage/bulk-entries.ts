@@ -1,0 +1,69 @@
+import type { IndexId, Rid } from '#core/rid.ts';
+import type { CommitBuilder } from './commit-builder.ts';
+import type { EntryChanges, IndexTarget } from './engine.ts';
+import { ridValue, withRid } from './entry-builder.ts';
+import { IxKey } from './sub-databases.ts';
+import type { Write } from './write-batch.ts';
+
+const noBytes = new Uint8Array();
+
+interface NewEntry {
+  /** The first six bytes as a number: most comparisons need no more. */
+  readonly prefix: number;
+  readonly components: Uint8Array;
+  readonly rid: Rid;
+}
+
+/** Index entries of a bulk load: gathered per index, sorted, written in key order (3.5 times faster than at random). */
+export class BulkEntries implements EntryChanges {
+  readonly #entries = new Map<
+    IndexId,
+    { readonly target: IndexTarget; readonly list: NewEntry[] }
+  >();
+
+  add(target: IndexTarget, key: Uint8Array, rid: Rid): void {
+    let entries = this.#entries.get(target.id);
+    if (entries === undefined) {
+      entries = { target, list: [] };
+      this.#entries.set(target.id, entries);
+    }
+    const components = target.isUnique ? key : withRid(key, rid);
+    entries.list.push({ prefix: prefixOf(components), components, rid });
+  }
+
+  /** Records of a bulk load are new. */
+  remove(): void {}
+
+  build(commit: CommitBuilder): void {
+    for (const { target, list } of this.#entries.values()) {
+      list.sort(compareEntries);
+      if (target.isBuilding) {
+        for (const { components, rid } of list) commit.entries.addEncoded(target, components, rid);
+        continue;
+      }
+      commit.entries.addSorted(
+        target.id,
+        list.map((entry) => entryWrite(commit, target, entry)),
+      );
+    }
+    commit.entries.endEntry();
+  }
+}
+
+function entryWrite(commit: CommitBuilder, target: IndexTarget, entry: NewEntry): Write {
+  const key = new IxKey();
+  key.index = target.id;
+  key.components = entry.components;
+  const value = target.isUnique ? ridValue(commit.memory, entry.rid) : noBytes;
+  return { store: commit.reader.subs.ix, key, value };
+}
+
+function prefixOf(bytes: Uint8Array): number {
+  let prefix = 0;
+  for (let i = 1; i < 7; i++) prefix = prefix * 256 + (bytes[i] ?? 0);
+  return (bytes[0] ?? 0) * 2 ** 45 + Math.floor(prefix / 8);
+}
+
+function compareEntries(a: NewEntry, b: NewEntry): number {
+  return a.prefix - b.prefix || Buffer.compare(a.components, b.components);
+}
