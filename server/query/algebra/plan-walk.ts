@@ -1,5 +1,5 @@
 import { unreachable } from '#core/assert.ts';
-import type { Expression, Slot } from './expression.ts';
+import type { Expression, Output, Slot } from './expression.ts';
 import type {
   AggregateColumn,
   Assignment,
@@ -113,11 +113,11 @@ export function rewritePlan(
 /** Replaces the plans of all `SubPlan` expressions inside. */
 export function rewriteSubPlans(
   expression: Expression,
-  rewrite: (plan: LogicalPlan) => LogicalPlan,
+  rewrite: (plan: LogicalPlan, output: Output) => LogicalPlan,
 ): Expression {
   return rewriteExpression(expression, (part) => {
     if (part.op !== 'SubPlan') return part;
-    const plan = rewrite(part.plan);
+    const plan = rewrite(part.plan, part.output);
     return plan === part.plan ? part : { ...part, plan };
   });
 }
@@ -288,11 +288,12 @@ function mapAggregate(aggregate: AggregateColumn, map: PartMapping): AggregateCo
 }
 
 function mapSearch(search: IndexSearchNode, map: PartMapping): IndexSearchNode {
-  const { covers, ...rest } = search;
+  const { covers, limit, ...rest } = search;
   return {
     ...rest,
     bounds: mapBounds(search.bounds, map),
     ...(covers && { covers: map.expression(covers) }),
+    ...(limit && { limit: map.expression(limit) }),
   };
 }
 

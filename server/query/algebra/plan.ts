@@ -35,6 +35,8 @@ export type LogicalPlan =
       readonly rids: Expression;
       readonly as: Slot;
       readonly types?: readonly TypeId[];
+      /** Each record once, in scan order (`WHERE @rid IN [...]`). */
+      readonly isSet?: boolean;
     }
   /**
    * What a value names (`FROM :p`, `FROM $x`, `FROM f()`): RIDs and records are looked up, rows (maps) pass as they are,
@@ -263,6 +265,8 @@ export interface IndexSearchNode {
   readonly as: Slot;
   readonly order?: 'ascending' | 'descending';
   readonly covers?: Expression;
+  /** With `order`: no more rows than this are wanted. */
+  readonly limit?: Expression;
 }
 
 /** Bounds on record ids; each expression gives a RID, a record or RID-shaped text. */

@@ -23,12 +23,17 @@ export interface ApplyOptions {
    * once per statement (it reads none at all).
    */
   readonly innerRuns: 'per-row' | 'per-open' | 'per-statement';
+  /** The inner plan gives the same rows when it runs again, so rows that take too much memory need not be kept. */
+  readonly mayRunAgain: boolean;
   /** Inner slots that somebody above reads; kept when the inner rows are kept. */
   readonly innerSlots: readonly Slot[];
   readonly description: string;
 }
 
 type Phase = 'outer' | 'inner' | 'kept';
+
+/** Inner rows of a join above this are not kept when the inner plan may run again. */
+const keptBytesMax = 16 * 1024 * 1024;
 
 /**
  * For each outer row the rows of the inner plan: joined (cross, optional), tested (semi, anti, exists, count) or gathered in a
@@ -46,6 +51,9 @@ export class ApplyOperator implements PhysicalOperator {
   /** The execution that the kept inner rows belong to, told by its regex budget: contexts are used again. */
   #keptFor: ExecutionContext['regexBudget'] | undefined;
   #isKept = false;
+  /** Inner rows are being kept while they are given for the first time. */
+  #isKeeping = false;
+  #keptBytes = 0;
   #keptValue: Value = null;
   #keptPosition = 0;
   #innerIsOpen = false;
@@ -66,6 +74,7 @@ export class ApplyOperator implements PhysicalOperator {
     const staysKept =
       this.#options.innerRuns === 'per-statement' && this.#keptFor === context.regexBudget;
     if (!staysKept) this.#forget(context);
+    this.#isKeeping = this.#options.innerRuns !== 'per-row' && !this.#isKept;
     this.#options.outer.open(context);
   }
 
@@ -91,6 +100,7 @@ export class ApplyOperator implements PhysicalOperator {
     this.#innerIsOpen = true;
     this.#innerRowCount = 0;
     this.#collected = [];
+    this.#keptBytes = 0;
     this.#phase = 'inner';
     return undefined;
   }
@@ -103,15 +113,13 @@ export class ApplyOperator implements PhysicalOperator {
 
   #takeInnerRow(): Pulled | undefined {
     const { frame } = this.#context as ExecutionContext;
-    const { mode, innerRuns } = this.#options;
+    const { mode } = this.#options;
     this.#innerRowCount += 1;
     switch (mode.kind) {
       case 'cross':
       case 'optional':
-        if (innerRuns === 'per-row') return ROW;
-        // Kept rows are given after the inner plan has ended: it may not be touched while rows above are worked on.
-        this.#memory?.addBytes(this.#kept.append(frame));
-        return undefined;
+        if (this.#isKeeping) this.#keepRow(frame);
+        return ROW;
       case 'collect': {
         const value = detach(rowValue(mode.output, frame));
         this.#memory?.addElement(approximateBytes(value));
@@ -126,27 +134,33 @@ export class ApplyOperator implements PhysicalOperator {
     }
   }
 
+  #keepRow(frame: Frame): void {
+    const bytes = this.#kept.append(frame);
+    this.#keptBytes += bytes;
+    this.#memory?.addBytes(bytes);
+    if (this.#keptBytes <= keptBytesMax || !this.#options.mayRunAgain) return;
+    this.#isKeeping = false;
+    this.#kept.clear();
+    this.#memory?.release();
+  }
+
   #endInner(): Pulled | undefined {
-    const { mode, innerRuns } = this.#options;
+    const { mode } = this.#options;
     this.#options.inner.close();
     this.#innerIsOpen = false;
     this.#phase = 'outer';
     const rowCount = this.#innerRowCount;
-    if (innerRuns !== 'per-row') {
+    const value =
+      mode.kind === 'collect' ? this.#collected : mode.kind === 'count' ? rowCount : rowCount > 0;
+    this.#collected = [];
+    if (this.#isKeeping) {
       this.#isKept = true;
       this.#keptFor = this.#context?.regexBudget;
-      this.#keptValue =
-        mode.kind === 'collect' ? this.#collected : mode.kind === 'count' ? rowCount : rowCount > 0;
-      return this.#startKept();
-    }
+      this.#keptValue = value;
+    } else if (mode.kind === 'collect') this.#memory?.release();
     if (mode.kind === 'cross') return undefined;
     if (mode.kind === 'optional') return rowCount > 0 ? undefined : this.#giveNulls(mode.slots);
-    const value = this.#collected;
-    this.#collected = [];
-    if (mode.kind === 'collect') this.#memory?.release();
-    return this.#giveTested(
-      mode.kind === 'collect' ? value : mode.kind === 'count' ? rowCount : rowCount > 0,
-    );
+    return this.#giveTested(value);
   }
 
   #startKept(): Pulled | undefined {

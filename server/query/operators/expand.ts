@@ -1,6 +1,7 @@
 import type { Rid } from '#core/rid.ts';
 import type { Value } from '#core/value.ts';
 import type { Slot } from '../algebra/expression.ts';
+import { HeldMemory } from './held-memory.ts';
 import { NeighbourCursor, type ResolvedMove } from './neighbour-cursor.ts';
 import {
   PAUSE,
@@ -11,6 +12,7 @@ import {
 } from './operator.ts';
 import { ridOf } from './record-identity.ts';
 import { RecordReference } from './record-reference.ts';
+import { RidSet } from './rid-set.ts';
 import type { TypeCheck } from './type-check.ts';
 import { rowsPerTurn } from './work-share.ts';
 
@@ -23,20 +25,26 @@ export interface ExpandOptions {
   /** Where the neighbour goes; undefined when only the number of rows matters. */
   readonly to: Slot | undefined;
   readonly typeCheck: TypeCheck | undefined;
+  /** Each neighbour is given once, whatever leads to it. */
+  readonly isDistinct: boolean;
   readonly description: string;
 }
 
 /** From an element to its neighbours: one row per edge. Neighbours are references; nothing is loaded. */
 export class ExpandOperator implements PhysicalOperator {
-  readonly name = 'Expand';
+  readonly name: string;
   readonly inputs: readonly PhysicalOperator[];
   readonly description: string;
   readonly #options: ExpandOptions;
   readonly #neighbours: NeighbourCursor;
   #context: ExecutionContext | undefined;
   #isWalking = false;
+  #seen: RidSet | undefined;
+  #memory: HeldMemory | undefined;
+  #seenBytes = 0;
 
   constructor(options: ExpandOptions) {
+    this.name = options.isDistinct ? 'Expand distinct' : 'Expand';
     this.inputs = [options.input];
     this.description = options.description;
     this.#options = options;
@@ -46,6 +54,11 @@ export class ExpandOperator implements PhysicalOperator {
   open(context: ExecutionContext): void {
     this.#context = context;
     this.#isWalking = false;
+    if (this.#options.isDistinct) {
+      this.#seen = new RidSet();
+      this.#memory = new HeldMemory(context, 'DISTINCT');
+      this.#seenBytes = 0;
+    }
     this.#options.input.open(context);
   }
 
@@ -53,6 +66,7 @@ export class ExpandOperator implements PhysicalOperator {
     const { view, frame } = this.#context as ExecutionContext;
     const { input, from, edge, to, typeCheck } = this.#options;
     const neighbours = this.#neighbours;
+    const seen = this.#seen;
     for (let count = 0; count < rowsPerTurn; count += 1) {
       if (!this.#isWalking) {
         const pulled = input.next();
@@ -62,8 +76,10 @@ export class ExpandOperator implements PhysicalOperator {
       }
       if (!neighbours.next()) {
         this.#isWalking = false;
+        if (seen !== undefined) this.#account(seen);
         continue;
       }
+      if (seen !== undefined && !seen.add(neighbours.element)) continue;
       if (typeCheck !== undefined && !typeCheck(neighbours.element)) continue;
       if (to !== undefined) frame[to] = new RecordReference(view, neighbours.element);
       if (edge !== undefined) frame[edge] = new RecordReference(view, neighbours.edge);
@@ -72,7 +88,17 @@ export class ExpandOperator implements PhysicalOperator {
     return PAUSE;
   }
 
+  #account(seen: RidSet): void {
+    const { bytes } = seen;
+    if (bytes === this.#seenBytes) return;
+    this.#memory?.addBytes(bytes - this.#seenBytes);
+    this.#seenBytes = bytes;
+  }
+
   close(): void {
+    this.#memory?.release();
+    this.#memory = undefined;
+    this.#seen = undefined;
     this.#context = undefined;
     this.#isWalking = false;
     this.#options.input.close();

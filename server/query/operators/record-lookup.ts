@@ -1,6 +1,6 @@
 import type { Slot } from '../algebra/expression.ts';
-import type { StoredRecord } from '#core/record.ts';
-import type { TypeId } from '#core/rid.ts';
+import { Link, type StoredRecord } from '#core/record.ts';
+import type { Rid, TypeId } from '#core/rid.ts';
 import { isList, type Value } from '#core/value.ts';
 import type { Evaluator } from '../evaluate/evaluator.ts';
 import {
@@ -19,6 +19,8 @@ export interface RecordLookupOptions {
   readonly as: Slot;
   /** Only records of these types. */
   readonly types: readonly TypeId[] | undefined;
+  /** Each record once, in the order of record ids. */
+  readonly isSet: boolean;
   readonly description: string;
 }
 
@@ -42,7 +44,8 @@ export class RecordLookupOperator implements PhysicalOperator {
   open(context: ExecutionContext): void {
     this.#context = context;
     const value = this.#options.rids(context);
-    this.#rids = isList(value) ? value : [value];
+    const rids = isList(value) ? value : [value];
+    this.#rids = this.#options.isSet && rids.length > 1 ? ridSet(rids) : rids;
     this.#position = 0;
   }
 
@@ -72,4 +75,14 @@ export class RecordLookupOperator implements PhysicalOperator {
     this.#rids = [];
     this.#context = undefined;
   }
+}
+
+/** Cost: sorts the ids; lists in statements are bounded by the size of texts and parameters. */
+function ridSet(values: readonly Value[]): readonly Value[] {
+  const rids = new Set<Rid>();
+  for (const value of values) {
+    const rid = ridOf(value);
+    if (rid !== undefined && rid >= 0) rids.add(rid);
+  }
+  return [...rids].sort((a, b) => a - b).map((rid) => new Link(rid));
 }

@@ -19,5 +19,6 @@ export function fallbackSort(search: IndexSearchNode, catalog: Catalog): Logical
       value: { op: 'Property', of: record, name: component.property, dialect: 'sql' },
       descending: search.order === 'descending',
     })),
+    ...(search.limit && { limit: search.limit }),
   };
 }

@@ -45,10 +45,26 @@ export function lowerGraph(
   }
 }
 
+/**
+ * A step of which each neighbour is wanted once: the set stands inside the step, so nothing is made for the others.
+ * @returns undefined when the plan is something else
+ */
+export function fuseDistinctStep(
+  plan: LogicalPlan,
+  required: RequiredSlots,
+  lowering: Lowering,
+): OperatorFactory | undefined {
+  if (plan.op !== 'Distinct' || plan.input.op !== 'Expand' || plan.input.into) return undefined;
+  const [on] = plan.on;
+  const isOnEnd = plan.on.length === 1 && on?.op === 'Slot' && on.slot === plan.input.to;
+  return isOnEnd ? lowerExpand(plan.input, required, lowering, 'distinct') : undefined;
+}
+
 function lowerExpand(
   plan: PlanNode<'Expand'>,
   required: RequiredSlots,
   lowering: Lowering,
+  rows: 'all' | 'distinct' = 'all',
 ): OperatorFactory {
   const { catalog } = lowering;
   const input = lowering.lower(plan.input, withSlots(required, slotsReadBy(plan)));
@@ -57,6 +73,7 @@ function lowerExpand(
     move: resolveMove(plan.move, catalog),
     edge: plan.edge !== undefined && required.has(plan.edge) ? plan.edge : undefined,
     typeCheck: typeCheckFor(plan.toTypes, catalog),
+    isDistinct: rows === 'distinct',
     description: descriptionOf(lowering, plan),
   };
   const { to } = plan;

@@ -1,8 +1,11 @@
 import { compareValues } from '#core/value-order.ts';
+import { isReadOnly } from '#core/effects.ts';
 import { DatabaseError } from '#core/errors.ts';
 import type { Expression, Slot } from '../algebra/expression.ts';
 import type { Column, LogicalPlan, PlanNode, SortKey } from '../algebra/plan.ts';
 import { freeSlots, slotsOf, slotsRead, slotsReadBy } from '../algebra/slots.ts';
+import { effectsOfPlan } from '../algebra/effects.ts';
+import { walkPlan } from '../algebra/plan-walk.ts';
 import { slotsOfOutput, walkExpression } from '../algebra/walk.ts';
 import type { Evaluator } from '../evaluate/evaluator.ts';
 import { AggregateOperator, type CompiledAggregate } from '../operators/aggregate.ts';
@@ -282,10 +285,27 @@ function lowerApply(
       : isFree && lowering.isInner
         ? ('per-statement' as const)
         : ('per-open' as const),
+    mayRunAgain: mayRunAgain(plan.inner, lowering),
     innerSlots: keptSlots(innerRequired, innerSlots),
     description: descriptionOf(lowering, plan),
   };
   return () => new ApplyOperator({ ...options, outer: outer(), inner: inner() });
+}
+
+/** It reads only, and calls nothing that gives something else the next time. */
+function mayRunAgain(plan: LogicalPlan, lowering: Lowering): boolean {
+  let isSame = isReadOnly(effectsOfPlan(plan));
+  const { functions } = lowering.environment;
+  walkPlan(plan, {
+    plan(node) {
+      if (node.op === 'Call') isSame = false;
+    },
+    expression(part) {
+      if (part.op === 'Call' && functions.scalar(part.function)?.isDeterministic !== true)
+        isSame = false;
+    },
+  });
+  return isSame;
 }
 
 export function isShape(plan: LogicalPlan): plan is PlanNode<ShapeOp> {

@@ -53,8 +53,8 @@ export function lowerSource(plan: PlanNode<SourceOp>, lowering: Lowering): Opera
       return lowerScan(plan, lowering);
     case 'RecordLookup': {
       const rids = compileValue(lowering, plan.rids);
-      const { as, types } = plan;
-      return () => new RecordLookupOperator({ rids, as, types, description });
+      const { as, types, isSet = false } = plan;
+      return () => new RecordLookupOperator({ rids, as, types, isSet, description });
     }
     case 'DynamicSource': {
       const value = compileValue(lowering, plan.value);
@@ -133,7 +133,9 @@ function lowerOrderedSearch(plan: IndexSearchNode, lowering: Lowering): Operator
   const { index, order = 'ascending', as } = plan;
   const fallback = lowering.lower(fallbackSort(plan, lowering.catalog), new Set([as]));
   const { bounds } = plan;
-  const hasRange = bounds.low ?? bounds.high ?? bounds.prefix;
+  const definition = lowering.catalog.indexWithId(index);
+  const openCount = definition.components.length - bounds.equals.length;
+  const hasRange = (bounds.low ?? bounds.high ?? bounds.prefix) !== undefined;
   const options = {
     index,
     bounds: compileBounds(index, bounds, lowering),
@@ -141,7 +143,8 @@ function lowerOrderedSearch(plan: IndexSearchNode, lowering: Lowering): Operator
     as,
     order,
     covers: optionalFilter(lowering, plan.covers),
-    needsEveryRecord: hasRange === undefined && bounds.equals.length === 0,
+    // A range on the last component leaves out nulls by itself.
+    needsEveryRecord: definition.nullStrategy !== 'INDEX' && !(hasRange && openCount === 1),
     description: descriptionOf(lowering, plan),
   };
   return () => new OrderedIndexSearchOperator({ ...options, fallback: fallback() });

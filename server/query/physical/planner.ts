@@ -9,7 +9,7 @@ import { DetachOperator } from '../operators/detach.ts';
 import type { PhysicalOperator } from '../operators/operator.ts';
 import type { ProcedureRegistry } from '../procedures/procedure.ts';
 import { fuseCount, fuseScan } from './fuse-scan.ts';
-import { isGraph, lowerGraph } from './lower-graph.ts';
+import { fuseDistinctStep, isGraph, lowerGraph } from './lower-graph.ts';
 import { isShape, lowerShape } from './lower-shape.ts';
 import { isSource, lowerSource } from './lower-source.ts';
 import { isWrite, lowerWrite } from './lower-write.ts';
@@ -61,7 +61,10 @@ class Planner implements Lowering {
   }
 
   lower(plan: LogicalPlan, required: RequiredSlots): OperatorFactory {
-    const fused = fuseCount(plan, this) ?? fuseScan(plan, required, this);
+    const fused =
+      fuseCount(plan, this) ??
+      fuseScan(plan, required, this) ??
+      fuseDistinctStep(plan, required, this);
     if (fused !== undefined) return fused;
     if (isSource(plan)) return lowerSource(plan, this);
     if (isShape(plan)) return lowerShape(plan, required, this);

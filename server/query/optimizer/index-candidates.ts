@@ -1,0 +1,371 @@
+import type { IndexComponent, IndexDefinition } from '#catalog/catalog.ts';
+import { compileLike } from '#core/like-pattern.ts';
+import type { TypeId } from '#core/rid.ts';
+import type { Expression, Slot } from '../algebra/expression.ts';
+import type { IndexBounds } from '../algebra/plan.ts';
+import { slotsRead } from '../algebra/slots.ts';
+import { walkExpression } from '../algebra/walk.ts';
+import type { OptimizerContext } from './rule.ts';
+
+/**
+ * Finds out how the conjuncts of a filter can be answered by an ordered index: which components they bound, how many records
+ * will be found about, and which conjuncts are then done with.
+ */
+export interface IndexCandidate {
+  readonly index: IndexDefinition;
+  readonly bounds: IndexBounds;
+  /** Conjuncts that the bounds stand for. */
+  readonly covered: readonly Expression[];
+  /** Records found, estimated. */
+  readonly rowCount: number;
+}
+
+/** The share of entries with one key of an index that is not unique. */
+const equalShare = 0.01;
+const rangeShare = 0.1;
+const openRangeShare = 0.15;
+const prefixShare = 0.05;
+/** Elements that an IN list of unknown length is taken to have. */
+const assumedListLength = 10;
+
+/** Indexes that hold the records of all the types and can be searched now. */
+export function usableIndexes(
+  types: readonly TypeId[],
+  context: OptimizerContext,
+): readonly IndexDefinition[] {
+  const [first, ...rest] = types;
+  if (first === undefined) return [];
+  return context.catalog
+    .indexesOn(first)
+    .filter(
+      (index) => index.state === 'READY' && (index.kind === 'LSM_TREE' || index.kind === 'HASH'),
+    )
+    .filter((index) => rest.every((type) => context.catalog.isSubtype(type, index.type)));
+}
+
+/** Every index that at least one conjunct can use, the one with the fewest expected records first. */
+export function indexCandidates(
+  conjuncts: readonly Expression[],
+  record: Slot,
+  types: readonly TypeId[],
+  context: OptimizerContext,
+): readonly IndexCandidate[] {
+  const recordCount = context.statistics.recordCount(types);
+  const candidates: IndexCandidate[] = [];
+  for (const index of usableIndexes(types, context)) {
+    const candidate = candidateFor(index, conjuncts, record, recordCount, context);
+    if (candidate !== undefined) candidates.push(candidate);
+  }
+  return candidates.sort((a, b) => a.rowCount - b.rowCount);
+}
+
+interface Collected {
+  readonly equals: IndexBounds['equals'][number][];
+  readonly covered: Expression[];
+  rowCount: number;
+}
+
+function candidateFor(
+  index: IndexDefinition,
+  conjuncts: readonly Expression[],
+  record: Slot,
+  recordCount: number,
+  context: OptimizerContext,
+): IndexCandidate | undefined {
+  const collected: Collected = { equals: [], covered: [], rowCount: recordCount };
+  let range: RangeBounds | undefined;
+  for (const component of index.components) {
+    const equality = equalityOn(component, index, conjuncts, record, context);
+    if (equality !== undefined) {
+      collected.equals.push(equality.part);
+      collected.covered.push(equality.conjunct);
+      collected.rowCount *= equalShare * equality.keyCount;
+      continue;
+    }
+    range = rangeOn(component, conjuncts, record, context);
+    break;
+  }
+  if (collected.equals.length === 0 && range === undefined) return undefined;
+  const isFullKey = collected.equals.length === index.components.length;
+  if (index.kind === 'HASH' && !isFullKey) return undefined;
+  const boundCount = collected.equals.length + (range === undefined ? 0 : 1);
+  if (!holdsAllMatches(index, boundCount, conjuncts, record)) return undefined;
+  return {
+    index,
+    bounds: { equals: collected.equals, ...range?.bounds },
+    covered: [...collected.covered, ...(range?.covered ?? [])],
+    rowCount: estimate(index, collected, isFullKey, range),
+  };
+}
+
+function estimate(
+  index: IndexDefinition,
+  collected: Collected,
+  isFullKey: boolean,
+  range: RangeBounds | undefined,
+): number {
+  const share = range?.share ?? 1;
+  if (isFullKey && index.unique)
+    return collected.equals.reduce(
+      (count, part) => count * (part.kind === 'in' ? assumedListLength : 1),
+      1,
+    );
+  return Math.max(1, collected.rowCount * share);
+}
+
+/**
+ * An index that skips nulls holds a record only when all its components are not null. A search that leaves components open
+ * would miss records, unless the filter rejects null there anyway.
+ */
+function holdsAllMatches(
+  index: IndexDefinition,
+  boundCount: number,
+  conjuncts: readonly Expression[],
+  record: Slot,
+): boolean {
+  if (index.nullStrategy === 'INDEX') return true;
+  return index.components
+    .slice(boundCount)
+    .every((component) => rejectsNull(component, conjuncts, record));
+}
+
+/** True when a conjunct keeps no record whose component is null. */
+export function rejectsNull(
+  component: IndexComponent,
+  conjuncts: readonly Expression[],
+  record: Slot,
+): boolean {
+  if (component.by !== 'value') return false;
+  return conjuncts.some((conjunct) => {
+    if (conjunct.op === 'Not')
+      return (
+        conjunct.operand.op === 'IsNull' && isComponent(conjunct.operand.operand, component, record)
+      );
+    if (conjunct.op === 'Compare')
+      return (
+        conjunct.operator !== '<=>' &&
+        (isComponent(conjunct.left, component, record) ||
+          isComponent(conjunct.right, component, record))
+      );
+    if (conjunct.op === 'Between') return isComponent(conjunct.operand, component, record);
+    if (conjunct.op === 'In') return isComponent(conjunct.element, component, record);
+    return conjunct.op === 'Like' && isComponent(conjunct.text, component, record);
+  });
+}
+
+/** True when the expression reads what the component indexes from the record in `record`. */
+export function isComponent(
+  expression: Expression,
+  component: IndexComponent,
+  record: Slot,
+): boolean {
+  if (expression.op === 'Attribute')
+    return (
+      (expression.attribute === 'out' || expression.attribute === 'in') &&
+      component.property === `@${expression.attribute}` &&
+      isRecord(expression.of, record)
+    );
+  return (
+    expression.op === 'Property' &&
+    expression.name === component.property &&
+    isRecord(expression.of, record)
+  );
+}
+
+function isRecord(expression: Expression, record: Slot): boolean {
+  return expression.op === 'Slot' && expression.slot === record;
+}
+
+interface Equality {
+  readonly part: IndexBounds['equals'][number];
+  readonly conjunct: Expression;
+  readonly keyCount: number;
+}
+
+function equalityOn(
+  component: IndexComponent,
+  index: IndexDefinition,
+  conjuncts: readonly Expression[],
+  record: Slot,
+  context: OptimizerContext,
+): Equality | undefined {
+  for (const conjunct of conjuncts) {
+    const part = equalityPart(conjunct, component, index, record);
+    if (part !== undefined && isFixed(part.value, record, context))
+      return { part, conjunct, keyCount: part.kind === 'in' ? listLength(part.value) : 1 };
+  }
+  return undefined;
+}
+
+function equalityPart(
+  conjunct: Expression,
+  component: IndexComponent,
+  index: IndexDefinition,
+  record: Slot,
+): IndexBounds['equals'][number] | undefined {
+  switch (conjunct.op) {
+    case 'Compare': {
+      if (conjunct.operator !== '=' || component.by !== 'value') return undefined;
+      if (isIndexed(conjunct.left, component, record))
+        return { value: conjunct.right, kind: 'equals' };
+      if (isIndexed(conjunct.right, component, record))
+        return { value: conjunct.left, kind: 'equals', isFlipped: true };
+      return undefined;
+    }
+    case 'In':
+      return component.by === 'value' && isComponent(conjunct.element, component, record)
+        ? { value: conjunct.list, kind: 'in' }
+        : undefined;
+    case 'IsNull':
+      return component.by === 'value' &&
+        index.nullStrategy === 'INDEX' &&
+        isComponent(conjunct.operand, component, record)
+        ? { value: { op: 'Constant', value: null }, kind: 'null' }
+        : undefined;
+    case 'Contains':
+      return containsPart(conjunct, component, record);
+    default:
+      return undefined;
+  }
+}
+
+/** The property, or its lower-case form when the index ignores case. */
+function isIndexed(expression: Expression, component: IndexComponent, record: Slot): boolean {
+  if (isComponent(expression, component, record)) return true;
+  return (
+    component.caseInsensitive &&
+    expression.op === 'Call' &&
+    expression.function.toLowerCase() === '.tolowercase' &&
+    expression.arguments[0] !== undefined &&
+    isComponent(expression.arguments[0], component, record)
+  );
+}
+
+function containsPart(
+  conjunct: Expression & { readonly op: 'Contains' },
+  component: IndexComponent,
+  record: Slot,
+): IndexBounds['equals'][number] | undefined {
+  if (!isComponent(conjunct.collection, component, record)) return undefined;
+  const { kind, value } = conjunct;
+  if (kind === 'any' && component.by === 'item') return { value, kind: 'in' };
+  const isServed =
+    (kind === 'element' && component.by === 'item') ||
+    (kind === 'key' && component.by === 'mapKey') ||
+    (kind === 'value' && component.by === 'mapValue');
+  return isServed ? { value, kind: 'equals' } : undefined;
+}
+
+interface RangeBounds {
+  readonly bounds: Pick<IndexBounds, 'low' | 'high' | 'prefix'>;
+  readonly covered: readonly Expression[];
+  readonly share: number;
+}
+
+function rangeOn(
+  component: IndexComponent,
+  conjuncts: readonly Expression[],
+  record: Slot,
+  context: OptimizerContext,
+): RangeBounds | undefined {
+  if (component.by !== 'value') return undefined;
+  const prefix = prefixOn(component, conjuncts, record);
+  if (prefix !== undefined) return prefix;
+  if (component.caseInsensitive) return undefined;
+  let low: IndexBounds['low'];
+  let high: IndexBounds['high'];
+  const covered: Expression[] = [];
+  for (const conjunct of conjuncts) {
+    const found = rangePart(conjunct, component, record, context);
+    if (found === undefined) continue;
+    // Of several bounds on one side the first is used; the others stay in the filter.
+    if ((found.low && low) || (found.high && high)) continue;
+    low = found.low ?? low;
+    high = found.high ?? high;
+    covered.push(conjunct);
+  }
+  if (low === undefined && high === undefined) return undefined;
+  return {
+    bounds: { ...(low && { low }), ...(high && { high }) },
+    covered,
+    share: low && high ? rangeShare : openRangeShare,
+  };
+}
+
+function rangePart(
+  conjunct: Expression,
+  component: IndexComponent,
+  record: Slot,
+  context: OptimizerContext,
+): Pick<IndexBounds, 'low' | 'high'> | undefined {
+  if (conjunct.op === 'Between') {
+    const { operand, low, high } = conjunct;
+    const isUsable =
+      isComponent(operand, component, record) &&
+      isFixed(low, record, context) &&
+      isFixed(high, record, context);
+    if (!isUsable) return undefined;
+    return { low: { value: low, inclusive: true }, high: { value: high, inclusive: true } };
+  }
+  if (conjunct.op !== 'Compare') return undefined;
+  const { left, right, operator } = conjunct;
+  const isFlipped = isComponent(right, component, record);
+  if (!isFlipped && !isComponent(left, component, record)) return undefined;
+  const value = isFlipped ? left : right;
+  if (!isFixed(value, record, context)) return undefined;
+  const bound = { value, inclusive: operator === '<=' || operator === '>=', isFlipped };
+  switch (operator) {
+    case '<':
+    case '<=':
+      return isFlipped ? { low: bound } : { high: bound };
+    case '>':
+    case '>=':
+      return isFlipped ? { high: bound } : { low: bound };
+    default:
+      return undefined;
+  }
+}
+
+/** LIKE with a constant pattern that begins with literal text. */
+function prefixOn(
+  component: IndexComponent,
+  conjuncts: readonly Expression[],
+  record: Slot,
+): RangeBounds | undefined {
+  for (const conjunct of conjuncts) {
+    if (conjunct.op !== 'Like' || conjunct.pattern.op !== 'Constant') continue;
+    if (conjunct.ignoreCase && !component.caseInsensitive) continue;
+    if (!isComponent(conjunct.text, component, record)) continue;
+    const pattern = conjunct.pattern.value;
+    if (typeof pattern !== 'string') continue;
+    const { prefix } = compileLike(pattern, { ignoreCase: conjunct.ignoreCase });
+    if (prefix === '') continue;
+    return {
+      bounds: { prefix: { op: 'Constant', value: prefix } },
+      covered: [conjunct],
+      share: prefixShare,
+    };
+  }
+  return undefined;
+}
+
+/** The value is the same for every record of the scan: it does not read the record and calls nothing random. */
+export function isFixed(value: Expression, record: Slot, context: OptimizerContext): boolean {
+  return !slotsRead(value).has(record) && isDeterministic(value, context);
+}
+
+/** No function in the expression may give something else at the next call. Sub-plans count as deterministic. */
+export function isDeterministic(value: Expression, context: OptimizerContext): boolean {
+  let isSame = true;
+  walkExpression(value, (part) => {
+    if (part.op === 'Call' && context.functions.scalar(part.function)?.isDeterministic !== true)
+      isSame = false;
+  });
+  return isSame;
+}
+
+function listLength(list: Expression): number {
+  if (list.op === 'List') return list.items.length;
+  if (list.op === 'Constant' && Array.isArray(list.value)) return list.value.length;
+  return assumedListLength;
+}

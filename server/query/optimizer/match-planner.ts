@@ -1,0 +1,464 @@
+import { Link } from '#core/record.ts';
+import { makeRid, positionMax, type TypeId } from '#core/rid.ts';
+import type { Expression, Slot } from '../algebra/expression.ts';
+import type { LogicalPlan, Pattern, PatternNode, PatternStep } from '../algebra/plan.ts';
+import { freeSlots, slotsRead } from '../algebra/slots.ts';
+import { pathSlots } from '../algebra/plan-walk.ts';
+import { conjunctionOf, conjunctsOf } from '../algebra/walk.ts';
+import { reversedMove } from '../physical/reversed-move.ts';
+import { expandCost, fetchCost, scanCost, seekCost, selectivityOf } from './cost.ts';
+import { indexCandidates } from './index-candidates.ts';
+import type { OptimizerContext } from './rule.ts';
+
+// Planning of a graph pattern: which node to start from, in which order and direction to take the steps, where to check each
+// condition. A plan is grown from the bound nodes; at each point the cheapest next step is taken (greedy), and this is done
+// for every possible first node, of which the cheapest whole plan wins. Patterns are small, so trying every start is cheap.
+//
+// Conditions are checked as soon as everything they read is bound. Optional steps come last: their ends are leaves.
+
+/** The most nodes for which every start is tried; larger patterns start from the cheapest node. */
+const exhaustiveNodeCountMax = 10;
+
+/** @param isCostBased false: nodes and steps are taken as they are written, for comparing results */
+export function planMatch(
+  match: LogicalPlan & { readonly op: 'Match' },
+  context: OptimizerContext,
+  isCostBased: boolean,
+): LogicalPlan {
+  const { pattern, input } = match;
+  const bound = pattern.nodes.filter((node) => node.bound).map((node) => node.slot);
+  const begun = GrowingPlan.over(input, pattern, bound, context);
+  const starts =
+    isCostBased && pattern.nodes.length <= exhaustiveNodeCountMax ? begun.possibleStarts() : [];
+  const plans = (starts.length > 0 ? starts : [undefined]).map((start) =>
+    begun.copy().complete(start, isCostBased),
+  );
+  plans.sort((a, b) => a.cost - b.cost);
+  return (plans[0] as GrowingPlan).plan;
+}
+
+/** What to do next, with the rows it gives and what it costs. */
+interface Move {
+  readonly rowCount: number;
+  readonly cost: number;
+  readonly run: () => void;
+}
+
+class GrowingPlan {
+  readonly #pattern: Pattern;
+  readonly #context: OptimizerContext;
+  readonly #bound: Set<Slot>;
+  #stepsLeft: PatternStep[];
+  #conditionsLeft: Expression[];
+  plan: LogicalPlan;
+  rowCount: number;
+  cost: number;
+
+  private constructor(from: {
+    pattern: Pattern;
+    context: OptimizerContext;
+    bound: Set<Slot>;
+    stepsLeft: PatternStep[];
+    conditionsLeft: Expression[];
+    plan: LogicalPlan;
+    rowCount: number;
+    cost: number;
+  }) {
+    this.#pattern = from.pattern;
+    this.#context = from.context;
+    this.#bound = from.bound;
+    this.#stepsLeft = from.stepsLeft;
+    this.#conditionsLeft = from.conditionsLeft;
+    this.plan = from.plan;
+    this.rowCount = from.rowCount;
+    this.cost = from.cost;
+  }
+
+  static over(
+    input: LogicalPlan,
+    pattern: Pattern,
+    bound: readonly Slot[],
+    context: OptimizerContext,
+  ): GrowingPlan {
+    const optionalEnds = new Set(
+      pattern.steps.filter((step) => step.optional).map((step) => step.to),
+    );
+    const conditions = pattern.nodes
+      .filter((node) => !optionalEnds.has(node.slot))
+      .flatMap((node) => node.predicates.flatMap(conjunctsOf));
+    const growing = new GrowingPlan({
+      pattern,
+      context,
+      bound: new Set(bound),
+      stepsLeft: [...pattern.steps],
+      conditionsLeft: conditions,
+      plan: input,
+      rowCount: 1,
+      cost: 0,
+    });
+    for (const node of pattern.nodes) if (node.bound) growing.#checkKind(node);
+    growing.#checkConditions();
+    return growing;
+  }
+
+  copy(): GrowingPlan {
+    return new GrowingPlan({
+      pattern: this.#pattern,
+      context: this.#context,
+      bound: new Set(this.#bound),
+      stepsLeft: [...this.#stepsLeft],
+      conditionsLeft: [...this.#conditionsLeft],
+      plan: this.plan,
+      rowCount: this.rowCount,
+      cost: this.cost,
+    });
+  }
+
+  /** Nodes from which the pattern could be begun; none when something is bound already or there is nothing to choose. */
+  possibleStarts(): readonly PatternNode[] {
+    if (this.#bound.size > 0 || this.#pattern.nodes.length < 2) return [];
+    return this.#unboundNodes().filter((node) => this.#canStartAt(node));
+  }
+
+  complete(start: PatternNode | undefined, isCostBased: boolean): GrowingPlan {
+    if (start !== undefined) this.#startAt(start).run();
+    for (;;) {
+      const moves = this.#nextMoves();
+      if (moves.length === 0) break;
+      if (isCostBased) moves.sort((a, b) => a.rowCount - b.rowCount || a.cost - b.cost);
+      (moves[0] as Move).run();
+    }
+    for (const step of this.#stepsLeft.splice(0)) this.#addOptional(step);
+    return this;
+  }
+
+  /** Steps that can be taken now; when there is none, nodes from which another part of the pattern can be begun. */
+  #nextMoves(): Move[] {
+    const steps = this.#stepsLeft.filter((step) => !step.optional);
+    const moves = steps.flatMap((step) => this.#moveAlong(step) ?? []);
+    if (moves.length > 0) return moves;
+    return this.#unboundNodes()
+      .filter((node) => this.#canStartAt(node))
+      .map((node) => this.#startAt(node));
+  }
+
+  #unboundNodes(): readonly PatternNode[] {
+    const optionalEnds = new Set(
+      this.#pattern.steps.filter((step) => step.optional).map((step) => step.to),
+    );
+    return this.#pattern.nodes.filter(
+      (node) => !this.#bound.has(node.slot) && !optionalEnds.has(node.slot),
+    );
+  }
+
+  /** Record ids may be given in terms of nodes that must be bound before. */
+  #canStartAt(node: PatternNode): boolean {
+    if (node.rids === undefined) return true;
+    const own = new Set(this.#pattern.nodes.map((other) => other.slot));
+    return [...slotsRead(node.rids)].every((slot) => !own.has(slot) || this.#bound.has(slot));
+  }
+
+  #startAt(node: PatternNode): Move {
+    const { statistics } = this.#context;
+    const types = node.types ?? elementTypes(this.#context);
+    const ready = this.#conditionsLeft.filter((condition) => this.#isReady(condition, node.slot));
+    const recordCount = node.rids
+      ? 1
+      : node.buckets
+        ? statistics.bucketRecordCount(node.buckets)
+        : statistics.recordCount(types);
+    const [best] =
+      node.rids || node.buckets ? [] : indexCandidates(ready, node.slot, types, this.#context);
+    // A condition that ties the node to an earlier one pays inside only when an index answers it; otherwise the node's own
+    // rows are found once, and the condition is checked on the pairs.
+    const conditions = ready.filter(
+      (condition) => best?.covered.includes(condition) || !this.#isTied(condition),
+    );
+    const found = Math.max(
+      node.rids ? 1 : 0,
+      best
+        ? best.rowCount * selectivityOf(conjunctionOf(without(conditions, best.covered)))
+        : recordCount * selectivityOf(conjunctionOf(conditions)),
+    );
+    const sourceCost = best
+      ? seekCost + best.rowCount * fetchCost
+      : node.rids
+        ? fetchCost
+        : recordCount * scanCost;
+    const rowCount = this.rowCount * found;
+    const run = (): void => {
+      const source = sourceOf(node, types);
+      const isFirst = this.plan.op === 'Argument';
+      const inner = filtered(source, conditions);
+      this.plan = isFirst
+        ? inner
+        : { op: 'Apply', outer: this.plan, inner, mode: { kind: 'cross' } };
+      // Without a tie to the outer row the inner plan runs once and its rows are kept.
+      const isTied = [...freeSlots(inner)].some((slot) => this.#bound.has(slot));
+      this.cost += isTied ? this.rowCount * sourceCost : sourceCost + rowCount * expandCost;
+      this.rowCount = rowCount;
+      this.#conditionsLeft = without(this.#conditionsLeft, conditions);
+      this.#bound.add(node.slot);
+      this.#checkConditions();
+    };
+    return { rowCount, cost: sourceCost, run };
+  }
+
+  #isTied(condition: Expression): boolean {
+    return [...slotsRead(condition)].some((slot) => this.#bound.has(slot));
+  }
+
+  #moveAlong(step: PatternStep): Move | undefined {
+    const fromIsBound = this.#bound.has(step.from);
+    const toIsBound = this.#bound.has(step.to);
+    if (fromIsBound && !toIsBound) return this.#forward(step);
+    if (fromIsBound && toIsBound) return this.#closing(step);
+    return toIsBound ? this.#backward(step) : undefined;
+  }
+
+  #forward(step: PatternStep): Move {
+    const target = this.#node(step.to);
+    const rowCount = this.rowCount * this.#fanOut(step, step.from) * this.#shareOf(target);
+    return this.#stepMove(step, rowCount, () => {
+      this.plan = this.#step(this.plan, step, target);
+      this.#bind(step.to);
+    });
+  }
+
+  /** Both ends are bound: the step is a condition. */
+  #closing(step: PatternStep): Move {
+    const rowCount = this.rowCount * Math.min(1, this.#fanOut(step, step.from) * 0.01);
+    return this.#stepMove(step, rowCount, () => {
+      this.plan = stepPlan(this.plan, step, undefined, true);
+    });
+  }
+
+  #backward(step: PatternStep): Move | undefined {
+    if (step.path !== undefined) return undefined;
+    const source = this.#node(step.from);
+    const back = reversedMove(step.move, this.#context.catalog);
+    if (back === undefined) return undefined;
+    // Going back to the edges of a vertex, only those of the node's types are walked.
+    const move = back.kind === 'edge' && source?.types ? { ...back, types: source.types } : back;
+    const reversed: PatternStep = { ...step, from: step.to, to: step.from, move };
+    const rowCount = this.rowCount * this.#fanOut(reversed, step.to) * this.#shareOf(source);
+    return this.#stepMove(step, rowCount, () => {
+      // Going back from an edge to its vertex, the edge must be one that the step could have walked.
+      const edgeTypes = step.move.kind === 'edge' ? step.move.types : undefined;
+      if (edgeTypes) this.#filter([isOfTypes(step.to, edgeTypes, this.#context)]);
+      this.plan = this.#step(this.plan, reversed, source);
+      this.#bind(step.from);
+    });
+  }
+
+  #step(input: LogicalPlan, step: PatternStep, end: PatternNode | undefined): LogicalPlan {
+    const types = step.path ? end?.types : typesToCheck(step.move, end?.types, this.#context);
+    return stepPlan(input, step, types, false);
+  }
+
+  #stepMove(step: PatternStep, rowCount: number, grow: () => void): Move {
+    const walked = this.rowCount * this.#fanOut(step, step.from);
+    const cost = (this.rowCount + walked) * expandCost;
+    const run = (): void => {
+      this.#stepsLeft = this.#stepsLeft.filter((other) => other !== step);
+      grow();
+      for (const slot of [step.edge, ...(step.path ? pathSlots(step.path) : [])])
+        if (slot !== undefined) this.#bound.add(slot);
+      this.cost += cost;
+      this.rowCount = Math.max(rowCount, 1e-6);
+      this.#checkConditions();
+    };
+    return { rowCount, cost, run };
+  }
+
+  #addOptional(step: PatternStep): void {
+    const target = this.#node(step.to);
+    const conditions = target?.predicates.flatMap(conjunctsOf) ?? [];
+    const inner = filtered(this.#step({ op: 'Argument' }, step, target), conditions);
+    const slots = [step.to, step.edge, ...(step.path ? pathSlots(step.path) : [])];
+    this.plan = {
+      op: 'Apply',
+      outer: this.plan,
+      inner,
+      mode: { kind: 'optional', slots: slots.filter((slot) => slot !== undefined) },
+    };
+    for (const slot of slots) if (slot !== undefined) this.#bound.add(slot);
+    this.#checkConditions();
+  }
+
+  #bind(slot: Slot): void {
+    this.#bound.add(slot);
+    const node = this.#node(slot);
+    if (node?.buckets) this.#filter([isInBuckets(slot, node.buckets)]);
+    if (node?.rids) this.#filter([isOneOf(slot, node.rids)]);
+    this.#checkConditions();
+  }
+
+  /** A node bound by the input has not been asked for its type yet. */
+  #checkKind(node: PatternNode): void {
+    if (node.types) this.#filter([isOfTypes(node.slot, node.types, this.#context)]);
+    if (node.buckets) this.#filter([isInBuckets(node.slot, node.buckets)]);
+    if (node.rids) this.#filter([isOneOf(node.slot, node.rids)]);
+  }
+
+  #checkConditions(): void {
+    const ready = this.#conditionsLeft.filter((condition) => this.#isReady(condition, undefined));
+    if (ready.length === 0) return;
+    this.#conditionsLeft = without(this.#conditionsLeft, ready);
+    this.#filter(ready);
+    this.rowCount *= selectivityOf(conjunctionOf(ready));
+  }
+
+  #filter(conditions: readonly Expression[]): void {
+    this.plan = filtered(this.plan, conditions);
+  }
+
+  /** Everything of the pattern that the condition reads is bound, or is about to be. */
+  #isReady(condition: Expression, next: Slot | undefined): boolean {
+    for (const slot of slotsRead(condition)) {
+      if (slot === next || this.#bound.has(slot)) continue;
+      if (this.#isOfPattern(slot)) return false;
+    }
+    return true;
+  }
+
+  #isOfPattern(slot: Slot): boolean {
+    const { nodes, steps } = this.#pattern;
+    return (
+      nodes.some((node) => node.slot === slot) ||
+      steps.some(
+        (step) =>
+          step.edge === slot || (step.path !== undefined && pathSlots(step.path).includes(slot)),
+      )
+    );
+  }
+
+  #node(slot: Slot): PatternNode | undefined {
+    return this.#pattern.nodes.find((node) => node.slot === slot);
+  }
+
+  /** Rows that one row becomes by the step, before conditions on its end. */
+  #fanOut(step: PatternStep, from: Slot): number {
+    const { move, path } = step;
+    if (move.kind === 'end') return move.direction === 'both' ? 2 : 1;
+    if (move.kind === 'link') return 2;
+    const sides = move.direction === 'both' ? 2 : 1;
+    const types = this.#node(from)?.types;
+    const degree = sides * this.#context.statistics.averageDegree(move.types, types);
+    if (path === undefined) return degree;
+    const depth = Math.min(path.max ?? 5, 5);
+    return (path.min === 0 ? 1 : 0) + Math.max(1, degree) ** depth;
+  }
+
+  /** The share of elements that the types of a node leave. Its conditions are counted where they are checked. */
+  #shareOf(node: PatternNode | undefined): number {
+    if (node?.rids) return 0.001;
+    if (node?.types === undefined) return 1;
+    const { statistics } = this.#context;
+    const all = statistics.recordCount(elementTypes(this.#context));
+    return Math.min(1, (statistics.recordCount(node.types) + 1) / (all + 1));
+  }
+}
+
+/** All vertex types: what a node without types can be. */
+function elementTypes(context: OptimizerContext): readonly TypeId[] {
+  return context.catalog
+    .types()
+    .filter((type) => type.kind === 'vertex')
+    .map((type) => type.id);
+}
+
+function sourceOf(node: PatternNode, types: readonly TypeId[]): LogicalPlan {
+  const as = node.slot;
+  if (node.rids)
+    return {
+      op: 'RecordLookup',
+      rids: node.rids,
+      as,
+      isSet: true,
+      ...(node.types && { types: node.types }),
+    };
+  if (node.buckets) return { op: 'BucketScan', buckets: node.buckets, as };
+  return { op: 'TypeScan', types, as };
+}
+
+function stepPlan(
+  input: LogicalPlan,
+  step: PatternStep,
+  toTypes: readonly TypeId[] | undefined,
+  into: boolean,
+): LogicalPlan {
+  const { from, to, edge, path } = step;
+  if (path !== undefined) {
+    const typed = toTypes && !path.toTypes ? { ...path, toTypes } : path;
+    return { op: 'ExpandPath', input, from, to, into, path: typed };
+  }
+  const { move } = step;
+  return { op: 'Expand', input, from, move, edge, to, into, ...(toTypes && { toTypes }) };
+}
+
+function filtered(plan: LogicalPlan, conditions: readonly Expression[]): LogicalPlan {
+  const predicate = conjunctionOf(conditions);
+  return predicate === undefined ? plan : { op: 'Filter', input: plan, predicate };
+}
+
+function without(conditions: readonly Expression[], done: readonly Expression[]): Expression[] {
+  return conditions.filter((condition) => !done.includes(condition));
+}
+
+function isOfTypes(slot: Slot, types: readonly TypeId[], context: OptimizerContext): Expression {
+  return {
+    op: 'IsOfType',
+    operand: { op: 'Slot', slot },
+    types: types.map((type) => context.catalog.typeWithId(type).name),
+  };
+}
+
+/** Bounds on record ids say which bucket a record is in. */
+function isInBuckets(slot: Slot, buckets: readonly number[]): Expression {
+  const rid: Expression = { op: 'Attribute', of: { op: 'Slot', slot }, attribute: 'rid' };
+  const operands = buckets.map(
+    (bucket): Expression => ({
+      op: 'Between',
+      operand: rid,
+      low: ridConstant(bucket, 0),
+      high: ridConstant(bucket, positionMax - 1),
+      dialect: 'sql',
+    }),
+  );
+  return operands.length === 1 ? (operands[0] as Expression) : { op: 'Or', operands };
+}
+
+/** One id or a list of ids. */
+function isOneOf(slot: Slot, rids: Expression): Expression {
+  const rid: Expression = { op: 'Attribute', of: { op: 'Slot', slot }, attribute: 'rid' };
+  return {
+    op: 'Or',
+    operands: [
+      { op: 'In', element: rid, list: rids, dialect: 'sql' },
+      { op: 'Compare', operator: '=', left: rid, right: rids, dialect: 'sql' },
+    ],
+  };
+}
+
+function ridConstant(bucket: number, position: number): Expression {
+  return { op: 'Constant', value: new Link(makeRid(bucket, position)) };
+}
+
+/** The types that are still to be checked after a move: undefined when it can only reach elements of these types. */
+function typesToCheck(
+  move: PatternStep['move'],
+  types: readonly TypeId[] | undefined,
+  context: OptimizerContext,
+): readonly TypeId[] | undefined {
+  if (types === undefined || move.kind === 'link') return types;
+  const kind = move.kind === 'edge' ? 'edge' : 'vertex';
+  const allowed = new Set(types);
+  const reachable =
+    (move.kind === 'edge' ? move.types : undefined) ??
+    context.catalog
+      .types()
+      .filter((type) => type.kind === kind)
+      .map((type) => type.id);
+  return reachable.every((type) => allowed.has(type)) ? undefined : types;
+}

@@ -1,0 +1,45 @@
+import type { OptimizerRule } from './rule.ts';
+import { countDegrees } from './rules/count-degrees.ts';
+import { countRecords } from './rules/count-records.ts';
+import { distinctSteps } from './rules/distinct-steps.ts';
+import { filterIntoMatch } from './rules/filter-into-match.ts';
+import { foldConstants } from './rules/fold-constants.ts';
+import { indexDependentEquality } from './rules/index-dependent-equality.ts';
+import { indexExtreme } from './rules/index-extreme.ts';
+import { indexOrder } from './rules/index-order.ts';
+import { indexSearch } from './rules/index-search.ts';
+import { limitSort } from './rules/limit-sort.ts';
+import { mergeFilters } from './rules/merge-filters.ts';
+import { planMatches } from './rules/plan-match.ts';
+import { pushFilters } from './rules/push-filters.ts';
+import { ridLookup } from './rules/rid-lookup.ts';
+
+/** What is done to every plan whatever is switched off: it decides what the plan means, or makes it runnable. */
+export const mandatoryRules: ReadonlySet<string> = new Set([
+  indexDependentEquality.name,
+  planMatches.name,
+]);
+
+/**
+ * All rules in the order in which they go through a plan, each once, from the sources up. First what brings conditions to the
+ * sources, then what the conditions become there, then what counting, ordering and distinctness save.
+ */
+export const rules: readonly OptimizerRule[] = [
+  foldConstants,
+  mergeFilters,
+  pushFilters,
+  filterIntoMatch,
+  planMatches,
+  // Again: patterns have brought filters of their own, and pushed ones stand above others.
+  pushFilters,
+  mergeFilters,
+  indexDependentEquality,
+  distinctSteps,
+  countDegrees,
+  countRecords,
+  limitSort,
+  indexExtreme,
+  ridLookup,
+  indexOrder,
+  indexSearch,
+];

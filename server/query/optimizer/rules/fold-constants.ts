@@ -1,0 +1,110 @@
+import type { CompareOperator, Expression } from '../../algebra/expression.ts';
+import { mapParts } from '../../algebra/plan-walk.ts';
+import { rewriteExpression } from '../../algebra/walk.ts';
+import type { OptimizerRule } from '../rule.ts';
+
+/**
+ * Boolean connectives and plain comparisons of constants are computed once. Arithmetic and functions of constants are not
+ * touched: the compiler of expressions keeps their values per statement, and folding them here would move their errors.
+ */
+export const foldConstants: OptimizerRule = {
+  name: 'fold-constants',
+  why: 'conditions like 1 = 1 AND x would be evaluated for each row, and hide x from other rules',
+  apply(plan) {
+    const folded = mapParts(plan, {
+      plan: (input) => input,
+      expression: (expression) => rewriteExpression(expression, fold),
+    });
+    return folded === plan ? undefined : folded;
+  },
+};
+
+function fold(expression: Expression): Expression {
+  switch (expression.op) {
+    case 'And':
+      return connective(expression, false);
+    case 'Or':
+      return connective(expression, true);
+    case 'Not':
+      return expression.operand.op === 'Constant' ? negated(expression.operand) : expression;
+    case 'Compare':
+      return compared(expression);
+    default:
+      return expression;
+  }
+}
+
+/** `deciding` settles the whole: false for AND, true for OR; its opposite can be left out. Unknown stays. */
+function connective(
+  expression: Expression & { readonly op: 'And' | 'Or' },
+  deciding: boolean,
+): Expression {
+  const { operands } = expression;
+  if (operands.some((operand) => isConstant(operand, deciding)))
+    return { op: 'Constant', value: deciding };
+  const kept = operands.filter((operand) => !isConstant(operand, !deciding));
+  if (kept.length === operands.length) return expression;
+  if (kept.length === 0) return { op: 'Constant', value: !deciding };
+  const [only] = kept;
+  // A single operand that is no boolean would not be made one any more.
+  if (kept.length === 1 && only !== undefined && givesBoolean(only)) return only;
+  return { ...expression, operands: kept };
+}
+
+function isConstant(expression: Expression, value: boolean): boolean {
+  return expression.op === 'Constant' && expression.value === value;
+}
+
+const booleanOps: ReadonlySet<Expression['op']> = new Set<Expression['op']>([
+  'Compare',
+  'And',
+  'Or',
+  'Not',
+  'IsNull',
+  'In',
+  'Between',
+  'Like',
+  'Matches',
+  'Contains',
+  'Quantifier',
+  'IsDefined',
+  'IsOfType',
+  'StrictEquals',
+]);
+
+function givesBoolean(expression: Expression): boolean {
+  return booleanOps.has(expression.op);
+}
+
+function negated(operand: Expression & { readonly op: 'Constant' }): Expression {
+  if (typeof operand.value === 'boolean') return { op: 'Constant', value: !operand.value };
+  return operand.value === null ? operand : { op: 'Not', operand };
+}
+
+function compared(expression: Expression & { readonly op: 'Compare' }): Expression {
+  const { left, right, operator } = expression;
+  if (left.op !== 'Constant' || right.op !== 'Constant') return expression;
+  const a = left.value;
+  const b = right.value;
+  // Integers only: everything else has rules of its own.
+  if (!Number.isSafeInteger(a) || !Number.isSafeInteger(b)) return expression;
+  return { op: 'Constant', value: holds(a as number, operator, b as number) };
+}
+
+function holds(a: number, operator: CompareOperator, b: number): boolean {
+  switch (operator) {
+    case '=':
+    case '<=>':
+      return a === b;
+    case '<>':
+      return a !== b;
+    case '<':
+      return a < b;
+    case '<=':
+      return a <= b;
+    case '>':
+      return a > b;
+    default:
+      return a >= b;
+  }
+}

@@ -1,0 +1,123 @@
+import type { IndexDefinition } from '#catalog/catalog.ts';
+import type { Expression } from '../../algebra/expression.ts';
+import type { IndexSearchNode, LogicalPlan } from '../../algebra/plan.ts';
+import { conjunctionOf, conjunctsOf } from '../../algebra/walk.ts';
+import { fetchCost, limitOf, randomFetchCost, scanCost, seekCost, selectivityOf } from '../cost.ts';
+import { indexCandidates, isComponent, usableIndexes } from '../index-candidates.ts';
+import type { OptimizerContext, OptimizerRule } from '../rule.ts';
+
+/**
+ * A sort with a limit over a scan becomes a walk through an index that has this order already. The index must have exactly the
+ * keys of the sort behind components that are bound by equality, all in one direction; rows with equal keys then come in scan
+ * order, as from the stable sort.
+ */
+export const indexOrder: OptimizerRule = {
+  name: 'index-order',
+  why: 'ORDER BY created DESC LIMIT 10 would read and compare every record',
+  apply(plan, context) {
+    if (plan.op !== 'Sort' || plan.limit === undefined) return undefined;
+    const predicate = plan.input.op === 'Filter' ? plan.input.predicate : undefined;
+    const scan = plan.input.op === 'Filter' ? plan.input.input : plan.input;
+    if (scan.op !== 'TypeScan' || scan.range !== undefined || scan.order === 'descending')
+      return undefined;
+    const direction = directionOf(plan);
+    if (direction === undefined || !isInBucketOrder(scan, context)) return undefined;
+    for (const index of usableIndexes(scan.types, context)) {
+      const search = searchFor(index, { plan, scan, predicate, direction }, context);
+      if (search === undefined) continue;
+      if (!isCheaper(search, plan, scan, context)) continue;
+      const input: LogicalPlan = search.residual
+        ? { op: 'Filter', input: search.node, predicate: search.residual }
+        : search.node;
+      return { op: 'Limit', input, count: plan.limit };
+    }
+    return undefined;
+  },
+};
+
+type SortNode = LogicalPlan & { readonly op: 'Sort' };
+type Scan = LogicalPlan & { readonly op: 'TypeScan' };
+
+function directionOf(plan: SortNode): 'ascending' | 'descending' | undefined {
+  const [first] = plan.keys;
+  if (first === undefined || typeof first.descending !== 'boolean') return undefined;
+  if (plan.keys.some((key) => key.descending !== first.descending)) return undefined;
+  return first.descending ? 'descending' : 'ascending';
+}
+
+/** Records of one key come by record id from an index, and bucket by bucket from a scan. */
+function isInBucketOrder(scan: Scan, context: OptimizerContext): boolean {
+  const buckets = scan.types.flatMap((type) => context.catalog.typeWithId(type).buckets);
+  return buckets.every((bucket, at) => at === 0 || (buckets[at - 1] ?? 0) < bucket);
+}
+
+interface OrderedSearch {
+  readonly node: IndexSearchNode;
+  readonly residual: Expression | undefined;
+}
+
+interface Wanted {
+  readonly plan: SortNode;
+  readonly scan: Scan;
+  readonly predicate: Expression | undefined;
+  readonly direction: 'ascending' | 'descending';
+}
+
+function searchFor(
+  index: IndexDefinition,
+  wanted: Wanted,
+  context: OptimizerContext,
+): OrderedSearch | undefined {
+  const { plan, scan, predicate, direction } = wanted;
+  if (index.kind !== 'LSM_TREE') return undefined;
+  if (index.components.some((part) => part.caseInsensitive || part.by !== 'value'))
+    return undefined;
+  const conjuncts = predicate ? conjunctsOf(predicate) : [];
+  const candidate = indexCandidates(conjuncts, scan.as, scan.types, context).find(
+    (found) => found.index.id === index.id,
+  );
+  const boundCount = index.components.length - plan.keys.length;
+  if (boundCount < 0) return undefined;
+  const bounds = candidate?.bounds ?? { equals: [] };
+  // More equalities than needed leave fewer keys to order by; IN gives several runs that are not one order.
+  if (bounds.equals.length !== boundCount) return undefined;
+  if (bounds.equals.some((part) => part.kind !== 'equals')) return undefined;
+  const isServed = plan.keys.every((key, at) => {
+    const component = index.components[boundCount + at];
+    return component !== undefined && isComponent(key.value, component, scan.as);
+  });
+  if (!isServed) return undefined;
+  const covered = candidate?.covered ?? [];
+  const covers = conjunctionOf(covered);
+  const residual = conjunctionOf(conjuncts.filter((conjunct) => !covered.includes(conjunct)));
+  const node: IndexSearchNode = {
+    op: 'IndexSearch',
+    index: index.id,
+    bounds,
+    types: scan.types,
+    as: scan.as,
+    order: direction,
+    ...(covers && { covers }),
+    ...(!residual && plan.limit && { limit: plan.limit }),
+  };
+  return { node, residual };
+}
+
+/** Compares walking the index until the limit is reached with the best way to find all rows and keep the best. */
+function isCheaper(
+  search: OrderedSearch,
+  plan: SortNode,
+  scan: Scan,
+  context: OptimizerContext,
+): boolean {
+  const recordCount = context.statistics.recordCount(scan.types);
+  const walked = Math.min(recordCount, limitOf(plan.limit) / selectivityOf(search.residual));
+  const walkCost = seekCost + walked * randomFetchCost;
+  const conjuncts = plan.input.op === 'Filter' ? conjunctsOf(plan.input.predicate) : [];
+  const [best] = indexCandidates(conjuncts, scan.as, scan.types, context);
+  const findCost = Math.min(
+    recordCount * scanCost,
+    best ? seekCost + best.rowCount * fetchCost : Number.POSITIVE_INFINITY,
+  );
+  return walkCost < findCost;
+}

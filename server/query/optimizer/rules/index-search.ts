@@ -1,0 +1,91 @@
+import type { Expression } from '../../algebra/expression.ts';
+import type { IndexSearchNode, LogicalPlan } from '../../algebra/plan.ts';
+import { conjunctionOf, conjunctsOf } from '../../algebra/walk.ts';
+import { indexCandidates, type IndexCandidate } from '../index-candidates.ts';
+import type { OptimizerContext, OptimizerRule } from '../rule.ts';
+
+/** Branches of an OR that are looked up one by one. */
+const unionBranchMax = 64;
+/** Share of the records above which a scan is planned at once. At run time a search gives up by itself above a share too. */
+const shareMax = 0.25;
+const smallType = 64;
+
+/** A filtered scan becomes a search in the index that finds the fewest records; what the index does not answer stays. */
+export const indexSearch: OptimizerRule = {
+  name: 'index-search',
+  why: 'WHERE name = :n would read the whole type',
+  apply(plan, context) {
+    if (plan.op !== 'Filter' || plan.input.op !== 'TypeScan') return undefined;
+    const scan = plan.input;
+    if (scan.range !== undefined || scan.order === 'descending') return undefined;
+    const conjuncts = conjunctsOf(plan.predicate);
+    const [best] = indexCandidates(conjuncts, scan.as, scan.types, context);
+    const union =
+      best !== undefined && best.rowCount <= 1 ? undefined : unionOf(conjuncts, scan, context);
+    const recordCount = context.statistics.recordCount(scan.types);
+    const affordable = Math.max(smallType, recordCount * shareMax);
+    if (best !== undefined && (union === undefined || best.rowCount <= union.rowCount)) {
+      if (best.rowCount > affordable) return undefined;
+      return filtered(searchNode(best, scan), conjuncts, best.covered);
+    }
+    if (union === undefined || union.rowCount > affordable) return undefined;
+    return filtered(union.plan, conjuncts, [union.conjunct]);
+  },
+};
+
+/** The search, with what it does not answer as a filter above. */
+function filtered(
+  search: LogicalPlan,
+  conjuncts: readonly Expression[],
+  covered: readonly Expression[],
+): LogicalPlan {
+  const predicate = conjunctionOf(conjuncts.filter((conjunct) => !covered.includes(conjunct)));
+  return predicate === undefined ? search : { op: 'Filter', input: search, predicate };
+}
+
+type Scan = LogicalPlan & { readonly op: 'TypeScan' };
+
+function searchNode(candidate: IndexCandidate, scan: Scan): IndexSearchNode {
+  const covers = conjunctionOf(candidate.covered);
+  return {
+    op: 'IndexSearch',
+    index: candidate.index.id,
+    bounds: candidate.bounds,
+    types: scan.types,
+    as: scan.as,
+    ...(covers && { covers }),
+  };
+}
+
+interface Union {
+  readonly plan: LogicalPlan;
+  readonly conjunct: Expression;
+  readonly rowCount: number;
+}
+
+/** An OR of which every branch can be looked up. */
+function unionOf(
+  conjuncts: readonly Expression[],
+  scan: Scan,
+  context: OptimizerContext,
+): Union | undefined {
+  for (const conjunct of conjuncts) {
+    if (conjunct.op !== 'Or' || conjunct.operands.length > unionBranchMax) continue;
+    const searches: IndexSearchNode[] = [];
+    let rowCount = 0;
+    for (const branch of conjunct.operands) {
+      const [best] = indexCandidates(conjunctsOf(branch), scan.as, scan.types, context);
+      if (best === undefined) break;
+      searches.push(searchNode(best, scan));
+      rowCount += best.rowCount;
+    }
+    if (searches.length < conjunct.operands.length) continue;
+    const { types, as } = scan;
+    return {
+      plan: { op: 'IndexUnion', searches, types, as, covers: conjunct },
+      conjunct,
+      rowCount,
+    };
+  }
+  return undefined;
+}

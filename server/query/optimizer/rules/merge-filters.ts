@@ -1,0 +1,21 @@
+import { conjunctionOf, conjunctsOf } from '../../algebra/walk.ts';
+import type { OptimizerRule } from '../rule.ts';
+
+/** Two filters in a row become one, and conditions that are always true vanish. */
+export const mergeFilters: OptimizerRule = {
+  name: 'merge-filters',
+  why: 'other rules look at all conjuncts of a scan at once',
+  apply(plan) {
+    if (plan.op !== 'Filter') return undefined;
+    const below = plan.input;
+    const all =
+      below.op === 'Filter'
+        ? [...conjunctsOf(below.predicate), ...conjunctsOf(plan.predicate)]
+        : conjunctsOf(plan.predicate);
+    const conjuncts = all.filter((part) => !(part.op === 'Constant' && part.value === true));
+    if (below.op !== 'Filter' && conjuncts.length === all.length) return undefined;
+    const input = below.op === 'Filter' ? below.input : below;
+    const predicate = conjunctionOf(conjuncts);
+    return predicate === undefined ? input : { op: 'Filter', input, predicate };
+  },
+};

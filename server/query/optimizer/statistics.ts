@@ -1,0 +1,58 @@
+import type { Catalog } from '#catalog/catalog.ts';
+import type { BucketId, IndexId, TypeId } from '#core/rid.ts';
+import type { ReadView } from '#transaction/read-view.ts';
+
+/** Sizes that the optimizer asks for. All of them are counters: an answer costs next to nothing. */
+export interface Statistics {
+  /** Live records of the types, subtypes not included. */
+  recordCount(types: readonly TypeId[]): number;
+  bucketRecordCount(buckets: readonly BucketId[]): number;
+  entryCount(index: IndexId): number;
+  /** Average number of rows that a step from one vertex gives, for edges of the types (all when undefined). */
+  averageDegree(types: readonly TypeId[] | undefined, from: readonly TypeId[] | undefined): number;
+}
+
+/** The counters of a view. */
+export function statisticsOf(view: ReadView): Statistics {
+  return new ViewStatistics(view);
+}
+
+class ViewStatistics implements Statistics {
+  readonly #view: ReadView;
+  readonly #catalog: Catalog;
+
+  constructor(view: ReadView) {
+    this.#view = view;
+    this.#catalog = view.catalog;
+  }
+
+  recordCount(types: readonly TypeId[]): number {
+    let count = 0;
+    for (const type of types)
+      count += this.bucketRecordCount(this.#catalog.typeWithId(type).buckets);
+    return count;
+  }
+
+  bucketRecordCount(buckets: readonly BucketId[]): number {
+    let count = 0;
+    for (const bucket of buckets) count += this.#view.recordCount(bucket);
+    return count;
+  }
+
+  entryCount(index: IndexId): number {
+    return this.#view.index(index).entryCount;
+  }
+
+  averageDegree(types: readonly TypeId[] | undefined, from: readonly TypeId[] | undefined): number {
+    const edges = this.recordCount(types ?? this.#typesOf('edge'));
+    const vertices = this.recordCount(from ?? this.#typesOf('vertex'));
+    return edges / Math.max(1, vertices);
+  }
+
+  #typesOf(kind: 'vertex' | 'edge'): readonly TypeId[] {
+    return this.#catalog
+      .types()
+      .filter((type) => type.kind === kind)
+      .map((type) => type.id);
+  }
+}
