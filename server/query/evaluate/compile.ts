@@ -11,7 +11,8 @@ import { compileCoalesce, compileConcatenate } from './concatenation.ts';
 import { isStatementConstant, oncePerStatement } from './constancy.ts';
 import { cypherArithmeticOf } from './cypher-arithmetic.ts';
 import type { CompileEnvironment, Condition, Evaluator, Predicate } from './evaluator.ts';
-import { compileAnd, compileCase, compileNot, compileOr, truthOf } from './logic.ts';
+import { compileAnd, compileCase, compileEvery, compileNot, compileOr } from './logic.ts';
+import { compileSome, truthOf } from './logic.ts';
 import { compileContains, compileIn } from './membership.ts';
 import { compileAttribute, compileIsDefined, compileIsOfType } from './navigation.ts';
 import { compileProperty } from './navigation.ts';
@@ -44,10 +45,39 @@ export function compileCondition(expression: Expression, env: CompileEnvironment
   return (context) => truthOf(evaluate(context));
 }
 
-/** As a filter: true only when the condition is known to hold. */
+/**
+ * As a filter: true only when the condition is known to hold. AND and OR ask their operands the same question and stop at the
+ * first that settles it, so an operand behind an unknown one is not evaluated.
+ */
 export function compilePredicate(expression: Expression, env: CompileEnvironment): Predicate {
-  const condition = compileCondition(expression, env);
-  return (context) => condition(context) === true;
+  switch (expression.op) {
+    case 'And':
+      return compileEvery(expression.operands.map((operand) => compilePredicate(operand, env)));
+    case 'Or':
+      return compileSome(expression.operands.map((operand) => compilePredicate(operand, env)));
+    case 'Not':
+      return compileRefutation(expression.operand, env);
+    default: {
+      const condition = compileCondition(expression, env);
+      return (context) => condition(context) === true;
+    }
+  }
+}
+
+/** True only when the condition is known not to hold. */
+function compileRefutation(expression: Expression, env: CompileEnvironment): Predicate {
+  switch (expression.op) {
+    case 'And':
+      return compileSome(expression.operands.map((operand) => compileRefutation(operand, env)));
+    case 'Or':
+      return compileEvery(expression.operands.map((operand) => compileRefutation(operand, env)));
+    case 'Not':
+      return compilePredicate(expression.operand, env);
+    default: {
+      const condition = compileCondition(expression, env);
+      return (context) => condition(context) === false;
+    }
+  }
 }
 
 /** `isConstant`: an enclosing expression already keeps its value for the whole statement. */

@@ -10,9 +10,11 @@ import { rowFlag, rowFlagsOffset } from '#storage/shape.ts';
 import type { Column, Shape } from '#storage/shape.ts';
 import type { StorageSnapshot } from '#storage/engine.ts';
 import type { Slot } from '../algebra/expression.ts';
+import { arithmeticOf } from './arithmetic.ts';
 import type { BoundConstant, BoundList, BoundPattern } from './bound-constant.ts';
 import type { EvaluationContext, Frame } from './context.ts';
-import { compareBytes, compareGeneral, equalBytes, startsWithBytes } from './generated-support.ts';
+import { compareBytes, compareGeneral, compareNullable } from './generated-support.ts';
+import { equalBytes, startsWithBytes } from './generated-support.ts';
 import type { ColumnTerm, PredicateTerm, ScanTerms } from './scan-terms.ts';
 import { TextCache } from './text-cache.ts';
 
@@ -104,6 +106,7 @@ const library = {
   startsWithBytes,
   compareBytes,
   compareGeneral,
+  compareNullable,
   noOutsideCells,
   LocalDate,
   DateTime,
@@ -209,6 +212,8 @@ class ProgramEmitter {
         return `${this.#opaque(term.condition)} === true`;
       case 'isNull':
         return this.#isNull(term.property);
+      case 'compareValues':
+        return `${this.#compareValues(term)} === true`;
       default:
         return this.#test(term, true);
     }
@@ -226,9 +231,17 @@ class ProgramEmitter {
         return `${this.#opaque(term.condition)} === false`;
       case 'isNull':
         return `!(${this.#isNull(term.property)})`;
+      case 'compareValues':
+        return `${this.#compareValues(term)} === false`;
       default:
         return this.#test(term, false);
     }
+  }
+
+  #compareValues(term: Extract<PredicateTerm, { kind: 'compareValues' }>): string {
+    const operatorName = this.#bind(term.operator);
+    const operands = `${this.#column(term.left)}, ${this.#column(term.right)}`;
+    return `library.compareNullable(${operatorName}, ${operands}, context.formats)`;
   }
 
   #isNull(property: string): string {
@@ -341,12 +354,16 @@ class ProgramEmitter {
         const column = this.#columnOf(term.property);
         return column === undefined
           ? 'null'
-          : `${isPresent(column)} ? ${this.#value(column)} : null`;
+          : `(${isPresent(column)} ? ${this.#value(column)} : null)`;
       }
       case 'rid':
         return 'new library.Link(block.bucket * 137438953472 + block.firstPosition + slot)';
       case 'constant':
         return this.#bind(this.#forms.value(term.constant));
+      case 'arithmetic': {
+        const operation = this.#bind(arithmeticOf(term.operator));
+        return `${operation}(${this.#column(term.left)}, ${this.#column(term.right)}, context)`;
+      }
       case 'opaque': {
         const name = this.#bind(this.#terms.evaluators[term.evaluator]);
         return `(${this.#recordText()}, ${name}(context))`;

@@ -79,3 +79,14 @@ export function compareGeneral(
       return direction >= 0;
   }
 }
+
+/** As `compareGeneral` for two computed values; null on either side is unknown. */
+export function compareNullable(
+  operator: Exclude<CompareOperator, '<=>'>,
+  left: Value,
+  right: Value,
+  formats: TemporalFormats,
+): boolean | null {
+  if (left === null || right === null) return null;
+  return compareGeneral(operator, left, right, false, formats);
+}

@@ -1,5 +1,5 @@
 import type { Value } from '#core/value.ts';
-import type { Condition, Evaluator } from './evaluator.ts';
+import type { Condition, Evaluator, Predicate } from './evaluator.ts';
 
 /** Three-valued logic (sql.md 6.2). Operand lists are flat, so chains of any length need no recursion. */
 
@@ -45,6 +45,26 @@ export function compileNot(operand: Condition): Condition {
   return (context) => {
     const holds = operand(context);
     return holds === null ? null : !holds;
+  };
+}
+
+/** All operands hold; stops at the first that does not. */
+export function compileEvery(operands: readonly Predicate[]): Predicate {
+  const [first, second] = operands;
+  if (first && second && operands.length === 2)
+    return (context) => first(context) && second(context);
+  return (context) => {
+    for (let i = 0; i < operands.length; i++)
+      if (!(operands[i] as Predicate)(context)) return false;
+    return true;
+  };
+}
+
+/** Some operand holds; stops there. */
+export function compileSome(operands: readonly Predicate[]): Predicate {
+  return (context) => {
+    for (let i = 0; i < operands.length; i++) if ((operands[i] as Predicate)(context)) return true;
+    return false;
   };
 }
 

@@ -1,4 +1,5 @@
-import type { CompareOperator, Expression, Slot } from '../algebra/expression.ts';
+import type { ArithmeticOperator, CompareOperator } from '../algebra/expression.ts';
+import type { Expression, Slot } from '../algebra/expression.ts';
 import { compileCondition, compileExpression } from './compile.ts';
 import { isStatementConstant } from './constancy.ts';
 import type { CompileEnvironment, Condition, Evaluator } from './evaluator.ts';
@@ -41,6 +42,13 @@ export type PredicateTerm =
       readonly condition: number;
     }
   | { readonly kind: 'isNull'; readonly property: string }
+  /** Any two values that code can compute, compared by the general rules. */
+  | {
+      readonly kind: 'compareValues';
+      readonly operator: Exclude<CompareOperator, '<=>'>;
+      readonly left: ColumnTerm;
+      readonly right: ColumnTerm;
+    }
   | { readonly kind: 'and' | 'or'; readonly terms: readonly PredicateTerm[] }
   | { readonly kind: 'not'; readonly term: PredicateTerm }
   | { readonly kind: 'opaque'; readonly condition: number };
@@ -49,6 +57,12 @@ export type ColumnTerm =
   | { readonly kind: 'cell'; readonly property: string }
   | { readonly kind: 'rid' }
   | { readonly kind: 'constant'; readonly constant: number }
+  | {
+      readonly kind: 'arithmetic';
+      readonly operator: ArithmeticOperator;
+      readonly left: ColumnTerm;
+      readonly right: ColumnTerm;
+    }
   | { readonly kind: 'opaque'; readonly evaluator: number };
 
 /** What is bound per execution, and the terms that refer to it by number. */
@@ -97,8 +111,7 @@ export function termsOf(spec: ScanSpec, env: CompileEnvironment): ScanTerms {
   const { constants, conditions, evaluators } = builder;
   const isWorthGenerating =
     (predicate !== undefined && !isAllOpaque(predicate)) ||
-    (predicate === undefined &&
-      columns.some(({ term }) => term.kind === 'cell' || term.kind === 'rid'));
+    (predicate === undefined && columns.some(({ term }) => term.kind !== 'opaque'));
   return { predicate, columns, constants, conditions, evaluators, isWorthGenerating };
 }
 
@@ -115,6 +128,9 @@ function isAllOpaque(term: PredicateTerm): boolean {
       return false;
   }
 }
+
+/** Deeper arithmetic is left to closures. */
+const arithmeticDepthMax = 8;
 
 /** `a < b` is `b > a`. */
 const reversed = { '=': '=', '<>': '<>', '<': '>', '<=': '>=', '>': '<', '>=': '<=' } as const;
@@ -168,8 +184,27 @@ class TermBuilder {
       return { kind: 'constant', constant: this.#constant(expression) };
     if (expression.op === 'Attribute' && expression.attribute === 'rid')
       if (this.#isRecord(expression.of)) return { kind: 'rid' };
+    const arithmetic = this.#arithmetic(expression, 0);
+    if (arithmetic !== undefined) return arithmetic;
     this.evaluators.push(compileExpression(expression, this.#env));
     return { kind: 'opaque', evaluator: this.evaluators.length - 1 };
+  }
+
+  /** Arithmetic on cells and constants, a few levels deep; undefined for anything else. */
+  #arithmetic(expression: Expression, depth: number): ColumnTerm | undefined {
+    if (expression.op !== 'Arithmetic' || expression.dialect !== 'sql') return undefined;
+    const left = this.#operandTerm(expression.left, depth + 1);
+    const right = left && this.#operandTerm(expression.right, depth + 1);
+    return right && { kind: 'arithmetic', operator: expression.operator, left, right };
+  }
+
+  #operandTerm(expression: Expression, depth: number): ColumnTerm | undefined {
+    if (depth > arithmeticDepthMax) return undefined;
+    const property = this.#propertyOf(expression);
+    if (property !== undefined) return { kind: 'cell', property };
+    if (this.#isConstant(expression))
+      return { kind: 'constant', constant: this.#operand(expression) };
+    return this.#arithmetic(expression, depth);
   }
 
   #compare(expression: Extract<Expression, { op: 'Compare' }>): PredicateTerm {
@@ -193,7 +228,11 @@ class TermBuilder {
         constant: this.#operand(left),
         isReversed: true,
       };
-    return this.#opaque(expression);
+    const leftTerm = this.#operandTerm(left, 0);
+    const rightTerm = leftTerm && this.#operandTerm(right, 0);
+    return rightTerm
+      ? { kind: 'compareValues', operator, left: leftTerm, right: rightTerm }
+      : this.#opaque(expression);
   }
 
   #between(expression: Extract<Expression, { op: 'Between' }>): PredicateTerm {

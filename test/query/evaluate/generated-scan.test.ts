@@ -90,67 +90,91 @@ const list = fc
   .map(c);
 const pattern = fc.constantFrom('a', 'a%', '%', '%b%', 'a_', '_', '', 'A%', '%c').map(c);
 
-const { condition } = fc.letrec<{ condition: Expression; leaf: Expression }>((tie) => ({
-  leaf: fc.oneof(
-    fc
-      .tuple(fc.constantFrom('=', '<>', '<', '<=', '>', '>=', '<=>'), cell, constant, fc.boolean())
-      .map(
-        ([operator, left, right, isReversed]): Expression => ({
-          op: 'Compare',
-          operator,
-          left: isReversed ? right : left,
-          right: isReversed ? left : right,
-          dialect: 'sql',
-        }),
-      ),
-    fc.tuple(cell, constant, constant).map(
-      ([operand, low, high]): Expression => ({
-        op: 'Between',
-        operand,
-        low,
-        high,
+const arithmetic = fc
+  .tuple(fc.constantFrom('+', '-', '*', '/', '%', '&'), cell, fc.oneof(cell, constant))
+  .map(
+    ([operator, left, right]): Expression => ({
+      op: 'Arithmetic',
+      operator,
+      left,
+      right,
+      dialect: 'sql',
+    }),
+  );
+
+const leaf: fc.Arbitrary<Expression> = fc.oneof(
+  fc
+    .tuple(fc.constantFrom('=', '<>', '<', '<=', '>', '>=', '<=>'), cell, constant, fc.boolean())
+    .map(
+      ([operator, left, right, isReversed]): Expression => ({
+        op: 'Compare',
+        operator,
+        left: isReversed ? right : left,
+        right: isReversed ? left : right,
         dialect: 'sql',
       }),
     ),
-    fc
-      .tuple(cell, list)
-      .map(([element, items]): Expression => ({ op: 'In', element, list: items, dialect: 'sql' })),
-    fc.tuple(cell, pattern, fc.boolean()).map(
-      ([text, wanted, ignoreCase]): Expression => ({
-        op: 'Like',
-        text,
-        pattern: wanted,
-        ignoreCase,
-      }),
-    ),
-    cell.map((operand): Expression => ({ op: 'IsNull', operand })),
-    // Things that code leaves to closures.
-    fc.tuple(cell, cell).map(
-      ([left, right]): Expression => ({
+  fc.tuple(cell, constant, constant).map(
+    ([operand, low, high]): Expression => ({
+      op: 'Between',
+      operand,
+      low,
+      high,
+      dialect: 'sql',
+    }),
+  ),
+  fc
+    .tuple(cell, list)
+    .map(([element, items]): Expression => ({ op: 'In', element, list: items, dialect: 'sql' })),
+  fc.tuple(cell, pattern, fc.boolean()).map(
+    ([text, wanted, ignoreCase]): Expression => ({
+      op: 'Like',
+      text,
+      pattern: wanted,
+      ignoreCase,
+    }),
+  ),
+  cell.map((operand): Expression => ({ op: 'IsNull', operand })),
+  fc
+    .tuple(fc.constantFrom('=', '<>', '<', '>='), arithmetic, fc.oneof(arithmetic, cell, constant))
+    .map(
+      ([operator, left, right]): Expression => ({
         op: 'Compare',
-        operator: '=',
+        operator,
         left,
         right,
         dialect: 'sql',
       }),
     ),
-    fc.constant<Expression>({
-      op: 'Quantifier',
-      kind: 'any',
-      list: property(slot(recordSlot), 'c'),
-      element: elementSlot,
-      predicate: {
-        op: 'Compare',
-        operator: '=',
-        left: slot(elementSlot),
-        right: c(1),
-        dialect: 'sql',
-      },
+  // Things that code leaves to closures.
+  fc.tuple(cell, cell).map(
+    ([left, right]): Expression => ({
+      op: 'Compare',
+      operator: '=',
+      left,
+      right,
       dialect: 'sql',
     }),
   ),
+  fc.constant<Expression>({
+    op: 'Quantifier',
+    kind: 'any',
+    list: property(slot(recordSlot), 'c'),
+    element: elementSlot,
+    predicate: {
+      op: 'Compare',
+      operator: '=',
+      left: slot(elementSlot),
+      right: c(1),
+      dialect: 'sql',
+    },
+    dialect: 'sql',
+  }),
+);
+
+const { condition } = fc.letrec<{ condition: Expression }>((tie) => ({
   condition: fc.oneof(
-    { weight: 5, arbitrary: tie('leaf') },
+    { weight: 5, arbitrary: leaf },
     {
       weight: 2,
       arbitrary: fc
@@ -170,6 +194,7 @@ const { condition } = fc.letrec<{ condition: Expression; leaf: Expression }>((ti
 const columnValue: fc.Arbitrary<Expression> = fc.oneof(
   { weight: 5, arbitrary: cell },
   { weight: 1, arbitrary: constant },
+  { weight: 2, arbitrary: arithmetic },
   {
     weight: 1,
     arbitrary: fc.constant<Expression>({ op: 'Attribute', of: slot(recordSlot), attribute: 'rid' }),
@@ -345,7 +370,7 @@ test('what generated code does itself', () => {
   assert.ok(generates({ op: 'Like', text: a, pattern: c('x%'), ignoreCase: false }));
   assert.ok(generates(a));
   assert.ok(!generates({ op: 'Matches', text: a, pattern: c('x') }));
-  assert.ok(!generates({ op: 'Compare', operator: '=', left: a, right: a, dialect: 'sql' }));
+  assert.ok(generates({ op: 'Compare', operator: '=', left: a, right: a, dialect: 'sql' }));
 });
 
 test('a constant that fails fails only where the closures fail', () => {

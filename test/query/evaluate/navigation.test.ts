@@ -304,6 +304,20 @@ test('filters keep only what is known to be true', () => {
   assert.equal(compilePredicate(unknown, environment)(context()), false);
   assert.equal(compileCondition(unknown, environment)(context()), null);
   assert.equal(compilePredicate(compare('=', 1, 1), environment)(context()), true);
+  const holds = (expression: Expression) => compilePredicate(expression, environment)(context());
+  const both = (...operands: Expression[]): Expression => ({ op: 'And', operands });
+  const either = (...operands: Expression[]): Expression => ({ op: 'Or', operands });
+  const not = (operand: Expression): Expression => ({ op: 'Not', operand });
+  for (const a of [c(true), c(false), unknown])
+    for (const b of [c(true), c(false), unknown])
+      for (const e of [
+        both(a, b),
+        either(a, b),
+        not(both(a, b)),
+        not(either(a, not(b))),
+        both(a, b, a),
+      ])
+        assert.equal(holds(e), compileCondition(e, environment)(context()) === true);
 });
 
 test('cypher compares without conversion', () => {
