@@ -4,8 +4,18 @@ import fc from 'fast-check';
 import type { Rid, TypeId } from '#core/rid.ts';
 import { double, type Value } from '#core/value.ts';
 import { roundDouble } from '#query/functions/namespaced/rounding.ts';
-import { predicates } from '#query/functions/geo/relate.ts';
-import { closeRing, type Geometry, polygonGeometry } from '#query/functions/geo/geometry.ts';
+import { bufferOf } from '#query/functions/geo/buffer.ts';
+import {
+  closeRing,
+  type Geometry,
+  lineGeometry,
+  pointGeometry,
+  polygonGeometry,
+  segmentsOf,
+} from '#query/functions/geo/geometry.ts';
+import { areaOf } from '#query/functions/geo/measure.ts';
+import { distanceToSegment, predicates } from '#query/functions/geo/relate.ts';
+import { unionOf } from '#query/functions/geo/union.ts';
 import { formatWkt, parseWkt } from '#query/functions/geo/wkt.ts';
 import { PriorityQueue } from '#query/functions/paths/priority-queue.ts';
 import { GraphSearch } from '#query/functions/paths/graph-search.ts';
@@ -273,6 +283,42 @@ function boundsOf(box: Geometry) {
   const ys = ring.map((point) => point.y);
   return { x1: Math.min(...xs), x2: Math.max(...xs), y1: Math.min(...ys), y2: Math.max(...ys) };
 }
+
+test('the union of boxes covers the cells that they cover', () => {
+  fc.assert(
+    fc.property(fc.array(arbitraryBox(), { minLength: 1, maxLength: 6 }), (boxes) => {
+      const cells = new Set<string>();
+      for (const box of boxes) {
+        const { x1, x2, y1, y2 } = boundsOf(box);
+        for (let x = x1; x < x2; x++) for (let y = y1; y < y2; y++) cells.add(`${x},${y}`);
+      }
+      const union = unionOf(boxes.flatMap((box) => box.polygons));
+      assert.ok(Math.abs(areaOf(union) - cells.size) < 1e-6);
+    }),
+  );
+});
+
+test('a buffer around a path holds the points that are near and no others', () => {
+  const coordinate = fc.integer({ min: -20, max: 20 });
+  const point = fc.record({ x: coordinate, y: coordinate });
+  fc.assert(
+    fc.property(
+      fc.uniqueArray(point, { minLength: 3, maxLength: 6, selector: ({ x, y }) => `${x} ${y}` }),
+      point,
+      (path, probe) => {
+        const round = { quadrantSegments: 16, endCapStyle: 'ROUND', joinStyle: 'ROUND' } as const;
+        const buffer = bufferOf(lineGeometry(path), 3, round);
+        const away = Math.min(
+          ...segmentsOf(path).map((segment) => distanceToSegment(probe, segment)),
+        );
+        // Between the circle and its polygon nothing is said.
+        if (away > 2.98 && away < 3.02) return;
+        assert.equal(predicates.within(pointGeometry(probe), buffer), away < 3);
+      },
+    ),
+    { numRuns: 60 },
+  );
+});
 
 test('well-known text survives being read and written', () => {
   fc.assert(

@@ -1,7 +1,16 @@
 import { DatabaseError } from '#core/errors.ts';
-import { type Geometry, type Point, polygonGeometry, type Ring } from './geometry.ts';
+import {
+  coordinatesOf,
+  type Geometry,
+  type Point,
+  polygonGeometry,
+  type Ring,
+  samePoint,
+  segmentsOf,
+} from './geometry.ts';
 import { refusal } from '../arguments.ts';
 import { signedArea } from './measure.ts';
+import { unionOf } from './union.ts';
 
 export interface BufferStyle {
   /** Straight pieces of a quarter circle. */
@@ -10,29 +19,115 @@ export interface BufferStyle {
   readonly joinStyle: 'ROUND' | 'MITRE' | 'BEVEL';
 }
 
+/** Sides of all parts before they are united; the work grows with their square, and a call keeps everyone waiting. */
+const sideCountMax = 5_000;
+
 /**
- * Everything within `radius` degrees of a point, of a line of one segment or of a convex polygon without holes, as a
- * polygon with counter-clockwise ring.
+ * Everything within `radius` degrees, as one or more polygons with counter-clockwise outlines: the union of the polygons,
+ * of a strip along every segment and of what joins the strips.
  *
- * @throws DatabaseError `NotSupported` for other geometries and for negative distances, `IllegalArgument` for NaN
+ * @throws DatabaseError `NotSupported` for negative distances, `IllegalArgument` for NaN and when the geometry has too many
+ * segments for a circle of so many corners around each
  */
 export function bufferOf(geometry: Geometry, radius: number, style: BufferStyle): Geometry {
   if (!Number.isFinite(radius)) throw refusal('geo.buffer() requires a finite distance');
   if (radius === 0) return geometry;
-  if (radius < 0) throw new DatabaseError('NotSupported', 'not supported yet: negative geo.buffer');
-  const [point] = geometry.points;
-  const [line] = geometry.lines;
-  const [rings] = geometry.polygons;
+  if (radius < 0)
+    throw new DatabaseError(
+      'NotSupported',
+      'not supported yet: geo.buffer() with a negative distance',
+    );
+  const { points, lines, polygons } = geometry;
+  const [point] = points;
+  const [line] = lines;
+  const [rings] = polygons;
   if (geometry.kind === 'POINT' && point)
     return circleAround(point, radius, style.quadrantSegments);
   if (geometry.kind === 'LINESTRING' && line?.length === 2)
     return aroundSegment(line[0] as Point, line[1] as Point, radius, style);
   if (geometry.kind === 'POLYGON' && rings?.length === 1 && isConvex(rings[0] as Ring))
     return aroundConvex(rings[0] as Ring, radius, style);
-  throw new DatabaseError(
-    'NotSupported',
-    `not supported yet: geo.buffer of a ${geometry.kind} other than a point, a segment or a convex polygon`,
+  requireSides(coordinatesOf(geometry).length * (style.quadrantSegments * 4 + 4));
+  const parts: (readonly Ring[])[] = points.flatMap(
+    (centre) => circleAround(centre, radius, style.quadrantSegments).polygons,
   );
+  for (const path of lines)
+    alongPath(
+      path,
+      radius,
+      style,
+      samePoint(path[0] as Point, path[path.length - 1] as Point),
+      parts,
+    );
+  for (const polygon of polygons) {
+    parts.push(polygon);
+    for (const ring of polygon) alongPath(ring, radius, style, true, parts);
+  }
+  return unionOf(parts);
+}
+
+function requireSides(sideCount: number): void {
+  if (sideCount > sideCountMax)
+    throw refusal(
+      `geo.buffer() would unite ${sideCount} sides, more than ${sideCountMax}; use fewer points or quadrantSegments`,
+    );
+}
+
+/** Strips along the segments, joins at the corners, caps at the ends of an open path. */
+function alongPath(
+  path: readonly Point[],
+  radius: number,
+  style: BufferStyle,
+  isClosed: boolean,
+  parts: (readonly Ring[])[],
+): void {
+  const segments = segmentsOf(path);
+  segments.forEach(({ a, b }, i) => {
+    const isFirst = !isClosed && i === 0;
+    const isLast = !isClosed && i === segments.length - 1;
+    const angle = Math.atan2(b.y - a.y, b.x - a.x);
+    const reach = style.endCapStyle === 'SQUARE' ? radius : 0;
+    const from = onCircle(a, isFirst ? -reach : 0, angle);
+    const to = onCircle(b, isLast ? reach : 0, angle);
+    parts.push(...aroundSegment(from, to, radius, { ...style, endCapStyle: 'FLAT' }).polygons);
+    if (style.endCapStyle === 'ROUND' && isFirst)
+      parts.push(...circleAround(a, radius, style.quadrantSegments).polygons);
+    if (style.endCapStyle === 'ROUND' && isLast)
+      parts.push(...circleAround(b, radius, style.quadrantSegments).polygons);
+    const next = segments[i + 1] ?? (isClosed ? segments[0] : undefined);
+    if (next === undefined) return;
+    const turned = Math.atan2(next.b.y - next.a.y, next.b.x - next.a.x);
+    parts.push(cornerBetween(b, radius, angle, turned, style));
+  });
+}
+
+/** What lies between two strips on the outer side of a corner. */
+function cornerBetween(
+  at: Point,
+  radius: number,
+  before: number,
+  after: number,
+  style: BufferStyle,
+): readonly Ring[] {
+  if (style.joinStyle === 'ROUND')
+    return circleAround(at, radius, style.quadrantSegments).polygons[0] as readonly Ring[];
+  let turn = after - before;
+  while (turn > Math.PI) turn -= 2 * Math.PI;
+  while (turn < -Math.PI) turn += 2 * Math.PI;
+  const isLeft = turn > 0;
+  const from = isLeft ? before - Math.PI / 2 : before + Math.PI / 2 + turn;
+  const outline: Point[] = [at];
+  join(at, radius, { from, to: from + Math.abs(turn) }, style, outline);
+  if (outline.length === 2)
+    outline.splice(
+      1,
+      1,
+      onCircle(at, radius, from),
+      outline[1] as Point,
+      onCircle(at, radius, from + Math.abs(turn)),
+    );
+  outline.push(at);
+  return [outline];
 }
 
 /** A regular polygon of four times `quadrantSegments` corners, starting in the east. */

@@ -309,7 +309,7 @@ export function distance(a: Point, b: Point): number {
   return Math.hypot(a.x - b.x, a.y - b.y);
 }
 
-function distanceToSegment(point: Point, { a, b }: Segment): number {
+export function distanceToSegment(point: Point, { a, b }: Segment): number {
   const dx = b.x - a.x;
   const dy = b.y - a.y;
   const t = clamp(((point.x - a.x) * dx + (point.y - a.y) * dy) / (dx * dx + dy * dy));
