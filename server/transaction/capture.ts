@@ -76,12 +76,12 @@ function sortedEntries(overlay: Overlay): readonly OverlayEntry[] {
   const entries: OverlayEntry[] = [];
   let isSorted = true;
   let last = -1;
-  for (const entry of overlay.entries.values()) {
-    if (entry.isNew && entry.isDeleted) continue;
+  overlay.entries.forEach((entry) => {
+    if (entry.isNew && entry.isDeleted) return;
     entries.push(entry);
     if (entry.rid < last) isSorted = false;
     last = entry.rid;
-  }
+  });
   if (!isSorted) entries.sort((a, b) => a.rid - b.rid);
   return entries;
 }

@@ -4,6 +4,7 @@ import { formatRid, type LogIndex, type Rid } from '#core/rid.ts';
 import type { TemporalFormats } from '#core/temporal-format.ts';
 import type { StorageSnapshot } from '#storage/engine.ts';
 import { type Guards, isStillValid, type WriteSet, type WrittenRecord } from './guards.ts';
+import { RidMap } from './rid-map.ts';
 import { duplicatedKey, hasKey, type UniqueClaim } from './unique-claims.ts';
 
 /** A transaction that passed validation and is not applied yet. */
@@ -38,9 +39,9 @@ const tabledRecordsMax = 256;
  * block; anything in between would let two transactions pass against the same version.
  */
 export class GuardSequencer {
-  readonly #records = new Map<Rid, Ticket>();
-  readonly #deleted = new Map<Rid, Ticket>();
-  readonly #stamps = new Map<Rid, Ticket>();
+  readonly #records = new RidMap<Ticket>();
+  readonly #deleted = new RidMap<Ticket>();
+  readonly #stamps = new RidMap<Ticket>();
   readonly #keys = new Map<string, Ticket>();
   /** Tickets whose units are not in the tables above. */
   readonly #large = new Set<Ticket>();
@@ -239,7 +240,12 @@ function edgeCountOf(vertex: Rid, snapshot: StorageSnapshot, catalog: Catalog): 
   return count;
 }
 
-function remove<K>(table: Map<K, Ticket>, unit: K, ticket: Ticket): void {
+interface Table<K> {
+  get(unit: K): Ticket | undefined;
+  delete(unit: K): unknown;
+}
+
+function remove<K>(table: Table<K>, unit: K, ticket: Ticket): void {
   if (table.get(unit) === ticket) table.delete(unit);
 }
 

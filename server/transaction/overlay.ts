@@ -2,6 +2,7 @@ import type { StoredRecord } from '#core/record.ts';
 import { type BucketId, bucketOf, type LogIndex, noRid, type Rid, type TypeId } from '#core/rid.ts';
 import type { Direction } from '#storage/engine.ts';
 import { EdgeDelta } from './edge-delta.ts';
+import { RidMap } from './rid-map.ts';
 
 /**
  * One transaction's uncommitted records and edges, laid over a snapshot. It decides nothing: callers have checked what they
@@ -11,13 +12,13 @@ import { EdgeDelta } from './edge-delta.ts';
  * catch up with what happened since they last looked.
  */
 export class Overlay {
-  readonly entries = new Map<Rid, OverlayEntry>();
+  readonly entries = new RidMap<OverlayEntry>();
   readonly log: Rid[] = [];
   /** New records by bucket, in position order; deleted again ones stay listed. */
   readonly #inserted = new Map<BucketId, Rid[]>();
   /** Change of the number of records. */
   readonly #counts = new Map<BucketId, number>();
-  readonly #edges = new Map<number, Map<Rid, EdgeDelta>>();
+  readonly #edges = new Map<number, RidMap<EdgeDelta>>();
   /** Vertices that must still exist at commit: the ends of new edges. */
   readonly requiredVertices = new Set<Rid>();
 
@@ -87,7 +88,7 @@ export class Overlay {
     const key = edgeKey(type, direction);
     let byVertex = this.#edges.get(key);
     if (byVertex === undefined) {
-      byVertex = new Map();
+      byVertex = new RidMap();
       this.#edges.set(key, byVertex);
     }
     let delta = byVertex.get(vertex);

@@ -137,7 +137,8 @@ export class RecordWriter implements KeyHolders {
   }
 
   update(rid: Rid, properties: ValueMap): StoredRecord {
-    const current = this.#view.record(rid);
+    const known = this.#overlay.entry(rid);
+    const current = known ? this.#view.recordOfEntry(known) : this.#view.storedRecord(rid);
     if (current === undefined) throw recordNotFound(rid);
     const rules = this.#rules(current.type);
     const content = this.#checked(rules, properties, current);
@@ -149,7 +150,6 @@ export class RecordWriter implements KeyHolders {
       ends && { out: ends.from, in: ends.to },
     );
     if (isSameRow(current, row, content)) return current;
-    const known = this.#overlay.entry(rid);
     const entry = known ?? new OverlayEntry(rid, current.type, current.version, ends);
     const record = new PendingRecord(entry, rules.type, content);
     this.#claim(rules, rid, current, record);

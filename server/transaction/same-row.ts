@@ -3,7 +3,8 @@ import { valuesEqual } from '#core/equality.ts';
 import { kindOf, type Value, type ValueMap } from '#core/value.ts';
 import { RowRecord } from '#storage/row-record.ts';
 
-/** Bytes of a row from its start to its version, and from there on. */
+/** Bytes of a row: shape and flags, version, and the rest (storage.md 3.2). */
+const layoutStart = 4;
 const versionStart = 8;
 const versionEnd = 16;
 
@@ -17,15 +18,28 @@ export function isSameRow(record: StoredRecord, row: Uint8Array, properties: Val
     const start = record.row;
     const length = view.getUint32(start, true);
     if (length === row.length) {
-      const isSame =
-        bytes.compare(row, 0, versionStart, start, start + versionStart) === 0 &&
-        bytes.compare(row, versionEnd, length, start + versionEnd, start + length) === 0;
-      if (isSame) return true;
-      // The same layout with other bytes is another record.
-      if (bytes.compare(row, 4, versionStart, start + 4, start + versionStart) === 0) return false;
+      if (isSameBytes(bytes, start, row, { from: layoutStart, to: versionStart })) {
+        // The same layout with other bytes is another record.
+        return isSameBytes(bytes, start, row, { from: versionEnd, to: length });
+      }
     }
   }
   return hasSameProperties(record, properties);
+}
+
+/** A loop beats a call into the engine for short rows, and most changes are seen within a few bytes. */
+const loopBytesMax = 256;
+
+function isSameBytes(
+  bytes: Buffer,
+  start: number,
+  row: Uint8Array,
+  range: { readonly from: number; readonly to: number },
+): boolean {
+  const { from, to } = range;
+  if (to - from > loopBytesMax) return bytes.compare(row, from, to, start + from, start + to) === 0;
+  for (let i = from; i < to; i++) if (bytes[start + i] !== row[i]) return false;
+  return true;
 }
 
 function hasSameProperties(record: StoredRecord, properties: ValueMap): boolean {

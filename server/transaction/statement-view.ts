@@ -82,7 +82,11 @@ export class StatementView implements ReadView, IndexHost, ChangeLog {
       const entry = this.#overlay.entry(rid);
       if (entry !== undefined) return this.recordOfEntry(entry);
     }
-    // A record id of a client may name anything.
+    return this.storedRecord(rid);
+  }
+
+  /** The record as it is in the snapshot. A record id of a client may name anything. */
+  storedRecord(rid: Rid): StoredRecord | undefined {
     return this.catalog.bucketWithId(bucketOf(rid)) === undefined
       ? undefined
       : this.snapshot.record(rid);

@@ -212,9 +212,12 @@ class Receipt implements CommitReceipt {
     this.#view = view;
   }
 
+  /** In the order in which records were first changed. */
   get changes(): readonly RecordChange[] {
     const changes: RecordChange[] = [];
-    for (const entry of this.#overlay.entries.values()) {
+    for (const rid of new Set(this.#overlay.log)) {
+      const entry = this.#overlay.entry(rid);
+      if (entry === undefined) continue;
       if (entry.isDeleted) {
         if (entry.isNew || entry.record === undefined) continue;
         changes.push({ kind: 'delete', record: entry.record });

@@ -59,6 +59,14 @@ export class UniqueClaims {
     const { before, after } = change;
     if (before !== undefined && hasSameValues(keys.definition, before, after)) return;
     const claimed = keys.keysOf(after);
+    if (before === undefined && claimed.length === 1) {
+      // The common case, a new record with one key.
+      const key = claimed[0] as Uint8Array;
+      const text = claimText(keys.definition, key);
+      this.#requireFree(keys, { key, text, rid }, after, holders);
+      this.#claims.set(text, { keys, key, rid, seenAt: holders.snapshot.index });
+      return;
+    }
     const texts = claimed.map((key) => claimText(keys.definition, key));
     const given = before === undefined ? [] : keys.keysOf(before);
     const old = new Set(given.map((key) => claimText(keys.definition, key)));
