@@ -1,14 +1,21 @@
 import { functionRegistry } from '#query/functions/registry.ts';
+import { optimizeProgram } from '#query/optimizer/optimizer.ts';
+import { statisticsOf } from '#query/optimizer/statistics.ts';
 import { planProgram } from '#query/physical/planner.ts';
 import { procedureRegistry } from '#query/procedures/registry.ts';
 import type { PlanMaker } from './statement-compiler.ts';
 
+const functions = functionRegistry;
 const procedures = procedureRegistry();
 
 /** Optimizer and planner of the query room with this server's functions and procedures. */
 export const planMaker: PlanMaker = {
   writing: { procedures: new Map(), functions: new Map() },
-  optimize: (program) => program,
-  lower: (program, catalog) =>
-    planProgram(program, { catalog, functions: functionRegistry, procedures }),
+  optimize: (program, view) =>
+    optimizeProgram(program, {
+      catalog: view.catalog,
+      statistics: statisticsOf(view),
+      functions,
+    }),
+  lower: (program, catalog) => planProgram(program, { catalog, functions, procedures }),
 };

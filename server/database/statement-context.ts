@@ -72,7 +72,7 @@ export class StatementContext implements ExecutionContext {
     this.schemaSource = (kind, name) => surroundings.schemaSource(this.view, kind, name);
     this.variables = {
       get: (name) =>
-        name === rowCapVariable ? (this.rowCap ?? null) : surroundings.globals.get(name),
+        name === rowCapVariable ? (this.rowCap ?? -1) : surroundings.globals.get(name),
     };
     this.formats = limits.formats;
     this.limits = limits.evaluation;

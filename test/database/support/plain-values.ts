@@ -54,7 +54,9 @@ export function printValue(value: Value): string {
   if (isRecord(value)) {
     const { '@cat': _category, ...shown } = plainRecord(value);
     const system = Object.entries(shown).filter(([name]) => name.startsWith('@'));
-    const own = value.propertyNames().map((name): [string, Value] => [name, value.get(name) ?? null]);
+    const own = value
+      .propertyNames()
+      .map((name): [string, Value] => [name, value.get(name) ?? null]);
     return printEntries([...(system as [string, Value][]), ...own]);
   }
   switch (value.valueKind) {

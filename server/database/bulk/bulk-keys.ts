@@ -1,0 +1,64 @@
+import type { Catalog } from '#catalog/catalog.ts';
+import type { Rid, TypeId } from '#core/rid.ts';
+import type { TemporalFormats } from '#core/temporal-format.ts';
+import type { IndexKeys, KeySource } from '#index/ordered/index-keys.ts';
+import type { StorageSnapshot } from '#storage/engine.ts';
+import { claimText, duplicatedKey } from '#transaction/unique-claims.ts';
+import { WriteRuleBook, type WriteRules } from '#transaction/write-rules.ts';
+
+interface Claimed {
+  readonly keys: IndexKeys;
+  readonly key: Uint8Array;
+  readonly rid: Rid;
+}
+
+/** The unique keys that one chunk of a load takes. */
+export class BulkKeys {
+  readonly #book: WriteRuleBook;
+  readonly #formats: TemporalFormats;
+  readonly #claims = new Map<string, Claimed>();
+
+  constructor(catalog: Catalog, formats: TemporalFormats) {
+    this.#book = new WriteRuleBook(catalog);
+    this.#formats = formats;
+  }
+
+  rulesOf(type: TypeId): WriteRules {
+    return this.#book.rulesOf(type);
+  }
+
+  /** @throws DatabaseError `DuplicatedKey` when another record of the chunk has the key, `Validation`, `SchemaLimit` */
+  claim(rules: WriteRules, rid: Rid, record: KeySource): void {
+    for (const keys of rules.nullRefusing) keys.requireNoNulls(record);
+    for (const keys of rules.longKeyed) keys.keysOf(record);
+    for (const keys of rules.uniqueIndexes) {
+      for (const key of keys.keysOf(record)) {
+        const text = claimText(keys.definition, key);
+        const holder = this.#claims.get(text);
+        if (holder !== undefined) {
+          throw duplicatedKey(keys, key, record, holder.rid, this.#formats);
+        }
+        this.#claims.set(text, { keys, key, rid });
+      }
+    }
+  }
+
+  /** @throws DatabaseError `DuplicatedKey` when a stored record has one of the keys */
+  requireFree(latest: StorageSnapshot): void {
+    const isEmpty = new Map<IndexKeys, boolean>();
+    for (const { keys, key } of this.#claims.values()) {
+      const { id } = keys.definition;
+      const known = isEmpty.get(keys) ?? latest.entryCount(id) === 0;
+      isEmpty.set(keys, known);
+      if (known) continue;
+      const holder = latest.uniqueEntry(id, key);
+      const record = holder === undefined ? undefined : latest.record(holder);
+      if (holder === undefined || record === undefined) continue;
+      throw duplicatedKey(keys, key, record, holder, this.#formats);
+    }
+  }
+
+  clear(): void {
+    this.#claims.clear();
+  }
+}

@@ -1,0 +1,148 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Settings } from '#config/effective-settings.ts';
+import { type Log, silentLog } from '#core/log.ts';
+import type { Authorizer, Principal } from '#core/principal.ts';
+import type { Runtime } from '#core/runtime.ts';
+import type { Value } from '#core/value.ts';
+import type { ActiveStatements } from '#database/active-statements.ts';
+import type { Database } from '#database/database.ts';
+import type { Databases } from '#database/databases.ts';
+import { makeDatabases } from '#database/make-databases.ts';
+import type { ResultStream, RunOptions } from '#database/session.ts';
+import { LanguageRegistry } from '#language/registry.ts';
+import { sqlFrontend } from '#language/sql/frontend.ts';
+import { systemRuntime } from '#platform/system-runtime.ts';
+import { type PlainRow, plainValue, printValue } from './plain-values.ts';
+
+/** A real database in a directory of its own, driven in process; nothing but doors is missing. */
+export interface TestDatabase {
+  readonly directory: string;
+  readonly databases: Databases;
+  readonly active: ActiveStatements;
+  readonly database: Database;
+  /** Runs a statement to its end. @returns its rows as plain objects */
+  run(
+    text: string,
+    parameters?: Parameters,
+    options?: Partial<RunOptions>,
+  ): Promise<readonly PlainRow[]>;
+  /** As `run`; each row printed on a line of its own, in the notation of `printValue`. */
+  print(text: string, parameters?: Parameters, options?: Partial<RunOptions>): Promise<string>;
+  /** The result itself; close it. */
+  stream(
+    text: string,
+    parameters?: Parameters,
+    options?: Partial<RunOptions>,
+  ): Promise<ResultStream>;
+  /** Stops everything and opens it again from disk. */
+  reopen(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Values by name, or by position for `?`. */
+export type Parameters = Readonly<Record<string, Value>> | readonly Value[];
+
+export interface TestDatabaseOptions {
+  readonly settings?: Readonly<Record<string, string>>;
+  readonly runtime?: Runtime;
+  readonly authorizer?: Authorizer;
+  readonly log?: Log;
+}
+
+export const root: Principal = { name: 'root', isRoot: true, via: 'password' };
+
+const everything: Authorizer = { require() {}, canAccess: () => true };
+
+/** Opens the database `test` on an empty directory, which `close` deletes. */
+export async function openTestDatabase(options: TestDatabaseOptions = {}): Promise<TestDatabase> {
+  const directory = mkdtempSync(join(tmpdir(), 'polyad-test-'));
+  const start = async () => {
+    const made = makeDatabases({
+      directory,
+      settings: new Settings(withPrefix(options.settings ?? {})),
+      runtime: options.runtime ?? systemRuntime,
+      log: options.log ?? silentLog,
+      authorizer: options.authorizer ?? everything,
+      languages: new LanguageRegistry([sqlFrontend]),
+      serverVersion: '0.0.0-test',
+      heapBytesMax: 2 * 1024 ** 3,
+    });
+    await made.databases.start();
+    return made;
+  };
+  let made = await start();
+  await made.databases.create('test');
+
+  const stream: TestDatabase['stream'] = (text, parameters = {}, overrides = {}) =>
+    test.database.run(
+      { language: 'sql', text, parameters: new Map(Object.entries(parameters)) },
+      {
+        principal: root,
+        mustBeIdempotent: false,
+        signal: new AbortController().signal,
+        ...overrides,
+      },
+    );
+  const test: TestDatabase = {
+    directory,
+    get databases() {
+      return made.databases;
+    },
+    get active() {
+      return made.active;
+    },
+    get database() {
+      return made.databases.open('test') as Database;
+    },
+    stream,
+    run: async (text, parameters, overrides) =>
+      rowsOf(await stream(text, parameters, overrides), plainRow),
+    print: async (text, parameters, overrides) =>
+      (await rowsOf(await stream(text, parameters, overrides), printRow)).join('\n'),
+    reopen: async () => {
+      await made.databases.shutdown();
+      made = await start();
+    },
+    close: async () => {
+      await made.databases.shutdown();
+      rmSync(directory, { recursive: true, force: true });
+    },
+  };
+  return test;
+}
+
+function withPrefix(settings: Readonly<Record<string, string>>): ReadonlyMap<string, string> {
+  return new Map(Object.entries(settings).map(([key, text]) => [`service.${key}`, text]));
+}
+
+type RowForm<Row> = (values: readonly Value[], names: readonly string[] | undefined) => Row;
+
+/** Reads a result to its end and closes it. */
+export async function rowsOf<Row>(result: ResultStream, form: RowForm<Row>): Promise<Row[]> {
+  try {
+    const names = result.shape.kind === 'columns' ? result.shape.names : undefined;
+    const width = names?.length ?? 1;
+    const rows: Row[] = [];
+    for (;;) {
+      const batch = await result.nextBatch();
+      if (batch === undefined) return rows;
+      for (let at = 0; at < batch.rowCount; at += 1) {
+        rows.push(form(batch.values.slice(at * width, (at + 1) * width), names));
+      }
+    }
+  } finally {
+    result.close();
+  }
+}
+
+function plainRow(values: readonly Value[], names: readonly string[] | undefined): PlainRow {
+  if (names === undefined) return plainValue(values[0] ?? null) as PlainRow;
+  return Object.fromEntries(names.map((name, at) => [name, plainValue(values[at] ?? null)]));
+}
+
+function printRow(values: readonly Value[], names: readonly string[] | undefined): string {
+  if (names === undefined) return printValue(values[0] ?? null);
+  return printValue(new Map(names.map((name, at) => [name, values[at] ?? null])));
+}
