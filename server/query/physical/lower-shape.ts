@@ -21,6 +21,7 @@ import { SortOperator, type CompiledSortKey } from '../operators/sort.ts';
 import { TimeLimitOperator } from '../operators/time-limit.ts';
 import { UnionOperator } from '../operators/union.ts';
 import { UnwindOperator } from '../operators/unwind.ts';
+import { liftAggregateInputs } from './lift-aggregate-inputs.ts';
 import {
   compileFilter,
   compileValue,
@@ -222,11 +223,12 @@ function lowerAggregate(
 ): OperatorFactory {
   const first = plan.first.filter((column) => required.has(column.slot));
   const needed = { ...plan, first };
-  const input = lowering.lower(plan.input, withSlots(new Set(), slotsReadBy(needed)));
+  const lifted = liftAggregateInputs(needed);
+  const input = lowering.lower(lifted.input, withSlots(new Set(), slotsReadBy(lifted)));
   const options = {
-    keys: compileColumns(plan.keys, lowering),
-    first: compileColumns(first, lowering),
-    aggregates: plan.aggregates.map((aggregate): CompiledAggregate => {
+    keys: compileColumns(lifted.keys, lowering),
+    first: compileColumns(lifted.first, lowering),
+    aggregates: lifted.aggregates.map((aggregate): CompiledAggregate => {
       const found = lowering.environment.functions.aggregate(aggregate.function);
       if (found === undefined)
         throw new DatabaseError(
