@@ -48,7 +48,9 @@ export const conditionalFunctions: readonly ScalarFunction[] = [
     if (text === null) return null;
     if (context.evaluateCondition === undefined)
       throw new DatabaseError('NotSupported', `not supported here: ${evalName}()`);
-    const current = args.length === 2 ? (args[0] as Value) : null;
+    // Without a record the condition sees a row without columns.
+    const record = args.length === 2 ? (args[0] as Value) : null;
+    const current = record ?? new Map<string, Value>();
     return context.evaluateCondition(textArgument(text, `${evalName}()`), current);
   }),
   nullSafe('cypherRID(n)', [1, 1], (args) => {

@@ -7,7 +7,7 @@ import { functionRegistry } from '#query/functions/registry.ts';
 import { evaluateText } from './expression-text.ts';
 import { sampleContext, sampleRuntime } from './sample-context.ts';
 
-/** limits.md 9: every value and every collection that a function makes has a limit; at the limit it works, one beyond it does not. */
+/** What functions may use and make. limits.md 9: every value and every collection that a function makes has a limit; at the limit it works, one beyond it does not. */
 const valueBytesMax = 1_000;
 const elementCountMax = 10;
 const small = sampleContext({
@@ -137,6 +137,22 @@ test('replacing by a regular expression takes time from the budget of the statem
     () => evaluateText(`text.regexReplace('aaa', 'a', 'b')`, context, null),
     /command\.regexTimeout/,
   );
+});
+
+test('eval hands its text and the current record to the language of the statement', () => {
+  const asked: unknown[] = [];
+  const context = sampleContext({
+    evaluateCondition: (text, current) => {
+      asked.push(text, current);
+      return text === 'unknown' ? null : true;
+    },
+  });
+  const ada = evaluateText('@#1:0', context, null);
+  assert.equal(evaluateText(`eval('age > 18')`, context, ada), true);
+  assert.equal(evaluateText(`eval('unknown')`, context, ada), null);
+  assert.equal(evaluateText('eval(null)', context, ada), null);
+  assert.equal(evaluateText(`eval('1 = 1')`, context, null), true);
+  assert.deepEqual(asked, ['age > 18', ada, 'unknown', ada, '1 = 1', new Map()]);
 });
 
 test('a path search ends with the time of its statement', () => {
