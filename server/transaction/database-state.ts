@@ -17,6 +17,7 @@ import {
   type GroupCommitLimits,
   LocalReplicator,
 } from './local-replicator.ts';
+import { roundRecordsDefault } from './index-build.ts';
 import { Overlay } from './overlay.ts';
 import { PositionAllocator } from './position-allocator.ts';
 import type { ReadView } from './read-view.ts';
@@ -46,6 +47,8 @@ export interface DatabaseStateOptions {
   /** `groupCommitOfferTimeout`, milliseconds; 100 when absent */
   readonly offerTimeoutMs?: number;
   readonly groupCommit?: GroupCommitLimits;
+  /** Records that an index build takes while commits wait. */
+  readonly indexBuildRound?: number;
   /** Another log than that of a single server. */
   readonly replicator?: Replicator;
 }
@@ -102,6 +105,7 @@ export class DatabaseState {
       defaultBucketCount: options.defaultBucketCount,
       checkDefault: options.checkDefault,
       begin: () => this.begin('READ_COMMITTED'),
+      indexBuildRound: options.indexBuildRound ?? roundRecordsDefault,
     });
     this.#services = this.#makeServices(committer);
   }

@@ -10,7 +10,7 @@ import { SliceTimer } from './slice-timer.ts';
 import { duplicatedKey } from './unique-claims.ts';
 
 /** Records that are indexed while commits wait; some 0.1 to 0.2 s of work. */
-const roundRecordsMax = 32_768;
+export const roundRecordsDefault = 32_768;
 /** Sorting this many entries stays below a slice. */
 const runLength = 2_048;
 
@@ -19,6 +19,8 @@ export interface IndexBuildServices {
   readonly gate: SchemaGate;
   readonly runtime: Runtime;
   readonly formats: TemporalFormats;
+  /** Records per round. */
+  readonly roundRecords: number;
 }
 
 interface Place {
@@ -61,7 +63,11 @@ async function round(
 ): Promise<number> {
   using snapshot = services.engine.snapshot();
   const timer = new SliceTimer(services.runtime);
-  const gathered = await gather(keys, { buckets, place, snapshot }, timer);
+  const gathered = await gather(
+    keys,
+    { buckets, place, snapshot, recordsMax: services.roundRecords },
+    timer,
+  );
   const entries = await sortInSlices(gathered.entries, timer);
   const { id, unique } = keys.definition;
   if (unique) await requireDistinct(keys, entries, { snapshot, timer, formats: services.formats });
@@ -76,20 +82,21 @@ async function gather(
     readonly buckets: readonly BucketId[];
     readonly place: Place;
     readonly snapshot: StorageSnapshot;
+    readonly recordsMax: number;
   },
   timer: SliceTimer,
 ): Promise<{ readonly entries: IndexEntry[]; readonly recordCount: number }> {
-  const { buckets, place, snapshot } = from;
+  const { buckets, place, snapshot, recordsMax } = from;
   const entries: IndexEntry[] = [];
   let recordCount = 0;
-  while (place.bucketAt < buckets.length && recordCount < roundRecordsMax) {
+  while (place.bucketAt < buckets.length && recordCount < recordsMax) {
     const bucket = buckets[place.bucketAt] as BucketId;
     const scan = new RecordScan(snapshot, undefined, {
       bucket,
       order: 'ascending',
       from: place.position,
     });
-    for (; recordCount < roundRecordsMax; recordCount++) {
+    for (; recordCount < recordsMax; recordCount++) {
       const record = scan.next();
       if (record === undefined) {
         place.bucketAt += 1;

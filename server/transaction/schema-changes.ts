@@ -31,6 +31,8 @@ export interface SchemaChangesOptions {
   readonly defaultBucketCount: () => number;
   readonly checkDefault: ((source: string) => void) | undefined;
   readonly begin: () => Transaction;
+  /** Records indexed per round of an index build. */
+  readonly indexBuildRound: number;
 }
 
 /** Records that are deleted in one transaction before their bucket is dropped. */
@@ -202,9 +204,15 @@ export class SchemaChanges {
   }
 
   async #buildOne(index: IndexDefinition): Promise<number> {
-    const { engine, gate, runtime, formats } = this.#options;
+    const { engine, gate, runtime, formats, indexBuildRound } = this.#options;
+    const services = {
+      engine,
+      gate,
+      runtime,
+      formats: formats(),
+      roundRecords: indexBuildRound,
+    };
     try {
-      const services = { engine, gate, runtime, formats: formats() };
       const count = await buildIndex(index, this.#catalog, services);
       await this.#settle(index, 'READY', []);
       return count;

@@ -29,6 +29,7 @@ export interface TestStateOptions {
   /** Lays something between the state and its engine. */
   readonly wrap?: (engine: StorageEngine) => StorageEngine;
   readonly commitLockTimeoutMs?: number;
+  readonly indexBuildRound?: number;
   readonly evaluateDefault?: (source: string) => Value | undefined;
 }
 
@@ -50,6 +51,7 @@ export async function openTestState(options: TestStateOptions = {}): Promise<Tes
     formats: () => defaultTemporalFormats,
     evaluateDefault: options.evaluateDefault ?? ((source) => source),
     defaultBucketCount: () => 1,
+    ...(options.indexBuildRound && { indexBuildRound: options.indexBuildRound }),
     commitLockTimeoutMs: () => options.commitLockTimeoutMs ?? 5_000,
   });
   const close = async () => {
