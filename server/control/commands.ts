@@ -1,0 +1,68 @@
+import { DatabaseError } from '#core/errors.ts';
+import type { Principal } from '#core/principal.ts';
+import {
+  alignDatabase,
+  closeDatabase,
+  createDatabase,
+  dropDatabase,
+  openDatabase,
+} from './commands/database-commands.ts';
+import { listDatabases } from './commands/list-databases.ts';
+import {
+  connectCluster,
+  disconnectCluster,
+  getServerEvents,
+  laterCommands,
+  shutdown,
+} from './commands/server-commands.ts';
+import { setDatabaseSetting, setServerSetting } from './commands/setting-commands.ts';
+import { createUser, dropUser } from './commands/user-commands.ts';
+import { parseCommand } from './command-parser.ts';
+import type { CommandAnswer, CommandTargets, ControlCommand } from './control-command.ts';
+
+/** Every control command. */
+export const controlCommands: readonly ControlCommand[] = [
+  listDatabases,
+  createDatabase,
+  dropDatabase,
+  openDatabase,
+  closeDatabase,
+  alignDatabase,
+  createUser,
+  dropUser,
+  setServerSetting,
+  setDatabaseSetting,
+  getServerEvents,
+  shutdown,
+  connectCluster,
+  disconnectCluster,
+  ...laterCommands,
+];
+
+/**
+ * Runs one command text. The right to run it is checked before its arguments and before anything exists or not
+ * (http-api.md 12), so that nobody learns names from refusals.
+ * @returns undefined for an unknown command
+ * @throws DatabaseError `Forbidden` for everybody but root, and what the command throws
+ */
+export async function runControlCommand(
+  text: string,
+  principal: Principal,
+  targets: CommandTargets,
+): Promise<CommandAnswer | undefined> {
+  const parsed = parseCommand(text, controlCommands);
+  if (parsed?.command.access !== 'user' && !principal.isRoot)
+    throw new DatabaseError('Forbidden', `User '${principal.name}' may not run server commands`);
+  if (!parsed) return undefined;
+  const { command, argument } = parsed;
+  const answer = await command.run({ principal, argument, targets });
+  if (command.isAudited !== false) {
+    const shown = (command.mask?.(argument) ?? argument).slice(0, 200);
+    targets.events.report(
+      'INFO',
+      'Security',
+      `User '${principal.name}' ran: ${command.phrase} ${shown}`.trim(),
+    );
+  }
+  return answer;
+}

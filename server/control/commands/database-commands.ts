@@ -1,0 +1,67 @@
+import { serverMaxDatabases } from '#config/server-settings.ts';
+import { DatabaseError } from '#core/errors.ts';
+import { requireOneName } from '../command-parser.ts';
+import type { CommandCall, ControlCommand } from '../control-command.ts';
+import { ok } from '../control-command.ts';
+
+/** Takes the name of an existing database. @throws DatabaseError `IllegalArgument` */
+function requireDatabase({ argument, targets }: CommandCall): string {
+  const name = requireOneName(argument, 'database name');
+  if (targets.databases.exists(name)) return name;
+  throw new DatabaseError('IllegalArgument', `Database '${name}' does not exist`);
+}
+
+export const createDatabase: ControlCommand = {
+  phrase: 'create database',
+  access: 'root',
+  run: async ({ argument, targets: { databases, settings } }) => {
+    const name = requireOneName(argument, 'database name');
+    if (databases.exists(name))
+      throw new DatabaseError('DatabaseExists', `Database '${name}' already exists`);
+    const max = settings.get(serverMaxDatabases);
+    if (databases.names().length >= max)
+      throw new DatabaseError(
+        'IllegalArgument',
+        `the server holds ${max} databases, as many as ${serverMaxDatabases.key} allows`,
+      );
+    await databases.create(name);
+    return ok;
+  },
+};
+
+export const dropDatabase: ControlCommand = {
+  phrase: 'drop database',
+  access: 'root',
+  run: async (call) => {
+    await call.targets.databases.drop(requireDatabase(call));
+    return ok;
+  },
+};
+
+export const openDatabase: ControlCommand = {
+  phrase: 'open database',
+  access: 'root',
+  run: async (call) => {
+    await call.targets.databases.openClosed(requireDatabase(call));
+    return ok;
+  },
+};
+
+export const closeDatabase: ControlCommand = {
+  phrase: 'close database',
+  access: 'root',
+  run: async (call) => {
+    await call.targets.databases.close(requireDatabase(call));
+    return ok;
+  },
+};
+
+/** Forces replicas to catch up; a server on its own has none. */
+export const alignDatabase: ControlCommand = {
+  phrase: 'align database',
+  access: 'root',
+  run: (call) => {
+    requireDatabase(call);
+    return ok;
+  },
+};

@@ -1,0 +1,13 @@
+import type { ControlCommand } from '../control-command.ts';
+
+/** The only command that everybody may run; tells the databases that the caller may access. */
+export const listDatabases: ControlCommand = {
+  phrase: 'list databases',
+  access: 'user',
+  isAudited: false,
+  run: ({ principal, targets: { databases, authorizer, version } }) => ({
+    result: databases.names().filter((name) => authorizer.canAccess(principal, name)),
+    user: principal.name,
+    version,
+  }),
+};

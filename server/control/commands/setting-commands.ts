@@ -1,0 +1,56 @@
+import { requireSetting } from '#config/registry.ts';
+import { DatabaseError } from '#core/errors.ts';
+import { takeName } from '../command-parser.ts';
+import type { ControlCommand } from '../control-command.ts';
+import { ok } from '../control-command.ts';
+
+/** In force at once and until the server stops; for a database setting, in databases opened from now on. */
+export const setServerSetting: ControlCommand = {
+  phrase: 'set server setting',
+  access: 'root',
+  mask: maskSecret,
+  run: ({ argument, targets: { settings, events } }) => {
+    const { key, text } = takeAssignment(argument);
+    const spec = requireSetting(key);
+    settings.set(spec, text);
+    if (spec.reload === 'restart')
+      events.report(
+        'HINT',
+        'Server',
+        `${spec.key} is read when the server starts; this change has no effect`,
+      );
+    return ok;
+  },
+};
+
+/** Kept in the configuration of the database. */
+export const setDatabaseSetting: ControlCommand = {
+  phrase: 'set database setting',
+  access: 'root',
+  mask: maskSecret,
+  run: async ({ argument, targets: { databases } }) => {
+    const { name, rest } = takeName(argument, 'database name');
+    const { key, text } = takeAssignment(rest);
+    if (!databases.exists(name))
+      throw new DatabaseError('IllegalArgument', `Database '${name}' does not exist`);
+    const spec = requireSetting(key);
+    if (spec.scope !== 'database')
+      throw new DatabaseError('InvalidSetting', `${spec.key} is a setting of the server`);
+    spec.parse(text);
+    await databases.open(name).setSetting(spec.key, text);
+    return ok;
+  },
+};
+
+/** Key and value; the value is the rest of the line, quotes around it are taken away. */
+function takeAssignment(argument: string): { readonly key: string; readonly text: string } {
+  const { name, rest } = takeName(argument, 'key of the setting');
+  if (rest === '') throw new DatabaseError('IllegalArgument', `the value of '${name}' is missing`);
+  const quoted = /^"([^"]*)"$|^'([^']*)'$/.exec(rest);
+  return { key: name, text: quoted ? (quoted[1] ?? quoted[2] ?? '') : rest };
+}
+
+/** Keeps names and keys, hides every value: some are secret. */
+function maskSecret(argument: string): string {
+  return argument.replace(/^((?:\S+\s+)?\S*\.?\S+)\s+.*$/s, '$1 ...');
+}

@@ -1,0 +1,41 @@
+import { DatabaseError } from '#core/errors.ts';
+import { parseGrants } from '#security/user-file.ts';
+import { requireJsonObject, requireOneName } from '../command-parser.ts';
+import type { ControlCommand } from '../control-command.ts';
+import { ok } from '../control-command.ts';
+
+export const createUser: ControlCommand = {
+  phrase: 'create user',
+  access: 'root',
+  mask: () => '{...}',
+  run: async ({ argument, targets: { users } }) => {
+    const given = requireJsonObject(argument);
+    const name = requireText(given.get('name'), 'name');
+    const password = requireText(given.get('password'), 'password');
+    const databases = parseGrants(given.get('databases') ?? new Map());
+    if (!databases)
+      throw new DatabaseError(
+        'IllegalArgument',
+        "Field 'databases' must map database names to a level or a list of levels",
+      );
+    await users.create(name, { password, databases });
+    return ok;
+  },
+};
+
+export const dropUser: ControlCommand = {
+  phrase: 'drop user',
+  access: 'root',
+  run: async ({ argument, targets: { users } }) => {
+    const name = requireOneName(argument, 'user name');
+    if (!users.get(name))
+      throw new DatabaseError('IllegalArgument', `User '${name}' not found on server`);
+    await users.drop(name);
+    return ok;
+  },
+};
+
+function requireText(value: unknown, field: string): string {
+  if (typeof value === 'string' && value !== '') return value;
+  throw new DatabaseError('IllegalArgument', `Field '${field}' must be a string that is not empty`);
+}

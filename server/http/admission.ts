@@ -1,0 +1,86 @@
+import type { IncomingMessage } from 'node:http';
+import {
+  serverHttpGetBodyMaxSize,
+  serverHttpHeaderMaxCount,
+  serverHttpUrlMaxSize,
+} from '#config/server-settings.ts';
+import type { SettingsReader } from '#config/effective-settings.ts';
+import type { Refusal } from './errors.ts';
+import { hasBody } from './request-body.ts';
+
+/*
+ * What is refused before anybody looks at the path (limits.md 24, 25, 27): node:http takes it, or drops a part of it
+ * silently.
+ */
+
+/** The refusal of a request for its form; undefined when there is none. */
+export function malformed(request: IncomingMessage, settings: SettingsReader): Refusal | undefined {
+  const { rawHeaders, url = '' } = request;
+  const countMax = settings.get(serverHttpHeaderMaxCount);
+  if (rawHeaders.length > countMax * 2)
+    return {
+      status: 431,
+      error: 'Too many headers',
+      detail: `the request has ${rawHeaders.length / 2} headers or more, ${serverHttpHeaderMaxCount.key} is ${countMax}`,
+      closes: true,
+    };
+  const urlMax = settings.get(serverHttpUrlMaxSize);
+  if (url.length > urlMax)
+    return {
+      status: 414,
+      error: 'URI too long',
+      detail: `${url.length} bytes, ${serverHttpUrlMaxSize.key} is ${urlMax}`,
+      closes: true,
+    };
+  if (hasSeveralHosts(rawHeaders))
+    return { status: 400, error: 'Several Host headers', closes: true };
+  if (request.headers.host === undefined && request.httpVersion !== '1.0')
+    return { status: 400, error: 'Host header is missing', closes: true };
+  return undefined;
+}
+
+function hasSeveralHosts(rawHeaders: readonly string[]): boolean {
+  let count = 0;
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i] as string;
+    if (name.length === 4 && name.toLowerCase() === 'host') count += 1;
+  }
+  return count > 1;
+}
+
+/**
+ * Reads the body of a request that should have none, and ignores it; calls `next` afterwards.
+ * @param refuse called instead when the body is longer than `server.httpGetBodyMaxSize`
+ */
+export function skipBody(
+  request: IncomingMessage,
+  settings: SettingsReader,
+  outcome: { readonly next: () => void; readonly refuse: (refusal: Refusal) => void },
+): void {
+  if (!hasBody(request)) {
+    outcome.next();
+    return;
+  }
+  const bytesMax = settings.get(serverHttpGetBodyMaxSize);
+  const tooLarge: Refusal = {
+    status: 413,
+    error: 'Request body too large',
+    detail: `a GET request may hold ${bytesMax} bytes (${serverHttpGetBodyMaxSize.key})`,
+    closes: true,
+  };
+  if (Number(request.headers['content-length'] ?? 0) > bytesMax) {
+    outcome.refuse(tooLarge);
+    return;
+  }
+  let length = 0;
+  let isOver = false;
+  request.on('data', (piece: Uint8Array) => {
+    length += piece.length;
+    if (length <= bytesMax || isOver) return;
+    isOver = true;
+    outcome.refuse(tooLarge);
+  });
+  request.on('end', () => {
+    if (!isOver) outcome.next();
+  });
+}

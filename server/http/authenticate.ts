@@ -1,0 +1,84 @@
+import type { Refusal as AuthRefusal } from '#security/authenticator.ts';
+import type { Refusal } from './errors.ts';
+import { HttpRefusal } from './errors.ts';
+import type { Exchange } from './exchange.ts';
+import { rootOnly } from './routes/sessions.ts';
+import { requireAcceptedOrigin } from './cors.ts';
+
+// Credentials at the HTTP layer (http-api.md 2).
+
+const securityError = {
+  status: 403,
+  error: 'Security error',
+  exception: 'ServerSecurityException',
+};
+
+const refusals: Readonly<Record<AuthRefusal, Refusal>> = {
+  missing: {
+    status: 401,
+    error: 'Authentication required',
+    headers: ['WWW-Authenticate', 'Basic realm="service"'],
+  },
+  'malformed-basic': { status: 403, error: 'Invalid Basic authentication data' },
+  'wrong-password': { ...securityError, detail: 'User/Password not valid' },
+  locked: {
+    ...securityError,
+    detail: 'Too many failed authentication attempts. Try again later.',
+  },
+  'unknown-scheme': { status: 403, error: 'Authentication not supported' },
+  'dead-token': {
+    status: 401,
+    error: 'Invalid or expired authentication token',
+    headers: ['WWW-Authenticate', 'Bearer'],
+  },
+  'dead-api-token': { status: 401, error: 'Invalid or expired API token' },
+  busy: {
+    status: 503,
+    error: 'Too many authentication requests',
+    detail: 'the queue of password checks is full (service.server.securityHashQueueSize)',
+    exception: 'ServerBusyException',
+    headers: ['Retry-After', '1'],
+  },
+};
+
+/** Calls `next` when the request is from a user, at once if possible; else answers it. */
+export function authenticated(exchange: Exchange, mustBeRoot: boolean, next: () => void): void {
+  const { authenticator } = exchange.door;
+  const header = exchange.request.headers.authorization;
+  const known = authenticator.authenticateNow(header);
+  if (known) {
+    conclude(exchange, known, mustBeRoot, next);
+    return;
+  }
+  authenticator.authenticate(header, exchange.source).then(
+    (found) => conclude(exchange, found, mustBeRoot, next),
+    (error) => exchange.fail(error),
+  );
+}
+
+/** @throws HttpRefusal 401, 403, 503 */
+export async function requireUser(exchange: Exchange): Promise<void> {
+  const header = exchange.request.headers.authorization;
+  const { authenticator } = exchange.door;
+  const { principal, refusal } = await authenticator.authenticate(header, exchange.source);
+  if (!principal) throw new HttpRefusal(refusals[refusal]);
+  exchange.principal = principal;
+}
+
+function conclude(
+  exchange: Exchange,
+  found: Awaited<ReturnType<Exchange['door']['authenticator']['authenticate']>>,
+  mustBeRoot: boolean,
+  next: () => void,
+): void {
+  try {
+    if (!found.principal) throw new HttpRefusal(refusals[found.refusal]);
+    exchange.principal = found.principal;
+    if (mustBeRoot && !found.principal.isRoot) throw rootOnly(found.principal.name);
+    if (exchange.request.headers.origin !== undefined) requireAcceptedOrigin(exchange);
+  } catch (error) {
+    exchange.fail(error);
+    return;
+  }
+  next();
+}

@@ -1,0 +1,194 @@
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import type { SettingsReader } from '#config/effective-settings.ts';
+import { serverHttpMaxConnections, serverHttpWorkerThreads } from '#config/server-settings.ts';
+
+/** Requests of one connection that may wait for the one before them. */
+const pipelineLengthMax = 256;
+
+type Handler = (request: IncomingMessage, response: ServerResponse) => void;
+
+interface Pipelined {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+}
+
+/**
+ * One client connection: its requests are handled one at a time, in order (limits.md 26). Knows whether its running request
+ * holds one of the worker slots, and tells it when the client left.
+ */
+export class Connection {
+  readonly socket: Socket;
+  readonly #gate: ConnectionGate;
+  readonly #waiting: Pipelined[] = [];
+  readonly #whenClosed = () => this.#requestClosed();
+  #current: Pipelined | undefined;
+  #holdsSlot = false;
+  #abort: AbortController | undefined;
+
+  constructor(socket: Socket, gate: ConnectionGate) {
+    this.socket = socket;
+    this.#gate = gate;
+  }
+
+  /** Starts a request, or lets it wait behind the running one. */
+  admit(pipelined: Pipelined): void {
+    if (this.#current === undefined) this.#start(pipelined);
+    else if (this.#waiting.length < pipelineLengthMax) this.#waiting.push(pipelined);
+    else this.socket.destroy();
+  }
+
+  /** Aborted when the client leaves or `cancel` is called while the running request is not answered. */
+  get signal(): AbortSignal {
+    this.#abort ??= new AbortController();
+    return this.#abort.signal;
+  }
+
+  get isBusy(): boolean {
+    return this.#current !== undefined;
+  }
+
+  /** Ends what the running request executes. */
+  cancel(reason: unknown): void {
+    this.#abort?.abort(reason);
+  }
+
+  /** Calls `run` as soon as one of `server.httpWorkerThreads` slots is free; given back when the answer ended. */
+  whenSlotIsFree(run: () => void): void {
+    this.#gate.takeSlot(() => {
+      if (this.#current === undefined) this.#gate.giveSlotBack();
+      else {
+        this.#holdsSlot = true;
+        run();
+      }
+    });
+  }
+
+  /** The socket is gone; nothing that waits will be handled. */
+  closed(): void {
+    this.#waiting.length = 0;
+  }
+
+  #start(pipelined: Pipelined): void {
+    this.#current = pipelined;
+    this.#gate.becameBusy(this);
+    pipelined.response.on('close', this.#whenClosed);
+    this.#gate.handle(pipelined.request, pipelined.response);
+  }
+
+  /** The answer was sent, or the client left before. */
+  #requestClosed(): void {
+    const finished = this.#current;
+    if (finished && !finished.response.writableFinished) this.#abort?.abort();
+    this.#abort = undefined;
+    this.#current = undefined;
+    if (this.#holdsSlot) {
+      this.#holdsSlot = false;
+      this.#gate.giveSlotBack();
+    }
+    const next = this.#waiting.shift();
+    if (next && !this.socket.destroyed) this.#start(next);
+    else this.#gate.becameIdle(this);
+  }
+}
+
+const connectionKey = Symbol('connection');
+type ConnectedSocket = Socket & { [connectionKey]?: Connection };
+
+/**
+ * All connections of the HTTP server and the slots for requests that execute (limits.md 26, http-api.md 1). When there are
+ * too many connections the one that is idle longest is closed.
+ */
+export class ConnectionGate {
+  readonly handle: Handler;
+  readonly #settings: SettingsReader;
+  readonly #all = new Set<Connection>();
+  /** Longest idle first. */
+  readonly #idle = new Set<Connection>();
+  readonly #waitingForSlot: (() => void)[] = [];
+  #slotsTaken = 0;
+
+  constructor(handle: Handler, settings: SettingsReader) {
+    this.handle = handle;
+    this.#settings = settings;
+  }
+
+  /** Follows the connections of a server. */
+  attach(server: Server): void {
+    server.on('connection', (socket: ConnectedSocket) => this.#opened(socket));
+  }
+
+  /** To be called for each request of the server. */
+  admit(request: IncomingMessage, response: ServerResponse): void {
+    const connection = connectionOf(request);
+    if (connection) connection.admit({ request, response });
+    else response.destroy();
+  }
+
+  get connectionCount(): number {
+    return this.#all.size;
+  }
+
+  get busyCount(): number {
+    return this.#all.size - this.#idle.size;
+  }
+
+  /** Cancels what runs on all connections. */
+  cancelAll(reason: unknown): void {
+    for (const connection of this.#all) connection.cancel(reason);
+  }
+
+  closeIdle(): void {
+    for (const connection of this.#idle) connection.socket.destroy();
+  }
+
+  closeAll(): void {
+    for (const connection of this.#all) connection.socket.destroy();
+  }
+
+  becameBusy(connection: Connection): void {
+    this.#idle.delete(connection);
+  }
+
+  becameIdle(connection: Connection): void {
+    if (this.#all.has(connection)) this.#idle.add(connection);
+  }
+
+  takeSlot(run: () => void): void {
+    if (this.#slotsTaken < this.#settings.get(serverHttpWorkerThreads)) {
+      this.#slotsTaken += 1;
+      run();
+    } else this.#waitingForSlot.push(run);
+  }
+
+  giveSlotBack(): void {
+    const next = this.#waitingForSlot.shift();
+    if (next) next();
+    else this.#slotsTaken -= 1;
+  }
+
+  #opened(socket: ConnectedSocket): void {
+    const connection = new Connection(socket, this);
+    socket[connectionKey] = connection;
+    this.#all.add(connection);
+    this.#idle.add(connection);
+    socket.on('close', () => {
+      this.#all.delete(connection);
+      this.#idle.delete(connection);
+      connection.closed();
+    });
+    if (this.#all.size > this.#settings.get(serverHttpMaxConnections)) this.#closeLongestIdle();
+  }
+
+  #closeLongestIdle(): void {
+    for (const connection of this.#idle) {
+      connection.socket.destroy();
+      return;
+    }
+  }
+}
+
+/** The connection that a request came by; undefined only for one that was closed in the meantime. */
+export function connectionOf(request: IncomingMessage): Connection | undefined {
+  return (request.socket as ConnectedSocket | null)?.[connectionKey];
+}

@@ -1,0 +1,48 @@
+import type { Settings } from '#config/effective-settings.ts';
+import type { ServerEvents } from '#control/event-log.ts';
+import type { Meters } from '#control/meters.ts';
+import type { Metrics } from '#control/metrics.ts';
+import type { ServerControl } from '#control/server-control.ts';
+import type { Log } from '#core/log.ts';
+import type { Runtime } from '#core/runtime.ts';
+import type { DatabasesPort } from '#database/session.ts';
+import type { Authenticator } from '#security/authenticator.ts';
+import type { GroupAuthorizer } from '#security/authorizer.ts';
+import type { Groups } from '#security/groups.ts';
+import type { TokenSessions } from '#security/token-sessions.ts';
+import type { Users } from '#security/users.ts';
+import type { BodyDeadlines } from './request-body.ts';
+import type { Exchange } from './exchange.ts';
+import type { NameCache } from './json-writer.ts';
+import type { ReplayCache } from './replay-cache.ts';
+import type { TruncationLog } from './statement-run.ts';
+
+/** Everything that routes of the HTTP door may use; made once, by `main.ts` and `http-server.ts`. */
+export interface DoorDependencies {
+  readonly settings: Settings;
+  readonly databases: DatabasesPort;
+  readonly authenticator: Authenticator;
+  readonly authorizer: GroupAuthorizer;
+  readonly tokens: TokenSessions;
+  readonly users: Users;
+  readonly groups: Groups;
+  readonly control: ServerControl;
+  readonly events: ServerEvents;
+  readonly meters: Meters;
+  readonly metrics: Metrics;
+  readonly runtime: Runtime;
+  readonly log: Log;
+  /** Of the product, as `GET /server` and the OpenAPI document tell it. */
+  readonly version: string;
+  /** Called with errors that are nobody's fault but ours; ends the process when state is in doubt. */
+  readonly onInternalError: (error: unknown) => void;
+}
+
+export interface Door extends DoorDependencies {
+  readonly deadlines: BodyDeadlines;
+  readonly replays: ReplayCache;
+  readonly truncations: TruncationLog;
+  readonly names: NameCache;
+  /** Authenticates a request of a public route that wants a user all the same. @throws HttpRefusal 401, 403, 503 */
+  readonly requireUser: (exchange: Exchange) => Promise<void>;
+}

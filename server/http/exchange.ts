@@ -1,0 +1,207 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Principal } from '#core/principal.ts';
+import type { Connection } from './connection-gate.ts';
+import type { Door } from './door.ts';
+import { bodyLimits, hasBody, readBody } from './request-body.ts';
+import { negotiateCoding, packBody, packedBytesMin } from './compression.ts';
+import { corsHeaders } from './cors.ts';
+import { refusalBody, refusalOf } from './errors.ts';
+import type { Refusal } from './errors.ts';
+import { serverMode } from '#config/server-settings.ts';
+
+/** How long, and how much, the rest of a refused body is read and thrown away so that the client sees the answer. */
+const lingerMs = 5000;
+const lingerBytesMax = 1024 * 1024 * 1024;
+
+const noHeaders: readonly string[] = [];
+
+/** Who asks where there is nobody yet: on public routes and before authentication. */
+const nobody: Principal = { name: '', isRoot: false, via: 'password' };
+
+/** Sees a JSON answer before it is packed and sent; `replay.ts` remembers it. */
+export type AnswerObserver = (status: number, body: Uint8Array) => void;
+
+/**
+ * One request and its answer (RFC 9110, section 3.9 calls the pair an exchange). Answers go straight to node:http with the
+ * headers in one flat list; exactly one of the answering methods has effect.
+ */
+export class Exchange {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly connection: Connection;
+  readonly door: Door;
+  readonly requestId: string;
+  /** True when the client chose the id. */
+  readonly hasClientRequestId: boolean;
+  principal: Principal = nobody;
+  /** Path parameters, decoded. */
+  parameters: Readonly<Record<string, string>> = {};
+  /** Headers for whatever answer comes, such as the id of the transaction session. */
+  extraHeaders: readonly string[] = noHeaders;
+  onAnswer: AnswerObserver | undefined;
+
+  constructor(given: {
+    request: IncomingMessage;
+    response: ServerResponse;
+    connection: Connection;
+    door: Door;
+    requestId: string;
+    hasClientRequestId: boolean;
+  }) {
+    this.request = given.request;
+    this.response = given.response;
+    this.connection = given.connection;
+    this.door = given.door;
+    this.requestId = given.requestId;
+    this.hasClientRequestId = given.hasClientRequestId;
+  }
+
+  /** The client's address; for logs only. */
+  get source(): string {
+    return this.request.socket.remoteAddress ?? 'unknown';
+  }
+
+  get isAnswered(): boolean {
+    return this.response.headersSent || this.response.destroyed;
+  }
+
+  /** The text behind the question mark. */
+  get queryString(): string {
+    const url = this.request.url ?? '';
+    const at = url.indexOf('?');
+    return at < 0 ? '' : url.slice(at + 1);
+  }
+
+  header(name: string): string | undefined {
+    const value = this.request.headers[name];
+    return typeof value === 'string' ? value : value?.[0];
+  }
+
+  /** The whole body within the limits of the settings. @throws HttpRefusal 413, 408, 415, 400 */
+  async body(): Promise<Uint8Array> {
+    if (hasBody(this.request)) this.sendContinue();
+    return await readBody(this.request, bodyLimits(this.door.settings), this.door.deadlines);
+  }
+
+  /** Tells a client that waits with its body to go on (`Expect: 100-continue`). */
+  sendContinue(): void {
+    if (this.request.headers.expect !== undefined) this.response.writeContinue();
+  }
+
+  /** A JSON answer. Small ones are sent as they are, in one write; larger ones are packed when the client takes that. */
+  json(status: number, body: Uint8Array): void {
+    this.onAnswer?.(status, body);
+    const coding =
+      body.length < packedBytesMin
+        ? undefined
+        : negotiateCoding(this.request.headers['accept-encoding']);
+    if (coding === undefined) {
+      this.send(status, jsonHeaders, body);
+      return;
+    }
+    packBody(body, coding).then(
+      (packed) => this.send(status, [...jsonHeaders, ...coding.headers], packed),
+      (error) => this.fail(error),
+    );
+  }
+
+  /** A JSON answer from a plain value; not for rows. */
+  jsonValue(status: number, value: unknown): void {
+    this.json(status, Buffer.from(JSON.stringify(value)));
+  }
+
+  noContent(): void {
+    this.send(204, noHeaders, undefined);
+  }
+
+  /** The answer that an error calls for; logs what nobody expected. */
+  fail(error: unknown): void {
+    const refusal = refusalOf(error);
+    if (refusal.status >= 500) this.#logServerError(error, refusal);
+    this.refuse(refusal);
+  }
+
+  refuse(refusal: Refusal): void {
+    if (this.isAnswered) {
+      // Half an answer cannot be taken back: cut it off, so that the client sees that it is broken.
+      this.response.destroy();
+      return;
+    }
+    const hidesDetails = this.door.settings.get(serverMode) === 'production';
+    const body = refusalBody(refusal, this.requestId, hidesDetails);
+    const headers = [...jsonHeaders, ...(refusal.headers ?? noHeaders)];
+    const isUnread = hasBody(this.request) && !this.request.readableEnded;
+    if (refusal.closes || isUnread) this.#sendAndLinger(refusal.status, headers, body);
+    else this.send(refusal.status, headers, body);
+  }
+
+  /** Sends a complete answer. @param headers name, value, name, value, ... */
+  send(status: number, headers: readonly string[], body: Uint8Array | undefined): void {
+    if (this.isAnswered) return;
+    const { response } = this;
+    response.writeHead(status, this.headersOf(headers, body?.length));
+    if (body === undefined || this.request.method === 'HEAD') response.end();
+    else response.end(body);
+  }
+
+  /** All headers of an answer in one flat list. */
+  headersOf(headers: readonly string[], length: number | undefined): string[] {
+    const all = ['X-Request-Id', this.requestId, 'X-Content-Type-Options', 'nosniff', ...headers];
+    if (length !== undefined) all.push('Content-Length', String(length));
+    if (this.extraHeaders.length > 0) all.push(...this.extraHeaders);
+    if (this.request.headers.origin !== undefined) all.push(...corsHeaders(this));
+    if (this.door.control.isStopping) all.push('Connection', 'close');
+    return all;
+  }
+
+  /**
+   * Answers a request whose body was not read. Closing at once would make the system reset the connection, and many clients
+   * then never see the answer: the rest is read and thrown away for a while first.
+   */
+  #sendAndLinger(status: number, headers: readonly string[], body: Uint8Array): void {
+    const { request, response } = this;
+    const all = this.headersOf(headers, body.length);
+    if (!this.door.control.isStopping) all.push('Connection', 'close');
+    response.writeHead(status, all);
+    response.write(body);
+    if (request.readableEnded || request.headers.expect !== undefined) {
+      response.end();
+      return;
+    }
+    let discarded = 0;
+    const stopTimer = this.door.runtime.timers.after(lingerMs, () => response.end());
+    const end = () => {
+      stopTimer();
+      response.end();
+    };
+    request.on('data', (piece: Uint8Array) => {
+      discarded += piece.length;
+      if (discarded > lingerBytesMax) end();
+    });
+    request.on('end', end);
+    request.on('close', stopTimer);
+    request.resume();
+  }
+
+  #logServerError(error: unknown, refusal: Refusal): void {
+    const fields = {
+      requestId: this.requestId,
+      status: refusal.status,
+      exception: refusal.exception,
+      user: this.principal.name,
+      path: this.request.url?.slice(0, 120),
+    };
+    const { log, onInternalError } = this.door;
+    if (refusal.exception === 'InternalException') {
+      log.error(`${refusal.detail} ${error instanceof Error ? (error.stack ?? '') : ''}`, fields);
+      onInternalError(error);
+    } else log.debug(refusal.detail ?? refusal.error, fields);
+  }
+}
+
+const jsonHeaders: readonly string[] = [
+  'Content-Type',
+  'application/json',
+  'Cache-Control',
+  'no-store',
+];

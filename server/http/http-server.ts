@@ -1,0 +1,300 @@
+import { createServer } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import fastify from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import {
+  networkSocketTimeout,
+  serverHttpHeaderMaxCount,
+  serverHttpHeaderMaxSize,
+  serverHttpHeadersTimeout,
+  serverHttpIncomingHost,
+  serverHttpIncomingPort,
+  serverHttpUrlMaxSize,
+} from '#config/server-settings.ts';
+import { DatabaseError } from '#core/errors.ts';
+import { isErrno } from '#platform/files.ts';
+import { malformed, skipBody } from './admission.ts';
+import { authenticated, requireUser } from './authenticate.ts';
+import { answerClientError } from './client-error.ts';
+import { ConnectionGate, connectionOf } from './connection-gate.ts';
+import { answerPreflight } from './cors.ts';
+import type { Door, DoorDependencies } from './door.ts';
+import { Exchange } from './exchange.ts';
+import { NameCache } from './json-writer.ts';
+import { ReplayCache } from './replay-cache.ts';
+import { BodyDeadlines } from './request-body.ts';
+import { RequestIds } from './request-ids.ts';
+import { allRoutes } from './routes.ts';
+import type { Route } from './routes/route.ts';
+import { basePath } from './routes/route.ts';
+import { TruncationLog } from './statement-run.ts';
+
+const exchangeKey = Symbol('exchange');
+type ExchangedRequest = IncomingMessage & { [exchangeKey]?: Exchange };
+
+/**
+ * The HTTP door: fastify routes, node:http carries (house decision 32). Routes live in nested scopes, one for each kind of
+ * access, so that a handler never checks it again; the hot path has one hook. Answers go straight to node:http.
+ */
+export class HttpServer {
+  readonly #door: Door;
+  readonly #gate: ConnectionGate;
+  readonly #app: FastifyInstance;
+  readonly #requestIds: RequestIds;
+  readonly #server: Server;
+
+  constructor(dependencies: DoorDependencies) {
+    const { settings, runtime, log } = dependencies;
+    this.#door = {
+      ...dependencies,
+      deadlines: new BodyDeadlines(runtime.clock, runtime.timers),
+      replays: new ReplayCache(settings, runtime),
+      truncations: new TruncationLog(log),
+      names: new NameCache(),
+      requireUser,
+    };
+    this.#requestIds = new RequestIds(runtime.clock.now());
+    let route: (request: IncomingMessage, response: ServerResponse) => void = () => {};
+    this.#gate = new ConnectionGate((request, response) => {
+      this.#begin(request, response, route);
+    }, settings);
+    this.#server = this.#createServer();
+    this.#app = fastify({
+      logger: false,
+      forceCloseConnections: true,
+      return503OnClosing: false,
+      routerOptions: {
+        ignoreTrailingSlash: true,
+        maxParamLength: settings.get(serverHttpUrlMaxSize),
+        onBadUrl: (_path, request) => this.#refuseBadUrl(request as unknown as IncomingMessage),
+      },
+      exposeHeadRoutes: false,
+      serverFactory: (handler) => {
+        route = handler;
+        return this.#server;
+      },
+    });
+    this.#mount();
+  }
+
+  /**
+   * Listens on the first free port of `server.httpIncomingPort`.
+   * @returns the port
+   * @throws DatabaseError `InvalidSetting` when none is free or the address is not ours
+   */
+  async listen(): Promise<number> {
+    const { settings } = this.#door;
+    const host = settings.get(serverHttpIncomingHost);
+    const { first, last } = settings.get(serverHttpIncomingPort);
+    await this.#app.ready();
+    for (let port = first; port <= last; port++) {
+      try {
+        return await this.#listenOn(host, port);
+      } catch (error) {
+        if (isErrno(error, 'EADDRINUSE') && port < last) continue;
+        throw notListening(error, `${host}:${first === last ? first : `${first}-${last}`}`);
+      }
+    }
+    return first;
+  }
+
+  /** Lets running requests finish; cancels what still runs after `timeoutMs`. New requests are refused meanwhile. */
+  async drain(timeoutMs: number): Promise<void> {
+    const { clock, timers } = this.#door.runtime;
+    const deadline = clock.monotonicMs() + timeoutMs;
+    this.#gate.closeIdle();
+    while (this.#gate.busyCount > 0 && clock.monotonicMs() < deadline) await timers.sleep(10);
+    if (this.#gate.busyCount === 0) return;
+    this.#gate.cancelAll(new DatabaseError('Cancelled', 'the server is stopping'));
+    const end = clock.monotonicMs() + 2000;
+    while (this.#gate.busyCount > 0 && clock.monotonicMs() < end) await timers.sleep(10);
+  }
+
+  async close(): Promise<void> {
+    this.#door.deadlines.close();
+    const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
+    this.#gate.closeAll();
+    await closed;
+    await this.#app.close();
+  }
+
+  #createServer(): Server {
+    const { settings } = this.#door;
+    const headersTimeout = settings.get(serverHttpHeadersTimeout);
+    const server = createServer(
+      {
+        maxHeaderSize: settings.get(serverHttpHeaderMaxSize),
+        keepAliveTimeout: settings.get(networkSocketTimeout),
+        headersTimeout,
+        // Bodies have a deadline of their own (request-body.ts).
+        requestTimeout: 0,
+        connectionsCheckingInterval: Math.max(20, Math.min(1000, headersTimeout / 4)),
+        noDelay: true,
+        // Refused by `malformed`, with a body.
+        requireHostHeader: false,
+      },
+      (request, response) => this.#gate.admit(request, response),
+    );
+    // Headers beyond this number are dropped silently, so it lies above the one that is refused.
+    server.maxHeadersCount = settings.get(serverHttpHeaderMaxCount) + 10;
+    server.on('checkContinue', (request, response) => this.#gate.admit(request, response));
+    server.on('clientError', (error, socket) => {
+      answerClientError(error, socket, this.#requestIds.next());
+    });
+    this.#gate.attach(server);
+    return server;
+  }
+
+  #listenOn(host: string, port: number): Promise<number> {
+    const server = this.#server;
+    return new Promise((resolve, reject) => {
+      server.once('error', reject);
+      server.listen({ host, port, backlog: 1024 }, () => {
+        server.off('error', reject);
+        resolve((server.address() as AddressInfo).port);
+      });
+    });
+  }
+
+  /** First look at a request: its id, its form, whether the server stops. */
+  #begin(
+    request: ExchangedRequest,
+    response: ServerResponse,
+    route: (request: IncomingMessage, response: ServerResponse) => void,
+  ): void {
+    const connection = connectionOf(request);
+    if (!connection) return;
+    const given = request.headers['x-request-id'];
+    const own = given === undefined ? undefined : this.#requestIds.clean(String(given));
+    const exchange = new Exchange({
+      request,
+      response,
+      connection,
+      door: this.#door,
+      requestId: own ?? this.#requestIds.next(),
+      hasClientRequestId: own !== undefined,
+    });
+    request[exchangeKey] = exchange;
+    const refusal = malformed(request, this.#door.settings);
+    if (refusal) exchange.refuse(refusal);
+    else if (request.method === 'OPTIONS') answerPreflight(exchange);
+    else if (request.method === 'GET' || request.method === 'HEAD')
+      skipBody(request, this.#door.settings, {
+        next: () => route(request, response),
+        refuse: (tooLarge) => exchange.refuse(tooLarge),
+      });
+    else route(request, response);
+  }
+
+  #mount(): void {
+    const app = this.#app;
+    // Bodies are read by the handlers, after authentication.
+    for (const method of ['POST', 'PUT', 'DELETE'])
+      app.addHttpMethod(method, { hasBody: false, overrideExisting: true });
+    const ofAccess = (access: Route['access']) =>
+      allRoutes.filter((route) => route.access === access);
+    this.#mountRoutes(app, ofAccess('public'));
+    void app.register(async (scope) => {
+      scope.addHook('onRequest', (request, _reply, done) => this.#enter(request, false, done));
+      this.#mountRoutes(scope, ofAccess('user'));
+    });
+    void app.register(async (scope) => {
+      scope.addHook('onRequest', (request, _reply, done) => this.#enter(request, true, done));
+      this.#mountRoutes(scope, ofAccess('root'));
+    });
+    app.setNotFoundHandler((request) => this.#refuseUnknown(exchangeOf(request.raw)));
+    app.setErrorHandler((error, request) => exchangeOf(request.raw)?.fail(error));
+  }
+
+  #mountRoutes(scope: FastifyInstance, routes: readonly Route[]): void {
+    for (const { method, path, handle } of routes)
+      scope.route({
+        method,
+        url: basePath + path,
+        handler: (request: FastifyRequest, reply: FastifyReply) => {
+          const exchange = exchangeOf(request.raw);
+          if (!exchange) return;
+          exchange.parameters = request.params as Readonly<Record<string, string>>;
+          reply.hijack();
+          try {
+            const later = handle(exchange, this.#door);
+            if (later) later.catch((error: unknown) => exchange.fail(error));
+          } catch (error) {
+            exchange.fail(error);
+          }
+        },
+      });
+  }
+
+  /** Everything but probes waits for a worker slot, and is refused while the server stops. */
+  #enter(request: FastifyRequest, mustBeRoot: boolean, done: () => void): void {
+    const exchange = exchangeOf(request.raw);
+    if (!exchange) return;
+    if (this.#door.control.isStopping) {
+      exchange.refuse({
+        status: 503,
+        error: 'Server is stopping',
+        exception: 'ServerNotOnlineException',
+        headers: ['Retry-After', '5'],
+      });
+      return;
+    }
+    authenticated(exchange, mustBeRoot, () => exchange.connection.whenSlotIsFree(done));
+  }
+
+  #refuseUnknown(exchange: Exchange | undefined): void {
+    if (!exchange) return;
+    const path = (exchange.request.url ?? '').split('?')[0] ?? '';
+    const allowed = allRoutes.filter(({ path: pattern }) => matches(pattern, path));
+    if (allowed.length === 0) {
+      exchange.refuse({ status: 404, error: 'Not found' });
+      return;
+    }
+    const methods = [...new Set(allowed.map(({ method }) => method))].join(', ');
+    exchange.refuse({
+      status: 405,
+      error: 'Method not allowed',
+      headers: ['Allow', `${methods}, OPTIONS`],
+    });
+  }
+
+  #refuseBadUrl(request: IncomingMessage): void {
+    exchangeOf(request)?.refuse({
+      status: 400,
+      error: 'Invalid path',
+      detail: 'a percent sign must be followed by two hexadecimal digits of UTF-8',
+    });
+  }
+}
+
+function exchangeOf(request: ExchangedRequest): Exchange | undefined {
+  return request[exchangeKey];
+}
+
+/** Whether a path belongs to a route, whatever the method. */
+function matches(pattern: string, path: string): boolean {
+  const wanted = `${basePath}${pattern}`.split('/');
+  const given = path.replace(/\/$/, '').split('/');
+  if (pattern.endsWith('*') ? given.length < wanted.length : given.length !== wanted.length)
+    return false;
+  return wanted.every(
+    (part, index) => part.startsWith(':') || part === '*' || part === given[index],
+  );
+}
+
+function notListening(error: unknown, where: string): unknown {
+  const reasons: Readonly<Record<string, string>> = {
+    EADDRINUSE: 'the port is taken',
+    EACCES: 'no permission',
+    EADDRNOTAVAIL: 'not an address of this machine',
+    ENOTFOUND: 'not an address',
+  };
+  const code = (error as NodeJS.ErrnoException).code ?? '';
+  const reason = reasons[code];
+  if (reason === undefined) return error;
+  return new DatabaseError(
+    'InvalidSetting',
+    `cannot listen on ${where}: ${reason} (${serverHttpIncomingHost.key}, ${serverHttpIncomingPort.key})`,
+  );
+}

@@ -1,0 +1,201 @@
+import { serverHttpStreamingKeepAlive, serverMaxSnapshotAge } from '#config/server-settings.ts';
+import { DatabaseError } from '#core/errors.ts';
+import type { Cancel } from '#core/runtime.ts';
+import type { ResultBatch, ResultStream } from '#database/session.ts';
+import { AnswerSink } from './answer-sink.ts';
+import { negotiateCoding, parseQualities } from './compression.ts';
+import type { Exchange } from './exchange.ts';
+import { badRequest, HttpRefusal, refusalOf } from './errors.ts';
+import { JsonWriter } from './json-writer.ts';
+import { recordSerializer } from './serializers/record.ts';
+import { lineFrame } from './serializers/row-serializer.ts';
+import type { RowSerializer } from './serializers/row-serializer.ts';
+import { echoSession, limitOf, start } from './statement-run.ts';
+import type { StatementRun } from './statement-run.ts';
+import { tooManyRows } from './answer-limit.ts';
+
+/*
+ * Streamed answers (http-api.md 7): one line per row, sent while the statement runs and at the speed of the client. The
+ * first line goes out at once, later ones at 8 KiB or 50 ms; blank lines keep the connection alive.
+ */
+
+const flushBytes = 8 * 1024;
+/** Rows that are ready anyway go out in larger pieces. */
+const pieceBytes = 64 * 1024;
+const flushMs = 50;
+const blankLine = Buffer.from('\n');
+
+const headers = ['Content-Type', 'application/x-ndjson', 'Cache-Control', 'no-store'];
+
+/** True when the client asks for lines. */
+export function wantsLines(exchange: Exchange): boolean {
+  const accepted = exchange.request.headers.accept;
+  if (accepted === undefined || !accepted.includes('json')) return false;
+  const qualities = parseQualities(accepted);
+  const quality = qualities.get('application/x-ndjson') ?? qualities.get('application/jsonl') ?? 0;
+  return quality > 0;
+}
+
+/**
+ * Runs a statement and sends its rows as lines.
+ * @throws what fails before the first line; later failures become the last line
+ */
+export async function answerLines(run: StatementRun): Promise<void> {
+  if (run.serializer === 'graph' || run.serializer === 'studioGraph')
+    throw badRequest(`Serializer '${run.serializer}' has no stream of rows; use record or studio`);
+  const stream = await start({ ...run, mustBeIdempotent: true });
+  echoSession(run);
+  const answer = new LineAnswer(run, stream);
+  try {
+    await answer.send();
+  } finally {
+    answer.close();
+  }
+}
+
+class LineAnswer {
+  readonly #run: StatementRun;
+  readonly #stream: ResultStream;
+  readonly #writer: JsonWriter;
+  readonly #serializer: RowSerializer;
+  readonly #startedMs: number;
+  #returned = 0;
+  #isTruncated = false;
+  #stopFlushTimer: Cancel | undefined;
+  #lastWriteMs = 0;
+
+  constructor(run: StatementRun, stream: ResultStream) {
+    const { names, runtime } = run.exchange.door;
+    this.#run = run;
+    this.#stream = stream;
+    this.#writer = new JsonWriter(run.database.formats(), pieceBytes, names);
+    this.#startedMs = runtime.clock.monotonicMs();
+    this.#serializer = recordSerializer(stream.shape, {
+      frame: lineFrame,
+      typeHints: run.fields.typeHints === true,
+      counts: run.serializer === 'record' ? undefined : stream.records,
+    });
+  }
+
+  close(): void {
+    this.#stopFlushTimer?.();
+    this.#stream.close();
+  }
+
+  async send(): Promise<void> {
+    const { exchange } = this.#run;
+    const first = await this.#stream.nextBatch();
+    if (!first && this.#stream.summary().explain)
+      throw badRequest('EXPLAIN produces a plan, not a row stream');
+    const coding = negotiateCoding(exchange.request.headers['accept-encoding']);
+    const sink = new AnswerSink(exchange, headers, coding);
+    const stopKeepAlive = this.#keepAlive(sink);
+    try {
+      await this.#sendRows(first, sink);
+      this.#writeStats();
+    } catch (error) {
+      if (sink.clientLeft) throw error;
+      this.#writeError(error);
+    } finally {
+      stopKeepAlive();
+    }
+    this.#flush(sink);
+    sink.end();
+  }
+
+  async #sendRows(first: ResultBatch | undefined, sink: AnswerSink): Promise<void> {
+    const { cap, ceiling } = limitOf(this.#run, this.#stream);
+    const most = Math.min(cap, ceiling);
+    let batch = first;
+    while (batch) {
+      const wanted = Math.min(batch.rowCount, most - this.#returned);
+      for (let row = 0; row < wanted; row++) {
+        this.#serializer.write(this.#writer, batch, row);
+        this.#returned += 1;
+        const isDue = this.#returned === 1 || this.#writer.length >= pieceBytes;
+        if (isDue && !this.#flush(sink)) await sink.drained();
+      }
+      if (wanted < batch.rowCount) {
+        if (ceiling < cap) throw tooManyRows(ceiling);
+        this.#isTruncated = true;
+        return;
+      }
+      if (!this.#flushWhenDue(sink)) await sink.drained();
+      this.#requireYoungSnapshot();
+      batch = await this.#stream.nextBatch();
+    }
+  }
+
+  /** @returns false when the client is behind */
+  #flush(sink: AnswerSink): boolean {
+    this.#stopFlushTimer?.();
+    this.#stopFlushTimer = undefined;
+    if (this.#writer.length === 0) return true;
+    this.#lastWriteMs = this.#run.exchange.door.runtime.clock.monotonicMs();
+    return sink.write(this.#writer.take(pieceBytes + flushBytes));
+  }
+
+  /** Between batches: at once from 8 KiB on, else when nothing else was sent for 50 ms. */
+  #flushWhenDue(sink: AnswerSink): boolean {
+    if (this.#writer.length >= flushBytes) return this.#flush(sink);
+    if (this.#writer.length > 0) {
+      const { timers } = this.#run.exchange.door.runtime;
+      this.#stopFlushTimer ??= timers.after(flushMs, () => void this.#flush(sink));
+    }
+    return true;
+  }
+
+  /** Sends a blank line whenever nothing was sent for a while. */
+  #keepAlive(sink: AnswerSink): Cancel {
+    const { settings, runtime } = this.#run.exchange.door;
+    const everyMs = settings.get(serverHttpStreamingKeepAlive);
+    this.#lastWriteMs = runtime.clock.monotonicMs();
+    let stop: Cancel = () => {};
+    const look = () => {
+      const idleMs = runtime.clock.monotonicMs() - this.#lastWriteMs;
+      if (idleMs >= everyMs - 1 && this.#writer.length === 0) {
+        sink.write(blankLine);
+        this.#lastWriteMs = runtime.clock.monotonicMs();
+      }
+      stop = runtime.timers.after(Math.max(1, everyMs - Math.min(idleMs, everyMs - 1)), look);
+    };
+    stop = runtime.timers.after(everyMs, look);
+    return () => stop();
+  }
+
+  /** A slow but steady reader must not pin old pages for ever (limits.md 4). */
+  #requireYoungSnapshot(): void {
+    const { settings, runtime } = this.#run.exchange.door;
+    const ageMax = settings.get(serverMaxSnapshotAge);
+    if (runtime.clock.monotonicMs() - this.#startedMs <= ageMax * 1000) return;
+    throw new DatabaseError(
+      'Busy',
+      `the snapshot of the stream is older than ${serverMaxSnapshotAge.key}, ${ageMax} s`,
+    );
+  }
+
+  #writeStats(): void {
+    const { limit } = limitOf(this.#run, this.#stream);
+    const { stats } = this.#stream.summary();
+    const all = { limit, returned: this.#returned, truncated: this.#isTruncated, ...stats };
+    this.#writer.raw(Buffer.from(`${JSON.stringify({ stats: all })}\n`));
+    if (this.#isTruncated) this.#run.exchange.door.truncations.report(this.#run, limit);
+  }
+
+  #writeError(error: unknown): void {
+    const { exchange } = this.#run;
+    const { status, error: text, detail, exception, exceptionArgs } = refusalOf(error);
+    const isOurs = error instanceof DatabaseError || error instanceof HttpRefusal;
+    if (!isOurs) exchange.door.onInternalError(error);
+    const line = {
+      error: {
+        message: detail ?? text,
+        status,
+        exception,
+        exceptionArgs: exceptionArgs ?? null,
+        requestId: exchange.requestId,
+      },
+    };
+    this.#writer.raw(Buffer.from(`${JSON.stringify(line)}\n`));
+  }
+}

@@ -1,0 +1,231 @@
+import type { IncomingMessage } from 'node:http';
+import { promisify } from 'node:util';
+import { gunzip, inflate } from 'node:zlib';
+import type { SettingsReader } from '#config/effective-settings.ts';
+import {
+  serverHttpBodyContentDecompressedMaxSize,
+  serverHttpBodyContentMaxSize,
+  serverHttpBodyTimeout,
+} from '#config/server-settings.ts';
+import type { Cancel, Clock, Timers } from '#core/runtime.ts';
+import { HttpRefusal } from './errors.ts';
+
+/*
+ * Bodies of requests, whole (http-api.md 1, limits.md 25 and 26): bounded in size before and while they are read, bounded in
+ * time, unpacked when the client packed them.
+ */
+
+const bytesPerMsMin = (1024 * 1024) / 1000;
+const noBytes: Uint8Array = Buffer.alloc(0);
+
+/** Bodies that are being read, with the time until they must be complete: one timer for all instead of one for each. */
+export class BodyDeadlines {
+  readonly #clock: Clock;
+  readonly #timers: Timers;
+  readonly #waiting = new Map<BodyReader, number>();
+  #stop: Cancel = () => {};
+  #isRunning = false;
+
+  constructor(clock: Clock, timers: Timers) {
+    this.#clock = clock;
+    this.#timers = timers;
+  }
+
+  add(reader: BodyReader, allowedMs: number): void {
+    this.#waiting.set(reader, this.#clock.monotonicMs() + allowedMs);
+    if (!this.#isRunning) this.#schedule(Math.min(1000, Math.max(10, allowedMs / 4)));
+  }
+
+  delete(reader: BodyReader): void {
+    this.#waiting.delete(reader);
+  }
+
+  close(): void {
+    this.#stop();
+  }
+
+  #schedule(everyMs: number): void {
+    this.#isRunning = true;
+    this.#stop = this.#timers.after(everyMs, () => {
+      const now = this.#clock.monotonicMs();
+      for (const [reader, deadline] of this.#waiting) if (deadline <= now) reader.expire();
+      if (this.#waiting.size > 0) this.#schedule(everyMs);
+      else this.#isRunning = false;
+    });
+  }
+}
+
+export interface BodyLimits {
+  /** Infinity when there is none. */
+  readonly bytesMax: number;
+  readonly unpackedBytesMax: number;
+  readonly timeoutMs: number;
+}
+
+/** The limits of the settings; 0 or less means none. */
+export function bodyLimits(settings: SettingsReader): BodyLimits {
+  const orAny = (bytes: number) => (bytes > 0 ? bytes : Number.POSITIVE_INFINITY);
+  return {
+    bytesMax: orAny(settings.get(serverHttpBodyContentMaxSize)),
+    unpackedBytesMax: orAny(settings.get(serverHttpBodyContentDecompressedMaxSize)),
+    timeoutMs: settings.get(serverHttpBodyTimeout),
+  };
+}
+
+/** True when the request announces a body. */
+export function hasBody(request: IncomingMessage): boolean {
+  const { headers } = request;
+  const length = headers['content-length'];
+  return headers['transfer-encoding'] !== undefined || (length !== undefined && length !== '0');
+}
+
+/** @throws HttpRefusal 413 when the announced length is beyond the limit */
+export function requireAllowedLength(request: IncomingMessage, bytesMax: number): void {
+  const length = request.headers['content-length'];
+  if (length !== undefined && Number(length) > bytesMax) throw tooLarge(bytesMax, 'Request body');
+}
+
+/**
+ * The whole body, unpacked.
+ * @throws HttpRefusal 413 beyond a limit, 408 after the time limit, 400 and 415 for a wrong coding
+ */
+export async function readBody(
+  request: IncomingMessage,
+  limits: BodyLimits,
+  deadlines: BodyDeadlines,
+): Promise<Uint8Array> {
+  if (!hasBody(request)) return noBytes;
+  requireAllowedLength(request, limits.bytesMax);
+  const unpack = unpackerOf(request.headers['content-encoding']);
+  const body = await new Promise<Uint8Array>((resolve, reject) => {
+    new BodyReader(request, { limits, deadlines, resolve, reject }).start();
+  });
+  return unpack ? await unpackBody(body, unpack, limits.unpackedBytesMax) : body;
+}
+
+interface BodyReaderOptions {
+  readonly limits: BodyLimits;
+  readonly deadlines: BodyDeadlines;
+  readonly resolve: (body: Uint8Array) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** Collects the pieces of one body. */
+class BodyReader {
+  readonly #request: IncomingMessage;
+  readonly #options: BodyReaderOptions;
+  #first: Uint8Array | undefined;
+  #more: Uint8Array[] | undefined;
+  #length = 0;
+  #isOver = false;
+
+  constructor(request: IncomingMessage, options: BodyReaderOptions) {
+    this.#request = request;
+    this.#options = options;
+  }
+
+  start(): void {
+    const request = this.#request;
+    const { deadlines, limits } = this.#options;
+    const announced = Number(request.headers['content-length'] ?? 0);
+    deadlines.add(this, Math.max(limits.timeoutMs, announced / bytesPerMsMin));
+    request.on('data', (piece: Uint8Array) => this.#add(piece));
+    request.on('end', () => this.#end());
+    request.on('error', (error) => this.#fail(error));
+    request.on('close', () => {
+      if (!this.#isOver) this.#fail(clientLeft());
+    });
+  }
+
+  expire(): void {
+    const { timeoutMs } = this.#options.limits;
+    this.#fail(
+      new HttpRefusal({
+        status: 408,
+        error: 'Request timeout',
+        detail: `the body was not complete in time (${serverHttpBodyTimeout.key} is ${timeoutMs} ms)`,
+        closes: true,
+      }),
+    );
+  }
+
+  #add(piece: Uint8Array): void {
+    if (this.#isOver) return;
+    this.#length += piece.length;
+    const { bytesMax } = this.#options.limits;
+    if (this.#length > bytesMax) this.#fail(tooLarge(bytesMax, 'Request body'));
+    else if (this.#first === undefined) this.#first = piece;
+    else if (this.#more === undefined) this.#more = [this.#first, piece];
+    else this.#more.push(piece);
+  }
+
+  #end(): void {
+    if (this.#isOver) return;
+    const body = this.#more ? Buffer.concat(this.#more, this.#length) : this.#first;
+    this.#finish();
+    this.#options.resolve(body ?? noBytes);
+  }
+
+  #fail(error: unknown): void {
+    if (this.#isOver) return;
+    this.#finish();
+    this.#options.reject(error);
+  }
+
+  #finish(): void {
+    this.#isOver = true;
+    this.#first = undefined;
+    this.#more = undefined;
+    this.#options.deadlines.delete(this);
+  }
+}
+
+type Unpack = (bytes: Uint8Array, options: { maxOutputLength: number }) => Promise<Uint8Array>;
+
+const unpackers: Readonly<Record<string, Unpack | undefined>> = {
+  gzip: promisify(gunzip) as Unpack,
+  'x-gzip': promisify(gunzip) as Unpack,
+  deflate: promisify(inflate) as Unpack,
+};
+
+function unpackerOf(coding: string | undefined): Unpack | undefined {
+  if (coding === undefined || coding === '' || coding.toLowerCase() === 'identity')
+    return undefined;
+  const name = coding.trim().toLowerCase();
+  const unpack = Object.hasOwn(unpackers, name) ? unpackers[name] : undefined;
+  if (unpack) return unpack;
+  throw new HttpRefusal({
+    status: 415,
+    error: `Content-Encoding '${coding.slice(0, 100)}' is not supported; use gzip or deflate`,
+    headers: ['Accept-Encoding', 'gzip, deflate'],
+    closes: true,
+  });
+}
+
+async function unpackBody(body: Uint8Array, unpack: Unpack, bytesMax: number): Promise<Uint8Array> {
+  const maxOutputLength = Math.min(bytesMax, 2 ** 31);
+  try {
+    return await unpack(body, { maxOutputLength });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE')
+      throw tooLarge(maxOutputLength, 'Unpacked request body');
+    throw new HttpRefusal({ status: 400, error: 'Request body is not in its Content-Encoding' });
+  }
+}
+
+function tooLarge(bytesMax: number, what: string): HttpRefusal {
+  const key = what.startsWith('Unpacked')
+    ? serverHttpBodyContentDecompressedMaxSize.key
+    : serverHttpBodyContentMaxSize.key;
+  return new HttpRefusal({
+    status: 413,
+    error: 'Request body too large',
+    detail: `${what} is larger than ${key}, ${bytesMax} bytes`,
+    closes: true,
+  });
+}
+
+/** Nobody will read the answer. */
+function clientLeft(): HttpRefusal {
+  return new HttpRefusal({ status: 400, error: 'Client left', closes: true });
+}

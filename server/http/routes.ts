@@ -1,0 +1,54 @@
+import { openApiGet } from './openapi.ts';
+import {
+  batchPost,
+  databasesGet,
+  existsGet,
+  missingDatabaseRoutes,
+  progressGet,
+} from './routes/databases.ts';
+import { groupsDelete, groupsGet, groupsPost } from './routes/groups.ts';
+import { healthGet, healthHead, readyGet, readyHead } from './routes/health.ts';
+import type { Route } from './routes/route.ts';
+import { serverGet, serverPost } from './routes/server.ts';
+import { login, logout, sessionsGet } from './routes/sessions.ts';
+import { commandPost, queryGet, queryPost } from './routes/statements.ts';
+import { begin, commit, rollback } from './routes/transactions.ts';
+import { usersByPath, usersDelete, usersGet, usersPost, usersPut } from './routes/users.ts';
+
+/** Routes that the OpenAPI document describes. */
+export const documentedRoutes: readonly Route[] = [
+  readyGet,
+  healthGet,
+  serverGet,
+  serverPost,
+  databasesGet,
+  existsGet,
+  progressGet,
+  login,
+  logout,
+  sessionsGet,
+  queryGet,
+  queryPost,
+  commandPost,
+  begin,
+  commit,
+  rollback,
+  usersGet,
+  usersPost,
+  usersPut,
+  usersDelete,
+  groupsGet,
+  groupsPost,
+  groupsDelete,
+];
+
+/** Every route of the HTTP door. */
+export const allRoutes: readonly Route[] = [
+  ...documentedRoutes,
+  openApiGet(() => documentedRoutes),
+  readyHead,
+  healthHead,
+  ...missingDatabaseRoutes,
+  batchPost,
+  ...usersByPath,
+];

@@ -1,0 +1,116 @@
+import { DatabaseError } from '#core/errors.ts';
+import type { OperationProgress } from '#database/session.ts';
+import { accessibleName, databaseName } from './database-parameter.ts';
+import type { Route } from './route.ts';
+
+// The databases that a user may see (contract; http-api.md 13).
+
+const listSchema = {
+  type: 'object',
+  properties: { result: { type: 'array', items: { type: 'string' } } },
+};
+
+export const databasesGet: Route = {
+  method: 'GET',
+  path: '/databases',
+  access: 'user',
+  operation: {
+    id: 'listDatabases',
+    summary: 'Names of the databases that the user may access',
+    answers: { 200: { description: 'Names, sorted', schema: listSchema } },
+  },
+  handle: (exchange, { databases, authorizer, version }) => {
+    const { principal } = exchange;
+    const result = databases.names().filter((name) => authorizer.canAccess(principal, name));
+    exchange.jsonValue(200, { result, user: principal.name, version });
+  },
+};
+
+export const existsGet: Route = {
+  method: 'GET',
+  path: '/exists/:database',
+  access: 'user',
+  operation: {
+    id: 'checkDatabaseExists',
+    summary: 'Whether a database exists; one without access is like none',
+    answers: {
+      200: {
+        description: 'The answer',
+        schema: { type: 'object', properties: { result: { type: 'boolean' } } },
+      },
+    },
+  },
+  handle: (exchange, { databases, authorizer }) => {
+    const name = databaseName(exchange);
+    const mayKnow = authorizer.canAccess(exchange.principal, name);
+    exchange.jsonValue(200, { result: mayKnow && databases.exists(name) });
+  },
+};
+
+export const progressGet: Route = {
+  method: 'GET',
+  path: '/progress/:database',
+  access: 'user',
+  operation: {
+    id: 'getOperationProgress',
+    summary: 'Maintenance operations that run on a database',
+    answers: {
+      200: {
+        description: 'The running operations',
+        schema: { $ref: '#/components/schemas/ProgressResponse' },
+      },
+    },
+  },
+  handle: (exchange, { databases, runtime }) => {
+    const name = accessibleName(exchange);
+    const now = runtime.clock.now();
+    const result = databases.progress(name).map((entry) => progressToJson(entry, now));
+    exchange.jsonValue(200, { result });
+  },
+};
+
+function progressToJson(entry: OperationProgress, now: number): unknown {
+  return {
+    id: entry.id,
+    database: entry.database,
+    operation: entry.operation,
+    stepName: entry.step,
+    stepIndex: entry.stepIndex,
+    totalSteps: entry.stepCount,
+    done: entry.done,
+    total: entry.total,
+    percentage: entry.percentage,
+    startedOn: entry.startedAt,
+    elapsedMs: Math.max(0, now - entry.startedAt),
+  };
+}
+
+/** Paths that lack the name of the database (http-api.md 1). */
+export const missingDatabaseRoutes: readonly Route[] = (
+  [
+    ['GET', '/exists'],
+    ['GET', '/progress'],
+    ['POST', '/query'],
+    ['POST', '/command'],
+    ['POST', '/begin'],
+    ['POST', '/commit'],
+    ['POST', '/rollback'],
+    ['POST', '/batch'],
+  ] as const
+).map(([method, path]) => ({
+  method,
+  path,
+  access: 'user',
+  handle: (exchange) => exchange.refuse({ status: 400, error: 'Database parameter is null' }),
+}));
+
+/** Known endpoints of the contract whose rooms do not exist yet. */
+export const batchPost: Route = {
+  method: 'POST',
+  path: '/batch/:database',
+  access: 'user',
+  handle: (exchange) => {
+    accessibleName(exchange);
+    throw new DatabaseError('NotSupported', 'POST /batch is not supported in this version');
+  },
+};

@@ -1,0 +1,95 @@
+import { groupDocumentToJson, parseGroup } from '#security/group-document.ts';
+import { DatabaseError } from '#core/errors.ts';
+import {
+  objectField,
+  optionalInteger,
+  readFields,
+  requiredText,
+  schemaOfFields,
+} from '../body-fields.ts';
+import { badRequest, HttpRefusal, refusalOf } from '../errors.ts';
+import { parseJsonObject } from '../json-body.ts';
+import type { Route } from './route.ts';
+
+// Access levels (http-api.md 16.2). Root only.
+
+const groupFields = {
+  database: requiredText({ description: 'Database, * for all' }),
+  name: requiredText({ description: 'Name of the level' }),
+  resultSetLimit: optionalInteger({ description: 'Rows of any statement; -1 for any' }),
+  readTimeout: optionalInteger({ description: 'Longest read (ms); -1 for any' }),
+  types: objectField(
+    { description: 'Record permissions by type; * for all others' },
+    (value) => value,
+  ),
+};
+
+export const groupsGet: Route = {
+  method: 'GET',
+  path: '/server/groups',
+  access: 'root',
+  operation: {
+    id: 'listGroups',
+    summary: 'All access levels',
+    answers: { 200: { description: 'The levels', schema: { type: 'object' } } },
+  },
+  handle: (exchange, { groups }) =>
+    exchange.jsonValue(200, { result: groupDocumentToJson(groups.document) }),
+};
+
+export const groupsPost: Route = {
+  method: 'POST',
+  path: '/server/groups',
+  access: 'root',
+  operation: {
+    id: 'saveGroup',
+    summary: 'Creates or replaces an access level',
+    body: schemaOfFields(groupFields),
+    answers: { 200: { description: 'Saved', schema: { type: 'object' } } },
+  },
+  handle: async (exchange, door) => {
+    const bytes = await exchange.body();
+    const body = parseJsonObject(exchange, bytes, { invalidStatus: 400, mayBeEmpty: false });
+    const { database, name } = readFields(groupFields, body);
+    try {
+      await door.groups.put(database, name, parseGroup(body, name));
+    } catch (error) {
+      throw inWords(error);
+    }
+    const what = `saved group '${name}' for database '${database}'`;
+    door.events.report('INFO', 'Security', `User '${exchange.principal.name}' ${what}`);
+    exchange.jsonValue(200, { result: `Group '${name}' saved for database '${database}'` });
+  },
+};
+
+export const groupsDelete: Route = {
+  method: 'DELETE',
+  path: '/server/groups',
+  access: 'root',
+  operation: {
+    id: 'deleteGroup',
+    summary: 'Deletes an access level',
+    query: { database: { type: 'string' }, name: { type: 'string' } },
+    answers: { 200: { description: 'Deleted', schema: { type: 'object' } } },
+  },
+  handle: async (exchange, door) => {
+    const given = new URLSearchParams(exchange.queryString);
+    const database = given.get('database') ?? '';
+    const name = given.get('name') ?? '';
+    if (database === '' || name === '')
+      throw badRequest("Parameters 'database' and 'name' are needed");
+    try {
+      await door.groups.delete(database, name);
+    } catch (error) {
+      throw inWords(error);
+    }
+    const what = `deleted group '${name}' from database '${database}'`;
+    door.events.report('INFO', 'Security', `User '${exchange.principal.name}' ${what}`);
+    exchange.jsonValue(200, { result: `Group '${name}' deleted from database '${database}'` });
+  },
+};
+
+function inWords(error: unknown): unknown {
+  if (!(error instanceof DatabaseError)) return error;
+  return new HttpRefusal({ ...refusalOf(error), error: error.message });
+}

@@ -1,0 +1,37 @@
+import type { JsonSchema } from '../body-fields.ts';
+import type { Door } from '../door.ts';
+import type { Exchange } from '../exchange.ts';
+
+/** One endpoint: where it is, who may use it, what it does and how the OpenAPI document describes it. */
+export interface Route {
+  readonly method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'DELETE';
+  /** Below `/api/v1`, parameters as `:name`; a last `*` takes the rest. */
+  readonly path: string;
+  /** The scope it is mounted in: nothing, any valid credentials, or root's. */
+  readonly access: 'public' | 'user' | 'root';
+  /** Absent for routes that are no part of the documented API, such as the refusal of a missing path parameter. */
+  readonly operation?: Operation;
+  /** May answer later; what it throws or rejects with becomes the answer. */
+  readonly handle: (exchange: Exchange, door: Door) => void | Promise<void>;
+}
+
+/** What OpenAPI says of an endpoint beyond what follows from its path. */
+export interface Operation {
+  readonly id: string;
+  readonly summary: string;
+  readonly body?: JsonSchema;
+  readonly bodyIsOptional?: boolean;
+  readonly query?: Readonly<Record<string, JsonSchema>>;
+  readonly takesSession?: boolean;
+  /** Name of a shared schema or a schema of its own, by status; undefined for answers without a body. */
+  readonly answers: Readonly<Record<number, Answer>>;
+}
+
+export interface Answer {
+  readonly description: string;
+  readonly schema?: JsonSchema;
+  /** Also offered as lines. */
+  readonly lines?: JsonSchema;
+}
+
+export const basePath = '/api/v1';

@@ -1,0 +1,90 @@
+import { runControlCommand } from '#control/commands.ts';
+import { serverName } from '#config/server-settings.ts';
+import { DatabaseError } from '#core/errors.ts';
+import type { Door } from '../door.ts';
+import { HttpRefusal, refusalOf } from '../errors.ts';
+import type { Exchange } from '../exchange.ts';
+import { parseJsonObject } from '../json-body.ts';
+import { onceOnly } from '../replay.ts';
+import type { Route } from './route.ts';
+
+// The server itself (contract, GET and POST /server; http-api.md 11, 12).
+
+export const serverGet: Route = {
+  method: 'GET',
+  path: '/server',
+  access: 'user',
+  operation: {
+    id: 'getServerInfo',
+    summary: 'Version, metrics and settings of the server',
+    query: { mode: { type: 'string', enum: ['basic', 'default', 'cluster'], default: 'default' } },
+    answers: { 200: { description: 'The information', schema: { type: 'object' } } },
+  },
+  handle: (exchange, door) => {
+    door.meters.meter('http.server-info').mark();
+    const mode = new URLSearchParams(exchange.queryString).get('mode') ?? 'default';
+    const basic = {
+      user: exchange.principal.name,
+      version: door.version,
+      serverName: door.settings.get(serverName),
+      languages: door.databases.languages(),
+    };
+    // An unknown mode is basic; in mode cluster `ha` is absent while replication is off (http-api.md 11.3).
+    if (mode !== 'default') exchange.jsonValue(200, basic);
+    else {
+      const settings = exchange.principal.isRoot
+        ? { settings: door.settings.report('server') }
+        : undefined;
+      exchange.jsonValue(200, { ...basic, metrics: door.metrics.read(), ...settings });
+    }
+  },
+};
+
+export const serverPost: Route = {
+  method: 'POST',
+  path: '/server',
+  access: 'user',
+  operation: {
+    id: 'executeServerCommand',
+    summary: 'Executes a server command; all but list databases are for root',
+    body: {
+      type: 'object',
+      properties: {
+        command: { type: 'string', description: 'For example: create database school' },
+      },
+      required: ['command'],
+    },
+    answers: { 200: { description: 'ok, or what the command tells', schema: { type: 'object' } } },
+  },
+  handle: async (exchange, door) => {
+    door.meters.meter('http.server').mark();
+    const bytes = await exchange.body();
+    const body = parseJsonObject(exchange, bytes, { invalidStatus: 500, mayBeEmpty: false });
+    const command = body.get('command');
+    const text = typeof command === 'string' ? command : '';
+    if (exchange.hasClientRequestId)
+      await onceOnly(exchange, bytes, () => run(exchange, door, text));
+    else await run(exchange, door, text);
+  },
+};
+
+async function run(exchange: Exchange, door: Door, text: string): Promise<void> {
+  try {
+    const answer = await runControlCommand(text, exchange.principal, door);
+    if (answer) exchange.jsonValue(200, answer);
+    else exchange.refuse({ status: 400, error: 'Invalid command' });
+  } catch (error) {
+    throw asCommandRefusal(error);
+  }
+}
+
+/** Wrong arguments of a known command are 400 with a text that names them, whatever they would be elsewhere. */
+function asCommandRefusal(error: unknown): unknown {
+  if (!(error instanceof DatabaseError)) return error;
+  const isWrongArgument =
+    error.code === 'DatabaseNotFound' ||
+    error.code === 'RecordNotFound' ||
+    refusalOf(error).status === 400;
+  if (!isWrongArgument) return error;
+  return new HttpRefusal({ ...refusalOf(error), status: 400, error: error.message });
+}

@@ -1,0 +1,95 @@
+import { DatabaseError } from '#core/errors.ts';
+import type { ClientMetadata } from '#security/token-sessions.ts';
+import { badRequest, HttpRefusal } from '../errors.ts';
+import type { Exchange } from '../exchange.ts';
+import type { Route } from './route.ts';
+
+// Tokens (contract, Authentication; http-api.md 14).
+
+export const login: Route = {
+  method: 'POST',
+  path: '/login',
+  access: 'user',
+  operation: {
+    id: 'login',
+    summary: 'Gives a token for Basic credentials',
+    answers: {
+      200: { description: 'The token', schema: { $ref: '#/components/schemas/LoginResponse' } },
+    },
+  },
+  handle: (exchange, { tokens, events }) => {
+    const { principal } = exchange;
+    if (principal.via !== 'password')
+      throw new HttpRefusal({ status: 403, error: 'Basic credentials required' });
+    const token = tokens.login(principal.name, clientOf(exchange));
+    events.report('INFO', 'Security', `User '${principal.name}' logged in from ${exchange.source}`);
+    exchange.jsonValue(200, { token, user: principal.name });
+  },
+};
+
+/**
+ * Public, because a token that is dead already must be answered 204; other credentials are checked here.
+ */
+export const logout: Route = {
+  method: 'POST',
+  path: '/logout',
+  access: 'public',
+  operation: {
+    id: 'logout',
+    summary: 'Makes the token of the request invalid',
+    answers: { 204: { description: 'The token is invalid' } },
+  },
+  handle: async (exchange, door) => {
+    const header = exchange.request.headers.authorization;
+    const token = /^bearer +(AU-.*)$/i.exec(header ?? '')?.[1]?.trim();
+    if (token !== undefined) {
+      door.tokens.logout(token);
+      exchange.noContent();
+      return;
+    }
+    if (/^bearer +at-/i.test(header ?? '')) throw badRequest('An API token cannot be logged out');
+    await door.requireUser(exchange);
+    exchange.noContent();
+  },
+};
+
+export const sessionsGet: Route = {
+  method: 'GET',
+  path: '/sessions',
+  access: 'root',
+  operation: {
+    id: 'listSessions',
+    summary: 'All valid tokens',
+    answers: { 200: { description: 'Tokens with their users', schema: { type: 'object' } } },
+  },
+  handle: (exchange, { tokens }) => {
+    const result = tokens.list().map(({ session, elapsedMs }) => ({
+      token: session.token,
+      user: session.principal.name,
+      elapsedMs,
+      createdAt: session.createdAt,
+      lastUpdate: session.lastUpdate,
+      sourceIp: session.sourceIp,
+      userAgent: session.userAgent,
+      country: session.country,
+      city: session.city,
+    }));
+    exchange.jsonValue(200, { result, count: result.length });
+  },
+};
+
+/** What the client says of itself; never used for a decision. */
+function clientOf(exchange: Exchange): ClientMetadata {
+  const forwarded = exchange.header('x-forwarded-for')?.split(',')[0]?.trim();
+  return {
+    sourceIp: exchange.header('cf-connecting-ip') ?? forwarded ?? exchange.source,
+    userAgent: exchange.header('user-agent') ?? null,
+    country: exchange.header('cf-ipcountry') ?? null,
+    city: exchange.header('cf-ipcity') ?? null,
+  };
+}
+
+/** The refusal of everybody but root. */
+export function rootOnly(user: string): DatabaseError {
+  return new DatabaseError('Unauthorized', `Only root may do this, not user '${user}'`);
+}

@@ -1,0 +1,174 @@
+import { parseGrants } from '#security/user-file.ts';
+import type { Value } from '#core/value.ts';
+import { DatabaseError } from '#core/errors.ts';
+import type { Door } from '../door.ts';
+import {
+  objectField,
+  optionalText,
+  readFields,
+  requiredText,
+  schemaOfFields,
+} from '../body-fields.ts';
+import { badRequest, HttpRefusal, refusalOf } from '../errors.ts';
+import type { Exchange } from '../exchange.ts';
+import { parseJsonObject } from '../json-body.ts';
+import type { Route } from './route.ts';
+
+// Users (http-api.md 15). Root only.
+
+const databasesField = objectField(
+  {
+    description: 'Access level, or list of levels, by database; * stands for all others',
+    schema: {
+      additionalProperties: {
+        oneOf: [{ type: 'string' }, { type: 'array', items: { type: 'string' } }],
+      },
+    },
+  },
+  (value: Value, name) => {
+    const grants = parseGrants(value);
+    if (grants) return grants;
+    throw badRequest(`Field '${name}' must map database names to a level or a list of levels`);
+  },
+);
+
+const createFields = {
+  name: requiredText({ description: 'Name of the user' }),
+  password: requiredText({ description: '8 to 256 characters' }),
+  databases: databasesField,
+};
+const updateFields = {
+  password: optionalText({ description: '8 to 256 characters' }),
+  databases: databasesField,
+};
+
+const messageAnswer = (description: string) => ({
+  description,
+  schema: { type: 'object', properties: { result: { type: 'string' } } },
+});
+
+export const usersGet: Route = {
+  method: 'GET',
+  path: '/server/users',
+  access: 'root',
+  operation: {
+    id: 'listUsers',
+    summary: 'All users with their access levels',
+    answers: { 200: { description: 'The users', schema: { type: 'object' } } },
+  },
+  handle: (exchange, { users }) => {
+    const result = users.list().map(({ name, databases }) => ({
+      name,
+      databases: Object.fromEntries(databases),
+    }));
+    exchange.jsonValue(200, { result });
+  },
+};
+
+export const usersPost: Route = {
+  method: 'POST',
+  path: '/server/users',
+  access: 'root',
+  operation: {
+    id: 'createUser',
+    summary: 'Creates a user',
+    body: schemaOfFields(createFields),
+    answers: { 201: messageAnswer('Created') },
+  },
+  handle: async (exchange, door) => {
+    const given = readFields(createFields, await jsonBody(exchange));
+    const { name, password } = given;
+    if (door.users.get(name))
+      throw new HttpRefusal({ status: 409, error: `User '${name}' already exists` });
+    const databases = given.databases ?? new Map();
+    await refuseInWords(door.users.create(name, { password, databases }));
+    report(door, exchange, `created user '${name}'`);
+    exchange.jsonValue(201, { result: `User '${name}' created` });
+  },
+};
+
+export const usersPut: Route = {
+  method: 'PUT',
+  path: '/server/users',
+  access: 'root',
+  operation: {
+    id: 'updateUser',
+    summary: 'Gives a user another password or other access levels',
+    query: { name: { type: 'string' } },
+    body: schemaOfFields(updateFields),
+    answers: { 200: messageAnswer('Updated') },
+  },
+  handle: async (exchange, door) => {
+    const name = userName(exchange);
+    const { password, databases } = readFields(updateFields, await jsonBody(exchange));
+    if (password === undefined && databases === undefined)
+      throw badRequest("Nothing to update: give 'password' or 'databases'");
+    requireUser(door, name);
+    const change = {
+      ...(password === undefined ? undefined : { password }),
+      ...(databases === undefined ? undefined : { databases }),
+    };
+    await refuseInWords(Promise.resolve().then(() => door.users.update(name, change)));
+    const changed = Object.keys(change).join(' and ');
+    report(door, exchange, `changed ${changed} of user '${name}'`);
+    exchange.jsonValue(200, { result: `User '${name}' updated` });
+  },
+};
+
+export const usersDelete: Route = {
+  method: 'DELETE',
+  path: '/server/users',
+  access: 'root',
+  operation: {
+    id: 'deleteUser',
+    summary: 'Deletes a user',
+    query: { name: { type: 'string' } },
+    answers: { 200: messageAnswer('Deleted') },
+  },
+  handle: async (exchange, door) => {
+    const name = userName(exchange);
+    requireUser(door, name);
+    await refuseInWords(Promise.resolve().then(() => door.users.drop(name)));
+    report(door, exchange, `deleted user '${name}'`);
+    exchange.jsonValue(200, { result: `User '${name}' deleted` });
+  },
+};
+
+export const usersByPath: readonly Route[] = [usersPut, usersDelete].map((route) => ({
+  method: route.method,
+  path: '/server/users/:name',
+  access: route.access,
+  handle: route.handle,
+}));
+
+async function jsonBody(exchange: Exchange) {
+  const bytes = await exchange.body();
+  return parseJsonObject(exchange, bytes, { invalidStatus: 400, mayBeEmpty: false });
+}
+
+/** From the path, else from the query string. */
+function userName(exchange: Exchange): string {
+  const name =
+    exchange.parameters['name'] ?? new URLSearchParams(exchange.queryString).get('name') ?? '';
+  if (name === '') throw badRequest("Parameter 'name' is missing");
+  return name;
+}
+
+function requireUser(door: Door, name: string): void {
+  if (!door.users.get(name))
+    throw new HttpRefusal({ status: 404, error: `User '${name}' not found on server` });
+}
+
+/** Refusals of names and passwords say what is wrong in `error`. */
+async function refuseInWords(change: Promise<void>): Promise<void> {
+  try {
+    await change;
+  } catch (error) {
+    if (!(error instanceof DatabaseError)) throw error;
+    throw new HttpRefusal({ ...refusalOf(error), error: error.message });
+  }
+}
+
+function report(door: Door, exchange: Exchange, what: string): void {
+  door.events.report('INFO', 'Security', `User '${exchange.principal.name}' ${what}`);
+}

@@ -1,0 +1,109 @@
+import type { Value } from '#core/value.ts';
+import { isRecord } from '#core/value.ts';
+import type { RecordLookup, ResultBatch, ResultShape } from '#database/session.ts';
+import type { JsonWriter } from '../json-writer.ts';
+import type { RowFrame, RowSerializer } from './row-serializer.ts';
+import { typeIdOf } from './type-hints.ts';
+
+export interface RecordSerializerOptions {
+  readonly frame: RowFrame;
+  /** Adds `@props` to rows that are no records (http-api.md 5.2). */
+  readonly typeHints: boolean;
+  /** Set for `studio`: vertices carry their numbers of edges. */
+  readonly counts: RecordLookup | undefined;
+}
+
+/** Serializers `record` and `studio` (http-api.md 5.3, 5.4): one object per row. */
+export function recordSerializer(
+  shape: ResultShape,
+  options: RecordSerializerOptions,
+): RowSerializer {
+  return shape.kind === 'columns'
+    ? new ColumnsSerializer(shape.names, options)
+    : new ValueSerializer(options);
+}
+
+const emptyObject = Buffer.from('{');
+const objectEnd = Buffer.from('}');
+
+/** Rows with one value per column. The constant bytes between the values are made once. */
+class ColumnsSerializer implements RowSerializer {
+  readonly #names: readonly string[];
+  readonly #before: readonly Buffer[];
+  readonly #end: Buffer;
+  readonly #options: RecordSerializerOptions;
+
+  constructor(names: readonly string[], options: RecordSerializerOptions) {
+    const { open, close } = options.frame;
+    this.#names = names;
+    this.#options = options;
+    this.#before = names.map((name, index) => {
+      const start = index === 0 ? [open, emptyObject] : [Buffer.from(',')];
+      return Buffer.concat([...start, Buffer.from(`${JSON.stringify(name)}:`)]);
+    });
+    const start = names.length === 0 ? [open, emptyObject] : [];
+    this.#end = Buffer.concat([...start, objectEnd, close]);
+  }
+
+  write(writer: JsonWriter, batch: ResultBatch, row: number): void {
+    const before = this.#before;
+    const { values } = batch;
+    const offset = row * before.length;
+    for (let i = 0; i < before.length; i++) {
+      writer.raw(before[i] as Buffer);
+      writer.value(values[offset + i] as Value);
+    }
+    if (this.#options.typeHints) this.#writeHints(writer, values, offset);
+    writer.raw(this.#end);
+  }
+
+  #writeHints(writer: JsonWriter, values: readonly Value[], offset: number): void {
+    const hints = this.#names.map((name, i) => `${name}:${typeIdOf(values[offset + i] ?? null)}`);
+    if (hints.length > 0) writer.byte(44);
+    writer.name('@props');
+    writer.string(hints.join(','));
+  }
+}
+
+/** Rows that are one value: a record, or a map whose keys are the columns. */
+class ValueSerializer implements RowSerializer {
+  readonly #options: RecordSerializerOptions;
+
+  constructor(options: RecordSerializerOptions) {
+    this.#options = options;
+  }
+
+  write(writer: JsonWriter, batch: ResultBatch, row: number): void {
+    const { frame, counts } = this.#options;
+    const value = batch.values[row] as Value;
+    writer.raw(frame.open);
+    if (isRecord(value)) {
+      const isCounted = counts !== undefined && value.kind === 'vertex';
+      writer.record(
+        value,
+        isCounted
+          ? { in: counts.degree(value.rid, 'in'), out: counts.degree(value.rid, 'out') }
+          : undefined,
+      );
+    } else if (value instanceof Map && this.#options.typeHints) this.#writeHintedMap(writer, value);
+    else if (value instanceof Map || isEmbedded(value)) writer.value(value);
+    else {
+      writer.raw(emptyObject);
+      writer.name('value');
+      writer.value(value);
+      writer.raw(objectEnd);
+    }
+    writer.raw(frame.close);
+  }
+
+  #writeHintedMap(writer: JsonWriter, map: ReadonlyMap<string, Value>): void {
+    const hints = [...map].map(([name, value]) => `${name}:${typeIdOf(value)}`);
+    writer.value(new Map([...map, ['@props', hints.join(',')]]));
+  }
+}
+
+function isEmbedded(value: Value): boolean {
+  return typeof value === 'object' && value !== null && 'valueKind' in value
+    ? value.valueKind === 'embedded'
+    : false;
+}

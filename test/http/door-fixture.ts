@@ -1,0 +1,226 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { request as httpRequest } from 'node:http';
+import type { IncomingHttpHeaders } from 'node:http';
+import { connect } from 'node:net';
+import type { Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+import { Settings } from '#config/effective-settings.ts';
+import { ServerEvents } from '#control/event-log.ts';
+import { Meters } from '#control/meters.ts';
+import { Metrics } from '#control/metrics.ts';
+import { ServerControl } from '#control/server-control.ts';
+import { silentLog } from '#core/log.ts';
+import { HttpServer } from '#http/http-server.ts';
+import { systemRuntime } from '#platform/system-runtime.ts';
+import { Authenticator } from '#security/authenticator.ts';
+import { GroupAuthorizer } from '#security/authorizer.ts';
+import { Groups } from '#security/groups.ts';
+import { LoginAttempts } from '#security/login-attempts.ts';
+import { TokenSessions } from '#security/token-sessions.ts';
+import { Users } from '#security/users.ts';
+import { quickDerivation, stoppedTimers } from '../security/fixtures.ts';
+import { FakeDatabases } from './fake-databases.ts';
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly text: string;
+  readonly bytes: Buffer;
+  /** The parsed body; undefined when there is none. */
+  readonly body: Readonly<Record<string, unknown>>;
+}
+
+export interface Asked {
+  readonly body?: string | Uint8Array | object;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Default root; null sends no credentials. */
+  readonly user?: string | null;
+}
+
+/** The HTTP door on an ephemeral port, over scripted databases. */
+export interface DoorFixture {
+  readonly port: number;
+  readonly databases: FakeDatabases;
+  readonly settings: Settings;
+  readonly users: Users;
+  readonly control: ServerControl;
+  readonly events: ServerEvents;
+  readonly server: HttpServer;
+  readonly internalErrors: unknown[];
+  ask(method: string, path: string, asked?: Asked): Promise<Answer>;
+  /** Sends bytes on a connection of their own; resolves when the server closed it. */
+  raw(bytes: string | readonly (string | Buffer)[]): Promise<string>;
+  open(): Promise<Socket>;
+}
+
+export function basic(name: string, password = 'password'): string {
+  return `Basic ${Buffer.from(`${name}:${password}`).toString('base64')}`;
+}
+
+export async function startDoor(
+  context: TestContext,
+  texts: Readonly<Record<string, string>> = {},
+): Promise<DoorFixture> {
+  const directory = mkdtempSync(join(tmpdir(), 'polyad-http-'));
+  const settings = new Settings(
+    new Map(
+      Object.entries({
+        'server.httpIncomingPort': '0',
+        'server.httpIncomingHost': '127.0.0.1',
+        ...texts,
+      }),
+    ),
+  );
+  const { clock, random } = systemRuntime;
+  const timers = systemRuntime.timers;
+  const events = new ServerEvents({ directory, settings, clock, log: silentLog });
+  const audit = {
+    report: (type: 'INFO' | 'WARNING' | 'CRITICAL', message: string) =>
+      events.report(type, 'Security', message),
+  };
+  const users = new Users({
+    configDirectory: directory,
+    derivation: quickDerivation,
+    random,
+    timers: stoppedTimers,
+    audit,
+    iterations: () => 1,
+  });
+  const groups = new Groups({ configDirectory: directory, timers: stoppedTimers, audit });
+  await groups.load();
+  await users.create('root', { password: 'password', databases: new Map([['*', ['admin']]]) });
+  await users.create('jay', { password: 'password', databases: new Map([['school', ['reader']]]) });
+  const databases = new FakeDatabases('school', 'other');
+  const tokens = new TokenSessions({
+    serverName: 'Service_0',
+    users,
+    clock,
+    random,
+    audit,
+    limits: {
+      idleMs: () => 60_000,
+      absoluteMs: () => 0,
+      perUserMax: () => 100,
+      countMax: () => 3,
+    },
+  });
+  const control = new ServerControl({ settings, events, timers, log: silentLog });
+  const meters = new Meters(stoppedTimers);
+  const internalErrors: unknown[] = [];
+  const server = new HttpServer({
+    settings,
+    databases,
+    users,
+    groups,
+    tokens,
+    control,
+    events,
+    meters,
+    metrics: new Metrics({
+      meters,
+      databases,
+      events,
+      clock,
+      usage: { heapUsed: () => 1, residentBytes: () => 2, processorMicroseconds: () => 3 },
+    }),
+    authorizer: new GroupAuthorizer(users, groups),
+    authenticator: new Authenticator({
+      users,
+      tokens,
+      attempts: new LoginAttempts(clock, { failuresMax: () => 5, windowMs: () => 30_000 }),
+      derivation: quickDerivation,
+      random,
+      audit,
+      cacheSize: () => 64,
+      iterations: () => 1,
+    }),
+    runtime: systemRuntime,
+    log: silentLog,
+    version: '26.10.1',
+    onInternalError: (error) => void internalErrors.push(error),
+  });
+  const port = await server.listen();
+  control.started(() => true);
+  context.after(async () => {
+    await server.close();
+    rmSync(directory, { recursive: true, force: true });
+  });
+  return {
+    port,
+    databases,
+    settings,
+    users,
+    control,
+    events,
+    server,
+    internalErrors,
+    ask: (method, path, asked) => ask(port, method, path, asked),
+    raw: (bytes) => raw(port, typeof bytes === 'string' ? [bytes] : bytes),
+    open: () => openSocket(port),
+  };
+}
+
+function ask(port: number, method: string, path: string, asked: Asked = {}): Promise<Answer> {
+  const { body, headers = {}, user = 'root' } = asked;
+  const isRaw = typeof body === 'string' || body instanceof Uint8Array;
+  const bytes =
+    body === undefined
+      ? undefined
+      : Buffer.from(isRaw ? (body as string) : JSON.stringify(body));
+  return new Promise((resolve, reject) => {
+    const sent = httpRequest(
+      {
+        host: '127.0.0.1',
+        port,
+        method,
+        path: path.startsWith('/') ? path : `/api/v1/${path}`,
+        agent: false,
+        headers: {
+          ...(user === null ? undefined : { authorization: basic(user) }),
+          ...(bytes === undefined ? undefined : { 'content-length': String(bytes.length) }),
+          ...headers,
+        },
+      },
+      (answer) => {
+        const pieces: Buffer[] = [];
+        answer.on('data', (piece: Buffer) => pieces.push(piece));
+        answer.on('error', reject);
+        answer.on('end', () => {
+          const all = Buffer.concat(pieces);
+          resolve(answerOf(answer.statusCode ?? 0, answer.headers, all));
+        });
+      },
+    );
+    sent.on('error', reject);
+    sent.end(bytes);
+  });
+}
+
+function answerOf(status: number, headers: IncomingHttpHeaders, bytes: Buffer): Answer {
+  const text = bytes.toString('utf8');
+  const isJson = headers['content-type'] === 'application/json' && !headers['content-encoding'];
+  const body = isJson && text !== '' ? JSON.parse(text) : undefined;
+  return { status, headers, text, bytes, body };
+}
+
+function openSocket(port: number): Promise<Socket> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(port, '127.0.0.1', () => resolve(socket));
+    socket.on('error', reject);
+  });
+}
+
+async function raw(port: number, pieces: readonly (string | Buffer)[]): Promise<string> {
+  const socket = await openSocket(port);
+  let received = '';
+  return await new Promise((resolve) => {
+    socket.on('data', (piece) => {
+      received += piece.toString('latin1');
+    });
+    socket.on('error', () => resolve(received));
+    socket.on('close', () => resolve(received));
+    for (const piece of pieces) socket.write(piece);
+  });
+}
