@@ -96,6 +96,7 @@ export function valueKey(value: Value): ValueKey {
 
 /** The key of several values as one, for grouping by a list of expressions. */
 export function valuesKey(values: readonly Value[]): ValueKey {
+  if (values.length === 0) return null;
   if (values.length === 1) return valueKey(values[0] as Value);
   return `\u0000${encode(values)}`;
 }
