@@ -2,6 +2,7 @@ import type { OptimizerRule } from './rule.ts';
 import { countDegrees } from './rules/count-degrees.ts';
 import { countRecords } from './rules/count-records.ts';
 import { distinctSteps } from './rules/distinct-steps.ts';
+import { expandMoves } from './rules/expand-moves.ts';
 import { filterIntoMatch } from './rules/filter-into-match.ts';
 import { foldConstants } from './rules/fold-constants.ts';
 import { indexDependentEquality } from './rules/index-dependent-equality.ts';
@@ -11,6 +12,7 @@ import { indexSearch } from './rules/index-search.ts';
 import { limitSort } from './rules/limit-sort.ts';
 import { mergeFilters } from './rules/merge-filters.ts';
 import { planMatches } from './rules/plan-match.ts';
+import { pushDistinct } from './rules/push-distinct.ts';
 import { pushFilters } from './rules/push-filters.ts';
 import { ridLookup } from './rules/rid-lookup.ts';
 
@@ -34,6 +36,8 @@ export const rules: readonly OptimizerRule[] = [
   pushFilters,
   mergeFilters,
   indexDependentEquality,
+  expandMoves,
+  pushDistinct,
   distinctSteps,
   countDegrees,
   countRecords,

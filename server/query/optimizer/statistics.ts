@@ -17,6 +17,12 @@ export function statisticsOf(view: ReadView): Statistics {
   return new ViewStatistics(view);
 }
 
+/**
+ * Types are never planned as smaller than this. Plans are kept while data grows, and on few records every plan is fast, so a
+ * plan that suits a thousand records is the better bet for an empty type too.
+ */
+const recordCountMin = 1000;
+
 class ViewStatistics implements Statistics {
   readonly #view: ReadView;
   readonly #catalog: Catalog;
@@ -27,16 +33,13 @@ class ViewStatistics implements Statistics {
   }
 
   recordCount(types: readonly TypeId[]): number {
-    let count = 0;
-    for (const type of types)
-      count += this.bucketRecordCount(this.#catalog.typeWithId(type).buckets);
-    return count;
+    return this.bucketRecordCount(types.flatMap((type) => this.#catalog.typeWithId(type).buckets));
   }
 
   bucketRecordCount(buckets: readonly BucketId[]): number {
     let count = 0;
     for (const bucket of buckets) count += this.#view.recordCount(bucket);
-    return count;
+    return buckets.length === 0 ? 0 : Math.max(recordCountMin, count);
   }
 
   entryCount(index: IndexId): number {

@@ -3,6 +3,7 @@ import type { Expression } from '../../algebra/expression.ts';
 import type { IndexSearchNode, LogicalPlan } from '../../algebra/plan.ts';
 import { conjunctionOf, conjunctsOf } from '../../algebra/walk.ts';
 import { fetchCost, limitOf, randomFetchCost, scanCost, seekCost, selectivityOf } from '../cost.ts';
+import { belowProject } from '../projected.ts';
 import { indexCandidates, isComponent, usableIndexes } from '../index-candidates.ts';
 import type { OptimizerContext, OptimizerRule } from '../rule.ts';
 
@@ -16,20 +17,24 @@ export const indexOrder: OptimizerRule = {
   why: 'ORDER BY created DESC LIMIT 10 would read and compare every record',
   apply(plan, context) {
     if (plan.op !== 'Sort' || plan.limit === undefined) return undefined;
-    const predicate = plan.input.op === 'Filter' ? plan.input.predicate : undefined;
-    const scan = plan.input.op === 'Filter' ? plan.input.input : plan.input;
+    const project = plan.input.op === 'Project' ? plan.input : undefined;
+    const source = project ? project.input : plan.input;
+    const predicate = source.op === 'Filter' ? source.predicate : undefined;
+    const scan = source.op === 'Filter' ? source.input : source;
     if (scan.op !== 'TypeScan' || scan.range !== undefined || scan.order === 'descending')
       return undefined;
     const direction = directionOf(plan);
+    const keys = plan.keys.map((key) => belowProject(key.value, project?.columns ?? []));
     if (direction === undefined || !isInBucketOrder(scan, context)) return undefined;
+    const wanted: Wanted = { keys, limit: plan.limit, scan, predicate, direction };
     for (const index of usableIndexes(scan.types, context)) {
-      const search = searchFor(index, { plan, scan, predicate, direction }, context);
-      if (search === undefined) continue;
-      if (!isCheaper(search, plan, scan, context)) continue;
-      const input: LogicalPlan = search.residual
+      const search = searchFor(index, wanted, context);
+      if (search === undefined || !isCheaper(search, wanted, context)) continue;
+      const found: LogicalPlan = search.residual
         ? { op: 'Filter', input: search.node, predicate: search.residual }
         : search.node;
-      return { op: 'Limit', input, count: plan.limit };
+      const limited: LogicalPlan = { op: 'Limit', input: found, count: plan.limit };
+      return project ? { ...project, input: limited } : limited;
     }
     return undefined;
   },
@@ -57,7 +62,9 @@ interface OrderedSearch {
 }
 
 interface Wanted {
-  readonly plan: SortNode;
+  /** undefined for a key that is not made of the scanned record in a simple way. */
+  readonly keys: readonly (Expression | undefined)[];
+  readonly limit: Expression;
   readonly scan: Scan;
   readonly predicate: Expression | undefined;
   readonly direction: 'ascending' | 'descending';
@@ -68,7 +75,7 @@ function searchFor(
   wanted: Wanted,
   context: OptimizerContext,
 ): OrderedSearch | undefined {
-  const { plan, scan, predicate, direction } = wanted;
+  const { keys, limit, scan, predicate, direction } = wanted;
   if (index.kind !== 'LSM_TREE') return undefined;
   if (index.components.some((part) => part.caseInsensitive || part.by !== 'value'))
     return undefined;
@@ -76,15 +83,15 @@ function searchFor(
   const candidate = indexCandidates(conjuncts, scan.as, scan.types, context).find(
     (found) => found.index.id === index.id,
   );
-  const boundCount = index.components.length - plan.keys.length;
+  const boundCount = index.components.length - keys.length;
   if (boundCount < 0) return undefined;
   const bounds = candidate?.bounds ?? { equals: [] };
   // More equalities than needed leave fewer keys to order by; IN gives several runs that are not one order.
   if (bounds.equals.length !== boundCount) return undefined;
   if (bounds.equals.some((part) => part.kind !== 'equals')) return undefined;
-  const isServed = plan.keys.every((key, at) => {
+  const isServed = keys.every((key, at) => {
     const component = index.components[boundCount + at];
-    return component !== undefined && isComponent(key.value, component, scan.as);
+    return component !== undefined && key !== undefined && isComponent(key, component, scan.as);
   });
   if (!isServed) return undefined;
   const covered = candidate?.covered ?? [];
@@ -98,22 +105,18 @@ function searchFor(
     as: scan.as,
     order: direction,
     ...(covers && { covers }),
-    ...(!residual && plan.limit && { limit: plan.limit }),
+    ...(!residual && { limit }),
   };
   return { node, residual };
 }
 
 /** Compares walking the index until the limit is reached with the best way to find all rows and keep the best. */
-function isCheaper(
-  search: OrderedSearch,
-  plan: SortNode,
-  scan: Scan,
-  context: OptimizerContext,
-): boolean {
+function isCheaper(search: OrderedSearch, wanted: Wanted, context: OptimizerContext): boolean {
+  const { scan, predicate, limit } = wanted;
   const recordCount = context.statistics.recordCount(scan.types);
-  const walked = Math.min(recordCount, limitOf(plan.limit) / selectivityOf(search.residual));
+  const walked = Math.min(recordCount, limitOf(limit) / selectivityOf(search.residual));
   const walkCost = seekCost + walked * randomFetchCost;
-  const conjuncts = plan.input.op === 'Filter' ? conjunctsOf(plan.input.predicate) : [];
+  const conjuncts = predicate ? conjunctsOf(predicate) : [];
   const [best] = indexCandidates(conjuncts, scan.as, scan.types, context);
   const findCost = Math.min(
     recordCount * scanCost,

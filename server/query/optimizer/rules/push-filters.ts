@@ -1,9 +1,10 @@
-import type { Expression, Slot } from '../../algebra/expression.ts';
+import type { Expression } from '../../algebra/expression.ts';
 import type { LogicalPlan } from '../../algebra/plan.ts';
 import { slotsWrittenBy } from '../../algebra/plan-walk.ts';
-import { freeSlots, readsNoneOf, slotsOf, slotsRead } from '../../algebra/slots.ts';
-import { conjunctionOf, conjunctsOf, rewriteExpression } from '../../algebra/walk.ts';
+import { freeSlots, readsNoneOf, slotsOf } from '../../algebra/slots.ts';
+import { conjunctionOf, conjunctsOf } from '../../algebra/walk.ts';
 import { isDeterministic } from '../index-candidates.ts';
+import { belowProject } from '../projected.ts';
 import type { OptimizerContext, OptimizerRule } from '../rule.ts';
 
 /**
@@ -93,34 +94,6 @@ function pushThroughProject(
   conjunct: Expression,
   context: OptimizerContext,
 ): LogicalPlan | undefined {
-  const columns = new Map<Slot, Expression>();
-  for (const column of plan.columns) columns.set(column.slot, column.value);
-  // Later columns may be made of earlier ones, so replacing goes on until none is left.
-  let current = conjunct;
-  for (let round = 0; round <= plan.columns.length; round += 1) {
-    const read = [...slotsRead(current)].filter((slot) => columns.has(slot));
-    if (read.length === 0) return { ...plan, input: placed(plan.input, current, context) };
-    const replaced = rewriteExpression(current, (part) => unwrapped(part, columns));
-    if (replaced === current) return undefined;
-    current = replaced;
-  }
-  return undefined;
-}
-
-/** A column that is a slot, a property or an attribute is put in its place; so is an entry of a map that is projected. */
-function unwrapped(part: Expression, columns: ReadonlyMap<Slot, Expression>): Expression {
-  if (part.op === 'Slot') {
-    const value = columns.get(part.slot);
-    return value !== undefined && (isCheap(value) || value.op === 'Map') ? value : part;
-  }
-  if (part.op !== 'Property' || part.of.op !== 'Map') return part;
-  const { entries } = part.of;
-  const entry = entries.findLast((candidate) => candidate.key === part.name);
-  if (entry === undefined) return { op: 'Constant', value: null };
-  return isCheap(entry.value) ? entry.value : part;
-}
-
-function isCheap(value: Expression): boolean {
-  if (value.op === 'Slot' || value.op === 'Constant' || value.op === 'Parameter') return true;
-  return (value.op === 'Property' || value.op === 'Attribute') && isCheap(value.of);
+  const below = belowProject(conjunct, plan.columns);
+  return below && { ...plan, input: placed(plan.input, below, context) };
 }
