@@ -25,7 +25,7 @@ import {
 import type { AppliedPosition, IndexDeriver, LogEntry } from './engine.ts';
 import type { DeletionJobs, PrefixDeletion } from './deletion-jobs.ts';
 import { EntryBuilder } from './entry-builder.ts';
-import { ImageMemory, sealedCopy, type Slab } from './image-memory.ts';
+import { type ImageMemory, sealedCopy, type Slab } from './image-memory.ts';
 import { readLargeCell, type RetiredCells } from './large-cells.ts';
 import { ListBuilder } from './list-builder.ts';
 import type { PinnedReader } from './pinned-reader.ts';
@@ -55,6 +55,8 @@ export interface CommitContext {
   readonly spareBuilders: BlockBuilder[];
   readonly makeBlockBuilder: () => BlockBuilder;
   readonly jobs: DeletionJobs;
+  /** For values that are written and not cached. */
+  readonly memory: ImageMemory;
 }
 
 interface PendingBlock {
@@ -84,7 +86,7 @@ export class CommitBuilder implements LargeCells {
   readonly deletions: PrefixDeletion[] = [];
   readonly reader: PinnedReader;
   readonly #context: CommitContext;
-  readonly #memory = new ImageMemory();
+  readonly #memory: ImageMemory;
   readonly #blocks = new Map<number, PendingBlock>();
   readonly #buckets = new Map<BucketId, PendingBucket | undefined>();
   readonly #large = new Map<string, Uint8Array | undefined>();
@@ -103,6 +105,7 @@ export class CommitBuilder implements LargeCells {
   constructor(reader: PinnedReader, context: CommitContext) {
     this.reader = reader;
     this.#context = context;
+    this.#memory = context.memory;
     this.entries = new EntryBuilder(reader, this.#memory);
     this.lists = new ListBuilder(reader);
   }

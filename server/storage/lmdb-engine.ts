@@ -113,6 +113,7 @@ export class LmdbEngine implements StorageEngine {
       spareBuilders: [],
       makeBlockBuilder: () => new BlockBuilder(),
       jobs: this.#jobs,
+      memory: new ImageMemory(),
     };
     this.#newest = new PinnedReader(subs, 0 as LogIndex, this.#window);
     this.#requireFormat();
@@ -258,8 +259,8 @@ export class LmdbEngine implements StorageEngine {
   }
 
   async #run(): Promise<void> {
-    // Changes of other requests that are ready in this turn ride along.
-    await this.#options.timers.yield();
+    // What else is asked for in the same breath rides along.
+    await Promise.resolve();
     while (this.#queue.length > 0) await this.#commitGroup();
     this.#work = undefined;
   }

@@ -1,4 +1,4 @@
-import { open, type RootDatabase } from 'lmdb';
+import { open, type RootDatabase, type RootDatabaseOptionsWithPath } from 'lmdb';
 import { DatabaseError } from '#core/errors.ts';
 import type { BucketId, IndexId, PropertyId, Rid, TypeId } from '#core/rid.ts';
 import type { Direction } from './engine.ts';
@@ -209,19 +209,23 @@ export function openSubDatabases(options: OpenOptions): SubDatabases {
   };
   let root: RootDatabase;
   try {
-    root = open({
+    // Not all of these are in the published types.
+    const settings: RootDatabaseOptionsWithPath & { txnStartThreshold: number } = {
       path: options.directory,
       // A directory name with a dot in it would otherwise be taken for a file.
       noSubdir: false,
       overlappingSync: false,
       // Several commits of one turn are gathered by the engine, not by the binding.
       eventTurnBatching: false,
+      // Start a transaction as soon as its batch is complete.
+      txnStartThreshold: 1,
       mapSize: options.mapSizeBytes,
       pageSize: 4096,
       maxDbs: 32,
       maxReaders: 1024,
       ...codec,
-    });
+    };
+    root = open(settings);
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     throw new DatabaseError(
