@@ -62,7 +62,8 @@ export function isStillValid(made: Catalog, now: Catalog, types: ReadonlySet<Typ
   return true;
 }
 
-function isSameForWrites(made: Catalog, now: Catalog, id: TypeId): boolean {
+/** Whether what was checked when a record of the type was written still says the same. */
+export function isSameForWrites(made: Catalog, now: Catalog, id: TypeId): boolean {
   const type = now.types().find((other) => other.id === id);
   if (type === undefined) return false;
   const before = made.typeWithId(id);

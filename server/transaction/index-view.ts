@@ -14,6 +14,9 @@ import type { IndexCursor, IndexReader, KeyBounds } from './read-view.ts';
 export interface IndexHost {
   readonly snapshot: StorageSnapshot;
   record(rid: Rid): StoredRecord | undefined;
+  readonly hasChanges: boolean;
+  /** The transaction's own record that has a unique key it was not stored with. */
+  claimHolder(index: IndexDefinition, key: Uint8Array): Rid | undefined;
   /** True for records that the transaction changed: their stored entries do not count. */
   isHidden(rid: Rid): boolean;
   /** Closes the stored cursor when the view is closed before the cursor has come to its end. */
@@ -50,12 +53,11 @@ export class IndexView implements IndexReader {
   }
 
   lookup(key: readonly Value[]): IndexCursor {
-    const pending = this.#pending();
-    const isWhole = key.length === this.#definition.components.length;
-    if (this.#definition.unique && isWhole && pending.length === 0) {
+    if (this.#definition.unique && key.length === this.#definition.components.length) {
       const whole = wholeKey(this.#definition, key);
       if (whole !== undefined) return this.#uniqueHit(whole);
     }
+    const pending = this.#pending();
     const range = keyRange(this.#definition, { prefix: key });
     return this.#open(range, 'ascending', { prefix: key }, pending);
   }
@@ -66,9 +68,22 @@ export class IndexView implements IndexReader {
 
   /** The common case of a point read: one get. */
   #uniqueHit(key: Uint8Array): IndexCursor {
-    const rid = this.#host.snapshot.uniqueEntry(this.#definition.id, key);
-    const hit = rid === undefined || this.#host.isHidden(rid) ? noRid : rid;
-    return new SingleHit(this, hit, key);
+    const host = this.#host;
+    let hit = host.hasChanges ? host.claimHolder(this.#definition, key) : undefined;
+    if (hit === undefined) {
+      hit = host.snapshot.uniqueEntry(this.#definition.id, key);
+      if (hit !== undefined && host.isHidden(hit) && !this.#stillHas(hit, key)) hit = undefined;
+    }
+    return new SingleHit(this, hit ?? noRid, key);
+  }
+
+  /** Whether a record that the transaction changed kept the key it is stored with. */
+  #stillHas(rid: Rid, key: Uint8Array): boolean {
+    const record = this.#host.record(rid);
+    return (
+      record !== undefined &&
+      this.#keys.keysOf(record).some((own) => Buffer.compare(own, key) === 0)
+    );
   }
 
   #open(

@@ -1,5 +1,5 @@
 import { coerceProperties, type CoercionContext } from '#catalog/coercion.ts';
-import type { TypeDefinition } from '#catalog/catalog.ts';
+import type { Catalog, TypeDefinition } from '#catalog/catalog.ts';
 import { requireName } from '#catalog/name-rules.ts';
 import { validateRecord } from '#catalog/validation.ts';
 import { DatabaseError } from '#core/errors.ts';
@@ -8,6 +8,7 @@ import {
   type BucketId,
   bucketOf,
   formatRid,
+  type IndexId,
   type LogIndex,
   noRid,
   type Rid,
@@ -18,6 +19,7 @@ import type { Value, ValueMap } from '#core/value.ts';
 import type { KeySource } from '#index/ordered/index-keys.ts';
 import type { Direction, StorageEngine, StorageSnapshot } from '#storage/engine.ts';
 import type { BucketSelector } from './bucket-selector.ts';
+import { isSameForWrites } from './guards.ts';
 import { type Overlay, OverlayEntry } from './overlay.ts';
 import { PendingRecord } from './pending-record.ts';
 import type { PositionAllocator } from './position-allocator.ts';
@@ -62,6 +64,7 @@ export class RecordWriter implements KeyHolders {
   readonly #formats: TemporalFormats;
   readonly #evaluateDefault: DefaultEvaluator;
   #book: WriteRuleBook;
+  #madeUnder: Catalog;
 
   constructor(
     services: WriteServices,
@@ -76,6 +79,50 @@ export class RecordWriter implements KeyHolders {
     this.#evaluateDefault = options.evaluateDefault;
     this.claims = new UniqueClaims(options.formats);
     this.#book = services.rulesFor(view);
+    this.#madeUnder = view.catalog;
+  }
+
+  /** The schema by which everything in the overlay was checked. */
+  get madeUnder(): Catalog {
+    return this.#madeUnder;
+  }
+
+  /**
+   * The transaction has changed the schema itself: what it wrote before is converted and checked once more, by the new one.
+   * @throws DatabaseError as `update`
+   */
+  adoptSchema(): void {
+    const now = this.#view.catalog;
+    const before = this.#madeUnder;
+    const stale = new Map<TypeId, boolean>();
+    for (const entry of [...this.#overlay.entries.values()]) {
+      const isStale = stale.get(entry.type) ?? !isSameForWrites(before, now, entry.type);
+      stale.set(entry.type, isStale);
+      if (!isStale || entry.isDeleted) continue;
+      // A type that is gone takes its records with it: the commit will be refused.
+      if (!now.types().some((type) => type.id === entry.type)) return;
+      this.#checkAgain(entry, new Set(before.indexesOn(entry.type).map((index) => index.id)));
+    }
+    this.#madeUnder = now;
+  }
+
+  #checkAgain(entry: OverlayEntry, claimed: ReadonlySet<IndexId>): void {
+    const current = this.#view.recordOfEntry(entry);
+    if (current === undefined) return;
+    const rules = this.#rules(entry.type);
+    const properties = new Map<string, Value>();
+    for (const name of current.propertyNames()) properties.set(name, current.get(name) ?? null);
+    const content = this.#checked(rules, properties, undefined);
+    const ends = entry.isEdge ? { out: entry.from, in: entry.to } : undefined;
+    entry.row = this.#services.engine.rows.encode(entry.type, content, ends);
+    entry.record = undefined;
+    this.#overlay.update(entry);
+    const after = new PendingRecord(entry, rules.type, content);
+    for (const keys of rules.nullRefusing) keys.requireNoNulls(after);
+    for (const keys of rules.uniqueIndexes) {
+      if (claimed.has(keys.definition.id)) continue;
+      this.claims.claim(keys, entry.rid, { before: undefined, after }, this);
+    }
   }
 
   // --- KeyHolders

@@ -1,4 +1,4 @@
-import type { Catalog } from '#catalog/catalog.ts';
+import type { Catalog, IndexDefinition } from '#catalog/catalog.ts';
 import type { StoredRecord } from '#core/record.ts';
 import {
   type BucketId,
@@ -23,6 +23,7 @@ import { type IndexHost, IndexView } from './index-view.ts';
 import type { Overlay, OverlayEntry } from './overlay.ts';
 import type { IndexReader, ReadView, RecordCursor } from './read-view.ts';
 import { RecordScan, type ScanOverlay, unchanged } from './record-scan.ts';
+import type { UniqueClaims } from './unique-claims.ts';
 
 /** A committed state with its schema. */
 export interface PinnedState {
@@ -37,6 +38,8 @@ export interface PinnedState {
 export class StatementView implements ReadView, IndexHost, ChangeLog {
   catalog: Catalog;
   snapshot: StorageSnapshot;
+  /** The unique keys of the transaction's own records, once it writes. */
+  claims: UniqueClaims | undefined;
   readonly #engine: StorageEngine;
   readonly #overlay: Overlay;
   readonly #indexes = new Map<IndexId, IndexView>();
@@ -179,6 +182,14 @@ export class StatementView implements ReadView, IndexHost, ChangeLog {
   recordOf(rid: Rid): StoredRecord | undefined {
     const entry = this.#overlay.entry(rid);
     return entry === undefined ? undefined : this.recordOfEntry(entry);
+  }
+
+  claimHolder(index: IndexDefinition, key: Uint8Array): Rid | undefined {
+    return this.claims?.holderOf(index, key);
+  }
+
+  get hasChanges(): boolean {
+    return !this.#overlay.isEmpty;
   }
 
   isHidden(rid: Rid): boolean {

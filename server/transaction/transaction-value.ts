@@ -132,7 +132,10 @@ export class TransactionValue implements Transaction {
     // The statements after it see the new schema and the state it was committed with, REPEATABLE_READ ones too: an older
     // state has neither the entries of a new index nor the buckets of a new type. Versions of records read before stay
     // guarded as they were read.
-    if (this.#view !== undefined && !this.#isEnded) this.#view.moveTo(this.#services.pin());
+    if (this.#view !== undefined && !this.#isEnded) {
+      this.#view.moveTo(this.#services.pin());
+      this.#writer?.adoptSchema();
+    }
     return rows;
   }
 
@@ -147,7 +150,7 @@ export class TransactionValue implements Transaction {
       return receipt;
     }
     const writeSet = captureWriteSet(this.#overlay, this.#writer, {
-      catalog: view.catalog,
+      catalog: this.#writer.madeUnder,
       shapes: this.#services.engine.shapes,
       positions: this.#services.positions,
     });
@@ -192,10 +195,12 @@ export class TransactionValue implements Transaction {
 
   #write(): RecordWriter {
     this.#requireOpen();
-    this.#writer ??= new RecordWriter(this.#services, this.#read(), this.#overlay, {
-      formats: this.#services.formats(),
-      evaluateDefault: this.#services.evaluateDefault,
-    });
+    if (this.#writer === undefined) {
+      const { formats, evaluateDefault } = this.#services;
+      const options = { formats: formats(), evaluateDefault };
+      this.#writer = new RecordWriter(this.#services, this.#read(), this.#overlay, options);
+      this.#read().claims = this.#writer.claims;
+    }
     return this.#writer;
   }
 }

@@ -46,6 +46,11 @@ export class UniqueClaims {
     return this.#claims;
   }
 
+  /** The record of this transaction that claims the key. */
+  holderOf(index: IndexDefinition, key: Uint8Array): Rid | undefined {
+    return this.#claims.size === 0 ? undefined : this.#claims.get(claimText(index, key))?.rid;
+  }
+
   /**
    * Claims the keys of a new or changed record and gives up those it had in this transaction.
    * @throws DatabaseError `DuplicatedKey` when another record has one of them

@@ -221,6 +221,36 @@ test('a transaction sees and uses the schema it changed itself', async () => {
   }
 });
 
+test('what a transaction wrote before its own schema change is checked by the new schema', async () => {
+  await using db = await withRecords([{ n: 1 }]);
+  {
+    using tx = db.state.begin('READ_COMMITTED');
+    const { rid } = tx.insertVertex(db.typeId('P'), row({ n: 2, m: '7' }));
+    await tx.alter(property('P.m', 'LONG'));
+    await tx.alter(index('P', ['n'], { unique: true }));
+    assert.equal(tx.record(rid)?.get('m'), 7);
+    assert.throws(() => tx.insertVertex(db.typeId('P'), row({ n: 2 })), { code: 'DuplicatedKey' });
+    await tx.commit();
+    using view = db.state.view();
+    assert.equal(view.record(rid)?.get('m'), 7);
+    assert.equal(requireAgreement(view, 'P[n]'), 2);
+  }
+  using tx = db.state.begin('READ_COMMITTED');
+  tx.insertVertex(db.typeId('P'), row({ k: 'text' }));
+  await assert.rejects(tx.alter(property('P.k', 'LONG')), { code: 'IllegalArgument' });
+});
+
+test('a schema change between two statements of a transaction does not let old writes through', async () => {
+  await using db = await withRecords([]);
+  using tx = db.state.begin('READ_COMMITTED');
+  tx.beginStatement();
+  tx.insertVertex(db.typeId('P'), row({ m: 'text' }));
+  await db.alter(property('P.m', 'LONG'));
+  tx.beginStatement();
+  tx.insertVertex(db.typeId('P'), row({ m: 1 }));
+  await assert.rejects(tx.commit(), { code: 'ConcurrentModification' });
+});
+
 test('schema changes take turns and their results survive a restart', async () => {
   const db = await openTestState();
   const names = Array.from({ length: 20 }, (_, i) => `T${i}`);
