@@ -1,4 +1,3 @@
-import { valuesEqual } from '#core/equality.ts';
 import type { Value } from '#core/value.ts';
 import type { Expression } from '../algebra/expression.ts';
 import { arithmeticOf, negate } from './arithmetic.ts';
@@ -20,6 +19,7 @@ import { compileNestedProjection } from './nested-projection.ts';
 import type { CompiledItem } from './nested-projection.ts';
 import { compileUnwrapRows, compileUnwrapped, singleValue } from './rows.ts';
 import { compileElement, compileSlice } from './selectors.ts';
+import { strictlyEqual } from './sql-comparison.ts';
 import { compileLikeMatch, compileMatches } from './text-match.ts';
 
 /**
@@ -342,10 +342,7 @@ function buildCondition(expression: ConditionExpression, env: CompileEnvironment
 }
 
 function compileStrictEquals(left: Evaluator, right: Evaluator): Condition {
-  return (context) => {
-    const value = left(context);
-    return value !== null && valuesEqual(value, right(context));
-  };
+  return (context) => strictlyEqual(left(context), right(context));
 }
 
 /** Variables may hold the rows of a sub-query, which count as one value where one is needed. */

@@ -1,4 +1,4 @@
-import { valueKey, valuesEqual } from '#core/equality.ts';
+import { valueKey } from '#core/equality.ts';
 import type { ValueKey } from '#core/equality.ts';
 import type { TemporalFormats } from '#core/temporal-format.ts';
 import { textOf } from '#core/text-form.ts';
@@ -8,7 +8,7 @@ import type { ContainsKind, Dialect } from '../algebra/expression.ts';
 import { requireDialect } from './compile-comparison.ts';
 import { cypherEquals } from './cypher-comparison.ts';
 import type { Condition, Evaluator } from './evaluator.ts';
-import { sqlEquals } from './sql-comparison.ts';
+import { sqlEquals, strictlyEqual } from './sql-comparison.ts';
 
 /** IN and the CONTAINS family (sql.md 6.2, 6.4). */
 
@@ -25,7 +25,7 @@ export function compileIn(element: Evaluator, list: Evaluator, dialect: Dialect)
     const value = element(context);
     if (Array.isArray(candidates))
       return isIn(value, candidates as readonly Value[], context.formats);
-    return value === null ? null : valuesEqual(value, candidates);
+    return value === null ? null : strictlyEqual(value, candidates);
   };
 }
 

@@ -9,7 +9,8 @@ import type { Decimal } from '#core/decimal.ts';
 import { isRidShaped, parseRid } from '#core/rid.ts';
 import type { TemporalFormats } from '#core/temporal-format.ts';
 import { Duration, makeDuration } from '#core/temporal.ts';
-import { EmbeddedDocument, double } from '#core/value.ts';
+import { valuesEqual } from '#core/equality.ts';
+import { EmbeddedDocument, double, kindOf } from '#core/value.ts';
 import type { Value, ValueMap } from '#core/value.ts';
 import { compareText, compareValues } from '#core/value-order.ts';
 import type { NumberValue } from '#core/value-order.ts';
@@ -34,6 +35,13 @@ export function sqlEquals(a: Value, b: Value, formats: TemporalFormats): boolean
   }
   const converted = convertToTypeOf(a, b, formats);
   return converted !== undefined && equalConverted(a, converted, formats);
+}
+
+/** Equality without widening or conversion (`CASE x WHEN y`, `x IN scalar`): 1 is not 1.0. Null equals nothing. */
+export function strictlyEqual(a: Value, b: Value): boolean {
+  if (a === null) return false;
+  if (isNumber(a) && isNumber(b) && kindOf(a) !== kindOf(b)) return false;
+  return valuesEqual(a, b);
 }
 
 /**

@@ -330,7 +330,9 @@ test('INSTANCEOF and strict equality', () => {
   assert.equal(isOfType(5), false);
   const strict = (left: Value, right: Value) =>
     evaluate({ op: 'StrictEquals', left: c(left), right: c(right) });
-  assert.equal(strict(1, new Float(1)), true);
+  assert.equal(strict(1, 1), true);
+  assert.equal(strict(1, new Float(1)), false);
+  assert.equal(strict(ada, link), true);
   assert.equal(strict('5', 5), false);
   assert.equal(strict(null, null), false);
 });
