@@ -260,12 +260,13 @@ export class Lexer {
   #punctuation(token: Token): TokenKind {
     const { text } = this;
     const start = token.start;
+    // Blanks and comments were skipped before: this one has no end.
+    if (text.startsWith('/*', start))
+      return this.#invalid(token, 'unterminated comment', text.length);
     for (let length = 3; length > 0; length -= 1) {
       const sign = punctuation.get(text.slice(start, start + length));
       if (sign !== undefined) return this.#finish(token, sign, start + sign.length);
     }
-    if (text.startsWith('/*', start))
-      return this.#invalid(token, 'unterminated comment', text.length);
     const shown = String.fromCodePoint(text.codePointAt(start) ?? 0xfffd);
     return this.#invalid(token, `unexpected '${shown}'`, start + shown.length);
   }

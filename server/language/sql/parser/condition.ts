@@ -101,7 +101,8 @@ function containment(parser: Parser, collection: Expression): Expression | undef
   if (keyword === undefined || !(keyword in containmentModes)) return undefined;
   const mode = containmentModes[keyword as keyof typeof containmentModes];
   parser.advance();
-  const value = parser.grammar.expression(parser);
+  const takesList = mode === 'element' || mode === 'all' || mode === 'any';
+  const value = takesList ? membershipList(parser) : parser.grammar.expression(parser);
   return { kind: 'contains', mode, collection, value, at: collection.at, end: parser.lastEnd };
 }
 
@@ -148,8 +149,8 @@ function negatable(parser: Parser, left: Expression, isNegated: boolean): Expres
 }
 
 /**
- * The right side of IN. `(1, 2)` is a list; `(x)` with one expression that is no literal is that expression, so that
- * `IN (:ids)` and `IN (tags)` look into the list they name.
+ * The right side of IN and CONTAINS. `(1, 2)` is a list; `(x)` with one expression that is no literal is that expression, so
+ * that `IN (:ids)` and `IN (tags)` look into the list they name, and `CONTAINS (cond)` finds its condition.
  */
 function membershipList(parser: Parser): Expression {
   const at = parser.start;
@@ -160,7 +161,13 @@ function membershipList(parser: Parser): Expression {
     return parser.grammar.expression(parser);
   }
   const constants = constantsUntil(parser, ')');
-  if (constants) return { kind: 'constants', values: constants, at, end: parser.lastEnd };
+  if (constants)
+    return parser.grammar.expressionAfter(parser, {
+      kind: 'constants',
+      values: constants,
+      at,
+      end: parser.lastEnd,
+    });
   parser.enter();
   const items = [conditionOrExpression(parser)];
   while (parser.accept(',')) items.push(parser.grammar.expression(parser));

@@ -125,12 +125,14 @@ export function expressionOrStatement(parser: Parser): Expression {
 /** GROUP BY to TIMEOUT, in this order. */
 export function resultClauses(parser: Parser): ResultClauses {
   const groupBy: Expression[] = [];
-  if (parser.acceptKeywords('GROUP', 'BY')) {
+  if (parser.acceptKeyword('GROUP')) {
+    parser.expectKeyword('BY');
     do groupBy.push(parser.grammar.expression(parser));
     while (parser.accept(','));
   }
   const orderBy: OrderItem[] = [];
-  if (parser.acceptKeywords('ORDER', 'BY')) {
+  if (parser.acceptKeyword('ORDER')) {
+    parser.expectKeyword('BY');
     do orderBy.push(orderItem(parser));
     while (parser.accept(','));
   }
