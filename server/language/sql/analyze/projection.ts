@@ -142,12 +142,22 @@ export class ProjectionStage {
   row(shape: ProjectionShape, star: Row): Row {
     switch (shape.kind) {
       case 'columns':
-        return { kind: 'columns', columns: new Map(this.#slots) };
+        return { kind: 'columns', columns: this.#inProjectionOrder() };
       case 'extended':
         return this.#extendedRow(shape.items, star);
       default:
         return star;
     }
+  }
+
+  /** ORDER BY has some columns computed before the others; the row shows them as they were written. */
+  #inProjectionOrder(): ReadonlyMap<string, Slot> {
+    const columns = new Map<string, Slot>();
+    for (const name of this.#named.keys()) {
+      const slot = this.#slots.get(name);
+      if (slot !== undefined) columns.set(name, slot);
+    }
+    return columns;
   }
 
   #extendedRow(items: readonly ProjectionItem[], star: Row): Row {
