@@ -3,7 +3,7 @@ import { valuesEqual } from '#core/equality.ts';
 import type { StoredRecord } from '#core/record.ts';
 import { noRid, type Rid } from '#core/rid.ts';
 import { compareValues } from '#core/value-order.ts';
-import type { Value } from '#core/value.ts';
+import { kindOf, type Value } from '#core/value.ts';
 import { componentForm, type IndexKeys } from '#index/ordered/index-keys.ts';
 import { type KeyRange, keyRange, wholeKey } from '#index/ordered/key-range.ts';
 import type { EntryCursor, StorageSnapshot } from '#storage/engine.ts';
@@ -63,6 +63,7 @@ export class IndexView implements IndexReader {
   }
 
   range(bounds: KeyBounds, order: 'ascending' | 'descending'): IndexCursor {
+    if (isUnmeetable(bounds)) return new SingleHit(this, noRid, noKey);
     return this.#open(keyRange(this.#definition, bounds), order, bounds, this.#pending());
   }
 
@@ -134,6 +135,21 @@ export class IndexView implements IndexReader {
     }
     return true;
   }
+}
+
+const noKey = new Uint8Array(0);
+
+/** A value compares with one kind of bound only, so bounds of different kinds leave nothing between them. */
+function isUnmeetable({ low, high }: KeyBounds): boolean {
+  return (
+    low !== undefined && high !== undefined && comparedKind(low.value) !== comparedKind(high.value)
+  );
+}
+
+function comparedKind(value: Value): string {
+  const kind = kindOf(value);
+  if (kind === 'double' || kind === 'decimal') return 'integer';
+  return kind === 'datetime' ? 'date' : kind;
 }
 
 function slice(entries: readonly PendingEntry[], range: KeyRange): readonly PendingEntry[] {
