@@ -41,6 +41,11 @@ export class ServerControl {
     return this.#state === 'stopping';
   }
 
+  /** Whether requests are taken. */
+  get isOnline(): boolean {
+    return this.#state === 'online';
+  }
+
   /** Whether `GET /ready` answers 204. */
   get isReady(): boolean {
     return this.#state === 'online' && this.#isReady();

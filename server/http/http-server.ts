@@ -231,12 +231,12 @@ export class HttpServer {
   #enter(request: FastifyRequest, mustBeRoot: boolean, done: () => void): void {
     const exchange = exchangeOf(request.raw);
     if (!exchange) return;
-    if (this.#door.control.isStopping) {
+    if (!this.#door.control.isOnline) {
       exchange.refuse({
         status: 503,
-        error: 'Server is stopping',
+        error: this.#door.control.isStopping ? 'Server is stopping' : 'Server is starting',
         exception: 'ServerNotOnlineException',
-        headers: ['Retry-After', '5'],
+        headers: ['Retry-After', '1'],
       });
       return;
     }

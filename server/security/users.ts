@@ -6,7 +6,7 @@ import type { KeyDerivation } from '#platform/key-derivation.ts';
 import type { Audit } from './audit.ts';
 import { requirePassword, requireUserName, rootName } from './credential-policy.ts';
 import type { PasswordRecord } from './password-record.ts';
-import { makePasswordRecord } from './password-record.ts';
+import { makePasswordRecord, verifyPassword } from './password-record.ts';
 import type { StoredUser } from './user-file.ts';
 import { formatUsers, parseUsers } from './user-file.ts';
 import { WatchedFile } from './watched-file.ts';
@@ -126,6 +126,13 @@ export class Users {
       await this.#put({ name, password, databases });
       this.#revoke(name);
     });
+  }
+
+  /** Cost: one derivation. For configuration only: logins go through `Authenticator`, which counts failures. */
+  async hasPassword(name: string, password: string): Promise<boolean> {
+    const user = this.#users.get(name);
+    if (!user) return false;
+    return await verifyPassword(password, user.password, this.#options.derivation);
   }
 
   /** Keeps a password that was just proved in our own form (security.md 2.1); what was proved stays proved. */

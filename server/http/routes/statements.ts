@@ -1,5 +1,4 @@
 import type { ValueMap } from '#core/value.ts';
-import { DatabaseError } from '#core/errors.ts';
 import type { BodyOf } from '../body-fields.ts';
 import { readFields, schemaOfFields } from '../body-fields.ts';
 import type { Door } from '../door.ts';
@@ -119,7 +118,6 @@ async function answerStatement(exchange: Exchange, call: StatementCall): Promise
   const fields: CommandFields = readFields(isQuery ? queryOnly : commandFields, call.body);
   const database = databaseOf(exchange);
   const statement = statementOf(exchange, fields);
-  requireKnownLanguage(statement.language, fields.language, door);
   const { resultSetLimit, readTimeoutMs } = door.authorizer.limitsOf(
     exchange.principal,
     database.name,
@@ -168,14 +166,6 @@ const queryOnly = {
   awaitResponse: { ...commandFields.awaitResponse, read: () => undefined },
   retries: { ...commandFields.retries, read: () => undefined },
 } satisfies Record<keyof BodyOf<typeof commandFields>, unknown>;
-
-function requireKnownLanguage(language: string, given: string, door: Door): void {
-  if (door.databases.languages().includes(language)) return;
-  throw new DatabaseError(
-    'IllegalArgument',
-    `Query engine '${given.slice(0, 100)}' was not found; available are ${door.databases.languages().join(', ')}`,
-  );
-}
 
 function checkSessionUse(run: StatementRun): void {
   const { exchange, fields } = run;

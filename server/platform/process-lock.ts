@@ -1,0 +1,92 @@
+import { linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { DatabaseError } from '#core/errors.ts';
+import { isErrno } from './files.ts';
+
+/**
+ * A file that says which process uses a directory (security.md 9.11: the caches of two processes would contradict each
+ * other). It outlives a crash, so it names the process by number and start time: a number that was given to another process
+ * since does not count.
+ */
+export class ProcessLock {
+  readonly #path: string;
+
+  private constructor(path: string) {
+    this.#path = path;
+  }
+
+  /** @throws DatabaseError `InvalidSetting` when another living process holds the lock */
+  static acquire(path: string): ProcessLock {
+    const own = JSON.stringify(identityOf(process.pid));
+    const temporary = `${path}.${process.pid}`;
+    writeFileSync(temporary, own, { mode: 0o644 });
+    try {
+      for (let attempt = 0; attempt < 10; attempt++) {
+        try {
+          // Linking fails when the file is there, so two processes cannot both succeed.
+          linkSync(temporary, path);
+          return new ProcessLock(path);
+        } catch (error) {
+          if (!isErrno(error, 'EEXIST')) throw error;
+        }
+        const holder = livingHolder(path);
+        if (holder !== undefined)
+          throw new DatabaseError(
+            'InvalidSetting',
+            `process ${holder} uses this directory already (${path}); stop it, or set another service.server.rootPath`,
+          );
+        rmSync(path, { force: true });
+      }
+    } finally {
+      rmSync(temporary, { force: true });
+    }
+    throw new DatabaseError('InvalidSetting', `${path} cannot be locked`);
+  }
+
+  release(): void {
+    rmSync(this.#path, { force: true });
+  }
+}
+
+interface Identity {
+  readonly pid: number;
+  /** Clock ticks since the machine started; undefined where the system does not tell. */
+  readonly startedAt: string | undefined;
+}
+
+function identityOf(pid: number): Identity {
+  return { pid, startedAt: startTimeOf(pid) };
+}
+
+/** Field 22 of `/proc/<pid>/stat`; the name in field 2 may hold blanks and brackets. */
+function startTimeOf(pid: number): string | undefined {
+  try {
+    const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    return text.slice(text.lastIndexOf(')') + 2).split(' ')[19];
+  } catch {
+    return undefined;
+  }
+}
+
+/** The process that the file names, if it lives and is not this one. */
+function livingHolder(path: string): number | undefined {
+  let holder: Partial<Identity>;
+  try {
+    holder = JSON.parse(readFileSync(path, 'utf8')) as Partial<Identity>;
+  } catch {
+    return undefined;
+  }
+  const { pid, startedAt } = holder;
+  if (typeof pid !== 'number' || pid === process.pid) return undefined;
+  const now = startTimeOf(pid);
+  if (startedAt !== undefined) return now === startedAt ? pid : undefined;
+  return isAlive(pid) ? pid : undefined;
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return isErrno(error, 'EPERM');
+  }
+}
