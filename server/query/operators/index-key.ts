@@ -108,7 +108,11 @@ function textKey(
   caseInsensitive: boolean,
   formats: TemporalFormats,
 ): KeyOf {
-  if (kind === 'string') return exactKey(caseInsensitive ? (value as string).toLowerCase() : value);
+  // Keys without letter case find more than a comparison that minds it.
+  if (kind === 'string')
+    return caseInsensitive
+      ? { kind: 'key', value: (value as string).toLowerCase(), exact: false }
+      : exactKey(value);
   if (kind === 'integer' || kind === 'double' || kind === 'boolean')
     return { kind: 'key', value: textOf(value, formats), exact: false };
   return scan;

@@ -19,6 +19,8 @@ import { rowsPerTurn } from './work-share.ts';
 export interface CompiledSearch {
   readonly index: IndexId;
   readonly bounds: CompiledBounds;
+  /** The bounds say all of the condition that `covers` checks, or of its branch. */
+  readonly isWhole: boolean;
 }
 
 export interface IndexSearchOptions {
@@ -98,7 +100,7 @@ export class IndexSearchOperator implements PhysicalOperator {
 
   #addSearch(search: CompiledSearch, bound: BoundSearch & { readonly kind: 'search' }): void {
     const reader = (this.#context as ExecutionContext).view.index(search.index);
-    if (!bound.exact) this.#exact = false;
+    if (!bound.exact || !search.isWhole) this.#exact = false;
     // The entries of one whole key come in the order of record ids, which in one bucket is scan order.
     const isInScanOrder =
       bound.isFullKey && (search.bounds.isUnique || this.#options.buckets.length === 1);

@@ -153,14 +153,15 @@ class GrowingPlan {
 
   /** Record ids may be given in terms of nodes that must be bound before. */
   #canStartAt(node: PatternNode): boolean {
-    if (node.rids === undefined) return true;
+    if (node.rids === undefined)
+      return node.types !== undefined || node.buckets !== undefined || this.#kindOf(node) !== 'any';
     const own = new Set(this.#pattern.nodes.map((other) => other.slot));
     return [...slotsRead(node.rids)].every((slot) => !own.has(slot) || this.#bound.has(slot));
   }
 
   #startAt(node: PatternNode): Move {
     const { statistics } = this.#context;
-    const types = node.types ?? elementTypes(this.#context);
+    const types = node.types ?? this.#typesOf(node);
     const ready = this.#conditionsLeft.filter((condition) => this.#isReady(condition, node.slot));
     const recordCount = node.rids
       ? 1
@@ -333,6 +334,29 @@ class GrowingPlan {
     );
   }
 
+  /** What the steps at the node make of it: a link may lead to any record. */
+  #kindOf(node: PatternNode): 'vertex' | 'edge' | 'any' {
+    for (const step of this.#pattern.steps) {
+      const last = step.path?.moves.at(-1)?.move ?? step.move;
+      if (step.to === node.slot) {
+        if (last.kind === 'link') return 'any';
+        return last.kind === 'edge' ? 'edge' : 'vertex';
+      }
+    }
+    const leaving = this.#pattern.steps.find((step) => step.from === node.slot);
+    const first = leaving?.path?.moves[0]?.move ?? leaving?.move;
+    if (first?.kind === 'link') return 'any';
+    return first?.kind === 'end' ? 'edge' : 'vertex';
+  }
+
+  /** All types that a node without types of its own can have. */
+  #typesOf(node: PatternNode): readonly TypeId[] {
+    const kind = this.#kindOf(node);
+    return kind === 'any'
+      ? this.#context.catalog.types().map((type) => type.id)
+      : elementTypes(this.#context, kind);
+  }
+
   #node(slot: Slot): PatternNode | undefined {
     return this.#pattern.nodes.find((node) => node.slot === slot);
   }
@@ -355,16 +379,15 @@ class GrowingPlan {
     if (node?.rids) return 0.001;
     if (node?.types === undefined) return 1;
     const { statistics } = this.#context;
-    const all = statistics.recordCount(elementTypes(this.#context));
+    const all = statistics.recordCount(this.#typesOf(node));
     return Math.min(1, (statistics.recordCount(node.types) + 1) / (all + 1));
   }
 }
 
-/** All vertex types: what a node without types can be. */
-function elementTypes(context: OptimizerContext): readonly TypeId[] {
+function elementTypes(context: OptimizerContext, kind: 'vertex' | 'edge'): readonly TypeId[] {
   return context.catalog
     .types()
-    .filter((type) => type.kind === 'vertex')
+    .filter((type) => type.kind === kind)
     .map((type) => type.id);
 }
 
@@ -454,11 +477,6 @@ function typesToCheck(
   if (types === undefined || move.kind === 'link') return types;
   const kind = move.kind === 'edge' ? 'edge' : 'vertex';
   const allowed = new Set(types);
-  const reachable =
-    (move.kind === 'edge' ? move.types : undefined) ??
-    context.catalog
-      .types()
-      .filter((type) => type.kind === kind)
-      .map((type) => type.id);
+  const reachable = (move.kind === 'edge' ? move.types : undefined) ?? elementTypes(context, kind);
   return reachable.every((type) => allowed.has(type)) ? undefined : types;
 }

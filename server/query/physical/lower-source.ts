@@ -68,6 +68,7 @@ export function lowerSource(plan: PlanNode<SourceOp>, lowering: Lowering): Opera
       const searches = plan.searches.map((search) => ({
         index: search.index,
         bounds: compileBounds(search.index, search.bounds, lowering),
+        isWhole: search.covers !== undefined,
       }));
       const covers = optionalFilter(lowering, plan.covers);
       const buckets = bucketsOf(catalog, plan.types);
@@ -120,7 +121,13 @@ function compileRange(range: RidRange, lowering: Lowering): CompiledRidRange {
 
 function lowerSearch(plan: IndexSearchNode, lowering: Lowering): OperatorFactory {
   const options = {
-    searches: [{ index: plan.index, bounds: compileBounds(plan.index, plan.bounds, lowering) }],
+    searches: [
+      {
+        index: plan.index,
+        bounds: compileBounds(plan.index, plan.bounds, lowering),
+        isWhole: true,
+      },
+    ],
     buckets: bucketsOf(lowering.catalog, plan.types),
     as: plan.as,
     covers: optionalFilter(lowering, plan.covers),

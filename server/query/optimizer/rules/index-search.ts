@@ -74,9 +74,13 @@ function unionOf(
     const searches: IndexSearchNode[] = [];
     let rowCount = 0;
     for (const branch of conjunct.operands) {
-      const [best] = indexCandidates(conjunctsOf(branch), scan.as, scan.types, context);
+      const parts = conjunctsOf(branch);
+      const [best] = indexCandidates(parts, scan.as, scan.types, context);
       if (best === undefined) break;
-      searches.push(searchNode(best, scan));
+      const { covers, ...search } = searchNode(best, scan);
+      // A search that stands for a part of its branch finds too much; without `covers` the whole OR is checked.
+      const isWhole = parts.every((part) => best.covered.includes(part));
+      searches.push(isWhole && covers ? { ...search, covers } : search);
       rowCount += best.rowCount;
     }
     if (searches.length < conjunct.operands.length) continue;
