@@ -49,17 +49,33 @@ function isConstantChain(expression: Expression, env: CompileEnvironment): boole
 }
 
 /**
- * Keeps the value for as long as the execution lasts. The regex budget tells executions apart: each has its own, all its
- * contexts share it, and holding on to it keeps nothing else alive.
+ * Keeps the value for as long as the execution lasts. The regex budget tells executions apart: each has its own, and all its
+ * contexts share it. Plans outlive executions by far, so a plan holds on to small values only; large ones go with the budget.
  */
 export function oncePerStatement(evaluate: Evaluator): Evaluator {
+  const large = new WeakMap<object, { readonly value: Value }>();
   let execution: object | undefined;
   let value: Value = null;
   return (context) => {
-    if (context.regexBudget !== execution) {
-      value = evaluate(context);
-      execution = context.regexBudget;
-    }
-    return value;
+    const budget = context.regexBudget;
+    if (budget === execution) return value;
+    const kept = large.get(budget);
+    if (kept !== undefined) return kept.value;
+    const computed = evaluate(context);
+    if (isSmall(computed)) {
+      value = computed;
+      execution = budget;
+    } else large.set(budget, { value: computed });
+    return computed;
   };
 }
+
+const smallTextLength = 1_024;
+
+function isSmall(value: Value): boolean {
+  if (typeof value === 'string') return value.length <= smallTextLength;
+  if (typeof value !== 'object' || value === null) return true;
+  return !Array.isArray(value) && 'valueKind' in value && smallKinds.has(value.valueKind);
+}
+
+const smallKinds: ReadonlySet<string> = new Set(['float', 'date', 'datetime', 'duration', 'link']);

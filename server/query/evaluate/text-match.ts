@@ -15,20 +15,49 @@ export function compileLikeMatch(
   pattern: Evaluator,
   options: { readonly ignoreCase: boolean },
 ): Condition {
-  let lastText: string | undefined;
-  let last: LikePattern | undefined;
+  const last = new LastPattern((wanted) => compileLike(wanted, options));
   return (context) => {
     const value = text(context);
     const wanted = pattern(context);
     if (value === null || wanted === null) return null;
-    const wantedText = typeof wanted === 'string' ? wanted : textOf(wanted, context.formats);
-    if (last === undefined || lastText !== wantedText) {
-      last = compileLike(wantedText, options);
-      lastText = wantedText;
-    }
-    return typeof value === 'string' ? last.matches(value) : likeAny(value, last, context);
+    const compiled = last.compiled(wanted, context);
+    return typeof value === 'string' ? compiled.matches(value) : likeAny(value, compiled, context);
   };
 }
+
+/**
+ * The last pattern that a plan has seen, compiled. Plans live long, so one whose compiled form may be large is kept for its
+ * execution only.
+ */
+class LastPattern<Compiled extends object> {
+  readonly #compile: (pattern: string) => Compiled;
+  readonly #large = new WeakMap<object, { readonly text: string; readonly compiled: Compiled }>();
+  #text: string | undefined;
+  #compiled: Compiled | undefined;
+
+  constructor(compile: (pattern: string) => Compiled) {
+    this.#compile = compile;
+  }
+
+  compiled(pattern: Value, context: EvaluationContext): Compiled {
+    const text = typeof pattern === 'string' ? pattern : textOf(pattern, context.formats);
+    if (this.#compiled !== undefined && this.#text === text) return this.#compiled;
+    if (text.length > keptPatternLength) return this.#compileLarge(text, context.regexBudget);
+    this.#compiled = this.#compile(text);
+    this.#text = text;
+    return this.#compiled;
+  }
+
+  #compileLarge(text: string, execution: object): Compiled {
+    const kept = this.#large.get(execution);
+    if (kept?.text === text) return kept.compiled;
+    const compiled = this.#compile(text);
+    this.#large.set(execution, { text, compiled });
+    return compiled;
+  }
+}
+
+const keptPatternLength = 1_024;
 
 function likeAny(value: Value, pattern: LikePattern, context: EvaluationContext): boolean {
   if (!Array.isArray(value)) return pattern.matches(textOf(value, context.formats));
@@ -41,18 +70,12 @@ function likeAny(value: Value, pattern: LikePattern, context: EvaluationContext)
 
 /** The whole text must match; a list on the left matches when any element does; what is no text never matches. */
 export function compileMatches(text: Evaluator, pattern: Evaluator): Condition {
-  let lastText: string | undefined;
-  let last: RegularExpression | undefined;
+  const last = new LastPattern(compileRegularExpression);
   return (context) => {
     const value = text(context);
     const wanted = pattern(context);
     if (value === null || wanted === null) return null;
-    const wantedText = typeof wanted === 'string' ? wanted : textOf(wanted, context.formats);
-    if (last === undefined || lastText !== wantedText) {
-      last = compileRegularExpression(wantedText);
-      lastText = wantedText;
-    }
-    return matchesAny(value, last, context);
+    return matchesAny(value, last.compiled(wanted, context), context);
   };
 }
 
