@@ -1,9 +1,10 @@
-import type { Catalog } from '#catalog/catalog.ts';
+import type { Catalog, IndexDefinition } from '#catalog/catalog.ts';
 import type { SchemaChange } from '#catalog/changes.ts';
 import type { BucketId, LogIndex } from '#core/rid.ts';
 import type { Runtime } from '#core/runtime.ts';
 import type { TemporalFormats } from '#core/temporal-format.ts';
 import type { ValueMap } from '#core/value.ts';
+import { IndexKeys } from '#index/ordered/index-keys.ts';
 import type { BulkWriter } from '#storage/bulk-writer.ts';
 import type { StorageEngine, StorageSnapshot } from '#storage/engine.ts';
 import type { RowOperation } from '#storage/row-operations.ts';
@@ -121,7 +122,7 @@ export class DatabaseState {
 
   /** The newest committed state, to read only. */
   view(): ReadView {
-    return new StatementView(this.#options.engine, this.#pin(), noOverlay);
+    return new StatementView(this.#services, this.#pin(), noOverlay);
   }
 
   /** A schema change outside of any transaction. */
@@ -177,8 +178,17 @@ export class DatabaseState {
   #makeServices(committer: Committer): TransactionServices {
     const { engine, formats, evaluateDefault } = this.#options;
     let book: WriteRuleBook | undefined;
+    const keys = new WeakMap<IndexDefinition, IndexKeys>();
     return {
       engine,
+      keysOf: (index) => {
+        let known = keys.get(index);
+        if (known === undefined) {
+          known = new IndexKeys(index);
+          keys.set(index, known);
+        }
+        return known;
+      },
       committer,
       formats,
       evaluateDefault,

@@ -22,34 +22,31 @@ export interface IndexHost {
   /** Closes the stored cursor when the view is closed before the cursor has come to its end. */
   opened(cursor: EntryCursor): void;
   ended(cursor: EntryCursor): void;
+  /** The entries of the transaction's own records, sorted. */
+  pendingEntries(keys: IndexKeys): readonly PendingEntry[];
   /** How many stored entries of the index belong to records that the transaction changed. */
   hiddenEntryCount(keys: IndexKeys): number;
 }
-
-const noEntries: readonly PendingEntry[] = [];
 
 /** One ordered index as a transaction sees it. */
 export class IndexView implements IndexReader {
   readonly #host: IndexHost;
   readonly #keys: IndexKeys;
   readonly #definition: IndexDefinition;
-  readonly #pending: () => readonly PendingEntry[];
 
-  /** @param pending the sorted entries of the transaction's own records */
-  constructor(
-    host: IndexHost,
-    keys: IndexKeys,
-    pending: (() => readonly PendingEntry[]) | undefined,
-  ) {
+  constructor(host: IndexHost, keys: IndexKeys) {
     this.#host = host;
     this.#keys = keys;
     this.#definition = keys.definition;
-    this.#pending = pending ?? (() => noEntries);
   }
 
   get entryCount(): number {
     const stored = this.#host.snapshot.entryCount(this.#definition.id);
-    return stored - this.#host.hiddenEntryCount(this.#keys) + this.#pending().length;
+    return (
+      stored -
+      this.#host.hiddenEntryCount(this.#keys) +
+      this.#host.pendingEntries(this.#keys).length
+    );
   }
 
   lookup(key: readonly Value[]): IndexCursor {
@@ -57,14 +54,19 @@ export class IndexView implements IndexReader {
       const whole = wholeKey(this.#definition, key);
       if (whole !== undefined) return this.#uniqueHit(whole);
     }
-    const pending = this.#pending();
+    const pending = this.#host.pendingEntries(this.#keys);
     const range = keyRange(this.#definition, { prefix: key });
     return this.#open(range, 'ascending', { prefix: key }, pending);
   }
 
   range(bounds: KeyBounds, order: 'ascending' | 'descending'): IndexCursor {
     if (isUnmeetable(bounds)) return new SingleHit(this, noRid, noKey);
-    return this.#open(keyRange(this.#definition, bounds), order, bounds, this.#pending());
+    return this.#open(
+      keyRange(this.#definition, bounds),
+      order,
+      bounds,
+      this.#host.pendingEntries(this.#keys),
+    );
   }
 
   /** The common case of a point read: one get. */

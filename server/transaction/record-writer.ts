@@ -17,21 +17,20 @@ import {
 import type { TemporalFormats } from '#core/temporal-format.ts';
 import type { Value, ValueMap } from '#core/value.ts';
 import type { KeySource } from '#index/ordered/index-keys.ts';
-import type { Direction, StorageEngine, StorageSnapshot } from '#storage/engine.ts';
+import type { Direction, StorageSnapshot } from '#storage/engine.ts';
 import type { BucketSelector } from './bucket-selector.ts';
 import { isSameForWrites } from './guards.ts';
 import { type Overlay, OverlayEntry } from './overlay.ts';
 import { PendingRecord } from './pending-record.ts';
 import type { PositionAllocator } from './position-allocator.ts';
 import { isSameRow } from './same-row.ts';
-import type { StatementView } from './statement-view.ts';
+import type { StatementView, ViewServices } from './statement-view.ts';
 import type { DefaultEvaluator } from './transaction.ts';
 import { type KeyHolders, UniqueClaims } from './unique-claims.ts';
 import type { WriteRules, WriteRuleBook } from './write-rules.ts';
 
 /** What the writes of all transactions of a database share. */
-export interface WriteServices {
-  readonly engine: StorageEngine;
+export interface WriteServices extends ViewServices {
   readonly positions: PositionAllocator;
   readonly buckets: BucketSelector;
   /** Property names that were found to be legal; bounded. */

@@ -8,7 +8,7 @@ import {
   type Rid,
   type TypeId,
 } from '#core/rid.ts';
-import { IndexKeys } from '#index/ordered/index-keys.ts';
+import type { IndexKeys } from '#index/ordered/index-keys.ts';
 import { imageOf } from '#storage/bytes.ts';
 import type {
   AdjacencyList,
@@ -18,7 +18,7 @@ import type {
   StorageSnapshot,
 } from '#storage/engine.ts';
 import { noLargeCells, RowRecord } from '#storage/row-record.ts';
-import { type ChangeLog, IndexOverlay } from './index-overlay.ts';
+import { type ChangeLog, IndexOverlay, type PendingEntry } from './index-overlay.ts';
 import { type IndexHost, IndexView } from './index-view.ts';
 import type { Overlay, OverlayEntry } from './overlay.ts';
 import type { IndexReader, ReadView, RecordCursor } from './read-view.ts';
@@ -31,6 +31,13 @@ export interface PinnedState {
   readonly catalog: Catalog;
 }
 
+/** What views of one database share. */
+export interface ViewServices {
+  readonly engine: StorageEngine;
+  /** The keys of an index; made once per definition. */
+  readonly keysOf: (index: IndexDefinition) => IndexKeys;
+}
+
 /**
  * The reading half of a transaction: a snapshot with the transaction's own writes over it. Without writes every call goes
  * straight to the snapshot.
@@ -41,16 +48,19 @@ export class StatementView implements ReadView, IndexHost, ChangeLog {
   /** The unique keys of the transaction's own records, once it writes. */
   claims: UniqueClaims | undefined;
   readonly #engine: StorageEngine;
+  readonly #keysOf: (index: IndexDefinition) => IndexKeys;
   readonly #overlay: Overlay;
-  readonly #indexes = new Map<IndexId, IndexView>();
-  readonly #indexOverlays = new Map<IndexId, IndexOverlay>();
-  readonly #openCursors = new Set<EntryCursor>();
+  // Made when needed: a point query makes a view for one read.
+  #indexes: Map<IndexId, IndexView> | undefined;
+  #indexOverlays: Map<IndexId, IndexOverlay> | undefined;
+  #openCursors: Set<EntryCursor> | undefined;
   /** Remembered as long as nothing more was written. */
-  readonly #hiddenEntries = new Map<IndexId, { logLength: number; count: number }>();
+  #hiddenEntries: Map<IndexId, { logLength: number; count: number }> | undefined;
   #isClosed = false;
 
-  constructor(engine: StorageEngine, state: PinnedState, overlay: Overlay) {
-    this.#engine = engine;
+  constructor(services: ViewServices, state: PinnedState, overlay: Overlay) {
+    this.#engine = services.engine;
+    this.#keysOf = services.keysOf;
     this.#overlay = overlay;
     this.catalog = state.catalog;
     this.snapshot = state.snapshot;
@@ -63,10 +73,10 @@ export class StatementView implements ReadView, IndexHost, ChangeLog {
     this.snapshot = state.snapshot;
     if (this.catalog !== state.catalog) {
       this.catalog = state.catalog;
-      this.#indexOverlays.clear();
+      this.#indexOverlays = undefined;
     }
-    this.#indexes.clear();
-    this.#hiddenEntries.clear();
+    this.#indexes = undefined;
+    this.#hiddenEntries = undefined;
   }
 
   [Symbol.dispose](): void {
@@ -148,22 +158,21 @@ export class StatementView implements ReadView, IndexHost, ChangeLog {
   }
 
   index(id: IndexId): IndexReader {
-    let view = this.#indexes.get(id);
-    if (view === undefined) {
-      const keys = new IndexKeys(this.catalog.indexWithId(id));
-      view = new IndexView(this, keys, () => this.#pendingEntries(id));
-      this.#indexes.set(id, view);
-    }
+    const known = this.#indexes?.get(id);
+    if (known !== undefined) return known;
+    const view = new IndexView(this, this.#keysOf(this.catalog.indexWithId(id)));
+    this.#indexes ??= new Map();
+    this.#indexes.set(id, view);
     return view;
   }
 
-  #pendingEntries(id: IndexId) {
-    if (this.#overlay.isEmpty) return [];
+  pendingEntries(keys: IndexKeys): readonly PendingEntry[] {
+    if (this.#overlay.isEmpty) return noEntries;
+    const { id, type } = keys.definition;
+    this.#indexOverlays ??= new Map();
     let overlay = this.#indexOverlays.get(id);
     if (overlay === undefined) {
-      const definition = this.catalog.indexWithId(id);
-      const types = new Set(this.catalog.withSubtypes(definition.type));
-      overlay = new IndexOverlay(new IndexKeys(definition), types);
+      overlay = new IndexOverlay(keys, new Set(this.catalog.withSubtypes(type)));
       this.#indexOverlays.set(id, overlay);
     }
     return overlay.entries(this);
@@ -197,17 +206,18 @@ export class StatementView implements ReadView, IndexHost, ChangeLog {
   }
 
   opened(cursor: EntryCursor): void {
+    this.#openCursors ??= new Set();
     this.#openCursors.add(cursor);
   }
 
   ended(cursor: EntryCursor): void {
-    this.#openCursors.delete(cursor);
+    this.#openCursors?.delete(cursor);
     cursor.close();
   }
 
   hiddenEntryCount(keys: IndexKeys): number {
     if (this.#overlay.isEmpty) return 0;
-    const known = this.#hiddenEntries.get(keys.definition.id);
+    const known = this.#hiddenEntries?.get(keys.definition.id);
     if (known?.logLength === this.log.length) return known.count;
     const types = new Set(this.catalog.withSubtypes(keys.definition.type));
     let count = 0;
@@ -216,15 +226,19 @@ export class StatementView implements ReadView, IndexHost, ChangeLog {
       const stored = this.snapshot.record(entry.rid);
       if (stored !== undefined) count += keys.keysOf(stored).length;
     }
+    this.#hiddenEntries ??= new Map();
     this.#hiddenEntries.set(keys.definition.id, { logLength: this.log.length, count });
     return count;
   }
 
   #closeCursors(): void {
+    if (this.#openCursors === undefined) return;
     for (const cursor of this.#openCursors) cursor.close();
-    this.#openCursors.clear();
+    this.#openCursors = undefined;
   }
 }
+
+const noEntries: readonly PendingEntry[] = [];
 
 const noEdges: AdjacencyList = {
   count: 0,

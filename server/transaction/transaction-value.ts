@@ -185,7 +185,7 @@ export class TransactionValue implements Transaction {
 
   #open(): StatementView {
     this.#requireOpen();
-    this.#view = new StatementView(this.#services.engine, this.#services.pin(), this.#overlay);
+    this.#view = new StatementView(this.#services, this.#services.pin(), this.#overlay);
     return this.#view;
   }
 
