@@ -9,6 +9,7 @@ import { LmdbBulkWriter } from './lmdb-bulk-writer.ts';
 import { CommitBuilder, type CommitContext } from './commit-builder.ts';
 import { decodeApplied, decodeBucketState, decodeIndexEntries } from './counters.ts';
 import { DeletionJobs } from './deletion-jobs.ts';
+import { environmentFileName } from './environment-file.ts';
 import type {
   AppliedPosition,
   IndexDeriver,
@@ -212,7 +213,7 @@ export class LmdbEngine implements StorageEngine {
   }
 
   sizeBytes(): number {
-    return statSync(join(this.#options.directory, 'data.mdb')).size;
+    return statSync(join(this.#options.directory, environmentFileName)).size;
   }
 
   // --- writing

@@ -94,7 +94,12 @@ export class PinnedReader {
   find(store: Store, key: Key): boolean {
     // The binding would follow a pointer to a transaction that is gone.
     if (!this.#isOpen) throw new DatabaseError('Internal', 'a snapshot was used after its end');
-    const bytes = store.getBinaryFast(key, this.options);
+    let bytes: Buffer | undefined;
+    try {
+      bytes = store.getBinaryFast(key, this.options);
+    } catch (error) {
+      throw damagedPages(error);
+    }
     if (bytes === undefined) return false;
     this.window.show(bytes, store.lastSize);
     return true;
@@ -149,4 +154,12 @@ export class PinnedReader {
     this.#isOpen = false;
     this.#transaction.done();
   }
+}
+
+/** LMDB itself found a page that cannot be. */
+export function damagedPages(error: unknown): DatabaseError {
+  const reason = error instanceof Error ? error.message : String(error);
+  return new DatabaseError('CorruptedRecord', `pages of the database are damaged: ${reason}`, {
+    cause: error,
+  });
 }

@@ -2,6 +2,7 @@ import { open, type RootDatabase, type RootDatabaseOptionsWithPath } from 'lmdb'
 import { DatabaseError } from '#core/errors.ts';
 import type { BucketId, IndexId, PropertyId, Rid, TypeId } from '#core/rid.ts';
 import type { Direction } from './engine.ts';
+import { requireEnvironmentFile } from './environment-file.ts';
 
 // The sub-databases of one environment and the bytes of their keys (storage.md 3): the only file that knows them.
 // Integers in keys are big-endian. Keys are written straight into LMDB's key buffer from the small key objects below;
@@ -207,25 +208,38 @@ export function openSubDatabases(options: OpenOptions): SubDatabases {
       readKey: (source: Uint8Array, start: number, end: number) => sink.append(source, start, end),
     },
   };
-  let root: RootDatabase;
+  requireEnvironmentFile(options.directory);
+  // Not all of these are in the published types.
+  const settings: RootDatabaseOptionsWithPath & { txnStartThreshold: number } = {
+    path: options.directory,
+    // A directory name with a dot in it would otherwise be taken for a file.
+    noSubdir: false,
+    overlappingSync: false,
+    // Several commits of one turn are gathered by the engine, not by the binding.
+    eventTurnBatching: false,
+    // Start a transaction as soon as its batch is complete.
+    txnStartThreshold: 1,
+    mapSize: options.mapSizeBytes,
+    pageSize: 4096,
+    maxDbs: 32,
+    maxReaders: 1024,
+    ...codec,
+  };
   try {
-    // Not all of these are in the published types.
-    const settings: RootDatabaseOptionsWithPath & { txnStartThreshold: number } = {
-      path: options.directory,
-      // A directory name with a dot in it would otherwise be taken for a file.
-      noSubdir: false,
-      overlappingSync: false,
-      // Several commits of one turn are gathered by the engine, not by the binding.
-      eventTurnBatching: false,
-      // Start a transaction as soon as its batch is complete.
-      txnStartThreshold: 1,
-      mapSize: options.mapSizeBytes,
-      pageSize: 4096,
-      maxDbs: 32,
-      maxReaders: 1024,
-      ...codec,
+    const root = open(settings);
+    const store = (name: string): Store => root.openDB({ name, ...codec }) as unknown as Store;
+    return {
+      root,
+      meta: store('meta'),
+      blk: store('blk'),
+      big: store('big'),
+      adj: store('adj'),
+      ix: store('ix'),
+      ft: store('ft'),
+      vec: store('vec'),
+      job: store('job'),
+      sink,
     };
-    root = open(settings);
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     throw new DatabaseError(
@@ -234,19 +248,6 @@ export function openSubDatabases(options: OpenOptions): SubDatabases {
       { cause: error },
     );
   }
-  const store = (name: string): Store => root.openDB({ name, ...codec }) as unknown as Store;
-  return {
-    root,
-    meta: store('meta'),
-    blk: store('blk'),
-    big: store('big'),
-    adj: store('adj'),
-    ix: store('ix'),
-    ft: store('ft'),
-    vec: store('vec'),
-    job: store('job'),
-    sink,
-  };
 }
 
 function same(value: Uint8Array): Uint8Array {

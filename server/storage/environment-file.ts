@@ -1,0 +1,63 @@
+import { closeSync, existsSync, fstatSync, ftruncateSync, openSync, readSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseError } from '#core/errors.ts';
+import { viewOf } from './bytes.ts';
+
+// What must be known about the file before LMDB may see it: the binding does not report a file that LMDB refuses and
+// crashes instead, and a mapped file that is shorter than its pages stops the process at the first access beyond its end.
+// Offsets are those of LMDB's data format 2 with a page header of 24 bytes.
+
+const metaOffset = 24;
+const magic = 0xbeefc0de;
+const dataFormat = 2;
+const pageSize = 4096;
+
+export const environmentFileName = 'data.mdb';
+
+/**
+ * Checks the file of an environment, when there is one, and makes it as long as its pages say.
+ * @throws DatabaseError `CorruptedRecord`
+ */
+export function requireEnvironmentFile(directory: string): void {
+  const path = join(directory, environmentFileName);
+  if (!existsSync(path)) return;
+  const file = openSync(path, 'r+');
+  try {
+    const { size } = fstatSync(file);
+    if (size === 0) return;
+    const head = new Uint8Array(2 * pageSize);
+    const isWhole = size >= head.length && readSync(file, head, 0, head.length, 0) === head.length;
+    if (!isWhole || !isMetaPage(head, 0) || !isMetaPage(head, pageSize)) {
+      throw new DatabaseError(
+        'CorruptedRecord',
+        `the database in '${directory}' cannot be opened: '${environmentFileName}' is damaged or no database`,
+      );
+    }
+    const needed = (lastPage(head) + 1) * pageSize;
+    // Pages that are missing read as zeros then, which every check refuses; unused ones at the end may be missing.
+    if (size < needed) ftruncateSync(file, needed);
+  } finally {
+    closeSync(file);
+  }
+}
+
+function isMetaPage(head: Uint8Array, page: number): boolean {
+  const view = viewOf(head);
+  const at = page + metaOffset;
+  return (
+    view.getUint32(at, true) === magic &&
+    view.getUint32(at + 4, true) === dataFormat &&
+    view.getUint32(at + 24, true) === pageSize
+  );
+}
+
+/** Of the newer of the two meta pages. */
+function lastPage(head: Uint8Array): number {
+  const view = viewOf(head);
+  const last = [0, pageSize].map((page) => ({
+    page: Number(view.getBigUint64(page + metaOffset + 120, true)),
+    transaction: view.getBigUint64(page + metaOffset + 128, true),
+  }));
+  last.sort((a, b) => (a.transaction < b.transaction ? 1 : -1));
+  return last[0]?.page ?? 0;
+}
