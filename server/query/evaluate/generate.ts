@@ -203,9 +203,9 @@ class ProgramEmitter {
   #isTrue(term: PredicateTerm): string {
     switch (term.kind) {
       case 'and':
-        return conjunction(term.terms.map((inner) => this.#isTrue(inner)));
+        return conjunction(this.#cheapestFirst(term.terms).map((inner) => this.#isTrue(inner)));
       case 'or':
-        return disjunction(term.terms.map((inner) => this.#isTrue(inner)));
+        return disjunction(this.#cheapestFirst(term.terms).map((inner) => this.#isTrue(inner)));
       case 'not':
         return this.#isFalse(term.term);
       case 'opaque':
@@ -222,9 +222,9 @@ class ProgramEmitter {
   #isFalse(term: PredicateTerm): string {
     switch (term.kind) {
       case 'and':
-        return disjunction(term.terms.map((inner) => this.#isFalse(inner)));
+        return disjunction(this.#cheapestFirst(term.terms).map((inner) => this.#isFalse(inner)));
       case 'or':
-        return conjunction(term.terms.map((inner) => this.#isFalse(inner)));
+        return conjunction(this.#cheapestFirst(term.terms).map((inner) => this.#isFalse(inner)));
       case 'not':
         return this.#isTrue(term.term);
       case 'opaque':
@@ -236,6 +236,37 @@ class ProgramEmitter {
       default:
         return this.#test(term, false);
     }
+  }
+
+  /**
+   * Terms of AND or OR in another order where nobody can tell: among neighbours that cannot fail, those that read a number
+   * come before those that compare bytes and those that make strings.
+   */
+  #cheapestFirst(terms: readonly PredicateTerm[]): readonly PredicateTerm[] {
+    const ordered: PredicateTerm[] = [];
+    let run: PredicateTerm[] = [];
+    for (const term of terms) {
+      if (this.#cost(term) !== undefined) {
+        run.push(term);
+        continue;
+      }
+      ordered.push(...this.#byCost(run), term);
+      run = [];
+    }
+    return [...ordered, ...this.#byCost(run)];
+  }
+
+  #byCost(terms: readonly PredicateTerm[]): readonly PredicateTerm[] {
+    return terms.toSorted((a, b) => (this.#cost(a) ?? 0) - (this.#cost(b) ?? 0));
+  }
+
+  /** Undefined for terms that may fail, which keep their place. */
+  #cost(term: PredicateTerm): number | undefined {
+    if (term.kind === 'isNull') return 0;
+    if (term.kind !== 'compare' && term.kind !== 'in') return undefined;
+    const column = this.#shape.column(term.property);
+    const isFixed = column === undefined || column.fixedOffset >= 0;
+    return (isFixed ? 1 : 2) + (term.kind === 'in' ? 2 : 0);
   }
 
   #compareValues(term: Extract<PredicateTerm, { kind: 'compareValues' }>): string {
@@ -326,10 +357,21 @@ class ProgramEmitter {
   #in(term: Extract<PredicateTerm, { kind: 'in' }>, column: Column, wanted: boolean): string {
     const list = this.#forms.list(term.list, column);
     if (list.mode === 'closure') return `${this.#opaque(term.condition)} === ${wanted}`;
-    const cell = list.mode === 'numbers' ? this.#number(column) : this.#text(column);
-    const isIn = `${this.#bind(list.value)}.has(${cell})`;
+    const isIn =
+      list.mode === 'texts' && list.value.size <= comparedTextCountMax
+        ? this.#isAnyOf(list.value, column)
+        : `${this.#bind(list.value)}.has(${list.mode === 'numbers' ? this.#number(column) : this.#text(column)})`;
     if (wanted) return `(${isPresent(column)} && ${isIn})`;
     return list.hasNull ? never : `(${isPresent(column)} && !${isIn})`;
+  }
+
+  /** Few texts are compared as bytes, which makes no string of the cell. */
+  #isAnyOf(texts: ReadonlySet<string>, column: Column): string {
+    const cell = `bytes, ${this.#start(column)}, ${this.#end(column)}`;
+    const tests = [...texts].map(
+      (text) => `library.equalBytes(${cell}, ${this.#bind(Buffer.from(text))})`,
+    );
+    return disjunction(tests);
   }
 
   #like(term: Extract<PredicateTerm, { kind: 'like' }>, column: Column, wanted: boolean): string {
@@ -433,6 +475,9 @@ class ProgramEmitter {
     }
   }
 }
+
+/** Lists of texts up to this length are compared one by one. */
+const comparedTextCountMax = 4;
 
 function isPresent(column: Column): string {
   return `(bytes[row + ${column.nullByte}] & ${column.nullMask}) === 0`;
