@@ -1,0 +1,34 @@
+import { parseArgs } from 'node:util';
+import { type Comparison, printTable } from './measure.ts';
+import { makeSpineData } from './spine/data.ts';
+import { benchEngine } from './spine/engine.ts';
+import { benchHttp } from './spine/http.ts';
+import { benchResponsiveness } from './spine/responsiveness.ts';
+
+// npm run bench -- --suite spine [--only engine|http|responsiveness] [--rounds 5]
+// Ratios against peers in the same run; every answer is checked for equality first. Loopback and this machine only.
+const { values } = parseArgs({
+  options: {
+    suite: { type: 'string', default: 'spine' },
+    only: { type: 'string' },
+    rounds: { type: 'string', default: '5' },
+  },
+});
+if (values.suite !== 'spine') throw new Error(`no suite '${values.suite}'; there is: spine`);
+const rounds = Number(values.rounds);
+const data = makeSpineData();
+const sections: Readonly<Record<string, () => Promise<Comparison[]>>> = {
+  engine: () => benchEngine(data, rounds),
+  http: () => benchHttp(data, rounds),
+  responsiveness: () => benchResponsiveness(data),
+};
+let misses = 0;
+for (const [name, run] of Object.entries(sections)) {
+  if (values.only !== undefined && values.only !== name) continue;
+  process.stdout.write(`== ${name}\n`);
+  const comparisons = await run();
+  printTable(comparisons);
+  misses += comparisons.filter(({ isReached }) => !isReached).length;
+}
+process.stdout.write(`${misses} targets missed\n`);
+process.exit(0);

@@ -1,0 +1,199 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { kindOf, type Value } from '#core/value.ts';
+import { residentMegabytes } from '../child.ts';
+import { alternate, type Comparison, elapsedMs, requireEqual } from '../measure.ts';
+import type { SpineData } from './data.ts';
+import { EnginePeer } from './engine-peer.ts';
+import { SqlitePeer } from './sqlite-peer.ts';
+
+/** Load, point reads, hops, grouping and commits in process, against SQLite in the same process and run. */
+export async function benchEngine(data: SpineData, rounds: number): Promise<Comparison[]> {
+  const directory = mkdtempSync(join(tmpdir(), 'polyad-bench-'));
+  const comparisons: Comparison[] = [];
+  try {
+    comparisons.push(...(await load(directory, data, rounds)));
+    const sqlite = new SqlitePeer(directory, 'read');
+    sqlite.load(data);
+    const engine = await EnginePeer.open();
+    await engine.load(data);
+    comparisons.push(await pointReads(engine, sqlite, data.persons.length, rounds));
+    for (const hops of [1, 2, 3]) comparisons.push(await neighbours(engine, sqlite, hops, rounds));
+    comparisons.push(await grouping(engine, sqlite, rounds));
+    comparisons.push(...(await commits(engine, sqlite, rounds)));
+    sqlite.close();
+    await engine.close();
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+  return comparisons;
+}
+
+async function load(directory: string, data: SpineData, rounds: number): Promise<Comparison[]> {
+  let peak = 0;
+  const medians = await alternate(
+    {
+      ours: async () => {
+        const engine = await EnginePeer.open();
+        const ms = await elapsedMs(() => engine.load(data));
+        peak = Math.max(peak, residentMegabytes(process.pid));
+        await engine.close();
+        return ms;
+      },
+      sqlite: async () => {
+        const sqlite = new SqlitePeer(directory, 'load');
+        const ms = await elapsedMs(() => sqlite.load(data));
+        sqlite.close();
+        return ms;
+      },
+    },
+    Math.min(rounds, 3),
+  );
+  return [
+    compare(
+      'load 100,000 vertices, 1,000,000 edges',
+      medians,
+      1.2,
+      'ms',
+      `resident ${Math.round(peak)} MB after`,
+    ),
+  ];
+}
+
+/** Lower is better: ours / sqlite at most `limit`. */
+function compare(
+  name: string,
+  medians: Map<string, number>,
+  limit: number,
+  unit: string,
+  remarks = '',
+): Comparison {
+  const ratio = (medians.get('ours') ?? Number.NaN) / (medians.get('sqlite') ?? Number.NaN);
+  return { name, medians, unit, ratio, target: `<= ${limit}`, isReached: ratio <= limit, remarks };
+}
+
+async function pointReads(
+  engine: EnginePeer,
+  sqlite: SqlitePeer,
+  personCount: number,
+  rounds: number,
+): Promise<Comparison> {
+  for (const id of [0, 17, personCount - 1]) {
+    const row = sqlite.pointRead(id);
+    requireEqual(`point read of ${id}`, await engine.pointRead(id), [row?.name, row?.age]);
+  }
+  const count = 20_000;
+  const medians = await alternate(
+    {
+      ours: async () => {
+        const ms = await elapsedMs(async () => {
+          for (let n = 0; n < count; n += 1) await engine.pointRead((n * 7919) % personCount);
+        });
+        return (ms * 1000) / count;
+      },
+      sqlite: async () => {
+        const ms = await elapsedMs(() => {
+          for (let n = 0; n < count; n += 1) sqlite.pointRead((n * 7919) % personCount);
+        });
+        return (ms * 1000) / count;
+      },
+    },
+    rounds,
+  );
+  return compare('point read by unique index', medians, 1.5, 'us');
+}
+
+async function neighbours(
+  engine: EnginePeer,
+  sqlite: SqlitePeer,
+  hops: number,
+  rounds: number,
+): Promise<Comparison> {
+  for (const person of [1, 4711, 99_000]) {
+    requireEqual(
+      `${hops}-hop neighbours of ${person}`,
+      await engine.neighbours(hops, person),
+      sqlite.neighbours(hops, person),
+    );
+  }
+  const count = hops === 3 ? 40 : 400;
+  const medians = await alternate(
+    {
+      ours: async () => {
+        const ms = await elapsedMs(async () => {
+          for (let n = 0; n < count; n += 1) await engine.neighbours(hops, (n * 7919) % 100_000);
+        });
+        return (ms * 1000) / count;
+      },
+      sqlite: async () => {
+        const ms = await elapsedMs(() => {
+          for (let n = 0; n < count; n += 1) sqlite.neighbours(hops, (n * 7919) % 100_000);
+        });
+        return (ms * 1000) / count;
+      },
+    },
+    rounds,
+  );
+  return compare(`${hops}-hop distinct neighbours`, medians, 0.5, 'us');
+}
+
+async function grouping(
+  engine: EnginePeer,
+  sqlite: SqlitePeer,
+  rounds: number,
+): Promise<Comparison> {
+  const ours = (await engine.groupByCity()).map(plainNumber);
+  const theirs = sqlite.groupByCity().flatMap(({ city, n, s }) => [city, n, s]);
+  const rounded = (values: readonly unknown[]) =>
+    values.map((value) => (typeof value === 'number' ? Number(value.toPrecision(10)) : value));
+  requireEqual('group by city', rounded(ours), rounded(theirs));
+  const medians = await alternate(
+    {
+      ours: () => elapsedMs(() => engine.groupByCity()),
+      sqlite: () => elapsedMs(() => sqlite.groupByCity()),
+    },
+    rounds * 3,
+  );
+  return compare('filter and group-by over all persons', medians, 0.5, 'ms');
+}
+
+function plainNumber(value: Value): unknown {
+  return kindOf(value) === 'double' &&
+    typeof value === 'object' &&
+    value !== null &&
+    'number' in value
+    ? value.number
+    : value;
+}
+
+async function commits(
+  engine: EnginePeer,
+  sqlite: SqlitePeer,
+  rounds: number,
+): Promise<Comparison[]> {
+  const comparisons: Comparison[] = [];
+  for (const [clients, limit] of [
+    [1, 0.5],
+    [16, 2],
+  ] as const) {
+    const medians = await alternate(
+      {
+        ours: () => engine.durableCommits(clients === 1 ? 1500 : 12_000, clients),
+        sqlite: () => sqlite.durableCommits(1500),
+      },
+      rounds,
+    );
+    const ratio = (medians.get('ours') ?? 0) / (medians.get('sqlite') ?? 1);
+    comparisons.push({
+      name: `durable single-record commits, ${clients} client${clients === 1 ? '' : 's'}`,
+      medians,
+      unit: 'commits/s',
+      ratio,
+      target: `>= ${limit}`,
+      isReached: ratio >= limit,
+      remarks: '',
+    });
+  }
+  return comparisons;
+}
