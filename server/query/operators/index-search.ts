@@ -1,4 +1,5 @@
 import type { Slot } from '../algebra/expression.ts';
+import { DatabaseError } from '#core/errors.ts';
 import type { BucketId, IndexId, Rid } from '#core/rid.ts';
 import { bucketOf } from '#core/rid.ts';
 import type { IndexCursor, IndexReader, KeyBounds } from '#transaction/read-view.ts';
@@ -13,7 +14,7 @@ import {
   type Pulled,
 } from './operator.ts';
 import { RidSet } from './rid-set.ts';
-import { RecordScanOperator } from './type-scan.ts';
+import { shareOfRange } from './range-share.ts';
 import { rowsPerTurn } from './work-share.ts';
 
 export interface CompiledSearch {
@@ -31,6 +32,8 @@ export interface IndexSearchOptions {
   readonly as: Slot;
   /** What the bounds stand for, checked where they are not exact. */
   readonly covers: Predicate | undefined;
+  /** Scans the buckets and checks `covers`; undefined when there is nothing to check, so that the bounds must serve. */
+  readonly fallback: PhysicalOperator | undefined;
   readonly description: string;
 }
 
@@ -57,7 +60,7 @@ type Mode = 'bind' | 'gather' | 'direct' | 'fetch' | 'scan' | 'end';
  */
 export class IndexSearchOperator implements PhysicalOperator {
   readonly name = 'Index search';
-  readonly inputs: readonly PhysicalOperator[] = [];
+  readonly inputs: readonly PhysicalOperator[];
   readonly description: string;
   readonly #options: IndexSearchOptions;
   readonly #isWanted: ReadonlySet<BucketId>;
@@ -72,9 +75,9 @@ export class IndexSearchOperator implements PhysicalOperator {
   #rids: Float64Array = new Float64Array(0);
   #position = 0;
   #bucketNumber = 0;
-  #scan: RecordScanOperator | undefined;
 
   constructor(options: IndexSearchOptions) {
+    this.inputs = options.fallback ? [options.fallback] : [];
     this.description = options.description;
     this.#options = options;
     this.#isWanted = new Set(options.buckets);
@@ -85,7 +88,6 @@ export class IndexSearchOperator implements PhysicalOperator {
     this.#exact = true;
     this.#pending = [];
     this.#cursor = undefined;
-    this.#scan = undefined;
     this.#mode = 'end';
     for (const search of this.#options.searches) {
       const bound = bindBounds(search.bounds, context);
@@ -121,10 +123,19 @@ export class IndexSearchOperator implements PhysicalOperator {
     this.#found = new RidSet();
     this.#hitCountMax = this.#affordableHitCount();
     this.#mode = 'gather';
+    if (this.#pending.some((range) => this.#isWide(range))) this.#startScan();
+  }
+
+  /** A range that will hit too much by what its place between the ends of the index says. */
+  #isWide(range: PendingRange): boolean {
+    const { reader, bounds } = range;
+    if (reader.entryCount <= this.#hitCountMax || bounds.prefix.length > 0) return false;
+    const share = shareOfRange(reader, bounds.low?.value, bounds.high?.value);
+    return share !== undefined && share * reader.entryCount > this.#hitCountMax;
   }
 
   #affordableHitCount(): number {
-    if (this.#options.covers === undefined) return Number.POSITIVE_INFINITY;
+    if (this.#options.fallback === undefined) return Number.POSITIVE_INFINITY;
     const { view } = this.#context as ExecutionContext;
     let recordCount = 0;
     for (const bucket of this.#options.buckets) recordCount += view.recordCount(bucket);
@@ -140,7 +151,7 @@ export class IndexSearchOperator implements PhysicalOperator {
       case 'fetch':
         return this.#nextFetched();
       case 'scan':
-        return this.#nextScanned();
+        return (this.#options.fallback as PhysicalOperator).next();
       default:
         return END;
     }
@@ -207,36 +218,18 @@ export class IndexSearchOperator implements PhysicalOperator {
   }
 
   #startScan(): void {
-    const { buckets, as, description } = this.#options;
+    const { fallback } = this.#options;
+    if (fallback === undefined)
+      throw new DatabaseError('Internal', `index search ${this.description} cannot be a scan`);
     this.#mode = 'scan';
     this.#pending = [];
     this.#cursor = undefined;
     this.#found = new RidSet();
-    this.#scan = new RecordScanOperator({
-      buckets,
-      as,
-      order: 'ascending',
-      range: undefined,
-      description,
-    });
-    this.#scan.open(this.#context as ExecutionContext);
-  }
-
-  #nextScanned(): Pulled {
-    const context = this.#context as ExecutionContext;
-    const scan = this.#scan as RecordScanOperator;
-    const { covers } = this.#options;
-    for (let count = 0; count < rowsPerTurn; count += 1) {
-      const pulled = scan.next();
-      if (pulled !== ROW) return pulled;
-      if (covers === undefined || covers(context)) return ROW;
-    }
-    return PAUSE;
+    fallback.open(this.#context as ExecutionContext);
   }
 
   close(): void {
-    this.#scan?.close();
-    this.#scan = undefined;
+    if (this.#mode === 'scan') this.#options.fallback?.close();
     this.#cursor = undefined;
     this.#pending = [];
     this.#found = new RidSet();

@@ -94,7 +94,7 @@ function candidateFor(
     index,
     bounds: { equals: collected.equals, ...range?.bounds },
     covered: [...collected.covered, ...(range?.covered ?? [])],
-    rowCount: estimate(index, collected, isFullKey, range),
+    rowCount: estimate(index, collected, isFullKey, range, context),
   };
 }
 
@@ -103,14 +103,32 @@ function estimate(
   collected: Collected,
   isFullKey: boolean,
   range: RangeBounds | undefined,
+  context: OptimizerContext,
 ): number {
-  const share = range?.share ?? 1;
+  const share = (range && knownShare(index, collected, range, context)) ?? range?.share ?? 1;
   if (isFullKey && index.unique)
     return collected.equals.reduce(
       (count, part) => count * (part.kind === 'in' ? assumedListLength : 1),
       1,
     );
   return Math.max(1, collected.rowCount * share);
+}
+
+/** For bounds that are written as constants, where they lie between the ends of the index. */
+function knownShare(
+  index: IndexDefinition,
+  collected: Collected,
+  range: RangeBounds,
+  context: OptimizerContext,
+): number | undefined {
+  const { low, high, prefix } = range.bounds;
+  if (collected.equals.length > 0 || prefix !== undefined) return undefined;
+  const bounds = [low, high].filter((bound) => bound !== undefined);
+  if (bounds.some((bound) => bound.value.op !== 'Constant')) return undefined;
+  const [from, to] = [low, high].map((bound) =>
+    bound?.value.op === 'Constant' ? bound.value.value : undefined,
+  );
+  return context.statistics.rangeShare(index.id, from, to);
 }
 
 /**

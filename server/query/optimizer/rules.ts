@@ -1,4 +1,5 @@
 import type { OptimizerRule } from './rule.ts';
+import { aggregateColumns } from './rules/aggregate-columns.ts';
 import { countDegrees } from './rules/count-degrees.ts';
 import { countRecords } from './rules/count-records.ts';
 import { distinctSteps } from './rules/distinct-steps.ts';
@@ -46,4 +47,5 @@ export const rules: readonly OptimizerRule[] = [
   ridLookup,
   indexOrder,
   indexSearch,
+  aggregateColumns,
 ];

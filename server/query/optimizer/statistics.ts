@@ -1,6 +1,9 @@
 import type { Catalog } from '#catalog/catalog.ts';
 import type { BucketId, IndexId, TypeId } from '#core/rid.ts';
+import type { Value } from '#core/value.ts';
 import type { ReadView } from '#transaction/read-view.ts';
+
+import { shareOfRange } from '../operators/range-share.ts';
 
 /** Sizes that the optimizer asks for. All of them are counters: an answer costs next to nothing. */
 export interface Statistics {
@@ -8,6 +11,8 @@ export interface Statistics {
   recordCount(types: readonly TypeId[]): number;
   bucketRecordCount(buckets: readonly BucketId[]): number;
   entryCount(index: IndexId): number;
+  /** The share of the entries between two values of the first component; undefined when it cannot be told. */
+  rangeShare(index: IndexId, low: Value | undefined, high: Value | undefined): number | undefined;
   /** Average number of rows that a step from one vertex gives, for edges of the types (all when undefined). */
   averageDegree(types: readonly TypeId[] | undefined, from: readonly TypeId[] | undefined): number;
 }
@@ -44,6 +49,11 @@ class ViewStatistics implements Statistics {
 
   entryCount(index: IndexId): number {
     return this.#view.index(index).entryCount;
+  }
+
+  rangeShare(index: IndexId, low: Value | undefined, high: Value | undefined): number | undefined {
+    const reader = this.#view.index(index);
+    return reader.entryCount < recordCountMin ? undefined : shareOfRange(reader, low, high);
   }
 
   averageDegree(types: readonly TypeId[] | undefined, from: readonly TypeId[] | undefined): number {

@@ -27,7 +27,7 @@ import {
   type Lowering,
   type OperatorFactory,
 } from './lowering.ts';
-import { fallbackSort } from './fallback-sort.ts';
+import { fallbackScan, fallbackSort } from './fallback.ts';
 
 export type SourceOp =
   | 'Argument'
@@ -73,7 +73,9 @@ export function lowerSource(plan: PlanNode<SourceOp>, lowering: Lowering): Opera
       const covers = optionalFilter(lowering, plan.covers);
       const buckets = bucketsOf(catalog, plan.types);
       const { as } = plan;
-      return () => new IndexSearchOperator({ searches, buckets, as, covers, description });
+      const fallback = lowering.lower(fallbackScan(plan), new Set([as]));
+      const options = { searches, buckets, as, covers, description };
+      return () => new IndexSearchOperator({ ...options, fallback: fallback() });
     }
     case 'RecordCount': {
       const buckets = plan.buckets ?? bucketsOf(catalog, plan.types);
@@ -133,7 +135,8 @@ function lowerSearch(plan: IndexSearchNode, lowering: Lowering): OperatorFactory
     covers: optionalFilter(lowering, plan.covers),
     description: descriptionOf(lowering, plan),
   };
-  return () => new IndexSearchOperator(options);
+  const fallback = plan.covers && lowering.lower(fallbackScan(plan), new Set([plan.as]));
+  return () => new IndexSearchOperator({ ...options, fallback: fallback?.() });
 }
 
 function lowerOrderedSearch(plan: IndexSearchNode, lowering: Lowering): OperatorFactory {

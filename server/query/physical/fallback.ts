@@ -2,19 +2,23 @@ import type { Catalog } from '#catalog/catalog.ts';
 import type { Expression } from '../algebra/expression.ts';
 import type { IndexSearchNode, LogicalPlan } from '../algebra/plan.ts';
 
+/** What an index search stands for, written as scan and filter. */
+export function fallbackScan(
+  search: Pick<IndexSearchNode, 'types' | 'as' | 'covers'>,
+): LogicalPlan {
+  const scan: LogicalPlan = { op: 'TypeScan', types: search.types, as: search.as };
+  return search.covers ? { op: 'Filter', input: scan, predicate: search.covers } : scan;
+}
+
 /**
  * What an ordered index search stands for, written as scan, filter and sort: used when the index cannot serve it at run time.
  */
 export function fallbackSort(search: IndexSearchNode, catalog: Catalog): LogicalPlan {
-  const scan: LogicalPlan = { op: 'TypeScan', types: search.types, as: search.as };
-  const filtered: LogicalPlan = search.covers
-    ? { op: 'Filter', input: scan, predicate: search.covers }
-    : scan;
   const definition = catalog.indexWithId(search.index);
   const record: Expression = { op: 'Slot', slot: search.as };
   return {
     op: 'Sort',
-    input: filtered,
+    input: fallbackScan(search),
     keys: definition.components.slice(search.bounds.equals.length).map((component) => ({
       value: { op: 'Property', of: record, name: component.property, dialect: 'sql' },
       descending: search.order === 'descending',
