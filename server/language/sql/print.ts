@@ -29,9 +29,11 @@ class Printer {
   print(expression: Expression): string {
     switch (expression.kind) {
       case 'literal':
-        return typeof expression.value === 'string'
-          ? this.#source(expression)
-          : this.#source(expression).replace(/\s/g, '');
+        if (typeof expression.value === 'string') return this.#source(expression);
+        // A map of literals.
+        if (expression.value instanceof Map)
+          return spacedTokens(this.#text, expression.at, expression.end);
+        return this.#source(expression).replace(/\s/g, '');
       case 'rid':
       case 'parameter':
         return this.#source(expression).replace(/\s/g, '');

@@ -26,6 +26,7 @@ const files = [
   'traverse',
   'schema',
   'refused',
+  'plans',
 ];
 
 const limits = { expressionDepthMax: 200, statementBytesMax: 4 * 1024 * 1024 };
@@ -77,12 +78,14 @@ function printedPlan(text: string): string {
 
 function parametersOf(json: string | undefined): ReadonlyMap<string, Value> {
   const parsed: unknown = json === undefined ? {} : JSON.parse(json);
-  return new Map(Object.entries(parsed as object).map(([name, value]) => [name, valueOf(value)]));
+  return new Map(
+    Object.entries(parsed as object).map(([name, value]) => [name, valueOfJson(value)]),
+  );
 }
 
-function valueOf(json: unknown): Value {
-  if (Array.isArray(json)) return json.map(valueOf);
+function valueOfJson(json: unknown): Value {
+  if (Array.isArray(json)) return json.map(valueOfJson);
   if (typeof json === 'object' && json !== null)
-    return new Map(Object.entries(json).map(([key, value]) => [key, valueOf(value)]));
+    return new Map(Object.entries(json).map(([key, value]) => [key, valueOfJson(value)]));
   return json as Value;
 }

@@ -128,6 +128,10 @@ export class ProjectionStage {
     for (const [name, node] of this.#named) {
       if (this.#slots.has(name) || !isWanted(name)) continue;
       const value = this.#analysis.expression(node, this.#env);
+      if (value.op === 'Slot') {
+        this.#slots.set(name, value.slot);
+        continue;
+      }
       const slot = this.#analysis.slots.next();
       columns.push({ slot, value });
       this.#slots.set(name, slot);

@@ -144,8 +144,9 @@ function attributeValue(analysis: Analysis, name: string, node: Expression): Val
     requireDefault(analysis.text, node);
     return analysis.text.slice(node.at, node.end);
   }
-  // `compression lz4` is written without quotes, too.
-  if (name === 'compression' && node.kind === 'name') return node.name;
+  // These are written as bare words; the catalog refuses to change name and type.
+  const takesWord = name === 'compression' || name === 'name' || name === 'type';
+  if (takesWord && node.kind === 'name') return node.name;
   return constantOf(analysis, node, `attribute '${name}'`);
 }
 

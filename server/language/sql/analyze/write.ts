@@ -175,7 +175,8 @@ export function requireAssignable(analysis: Analysis, property: string, at: numb
 function contentOf(analysis: Analysis, node: Expression, scope: QueryScope): Assignment {
   const env = rowEnvironment(scope);
   const value = analysis.expression(node, env);
-  if (value.op === 'Map') return { kind: 'content', value };
+  const isMap = value.op === 'Map' || (value.op === 'Constant' && value.value instanceof Map);
+  if (isMap) return { kind: 'content', value };
   const item = analysis.slots.next();
   // A missing parameter must not insert nothing without a word: it becomes the one item null, which is refused.
   const list: Computed = {
@@ -331,11 +332,13 @@ export function analyzeCreateEdge(
 
 /** A map, or a list of exactly one. */
 function edgeContent(analysis: Analysis, node: Expression, env: Environment): Computed {
-  const isList = node.kind === 'list' || node.kind === 'constants';
+  if (node.kind !== 'list' && node.kind !== 'constants') return analysis.expression(node, env);
   const items = node.kind === 'list' ? node.items : [];
-  const [only] = items;
-  if (!isList) return analysis.expression(node, env);
-  if (items.length !== 1 || only === undefined)
+  const values = node.kind === 'constants' ? node.values : [];
+  if (items.length + values.length !== 1)
     throw analysis.fault(node.at, 'Expected one entry in the json array as content');
-  return analysis.expression(only, env);
+  const [only] = items;
+  return only === undefined
+    ? { op: 'Constant', value: values[0] ?? null }
+    : analysis.expression(only, env);
 }

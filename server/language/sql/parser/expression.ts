@@ -1,4 +1,5 @@
 import { Link } from '#core/record.ts';
+import type { Value } from '#core/value.ts';
 import type { Case, CaseBranch, ChainSign, Expression, MapEntry, SystemAttribute } from '../ast.ts';
 import type { TokenKind } from '../lexer.ts';
 import { decodeRid } from '../literals.ts';
@@ -207,6 +208,7 @@ function parenthesised(parser: Parser): Expression {
 /** A list literal or a list comprehension. */
 export function list(parser: Parser): Expression {
   const at = parser.start;
+  const count = parser.tokenCount;
   parser.expect('[');
   const constants = constantsUntil(parser, ']');
   if (constants) return { kind: 'constants', values: constants, at, end: parser.lastEnd };
@@ -233,12 +235,17 @@ export function list(parser: Parser): Expression {
   while (parser.accept(',')) items.push(expression(parser));
   parser.leave();
   parser.expect(']');
-  return { kind: 'list', items, at, end: parser.lastEnd };
+  const span = { at, end: parser.lastEnd };
+  const values = constantValues(items);
+  if (values === undefined) return { kind: 'list', items, ...span };
+  parser.forgetTokensSince(count);
+  return { kind: 'constants', values, ...span };
 }
 
-/** A map literal, or `{@rid: expr}`. */
+/** A map literal, or `{@rid: expr}`. A map of constants is one literal. */
 export function map(parser: Parser): Expression {
   const at = parser.start;
+  const count = parser.tokenCount;
   parser.expect('{');
   const entries: MapEntry[] = [];
   parser.enter();
@@ -255,7 +262,22 @@ export function map(parser: Parser): Expression {
   const span = { at, end: parser.lastEnd };
   if (entries.length === 1 && only && only.key === '@rid')
     return { kind: 'ridOf', value: only.value, ...span };
-  return { kind: 'map', entries, ...span };
+  const values = constantValues(entries.map((entry) => entry.value));
+  if (values === undefined) return { kind: 'map', entries, ...span };
+  parser.forgetTokensSince(count);
+  const value = new Map(entries.map((entry, at) => [entry.key, values[at] ?? null]));
+  return { kind: 'literal', value, ...span };
+}
+
+/** The values of expressions that are all literals; undefined otherwise. */
+function constantValues(items: readonly Expression[]): readonly Value[] | undefined {
+  const values: Value[] = [];
+  for (const item of items) {
+    if (item.kind === 'literal') values.push(item.value);
+    else if (item.kind === 'constants') values.push(item.values);
+    else return undefined;
+  }
+  return values;
 }
 
 function caseExpression(parser: Parser): Case {

@@ -11,6 +11,7 @@ import type { Parser } from './parser.ts';
  */
 export function constantsUntil(parser: Parser, close: TokenKind): readonly Value[] | undefined {
   const start = parser.start;
+  const count = parser.tokenCount;
   const values: Value[] = [];
   if (parser.accept(close)) return values;
   for (;;) {
@@ -18,12 +19,14 @@ export function constantsUntil(parser: Parser, close: TokenKind): readonly Value
     values.push(takeLiteral(parser));
     if (parser.at(close)) {
       parser.advance();
+      parser.forgetTokensSince(count);
       return values;
     }
     if (!parser.at(',')) break;
     parser.advance();
   }
   parser.rewind(start);
+  parser.forgetTokensSince(count);
   return undefined;
 }
 

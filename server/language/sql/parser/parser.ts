@@ -25,6 +25,12 @@ export interface Grammar {
 /** What could have stood at an offset; collected only while a failed parse is repeated for its error message. */
 export type Expectations = Map<number, Set<string>>;
 
+/**
+ * A word or sign becomes several objects on its way to an operator, some 500 bytes; a text that is nothing else would fill a
+ * small heap. Literals are left out of the count: lists and maps of them are one value.
+ */
+const bytesPerToken = 8;
+
 /** Tokens that are looked at beyond the current one. */
 const lookaheadMax = 4;
 
@@ -40,6 +46,9 @@ export class Parser {
   lastEnd = 0;
   /** Number of `?` seen. */
   positionalCount = 0;
+  /** Tokens taken so far, without those of literals that became one value. */
+  tokenCount = 0;
+  readonly #tokenCountMax: number;
   readonly #lexer: Lexer;
   readonly #tokens: Token[];
   #first = 0;
@@ -52,6 +61,7 @@ export class Parser {
     this.text = text;
     this.grammar = grammar;
     this.depthMax = limits.expressionDepthMax;
+    this.#tokenCountMax = Math.max(10_000, limits.statementBytesMax / bytesPerToken);
     this.#expectations = expectations;
     this.#lexer = new Lexer(text);
     this.#tokens = Array.from({ length: lookaheadMax }, emptyToken);
@@ -89,6 +99,8 @@ export class Parser {
     const token = this.token;
     if (token.kind === 'invalid') this.unexpected();
     this.lastEnd = token.end;
+    this.tokenCount += 1;
+    if (this.tokenCount > this.#tokenCountMax) this.#refuseTokens();
     this.#lastWord =
       token.kind === 'word' && token.keyword === undefined
         ? this.text.slice(token.start, Math.min(token.end, token.start + 40))
@@ -99,6 +111,18 @@ export class Parser {
     } else {
       this.#lexer.read(token);
     }
+  }
+
+  /** What was read since `count` has become one literal value and costs no more than one token. */
+  forgetTokensSince(count: number): void {
+    this.tokenCount = count + 1;
+  }
+
+  #refuseTokens(): never {
+    throw new DatabaseError(
+      'TooLarge',
+      `statement has more than ${this.#tokenCountMax} words and signs outside literals, one for each ${bytesPerToken} bytes of service.sql.maxStatementSize`,
+    );
   }
 
   /** Source of the current token. */
