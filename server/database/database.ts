@@ -1,5 +1,6 @@
 import { assert } from '#core/assert.ts';
 import { DatabaseError } from '#core/errors.ts';
+import type { Effect } from '#core/effects.ts';
 import type { Log } from '#core/log.ts';
 import type { Authorizer, Principal } from '#core/principal.ts';
 import type { LogIndex } from '#core/rid.ts';
@@ -23,6 +24,7 @@ import type { Isolation } from '#transaction/transaction.ts';
 import { TypeLabelBook } from '#transaction/type-label-book.ts';
 import type { ActiveStatements } from './active-statements.ts';
 import { AsyncQueue } from './async-queue.ts';
+import { BulkLoader } from './bulk/bulk-loader.ts';
 import type { Counters } from './counters.ts';
 import { DatabaseSettings, settingsDocumentName } from './database-settings.ts';
 import type { DatabaseEnd, OpenDatabase } from './databases.ts';
@@ -32,7 +34,7 @@ import { openEngine } from './open-engine.ts';
 import { planMaker } from './plan-maker.ts';
 import { runQueued } from './queued-statements.ts';
 import { type SchemaFacts, schemaRows } from './schema-source.ts';
-import type { ResultStream, RunOptions, Statement } from './session.ts';
+import type { BulkLoadOptions, ResultStream, RunOptions, Statement } from './session.ts';
 import type { TransactionSessions } from './sessions.ts';
 import { StatementCompiler } from './statement-compiler.ts';
 import { StatementContext, type StatementSurroundings } from './statement-context.ts';
@@ -149,6 +151,8 @@ class Statements {
   }
 }
 
+const insertOnly: ReadonlySet<Effect> = new Set<Effect>(['insert']);
+
 /** One open database: its storage, transactions, statements, sessions and settings. */
 export class Database implements OpenDatabase {
   readonly name: string;
@@ -158,6 +162,7 @@ export class Database implements OpenDatabase {
   readonly queue: AsyncQueue;
   readonly #own: DatabaseSettings;
   readonly #surroundings: DatabaseSurroundings;
+  readonly #statements: Statements;
   #settingChanges: Promise<unknown> = Promise.resolve();
   #end: DatabaseEnd | undefined;
   #whenClosed: () => void = () => {};
@@ -178,6 +183,7 @@ export class Database implements OpenDatabase {
     this.engine = options.engine;
     this.#own = own;
     this.#surroundings = surroundings;
+    this.#statements = options.statements;
     const { runtime, log, sessions, authorizer, active, memory, counters } = surroundings;
     this.pipeline = new StatementPipeline({
       databaseName: name,
@@ -244,6 +250,25 @@ export class Database implements OpenDatabase {
     this.#requireOpen();
     this.#surroundings.languages.frontend(statement.language);
     await this.queue.add({ statement, options });
+  }
+
+  bulkLoader(options: BulkLoadOptions = {}): BulkLoader {
+    this.#requireOpen();
+    const { authorizer, runtime } = this.#surroundings;
+    const { principal } = options;
+    return new BulkLoader({
+      ...options,
+      state: this.state,
+      engine: this.engine,
+      runtime,
+      formats: this.formats(),
+      defaults: (source) => this.#statements.evaluator.default(source),
+      requireOpen: () => this.#requireOpen(),
+      authorize: (type) => {
+        if (principal === undefined) return;
+        authorizer.require(principal, this.name, { effects: insertOnly, types: [type] });
+      },
+    });
   }
 
   begin(principal: Principal, isolation: Isolation): string {

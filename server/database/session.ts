@@ -5,6 +5,7 @@ import type { LogIndex, Rid } from '#core/rid.ts';
 import type { TemporalFormats } from '#core/temporal-format.ts';
 import type { Value } from '#core/value.ts';
 import type { Isolation } from '#transaction/transaction.ts';
+import type { BulkLoader } from './bulk/bulk-loader.ts';
 
 /** One statement as a door hands it in. */
 export interface Statement {
@@ -103,6 +104,23 @@ export interface ExplainedStep {
   readonly steps: readonly ExplainedStep[];
 }
 
+/** How a bulk load commits; each commit is one chunk. */
+export interface BulkLoadOptions {
+  /** Needs the right to insert into every type it loads; absent: may load everything. */
+  readonly principal?: Principal;
+  /** Records of one chunk; absent: only memory bounds it. */
+  readonly chunkRecordsMax?: number;
+  /** Memory of one chunk; default 64 MiB. */
+  readonly chunkBytesMax?: number;
+  /** Further attempts of a commit that met a conflict, and the pause before each. */
+  readonly commitRetries?: number;
+  readonly commitRetryDelayMs?: number;
+  /** False: edges are entered at their source only. */
+  readonly isBidirectional?: boolean;
+  /** Called after each durable chunk. */
+  readonly onCommit?: (index: LogIndex) => void;
+}
+
 /** One open database, as doors see it. */
 export interface DatabaseHandle {
   readonly name: string;
@@ -120,6 +138,8 @@ export interface DatabaseHandle {
    */
   runLater(statement: Statement, options: RunOptions): Promise<void>;
   run(statement: Statement, options: RunOptions): Promise<ResultStream>;
+  /** Begins a load of many new records. */
+  bulkLoader(options?: BulkLoadOptions): BulkLoader;
   /** @returns the session id, `AS-<uuid>` */
   begin(principal: Principal, isolation: Isolation): string;
   commit(principal: Principal, sessionId: string): Promise<LogIndex>;

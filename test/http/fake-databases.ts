@@ -151,6 +151,9 @@ class FakeDatabase implements DatabaseHandle {
       this.#all.openStreams -= 1;
     });
   }
+  bulkLoader(): never {
+    throw new DatabaseError('NotSupported', 'these databases load nothing');
+  }
   begin(principal: Principal): string {
     const id = `AS-${this.sessions.size}-${principal.name}`;
     this.sessions.set(id, principal.name);

@@ -17,18 +17,21 @@ import type { StorageEngine, StorageSnapshot } from '#storage/engine.ts';
 import { BucketSelector } from '#transaction/bucket-selector.ts';
 import type { DatabaseState } from '#transaction/database-state.ts';
 import type { DefaultEvaluator } from '#transaction/transaction.ts';
+import type { BulkLoadOptions } from '../session.ts';
 import { type BatchRows, batchRows, type RowSurroundings } from './batch-rows.ts';
 import type { EdgeBatch, RecordBatch, TemporaryId } from './bulk-batch.ts';
 import { BulkKeys } from './bulk-keys.ts';
 
-export interface BulkLoaderOptions {
+export interface BulkLoaderOptions extends BulkLoadOptions {
   readonly state: DatabaseState;
   readonly engine: StorageEngine;
   readonly runtime: Runtime;
   readonly formats: TemporalFormats;
   readonly defaults: DefaultEvaluator;
-  /** Memory of one chunk, which is one commit; default 64 MiB. */
-  readonly chunkBytesMax?: number;
+  /** @throws DatabaseError when the database was closed or dropped */
+  readonly requireOpen?: () => void;
+  /** @throws DatabaseError `Forbidden` when records of the type may not be inserted */
+  readonly authorize?: (type: string) => void;
 }
 
 export interface BulkReport {
