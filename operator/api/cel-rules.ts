@@ -1,0 +1,295 @@
+import { managedSettings } from './setting-classes.ts';
+
+/**
+ * A validation rule of the custom resource definition, in the expression language of the API server as Kubernetes 1.27
+ * knows it. `at` is the path of the object it speaks about; '' is the Cluster itself.
+ */
+export interface ValidationRule {
+  readonly at: string;
+  readonly rule: string;
+  /** Names the field, says what is allowed and why (house decision 64). */
+  readonly message: string;
+}
+
+const replication = 'replication is not available in this version';
+
+const identityRules: readonly ValidationRule[] = [
+  {
+    at: '',
+    rule: 'size(self.metadata.name) <= 40',
+    message:
+      'metadata.name may have at most 40 characters: names of pods, services and labels are made from it',
+  },
+  {
+    at: '',
+    rule: "!self.metadata.name.endsWith('-rw') && !self.metadata.name.endsWith('-ro') && !self.metadata.name.endsWith('-http')",
+    message:
+      "metadata.name may not end with '-rw', '-ro' or '-http': it would collide with a service of another Cluster",
+  },
+  {
+    at: '',
+    rule: "self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",
+    message:
+      "metadata.name must start with a letter and hold only 'a-z', '0-9' and '-': services are named after it",
+  },
+  {
+    at: '',
+    rule: '!has(self.spec.clusterName) || self.spec.clusterName == self.metadata.name',
+    message: `spec.clusterName must equal metadata.name or be left out: another name has no effect, ${replication}`,
+  },
+  {
+    at: 'spec.clusterDomain',
+    rule: 'self == oldSelf',
+    message: 'spec.clusterDomain is immutable: it is part of every address of a member',
+  },
+  {
+    at: 'spec.ports',
+    rule: 'self == oldSelf',
+    message: 'spec.ports is immutable: clients and addresses of members carry the ports',
+  },
+  {
+    at: 'spec.ephemeral',
+    rule: 'self == oldSelf',
+    message: 'spec.ephemeral is immutable: data cannot move between a volume and none',
+  },
+  ...presenceIsImmutable('spec', 'bootstrap', 'it says how the Cluster came to be'),
+  ...presenceIsImmutable('spec.storage', 'backups', 'volumes of a StatefulSet are fixed'),
+  {
+    at: 'spec.storage',
+    rule: 'has(self.storageClassName) == has(oldSelf.storageClassName) && (!has(self.storageClassName) || self.storageClassName == oldSelf.storageClassName)',
+    message: 'spec.storage.storageClassName is immutable: a volume cannot change its class',
+  },
+  {
+    at: 'spec.storage',
+    rule: 'self.accessMode == oldSelf.accessMode',
+    message: 'spec.storage.accessMode is immutable: a volume cannot change its mode',
+  },
+];
+
+/** A field that may neither appear nor disappear; a rule on the field itself does not run then. */
+function presenceIsImmutable(at: string, field: string, why: string): readonly ValidationRule[] {
+  return [
+    {
+      at,
+      rule: `has(self.${field}) == has(oldSelf.${field})`,
+      message: `${at}.${field} can be neither added nor removed later: ${why}`,
+    },
+  ];
+}
+
+/** Fields without effect in this version, refused when they differ from their default (house decision 60). */
+const notYetRules: readonly ValidationRule[] = [
+  {
+    at: 'spec',
+    rule: 'has(self.replicas) && self.replicas == 1',
+    message: `${replication}: set spec.replicas to 1`,
+  },
+  notYet('spec', 'readReplicas', 'self.readReplicas == 0', replication, 'leave it out or set 0'),
+  notYet('spec', 'members', '!has(self.members)', replication, 'leave it out'),
+  notYet('spec', 'quorum', "self.quorum == 'majority'", replication, "leave it out or set 'majority'"),
+  notYet(
+    'spec',
+    'readConsistency',
+    "self.readConsistency == 'read_your_writes'",
+    replication,
+    "leave it out or set 'read_your_writes'",
+  ),
+  notYet(
+    'spec',
+    'electionTimeout',
+    'self.electionTimeout.minMs == 2000 && self.electionTimeout.maxMs == 5000',
+    replication,
+    'leave it out or keep 2000 and 5000',
+  ),
+  notYet(
+    'spec',
+    'readiness',
+    '!self.readiness.requiresHA && self.readiness.maxLag == 100',
+    replication,
+    'leave it out',
+  ),
+  notYet('spec', 'auth.clusterToken', '!has(self.auth.clusterToken)', replication, 'leave it out'),
+  notYet(
+    'spec',
+    'tls.raft',
+    '!self.tls.raft.enabled && self.tls.raft.mutualAuth',
+    replication,
+    'leave it out or set enabled to false',
+  ),
+  notYet(
+    'spec',
+    'tls.http.enabled',
+    '!self.tls.http.enabled',
+    'HTTPS of members is not available in this version',
+    'leave it out or set false',
+  ),
+  notYet(
+    'spec',
+    'tls.issuer',
+    '!has(self.tls.issuer) || (has(self.tls.issuer.selfManaged) && !has(self.tls.issuer.secretRef) && !has(self.tls.issuer.certManager))',
+    'certificates are not used in this version',
+    'leave it out',
+  ),
+  notYet(
+    'spec',
+    'tls',
+    'self.tls.caDays == 3650 && self.tls.certDays == 90 && self.tls.renewBeforeDays == 30 && !has(self.tls.extraDnsNames)',
+    'certificates are not used in this version',
+    'leave out caDays, certDays, renewBeforeDays and extraDnsNames',
+  ),
+  notYet(
+    'spec',
+    'ports',
+    'self.ports.https == 2490 && self.ports.raft == 2434',
+    'HTTPS and replication are not available in this version',
+    'only http may differ from its default',
+  ),
+  notYet('spec', 'storage.raft', '!has(self.storage.raft)', replication, 'leave it out'),
+  notYet(
+    'spec',
+    'storage.whenScaled',
+    "self.storage.whenScaled == 'Retain'",
+    replication,
+    "leave it out or set 'Retain'",
+  ),
+  notYet(
+    'spec',
+    'plugins',
+    '!(has(self.plugins.gremlin) && self.plugins.gremlin.enabled) && !(has(self.plugins.postgres) && self.plugins.postgres.enabled) && !(has(self.plugins.mongo) && self.plugins.mongo.enabled) && !(has(self.plugins.redis) && self.plugins.redis.enabled) && !(has(self.plugins.prometheus) && self.plugins.prometheus.enabled) && !has(self.plugins.custom)',
+    'the server of this version has no plugins',
+    'leave it out or set enabled to false',
+  ),
+  notYet(
+    'spec',
+    'mcp',
+    '!has(self.mcp)',
+    'the tool protocol is not available in this version',
+    'leave it out',
+  ),
+  notYet(
+    'spec',
+    'monitoring',
+    '!self.monitoring.podMonitor.enabled && !self.monitoring.serviceMonitor.enabled && !self.monitoring.prometheusRule.enabled',
+    'members of this version serve no Prometheus metrics',
+    'leave it out or set enabled to false',
+  ),
+  notYet(
+    'spec',
+    'update.strategy',
+    "self.update.strategy != 'Recreate'",
+    'with one member it would be the same as LeaderLast',
+    "set 'LeaderLast' or 'OnDelete'",
+  ),
+  notYet(
+    'spec',
+    'update.canarySoakSeconds',
+    'self.update.canarySoakSeconds == 60',
+    replication,
+    'leave it out or set 60',
+  ),
+  notYet(
+    'spec',
+    'update.verify',
+    "self.update.verify == 'None'",
+    replication,
+    "leave it out or set 'None'",
+  ),
+  notYet('spec', 'update.tolerateUnhealthy', 'self.update.tolerateUnhealthy == 0', replication, 'leave it out or set 0'),
+  notYet(
+    'spec',
+    'update.allowDowntime',
+    '!self.update.allowDowntime',
+    'no change of this version needs it',
+    'leave it out or set false',
+  ),
+  notYet(
+    'spec',
+    'recovery.lostVolume',
+    "self.recovery.lostVolume == 'Manual'",
+    'there is no second member to rebuild a lost volume from',
+    "leave it out or set 'Manual'",
+  ),
+  notYet('spec', 'recovery.quorum', '!has(self.recovery.quorum)', replication, 'leave it out'),
+  notYet(
+    'spec',
+    'bootstrap',
+    "!has(self.bootstrap) || (has(self.bootstrap.empty) && self.bootstrap.empty.formation == 'Seed' && !has(self.bootstrap.fromBackup) && !has(self.bootstrap.fromVolumes) && !has(self.bootstrap.fromVolumeSnapshots) && !has(self.bootstrap.fromRelease))",
+    'a Cluster of this version starts empty or on the retained volumes of its name',
+    'leave it out',
+  ),
+];
+
+function notYet(at: string, field: string, rule: string, reason: string, remedy: string): ValidationRule {
+  return { at, rule, message: `${at}.${field} has no effect yet, ${reason}: ${remedy}` };
+}
+
+const settingRules: readonly ValidationRule[] = [
+  {
+    at: 'spec',
+    rule: "!has(self.settings) || self.settings.all(k, k.startsWith('service.'))",
+    message: "spec.settings takes full names of settings: every key must start with 'service.'",
+  },
+  {
+    at: 'spec',
+    rule: `!has(self.settings) || !self.settings.exists(k, k in [${managedSettings.map((key) => `'${key}'`).join(', ')}])`,
+    message:
+      'spec.settings may not hold names, ports, directories, the root password or cluster settings: the operator sets them from other fields',
+  },
+  {
+    at: 'spec',
+    rule: "!has(self.settings) || !self.settings.exists(k, k.startsWith('service.ha.tls.') || k.startsWith('service.ssl.'))",
+    message: 'spec.settings may not hold service.ha.tls.* or service.ssl.*: use spec.tls',
+  },
+  {
+    at: 'spec',
+    rule: `!has(self.secretSettings) || self.secretSettings.all(s, s.key.startsWith('service.') && !(s.key in [${managedSettings.map((key) => `'${key}'`).join(', ')}]))`,
+    message:
+      "spec.secretSettings takes full names of settings ('service.*') that the operator does not set itself",
+  },
+];
+
+const shapeRules: readonly ValidationRule[] = [
+  {
+    at: 'spec.electionTimeout',
+    rule: 'self.minMs < self.maxMs',
+    message: 'spec.electionTimeout.minMs must be less than maxMs',
+  },
+  {
+    at: 'spec.backup.directory',
+    rule: "!self.startsWith('/') && !self.matches('(^|/)[.][.](/|$)')",
+    message: "spec.backup.directory must be relative and without '..': backups stay below the server's root",
+  },
+  {
+    at: 'spec.backup.defaults.schedule',
+    rule: "self.type != 'cron' || has(self.expression)",
+    message: "spec.backup.defaults.schedule.expression is needed when type is 'cron'",
+  },
+  timeOfDay('start'),
+  timeOfDay('end'),
+  {
+    at: 'spec',
+    rule: "self.deletionPolicy != 'BackupThenDelete' || !self.ephemeral",
+    message: "spec.deletionPolicy 'BackupThenDelete' needs a volume: spec.ephemeral must be false",
+  },
+  {
+    at: 'spec',
+    rule: 'self.serviceAccount.create || has(self.serviceAccount.name)',
+    message: 'spec.serviceAccount.name is needed when create is false',
+  },
+];
+
+function timeOfDay(field: 'start' | 'end'): ValidationRule {
+  return {
+    at: 'spec.backup.defaults.schedule.timeWindow',
+    rule: `self.${field}.matches('^([01][0-9]|2[0-3]):[0-5][0-9]$')`,
+    message: `spec.backup.defaults.schedule.timeWindow.${field} must be a time of day, HH:mm`,
+  };
+}
+
+/** Every rule of the Cluster definition. */
+export const clusterRules: readonly ValidationRule[] = [
+  ...identityRules,
+  ...notYetRules,
+  ...settingRules,
+  ...shapeRules,
+];

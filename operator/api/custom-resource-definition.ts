@@ -1,0 +1,169 @@
+import { z } from 'zod';
+import { clusterRules } from './cel-rules.ts';
+import type { ValidationRule } from './cel-rules.ts';
+import { clusterSpec } from './cluster-spec.ts';
+import { clusterStatus } from './cluster-status.ts';
+import type { Json, JsonObject } from './kubernetes-object.ts';
+import { apiGroup, clusterKind } from './names.ts';
+
+type MutableSchema = { [field: string]: Json | undefined };
+
+const keptFields = new Set([
+  'type',
+  'format',
+  'description',
+  'default',
+  'enum',
+  'minimum',
+  'maximum',
+  'minLength',
+  'maxLength',
+  'maxItems',
+  'maxProperties',
+  'pattern',
+  'required',
+]);
+
+/**
+ * A structural schema made from what zod says: no unions but the int-or-string one, no closed objects, every level typed.
+ * @throws Error for a construct that a structural schema cannot hold
+ */
+export function structuralSchema(schema: z.ZodType): JsonObject {
+  return convert(z.toJSONSchema(schema, { io: 'input', target: 'draft-7' }) as JsonObject, '');
+}
+
+function convert(source: JsonObject, path: string): JsonObject {
+  const result: MutableSchema = {};
+  for (const [field, value] of Object.entries(source)) {
+    if (keptFields.has(field) || field.startsWith('x-kubernetes-')) result[field] = value;
+  }
+  if (source['x-kubernetes-int-or-string'] === true) {
+    delete result['type'];
+    return result;
+  }
+  if (source['x-kubernetes-preserve-unknown-fields'] === true) return { ...result, type: 'object' };
+  if (typeof source['type'] !== 'string') throw new Error(`${path}: no single type`);
+  dropUnboundedNumbers(result);
+  if (source['properties'] !== undefined) {
+    const properties = Object.entries(source['properties'] as JsonObject);
+    result['properties'] = Object.fromEntries(
+      properties.map(([name, inner]) => [name, convert(inner as JsonObject, `${path}.${name}`)]),
+    );
+  } else if (typeof source['additionalProperties'] === 'object') {
+    const inner = source['additionalProperties'] as JsonObject;
+    result['additionalProperties'] = convert(inner, `${path}.*`);
+  }
+  if (source['items'] !== undefined)
+    result['items'] = convert(source['items'] as JsonObject, `${path}[]`);
+  return result;
+}
+
+/** zod bounds whole numbers by what JavaScript can hold exactly; the API server needs no such bound. */
+function dropUnboundedNumbers(schema: MutableSchema): void {
+  if (schema['minimum'] === Number.MIN_SAFE_INTEGER) delete schema['minimum'];
+  if (schema['maximum'] === Number.MAX_SAFE_INTEGER) delete schema['maximum'];
+}
+
+/** Adds the rules at their places. @throws Error when a rule speaks about a field that is not there */
+function withRules(schema: JsonObject, rules: readonly ValidationRule[]): JsonObject {
+  const root = structuredClone(schema) as MutableSchema;
+  for (const { at, rule, message } of rules) {
+    let place = root;
+    for (const field of at === '' ? [] : at.split('.')) {
+      const inner = (place['properties'] as MutableSchema | undefined)?.[field];
+      if (inner === undefined) throw new Error(`rule for ${at}: there is no field ${field}`);
+      place = inner as MutableSchema;
+    }
+    const present = (place['x-kubernetes-validations'] ?? []) as readonly Json[];
+    place['x-kubernetes-validations'] = [...present, { rule, message }];
+  }
+  return root;
+}
+
+/** The schema of a whole Cluster. */
+export function clusterSchema(): JsonObject {
+  const status = structuralSchema(clusterStatus);
+  const spec: JsonObject = { ...structuralSchema(clusterSpec), default: {} };
+  return withRules(
+    {
+      type: 'object',
+      description: 'A database cluster of Polyad',
+      properties: {
+        apiVersion: { type: 'string' },
+        kind: { type: 'string' },
+        metadata: { type: 'object' },
+        spec,
+        status,
+      },
+    },
+    clusterRules,
+  );
+}
+
+interface Column {
+  readonly name: string;
+  readonly jsonPath: string;
+  readonly type?: string;
+  readonly isWide?: boolean;
+}
+
+const columns: readonly Column[] = [
+  { name: 'Ready', jsonPath: '.status.conditions[?(@.type=="Ready")].status' },
+  { name: 'Phase', jsonPath: '.status.phase' },
+  { name: 'Replicas', jsonPath: '.spec.replicas', type: 'integer' },
+  { name: 'Voters', jsonPath: '.status.voters', type: 'integer' },
+  { name: 'Healthy', jsonPath: '.status.healthyVoters', type: 'integer' },
+  { name: 'Leader', jsonPath: '.status.leader' },
+  { name: 'Version', jsonPath: '.status.version' },
+  { name: 'Age', jsonPath: '.metadata.creationTimestamp', type: 'date' },
+  { name: 'Tolerance', jsonPath: '.status.faultTolerance', type: 'integer', isWide: true },
+  { name: 'Image', jsonPath: '.status.image', isWide: true },
+  {
+    name: 'Message',
+    jsonPath: '.status.conditions[?(@.type=="Ready")].message',
+    isWide: true,
+  },
+];
+
+/** The CustomResourceDefinition of `Cluster`, as `npm run generate` writes it. */
+export function clusterDefinition(): JsonObject {
+  return {
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: `clusters.${apiGroup}` },
+    spec: {
+      group: apiGroup,
+      scope: 'Namespaced',
+      names: {
+        kind: clusterKind,
+        listKind: `${clusterKind}List`,
+        plural: 'clusters',
+        singular: 'cluster',
+        shortNames: ['pyd'],
+        categories: ['polyad'],
+      },
+      versions: [
+        {
+          name: 'v1alpha1',
+          served: true,
+          storage: true,
+          schema: { openAPIV3Schema: clusterSchema() },
+          subresources: {
+            status: {},
+            scale: {
+              specReplicasPath: '.spec.replicas',
+              statusReplicasPath: '.status.replicas',
+              labelSelectorPath: '.status.selector',
+            },
+          },
+          additionalPrinterColumns: columns.map(({ name, jsonPath, type, isWide }) => ({
+            name,
+            type: type ?? 'string',
+            jsonPath,
+            ...(isWide ? { priority: 1 } : undefined),
+          })),
+        },
+      ],
+    },
+  };
+}

@@ -1,0 +1,89 @@
+/*
+ * Every name that the operator gives, in one place. They equal the chart's (operator.md 4), so that either can take over
+ * from the other.
+ */
+
+export const apiGroup = 'polyad.io';
+export const apiVersion = 'polyad.io/v1alpha1';
+export const clusterKind = 'Cluster';
+
+export const fieldManagers = {
+  objects: 'polyad-operator',
+  status: 'polyad-operator-status',
+  finalizer: 'polyad-operator-finalizer',
+} as const;
+
+export const finalizerName = 'polyad.io/teardown';
+
+export const labelKeys = {
+  cluster: 'polyad.io/cluster',
+  role: 'polyad.io/role',
+  voter: 'polyad.io/voter',
+  retired: 'polyad.io/retired',
+  name: 'app.kubernetes.io/name',
+  instance: 'app.kubernetes.io/instance',
+  component: 'app.kubernetes.io/component',
+  version: 'app.kubernetes.io/version',
+  managedBy: 'app.kubernetes.io/managed-by',
+} as const;
+
+export const managedByValue = 'polyad-operator';
+
+export const annotationKeys = {
+  /** On a Cluster: `paused` stops all but the status. */
+  reconcile: 'polyad.io/reconcile',
+  /** On a Cluster: any new value restarts the members. */
+  restart: 'polyad.io/restart',
+  /** On a Cluster: the token of an incident that a person approves. */
+  adopt: 'polyad.io/adopt',
+  /** On a Cluster: its own uid lets the teardown go on without a backup. */
+  skipFinalBackup: 'polyad.io/skip-final-backup',
+  restartHash: 'polyad.io/restart-hash',
+  appliedHash: 'polyad.io/applied-hash',
+  generatedFor: 'polyad.io/generated-for',
+  kubectlRestartedAt: 'kubectl.kubernetes.io/restartedAt',
+} as const;
+
+export const serverContainerName = 'server';
+export const guardContainerName = 'guard';
+
+/** Names of the objects of the cluster `cluster`. */
+export function objectNames(cluster: string) {
+  return {
+    statefulSet: cluster,
+    headless: cluster,
+    serviceAccount: cluster,
+    http: `${cluster}-http`,
+    readWrite: `${cluster}-rw`,
+    readOnly: `${cluster}-ro`,
+    config: `${cluster}-config`,
+    members: `${cluster}-members`,
+    root: `${cluster}-root`,
+    rootApplied: `${cluster}-root-applied`,
+    token: `${cluster}-token`,
+    pod: (ordinal: number) => `${cluster}-${ordinal}`,
+    dataClaim: (ordinal: number) => `data-${cluster}-${ordinal}`,
+    backupsClaim: (ordinal: number) => `backups-${cluster}-${ordinal}`,
+  } as const;
+}
+
+export const rootPasswordKey = 'rootPassword';
+export const rootPasswordLength = 32;
+export const tokenKey = 'token';
+export const tokenLength = 43;
+/** The volume identity of operator.md 5.2: made once, kept in the retained token Secret. */
+export const volumeIdentityKey = 'volumeIdentity';
+
+/** Labels of everything that belongs to a cluster. The first two are the selector of its StatefulSet, for ever. */
+export function selectorLabels(cluster: string): Readonly<Record<string, string>> {
+  return { [labelKeys.name]: 'polyad', [labelKeys.instance]: cluster };
+}
+
+export function ownedLabels(cluster: string, component = 'server'): Record<string, string> {
+  return {
+    ...selectorLabels(cluster),
+    [labelKeys.component]: component,
+    [labelKeys.managedBy]: managedByValue,
+    [labelKeys.cluster]: cluster,
+  };
+}
