@@ -83,9 +83,10 @@ function optionsOf(
 function chainOf(plan: LogicalPlan): ScanChain | undefined {
   const columns = plan.op === 'Project' ? plan.columns : [];
   let current = plan.op === 'Project' ? plan.input : plan;
-  const conjuncts: Expression[] = [];
+  let conjuncts: readonly Expression[] = [];
   while (current.op === 'Filter') {
-    conjuncts.unshift(...conjunctsOf(current.predicate));
+    // No spread into arguments: there may be more conjuncts than a call takes.
+    conjuncts = [...conjunctsOf(current.predicate), ...conjuncts];
     current = current.input;
   }
   if (current.op !== 'TypeScan' && current.op !== 'BucketScan') return undefined;
