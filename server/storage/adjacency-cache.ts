@@ -56,6 +56,11 @@ export class AdjacencyCache {
     buckets?.[bucketOf(vertex)]?.set(positionOf(vertex), undefined);
   }
 
+  removeType(type: TypeId): void {
+    this.#tables.delete(type * 2);
+    this.#tables.delete(type * 2 + 1);
+  }
+
   #table(vertex: Rid, direction: Direction, type: TypeId): PagedTable<CachedList> {
     const key = type * 2 + (direction === 'out' ? 0 : 1);
     let buckets = this.#tables.get(key);

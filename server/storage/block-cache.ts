@@ -98,7 +98,8 @@ export class BlockCache {
     }
     entry.used = false;
     const length = block.usedBytes;
-    const { slab, start } = this.#memory.allocate(length);
+    const start = this.#memory.take(length);
+    const { slab } = this.#memory;
     block.bytes.copy(slab.bytes, start, block.base, block.base + length);
     entry.block = new Block(slab, start, block.bucket, block.number, block.slotCount);
     this.#file(slab, entry);

@@ -91,7 +91,8 @@ export class BulkBlocks {
   #finishBlock(): void {
     if (this.#number < 0) return;
     const size = this.#builder.usedBytes + checksumSize;
-    const { slab, start } = this.#memory.allocate(size);
+    const start = this.#memory.take(size);
+    const { slab } = this.#memory;
     this.#builder.copyTo(slab.bytes, start);
     const block = new Block(slab, start, this.bucket, this.#number, this.#slotCount);
     this.finished.push({ block, slab, size });

@@ -1,12 +1,19 @@
 import { bucketOf, positionOf, type Rid, type TypeId } from '#core/rid.ts';
 import type { Timers } from '#core/runtime.ts';
-import { chunkHeaderSize, narrowEntriesMax, writeNarrow } from './adjacency-chunk.ts';
+import {
+  chunkEntryCount,
+  chunkHeaderSize,
+  chunkLast,
+  narrowEntriesMax,
+  writeNarrow,
+} from './adjacency-chunk.ts';
+import { ChunkRun } from './bulk-chunks.ts';
 import { checksumSize, sealValue } from './checksum.ts';
 import type { CommitBuilder } from './commit-builder.ts';
 import type { Direction } from './engine.ts';
 import { sortedOrder } from './radix-sort.ts';
+import { describeChunk } from './state-reader.ts';
 import { AdjKey, keyBytes } from './sub-databases.ts';
-import type { Write } from './write-batch.ts';
 
 /** Vertices between two turns of the event loop: a few milliseconds. */
 const verticesPerSlice = 4096;
@@ -54,17 +61,21 @@ export class BulkEdges {
 
   /** Puts the adjacency into a commit. */
   async build(commit: CommitBuilder, timers: Pick<Timers, 'yield'>): Promise<void> {
-    const runs: Write[][] = [];
+    const runs: ChunkRun[] = [];
     for (const [type, { both, source }] of this.#columns) {
       for (const column of [both, source]) {
         if (column.count === 0) continue;
-        runs.push(await buildRun(commit, timers, type, 'out', column.from, column.to, column));
+        const { edges, from, to, count } = column;
+        const common = { type, edges, count };
+        const out = { ...common, direction: 'out', vertices: from, others: to } as const;
+        runs.push(await buildRun(commit, timers, out));
         if (column === source) continue;
-        runs.push(await buildRun(commit, timers, type, 'in', column.to, column.from, column));
+        const back = { ...common, direction: 'in', vertices: to, others: from } as const;
+        runs.push(await buildRun(commit, timers, back));
       }
       commit.lists.touch(type);
     }
-    commit.addWrites(mergeByVertex(runs));
+    commit.addChunks(runs);
   }
 }
 
@@ -72,26 +83,21 @@ export class BulkEdges {
 async function buildRun(
   commit: CommitBuilder,
   timers: Pick<Timers, 'yield'>,
-  type: TypeId,
-  direction: Direction,
-  vertices: Float64Array,
-  others: Float64Array,
-  column: EdgeColumn,
-): Promise<Write[]> {
-  const { count, edges } = column;
+  run: Run,
+): Promise<ChunkRun> {
+  const { vertices, edges, others, count } = run;
   const order = sortedOrder(vertices, count);
-  const writes: Write[] = [];
+  const builder = new RunBuilder(commit, run, order);
   let untilYield = verticesPerSlice;
   for (let start = 0; start < count; ) {
     const vertex = vertices[order[start] as number] as Rid;
     let end = start + 1;
     while (end < count && vertices[order[end] as number] === vertex) end += 1;
-    if (isPlain(commit, vertex, direction, type, edges, others, order, start, end)) {
-      writePlain(commit, writes, { vertex, direction, type }, edges, others, order, start, end);
-    } else {
+    if (!builder.place(vertex, start, end)) {
       for (let i = start; i < end; i++) {
         const at = order[i] as number;
-        commit.lists.add(vertex, direction, type, edges[at] as Rid, others[at] as Rid);
+        const [edge, other] = [edges[at] as Rid, others[at] as Rid];
+        commit.lists.add(vertex, run.direction, run.type, edge, other);
       }
     }
     start = end;
@@ -100,94 +106,98 @@ async function buildRun(
       await timers.yield();
     }
   }
-  return writes;
+  return builder.chunks;
 }
 
-/** True when the vertex has no such edges yet and all positions fit the narrow entries. */
-function isPlain(
-  commit: CommitBuilder,
-  vertex: Rid,
-  direction: Direction,
-  type: TypeId,
-  edges: Float64Array,
-  others: Float64Array,
-  order: Uint32Array,
-  start: number,
-  end: number,
-): boolean {
-  for (let i = start; i < end; i++) {
-    const at = order[i] as number;
-    if ((edges[at] as number) % 2 ** 37 >= 2 ** 32 || (others[at] as number) % 2 ** 37 >= 2 ** 32) {
-      return false;
+interface Run {
+  readonly type: TypeId;
+  readonly direction: Direction;
+  readonly vertices: Float64Array;
+  readonly edges: Float64Array;
+  readonly others: Float64Array;
+  readonly count: number;
+}
+
+/** Lays chunks of narrow entries straight from the arrays; leaves the rare cases to the list builder. */
+class RunBuilder {
+  readonly chunks: ChunkRun;
+  readonly #commit: CommitBuilder;
+  readonly #run: Run;
+  readonly #order: Uint32Array;
+  readonly #key = new AdjKey();
+
+  constructor(commit: CommitBuilder, run: Run, order: Uint32Array) {
+    this.#commit = commit;
+    this.#run = run;
+    this.#order = order;
+    this.chunks = new ChunkRun(run.type, run.direction);
+    this.#key.direction = run.direction;
+    this.#key.type = run.type;
+  }
+
+  /**
+   * Adds the edges `order[start, end)` of the vertex behind those it has.
+   * @returns false when they need wide entries or the vertex has several chunks: nothing was done then
+   */
+  place(vertex: Rid, start: number, end: number): boolean {
+    if (!this.#areNarrow(start, end)) return false;
+    const { reader } = this.#commit;
+    this.#key.vertex = vertex;
+    this.#key.chunk = 0;
+    const mayExist = positionOf(vertex) < this.#commit.durableNext(bucketOf(vertex));
+    const describe = () => describeChunk(vertex, this.#run.direction);
+    let stored = 0;
+    if (mayExist && reader.findChecked(reader.subs.adj, this.#key, describe)) {
+      const { view } = reader.window;
+      if (chunkLast(view, 0) > 0 || view.getUint8(10) !== 0) return false;
+      stored = chunkEntryCount(view, 0);
+    }
+    this.#write(vertex, stored, start, end);
+    return true;
+  }
+
+  #areNarrow(start: number, end: number): boolean {
+    const { edges, others } = this.#run;
+    for (let i = start; i < end; i++) {
+      const at = this.#order[i] as number;
+      if ((edges[at] as number) % 2 ** 37 >= 2 ** 32) return false;
+      if ((others[at] as number) % 2 ** 37 >= 2 ** 32) return false;
+    }
+    return true;
+  }
+
+  /** @param stored entries of chunk 0 that stand in the reader's window and go first */
+  #write(vertex: Rid, stored: number, start: number, end: number): void {
+    const { memory, reader } = this.#commit;
+    const degree = stored + end - start;
+    const last = Math.ceil(degree / narrowEntriesMax) - 1;
+    let next = start;
+    for (let chunk = 0; chunk <= last; chunk++) {
+      const old = chunk === 0 ? stored : 0;
+      const count = Math.min(narrowEntriesMax, old + end - next);
+      const size = chunkHeaderSize + count * entrySize + checksumSize;
+      const base = memory.take(size);
+      const { bytes, view } = memory.slab;
+      view.setUint32(base, chunk === 0 ? degree : 0, true);
+      view.setUint32(base + 4, chunk === 0 ? last : 0, true);
+      view.setUint32(base + 8, count, true);
+      view.setUint32(base + 12, 0, true);
+      let at = base + chunkHeaderSize;
+      if (old > 0) {
+        const oldEnd = chunkHeaderSize + old * entrySize;
+        reader.window.bytes.copy(bytes, at, chunkHeaderSize, oldEnd);
+        at += old * entrySize;
+      }
+      for (let i = old; i < count; i++, at += entrySize) this.#entry(view, at, next++);
+      this.#key.chunk = chunk;
+      sealValue(keyBytes(this.#key, reader.window.scratch), bytes, base, base + size);
+      this.chunks.add(vertex, chunk, memory, base, size);
     }
   }
-  const isNew = positionOf(vertex) >= commit.durableNext(bucketOf(vertex));
-  return isNew || commit.lists.isEmpty(vertex, direction, type);
-}
 
-function writePlain(
-  commit: CommitBuilder,
-  writes: Write[],
-  list: { readonly vertex: Rid; readonly direction: Direction; readonly type: TypeId },
-  edges: Float64Array,
-  others: Float64Array,
-  order: Uint32Array,
-  start: number,
-  end: number,
-): void {
-  const { adj } = commit.reader.subs;
-  const degree = end - start;
-  const last = Math.ceil(degree / narrowEntriesMax) - 1;
-  for (let chunk = 0; chunk <= last; chunk++) {
-    const first = start + chunk * narrowEntriesMax;
-    const count = Math.min(narrowEntriesMax, end - first);
-    const size = chunkHeaderSize + count * entrySize + checksumSize;
-    const { slab, start: base } = commit.memory.allocate(size);
-    const { view } = slab;
-    view.setUint32(base, chunk === 0 ? degree : 0, true);
-    view.setUint32(base + 4, chunk === 0 ? last : 0, true);
-    view.setUint32(base + 8, count, true);
-    view.setUint32(base + 12, 0, true);
-    for (let i = 0, at = base + chunkHeaderSize; i < count; i++, at += entrySize) {
-      const edge = order[first + i] as number;
-      writeNarrow(view, at, edges[edge] as Rid);
-      writeNarrow(view, at + 6, others[edge] as Rid);
-    }
-    const key = new AdjKey();
-    key.vertex = list.vertex;
-    key.direction = list.direction;
-    key.type = list.type;
-    key.chunk = chunk;
-    sealValue(keyBytes(key, commit.reader.window.scratch), slab.bytes, base, base + size);
-    writes.push({ store: adj, key, value: slab.bytes.subarray(base, base + size) });
-  }
-}
-
-/** LMDB is fastest when keys come in order, and keys begin with the vertex. */
-function mergeByVertex(runs: readonly Write[][]): Write[] {
-  const [only] = runs;
-  if (runs.length <= 1) return only ?? [];
-  const merged: Write[] = [];
-  const heads = runs.map(() => 0);
-  for (;;) {
-    let best = -1;
-    let bestVertex = Number.POSITIVE_INFINITY;
-    for (let run = 0; run < runs.length; run++) {
-      const write = runs[run]?.[heads[run] as number];
-      if (write === undefined) continue;
-      const { vertex } = write.key as AdjKey;
-      if (vertex >= bestVertex) continue;
-      best = run;
-      bestVertex = vertex;
-    }
-    if (best < 0) return merged;
-    const run = runs[best] as Write[];
-    let head = heads[best] as number;
-    for (; head < run.length; head++) {
-      const write = run[head] as Write;
-      if ((write.key as AdjKey).vertex !== bestVertex) break;
-      merged.push(write);
-    }
-    heads[best] = head;
+  #entry(view: DataView, at: number, place: number): void {
+    const edge = this.#order[place] as number;
+    writeNarrow(view, at, this.#run.edges[edge] as Rid);
+    writeNarrow(view, at + 6, this.#run.others[edge] as Rid);
   }
 }

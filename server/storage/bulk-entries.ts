@@ -1,11 +1,9 @@
 import type { IndexId, Rid } from '#core/rid.ts';
 import type { CommitBuilder } from './commit-builder.ts';
 import type { EntryChanges, IndexTarget } from './engine.ts';
-import { ridValue, withRid } from './entry-builder.ts';
+import { entryWrite, withRid } from './entry-builder.ts';
 import { IxKey } from './sub-databases.ts';
 import type { Write } from './write-batch.ts';
-
-const noBytes = new Uint8Array();
 
 interface NewEntry {
   /** The first six bytes as a number: most comparisons need no more. */
@@ -43,19 +41,18 @@ export class BulkEntries implements EntryChanges {
       }
       commit.entries.addSorted(
         target.id,
-        list.map((entry) => entryWrite(commit, target, entry)),
+        list.map((entry) => writeOf(commit, target, entry)),
       );
     }
     commit.entries.endEntry();
   }
 }
 
-function entryWrite(commit: CommitBuilder, target: IndexTarget, entry: NewEntry): Write {
+function writeOf(commit: CommitBuilder, target: IndexTarget, entry: NewEntry): Write {
   const key = new IxKey();
   key.index = target.id;
   key.components = entry.components;
-  const value = target.isUnique ? ridValue(commit.memory, entry.rid) : noBytes;
-  return { store: commit.reader.subs.ix, key, value };
+  return entryWrite(commit.reader.subs.ix, key, commit.memory, target, entry.rid);
 }
 
 function prefixOf(bytes: Uint8Array): number {

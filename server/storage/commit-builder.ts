@@ -12,6 +12,7 @@ import {
 import type { BlockBuilder } from './block-builder.ts';
 import { Block, blockHeaderSize } from './block.ts';
 import type { BulkBlock } from './bulk-blocks.ts';
+import type { ChunkRun } from './bulk-chunks.ts';
 import { type Image, imageOf, viewOf } from './bytes.ts';
 import { checksumSize, sealValue } from './checksum.ts';
 import {
@@ -25,7 +26,7 @@ import {
 import type { AppliedPosition, IndexDeriver, LogEntry } from './engine.ts';
 import type { DeletionJobs, PrefixDeletion } from './deletion-jobs.ts';
 import { EntryBuilder } from './entry-builder.ts';
-import { type ImageMemory, sealedCopy, type Slab } from './image-memory.ts';
+import type { ImageMemory, Slab } from './image-memory.ts';
 import { readLargeCell, type RetiredCells } from './large-cells.ts';
 import { ListBuilder } from './list-builder.ts';
 import type { PinnedReader } from './pinned-reader.ts';
@@ -37,7 +38,7 @@ import { type LargeCells, RowRecord, type TypeLabels } from './row-record.ts';
 import { encodeShape, rowVersionOffset, type ShapeRegistry } from './shape.ts';
 import type { StateReader } from './state-reader.ts';
 import { BigKey, BlkKey, blockKey, keyBytes, metaKey } from './sub-databases.ts';
-import type { Write } from './write-batch.ts';
+import { putSealed, removal, type Write } from './write-batch.ts';
 
 // Turns log entries into the images that one LMDB transaction writes. Everything derived from row operations (blocks,
 // adjacency, index entries, counters, content hashes) is derived here and nowhere else. It reads the newest durable state
@@ -84,6 +85,7 @@ export class CommitBuilder implements LargeCells {
   readonly entries: EntryBuilder;
   readonly lists: ListBuilder;
   readonly deletions: PrefixDeletion[] = [];
+  readonly chunkRuns: ChunkRun[] = [];
   readonly reader: PinnedReader;
   readonly #context: CommitContext;
   readonly #memory: ImageMemory;
@@ -357,13 +359,21 @@ export class CommitBuilder implements LargeCells {
     const key = new BigKey();
     key.rid = rid;
     key.property = property;
-    const value = cell && sealedCopy(this.#memory, keyBytes(key, this.reader.window.scratch), cell);
-    this.#writes.push({ store: this.reader.subs.big, key, value });
+    const { big } = this.reader.subs;
+    const bytes = keyBytes(key, this.reader.window.scratch);
+    this.#writes.push(
+      cell === undefined ? removal(big, key) : putSealed(big, key, bytes, this.#memory, cell),
+    );
   }
 
   /** Writes that need no more than being carried out with this commit. */
   addWrites(writes: readonly Write[]): void {
     for (const write of writes) this.#writes.push(write);
+  }
+
+  /** Chunks that a bulk load laid itself; they belong to lists that this commit does not change otherwise. */
+  addChunks(runs: readonly ChunkRun[]): void {
+    for (const run of runs) this.chunkRuns.push(run);
   }
 
   // --- what is pending
@@ -420,8 +430,7 @@ export class CommitBuilder implements LargeCells {
     key.key = blockKey(block.bucket, block.number);
     const start = block.base;
     sealValue(keyBytes(key, this.reader.window.scratch), slab.bytes, start, start + size);
-    const value = slab.bytes.subarray(start, start + size);
-    this.#writes.push({ store: this.reader.subs.blk, key, value });
+    this.#writes.push({ store: this.reader.subs.blk, key, slab, start, size });
   }
 
   #block(bucket: BucketId, number: number): PendingBlock {
@@ -465,8 +474,11 @@ export class CommitBuilder implements LargeCells {
     if (this.position !== undefined) this.#meta.set('applied', encodeApplied(this.position));
     for (const [name, body] of this.#meta) {
       const key = metaKey(name);
-      const value = body && sealedCopy(this.#memory, key.bytes, body);
-      writes.push({ store: subs.meta, key, value });
+      writes.push(
+        body === undefined
+          ? removal(subs.meta, key)
+          : putSealed(subs.meta, key, key.bytes, this.#memory, body),
+      );
     }
     return writes;
   }
@@ -478,14 +490,16 @@ export class CommitBuilder implements LargeCells {
     key.key = blockKey(bucket, number);
     if (builder.rowCount === 0) {
       this.#emptied.push(pending);
-      writes.push({ store: blk, key, value: undefined });
+      writes.push(removal(blk, key));
     } else {
       const { slotCount } = this.#bucket(bucket);
       const size = builder.usedBytes + checksumSize;
-      const { slab, start } = this.#context.state.blocks.memory.allocate(size);
+      const { memory } = this.#context.state.blocks;
+      const start = memory.take(size);
+      const { slab } = memory;
       builder.copyTo(slab.bytes, start);
       sealValue(keyBytes(key, this.reader.window.scratch), slab.bytes, start, start + size);
-      writes.push({ store: blk, key, value: slab.bytes.subarray(start, start + size) });
+      writes.push({ store: blk, key, slab, start, size });
       this.#finished.push({ block: new Block(slab, start, bucket, number, slotCount), slab });
     }
     this.#context.spareBuilders.push(builder);

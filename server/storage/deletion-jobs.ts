@@ -1,8 +1,8 @@
-import { type ImageMemory, sealedCopy } from './image-memory.ts';
+import type { ImageMemory } from './image-memory.ts';
 import { keyAfterPrefix } from './ordered-key.ts';
 import type { PinnedReader } from './pinned-reader.ts';
 import { BytesKey, type SubDatabases } from './sub-databases.ts';
-import type { Write } from './write-batch.ts';
+import { putSealed, removal, type Write } from './write-batch.ts';
 
 /** All keys of a sub-database that start with a prefix are to go: entries of a dropped index, data of a dropped bucket. */
 export interface PrefixDeletion {
@@ -64,7 +64,7 @@ export class DeletionJobs {
       }),
     );
     this.#waiting.push({ ...deletion, key });
-    return { store: reader.subs.job, key, value: sealedCopy(memory, number, body) };
+    return putSealed(reader.subs.job, key, number, memory, body);
   }
 
   /** The next deletions of the first job; its record goes with the last of them. */
@@ -73,10 +73,10 @@ export class DeletionJobs {
     if (job === undefined) return [];
     const keys = keysWithPrefix(reader, job.store, job.prefix);
     const store = reader.subs[job.store];
-    const writes: Write[] = keys.map((key) => ({ store, key, value: undefined }));
+    const writes: Write[] = keys.map((key) => removal(store, key));
     if (keys.length < keysPerSlice) {
       this.#waiting.shift();
-      writes.push({ store: reader.subs.job, key: job.key, value: undefined });
+      writes.push(removal(reader.subs.job, job.key));
     }
     return writes;
   }

@@ -2,15 +2,13 @@ import type { IndexId, Rid } from '#core/rid.ts';
 import type { EntryChanges, IndexTarget } from './engine.ts';
 import type { ImageMemory } from './image-memory.ts';
 import type { PinnedReader } from './pinned-reader.ts';
-import { IxKey, ridSize, writeRid } from './sub-databases.ts';
-import type { Write } from './write-batch.ts';
-
-const noBytes = new Uint8Array();
+import { IxKey, ridSize, type Store, writeRid } from './sub-databases.ts';
+import { putEmpty, putLast, removal, type Write } from './write-batch.ts';
 
 interface Change {
   readonly target: IndexTarget;
   readonly components: Uint8Array;
-  readonly value: Uint8Array;
+  readonly rid: Rid;
 }
 
 /** Gathers the index changes of one commit, and how many entries they add to each index. */
@@ -34,29 +32,25 @@ export class EntryBuilder implements EntryChanges {
 
   remove(target: IndexTarget, key: Uint8Array, rid: Rid): void {
     const components = target.isUnique ? key : withRid(key, rid);
-    this.#removals.push({ target, components, value: noBytes });
+    this.#removals.push({ target, components, rid });
   }
 
   add(target: IndexTarget, key: Uint8Array, rid: Rid): void {
-    this.#additions.push(
-      target.isUnique
-        ? { target, components: key, value: ridValue(this.#memory, rid) }
-        : { target, components: withRid(key, rid), value: noBytes },
-    );
+    const components = target.isUnique ? key : withRid(key, rid);
+    this.#additions.push({ target, components, rid });
   }
 
   /** All removals of a log entry come before its additions: records may swap unique keys in one transaction. */
   endEntry(): void {
-    for (const change of this.#removals) this.#write(change, undefined, -1);
-    for (const change of this.#additions) this.#write(change, change.value, 1);
+    for (const change of this.#removals) this.#write(change, -1);
+    for (const change of this.#additions) this.#write(change, 1);
     this.#removals = [];
     this.#additions = [];
   }
 
   /** Like `add` for components that end with the RID already where the index is not unique. */
   addEncoded(target: IndexTarget, components: Uint8Array, rid: Rid): void {
-    const value = target.isUnique ? ridValue(this.#memory, rid) : noBytes;
-    this.#additions.push({ target, components, value });
+    this.#additions.push({ target, components, rid });
   }
 
   /** Entries put in by a bulk load: sorted, known to be new. */
@@ -78,13 +72,16 @@ export class EntryBuilder implements EntryChanges {
     this.#deltas.delete(index);
   }
 
-  #write(change: Change, value: Uint8Array | undefined, sign: 1 | -1): void {
+  #write(change: Change, sign: 1 | -1): void {
     const { target, components } = change;
     if (target.isBuilding && !this.#changes(change, sign === 1)) return;
     const key = new IxKey();
     key.index = target.id;
     key.components = components;
-    this.#writes.push({ store: this.#reader.subs.ix, key, value });
+    const { ix } = this.#reader.subs;
+    this.#writes.push(
+      sign === 1 ? entryWrite(ix, key, this.#memory, target, change.rid) : removal(ix, key),
+    );
     this.#deltas.set(target.id, (this.#deltas.get(target.id) ?? 0) + sign);
   }
 
@@ -110,9 +107,16 @@ export function withRid(key: Uint8Array, rid: Rid): Uint8Array {
   return whole;
 }
 
-/** The value of a unique entry. */
-export function ridValue(memory: ImageMemory, rid: Rid): Uint8Array {
-  const { slab, start } = memory.allocate(ridSize);
-  writeRid(slab.bytes, start, rid);
-  return slab.bytes.subarray(start, start + ridSize);
+/** The put of an entry: unique ones have the RID as their value, others nothing. */
+export function entryWrite(
+  ix: Store,
+  key: IxKey,
+  memory: ImageMemory,
+  target: IndexTarget,
+  rid: Rid,
+): Write {
+  if (!target.isUnique) return putEmpty(ix, key);
+  const start = memory.take(ridSize);
+  writeRid(memory.slab.bytes, start, rid);
+  return putLast(ix, key, memory, start, ridSize);
 }

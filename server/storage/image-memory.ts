@@ -4,15 +4,21 @@ import { checksumSize, sealValue } from './checksum.ts';
 /** Large enough that making one (some us) is shared by dozens of images, small enough to be given up as a whole. */
 export const slabBytes = 256 * 1024;
 
+/** The form in which the binding takes a part of a buffer as a value: it reads `start` and `end` off the buffer. */
+export type ValueSource = Buffer & { start: number; end: number };
+
 /** A piece of memory that images are laid into, one behind the other. Never written again where an image is. */
 export class Slab implements Image {
   readonly bytes;
   readonly view;
+  /** The same memory for the binding, apart from `bytes` because it hangs properties on it. */
+  readonly source: ValueSource;
   #used = 0;
 
   constructor(length: number) {
     this.bytes = allocateBytes(length);
     this.view = viewOf(this.bytes);
+    this.source = Object.assign(Buffer.from(this.bytes.buffer), { start: 0, end: 0 });
   }
 
   /** Where `length` bytes may be written, on a multiple of 8; -1 when they do not fit. */
@@ -29,30 +35,41 @@ export class Slab implements Image {
  * when no image in it is used any more.
  */
 export class ImageMemory {
-  #slab: Slab | undefined;
+  #current: Slab | undefined;
+  #taken: Slab | undefined;
 
-  /** The slab that `length` bytes were taken from, and where. */
-  allocate(length: number): { readonly slab: Slab; readonly start: number } {
+  /** The slab that the last `take` took from. */
+  get slab(): Slab {
+    return this.#taken as Slab;
+  }
+
+  /** Takes memory for an image. @returns where it starts in `slab` */
+  take(length: number): number {
     if (length > slabBytes / 4) {
-      const own = new Slab(length);
-      return { slab: own, start: own.take(length) };
+      this.#taken = new Slab(length);
+      return this.#taken.take(length);
     }
-    let slab = this.#slab;
-    let start = slab === undefined ? -1 : slab.take(length);
-    if (slab === undefined || start < 0) {
-      slab = new Slab(slabBytes);
-      this.#slab = slab;
-      start = slab.take(length);
+    const start = this.#current?.take(length) ?? -1;
+    if (start >= 0) {
+      this.#taken = this.#current;
+      return start;
     }
-    return { slab, start };
+    this.#current = new Slab(slabBytes);
+    this.#taken = this.#current;
+    return this.#taken.take(length);
   }
 }
 
-/** A value with its checksum, in memory that LMDB may point to. */
-export function sealedCopy(memory: ImageMemory, key: Uint8Array, body: Uint8Array): Uint8Array {
-  const size = body.length + checksumSize;
-  const { slab, start } = memory.allocate(size);
-  slab.bytes.set(body, start);
-  sealValue(key, slab.bytes, start, start + size);
-  return slab.bytes.subarray(start, start + size);
+/** Lays a value with its checksum into `memory`; LMDB may point to it. @returns where it starts, `sealedSize` long */
+export function sealInto(memory: ImageMemory, key: Uint8Array, body: Uint8Array): number {
+  const size = sealedSize(body);
+  const start = memory.take(size);
+  const { bytes } = memory.slab;
+  bytes.set(body, start);
+  sealValue(key, bytes, start, start + size);
+  return start;
+}
+
+export function sealedSize(body: Uint8Array): number {
+  return body.length + checksumSize;
 }

@@ -6,7 +6,7 @@ import type { ImageMemory } from './image-memory.ts';
 import type { PinnedReader } from './pinned-reader.ts';
 import { describeChunk, type StateReader } from './state-reader.ts';
 import { AdjKey, keyBytes } from './sub-databases.ts';
-import type { Write } from './write-batch.ts';
+import { putLast, removal, type Write } from './write-batch.ts';
 
 /** The chunks of one vertex, direction and edge type under change. */
 interface VertexList {
@@ -59,18 +59,6 @@ export class ListBuilder {
     }
   }
 
-  /** True when no such edges are stored or pending. */
-  isEmpty(vertex: Rid, direction: Direction, type: TypeId): boolean {
-    const lists = this.#lists.get(type * 2 + (direction === 'out' ? 0 : 1));
-    if (lists?.has(vertex) === true) return false;
-    const key = this.#key;
-    key.vertex = vertex;
-    key.direction = direction;
-    key.type = type;
-    key.chunk = 0;
-    return !this.#reader.find(this.#reader.subs.adj, key);
-  }
-
   /** Notes that lists of the type change beside those added here (bulk loads write theirs themselves). */
   touch(type: TypeId): void {
     this.#touched.add(type);
@@ -87,7 +75,10 @@ export class ListBuilder {
 
   /** Tells the caches; after the commit is durable. */
   publish(state: StateReader, since: LogIndex): void {
-    for (const type of this.#touched) state.listsChanged.set(type, since);
+    for (const type of this.#touched) {
+      state.listsChanged.set(type, since);
+      state.lists.removeType(type);
+    }
     for (const [key, lists] of this.#lists) {
       state.listsChanged.set((key >> 1) as TypeId, since);
       for (const list of lists.values()) {
@@ -112,15 +103,16 @@ export class ListBuilder {
     const isEmpty = chunk === undefined || chunk.count === 0;
     // Chunk 0 also keeps the degree, so it stays until the last edge is gone.
     if (isEmpty && (number > 0 || list.degree === 0)) {
-      writes.push({ store: adj, key, value: undefined });
+      writes.push(removal(adj, key));
       return;
     }
     const whole = chunk ?? ChunkBuilder.empty();
     const size = whole.sealedSize;
-    const { slab, start } = memory.allocate(size);
-    whole.write(slab.bytes, start, number === 0 ? list.degree : 0, number === 0 ? list.last : 0);
-    sealValue(keyBytes(key, this.#reader.window.scratch), slab.bytes, start, start + size);
-    writes.push({ store: adj, key, value: slab.bytes.subarray(start, start + size) });
+    const start = memory.take(size);
+    const { bytes } = memory.slab;
+    whole.write(bytes, start, number === 0 ? list.degree : 0, number === 0 ? list.last : 0);
+    sealValue(keyBytes(key, this.#reader.window.scratch), bytes, start, start + size);
+    writes.push(putLast(adj, key, memory, start, size));
   }
 
   #list(vertex: Rid, direction: Direction, type: TypeId): VertexList {

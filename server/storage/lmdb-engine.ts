@@ -26,8 +26,8 @@ import type { LargeCells, TypeLabels } from './row-record.ts';
 import { ShapeRegistry } from './shape.ts';
 import { StateReader } from './state-reader.ts';
 import { metaKey, openSubDatabases, type SubDatabases } from './sub-databases.ts';
-import { writeBatch } from './write-batch.ts';
-import { ImageMemory, sealedCopy } from './image-memory.ts';
+import { carryOut, putSealed, writeBatch } from './write-batch.ts';
+import { ImageMemory } from './image-memory.ts';
 
 // One database over LMDB, first stage of storage.md 5.7: a change is durable when LMDB's commit of the changed images is.
 // One LMDB transaction is in flight at a time; what arrives meanwhile is the next group. After each commit a new reader is
@@ -129,8 +129,8 @@ export class LmdbEngine implements StorageEngine {
     if (stored === undefined) {
       const key = metaKey('format');
       const body = Buffer.from(JSON.stringify({ storage: formatVersion }));
-      const value = sealedCopy(new ImageMemory(), key.bytes, body);
-      this.#subs.root.transactionSync(() => this.#subs.meta.put(key, value));
+      const write = putSealed(this.#subs.meta, key, key.bytes, this.#context.memory, body);
+      this.#subs.root.transactionSync(() => carryOut(write));
       this.#replaceReader(0 as LogIndex);
       return;
     }
@@ -272,7 +272,7 @@ export class LmdbEngine implements StorageEngine {
       const commit = await this.#prepare(group);
       const writes = commit.finish();
       if (writes.length > 0) {
-        await writeBatch(this.#subs, writes);
+        await writeBatch(this.#subs, writes, commit.chunkRuns);
         this.#publish(commit);
       }
       for (const unit of group) unit.resolve();

@@ -106,7 +106,8 @@ export class StateReader {
     if (!reader.findChecked(reader.subs.blk, this.#blkKey, describe)) return undefined;
     const { window } = reader;
     const length = window.length - checksumSize;
-    const { slab, start } = this.blocks.memory.allocate(length);
+    const start = this.blocks.memory.take(length);
+    const { slab } = this.blocks.memory;
     window.bytes.copy(slab.bytes, start, 0, length);
     if (slab.bytes[start] !== blockFormat) {
       throw new DatabaseError(
