@@ -1,7 +1,16 @@
 interface Measurement {
-  /** Levels from here on belong to what is measured. */
+  /** Levels above `base - 1` belong to what is measured. */
   readonly base: number;
-  level: number;
+  /** All levels below it that were read from: those that are inner ones here may be outer ones further out. */
+  readonly levels: Set<number>;
+}
+
+/**
+ * The level of a value that is computed once for each run of the query at `queryLevel`, before its rows: it depends on less than
+ * the query's row, and is there only inside that query.
+ */
+export function levelBeforeRows(queryLevel: number): number {
+  return queryLevel - 0.5;
 }
 
 /**
@@ -11,10 +20,10 @@ interface Measurement {
 export class Dependencies {
   readonly #open: Measurement[] = [];
 
-  /** A value of the row at `level` is read. */
+  /** A value of the row at `level`, or from before the rows of a query, is read. */
   note(level: number): void {
     const current = this.#open[this.#open.length - 1];
-    if (current && level < current.base && level > current.level) current.level = level;
+    if (current && level > 0 && level <= current.base - 1) current.levels.add(level);
   }
 
   /**
@@ -22,14 +31,14 @@ export class Dependencies {
    * counts for the measurement around it, too.
    */
   measure<T>(base: number, analyze: () => T): { readonly result: T; readonly level: number } {
-    const measurement: Measurement = { base, level: 0 };
+    const measurement: Measurement = { base, levels: new Set() };
     this.#open.push(measurement);
     try {
       const result = analyze();
-      return { result, level: measurement.level };
+      return { result, level: Math.max(0, ...measurement.levels) };
     } finally {
       this.#open.pop();
-      this.note(measurement.level);
+      for (const level of measurement.levels) this.note(level);
     }
   }
 }

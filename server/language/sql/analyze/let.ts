@@ -1,4 +1,5 @@
 import type { Expression as Computed } from '#query/algebra/expression.ts';
+import { levelBeforeRows } from '#query/binder/dependencies.ts';
 import type { QueryScope } from '#query/binder/scope.ts';
 import { currentRecordFunctions } from '#query/functions/graph.ts';
 import type { Expression } from '../ast.ts';
@@ -49,7 +50,9 @@ function bind(analysis: Analysis, item: LetItem, scope: QueryScope): void {
     else scope.beforeRows((input) => ({ op: 'Project', input, columns }));
     value = { op: 'Slot', slot };
   }
-  scope.bindings.set(item.name, { kind: 'value', value, level });
+  // Wherever the value is used, it must not be taken out of this query.
+  const availableFrom = Math.max(level, levelBeforeRows(scope.level));
+  scope.bindings.set(item.name, { kind: 'value', value, level: availableFrom });
 }
 
 /**

@@ -29,7 +29,7 @@ export type Expectations = Map<number, Set<string>>;
  * A word or sign becomes several objects on its way to an operator, some 500 bytes; a text that is nothing else would fill a
  * small heap. Literals are left out of the count: lists and maps of them are one value.
  */
-const bytesPerToken = 8;
+const bytesPerToken = 12;
 
 /** Tokens that are looked at beyond the current one. */
 const lookaheadMax = 4;
