@@ -26,6 +26,7 @@ export function createIndex(
   context: ChangeContext,
 ): AppliedChange {
   const type = requireType(catalog, change.type);
+  requireSupportedKind(change);
   const name = change.name ?? `${type.name}[${change.componentText.replace(/\s+/g, '')}]`;
   const existing = catalog.indexNamed(name);
   if (existing !== undefined) {
@@ -34,7 +35,6 @@ export function createIndex(
     return unchanged(catalog, [indexRow(existing, false)]);
   }
   requireName('index', name);
-  requireSupportedKind(change);
   for (const component of change.components) requireIndexable(catalog, type, component);
   requireComponentCount(name, change.components);
   const hasRecords = catalog

@@ -3,9 +3,9 @@ import { test } from 'node:test';
 import { DatabaseError } from '#core/errors.ts';
 import type { Rid } from '#core/rid.ts';
 import type { Value } from '#core/value.ts';
-import type { StorageEngine } from '#storage/engine.ts';
 import type { Isolation, Transaction } from '#transaction/transaction.ts';
 import { index, property, type } from '#test/catalog/catalog-builder.ts';
+import { heldBack } from './support/held-back.ts';
 import { openTestState, type TestState } from './support/open-state.ts';
 
 async function people(options: Parameters<typeof openTestState>[0] = {}): Promise<TestState> {
@@ -44,33 +44,6 @@ async function refusal(work: Promise<unknown>): Promise<DatabaseError> {
     throw error;
   }
   throw new Error('it was not refused');
-}
-
-/** Holds back applies until it is told to let them go. */
-function heldBack(): { wrap: (engine: StorageEngine) => StorageEngine; hold(): () => void } {
-  let gate: Promise<void> = Promise.resolve();
-  return {
-    wrap: (engine) =>
-      new Proxy(engine, {
-        get(target, name) {
-          if (name === 'apply') {
-            return async (...args: Parameters<StorageEngine['apply']>) => {
-              await gate;
-              return target.apply(...args);
-            };
-          }
-          const value: unknown = Reflect.get(target, name, target);
-          return typeof value === 'function' ? value.bind(target) : value;
-        },
-      }),
-    hold() {
-      let release: () => void = () => {};
-      gate = new Promise((resolve) => {
-        release = resolve;
-      });
-      return release;
-    },
-  };
 }
 
 test('READ_COMMITTED statements see what was committed before them, REPEATABLE_READ ones the first state', async () => {
