@@ -155,7 +155,10 @@ export class StreamingResult implements ResultStream {
     }
     if (this.#isEnded) return undefined;
     try {
-      return await this.#execution.nextBatch();
+      const batch = await this.#execution.nextBatch();
+      // Ended from outside meanwhile: the plan was closed, which must not look like the end of the rows.
+      this.#active.check();
+      return batch;
     } catch (error) {
       this.#finish(error);
       throw error;

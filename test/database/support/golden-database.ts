@@ -1,0 +1,107 @@
+import { after } from 'node:test';
+import { DatabaseError } from '#core/errors.ts';
+import { parseJson } from '#core/json-value.ts';
+import type { Value } from '#core/value.ts';
+import { type GoldenCase, runGoldenFile } from '#test/support/datadriven.ts';
+import { openTestDatabase, root, type TestDatabase } from './open-test-database.ts';
+
+/**
+ * Golden files over one real database per file. Commands:
+ *
+ *     sql [params=JSON] [session=name] [query] [limit=n] [retries=n]   one statement; rows or the error
+ *     all                      one statement per line, each must work; prints how many rows each gave
+ *     begin session=name [isolation=REPEATABLE_READ]
+ *     commit session=name      `committed`, or the error
+ *     rollback session=name
+ *     explain                  the plan of a statement
+ *     reopen                   stop and start from disk
+ */
+export function runDatabaseGoldenFile(file: URL): void {
+  let opened: Promise<TestDatabase> | undefined;
+  const sessions = new Map<string, string>();
+  after(async () => (await opened)?.close());
+  runGoldenFile(file, async (golden) => {
+    opened ??= openTestDatabase();
+    return answer(await opened, sessions, golden);
+  });
+}
+
+async function answer(
+  test: TestDatabase,
+  sessions: Map<string, string>,
+  golden: GoldenCase,
+): Promise<string> {
+  const name = golden.options.get('session') ?? '';
+  switch (golden.command) {
+    case 'sql':
+      return runOne(test, sessions, golden);
+    case 'all':
+      return runAll(test, golden.input);
+    case 'begin': {
+      const isRepeatable = golden.options.get('isolation') === 'REPEATABLE_READ';
+      const isolation = isRepeatable ? 'REPEATABLE_READ' : 'READ_COMMITTED';
+      sessions.set(name, test.database.begin(root, isolation));
+      return 'begun';
+    }
+    case 'commit':
+      await test.database.commit(root, sessions.get(name) ?? '');
+      return 'committed';
+    case 'rollback':
+      await test.database.rollback(root, sessions.get(name) ?? '');
+      return 'rolled back';
+    case 'explain':
+      return explain(test, golden.input);
+    case 'reopen':
+      await test.reopen();
+      return 'reopened';
+    default:
+      throw new Error(`unknown command ${golden.command}`);
+  }
+}
+
+async function runOne(
+  test: TestDatabase,
+  sessions: ReadonlyMap<string, string>,
+  { input, options }: GoldenCase,
+): Promise<string> {
+  const name = options.get('session');
+  const sessionId = name === undefined ? undefined : (sessions.get(name) ?? 'AS-unknown');
+  const limit = options.get('limit');
+  const retries = options.get('retries');
+  const text = await test.print(input, parametersOf(options.get('params')), {
+    mustBeIdempotent: options.has('query'),
+    ...(sessionId === undefined ? {} : { sessionId }),
+    ...(limit === undefined ? {} : { rowCountMax: Number(limit) }),
+    ...(retries === undefined ? {} : { retries: Number(retries) }),
+  });
+  return text === '' ? 'no rows' : text;
+}
+
+function parametersOf(json: string | undefined): Readonly<Record<string, Value>> {
+  if (json === undefined) return {};
+  const map = parseJson(json) as ReadonlyMap<string, Value>;
+  return Object.fromEntries(map);
+}
+
+async function runAll(test: TestDatabase, input: string): Promise<string> {
+  const counts: number[] = [];
+  for (const line of input.split('\n')) {
+    if (line.trim() === '') continue;
+    try {
+      counts.push((await test.run(line)).length);
+    } catch (error) {
+      if (error instanceof DatabaseError) {
+        throw new DatabaseError(error.code, `${error.message} (in: ${line})`);
+      }
+      throw error;
+    }
+  }
+  return counts.join(' ');
+}
+
+async function explain(test: TestDatabase, input: string): Promise<string> {
+  const result = await test.stream(`EXPLAIN ${input}`);
+  const plan = result.summary().explain;
+  result.close();
+  return plan?.text ?? 'no plan';
+}
