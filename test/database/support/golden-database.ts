@@ -13,7 +13,7 @@ import { openTestDatabase, root, type TestDatabase } from './open-test-database.
  *     begin session=name [isolation=REPEATABLE_READ]
  *     commit session=name      `committed`, or the error
  *     rollback session=name
- *     explain                  the plan of a statement
+ *     index                    the index that the plan of a statement searches
  *     reopen                   stop and start from disk
  */
 export function runDatabaseGoldenFile(file: URL): void {
@@ -49,8 +49,8 @@ async function answer(
     case 'rollback':
       await test.database.rollback(root, sessions.get(name) ?? '');
       return 'rolled back';
-    case 'explain':
-      return explain(test, golden.input);
+    case 'index':
+      return searchedIndex(test, golden.input);
     case 'reopen':
       await test.reopen();
       return 'reopened';
@@ -99,9 +99,9 @@ async function runAll(test: TestDatabase, input: string): Promise<string> {
   return counts.join(' ');
 }
 
-async function explain(test: TestDatabase, input: string): Promise<string> {
+async function searchedIndex(test: TestDatabase, input: string): Promise<string> {
   const result = await test.stream(`EXPLAIN ${input}`);
   const plan = result.summary().explain;
   result.close();
-  return plan?.text ?? 'no plan';
+  return /INDEX SEARCH (\S+)/.exec(plan?.text ?? '')?.[1] ?? 'none';
 }
