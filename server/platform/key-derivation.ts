@@ -70,7 +70,7 @@ export class WorkerKeyDerivation implements KeyDerivation {
     this.#running = next;
     this.#stopIdleTimer();
     if (!next) {
-      const { timers, idleMs = 10_000 } = this.#options;
+      const { timers, idleMs = 1000 } = this.#options;
       this.#stopIdleTimer = timers.after(idleMs, () => void this.close());
       return;
     }
@@ -80,7 +80,7 @@ export class WorkerKeyDerivation implements KeyDerivation {
   }
 
   #startWorker(): Worker {
-    const worker = new Worker(new URL('./key-derivation-worker.ts', import.meta.url), {
+    const worker = new Worker(new URL('./key-derivation-worker.mjs', import.meta.url), {
       execArgv: [],
       resourceLimits: { maxOldGenerationSizeMb: 32, maxYoungGenerationSizeMb: 4 },
     });

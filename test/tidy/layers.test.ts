@@ -23,7 +23,8 @@ const floorOf: Readonly<Record<string, number>> = {
   backup: 11,
   websocket: 12,
   mcp: 12,
-  'main.ts': 13,
+  'floor-plan.ts': 13,
+  'main.ts': 14,
 };
 
 /** Languages may not import one another, except the script around its statements. */
@@ -42,7 +43,7 @@ test('every room of the server has a floor', () => {
 
 test('every room has an alias and every alias is a room', () => {
   const rooms = new Set(
-    files.map((file) => roomOf(file.path)).filter((room) => room !== 'main.ts'),
+    files.map((file) => roomOf(file.path)).filter((room) => !room.endsWith('.ts')),
   );
   const aliased = [...aliases.values()]
     .filter((target) => target.startsWith('server/'))

@@ -1,0 +1,351 @@
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { getHeapStatistics } from 'node:v8';
+import type { Settings } from '#config/effective-settings.ts';
+import { serverPaths } from '#config/server-paths.ts';
+import type { ServerPaths } from '#config/server-paths.ts';
+import {
+  haEnabled,
+  serverDefaultDatabases,
+  serverHttpAuthSessionAbsoluteTimeout,
+  serverHttpAuthSessionExpireTimeout,
+  serverHttpAuthSessionMax,
+  serverHttpAuthSessionMaxPerUser,
+  serverHttpIncomingHost,
+  serverLogFormat,
+  serverLogLevel,
+  serverName,
+  serverPlugins,
+  serverReloadEvery,
+  serverSaltIterations,
+  serverSecurityHashQueueSize,
+  serverSecurityLockoutAttempts,
+  serverSecurityLockoutTime,
+  serverSecuritySaltCacheSize,
+  sslEnabled,
+} from '#config/server-settings.ts';
+import { loadSettings } from '#config/sources.ts';
+import { createDefaultDatabases } from '#control/default-databases.ts';
+import { ServerEvents } from '#control/event-log.ts';
+import { Meters } from '#control/meters.ts';
+import { Metrics } from '#control/metrics.ts';
+import { ServerControl } from '#control/server-control.ts';
+import { AssertionFailure } from '#core/assert.ts';
+import { DatabaseError } from '#core/errors.ts';
+import type { Log } from '#core/log.ts';
+import { makeDatabases } from '#database/make-databases.ts';
+import { HttpServer } from '#http/http-server.ts';
+import { LanguageRegistry } from '#language/registry.ts';
+import { sqlFrontend } from '#language/sql/frontend.ts';
+import { WorkerKeyDerivation } from '#platform/key-derivation.ts';
+import { LogSink } from '#platform/log-sink.ts';
+import { createLog } from '#platform/pino-log.ts';
+import { giveStartupMemoryBack } from '#platform/startup-memory.ts';
+import { ProcessLock } from '#platform/process-lock.ts';
+import { systemRuntime } from '#platform/system-runtime.ts';
+import type { Audit } from '#security/audit.ts';
+import { Authenticator } from '#security/authenticator.ts';
+import { GroupAuthorizer } from '#security/authorizer.ts';
+import { ensureRoot } from '#security/first-start.ts';
+import { Groups } from '#security/groups.ts';
+import { LoginAttempts } from '#security/login-attempts.ts';
+import { TokenSessions } from '#security/token-sessions.ts';
+import { Users } from '#security/users.ts';
+
+/*
+ * The floor plan: settings, storage directories, security, databases, control, doors. The only place where implementations
+ * are chosen and handed to those who need them.
+ */
+
+const internalErrorCode = 70;
+/** Start-up leaves more behind than it needs; by then the first requests are usually answered. */
+const trimAfterMs = 1000;
+
+const { version } = JSON.parse(
+  readFileSync(new URL('../package.json', import.meta.url), 'utf8'),
+) as { version: string };
+
+/** What every part of the server stands on. */
+interface Ground {
+  readonly settings: Settings;
+  readonly paths: ServerPaths;
+  readonly log: Log;
+  readonly sink: LogSink;
+  readonly events: ServerEvents;
+  readonly lock: ProcessLock;
+}
+
+interface Security {
+  readonly users: Users;
+  readonly groups: Groups;
+  readonly authorizer: GroupAuthorizer;
+  readonly authenticator: Authenticator;
+  readonly tokens: TokenSessions;
+  readonly derivation: WorkerKeyDerivation;
+}
+
+/**
+ * Starts the server and resolves when it is online.
+ * @throws DatabaseError `InvalidSetting` for everything that a person must set right before it can start
+ */
+export async function startServer(commandLine: readonly string[]): Promise<void> {
+  const { settings, switches, warnings } = readSettings(commandLine);
+  refuseUnknown(switches);
+  refuseUnavailable(settings);
+  const ground = prepareGround(settings);
+  for (const warning of warnings) ground.events.report('WARNING', 'Server', warning);
+  const security = await openSecurity(ground, switches.includes('--prompt-password'));
+  await serve(ground, security);
+}
+
+function readSettings(commandLine: readonly string[]) {
+  const readFile = (rootPath: string) => {
+    const path = join(resolve(rootPath), 'config', 'service.json');
+    return existsSync(path) ? readFileSync(path, 'utf8') : undefined;
+  };
+  return loadSettings({
+    commandLine,
+    environment: process.env,
+    readFile,
+  });
+}
+
+/** Directories, the lock on them, the log and the event log. */
+function prepareGround(settings: Settings): Ground {
+  const paths = serverPaths(settings);
+  for (const path of [paths.config, paths.databases, paths.backups])
+    mkdirSync(path, { recursive: true, mode: 0o750 });
+  const lock = ProcessLock.acquire(join(paths.databases, '.server.lock'));
+  const sink = new LogSink(paths.logs, (line) => process.stdout.write(line));
+  const { clock } = systemRuntime;
+  const log = createLog({
+    format: settings.get(serverLogFormat),
+    level: settings.get(serverLogLevel),
+    sink,
+    clock,
+  });
+  const events = new ServerEvents({ directory: paths.logs, settings, clock, log });
+  process.stdout.on('error', () => {});
+  endOnUncaught(log);
+  return { settings, paths, log, sink, events, lock };
+}
+
+async function openSecurity(ground: Ground, mayPrompt: boolean): Promise<Security> {
+  const { settings, paths, events } = ground;
+  const { random, timers, clock } = systemRuntime;
+  const audit: Audit = {
+    report: (type, message) => events.report(type, 'Security', message),
+  };
+  const derivation = new WorkerKeyDerivation({
+    queueLengthMax: () => settings.get(serverSecurityHashQueueSize),
+    timers,
+  });
+  const iterations = () => settings.get(serverSaltIterations);
+  const configDirectory = paths.config;
+  const users = new Users({ configDirectory, derivation, random, timers, audit, iterations });
+  const groups = new Groups({ configDirectory, timers, audit });
+  await users.load();
+  await groups.load();
+  await makeRoot(ground, users, mayPrompt);
+  users.watch(settings.get(serverReloadEvery));
+  groups.watch(settings.get(serverReloadEvery));
+  const tokens = openTokens(settings, users, audit);
+  const attempts = new LoginAttempts(clock, {
+    failuresMax: () => settings.get(serverSecurityLockoutAttempts),
+    windowMs: () => settings.get(serverSecurityLockoutTime) * 1000,
+  });
+  const authenticator = new Authenticator({
+    users,
+    tokens,
+    attempts,
+    derivation,
+    random,
+    audit,
+    cacheSize: () => settings.get(serverSecuritySaltCacheSize),
+    iterations,
+  });
+  const authorizer = new GroupAuthorizer(users, groups);
+  return { users, groups, authorizer, authenticator, tokens, derivation };
+}
+
+function openTokens(settings: Settings, users: Users, audit: Audit): TokenSessions {
+  const { clock, random } = systemRuntime;
+  return new TokenSessions({
+    serverName: settings.get(serverName),
+    users,
+    clock,
+    random,
+    audit,
+    limits: {
+      idleMs: () => settings.get(serverHttpAuthSessionExpireTimeout) * 1000,
+      absoluteMs: () => settings.get(serverHttpAuthSessionAbsoluteTimeout) * 1000,
+      perUserMax: () => settings.get(serverHttpAuthSessionMaxPerUser),
+      countMax: () => settings.get(serverHttpAuthSessionMax),
+    },
+  });
+}
+
+async function makeRoot(ground: Ground, users: Users, mayPrompt: boolean): Promise<void> {
+  const { settings, paths } = ground;
+  const prompt = async () => {
+    const { promptPassword } = await import('#platform/prompt.ts');
+    console.log('First start: user root has no password yet. Press Enter to have one made.');
+    return promptPassword('Password of root: ');
+  };
+  const generated = await ensureRoot({
+    users,
+    settings,
+    configDirectory: paths.config,
+    random: systemRuntime.random,
+    ...(mayPrompt ? { prompt } : undefined),
+  });
+  if (generated !== undefined) madeUpPassword = generated;
+}
+
+/** Shown once, when the port is known. */
+let madeUpPassword: string | undefined;
+
+/** Databases, control and doors; the server is online when this resolves. */
+async function serve(ground: Ground, security: Security): Promise<void> {
+  const { settings, log, events, paths } = ground;
+  const { users } = security;
+  const { clock, timers } = systemRuntime;
+  const { databases } = makeDatabases({
+    directory: paths.databases,
+    settings,
+    runtime: systemRuntime,
+    log,
+    authorizer: security.authorizer,
+    languages: new LanguageRegistry([sqlFrontend]),
+    serverVersion: version,
+    heapBytesMax: getHeapStatistics().heap_size_limit,
+  });
+  users.onRevoked((name) => databases.endSessionsOfUser(name));
+  const meters = new Meters(timers);
+  const usage = {
+    heapUsed: () => process.memoryUsage().heapUsed,
+    residentBytes: () => process.memoryUsage.rss(),
+    processorMicroseconds: () => process.cpuUsage().user + process.cpuUsage().system,
+  };
+  const metrics = new Metrics({ meters, databases, events, clock, usage });
+  const control = new ServerControl({ settings, events, timers, log });
+  const http = new HttpServer({
+    ...security,
+    settings,
+    databases,
+    control,
+    events,
+    meters,
+    metrics,
+    runtime: systemRuntime,
+    log,
+    version,
+    onInternalError: (error) => endOnBrokenState(error, log),
+  });
+  control.stopsBy([
+    { name: 'requests', run: (timeoutMs) => http.drain(timeoutMs) },
+    { name: 'databases', run: () => databases.shutdown() },
+    { name: 'doors', run: () => http.close() },
+    { name: 'security', run: () => closeSecurity(security) },
+    { name: 'directories', run: async () => ground.lock.release() },
+    { name: 'process', run: async () => process.exit(0) },
+  ]);
+  stopOnSignals(control);
+  const port = await http.listen();
+  await databases.start();
+  await createDefaultDatabases(settings.get(serverDefaultDatabases), { databases, users, events });
+  meters.start(() => metrics.refresh());
+  control.started(() => databases.isRecovered());
+  printWelcome(ground, port);
+  timers.after(trimAfterMs, giveStartupMemoryBack);
+}
+
+async function closeSecurity({ users, groups, derivation }: Security): Promise<void> {
+  users.close();
+  groups.close();
+  await derivation.close();
+}
+
+function printWelcome({ settings, paths }: Ground, port: number): void {
+  const host = settings.get(serverHttpIncomingHost);
+  const url = `http://${host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host}:${port}`;
+  console.log(`Polyad ${version} is ready on ${url}`);
+  const kept = join(paths.config, 'root-password');
+  if (madeUpPassword === undefined) {
+    if (existsSync(kept)) console.log(`Log in as root with the password in ${kept}`);
+    return;
+  }
+  const rule = '='.repeat(78);
+  const lines = [
+    rule,
+    '  First start: a password was made for user root. It is shown this once.',
+    '',
+    '    user      root',
+    `    password  ${madeUpPassword}`,
+    '',
+    `  It is kept in ${kept}`,
+    '  until it is changed. Try:',
+    '',
+    `curl -u root:${madeUpPassword} ${url}/api/v1/server -d '{"command":"create database school"}'`,
+    rule,
+  ];
+  console.log(lines.join('\n'));
+  madeUpPassword = undefined;
+}
+
+function stopOnSignals(control: ServerControl): void {
+  let interrupts = 0;
+  process.on('SIGTERM', () => void control.stop('signal SIGTERM'));
+  process.on('SIGINT', () => {
+    interrupts += 1;
+    // Whoever presses Ctrl-C twice does not want to wait for running requests.
+    if (interrupts > 1) process.exit(130);
+    void control.stop('signal SIGINT');
+  });
+}
+
+/** Errors that nobody caught leave state in doubt (security.md 9.9). */
+function endOnUncaught(log: Log): void {
+  const end = (error: unknown) => {
+    log.error(`uncaught: ${error instanceof Error ? error.stack : String(error)}`);
+    process.exit(internalErrorCode);
+  };
+  process.on('uncaughtException', end);
+  process.on('unhandledRejection', end);
+}
+
+/** A failed claim of storage or transaction ends the process: what it holds in memory may be wrong. */
+function endOnBrokenState(error: unknown, log: Log): void {
+  if (!(error instanceof AssertionFailure)) return;
+  const frames = (error.stack ?? '').split('\n').slice(1);
+  const origin = frames.find((frame) => !frame.includes('/core/assert.ts')) ?? '';
+  if (!/\/server\/(storage|transaction)\//.test(origin)) return;
+  log.error('the process ends, its state is in doubt');
+  process.exit(internalErrorCode);
+}
+
+function refuseUnknown(switches: readonly string[]): void {
+  const known = ['--prompt-password'];
+  for (const given of switches)
+    if (!known.includes(given))
+      throw new DatabaseError(
+        'InvalidSetting',
+        `unknown argument '${given}'; known are --version [--json], --prompt-password and settings such as --service.server.httpIncomingPort=2480`,
+      );
+}
+
+/** Settings that ask for what this version does not have must not be ignored. */
+function refuseUnavailable(settings: Settings): void {
+  for (const spec of [haEnabled, sslEnabled])
+    if (settings.get(spec))
+      throw new DatabaseError(
+        'InvalidSetting',
+        `${spec.key}=true is not available in this version`,
+      );
+  const plugins = settings.get(serverPlugins);
+  if (plugins !== '')
+    throw new DatabaseError(
+      'InvalidSetting',
+      `${serverPlugins.key}: '${plugins}' is not available in this version`,
+    );
+}
