@@ -13,6 +13,8 @@ import { duplicatedKey } from './unique-claims.ts';
 export const roundRecordsDefault = 32_768;
 /** Sorting this many entries stays below a slice. */
 const runLength = 2_048;
+/** Entries handed to storage at a time. */
+const batchLength = 4_096;
 
 export interface IndexBuildServices {
   readonly engine: StorageEngine;
@@ -71,7 +73,10 @@ async function round(
   const entries = await sortInSlices(gathered.entries, timer);
   const { id, unique } = keys.definition;
   if (unique) await requireDistinct(keys, entries, { snapshot, timer, formats: services.formats });
-  if (entries.length > 0) await services.engine.addEntries(id, unique, entries);
+  // Storage takes a batch in one go, so it is kept short.
+  for (let at = 0; at < entries.length; at += batchLength) {
+    await services.engine.addEntries(id, unique, entries.slice(at, at + batchLength));
+  }
   return gathered.recordCount;
 }
 

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { positionOf, type Rid } from '#core/rid.ts';
-import { type } from '#test/catalog/catalog-builder.ts';
+import type { Value } from '#core/value.ts';
+import { index, property, type } from '#test/catalog/catalog-builder.ts';
 import { openTestState } from './support/open-state.ts';
 
 test('records are inserted, changed, deleted and survive a restart', async () => {
@@ -44,4 +45,30 @@ test('records are inserted, changed, deleted and survive a restart', async () =>
   using tx = again.state.begin('READ_COMMITTED');
   const next = tx.insertVertex(again.typeId('P'), new Map());
   assert.ok(positionOf(next.rid) > positionOf(b), 'positions go on behind those given before');
+});
+
+test('limits of records and keys are refused at the write, not at the commit', async () => {
+  await using db = await openTestState();
+  const names = ['a', 'b', 'c', 'd'];
+  await db.alter(
+    type('document', 'D'),
+    ...names.map((name) => property(`D.${name}`, 'STRING')),
+    index('D', names),
+  );
+  using tx = db.state.begin('READ_COMMITTED');
+  const insert = (properties: Map<string, Value>) => tx.insertDocument(db.typeId('D'), properties);
+  const long = (length: number) => new Map(names.map((name) => [name, 'x'.repeat(length)]));
+  assert.throws(() => insert(long(500)), { code: 'SchemaLimit', message: /1900 bytes/ });
+  insert(long(470));
+  const many = (count: number) =>
+    new Map(Array.from({ length: count }, (_, i): [string, Value] => [`p${i}`, i]));
+  assert.throws(() => insert(many(65_536)), { code: 'TooLarge', message: /65535/ });
+  insert(many(65_535));
+  assert.throws(() => insert(new Map([['x'.repeat(257), 1]])), { code: 'SchemaLimit' });
+  assert.throws(() => insert(new Map([['__proto__\u0000', 1]])), { code: 'SchemaLimit' });
+  const hostile = insert(new Map([['__proto__', 1]]));
+  assert.equal(hostile.get('__proto__'), 1);
+  await tx.commit();
+  using view = db.state.view();
+  assert.deepEqual(view.record(hostile.rid)?.propertyNames(), ['__proto__']);
 });
