@@ -11,22 +11,26 @@ import type { Parser } from './parser.ts';
  */
 export function constantsUntil(parser: Parser, close: TokenKind): readonly Value[] | undefined {
   const start = parser.start;
-  const count = parser.tokenCount;
+  const counted = parser.countsTokens;
+  parser.countsTokens = false;
+  const values = literalsUntil(parser, close);
+  parser.countsTokens = counted;
+  if (values === undefined) parser.rewind(start);
+  return values;
+}
+
+function literalsUntil(parser: Parser, close: TokenKind): readonly Value[] | undefined {
   const values: Value[] = [];
   if (parser.accept(close)) return values;
-  for (;;) {
-    if (!atLiteral(parser)) break;
+  while (atLiteral(parser)) {
     values.push(takeLiteral(parser));
     if (parser.at(close)) {
       parser.advance();
-      parser.forgetTokensSince(count);
       return values;
     }
     if (!parser.at(',')) break;
     parser.advance();
   }
-  parser.rewind(start);
-  parser.forgetTokensSince(count);
   return undefined;
 }
 

@@ -48,6 +48,8 @@ export class Parser {
   positionalCount = 0;
   /** Tokens taken so far, without those of literals that became one value. */
   tokenCount = 0;
+  /** False while a list of literals is read, which becomes one value. */
+  countsTokens = true;
   readonly #tokenCountMax: number;
   readonly #lexer: Lexer;
   readonly #tokens: Token[];
@@ -61,7 +63,8 @@ export class Parser {
     this.text = text;
     this.grammar = grammar;
     this.depthMax = limits.expressionDepthMax;
-    this.#tokenCountMax = Math.max(10_000, limits.statementBytesMax / bytesPerToken);
+    const tokenCountMax = Math.floor(limits.statementBytesMax / bytesPerToken);
+    this.#tokenCountMax = Math.max(10_000, tokenCountMax);
     this.#expectations = expectations;
     this.#lexer = new Lexer(text);
     this.#tokens = Array.from({ length: lookaheadMax }, emptyToken);
@@ -99,8 +102,10 @@ export class Parser {
     const token = this.token;
     if (token.kind === 'invalid') this.unexpected();
     this.lastEnd = token.end;
-    this.tokenCount += 1;
-    if (this.tokenCount > this.#tokenCountMax) this.#refuseTokens();
+    if (this.countsTokens) {
+      this.tokenCount += 1;
+      if (this.tokenCount > this.#tokenCountMax) this.#refuseTokens();
+    }
     this.#lastWord =
       token.kind === 'word' && token.keyword === undefined
         ? this.text.slice(token.start, Math.min(token.end, token.start + 40))
