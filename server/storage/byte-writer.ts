@@ -132,8 +132,12 @@ export class ByteWriter {
 
   /** A copy of what was written from `from` on. */
   take(from = 0): Bytes {
-    const copy = Buffer.allocUnsafe(this.position - from) as Bytes;
-    copy.set(this.bytes.subarray(from, this.position));
+    const length = this.position - from;
+    const copy = Buffer.allocUnsafe(length) as Bytes;
+    const bytes = this.bytes;
+    // For a key or a small row a loop is cheaper than a view and a call.
+    if (length <= 64) for (let i = 0; i < length; i++) copy[i] = bytes[from + i] as number;
+    else copy.set(bytes.subarray(from, this.position));
     return copy;
   }
 }

@@ -19,10 +19,10 @@ import type {
   StorageSnapshot,
 } from './engine.ts';
 import { LargeCellReader, RetiredCells } from './large-cells.ts';
-import { LmdbSnapshot } from './lmdb-snapshot.ts';
+import { LmdbSnapshot, type SnapshotSource } from './lmdb-snapshot.ts';
 import { PinnedReader, ValueWindow } from './pinned-reader.ts';
 import { RowEncoder } from './row.ts';
-import type { LargeCells, TypeLabels } from './row-record.ts';
+import type { TypeLabels } from './row-record.ts';
 import { ShapeRegistry } from './shape.ts';
 import { StateReader } from './state-reader.ts';
 import { metaKey, openSubDatabases, type SubDatabases } from './sub-databases.ts';
@@ -83,8 +83,8 @@ export class LmdbEngine implements StorageEngine {
   readonly #retired = new RetiredCells(16 * 1024 * 1024);
   readonly #jobs = new DeletionJobs();
   readonly #context: CommitContext;
-  readonly #largeCells = new WeakMap<PinnedReader, LargeCells>();
-  /** Readers that snapshots hold. */
+  readonly #source: SnapshotSource;
+  /** Readers of older states that snapshots hold. */
   readonly #held = new Set<PinnedReader>();
   #newest: PinnedReader;
   #applied: AppliedPosition = { index: 0 as LogIndex, term: 0, txId: 0 };
@@ -116,7 +116,8 @@ export class LmdbEngine implements StorageEngine {
       jobs: this.#jobs,
       memory: new ImageMemory(),
     };
-    this.#newest = new PinnedReader(subs, 0 as LogIndex, this.#window);
+    this.#source = { shapes: this.shapes, labels: this.labels, state: this.#state };
+    this.#newest = this.#openReader(0 as LogIndex);
     this.#requireFormat();
     this.#load();
     if (!this.#jobs.isEmpty) this.#startDeletions();
@@ -173,40 +174,19 @@ export class LmdbEngine implements StorageEngine {
   snapshot(): StorageSnapshot {
     if (this.#isClosing) throw new DatabaseError('DatabaseClosed', 'the database is closed');
     const reader = this.#newest;
-    if (!reader.isHeld) {
-      const heldMax = this.#options.snapshotMax ?? 512;
-      if (this.#held.size >= heldMax) {
-        throw new DatabaseError(
-          'Busy',
-          `${heldMax} states of the database are in use, the limit 'server.httpTxSnapshotMax'; try again later`,
-        );
-      }
-      this.#held.add(reader);
+    const heldMax = this.#options.snapshotMax ?? 512;
+    if (this.#held.size >= heldMax && !reader.isHeld) {
+      throw new DatabaseError(
+        'Busy',
+        `${heldMax} states of the database are in use, the limit 'server.httpTxSnapshotMax'; try again later`,
+      );
     }
-    return new LmdbSnapshot(
-      reader,
-      { shapes: this.shapes, labels: this.labels, state: this.#state },
-      this.#largeCellsOf(reader),
-      this.#released,
-    );
+    return new LmdbSnapshot(reader, this.#source, this.#released);
   }
 
   readonly #released = (reader: PinnedReader): void => {
-    if (!reader.isHeld) this.#held.delete(reader);
+    if (reader !== this.#newest && !reader.isHeld) this.#held.delete(reader);
   };
-
-  #largeCellsOf(reader: PinnedReader): LargeCells {
-    let cells = this.#largeCells.get(reader);
-    if (cells === undefined) {
-      cells = new LargeCellReader({
-        reader,
-        newest: () => this.#newest,
-        retired: this.#retired,
-      });
-      this.#largeCells.set(reader, cells);
-    }
-    return cells;
-  }
 
   applied(): AppliedPosition {
     return this.#applied;
@@ -305,14 +285,23 @@ export class LmdbEngine implements StorageEngine {
   /** The newest state that a snapshot holds; -1 when none is held. */
   #heldIndex(): LogIndex {
     let index = -1;
+    if (this.#newest.isHeld) return this.#newest.index;
     for (const reader of this.#held) index = Math.max(index, reader.index);
     return index as LogIndex;
   }
 
   #replaceReader(index: LogIndex): void {
     const old = this.#newest;
-    this.#newest = new PinnedReader(this.#subs, index, this.#window);
+    this.#newest = this.#openReader(index);
+    if (old.isHeld) this.#held.add(old);
     old.retire();
+  }
+
+  #openReader(index: LogIndex): PinnedReader {
+    const reader = new PinnedReader(this.#subs, index, this.#window);
+    const newest = () => this.#newest;
+    reader.largeCells = new LargeCellReader({ reader, newest, retired: this.#retired });
+    return reader;
   }
 
   /** After a failed write nobody knows what the files hold; what was applied before is durable. */

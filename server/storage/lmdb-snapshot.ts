@@ -37,14 +37,13 @@ export class LmdbSnapshot implements StorageSnapshot {
   constructor(
     reader: PinnedReader,
     source: SnapshotSource,
-    large: LargeCells,
     released: (reader: PinnedReader) => void,
   ) {
     this.index = reader.index;
     this.#reader = reader;
     this.#source = source;
     this.#state = source.state;
-    this.#large = large;
+    this.#large = reader.largeCells;
     this.#released = released;
     reader.hold();
   }

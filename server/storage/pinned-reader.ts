@@ -4,6 +4,7 @@ import type { LogIndex } from '#core/rid.ts';
 import { type Bytes, viewOf } from './bytes.ts';
 import { checksumSize, corrupted, isIntact } from './checksum.ts';
 import { keyAfterPrefix } from './ordered-key.ts';
+import { type LargeCells, noLargeCells } from './row-record.ts';
 import {
   BytesKey,
   type Key,
@@ -46,6 +47,8 @@ export class PinnedReader {
   readonly window: ValueWindow;
   readonly #subs: SubDatabases;
   readonly #transaction: ReadTransaction;
+  /** Large cells as this state has them; set by who makes the reader. */
+  largeCells: LargeCells = noLargeCells;
   #holders = 0;
   #isNewest = true;
   #isOpen = true;

@@ -27,8 +27,7 @@ export class BytesKey implements Key {
     this.bytes = bytes;
   }
   write(target: Uint8Array, start: number): number {
-    target.set(this.bytes, start);
-    return start + this.bytes.length;
+    return copyInto(target, start, this.bytes);
   }
 }
 
@@ -74,9 +73,15 @@ export class IxKey implements Key {
   components: Uint8Array = new Uint8Array();
   write(target: Uint8Array, start: number): number {
     writeU32(target, start, this.index);
-    target.set(this.components, start + 4);
-    return start + 4 + this.components.length;
+    return copyInto(target, start + 4, this.components);
   }
+}
+
+function copyInto(target: Uint8Array, start: number, bytes: Uint8Array): number {
+  const length = bytes.length;
+  if (length > 64) target.set(bytes, start);
+  else for (let i = 0; i < length; i++) target[start + i] = bytes[i] as number;
+  return start + length;
 }
 
 /** Entries of an index start with this many bytes before their key. */
