@@ -123,17 +123,23 @@ async function runSession(
   if (mode === 'auto') return;
   const sessionId = database.database.begin(root, mode);
   const own: Operation[] = [];
+  // A READ_COMMITTED session sees its own version of a record that somebody else has changed since; its commit is then
+  // refused. So what it saw after its first write counts when it commits.
+  const doubtful: Answer[] = [];
   try {
     for (const one of operations) {
       const { index, rows, hasEffect } = await execute(database, one, sessionId);
-      if (one.kind === 'read') history.answers.push({ index, own: [...own], rows });
-      else if (hasEffect) own.push(one);
+      const isDoubtful = mode === 'READ_COMMITTED' && own.length > 0;
+      if (one.kind === 'read') {
+        (isDoubtful ? doubtful : history.answers).push({ index, own: [...own], rows });
+      } else if (hasEffect) own.push(one);
       await new Promise((resolve) => setImmediate(resolve));
     }
     if (isRolledBack) await database.database.rollback(root, sessionId);
     else {
       const index = await database.database.commit(root, sessionId);
       if (own.length > 0) history.commits.push({ index, operations: own });
+      history.answers.push(...doubtful);
     }
   } catch (error) {
     if (!isExpected(error)) throw error;
