@@ -1,4 +1,4 @@
-import type { Expression, Output, Slot } from '#query/algebra/expression.ts';
+import type { Expression, Output, Slot } from '../algebra/expression.ts';
 
 /** What stands behind the names of a row. */
 export type Row =

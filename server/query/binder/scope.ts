@@ -1,5 +1,5 @@
-import type { Expression, Output, Slot } from '#query/algebra/expression.ts';
-import type { LogicalPlan } from '#query/algebra/plan.ts';
+import type { Expression, Output, Slot } from '../algebra/expression.ts';
+import type { LogicalPlan } from '../algebra/plan.ts';
 import { noRow, type Row } from './row.ts';
 
 /**

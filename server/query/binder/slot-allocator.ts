@@ -1,4 +1,4 @@
-import type { Slot } from '#query/algebra/expression.ts';
+import type { Slot } from '../algebra/expression.ts';
 
 /** Hands out the slots of one program. */
 export class SlotAllocator {

@@ -13,20 +13,20 @@ import { type GoldenCase, runGoldenFile } from '#test/support/datadriven.ts';
 // `setup` statements separated by lines, `parse` only, `plan` the logical plan.
 
 const files = [
-  'syntax-errors',
-  'values',
-  'conditions',
-  'select',
-  'groups',
-  'sub-queries',
-  'insert',
-  'update',
-  'graph',
-  'match',
-  'traverse',
-  'schema',
-  'refused',
-  'plans',
+  'syntax-errors.txt',
+  'values.txt',
+  'conditions.txt',
+  'select.txt',
+  'groups.txt',
+  'sub-queries.txt',
+  'insert.txt',
+  'update.txt',
+  'graph.txt',
+  'match.txt',
+  'traverse.txt',
+  'schema.txt',
+  'refused.txt',
+  'plans.txt',
 ];
 
 const limits = { expressionDepthMax: 200, statementBytesMax: 4 * 1024 * 1024 };
@@ -37,7 +37,7 @@ for (const file of files) {
     database ??= openSqlDatabase();
     return database;
   };
-  runGoldenFile(new URL(`./${file}.txt`, import.meta.url), (golden) => perform(golden, opened));
+  runGoldenFile(new URL(`./${file}`, import.meta.url), (golden) => perform(golden, opened));
   after(async () => (await database)?.[Symbol.asyncDispose]());
 }
 

@@ -234,7 +234,7 @@ function optionalUrl(parser: Parser): string | undefined {
   if (parser.at('string')) return parser.stringLiteral();
   if (parser.at('end') || parser.at(';') || parser.at(')') || parser.atKeyword('WITH'))
     return undefined;
-  return parser.rawWord(/[^\s;,()]+/);
+  return parser.rawWord(/[^\s;,()]+/y);
 }
 
 /** RESTORE DOCUMENT, VERTEX or EDGE. */

@@ -138,16 +138,16 @@ export class Parser {
 
   /**
    * Takes the source up to the next blank, comma, bracket or `;` as one word, for names that are written without back-ticks
-   * although they are none (`indexvalues:my-index`).
+   * although they are none (`indexvalues:my-index`). `shape` is a sticky expression.
    */
   rawWord(shape: RegExp): string {
-    const sticky = new RegExp(shape.source, 'y');
-    sticky.lastIndex = this.start;
-    const match = sticky.exec(this.text);
-    if (!match || match[0] === '') return this.unexpected('a name');
-    this.rewind(sticky.lastIndex);
-    this.lastEnd = sticky.lastIndex;
-    return match[0];
+    const { start } = this;
+    shape.lastIndex = start;
+    const [word = ''] = shape.exec(this.text) ?? [];
+    if (word === '') return this.unexpected('a name');
+    this.rewind(start + word.length);
+    this.lastEnd = start + word.length;
+    return word;
   }
 
   /** Goes back to a token that starts at `offset`. */

@@ -93,7 +93,7 @@ function schemaTarget(parser: Parser): Target {
 /** A name that may hold dots, dashes and brackets although it is not quoted. */
 function looseName(parser: Parser): string {
   if (parser.at('quoted')) return parser.takeName();
-  return parser.rawWord(/[A-Za-z0-9_.$@-]+(?:\[[^\]\s]*\])?/);
+  return parser.rawWord(/[A-Za-z0-9_.$@-]+(?:\[[^\]\s]*\])?/y);
 }
 
 /** After `bucket:`. */
