@@ -1,3 +1,4 @@
+import type { Rid } from '#core/rid.ts';
 import type { Value } from '#core/value.ts';
 import type { Slot } from '../algebra/expression.ts';
 import { NeighbourCursor, type ResolvedMove } from './neighbour-cursor.ts';
@@ -6,6 +7,8 @@ import { ROW, type ExecutionContext, type PhysicalOperator, type Pulled } from '
 export interface DegreeOptions {
   readonly input: PhysicalOperator;
   readonly from: Slot;
+  /** `from` holds a bare record id. */
+  readonly fromBareId: boolean;
   readonly move: ResolvedMove;
   readonly as: Slot;
   readonly description: string;
@@ -33,11 +36,12 @@ export class DegreeOperator implements PhysicalOperator {
   }
 
   next(): Pulled {
-    const { input, from, as } = this.#options;
+    const { input, from, fromBareId, as } = this.#options;
     const pulled = input.next();
     if (pulled !== ROW) return pulled;
     const { view, frame } = this.#context as ExecutionContext;
-    this.#neighbours.start(view, frame[from] as Value);
+    if (fromBareId) this.#neighbours.startAt(view, frame[from] as Rid);
+    else this.#neighbours.start(view, frame[from] as Value);
     frame[as] = this.#neighbours.remainingDegree();
     return ROW;
   }

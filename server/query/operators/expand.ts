@@ -1,4 +1,4 @@
-import type { Rid } from '#core/rid.ts';
+import { noRid, type Rid } from '#core/rid.ts';
 import type { Value } from '#core/value.ts';
 import type { Slot } from '../algebra/expression.ts';
 import { HeldMemory } from './held-memory.ts';
@@ -24,6 +24,10 @@ export interface ExpandOptions {
   readonly edge: Slot | undefined;
   /** Where the neighbour goes; undefined when only the number of rows matters. */
   readonly to: Slot | undefined;
+  /** `from` holds a bare record id, left by a step before. */
+  readonly fromBareId: boolean;
+  /** Only further steps read `to`, for which the bare record id is enough. */
+  readonly toBareId: boolean;
   readonly typeCheck: TypeCheck | undefined;
   /** Each neighbour is given once, whatever leads to it. */
   readonly isDistinct: boolean;
@@ -55,7 +59,7 @@ export class ExpandOperator implements PhysicalOperator {
     this.#context = context;
     this.#isWalking = false;
     if (this.#options.isDistinct) {
-      this.#seen = new RidSet();
+      this.#seen ??= new RidSet();
       this.#memory = new HeldMemory(context, 'DISTINCT');
       this.#seenBytes = 0;
     }
@@ -64,14 +68,15 @@ export class ExpandOperator implements PhysicalOperator {
 
   next(): Pulled {
     const { view, frame } = this.#context as ExecutionContext;
-    const { input, from, edge, to, typeCheck } = this.#options;
+    const { input, from, edge, to, typeCheck, fromBareId, toBareId } = this.#options;
     const neighbours = this.#neighbours;
     const seen = this.#seen;
     for (let count = 0; count < rowsPerTurn; count += 1) {
       if (!this.#isWalking) {
         const pulled = input.next();
         if (pulled !== ROW) return pulled;
-        neighbours.start(view, frame[from] as Value);
+        if (fromBareId) neighbours.startAt(view, frame[from] as Rid);
+        else neighbours.start(view, frame[from] as Value);
         this.#isWalking = true;
       }
       if (!neighbours.next()) {
@@ -79,9 +84,10 @@ export class ExpandOperator implements PhysicalOperator {
         if (seen !== undefined) this.#account(seen);
         continue;
       }
-      if (seen !== undefined && !seen.add(neighbours.element)) continue;
-      if (typeCheck !== undefined && !typeCheck(neighbours.element)) continue;
-      if (to !== undefined) frame[to] = new RecordReference(view, neighbours.element);
+      const { element } = neighbours;
+      if (seen !== undefined && !seen.add(element)) continue;
+      if (typeCheck !== undefined && !typeCheck(element)) continue;
+      if (to !== undefined) frame[to] = toBareId ? element : new RecordReference(view, element);
       if (edge !== undefined) frame[edge] = new RecordReference(view, neighbours.edge);
       return ROW;
     }
@@ -98,7 +104,8 @@ export class ExpandOperator implements PhysicalOperator {
   close(): void {
     this.#memory?.release();
     this.#memory = undefined;
-    this.#seen = undefined;
+    // A small table serves the next execution; a large one goes.
+    this.#seen?.clear();
     this.#context = undefined;
     this.#isWalking = false;
     this.#options.input.close();
@@ -117,7 +124,7 @@ export class ExpandIntoOperator implements PhysicalOperator {
   #walking: NeighbourCursor;
   #context: ExecutionContext | undefined;
   #isWalking = false;
-  #target: Rid | undefined;
+  #target: Rid = noRid;
 
   constructor(
     options: ExpandOptions & { readonly to: Slot; readonly reversed: ResolvedMove | undefined },
@@ -160,18 +167,20 @@ export class ExpandIntoOperator implements PhysicalOperator {
   #start(): void {
     const { view, frame } = this.#context as ExecutionContext;
     const { from, to } = this.#options;
+    const source = idOf(frame[from] as Value, this.#options.fromBareId);
+    const target = idOf(frame[to] as Value, this.#options.toBareId);
     this.#isWalking = true;
     this.#walking = this.#neighbours;
-    this.#neighbours.start(view, frame[from] as Value);
-    this.#target = ridOf(frame[to] as Value);
+    this.#neighbours.startAt(view, source);
+    this.#target = target;
     const reversed = this.#reversed;
     if (reversed === undefined) return;
-    reversed.start(view, frame[to] as Value);
+    reversed.startAt(view, target);
     if (reversed.remainingDegree() < this.#neighbours.remainingDegree()) {
       this.#walking = reversed;
-      this.#target = ridOf(frame[from] as Value);
-      reversed.start(view, frame[to] as Value);
-    } else this.#neighbours.start(view, frame[from] as Value);
+      this.#target = source;
+      reversed.startAt(view, target);
+    } else this.#neighbours.startAt(view, source);
   }
 
   close(): void {
@@ -179,4 +188,8 @@ export class ExpandIntoOperator implements PhysicalOperator {
     this.#isWalking = false;
     this.#options.input.close();
   }
+}
+
+function idOf(value: Value, isBareId: boolean): Rid {
+  return isBareId ? (value as Rid) : (ridOf(value) ?? noRid);
 }

@@ -13,7 +13,7 @@ export class GroupTable {
 
   /** The number of the group with these key values; a new one gets the next number, which is the size before. */
   groupOf(values: readonly Value[]): number {
-    const key = values.length === 1 ? valueKey(values[0] as Value) : valuesKey(values);
+    const key = keyOf(values);
     // Rows of one group often stand together.
     if (key === this.#lastKey) return this.#lastGroup;
     let group = this.#groups.get(key);
@@ -25,4 +25,9 @@ export class GroupTable {
     this.#lastGroup = group;
     return group;
   }
+}
+
+function keyOf(values: readonly Value[]): ValueKey {
+  if (values.length === 1) return valueKey(values[0] as Value);
+  return values.length === 0 ? null : valuesKey(values);
 }

@@ -1,5 +1,6 @@
 import type { Slot } from '../algebra/expression.ts';
 import { DatabaseError } from '#core/errors.ts';
+import type { StoredRecord } from '#core/record.ts';
 import type { BucketId, IndexId, Rid } from '#core/rid.ts';
 import { bucketOf } from '#core/rid.ts';
 import type { IndexCursor, IndexReader, KeyBounds } from '#transaction/read-view.ts';
@@ -30,6 +31,8 @@ export interface IndexSearchOptions {
   /** Buckets of the wanted types, in scan order. */
   readonly buckets: readonly BucketId[];
   readonly as: Slot;
+  /** Only the id of the record is read, so it is left as a bare number and the record is loaded only to check it. */
+  readonly givesBareIds: boolean;
   /** What the bounds stand for, checked where they are not exact. */
   readonly covers: Predicate | undefined;
   /** Scans the buckets and checks `covers`; undefined when there is nothing to check, so that the bounds must serve. */
@@ -48,6 +51,8 @@ interface PendingRange {
   /** Entries of the range come in the order of record ids, or there is only one. */
   readonly isInScanOrder: boolean;
 }
+
+const noRids: Float64Array = new Float64Array(0);
 
 type Mode = 'bind' | 'gather' | 'direct' | 'fetch' | 'scan' | 'end';
 
@@ -68,11 +73,11 @@ export class IndexSearchOperator implements PhysicalOperator {
   #mode: Mode = 'end';
   #exact = false;
   /** Ranges still to be gathered, with the reader of each. */
-  #pending: PendingRange[] = [];
+  readonly #pending: PendingRange[] = [];
   #cursor: IndexCursor | undefined;
-  #found = new RidSet();
+  #found: RidSet | undefined;
   #hitCountMax = 0;
-  #rids: Float64Array = new Float64Array(0);
+  #rids: Float64Array = noRids;
   #position = 0;
   #bucketNumber = 0;
 
@@ -86,7 +91,7 @@ export class IndexSearchOperator implements PhysicalOperator {
   open(context: ExecutionContext): void {
     this.#context = context;
     this.#exact = true;
-    this.#pending = [];
+    this.#pending.length = 0;
     this.#cursor = undefined;
     this.#mode = 'end';
     for (const search of this.#options.searches) {
@@ -151,7 +156,7 @@ export class IndexSearchOperator implements PhysicalOperator {
       case 'fetch':
         return this.#nextFetched();
       case 'scan':
-        return (this.#options.fallback as PhysicalOperator).next();
+        return this.#nextScanned();
       default:
         return END;
     }
@@ -168,7 +173,7 @@ export class IndexSearchOperator implements PhysicalOperator {
 
   /** Collects the ids of some entries. */
   #gather(): Pulled {
-    const found = this.#found;
+    const found = this.#found as RidSet;
     for (let count = 0; count < rowsPerTurn; count += 1) {
       if (this.#cursor === undefined) {
         const next = this.#pending.pop();
@@ -187,7 +192,7 @@ export class IndexSearchOperator implements PhysicalOperator {
   #startFetching(): Pulled {
     this.#mode = 'fetch';
     this.#bucketNumber = 0;
-    this.#rids = new Float64Array(0);
+    this.#rids = noRids;
     this.#position = 0;
     return this.#nextFetched();
   }
@@ -197,7 +202,7 @@ export class IndexSearchOperator implements PhysicalOperator {
     for (let count = 0; count < rowsPerTurn; count += 1) {
       if (this.#position === this.#rids.length) {
         if (this.#bucketNumber === buckets.length) return END;
-        this.#rids = this.#found.ridsOf(buckets[this.#bucketNumber] as BucketId);
+        this.#rids = (this.#found as RidSet).ridsOf(buckets[this.#bucketNumber] as BucketId);
         this.#bucketNumber += 1;
         this.#position = 0;
         continue;
@@ -211,10 +216,28 @@ export class IndexSearchOperator implements PhysicalOperator {
 
   #give(rid: Rid): boolean {
     const context = this.#context as ExecutionContext;
+    const { as, givesBareIds, covers } = this.#options;
+    const isSure = this.#exact || covers === undefined;
+    if (givesBareIds && isSure) {
+      context.frame[as] = rid;
+      return true;
+    }
     const record = context.view.record(rid);
     if (record === undefined) return false;
-    context.frame[this.#options.as] = record;
-    return this.#exact || this.#options.covers === undefined || this.#options.covers(context);
+    context.frame[as] = record;
+    if (!isSure && !covers(context)) return false;
+    if (givesBareIds) context.frame[as] = rid;
+    return true;
+  }
+
+  #nextScanned(): Pulled {
+    const pulled = (this.#options.fallback as PhysicalOperator).next();
+    const { as, givesBareIds } = this.#options;
+    if (pulled === ROW && givesBareIds) {
+      const { frame } = this.#context as ExecutionContext;
+      frame[as] = (frame[as] as StoredRecord).rid;
+    }
+    return pulled;
   }
 
   #startScan(): void {
@@ -222,18 +245,18 @@ export class IndexSearchOperator implements PhysicalOperator {
     if (fallback === undefined)
       throw new DatabaseError('Internal', `index search ${this.description} cannot be a scan`);
     this.#mode = 'scan';
-    this.#pending = [];
+    this.#pending.length = 0;
     this.#cursor = undefined;
-    this.#found = new RidSet();
+    this.#found = undefined;
     fallback.open(this.#context as ExecutionContext);
   }
 
   close(): void {
     if (this.#mode === 'scan') this.#options.fallback?.close();
     this.#cursor = undefined;
-    this.#pending = [];
-    this.#found = new RidSet();
-    this.#rids = new Float64Array(0);
+    this.#pending.length = 0;
+    this.#found = undefined;
+    this.#rids = noRids;
     this.#context = undefined;
     this.#mode = 'end';
   }

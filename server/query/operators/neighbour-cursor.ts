@@ -1,5 +1,5 @@
 import type { Catalog } from '#catalog/catalog.ts';
-import type { StoredRecord } from '#core/record.ts';
+import { Link, type StoredRecord } from '#core/record.ts';
 import { noRid, type Rid, type TypeId } from '#core/rid.ts';
 import { isList, isMap, isRecord, type Value } from '#core/value.ts';
 import type { AdjacencyList, Direction } from '#storage/engine.ts';
@@ -42,21 +42,38 @@ const emptyRids: Float64Array = new Float64Array(0);
  */
 export class NeighbourCursor {
   readonly #move: ResolvedMove;
-  element: Rid = noRid;
-  edge: Rid = noRid;
   #view: ReadView | undefined;
   #from: Rid = noRid;
   #listNumber = 0;
-  #elements: ArrayLike<number> = emptyRids;
-  #edges: ArrayLike<number> = emptyRids;
+  #elements: Float64Array = emptyRids;
+  #edges: Float64Array = emptyRids;
   #count = 0;
+  /** One past the neighbour given last. */
   #position = 0;
 
   constructor(move: ResolvedMove) {
     this.#move = move;
   }
 
-  /** Starts at `from`: a record, link or record id; anything else has no neighbours. */
+  get element(): Rid {
+    return this.#elements[this.#position - 1] as Rid;
+  }
+
+  get edge(): Rid {
+    return (this.#edges[this.#position - 1] ?? noRid) as Rid;
+  }
+
+  /** Starts at the element with this id. */
+  startAt(view: ReadView, from: Rid): void {
+    this.#view = view;
+    this.#count = 0;
+    this.#position = 0;
+    this.#listNumber = 0;
+    this.#from = from;
+    if (this.#move.kind === 'end' || this.#move.kind === 'link') this.start(view, new Link(from));
+  }
+
+  /** Starts at `from`: a record, link, or record id as text; anything else has no neighbours. */
   start(view: ReadView, from: Value): void {
     this.#view = view;
     this.#count = 0;
@@ -70,10 +87,7 @@ export class NeighbourCursor {
 
   next(): boolean {
     while (this.#position === this.#count) if (!this.#nextList()) return false;
-    const position = this.#position;
-    this.#position = position + 1;
-    this.element = this.#elements[position] as Rid;
-    this.edge = this.#edges === emptyRids ? noRid : (this.#edges[position] as Rid);
+    this.#position += 1;
     return true;
   }
 
@@ -130,7 +144,7 @@ export class NeighbourCursor {
   }
 
   #startWith(rids: readonly Rid[]): void {
-    this.#elements = rids;
+    this.#elements = Float64Array.from(rids);
     this.#edges = emptyRids;
     this.#count = rids.length;
   }

@@ -1,19 +1,31 @@
-import { bucketOf, makeRid, positionMax, type BucketId, type Rid } from '#core/rid.ts';
+import { makeRid, positionMax, type BucketId, type Rid } from '#core/rid.ts';
 
-/** Positions per page; one page is 4 KB. */
+/** Positions per page of a bitmap; one page is 4 KB. */
 const pageBits = 32_768;
 const wordsPerPage = pageBits / 32;
+const bytesPerPage = wordsPerPage * 4;
+
+const smallestCapacity = 64;
+/** Tables up to this capacity are kept when the set is cleared. */
+const keptCapacityMax = 8192;
+/** Below this many ids a hash table is always smaller and faster than bitmaps. */
+const bitmapSizeMin = 2048;
 
 /**
- * A set of record ids as bitmaps per bucket, in pages so that a few far positions stay cheap. Adding costs a few nanoseconds
- * where a `Set` of such large numbers costs a hundred, because each of them would be a heap object.
+ * A set of record ids: a small hash table at first, bitmaps per bucket when the ids stand close together. A `Set` of such large
+ * numbers would make each of them a heap object and cost ten times more. Clearing a small set costs nothing, so one set can
+ * serve many short executions.
  */
 export class RidSet {
-  readonly #buckets = new Map<number, (Uint32Array | undefined)[]>();
-  #bucket = -1;
-  #pages: (Uint32Array | undefined)[] = [];
+  /** Open addressing; the capacity is a power of two and at least twice the size. */
+  #table = new Float64Array(smallestCapacity);
+  /** A place is taken when its stamp is the current one. */
+  #stamps = new Uint32Array(smallestCapacity);
+  #stamp = 1;
+  #shift = 32 - Math.log2(smallestCapacity);
+  /** Has taken over from the table. */
+  #bitmaps: Bitmaps | undefined;
   #size = 0;
-  #pageCount = 0;
 
   get size(): number {
     return this.#size;
@@ -21,49 +33,112 @@ export class RidSet {
 
   /** What the set holds in memory, about. */
   get bytes(): number {
-    return this.#pageCount * wordsPerPage * 4 + this.#buckets.size * 64;
+    return this.#table.length * 12 + (this.#bitmaps?.bytes ?? 0);
   }
 
   /** @returns true when the id was not in the set */
+  add(rid: Rid): boolean {
+    if (this.#bitmaps !== undefined) return this.#addToBitmaps(this.#bitmaps, rid);
+    const table = this.#table;
+    const stamps = this.#stamps;
+    const stamp = this.#stamp;
+    const mask = table.length - 1;
+    // The low 32 bits of a record id are the low bits of its position.
+    let at = Math.imul(rid >>> 0, 0x9e3779b1) >>> this.#shift;
+    while (stamps[at] === stamp) {
+      if (table[at] === rid) return false;
+      at = (at + 1) & mask;
+    }
+    table[at] = rid;
+    stamps[at] = stamp;
+    this.#size += 1;
+    if (this.#size * 2 > table.length) this.#grow();
+    return true;
+  }
+
+  clear(): void {
+    this.#size = 0;
+    this.#bitmaps = undefined;
+    if (this.#table.length > keptCapacityMax) this.#resize(smallestCapacity);
+    else if (this.#stamp === 0xffff_ffff) this.#resize(this.#table.length);
+    else this.#stamp += 1;
+  }
+
+  /** The ids of one bucket in ascending order. */
+  ridsOf(bucket: BucketId): Float64Array {
+    if (this.#bitmaps !== undefined) return this.#bitmaps.ridsOf(bucket);
+    const low = makeRid(bucket, 0);
+    const high = makeRid(bucket + 1, 0);
+    const stamp = this.#stamp;
+    const stamps = this.#stamps;
+    const rids = this.#table.filter((rid, at) => stamps[at] === stamp && rid >= low && rid < high);
+    return rids.sort();
+  }
+
+  #addToBitmaps(bitmaps: Bitmaps, rid: Rid): boolean {
+    const isNew = bitmaps.add(rid);
+    if (isNew) this.#size += 1;
+    return isNew;
+  }
+
+  #resize(capacity: number): void {
+    this.#table = new Float64Array(capacity);
+    this.#stamps = new Uint32Array(capacity);
+    this.#stamp = 1;
+    this.#shift = 32 - Math.log2(capacity);
+  }
+
+  #grow(): void {
+    if (this.#size >= bitmapSizeMin && this.#becomesBitmaps()) return;
+    const table = this.#table;
+    const stamps = this.#stamps;
+    const stamp = this.#stamp;
+    this.#resize(table.length * 4);
+    this.#size = 0;
+    for (let at = 0; at < table.length; at += 1)
+      if (stamps[at] === stamp) this.add(table[at] as Rid);
+  }
+
+  /** Bitmaps take over when they need no more memory than the next table would. */
+  #becomesBitmaps(): boolean {
+    const bitmaps = new Bitmaps();
+    const bytesMax = this.#table.byteLength * 4;
+    for (let at = 0; at < this.#table.length; at += 1) {
+      if (this.#stamps[at] === this.#stamp) bitmaps.add(this.#table[at] as Rid);
+      if (bitmaps.bytes > bytesMax) return false;
+    }
+    this.#bitmaps = bitmaps;
+    this.#resize(smallestCapacity);
+    return true;
+  }
+}
+
+/** Bitmaps per bucket, in pages so that a few far positions stay cheap. */
+class Bitmaps {
+  readonly #buckets = new Map<number, (Uint32Array | undefined)[]>();
+  #bucket = -1;
+  #pages: (Uint32Array | undefined)[] = [];
+  #pageCount = 0;
+
+  get bytes(): number {
+    return this.#pageCount * bytesPerPage;
+  }
+
   add(rid: Rid): boolean {
     const bucket = Math.floor(rid / positionMax);
     const position = rid - bucket * positionMax;
     if (bucket !== this.#bucket) this.#enter(bucket);
     const pageNumber = Math.floor(position / pageBits);
-    let page = this.#pages[pageNumber];
-    if (page === undefined) {
-      page = new Uint32Array(wordsPerPage);
-      this.#pages[pageNumber] = page;
-      this.#pageCount += 1;
-    }
+    const page = this.#pages[pageNumber] ?? this.#addPage(pageNumber);
     const offset = position % pageBits;
     const word = offset >>> 5;
     const bit = 1 << (offset & 31);
     const before = page[word] as number;
     if ((before & bit) !== 0) return false;
     page[word] = before | bit;
-    this.#size += 1;
     return true;
   }
 
-  has(rid: Rid): boolean {
-    const pages = this.#buckets.get(bucketOf(rid));
-    const position = rid % positionMax;
-    const page = pages?.[Math.floor(position / pageBits)];
-    if (page === undefined) return false;
-    const offset = position % pageBits;
-    return ((page[offset >>> 5] as number) & (1 << (offset & 31))) !== 0;
-  }
-
-  clear(): void {
-    this.#buckets.clear();
-    this.#bucket = -1;
-    this.#pages = [];
-    this.#size = 0;
-    this.#pageCount = 0;
-  }
-
-  /** The ids of one bucket in ascending order. */
   ridsOf(bucket: BucketId): Float64Array {
     const pages = this.#buckets.get(bucket);
     if (pages === undefined) return new Float64Array(0);
@@ -77,6 +152,13 @@ export class RidSet {
       if (page) count = appendPage(rids, count, page, makeRid(bucket, pageNumber * pageBits));
     });
     return rids;
+  }
+
+  #addPage(pageNumber: number): Uint32Array {
+    const page = new Uint32Array(wordsPerPage);
+    this.#pages[pageNumber] = page;
+    this.#pageCount += 1;
+    return page;
   }
 
   #enter(bucket: number): void {

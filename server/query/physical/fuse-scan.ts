@@ -2,6 +2,7 @@ import type { Expression } from '../algebra/expression.ts';
 import type { Column, LogicalPlan, PlanNode } from '../algebra/plan.ts';
 import { conjunctionOf, conjunctsOf } from '../algebra/walk.ts';
 import { compileScan } from '../evaluate/compile-scan.ts';
+import { CountRowsOperator } from '../operators/count-rows.ts';
 import {
   CountScanOperator,
   FusedScanOperator,
@@ -40,7 +41,7 @@ export function fuseScan(
 }
 
 /**
- * `count(*)` without groups over a filtered scan, counted block by block.
+ * `count(*)` without groups: counted block by block over a filtered scan, else row by row without looking at them.
  * @returns undefined when the plan is something else
  */
 export function fuseCount(plan: LogicalPlan, lowering: Lowering): OperatorFactory | undefined {
@@ -51,10 +52,14 @@ export function fuseCount(plan: LogicalPlan, lowering: Lowering): OperatorFactor
       aggregate.arguments.length === 0 &&
       !aggregate.distinct,
   );
-  const chain = countsRows ? chainOf(plan.input) : undefined;
-  if (chain === undefined || chain.columns.length > 0) return undefined;
-  const options = optionsOf(chain, plan.input, new Set(), lowering);
+  if (!countsRows) return undefined;
   const slots = plan.aggregates.map((aggregate) => aggregate.slot);
+  const chain = chainOf(plan.input);
+  if (chain === undefined || chain.columns.length > 0) {
+    const input = lowering.lower(plan.input, new Set());
+    return () => new CountRowsOperator(input(), slots);
+  }
+  const options = optionsOf(chain, plan.input, new Set(), lowering);
   return () => new CountScanOperator(options, slots);
 }
 

@@ -32,6 +32,7 @@ export function lowerGraph(
       const input = lowering.lower(plan.input, withSlots(required, [plan.from]));
       const options = {
         from: plan.from,
+        fromBareId: lowering.bareIds.has(plan.from),
         move: resolveMove(plan.move, lowering.catalog),
         as: plan.as,
         description: descriptionOf(lowering, plan),
@@ -74,6 +75,8 @@ function lowerExpand(
     edge: plan.edge !== undefined && required.has(plan.edge) ? plan.edge : undefined,
     typeCheck: typeCheckFor(plan.toTypes, catalog),
     isDistinct: rows === 'distinct',
+    fromBareId: lowering.bareIds.has(plan.from),
+    toBareId: lowering.bareIds.has(plan.to),
     description: descriptionOf(lowering, plan),
   };
   const { to } = plan;

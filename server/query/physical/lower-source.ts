@@ -74,7 +74,7 @@ export function lowerSource(plan: PlanNode<SourceOp>, lowering: Lowering): Opera
       const buckets = bucketsOf(catalog, plan.types);
       const { as } = plan;
       const fallback = lowering.lower(fallbackScan(plan), new Set([as]));
-      const options = { searches, buckets, as, covers, description };
+      const options = { searches, buckets, as, givesBareIds: false, covers, description };
       return () => new IndexSearchOperator({ ...options, fallback: fallback() });
     }
     case 'RecordCount': {
@@ -132,6 +132,7 @@ function lowerSearch(plan: IndexSearchNode, lowering: Lowering): OperatorFactory
     ],
     buckets: bucketsOf(lowering.catalog, plan.types),
     as: plan.as,
+    givesBareIds: lowering.bareIds.has(plan.as),
     covers: optionalFilter(lowering, plan.covers),
     description: descriptionOf(lowering, plan),
   };

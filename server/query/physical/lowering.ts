@@ -19,6 +19,8 @@ export interface Lowering {
   readonly catalog: Catalog;
   readonly environment: CompileEnvironment;
   readonly procedures: ProcedureRegistry;
+  /** Slots that hold bare record ids. */
+  readonly bareIds: ReadonlySet<Slot>;
   /** The plan is opened several times in one execution: it stands inside an Apply or an expression. */
   readonly isInner: boolean;
   lower(plan: LogicalPlan, required: RequiredSlots): OperatorFactory;

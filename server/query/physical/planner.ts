@@ -1,5 +1,6 @@
 import { DatabaseError } from '#core/errors.ts';
 import type { Catalog } from '#catalog/catalog.ts';
+import type { Slot } from '../algebra/expression.ts';
 import type { LogicalPlan, QueryProgram } from '../algebra/plan.ts';
 import { slotsOfOutput } from '../algebra/walk.ts';
 import { walkPlan } from '../algebra/plan-walk.ts';
@@ -8,6 +9,7 @@ import type { FunctionRegistry } from '../evaluate/function-definition.ts';
 import { DetachOperator } from '../operators/detach.ts';
 import type { PhysicalOperator } from '../operators/operator.ts';
 import type { ProcedureRegistry } from '../procedures/procedure.ts';
+import { bareIdSlots } from './bare-ids.ts';
 import { fuseCount, fuseScan } from './fuse-scan.ts';
 import { fuseDistinctStep, isGraph, lowerGraph } from './lower-graph.ts';
 import { isShape, lowerShape } from './lower-shape.ts';
@@ -34,7 +36,9 @@ export function planProgram(
   environment: PlannerEnvironment,
 ): () => PhysicalOperator {
   const outputSlots = slotsOfOutput(program.output);
-  const factory = new Planner(environment, false).lower(program.plan, new Set(outputSlots));
+  const bareIds = bareIdSlots(program);
+  const planner = new Planner(environment, bareIds, false);
+  const factory = planner.lower(program.plan, new Set(outputSlots));
   return givesReferences(program.plan) ? () => new DetachOperator(factory(), outputSlots) : factory;
 }
 
@@ -42,12 +46,14 @@ class Planner implements Lowering {
   readonly catalog: Catalog;
   readonly procedures: ProcedureRegistry;
   readonly environment: CompileEnvironment;
+  readonly bareIds: ReadonlySet<Slot>;
   readonly isInner: boolean;
   readonly #environment: PlannerEnvironment;
 
-  constructor(environment: PlannerEnvironment, isInner: boolean) {
+  constructor(environment: PlannerEnvironment, bareIds: ReadonlySet<Slot>, isInner: boolean) {
     this.catalog = environment.catalog;
     this.procedures = environment.procedures;
+    this.bareIds = bareIds;
     this.isInner = isInner;
     this.#environment = environment;
     this.environment = {
@@ -57,7 +63,7 @@ class Planner implements Lowering {
   }
 
   inner(): Lowering {
-    return this.isInner ? this : new Planner(this.#environment, true);
+    return this.isInner ? this : new Planner(this.#environment, this.bareIds, true);
   }
 
   lower(plan: LogicalPlan, required: RequiredSlots): OperatorFactory {
