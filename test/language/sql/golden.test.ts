@@ -27,6 +27,7 @@ const files = [
   'schema.txt',
   'refused.txt',
   'plans.txt',
+  'examples.txt',
 ];
 
 const limits = { expressionDepthMax: 200, statementBytesMax: 4 * 1024 * 1024 };
