@@ -86,7 +86,13 @@ const notYetRules: readonly ValidationRule[] = [
   },
   notYet('spec', 'readReplicas', 'self.readReplicas == 0', replication, 'leave it out or set 0'),
   notYet('spec', 'members', '!has(self.members)', replication, 'leave it out'),
-  notYet('spec', 'quorum', "self.quorum == 'majority'", replication, "leave it out or set 'majority'"),
+  notYet(
+    'spec',
+    'quorum',
+    "self.quorum == 'majority'",
+    replication,
+    "leave it out or set 'majority'",
+  ),
   notYet(
     'spec',
     'readConsistency',
@@ -194,7 +200,13 @@ const notYetRules: readonly ValidationRule[] = [
     replication,
     "leave it out or set 'None'",
   ),
-  notYet('spec', 'update.tolerateUnhealthy', 'self.update.tolerateUnhealthy == 0', replication, 'leave it out or set 0'),
+  notYet(
+    'spec',
+    'update.tolerateUnhealthy',
+    'self.update.tolerateUnhealthy == 0',
+    replication,
+    'leave it out or set 0',
+  ),
   notYet(
     'spec',
     'update.allowDowntime',
@@ -219,7 +231,13 @@ const notYetRules: readonly ValidationRule[] = [
   ),
 ];
 
-function notYet(at: string, field: string, rule: string, reason: string, remedy: string): ValidationRule {
+function notYet(
+  at: string,
+  field: string,
+  rule: string,
+  reason: string,
+  remedy: string,
+): ValidationRule {
   return { at, rule, message: `${at}.${field} has no effect yet, ${reason}: ${remedy}` };
 }
 
@@ -257,7 +275,8 @@ const shapeRules: readonly ValidationRule[] = [
   {
     at: 'spec.backup.directory',
     rule: "!self.startsWith('/') && !self.matches('(^|/)[.][.](/|$)')",
-    message: "spec.backup.directory must be relative and without '..': backups stay below the server's root",
+    message:
+      "spec.backup.directory must be relative and without '..': backups stay below the server's root",
   },
   {
     at: 'spec.backup.defaults.schedule',

@@ -92,7 +92,9 @@ const services = z
 const networkPolicy = z
   .object({
     enabled: flag(false),
-    httpFrom: openList(32).optional().describe('Peers that may reach the HTTP port; all pods when absent'),
+    httpFrom: openList(32)
+      .optional()
+      .describe('Peers that may reach the HTTP port; all pods when absent'),
     extraIngress: openList(32).optional(),
   })
   .prefault({});
@@ -147,9 +149,7 @@ const recovery = z
     lostVolume: z.enum(['Manual', 'Automatic']).default('Manual'),
     lostVolumeAfterSeconds: seconds(600),
     nodeGone: z.enum(['Wait', 'ForceDeleteWhenNodeObjectGone']).default('Wait'),
-    quorum: z
-      .object({ acknowledge: z.string().max(64), survivor: z.string().max(64) })
-      .optional(),
+    quorum: z.object({ acknowledge: z.string().max(64), survivor: z.string().max(64) }).optional(),
   })
   .prefault({});
 
@@ -196,15 +196,32 @@ const bootstrap = z
 const identity = {
   image: z.string().min(1).max(512).optional().describe('Image of the server; tag or digest'),
   imagePullPolicy: z.enum(['Always', 'IfNotPresent', 'Never']).default('IfNotPresent'),
-  imagePullSecrets: z.array(z.object({ name: name() })).max(8).meta(listMap('name')).optional(),
-  version: z.string().max(64).optional().describe('Version of the image, when its tag does not say'),
-  clusterName: z.string().min(1).max(63).optional().describe('Immutable; metadata.name when absent'),
+  imagePullSecrets: z
+    .array(z.object({ name: name() }))
+    .max(8)
+    .meta(listMap('name'))
+    .optional(),
+  version: z
+    .string()
+    .max(64)
+    .optional()
+    .describe('Version of the image, when its tag does not say'),
+  clusterName: z
+    .string()
+    .min(1)
+    .max(63)
+    .optional()
+    .describe('Immutable; metadata.name when absent'),
   clusterDomain: z.string().min(1).max(253).default('cluster.local').describe('Immutable'),
 };
 
 const membership = {
   // No bounds and no default: the rule says in a sentence what is allowed (house decision 60).
-  replicas: z.int().meta({ format: 'int32' }).optional().describe('Voting members; 1 in this version'),
+  replicas: z
+    .int()
+    .meta({ format: 'int32' })
+    .optional()
+    .describe('Voting members; 1 in this version'),
   readReplicas: z.int().min(0).max(16).default(0),
   members: z
     .array(

@@ -76,15 +76,17 @@ export const clusterStatus = z.object({
     .max(75)
     .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['claim'] })
     .optional(),
-  backups: z
-    .object({ lastSuccessful: text(64), lastFailed: text(64), final: text(64) })
-    .optional(),
+  backups: z.object({ lastSuccessful: text(64), lastFailed: text(64), final: text(64) }).optional(),
   endpoints: z
     .object({ http: text(), readWrite: text(), readOnly: text(), headless: text() })
     .optional(),
   secrets: z.object({ root: text(253), token: text(253) }).optional(),
   recovery: z
-    .object({ incidentToken: text(64), since: text(64), candidates: z.array(z.string().max(63)).max(25).optional() })
+    .object({
+      incidentToken: text(64),
+      since: text(64),
+      candidates: z.array(z.string().max(63)).max(25).optional(),
+    })
     .optional(),
   applied: z
     .object({

@@ -1,0 +1,101 @@
+import type { ClusterStatus } from './cluster-status.ts';
+import type { DesiredObject } from './kubernetes-object.ts';
+
+/** What the operator does next about one Cluster: one action at most, and what the status says meanwhile. */
+export interface Decision {
+  readonly action: Action | undefined;
+  readonly status: ClusterStatus;
+  readonly events: readonly EventNote[];
+  /** Look again after this time even if nothing was reported; undefined leaves it to the regular resync. */
+  readonly againAfterMs: number | undefined;
+}
+
+export interface EventNote {
+  readonly type: 'Normal' | 'Warning';
+  readonly reason: EventReason;
+  readonly note: string;
+}
+
+/** Reasons of events, operator.md 10.7, as far as one member can have them. */
+export const eventReasons = [
+  'Created',
+  'Ready',
+  'RollingUpdateStarted',
+  'RollingUpdateFinished',
+  'SingleMemberRestart',
+  'MemberRestarted',
+  'EvictionBlocked',
+  'HotSettingApplied',
+  'BackupConfigApplied',
+  'BackupSucceeded',
+  'BackupFailed',
+  'RootPasswordChanged',
+  'StorageResizing',
+  'StorageResized',
+  'UpgradeStarted',
+  'UpgradeFinished',
+  'UpgradeRolledBack',
+  'Hibernated',
+  'Resumed',
+  'VolumeLost',
+  'VolumeReplaced',
+  'NodeGone',
+  'NameConflict',
+  'InvalidSpec',
+  'Deleting',
+] as const;
+export type EventReason = (typeof eventReasons)[number];
+
+export interface ObjectReference {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly name: string;
+  readonly uid?: string;
+}
+
+export type Action =
+  /** Server-side apply of objects that the operator owns, in order. */
+  | { readonly kind: 'apply'; readonly objects: readonly DesiredObject[] }
+  /** Makes a Secret if there is none of its name; an existing one is never touched. */
+  | {
+      readonly kind: 'create-secret';
+      readonly name: string;
+      readonly labels: Readonly<Record<string, string>>;
+      readonly annotations: Readonly<Record<string, string>>;
+      /** Random values by key, or given ones. */
+      readonly fill: Readonly<Record<string, SecretValue>>;
+    }
+  | { readonly kind: 'set-finalizer'; readonly isPresent: boolean }
+  /** Merges labels and annotations into a pod or claim. */
+  | {
+      readonly kind: 'label';
+      readonly target: ObjectReference;
+      readonly labels: Readonly<Record<string, string | null>>;
+    }
+  | {
+      readonly kind: 'delete';
+      readonly target: ObjectReference;
+      /** `orphan` leaves the dependants: pods keep running when their StatefulSet is made anew. */
+      readonly propagation: 'background' | 'orphan';
+      readonly gracePeriodSeconds?: number;
+    }
+  /** Asks the API server to end a pod; a budget may refuse (429). */
+  | { readonly kind: 'evict'; readonly target: ObjectReference }
+  | {
+      readonly kind: 'grow-claim';
+      readonly target: ObjectReference;
+      readonly size: string;
+    }
+  | { readonly kind: 'set-root-password'; readonly secretName: string; readonly key: string }
+  | {
+      readonly kind: 'set-settings';
+      readonly changes: readonly { readonly key: string; readonly value: string }[];
+    }
+  | { readonly kind: 'set-backup-config'; readonly config: string }
+  /** Backs up every database and reports through the `backups` of the next status. */
+  | { readonly kind: 'back-up' };
+
+export type SecretValue =
+  | { readonly random: number }
+  | { readonly uuid: true }
+  | { readonly text: string };

@@ -1,0 +1,102 @@
+import type { ClusterObject } from './cluster.ts';
+import type { Action } from './decision.ts';
+import type { Claim, ConfigMap, KubernetesObject, Pod, StatefulSet } from './kubernetes-object.ts';
+
+/** Everything a decision is made from: the world around one Cluster as it was read at one moment. */
+export interface Observation {
+  readonly cluster: ClusterObject;
+  readonly operator: OperatorFacts;
+  /** Objects with the names that the operator would give, ours or not, by `objectKey`. */
+  readonly objects: ReadonlyMap<string, KubernetesObject>;
+  /**
+   * Keys of objects that are exactly as the API server left them after our last apply of the content hash given here.
+   * Continuity for one process only: without it the content itself is compared.
+   */
+  readonly settled: ReadonlyMap<string, string>;
+  readonly statefulSet: StatefulSet | undefined;
+  readonly membersRecord: ConfigMap | undefined;
+  readonly secrets: ObservedSecrets;
+  /** The pod of ordinal 0, whoever owns it. */
+  readonly pod: Pod | undefined;
+  /** Other pods with our labels; of one-member clusters there are none for long. */
+  readonly otherPods: readonly Pod[];
+  readonly claims: readonly Claim[];
+  /** The node of the pod; undefined when there is no pod on a node, or nodes may not be read. */
+  readonly node: ObservedNode | undefined;
+  /** Whether the class of the data claim can grow; undefined when classes may not be read. */
+  readonly isExpandable: boolean | undefined;
+  readonly member: MemberView;
+  readonly isNamespaceTerminating: boolean;
+  /** Actions that were refused for good, by kind; asked again after a while or when the spec changes. */
+  readonly rejections: ReadonlyMap<Action['kind'], Rejection>;
+  /** Effects on the running member that this process has brought about, by a name that holds their content. */
+  readonly done: ReadonlySet<string>;
+}
+
+export interface Rejection {
+  readonly message: string;
+  readonly generation: number;
+  readonly atMs: number;
+}
+
+/** What is the same for all clusters of this operator. */
+export interface OperatorFacts {
+  readonly defaultServerImage: string;
+  /** Raised when the rendered pods of the same spec change; shown, never a reason to restart. */
+  readonly renderVersion: string;
+}
+
+export interface ObservedNode {
+  readonly name: string;
+  readonly zone: string | undefined;
+  readonly exists: boolean;
+  readonly isReady: boolean;
+  readonly isOutOfService: boolean;
+}
+
+export interface ObservedSecrets {
+  /** The wanted root password: hash only, with what the Secret is called. Undefined when there is none. */
+  readonly root: ObservedPassword | undefined;
+  readonly applied: ObservedPassword | undefined;
+  readonly token: { readonly volumeIdentity: string | undefined } | undefined;
+}
+
+export interface ObservedPassword {
+  readonly secretName: string;
+  /** SHA-256 of the password, shortened: enough to see a difference, useless otherwise. */
+  readonly hash: string;
+  readonly lengthInCharacters: number;
+}
+
+/** What the member itself says, over HTTP. `undefined` means unknown, which is neither good nor bad. */
+export interface MemberView {
+  /** `GET /ready` of this moment. */
+  readonly isReady: boolean | undefined;
+  readonly version: string | undefined;
+  /** Effective settings by full name, when they were asked for. */
+  readonly settings: ReadonlyMap<string, MemberSetting> | undefined;
+  /** `get backup config`, or that the server has no such command. */
+  readonly backup: { readonly config: unknown } | 'unsupported' | undefined;
+  /** Why the last call with credentials failed, if it did. */
+  readonly problem: string | undefined;
+}
+
+export interface MemberSetting {
+  readonly value: string;
+  readonly default: string;
+}
+
+export const unknownMember: MemberView = {
+  isReady: undefined,
+  version: undefined,
+  settings: undefined,
+  backup: undefined,
+  problem: undefined,
+};
+
+export function objectKey(object: {
+  readonly kind: string;
+  readonly metadata: { readonly name: string };
+}): string {
+  return `${object.kind}/${object.metadata.name}`;
+}

@@ -1,0 +1,143 @@
+import type { ClusterObject } from '../api/cluster.ts';
+import type { ClusterSpec } from '../api/cluster-spec.ts';
+import type { ClusterStatus, Operation } from '../api/cluster-status.ts';
+import type { Action, EventNote, EventReason } from '../api/decision.ts';
+import { objectNames } from '../api/names.ts';
+import type { Observation } from '../api/observation.ts';
+import type { MembersRecord } from '../resources/members-record.ts';
+import { restartHash } from '../resources/restart-inputs.ts';
+
+/** What all steps of one look share. */
+export interface Pass {
+  readonly seen: Observation;
+  readonly nowMs: number;
+  readonly cluster: ClusterObject;
+  readonly generation: number;
+  readonly spec: ClusterSpec;
+  readonly previous: ClusterStatus;
+  readonly names: ReturnType<typeof objectNames>;
+  readonly annotations: Readonly<Record<string, string>>;
+  /** The image that the spec asks for, and the one to run: the last good one after a failed change. */
+  readonly wantedImage: string;
+  readonly image: string;
+  readonly restartHash: string;
+}
+
+/** Why nobody but a person can go on. */
+export interface Trouble {
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** What the steps have found out; becomes the status. Lives for one look only. */
+export interface Draft {
+  operation: Operation | undefined;
+  lastGoodImage: string | undefined;
+  failedImage: string | undefined;
+  record: MembersRecord | undefined;
+  applied: NonNullable<ClusterStatus['applied']>;
+  backups: ClusterStatus['backups'];
+  stalled: Trouble | undefined;
+  /** Work in progress towards this generation. */
+  progress: Trouble | undefined;
+  storage: Trouble | undefined;
+  pendingRestart: string | undefined;
+  hotProblem: string | undefined;
+  isTemplateOutdated: boolean;
+  incidentToken: string | undefined;
+  readonly warnings: Trouble[];
+  readonly events: EventNote[];
+  againAfterMs: number | undefined;
+}
+
+/** A step that has something to do, or that ends the look because nothing after it makes sense. */
+export interface StepEnd {
+  readonly action?: Action;
+}
+
+/** `undefined` means: nothing to do here, go on. */
+export type Step = (pass: Pass, draft: Draft) => StepEnd | undefined;
+
+export function makePass(seen: Observation, spec: ClusterSpec, nowMs: number): Pass {
+  const { cluster } = seen;
+  const previous = cluster.status ?? {};
+  const annotations = cluster.metadata.annotations ?? {};
+  const wantedImage = spec.image ?? stickyImage(seen);
+  const hasFailed = previous.failedImage === wantedImage && previous.lastGoodImage !== undefined;
+  const image = hasFailed ? (previous.lastGoodImage ?? wantedImage) : wantedImage;
+  return {
+    seen,
+    nowMs,
+    cluster,
+    generation: cluster.metadata.generation ?? 0,
+    spec,
+    previous,
+    names: objectNames(cluster.metadata.name),
+    annotations,
+    wantedImage,
+    image,
+    restartHash: restartHash(spec, image, annotations),
+  };
+}
+
+/**
+ * The image of a Cluster that names none: what it runs already, so that a new operator with another default restarts
+ * nothing; the default while nothing has run.
+ */
+function stickyImage(seen: Observation): string {
+  return seen.cluster.status?.lastGoodImage ?? seen.operator.defaultServerImage;
+}
+
+export function makeDraft(pass: Pass): Draft {
+  const { previous } = pass;
+  return {
+    operation: previous.operation,
+    lastGoodImage: previous.lastGoodImage,
+    failedImage: previous.failedImage === pass.wantedImage ? previous.failedImage : undefined,
+    record: undefined,
+    applied: { ...previous.applied },
+    backups: previous.backups,
+    stalled: undefined,
+    progress: undefined,
+    storage: undefined,
+    pendingRestart: undefined,
+    hotProblem: undefined,
+    isTemplateOutdated: false,
+    incidentToken: undefined,
+    warnings: [],
+    events: [],
+    againAfterMs: undefined,
+  };
+}
+
+export function note(
+  draft: Draft,
+  reason: EventReason,
+  text: string,
+  type: 'Normal' | 'Warning' = 'Normal',
+): void {
+  draft.events.push({ type, reason, note: text });
+}
+
+/** Asks to look again after at most this time. */
+export function lookAgain(draft: Draft, afterMs: number): void {
+  const wanted = Math.max(0, afterMs);
+  draft.againAfterMs = Math.min(draft.againAfterMs ?? wanted, wanted);
+}
+
+/** The first trouble counts: later ones often follow from it. */
+export function stall(draft: Draft, reason: string, message: string): void {
+  draft.stalled ??= { reason, message };
+}
+
+const rejectionMs = 60_000;
+
+/** A refusal that is still fresh: the same call would fail again. */
+export function rejectionOf(pass: Pass, draft: Draft, kind: Action['kind']): string | undefined {
+  const rejection = pass.seen.rejections.get(kind);
+  if (rejection === undefined || rejection.generation !== pass.generation) return undefined;
+  const restMs = rejection.atMs + rejectionMs - pass.nowMs;
+  if (restMs <= 0) return undefined;
+  lookAgain(draft, restMs);
+  return rejection.message;
+}

@@ -1,0 +1,127 @@
+import { conditionOf, mergeConditions } from '../api/conditions.ts';
+import { parseSpec } from '../api/cluster.ts';
+import type { ClusterStatus } from '../api/cluster-status.ts';
+import type { Decision } from '../api/decision.ts';
+import { annotationKeys, finalizerName } from '../api/names.ts';
+import type { Observation } from '../api/observation.ts';
+import { windowProblem } from './maintenance-window.ts';
+import { makeDraft, makePass, note, stall } from './pass.ts';
+import type { Draft, Pass, Step, StepEnd } from './pass.ts';
+import { applySettings } from './steps/apply-settings.ts';
+import { checkConflicts } from './steps/check-conflicts.ts';
+import { ensureFinalizer } from './steps/ensure-finalizer.ts';
+import { ensureObjects } from './steps/ensure-objects.ts';
+import { ensureSecrets } from './steps/ensure-secrets.ts';
+import { growStorage } from './steps/grow-storage.ts';
+import { decideRecord, handleIncident } from './steps/guard-record.ts';
+import { labelPod } from './steps/label-pod.ts';
+import { roll } from './steps/roll.ts';
+import { rotateRootPassword } from './steps/root-password.ts';
+import { tearDown } from './steps/tear-down.ts';
+import { summarize } from './summarize.ts';
+import type { Mode } from './summarize.ts';
+
+/** The steps in the order in which they are tried; the first one with something to do ends the look. */
+const steps: readonly Step[] = [
+  ensureFinalizer,
+  checkConflicts,
+  ensureSecrets,
+  decideRecord,
+  ensureObjects,
+  labelPod,
+  rotateRootPassword,
+  applySettings,
+  growStorage,
+  handleIncident,
+  roll,
+];
+
+/** With the annotation `polyad.io/reconcile=paused` nothing is changed; what is known is still reported. */
+const pausedSteps: readonly Step[] = [decideRecord];
+
+/**
+ * What to do next about one Cluster. Pure: the same observation and time give the same decision, and nothing is remembered
+ * between looks but what the observation holds, so a crash at any point is harmless.
+ */
+export function reconcile(seen: Observation, nowMs: number): Decision {
+  const { cluster } = seen;
+  const parsed = parseSpec(cluster);
+  const isDeleting = cluster.metadata.deletionTimestamp !== undefined;
+  if (parsed.spec === undefined) {
+    if (!isDeleting) return refuse(seen, nowMs, parsed.problem);
+    // Nothing can be read off such a spec; holding the object back would only block its namespace.
+    const isHeld = cluster.metadata.finalizers?.includes(finalizerName) ?? false;
+    return {
+      action: isHeld ? { kind: 'set-finalizer', isPresent: false } : undefined,
+      status: cluster.status ?? {},
+      events: [],
+      againAfterMs: undefined,
+    };
+  }
+  const pass = makePass(seen, parsed.spec, nowMs);
+  const draft = makeDraft(pass);
+  const isPaused = pass.annotations[annotationKeys.reconcile] === 'paused';
+  const mode: Mode = { isPaused: isPaused && !isDeleting, isDeleting };
+  checkWords(pass, draft);
+  const end = run(isDeleting ? [tearDown] : isPaused ? pausedSteps : steps, pass, draft);
+  const status = summarize(pass, draft, mode);
+  noteTransitions(pass, draft, status);
+  const { action } = end ?? {};
+  return { action, status, events: draft.events, againAfterMs: action ? 0 : draft.againAfterMs };
+}
+
+function run(list: readonly Step[], pass: Pass, draft: Draft): StepEnd | undefined {
+  for (const step of list) {
+    const end = step(pass, draft);
+    if (end !== undefined) return end;
+  }
+  return undefined;
+}
+
+/** What the schema cannot say. */
+function checkWords({ spec }: Pass, draft: Draft): void {
+  const problem = windowProblem(spec.update.maintenanceWindows ?? []);
+  if (problem !== undefined) stall(draft, 'InvalidSpec', problem);
+}
+
+function noteTransitions(pass: Pass, draft: Draft, status: ClusterStatus): void {
+  const before = pass.previous;
+  const wasReady = conditionOf(before.conditions, 'Ready')?.status === 'True';
+  const ready = conditionOf(status.conditions, 'Ready');
+  if (ready?.status === 'True' && !wasReady && ready.reason !== 'Hibernated')
+    note(draft, 'Ready', ready.message);
+  if (status.phase === 'Hibernated' && before.phase !== 'Hibernated')
+    note(draft, 'Hibernated', 'no pods run; data stays');
+  if (before.phase === 'Hibernated' && status.phase !== 'Hibernated')
+    note(draft, 'Resumed', 'the member starts again');
+}
+
+/** A spec that this version does not understand changes nothing that runs. */
+function refuse(seen: Observation, nowMs: number, problem: string): Decision {
+  const previous = seen.cluster.status ?? {};
+  const generation = seen.cluster.metadata.generation ?? 0;
+  const now = new Date(nowMs).toISOString().replace(/\.\d+Z$/, 'Z');
+  const kept = (previous.conditions ?? []).filter(
+    ({ type }) => !['Ready', 'Reconciling', 'Stalled'].includes(type),
+  );
+  const conditions = mergeConditions(
+    [
+      { type: 'Ready', status: 'False', reason: 'InvalidSpec', message: problem },
+      { type: 'Stalled', status: 'True', reason: 'InvalidSpec', message: problem },
+    ],
+    previous.conditions ?? [],
+    { now, generation },
+  );
+  const wasKnown = conditionOf(previous.conditions, 'Stalled')?.message === problem;
+  return {
+    action: undefined,
+    status: {
+      ...previous,
+      observedGeneration: generation,
+      phase: 'Invalid',
+      conditions: [...conditions, ...kept],
+    },
+    events: wasKnown ? [] : [{ type: 'Warning', reason: 'InvalidSpec', note: problem }],
+    againAfterMs: undefined,
+  };
+}

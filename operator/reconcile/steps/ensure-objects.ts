@@ -1,0 +1,96 @@
+import type { DesiredObject, KubernetesObject } from '../../api/kubernetes-object.ts';
+import { annotationKeys, objectNames } from '../../api/names.ts';
+import { objectKey } from '../../api/observation.ts';
+import { configMap, membersConfigMap } from '../../resources/config-maps.ts';
+import { networkPolicies, networkPolicyNames } from '../../resources/network-policy.ts';
+import { serviceAccount } from '../../resources/service-account.ts';
+import { services } from '../../resources/services.ts';
+import { statefulSet } from '../../resources/stateful-set.ts';
+import { lookAgain, note, rejectionOf, stall } from '../pass.ts';
+import type { Draft, Pass, Step } from '../pass.ts';
+import { holds } from '../same-content.ts';
+
+/** Everything that the Cluster owns, in the order in which it is made. */
+export function desiredObjects(pass: Pass, draft: Pick<Draft, 'record'>): readonly DesiredObject[] {
+  const { cluster, spec, seen } = pass;
+  return [
+    ...serviceAccount(cluster, spec),
+    configMap(cluster, spec),
+    ...(draft.record === undefined ? [] : [membersConfigMap(cluster, draft.record)]),
+    ...services(cluster, spec),
+    ...networkPolicies(cluster, spec),
+    statefulSet({
+      cluster,
+      spec,
+      image: pass.image,
+      restartHash: pass.restartHash,
+      replicas: spec.hibernate ? 0 : 1,
+      presentTemplates: seen.statefulSet?.spec?.volumeClaimTemplates,
+    }),
+  ];
+}
+
+/** Applies what is missing or different, and removes what the spec no longer asks for. */
+export const ensureObjects: Step = (pass, draft) => {
+  const { seen } = pass;
+  const wanted = desiredObjects(pass, draft);
+  const different = wanted.filter((object) => !isCurrent(pass, object));
+  if (different.length > 0) {
+    const refusal = rejectionOf(pass, draft, 'apply');
+    if (refusal !== undefined) {
+      stall(draft, 'InvalidSpec', refusal);
+      return undefined;
+    }
+    if (seen.statefulSet === undefined && pass.previous.observedGeneration === undefined)
+      note(draft, 'Created', 'services, files and the StatefulSet are being made');
+    return { action: { kind: 'apply', objects: different } };
+  }
+  const surplus = surplusOf(pass, wanted);
+  if (surplus === undefined) return undefined;
+  lookAgain(draft, 0);
+  return {
+    action: {
+      kind: 'delete',
+      propagation: 'background',
+      target: {
+        apiVersion: surplus.apiVersion,
+        kind: surplus.kind,
+        name: surplus.metadata.name,
+        ...(surplus.metadata.uid === undefined ? undefined : { uid: surplus.metadata.uid }),
+      },
+    },
+  };
+};
+
+function isCurrent({ seen }: Pass, desired: DesiredObject): boolean {
+  const key = objectKey(desired);
+  const present = seen.objects.get(key);
+  if (present === undefined || present.metadata.deletionTimestamp !== undefined) {
+    // Something that is being deleted cannot be applied; its deletion will wake us.
+    return present !== undefined;
+  }
+  const hash = desired.metadata.annotations?.[annotationKeys.appliedHash];
+  if (hash !== undefined && seen.settled.get(key) === hash) return true;
+  return holds(present, desired);
+}
+
+function surplusOf(
+  { seen, cluster }: Pass,
+  wanted: readonly DesiredObject[],
+): KubernetesObject | undefined {
+  const names = objectNames(cluster.metadata.name);
+  const wantedKeys = new Set(wanted.map(objectKey));
+  const removable = [
+    `Service/${names.readWrite}`,
+    `Service/${names.readOnly}`,
+    `ServiceAccount/${names.serviceAccount}`,
+    ...networkPolicyNames(cluster.metadata.name).map((name) => `NetworkPolicy/${name}`),
+  ];
+  for (const key of removable) {
+    const present = seen.objects.get(key);
+    if (present?.metadata.deletionTimestamp === undefined && !wantedKeys.has(key)) {
+      if (present !== undefined) return present;
+    }
+  }
+  return undefined;
+}

@@ -1,0 +1,33 @@
+import type { ClusterObject } from '../api/cluster.ts';
+import type { ClusterSpec } from '../api/cluster-spec.ts';
+import type { DesiredObject } from '../api/kubernetes-object.ts';
+import { objectNames } from '../api/names.ts';
+import { backupJson, serviceJson } from './managed-files.ts';
+import type { MembersRecord } from './members-record.ts';
+import { membersFile, printMembersRecord } from './members-record.ts';
+import { ownedObject } from './owner.ts';
+
+/** The files that the guard installs in the members' config directory. */
+export function configMap(cluster: ClusterObject, spec: ClusterSpec): DesiredObject {
+  const backup = backupJson(spec.backup);
+  return ownedObject(cluster, {
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    name: objectNames(cluster.metadata.name).config,
+    inherited: spec.inheritedMetadata,
+    data: {
+      'service.json': serviceJson(spec),
+      ...(backup === undefined ? undefined : { 'backup.json': backup }),
+    },
+  });
+}
+
+/** What the volume guard compares its volume with (operator.md 5.2). */
+export function membersConfigMap(cluster: ClusterObject, record: MembersRecord): DesiredObject {
+  return ownedObject(cluster, {
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    name: objectNames(cluster.metadata.name).members,
+    data: { [membersFile]: printMembersRecord(record) },
+  });
+}

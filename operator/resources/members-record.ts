@@ -1,0 +1,38 @@
+import { z } from 'zod';
+
+/*
+ * The record of the volume guard (operator.md 5.2), kept in the ConfigMap `<cluster>-members`. It says which volumes hold
+ * data, so that an empty disk never comes back under the name of a full one.
+ */
+
+export const membersFile = 'members.json';
+
+const memberRecord = z.object({
+  /** `fresh`: never ran. `member`: holds data. `replace`: its loss was approved. `adopt`: a foreign volume was approved. */
+  state: z.enum(['fresh', 'member', 'replace', 'adopt']),
+  /** Counts approved replacements; a marker with a smaller number belongs to an earlier life. */
+  incarnation: z.int(),
+});
+
+const membersRecord = z.object({
+  clusterId: z.string(),
+  initialised: z.boolean(),
+  members: z.record(z.string(), memberRecord),
+});
+
+export type MemberRecord = z.output<typeof memberRecord>;
+export type MembersRecord = z.output<typeof membersRecord>;
+
+/** @returns undefined for a text that is no record; it is then written anew from the claims */
+export function parseMembersRecord(text: string | undefined): MembersRecord | undefined {
+  if (text === undefined) return undefined;
+  try {
+    return membersRecord.safeParse(JSON.parse(text)).data;
+  } catch {
+    return undefined;
+  }
+}
+
+export function printMembersRecord(record: MembersRecord): string {
+  return `${JSON.stringify(record, undefined, 2)}\n`;
+}

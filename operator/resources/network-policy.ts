@@ -1,0 +1,55 @@
+import type { ClusterObject } from '../api/cluster.ts';
+import type { ClusterSpec } from '../api/cluster-spec.ts';
+import type { DesiredObject, Json, JsonObject } from '../api/kubernetes-object.ts';
+import { objectNames, selectorLabels } from '../api/names.ts';
+import { ownedObject } from './owner.ts';
+
+export function networkPolicyNames(cluster: string): readonly string[] {
+  return [objectNames(cluster).http, `${cluster}-raft`];
+}
+
+/** HTTP for those the spec names (all pods when it names none) and the operator; the Raft port for own pods only. */
+export function networkPolicies(
+  cluster: ClusterObject,
+  spec: ClusterSpec,
+): readonly DesiredObject[] {
+  if (!spec.networkPolicy.enabled) return [];
+  const name = cluster.metadata.name;
+  const from = (spec.networkPolicy.httpFrom ?? [{ namespaceSelector: {} }]) as readonly Json[];
+  const extra = (spec.networkPolicy.extraIngress ?? []) as readonly Json[];
+  const operator: JsonObject = {
+    namespaceSelector: {},
+    podSelector: { matchLabels: { 'app.kubernetes.io/name': 'polyad-operator' } },
+  };
+  return [
+    policy(cluster, spec, objectNames(name).http, [
+      { from: [...from, operator], ports: [{ port: spec.ports.http, protocol: 'TCP' }] },
+      ...extra,
+    ]),
+    policy(cluster, spec, `${name}-raft`, [
+      {
+        from: [{ podSelector: { matchLabels: selectorLabels(name) } }],
+        ports: [{ port: spec.ports.raft, protocol: 'TCP' }],
+      },
+    ]),
+  ];
+}
+
+function policy(
+  cluster: ClusterObject,
+  spec: ClusterSpec,
+  name: string,
+  ingress: readonly Json[],
+): DesiredObject {
+  return ownedObject(cluster, {
+    apiVersion: 'networking.k8s.io/v1',
+    kind: 'NetworkPolicy',
+    name,
+    inherited: spec.inheritedMetadata,
+    spec: {
+      podSelector: { matchLabels: selectorLabels(cluster.metadata.name) },
+      policyTypes: ['Ingress'],
+      ingress,
+    },
+  });
+}

@@ -1,0 +1,62 @@
+import type { ClusterObject } from '../api/cluster.ts';
+import type { DesiredObject, JsonObject, OwnerReference } from '../api/kubernetes-object.ts';
+import { annotationKeys, apiVersion, clusterKind, ownedLabels } from '../api/names.ts';
+import { contentHash } from './content-hash.ts';
+
+export interface Parts {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly name: string;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly annotations?: Readonly<Record<string, string>>;
+  readonly inherited?: {
+    readonly labels?: Readonly<Record<string, string>> | undefined;
+    readonly annotations?: Readonly<Record<string, string>> | undefined;
+  };
+  readonly spec?: JsonObject;
+  readonly data?: Readonly<Record<string, string>>;
+  readonly automountServiceAccountToken?: boolean;
+}
+
+export function ownerReference(cluster: ClusterObject): OwnerReference {
+  return {
+    apiVersion,
+    kind: clusterKind,
+    name: cluster.metadata.name,
+    uid: cluster.metadata.uid ?? '',
+    controller: true,
+    blockOwnerDeletion: true,
+  };
+}
+
+/**
+ * An object that goes when its Cluster goes. The hash of its content is kept on it: a field that the operator no longer
+ * writes shows as a difference even to a process that did not write it.
+ */
+export function ownedObject(cluster: ClusterObject, parts: Parts): DesiredObject {
+  const { name: clusterName, namespace } = cluster.metadata;
+  const content = {
+    ...(parts.spec === undefined ? undefined : { spec: parts.spec }),
+    ...(parts.data === undefined ? undefined : { data: parts.data }),
+    ...(parts.automountServiceAccountToken === undefined
+      ? undefined
+      : { automountServiceAccountToken: parts.automountServiceAccountToken }),
+  };
+  const labels = { ...parts.inherited?.labels, ...parts.labels, ...ownedLabels(clusterName) };
+  const annotations = { ...parts.inherited?.annotations, ...parts.annotations };
+  return {
+    apiVersion: parts.apiVersion,
+    kind: parts.kind,
+    metadata: {
+      name: parts.name,
+      ...(namespace === undefined ? undefined : { namespace }),
+      labels,
+      annotations: {
+        ...annotations,
+        [annotationKeys.appliedHash]: contentHash({ content, labels, annotations }),
+      },
+      ownerReferences: [ownerReference(cluster)],
+    },
+    ...content,
+  };
+}

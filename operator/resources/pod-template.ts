@@ -1,0 +1,262 @@
+import type { ClusterObject } from '../api/cluster.ts';
+import type { ClusterSpec } from '../api/cluster-spec.ts';
+import type { Json, JsonObject } from '../api/kubernetes-object.ts';
+import {
+  annotationKeys,
+  guardContainerName,
+  objectNames,
+  ownedLabels,
+  rootPasswordKey,
+  selectorLabels,
+  serverContainerName,
+} from '../api/names.ts';
+import { serviceAccountName } from './service-account.ts';
+
+/*
+ * How a member starts (operator.md 5.1, 5.2). The image decides how the server is started and how large its heap is; the
+ * operator passes names, directories and files. Only what never changes for a Cluster, or restarts it anyway, stands here.
+ */
+
+/** Directories in the container. Those below `home` are directories of one volume. */
+export const directories = {
+  home: '/home/service',
+  databases: '/home/service/databases',
+  config: '/home/service/config',
+  backups: '/home/service/backups',
+  log: '/home/service/log',
+  rootPassword: '/etc/polyad/root',
+  managedFiles: '/etc/polyad/config',
+  members: '/etc/polyad/members',
+  /** The whole data volume, for the guard. */
+  volume: '/volume',
+} as const;
+
+export interface PodInputs {
+  readonly cluster: ClusterObject;
+  readonly spec: ClusterSpec;
+  readonly image: string;
+  readonly restartHash: string;
+}
+
+export function podTemplate(inputs: PodInputs): JsonObject {
+  const { cluster, spec } = inputs;
+  const name = cluster.metadata.name;
+  return {
+    metadata: {
+      labels: { ...spec.podMetadata.labels, ...ownedLabels(name) },
+      annotations: {
+        ...spec.podMetadata.annotations,
+        [annotationKeys.restartHash]: inputs.restartHash,
+      },
+    },
+    spec: compact({
+      serviceAccountName: serviceAccountName(name, spec),
+      automountServiceAccountToken: false,
+      // Variables of services of the namespace would be taken for settings.
+      enableServiceLinks: false,
+      terminationGracePeriodSeconds: spec.terminationGracePeriodSeconds,
+      imagePullSecrets: spec.imagePullSecrets,
+      nodeSelector: spec.nodeSelector,
+      tolerations: spec.tolerations as unknown as Json | undefined,
+      affinity: affinity(name, spec),
+      topologySpreadConstraints: topologySpread(name, spec),
+      priorityClassName: spec.priorityClassName,
+      securityContext: (spec.podSecurityContext as JsonObject | undefined) ?? podSecurity,
+      initContainers: [guard(inputs), ...((spec.initContainers ?? []) as readonly Json[])],
+      containers: [server(inputs), ...((spec.sidecars ?? []) as readonly Json[])],
+      volumes: volumes(name, spec),
+    }),
+  };
+}
+
+const podSecurity: JsonObject = {
+  runAsNonRoot: true,
+  fsGroup: 1000,
+  // Without it each start changes the owner of every file of the volume.
+  fsGroupChangePolicy: 'OnRootMismatch',
+  seccompProfile: { type: 'RuntimeDefault' },
+};
+
+const containerSecurity: JsonObject = {
+  runAsUser: 1000,
+  runAsGroup: 1000,
+  allowPrivilegeEscalation: false,
+  readOnlyRootFilesystem: true,
+  capabilities: { drop: ['ALL'] },
+};
+
+function security(spec: ClusterSpec): JsonObject {
+  return (spec.securityContext as JsonObject | undefined) ?? containerSecurity;
+}
+
+function server({ spec, image }: PodInputs): JsonObject {
+  return compact({
+    name: serverContainerName,
+    image,
+    imagePullPolicy: spec.imagePullPolicy,
+    args: spec.extraArgs,
+    env: environment(spec),
+    envFrom: spec.envFrom as readonly Json[] | undefined,
+    ports: [
+      { name: 'http', containerPort: spec.ports.http, protocol: 'TCP' },
+      { name: 'raft', containerPort: spec.ports.raft, protocol: 'TCP' },
+    ],
+    startupProbe: probe(spec.probes.startup, '/api/v1/health', {
+      periodSeconds: 5,
+      timeoutSeconds: 5,
+      failureThreshold: 120,
+    }),
+    livenessProbe: probe(spec.probes.liveness, '/api/v1/health', {
+      periodSeconds: 10,
+      timeoutSeconds: 5,
+      failureThreshold: 6,
+    }),
+    readinessProbe: probe(spec.probes.readiness, '/api/v1/ready', {
+      periodSeconds: 5,
+      timeoutSeconds: 3,
+      failureThreshold: 3,
+    }),
+    resources: spec.resources as JsonObject | undefined,
+    securityContext: security(spec),
+    volumeMounts: [
+      ...(['databases', 'config'] as const).map((directory) => ({
+        name: 'data',
+        mountPath: directories[directory],
+        subPath: directory,
+      })),
+      {
+        name: spec.storage.backups === undefined ? 'data' : 'backups',
+        mountPath: directories.backups,
+        subPath: 'backups',
+      },
+      { name: 'scratch', mountPath: directories.log, subPath: 'log' },
+      { name: 'scratch', mountPath: '/tmp', subPath: 'tmp' },
+      { name: 'root-password', mountPath: directories.rootPassword, readOnly: true },
+      ...((spec.volumeMounts ?? []) as readonly Json[]),
+    ],
+  });
+}
+
+/** The user's probe replaces ours as a whole. */
+function probe(given: unknown, path: string, timing: JsonObject): JsonObject {
+  return (given as JsonObject | undefined) ?? { httpGet: { path, port: 'http' }, ...timing };
+}
+
+function environment(spec: ClusterSpec): readonly Json[] {
+  const fixed: readonly Json[] = [
+    {
+      name: 'SERVICE_SERVER_NAME',
+      valueFrom: { fieldRef: { apiVersion: 'v1', fieldPath: 'metadata.name' } },
+    },
+    { name: 'SERVICE_SERVER_ROOT_PATH', value: directories.home },
+    { name: 'SERVICE_SERVER_DATABASE_DIRECTORY', value: directories.databases },
+    {
+      name: 'SERVICE_SERVER_ROOT_PASSWORD_PATH',
+      value: `${directories.rootPassword}/${rootPasswordKey}`,
+    },
+    { name: 'SERVICE_SERVER_HTTP_INCOMING_PORT', value: String(spec.ports.http) },
+    { name: 'SERVICE_HA_K8S', value: 'true' },
+  ];
+  const heap: readonly Json[] =
+    spec.heapPercent === 75
+      ? []
+      : [{ name: 'POLYAD_HEAP_PERCENT', value: String(spec.heapPercent) }];
+  const secrets = (spec.secretSettings ?? []).map(({ key, secretKeyRef }) => ({
+    name: variableOf(key),
+    valueFrom: { secretKeyRef },
+  }));
+  return [...fixed, ...heap, ...secrets, ...((spec.env ?? []) as unknown as readonly Json[])];
+}
+
+/** `service.server.httpIncomingPort` as `SERVICE_SERVER_HTTP_INCOMING_PORT` (house decision 3). */
+export function variableOf(key: string): string {
+  return key
+    .replace(/([a-z0-9])([A-Z])/g, '$1_$2')
+    .replace(/([A-Z])([A-Z][a-z])/g, '$1_$2')
+    .replaceAll('.', '_')
+    .toUpperCase();
+}
+
+/** Checks the volume, installs the managed files; see `operator/guard`. */
+function guard({ spec, image }: PodInputs): JsonObject {
+  return {
+    name: guardContainerName,
+    image,
+    imagePullPolicy: spec.imagePullPolicy,
+    command: ['node', 'operator/main.ts', 'guard'],
+    env: [
+      {
+        name: 'POD_NAME',
+        valueFrom: { fieldRef: { apiVersion: 'v1', fieldPath: 'metadata.name' } },
+      },
+    ],
+    terminationMessagePolicy: 'File',
+    securityContext: security(spec),
+    volumeMounts: [
+      { name: 'data', mountPath: directories.volume },
+      { name: 'managed-files', mountPath: directories.managedFiles, readOnly: true },
+      { name: 'members', mountPath: directories.members, readOnly: true },
+      { name: 'scratch', mountPath: '/tmp', subPath: 'tmp' },
+    ],
+  };
+}
+
+function volumes(name: string, spec: ClusterSpec): readonly Json[] {
+  const names = objectNames(name);
+  const root = spec.auth.rootPassword ?? { secretName: names.root, key: rootPasswordKey };
+  return [
+    ...(spec.ephemeral ? [{ name: 'data', emptyDir: {} }] : []),
+    { name: 'scratch', emptyDir: {} },
+    {
+      name: 'root-password',
+      secret: {
+        secretName: root.secretName,
+        defaultMode: 0o440,
+        items: [{ key: root.key, path: rootPasswordKey }],
+      },
+    },
+    { name: 'managed-files', configMap: { name: names.config } },
+    { name: 'members', configMap: { name: names.members } },
+    ...((spec.volumes ?? []) as readonly Json[]),
+  ];
+}
+
+function affinity(name: string, spec: ClusterSpec): JsonObject | undefined {
+  if (spec.affinity !== undefined) return spec.affinity as JsonObject;
+  const term: JsonObject = {
+    labelSelector: { matchLabels: selectorLabels(name) },
+    topologyKey: 'kubernetes.io/hostname',
+  };
+  switch (spec.antiAffinity) {
+    case 'None':
+      return undefined;
+    case 'Required':
+      return { podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [term] } };
+    case 'Preferred':
+      return {
+        podAntiAffinity: {
+          preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 100, podAffinityTerm: term }],
+        },
+      };
+  }
+}
+
+function topologySpread(name: string, spec: ClusterSpec): readonly Json[] {
+  return (
+    (spec.topologySpreadConstraints as readonly Json[] | undefined) ?? [
+      {
+        maxSkew: 1,
+        topologyKey: 'topology.kubernetes.io/zone',
+        whenUnsatisfiable: 'ScheduleAnyway',
+        labelSelector: { matchLabels: selectorLabels(name) },
+      },
+    ]
+  );
+}
+
+/** Without fields that are undefined: the API server is told nothing about them. */
+function compact(fields: Readonly<Record<string, unknown>>): JsonObject {
+  return Object.fromEntries(
+    Object.entries(fields).filter(([, value]) => value !== undefined),
+  ) as JsonObject;
+}

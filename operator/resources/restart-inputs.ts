@@ -1,0 +1,58 @@
+import type { ClusterSpec } from '../api/cluster-spec.ts';
+import { annotationKeys } from '../api/names.ts';
+import { hotSettings } from '../api/setting-classes.ts';
+import { contentHash } from './content-hash.ts';
+
+/** Settings of the spec by what a change of them needs. */
+export function settingsByClass(spec: ClusterSpec): {
+  readonly hot: Readonly<Record<string, string>>;
+  readonly restart: Readonly<Record<string, string>>;
+} {
+  const entries = Object.entries(spec.settings ?? {});
+  return {
+    hot: Object.fromEntries(entries.filter(([key]) => hotSettings.has(key))),
+    restart: Object.fromEntries(entries.filter(([key]) => !hotSettings.has(key))),
+  };
+}
+
+/**
+ * Hash of what a user can change that needs a restart. It does not depend on how this version of the operator renders pods,
+ * so an upgrade of the operator restarts no database (operator.md 10.8).
+ */
+export function restartHash(
+  spec: ClusterSpec,
+  image: string,
+  annotations: Readonly<Record<string, string>>,
+): string {
+  return contentHash({
+    image,
+    imagePullPolicy: spec.imagePullPolicy,
+    imagePullSecrets: spec.imagePullSecrets,
+    settings: settingsByClass(spec).restart,
+    secretSettings: spec.secretSettings,
+    extraArgs: spec.extraArgs,
+    env: spec.env,
+    envFrom: spec.envFrom,
+    ports: spec.ports,
+    rootPassword: spec.auth.rootPassword,
+    resources: spec.resources,
+    nodeSelector: spec.nodeSelector,
+    tolerations: spec.tolerations,
+    affinity: spec.affinity,
+    antiAffinity: spec.antiAffinity,
+    topologySpreadConstraints: spec.topologySpreadConstraints,
+    priorityClassName: spec.priorityClassName,
+    podSecurityContext: spec.podSecurityContext,
+    securityContext: spec.securityContext,
+    serviceAccount: spec.serviceAccount,
+    podMetadata: spec.podMetadata,
+    volumes: spec.volumes,
+    volumeMounts: spec.volumeMounts,
+    initContainers: spec.initContainers,
+    sidecars: spec.sidecars,
+    terminationGracePeriodSeconds: spec.terminationGracePeriodSeconds,
+    probes: spec.probes,
+    heapPercent: spec.heapPercent,
+    restart: annotations[annotationKeys.restart],
+  });
+}
