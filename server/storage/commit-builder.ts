@@ -9,6 +9,7 @@ import {
   type PropertyId,
   type Rid,
 } from '#core/rid.ts';
+import type { Timers } from '#core/runtime.ts';
 import type { BlockBuilder } from './block-builder.ts';
 import { Block, blockHeaderSize } from './block.ts';
 import type { BulkBlock } from './bulk-blocks.ts';
@@ -81,6 +82,9 @@ interface FinishedBlock {
 
 const rowsPerFirstBlock = 64;
 
+/** Entries with more operations than this are applied in slices; each slice takes a few milliseconds. */
+export const operationsPerSlice = 256;
+
 export class CommitBuilder implements LargeCells {
   readonly entries: EntryBuilder;
   readonly lists: ListBuilder;
@@ -122,6 +126,17 @@ export class CommitBuilder implements LargeCells {
     for (const operation of entry.operations) this.#operation(operation, entry.position.index);
     this.entries.endEntry();
     this.position = entry.position;
+  }
+
+  /** Like `apply`, giving up the event loop every some thousand microseconds. */
+  async applyInSlices(entry: LogEntry, timers: Pick<Timers, 'yield'>): Promise<void> {
+    const { operations, position } = entry;
+    for (let i = 0; i < operations.length; i++) {
+      if (i % operationsPerSlice === operationsPerSlice - 1) await timers.yield();
+      this.#operation(operations[i] as RowOperation, position.index);
+    }
+    this.entries.endEntry();
+    this.position = position;
   }
 
   #operation(operation: RowOperation, version: LogIndex): void {

@@ -6,7 +6,7 @@ import type { Timers } from '#core/runtime.ts';
 import { BlockBuilder } from './block-builder.ts';
 import type { BulkWriter } from './bulk-writer.ts';
 import { LmdbBulkWriter } from './lmdb-bulk-writer.ts';
-import { CommitBuilder, type CommitContext } from './commit-builder.ts';
+import { CommitBuilder, type CommitContext, operationsPerSlice } from './commit-builder.ts';
 import { decodeApplied, decodeBucketState, decodeIndexEntries } from './counters.ts';
 import { DeletionJobs } from './deletion-jobs.ts';
 import { environmentFileName } from './environment-file.ts';
@@ -199,13 +199,22 @@ export class LmdbEngine implements StorageEngine {
   // --- writing
 
   apply(entries: readonly LogEntry[]): Promise<void> {
+    const isLarge = entries.some((entry) => entry.operations.length > operationsPerSlice);
+    if (isLarge) return this.#enqueue((commit) => this.#applyInSlices(commit, entries));
     return this.#enqueue((commit) => {
-      for (const entry of entries) {
-        // Replay after a crash gives entries again that were applied.
-        const done = commit.position?.index ?? this.#applied.index;
-        if (entry.position.index > done) commit.apply(entry);
-      }
+      for (const entry of entries) if (this.#isNew(commit, entry)) commit.apply(entry);
     });
+  }
+
+  async #applyInSlices(commit: CommitBuilder, entries: readonly LogEntry[]): Promise<void> {
+    for (const entry of entries) {
+      if (this.#isNew(commit, entry)) await commit.applyInSlices(entry, this.#options.timers);
+    }
+  }
+
+  /** Replay after a crash gives entries again that were applied. */
+  #isNew(commit: CommitBuilder, entry: LogEntry): boolean {
+    return entry.position.index > (commit.position?.index ?? this.#applied.index);
   }
 
   addEntries(index: IndexId, isUnique: boolean, entries: readonly IndexEntry[]): Promise<void> {
