@@ -1,6 +1,6 @@
 /**
  * The most recently used values, by text. Bounded in two ways: by count, and by the length of the texts that are their keys,
- * so that megabytes of generated statements do not push the memory up.
+ * so that megabytes of generated statements do not push the memory up (a plan holds some 200 bytes per byte of a dense text).
  */
 export class PlanCache<Plan> {
   readonly #textLengthMax: number;
@@ -11,7 +11,7 @@ export class PlanCache<Plan> {
   /** @param options `countMax` is asked at each insertion (`service.sql.planCacheSize`) */
   constructor(options: { countMax: () => number; textLengthMax?: number }) {
     this.#countMax = options.countMax;
-    this.#textLengthMax = options.textLengthMax ?? 8 * 1024 * 1024;
+    this.#textLengthMax = options.textLengthMax ?? 512 * 1024;
   }
 
   get size(): number {

@@ -84,7 +84,8 @@ export class StatementCompiler {
       }),
       sizes: sizesSeen(optimized.plan, view),
     });
-    this.#cache(statement.language).set(statement.text, compiled);
+    if (program.dependsOnParameters !== true)
+      this.#cache(statement.language).set(statement.text, compiled);
     return compiled;
   }
 
@@ -95,6 +96,7 @@ export class StatementCompiler {
     return frontend.analyze(ast, {
       catalog,
       variables: new Map(),
+      parameters: statement.parameters,
       parameterNames: undefined,
       expressionDepthMax: parse.expressionDepthMax,
     });

@@ -23,6 +23,11 @@ export interface AnalysisContext {
   readonly catalog: Catalog;
   /** The names of the variables in scope and, inside scripts, their values (a type name may come from one). */
   readonly variables: ReadonlyMap<string, Value>;
+  /**
+   * The parameters of this call, for statements in which one gives a name (`type: :t`, `INTO bucket::b`). A program that was made
+   * with such a value says so in `dependsOnParameters` and is not remembered; nothing else may look at values.
+   */
+  readonly parameters?: ReadonlyMap<string, Value>;
   /** Optimizers and analyzers may look at parameter types, never at values: plans are cached by text. */
   readonly parameterNames: readonly string[] | undefined;
   readonly expressionDepthMax: number;

@@ -432,4 +432,6 @@ export interface QueryProgram {
   readonly statementLimit: number | undefined;
   /** EXPLAIN and PROFILE. */
   readonly inspect: 'explain' | 'profile' | undefined;
+  /** A name in it was given by a parameter: it is good for this call only. */
+  readonly dependsOnParameters?: boolean;
 }

@@ -47,6 +47,7 @@ export interface AnalysisOptions {
   readonly text: string;
   readonly catalog: Catalog;
   readonly variables: ReadonlyMap<string, Value>;
+  readonly parameters: ReadonlyMap<string, Value>;
   readonly functions: FunctionRegistry;
   readonly heart: AnalyzerHeart;
 }
@@ -59,6 +60,9 @@ export class Analysis {
   readonly functions: FunctionRegistry;
   readonly slots = new SlotAllocator();
   readonly dependencies = new Dependencies();
+  /** True when a parameter gave a name, so that the program is good for this call only. */
+  dependsOnParameters = false;
+  readonly #parameters: ReadonlyMap<string, Value>;
   /** Number of writing nodes made so far. */
   writeCount = 0;
   /** For the automatic aliases of MATCH. */
@@ -70,6 +74,7 @@ export class Analysis {
     this.catalog = options.catalog;
     this.variables = options.variables;
     this.functions = options.functions;
+    this.#parameters = options.parameters;
     this.#heart = options.heart;
   }
 
@@ -79,6 +84,17 @@ export class Analysis {
 
   query(statement: Statement, parent: Scope | undefined): AnalyzedQuery {
     return this.#heart.query(this, statement, parent);
+  }
+
+  /**
+   * What a parameter holds that stands for a name.
+   * @throws DatabaseError `IllegalArgument` when the call does not give it
+   */
+  nameParameter(name: string): Value {
+    this.dependsOnParameters = true;
+    const value = this.#parameters.get(name);
+    if (value !== undefined && value !== null) return value;
+    throw new DatabaseError('IllegalArgument', `parameter '${name}' must give a name here`);
   }
 
   /** @throws DatabaseError `Schema` `Type with name '<t>' was not found` */

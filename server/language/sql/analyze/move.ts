@@ -1,4 +1,5 @@
 import type { TypeId } from '#core/rid.ts';
+import { isList } from '#core/value.ts';
 import type { Move } from '#query/algebra/plan.ts';
 import type { Expression } from '../ast.ts';
 import type { MatchMove } from '../statements.ts';
@@ -47,18 +48,21 @@ export function moveOf(
 function edgeTypes(analysis: Analysis, args: readonly Expression[]): readonly TypeId[] | undefined {
   const ids = new Set<TypeId>();
   for (const argument of args)
-    for (const name of namesIn(argument))
+    for (const name of namesIn(analysis, argument))
       for (const id of analysis.typeWithSubtypes(name)) ids.add(id);
   return ids.size === 0 ? undefined : [...ids];
 }
 
-function namesIn(argument: Expression): readonly string[] {
-  const values =
+function namesIn(analysis: Analysis, argument: Expression): readonly string[] {
+  const given =
     argument.kind === 'literal'
-      ? [argument.value]
+      ? argument.value
       : argument.kind === 'constants'
         ? argument.values
-        : [undefined];
+        : argument.kind === 'parameter'
+          ? analysis.nameParameter(argument.name)
+          : null;
+  const values = isList(given) ? given : [given];
   return values.map((value) => {
     if (typeof value === 'string') return value;
     throw notSupportedYet('edge types of a MATCH step that are not texts');

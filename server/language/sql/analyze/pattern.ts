@@ -191,8 +191,11 @@ export class PatternBuilder {
     if (node.types.length === 0) return undefined;
     const ids = new Set<TypeId>();
     for (const type of node.types) {
-      if (type.kind === 'parameter') throw notSupportedYet('a parameter as type in MATCH');
-      for (const id of this.#analysis.typeWithSubtypes(type.name)) ids.add(id);
+      const name =
+        type.kind === 'name'
+          ? type.name
+          : String(this.#analysis.nameParameter(type.parameter.name));
+      for (const id of this.#analysis.typeWithSubtypes(name)) ids.add(id);
     }
     return [...ids];
   }

@@ -106,14 +106,13 @@ function alterItem(analysis: Analysis, item: syntax.AlterTypeItem): AlterTypeIte
 }
 
 function dropType(analysis: Analysis, node: syntax.DropType): SchemaChange {
-  if ('kind' in node.name)
-    throw new DatabaseError(
-      'NotSupported',
-      'not supported yet: DROP TYPE with a parameter as name',
-    );
+  const name =
+    'kind' in node.name
+      ? String(analysis.nameParameter(node.name.name))
+      : nameOf(analysis, node.name);
   return {
     kind: 'drop-type',
-    name: nameOf(analysis, node.name),
+    name,
     ifExists: node.ifExists,
     unsafe: node.isUnsafe,
   };

@@ -17,12 +17,13 @@ import { analyzeCreateEdge, analyzeInsert } from './write.ts';
 /** The analysis of one statement: names become slots, ids and registry names. */
 export function newAnalysis(
   text: string,
-  context: Pick<AnalysisContext, 'catalog' | 'variables'>,
+  context: Pick<AnalysisContext, 'catalog' | 'variables' | 'parameters'>,
 ): Analysis {
   return new Analysis({
     text,
     catalog: context.catalog,
     variables: context.variables,
+    parameters: context.parameters ?? noParameters,
     functions: functionRegistry,
     heart: { expression: analyzeExpression, query: analyzeStatement },
   });
@@ -44,6 +45,7 @@ export function analyzeProgram(
     slotCount: analysis.slots.count,
     statementLimit: query.statementLimit,
     inspect: inspected?.mode,
+    ...(analysis.dependsOnParameters ? { dependsOnParameters: true } : {}),
   };
 }
 
@@ -124,5 +126,4 @@ const scriptStatementNames = {
   callStatement: 'a function call',
 } as const satisfies Record<ScriptStatement['kind'], string>;
 
-/** No variables: for texts that are analyzed outside scripts. */
-export const noVariables: ReadonlyMap<string, Value> = new Map();
+const noParameters: ReadonlyMap<string, Value> = new Map();

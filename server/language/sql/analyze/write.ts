@@ -16,13 +16,7 @@ import type {
   PathStep,
   SetItem,
 } from '../statements.ts';
-import {
-  type Analysis,
-  type AnalyzedQuery,
-  type Environment,
-  notSupportedYet,
-  rowEnvironment,
-} from './analysis.ts';
+import { type Analysis, type AnalyzedQuery, type Environment, rowEnvironment } from './analysis.ts';
 import { withoutParentheses } from './condition.ts';
 import { shapeOf } from './projection.ts';
 import { finishRows } from './result-pipeline.ts';
@@ -34,7 +28,7 @@ export function analyzeInsert(
   parent: Scope | undefined,
 ): AnalyzedQuery {
   const scope = new QueryScope(parent);
-  const { type, bucket } = destinationOf(analysis, node.into, 'INSERT INTO');
+  const { type, bucket } = destinationOf(analysis, node.into);
   requireKind(type, node);
   const as = analysis.slots.next();
   const assignments = insertAssignments(analysis, node, scope, as);
@@ -249,11 +243,9 @@ function unwoundCells(
 function destinationOf(
   analysis: Analysis,
   into: Destination,
-  clause: string,
 ): { readonly type: TypeDefinition; readonly bucket: BucketId | undefined } {
-  const { bucket } = into;
-  if (typeof bucket === 'object')
-    throw notSupportedYet(`${clause} a bucket that a parameter names`);
+  const bucket =
+    typeof into.bucket === 'object' ? bucketParameter(analysis, into.bucket.name) : into.bucket;
   const found = bucket === undefined ? undefined : targetBucket(analysis, bucket);
   if (into.type !== undefined) {
     const type = analysis.type(nameOf(analysis, into.type));
@@ -268,6 +260,11 @@ function destinationOf(
   if (found.type === undefined)
     throw new DatabaseError('IllegalArgument', `Bucket '${found.name}' does not belong to a type`);
   return { type: analysis.catalog.typeWithId(found.type), bucket: found.id };
+}
+
+function bucketParameter(analysis: Analysis, name: string): string | number {
+  const value = analysis.nameParameter(name);
+  return typeof value === 'number' ? value : String(value);
 }
 
 function targetBucket(analysis: Analysis, bucket: string | number) {
@@ -295,7 +292,7 @@ export function analyzeCreateEdge(
   parent: Scope | undefined,
 ): AnalyzedQuery {
   const scope = new QueryScope(parent);
-  const { type, bucket } = destinationOf(analysis, node.into, 'CREATE EDGE in');
+  const { type, bucket } = destinationOf(analysis, node.into);
   if (type.kind !== 'edge')
     throw new DatabaseError('IllegalArgument', `Type '${type.name}' is not an edge type`);
   const unidirectional = node.isUnidirectional;
