@@ -9,6 +9,8 @@ export const errorSpecs = {
   Arithmetic: { exception: 'ArithmeticErrorException', retry: 'never' },
   NotIdempotent: { exception: 'QueryNotIdempotentException', retry: 'never' },
   CommandExecution: { exception: 'CommandExecutionException', retry: 'never' },
+  /** A sub-query gave several rows where one value is needed: the statement is wrong, so 400 (house decision 48). */
+  TooManyRows: { exception: 'CommandExecutionException', retry: 'never' },
   NotSupported: { exception: 'UnsupportedOperationException', retry: 'never' },
   Schema: { exception: 'SchemaException', retry: 'never' },
   /** An illegal schema request that is the client's mistake in the text (limits.md 22, 23): 400 instead of 500. */

@@ -22,6 +22,7 @@ const outcomeOf = {
   Arithmetic: { status: 400, text: cannotExecute },
   NotIdempotent: { status: 400, text: 'Query is not idempotent' },
   CommandExecution: { status: 500, text: cannotExecute },
+  TooManyRows: { status: 400, text: cannotExecute },
   NotSupported: { status: 400, text: cannotExecute },
   Schema: { status: 500, text: cannotExecute },
   SchemaLimit: { status: 400, text: cannotExecute },

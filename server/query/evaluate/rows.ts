@@ -13,13 +13,13 @@ export function unwrapRow(row: Value): Value {
 
 /**
  * The one value of a list of rows: null for none.
- * @throws DatabaseError `CommandExecution` for several rows
+ * @throws DatabaseError `TooManyRows` for several rows
  */
 export function singleValue(rows: Value): Value {
   if (!Array.isArray(rows)) return rows;
   if (rows.length > 1)
     throw new DatabaseError(
-      'CommandExecution',
+      'TooManyRows',
       `a sub-query used as a value returned ${rows.length} rows; at most one is allowed`,
     );
   return rows.length === 0 ? null : unwrapRow(rows[0] as Value);

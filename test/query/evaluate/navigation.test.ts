@@ -162,7 +162,7 @@ test('sub-query rows as values', () => {
   assert.equal(single([row({ n: null })]), null);
   assert.equal(single([ada]), ada);
   assert.deepEqual(single([row({ a: 1, b: 2 })]), row({ a: 1, b: 2 }));
-  assert.throws(() => single([row({ n: 1 }), row({ n: 2 })]), { code: 'CommandExecution' });
+  assert.throws(() => single([row({ n: 1 }), row({ n: 2 })]), { code: 'TooManyRows' });
   const unwrap = (rows: Value) => evaluate({ op: 'UnwrapRows', rows: c(rows) });
   assert.deepEqual(unwrap([row({ n: 1 }), row({ n: null }), row({ a: 1, b: 2 }), ada]), [
     1,
