@@ -14,7 +14,7 @@ import {
   type Pulled,
 } from './operator.ts';
 import type { CompiledColumn } from './project.ts';
-import { rowsPerTurn } from './work-share.ts';
+import { rowsPerTurn, WorkShare } from './work-share.ts';
 
 export interface CompiledAggregate {
   readonly slot: Slot;
@@ -57,6 +57,7 @@ export class AggregateOperator implements PhysicalOperator {
   #groups: Groups = emptyGroups();
   #isFull = false;
   #position = 0;
+  readonly #share = new WorkShare();
 
   constructor(options: AggregateOptions) {
     this.inputs = [options.input];
@@ -83,6 +84,7 @@ export class AggregateOperator implements PhysicalOperator {
       if (this.#options.keys.length === 0 && this.#table.size === 0) this.#addEmptyGroup();
     }
     if (this.#position === this.#table.size) return END;
+    if (this.#share.isSpent()) return PAUSE;
     this.#give(this.#position);
     this.#position += 1;
     return ROW;

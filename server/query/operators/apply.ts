@@ -12,7 +12,7 @@ import {
 } from './operator.ts';
 import { detach } from './record-reference.ts';
 import { RowStore } from './row-store.ts';
-import { rowsPerTurn } from './work-share.ts';
+import { WorkShare } from './work-share.ts';
 
 export interface ApplyOptions {
   readonly outer: PhysicalOperator;
@@ -59,6 +59,7 @@ export class ApplyOperator implements PhysicalOperator {
   #innerIsOpen = false;
   #innerRowCount = 0;
   #collected: Value[] = [];
+  readonly #share = new WorkShare();
 
   constructor(options: ApplyOptions) {
     this.name = `Apply ${options.mode.kind}`;
@@ -79,7 +80,8 @@ export class ApplyOperator implements PhysicalOperator {
   }
 
   next(): Pulled {
-    for (let count = 0; count < rowsPerTurn; count += 1) {
+    for (;;) {
+      if (this.#share.isSpent()) return PAUSE;
       const pulled =
         this.#phase === 'outer'
           ? this.#advanceOuter()
@@ -88,7 +90,6 @@ export class ApplyOperator implements PhysicalOperator {
             : this.#advanceInner();
       if (pulled !== undefined) return pulled;
     }
-    return PAUSE;
   }
 
   /** Takes the next outer row and starts on the inner side. @returns undefined to go on in the next phase */

@@ -8,7 +8,7 @@ import {
   type PhysicalOperator,
   type Pulled,
 } from './operator.ts';
-import { rowsPerTurn } from './work-share.ts';
+import { WorkShare } from './work-share.ts';
 
 export interface CallOptions {
   readonly input: PhysicalOperator;
@@ -26,6 +26,7 @@ export class CallOperator implements PhysicalOperator {
   readonly #options: CallOptions;
   #context: ExecutionContext | undefined;
   #rows: ProcedureRows | undefined;
+  readonly #share = new WorkShare();
 
   constructor(options: CallOptions) {
     this.inputs = [options.input];
@@ -42,7 +43,8 @@ export class CallOperator implements PhysicalOperator {
   next(): Pulled {
     const context = this.#context as ExecutionContext;
     const { input, procedure, yields } = this.#options;
-    for (let count = 0; count < rowsPerTurn; count += 1) {
+    for (;;) {
+      if (this.#share.isSpent()) return PAUSE;
       if (this.#rows === undefined) {
         const pulled = input.next();
         if (pulled !== ROW) return pulled;
@@ -61,7 +63,6 @@ export class CallOperator implements PhysicalOperator {
       }
       return ROW;
     }
-    return PAUSE;
   }
 
   close(): void {

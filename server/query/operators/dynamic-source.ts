@@ -13,7 +13,7 @@ import {
 } from './operator.ts';
 import { describeValue, ridOf } from './record-identity.ts';
 import { RecordScanOperator } from './type-scan.ts';
-import { rowsPerTurn } from './work-share.ts';
+import { WorkShare } from './work-share.ts';
 
 export interface DynamicSourceOptions {
   readonly value: Evaluator;
@@ -38,6 +38,7 @@ export class DynamicSourceOperator implements PhysicalOperator {
   #elements: readonly Value[] = [];
   #position = 0;
   #scan: RecordScanOperator | undefined;
+  readonly #share = new WorkShare();
 
   constructor(options: DynamicSourceOptions) {
     this.#value = options.value;
@@ -55,7 +56,8 @@ export class DynamicSourceOperator implements PhysicalOperator {
   }
 
   next(): Pulled {
-    for (let count = 0; count < rowsPerTurn; count += 1) {
+    for (;;) {
+      if (this.#share.isSpent()) return PAUSE;
       if (this.#scan !== undefined) {
         const pulled = this.#scan.next();
         if (pulled !== END) return pulled;
@@ -67,7 +69,6 @@ export class DynamicSourceOperator implements PhysicalOperator {
       this.#position += 1;
       if (this.#give(element)) return ROW;
     }
-    return PAUSE;
   }
 
   #give(element: Value): boolean {

@@ -10,7 +10,7 @@ import {
 } from './operator.ts';
 import { detach } from './record-reference.ts';
 import { RowStore } from './row-store.ts';
-import { rowsPerTurn } from './work-share.ts';
+import { rowsPerTurn, WorkShare } from './work-share.ts';
 
 /**
  * Reads its input to the end before it gives the first row, so that a write above sees nothing of its own effects. The number of
@@ -26,6 +26,7 @@ export class EagerOperator implements PhysicalOperator {
   #memory: HeldMemory | undefined;
   #isFull = false;
   #position = 0;
+  readonly #share = new WorkShare();
 
   constructor(input: PhysicalOperator, slots: readonly Slot[]) {
     this.inputs = [input];
@@ -48,6 +49,7 @@ export class EagerOperator implements PhysicalOperator {
       this.#isFull = true;
     }
     if (this.#position === this.#rows.rowCount) return END;
+    if (this.#share.isSpent()) return PAUSE;
     this.#rows.restore(this.#position, frame);
     this.#position += 1;
     return ROW;

@@ -16,7 +16,7 @@ import {
 import { ridOf } from './record-identity.ts';
 import { RecordReference } from './record-reference.ts';
 import type { TypeCheck } from './type-check.ts';
-import { rowsPerTurn } from './work-share.ts';
+import { WorkShare } from './work-share.ts';
 
 export interface CompiledMove {
   readonly move: ResolvedMove;
@@ -75,6 +75,7 @@ export class ExpandPathOperator implements PhysicalOperator {
   #target: Value = null;
   #targetRid: Rid | undefined;
   #isStarting = false;
+  readonly #share = new WorkShare();
 
   constructor(options: ExpandPathOptions) {
     this.inputs = [options.input];
@@ -91,7 +92,8 @@ export class ExpandPathOperator implements PhysicalOperator {
   }
 
   next(): Pulled {
-    for (let count = 0; count < rowsPerTurn; count += 1) {
+    for (;;) {
+      if (this.#share.isSpent()) return PAUSE;
       if (this.#isStarting) {
         this.#isStarting = false;
         if (this.#arrive(0)) return ROW;
@@ -103,7 +105,6 @@ export class ExpandPathOperator implements PhysicalOperator {
         this.#start();
       }
     }
-    return PAUSE;
   }
 
   #start(): void {

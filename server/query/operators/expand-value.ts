@@ -9,7 +9,7 @@ import {
   type Pulled,
 } from './operator.ts';
 import { ridOf } from './record-identity.ts';
-import { rowsPerTurn } from './work-share.ts';
+import { WorkShare } from './work-share.ts';
 
 export interface ExpandValueOptions {
   readonly input: PhysicalOperator;
@@ -32,6 +32,7 @@ export class ExpandValueOperator implements PhysicalOperator {
   #context: ExecutionContext | undefined;
   #list: readonly Value[] = [];
   #position = 0;
+  readonly #share = new WorkShare();
 
   constructor(options: ExpandValueOptions) {
     this.inputs = [options.input];
@@ -49,7 +50,8 @@ export class ExpandValueOperator implements PhysicalOperator {
   next(): Pulled {
     const context = this.#context as ExecutionContext;
     const { input, value } = this.#options;
-    for (let count = 0; count < rowsPerTurn; count += 1) {
+    for (;;) {
+      if (this.#share.isSpent()) return PAUSE;
       if (this.#position < this.#list.length) {
         const element = this.#list[this.#position] as Value;
         this.#position += 1;
@@ -64,7 +66,6 @@ export class ExpandValueOperator implements PhysicalOperator {
         this.#position = 0;
       } else if (this.#give(expanded, 'whole')) return ROW;
     }
-    return PAUSE;
   }
 
   #give(value: Value, place: 'element' | 'whole'): boolean {

@@ -14,7 +14,7 @@ import { ridOf } from './record-identity.ts';
 import { RecordReference } from './record-reference.ts';
 import { RidSet } from './rid-set.ts';
 import type { TypeCheck } from './type-check.ts';
-import { rowsPerTurn } from './work-share.ts';
+import { WorkShare } from './work-share.ts';
 
 export interface ExpandOptions {
   readonly input: PhysicalOperator;
@@ -43,6 +43,7 @@ export class ExpandOperator implements PhysicalOperator {
   readonly #neighbours: NeighbourCursor;
   #context: ExecutionContext | undefined;
   #isWalking = false;
+  readonly #share = new WorkShare();
   #seen: RidSet | undefined;
   #memory: HeldMemory | undefined;
   #seenBytes = 0;
@@ -71,7 +72,8 @@ export class ExpandOperator implements PhysicalOperator {
     const { input, from, edge, to, typeCheck, fromBareId, toBareId } = this.#options;
     const neighbours = this.#neighbours;
     const seen = this.#seen;
-    for (let count = 0; count < rowsPerTurn; count += 1) {
+    for (;;) {
+      if (this.#share.isSpent()) return PAUSE;
       if (!this.#isWalking) {
         const pulled = input.next();
         if (pulled !== ROW) return pulled;
@@ -91,7 +93,6 @@ export class ExpandOperator implements PhysicalOperator {
       if (edge !== undefined) frame[edge] = new RecordReference(view, neighbours.edge);
       return ROW;
     }
-    return PAUSE;
   }
 
   #account(seen: RidSet): void {
@@ -124,6 +125,7 @@ export class ExpandIntoOperator implements PhysicalOperator {
   #walking: NeighbourCursor;
   #context: ExecutionContext | undefined;
   #isWalking = false;
+  readonly #share = new WorkShare();
   #target: Rid = noRid;
 
   constructor(
@@ -146,7 +148,8 @@ export class ExpandIntoOperator implements PhysicalOperator {
   next(): Pulled {
     const { view, frame } = this.#context as ExecutionContext;
     const { input, edge } = this.#options;
-    for (let count = 0; count < rowsPerTurn; count += 1) {
+    for (;;) {
+      if (this.#share.isSpent()) return PAUSE;
       if (!this.#isWalking) {
         const pulled = input.next();
         if (pulled !== ROW) return pulled;
@@ -160,7 +163,6 @@ export class ExpandIntoOperator implements PhysicalOperator {
       if (edge !== undefined) frame[edge] = new RecordReference(view, this.#walking.edge);
       return ROW;
     }
-    return PAUSE;
   }
 
   /** Walks from the end with fewer edges. */

@@ -11,9 +11,9 @@ import {
   type PhysicalOperator,
   type Pulled,
 } from './operator.ts';
-import { rowsPerTurn } from './work-share.ts';
+import { rowsPerTurn, WorkShare } from './work-share.ts';
 
-/** Blocks that one turn may look through without finding a row: some thousand rows. */
+/** Blocks that are looked through between two pauses: some thousand rows. */
 const blocksPerTurn = 32;
 
 export interface FusedScanOptions {
@@ -35,7 +35,10 @@ export class FusedScanOperator implements PhysicalOperator {
   readonly #blocks: BlockWalk;
   #rows: RowSource | undefined;
   #slot = -1;
+  /** Until the next pause. */
+  #blocksLeft = blocksPerTurn;
   #block: Block | undefined;
+  readonly #share = new WorkShare();
 
   constructor(options: FusedScanOptions) {
     this.description = options.description;
@@ -52,7 +55,7 @@ export class FusedScanOperator implements PhysicalOperator {
   next(): Pulled {
     const rows = this.#rows as RowSource;
     const isAscending = this.#blocks.order === 'ascending';
-    for (let blockCount = 0; blockCount < blocksPerTurn; blockCount += 1) {
+    for (;;) {
       const block = this.#block;
       if (block !== undefined) {
         const slot = rows.next(block, this.#slot);
@@ -73,12 +76,16 @@ export class FusedScanOperator implements PhysicalOperator {
         this.#block = next;
         this.#slot = isAscending ? 0 : next.slotCount - 1;
       }
+      this.#blocksLeft -= 1;
+      if (this.#blocksLeft > 0) continue;
+      this.#blocksLeft = blocksPerTurn;
+      return PAUSE;
     }
-    return PAUSE;
   }
 
   #nextRecord(records: RecordCursor, rows: RowSource): Pulled {
-    for (let count = 0; count < rowsPerTurn; count += 1) {
+    for (;;) {
+      if (this.#share.isSpent()) return PAUSE;
       const record = records.next();
       if (record === undefined) {
         this.#blocks.records = undefined;
@@ -86,7 +93,6 @@ export class FusedScanOperator implements PhysicalOperator {
       }
       if (rows.accept(record)) return ROW;
     }
-    return PAUSE;
   }
 
   close(): void {

@@ -3,7 +3,15 @@ import type { IndexId } from '#core/rid.ts';
 import { Link } from '#core/record.ts';
 import type { Value } from '#core/value.ts';
 import type { IndexCursor } from '#transaction/read-view.ts';
-import { END, ROW, type ExecutionContext, type PhysicalOperator, type Pulled } from './operator.ts';
+import {
+  END,
+  PAUSE,
+  ROW,
+  type ExecutionContext,
+  type PhysicalOperator,
+  type Pulled,
+} from './operator.ts';
+import { WorkShare } from './work-share.ts';
 
 /** `FROM index:name`: one row map `{key, rid}` per entry; the key is a list with one value per component. */
 export class IndexEntriesOperator implements PhysicalOperator {
@@ -15,6 +23,7 @@ export class IndexEntriesOperator implements PhysicalOperator {
   readonly #as: Slot;
   #context: ExecutionContext | undefined;
   #cursor: IndexCursor | undefined;
+  readonly #share = new WorkShare();
 
   constructor(index: IndexId, order: 'ascending' | 'descending', as: Slot, description: string) {
     this.#index = index;
@@ -29,6 +38,7 @@ export class IndexEntriesOperator implements PhysicalOperator {
   }
 
   next(): Pulled {
+    if (this.#share.isSpent()) return PAUSE;
     const cursor = this.#cursor;
     if (cursor?.next() !== true) return END;
     (this.#context as ExecutionContext).frame[this.#as] = new Map<string, Value>([

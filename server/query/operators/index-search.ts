@@ -16,7 +16,7 @@ import {
 } from './operator.ts';
 import { RidSet } from './rid-set.ts';
 import { shareOfRange } from './range-share.ts';
-import { rowsPerTurn } from './work-share.ts';
+import { rowsPerTurn, WorkShare } from './work-share.ts';
 
 export interface CompiledSearch {
   readonly index: IndexId;
@@ -80,6 +80,7 @@ export class IndexSearchOperator implements PhysicalOperator {
   #rids: Float64Array = noRids;
   #position = 0;
   #bucketNumber = 0;
+  readonly #share = new WorkShare();
 
   constructor(options: IndexSearchOptions) {
     this.inputs = options.fallback ? [options.fallback] : [];
@@ -164,11 +165,11 @@ export class IndexSearchOperator implements PhysicalOperator {
 
   #nextDirect(): Pulled {
     const cursor = this.#cursor as IndexCursor;
-    for (let count = 0; count < rowsPerTurn; count += 1) {
+    for (;;) {
+      if (this.#share.isSpent()) return PAUSE;
       if (!cursor.next()) return END;
       if (this.#isWanted.has(bucketOf(cursor.rid)) && this.#give(cursor.rid)) return ROW;
     }
-    return PAUSE;
   }
 
   /** Collects the ids of some entries. */
@@ -199,7 +200,8 @@ export class IndexSearchOperator implements PhysicalOperator {
 
   #nextFetched(): Pulled {
     const { buckets } = this.#options;
-    for (let count = 0; count < rowsPerTurn; count += 1) {
+    for (;;) {
+      if (this.#share.isSpent()) return PAUSE;
       if (this.#position === this.#rids.length) {
         if (this.#bucketNumber === buckets.length) return END;
         this.#rids = (this.#found as RidSet).ridsOf(buckets[this.#bucketNumber] as BucketId);
@@ -211,7 +213,6 @@ export class IndexSearchOperator implements PhysicalOperator {
       this.#position += 1;
       if (this.#give(rid)) return ROW;
     }
-    return PAUSE;
   }
 
   #give(rid: Rid): boolean {

@@ -22,7 +22,7 @@ import {
 import { RecordDraft } from './record-draft.ts';
 import { describeValue, ridOf } from './record-identity.ts';
 import { transactionOf } from './writing.ts';
-import { rowsPerTurn } from './work-share.ts';
+import { WorkShare } from './work-share.ts';
 
 export interface InsertEdgeOptions {
   readonly input: PhysicalOperator;
@@ -50,6 +50,7 @@ export class InsertEdgeOperator implements PhysicalOperator {
   #targets: readonly Rid[] = [];
   #pair = 0;
   #ordinal = 0;
+  readonly #share = new WorkShare();
 
   constructor(options: InsertEdgeOptions) {
     this.inputs = [options.input];
@@ -79,7 +80,8 @@ export class InsertEdgeOperator implements PhysicalOperator {
   next(): Pulled {
     const context = this.#context as ExecutionContext;
     const { input, from, to } = this.#options;
-    for (let count = 0; count < rowsPerTurn; count += 1) {
+    for (;;) {
+      if (this.#share.isSpent()) return PAUSE;
       if (this.#pair < this.#sources.length * this.#targets.length) {
         const source = this.#sources[Math.floor(this.#pair / this.#targets.length)] as Rid;
         const target = this.#targets[this.#pair % this.#targets.length] as Rid;
@@ -93,7 +95,6 @@ export class InsertEdgeOperator implements PhysicalOperator {
       this.#targets = verticesOf(to(context), context);
       this.#pair = 0;
     }
-    return PAUSE;
   }
 
   #connect(source: Rid, target: Rid): void {

@@ -13,7 +13,7 @@ import {
   type PhysicalOperator,
   type Pulled,
 } from './operator.ts';
-import { rowsPerTurn } from './work-share.ts';
+import { WorkShare } from './work-share.ts';
 
 export interface OrderedIndexSearchOptions {
   readonly index: IndexId;
@@ -51,6 +51,7 @@ export class OrderedIndexSearchOperator implements PhysicalOperator {
   #exact = false;
   #isFallback = false;
   #hasEnded = false;
+  readonly #share = new WorkShare();
 
   constructor(options: OrderedIndexSearchOptions) {
     this.inputs = [options.fallback];
@@ -96,12 +97,12 @@ export class OrderedIndexSearchOperator implements PhysicalOperator {
 
   next(): Pulled {
     if (this.#isFallback) return this.#options.fallback.next();
-    for (let count = 0; count < rowsPerTurn; count += 1) {
+    for (;;) {
       if (this.#hasEnded) return END;
+      if (this.#share.isSpent()) return PAUSE;
       const rid = this.#nextRid();
       if (rid !== undefined && this.#give(rid)) return ROW;
     }
-    return PAUSE;
   }
 
   #nextRid(): Rid | undefined {

@@ -12,7 +12,7 @@ import {
   type Pulled,
 } from './operator.ts';
 import { ridOf } from './record-identity.ts';
-import { rowsPerTurn } from './work-share.ts';
+import { WorkShare } from './work-share.ts';
 
 export interface RecordLookupOptions {
   readonly rids: Evaluator;
@@ -34,6 +34,7 @@ export class RecordLookupOperator implements PhysicalOperator {
   #context: ExecutionContext | undefined;
   #rids: readonly Value[] = [];
   #position = 0;
+  readonly #share = new WorkShare();
 
   constructor(options: RecordLookupOptions) {
     this.description = options.description;
@@ -51,7 +52,8 @@ export class RecordLookupOperator implements PhysicalOperator {
 
   next(): Pulled {
     const { frame } = this.#context as ExecutionContext;
-    for (let count = 0; count < rowsPerTurn; count += 1) {
+    for (;;) {
+      if (this.#share.isSpent()) return PAUSE;
       if (this.#position >= this.#rids.length) return END;
       const value = this.#rids[this.#position] as Value;
       this.#position += 1;
@@ -60,7 +62,6 @@ export class RecordLookupOperator implements PhysicalOperator {
       frame[this.#options.as] = record;
       return ROW;
     }
-    return PAUSE;
   }
 
   #recordOf(value: Value): StoredRecord | undefined {

@@ -34,7 +34,7 @@ export interface SortOptions {
 }
 
 /** Largest limit for which a heap of the best rows is kept instead of all rows. */
-const topRowsMax = 20_000;
+const topRowsMax = 100_000;
 
 /**
  * Stable sort. All rows: runs of some thousand rows are sorted as they fill, then merged while rows are given, so that no turn
@@ -85,12 +85,23 @@ export class SortOperator implements PhysicalOperator {
       const pulled = this.#fill();
       if (pulled !== END) return PAUSE;
       this.#isFull = true;
-      this.#merger = this.#top ? this.#top.merger() : this.#runs?.merger();
     }
+    if (this.#merger === undefined && !this.#order()) return PAUSE;
     const row = this.#merger?.next() ?? -1;
     if (row < 0) return END;
     this.#rows.restore(row, (this.#context as ExecutionContext).frame);
     return ROW;
+  }
+
+  /** Brings what is kept in order. @returns false when the share of work is done before that */
+  #order(): boolean {
+    if (this.#top !== undefined) {
+      const runs = this.#runs ?? new SortedRuns((a, b) => this.#top?.order(a, b) ?? 0);
+      this.#runs = runs;
+      if (!this.#top.moveTo(runs)) return false;
+    }
+    this.#merger = this.#runs?.merger();
+    return true;
   }
 
   #fill(): Pulled {

@@ -41,7 +41,7 @@ export class SortedRuns {
 }
 
 /** Rows that are in order already. */
-export class SingleRun implements RunMerger {
+class SingleRun implements RunMerger {
   readonly #rows: readonly number[];
   #position = 0;
 

@@ -1,4 +1,5 @@
-import { SingleRun, swap, type CompareRows, type RunMerger } from './sorted-runs.ts';
+import { swap, type CompareRows, type SortedRuns } from './sorted-runs.ts';
+import { rowsPerTurn } from './work-share.ts';
 
 /**
  * The best `countMax` rows seen so far: a heap with the worst kept row on top. Rows are known by their place in the caller's
@@ -38,14 +39,16 @@ export class TopRows {
     } else this.#siftDown();
   }
 
-  /** The kept rows, best first. Cost: sorts at most `countMax` rows. */
-  merger(): RunMerger {
-    const rows = [...this.#heap];
-    rows.sort((a, b) => this.#order(a, b));
-    return new SingleRun(rows);
+  /** Hands some of the kept rows over to be sorted. @returns true when all have been */
+  moveTo(runs: SortedRuns): boolean {
+    const heap = this.#heap;
+    for (let count = 0; count < rowsPerTurn && heap.length > 0; count += 1)
+      runs.add(heap.pop() as number);
+    return heap.length === 0;
   }
 
-  #order(a: number, b: number): number {
+  /** The order of two kept rows; of equal ones that came first stands first. */
+  order(a: number, b: number): number {
     const order = this.#compare(a, b);
     return order === 0 ? (this.#arrivals[a] as number) - (this.#arrivals[b] as number) : order;
   }
@@ -55,7 +58,7 @@ export class TopRows {
     let at = from;
     while (at > 0) {
       const parent = (at - 1) >> 1;
-      if (this.#order(heap[at] as number, heap[parent] as number) <= 0) return;
+      if (this.order(heap[at] as number, heap[parent] as number) <= 0) return;
       swap(heap, at, parent);
       at = parent;
     }
@@ -69,10 +72,10 @@ export class TopRows {
       if (left >= heap.length) return;
       const right = left + 1;
       const child =
-        right < heap.length && this.#order(heap[right] as number, heap[left] as number) > 0
+        right < heap.length && this.order(heap[right] as number, heap[left] as number) > 0
           ? right
           : left;
-      if (this.#order(heap[child] as number, heap[at] as number) <= 0) return;
+      if (this.order(heap[child] as number, heap[at] as number) <= 0) return;
       swap(heap, at, child);
       at = child;
     }

@@ -15,7 +15,7 @@ import {
 } from './operator.ts';
 import { ridOf } from './record-identity.ts';
 import { RecordReference } from './record-reference.ts';
-import { rowsPerTurn } from './work-share.ts';
+import { WorkShare } from './work-share.ts';
 
 export interface TraverseOptions {
   readonly input: PhysicalOperator;
@@ -62,6 +62,7 @@ export class TraverseOperator implements PhysicalOperator {
   #smallestDepth = new Map<Rid, number>();
   /** The visit whose fields are to be followed next. */
   #current: Visit | undefined;
+  readonly #share = new WorkShare();
 
   constructor(options: TraverseOptions) {
     this.inputs = [options.input];
@@ -78,7 +79,8 @@ export class TraverseOperator implements PhysicalOperator {
   }
 
   next(): Pulled {
-    for (let count = 0; count < rowsPerTurn; count += 1) {
+    for (;;) {
+      if (this.#share.isSpent()) return PAUSE;
       if (this.#current !== undefined) {
         const visit = this.#current;
         this.#current = undefined;
@@ -90,7 +92,6 @@ export class TraverseOperator implements PhysicalOperator {
         if (pulled !== ROW) return pulled;
       } else if (this.#visit(visit)) return ROW;
     }
-    return PAUSE;
   }
 
   /** Starts with the roots of a new input row. Records given for earlier rows are not given again. */

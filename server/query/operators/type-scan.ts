@@ -11,6 +11,7 @@ import {
   type Pulled,
 } from './operator.ts';
 import { ridOf } from './record-identity.ts';
+import { WorkShare } from './work-share.ts';
 
 export interface CompiledRidRange {
   readonly low: { readonly value: Evaluator; readonly inclusive: boolean } | undefined;
@@ -42,6 +43,7 @@ export class RecordScanOperator implements PhysicalOperator {
   #bounds: RidBounds = { low: 0, high: Number.POSITIVE_INFINITY };
   #cursor: RecordCursor | undefined;
   #bucketNumber = 0;
+  readonly #share = new WorkShare();
 
   constructor(options: RecordScanOptions) {
     this.description = options.description;
@@ -60,6 +62,7 @@ export class RecordScanOperator implements PhysicalOperator {
     const { view, frame } = this.#context as ExecutionContext;
     const { as, order, range } = this.#options;
     for (;;) {
+      if (this.#share.isSpent()) return PAUSE;
       if (this.#cursor === undefined) {
         const bucket = this.#nextBucket();
         if (bucket === undefined) return END;
@@ -68,8 +71,6 @@ export class RecordScanOperator implements PhysicalOperator {
       const record = this.#cursor.next();
       if (record === undefined) {
         this.#cursor = undefined;
-        // A type may have thousands of empty buckets.
-        if (this.#bucketNumber % 64 === 0) return PAUSE;
         continue;
       }
       if (range !== undefined && !this.#isWithin(record.rid)) {

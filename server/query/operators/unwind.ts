@@ -8,7 +8,7 @@ import {
   type PhysicalOperator,
   type Pulled,
 } from './operator.ts';
-import { rowsPerTurn } from './work-share.ts';
+import { WorkShare } from './work-share.ts';
 
 export interface UnwindOptions {
   readonly input: PhysicalOperator;
@@ -28,6 +28,7 @@ export class UnwindOperator implements PhysicalOperator {
   #context: ExecutionContext | undefined;
   #list: readonly Value[] = [];
   #position = 0;
+  readonly #share = new WorkShare();
 
   constructor(options: UnwindOptions) {
     this.inputs = [options.input];
@@ -45,7 +46,8 @@ export class UnwindOperator implements PhysicalOperator {
   next(): Pulled {
     const { frame } = this.#context as ExecutionContext;
     const { input, as } = this.#options;
-    for (let count = 0; count < rowsPerTurn; count += 1) {
+    for (;;) {
+      if (this.#share.isSpent()) return PAUSE;
       if (this.#position < this.#list.length) {
         frame[as] = this.#list[this.#position] as Value;
         this.#position += 1;
@@ -55,7 +57,6 @@ export class UnwindOperator implements PhysicalOperator {
       if (pulled !== ROW) return pulled;
       if (this.#enter()) return ROW;
     }
-    return PAUSE;
   }
 
   /** Takes the list of a new row. @returns true when the row passes as it is */

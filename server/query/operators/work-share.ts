@@ -1,5 +1,22 @@
 /**
- * Rows or steps that an operator may work through in one `next()` before it answers PAUSE. Chosen so that a turn stays well
- * below the executor's 5 ms slice even when each row costs a microsecond or two.
+ * Rows or steps that an operator may work through before it answers PAUSE, whether or not it gave rows meanwhile. Chosen so
+ * that what happens between two pauses, in all operators above as well, stays below the executor's 5 ms slice even when each
+ * row costs a microsecond or two.
  */
 export const rowsPerTurn = 1024;
+
+/**
+ * Counts the work of an operator that makes rows: scans, searches, steps. Operators that only pass rows on need no count of
+ * their own, since a pause passes through them.
+ */
+export class WorkShare {
+  #left = rowsPerTurn;
+
+  /** One unit of work. @returns true when it is time to pause; counting then starts anew */
+  isSpent(): boolean {
+    this.#left -= 1;
+    if (this.#left > 0) return false;
+    this.#left = rowsPerTurn;
+    return true;
+  }
+}
