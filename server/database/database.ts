@@ -7,7 +7,7 @@ import type { LogIndex } from '#core/rid.ts';
 import type { Runtime } from '#core/runtime.ts';
 import type { TemporalFormats } from '#core/temporal-format.ts';
 import type { Settings, SettingsReader } from '#config/effective-settings.ts';
-import { serverMaxSnapshotAge } from '#config/server-settings.ts';
+import { haIdempotencyCacheTtlMs, serverMaxSnapshotAge } from '#config/server-settings.ts';
 import {
   asyncCloseTimeout,
   asyncOperationsQueueSize,
@@ -34,6 +34,7 @@ import { openEngine } from './open-engine.ts';
 import { planMaker } from './plan-maker.ts';
 import { runQueued } from './queued-statements.ts';
 import { type SchemaFacts, schemaRows } from './schema-source.ts';
+import { ReplayKeys } from './replay-keys.ts';
 import type { BulkLoadOptions, ResultStream, RunOptions, Statement } from './session.ts';
 import type { TransactionSessions } from './sessions.ts';
 import { StatementCompiler } from './statement-compiler.ts';
@@ -92,6 +93,15 @@ export async function openDatabase(
 function readSettings(engine: StorageEngine, settings: Settings, log: Log): DatabaseSettings {
   using snapshot = engine.snapshot();
   return new DatabaseSettings(settings, snapshot.meta(settingsDocumentName), log);
+}
+
+function readReplayKeys(engine: StorageEngine, surroundings: DatabaseSurroundings): ReplayKeys {
+  using stored = engine.snapshot();
+  return new ReplayKeys({
+    clock: surroundings.runtime.clock,
+    lifetimeMs: () => surroundings.settings.get(haIdempotencyCacheTtlMs),
+    stored,
+  });
 }
 
 /** How statements of one database are compiled and what they see beside records; transactions evaluate defaults with it. */
@@ -163,6 +173,7 @@ export class Database implements OpenDatabase {
   readonly #own: DatabaseSettings;
   readonly #surroundings: DatabaseSurroundings;
   readonly #statements: Statements;
+  readonly #replayKeys: ReplayKeys;
   #settingChanges: Promise<unknown> = Promise.resolve();
   #end: DatabaseEnd | undefined;
   #whenClosed: () => void = () => {};
@@ -185,6 +196,7 @@ export class Database implements OpenDatabase {
     this.#surroundings = surroundings;
     this.#statements = options.statements;
     const { runtime, log, sessions, authorizer, active, memory, counters } = surroundings;
+    this.#replayKeys = readReplayKeys(options.engine, surroundings);
     this.pipeline = new StatementPipeline({
       databaseName: name,
       compiler: options.statements.compiler,
@@ -194,6 +206,7 @@ export class Database implements OpenDatabase {
       active,
       memory,
       counters,
+      replayKeys: this.#replayKeys,
       limits: () => own.limits,
       snapshotAgeMsMax: () => own.values.get(serverMaxSnapshotAge) * 1000,
       runtime,
@@ -233,6 +246,10 @@ export class Database implements OpenDatabase {
     });
     this.#settingChanges = change.catch(() => {});
     return change;
+  }
+
+  committedUnder(replayKey: string): LogIndex | undefined {
+    return this.#replayKeys.committedUnder(replayKey);
   }
 
   run(statement: Statement, options: RunOptions): Promise<ResultStream> {

@@ -108,8 +108,6 @@ export interface ExplainedStep {
 export interface BulkLoadOptions {
   /** Needs the right to insert into every type it loads; absent: may load everything. */
   readonly principal?: Principal;
-  /** Records of one chunk; absent: only memory bounds it. */
-  readonly chunkRecordsMax?: number;
   /** Memory of one chunk; default 64 MiB. */
   readonly chunkBytesMax?: number;
   /** Further attempts of a commit that met a conflict, and the pause before each. */
@@ -117,8 +115,6 @@ export interface BulkLoadOptions {
   readonly commitRetryDelayMs?: number;
   /** False: edges are entered at their source only. */
   readonly isBidirectional?: boolean;
-  /** Called after each durable chunk. */
-  readonly onCommit?: (index: LogIndex) => void;
 }
 
 /** One open database, as doors see it. */

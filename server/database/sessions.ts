@@ -229,9 +229,11 @@ class TransactionSession {
   #begun(): Transaction {
     if (this.#transaction === undefined) {
       this.#transaction = this.#open();
-      // READ_COMMITTED takes a snapshot per statement; it ages with the session all the same, since its writes do.
-      const ageMs = this.#limits.snapshotAgeMsMax();
-      this.#cancelAgeTimer = this.#runtime.timers.after(ageMs, () => this.#grewTooOld());
+      // READ_COMMITTED takes a new snapshot for each statement, so none of them grows old.
+      if (this.#isolation === 'REPEATABLE_READ') {
+        const ageMs = this.#limits.snapshotAgeMsMax();
+        this.#cancelAgeTimer = this.#runtime.timers.after(ageMs, () => this.#grewTooOld());
+      }
     }
     return this.#transaction;
   }

@@ -14,6 +14,7 @@ import { StatementMemory, type ServerMemory } from './memory-accounts.ts';
 import { PlanExecution } from './plan-execution.ts';
 import { FinishedResult, type ResultFacts, StreamingResult } from './results.ts';
 import { runWithRetries } from './retry.ts';
+import type { ReplayKeys } from './replay-keys.ts';
 import type { ExplainedPlan, ResultBatch, ResultStream, RunOptions, Statement } from './session.ts';
 import type { SessionLease, TransactionSessions } from './sessions.ts';
 import type { StatementCompiler } from './statement-compiler.ts';
@@ -44,6 +45,7 @@ export interface PipelineOptions {
   readonly active: ActiveStatements;
   readonly memory: ServerMemory;
   readonly counters: Counters;
+  readonly replayKeys: ReplayKeys;
   readonly limits: () => StatementLimits;
   /** `service.server.maxSnapshotAge`, milliseconds. */
   readonly snapshotAgeMsMax: () => number;
@@ -267,9 +269,8 @@ export class StatementPipeline {
       const compiled = this.#admit(order.statement, order.options, transaction);
       const scope: Scope = { view: transaction, transaction, settle: nothing };
       const { rows, facts } = await this.#runToEnd(compiled, order, scope);
-      const receipt = await transaction.commit();
-      counters.writeTx += 1;
-      return this.#committed({ ...facts, index: receipt.index }, rows);
+      const index = await this.#commit(transaction, order.options.replayKey);
+      return this.#committed({ ...facts, index }, rows);
     } catch (error) {
       transaction.rollback();
       counters.txRollbacks += 1;
@@ -278,6 +279,20 @@ export class StatementPipeline {
       }
       throw error;
     }
+  }
+
+  /** Commits, and remembers with it that the client's request was executed. */
+  async #commit(transaction: Transaction, replayKey: string | undefined): Promise<LogIndex> {
+    const { replayKeys, counters } = this.#options;
+    if (replayKey !== undefined) {
+      for (const { name, value } of replayKeys.valuesFor(replayKey))
+        transaction.attach(name, value);
+    }
+    const hasWrites = transaction.hasWrites;
+    const { index } = await transaction.commit();
+    counters.writeTx += 1;
+    if (replayKey !== undefined && hasWrites) replayKeys.committed(replayKey, index);
+    return index;
   }
 
   /** Rows of a committed statement; links in them are followed in the newest state, if anybody does. */

@@ -6,6 +6,7 @@ import type { BucketId, IndexId, LogIndex, Rid, TypeId } from '#core/rid.ts';
 import type { TemporalFormats } from '#core/temporal-format.ts';
 import type { ValueMap } from '#core/value.ts';
 import type { AdjacencyList, Direction, StorageSnapshot } from '#storage/engine.ts';
+import type { RowOperation } from '#storage/row-operations.ts';
 import { captureWriteSet } from './capture.ts';
 import type { Committer } from './committer.ts';
 import { Overlay } from './overlay.ts';
@@ -41,6 +42,7 @@ export class TransactionValue implements Transaction {
   #view: StatementView | undefined;
   #writer: RecordWriter | undefined;
   #isEnded = false;
+  readonly #attached: RowOperation[] = [];
 
   constructor(services: TransactionServices, isolation: Isolation) {
     this.#services = services;
@@ -139,6 +141,10 @@ export class TransactionValue implements Transaction {
     return rows;
   }
 
+  attach(name: string, value: Uint8Array): void {
+    this.#attached.push({ op: 'meta', name, value });
+  }
+
   // --- end
 
   async commit(): Promise<CommitReceipt> {
@@ -160,7 +166,11 @@ export class TransactionValue implements Transaction {
       return receipt;
     }
     try {
-      const index = await this.#services.committer.commit(writeSet);
+      const index = await this.#services.committer.commit(
+        this.#attached.length === 0
+          ? writeSet
+          : { ...writeSet, operations: [...writeSet.operations, ...this.#attached] },
+      );
       return new Receipt(index, this.#overlay, view);
     } finally {
       this.rollback();

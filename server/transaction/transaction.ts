@@ -33,6 +33,8 @@ export interface Transaction extends ReadView {
   delete(rid: Rid): boolean;
   /** Applies a schema change now, outside the transaction's own writes (DDL is not undoable), and gives its result rows. */
   alter(change: SchemaChange): Promise<readonly ValueMap[]>;
+  /** A value for `meta` that the commit carries (replay keys); dropped when the transaction changes nothing. */
+  attach(name: string, value: Uint8Array): void;
   /**
    * @throws DatabaseError `ConcurrentModification` or `DuplicatedKey` with nothing written
    */

@@ -202,3 +202,24 @@ test('asynchronous commands run in order and are visible soon; errors go to the 
     await opened.close();
   }
 });
+
+test('a committed request is known by its replay key, also after a restart, for as long as answers are kept', () =>
+  withRows(
+    1,
+    async (opened) => {
+      const { run } = opened;
+      await run('UPDATE N SET n += 1', {}, { replayKey: 'first' });
+      await run('SELECT FROM N', {}, { replayKey: 'read' });
+      await assert.rejects(run('UPDATE N SET n = 1 / 0', {}, { replayKey: 'failed' }));
+      assert.ok((opened.database.committedUnder('first') ?? 0) > 0);
+      assert.equal(opened.database.committedUnder('read'), undefined);
+      assert.equal(opened.database.committedUnder('failed'), undefined);
+      await run('UPDATE N SET n += 1', {}, { replayKey: 'second' });
+      await opened.reopen();
+      assert.ok((opened.database.committedUnder('first') ?? 0) > 0);
+      assert.ok((opened.database.committedUnder('second') ?? 0) > 0);
+      assert.equal(opened.database.committedUnder('failed'), undefined);
+      assert.equal(opened.database.committedUnder('unknown'), undefined);
+    },
+    { 'ha.idempotencyCacheTtlMs': '60000' },
+  ));
