@@ -147,15 +147,15 @@ export class DatabaseState {
   /**
    * Commits what a bulk writer holds, at its place in the log, while no other commit is in flight. The caller has taken the
    * positions of its records from `positions` and has seen to constraints; `verify` looks at the state it lands on (unique
-   * keys, ends of edges, schema version) and may throw.
+   * keys, ends of edges, schema version) and may throw; it takes its time in slices, since it may look at many records.
    */
   commitBulk(
     writer: BulkWriter,
-    verify: (latest: StorageSnapshot, catalog: Catalog) => void,
+    verify: (latest: StorageSnapshot, catalog: Catalog) => void | Promise<void>,
   ): Promise<LogIndex> {
     return this.#gate.exclusively(async () => {
       using latest = this.#options.engine.snapshot();
-      verify(latest, this.#schema.catalog);
+      await verify(latest, this.#schema.catalog);
       return await this.#replicator.replicate({
         operations: [],
         bulk: writer,

@@ -1,15 +1,7 @@
-import type { Catalog, TypeDefinition } from '#catalog/catalog.ts';
-import { DatabaseError } from '#core/errors.ts';
+import type { Catalog, PropertyDefinition, TypeDefinition } from '#catalog/catalog.ts';
+import { DatabaseError, errorSpecs } from '#core/errors.ts';
 import { Link } from '#core/record.ts';
-import {
-  type BucketId,
-  bucketOf,
-  formatRid,
-  type LogIndex,
-  makeRid,
-  positionOf,
-  type Rid,
-} from '#core/rid.ts';
+import { type BucketId, formatRid, type LogIndex, makeRid, type Rid } from '#core/rid.ts';
 import type { Runtime } from '#core/runtime.ts';
 import type { TemporalFormats } from '#core/temporal-format.ts';
 import type { BulkWriter } from '#storage/bulk-writer.ts';
@@ -18,8 +10,9 @@ import { BucketSelector } from '#transaction/bucket-selector.ts';
 import type { DatabaseState } from '#transaction/database-state.ts';
 import type { DefaultEvaluator } from '#transaction/transaction.ts';
 import type { BulkLoadOptions } from '../session.ts';
-import { type BatchRows, batchRows, type RowSurroundings } from './batch-rows.ts';
+import { type BatchRows, batchRows, type RowSurroundings, type Table } from './batch-rows.ts';
 import type { EdgeBatch, RecordBatch, TemporaryId } from './bulk-batch.ts';
+import { BulkEnds, missingVertex } from './bulk-ends.ts';
 import { BulkKeys } from './bulk-keys.ts';
 
 export interface BulkLoaderOptions extends BulkLoadOptions {
@@ -50,131 +43,246 @@ const sliceMs = 5;
  * and its entries at both ends are in one chunk, and its vertices in the same or an earlier one, so a load that is
  * interrupted leaves a prefix of whole chunks and no edge without its ends.
  *
- * A schema change during the load ends it with `ConcurrentModification`. After any error, nothing more may be added.
+ * A change of the types in use while a chunk is made ends the load with `ConcurrentModification`. After any error, nothing
+ * more may be added.
  */
 export class BulkLoader {
   readonly #options: BulkLoaderOptions;
-  readonly #catalog: Catalog;
-  readonly #surroundings: RowSurroundings;
-  readonly #keys: BulkKeys;
   readonly #buckets = new BucketSelector();
   readonly #rids = new Map<TemporaryId, Rid>();
-  /** Vertices that edges of the chunk name: nobody keeps them from being deleted meanwhile. */
-  readonly #ends = new Set<Rid>();
-  /** First position of the chunk in each bucket. */
-  readonly #chunkStart = new Map<BucketId, number>();
+  /** Stored vertices that edges named by their record id. */
+  readonly #stored = new Set<Rid>();
+  readonly #ends = new BulkEnds();
+  readonly #types = new Set<TypeDefinition>();
+  #catalog: Catalog;
+  #surroundings: RowSurroundings;
+  #keys: BulkKeys;
   #writer: BulkWriter;
   #recordCount = 0;
   #edgeCount = 0;
+  /** The newest commit when the load began, then of its last chunk. */
+  #baseIndex: LogIndex;
   #index = 0 as LogIndex;
+  /** False as soon as somebody else was seen to commit. */
+  #isAlone = true;
+  #failedRow = -1;
   #turnStartMs: number;
 
   constructor(options: BulkLoaderOptions) {
     this.#options = options;
-    this.#catalog = options.state.catalog;
-    this.#surroundings = {
-      catalog: this.#catalog,
-      formats: options.formats,
-      shapes: options.engine.shapes,
-      defaults: options.defaults,
-    };
+    const { state, engine, runtime } = options;
+    using view = state.view();
+    this.#baseIndex = view.snapshotIndex;
+    this.#catalog = state.catalog;
+    this.#surroundings = this.#surroundingsFor(this.#catalog);
     this.#keys = new BulkKeys(this.#catalog, options.formats);
-    this.#writer = options.engine.bulk();
-    this.#turnStartMs = options.runtime.clock.monotonicMs();
+    this.#writer = engine.bulk();
+    this.#turnStartMs = runtime.clock.monotonicMs();
+  }
+
+  /** Row of the batch that the last error is about, -1 for none. */
+  get failedRow(): number {
+    return this.#failedRow;
+  }
+
+  /** Record that the last error of `commit` is about. */
+  get failedRid(): Rid {
+    return this.#keys.failedRid;
+  }
+
+  /** Memory of the chunk so far. */
+  get pendingBytes(): number {
+    return this.#writer.pendingBytes;
+  }
+
+  typeNamed(name: string): TypeDefinition | undefined {
+    this.#refresh();
+    return this.#catalog.typeNamed(name);
+  }
+
+  propertyOf(type: TypeDefinition, name: string): PropertyDefinition | undefined {
+    return this.#catalog.property(type.id, name);
+  }
+
+  /** @throws DatabaseError `Forbidden` when records of the type may not be inserted */
+  authorize(type: TypeDefinition): void {
+    this.#options.authorize?.(type.name);
+  }
+
+  hasUniqueKeys(type: string): boolean {
+    const found = this.#catalog.typeNamed(type);
+    return found !== undefined && this.#keys.rulesOf(found.id).uniqueIndexes.length > 0;
+  }
+
+  /** Whether a stored vertex has this id; edges may then name it. */
+  isVertex(rid: Rid): boolean {
+    if (this.#stored.has(rid)) return true;
+    using view = this.#options.state.view();
+    if (view.record(rid)?.kind !== 'vertex') return false;
+    this.#stored.add(rid);
+    return true;
   }
 
   /** Adds documents or vertices; batches of some thousand rows keep the event loop free. */
   async addRecords(batch: RecordBatch): Promise<void> {
+    await this.#makeRoom();
     const type = this.#type(batch.type);
     if (type.kind === 'edge') throw wrongKind(type, 'records');
-    await this.#makeRoom();
-    const rows = batchRows(type, batch, this.#surroundings);
+    const rows = this.#rows(type, batch);
     const place = this.#place(type, batch.rowCount);
     const rules = this.#keys.rulesOf(type.id);
-    for (let at = 0; at < batch.rowCount; at += 1) {
-      rows.select(at);
-      const { bucket, position } = place(rows);
-      const rid = makeRid(bucket, position);
-      this.#keys.claim(rules, rid, keySource(rows, rid, rid));
-      if (rows.shape === undefined) {
-        this.#writer.addRow(type.id, bucket, position, rows.properties());
-      } else this.#writer.addColumns(rows.shape, bucket, position, rows.columnValues());
-      const id = batch.ids?.[at];
-      if (id !== undefined) this.#name(id, rid);
+    const { rids, ids } = batch;
+    let at = 0;
+    try {
+      for (; at < batch.rowCount; at += 1) {
+        rows.select(at);
+        const { bucket, position } = place(rows);
+        const rid = makeRid(bucket, position);
+        if (rules.isKeyed) this.#keys.claim(rules, rid, keySource(rows, rid, rid));
+        if (rows.shape === undefined) {
+          this.#writer.addRow(type.id, bucket, position, rows.properties());
+        } else this.#writer.addColumns(rows.shape, bucket, position, rows.columnValues());
+        if (rids !== undefined) rids[at] = rid;
+        if (ids !== undefined) this.#name(ids[at] as TemporaryId, rid);
+      }
+    } catch (error) {
+      this.#failedRow = at;
+      throw error;
     }
     this.#recordCount += batch.rowCount;
   }
 
   /** Adds edges between vertices that were added before, or are stored. */
   async addEdges(batch: EdgeBatch): Promise<void> {
+    await this.#makeRoom();
     const type = this.#type(batch.type);
     if (type.kind !== 'edge') throw wrongKind(type, 'edges');
-    await this.#makeRoom();
-    const rows = batchRows(type, batch, this.#surroundings);
+    const rows = this.#rows(type, batch);
     const place = this.#place(type, batch.rowCount);
     const rules = this.#keys.rulesOf(type.id);
-    for (let at = 0; at < batch.rowCount; at += 1) {
-      rows.select(at);
-      const { bucket, position } = place(rows);
-      const from = this.#end(batch.from[at]);
-      const to = this.#end(batch.to[at]);
-      this.#keys.claim(rules, makeRid(bucket, position), keySource(rows, from, to));
-      const edge = { type: type.id, bucket, position, from, to, both: true };
-      if (rows.shape === undefined) this.#writer.addEdge(edge, rows.properties());
-      else this.#writer.addEdgeColumns(rows.shape, edge, rows.columnValues());
+    const from = this.#endsOf(batch.from, batch.rowCount);
+    const to = this.#endsOf(batch.to, batch.rowCount);
+    const both = type.bidirectional && this.#options.isBidirectional !== false;
+    const { rids } = batch;
+    let at = 0;
+    try {
+      for (; at < batch.rowCount; at += 1) {
+        rows.select(at);
+        const { bucket, position } = place(rows);
+        const source = from[at] as Rid;
+        const target = to[at] as Rid;
+        const rid = makeRid(bucket, position);
+        if (rules.isKeyed) this.#keys.claim(rules, rid, keySource(rows, source, target));
+        const edge = { type: type.id, bucket, position, from: source, to: target, both };
+        if (rows.shape === undefined) this.#writer.addEdge(edge, rows.properties());
+        else this.#writer.addEdgeColumns(rows.shape, edge, rows.columnValues());
+        if (rids !== undefined) rids[at] = rid;
+      }
+    } catch (error) {
+      this.#failedRow = at;
+      throw error;
     }
     this.#edgeCount += batch.rowCount;
   }
 
-  /** Commits what is left; everything is durable and visible then. */
+  /**
+   * Ends the chunk: everything added so far is durable and visible then.
+   * @throws DatabaseError `DuplicatedKey`, `RecordNotFound` for a vertex that is gone, `ConcurrentModification`
+   */
+  async commit(): Promise<LogIndex> {
+    if (this.#writer.pendingBytes === 0) return this.#index;
+    const { state, engine, runtime, commitRetries = 0, commitRetryDelayMs = 0 } = this.#options;
+    const writer = this.#writer;
+    for (let attempt = 0; ; attempt += 1) {
+      this.#options.requireOpen?.();
+      try {
+        this.#index = await state.commitBulk(writer, (latest, catalog) =>
+          this.#verify(latest, catalog),
+        );
+        break;
+      } catch (error) {
+        if (attempt >= commitRetries || !isWorthRetrying(error, writer)) throw error;
+        await runtime.timers.sleep(commitRetryDelayMs);
+      }
+    }
+    this.#baseIndex = this.#index;
+    this.#keys.clear();
+    this.#ends.clear();
+    this.#types.clear();
+    this.#writer = engine.bulk();
+    this.#turnStartMs = runtime.clock.monotonicMs();
+    return this.#index;
+  }
+
+  /** Commits what is left. */
   async finish(): Promise<BulkReport> {
-    if (this.#writer.pendingBytes > 0) await this.#commit();
+    await this.commit();
     return { recordCount: this.#recordCount, edgeCount: this.#edgeCount, index: this.#index };
   }
 
   async #makeRoom(): Promise<void> {
     const { chunkBytesMax = defaultChunkBytes, runtime } = this.#options;
-    if (this.#writer.pendingBytes >= chunkBytesMax) await this.#commit();
+    if (this.#writer.pendingBytes >= chunkBytesMax) await this.commit();
     else if (runtime.clock.monotonicMs() - this.#turnStartMs >= sliceMs) {
       await runtime.timers.yield();
-    } else return;
-    this.#turnStartMs = runtime.clock.monotonicMs();
-  }
-
-  async #commit(): Promise<void> {
-    const { state, engine } = this.#options;
-    const writer = this.#writer;
-    this.#index = await state.commitBulk(writer, (latest, catalog) =>
-      this.#verify(latest, catalog),
-    );
-    this.#keys.clear();
-    this.#ends.clear();
-    this.#chunkStart.clear();
-    this.#writer = engine.bulk();
-  }
-
-  #verify(latest: StorageSnapshot, catalog: Catalog): void {
-    if (catalog !== this.#catalog) {
-      throw new DatabaseError(
-        'ConcurrentModification',
-        'the schema was changed while records were being loaded',
-      );
+      this.#options.requireOpen?.();
+      this.#turnStartMs = runtime.clock.monotonicMs();
     }
-    this.#keys.requireFree(latest);
-    for (const rid of this.#ends) {
-      if (this.#isInChunk(rid) || latest.record(rid) !== undefined) continue;
-      throw missingVertex(formatRid(rid));
-    }
+    this.#refresh();
   }
 
-  #isInChunk(rid: Rid): boolean {
-    return positionOf(rid) >= (this.#chunkStart.get(bucketOf(rid)) ?? Infinity);
+  /** A new chunk sees the newest schema. */
+  #refresh(): void {
+    const { catalog } = this.#options.state;
+    if (catalog === this.#catalog || this.#writer.pendingBytes > 0) return;
+    this.#catalog = catalog;
+    this.#surroundings = this.#surroundingsFor(catalog);
+    this.#keys = new BulkKeys(catalog, this.#options.formats);
+  }
+
+  #surroundingsFor(catalog: Catalog): RowSurroundings {
+    const { formats, defaults, engine } = this.#options;
+    return { catalog, formats, shapes: engine.shapes, defaults };
+  }
+
+  async #verify(latest: StorageSnapshot, catalog: Catalog): Promise<void> {
+    for (const type of this.#types) requireSame(type, this.#catalog, catalog);
+    const { timers } = this.#options.runtime;
+    await this.#keys.requireFree(latest, timers);
+    if (latest.index !== this.#baseIndex) this.#isAlone = false;
+    if (!this.#isAlone) await this.#ends.requireAll(latest, timers);
   }
 
   #type(name: string): TypeDefinition {
     const type = this.#catalog.typeNamed(name);
-    if (type !== undefined) return type;
-    throw new DatabaseError('Schema', `Type with name '${name}' was not found`);
+    if (type === undefined) {
+      throw new DatabaseError('Schema', `Type with name '${name}' was not found`);
+    }
+    this.#types.add(type);
+    return type;
+  }
+
+  #rows(type: TypeDefinition, batch: Table): BatchRows {
+    try {
+      return batchRows(type, batch, this.#surroundings);
+    } catch (error) {
+      this.#failedRow = this.#firstRefused(type, batch);
+      throw error;
+    }
+  }
+
+  /** Columns are converted as a whole, so the row that was refused is found by trying one after the other. */
+  #firstRefused(type: TypeDefinition, { columns, values, rowCount }: Table): number {
+    const width = columns.length;
+    for (let at = 0; at < rowCount; at += 1) {
+      const row = values.slice(at * width, (at + 1) * width);
+      try {
+        batchRows(type, { columns, values: row, rowCount: 1 }, this.#surroundings).select(0);
+      } catch {
+        return at;
+      }
+    }
+    return -1;
   }
 
   /** Gives the rows of a batch their places, one after the other. */
@@ -187,23 +295,19 @@ export class BulkLoader {
       return (rows) => {
         const bucket = this.#buckets.select(type, rows.properties());
         const position = positions.reserve(bucket, 1);
-        this.#noteStart(bucket, position);
+        this.#ends.noteStart(bucket, position);
         return { bucket, position };
       };
     }
     // The batches of a load go to the buckets in turn, instead of its rows: whole blocks are filled.
     const bucket = this.#buckets.select(type, noProperties);
     const first = positions.reserve(bucket, rowCount);
-    this.#noteStart(bucket, first);
+    this.#ends.noteStart(bucket, first);
     const place = { bucket, position: first - 1 };
     return () => {
       place.position += 1;
       return place;
     };
-  }
-
-  #noteStart(bucket: BucketId, position: number): void {
-    if (!this.#chunkStart.has(bucket)) this.#chunkStart.set(bucket, position);
   }
 
   #name(id: TemporaryId, rid: Rid): void {
@@ -213,21 +317,30 @@ export class BulkLoader {
     this.#rids.set(id, rid);
   }
 
-  #end(end: TemporaryId | Link | undefined): Rid {
-    if (end instanceof Link) {
-      if (!this.#isVertex(end.rid)) throw missingVertex(formatRid(end.rid));
-      this.#ends.add(end.rid);
-      return end.rid;
-    }
-    const rid = end === undefined ? undefined : this.#rids.get(end);
-    if (rid === undefined) throw missingVertex(String(end));
-    if (!this.#isInChunk(rid)) this.#ends.add(rid);
-    return rid;
+  #endsOf(ends: EdgeBatch['from'], rowCount: number): Float64Array {
+    const rids = ends instanceof Float64Array ? ends.slice(0, rowCount) : this.#resolved(ends);
+    this.#ends.add(rids);
+    return rids;
   }
 
-  #isVertex(rid: Rid): boolean {
-    using view = this.#options.state.view();
-    return this.#ends.has(rid) || view.record(rid)?.kind === 'vertex';
+  #resolved(ends: readonly (TemporaryId | Link)[]): Float64Array {
+    const rids = new Float64Array(ends.length);
+    for (let at = 0; at < ends.length; at += 1) {
+      this.#failedRow = at;
+      rids[at] = this.#end(ends[at] as TemporaryId | Link);
+    }
+    this.#failedRow = -1;
+    return rids;
+  }
+
+  #end(end: TemporaryId | Link): Rid {
+    if (end instanceof Link) {
+      if (!this.isVertex(end.rid)) throw missingVertex(formatRid(end.rid));
+      return end.rid;
+    }
+    const rid = this.#rids.get(end);
+    if (rid === undefined) throw missingVertex(String(end));
+    return rid;
   }
 }
 
@@ -237,13 +350,35 @@ function keySource(rows: BatchRows, from: Rid, to: Rid) {
   return { get: (name: string) => rows.get(name), out: from, in: to };
 }
 
+/** Conflicts that pass, found before anything was handed to storage. */
+function isWorthRetrying(error: unknown, writer: BulkWriter): boolean {
+  if (!(error instanceof DatabaseError) || writer.pendingBytes === 0) return false;
+  const isDefinite = error.code === 'DuplicatedKey' || error.code === 'ConcurrentModification';
+  return !isDefinite && errorSpecs[error.code].retry !== 'never';
+}
+
+/** @throws DatabaseError `ConcurrentModification` when the type, its properties or its indexes are not what they were */
+function requireSame(type: TypeDefinition, before: Catalog, now: Catalog): void {
+  if (before === now) return;
+  const properties = now.typeNamed(type.name) === type ? now.properties(type.id) : undefined;
+  const indexes = properties === undefined ? [] : now.indexesOn(type.id);
+  const oldProperties = before.properties(type.id);
+  const oldIndexes = before.indexesOn(type.id);
+  const isSame =
+    properties?.size === oldProperties.size &&
+    indexes.length === oldIndexes.length &&
+    indexes.every((index, at) => index === oldIndexes[at]) &&
+    [...oldProperties].every(([name, property]) => properties.get(name) === property);
+  if (isSame) return;
+  throw new DatabaseError(
+    'ConcurrentModification',
+    `the schema of type '${type.name}' was changed while its records were being loaded`,
+  );
+}
+
 function wrongKind(type: TypeDefinition, what: string): DatabaseError {
   return new DatabaseError(
     'IllegalArgument',
     `'${type.name}' is a ${type.kind} type, ${what} of it cannot be loaded so`,
   );
-}
-
-function missingVertex(name: string): DatabaseError {
-  return new DatabaseError('RecordNotFound', `vertex '${name}' of an edge was not found`);
 }

@@ -1,0 +1,172 @@
+import type { Runtime } from '#core/runtime.ts';
+import { DatabaseError } from '#core/errors.ts';
+import type { LogIndex } from '#core/rid.ts';
+import type { BulkLoader } from './bulk-loader.ts';
+import { CsvReader } from './csv-reader.ts';
+import { ImportRows } from './import-rows.ts';
+import { JsonlReader } from './jsonl-reader.ts';
+import { LineBuffer } from './line-buffer.ts';
+
+/** Turns lines into rows. */
+export interface ImportReader {
+  readonly skippedLineCount: number;
+  /** Reads lines from `buffer.start` on, until there is none or the rows are full. */
+  read(buffer: LineBuffer): void;
+}
+
+export interface BatchImportOptions {
+  readonly loader: BulkLoader;
+  readonly format: 'jsonl' | 'csv';
+  /** Records of one commit; undefined: 50,000 vertices, and as many edges as memory allows after the first 50,000. */
+  readonly commitEvery: number | undefined;
+  /** Edges name vertices by their place among the vertex lines; the number of the first. */
+  readonly ordinalBase: number | undefined;
+  readonly depthMax: number;
+  readonly lineBytesMax: number;
+  readonly runtime: Runtime;
+  /** Called after each durable chunk. */
+  readonly onCommit: (index: LogIndex) => void | Promise<void>;
+}
+
+/** What is durable, and what was read. */
+export interface ImportCounts {
+  readonly vertices: number;
+  readonly edges: number;
+  readonly lines: number;
+  readonly skippedLines: number;
+  readonly bytes: number;
+}
+
+const defaultCommitEvery = 50_000;
+const chunkBytesMax = 64 * 1024 * 1024;
+
+/**
+ * One import of vertices and edges from a body that arrives in pieces (contract, POST /batch). Each commit holds the rows of
+ * a prefix of the lines. Memory: one piece, some thousand rows, one chunk of the loader and the temporary ids.
+ */
+export class BatchImport {
+  readonly rows: ImportRows;
+  readonly #options: BatchImportOptions;
+  readonly #buffer: LineBuffer;
+  readonly #reader: ImportReader;
+  #bytes = 0;
+  #committedVertices = 0;
+  #committedEdges = 0;
+  #loaded = 0;
+  #hasEdgeCommit = false;
+  #committedIds = 0;
+
+  constructor(options: BatchImportOptions) {
+    const { loader, ordinalBase, runtime, depthMax } = options;
+    this.#options = options;
+    this.rows = new ImportRows({ loader, ordinalBase, seed: runtime.random.uint32() });
+    this.#buffer = new LineBuffer(options.lineBytesMax);
+    this.#reader =
+      options.format === 'jsonl' ? new JsonlReader(this.rows, depthMax) : new CsvReader(this.rows);
+    this.#limitWaiting();
+  }
+
+  /** Of committed chunks. */
+  get counts(): ImportCounts {
+    const { line, failedLine } = this.rows;
+    return {
+      vertices: this.#committedVertices,
+      edges: this.#committedEdges,
+      lines: failedLine > 0 ? failedLine : line,
+      skippedLines: this.#reader.skippedLineCount,
+      bytes: this.#bytes,
+    };
+  }
+
+  /** Temporary ids of committed vertices: entries of `rows.ids` below this number. */
+  get committedIdCount(): number {
+    return this.#committedIds;
+  }
+
+  /** Records that were read, committed or not. */
+  get readCount(): number {
+    return this.rows.vertexCount + this.rows.edgeCount;
+  }
+
+  /** Takes the next piece of the body. @throws DatabaseError naming the line; the import is over then */
+  async write(piece: Uint8Array): Promise<void> {
+    this.#bytes += piece.length;
+    try {
+      this.#buffer.append(piece);
+    } catch (error) {
+      throw this.#atNextLine(error);
+    }
+    await this.#drain();
+  }
+
+  /** The body is complete: reads its last line and commits. */
+  async end(): Promise<void> {
+    if (this.#buffer.complete()) await this.#drain();
+    await this.rows.flush();
+    await this.#commit();
+  }
+
+  async #drain(): Promise<void> {
+    const { rows } = this;
+    for (;;) {
+      try {
+        this.#reader.read(this.#buffer);
+      } catch (error) {
+        throw await this.#earliest(error);
+      }
+      if (!rows.isFull) return;
+      await this.#flush();
+    }
+  }
+
+  async #flush(): Promise<void> {
+    const { rows } = this;
+    this.#loaded += rows.waiting;
+    await rows.flush();
+    const isFull = this.#loaded >= this.#chunkRecords || rows.loader.pendingBytes >= chunkBytesMax;
+    if (isFull) await this.#commit();
+    this.#limitWaiting();
+  }
+
+  async #commit(): Promise<void> {
+    const { rows } = this;
+    if (rows.loader.pendingBytes === 0) return;
+    const index = await rows.commit();
+    this.#hasEdgeCommit = rows.edgeCount > 0;
+    this.#committedVertices = rows.vertexCount;
+    this.#committedEdges = rows.edgeCount;
+    this.#committedIds = rows.ids.count;
+    this.#loaded = 0;
+    await this.#options.onCommit(index);
+  }
+
+  /**
+   * Each commit of edges rewrites the lists of the vertices that they touch, so a large load of edges is several times faster
+   * in few commits than in many.
+   */
+  get #chunkRecords(): number {
+    const { commitEvery } = this.#options;
+    if (commitEvery !== undefined) return commitEvery;
+    return this.#hasEdgeCommit ? Number.POSITIVE_INFINITY : defaultCommitEvery;
+  }
+
+  /** Reading stops exactly at the border of a chunk. */
+  #limitWaiting(): void {
+    this.rows.limitWaiting(this.#chunkRecords - this.#loaded);
+  }
+
+  /** Rows that wait may be refused too, and come before the line that was refused now. */
+  async #earliest(error: unknown): Promise<unknown> {
+    try {
+      await this.rows.flush();
+    } catch (earlier) {
+      return earlier;
+    }
+    return error;
+  }
+
+  #atNextLine(error: unknown): unknown {
+    if (!(error instanceof DatabaseError)) return error;
+    return new DatabaseError(error.code, `Line ${this.rows.line + 1}: ${error.message}`);
+  }
+}

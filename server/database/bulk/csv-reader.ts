@@ -1,0 +1,442 @@
+import { isUtf8 } from 'node:buffer';
+import type { TypeDefinition } from '#catalog/catalog.ts';
+import { parseDouble } from '#core/number-text.ts';
+import { parseJson } from '#core/json-value.ts';
+import type { Rid } from '#core/rid.ts';
+import { double, type Value } from '#core/value.ts';
+import { type Bytes, readAscii } from '#storage/bytes.ts';
+import { firstHash, hashOf, nextHash } from './id-table.ts';
+import type { ImportReader } from './batch-import.ts';
+import type { ImportRows, PendingRows } from './import-rows.ts';
+import { requireMeta } from './jsonl-reader.ts';
+import type { LineBuffer } from './line-buffer.ts';
+
+/** How the text of a field becomes a value. */
+const reading = {
+  /** Booleans and numbers are recognized. */
+  detect: 0,
+  /** The declared type of the property is made from the text as it stands. */
+  text: 1,
+  /** A list or map in JSON. */
+  json: 2,
+} as const;
+type Reading = (typeof reading)[keyof typeof reading];
+
+/** One section: what its columns are. */
+interface Section {
+  readonly names: readonly string[];
+  /** Places of the meta columns, -1 for none. */
+  readonly type: number;
+  readonly class: number;
+  readonly id: number;
+  readonly from: number;
+  readonly to: number;
+  readonly hasManyColumns: boolean;
+}
+
+/** Rows of one type that have the same fields. */
+interface Target {
+  readonly rows: PendingRows;
+  readonly generation: number;
+  readonly readings: readonly Reading[];
+}
+
+/**
+ * Lines of comma-separated values (RFC 4180 without line feeds in fields, http-api.md 10.5): a header, vertices, `---`, another
+ * header, edges. Fields are read from bytes; an empty field means that the property is absent.
+ */
+export class CsvReader implements ImportReader {
+  readonly #rows: ImportRows;
+  #section: Section | undefined;
+  #isEdgeSection = false;
+  /** Of the fields of the line: where they are, and whether they were quoted. */
+  #starts = new Int32Array(64);
+  #ends = new Int32Array(64);
+  #quoted = new Uint8Array(64);
+  #count = 0;
+  /** By type and which fields are there. */
+  readonly #targets = new Map<string, Map<string | number, Target>>();
+  #lastClass: Bytes = Buffer.alloc(0) as Bytes;
+  #lastTargets: Map<string | number, Target> | undefined;
+  #lastClassName = '';
+  skippedLineCount = 0;
+
+  constructor(rows: ImportRows) {
+    this.#rows = rows;
+  }
+
+  read(buffer: LineBuffer): void {
+    const rows = this.#rows;
+    const { bytes, end } = buffer;
+    while (buffer.start < end && !rows.isFull) {
+      const next = this.#readLine(bytes, buffer.start);
+      if (next < 0) return;
+      buffer.start = next;
+    }
+  }
+
+  /** @returns where the next line begins, -1 when vertices must be loaded first */
+  #readLine(bytes: Bytes, start: number): number {
+    this.#rows.line += 1;
+    const next = this.#split(bytes, start);
+    if (this.#count === 1 && this.#isBlank(bytes, start, next)) {
+      this.skippedLineCount += 1;
+      return next;
+    }
+    if (bytes[start] === 45 && bytes[start + 1] === 45 && this.#isBorder(bytes, start, next)) {
+      this.#startEdges();
+      return next;
+    }
+    if (this.#section === undefined) this.#section = this.#readHeader(bytes);
+    else if (!this.#readRow(bytes, this.#section)) {
+      this.#rows.line -= 1;
+      return -1;
+    }
+    return next;
+  }
+
+  /** Finds the fields. @returns where the next line begins */
+  #split(bytes: Bytes, start: number): number {
+    let at = start;
+    let count = 0;
+    for (;;) {
+      if (count === this.#starts.length) this.#widen();
+      if (bytes[at] === 34) at = this.#quotedField(bytes, at, count);
+      else {
+        const from = at;
+        let byte = bytes[at] as number;
+        while (byte !== 44 && byte !== 10) byte = bytes[++at] as number;
+        const isLast = byte === 10;
+        const end = isLast && at > from && bytes[at - 1] === 13 ? at - 1 : at;
+        this.#starts[count] = from;
+        this.#ends[count] = end;
+        this.#quoted[count] = 0;
+      }
+      count += 1;
+      if (bytes[at] === 10) break;
+      at += 1;
+    }
+    this.#count = count;
+    return at + 1;
+  }
+
+  /** @returns the place of the comma or line feed behind the field */
+  #quotedField(bytes: Bytes, start: number, field: number): number {
+    let at = start + 1;
+    let doubledQuotes = 0;
+    for (; ; at += 1) {
+      if (bytes[at] === 10) throw this.#rows.refusal('a quoted field is not closed on its line');
+      if (bytes[at] !== 34) continue;
+      if (bytes[at + 1] !== 34) break;
+      doubledQuotes += 1;
+      at += 1;
+    }
+    this.#starts[field] = start + 1;
+    this.#ends[field] = at;
+    this.#quoted[field] = doubledQuotes > 0 ? 2 : 1;
+    at += 1;
+    if (bytes[at] === 13 && bytes[at + 1] === 10) at += 1;
+    if (bytes[at] === 44 || bytes[at] === 10) return at;
+    throw this.#rows.refusal('there is text behind the closing quote of a field');
+  }
+
+  #widen(): void {
+    const capacity = this.#starts.length * 2;
+    const starts = new Int32Array(capacity);
+    const ends = new Int32Array(capacity);
+    const quoted = new Uint8Array(capacity);
+    starts.set(this.#starts);
+    ends.set(this.#ends);
+    quoted.set(this.#quoted);
+    this.#starts = starts;
+    this.#ends = ends;
+    this.#quoted = quoted;
+  }
+
+  #isBlank(bytes: Bytes, start: number, end: number): boolean {
+    for (let at = start; at < end; at += 1) {
+      const byte = bytes[at];
+      if (byte !== 32 && byte !== 9 && byte !== 13 && byte !== 10) return false;
+    }
+    return true;
+  }
+
+  #isBorder(bytes: Bytes, start: number, end: number): boolean {
+    return /^---[\s,]*$/.test(bytes.latin1Slice(start, Math.min(end, start + 10_000)));
+  }
+
+  #startEdges(): void {
+    if (this.#isEdgeSection) throw this.#rows.refusal("a second line '---'");
+    this.#isEdgeSection = true;
+    this.#section = undefined;
+    this.#targets.clear();
+    this.#lastTargets = undefined;
+  }
+
+  #readHeader(bytes: Bytes): Section {
+    const names: string[] = [];
+    for (let field = 0; field < this.#count; field += 1) {
+      const name = this.#text(bytes, field);
+      if (names.includes(name)) {
+        throw this.#rows.refusal(`the header has two columns '${name.slice(0, 100)}'`);
+      }
+      names.push(name);
+    }
+    const isEdge = names.includes('@from') || names.includes('@to');
+    for (const name of names) {
+      if (name.startsWith('@')) requireMeta(this.#rows, name, isEdge);
+    }
+    if (!names.includes('@class')) throw this.#rows.refusal("the header has no column '@class'");
+    for (const name of ['@from', '@to']) {
+      const isMissing = (isEdge || this.#isEdgeSection) && !names.includes(name);
+      if (isMissing) throw this.#rows.refusal(`the header of edges has no column '${name}'`);
+    }
+    return {
+      names,
+      type: names.indexOf('@type'),
+      class: names.indexOf('@class'),
+      id: names.indexOf('@id'),
+      from: names.indexOf('@from'),
+      to: names.indexOf('@to'),
+      hasManyColumns: names.length > 30,
+    };
+  }
+
+  /** @returns false when vertices must be loaded first */
+  #readRow(bytes: Bytes, section: Section): boolean {
+    const rows = this.#rows;
+    if (this.#count !== section.names.length) {
+      const { length } = section.names;
+      throw rows.refusal(`${this.#count} fields, but the header has ${length} columns`);
+    }
+    const isEdge = section.from >= 0;
+    if (section.type >= 0) this.#requireType(bytes, section.type, isEdge);
+    if (isEdge && !rows.mayAddEdges) return false;
+    const { rows: pending, readings } = this.#target(bytes, section, isEdge);
+    if (isEdge) {
+      const from = this.#end(bytes, section.from, '@from');
+      rows.addEdge(pending, from, this.#end(bytes, section.to, '@to'));
+    } else this.#addVertex(bytes, section, pending);
+    const { values } = pending;
+    const { names } = section;
+    let column = 0;
+    for (let field = 0; field < names.length; field += 1) {
+      if (this.#isMeta(section, field) || this.#isAbsent(field)) continue;
+      values.push(this.#value(bytes, field, readings[column] as Reading));
+      column += 1;
+    }
+    return true;
+  }
+
+  #requireType(bytes: Bytes, field: number, isEdge: boolean): void {
+    const start = this.#starts[field] as number;
+    const length = (this.#ends[field] as number) - start;
+    if (length === 1 && bytes[start] === (isEdge ? 101 : 118)) return;
+    const text = this.#text(bytes, field);
+    const isOfKind = isEdge ? text === 'edge' : text === 'vertex';
+    if (isOfKind) return;
+    const seen = text === '' ? 'is missing' : `is '${text.slice(0, 100)}'`;
+    const isOther = ['v', 'vertex', 'e', 'edge'].includes(text);
+    if (isOther && !isEdge) {
+      throw this.#rows.refusal(
+        "an edge in the section of vertices: '---' and a header go before it",
+      );
+    }
+    if (isOther) throw this.#rows.refusal('a vertex in the section of edges');
+    throw this.#rows.refusal(`'@type' ${seen}; use vertex, v, edge or e`);
+  }
+
+  #isMeta(section: Section, field: number): boolean {
+    return (
+      field === section.class ||
+      field === section.type ||
+      field === section.id ||
+      field === section.from ||
+      field === section.to
+    );
+  }
+
+  #isAbsent(field: number): boolean {
+    return this.#quoted[field] === 0 && this.#starts[field] === this.#ends[field];
+  }
+
+  #target(bytes: Bytes, section: Section, isEdge: boolean): Target {
+    const targets = this.#targetsOfClass(bytes, section);
+    const key = section.hasManyColumns ? this.#wideMask(section) : this.#mask(section);
+    const known = targets.get(key);
+    if (known !== undefined && known.generation === this.#rows.generation) return known;
+    const columns: string[] = [];
+    for (let field = 0; field < section.names.length; field += 1) {
+      if (this.#isMeta(section, field) || this.#isAbsent(field)) continue;
+      columns.push(section.names[field] as string);
+    }
+    const rows = this.#rows.pendingFor(this.#lastClassName, isEdge, columns);
+    const type = this.#rows.loader.typeNamed(this.#lastClassName);
+    const readings = columns.map((name) => this.#readingOf(type, name));
+    const target = { rows, readings, generation: this.#rows.generation };
+    targets.set(key, target);
+    return target;
+  }
+
+  #targetsOfClass(bytes: Bytes, section: Section): Map<string | number, Target> {
+    const start = this.#starts[section.class] as number;
+    const end = this.#ends[section.class] as number;
+    const last = this.#lastClass;
+    if (this.#lastTargets !== undefined && end - start === last.length) {
+      let at = 0;
+      while (at < last.length && bytes[start + at] === last[at]) at += 1;
+      if (at === last.length) return this.#lastTargets;
+    }
+    const name = this.#text(bytes, section.class);
+    if (name === '') throw this.#rows.refusal("'@class' is missing; use the name of a type");
+    let targets = this.#targets.get(name);
+    if (targets === undefined) {
+      targets = new Map();
+      this.#targets.set(name, targets);
+    }
+    this.#lastClass = Buffer.from(bytes.subarray(start, end)) as Bytes;
+    this.#lastClassName = name;
+    this.#lastTargets = targets;
+    return targets;
+  }
+
+  #mask(section: Section): number {
+    let mask = 0;
+    for (let field = 0; field < section.names.length; field += 1) {
+      mask = (mask << 1) | (this.#isAbsent(field) ? 0 : 1);
+    }
+    return mask;
+  }
+
+  #wideMask(section: Section): string {
+    let mask = '';
+    for (let field = 0; field < section.names.length; field += 1) {
+      mask += this.#isAbsent(field) ? '0' : '1';
+    }
+    return mask;
+  }
+
+  /** Declared types win over detection: `007` of a STRING stays what it is. */
+  #readingOf(type: TypeDefinition | undefined, name: string): Reading {
+    const declared = type && this.#rows.loader.propertyOf(type, name)?.type;
+    switch (declared) {
+      case undefined:
+      case 'BOOLEAN':
+      case 'BYTE':
+      case 'SHORT':
+      case 'INTEGER':
+      case 'LONG':
+      case 'FLOAT':
+      case 'DOUBLE':
+        return reading.detect;
+      case 'LIST':
+      case 'MAP':
+      case 'EMBEDDED':
+      case 'BINARY':
+        return reading.json;
+      default:
+        return declared.startsWith('ARRAY') ? reading.json : reading.text;
+    }
+  }
+
+  #addVertex(bytes: Bytes, section: Section, pending: PendingRows): void {
+    const field = section.id;
+    if (field < 0 || this.#isAbsent(field)) {
+      this.#rows.addVertex(pending, bytes, 0, -1, 0);
+      return;
+    }
+    if (this.#quoted[field] === 2) {
+      const id = Buffer.from(this.#text(bytes, field));
+      this.#rows.addVertex(pending, id, 0, id.length, hashOf(id, 0, id.length));
+      return;
+    }
+    const start = this.#starts[field] as number;
+    const end = this.#ends[field] as number;
+    this.#rows.addVertex(pending, bytes, start, end, this.#hash(bytes, start, end));
+  }
+
+  #end(bytes: Bytes, field: number, name: string): Rid {
+    if (this.#isAbsent(field)) throw this.#rows.refusal(`'${name}' is missing`);
+    if (this.#quoted[field] === 2) return this.#rows.endNamed(this.#text(bytes, field));
+    const start = this.#starts[field] as number;
+    const end = this.#ends[field] as number;
+    return this.#rows.end(bytes, start, end, this.#hash(bytes, start, end));
+  }
+
+  #hash(bytes: Bytes, start: number, end: number): number {
+    let hash = firstHash;
+    let all = 0;
+    for (let at = start; at < end; at += 1) {
+      const byte = bytes[at] as number;
+      all |= byte;
+      hash = nextHash(hash, byte);
+    }
+    if (all >= 128 && !isUtf8(bytes.subarray(start, end))) throw this.#invalidText();
+    return hash;
+  }
+
+  #value(bytes: Bytes, field: number, how: Reading): Value {
+    if (how === reading.detect && this.#quoted[field] === 0) return this.#detected(bytes, field);
+    const text = this.#text(bytes, field);
+    if (how !== reading.json || !/^\s*[[{]/.test(text)) return text;
+    try {
+      return parseJson(text);
+    } catch {
+      // Then it is the text itself, which the declared type takes or refuses.
+      return text;
+    }
+  }
+
+  /** Up to 18 digits are an integer, other numbers doubles; zeros in front and a plus sign make it a text. */
+  #detected(bytes: Bytes, field: number): Value {
+    const start = this.#starts[field] as number;
+    const end = this.#ends[field] as number;
+    const isNegative = bytes[start] === 45;
+    const first = isNegative ? start + 1 : start;
+    let n = 0;
+    let at = first;
+    for (; at < end; at += 1) {
+      const digit = (bytes[at] as number) - 48;
+      if (digit < 0 || digit > 9) break;
+      n = n * 10 + digit;
+    }
+    const digits = at - first;
+    const hasLeadingZero = digits > 1 && bytes[first] === 48;
+    if (at === end && digits > 0 && digits <= 15 && !hasLeadingZero) return isNegative ? 0 - n : n;
+    const text = this.#text(bytes, field);
+    if (digits === 0 && bytes[first] !== 46) return booleanOf(text) ?? text;
+    return hasLeadingZero ? text : numberOf(text);
+  }
+
+  #text(bytes: Bytes, field: number): string {
+    const start = this.#starts[field] as number;
+    const end = this.#ends[field] as number;
+    let all = 0;
+    for (let at = start; at < end; at += 1) all |= bytes[at] as number;
+    if (all >= 128 && !isUtf8(bytes.subarray(start, end))) throw this.#invalidText();
+    const text = all < 128 ? readAscii(bytes, start, end) : bytes.utf8Slice(start, end);
+    return this.#quoted[field] === 2 ? text.replaceAll('""', '"') : text;
+  }
+
+  #invalidText(): Error {
+    return this.#rows.refusal('the text is not valid UTF-8');
+  }
+}
+
+function booleanOf(text: string): boolean | undefined {
+  if (text.length > 5) return undefined;
+  const lower = text.toLowerCase();
+  return lower === 'true' ? true : lower === 'false' ? false : undefined;
+}
+
+const integerShape = /^-?\d{1,18}$/;
+const numberShape = /^-?(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d+)?$/;
+
+function numberOf(text: string): Value {
+  if (integerShape.test(text)) {
+    const n = Number(text);
+    return Number.isSafeInteger(n) ? n + 0 : BigInt(text);
+  }
+  const n = numberShape.test(text) ? parseDouble(text) : undefined;
+  return n === undefined ? text : double(n);
+}

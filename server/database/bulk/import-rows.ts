@@ -1,0 +1,295 @@
+import { DatabaseError } from '#core/errors.ts';
+import { type LogIndex, noRid, parseRid, type Rid } from '#core/rid.ts';
+import type { Value } from '#core/value.ts';
+import type { BulkLoader } from './bulk-loader.ts';
+import { hashOf, IdTable } from './id-table.ts';
+
+/** Rows of one type with the same properties that wait for being loaded. */
+export class PendingRows {
+  readonly type: string;
+  readonly isEdge: boolean;
+  readonly columns: readonly string[];
+  readonly values: (Value | undefined)[] = [];
+  /** Number of the line of each row. */
+  lines = new Float64Array(64);
+  /** Entry of the temporary id of each vertex, -1 for none. */
+  ids = new Int32Array(64);
+  /** Record id of the source of each edge; of vertices their place among the vertex lines. */
+  from = new Float64Array(64);
+  to = new Float64Array(64);
+  count = 0;
+
+  constructor(type: string, isEdge: boolean, columns: readonly string[]) {
+    this.type = type;
+    this.isEdge = isEdge;
+    this.columns = columns;
+  }
+
+  /** Makes room for one row more. */
+  reserve(): void {
+    if (this.count < this.lines.length) return;
+    const capacity = this.count * 2;
+    this.lines = doubled(this.lines, capacity);
+    this.from = doubled(this.from, capacity);
+    if (this.isEdge) this.to = doubled(this.to, capacity);
+    else {
+      const ids = new Int32Array(capacity);
+      ids.set(this.ids);
+      this.ids = ids;
+    }
+  }
+
+  clear(): void {
+    this.values.length = 0;
+    this.count = 0;
+  }
+}
+
+function doubled(numbers: Float64Array<ArrayBuffer>, capacity: number): Float64Array<ArrayBuffer> {
+  const grown = new Float64Array(capacity);
+  grown.set(numbers);
+  return grown;
+}
+
+export interface ImportRowsOptions {
+  readonly loader: BulkLoader;
+  /** Names of vertices by their place among the vertex lines instead of by id; the number of the first. */
+  readonly ordinalBase: number | undefined;
+  /** For the hash table of ids. */
+  readonly seed: number;
+}
+
+/** Rows that are read before they are handed on. */
+const rowsPerFlush = 2048;
+/** Different sets of properties at once. */
+const pendingMax = 512;
+
+/**
+ * The rows of an import on their way from lines to the loader: gathered by type and properties, vertices before edges, the
+ * ends of edges resolved as they come. Readers add rows until `isFull`; then `flush`.
+ */
+export class ImportRows {
+  readonly ids: IdTable;
+  readonly loader: BulkLoader;
+  readonly #ordinalBase: number | undefined;
+  readonly #pending = new Map<string, PendingRows>();
+  /** Record ids by place among the vertex lines; only when edges name them so. */
+  #byOrdinal = new Float64Array(1024);
+  /** Lines with the rows of the chunk, for duplicate keys that are found when it is committed. */
+  readonly #placed: { readonly rids: Float64Array; readonly lines: Float64Array }[] = [];
+  /** Of the line that is being read, from 1. */
+  line = 0;
+  /** Line of the failure, when it was found later. */
+  failedLine = 0;
+  vertexCount = 0;
+  edgeCount = 0;
+  withoutIdCount = 0;
+  /** Raised when `PendingRows` that were given out are no longer looked at. */
+  generation = 0;
+  /** Rows since the last flush. */
+  waiting = 0;
+  /** Stop reading and flush when so many rows wait. */
+  #waitingMax = rowsPerFlush;
+  #mustFlush = false;
+
+  constructor(options: ImportRowsOptions) {
+    this.loader = options.loader;
+    this.#ordinalBase = options.ordinalBase;
+    this.ids = new IdTable(options.seed);
+  }
+
+  get isOrdinal(): boolean {
+    return this.#ordinalBase !== undefined;
+  }
+
+  get hasEdges(): boolean {
+    return this.edgeCount > 0;
+  }
+
+  get isFull(): boolean {
+    return this.#mustFlush || this.waiting >= this.#waitingMax;
+  }
+
+  /** Stops reading after so many rows more, at the latest. */
+  limitWaiting(count: number): void {
+    this.#waitingMax = Math.min(rowsPerFlush, count);
+  }
+
+  /**
+   * The rows of a type with these properties.
+   * @throws DatabaseError 400 for a type that is not there or of the other kind, `Forbidden`
+   */
+  pendingFor(type: string, isEdge: boolean, columns: readonly string[]): PendingRows {
+    const key = `${isEdge ? 'e' : 'v'}${columns.length}\n${type}\n${columns.join('\n')}`;
+    const known = this.#pending.get(key);
+    if (known !== undefined) return known;
+    const kind = isEdge ? 'edge' : 'vertex';
+    const found = this.loader.typeNamed(type);
+    if (found?.kind !== kind) {
+      const other = found === undefined ? '' : `: it is of kind ${found.kind}`;
+      throw this.refusal(`${kind} type '${shown(type)}' not found${other}`);
+    }
+    try {
+      this.loader.authorize(found);
+    } catch (error) {
+      throw atLine(error, this.line);
+    }
+    const rows = new PendingRows(type, isEdge, columns);
+    this.#pending.set(key, rows);
+    return rows;
+  }
+
+  /** @throws DatabaseError when edges have come already, or the id is taken */
+  addVertex(rows: PendingRows, bytes: Uint8Array, start: number, end: number, hash: number): void {
+    if (this.edgeCount > 0) throw this.refusal('a vertex after the first edge');
+    let entry = -1;
+    if (end >= 0) {
+      entry = this.ids.add(bytes, start, end, hash);
+      if (entry < 0) {
+        const id = Buffer.from(bytes.subarray(start, end)).toString();
+        throw this.refusal(`two vertices have the @id '${shown(id)}'`);
+      }
+    } else this.withoutIdCount += 1;
+    rows.reserve();
+    rows.ids[rows.count] = entry;
+    rows.lines[rows.count] = this.line;
+    rows.from[rows.count] = this.vertexCount;
+    rows.count += 1;
+    this.vertexCount += 1;
+    this.waiting += 1;
+  }
+
+  /** Vertices must be loaded before edges name them: false means flush first. */
+  get mayAddEdges(): boolean {
+    if (this.edgeCount > 0 || this.waiting === 0) return true;
+    this.#mustFlush = true;
+    return false;
+  }
+
+  addEdge(rows: PendingRows, from: Rid, to: Rid): void {
+    rows.reserve();
+    rows.from[rows.count] = from;
+    rows.to[rows.count] = to;
+    rows.lines[rows.count] = this.line;
+    rows.count += 1;
+    this.edgeCount += 1;
+    this.waiting += 1;
+  }
+
+  /** The vertex that an edge names. @throws DatabaseError 400 naming it */
+  end(bytes: Uint8Array, start: number, end: number, hash: number): Rid {
+    if (this.#ordinalBase === undefined) {
+      const entry = this.ids.find(bytes, start, end, hash);
+      if (entry >= 0) return this.ids.ridOf(entry);
+    }
+    return this.endNamed(Buffer.from(bytes.subarray(start, end)).toString());
+  }
+
+  /** As `end`, for a text. */
+  endNamed(text: string): Rid {
+    if (this.#ordinalBase === undefined) {
+      const bytes = Buffer.from(text);
+      const entry = this.ids.find(bytes, 0, bytes.length, hashOf(bytes, 0, bytes.length));
+      if (entry >= 0) return this.ids.ridOf(entry);
+    } else if (/^\d{1,15}$/.test(text)) return this.endAt(Number(text), text);
+    const rid = text.startsWith('#') ? parseRid(text) : undefined;
+    if (rid !== undefined && rid !== noRid && this.loader.isVertex(rid)) return rid;
+    throw this.refusal(`the vertex '${shown(text)}' of the edge was not found`);
+  }
+
+  /** As `end`, for the number of a vertex line. */
+  endAt(ordinal: number, text: string): Rid {
+    const at = ordinal - (this.#ordinalBase ?? 0);
+    if (at >= 0 && at < this.vertexCount) return this.#byOrdinal[at] as Rid;
+    throw this.refusal(`the vertex '${shown(text)}' of the edge was not found`);
+  }
+
+  /** Hands everything that waits to the loader. */
+  async flush(): Promise<void> {
+    this.#mustFlush = false;
+    for (const rows of this.#pending.values()) {
+      if (rows.count > 0) await this.#load(rows);
+    }
+    this.waiting = 0;
+    if (this.#pending.size <= pendingMax) return;
+    this.#pending.clear();
+    this.generation += 1;
+  }
+
+  async #load(rows: PendingRows): Promise<void> {
+    const { loader } = this;
+    const { type, columns, values, count: rowCount } = rows;
+    const rids = new Float64Array(rowCount);
+    const batch = { type, columns, values, rowCount, rids };
+    try {
+      if (rows.isEdge) await loader.addEdges({ ...batch, from: rows.from, to: rows.to });
+      else await loader.addRecords(batch);
+    } catch (error) {
+      const row = loader.failedRow;
+      throw row < 0 ? error : this.failureAt(error, rows.lines[row] as number);
+    }
+    if (!rows.isEdge) this.#nameVertices(rows, rids);
+    if (loader.hasUniqueKeys(type)) {
+      this.#placed.push({ rids, lines: rows.lines.slice(0, rowCount) });
+    }
+    rows.clear();
+  }
+
+  #nameVertices(rows: PendingRows, rids: Float64Array): void {
+    for (let at = 0; at < rids.length; at += 1) {
+      const entry = rows.ids[at] as number;
+      if (entry >= 0) this.ids.setRid(entry, rids[at] as Rid);
+    }
+    if (this.#ordinalBase === undefined) return;
+    if (this.vertexCount > this.#byOrdinal.length) {
+      this.#byOrdinal = doubled(this.#byOrdinal, this.vertexCount * 2);
+    }
+    for (let at = 0; at < rids.length; at += 1) {
+      this.#byOrdinal[rows.from[at] as number] = rids[at] as number;
+    }
+  }
+
+  /** Makes everything that was loaded durable. @throws DatabaseError with the line of a duplicate key */
+  async commit(): Promise<LogIndex> {
+    try {
+      const index = await this.loader.commit();
+      this.#placed.length = 0;
+      return index;
+    } catch (error) {
+      const line = this.#lineOf(this.loader.failedRid);
+      throw line === undefined ? error : this.failureAt(error, line);
+    }
+  }
+
+  #lineOf(rid: Rid): number | undefined {
+    if (rid === noRid) return undefined;
+    for (const { rids, lines } of this.#placed) {
+      const at = rids.indexOf(rid);
+      if (at >= 0) return lines[at];
+    }
+    return undefined;
+  }
+
+  /** The same error with the line that it belongs to. */
+  failureAt(error: unknown, line: number): unknown {
+    this.failedLine = line;
+    return atLine(error, line);
+  }
+
+  /** A refusal of the line that is being read. */
+  refusal(reason: string): DatabaseError {
+    return new DatabaseError('IllegalArgument', `Line ${this.line}: ${reason}`);
+  }
+}
+
+function atLine(error: unknown, line: number): unknown {
+  if (!(error instanceof DatabaseError)) return error;
+  return new DatabaseError(error.code, `Line ${line}: ${error.message}`, {
+    arguments: error.arguments,
+    ...(error.help === undefined ? undefined : { help: error.help }),
+  });
+}
+
+function shown(text: string): string {
+  return text.length > 100 ? `${text.slice(0, 100)}...` : text;
+}

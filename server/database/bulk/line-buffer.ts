@@ -1,0 +1,70 @@
+import { DatabaseError } from '#core/errors.ts';
+import { allocateBytes, type Bytes } from '#storage/bytes.ts';
+
+/**
+ * Pieces of a body put together to whole lines. Bytes from `start` to `end` are lines that end with a line feed, so whoever
+ * reads them needs no other bound. Holds one piece and one incomplete line.
+ */
+export class LineBuffer {
+  readonly #lineBytesMax: number;
+  bytes: Bytes = allocateBytes(256 * 1024);
+  /** The first byte that was not read yet; moved by the reader. */
+  start = 0;
+  /** Behind the last line feed. */
+  end = 0;
+  /** Behind the last byte. */
+  #filled = 0;
+  #isFirst = true;
+
+  constructor(lineBytesMax: number) {
+    this.#lineBytesMax = lineBytesMax;
+  }
+
+  /** @throws DatabaseError `TooLarge` when a line exceeds the limit; its message has no line number */
+  append(piece: Uint8Array): void {
+    this.#makeRoom(piece.length + 1);
+    this.bytes.set(piece, this.#filled);
+    const from = this.#filled;
+    this.#filled += piece.length;
+    if (this.#isFirst) this.#skipMark();
+    const last = piece.lastIndexOf(10);
+    if (last >= 0) this.end = from + last + 1;
+    else if (this.#filled - this.end > this.#lineBytesMax) {
+      throw new DatabaseError(
+        'TooLarge',
+        `the line is longer than ${this.#lineBytesMax} bytes (service.server.httpBatchLineMaxSize)`,
+      );
+    }
+  }
+
+  /** The body is complete: gives its last line a line feed. @returns false when there is nothing left */
+  complete(): boolean {
+    if (this.#filled === this.end) return false;
+    this.#makeRoom(1);
+    this.bytes[this.#filled] = 10;
+    this.#filled += 1;
+    this.end = this.#filled;
+    return true;
+  }
+
+  #makeRoom(count: number): void {
+    if (this.#filled + count <= this.bytes.length) return;
+    const left = this.#filled - this.start;
+    let target = this.bytes;
+    if (left + count > target.length) target = allocateBytes((left + count) * 2);
+    target.set(this.bytes.subarray(this.start, this.#filled));
+    this.bytes = target;
+    this.end -= this.start;
+    this.#filled = left;
+    this.start = 0;
+  }
+
+  /** A byte order mark may stand before the first line. */
+  #skipMark(): void {
+    const { bytes } = this;
+    if (this.#filled < 3 && this.start === 0) return;
+    this.#isFirst = false;
+    if (this.start !== 0) return;
+    if (bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf) this.start = 3;
+  }
+}

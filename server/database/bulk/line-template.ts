@@ -1,0 +1,392 @@
+import { isUtf8 } from 'node:buffer';
+import { defaultJsonLimits, parseJsonBytes } from '#core/json-value.ts';
+import { DatabaseError } from '#core/errors.ts';
+import { double, type Value } from '#core/value.ts';
+import { type Bytes, readAscii } from '#storage/bytes.ts';
+import { firstHash, nextHash } from './id-table.ts';
+import type { PendingRows } from './import-rows.ts';
+
+/** What stands between two literals of a line. */
+export const slotKind = { value: 0, class: 1, id: 2, from: 3, to: 4 } as const;
+export type SlotKind = (typeof slotKind)[keyof typeof slotKind];
+
+/** Lines that differ in values only: everything between the values is the same, byte for byte. */
+export interface LineTemplate {
+  readonly isEdge: boolean;
+  /** One more than slots; the last one closes the object. */
+  readonly literals: readonly Uint8Array[];
+  readonly slots: readonly SlotKind[];
+  /** Names of the value slots. */
+  readonly columns: readonly string[];
+  /** Type of the line before, and where its rows go. */
+  lastClass: Uint8Array;
+  rows: PendingRows | undefined;
+  generation: number;
+}
+
+/**
+ * Reads lines that fit a template straight from bytes: no object, no list, no text for names and ids. What it does not read
+ * quickly (escapes in names, exponents, long numbers) does not fit, and the line is parsed as a whole by `parseJson`; what it
+ * does read, it reads exactly as `parseJson` does.
+ */
+export class LineMatcher {
+  /** After a match: the values of the row, and where the texts of the other slots are. */
+  readonly values: Value[] = [];
+  classStart = 0;
+  classEnd = 0;
+  isSameClass = false;
+  idStart = 0;
+  idEnd = -1;
+  idHash = 0;
+  fromStart = 0;
+  fromEnd = 0;
+  fromHash = 0;
+  toStart = 0;
+  toEnd = 0;
+  toHash = 0;
+  readonly #depthMax: number;
+  #hash = 0;
+  #value: Value = null;
+
+  constructor(depthMax: number = defaultJsonLimits.depthMax) {
+    this.#depthMax = depthMax;
+  }
+
+  /**
+   * Reads the line that begins at `start`; there must be a line feed behind it.
+   * @returns where the next line begins, -1 when the line does not fit
+   */
+  match(template: LineTemplate, bytes: Bytes, start: number): number {
+    const { literals, slots } = template;
+    let at = start;
+    let column = 0;
+    this.idEnd = -1;
+    for (let slot = 0; slot < slots.length; slot += 1) {
+      at = skipLiteral(literals[slot] as Uint8Array, bytes, at);
+      if (at < 0) return -1;
+      const kind = slots[slot] as SlotKind;
+      if (kind === slotKind.value) {
+        at = this.#readValue(bytes, at);
+        this.values[column] = this.#value;
+        column += 1;
+      } else if (kind === slotKind.class) at = this.#className(template, bytes, at);
+      else at = this.#name(kind, bytes, at);
+      if (at < 0) return -1;
+    }
+    at = skipLiteral(literals[slots.length] as Uint8Array, bytes, at);
+    if (at < 0) return -1;
+    if (bytes[at] === 13) at += 1;
+    return bytes[at] === 10 ? at + 1 : -1;
+  }
+
+  /** Mostly the same as in the line before. */
+  #className(template: LineTemplate, bytes: Bytes, start: number): number {
+    const last = template.lastClass;
+    this.classStart = start;
+    const same = skipLiteral(last, bytes, start);
+    this.isSameClass = same >= 0 && bytes[same] === 34;
+    if (this.isSameClass) {
+      this.classEnd = same;
+      return same;
+    }
+    const end = this.#hashedText(bytes, start);
+    this.classEnd = end;
+    return end;
+  }
+
+  #name(kind: SlotKind, bytes: Bytes, start: number): number {
+    const end = this.#hashedText(bytes, start);
+    if (kind === slotKind.from) {
+      this.fromStart = start;
+      this.fromEnd = end;
+      this.fromHash = this.#hash;
+    } else if (kind === slotKind.to) {
+      this.toStart = start;
+      this.toEnd = end;
+      this.toHash = this.#hash;
+    } else {
+      this.idStart = start;
+      this.idEnd = end;
+      this.idHash = this.#hash;
+    }
+    return end;
+  }
+
+  /** @returns where the text ends, -1 for texts with escapes */
+  #hashedText(bytes: Bytes, start: number): number {
+    let hash = firstHash;
+    let at = start;
+    let all = 0;
+    for (;;) {
+      const byte = bytes[at] as number;
+      if (byte === 34) break;
+      if (byte === 92 || byte < 32) return -1;
+      all |= byte;
+      hash = nextHash(hash, byte);
+      at += 1;
+    }
+    this.#hash = hash;
+    return all < 128 || isUtf8(bytes.subarray(start, at)) ? at : -1;
+  }
+
+  /** @returns where the value ends, -1 when it is none of the quick ones */
+  #readValue(bytes: Bytes, at: number): number {
+    const first = bytes[at] as number;
+    if (first === 34) return this.#text(bytes, at + 1);
+    if ((first >= 48 && first <= 57) || first === 45) return this.#number(bytes, at);
+    if (first === 116) return this.#word(bytes, at, wordTrue, true);
+    if (first === 102) return this.#word(bytes, at, wordFalse, false);
+    if (first === 110) return this.#word(bytes, at, wordNull, null);
+    return first === 91 || first === 123 ? this.#nested(bytes, at) : -1;
+  }
+
+  #word(bytes: Bytes, at: number, word: Uint8Array, value: Value): number {
+    this.#value = value;
+    return skipLiteral(word, bytes, at);
+  }
+
+  #text(bytes: Bytes, start: number): number {
+    let at = start;
+    let all = 0;
+    for (;;) {
+      const byte = bytes[at] as number;
+      if (byte === 34) break;
+      if (byte === 92) return this.#escapedText(bytes, start, at);
+      if (byte < 32) return -1;
+      all |= byte;
+      at += 1;
+    }
+    if (all < 128) this.#value = readAscii(bytes, start, at);
+    else if (isUtf8(bytes.subarray(start, at))) this.#value = bytes.utf8Slice(start, at);
+    else return -1;
+    return at + 1;
+  }
+
+  #escapedText(bytes: Bytes, start: number, firstEscape: number): number {
+    let at = firstEscape;
+    for (; bytes[at] !== 34; at += 1) {
+      if (bytes[at] === 92) at += 1;
+      if ((bytes[at] as number) < 32) return -1;
+    }
+    return this.#parsed(bytes, start - 1, at + 1);
+  }
+
+  /** A list or object: its end is found by counting, the rest is `parseJson`. */
+  #nested(bytes: Bytes, start: number): number {
+    let depth = 0;
+    let at = start;
+    for (;;) {
+      const byte = bytes[at] as number;
+      if (byte === 10) return -1;
+      if (byte === 91 || byte === 123) depth += 1;
+      else if (byte === 93 || byte === 125) depth -= 1;
+      else if (byte === 34) {
+        for (at += 1; bytes[at] !== 34; at += 1) {
+          if (bytes[at] === 92) at += 1;
+          if (bytes[at] === 10) return -1;
+        }
+      }
+      at += 1;
+      if (depth === 0) return this.#parsed(bytes, start, at);
+    }
+  }
+
+  #parsed(bytes: Bytes, start: number, end: number): number {
+    try {
+      // One level is the line itself.
+      this.#value = parseJsonBytes(bytes.subarray(start, end), { depthMax: this.#depthMax - 1 });
+      return end;
+    } catch (error) {
+      // The whole line is parsed again for the message.
+      if (error instanceof DatabaseError) return -1;
+      throw error;
+    }
+  }
+
+  #number(bytes: Bytes, start: number): number {
+    const isNegative = bytes[start] === 45;
+    const first = isNegative ? start + 1 : start;
+    let at = first;
+    let n = 0;
+    let byte = bytes[at] as number;
+    for (; byte >= 48 && byte <= 57; byte = bytes[++at] as number) n = n * 10 + byte - 48;
+    const digits = at - first;
+    if (digits === 0 || (digits > 1 && bytes[first] === 48)) return -1;
+    if (byte === 46) return this.#fraction(bytes, { start, isNegative, whole: n, digits }, at + 1);
+    if (digits > 15 || byte === 101 || byte === 69) return -1;
+    this.#value = isNegative ? 0 - n : n;
+    return at;
+  }
+
+  /** Up to 15 digits make an exact integer, and its quotient by an exact power of ten is the nearest double. */
+  #fraction(
+    bytes: Bytes,
+    number: { start: number; isNegative: boolean; whole: number; digits: number },
+    start: number,
+  ): number {
+    let n = number.whole;
+    let at = start;
+    let byte = bytes[at] as number;
+    for (; byte >= 48 && byte <= 57; byte = bytes[++at] as number) n = n * 10 + byte - 48;
+    const fraction = at - start;
+    if (fraction === 0 || byte === 101 || byte === 69) return -1;
+    if (number.digits + fraction > 15) {
+      if (number.digits + fraction > 300) return -1;
+      this.#value = double(Number(bytes.latin1Slice(number.start, at)));
+      return at;
+    }
+    const value = n / (powersOfTen[fraction] as number);
+    this.#value = double(number.isNegative ? -value : value);
+    return at;
+  }
+}
+
+const wordTrue = Buffer.from('true');
+const wordFalse = Buffer.from('false');
+const wordNull = Buffer.from('null');
+
+const powersOfTen = Array.from({ length: 16 }, (_, exponent) => 10 ** exponent);
+
+function skipLiteral(literal: Uint8Array, bytes: Bytes, at: number): number {
+  const { length } = literal;
+  for (let i = 0; i < length; i += 1) {
+    if (bytes[at + i] !== literal[i]) return -1;
+  }
+  return at + length;
+}
+
+/**
+ * The template of a line that `parseJson` took, one object of which no name is repeated or escaped.
+ * @returns undefined for lines that are better parsed as a whole
+ */
+export function learnTemplate(line: Bytes, isEdge: boolean): LineTemplate | undefined {
+  return new TemplateLearner(line, isEdge).learn();
+}
+
+export function isSameTemplate(a: LineTemplate, b: LineTemplate): boolean {
+  return (
+    a.literals.length === b.literals.length &&
+    a.literals.every((literal, at) => Buffer.compare(literal, b.literals[at] ?? noBytes) === 0)
+  );
+}
+
+const noBytes = new Uint8Array();
+const columnsMax = 256;
+
+class TemplateLearner {
+  readonly #line: Bytes;
+  readonly #isEdge: boolean;
+  readonly #literals: Uint8Array[] = [];
+  readonly #slots: SlotKind[] = [];
+  readonly #names = new Set<string>();
+  readonly #columns: string[] = [];
+  #at = 0;
+  /** Where the current literal began. */
+  #from = 0;
+
+  constructor(line: Bytes, isEdge: boolean) {
+    this.#line = line;
+    this.#isEdge = isEdge;
+  }
+
+  learn(): LineTemplate | undefined {
+    const line = this.#line;
+    if (this.#next() !== 123) return undefined;
+    do {
+      this.#at += 1;
+      if (!this.#member()) return undefined;
+    } while (this.#next() === 44);
+    let end = line.length;
+    while (end > this.#at && (line[end - 1] === 13 || line[end - 1] === 10)) end -= 1;
+    this.#literals.push(new Uint8Array(line.subarray(this.#from, end)));
+    return {
+      isEdge: this.#isEdge,
+      literals: this.#literals,
+      slots: this.#slots,
+      columns: this.#columns,
+      lastClass: new Uint8Array(0),
+      rows: undefined,
+      generation: -1,
+    };
+  }
+
+  #member(): boolean {
+    if (this.#next() !== 34) return false;
+    const start = this.#at + 1;
+    if (!this.#skipText() || this.#names.size > columnsMax) return false;
+    const name = this.#line.utf8Slice(start, this.#at - 1);
+    if (this.#names.has(name)) return false;
+    this.#names.add(name);
+    if (this.#next() !== 58) return false;
+    this.#at += 1;
+    const first = this.#next();
+    if (name === '@type') return this.#skipValue();
+    const kind = metaSlots.get(name);
+    if (kind === undefined) {
+      this.#columns.push(name);
+      this.#slot(slotKind.value, this.#at);
+      const isRead = this.#skipValue();
+      this.#from = this.#at;
+      return isRead;
+    }
+    if (first !== 34) return false;
+    this.#slot(kind, this.#at + 1);
+    const isRead = this.#skipText();
+    // The closing quote belongs to the next literal.
+    this.#from = this.#at - 1;
+    return isRead;
+  }
+
+  #slot(kind: SlotKind, at: number): void {
+    this.#literals.push(new Uint8Array(this.#line.subarray(this.#from, at)));
+    this.#slots.push(kind);
+  }
+
+  #next(): number {
+    for (;;) {
+      const byte = this.#line[this.#at] ?? -1;
+      if (byte !== 32 && byte !== 9 && byte !== 13) return byte;
+      this.#at += 1;
+    }
+  }
+
+  /** @returns false for texts with escapes */
+  #skipText(): boolean {
+    for (this.#at += 1; this.#at < this.#line.length; this.#at += 1) {
+      const byte = this.#line[this.#at];
+      if (byte === 92) return false;
+      if (byte !== 34) continue;
+      this.#at += 1;
+      return true;
+    }
+    return false;
+  }
+
+  #skipValue(): boolean {
+    const line = this.#line;
+    let depth = 0;
+    for (; this.#at < line.length; this.#at += 1) {
+      const byte = line[this.#at];
+      if (byte === 34) {
+        for (this.#at += 1; line[this.#at] !== 34; this.#at += 1) {
+          if (line[this.#at] === 92) this.#at += 1;
+          if (this.#at >= line.length) return false;
+        }
+      } else if (byte === 91 || byte === 123) depth += 1;
+      else if (depth === 0 && isBehindValue(byte)) return true;
+      else if (byte === 93 || byte === 125) depth -= 1;
+    }
+    return false;
+  }
+}
+
+const metaSlots: ReadonlyMap<string, SlotKind> = new Map([
+  ['@class', slotKind.class],
+  ['@id', slotKind.id],
+  ['@from', slotKind.from],
+  ['@to', slotKind.to],
+]);
+
+function isBehindValue(byte: number | undefined): boolean {
+  return byte === 44 || byte === 125 || byte === 32 || byte === 9 || byte === 13;
+}
