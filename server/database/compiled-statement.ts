@@ -30,6 +30,8 @@ export class CompiledStatement {
   readonly catalogVersion: number;
   readonly accesses: readonly Access[];
   readonly isReadOnly: boolean;
+  /** Schema changes commit by themselves, whatever becomes of the transaction they stand in. */
+  readonly changesSchema: boolean;
   readonly shape: ResultShape;
   /** One per column; a single one for shape `value`. */
   readonly outputSlots: readonly Slot[];
@@ -51,6 +53,7 @@ export class CompiledStatement {
     this.catalogVersion = options.catalogVersion;
     this.accesses = options.accesses;
     this.isReadOnly = isReadOnly(options.effects);
+    this.changesSchema = options.effects.has('schema');
     this.#instantiate = options.instantiate;
     this.#sizes = options.sizes;
     const { output } = program;

@@ -104,6 +104,20 @@ function readReplayKeys(engine: StorageEngine, surroundings: DatabaseSurrounding
   });
 }
 
+/** The client has its answer: its leaving ends nothing, and its rows are dropped. */
+function queuedOptions(options: RunOptions): RunOptions {
+  const { principal, mustBeIdempotent, requestId, retries, readTimeoutMs } = options;
+  return {
+    principal,
+    mustBeIdempotent,
+    ...(requestId === undefined ? {} : { requestId }),
+    ...(retries === undefined ? {} : { retries }),
+    ...(readTimeoutMs === undefined ? {} : { readTimeoutMs }),
+    rowCountMax: 0,
+    signal: new AbortController().signal,
+  };
+}
+
 /** How statements of one database are compiled and what they see beside records; transactions evaluate defaults with it. */
 class Statements {
   readonly compiler: StatementCompiler;
@@ -266,7 +280,7 @@ export class Database implements OpenDatabase {
   async runLater(statement: Statement, options: RunOptions): Promise<void> {
     this.#requireOpen();
     this.#surroundings.languages.frontend(statement.language);
-    await this.queue.add({ statement, options });
+    await this.queue.add({ statement, options: queuedOptions(options) });
   }
 
   bulkLoader(options: BulkLoadOptions = {}): BulkLoader {

@@ -2,9 +2,13 @@ import type { Log } from '#core/log.ts';
 import type { QueuedStatement } from './async-queue.ts';
 import type { StatementPipeline } from './statement-pipeline.ts';
 
+/** How long queued statements gather in one transaction before they are committed and visible (house decision 53). */
+const commitAfterMs = 100;
+
 /**
- * Executes queued statements in order, several at a time: each commits by itself, and commits that wait together share one
- * flush. Errors only go to the log, with the request id (http-api.md 6.7).
+ * Executes queued statements in order. They share a transaction; when one of them fails, or their commit meets a conflict,
+ * they are executed again one by one, each with its own commit, so that an error touches only its own statement. Errors go to
+ * the log, with the request id (http-api.md 6.7).
  * @returns how many were taken
  */
 export async function runQueued(
@@ -12,16 +16,19 @@ export async function runQueued(
   statements: readonly QueuedStatement[],
   log: Log,
 ): Promise<number> {
-  for (const { statement, options } of statements) {
+  const { count, error } = await pipeline.runTogether(statements, commitAfterMs);
+  // None: a schema change stands in front.
+  const alone = error === undefined && count > 0 ? [] : statements.slice(0, Math.max(1, count));
+  for (const { statement, options } of alone) {
     try {
-      const result = await pipeline.run(statement, { ...options, rowCountMax: 0 });
+      const result = await pipeline.run(statement, options);
       result.close();
-    } catch (error) {
+    } catch (failure) {
       log.error('asynchronous command failed', {
         requestId: options.requestId,
-        reason: error instanceof Error ? error.message : String(error),
+        reason: failure instanceof Error ? failure.message : String(failure),
       });
     }
   }
-  return statements.length;
+  return Math.max(1, count);
 }

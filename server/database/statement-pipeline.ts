@@ -281,6 +281,44 @@ export class StatementPipeline {
     }
   }
 
+  /**
+   * Executes statements from the front of the list in one transaction and commits it, for at most some `timeMsMax` before the
+   * commit. Rows are dropped. Schema changes are not taken.
+   * @returns how many were executed, and the error of the last one or of the commit: then nothing of them was done
+   */
+  async runTogether(
+    statements: readonly { readonly statement: Statement; readonly options: RunOptions }[],
+    timeMsMax: number,
+  ): Promise<{ readonly count: number; readonly error: unknown }> {
+    const { clock } = this.#options.runtime;
+    const untilMs = clock.monotonicMs() + timeMsMax;
+    const transaction = this.#options.transactions.begin('READ_COMMITTED');
+    const scope: Scope = { view: transaction, transaction, settle: nothing };
+    let count = 0;
+    try {
+      for (const { statement, options } of statements) {
+        transaction.beginStatement();
+        const compiled = this.#options.compiler.compiled(statement, transaction);
+        if (compiled.changesSchema) break;
+        count += 1;
+        this.#admit(statement, options, transaction);
+        const order = this.#order(statement, options);
+        try {
+          await this.#runToEnd(compiled, order, scope);
+        } finally {
+          order.watch.finish();
+        }
+        if (clock.monotonicMs() >= untilMs) break;
+      }
+      if (count > 0) await this.#commit(transaction, undefined);
+      return { count, error: undefined };
+    } catch (error) {
+      return { count: Math.max(1, count), error };
+    } finally {
+      transaction.rollback();
+    }
+  }
+
   /** Commits, and remembers with it that the client's request was executed. */
   async #commit(transaction: Transaction, replayKey: string | undefined): Promise<LogIndex> {
     const { replayKeys, counters } = this.#options;
