@@ -3,7 +3,7 @@ import { didYouMean } from '#catalog/name-rules.ts';
 import { DatabaseError } from '#core/errors.ts';
 import type { TypeId } from '#core/rid.ts';
 import type { Value } from '#core/value.ts';
-import type { Expression as Computed, Output, Slot } from '#query/algebra/expression.ts';
+import type { Expression as Computed, Output } from '#query/algebra/expression.ts';
 import type { LogicalPlan } from '#query/algebra/plan.ts';
 import { Dependencies } from '#query/binder/dependencies.ts';
 import type { Row } from '#query/binder/row.ts';
@@ -36,7 +36,7 @@ export interface Environment {
   /** What plain names are looked up in: the row of the scope, unless the stage has another one. */
   readonly row: Row;
   /** Names that come before those of the row: aliases in ORDER BY, the variable of a list comprehension. */
-  readonly names: ReadonlyMap<string, Slot> | undefined;
+  readonly names: ReadonlyMap<string, Computed> | undefined;
   /** Set where aggregates are allowed and rows are groups. */
   readonly aggregation: Aggregation | undefined;
   /** True in branches that may not be evaluated: writes in them are not lifted out. */

@@ -210,7 +210,7 @@ function analyzeComprehension(
   const inside: Environment = {
     ...elementEnvironment(scope),
     row: env.row,
-    names: new Map([...(env.names ?? []), [node.variable, element]]),
+    names: new Map([...(env.names ?? []), [node.variable, { op: 'Slot', slot: element }]]),
   };
   return {
     op: 'Comprehension',

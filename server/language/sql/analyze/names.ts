@@ -12,7 +12,7 @@ export function analyzeName(analysis: Analysis, node: Name, env: Environment): C
   const overlay = env.names?.get(node.name);
   if (overlay !== undefined) {
     analysis.dependencies.note(env.scope.level);
-    return { op: 'Slot', slot: overlay };
+    return overlay;
   }
   if (!node.isQuoted && node.name.startsWith('$')) return analyzeVariable(analysis, node, env);
   return memberOfRow(analysis, env.row, env.scope.level, node.name);

@@ -117,9 +117,9 @@ export class ProjectionStage {
     this.#named = namedItems(analysis, shape);
   }
 
-  /** Slots of the columns that are computed so far, by name. */
-  get slots(): ReadonlyMap<string, Slot> {
-    return this.#slots;
+  /** The columns that are computed so far, by name. */
+  columns(): ReadonlyMap<string, Computed> {
+    return asExpressions(this.#slots);
   }
 
   /** Computes the columns of these names that are not computed yet, in the order of the projection. */
@@ -232,6 +232,11 @@ function exclusionsLast(items: readonly ProjectionItem[]): readonly ProjectionIt
   const lastAll = others.findLastIndex((item) => item.kind === 'all');
   if (lastAll < 0) return [allItem, ...exclusions, ...others];
   return [...others.slice(0, lastAll + 1), ...exclusions, ...others.slice(lastAll + 1)];
+}
+
+/** Slots as what reads them. */
+export function asExpressions(slots: ReadonlyMap<string, Slot>): ReadonlyMap<string, Computed> {
+  return new Map([...slots].map(([name, slot]) => [name, { op: 'Slot', slot }]));
 }
 
 /** Adds columns as a stage, when there are any. */

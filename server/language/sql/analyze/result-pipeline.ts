@@ -11,6 +11,7 @@ import { type Analysis, type Environment, rowEnvironment } from './analysis.ts';
 import { operand } from './condition.ts';
 import { memberOfRow } from './names.ts';
 import {
+  asExpressions,
   expressionsOfShape,
   namedItems,
   type ProjectionShape,
@@ -37,7 +38,7 @@ export function finishRows(
     const stage = new ProjectionStage(analysis, scope, shape, undefined);
     stageColumns(scope, stage.compute(everyName));
     const row = reshaped(analysis, scope, shape, stage, clauses, rowEnvironment(scope));
-    return finishReshaped(analysis, scope, row, isDistinct, clauses, stage);
+    return finishReshaped(analysis, scope, row, isDistinct, clauses);
   }
   return finishPlain(analysis, scope, projection, clauses);
 }
@@ -59,8 +60,12 @@ function finishPlain(
       scope,
       stage.compute((name) => isDistinct || used.has(name)),
     );
-    const env = { ...rowEnvironment(scope), names: stage.slots };
-    sort(analysis, scope, clauses.orderBy, env);
+    const env = rowEnvironment(scope);
+    const names = new Map(stage.columns());
+    // Plain properties are read from the row: an index may give their order, and their columns can wait.
+    for (const [name, node] of named)
+      if (isPlainProperty(node)) names.set(name, analysis.expression(node, env));
+    sort(analysis, scope, clauses.orderBy, { ...env, names });
   }
   if (!isDistinct) {
     skipAndLimit(analysis, scope, clauses);
@@ -74,7 +79,12 @@ function finishPlain(
   return outputOfRow(row);
 }
 
-/** Projected names that ORDER BY reads. */
+function isPlainProperty(node: Expression): boolean {
+  if (node.kind === 'name') return node.isQuoted || !node.name.startsWith('$');
+  return node.kind === 'attribute';
+}
+
+/** Projected names that ORDER BY reads and that are more than a property of the row. */
 function namesUsed(
   orderBy: readonly OrderItem[],
   named: ReadonlyMap<string, Expression>,
@@ -82,7 +92,8 @@ function namesUsed(
   const used = new Set<string>();
   for (const item of orderBy)
     someExpression(item.value, (node) => {
-      if (node.kind === 'name' && named.has(node.name)) used.add(node.name);
+      const projected = node.kind === 'name' ? named.get(node.name) : undefined;
+      if (projected && node.kind === 'name' && !isPlainProperty(projected)) used.add(node.name);
       return false;
     });
   return used;
@@ -139,15 +150,13 @@ function finishReshaped(
   row: Row,
   isDistinct: boolean,
   clauses: ResultClauses,
-  stage: ProjectionStage,
 ): Output {
   if (isDistinct) distinct(scope, row);
   if (clauses.orderBy.length > 0) {
-    const columns = row.kind === 'columns' ? row.columns : stage.slots;
     const env: Environment = {
       ...rowEnvironment(scope),
       row: row.kind === 'value' ? row : scope.row,
-      names: row.kind === 'value' ? undefined : columns,
+      names: row.kind === 'columns' ? asExpressions(row.columns) : undefined,
     };
     sort(analysis, scope, clauses.orderBy, env);
   }
@@ -222,7 +231,7 @@ function finishGroups(
   const columns = stage.compute(everyName);
   const groupEnv: Environment = {
     ...rowEnvironment(scope),
-    names: stage.slots,
+    names: stage.columns(),
     aggregation,
   };
   const expanded =
@@ -252,7 +261,7 @@ function finishGroups(
     row = { kind: 'value', slot: as };
   }
   for (const name of clauses.unwind) row = unwind(analysis, scope, row, name);
-  if (hasReshaped) return finishReshaped(analysis, scope, row, isDistinct, clauses, stage);
+  if (hasReshaped) return finishReshaped(analysis, scope, row, isDistinct, clauses);
   if (isDistinct) distinct(scope, row);
   if (sortKeys.length > 0) scope.stage((input) => ({ op: 'Sort', input, keys: sortKeys }));
   skipAndLimit(analysis, scope, clauses);
