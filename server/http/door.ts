@@ -11,10 +11,12 @@ import type { GroupAuthorizer } from '#security/authorizer.ts';
 import type { Groups } from '#security/groups.ts';
 import type { TokenSessions } from '#security/token-sessions.ts';
 import type { Users } from '#security/users.ts';
+import type { DoorLimits } from './door-limits.ts';
 import type { BodyDeadlines } from './request-body.ts';
 import type { Exchange } from './exchange.ts';
 import type { NameCache } from './json-writer.ts';
 import type { ReplayCache } from './replay-cache.ts';
+import type { ColumnTemplates } from './serializers/record.ts';
 import type { TruncationLog } from './statement-run.ts';
 
 /** Everything that routes of the HTTP door may use; made once, by `main.ts` and `http-server.ts`. */
@@ -40,9 +42,11 @@ export interface DoorDependencies {
 
 export interface Door extends DoorDependencies {
   readonly deadlines: BodyDeadlines;
+  readonly limits: DoorLimits;
   readonly replays: ReplayCache;
   readonly truncations: TruncationLog;
   readonly names: NameCache;
+  readonly templates: ColumnTemplates;
   /** Authenticates a request of a public route that wants a user all the same. @throws HttpRefusal 401, 403, 503 */
   readonly requireUser: (exchange: Exchange) => Promise<void>;
 }

@@ -2,12 +2,12 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Principal } from '#core/principal.ts';
 import type { Connection } from './connection-gate.ts';
 import type { Door } from './door.ts';
-import { bodyLimits, hasBody, readBody } from './request-body.ts';
+import { hasBody, receiveBody, requireAllowedLength } from './request-body.ts';
+import type { BodyReceiver } from './request-body.ts';
 import { negotiateCoding, packBody, packedBytesMin } from './compression.ts';
 import { corsHeaders } from './cors.ts';
 import { refusalBody, refusalOf } from './errors.ts';
 import type { Refusal } from './errors.ts';
-import { serverMode } from '#config/server-settings.ts';
 
 /** How long, and how much, the rest of a refused body is read and thrown away so that the client sees the answer. */
 const lingerMs = 5000;
@@ -78,14 +78,39 @@ export class Exchange {
   }
 
   /** The whole body within the limits of the settings. @throws HttpRefusal 413, 408, 415, 400 */
-  async body(): Promise<Uint8Array> {
-    if (hasBody(this.request)) this.sendContinue();
-    return await readBody(this.request, bodyLimits(this.door.settings), this.door.deadlines);
+  body(): Promise<Uint8Array> {
+    return new Promise((done, failed) => {
+      this.#receive({ done, failed });
+    });
   }
 
-  /** Tells a client that waits with its body to go on (`Expect: 100-continue`). */
-  sendContinue(): void {
-    if (this.request.headers.expect !== undefined) this.response.writeContinue();
+  /** As `body`, without a promise in between. What `handle` throws or rejects with becomes the answer. */
+  withBody(handle: (body: Uint8Array) => void | Promise<void>): void {
+    const failed = (error: unknown) => this.fail(error);
+    const done = (body: Uint8Array) => {
+      try {
+        const later = handle(body);
+        if (later) later.catch(failed);
+      } catch (error) {
+        failed(error);
+      }
+    };
+    this.#receive({ done, failed });
+  }
+
+  #receive(receiver: BodyReceiver): void {
+    const { limits, deadlines } = this.door;
+    const bodyLimits = limits.forBody;
+    if (this.request.headers.expect !== undefined) {
+      try {
+        requireAllowedLength(this.request, bodyLimits.bytesMax);
+      } catch (error) {
+        receiver.failed(error);
+        return;
+      }
+      this.response.writeContinue();
+    }
+    receiveBody(this.request, bodyLimits, deadlines, receiver);
   }
 
   /** A JSON answer. Small ones are sent as they are, in one write; larger ones are packed when the client takes that. */
@@ -127,10 +152,10 @@ export class Exchange {
       this.response.destroy();
       return;
     }
-    const hidesDetails = this.door.settings.get(serverMode) === 'production';
+    const { hidesDetails } = this.door.limits;
     const body = refusalBody(refusal, this.requestId, hidesDetails);
     const headers = [...jsonHeaders, ...(refusal.headers ?? noHeaders)];
-    const isUnread = hasBody(this.request) && !this.request.readableEnded;
+    const isUnread = hasBody(this.request) && !this.request.complete;
     if (refusal.closes || isUnread) this.#sendAndLinger(refusal.status, headers, body);
     else this.send(refusal.status, headers, body);
   }
@@ -164,7 +189,7 @@ export class Exchange {
     if (!this.door.control.isStopping) all.push('Connection', 'close');
     response.writeHead(status, all);
     response.write(body);
-    if (request.readableEnded || request.headers.expect !== undefined) {
+    if (request.complete || request.headers.expect !== undefined) {
       response.end();
       return;
     }

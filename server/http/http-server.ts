@@ -20,6 +20,7 @@ import { answerClientError } from './client-error.ts';
 import { ConnectionGate, connectionOf } from './connection-gate.ts';
 import { answerPreflight } from './cors.ts';
 import type { Door, DoorDependencies } from './door.ts';
+import { DoorLimits } from './door-limits.ts';
 import { Exchange } from './exchange.ts';
 import { NameCache } from './json-writer.ts';
 import { ReplayCache } from './replay-cache.ts';
@@ -28,6 +29,7 @@ import { RequestIds } from './request-ids.ts';
 import { allRoutes } from './routes.ts';
 import type { Route } from './routes/route.ts';
 import { basePath } from './routes/route.ts';
+import { ColumnTemplates } from './serializers/record.ts';
 import { TruncationLog } from './statement-run.ts';
 
 const exchangeKey = Symbol('exchange');
@@ -49,9 +51,11 @@ export class HttpServer {
     this.#door = {
       ...dependencies,
       deadlines: new BodyDeadlines(runtime.clock, runtime.timers),
+      limits: new DoorLimits(settings),
       replays: new ReplayCache(settings, runtime),
       truncations: new TruncationLog(log),
       names: new NameCache(),
+      templates: new ColumnTemplates(),
       requireUser,
     };
     this.#requestIds = new RequestIds(runtime.clock.now());

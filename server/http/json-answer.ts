@@ -35,17 +35,27 @@ const comma = 44;
 const rowsPerLook = 256;
 const turnMs = 5;
 
+/** Rows that are written without looking at the clock. */
+const smallRowsMax = 64;
+
+const userName = Buffer.from('{"user":');
+const resultName = Buffer.from(',"result":');
+const limitName = Buffer.from(',"limit":');
+const returnedName = Buffer.from(',"returned":');
+const truncatedTrue = Buffer.from(',"truncated":true');
+const truncatedFalse = Buffer.from(',"truncated":false');
+
 const jsonStreamHeaders = ['Content-Type', 'application/json', 'Cache-Control', 'no-store'];
 
 /** Runs a statement and answers with its rows. */
 export async function answerJson(run: StatementRun): Promise<void> {
   const stream = await start(run);
-  echoSession(run);
+  echoSession(run.exchange, run.database, run.sessionId);
   const isByElement = run.serializer === 'graph' || run.serializer === 'studioGraph';
   const answer = new JsonAnswer(run, stream);
   try {
     if (isByElement) await answer.sendGraph();
-    else await answer.sendRows();
+    else if (!answer.sendSmall()) await answer.sendRows();
   } finally {
     answer.close();
   }
@@ -77,6 +87,26 @@ class JsonAnswer {
 
   close(): void {
     this.#stream.close();
+  }
+
+  /** Most answers: a few rows that are all there. @returns false when the answer is of another kind; nothing was done then */
+  sendSmall(): boolean {
+    const { complete } = this.#stream;
+    const { cap, ceiling } = this.#limit;
+    if (!complete || complete.rowCount > smallRowsMax || complete.rowCount > ceiling) return false;
+    const writer = this.#writer;
+    const serializer = this.#serializer();
+    this.#open(writer);
+    const rowCount = Math.min(complete.rowCount, cap);
+    for (let row = 0; row < rowCount; row++) {
+      if (row > 0) writer.byte(comma);
+      serializer.write(writer, complete, row);
+    }
+    this.#returned = rowCount;
+    this.#isTruncated = complete.rowCount > rowCount;
+    this.#writeEnd();
+    this.#run.exchange.json(200, writer.take(0));
+    return true;
   }
 
   async sendRows(): Promise<void> {
@@ -241,12 +271,13 @@ class JsonAnswer {
   }
 
   #serializer(): RowSerializer {
-    const { serializer, fields } = this.#run;
-    return recordSerializer(this.#stream.shape, {
+    const { serializer, fields, exchange } = this.#run;
+    const options = {
       frame: bareFrame,
       typeHints: fields.typeHints === true,
       counts: serializer === 'record' ? undefined : this.#stream.records,
-    });
+    };
+    return recordSerializer(this.#stream.shape, options, exchange.door.templates);
   }
 
   #open(writer: JsonWriter): void {
@@ -254,26 +285,33 @@ class JsonAnswer {
   }
 
   #openEnvelope(writer: JsonWriter, bracket: string): void {
-    writer.ascii('{"user":');
+    writer.raw(userName);
     writer.string(this.#run.exchange.principal.name);
-    writer.ascii(',"result":');
+    writer.raw(resultName);
     writer.ascii(bracket);
   }
 
-  async #finish(): Promise<void> {
-    const { exchange } = this.#run;
+  /** What follows the rows. */
+  #writeEnd(): void {
+    const { exchange, serializer } = this.#run;
     const writer = this.#writer;
-    const isGraph = this.#run.serializer === 'graph' || this.#run.serializer === 'studioGraph';
-    if (!isGraph) writer.byte(93);
-    writer.ascii(`,"limit":${this.#limit.limit},"returned":${this.#returned}`);
-    writer.ascii(this.#isTruncated ? ',"truncated":true' : ',"truncated":false');
+    if (serializer !== 'graph' && serializer !== 'studioGraph') writer.byte(93);
+    writer.raw(limitName);
+    writer.integer(this.#limit.limit);
+    writer.raw(returnedName);
+    writer.integer(this.#returned);
+    writer.raw(this.#isTruncated ? truncatedTrue : truncatedFalse);
     if (this.#isTruncated) exchange.door.truncations.report(this.#run, this.#limit.limit);
     this.#writeSummary(writer, this.#stream.summary());
     writer.byte(125);
+  }
+
+  async #finish(): Promise<void> {
+    this.#writeEnd();
     if (this.#sink) {
       await this.#flush(this.#sink);
       this.#sink.end();
-    } else exchange.json(200, writer.take(0));
+    } else this.#run.exchange.json(200, this.#writer.take(0));
   }
 
   #writeSummary(writer: JsonWriter, summary: ResultSummary): void {

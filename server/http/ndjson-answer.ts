@@ -44,7 +44,7 @@ export async function answerLines(run: StatementRun): Promise<void> {
   if (run.serializer === 'graph' || run.serializer === 'studioGraph')
     throw badRequest(`Serializer '${run.serializer}' has no stream of rows; use record or studio`);
   const stream = await start({ ...run, mustBeIdempotent: true });
-  echoSession(run);
+  echoSession(run.exchange, run.database, run.sessionId);
   const answer = new LineAnswer(run, stream);
   try {
     await answer.send();
@@ -70,11 +70,12 @@ class LineAnswer {
     this.#stream = stream;
     this.#writer = new JsonWriter(run.database.formats(), pieceBytes, names);
     this.#startedMs = runtime.clock.monotonicMs();
-    this.#serializer = recordSerializer(stream.shape, {
+    const options = {
       frame: lineFrame,
       typeHints: run.fields.typeHints === true,
       counts: run.serializer === 'record' ? undefined : stream.records,
-    });
+    };
+    this.#serializer = recordSerializer(stream.shape, options, run.exchange.door.templates);
   }
 
   close(): void {

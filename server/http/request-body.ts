@@ -85,61 +85,101 @@ export function requireAllowedLength(request: IncomingMessage, bytesMax: number)
   if (length !== undefined && Number(length) > bytesMax) throw tooLarge(bytesMax, 'Request body');
 }
 
-/**
- * The whole body, unpacked.
- * @throws HttpRefusal 413 beyond a limit, 408 after the time limit, 400 and 415 for a wrong coding
- */
-export async function readBody(
+/** Takes over when a body is complete, or will not be. */
+export interface BodyReceiver {
+  readonly done: (body: Uint8Array) => void;
+  /** @param error HttpRefusal 413 beyond a limit, 408 after the time limit, 400 and 415 for a wrong coding */
+  readonly failed: (error: unknown) => void;
+}
+
+/** Reads the whole body, and unpacks it. A body that came with the headers is handed over without a promise. */
+export function receiveBody(
   request: IncomingMessage,
   limits: BodyLimits,
   deadlines: BodyDeadlines,
-): Promise<Uint8Array> {
-  if (!hasBody(request)) return noBytes;
-  requireAllowedLength(request, limits.bytesMax);
-  const unpack = unpackerOf(request.headers['content-encoding']);
-  const body = await new Promise<Uint8Array>((resolve, reject) => {
-    new BodyReader(request, { limits, deadlines, resolve, reject }).start();
-  });
-  return unpack ? await unpackBody(body, unpack, limits.unpackedBytesMax) : body;
+  receiver: BodyReceiver,
+): void {
+  if (!hasBody(request)) {
+    receiver.done(noBytes);
+    return;
+  }
+  try {
+    requireAllowedLength(request, limits.bytesMax);
+    const coding = request.headers['content-encoding'];
+    const unpack = coding === undefined ? undefined : unpackerOf(coding);
+    const whenRead = unpack
+      ? unpackingReceiver(receiver, unpack, limits.unpackedBytesMax)
+      : receiver;
+    new BodyReader(request as ReadRequest, limits, deadlines, whenRead).start();
+  } catch (error) {
+    receiver.failed(error);
+  }
 }
 
-interface BodyReaderOptions {
-  readonly limits: BodyLimits;
-  readonly deadlines: BodyDeadlines;
-  readonly resolve: (body: Uint8Array) => void;
-  readonly reject: (error: unknown) => void;
+function unpackingReceiver(receiver: BodyReceiver, unpack: Unpack, bytesMax: number): BodyReceiver {
+  return {
+    done: (body) => {
+      unpackBody(body, unpack, bytesMax).then(receiver.done, receiver.failed);
+    },
+    failed: receiver.failed,
+  };
+}
+
+const readerKey = Symbol('body reader');
+type ReadRequest = IncomingMessage & { [readerKey]?: BodyReader };
+
+// Listeners without closures: one body in each request makes them worth it.
+function onData(this: ReadRequest, piece: Uint8Array): void {
+  this[readerKey]?.add(piece);
+}
+
+function onEnd(this: ReadRequest): void {
+  this[readerKey]?.end();
+}
+
+function onClose(this: ReadRequest): void {
+  this[readerKey]?.fail(clientLeft());
 }
 
 /** Collects the pieces of one body. */
 class BodyReader {
-  readonly #request: IncomingMessage;
-  readonly #options: BodyReaderOptions;
+  readonly #request: ReadRequest;
+  readonly #limits: BodyLimits;
+  readonly #deadlines: BodyDeadlines;
+  readonly #receiver: BodyReceiver;
+  /** Bytes that were announced; 0 when none were. */
+  readonly #announced: number;
   #first: Uint8Array | undefined;
   #more: Uint8Array[] | undefined;
   #length = 0;
   #isOver = false;
 
-  constructor(request: IncomingMessage, options: BodyReaderOptions) {
+  constructor(
+    request: ReadRequest,
+    limits: BodyLimits,
+    deadlines: BodyDeadlines,
+    receiver: BodyReceiver,
+  ) {
     this.#request = request;
-    this.#options = options;
+    this.#limits = limits;
+    this.#deadlines = deadlines;
+    this.#receiver = receiver;
+    this.#announced = Number(request.headers['content-length'] ?? 0);
   }
 
   start(): void {
     const request = this.#request;
-    const { deadlines, limits } = this.#options;
-    const announced = Number(request.headers['content-length'] ?? 0);
-    deadlines.add(this, Math.max(limits.timeoutMs, announced / bytesPerMsMin));
-    request.on('data', (piece: Uint8Array) => this.#add(piece));
-    request.on('end', () => this.#end());
-    request.on('error', (error) => this.#fail(error));
-    request.on('close', () => {
-      if (!this.#isOver) this.#fail(clientLeft());
-    });
+    request[readerKey] = this;
+    const allowedMs = Math.max(this.#limits.timeoutMs, this.#announced / bytesPerMsMin);
+    this.#deadlines.add(this, allowedMs);
+    request.on('data', onData);
+    request.on('end', onEnd);
+    request.on('close', onClose);
   }
 
   expire(): void {
-    const { timeoutMs } = this.#options.limits;
-    this.#fail(
+    const { timeoutMs } = this.#limits;
+    this.fail(
       new HttpRefusal({
         status: 408,
         error: 'Request timeout',
@@ -149,34 +189,35 @@ class BodyReader {
     );
   }
 
-  #add(piece: Uint8Array): void {
+  add(piece: Uint8Array): void {
     if (this.#isOver) return;
     this.#length += piece.length;
-    const { bytesMax } = this.#options.limits;
-    if (this.#length > bytesMax) this.#fail(tooLarge(bytesMax, 'Request body'));
-    else if (this.#first === undefined) this.#first = piece;
+    if (this.#first === undefined) this.#first = piece;
     else if (this.#more === undefined) this.#more = [this.#first, piece];
     else this.#more.push(piece);
+    const { bytesMax } = this.#limits;
+    if (this.#length > bytesMax) this.fail(tooLarge(bytesMax, 'Request body'));
+    else if (this.#length === this.#announced) this.end();
   }
 
-  #end(): void {
+  end(): void {
     if (this.#isOver) return;
     const body = this.#more ? Buffer.concat(this.#more, this.#length) : this.#first;
     this.#finish();
-    this.#options.resolve(body ?? noBytes);
+    this.#receiver.done(body ?? noBytes);
   }
 
-  #fail(error: unknown): void {
+  fail(error: unknown): void {
     if (this.#isOver) return;
     this.#finish();
-    this.#options.reject(error);
+    this.#receiver.failed(error);
   }
 
   #finish(): void {
     this.#isOver = true;
     this.#first = undefined;
     this.#more = undefined;
-    this.#options.deadlines.delete(this);
+    this.#deadlines.delete(this);
   }
 }
 
@@ -188,9 +229,8 @@ const unpackers: Readonly<Record<string, Unpack | undefined>> = {
   deflate: promisify(inflate) as Unpack,
 };
 
-function unpackerOf(coding: string | undefined): Unpack | undefined {
-  if (coding === undefined || coding === '' || coding.toLowerCase() === 'identity')
-    return undefined;
+function unpackerOf(coding: string): Unpack | undefined {
+  if (coding === '' || coding.toLowerCase() === 'identity') return undefined;
   const name = coding.trim().toLowerCase();
   const unpack = Object.hasOwn(unpackers, name) ? unpackers[name] : undefined;
   if (unpack) return unpack;

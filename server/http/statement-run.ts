@@ -45,7 +45,11 @@ export function limitOf(run: StatementRun, stream: ResultStream): RowLimit {
 }
 
 /** Every answer to a request in a session that goes on repeats the session's header (http-api.md 8). */
-export function echoSession({ sessionId, exchange, database }: StatementRun): void {
+export function echoSession(
+  exchange: Exchange,
+  database: DatabaseHandle,
+  sessionId: string | undefined,
+): void {
   if (sessionId !== undefined && database.hasSession(exchange.principal, sessionId))
     exchange.extraHeaders = [sessionHeader, sessionId];
 }

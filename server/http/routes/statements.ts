@@ -1,7 +1,6 @@
 import type { ValueMap } from '#core/value.ts';
 import type { BodyOf } from '../body-fields.ts';
 import { readFields, schemaOfFields } from '../body-fields.ts';
-import type { Door } from '../door.ts';
 import { badRequest } from '../errors.ts';
 import type { Exchange } from '../exchange.ts';
 import { answerJson } from '../json-answer.ts';
@@ -40,9 +39,9 @@ export const queryPost: Route = {
     takesSession: true,
     answers: { 200: rowsAnswer },
   },
-  handle: async (exchange, door) => {
+  handle: (exchange, door) => {
     door.meters.meter('http.query').mark();
-    await answerBody(exchange, door, 'query');
+    answerBody(exchange, 'query');
   },
 };
 
@@ -60,9 +59,9 @@ export const commandPost: Route = {
       202: { description: 'Queued', schema: { type: 'object' } },
     },
   },
-  handle: async (exchange, door) => {
+  handle: (exchange, door) => {
     door.meters.meter('http.command').mark();
-    await answerBody(exchange, door, 'command');
+    answerBody(exchange, 'command');
   },
 };
 
@@ -77,12 +76,12 @@ export const queryGet: Route = {
     takesSession: true,
     answers: { 200: rowsAnswer },
   },
-  handle: async (exchange, door) => {
+  handle: (exchange, door) => {
     door.meters.meter('http.query').mark();
     const startedMs = door.runtime.clock.monotonicMs();
     const command = exchange.parameters['*'] ?? '';
     exchange.parameters = { ...exchange.parameters, command };
-    await answerStatement(exchange, {
+    return answerStatement(exchange, {
       body: fieldsOfGetForm(exchange),
       bytes: undefined,
       endpoint: 'query',
@@ -96,13 +95,17 @@ export const queryRequestSchema = schemaOfFields(queryFields);
 
 type Endpoint = 'query' | 'command';
 
-async function answerBody(exchange: Exchange, door: Door, endpoint: Endpoint): Promise<void> {
-  const startedMs = door.runtime.clock.monotonicMs();
+/** Access comes before the body: nothing is read for a database that the caller may not use. */
+function answerBody(exchange: Exchange, endpoint: Endpoint): void {
+  const startedMs = exchange.door.runtime.clock.monotonicMs();
   accessibleName(exchange);
-  const bytes = await exchange.body();
-  const body = parseJsonObject(exchange, bytes, { invalidStatus: 400, mayBeEmpty: false });
-  await answerStatement(exchange, { body, bytes, endpoint, startedMs });
+  exchange.withBody((bytes) => {
+    const body = parseJsonObject(exchange, bytes, jsonRules);
+    return answerStatement(exchange, { body, bytes, endpoint, startedMs });
+  });
 }
+
+const jsonRules = { invalidStatus: 400, mayBeEmpty: false } as const;
 
 interface StatementCall {
   readonly body: ValueMap;
@@ -112,41 +115,59 @@ interface StatementCall {
   readonly startedMs: number;
 }
 
-async function answerStatement(exchange: Exchange, call: StatementCall): Promise<void> {
-  const { door } = exchange;
+function answerStatement(exchange: Exchange, call: StatementCall): Promise<void> {
+  const sessionId = exchange.header(sessionHeader);
+  if (sessionId !== undefined) return answerInSession(exchange, call, sessionId);
+  const run = prepare(exchange, call, undefined);
+  if (run.limits.isStream) return answerLines(run);
+  if (exchange.hasClientRequestId && call.bytes)
+    return onceOnly(exchange, call.bytes, (replayKey) => answerRun({ ...run, replayKey }));
+  return run.fields.awaitResponse === false ? answerLater(run) : answerJson(run);
+}
+
+/** The session's id goes with every answer as long as the session lives, refusals included. */
+async function answerInSession(
+  exchange: Exchange,
+  call: StatementCall,
+  sessionId: string,
+): Promise<void> {
+  try {
+    const run = prepare(exchange, call, sessionId);
+    checkSessionUse(run);
+    if (run.limits.isStream) await answerLines(run);
+    else await answerJson(run);
+  } catch (error) {
+    echoSession(exchange, databaseOf(exchange), sessionId);
+    throw error;
+  }
+}
+
+/** Checks the request as far as the door can. */
+function prepare(
+  exchange: Exchange,
+  call: StatementCall,
+  sessionId: string | undefined,
+): StatementRun {
+  const { door, principal } = exchange;
   const isQuery = call.endpoint === 'query';
   const fields: CommandFields = readFields(isQuery ? queryOnly : commandFields, call.body);
   const database = databaseOf(exchange);
   const statement = statementOf(exchange, fields);
-  const { resultSetLimit, readTimeoutMs } = door.authorizer.limitsOf(
-    exchange.principal,
-    database.name,
-  );
-  const isStream = wantsLines(exchange);
-  const run: StatementRun = {
+  const { resultSetLimit, readTimeoutMs } = door.authorizer.limitsOf(principal, database.name);
+  return {
     exchange,
     database,
     statement,
     fields,
     serializer: fields.serializer ?? 'record',
     mustBeIdempotent: isQuery,
-    sessionId: exchange.header(sessionHeader),
-    limits: { requested: fields.limit, ofUser: resultSetLimit, isStream },
+    sessionId,
+    limits: { requested: fields.limit, ofUser: resultSetLimit, isStream: wantsLines(exchange) },
     readTimeoutMs,
     replayKey: undefined,
     startedMs: call.startedMs,
-    parsedMs: door.runtime.clock.monotonicMs(),
+    parsedMs: fields.profileExecution === 'detailed' ? door.runtime.clock.monotonicMs() : 0,
   };
-  try {
-    if (run.sessionId !== undefined) checkSessionUse(run);
-    if (isStream) await answerLines(run);
-    else if (exchange.hasClientRequestId && call.bytes && run.sessionId === undefined)
-      await onceOnly(exchange, call.bytes, (replayKey) => answerRun({ ...run, replayKey }));
-    else await answerRun(run);
-  } catch (error) {
-    echoSession(run);
-    throw error;
-  }
 }
 
 async function answerRun(run: StatementRun): Promise<void> {

@@ -17,32 +17,69 @@ export interface RecordSerializerOptions {
 export function recordSerializer(
   shape: ResultShape,
   options: RecordSerializerOptions,
+  templates: ColumnTemplates,
 ): RowSerializer {
   return shape.kind === 'columns'
-    ? new ColumnsSerializer(shape.names, options)
+    ? new ColumnsSerializer(shape.names, templates.of(shape.names, options.frame), options)
     : new ValueSerializer(options);
+}
+
+/** The constant bytes of a row: before each value, and after the last one. */
+interface ColumnTemplate {
+  readonly before: readonly Buffer[];
+  readonly end: Buffer;
+}
+
+/**
+ * Constant bytes of rows by their list of columns, which belongs to the cached plan: a repeated statement finds them made.
+ * Forgotten with the plan.
+ */
+export class ColumnTemplates {
+  readonly #byFrame = new Map<RowFrame, WeakMap<readonly string[], ColumnTemplate>>();
+
+  of(names: readonly string[], frame: RowFrame): ColumnTemplate {
+    let known = this.#byFrame.get(frame);
+    if (!known) {
+      known = new WeakMap();
+      this.#byFrame.set(frame, known);
+    }
+    let template = known.get(names);
+    if (!template) {
+      template = makeTemplate(names, frame);
+      known.set(names, template);
+    }
+    return template;
+  }
+}
+
+function makeTemplate(names: readonly string[], { open, close }: RowFrame): ColumnTemplate {
+  const before = names.map((name, index) => {
+    const start = index === 0 ? [open, emptyObject] : [Buffer.from(',')];
+    return Buffer.concat([...start, Buffer.from(`${JSON.stringify(name)}:`)]);
+  });
+  const start = names.length === 0 ? [open, emptyObject] : [];
+  return { before, end: Buffer.concat([...start, objectEnd, close]) };
 }
 
 const emptyObject = Buffer.from('{');
 const objectEnd = Buffer.from('}');
 
-/** Rows with one value per column. The constant bytes between the values are made once. */
+/** Rows with one value per column. */
 class ColumnsSerializer implements RowSerializer {
   readonly #names: readonly string[];
   readonly #before: readonly Buffer[];
   readonly #end: Buffer;
   readonly #options: RecordSerializerOptions;
 
-  constructor(names: readonly string[], options: RecordSerializerOptions) {
-    const { open, close } = options.frame;
+  constructor(
+    names: readonly string[],
+    template: ColumnTemplate,
+    options: RecordSerializerOptions,
+  ) {
     this.#names = names;
+    this.#before = template.before;
+    this.#end = template.end;
     this.#options = options;
-    this.#before = names.map((name, index) => {
-      const start = index === 0 ? [open, emptyObject] : [Buffer.from(',')];
-      return Buffer.concat([...start, Buffer.from(`${JSON.stringify(name)}:`)]);
-    });
-    const start = names.length === 0 ? [open, emptyObject] : [];
-    this.#end = Buffer.concat([...start, objectEnd, close]);
   }
 
   write(writer: JsonWriter, batch: ResultBatch, row: number): void {
