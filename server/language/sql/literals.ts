@@ -56,11 +56,6 @@ export function decodeQuotedName(source: string): Decoded<string> {
   return { value: name };
 }
 
-/** How a name is written so that it reads back as the same name. */
-export function quoteName(name: string): string {
-  return `\`${name.replace(/[\\`]/g, '\\$&')}\``;
-}
-
 const decimalShape = /^(\d*)(?:\.(\d+))?(?:[eE]([+-]?\d+))?([lLdDfF]?)$/;
 const hexFloatShape = /^0[xX]([0-9a-fA-F]+)(?:\.([0-9a-fA-F]+))?[pP]([+-]?\d+)[dDfF]?$/;
 

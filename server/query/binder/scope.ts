@@ -71,13 +71,6 @@ export class QueryScope {
   }
 }
 
-/** The query that a scope belongs to. */
-export function queryOf(scope: Scope): QueryScope {
-  let current = scope;
-  while (current.kind === 'element') current = current.parent;
-  return current;
-}
-
 /** The scope whose row is "the current record" in `scope`. */
 export function currentOf(scope: Scope): Scope {
   let current = scope;

@@ -6,7 +6,7 @@ import type { Expression } from '../ast.ts';
 import { canonicalText } from '../print.ts';
 import type { OrderItem, ResultClauses } from '../statements.ts';
 import { someExpression } from '../syntax-walk.ts';
-import { type Aggregation, isAggregateCall, markAggregates } from './aggregation.ts';
+import { type Aggregation, markAggregates } from './aggregation.ts';
 import { type Analysis, type Environment, rowEnvironment } from './analysis.ts';
 import { operand } from './condition.ts';
 import { memberOfRow } from './names.ts';
@@ -342,9 +342,4 @@ function isNoLimit(node: Expression): boolean {
 export function constantLimit(limit: Expression | undefined): number | undefined {
   if (limit?.kind !== 'literal' || typeof limit.value !== 'number') return undefined;
   return limit.value >= 0 ? limit.value : undefined;
-}
-
-/** True when the expression is an aggregate call or contains one. */
-export function hasAggregate(analysis: Analysis, node: Expression): boolean {
-  return someExpression(node, (part) => isAggregateCall(part, analysis.functions));
 }
