@@ -39,15 +39,6 @@ export function parseExpression(text: string, limits: ParseLimits): Expression {
   });
 }
 
-/** A condition that is the whole text (`eval`). @throws DatabaseError `Syntax`, `TooLarge` */
-export function parseCondition(text: string, limits: ParseLimits): Expression {
-  return parseWith(text, limits, grammar, (parser) => {
-    const made = condition(parser);
-    if (!parser.at('end')) parser.unexpected('end of condition');
-    return made;
-  });
-}
-
 const grammar: Grammar = {
   expression,
   expressionAfter,
