@@ -3,6 +3,7 @@ import { aggregateColumns } from './rules/aggregate-columns.ts';
 import { countDegrees } from './rules/count-degrees.ts';
 import { countRecords } from './rules/count-records.ts';
 import { distinctSteps } from './rules/distinct-steps.ts';
+import { edgeEnds } from './rules/edge-ends.ts';
 import { expandMoves } from './rules/expand-moves.ts';
 import { filterIntoMatch } from './rules/filter-into-match.ts';
 import { foldConstants } from './rules/fold-constants.ts';
@@ -47,5 +48,6 @@ export const rules: readonly OptimizerRule[] = [
   ridLookup,
   indexOrder,
   indexSearch,
+  edgeEnds,
   aggregateColumns,
 ];

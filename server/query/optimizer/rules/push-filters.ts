@@ -1,11 +1,11 @@
-import type { Expression } from '../../algebra/expression.ts';
+import type { Expression, Slot } from '../../algebra/expression.ts';
 import type { LogicalPlan } from '../../algebra/plan.ts';
 import { slotsWrittenBy } from '../../algebra/plan-walk.ts';
 import { freeSlots, readsNoneOf, slotsOf } from '../../algebra/slots.ts';
 import { conjunctionOf, conjunctsOf } from '../../algebra/walk.ts';
 import { isDeterministic } from '../index-candidates.ts';
 import { belowProject } from '../projected.ts';
-import type { OptimizerContext, OptimizerRule } from '../rule.ts';
+import type { OptimizerRule } from '../rule.ts';
 
 /**
  * Conditions move towards the sources as far as the slots that they read allow. They stop at what counts rows (Skip, Limit,
@@ -17,83 +17,144 @@ export const pushFilters: OptimizerRule = {
   apply(plan, context) {
     if (plan.op !== 'Filter') return undefined;
     const conjuncts = conjunctsOf(plan.predicate);
-    let input = plan.input;
-    const kept: Expression[] = [];
-    for (const conjunct of conjuncts) {
-      const pushed = isDeterministic(conjunct, context)
-        ? pushInto(input, conjunct, context)
-        : undefined;
-      if (pushed === undefined) kept.push(conjunct);
-      else input = pushed;
-    }
-    if (kept.length === conjuncts.length) return undefined;
-    const predicate = conjunctionOf(kept);
-    return predicate === undefined ? input : { op: 'Filter', input, predicate };
+    const movable = conjuncts.filter((conjunct) => isDeterministic(conjunct, context));
+    const pushed = pushInto(plan.input, movable);
+    if (pushed === undefined) return undefined;
+    const kept = new Set(pushed.kept);
+    const moved = new Set(movable.filter((conjunct) => !kept.has(conjunct)));
+    return filtered(
+      pushed.plan,
+      conjuncts.filter((conjunct) => !moved.has(conjunct)),
+    );
   },
 };
 
-/** The plan with the condition somewhere below its root; undefined when it cannot go there. */
-function pushInto(
-  plan: LogicalPlan,
-  conjunct: Expression,
-  context: OptimizerContext,
-): LogicalPlan | undefined {
+interface Pushed {
+  readonly plan: LogicalPlan;
+  /** Conditions that could not go below the root of the plan. */
+  readonly kept: readonly Expression[];
+}
+
+/** The plan with conditions somewhere below its root, all at once; undefined when none can go there. */
+function pushInto(plan: LogicalPlan, conjuncts: readonly Expression[]): Pushed | undefined {
+  if (conjuncts.length === 0) return undefined;
   switch (plan.op) {
     case 'Project':
-      return pushThroughProject(plan, conjunct, context);
-    case 'Filter':
+      return pushThroughProject(plan, conjuncts);
     case 'Sort':
-    case 'TimeLimit': {
       // A sort with a limit gives other rows when it gets fewer.
-      if (plan.op === 'Sort' && plan.limit !== undefined) return undefined;
-      return { ...plan, input: placed(plan.input, conjunct, context) };
-    }
+      return plan.limit === undefined ? below(plan, conjuncts, noSlots) : undefined;
+    case 'Filter':
+    case 'TimeLimit':
+      return below(plan, conjuncts, noSlots);
     case 'Unwind':
     case 'ExpandValue':
     case 'Expand':
     case 'Degree':
     case 'ExpandPath':
-      return readsNoneOf(conjunct, new Set(slotsWrittenBy(plan)))
-        ? { ...plan, input: placed(plan.input, conjunct, context) }
-        : undefined;
+      return below(plan, conjuncts, new Set(slotsWrittenBy(plan)));
     case 'Apply':
-      return pushIntoApply(plan, conjunct, context);
+      return pushIntoApply(plan, conjuncts);
     default:
       return undefined;
   }
 }
 
+const noSlots: ReadonlySet<Slot> = new Set();
+
+type OneInput = Extract<
+  LogicalPlan,
+  {
+    readonly op:
+      | 'Filter'
+      | 'Sort'
+      | 'TimeLimit'
+      | 'Unwind'
+      | 'ExpandValue'
+      | 'Expand'
+      | 'Degree'
+      | 'ExpandPath';
+  }
+>;
+
+/** Conditions that read nothing the node writes go to its input. */
+function below(
+  plan: OneInput,
+  conjuncts: readonly Expression[],
+  written: ReadonlySet<Slot>,
+): Pushed | undefined {
+  const { yes, no } = split(conjuncts, (conjunct) => readsNoneOf(conjunct, written));
+  if (yes.length === 0) return undefined;
+  return { plan: { ...plan, input: placed(plan.input, yes) }, kept: no };
+}
+
 /** On top of the plan, or deeper where that is possible. */
-function placed(plan: LogicalPlan, conjunct: Expression, context: OptimizerContext): LogicalPlan {
-  return pushInto(plan, conjunct, context) ?? { op: 'Filter', input: plan, predicate: conjunct };
+function placed(plan: LogicalPlan, conjuncts: readonly Expression[]): LogicalPlan {
+  const pushed = pushInto(plan, conjuncts);
+  return pushed === undefined ? filtered(plan, conjuncts) : filtered(pushed.plan, pushed.kept);
+}
+
+/** One filter for all conditions, those of a filter that stands there included. */
+function filtered(plan: LogicalPlan, conjuncts: readonly Expression[]): LogicalPlan {
+  if (conjuncts.length === 0) return plan;
+  const isFilter = plan.op === 'Filter';
+  const predicate = conjunctionOf(
+    isFilter ? [...conjunctsOf(plan.predicate), ...conjuncts] : conjuncts,
+  );
+  const input = isFilter ? plan.input : plan;
+  return predicate === undefined ? plan : { op: 'Filter', input, predicate };
 }
 
 function pushIntoApply(
   plan: LogicalPlan & { readonly op: 'Apply' },
-  conjunct: Expression,
-  context: OptimizerContext,
-): LogicalPlan | undefined {
-  const inner = slotsOf(plan.inner);
-  const own = new Set(slotsWrittenBy(plan));
-  const optional = plan.mode.kind === 'optional' ? new Set(plan.mode.slots) : own;
-  const readsInner = !readsNoneOf(conjunct, inner) || !readsNoneOf(conjunct, optional);
-  if (!readsInner && readsNoneOf(conjunct, own))
-    return { ...plan, outer: placed(plan.outer, conjunct, context) };
-  if (plan.mode.kind !== 'cross' || slotsOf(plan.outer).size === 0) return undefined;
-  // A join condition: the inner plan then runs once per outer row, which pays only where it was tied to the row before, or
+  conjuncts: readonly Expression[],
+): Pushed | undefined {
+  const innerSlots = slotsOf(plan.inner);
+  const outerSlots = slotsOf(plan.outer);
+  const own = new Set<Slot>([...innerSlots, ...slotsWrittenBy(plan)]);
+  if (plan.mode.kind === 'optional') for (const slot of plan.mode.slots) own.add(slot);
+  const { yes: onOuter, no: rest } = split(conjuncts, (conjunct) => readsNoneOf(conjunct, own));
+  // A join condition runs the inner plan once per outer row, which pays only where it was tied to the row before, or where
   // the condition reads nothing of the outer row.
-  const isTied = [...freeSlots(plan.inner)].some((slot) => slotsOf(plan.outer).has(slot));
-  const readsOuter = !readsNoneOf(conjunct, slotsOf(plan.outer));
-  if (readsOuter && !isTied) return undefined;
-  return { ...plan, inner: placed(plan.inner, conjunct, context) };
+  const isTied = [...freeSlots(plan.inner)].some((slot) => outerSlots.has(slot));
+  const mayGoInside = plan.mode.kind === 'cross';
+  const { yes: onInner, no: kept } = split(
+    rest,
+    (conjunct) => mayGoInside && (isTied || readsNoneOf(conjunct, outerSlots)),
+  );
+  if (onOuter.length === 0 && onInner.length === 0) return undefined;
+  return {
+    plan: {
+      ...plan,
+      outer: onOuter.length > 0 ? placed(plan.outer, onOuter) : plan.outer,
+      inner: onInner.length > 0 ? placed(plan.inner, onInner) : plan.inner,
+    },
+    kept,
+  };
 }
 
 /** A condition on projected columns becomes one on what they are made of, when that costs no more to compute. */
 function pushThroughProject(
   plan: LogicalPlan & { readonly op: 'Project' },
-  conjunct: Expression,
-  context: OptimizerContext,
-): LogicalPlan | undefined {
-  const below = belowProject(conjunct, plan.columns);
-  return below && { ...plan, input: placed(plan.input, below, context) };
+  conjuncts: readonly Expression[],
+): Pushed | undefined {
+  const kept: Expression[] = [];
+  const moved: Expression[] = [];
+  for (const conjunct of conjuncts) {
+    const rewritten = belowProject(conjunct, plan.columns);
+    if (rewritten === undefined) kept.push(conjunct);
+    else moved.push(rewritten);
+  }
+  if (moved.length === 0) return undefined;
+  return { plan: { ...plan, input: placed(plan.input, moved) }, kept };
+}
+
+function split<T>(
+  items: readonly T[],
+  test: (item: T) => boolean,
+): { readonly yes: readonly T[]; readonly no: readonly T[] } {
+  const yes: T[] = [];
+  const no: T[] = [];
+  for (const item of items) (test(item) ? yes : no).push(item);
+  return { yes, no };
 }
