@@ -23,6 +23,8 @@ export interface DatabasesOptions {
   readonly openDatabase: (name: string, path: string) => Promise<OpenDatabase>;
   /** Makes the files of an empty database and lets go of them. */
   readonly initialize: (path: string) => Promise<void>;
+  /** `service.server.databaseLoadAtStartup`; else databases are opened at their first use. */
+  readonly loadsAtStart: () => boolean;
   /** `service.server.maxDatabases` */
   readonly countMax: () => number;
   readonly languages: () => readonly string[];
@@ -34,7 +36,7 @@ export interface DatabasesOptions {
 
 interface Entry {
   readonly name: string;
-  state: 'opening' | 'open' | 'closed' | 'failed' | 'creating' | 'dropping';
+  state: 'unloaded' | 'opening' | 'open' | 'closed' | 'failed' | 'creating' | 'dropping';
   database: OpenDatabase | undefined;
   /** Operations on one database run one after the other. */
   last: Promise<unknown>;
@@ -62,14 +64,16 @@ export class Databases implements DatabasesPort {
     const { directory } = this.#options;
     await directory.prepare();
     const toOpen: Entry[] = [];
+    const loadsAtStart = this.#options.loadsAtStart();
     for (const { name, isClosed } of await directory.list()) {
       const key = name.toLowerCase();
       if (this.#entries.has(key)) {
         this.#options.log.error('database ignored: another name differs in case only', { name });
         continue;
       }
-      const entry = this.#addEntry(name, isClosed ? 'closed' : 'opening');
-      if (!isClosed) toOpen.push(entry);
+      const isLoaded = loadsAtStart && !isClosed;
+      const entry = this.#addEntry(name, isClosed ? 'closed' : isLoaded ? 'opening' : 'unloaded');
+      if (isLoaded) toOpen.push(entry);
     }
     const workers = Array.from({ length: openingAtOnce }, async () => {
       for (let entry = toOpen.shift(); entry; entry = toOpen.shift()) {
@@ -99,6 +103,11 @@ export class Databases implements DatabasesPort {
     if (entry === undefined || entry.name !== name) throw missing(name);
     if (entry.state === 'closed') {
       throw new DatabaseError('DatabaseClosed', `Database '${name}' is closed`);
+    }
+    // The first use; the client is told to come again in a moment.
+    if (entry.state === 'unloaded') {
+      entry.state = 'opening';
+      this.#exclusively(entry, () => this.#load(entry)).catch(() => {});
     }
     throw new DatabaseError(
       'DatabaseInstalling',

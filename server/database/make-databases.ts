@@ -3,6 +3,7 @@ import type { Authorizer } from '#core/principal.ts';
 import type { Runtime } from '#core/runtime.ts';
 import type { Settings } from '#config/effective-settings.ts';
 import {
+  serverDatabaseLoadAtStartup,
   serverHttpTxExpireTimeout,
   serverHttpTxLockTimeout,
   serverHttpTxSessionMax,
@@ -76,6 +77,7 @@ export function makeDatabases(options: ServerDatabasesOptions): ServerDatabases 
       database.onClosed(() => opened.delete(database));
       return database;
     },
+    loadsAtStart: () => settings.get(serverDatabaseLoadAtStartup),
     countMax: () => settings.get(serverMaxDatabases),
     languages: () => options.languages.names(),
     counters: () => countersNow(counters, sessions, opened),

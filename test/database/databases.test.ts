@@ -6,7 +6,7 @@ import { after, test } from 'node:test';
 import { silentLog } from '#core/log.ts';
 import { DatabaseDirectory, requireDatabaseName } from '#database/database-directory.ts';
 import { Databases, type OpenDatabase } from '#database/databases.ts';
-import { ManualRuntime } from './support/manual-runtime.ts';
+import { ManualRuntime, settle } from './support/manual-runtime.ts';
 
 const made: string[] = [];
 after(() => {
@@ -20,7 +20,10 @@ function temporaryRoot(): string {
 }
 
 /** Databases whose content is one empty file; opening fails for names in `broken`. */
-function setUp(root = temporaryRoot(), options: { countMax?: number; broken?: Set<string> } = {}) {
+function setUp(
+  root = temporaryRoot(),
+  options: { countMax?: number; broken?: Set<string>; loadsAtStart?: boolean } = {},
+) {
   const closed: string[] = [];
   const directory = new DatabaseDirectory({
     root,
@@ -37,6 +40,7 @@ function setUp(root = temporaryRoot(), options: { countMax?: number; broken?: Se
         close: async (why: string) => void closed.push(`${name} ${why}`),
       } as OpenDatabase;
     },
+    loadsAtStart: () => options.loadsAtStart ?? true,
     countMax: () => options.countMax ?? 100,
     languages: () => ['sql'],
     counters: () => ({
@@ -201,4 +205,17 @@ test('a creation that fails leaves nothing behind', async () => {
   mkdirSync(root);
   await databases.create('a');
   assert.ok(databases.exists('a'));
+});
+
+test('databases that are not loaded at start are opened at their first use', async () => {
+  const first = setUp();
+  await first.databases.start();
+  await first.databases.create('school');
+  const { databases } = setUp(first.root, { loadsAtStart: false });
+  await databases.start();
+  assert.deepEqual(databases.names(), ['school']);
+  assert.equal(databases.counters().openDatabases, 0);
+  assert.throws(() => databases.open('school'), { code: 'DatabaseInstalling' });
+  await settle();
+  assert.equal(databases.open('school').name, 'school');
 });
