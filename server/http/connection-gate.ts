@@ -19,6 +19,11 @@ interface Pipelined {
  */
 export class Connection {
   readonly socket: Socket;
+  /**
+   * Set while a streamed body is read: told when nothing more can be read from the connection, with the parser's error code;
+   * true means that the request is answered all the same.
+   */
+  onBrokenBody: ((code: string | undefined) => boolean) | undefined;
   readonly #gate: ConnectionGate;
   readonly #waiting: Pipelined[] = [];
   readonly #whenClosed = () => this.#requestClosed();
@@ -189,6 +194,6 @@ export class ConnectionGate {
 }
 
 /** The connection that a request came by; undefined only for one that was closed in the meantime. */
-export function connectionOf(request: IncomingMessage): Connection | undefined {
+export function connectionOf(request: Pick<IncomingMessage, 'socket'>): Connection | undefined {
   return (request.socket as ConnectedSocket | null)?.[connectionKey];
 }

@@ -60,6 +60,8 @@ export interface Refusal {
   readonly exception?: string | undefined;
   readonly exceptionArgs?: string | undefined;
   readonly help?: string | undefined;
+  /** Further fields of the body, such as what was done before the failure. */
+  readonly more?: Readonly<Record<string, unknown>>;
   /** Name, value, name, value, ... */
   readonly headers?: readonly string[];
   /** The connection is closed after the answer, what the client still sends is thrown away. */
@@ -140,6 +142,7 @@ export function refusalBody(refusal: Refusal, requestId: string, hidesDetails: b
     exceptionArgs: refusal.exceptionArgs,
     help: refusal.help,
     requestId,
+    ...refusal.more,
   };
   return Buffer.from(JSON.stringify(body));
 }

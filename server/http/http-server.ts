@@ -1,6 +1,6 @@
 import { createServer } from 'node:http';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import fastify from 'fastify';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import {
@@ -143,7 +143,9 @@ export class HttpServer {
     // Headers beyond this number are dropped silently, so it lies above the one that is refused.
     server.maxHeadersCount = settings.get(serverHttpHeaderMaxCount) + 10;
     server.on('checkContinue', (request, response) => this.#gate.admit(request, response));
-    server.on('clientError', (error, socket) => {
+    server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
+      const connection = connectionOf({ socket: socket as Socket });
+      if (connection?.onBrokenBody?.(error.code)) return;
       answerClientError(error, socket, this.#requestIds.next());
     });
     this.#gate.attach(server);

@@ -153,23 +153,27 @@ function templateOf(path: string): string {
 }
 
 function describe(route: Route, operation: Operation): JsonSchema {
-  const { id, summary, body, bodyIsOptional } = operation;
+  const { id, summary, body, bodyIsOptional, bodyTypes } = operation;
   const isPublic = route.access === 'public' && route.path !== '/logout';
   return {
     operationId: id,
     summary,
     ...(isPublic ? { security: [] } : undefined),
     parameters: parametersOf(route, operation),
-    ...(body
+    ...(body || bodyTypes
       ? {
           requestBody: {
             required: bodyIsOptional !== true,
-            content: { 'application/json': { schema: body } },
+            content: contentOf({ ...(body && { 'application/json': body }), ...bodyTypes }),
           },
         }
       : undefined),
     responses: responsesOf(route, operation, isPublic),
   };
+}
+
+function contentOf(types: Readonly<Record<string, JsonSchema>>): JsonSchema {
+  return Object.fromEntries(Object.entries(types).map(([type, schema]) => [type, { schema }]));
 }
 
 function parametersOf(route: Route, operation: Operation): readonly JsonSchema[] {

@@ -236,7 +236,7 @@ function unpackerOf(coding: string): Unpack | undefined {
   if (unpack) return unpack;
   throw new HttpRefusal({
     status: 415,
-    error: `Content-Encoding '${coding.slice(0, 100)}' is not supported; use gzip or deflate`,
+    error: `Content-Encoding '${name.slice(0, 100)}' is not supported; use gzip or deflate`,
     headers: ['Accept-Encoding', 'gzip, deflate'],
     closes: true,
   });

@@ -11,7 +11,7 @@ import { healthGet, healthHead, readyGet, readyHead } from './routes/health.ts';
 import type { Route } from './routes/route.ts';
 import { serverGet, serverPost } from './routes/server.ts';
 import { login, logout, sessionsGet } from './routes/sessions.ts';
-import { commandPost, queryGet, queryPost } from './routes/statements.ts';
+import { commandPost, queryGet, queryGetWithoutCommand, queryPost } from './routes/statements.ts';
 import { begin, commit, rollback } from './routes/transactions.ts';
 import { usersByPath, usersDelete, usersGet, usersPost, usersPut } from './routes/users.ts';
 
@@ -49,6 +49,7 @@ export const allRoutes: readonly Route[] = [
   readyHead,
   healthHead,
   ...missingDatabaseRoutes,
+  queryGetWithoutCommand,
   batchPost,
   ...usersByPath,
 ];

@@ -14,6 +14,7 @@ import { ServerControl } from '#control/server-control.ts';
 import { silentLog } from '#core/log.ts';
 import { HttpServer } from '#http/http-server.ts';
 import { systemRuntime } from '#platform/system-runtime.ts';
+import type { Audit } from '#security/audit.ts';
 import { Authenticator } from '#security/authenticator.ts';
 import { GroupAuthorizer } from '#security/authorizer.ts';
 import { Groups } from '#security/groups.ts';
@@ -64,78 +65,24 @@ export async function startDoor(
   texts: Readonly<Record<string, string>> = {},
 ): Promise<DoorFixture> {
   const directory = mkdtempSync(join(tmpdir(), 'polyad-http-'));
-  const settings = new Settings(
-    new Map(
-      Object.entries({
-        'server.httpIncomingPort': '0',
-        'server.httpIncomingHost': '127.0.0.1',
-        ...texts,
-      }),
-    ),
-  );
-  const { clock, random } = systemRuntime;
-  const timers = systemRuntime.timers;
+  const settings = new Settings(new Map(Object.entries({ ...onLoopback, ...texts })));
+  const { clock, timers } = systemRuntime;
   const events = new ServerEvents({ directory, settings, clock, log: silentLog });
-  const audit = {
-    report: (type: 'INFO' | 'WARNING' | 'CRITICAL', message: string) =>
-      events.report(type, 'Security', message),
-  };
-  const users = new Users({
-    configDirectory: directory,
-    derivation: quickDerivation,
-    random,
-    timers: stoppedTimers,
-    audit,
-    iterations: () => 1,
-  });
-  const groups = new Groups({ configDirectory: directory, timers: stoppedTimers, audit });
-  await groups.load();
-  await users.create('root', { password: 'password', databases: new Map([['*', ['admin']]]) });
-  await users.create('jay', { password: 'password', databases: new Map([['school', ['reader']]]) });
-  const databases = new FakeDatabases('school', 'other');
-  const tokens = new TokenSessions({
-    serverName: 'Service_0',
-    users,
-    clock,
-    random,
-    audit,
-    limits: {
-      idleMs: () => 60_000,
-      absoluteMs: () => 0,
-      perUserMax: () => 100,
-      countMax: () => 3,
-    },
-  });
+  const audit: Audit = { report: (type, message) => events.report(type, 'Security', message) };
+  const security = await makeSecurity(directory, audit);
+  const databases = new FakeDatabases(settings, ['school', 'other']);
   const control = new ServerControl({ settings, events, timers, log: silentLog });
   const meters = new Meters(stoppedTimers);
+  const usage = { heapUsed: () => 1, residentBytes: () => 2, processorMicroseconds: () => 3 };
   const internalErrors: unknown[] = [];
   const server = new HttpServer({
+    ...security,
     settings,
     databases,
-    users,
-    groups,
-    tokens,
     control,
     events,
     meters,
-    metrics: new Metrics({
-      meters,
-      databases,
-      events,
-      clock,
-      usage: { heapUsed: () => 1, residentBytes: () => 2, processorMicroseconds: () => 3 },
-    }),
-    authorizer: new GroupAuthorizer(users, groups),
-    authenticator: new Authenticator({
-      users,
-      tokens,
-      attempts: new LoginAttempts(clock, { failuresMax: () => 5, windowMs: () => 30_000 }),
-      derivation: quickDerivation,
-      random,
-      audit,
-      cacheSize: () => 64,
-      iterations: () => 1,
-    }),
+    metrics: new Metrics({ meters, databases, events, clock, usage }),
     runtime: systemRuntime,
     log: silentLog,
     version: '26.10.1',
@@ -151,7 +98,7 @@ export async function startDoor(
     port,
     databases,
     settings,
-    users,
+    users: security.users,
     control,
     events,
     server,
@@ -162,13 +109,55 @@ export async function startDoor(
   };
 }
 
+const onLoopback = {
+  'server.httpIncomingPort': '0',
+  'server.httpIncomingHost': '127.0.0.1',
+};
+
+/** Users root and jay (reader of school), both with the password `password`. */
+async function makeSecurity(directory: string, audit: Audit) {
+  const { clock, random } = systemRuntime;
+  const derivation = quickDerivation;
+  const iterations = () => 1;
+  const timers = stoppedTimers;
+  const configDirectory = directory;
+  const users = new Users({ configDirectory, derivation, random, timers, audit, iterations });
+  const groups = new Groups({ configDirectory, timers, audit });
+  await groups.load();
+  await users.create('root', { password: 'password', databases: new Map([['*', ['admin']]]) });
+  await users.create('jay', { password: 'password', databases: new Map([['school', ['reader']]]) });
+  const tokens = new TokenSessions({
+    serverName: 'Service_0',
+    users,
+    clock,
+    random,
+    audit,
+    limits: {
+      idleMs: () => 60_000,
+      absoluteMs: () => 0,
+      perUserMax: () => 100,
+      countMax: () => 3,
+    },
+  });
+  const authenticator = new Authenticator({
+    users,
+    tokens,
+    attempts: new LoginAttempts(clock, { failuresMax: () => 5, windowMs: () => 30_000 }),
+    derivation,
+    random,
+    audit,
+    cacheSize: () => 64,
+    iterations,
+  });
+  const authorizer = new GroupAuthorizer(users, groups);
+  return { users, groups, tokens, authenticator, authorizer };
+}
+
 function ask(port: number, method: string, path: string, asked: Asked = {}): Promise<Answer> {
   const { body, headers = {}, user = 'root' } = asked;
   const isRaw = typeof body === 'string' || body instanceof Uint8Array;
   const bytes =
-    body === undefined
-      ? undefined
-      : Buffer.from(isRaw ? (body as string) : JSON.stringify(body));
+    body === undefined ? undefined : Buffer.from(isRaw ? (body as string) : JSON.stringify(body));
   return new Promise((resolve, reject) => {
     const sent = httpRequest(
       {

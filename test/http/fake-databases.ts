@@ -1,4 +1,5 @@
-import { Settings } from '#config/effective-settings.ts';
+import type { Settings } from '#config/effective-settings.ts';
+import { requireSetting } from '#config/registry.ts';
 import { DatabaseError } from '#core/errors.ts';
 import type { Principal } from '#core/principal.ts';
 import type { StoredRecord } from '#core/record.ts';
@@ -63,7 +64,10 @@ export class FakeDatabases implements DatabasesPort {
   openStreams = 0;
   isShutDown = false;
 
-  constructor(...names: readonly string[]) {
+  readonly settings: Settings;
+
+  constructor(settings: Settings, names: readonly string[]) {
+    this.settings = settings;
     for (const name of names) this.databases.set(name, new FakeDatabase(name, this));
   }
 
@@ -116,7 +120,7 @@ export class FakeDatabases implements DatabasesPort {
 
 class FakeDatabase implements DatabaseHandle {
   readonly name: string;
-  readonly settings = new Settings();
+  readonly settings: Settings;
   readonly sessions = new Map<string, string>();
   isClosed = false;
   readonly #all: FakeDatabases;
@@ -124,6 +128,7 @@ class FakeDatabase implements DatabaseHandle {
   constructor(name: string, all: FakeDatabases) {
     this.name = name;
     this.#all = all;
+    this.settings = all.settings.forDatabase(new Map());
   }
   formats() {
     return defaultTemporalFormats;
@@ -132,7 +137,7 @@ class FakeDatabase implements DatabaseHandle {
     return this.#all.committed.get(replayKey);
   }
   async setSetting(key: string, text: string): Promise<void> {
-    this.settings.set({ key } as never, text);
+    this.settings.set(requireSetting(key), text);
   }
   async runLater(statement: Statement, options: RunOptions): Promise<void> {
     this.#all.later.push({ statement, options });

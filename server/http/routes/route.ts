@@ -20,6 +20,8 @@ export interface Operation {
   readonly id: string;
   readonly summary: string;
   readonly body?: JsonSchema;
+  /** Other forms of the body by content type; without `body` the only ones. */
+  readonly bodyTypes?: Readonly<Record<string, JsonSchema>>;
   readonly bodyIsOptional?: boolean;
   readonly query?: Readonly<Record<string, JsonSchema>>;
   readonly takesSession?: boolean;

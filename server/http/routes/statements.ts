@@ -90,8 +90,15 @@ export const queryGet: Route = {
   },
 };
 
-/** The schema of `POST /query`, shared by name. */
-export const queryRequestSchema = schemaOfFields(queryFields);
+/** The GET form without a statement. */
+export const queryGetWithoutCommand: Route = {
+  method: 'GET',
+  path: '/query/:database/:language',
+  access: 'user',
+  handle: () => {
+    throw badRequest('Command text is null');
+  },
+};
 
 type Endpoint = 'query' | 'command';
 
