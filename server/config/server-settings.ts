@@ -208,6 +208,11 @@ export const serverHttpBodyTimeout = integerSetting('server.httpBodyTimeout', {
   description:
     'Longest time for a request body, or what it takes at 1 MiB/s if that is longer (ms)',
 });
+export const serverHttpBatchLineMaxSize = sizeSetting('server.httpBatchLineMaxSize', {
+  default: 64 * MiB,
+  min: 1024,
+  description: 'Longest line of a bulk import',
+});
 export const serverHttpJsonMaxDepth = integerSetting('server.httpJsonMaxDepth', {
   default: 512,
   min: 1,

@@ -43,8 +43,8 @@ export class BodyPieces {
       this.#unpacker = packing === 'gzip' ? createGunzip(options) : createInflate(options);
       this.#source = this.#unpacker;
     }
-    if (hasBody(request)) exchange.sendContinue();
-    else this.#isEnded = true;
+    if (!hasBody(request)) this.#isEnded = true;
+    else if (request.headers.expect !== undefined) exchange.response.writeContinue();
     this.#listen();
   }
 

@@ -12,7 +12,8 @@ const reasonOf: Readonly<Record<number, string>> = {
   505: 'HTTP Version Not Supported',
 };
 
-interface ParserError extends Error {
+/** As node:http reports it. */
+export interface ParserError extends Error {
   readonly code?: string;
   readonly rawPacket?: Buffer;
 }

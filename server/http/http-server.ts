@@ -16,7 +16,7 @@ import { DatabaseError } from '#core/errors.ts';
 import { isErrno } from '#platform/files.ts';
 import { malformed, skipBody } from './admission.ts';
 import { authenticated, requireUser } from './authenticate.ts';
-import { answerClientError } from './client-error.ts';
+import { answerClientError, type ParserError } from './client-error.ts';
 import { ConnectionGate, connectionOf } from './connection-gate.ts';
 import { answerPreflight } from './cors.ts';
 import type { Door, DoorDependencies } from './door.ts';
@@ -143,7 +143,7 @@ export class HttpServer {
     // Headers beyond this number are dropped silently, so it lies above the one that is refused.
     server.maxHeadersCount = settings.get(serverHttpHeaderMaxCount) + 10;
     server.on('checkContinue', (request, response) => this.#gate.admit(request, response));
-    server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
+    server.on('clientError', (error: ParserError, socket) => {
       const connection = connectionOf({ socket: socket as Socket });
       if (connection?.onBrokenBody?.(error.code)) return;
       answerClientError(error, socket, this.#requestIds.next());

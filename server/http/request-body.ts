@@ -223,17 +223,22 @@ class BodyReader {
 
 type Unpack = (bytes: Uint8Array, options: { maxOutputLength: number }) => Promise<Uint8Array>;
 
-const unpackers: Readonly<Record<string, Unpack | undefined>> = {
+const unpackers = {
   gzip: promisify(gunzip) as Unpack,
-  'x-gzip': promisify(gunzip) as Unpack,
   deflate: promisify(inflate) as Unpack,
-};
+} as const satisfies Record<string, Unpack>;
 
 function unpackerOf(coding: string): Unpack | undefined {
-  if (coding === '' || coding.toLowerCase() === 'identity') return undefined;
-  const name = coding.trim().toLowerCase();
-  const unpack = Object.hasOwn(unpackers, name) ? unpackers[name] : undefined;
-  if (unpack) return unpack;
+  const packing = packingOf(coding);
+  return packing && unpackers[packing];
+}
+
+/** How a body is packed; undefined when it is not. @throws HttpRefusal 415 */
+export function packingOf(coding: string | undefined): keyof typeof unpackers | undefined {
+  const name = coding?.trim().toLowerCase() ?? '';
+  if (name === '' || name === 'identity') return undefined;
+  if (name === 'gzip' || name === 'x-gzip') return 'gzip';
+  if (name === 'deflate') return 'deflate';
   throw new HttpRefusal({
     status: 415,
     error: `Content-Encoding '${name.slice(0, 100)}' is not supported; use gzip or deflate`,

@@ -1,11 +1,6 @@
 import { openApiGet } from './openapi.ts';
-import {
-  batchPost,
-  databasesGet,
-  existsGet,
-  missingDatabaseRoutes,
-  progressGet,
-} from './routes/databases.ts';
+import { batchPost } from './routes/batch.ts';
+import { databasesGet, existsGet, missingDatabaseRoutes, progressGet } from './routes/databases.ts';
 import { groupsDelete, groupsGet, groupsPost } from './routes/groups.ts';
 import { healthGet, healthHead, readyGet, readyHead } from './routes/health.ts';
 import type { Route } from './routes/route.ts';
@@ -33,6 +28,7 @@ export const documentedRoutes: readonly Route[] = [
   begin,
   commit,
   rollback,
+  batchPost,
   usersGet,
   usersPost,
   usersPut,

@@ -99,9 +99,14 @@ export class BatchImport {
     await this.#drain();
   }
 
-  /** The body is complete: reads its last line and commits. */
-  async end(): Promise<void> {
+  /** The body is complete: reads its last line. */
+  async complete(): Promise<void> {
     if (this.#buffer.complete()) await this.#drain();
+  }
+
+  /** Commits what is left. */
+  async end(): Promise<void> {
+    await this.complete();
     await this.rows.flush();
     await this.#commit();
   }

@@ -1,4 +1,3 @@
-import { DatabaseError } from '#core/errors.ts';
 import type { OperationProgress } from '#database/session.ts';
 import { accessibleName, databaseName } from './database-parameter.ts';
 import type { Route } from './route.ts';
@@ -103,14 +102,3 @@ export const missingDatabaseRoutes: readonly Route[] = (
   access: 'user',
   handle: (exchange) => exchange.refuse({ status: 400, error: 'Database parameter is null' }),
 }));
-
-/** Known endpoints of the contract whose rooms do not exist yet. */
-export const batchPost: Route = {
-  method: 'POST',
-  path: '/batch/:database',
-  access: 'user',
-  handle: (exchange) => {
-    accessibleName(exchange);
-    throw new DatabaseError('NotSupported', 'POST /batch is not supported in this version');
-  },
-};

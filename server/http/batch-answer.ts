@@ -1,0 +1,255 @@
+import { serverHttpStreamingKeepAlive, serverMode } from '#config/server-settings.ts';
+import { DatabaseError, errorSpecs } from '#core/errors.ts';
+import { formatRid } from '#core/rid.ts';
+import type { Cancel } from '#core/runtime.ts';
+import type { BatchImport } from '#database/bulk/batch-import.ts';
+import { AnswerSink } from './answer-sink.ts';
+import type { BatchParameters } from './batch-parameters.ts';
+import { isBrokenBody } from './body-pieces.ts';
+import { negotiateCoding } from './compression.ts';
+import { HttpRefusal, messageOf, type Refusal, refusalBody, refusalOf } from './errors.ts';
+import type { Exchange } from './exchange.ts';
+
+/*
+ * Answers of POST /batch (http-api.md 10.4, 10.6, 10.7): one JSON object at the end, or lines while chunks are committed.
+ */
+
+/** How a call reports. */
+export interface BatchAnswer {
+  /** A chunk is durable. */
+  committed(batch: BatchImport): Promise<void>;
+  succeeded(batch: BatchImport): Promise<void>;
+  failed(error: unknown, batch: BatchImport): void;
+}
+
+export interface BatchCall {
+  readonly exchange: Exchange;
+  readonly parameters: BatchParameters;
+  readonly startedMs: number;
+}
+
+/** `idMapping=auto` answers so many ids. */
+const autoMappingMax = 10_000;
+const idsPerPiece = 4096;
+
+function countFields(batch: BatchImport) {
+  const { vertices, edges, lines, skippedLines, bytes } = batch.counts;
+  return {
+    verticesCreated: vertices,
+    edgesCreated: edges,
+    linesRead: lines,
+    linesSkipped: skippedLines,
+    bytesRead: bytes,
+  };
+}
+
+function summaryFields(call: BatchCall, batch: BatchImport) {
+  const { monotonicMs } = call.exchange.door.runtime.clock;
+  const { withoutIdCount } = batch.rows;
+  return {
+    ...countFields(batch),
+    elapsedMs: Math.round(monotonicMs() - call.startedMs),
+    ...(withoutIdCount > 0 ? { verticesWithoutId: withoutIdCount } : undefined),
+  };
+}
+
+/** The object of record ids by temporary id, in pieces. */
+function* mappingText(batch: BatchImport, from: number, to: number): Generator<string> {
+  const { ids } = batch.rows;
+  let piece = '{';
+  for (let entry = from; entry < to; entry += 1) {
+    if (entry > from) piece += ',';
+    piece += `${JSON.stringify(ids.textOf(entry))}:"${formatRid(ids.ridOf(entry))}"`;
+    if ((entry + 1) % idsPerPiece !== 0) continue;
+    yield piece;
+    piece = '';
+  }
+  yield `${piece}}`;
+}
+
+/** The object without its closing brace, so that a member can follow. */
+function openText(value: object): string {
+  return JSON.stringify(value).slice(0, -1);
+}
+
+/** One JSON object at the end. */
+export class WholeBatchAnswer implements BatchAnswer {
+  readonly #call: BatchCall;
+
+  constructor(call: BatchCall) {
+    this.#call = call;
+  }
+
+  async committed(): Promise<void> {}
+
+  async succeeded(batch: BatchImport): Promise<void> {
+    const { exchange, parameters } = this.#call;
+    const count = batch.committedIdCount;
+    const { idMapping } = parameters;
+    const fields = summaryFields(this.#call, batch);
+    if (idMapping === 'false' || (idMapping === 'auto' && count > autoMappingMax)) {
+      exchange.jsonValue(200, { ...fields, idMappingOmitted: true, idMappingSize: count });
+      return;
+    }
+    const pieces = [Buffer.from(`${openText(fields)},"idMapping":`)];
+    for (const text of mappingText(batch, 0, count)) {
+      pieces.push(Buffer.from(text));
+      if (pieces.length % 4 === 0) await exchange.door.runtime.timers.yield();
+    }
+    pieces.push(Buffer.from('}'));
+    exchange.json(200, Buffer.concat(pieces));
+  }
+
+  failed(error: unknown, batch: BatchImport): void {
+    const { exchange } = this.#call;
+    const refusal = batchRefusal(error, batch);
+    reportInternal(exchange, error, refusal);
+    if (!isBrokenBody(error) || exchange.isAnswered) {
+      exchange.fail(new HttpRefusal(refusal));
+      return;
+    }
+    // The rest of the body will never come: no use in waiting for it.
+    const hidesDetails = exchange.door.settings.get(serverMode) === 'production';
+    const body = refusalBody(refusal, exchange.requestId, hidesDetails);
+    const headers = ['Content-Type', 'application/json', 'Connection', 'close'];
+    exchange.send(refusal.status, headers, body);
+  }
+}
+
+const lineHeaders = ['Content-Type', 'application/x-ndjson', 'Cache-Control', 'no-store'];
+const blankLine = Buffer.from('\n');
+/** How long, and how much, the rest of a refused body is thrown away so that the client reads the last line. */
+const lingerMs = 5000;
+const lingerBytesMax = 1024 * 1024 * 1024;
+
+/** Lines: progress after each commit, a summary or an error at the end. The headers go out with the first line. */
+export class StreamedBatchAnswer implements BatchAnswer {
+  readonly #call: BatchCall;
+  readonly #stopKeepAlive: Cancel;
+  #sink: AnswerSink | undefined;
+  #mapped = 0;
+  #stop: Cancel = () => {};
+
+  constructor(call: BatchCall) {
+    this.#call = call;
+    const { runtime, settings } = call.exchange.door;
+    const everyMs = settings.get(serverHttpStreamingKeepAlive);
+    const beat = () => {
+      this.#open().write(blankLine);
+      this.#stop = runtime.timers.after(everyMs, beat);
+    };
+    this.#stop = runtime.timers.after(everyMs, beat);
+    this.#stopKeepAlive = () => this.#stop();
+  }
+
+  async committed(batch: BatchImport): Promise<void> {
+    const phase = batch.rows.edgeCount > 0 ? 'edges' : 'vertices';
+    let text = `{"progress":${openText({ phase, ...countFields(batch) })}`;
+    const to = batch.committedIdCount;
+    if (this.#call.parameters.idMapping !== 'false' && to > this.#mapped) {
+      text += ',"idMapping":';
+      for (const piece of mappingText(batch, this.#mapped, to)) {
+        await this.#write(text + piece);
+        text = '';
+      }
+      this.#mapped = to;
+    }
+    await this.#write(`${text}}}\n`);
+  }
+
+  async succeeded(batch: BatchImport): Promise<void> {
+    this.#stopKeepAlive();
+    const isStreamed = this.#call.parameters.idMapping !== 'false';
+    const summary = {
+      ...summaryFields(this.#call, batch),
+      ...(isStreamed ? { idMappingStreamed: true } : { idMappingOmitted: true }),
+      idMappingSize: batch.committedIdCount,
+    };
+    await this.#write(`${JSON.stringify({ summary })}\n`);
+    this.#open().end();
+  }
+
+  failed(error: unknown, batch: BatchImport): void {
+    this.#stopKeepAlive();
+    const { exchange } = this.#call;
+    if (exchange.response.destroyed) return;
+    const refusal = batchRefusal(error, batch);
+    reportInternal(exchange, error, refusal);
+    const { status, detail, exception = 'HttpException', exceptionArgs = null, more } = refusal;
+    const { requestId } = exchange;
+    const message = detail ?? refusal.error;
+    const line = { message, status, exception, exceptionArgs, ...more, requestId };
+    const sink = this.#open();
+    sink.write(Buffer.from(`${JSON.stringify({ error: line })}\n`));
+    sink.end();
+    this.#discardRest(isBrokenBody(error));
+  }
+
+  #open(): AnswerSink {
+    const { exchange } = this.#call;
+    const coding = negotiateCoding(exchange.request.headers['accept-encoding']);
+    this.#sink ??= new AnswerSink(exchange, lineHeaders, coding);
+    return this.#sink;
+  }
+
+  async #write(text: string): Promise<void> {
+    const sink = this.#open();
+    if (!sink.write(Buffer.from(text))) await sink.drained();
+  }
+
+  #discardRest(isBroken: boolean): void {
+    const { request, response, door } = this.#call.exchange;
+    if (request.readableEnded) return;
+    if (isBroken) {
+      response.on('finish', () => request.socket.end());
+      return;
+    }
+    let discarded = 0;
+    const cut = () => request.socket.destroy();
+    const cancel = door.runtime.timers.after(lingerMs, cut);
+    request.on('data', (piece: Uint8Array) => {
+      discarded += piece.length;
+      if (discarded > lingerBytesMax) cut();
+    });
+    request.on('end', cancel);
+    request.on('close', cancel);
+    request.resume();
+  }
+}
+
+/** What nobody expected is logged with its stack, which the refusal has no more. */
+function reportInternal(exchange: Exchange, error: unknown, refusal: Refusal): void {
+  if (refusal.exception !== 'InternalException') return;
+  const { log, onInternalError } = exchange.door;
+  const reason = error instanceof Error ? (error.stack ?? error.message) : String(error);
+  log.error(`bulk import failed: ${reason}`, { requestId: exchange.requestId });
+  onInternalError(error);
+}
+
+/**
+ * What a failure becomes, with what is durable. 503 would promise that nothing was committed, so it is told before the first
+ * commit only (limits.md 1); a vertex that an edge names and nobody has is a mistake in the body (house decision 54).
+ */
+export function batchRefusal(error: unknown, batch: BatchImport): Refusal {
+  const counts = countFields(batch);
+  const partialCommit = counts.verticesCreated + counts.edgesCreated > 0;
+  const { verticesCreated, edgesCreated, linesRead } = counts;
+  const more = { verticesCreated, edgesCreated, linesRead, partialCommit };
+  const refusal = refusalOf(error);
+  if (!(error instanceof DatabaseError)) return { ...refusal, more };
+  if (error.code === 'RecordNotFound') {
+    const exception = errorSpecs.IllegalArgument.exception;
+    return {
+      status: 400,
+      error: 'Cannot execute command',
+      detail: messageOf(error),
+      exception,
+      more,
+    };
+  }
+  if (refusal.status === 503 && partialCommit) {
+    const { detail, exception } = refusal;
+    return { status: 500, error: 'Cannot execute command', detail, exception, more };
+  }
+  return { ...refusal, more };
+}

@@ -1,0 +1,181 @@
+import { serverHttpBatchLineMaxSize, serverHttpJsonMaxDepth } from '#config/server-settings.ts';
+import { DatabaseError } from '#core/errors.ts';
+import { BatchImport } from '#database/bulk/batch-import.ts';
+import type { DatabaseHandle } from '#database/session.ts';
+import { type BatchAnswer, StreamedBatchAnswer, WholeBatchAnswer } from '../batch-answer.ts';
+import {
+  type BatchParameters,
+  batchParameterSchemas,
+  readBatchParameters,
+} from '../batch-parameters.ts';
+import { BodyPieces } from '../body-pieces.ts';
+import { badRequest, HttpRefusal, withStatus } from '../errors.ts';
+import type { Exchange } from '../exchange.ts';
+import { wantsLines } from '../ndjson-answer.ts';
+import { databaseOf } from './database-parameter.ts';
+import type { Route } from './route.ts';
+
+// Bulk import (contract, POST /batch; http-api.md 10).
+
+const formats: ReadonlyMap<string, 'jsonl' | 'csv'> = new Map([
+  ['application/x-ndjson', 'jsonl'],
+  ['application/jsonl', 'jsonl'],
+  ['application/x-jsonlines', 'jsonl'],
+  ['text/csv', 'csv'],
+]);
+
+const count = (description: string) => ({ type: 'integer', description });
+
+const answerSchema = {
+  type: 'object',
+  required: ['verticesCreated', 'edgesCreated', 'linesRead', 'linesSkipped', 'bytesRead'],
+  properties: {
+    verticesCreated: count('Durable vertices'),
+    edgesCreated: count('Durable edges'),
+    linesRead: count('Lines of the body'),
+    linesSkipped: count('Blank lines'),
+    bytesRead: count('Bytes of the unpacked body'),
+    elapsedMs: count('Milliseconds'),
+    verticesWithoutId: count('Vertices without @id, when there are some'),
+    idMapping: {
+      type: 'object',
+      additionalProperties: { type: 'string' },
+      description: 'Record id by temporary id',
+    },
+    idMappingOmitted: { type: 'boolean' },
+    idMappingSize: count('Number of temporary ids'),
+  },
+};
+
+const lineSchema = {
+  type: 'object',
+  properties: {
+    progress: { type: 'object', description: 'A chunk was committed' },
+    summary: { type: 'object', description: 'The last line of a complete call' },
+    error: { type: 'object', description: 'The last line of a broken call' },
+  },
+};
+
+const lines = { type: 'string', description: 'One JSON object a line: vertices, then edges' };
+
+export const batchPost: Route = {
+  method: 'POST',
+  path: '/batch/:database',
+  access: 'user',
+  operation: {
+    id: 'batchImport',
+    summary: 'Imports vertices and edges from a streamed body',
+    query: batchParameterSchemas,
+    bodyTypes: {
+      'application/x-ndjson': lines,
+      'application/jsonl': lines,
+      'text/csv': { type: 'string', description: "Header, vertices, '---', header, edges" },
+    },
+    answers: {
+      200: { description: 'Everything is durable', schema: answerSchema, lines: lineSchema },
+      404: {
+        description: 'No such database',
+        schema: { $ref: '#/components/schemas/ErrorResponse' },
+      },
+      408: {
+        description: 'The body was cut or stalled',
+        schema: { $ref: '#/components/schemas/ErrorResponse' },
+      },
+      409: {
+        description: 'A unique key is taken',
+        schema: { $ref: '#/components/schemas/ErrorResponse' },
+      },
+      413: {
+        description: 'A line, or a packed body, is too large',
+        schema: { $ref: '#/components/schemas/ErrorResponse' },
+      },
+    },
+  },
+  handle: async (exchange, door) => {
+    door.meters.meter('http.batch').mark();
+    const startedMs = door.runtime.clock.monotonicMs();
+    const database = existingDatabase(exchange);
+    const format = formatOf(exchange);
+    const parameters = readBatchParameters(exchange.queryString);
+    const pieces = new BodyPieces(exchange);
+    const call = { exchange, parameters, startedMs };
+    const answer = wantsLines(exchange)
+      ? new StreamedBatchAnswer(call)
+      : new WholeBatchAnswer(call);
+    const batch = begin(exchange, database, { format, parameters, answer });
+    try {
+      for (let piece = await pieces.next(); piece; piece = await pieces.next()) {
+        await batch.write(piece);
+      }
+      await batch.complete();
+      requireExpected(batch, parameters);
+      await batch.end();
+      pieces.close();
+      await answer.succeeded(batch);
+    } catch (error) {
+      pieces.close();
+      answer.failed(error, batch);
+    }
+  },
+};
+
+/** A database that is not there is 404 here, unlike on queries (http-api.md 10.6). */
+function existingDatabase(exchange: Exchange): DatabaseHandle {
+  try {
+    return databaseOf(exchange);
+  } catch (error) {
+    if (error instanceof DatabaseError && error.code === 'DatabaseNotFound')
+      throw withStatus(error, 404);
+    throw error;
+  }
+}
+
+function formatOf(exchange: Exchange): 'jsonl' | 'csv' {
+  const given = exchange.header('content-type');
+  const name = given?.split(';', 1)[0]?.trim().toLowerCase() ?? '';
+  const format = formats.get(name);
+  if (format !== undefined) return format;
+  const seen = name === '' ? 'Content-Type is missing' : `Content-Type '${name.slice(0, 100)}'`;
+  throw badRequest(`${seen}: use one of ${[...formats.keys()].join(', ')}`);
+}
+
+function begin(
+  exchange: Exchange,
+  database: DatabaseHandle,
+  options: {
+    readonly format: 'jsonl' | 'csv';
+    readonly parameters: BatchParameters;
+    readonly answer: BatchAnswer;
+  },
+): BatchImport {
+  const { settings, runtime } = exchange.door;
+  const { format, parameters, answer } = options;
+  const { commitRetries, commitRetryDelayMs, bidirectional, refMode, ordinalBase } = parameters;
+  const batch: BatchImport = new BatchImport({
+    loader: database.bulkLoader({
+      principal: exchange.principal,
+      commitRetries,
+      commitRetryDelayMs,
+      isBidirectional: bidirectional,
+    }),
+    format,
+    commitEvery: parameters.commitEvery,
+    ordinalBase: refMode === 'ordinal' ? ordinalBase : undefined,
+    depthMax: settings.get(serverHttpJsonMaxDepth),
+    lineBytesMax: settings.get(serverHttpBatchLineMaxSize),
+    runtime,
+    onCommit: () => answer.committed(batch),
+  });
+  return batch;
+}
+
+/** The last chunk is not committed then: the client will send all of it again. */
+function requireExpected(batch: BatchImport, { expectedRecords }: BatchParameters): void {
+  if (batch.readCount >= expectedRecords) return;
+  throw new HttpRefusal({
+    status: 408,
+    error: 'Request timeout',
+    detail: `${batch.readCount} records arrived, expectedRecords is ${expectedRecords}`,
+    exception: 'TimeoutException',
+  });
+}
