@@ -265,6 +265,11 @@ export interface IndexSearchNode {
   readonly as: Slot;
   readonly order?: 'ascending' | 'descending';
   readonly covers?: Expression;
+  /**
+   * The index skips records with null in a component that the bounds leave open, so it serves only when every record stands
+   * in it; otherwise the types are scanned.
+   */
+  readonly needsEveryRecord?: boolean;
   /** With `order`: no more rows than this are wanted. */
   readonly limit?: Expression;
 }

@@ -6,6 +6,7 @@ import { bucketOf } from '#core/rid.ts';
 import type { IndexCursor, IndexReader, KeyBounds } from '#transaction/read-view.ts';
 import type { Predicate } from '../evaluate/evaluator.ts';
 import { bindBounds, type BoundSearch, type CompiledBounds } from './index-bounds.ts';
+import { holdsEveryRecord } from './index-coverage.ts';
 import {
   END,
   PAUSE,
@@ -23,6 +24,8 @@ export interface CompiledSearch {
   readonly bounds: CompiledBounds;
   /** The bounds say all of the condition that `covers` checks, or of its branch. */
   readonly isWhole: boolean;
+  /** The bounds leave components open that may be null, and the index skips nulls. */
+  readonly needsEveryRecord: boolean;
 }
 
 export interface IndexSearchOptions {
@@ -97,7 +100,8 @@ export class IndexSearchOperator implements PhysicalOperator {
     this.#mode = 'end';
     for (const search of this.#options.searches) {
       const bound = bindBounds(search.bounds, context);
-      if (bound.kind === 'scan') {
+      const isIncomplete = search.needsEveryRecord && !holdsEveryRecord(context.view, search.index);
+      if (bound.kind === 'scan' || isIncomplete) {
         this.#startScan();
         return;
       }

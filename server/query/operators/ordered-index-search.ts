@@ -5,6 +5,7 @@ import type { Value } from '#core/value.ts';
 import type { IndexCursor, IndexReader, KeyBounds } from '#transaction/read-view.ts';
 import type { Predicate } from '../evaluate/evaluator.ts';
 import { bindBounds, type CompiledBounds } from './index-bounds.ts';
+import { holdsEveryRecord } from './index-coverage.ts';
 import {
   END,
   PAUSE,
@@ -70,7 +71,7 @@ export class OrderedIndexSearchOperator implements PhysicalOperator {
     this.#isFallback =
       bound.kind === 'scan' ||
       (bound.kind === 'search' && bound.ranges.length !== 1) ||
-      (this.#options.needsEveryRecord && !this.#holdsEveryRecord());
+      (this.#options.needsEveryRecord && !holdsEveryRecord(context.view, index));
     if (this.#isFallback) {
       fallback.open(context);
       return;
@@ -82,17 +83,6 @@ export class OrderedIndexSearchOperator implements PhysicalOperator {
     this.#exact = bound.exact;
     this.#reader = context.view.index(index);
     this.#cursor = this.#reader.range(bound.ranges[0] as KeyBounds, order);
-  }
-
-  #holdsEveryRecord(): boolean {
-    const { view } = this.#context as ExecutionContext;
-    const { catalog } = view;
-    let recordCount = 0;
-    const definition = catalog.indexWithId(this.#options.index);
-    for (const type of catalog.withSubtypes(definition.type))
-      for (const bucket of catalog.typeWithId(type).buckets)
-        recordCount += view.recordCount(bucket);
-    return view.index(this.#options.index).entryCount === recordCount;
   }
 
   next(): Pulled {

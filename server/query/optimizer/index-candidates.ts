@@ -18,6 +18,8 @@ export interface IndexCandidate {
   readonly covered: readonly Expression[];
   /** Records found, estimated. */
   readonly rowCount: number;
+  /** Components are left open that may be null, and the index skips nulls: see `IndexSearchNode`. */
+  readonly needsEveryRecord: boolean;
 }
 
 /** The share of entries with one key of an index that is not unique. */
@@ -56,7 +58,10 @@ export function indexCandidates(
     const candidate = candidateFor(index, conjuncts, record, recordCount, context);
     if (candidate !== undefined) candidates.push(candidate);
   }
-  return candidates.sort((a, b) => a.rowCount - b.rowCount);
+  // Of two that find as much, the one that serves whatever nulls will come.
+  return candidates.sort(
+    (a, b) => a.rowCount - b.rowCount || Number(a.needsEveryRecord) - Number(b.needsEveryRecord),
+  );
 }
 
 interface Collected {
@@ -89,12 +94,14 @@ function candidateFor(
   const isFullKey = collected.equals.length === index.components.length;
   if (index.kind === 'HASH' && !isFullKey) return undefined;
   const boundCount = collected.equals.length + (range === undefined ? 0 : 1);
-  if (!holdsAllMatches(index, boundCount, conjuncts, record)) return undefined;
+  const needsEveryRecord = !holdsAllMatches(index, boundCount, conjuncts, record);
+  if (needsEveryRecord && !holdsEveryRecordNow(index, context)) return undefined;
   return {
     index,
     bounds: { equals: collected.equals, ...range?.bounds },
     covered: [...collected.covered, ...(range?.covered ?? [])],
     rowCount: estimate(index, collected, isFullKey, range, context),
+    needsEveryRecord,
   };
 }
 
@@ -145,6 +152,14 @@ function holdsAllMatches(
   return index.components
     .slice(boundCount)
     .every((component) => rejectsNull(component, conjuncts, record));
+}
+
+/** Looked at while planning, so that no plan is made that could not work now; and again when the plan runs. */
+function holdsEveryRecordNow(index: IndexDefinition, context: OptimizerContext): boolean {
+  return (
+    index.components.every((component) => component.by === 'value') &&
+    context.statistics.holdsEveryRecord(index.id)
+  );
 }
 
 /** True when a conjunct keeps no record whose component is null. */

@@ -3,6 +3,7 @@ import type { BucketId, IndexId, TypeId } from '#core/rid.ts';
 import type { Value } from '#core/value.ts';
 import type { ReadView } from '#transaction/read-view.ts';
 
+import { holdsEveryRecord } from '../operators/index-coverage.ts';
 import { shareOfRange } from '../operators/range-share.ts';
 
 /** Sizes that the optimizer asks for. All of them are counters: an answer costs next to nothing. */
@@ -11,6 +12,8 @@ export interface Statistics {
   recordCount(types: readonly TypeId[]): number;
   bucketRecordCount(buckets: readonly BucketId[]): number;
   entryCount(index: IndexId): number;
+  /** Every record of the index's types stands in it. */
+  holdsEveryRecord(index: IndexId): boolean;
   /** The share of the entries between two values of the first component; undefined when it cannot be told. */
   rangeShare(index: IndexId, low: Value | undefined, high: Value | undefined): number | undefined;
   /** Average number of rows that a step from one vertex gives, for edges of the types (all when undefined). */
@@ -49,6 +52,10 @@ class ViewStatistics implements Statistics {
 
   entryCount(index: IndexId): number {
     return this.#view.index(index).entryCount;
+  }
+
+  holdsEveryRecord(index: IndexId): boolean {
+    return holdsEveryRecord(this.#view, index);
   }
 
   rangeShare(index: IndexId, low: Value | undefined, high: Value | undefined): number | undefined {

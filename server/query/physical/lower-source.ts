@@ -69,6 +69,7 @@ export function lowerSource(plan: PlanNode<SourceOp>, lowering: Lowering): Opera
         index: search.index,
         bounds: compileBounds(search.index, search.bounds, lowering),
         isWhole: search.covers !== undefined,
+        needsEveryRecord: search.needsEveryRecord ?? false,
       }));
       const covers = optionalFilter(lowering, plan.covers);
       const buckets = bucketsOf(catalog, plan.types);
@@ -128,6 +129,7 @@ function lowerSearch(plan: IndexSearchNode, lowering: Lowering): OperatorFactory
         index: plan.index,
         bounds: compileBounds(plan.index, plan.bounds, lowering),
         isWhole: true,
+        needsEveryRecord: plan.needsEveryRecord ?? false,
       },
     ],
     buckets: bucketsOf(lowering.catalog, plan.types),

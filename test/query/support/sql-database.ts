@@ -76,14 +76,21 @@ export class SqlDatabase implements AsyncDisposable {
     return program;
   }
 
-  optimized(program: QueryProgram, view: ReadView, disabled?: ReadonlySet<string>): QueryProgram {
+  /** The invariants of plans are checked after every rule that changed something. */
+  optimized(
+    program: QueryProgram,
+    view: ReadView,
+    disabled?: ReadonlySet<string>,
+    onChange?: (rule: string) => void,
+  ): QueryProgram {
     return optimizeProgram(
       program,
       { catalog: view.catalog, statistics: statisticsOf(view), functions: functionRegistry },
       {
         ...(disabled && { disabled }),
-        onChange: (_rule, changed) => {
+        onChange: (rule, changed) => {
           checkProgram(changed);
+          onChange?.(rule);
         },
       },
     );

@@ -54,6 +54,7 @@ function searchNode(candidate: IndexCandidate, scan: Scan): IndexSearchNode {
     types: scan.types,
     as: scan.as,
     ...(covers && { covers }),
+    ...(candidate.needsEveryRecord && { needsEveryRecord: true }),
   };
 }
 
