@@ -1,0 +1,307 @@
+import { write } from 'node:fs';
+import { type FileHandle, rename } from 'node:fs/promises';
+import { join } from 'node:path';
+import { assert } from '#core/assert.ts';
+import { DatabaseError } from '#core/errors.ts';
+import type { LogIndex } from '#core/rid.ts';
+import { ByteWriter } from '../byte-writer.ts';
+import { readLog, type ReadSegment, segmentFileName } from './recovery.ts';
+import {
+  type LogRecord,
+  recordFlag,
+  recordHeaderSize,
+  recordSize,
+  recordType,
+  sealRecord,
+  segmentHeaderSize,
+  writeSegmentHeader,
+} from './segment.ts';
+import { makeSpare, removeFile, useSpare } from './segment-files.ts';
+
+/** A database that writes little needs no more; the segments after the first one are larger. */
+const firstSegmentBytes = 1024 * 1024;
+const segmentBytesDefault = 4 * 1024 * 1024;
+/** Larger groups do not go through the log: writing them to LMDB at once costs less than writing them twice. */
+export const logGroupBytesMax = 512 * 1024;
+/** Above this, writers wait for a checkpoint. */
+const logBytesMax = 64 * 1024 * 1024;
+
+interface Active {
+  readonly path: string;
+  readonly file: FileHandle;
+  readonly size: number;
+  /** CRC of its header, which the headers of its records continue. */
+  readonly seed: number;
+}
+
+export interface CommitLogOptions {
+  readonly segmentBytes?: number;
+  /** Tests make a write fail with it. */
+  readonly write?: typeof write;
+}
+
+/**
+ * The commit log of one database (storage.md 5, ha.md 3): what is written here is durable, and LMDB follows with its
+ * checkpoints. One write is in flight at a time; it is one asynchronous call that is on the disk when it returns (O_DSYNC
+ * into a file filled before). Segments are used again once a checkpoint covers them, and removed when the log is closed.
+ */
+export class CommitLog {
+  readonly #directory: string;
+  readonly #segmentBytes: number;
+  readonly #writeFile: typeof write;
+  /** Filled segments, oldest first, and what recovery found. */
+  #closed: ReadSegment[] = [];
+  #active: Active | undefined;
+  #end = 0;
+  #chain: number;
+  #generation: number;
+  #lastIndex: number;
+  #checkpointed: LogIndex;
+  #records: readonly LogRecord[];
+  readonly #spares: string[];
+  #spareNumber = 1;
+  /** Making and removing files in the background, one thing after the other. */
+  #upkeep: Promise<void> = Promise.resolve();
+  #isMakingSpare = false;
+  #image: LogIndex | undefined;
+  readonly #out = new ByteWriter(16 * 1024);
+  #isWriting = false;
+  #failure: DatabaseError | undefined;
+  #writeCount = 0;
+
+  /**
+   * Reads what the log holds; nothing is written before the first `append`.
+   * @param directory of the database
+   * @param applied what LMDB holds
+   * @throws DatabaseError `CorruptedRecord` when acknowledged entries are damaged or missing
+   */
+  constructor(directory: string, applied: LogIndex, options: CommitLogOptions = {}) {
+    this.#directory = join(directory, 'commit-log');
+    this.#segmentBytes = options.segmentBytes ?? segmentBytesDefault;
+    this.#writeFile = options.write ?? write;
+    const found = readLog(this.#directory, applied);
+    this.#closed.push(...found.segments);
+    this.#spares = [...found.spares];
+    this.#records = found.records;
+    this.#chain = found.chain;
+    this.#generation = found.generation;
+    this.#lastIndex = found.segments.length > 0 ? found.lastIndex : applied;
+    this.#checkpointed = applied;
+  }
+
+  /** Writes to the disk so far, each of them one flush. */
+  get writeCount(): number {
+    return this.#writeCount;
+  }
+
+  /** The entries behind `applied`, in order. Given once. */
+  recover(): readonly LogRecord[] {
+    const records = this.#records;
+    this.#records = [];
+    return records;
+  }
+
+  /** Bytes that the records take in the log. */
+  static sizeOf(records: readonly LogRecord[]): number {
+    let bytes = 0;
+    for (const { payload } of records) bytes += recordSize(payload.length);
+    return bytes;
+  }
+
+  /** False when the group must wait for a checkpoint. */
+  hasRoomFor(bytes: number): boolean {
+    return this.#closed.length * this.#segmentBytes + bytes <= logBytesMax;
+  }
+
+  /**
+   * Notes that everything up to `index` is in LMDB and was not in the log as a whole. Travels with the next write: recovery
+   * then refuses a data file from before.
+   */
+  marker(index: LogIndex): void {
+    this.#image = index;
+  }
+
+  /**
+   * Resolves when the records are on the disk.
+   * @throws DatabaseError `Internal` (rejects) when they could not be written; it is open then whether they are found again,
+   *   and nothing can be appended any more
+   */
+  append(records: readonly LogRecord[]): Promise<void> {
+    if (this.#failure !== undefined) return Promise.reject(this.#failure);
+    assert(!this.#isWriting, 'one write to the log is in flight at a time');
+    this.#isWriting = true;
+    const bytes = CommitLog.sizeOf(records) + recordHeaderSize;
+    const { index } = records[0] as LogRecord;
+    if (this.#active !== undefined && this.#end + bytes <= this.#active.size) {
+      return this.#write(records, 0);
+    }
+    return this.#begin(index, bytes).then(
+      () => this.#write(records, segmentHeaderSize),
+      (error: unknown) => {
+        throw this.#failed(error);
+      },
+    );
+  }
+
+  /** Everything up to `index` is in LMDB: segments that hold nothing else are used again or removed. */
+  checkpointed(index: LogIndex): void {
+    this.#checkpointed = index;
+    if (this.#closed.length > 0 && (this.#closed[0] as ReadSegment).lastIndex <= index) {
+      this.#inBackground(() => this.#release());
+    }
+  }
+
+  /** Removes what LMDB holds; all of it when the last checkpoint was complete. */
+  async close(): Promise<void> {
+    await this.#upkeep;
+    const active = this.#active;
+    this.#active = undefined;
+    await active?.file.close();
+    if (active !== undefined) this.#closed.push({ path: active.path, lastIndex: this.#lastIndex });
+    if (this.#failure !== undefined || this.#lastIndex > this.#checkpointed) return;
+    for (const { path } of this.#closed) await removeFile(path);
+    for (const path of this.#spares) await removeFile(path);
+  }
+
+  // --- writing
+
+  /** @param head bytes at the start of the buffer that are laid already */
+  #write(records: readonly LogRecord[], head: number): Promise<void> {
+    const active = this.#active as Active;
+    const out = this.#out;
+    const start = head > 0 ? 0 : this.#end;
+    out.position = head;
+    let flags: number = recordFlag.startsWrite;
+    if (this.#image !== undefined) {
+      const frame = { type: recordType.image, flags, index: this.#image, term: 0 };
+      this.#lay(frame, undefined, active.seed);
+      this.#image = undefined;
+      flags = 0;
+    }
+    for (const { index, term, payload } of records) {
+      this.#lay({ type: recordType.entry, flags, index, term }, payload, active.seed);
+      flags = 0;
+    }
+    const lastIndex = (records.at(-1) as LogRecord).index;
+    return new Promise((resolve, reject) => {
+      this.#writeFrom(active.file.fd, 0, start, (error) => {
+        this.#isWriting = false;
+        if (error !== null) {
+          reject(this.#failed(error));
+          return;
+        }
+        this.#end = start + out.position;
+        this.#lastIndex = lastIndex;
+        this.#writeCount += 1;
+        if (this.#end * 2 > active.size) this.#prepareSpare();
+        resolve();
+      });
+    });
+  }
+
+  #lay(
+    frame: { type: number; flags: number; index: number; term: number },
+    payload: Uint8Array | undefined,
+    seed: number,
+  ): void {
+    const out = this.#out;
+    const at = out.position;
+    const length = payload?.length ?? 0;
+    out.reserve(recordSize(length));
+    if (payload !== undefined) out.bytes.set(payload, at + recordHeaderSize);
+    this.#chain = sealRecord(out.bytes, out.view, at, length, frame, { seed, chain: this.#chain });
+    out.position = at + recordSize(length);
+  }
+
+  /** Short writes are normal. */
+  #writeFrom(fd: number, from: number, start: number, done: (error: Error | null) => void): void {
+    const length = this.#out.position - from;
+    this.#writeFile(fd, this.#out.bytes, from, length, start + from, (error, count) => {
+      if (error !== null) done(error);
+      else if (count < length) this.#writeFrom(fd, from + count, start, done);
+      else done(null);
+    });
+  }
+
+  #failed(error: unknown): DatabaseError {
+    this.#isWriting = false;
+    const reason = error instanceof Error ? error.message : String(error);
+    this.#failure = new DatabaseError(
+      'Internal',
+      `the commit log could not be written, the database takes no more changes until it is opened again: ${reason}`,
+      { cause: error },
+    );
+    return this.#failure;
+  }
+
+  // --- segments
+
+  /** Makes a new segment the active one, its header laid at the start of the buffer. */
+  async #begin(firstIndex: LogIndex, bytes: number): Promise<void> {
+    // A spare that is being made, or a segment that is being given back, is worth waiting for.
+    await this.#upkeep;
+    const old = this.#active;
+    if (old !== undefined) {
+      this.#active = undefined;
+      await old.file.close();
+      this.#closed.push({ path: old.path, lastIndex: this.#lastIndex });
+    }
+    const isFirst = old === undefined;
+    const size = isFirst ? Math.min(firstSegmentBytes, this.#segmentBytes) : this.#segmentBytes;
+    const needed = Math.max(size, segmentHeaderSize + bytes);
+    let spare = this.#spares.shift();
+    if (spare === undefined || needed > size) {
+      spare = this.#newSparePath();
+      await makeSpare(spare, needed);
+    }
+    const path = join(this.#directory, segmentFileName(firstIndex));
+    const file = await useSpare(spare, path);
+    const { size: length } = await file.stat();
+    this.#generation += 1;
+    this.#out.reset();
+    this.#out.zeros(segmentHeaderSize);
+    const seed = writeSegmentHeader(this.#out.bytes, {
+      generation: this.#generation,
+      firstIndex,
+      previousIndex: this.#lastIndex,
+      chain: this.#chain,
+    });
+    this.#active = { path, file, size: length, seed };
+  }
+
+  #newSparePath(): string {
+    return join(this.#directory, `seg-spare-${this.#generation}${this.#spareNumber++}.log`);
+  }
+
+  #prepareSpare(): void {
+    if (this.#isMakingSpare || this.#spares.length > 0 || this.#closed.length > 0) return;
+    this.#isMakingSpare = true;
+    this.#inBackground(async () => {
+      try {
+        const path = this.#newSparePath();
+        await makeSpare(path, this.#segmentBytes);
+        this.#spares.push(path);
+      } finally {
+        this.#isMakingSpare = false;
+      }
+    });
+  }
+
+  /** A failure here is no failure of a commit: the next segment is then made when it is needed. */
+  #inBackground(work: () => Promise<void>): void {
+    this.#upkeep = this.#upkeep.then(work).catch(() => {});
+  }
+
+  async #release(): Promise<void> {
+    while (this.#closed.length > 0) {
+      const { path, lastIndex } = this.#closed[0] as ReadSegment;
+      if (lastIndex > this.#checkpointed) return;
+      this.#closed.shift();
+      if (this.#spares.length === 0) {
+        const spare = this.#newSparePath();
+        await rename(path, spare);
+        this.#spares.push(spare);
+      } else await removeFile(path);
+    }
+  }
+}
