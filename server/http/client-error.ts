@@ -55,6 +55,6 @@ function refusalOfParser(error: ParserError): Refusal {
 }
 
 function isOtherVersion(packet: Buffer | undefined): boolean {
-  const line = packet?.subarray(0, 20_000).toString('latin1').split('\r\n', 1)[0] ?? '';
+  const line = packet?.subarray(0, 20_000).toString('latin1').split(/\r?\n/, 1)[0] ?? '';
   return /^[A-Z]+ \S+ HTTP\/\d/.test(line) && !/HTTP\/1\.[01]$/.test(line);
 }

@@ -189,7 +189,9 @@ export class Exchange {
     if (!this.door.control.isStopping) all.push('Connection', 'close');
     response.writeHead(status, all);
     response.write(body);
-    if (request.complete || request.headers.expect !== undefined) {
+    // Nothing follows from a client that waits for 100, or that stopped sending.
+    const isSilent = request.headers.expect !== undefined || status === 408;
+    if (request.complete || isSilent) {
       response.end();
       return;
     }

@@ -46,6 +46,5 @@ export const allRoutes: readonly Route[] = [
   healthHead,
   ...missingDatabaseRoutes,
   queryGetWithoutCommand,
-  batchPost,
   ...usersByPath,
 ];
