@@ -98,7 +98,8 @@ class LogReader {
     }
     // A segment that was begun and not written yet still has the header of its former use, or none.
     if (header === undefined || !path.endsWith(segmentFileName(header.firstIndex))) {
-      if (!isNewest || (header === undefined && hasFirstRecord(path, bytes))) throw damaged(path, 'has a damaged header');
+      if (!isNewest || (header === undefined && hasFirstRecord(path, bytes)))
+        throw damaged(path, 'has a damaged header');
       rmSync(path);
       return;
     }
