@@ -80,10 +80,11 @@ export class EnginePeer {
     return this.#rows('SELECT name, age FROM Person WHERE id = :id', new Map([['id', id]]));
   }
 
-  async neighbours(hops: number, id: number): Promise<Value> {
+  /** Ids of the distinct persons reached by walks of exactly `hops` KNOWS edges. */
+  neighbours(hops: number, id: number): Promise<readonly Value[]> {
     const steps = Array.from({ length: hops }, (_, hop) => `-KNOWS->{as: h${hop}}`).join('');
-    const text = `MATCH {type: Person, as: a, where: (id = :id)}${steps} RETURN count(DISTINCT h${hops - 1}) AS n`;
-    return (await this.#rows(text, new Map([['id', id]])))[0] ?? 0;
+    const walk = `MATCH {type: Person, as: a, where: (id = :id)}${steps} RETURN DISTINCT h${hops - 1} AS person`;
+    return this.#rows(`SELECT person.id AS id FROM (${walk})`, new Map([['id', id]]));
   }
 
   /** city, n, s by city */

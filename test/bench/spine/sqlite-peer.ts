@@ -26,10 +26,11 @@ export class SqlitePeer {
       CREATE TABLE log (n INTEGER PRIMARY KEY, text TEXT);`);
     this.#byId = this.#database.prepare('SELECT name, age FROM person WHERE id = ?');
     this.#hops = [
-      'SELECT count(DISTINCT dst) AS n FROM knows WHERE src = ?',
-      'SELECT count(DISTINCT b.dst) AS n FROM knows a JOIN knows b ON b.src = a.dst WHERE a.src = ?',
-      'SELECT count(DISTINCT c.dst) AS n FROM knows a JOIN knows b ON b.src = a.dst JOIN knows c ON c.src = b.dst WHERE a.src = ?',
+      'SELECT DISTINCT dst FROM knows WHERE src = ?',
+      'SELECT DISTINCT b.dst FROM knows a JOIN knows b ON b.src = a.dst WHERE a.src = ?',
+      'SELECT DISTINCT c.dst FROM knows a JOIN knows b ON b.src = a.dst JOIN knows c ON c.src = b.dst WHERE a.src = ?',
     ].map((sql) => this.#database.prepare(sql));
+    for (const hop of this.#hops) hop.setReturnArrays(true);
     this.#group = this.#database.prepare(
       'SELECT city, count(*) AS n, avg(score) AS s FROM person WHERE age > 40 GROUP BY city ORDER BY city',
     );
@@ -55,10 +56,10 @@ export class SqlitePeer {
     return this.#byId.get(id) as { name: string; age: number } | undefined;
   }
 
-  /** Distinct persons reached by walks of exactly `hops` KNOWS edges. */
-  neighbours(hops: number, person: number): number {
-    const row = this.#hops[hops - 1]?.get(person) as { n: number } | undefined;
-    return row?.n ?? 0;
+  /** Ids of the distinct persons reached by walks of exactly `hops` KNOWS edges. */
+  neighbours(hops: number, person: number): readonly number[] {
+    const rows = (this.#hops[hops - 1]?.all(person) ?? []) as unknown as number[][];
+    return rows.map((row) => row[0] ?? 0);
   }
 
   groupByCity(): readonly { city: string; n: number; s: number }[] {
