@@ -53,6 +53,8 @@ export class AggregateOperator implements PhysicalOperator {
   readonly #arguments: readonly Value[][];
   #context: ExecutionContext | undefined;
   #memory: HeldMemory | undefined;
+  /** The context as accumulators see it: what they reserve is given back with the groups. */
+  #accounted: ExecutionContext | undefined;
   #table = new GroupTable();
   #groups: Groups = emptyGroups();
   #isFull = false;
@@ -70,6 +72,7 @@ export class AggregateOperator implements PhysicalOperator {
   open(context: ExecutionContext): void {
     this.#context = context;
     this.#memory = new HeldMemory(context, 'GROUP BY');
+    this.#accounted = Object.create(context, { memory: { value: this.#memory.account } });
     this.#table = new GroupTable();
     this.#groups = emptyGroups();
     this.#isFull = false;
@@ -113,6 +116,7 @@ export class AggregateOperator implements PhysicalOperator {
 
   #accumulate(group: number): void {
     const context = this.#context as ExecutionContext;
+    const accounted = this.#accounted as ExecutionContext;
     const { aggregates } = this.#options;
     const from = group * aggregates.length;
     for (let at = 0; at < aggregates.length; at += 1) {
@@ -123,7 +127,7 @@ export class AggregateOperator implements PhysicalOperator {
       const seen = this.#groups.seen[from + at];
       // Aggregates skip nulls, so a null needs no place among the distinct values.
       if (seen !== undefined && !seen.add(args)) continue;
-      (this.#groups.accumulators[from + at] as Accumulator).add(args, context);
+      (this.#groups.accumulators[from + at] as Accumulator).add(args, accounted);
     }
   }
 
@@ -179,13 +183,16 @@ export class AggregateOperator implements PhysicalOperator {
     for (let at = 0; at < aggregates.length; at += 1) {
       const place = group * aggregates.length + at;
       const accumulator = this.#groups.accumulators[place] as Accumulator;
-      frame[(aggregates[at] as CompiledAggregate).slot] = accumulator.result(context);
+      frame[(aggregates[at] as CompiledAggregate).slot] = accumulator.result(
+        this.#accounted as ExecutionContext,
+      );
     }
   }
 
   close(): void {
     this.#memory?.release();
     this.#memory = undefined;
+    this.#accounted = undefined;
     this.#context = undefined;
     this.#table = new GroupTable();
     this.#groups = emptyGroups();

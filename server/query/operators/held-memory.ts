@@ -1,5 +1,6 @@
 import { DatabaseError } from '#core/errors.ts';
 import { isMap, type Value } from '#core/value.ts';
+import type { MemoryAccount } from '../evaluate/context.ts';
 import type { ExecutionContext } from './operator.ts';
 
 /** Bytes asked for at once, so that the account is not called for every row. */
@@ -29,6 +30,18 @@ export class HeldMemory {
     const step = Math.max(reserveStep, this.#bytes - this.#reserved);
     this.#context.memory.reserve(step);
     this.#reserved += step;
+  }
+
+  /** As the account of a statement, for functions that keep values on behalf of the operator. */
+  get account(): MemoryAccount {
+    return {
+      reserve: (bytes) => {
+        this.addBytes(bytes);
+      },
+      release: (bytes) => {
+        this.#bytes -= bytes;
+      },
+    };
   }
 
   /** One row, group or distinct value more. @throws DatabaseError `IllegalArgument` naming the setting */

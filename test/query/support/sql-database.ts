@@ -41,7 +41,10 @@ export interface StatementResult {
   readonly rows: readonly Row[];
   /** PAUSE answers seen. */
   readonly pauseCount: number;
-  readonly bytesReserved: number;
+  /** Most bytes held at one time, as accounted. */
+  readonly bytesMax: number;
+  /** Bytes that were not given back. */
+  readonly bytesLeft: number;
 }
 
 /** A database in a directory of its own that runs SQL through the query room alone, without doors, sessions and plan cache. */
@@ -144,7 +147,7 @@ export class SqlDatabase implements AsyncDisposable {
       root.close();
     }
     const columns = columnsOf(program.output);
-    return { columns, rows, pauseCount, bytesReserved: memory.peak };
+    return { columns, rows, pauseCount, bytesMax: memory.peak, bytesLeft: memory.held };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -154,13 +157,13 @@ export class SqlDatabase implements AsyncDisposable {
 
 class CountingMemory {
   peak = 0;
-  #now = 0;
+  held = 0;
   reserve(bytes: number): void {
-    this.#now += bytes;
-    this.peak = Math.max(this.peak, this.#now);
+    this.held += bytes;
+    this.peak = Math.max(this.peak, this.held);
   }
   release(bytes: number): void {
-    this.#now -= bytes;
+    this.held -= bytes;
   }
 }
 
