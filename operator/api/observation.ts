@@ -26,6 +26,7 @@ export interface Observation {
   /** Whether the class of the data claim can grow; undefined when classes may not be read. */
   readonly isExpandable: boolean | undefined;
   readonly member: MemberView;
+  /** Known only when it matters: while a Cluster is deleted that wants a last backup. */
   readonly isNamespaceTerminating: boolean;
   /** Actions that were refused for good, by kind; asked again after a while or when the spec changes. */
   readonly rejections: ReadonlyMap<Action['kind'], Rejection>;
@@ -57,6 +58,7 @@ export interface ObservedNode {
 export interface ObservedSecrets {
   /** The wanted root password: hash only, with what the Secret is called. Undefined when there is none. */
   readonly root: ObservedPassword | undefined;
+  /** The password that the member is known to have taken. */
   readonly applied: ObservedPassword | undefined;
   readonly token: { readonly volumeIdentity: string | undefined } | undefined;
 }

@@ -64,6 +64,10 @@ export function reconcile(seen: Observation, nowMs: number): Decision {
   const mode: Mode = { isPaused: isPaused && !isDeleting, isDeleting };
   checkWords(pass, draft);
   const end = run(isDeleting ? [tearDown] : isPaused ? pausedSteps : steps, pass, draft);
+  // The status goes out before the action: it must not call a spec reached that is being worked on.
+  const isNewSpec = pass.previous.observedGeneration !== pass.generation;
+  if (end?.action !== undefined && isNewSpec)
+    draft.progress ??= { reason: 'Reconciling', message: `next: ${end.action.kind}` };
   const status = summarize(pass, draft, mode);
   noteTransitions(pass, draft, status);
   const { action } = end ?? {};

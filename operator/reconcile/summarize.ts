@@ -3,7 +3,7 @@ import type { WantedCondition } from '../api/conditions.ts';
 import type { ClusterStatus, MemberStatus } from '../api/cluster-status.ts';
 import { annotationKeys } from '../api/names.ts';
 import type { Draft, Pass } from './pass.ts';
-import { incarnationOf, isReady, podProblem } from './pod-state.ts';
+import { incarnationOf, isReady, podProblem } from '../resources/pod-state.ts';
 import { lacksBackup } from './steps/apply-settings.ts';
 
 /*
@@ -225,8 +225,6 @@ function progressOf(pass: Pass, draft: Draft, mode: Mode): Draft['progress'] {
     return { reason: 'Hibernating', message: 'the member is ending' };
   if (draft.operation !== undefined)
     return { reason: draft.operation.type, message: `step ${draft.operation.step}` };
-  if (draft.pendingRestart !== undefined)
-    return { reason: 'RestartPending', message: draft.pendingRestart };
   if (draft.storage !== undefined && draft.storage.reason !== 'NotExpandable') return draft.storage;
   return undefined;
 }

@@ -2,7 +2,7 @@ import { annotationKeys } from '../../api/names.ts';
 import { contentHash } from '../../resources/content-hash.ts';
 import type { MemberRecord, MembersRecord } from '../../resources/members-record.ts';
 import { membersFile, parseMembersRecord } from '../../resources/members-record.ts';
-import { guardRefusal, isReady } from '../pod-state.ts';
+import { guardRefusal, isReady } from '../../resources/pod-state.ts';
 import { lookAgain, note, stall } from '../pass.ts';
 import type { Draft, Pass, Step } from '../pass.ts';
 

@@ -1,5 +1,5 @@
 import { labelKeys, ownedLabels } from '../../api/names.ts';
-import { isReady } from '../pod-state.ts';
+import { isReady } from '../../resources/pod-state.ts';
 import type { Step } from '../pass.ts';
 
 /**

@@ -4,7 +4,7 @@ import { annotationKeys } from '../../api/names.ts';
 import { contentHash } from '../../resources/content-hash.ts';
 import { lookAgain, note, rejectionOf, stall } from '../pass.ts';
 import type { Draft, Pass, Step, StepEnd } from '../pass.ts';
-import { isReady, podProblem, readySinceMs } from '../pod-state.ts';
+import { isReady, podProblem, readySinceMs } from '../../resources/pod-state.ts';
 import { isInMaintenanceWindow } from '../maintenance-window.ts';
 
 /*

@@ -1,5 +1,5 @@
 import { rootPasswordKey } from '../../api/names.ts';
-import { isReady } from '../pod-state.ts';
+import { isReady } from '../../resources/pod-state.ts';
 import { lookAgain, note, rejectionOf, stall } from '../pass.ts';
 import type { Step } from '../pass.ts';
 

@@ -2,7 +2,7 @@ import type { KubernetesObject } from '../../api/kubernetes-object.ts';
 import { annotationKeys, finalizerName, labelKeys } from '../../api/names.ts';
 import { statefulSet } from '../../resources/stateful-set.ts';
 import { ownershipOf } from '../ownership.ts';
-import { isReady } from '../pod-state.ts';
+import { isReady } from '../../resources/pod-state.ts';
 import { lookAgain, note, rejectionOf, stall } from '../pass.ts';
 import type { Draft, Pass, Step, StepEnd } from '../pass.ts';
 

@@ -1,0 +1,263 @@
+import type { Action, ObjectReference, SecretValue } from '../api/decision.ts';
+import type { KubernetesObject, Secret } from '../api/kubernetes-object.ts';
+import {
+  annotationKeys,
+  fieldManagers,
+  finalizerName,
+  objectNames,
+  ownedLabels,
+  rootPasswordKey,
+} from '../api/names.ts';
+import type { Observation } from '../api/observation.ts';
+import { objectKey } from '../api/observation.ts';
+import { parseSpec } from '../api/cluster.ts';
+import type { Runtime } from '../api/runtime.ts';
+import { codeOf } from '../kubernetes/kubernetes-error.ts';
+import type { KubernetesApi, ObjectName } from '../kubernetes/port.ts';
+import type { KindName } from '../kubernetes/resource-kinds.ts';
+import type { ClusterReader } from '../observe/cluster-reader.ts';
+import { MemberError } from '../observe/database-client.ts';
+import type { DatabaseClient, Member } from '../observe/database-client.ts';
+import { memberOf, secretText } from '../observe/observe-cluster.ts';
+import { backupHash } from '../resources/member-needs.ts';
+import { contentHash } from '../resources/content-hash.ts';
+import { incarnationOf } from '../resources/pod-state.ts';
+import { settingsByClass } from '../resources/restart-inputs.ts';
+import type { ClusterMemory } from './cluster-memory.ts';
+
+export interface Actors {
+  readonly api: KubernetesApi;
+  readonly reader: ClusterReader;
+  readonly databases: DatabaseClient;
+  readonly runtime: Runtime;
+}
+
+interface Task {
+  readonly seen: Observation;
+  readonly memory: ClusterMemory;
+  readonly actors: Actors;
+}
+
+/**
+ * Brings one action about. Everything may be repeated: applies are idempotent, deletions name the uid they mean, Secrets are
+ * only ever made.
+ * @throws KubernetesError, MemberError
+ */
+export async function carryOut(action: Action, task: Task): Promise<void> {
+  const { actors, seen } = task;
+  const { namespace } = seen.cluster.metadata;
+  switch (action.kind) {
+    case 'apply':
+      for (const object of action.objects) await applyObject(object, task);
+      return;
+    case 'create-secret':
+      return createSecret(action, task);
+    case 'set-finalizer':
+      return setFinalizer(action.isPresent, task);
+    case 'label':
+      return patch(task, nameOf(action.target, namespace), {
+        metadata: { uid: action.target.uid, labels: action.labels },
+      });
+    case 'grow-claim':
+      return patch(task, nameOf(action.target, namespace), {
+        metadata: { uid: action.target.uid },
+        spec: { resources: { requests: { storage: action.size } } },
+      });
+    case 'delete':
+      return actors.api.delete(nameOf(action.target, namespace), {
+        uid: action.target.uid,
+        propagation: action.propagation,
+        gracePeriodSeconds: action.gracePeriodSeconds,
+      });
+    case 'evict':
+      return actors.api.evict(nameOf(action.target, namespace), action.target.uid);
+    default:
+      return tellMember(action, task);
+  }
+}
+
+function nameOf({ kind, name }: ObjectReference, namespace: string | undefined): ObjectName {
+  return { kind: kind as KindName, namespace, name };
+}
+
+async function applyObject(
+  object: KubernetesObject,
+  { actors, memory, seen }: Task,
+): Promise<void> {
+  const key = objectKey(object);
+  // With the uid of the one that was seen, so that an apply cannot bring back what was just deleted.
+  const uid = seen.objects.get(key)?.metadata.uid;
+  const sent = uid === undefined ? object : { ...object, metadata: { ...object.metadata, uid } };
+  const answer = await actors.api.apply(sent, { manager: fieldManagers.objects });
+  memory.noteApplied(key, object.metadata.annotations?.[annotationKeys.appliedHash] ?? '', answer);
+  actors.reader.noteWritten(answer);
+}
+
+async function patch({ actors }: Task, target: ObjectName, body: object): Promise<void> {
+  const answer = await actors.api.mergePatch(target, body, fieldManagers.objects);
+  actors.reader.noteWritten(answer);
+}
+
+async function setFinalizer(isPresent: boolean, { seen, actors }: Task): Promise<void> {
+  const { apiVersion, kind, metadata } = seen.cluster;
+  const { name, namespace, uid } = metadata;
+  if (isPresent) {
+    const answer = await actors.api.apply(
+      {
+        apiVersion,
+        kind,
+        metadata: {
+          ...inNamespace(name, namespace),
+          ...(uid && { uid }),
+          finalizers: [finalizerName],
+        },
+      },
+      { manager: fieldManagers.finalizer },
+    );
+    actors.reader.noteWritten(answer);
+    return;
+  }
+  // A plain patch with the version that was seen: it removes ours whoever put it there, and nobody else's.
+  const answer = await actors.api.mergePatch(
+    { kind: 'Cluster', namespace, name },
+    {
+      metadata: {
+        resourceVersion: metadata.resourceVersion,
+        finalizers: (metadata.finalizers ?? []).filter((entry) => entry !== finalizerName),
+      },
+    },
+    fieldManagers.finalizer,
+  );
+  actors.reader.noteWritten(answer);
+}
+
+function inNamespace(name: string, namespace: string | undefined) {
+  return namespace === undefined ? { name } : { name, namespace };
+}
+
+async function createSecret(
+  action: Extract<Action, { kind: 'create-secret' }>,
+  { seen, actors }: Task,
+): Promise<void> {
+  const data = Object.fromEntries(
+    Object.entries(action.fill).map(([key, value]) => [key, encode(fill(value, actors.runtime))]),
+  );
+  const secret: Secret = {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: {
+      ...inNamespace(action.name, seen.cluster.metadata.namespace),
+      labels: action.labels,
+      annotations: action.annotations,
+    },
+    data,
+  };
+  try {
+    actors.reader.noteWritten(await actors.api.create(secret));
+  } catch (error) {
+    // Somebody was faster; theirs counts, and the next look reads it.
+    if (codeOf(error) !== 409) throw error;
+  }
+}
+
+function fill(value: SecretValue, { random }: Runtime): string {
+  if ('random' in value) return random.secret(value.random);
+  return 'uuid' in value ? random.uuid() : value.text;
+}
+
+function encode(text: string): string {
+  return Buffer.from(text, 'utf8').toString('base64');
+}
+
+/** Actions on the running member, with the password that it is known to take. */
+async function tellMember(
+  action: Extract<
+    Action,
+    { kind: 'set-root-password' | 'set-settings' | 'set-backup-config' | 'back-up' }
+  >,
+  task: Task,
+): Promise<void> {
+  const { seen, actors, memory } = task;
+  const { spec } = parseSpec(seen.cluster);
+  const member = spec === undefined ? undefined : memberOf(seen.pod, spec.ports.http);
+  if (spec === undefined || member === undefined || seen.pod === undefined)
+    throw new MemberError(0, 'the member has no address yet');
+  if (action.kind === 'set-root-password') return setRootPassword(action, member, task);
+  const password = await knownPassword(task);
+  const life = incarnationOf(seen.pod);
+  switch (action.kind) {
+    case 'set-settings':
+      for (const { key, value } of action.changes)
+        await actors.databases.setSetting(member, password, key, value);
+      memory.noteDone(`set-settings ${contentHash(settingsByClass(spec).hot)} ${life}`);
+      return;
+    case 'set-backup-config':
+      await actors.databases.setBackupConfig(member, password, action.config);
+      memory.noteDone(`set-backup-config ${backupHash(spec)} ${life}`);
+      return;
+    case 'back-up':
+      await actors.databases.backUpAll(member, password);
+      memory.noteDone(`back-up ${seen.cluster.metadata.uid ?? ''}`);
+  }
+}
+
+async function readPassword(
+  { seen, actors }: Task,
+  secretName: string,
+  key: string,
+): Promise<string | undefined> {
+  const { namespace } = seen.cluster.metadata;
+  const secret =
+    (await actors.reader.get('Secret', namespace, secretName)) ??
+    (await actors.reader.getLive('Secret', namespace, secretName));
+  return secretText(secret as Secret | undefined, key);
+}
+
+async function knownPassword(task: Task): Promise<string> {
+  const names = objectNames(task.seen.cluster.metadata.name);
+  const { spec } = parseSpec(task.seen.cluster);
+  const given = spec?.auth.rootPassword ?? { secretName: names.root, key: rootPasswordKey };
+  const password =
+    (await readPassword(task, names.rootApplied, rootPasswordKey)) ??
+    (await readPassword(task, given.secretName, given.key));
+  if (password === undefined) throw new MemberError(0, 'there is no root password to log in with');
+  return password;
+}
+
+/**
+ * Makes the member take the password of the Secret, then remembers it. Tried with the new one first: a step that was cut off
+ * after the change finds it done.
+ */
+async function setRootPassword(
+  action: Extract<Action, { kind: 'set-root-password' }>,
+  member: Member,
+  task: Task,
+): Promise<void> {
+  const { seen, actors } = task;
+  const { databases } = actors;
+  const names = objectNames(seen.cluster.metadata.name);
+  const wanted = await readPassword(task, action.secretName, action.key);
+  if (wanted === undefined) throw new MemberError(0, `Secret ${action.secretName} is gone`);
+  if (!(await databases.accepts(member, wanted))) {
+    const applied = await readPassword(task, names.rootApplied, rootPasswordKey);
+    if (applied === undefined)
+      throw new MemberError(
+        403,
+        `the member does not take the root password of Secret ${action.secretName}, and no earlier one is known: put the password that it has into the Secret`,
+      );
+    await databases.changeRootPassword(member, applied, wanted);
+    if (!(await databases.accepts(member, wanted)))
+      throw new MemberError(403, 'the member does not take its new root password');
+  }
+  const { name, namespace } = seen.cluster.metadata;
+  const answer = await actors.api.apply(
+    {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { ...inNamespace(names.rootApplied, namespace), labels: ownedLabels(name) },
+      data: { [rootPasswordKey]: encode(wanted) },
+    } as Secret,
+    { manager: fieldManagers.objects },
+  );
+  actors.reader.noteWritten(answer);
+}

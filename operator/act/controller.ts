@@ -1,0 +1,219 @@
+import { conditionOf } from '../api/conditions.ts';
+import type { ClusterObject } from '../api/cluster.ts';
+import type { ClusterStatus } from '../api/cluster-status.ts';
+import type { Action, Decision } from '../api/decision.ts';
+import type { KubernetesObject } from '../api/kubernetes-object.ts';
+import { fieldManagers } from '../api/names.ts';
+import type { Observation, OperatorFacts } from '../api/observation.ts';
+import type { Log, Runtime } from '../api/runtime.ts';
+import { KubernetesError } from '../kubernetes/kubernetes-error.ts';
+import type { Metrics } from '../kubernetes/metrics.ts';
+import type { KubernetesApi } from '../kubernetes/port.ts';
+import type { ClusterReader } from '../observe/cluster-reader.ts';
+import { MemberError } from '../observe/database-client.ts';
+import type { DatabaseClient } from '../observe/database-client.ts';
+import { observeCluster } from '../observe/observe-cluster.ts';
+import { reconcile } from '../reconcile/reconcile.ts';
+import { stableJson } from '../resources/content-hash.ts';
+import { carryOut } from './carry-out.ts';
+import { ClusterMemory } from './cluster-memory.ts';
+import { EventRecorder } from './event-recorder.ts';
+
+export interface ControllerOptions {
+  readonly api: KubernetesApi;
+  readonly reader: ClusterReader;
+  readonly databases: DatabaseClient;
+  readonly facts: OperatorFacts;
+  readonly runtime: Runtime;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  /** Name of this process in events. */
+  readonly instance: string;
+}
+
+/** Answers that will be the same next time: reported in the status instead of being tried again and again. */
+const lastingCodes = new Set([400, 403, 405, 413, 415, 422]);
+
+/** One look at one Cluster: observe, decide, write the status, act. */
+export class Controller {
+  readonly #options: ControllerOptions;
+  readonly #memories = new Map<string, ClusterMemory>();
+  readonly #events: EventRecorder;
+
+  constructor(options: ControllerOptions) {
+    this.#options = options;
+    this.#events = new EventRecorder(options);
+  }
+
+  /**
+   * @returns when to look again if nothing happens: 0 at once, undefined at the next resync
+   * @throws KubernetesError and MemberError that may pass by themselves
+   */
+  async look(namespace: string | undefined, name: string): Promise<number | undefined> {
+    const { reader, databases, facts, runtime } = this.#options;
+    const found = await reader.get('Cluster', namespace, name);
+    if (found === undefined) {
+      this.#forget(namespace, name);
+      return undefined;
+    }
+    const cluster = found as ClusterObject;
+    const memory = this.#memoryOf(cluster);
+    const seen = await observeCluster(cluster, (objects) => memory.recall(objects), {
+      reader,
+      databases,
+      facts,
+    });
+    const decision = reconcile(seen, runtime.clock.now());
+    this.#report(cluster, decision);
+    // First what is going on, then the step itself: another instance must find the record of what was begun.
+    if (!isRelease(decision.action)) await this.#writeStatus(cluster, decision.status);
+    const wasDone =
+      decision.action === undefined || (await this.#act(decision.action, seen, memory));
+    if (wasDone) for (const event of decision.events) await this.#events.record(cluster, event);
+    return decision.againAfterMs;
+  }
+
+  #memoryOf({ metadata }: ClusterObject): ClusterMemory {
+    const key = `${metadata.namespace ?? ''}/${metadata.name}/${metadata.uid ?? ''}`;
+    let memory = this.#memories.get(key);
+    if (memory === undefined) {
+      memory = new ClusterMemory();
+      this.#memories.set(key, memory);
+    }
+    return memory;
+  }
+
+  #forget(namespace: string | undefined, name: string): void {
+    const prefix = `${namespace ?? ''}/${name}/`;
+    for (const key of this.#memories.keys()) if (key.startsWith(prefix)) this.#memories.delete(key);
+    const labels = { namespace: namespace ?? '', name };
+    for (const metric of clusterMetrics) this.#options.metrics.remove(metric, labels);
+  }
+
+  /** @returns false when the action was refused for good, which the next look reports */
+  async #act(action: Action, seen: Observation, memory: ClusterMemory): Promise<boolean> {
+    const { runtime, log } = this.#options;
+    try {
+      await carryOut(action, { seen, memory, actors: this.#options });
+      memory.noteAccepted(action.kind);
+      return true;
+    } catch (error) {
+      if (!isLasting(error, action)) throw error;
+      const message = error instanceof Error ? error.message : String(error);
+      log.warn({ cluster: seen.cluster.metadata.name, action: action.kind }, message);
+      memory.noteRejected(action.kind, {
+        message,
+        generation: seen.cluster.metadata.generation ?? 0,
+        atMs: runtime.clock.now(),
+      });
+      return false;
+    }
+  }
+
+  async #writeStatus(cluster: ClusterObject, status: ClusterStatus): Promise<void> {
+    if (stableJson(cluster.status ?? {}) === stableJson(status)) return;
+    const { apiVersion, kind, metadata } = cluster;
+    const { name, namespace, uid, resourceVersion } = metadata;
+    const answer = await this.#options.api.apply(
+      {
+        apiVersion,
+        kind,
+        metadata: {
+          name,
+          ...(namespace === undefined ? undefined : { namespace }),
+          ...(uid === undefined ? undefined : { uid }),
+          ...(resourceVersion === undefined ? undefined : { resourceVersion }),
+        },
+        status,
+      } as KubernetesObject,
+      { manager: fieldManagers.status, subresource: 'status' },
+    );
+    this.#options.reader.noteWritten(answer);
+  }
+
+  #report({ metadata }: ClusterObject, { action, status }: Decision): void {
+    const { metrics, log } = this.#options;
+    const labels = { namespace: metadata.namespace ?? '', name: metadata.name };
+    const ready = conditionOf(status.conditions, 'Ready');
+    const available = conditionOf(status.conditions, 'Available')?.status === 'True';
+    metrics.set(
+      'polyad_cluster_ready',
+      'Whether the Cluster is Ready',
+      labels,
+      ready?.status === 'True' ? 1 : 0,
+    );
+    metrics.set('polyad_cluster_available', 'Whether writes work', labels, available ? 1 : 0);
+    metrics.set('polyad_cluster_voters', 'Voting members', labels, status.voters ?? 0);
+    metrics.set(
+      'polyad_cluster_healthy_voters',
+      'Voting members that are ready',
+      labels,
+      status.healthyVoters ?? 0,
+    );
+    metrics.set(
+      'polyad_cluster_fault_tolerance',
+      'Members that may fail',
+      labels,
+      status.faultTolerance ?? 0,
+    );
+    metrics.set(
+      'polyad_cluster_operation_running',
+      'Whether a restart is under way',
+      labels,
+      status.operation === undefined ? 0 : 1,
+    );
+    if (action === undefined) return;
+    log.info(
+      {
+        cluster: `${labels.namespace}/${labels.name}`,
+        generation: metadata.generation,
+        operation: status.operation?.type,
+        step: action.kind,
+        reason: ready?.reason,
+      },
+      describe(action),
+    );
+  }
+}
+
+const clusterMetrics = [
+  'polyad_cluster_ready',
+  'polyad_cluster_available',
+  'polyad_cluster_voters',
+  'polyad_cluster_healthy_voters',
+  'polyad_cluster_fault_tolerance',
+  'polyad_cluster_operation_running',
+] as const;
+
+/** What was refused for a reason that time alone does not mend. */
+function isLasting(error: unknown, action: Action): boolean {
+  if (error instanceof MemberError) return error.status >= 400 && error.status < 500;
+  if (!(error instanceof KubernetesError)) return false;
+  // Too many requests: from an eviction it is the budget that speaks, elsewhere a busy API server.
+  if (error.code === 429) return action.kind === 'evict';
+  return lastingCodes.has(error.code);
+}
+
+/** After the finalizer is gone there may be no object left to write a status to. */
+function isRelease(action: Action | undefined): boolean {
+  return action?.kind === 'set-finalizer' && !action.isPresent;
+}
+
+/** Names only; never values. */
+function describe(action: Action): string {
+  switch (action.kind) {
+    case 'apply':
+      return `apply ${action.objects.map(({ kind, metadata }) => `${kind}/${metadata.name}`).join(', ')}`;
+    case 'create-secret':
+      return `create Secret/${action.name}`;
+    case 'label':
+    case 'delete':
+    case 'evict':
+    case 'grow-claim':
+      return `${action.kind} ${action.target.kind}/${action.target.name}`;
+    case 'set-settings':
+      return `set ${action.changes.map(({ key }) => key).join(', ')}`;
+    default:
+      return action.kind;
+  }
+}

@@ -1,0 +1,98 @@
+import type { ClusterObject } from '../api/cluster.ts';
+import type { EventNote } from '../api/decision.ts';
+import type { KubernetesObject } from '../api/kubernetes-object.ts';
+import type { Log, Runtime } from '../api/runtime.ts';
+import { microTime } from '../kubernetes/lease.ts';
+import type { KubernetesApi } from '../kubernetes/port.ts';
+
+const noteLengthMax = 1024;
+const repeatMs = 300_000;
+const burstMax = 25;
+const knownMax = 1000;
+
+interface Known {
+  readonly name: string;
+  atMs: number;
+  count: number;
+}
+
+/**
+ * Events about Clusters. The same note again within five minutes counts up the one that is there; more than a burst of different
+ * ones waits for the next five minutes. Losing an event is no failure.
+ */
+export class EventRecorder {
+  readonly #api: KubernetesApi;
+  readonly #runtime: Runtime;
+  readonly #log: Log;
+  readonly #instance: string;
+  readonly #known = new Map<string, Known>();
+  readonly #bursts = new Map<string, { sinceMs: number; count: number }>();
+
+  constructor(options: {
+    readonly api: KubernetesApi;
+    readonly runtime: Runtime;
+    readonly log: Log;
+    readonly instance: string;
+  }) {
+    this.#api = options.api;
+    this.#runtime = options.runtime;
+    this.#log = options.log;
+    this.#instance = options.instance;
+  }
+
+  async record(cluster: ClusterObject, event: EventNote): Promise<void> {
+    const now = this.#runtime.clock.now();
+    const key = `${cluster.metadata.uid ?? ''} ${event.reason} ${event.note}`;
+    const known = this.#known.get(key);
+    try {
+      if (known !== undefined && now - known.atMs < repeatMs)
+        await this.#repeat(cluster, known, now);
+      else if (this.#mayBurst(cluster.metadata.uid ?? '', now))
+        await this.#create(cluster, event, key, now);
+    } catch (error) {
+      this.#log.warn({ cluster: cluster.metadata.name }, `event not recorded: ${String(error)}`);
+    }
+  }
+
+  #mayBurst(uid: string, now: number): boolean {
+    const present = this.#bursts.get(uid);
+    const burst =
+      present === undefined || now - present.sinceMs > repeatMs
+        ? { sinceMs: now, count: 0 }
+        : present;
+    burst.count++;
+    this.#bursts.set(uid, burst);
+    return burst.count <= burstMax;
+  }
+
+  async #create(cluster: ClusterObject, event: EventNote, key: string, now: number): Promise<void> {
+    const { name, namespace, uid } = cluster.metadata;
+    const eventName = `${name}.${this.#runtime.random.uuid().slice(0, 13)}`;
+    await this.#api.create({
+      apiVersion: 'events.k8s.io/v1',
+      kind: 'Event',
+      metadata: { name: eventName, ...(namespace === undefined ? undefined : { namespace }) },
+      eventTime: microTime(now),
+      reportingController: 'polyad.io/operator',
+      reportingInstance: this.#instance,
+      action: 'Reconcile',
+      reason: event.reason,
+      regarding: { apiVersion: cluster.apiVersion, kind: cluster.kind, name, namespace, uid },
+      note: event.note.slice(0, noteLengthMax),
+      type: event.type,
+    } as KubernetesObject);
+    this.#known.set(key, { name: eventName, atMs: now, count: 1 });
+    const [oldest] = this.#known.keys();
+    if (this.#known.size > knownMax && oldest !== undefined) this.#known.delete(oldest);
+  }
+
+  async #repeat(cluster: ClusterObject, known: Known, now: number): Promise<void> {
+    known.count++;
+    known.atMs = now;
+    await this.#api.mergePatch(
+      { kind: 'Event', namespace: cluster.metadata.namespace, name: known.name },
+      { series: { count: known.count, lastObservedTime: microTime(now) } },
+      'polyad-operator',
+    );
+  }
+}

@@ -1,0 +1,314 @@
+import type { ClusterObject } from '../api/cluster.ts';
+import type { KubernetesObject, Node } from '../api/kubernetes-object.ts';
+import { clusterKind, labelKeys } from '../api/names.ts';
+import type { OperatorFacts } from '../api/observation.ts';
+import type { Log, Runtime } from '../api/runtime.ts';
+import { KubernetesError } from '../kubernetes/kubernetes-error.ts';
+import type { Metrics } from '../kubernetes/metrics.ts';
+import { ObjectCache, withoutManagedFields } from '../kubernetes/object-cache.ts';
+import type { KubernetesApi, ListOptions } from '../kubernetes/port.ts';
+import { Reflector } from '../kubernetes/reflector.ts';
+import type { KindName } from '../kubernetes/resource-kinds.ts';
+import { WorkQueue } from '../kubernetes/work-queue.ts';
+import { CachedReader } from '../observe/cluster-reader.ts';
+import type { DatabaseClient } from '../observe/database-client.ts';
+import { Controller } from './controller.ts';
+
+export interface OperatorOptions {
+  readonly api: KubernetesApi;
+  readonly databases: DatabaseClient;
+  readonly facts: OperatorFacts;
+  readonly runtime: Runtime;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  readonly instance: string;
+  /** Empty: the whole cluster, nodes included. */
+  readonly namespaces: readonly string[];
+  readonly clusterSelector: string;
+  readonly concurrency: number;
+  readonly pollMs: number;
+  readonly resyncMs: number;
+}
+
+const ownedKinds = [
+  'StatefulSet',
+  'Service',
+  'ConfigMap',
+  'Secret',
+  'ServiceAccount',
+  'NetworkPolicy',
+  'Pod',
+  'PersistentVolumeClaim',
+] as const satisfies readonly KindName[];
+
+/**
+ * The running operator: watches fill caches and put names of Clusters on a queue; workers look at them. Every event only says
+ * "look at this one"; what to do follows from the world.
+ */
+export class Operator {
+  readonly #options: OperatorOptions;
+  readonly #caches = new Map<KindName, ObjectCache>();
+  readonly #reflectors: Reflector[] = [];
+  /** Watches of Secrets that users name in a Cluster, by namespace and name. */
+  readonly #secretWatches = new Map<string, Reflector>();
+  readonly #controller: Controller;
+  readonly #queue: WorkQueue;
+  #isActive = false;
+
+  constructor(options: OperatorOptions) {
+    this.#options = options;
+    for (const kind of ['Cluster', ...ownedKinds] as const)
+      this.#caches.set(kind, new ObjectCache());
+    if (options.namespaces.length === 0) this.#caches.set('Node', new ObjectCache(projectNode));
+    const reader = new CachedReader(this.#caches, options.api);
+    this.#controller = new Controller({ ...options, reader });
+    this.#queue = new WorkQueue({
+      runtime: options.runtime,
+      workers: options.concurrency,
+      work: (key) => this.#work(key),
+      retryAfterMs,
+      onError: (key, error) => this.#failed(key, error),
+    });
+    options.metrics.onScrape(() => this.#setGauges());
+  }
+
+  /** Fills the caches; may be done before the lease is held. */
+  startWatching(): void {
+    const { namespaces, clusterSelector } = this.#options;
+    const scopes = namespaces.length === 0 ? [undefined] : namespaces;
+    for (const namespace of scopes) {
+      this.#watch(
+        'Cluster',
+        namespace,
+        clusterSelector === '' ? {} : { labelSelector: clusterSelector },
+      );
+      for (const kind of ownedKinds)
+        this.#watch(kind, namespace, { labelSelector: labelKeys.cluster });
+    }
+    if (namespaces.length === 0) this.#watch('Node', undefined, {}, true);
+  }
+
+  get isSynced(): boolean {
+    return this.#reflectors.every((reflector) => reflector.isSynced);
+  }
+
+  /** The longest time for which a watch has not worked. */
+  failingForMs(): number {
+    return Math.max(0, ...this.#reflectors.map((reflector) => reflector.failingForMs()));
+  }
+
+  /** Begins to act on what the caches hold. */
+  activate(): void {
+    this.#isActive = true;
+    for (const { metadata } of this.#caches.get('Cluster')?.values() ?? [])
+      this.#queue.add(keyOf(metadata.namespace, metadata.name));
+  }
+
+  /** Ends: no more work is begun, what is under way is finished. */
+  async stop(): Promise<void> {
+    this.#isActive = false;
+    await this.#queue.stop();
+    for (const reflector of [...this.#reflectors, ...this.#secretWatches.values()])
+      reflector.stop();
+  }
+
+  whenIdle(): Promise<void> {
+    return this.#queue.whenIdle();
+  }
+
+  #watch(
+    kind: KindName,
+    namespace: string | undefined,
+    select: ListOptions,
+    isOptional = false,
+  ): Reflector {
+    const reflector = this.#reflect(kind, namespace, select, isOptional);
+    this.#reflectors.push(reflector);
+    return reflector;
+  }
+
+  #reflect(
+    kind: KindName,
+    namespace: string | undefined,
+    select: ListOptions,
+    isOptional: boolean,
+  ): Reflector {
+    const { api, runtime, log, metrics } = this.#options;
+    const cache = this.#caches.get(kind) ?? new ObjectCache();
+    const reflector = new Reflector({
+      api,
+      runtime,
+      log,
+      cache,
+      kind,
+      namespace,
+      select,
+      isOptional,
+      onChange: (object) => this.#changed(object),
+      onRelist: () => metrics.add('polyad_operator_relists_total', 'Lists of a kind', { kind }),
+      onDenied: () => this.#caches.delete(kind),
+    });
+    reflector.run().catch((error: unknown) => log.error({ kind }, `watch ended: ${String(error)}`));
+    return reflector;
+  }
+
+  #changed(object: KubernetesObject): void {
+    if (!this.#isActive) return;
+    if (object.kind === 'Node') {
+      this.#nodeChanged(object);
+      return;
+    }
+    const name = clusterOf(object);
+    if (name !== undefined) this.#queue.add(keyOf(object.metadata.namespace, name));
+    else if (object.kind === 'Secret') this.#enqueueUsersOf(object);
+  }
+
+  /** Only Clusters with a pod on the node care; nodes report themselves every few seconds. */
+  #nodeChanged(node: KubernetesObject): void {
+    for (const pod of this.#caches.get('Pod')?.values() ?? []) {
+      const nodeName = (pod as { readonly spec?: { readonly nodeName?: string } }).spec?.nodeName;
+      const name = clusterOf(pod);
+      if (nodeName === node.metadata.name && name !== undefined)
+        this.#queue.add(keyOf(pod.metadata.namespace, name));
+    }
+  }
+
+  #enqueueUsersOf({ metadata }: KubernetesObject): void {
+    for (const cluster of this.#caches.get('Cluster')?.values() ?? []) {
+      if (cluster.metadata.namespace !== metadata.namespace) continue;
+      if (givenSecretOf(cluster) === metadata.name)
+        this.#queue.add(keyOf(cluster.metadata.namespace, cluster.metadata.name));
+    }
+  }
+
+  async #work(key: string): Promise<void> {
+    const { runtime, metrics, pollMs, resyncMs } = this.#options;
+    const [namespace = '', name = ''] = key.split('/');
+    const startedMs = runtime.clock.monotonicMs();
+    this.#watchGivenSecret(namespace, name);
+    const afterMs = await this.#controller.look(namespace, name);
+    const seconds = (runtime.clock.monotonicMs() - startedMs) / 1000;
+    metrics.observeSeconds(
+      'controller_runtime_reconcile_time_seconds',
+      'Time of one look',
+      { controller: 'cluster' },
+      seconds,
+    );
+    metrics.add('controller_runtime_reconcile_total', 'Looks by result', {
+      controller: 'cluster',
+      result: afterMs === undefined ? 'success' : 'requeue_after',
+    });
+    const cluster = this.#caches.get('Cluster')?.get(namespace, name);
+    if (cluster === undefined) {
+      this.#queue.forget(key);
+      return;
+    }
+    const spreadMs = resyncMs * (0.8 + 0.4 * runtime.random.fraction());
+    this.#queue.addAfter(key, afterMs ?? Math.min(pollMs, spreadMs));
+  }
+
+  #failed(key: string, error: unknown): void {
+    const { log, metrics } = this.#options;
+    metrics.add('controller_runtime_reconcile_errors_total', 'Looks that failed', {
+      controller: 'cluster',
+    });
+    const message = error instanceof Error ? error.message : String(error);
+    log.warn({ cluster: key }, `will be tried again: ${message}`);
+  }
+
+  /** A Secret of the user carries no label of ours: it is watched by its name for as long as a Cluster names it. */
+  #watchGivenSecret(namespace: string, name: string): void {
+    const cluster = this.#caches.get('Cluster')?.get(namespace, name);
+    const secret = cluster === undefined ? undefined : givenSecretOf(cluster);
+    if (secret !== undefined && !this.#secretWatches.has(keyOf(namespace, secret))) {
+      const select = { fieldSelector: `metadata.name=${secret}` };
+      this.#secretWatches.set(
+        keyOf(namespace, secret),
+        this.#reflect('Secret', namespace, select, false),
+      );
+    }
+    this.#dropUnusedSecretWatches();
+  }
+
+  #dropUnusedSecretWatches(): void {
+    if (this.#secretWatches.size === 0) return;
+    const used = new Set<string>();
+    for (const cluster of this.#caches.get('Cluster')?.values() ?? []) {
+      const secret = givenSecretOf(cluster);
+      if (secret !== undefined) used.add(keyOf(cluster.metadata.namespace, secret));
+    }
+    for (const [key, reflector] of this.#secretWatches) {
+      if (used.has(key)) continue;
+      reflector.stop();
+      this.#secretWatches.delete(key);
+    }
+  }
+
+  #setGauges(): void {
+    const { metrics, concurrency } = this.#options;
+    const { depth, active, adds, retries } = this.#queue.counts;
+    const queue = { name: 'cluster' };
+    const controller = { controller: 'cluster' };
+    metrics.set('workqueue_depth', 'Clusters that wait to be looked at', queue, depth);
+    metrics.set('workqueue_adds_total', 'Reasons to look at a Cluster', queue, adds);
+    metrics.set(
+      'workqueue_retries_total',
+      'Looks that were repeated after a failure',
+      queue,
+      retries,
+    );
+    metrics.set(
+      'controller_runtime_active_workers',
+      'Clusters being looked at',
+      controller,
+      active,
+    );
+    metrics.set('controller_runtime_max_concurrent_reconciles', 'Workers', controller, concurrency);
+  }
+}
+
+function keyOf(namespace: string | undefined, name: string): string {
+  return `${namespace ?? ''}/${name}`;
+}
+
+/** The Cluster that an object belongs to: itself, or by label, or by its controller when somebody took the label away. */
+function clusterOf(object: KubernetesObject): string | undefined {
+  if (object.kind === clusterKind) return object.metadata.name;
+  const label = object.metadata.labels?.[labelKeys.cluster];
+  if (label !== undefined) return label;
+  const owner = object.metadata.ownerReferences?.find(({ controller }) => controller === true);
+  return owner?.kind === clusterKind || owner?.kind === 'StatefulSet' ? owner.name : undefined;
+}
+
+function givenSecretOf(cluster: KubernetesObject): string | undefined {
+  const { spec } = cluster as ClusterObject & {
+    readonly spec?: {
+      readonly auth?: { readonly rootPassword?: { readonly secretName?: string } };
+    };
+  };
+  return spec?.auth?.rootPassword?.secretName;
+}
+
+/** A node lists all its images; the operator reads where it is and whether it works. */
+function projectNode(object: KubernetesObject): KubernetesObject {
+  const node = withoutManagedFields(object) as Node;
+  const { name, uid, resourceVersion, labels } = node.metadata;
+  return {
+    apiVersion: node.apiVersion,
+    kind: node.kind,
+    metadata: {
+      name,
+      ...(uid === undefined ? undefined : { uid }),
+      ...(resourceVersion === undefined ? undefined : { resourceVersion }),
+      ...(labels === undefined ? undefined : { labels }),
+    },
+    spec: { taints: node.spec?.taints ?? [] },
+    status: { conditions: node.status?.conditions?.filter(({ type }) => type === 'Ready') ?? [] },
+  } as Node;
+}
+
+/** A conflict means that something newer is on its way to the cache. */
+function retryAfterMs(error: unknown): number | undefined {
+  if (!(error instanceof KubernetesError)) return undefined;
+  return error.code === 409 ? 100 : error.retryAfterMs;
+}

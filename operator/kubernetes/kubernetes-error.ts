@@ -1,0 +1,49 @@
+/** An answer of the API server that is not success, or none at all (`code` 0). */
+export class KubernetesError extends Error {
+  /** HTTP status; 0 when no answer came. */
+  readonly code: number;
+  /** The API server's word for it, such as `Conflict`. */
+  readonly reason: string;
+  readonly retryAfterMs: number | undefined;
+
+  constructor(given: {
+    readonly code: number;
+    readonly reason: string;
+    readonly message: string;
+    readonly retryAfterMs?: number | undefined;
+  }) {
+    super(given.message);
+    this.name = 'KubernetesError';
+    this.code = given.code;
+    this.reason = given.reason;
+    this.retryAfterMs = given.retryAfterMs;
+  }
+}
+
+export function codeOf(error: unknown): number | undefined {
+  return error instanceof KubernetesError ? error.code : undefined;
+}
+
+/** Makes an error of an answer. The body is a `Status`; its message names the object and the reason, never a secret value. */
+export function errorOfAnswer(answer: {
+  readonly status: number;
+  readonly body: string;
+  readonly retryAfter: string | undefined;
+}): KubernetesError {
+  let reason = '';
+  let message = answer.body.slice(0, 500);
+  try {
+    const status = JSON.parse(answer.body) as { reason?: string; message?: string };
+    reason = status.reason ?? '';
+    message = status.message ?? message;
+  } catch {
+    // Proxies in between answer in their own words.
+  }
+  const seconds = Number(answer.retryAfter);
+  return new KubernetesError({
+    code: answer.status,
+    reason,
+    message: message === '' ? `the API server answered ${answer.status}` : message,
+    retryAfterMs: Number.isFinite(seconds) && seconds > 0 ? seconds * 1000 : undefined,
+  });
+}

@@ -1,0 +1,173 @@
+import type { KubernetesObject } from '../api/kubernetes-object.ts';
+import type { Log, Runtime } from '../api/runtime.ts';
+import { KubernetesError } from './kubernetes-error.ts';
+import type { ObjectCache } from './object-cache.ts';
+import type { KubernetesApi, ListOptions } from './port.ts';
+import type { KindName } from './resource-kinds.ts';
+
+const pageSize = 500;
+const backoffMs = { first: 800, max: 30_000 } as const;
+/** A kind that may not be read is asked for again after this time: rights may be granted later. */
+const deniedMs = 300_000;
+
+export interface ReflectorOptions {
+  readonly api: KubernetesApi;
+  readonly runtime: Runtime;
+  readonly log: Log;
+  readonly cache: ObjectCache;
+  readonly kind: KindName;
+  readonly namespace: string | undefined;
+  readonly select: ListOptions;
+  /** Told of every object that changed; only enqueues, never throws. */
+  readonly onChange: (object: KubernetesObject) => void;
+  /** Features that need it do without when it may not be read. */
+  readonly isOptional?: boolean;
+  readonly onRelist?: (kind: KindName) => void;
+  /** An optional kind may not be read: nobody must take its empty cache for the truth. */
+  readonly onDenied?: () => void;
+}
+
+/**
+ * Keeps a cache equal to what the API server holds of one kind in one scope: list, then watch from there, for ever. It
+ * survives any answer and any broken connection; only `stop` ends it.
+ */
+export class Reflector {
+  readonly #options: ReflectorOptions;
+  readonly #stop = new AbortController();
+  #resourceVersion: string | undefined;
+  #isSynced = false;
+  #failingSinceMs: number | undefined;
+  #failures = 0;
+
+  constructor(options: ReflectorOptions) {
+    this.#options = options;
+  }
+
+  /** Whether the cache has been filled once, or never will be because it may not. */
+  get isSynced(): boolean {
+    return this.#isSynced;
+  }
+
+  /** Milliseconds for which nothing has worked; 0 while all is well. */
+  failingForMs(): number {
+    if (this.#failingSinceMs === undefined) return 0;
+    return this.#options.runtime.clock.monotonicMs() - this.#failingSinceMs;
+  }
+
+  stop(): void {
+    this.#stop.abort();
+  }
+
+  async run(): Promise<void> {
+    const { runtime } = this.#options;
+    while (!this.#stop.signal.aborted) {
+      try {
+        if (this.#resourceVersion === undefined) await this.#list();
+        await this.#watch();
+      } catch (error) {
+        if (this.#stop.signal.aborted) return;
+        await runtime.timers.sleep(this.#pauseAfter(error), this.#stop.signal);
+      }
+    }
+  }
+
+  async #list(): Promise<void> {
+    const { api, kind, namespace, select, cache } = this.#options;
+    this.#options.onRelist?.(kind);
+    const items: KubernetesObject[] = [];
+    let token: string | undefined;
+    let limit: number | undefined = pageSize;
+    let version = '';
+    do {
+      try {
+        const page = await api.list(kind, namespace, {
+          ...select,
+          ...(limit === undefined ? undefined : { limit }),
+          ...(token === undefined ? undefined : { continueToken: token }),
+        });
+        items.push(...page.items);
+        token = page.continueToken;
+        version = page.resourceVersion;
+      } catch (error) {
+        // The pages grew too old while they were read: take all at once.
+        if (!isExpired(error) || token === undefined) throw error;
+        items.length = 0;
+        token = undefined;
+        limit = undefined;
+        continue;
+      }
+      if (token === undefined) break;
+    } while (!this.#stop.signal.aborted);
+    const changed = cache.replace(items, (object) => this.#isInScope(object));
+    this.#resourceVersion = version;
+    this.#succeeded();
+    for (const object of changed) this.#options.onChange(object);
+  }
+
+  /** Another reflector may fill the same cache from another namespace or by another selector. */
+  #isInScope(object: KubernetesObject): boolean {
+    const { namespace, select } = this.#options;
+    if (namespace !== undefined && object.metadata.namespace !== namespace) return false;
+    const name = /^metadata\.name=(.+)$/.exec(select.fieldSelector ?? '')?.[1];
+    if (name !== undefined) return object.metadata.name === name;
+    const label = select.labelSelector;
+    return label === undefined || object.metadata.labels?.[label] !== undefined;
+  }
+
+  async #watch(): Promise<void> {
+    const { api, kind, namespace, select, cache, runtime, onChange } = this.#options;
+    const events = api.watch(kind, namespace, {
+      ...select,
+      resourceVersion: this.#resourceVersion ?? '',
+      // Not all at once: hundreds of watches that end together would come back together.
+      timeoutSeconds: 240 + Math.floor(runtime.random.fraction() * 60),
+      signal: this.#stop.signal,
+    });
+    for await (const { type, object } of events) {
+      this.#succeeded();
+      this.#resourceVersion = object.metadata.resourceVersion ?? this.#resourceVersion;
+      if (type === 'DELETED') {
+        cache.remove(object);
+        onChange(object);
+      } else if (type !== 'BOOKMARK' && cache.put(object)) onChange(object);
+    }
+    // A watch that ends by itself at once would spin; the next one waits a little.
+    await runtime.timers.sleep(50, this.#stop.signal);
+  }
+
+  #succeeded(): void {
+    this.#isSynced = true;
+    this.#failingSinceMs = undefined;
+    this.#failures = 0;
+  }
+
+  /** Notes the failure. @returns how long to wait before the next try */
+  #pauseAfter(error: unknown): number {
+    const { runtime, log, kind, isOptional } = this.#options;
+    if (isExpired(error)) {
+      const wasExpired = this.#resourceVersion === undefined;
+      this.#resourceVersion = undefined;
+      if (!wasExpired && this.#failures === 0) {
+        this.#failures = 1;
+        return 0;
+      }
+    }
+    const message = error instanceof Error ? error.message : String(error);
+    if (isOptional && error instanceof KubernetesError && error.code === 403) {
+      this.#isSynced = true;
+      this.#options.onDenied?.();
+      log.info({ kind }, `may not be read, doing without: ${message}`);
+      return deniedMs;
+    }
+    this.#failingSinceMs ??= runtime.clock.monotonicMs();
+    const step = Math.min(backoffMs.first * 2 ** this.#failures, backoffMs.max);
+    this.#failures++;
+    const asked = error instanceof KubernetesError ? (error.retryAfterMs ?? 0) : 0;
+    log.warn({ kind, failures: this.#failures }, `watch failed: ${message}`);
+    return Math.max(asked, step * (0.8 + 0.4 * runtime.random.fraction()));
+  }
+}
+
+function isExpired(error: unknown): boolean {
+  return error instanceof KubernetesError && error.code === 410;
+}

@@ -1,0 +1,126 @@
+import type { Runtime } from '../api/runtime.ts';
+
+const backoffMs = { first: 250, max: 30_000 } as const;
+
+export interface WorkQueueOptions {
+  readonly runtime: Runtime;
+  readonly workers: number;
+  /** Works on one key; throwing means: again later. Never runs twice at once for one key. */
+  readonly work: (key: string) => Promise<void>;
+  /** How long to wait before the next try, when the error itself knows. */
+  readonly retryAfterMs?: (error: unknown) => number | undefined;
+  readonly onError: (key: string, error: unknown) => void;
+}
+
+/** What the queue has been doing, for the metrics. */
+export interface QueueCounts {
+  depth: number;
+  active: number;
+  adds: number;
+  retries: number;
+}
+
+/** Keys to be worked on: equal keys merge, one worker per key, failures come back later and later. */
+export class WorkQueue {
+  readonly #options: WorkQueueOptions;
+  readonly #waiting = new Set<string>();
+  readonly #running = new Set<string>();
+  /** Keys that changed while they were worked on. */
+  readonly #again = new Set<string>();
+  readonly #timers = new Map<string, { readonly atMs: number; readonly cancel: () => void }>();
+  readonly #failures = new Map<string, number>();
+  #isStopped = false;
+  #idle: (() => void)[] = [];
+  readonly counts: QueueCounts = { depth: 0, active: 0, adds: 0, retries: 0 };
+
+  constructor(options: WorkQueueOptions) {
+    this.#options = options;
+  }
+
+  add(key: string): void {
+    if (this.#isStopped) return;
+    this.counts.adds++;
+    this.#cancelTimer(key);
+    if (this.#running.has(key)) this.#again.add(key);
+    else this.#waiting.add(key);
+    this.#start();
+  }
+
+  /** The earliest of several times counts. */
+  addAfter(key: string, delayMs: number): void {
+    if (this.#isStopped) return;
+    if (delayMs <= 0) {
+      this.add(key);
+      return;
+    }
+    const { clock, timers } = this.#options.runtime;
+    const atMs = clock.monotonicMs() + delayMs;
+    const present = this.#timers.get(key);
+    if (present !== undefined && present.atMs <= atMs) return;
+    present?.cancel();
+    const cancel = timers.after(delayMs, () => {
+      this.#timers.delete(key);
+      this.add(key);
+    });
+    this.#timers.set(key, { atMs, cancel });
+  }
+
+  forget(key: string): void {
+    this.#cancelTimer(key);
+    this.#failures.delete(key);
+  }
+
+  /** Takes no more work; resolves when what is being worked on has ended. */
+  stop(): Promise<void> {
+    this.#isStopped = true;
+    this.#waiting.clear();
+    for (const { cancel } of this.#timers.values()) cancel();
+    this.#timers.clear();
+    return this.whenIdle();
+  }
+
+  whenIdle(): Promise<void> {
+    if (this.#running.size === 0 && this.#waiting.size === 0) return Promise.resolve();
+    return new Promise((resolve) => this.#idle.push(resolve));
+  }
+
+  #cancelTimer(key: string): void {
+    this.#timers.get(key)?.cancel();
+    this.#timers.delete(key);
+  }
+
+  #start(): void {
+    for (const key of this.#waiting) {
+      if (this.#running.size >= this.#options.workers) break;
+      this.#waiting.delete(key);
+      this.#running.add(key);
+      this.#runOne(key).catch((error: unknown) => this.#options.onError(key, error));
+    }
+    this.counts.depth = this.#waiting.size;
+    this.counts.active = this.#running.size;
+  }
+
+  async #runOne(key: string): Promise<void> {
+    try {
+      await this.#options.work(key);
+      this.#failures.delete(key);
+    } catch (error) {
+      this.#options.onError(key, error);
+      this.#retry(key, error);
+    }
+    this.#running.delete(key);
+    if (this.#again.delete(key) && !this.#isStopped) this.#waiting.add(key);
+    this.#start();
+    if (this.#running.size > 0 || this.#waiting.size > 0) return;
+    for (const resolve of this.#idle.splice(0)) resolve();
+  }
+
+  #retry(key: string, error: unknown): void {
+    const count = this.#failures.get(key) ?? 0;
+    this.#failures.set(key, count + 1);
+    this.counts.retries++;
+    const step = Math.min(backoffMs.first * 2 ** Math.min(count, 20), backoffMs.max);
+    const jitter = 0.8 + 0.4 * this.#options.runtime.random.fraction();
+    this.addAfter(key, this.#options.retryAfterMs?.(error) ?? step * jitter);
+  }
+}

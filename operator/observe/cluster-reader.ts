@@ -1,0 +1,91 @@
+import type { KubernetesObject } from '../api/kubernetes-object.ts';
+import { labelKeys } from '../api/names.ts';
+import type { ObjectCache } from '../kubernetes/object-cache.ts';
+import type { KubernetesApi } from '../kubernetes/port.ts';
+import type { KindName } from '../kubernetes/resource-kinds.ts';
+
+/** Where an observation comes from: the caches of a running operator, or the API itself in tests. */
+export interface ClusterReader {
+  /** As far as known without asking; for kinds that are not watched, asks. */
+  get(
+    kind: KindName,
+    namespace: string | undefined,
+    name: string,
+  ): Promise<KubernetesObject | undefined>;
+  /** Asks the API server: for objects that the caches cannot hold because they lack our labels. */
+  getLive(
+    kind: KindName,
+    namespace: string | undefined,
+    name: string,
+  ): Promise<KubernetesObject | undefined>;
+  /** Objects that carry the label of the Cluster. */
+  list(
+    kind: KindName,
+    namespace: string | undefined,
+    cluster: string,
+  ): Promise<readonly KubernetesObject[]>;
+  /** Takes in the answer to one of our own writes. */
+  noteWritten(object: KubernetesObject): void;
+}
+
+/** Reads caches that reflectors keep. */
+export class CachedReader implements ClusterReader {
+  readonly #caches: ReadonlyMap<KindName, ObjectCache>;
+  readonly #api: KubernetesApi;
+
+  constructor(caches: ReadonlyMap<KindName, ObjectCache>, api: KubernetesApi) {
+    this.#caches = caches;
+    this.#api = api;
+  }
+
+  get(kind: KindName, namespace: string | undefined, name: string) {
+    const cache = this.#caches.get(kind);
+    return cache === undefined
+      ? this.getLive(kind, namespace, name)
+      : Promise.resolve(cache.get(namespace, name));
+  }
+
+  getLive(kind: KindName, namespace: string | undefined, name: string) {
+    return this.#api.get({ kind, namespace, name });
+  }
+
+  list(kind: KindName, namespace: string | undefined, cluster: string) {
+    const found: KubernetesObject[] = [];
+    for (const object of this.#caches.get(kind)?.values() ?? []) {
+      const { metadata } = object;
+      if (metadata.namespace === namespace && metadata.labels?.[labelKeys.cluster] === cluster)
+        found.push(object);
+    }
+    return Promise.resolve(found);
+  }
+
+  noteWritten(object: KubernetesObject): void {
+    this.#caches.get(object.kind as KindName)?.put(object);
+  }
+}
+
+/** Asks the API server every time. */
+export class LiveReader implements ClusterReader {
+  readonly #api: KubernetesApi;
+
+  constructor(api: KubernetesApi) {
+    this.#api = api;
+  }
+
+  get(kind: KindName, namespace: string | undefined, name: string) {
+    return this.#api.get({ kind, namespace, name });
+  }
+
+  getLive(kind: KindName, namespace: string | undefined, name: string) {
+    return this.get(kind, namespace, name);
+  }
+
+  async list(kind: KindName, namespace: string | undefined, cluster: string) {
+    const labelSelector = `${labelKeys.cluster}=${cluster}`;
+    return (await this.#api.list(kind, namespace, { labelSelector })).items;
+  }
+
+  noteWritten(): void {
+    // Nothing is kept.
+  }
+}

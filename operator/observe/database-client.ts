@@ -1,0 +1,268 @@
+import type { Runtime } from '../api/runtime.ts';
+import type { MemberSetting } from '../api/observation.ts';
+
+/*
+ * Talks to members over the HTTP API only (contract document 1). One login per member and password; the token is kept, since a
+ * password costs the member a key derivation each time. A refused password is not tried again for a minute: a few failures
+ * would lock the name for everybody.
+ */
+
+/** One request to a member; what lies below may be a socket or a simulated member. */
+export interface MemberTransport {
+  send(
+    address: MemberAddress,
+    request: {
+      readonly method: 'GET' | 'POST' | 'PUT';
+      readonly path: string;
+      readonly headers: Readonly<Record<string, string>>;
+      readonly body?: string;
+      readonly timeoutMs: number;
+    },
+  ): Promise<{ readonly status: number; readonly body: string }>;
+}
+
+export interface MemberAddress {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** Whom to talk to: the address, and which life of the member, since tokens do not outlive it. */
+export interface Member {
+  readonly address: MemberAddress;
+  readonly incarnation: string;
+}
+
+/** A member refused, in words that name what was asked and never the credentials. */
+export class MemberError extends Error {
+  readonly status: number;
+
+  constructor(status: number, message: string) {
+    super(message);
+    this.name = 'MemberError';
+    this.status = status;
+  }
+}
+
+const timeoutsMs = { probe: 1000, call: 5000, backup: 3_600_000 } as const;
+const refusedMs = 60_000;
+const sessionsMax = 1000;
+
+interface Session {
+  readonly token: string;
+}
+
+export class DatabaseClient {
+  readonly #transport: MemberTransport;
+  readonly #runtime: Runtime;
+  readonly #sessions = new Map<string, Session>();
+  readonly #refusedUntil = new Map<string, number>();
+
+  constructor(transport: MemberTransport, runtime: Runtime) {
+    this.#transport = transport;
+    this.#runtime = runtime;
+  }
+
+  /** @returns undefined when the member could not be asked */
+  async isReady({ address }: Member): Promise<boolean | undefined> {
+    try {
+      const answer = await this.#transport.send(address, {
+        method: 'GET',
+        path: '/api/v1/ready',
+        headers: {},
+        timeoutMs: timeoutsMs.probe,
+      });
+      if (answer.status === 204) return true;
+      return answer.status === 503 ? false : undefined;
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** @throws MemberError */
+  async info(
+    member: Member,
+    password: string,
+  ): Promise<{
+    readonly version: string | undefined;
+    readonly settings: ReadonlyMap<string, MemberSetting>;
+  }> {
+    const body = await this.#call(member, password, { method: 'GET', path: '/api/v1/server' });
+    const parsed = JSON.parse(body) as {
+      version?: string;
+      settings?: readonly { key: string; value: unknown; default: unknown }[];
+    };
+    const settings = (parsed.settings ?? []).map(
+      ({ key, value, default: standard }) =>
+        [key, { value: String(value), default: String(standard) }] as const,
+    );
+    return { version: parsed.version, settings: new Map(settings) };
+  }
+
+  async setSetting(member: Member, password: string, key: string, value: string): Promise<void> {
+    await this.command(member, password, { command: `set server setting ${key} ${value}` });
+  }
+
+  /** @returns `unsupported` when the server does not know the command */
+  async backupConfig(
+    member: Member,
+    password: string,
+  ): Promise<{ readonly config: unknown } | 'unsupported'> {
+    try {
+      const body = await this.command(member, password, { command: 'get backup config' });
+      const parsed = JSON.parse(body) as { result?: unknown; config?: unknown };
+      const result = parsed.result ?? parsed;
+      const inner = (result as { config?: unknown }).config;
+      return { config: inner ?? result };
+    } catch (error) {
+      if (error instanceof MemberError && error.status === 400) return 'unsupported';
+      throw error;
+    }
+  }
+
+  async setBackupConfig(member: Member, password: string, config: string): Promise<void> {
+    const parsed: unknown = JSON.parse(config);
+    await this.command(member, password, { command: 'set backup config', config: parsed });
+  }
+
+  /** Backs up every database, one after the other. */
+  async backUpAll(member: Member, password: string): Promise<void> {
+    const listed = await this.command(member, password, { command: 'list databases' });
+    const names = (JSON.parse(listed) as { result?: readonly string[] }).result ?? [];
+    for (const name of names)
+      await this.command(
+        member,
+        password,
+        { command: `trigger backup ${name}` },
+        timeoutsMs.backup,
+      );
+  }
+
+  /** Whether the member takes this password. @throws MemberError when it could not be asked */
+  async accepts(member: Member, password: string): Promise<boolean> {
+    try {
+      await this.#login(member, password);
+      return true;
+    } catch (error) {
+      if (error instanceof MemberError && (error.status === 401 || error.status === 403))
+        return false;
+      throw error;
+    }
+  }
+
+  async changeRootPassword(member: Member, present: string, next: string): Promise<void> {
+    await this.#call(member, present, {
+      method: 'PUT',
+      path: '/api/v1/server/users?name=root',
+      body: JSON.stringify({ password: next }),
+    });
+    this.#sessions.delete(sessionKey(member, present));
+    // The new one may have been refused just now, to find out whether a change is needed.
+    this.#refusedUntil.delete(sessionKey(member, next));
+  }
+
+  async command(
+    member: Member,
+    password: string,
+    body: Readonly<Record<string, unknown>>,
+    timeoutMs: number = timeoutsMs.call,
+  ): Promise<string> {
+    return this.#call(member, password, {
+      method: 'POST',
+      path: '/api/v1/server',
+      body: JSON.stringify(body),
+      timeoutMs,
+    });
+  }
+
+  async #call(
+    member: Member,
+    password: string,
+    request: {
+      readonly method: 'GET' | 'POST' | 'PUT';
+      readonly path: string;
+      readonly body?: string;
+      readonly timeoutMs?: number;
+    },
+  ): Promise<string> {
+    for (let attempt = 1; ; attempt++) {
+      const token = await this.#login(member, password);
+      const answer = await this.#send(member, {
+        ...request,
+        headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
+      });
+      if (answer.status < 300) return answer.body;
+      // The token died: another login, once.
+      if (answer.status !== 401 || attempt > 1) throw refusalOf(request, answer);
+      this.#sessions.delete(sessionKey(member, password));
+    }
+  }
+
+  async #login(member: Member, password: string): Promise<string> {
+    const key = sessionKey(member, password);
+    const session = this.#sessions.get(key);
+    if (session !== undefined) return session.token;
+    const now = this.#runtime.clock.monotonicMs();
+    if ((this.#refusedUntil.get(key) ?? 0) > now)
+      throw new MemberError(403, 'the root password was refused less than a minute ago');
+    const basic = Buffer.from(`root:${password}`, 'utf8').toString('base64');
+    const answer = await this.#send(member, {
+      method: 'POST',
+      path: '/api/v1/login',
+      headers: { Authorization: `Basic ${basic}` },
+    });
+    if (answer.status === 401 || answer.status === 403) {
+      this.#refusedUntil.set(key, now + refusedMs);
+      throw new MemberError(answer.status, 'the member does not take the root password');
+    }
+    if (answer.status !== 200) throw refusalOf({ method: 'POST', path: '/api/v1/login' }, answer);
+    const { token } = JSON.parse(answer.body) as { token: string };
+    this.#keep(key, { token });
+    return token;
+  }
+
+  #keep(key: string, session: Session): void {
+    const [oldest] = this.#sessions.keys();
+    if (this.#sessions.size >= sessionsMax && oldest !== undefined) this.#sessions.delete(oldest);
+    this.#sessions.set(key, session);
+  }
+
+  async #send(
+    member: Member,
+    request: {
+      readonly method: 'GET' | 'POST' | 'PUT';
+      readonly path: string;
+      readonly headers: Readonly<Record<string, string>>;
+      readonly body?: string;
+      readonly timeoutMs?: number;
+    },
+  ): Promise<{ readonly status: number; readonly body: string }> {
+    const { timeoutMs = timeoutsMs.call, ...rest } = request;
+    try {
+      return await this.#transport.send(member.address, { ...rest, timeoutMs });
+    } catch (error) {
+      const why = error instanceof Error ? error.message : String(error);
+      throw new MemberError(0, `the member does not answer: ${why}`);
+    }
+  }
+}
+
+function sessionKey({ incarnation }: Member, password: string): string {
+  return `${incarnation}\n${password}`;
+}
+
+function refusalOf(
+  { method, path }: { readonly method: string; readonly path: string },
+  answer: { readonly status: number; readonly body: string },
+): MemberError {
+  let said = '';
+  try {
+    const parsed = JSON.parse(answer.body) as { error?: string; detail?: string };
+    said = parsed.detail ?? parsed.error ?? '';
+  } catch {
+    // Something in between answered.
+  }
+  return new MemberError(
+    answer.status,
+    `${method} ${path.split('?')[0] ?? ''} of the member answered ${answer.status}${said === '' ? '' : `: ${said}`}`,
+  );
+}

@@ -1,0 +1,45 @@
+import type { ClusterSpec } from '../api/cluster-spec.ts';
+import { objectNames } from '../api/names.ts';
+import { networkPolicyNames } from './network-policy.ts';
+import { serviceAccountName } from './service-account.ts';
+
+export interface ExpectedObject {
+  readonly kind:
+    | 'StatefulSet'
+    | 'Service'
+    | 'ConfigMap'
+    | 'Secret'
+    | 'ServiceAccount'
+    | 'NetworkPolicy';
+  readonly name: string;
+  /** False: only looked at when it is there, since this spec does not ask for it. */
+  readonly isWanted: boolean;
+}
+
+/** Every name that the operator may have given for a Cluster; strangers under wanted ones are conflicts. */
+export function expectedObjects(cluster: string, spec: ClusterSpec): readonly ExpectedObject[] {
+  const names = objectNames(cluster);
+  const { readWrite, readOnly } = spec.services;
+  return [
+    {
+      kind: 'ServiceAccount',
+      name: serviceAccountName(cluster, spec),
+      isWanted: spec.serviceAccount.create,
+    },
+    { kind: 'ConfigMap', name: names.config, isWanted: true },
+    { kind: 'ConfigMap', name: names.members, isWanted: true },
+    { kind: 'Service', name: names.headless, isWanted: true },
+    { kind: 'Service', name: names.http, isWanted: true },
+    { kind: 'Service', name: names.readWrite, isWanted: readWrite.enabled },
+    { kind: 'Service', name: names.readOnly, isWanted: readOnly.enabled },
+    ...networkPolicyNames(cluster).map((name) => ({
+      kind: 'NetworkPolicy' as const,
+      name,
+      isWanted: spec.networkPolicy.enabled,
+    })),
+    { kind: 'Secret', name: names.root, isWanted: spec.auth.rootPassword === undefined },
+    { kind: 'Secret', name: names.rootApplied, isWanted: true },
+    { kind: 'Secret', name: names.token, isWanted: true },
+    { kind: 'StatefulSet', name: names.statefulSet, isWanted: true },
+  ];
+}
