@@ -1,4 +1,5 @@
 import { double } from '#core/value.ts';
+import type { Link } from '#core/record.ts';
 import type { Value } from '#core/value.ts';
 import type { ResultStream, RunOptions } from '#database/session.ts';
 import {
@@ -80,11 +81,20 @@ export class EnginePeer {
     return this.#rows('SELECT name, age FROM Person WHERE id = :id', new Map([['id', id]]));
   }
 
-  /** Ids of the distinct persons reached by walks of exactly `hops` KNOWS edges. */
+  /** Record ids of the distinct persons reached by walks of exactly `hops` KNOWS edges. */
   neighbours(hops: number, id: number): Promise<readonly Value[]> {
     const steps = Array.from({ length: hops }, (_, hop) => `-KNOWS->{as: h${hop}}`).join('');
-    const walk = `MATCH {type: Person, as: a, where: (id = :id)}${steps} RETURN DISTINCT h${hops - 1} AS person`;
-    return this.#rows(`SELECT person.id AS id FROM (${walk})`, new Map([['id', id]]));
+    const text = `MATCH {type: Person, as: a, where: (id = :id)}${steps} RETURN DISTINCT h${hops - 1}.@rid AS rid`;
+    return this.#rows(text, new Map([['id', id]]));
+  }
+
+  /** Person.id by record id, to compare answers. */
+  async personIds(): Promise<ReadonlyMap<number, Value>> {
+    const rows = await this.#rows('SELECT @rid AS rid, id FROM Person', new Map());
+    const ids = new Map<number, Value>();
+    for (let at = 0; at < rows.length; at += 2)
+      ids.set((rows[at] as Link).rid, rows[at + 1] ?? null);
+    return ids;
   }
 
   /** city, n, s by city */
