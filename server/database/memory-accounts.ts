@@ -41,9 +41,10 @@ const grantBytes = 256 * 1024;
 /** One statement's account: counts cheaply and draws on the server's in large steps. `close` gives everything back. */
 export class StatementMemory implements MemoryAccount {
   readonly #server: ServerMemory;
-  #bytesMax: number;
+  readonly #bytesMax: number;
   #used = 0;
   #granted = 0;
+  #writesGranted = 0;
 
   constructor(server: ServerMemory, bytesMax: number) {
     this.#server = server;
@@ -65,15 +66,23 @@ export class StatementMemory implements MemoryAccount {
     this.#used = Math.max(0, this.#used - bytes);
   }
 
-  /** Ready for the next statement with another bound. */
-  reset(bytesMax: number): void {
-    this.close();
-    this.#bytesMax = bytesMax;
+  /**
+   * What the statement's transaction holds in all. It counts for the server alone: writing many records is no mistake, as long
+   * as there is memory.
+   * @throws DatabaseError `Busy` over the server's share
+   */
+  holdWrites(bytes: number): void {
+    if (bytes <= this.#writesGranted) return;
+    const wanted = Math.ceil(bytes / grantBytes) * grantBytes - this.#writesGranted;
+    this.#server.take(wanted);
+    this.#writesGranted += wanted;
   }
 
   close(): void {
-    if (this.#granted > 0) this.#server.give(this.#granted);
+    const granted = this.#granted + this.#writesGranted;
+    if (granted > 0) this.#server.give(granted);
     this.#granted = 0;
+    this.#writesGranted = 0;
     this.#used = 0;
   }
 

@@ -11,7 +11,7 @@ import type { ActiveStatements } from './active-statements.ts';
 import type { CompiledStatement, PlanInstance } from './compiled-statement.ts';
 import type { Counters } from './counters.ts';
 import { StatementMemory, type ServerMemory } from './memory-accounts.ts';
-import { PlanExecution } from './plan-execution.ts';
+import { type ExecutionWatch, PlanExecution } from './plan-execution.ts';
 import { FinishedResult, type ResultFacts, StreamingResult } from './results.ts';
 import { runWithRetries } from './retry.ts';
 import type { ReplayKeys } from './replay-keys.ts';
@@ -186,7 +186,8 @@ export class StatementPipeline {
       context,
       outputSlots: compiled.outputSlots,
       timers: this.#options.runtime.timers,
-      watch,
+      watch:
+        scope.transaction === undefined ? watch : new WriteWatch(watch, memory, scope.transaction),
       rowCountMax: runsToEnd(compiled) || rowCap === undefined ? Infinity : rowCap,
     });
     const explain = isShown ? () => explainOperators(root, measured) : undefined;
@@ -248,6 +249,7 @@ export class StatementPipeline {
   /** A writing statement that commits by itself. */
   async #write(order: Order): Promise<ResultStream> {
     const { limits, options, watch } = order;
+    if (options.signal.aborted) throw new DatabaseError('Cancelled', 'the client has left');
     try {
       return await runWithRetries(() => this.#attempt(order), {
         attemptCountMax: options.retries ?? limits.attemptCountMax,
@@ -415,6 +417,26 @@ export class StatementPipeline {
     }
     this.#options.counters.txRollbacks += 1;
     lease.end();
+  }
+}
+
+/** Looks, between slices, at what the writes hold, too. */
+class WriteWatch implements ExecutionWatch {
+  readonly startedMs: number;
+  readonly #watch: ExecutionWatch;
+  readonly #memory: StatementMemory;
+  readonly #transaction: Transaction;
+
+  constructor(watch: ExecutionWatch, memory: StatementMemory, transaction: Transaction) {
+    this.startedMs = watch.startedMs;
+    this.#watch = watch;
+    this.#memory = memory;
+    this.#transaction = transaction;
+  }
+
+  check(): void {
+    this.#watch.check();
+    this.#memory.holdWrites(this.#transaction.heldBytes);
   }
 }
 

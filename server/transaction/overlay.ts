@@ -4,6 +4,9 @@ import type { Direction } from '#storage/engine.ts';
 import { EdgeDelta } from './edge-delta.ts';
 import { RidMap } from './rid-map.ts';
 
+/** Objects of one changed record, measured: entry, row, places in maps and lists, and their share of garbage. */
+const entryBytes = 400;
+
 /**
  * One transaction's uncommitted records and edges, laid over a snapshot. It decides nothing: callers have checked what they
  * write. Kept lean, because a statement may change hundreds of thousands of records.
@@ -21,6 +24,8 @@ export class Overlay {
   readonly #edges = new Map<number, RidMap<EdgeDelta>>();
   /** Vertices that must still exist at commit: the ends of new edges. */
   readonly requiredVertices = new Set<Rid>();
+  /** What it holds, roughly: rows and some objects for each record. */
+  heldBytes = 0;
 
   get isEmpty(): boolean {
     return this.log.length === 0;
@@ -43,6 +48,7 @@ export class Overlay {
   }
 
   insert(entry: OverlayEntry): void {
+    this.heldBytes += entryBytes + entry.row.length;
     const bucket = bucketOf(entry.rid);
     this.entries.set(entry.rid, entry);
     this.log.push(entry.rid);
@@ -54,12 +60,14 @@ export class Overlay {
 
   /** Replaces the row of a record that is in the overlay, or takes in `entry`, the first change of a stored one. */
   update(entry: OverlayEntry): void {
+    if (this.entries.get(entry.rid) === undefined) this.heldBytes += entryBytes + entry.row.length;
     this.entries.set(entry.rid, entry);
     this.log.push(entry.rid);
     this.#count(bucketOf(entry.rid), 0);
   }
 
   delete(entry: OverlayEntry): void {
+    if (this.entries.get(entry.rid) === undefined) this.heldBytes += entryBytes;
     this.entries.set(entry.rid, entry);
     this.log.push(entry.rid);
     this.#count(bucketOf(entry.rid), -1);

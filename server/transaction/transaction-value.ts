@@ -53,6 +53,10 @@ export class TransactionValue implements Transaction {
     return !this.#overlay.isEmpty;
   }
 
+  get heldBytes(): number {
+    return this.#overlay.heldBytes;
+  }
+
   beginStatement(): void {
     if (this.#view === undefined) this.#open();
     else if (this.isolation === 'READ_COMMITTED') this.#view.moveTo(this.#services.pin());

@@ -14,6 +14,8 @@ export type Isolation = 'READ_COMMITTED' | 'REPEATABLE_READ';
 export interface Transaction extends ReadView {
   readonly isolation: Isolation;
   readonly hasWrites: boolean;
+  /** Memory that its writes hold until the end, roughly. */
+  readonly heldBytes: number;
   /**
    * Starts a statement: in READ_COMMITTED it takes the newest snapshot, in REPEATABLE_READ the first one is kept.
    */

@@ -223,3 +223,21 @@ test('a committed request is known by its replay key, also after a restart, for 
     },
     { 'ha.idempotencyCacheTtlMs': '60000' },
   ));
+
+test('writes that would not fit into the memory of the server are refused, and nothing is left of them', () =>
+  withRows(
+    1,
+    async ({ database, run }) => {
+      const loader = database.bulkLoader();
+      const values = Array.from({ length: 30_000 }, (_, n) => n + 1);
+      await loader.addRecords({ type: 'N', columns: ['n'], values, rowCount: values.length });
+      await loader.finish();
+      await assert.rejects(run('UPDATE N SET m = 1'), {
+        code: 'Busy',
+        message: /service\.server\.queryMaxMemory \(2097152\)/,
+      });
+      assert.deepEqual(await run('SELECT count(*) AS c FROM N WHERE m IS DEFINED'), [{ c: 0 }]);
+      assert.deepEqual(await run('UPDATE N SET m = 1 WHERE n < 1000'), [{ count: 1_000 }]);
+    },
+    { 'server.queryMaxMemory': '2097152' },
+  ));

@@ -1,5 +1,4 @@
 import type { Runtime } from '#core/runtime.ts';
-import { DatabaseError } from '#core/errors.ts';
 import type { LogIndex } from '#core/rid.ts';
 import type { BulkLoader } from './bulk-loader.ts';
 import { CsvReader } from './csv-reader.ts';
@@ -91,12 +90,9 @@ export class BatchImport {
   /** Takes the next piece of the body. @throws DatabaseError naming the line; the import is over then */
   async write(piece: Uint8Array): Promise<void> {
     this.#bytes += piece.length;
-    try {
-      this.#buffer.append(piece);
-    } catch (error) {
-      throw this.#atNextLine(error);
-    }
+    this.#buffer.append(piece);
     await this.#drain();
+    this.#buffer.requireLength(this.#buffer.restLength, this.rows.line + 1);
   }
 
   /** The body is complete: reads its last line. */
@@ -168,10 +164,5 @@ export class BatchImport {
       return earlier;
     }
     return error;
-  }
-
-  #atNextLine(error: unknown): unknown {
-    if (!(error instanceof DatabaseError)) return error;
-    return new DatabaseError(error.code, `Line ${this.rows.line + 1}: ${error.message}`);
   }
 }

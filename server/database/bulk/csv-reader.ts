@@ -71,6 +71,7 @@ export class CsvReader implements ImportReader {
     while (buffer.start < end && !rows.isFull) {
       const next = this.#readLine(bytes, buffer.start);
       if (next < 0) return;
+      buffer.requireLength(next - 1 - buffer.start, rows.line);
       buffer.start = next;
     }
   }

@@ -37,10 +37,12 @@ export class JsonlReader implements ImportReader {
       const next = this.#matchLine(bytes, buffer.start);
       if (next < 0) return;
       if (next > 0) {
+        buffer.requireLength(next - 1 - buffer.start, rows.line);
         buffer.start = next;
         continue;
       }
       const lineEnd = bytes.indexOf(10, buffer.start);
+      buffer.requireLength(lineEnd - buffer.start, rows.line + 1);
       if (!this.#parseLine(bytes.subarray(buffer.start, lineEnd) as Bytes)) return;
       buffer.start = lineEnd + 1;
     }

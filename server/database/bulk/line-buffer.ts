@@ -20,7 +20,6 @@ export class LineBuffer {
     this.#lineBytesMax = lineBytesMax;
   }
 
-  /** @throws DatabaseError `TooLarge` when a line exceeds the limit; its message has no line number */
   append(piece: Uint8Array): void {
     this.#makeRoom(piece.length + 1);
     this.bytes.set(piece, this.#filled);
@@ -29,12 +28,19 @@ export class LineBuffer {
     if (this.#isFirst) this.#skipMark();
     const last = piece.lastIndexOf(10);
     if (last >= 0) this.end = from + last + 1;
-    else if (this.#filled - this.end > this.#lineBytesMax) {
-      throw new DatabaseError(
-        'TooLarge',
-        `the line is longer than ${this.#lineBytesMax} bytes (service.server.httpBatchLineMaxSize)`,
-      );
-    }
+  }
+
+  /** Bytes of the line that is not complete yet. */
+  get restLength(): number {
+    return this.#filled - this.end;
+  }
+
+  /** @throws DatabaseError `TooLarge` for the length of a line, or of a part of one, beyond the limit */
+  requireLength(length: number, line: number): void {
+    const max = this.#lineBytesMax;
+    if (length <= max) return;
+    const limit = `${max} bytes (service.server.httpBatchLineMaxSize)`;
+    throw new DatabaseError('TooLarge', `Line ${line}: the line is longer than ${limit}`);
   }
 
   /** The body is complete: gives its last line a line feed. @returns false when there is nothing left */
