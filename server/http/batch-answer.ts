@@ -31,6 +31,8 @@ export interface BatchCall {
 /** `idMapping=auto` answers so many ids. */
 const autoMappingMax = 10_000;
 const idsPerPiece = 4096;
+/** Longer texts are sent in pieces. */
+const pieceLength = 64 * 1024;
 
 function countFields(batch: BatchImport) {
   const { vertices, edges, lines, skippedLines, bytes } = batch.counts;
@@ -149,7 +151,9 @@ export class StreamedBatchAnswer implements BatchAnswer {
     if (this.#call.parameters.idMapping !== 'false' && to > this.#mapped) {
       text += ',"idMapping":';
       for (const piece of mappingText(batch, this.#mapped, to)) {
-        await this.#write(text + piece);
+        text += piece;
+        if (text.length < pieceLength) continue;
+        await this.#write(text);
         text = '';
       }
       this.#mapped = to;

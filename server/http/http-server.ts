@@ -74,6 +74,8 @@ export class HttpServer {
         onBadUrl: (_path, request) => this.#refuseBadUrl(request as unknown as IncomingMessage),
       },
       exposeHeadRoutes: false,
+      // Its own answer would come before that of a request whose body is cut off (`#createServer`).
+      clientErrorHandler: () => {},
       serverFactory: (handler) => {
         route = handler;
         return this.#server;

@@ -12,6 +12,8 @@ import { Meters } from '#control/meters.ts';
 import { Metrics } from '#control/metrics.ts';
 import { ServerControl } from '#control/server-control.ts';
 import { silentLog } from '#core/log.ts';
+import type { Authorizer } from '#core/principal.ts';
+import type { DatabasesPort } from '#database/session.ts';
 import { HttpServer } from '#http/http-server.ts';
 import { systemRuntime } from '#platform/system-runtime.ts';
 import type { Audit } from '#security/audit.ts';
@@ -46,6 +48,7 @@ export interface DoorFixture {
   readonly databases: FakeDatabases;
   readonly settings: Settings;
   readonly users: Users;
+  readonly groups: Groups;
   readonly control: ServerControl;
   readonly events: ServerEvents;
   readonly server: HttpServer;
@@ -60,9 +63,11 @@ export function basic(name: string, password = 'password'): string {
   return `Basic ${Buffer.from(`${name}:${password}`).toString('base64')}`;
 }
 
+/** @param openDatabases real databases instead of the scripted ones */
 export async function startDoor(
   context: TestContext,
   texts: Readonly<Record<string, string>> = {},
+  openDatabases?: (authorizer: Authorizer) => Promise<DatabasesPort>,
 ): Promise<DoorFixture> {
   const directory = mkdtempSync(join(tmpdir(), 'polyad-http-'));
   const settings = new Settings(new Map(Object.entries({ ...onLoopback, ...texts })));
@@ -70,7 +75,8 @@ export async function startDoor(
   const events = new ServerEvents({ directory, settings, clock, log: silentLog });
   const audit: Audit = { report: (type, message) => events.report(type, 'Security', message) };
   const security = await makeSecurity(directory, audit);
-  const databases = new FakeDatabases(settings, ['school', 'other']);
+  const scripted = new FakeDatabases(settings, ['school', 'other']);
+  const databases = (await openDatabases?.(security.authorizer)) ?? scripted;
   const control = new ServerControl({ settings, events, timers, log: silentLog });
   const meters = new Meters(stoppedTimers);
   const usage = { heapUsed: () => 1, residentBytes: () => 2, processorMicroseconds: () => 3 };
@@ -96,9 +102,10 @@ export async function startDoor(
   });
   return {
     port,
-    databases,
+    databases: scripted,
     settings,
     users: security.users,
+    groups: security.groups,
     control,
     events,
     server,
