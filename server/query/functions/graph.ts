@@ -4,6 +4,7 @@ import { isList, isRecord, type Value } from '#core/value.ts';
 import type { Direction } from '#storage/engine.ts';
 import type { EvaluationContext } from '../evaluate/context.ts';
 import type { ScalarFunction } from '../evaluate/function-definition.ts';
+import { RecordReference } from '../operators/record-reference.ts';
 import { textArgument } from './arguments.ts';
 import { requireElements } from './bounds.ts';
 import { alias, ANY_NUMBER, nullSafe } from './define.ts';
@@ -128,9 +129,8 @@ function collect(
     if (list.count === 0) continue;
     requireElements(found.length + list.count, 'a graph move', context);
     const rids = list[yields];
-    for (let i = 0; i < list.count; i++) {
-      const record = context.view.record(rids[i] as Rid);
-      if (record !== undefined) found.push(record);
-    }
+    // Most of them are only counted, compared or walked on from: records are read when somebody looks into them.
+    for (let i = 0; i < list.count; i++)
+      found.push(new RecordReference(context.view, rids[i] as Rid));
   }
 }

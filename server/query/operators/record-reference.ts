@@ -24,16 +24,17 @@ export class RecordReference implements StoredRecord {
   }
 
   get kind(): RecordKind {
-    return this.record?.kind ?? this.view.catalog.typeWithId(this.type).kind;
+    const type = this.#bucketType();
+    return type === undefined ? this.load().kind : this.view.catalog.typeWithId(type).kind;
   }
 
   get type(): TypeId {
-    const type = this.view.catalog.bucketWithId(bucketOf(this.rid))?.type;
-    return type ?? this.load().type;
+    return this.#bucketType() ?? this.load().type;
   }
 
   get typeName(): string {
-    return this.view.catalog.typeWithId(this.type).name;
+    const type = this.#bucketType();
+    return type === undefined ? this.load().typeName : this.view.catalog.typeWithId(type).name;
   }
 
   get version(): LogIndex {
@@ -54,6 +55,11 @@ export class RecordReference implements StoredRecord {
 
   propertyNames(): readonly string[] {
     return this.load().propertyNames();
+  }
+
+  /** The bucket tells the type without reading anything. */
+  #bucketType(): TypeId | undefined {
+    return this.view.catalog.bucketWithId(bucketOf(this.rid))?.type;
   }
 
   /** The record itself. A vanished one (its bucket was dropped meanwhile) reads as a record without properties. */

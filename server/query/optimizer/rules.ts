@@ -12,6 +12,7 @@ import { indexExtreme } from './rules/index-extreme.ts';
 import { indexOrder } from './rules/index-order.ts';
 import { indexSearch } from './rules/index-search.ts';
 import { limitSort } from './rules/limit-sort.ts';
+import { limitedSearch } from './rules/limited-search.ts';
 import { mergeFilters } from './rules/merge-filters.ts';
 import { planMatches } from './rules/plan-match.ts';
 import { pushDistinct } from './rules/push-distinct.ts';
@@ -48,6 +49,7 @@ export const rules: readonly OptimizerRule[] = [
   ridLookup,
   indexOrder,
   indexSearch,
+  limitedSearch,
   edgeEnds,
   aggregateColumns,
 ];

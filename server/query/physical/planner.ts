@@ -80,12 +80,19 @@ class Planner implements Lowering {
   }
 }
 
+/** Graph functions, in lower case and without the dot of methods. */
+const graphFunctions: ReadonlySet<string> = new Set(['out', 'in', 'both', 'oute', 'ine', 'bothe']);
+
 /** Walking the graph gives references, which must be resolved before a row leaves the statement. */
 function givesReferences(plan: LogicalPlan): boolean {
   let gives = false;
   walkPlan(plan, {
     plan(node) {
       if (node.op === 'Expand' || node.op === 'ExpandPath' || node.op === 'Traverse') gives = true;
+    },
+    expression(part) {
+      if (part.op !== 'Call') return;
+      if (graphFunctions.has(part.function.toLowerCase().replace(/^\./, ''))) gives = true;
     },
   });
   return gives;

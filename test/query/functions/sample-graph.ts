@@ -59,7 +59,7 @@ export class SampleGraph {
       withSubtypes: (id: TypeId) =>
         this.#types.filter((one) => one.id === id || one.supertypes.includes(id)).map((t) => t.id),
     };
-    return catalog as unknown as Catalog;
+    return { ...catalog, bucketWithId: () => undefined } as unknown as Catalog;
   }
 
   #adjacency(vertex: Rid, direction: Direction, edgeType: TypeId): AdjacencyList {
