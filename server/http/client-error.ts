@@ -49,8 +49,8 @@ function refusalOfParser(error: ParserError): Refusal {
   }
   if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT')
     return { status: 408, error: 'Request timeout', detail: 'service.server.httpHeadersTimeout' };
-  const isVersion = error.code === 'HPE_INVALID_VERSION' || isOtherVersion(packet);
-  if (isVersion) return { status: 505, error: 'HTTP version not supported' };
+  // The parser's own code says the same of a line that ends without CR.
+  if (isOtherVersion(packet)) return { status: 505, error: 'HTTP version not supported' };
   return { status: 400, error: 'Malformed HTTP request', detail: error.code };
 }
 

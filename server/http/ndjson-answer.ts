@@ -86,7 +86,8 @@ class LineAnswer {
   async send(): Promise<void> {
     const { exchange } = this.#run;
     const first = await this.#stream.nextBatch();
-    if (!first && this.#stream.summary().explain)
+    const isEmpty = first === undefined || this.#stream.complete?.rowCount === 0;
+    if (isEmpty && this.#stream.summary().explain)
       throw badRequest('EXPLAIN produces a plan, not a row stream');
     const coding = negotiateCoding(exchange.request.headers['accept-encoding']);
     const sink = new AnswerSink(exchange, headers, coding);

@@ -1,0 +1,385 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { documentedRoutes } from '#http/routes.ts';
+import { basic, startDoor } from './door-fixture.ts';
+import { rowBatch } from './fake-databases.ts';
+
+// Transactions, tokens, users, groups, server commands and the OpenAPI document.
+
+const session = 'service-session-id';
+
+test('a session begins, is used, committed, and is unknown afterwards', async (context) => {
+  const door = await startDoor(context);
+  door.databases.behaviours.set('x', { complete: rowBatch(0, 1) });
+  const begun = await door.ask('POST', 'begin/school', { body: '' });
+  assert.deepEqual([begun.status, begun.text], [204, '']);
+  const id = String(begun.headers[session]);
+  const headers = { [session]: id };
+  const body = { language: 'sql', command: 'x' };
+  const used = await door.ask('POST', 'command/school', { body, headers });
+  assert.equal(used.status, 200);
+  assert.equal(used.headers[session], id);
+  assert.equal(door.databases.seen[0]?.options.sessionId, id);
+  const refused = await door.ask('POST', 'command/school', {
+    body: { language: 'sql', command: 'nonsense' },
+    headers,
+  });
+  assert.deepEqual([refused.status, refused.headers[session]], [400, id]);
+  const again = await door.ask('POST', 'begin/school', { headers });
+  assert.deepEqual([again.status, again.body['error']], [401, 'Transaction already started']);
+  assert.equal(again.headers['www-authenticate'], undefined);
+  const committed = await door.ask('POST', 'commit/school', { headers });
+  assert.deepEqual([committed.status, committed.text], [204, '']);
+  assert.equal(committed.headers[session], undefined);
+  for (const path of ['commit', 'rollback']) {
+    const ended = await door.ask('POST', `${path}/school`, { headers });
+    assert.equal(ended.status, 500);
+    assert.equal(ended.body['exception'], 'TransactionException');
+    assert.equal(ended.body['error'], 'Remote transaction session not found or expired');
+  }
+  for (const path of ['query', 'command']) {
+    const ended = await door.ask('POST', `${path}/school`, { body, headers });
+    assert.equal(ended.status, 404);
+    assert.equal(ended.body['exception'], 'RemoteSessionNotFoundException');
+    assert.equal(ended.headers[session], undefined);
+  }
+  const ignored = await door.ask('POST', 'begin/school', { headers });
+  assert.equal(ignored.status, 204);
+});
+
+test('commit and rollback want the header, begin checks its body', async (context) => {
+  const door = await startDoor(context);
+  for (const path of ['commit', 'rollback']) {
+    const { status, body } = await door.ask('POST', `${path}/school`);
+    assert.deepEqual([status, body['error']], [500, 'Transaction not begun']);
+    assert.equal(body['exception'], 'TransactionException');
+  }
+  const begin = async (body: string) => (await door.ask('POST', 'begin/school', { body })).status;
+  assert.equal(await begin('{"isolationLevel":"repeatable_read","unknown":1}'), 204);
+  assert.equal(await begin('{"isolationLevel":null}'), 204);
+  assert.equal(await begin('{"isolationLevel":"SERIALIZABLE"}'), 400);
+  assert.equal(await begin('{"isolationLevel":5}'), 400);
+  assert.equal(await begin('[]'), 500);
+});
+
+test("another user's session is unknown", async (context) => {
+  const door = await startDoor(context);
+  const begun = await door.ask('POST', 'begin/school');
+  const headers = { [session]: String(begun.headers[session]) };
+  const body = { language: 'sql', command: 'x' };
+  const asked = { user: 'jay', headers, body };
+  assert.equal((await door.ask('POST', 'query/school', asked)).status, 404);
+  assert.equal((await door.ask('POST', 'commit/school', asked)).status, 500);
+});
+
+test('login, use, list and logout', async (context) => {
+  const door = await startDoor(context);
+  const client = { 'user-agent': 'curl/8', 'x-forwarded-for': '10.0.0.9, 1.1.1.1' };
+  const login = await door.ask('POST', 'login', { headers: client });
+  assert.equal(login.status, 200);
+  const token = String(login.body['token']);
+  assert.match(token, /^AU-Service_0-[0-9a-f-]{36}$/);
+  assert.equal(login.body['user'], 'root');
+  const bearer = { user: null, headers: { authorization: `Bearer ${token}` } };
+  assert.equal((await door.ask('GET', 'databases', bearer)).status, 200);
+  assert.equal((await door.ask('POST', 'login', bearer)).status, 403);
+  assert.equal((await door.ask('POST', 'login', { user: null })).status, 401);
+  const wrong = { user: null, headers: { authorization: basic('root', 'wrong-one') } };
+  assert.equal((await door.ask('POST', 'login', wrong)).status, 403);
+  const { body } = await door.ask('GET', 'sessions', bearer);
+  const [entry] = body['result'] as Record<string, unknown>[];
+  assert.equal(body['count'], 1);
+  assert.deepEqual(
+    [entry?.['token'], entry?.['user'], entry?.['sourceIp'], entry?.['userAgent']],
+    [token, 'root', '10.0.0.9', 'curl/8'],
+  );
+  assert.equal(typeof entry?.['elapsedMs'], 'number');
+  assert.equal((await door.ask('POST', 'logout', bearer)).status, 204);
+  assert.equal((await door.ask('POST', 'logout', bearer)).status, 204);
+  assert.equal((await door.ask('GET', 'databases', bearer)).status, 401);
+  assert.equal((await door.ask('POST', 'logout')).status, 204);
+  assert.equal((await door.ask('POST', 'logout', { user: null })).status, 401);
+  const apiToken = { user: null, headers: { authorization: 'Bearer at-0' } };
+  assert.equal((await door.ask('POST', 'logout', apiToken)).status, 400);
+});
+
+test('a login that finds no room is 503', async (context) => {
+  const door = await startDoor(context);
+  for (let i = 0; i < 3; i++) assert.equal((await door.ask('POST', 'login')).status, 200);
+  const full = await door.ask('POST', 'login');
+  assert.deepEqual(
+    [full.status, full.body['error'], full.headers['retry-after']],
+    [503, 'Too many authentication sessions', '1'],
+  );
+});
+
+test('databases are listed to those who may access them', async (context) => {
+  const door = await startDoor(context);
+  const { body } = await door.ask('GET', 'databases');
+  assert.deepEqual(body, { result: ['other', 'school'], user: 'root', version: '26.10.1' });
+  const own = await door.ask('GET', 'databases', { user: 'jay' });
+  assert.deepEqual(own.body['result'], ['school']);
+  const command = { command: ' LIST   databases ' };
+  const listed = await door.ask('POST', 'server', { user: 'jay', body: command });
+  assert.deepEqual(listed.body['result'], ['school']);
+});
+
+test('progress has the fields of the contract', async (context) => {
+  const door = await startDoor(context);
+  door.databases.operations.push({
+    id: 3,
+    database: 'school',
+    operation: 'rebuild index',
+    startedAt: 1,
+    stepIndex: 0,
+    stepCount: 2,
+    step: 'scan',
+    done: 5,
+    total: 10,
+    percentage: 50,
+  });
+  const { body } = await door.ask('GET', 'progress/school', { user: 'jay' });
+  const [entry] = body['result'] as Record<string, unknown>[];
+  assert.deepEqual(Object.keys(entry ?? {}), [
+    'id',
+    'database',
+    'operation',
+    'stepName',
+    'stepIndex',
+    'totalSteps',
+    'done',
+    'total',
+    'percentage',
+    'startedOn',
+    'elapsedMs',
+  ]);
+});
+
+test('server information by mode; settings are for root', async (context) => {
+  const door = await startDoor(context);
+  const basicInfo = await door.ask('GET', 'server?mode=basic', { user: 'jay' });
+  assert.deepEqual(basicInfo.body, {
+    user: 'jay',
+    version: '26.10.1',
+    serverName: 'Service_0',
+    languages: ['sql', 'sqlscript'],
+  });
+  const cluster = await door.ask('GET', 'server?mode=cluster');
+  assert.equal(cluster.body['ha'], undefined);
+  const own = await door.ask('GET', 'server', { user: 'jay' });
+  assert.equal(own.body['settings'], undefined);
+  assert.ok(own.body['metrics']);
+  const full = await door.ask('GET', 'server');
+  const settings = full.body['settings'] as { key: string; value: string; overridden: boolean }[];
+  assert.deepEqual(
+    settings.map(({ key }) => key),
+    settings.map(({ key }) => key).sort(),
+  );
+  const port = settings.find(({ key }) => key === 'service.server.httpIncomingPort');
+  assert.deepEqual([port?.value, port?.overridden], ['0', true]);
+  const meters = (full.body['metrics'] as Record<string, Record<string, { count: number }>>)[
+    'meters'
+  ];
+  assert.ok((meters?.['http.server-info']?.count ?? 0) > 0);
+});
+
+test('control commands: what they do and how they refuse', async (context) => {
+  const door = await startDoor(context);
+  const run = async (command: unknown, user = 'root') => {
+    const { status, body } = await door.ask('POST', 'server', { body: { command }, user });
+    return status === 200 ? body['result'] : `${status} ${body['error']}`;
+  };
+  assert.equal(await run('create database new'), 'ok');
+  assert.equal(await run('CREATE   Database `quoted`'), 'ok');
+  assert.equal(await run('create database new'), "400 Database 'new' already exists");
+  assert.equal(await run('create database'), '400 the database name is missing');
+  assert.equal(await run('create database a b'), "400 unexpected 'b' after the database name");
+  for (const verb of ['drop', 'open', 'close', 'align'])
+    assert.equal(await run(`${verb} database nope`), "400 Database 'nope' does not exist");
+  assert.equal(await run('close database new'), 'ok');
+  assert.equal(await run('open database new'), 'ok');
+  assert.equal(await run('align database new'), 'ok');
+  assert.equal(await run('drop database new'), 'ok');
+  assert.equal(await run('fly away'), '400 Invalid command');
+  assert.equal(await run('create databases x'), '400 Invalid command');
+  assert.equal(await run('  '), '400 Invalid command');
+  assert.equal(await run(undefined), '400 Invalid command');
+  assert.equal(await run(7), '400 Invalid command');
+  assert.equal(await run('connect cluster x'), '400 Raft HA is not enabled');
+  assert.equal(
+    await run('restore database x file:///y'),
+    "400 Command 'restore database' is not supported in this version",
+  );
+  for (const command of ['create database x', 'fly', 'drop database nope', 'shutdown'])
+    assert.equal(await run(command, 'jay'), '403 Security error');
+});
+
+test('create user and drop user', async (context) => {
+  const door = await startDoor(context);
+  const run = async (command: string) => {
+    const { status, body } = await door.ask('POST', 'server', { body: { command } });
+    return status === 200 ? body['result'] : `${status} ${body['error']}`;
+  };
+  const user = { name: 'albert', password: 'password', databases: { other: 'reader' } };
+  assert.equal(await run(`create user ${JSON.stringify(user)}`), 'ok');
+  assert.equal(await run(`create user${JSON.stringify(user)}`), "400 User 'albert' already exists");
+  assert.deepEqual((await door.ask('GET', 'databases', { user: 'albert' })).body['result'], [
+    'other',
+  ]);
+  assert.match(String(await run('create user {')), /^400 invalid JSON/);
+  assert.match(String(await run('create user {"name":"x"}')), /^400 Field 'password'/);
+  assert.match(
+    String(await run('create user {"name":"x","password":"short"}')),
+    /^400 Password has 5/,
+  );
+  assert.match(
+    String(await run('create user {"name":"x","password":"password","databases":5}')),
+    /^400 Field 'databases'/,
+  );
+  assert.equal(await run('drop user nobody'), "400 User 'nobody' not found on server");
+  assert.equal(await run('drop user root'), "400 User 'root' cannot be dropped");
+  assert.match(String(await run('create user {"name":"root","password":"password"}')), /^400/);
+  assert.equal(await run('drop user albert'), 'ok');
+  assert.equal((await door.ask('GET', 'databases', { user: 'albert' })).status, 403);
+  const events = JSON.stringify(door.events.recent());
+  assert.match(events, /ran: create user/);
+  assert.doesNotMatch(events, /"password|reader/);
+});
+
+test('settings are set by command, live or with a hint', async (context) => {
+  const door = await startDoor(context);
+  const run = async (command: string) => {
+    const { status, body } = await door.ask('POST', 'server', { body: { command } });
+    return status === 200 ? body['result'] : `${status} ${body['error']}`;
+  };
+  assert.equal(await run('set server setting SERVER.httpQueryDefaultLimit 7'), 'ok');
+  door.databases.behaviours.set('x', { complete: rowBatch(0, 9) });
+  const body = { language: 'sql', command: 'x' };
+  assert.equal((await door.ask('POST', 'query/school', { body })).body['limit'], 7);
+  assert.match(
+    String(await run('set server setting server.nmae x')),
+    /^400 unknown setting 'server.nmae', did you mean 'service.server.name'\?/,
+  );
+  assert.match(String(await run('set server setting txRetries many')), /^400 .*must be/);
+  assert.match(String(await run('set server setting txRetries')), /^400 the value/);
+  assert.equal(await run('set server setting server.httpIncomingPort 1'), 'ok');
+  assert.equal(door.events.recent().at(-2)?.type, 'HINT');
+  assert.equal(await run('set database setting school dateFormat dd.MM.yyyy'), 'ok');
+  assert.match(String(await run('set database setting nope dateFormat x')), /^400 Database 'nope'/);
+  assert.match(
+    String(await run('set database setting school server.name x')),
+    /^400 service.server.name is a setting of the server/,
+  );
+  assert.equal(await run('set server setting server.rootPassword topsecret1'), 'ok');
+  const events = JSON.stringify(door.events.recent());
+  assert.doesNotMatch(events, /topsecret/);
+  assert.doesNotMatch((await door.ask('GET', 'server')).text, /topsecret/);
+});
+
+test('server events are listed with their files, and files are safe', async (context) => {
+  const door = await startDoor(context);
+  const get = (file: string) =>
+    door.ask('POST', 'server', { body: { command: `get server events ${file}` } });
+  const { body } = await get('');
+  const [first] = body['result'] as Record<string, unknown>[];
+  assert.match(String(first?.['time']), /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}$/);
+  assert.deepEqual(Object.keys(first ?? {}), ['time', 'type', 'component', 'db', 'message']);
+  const [file] = body['files'] as string[];
+  assert.match(String(file), /^server-event-log-\d{8}-\d{6}\.\d+\.jsonl$/);
+  assert.deepEqual((await get(String(file))).body['result'], body['result']);
+  assert.equal((await get('server-event-log-20200101-000000.0.jsonl')).status, 400);
+  assert.equal((await get('nonsense')).status, 400);
+  assert.equal((await get('../config/server-users.jsonl')).status, 403);
+});
+
+test('users over REST', async (context) => {
+  const door = await startDoor(context);
+  const users = (method: string, query: string, body?: object) =>
+    door.ask(method, `server/users${query}`, body ? { body } : {});
+  const ada = { name: 'ada', password: 'password', databases: { school: ['admin'] } };
+  const created = await users('POST', '', ada);
+  assert.deepEqual([created.status, created.body], [201, { result: "User 'ada' created" }]);
+  assert.equal((await users('POST', '', ada)).status, 409);
+  assert.equal((await users('POST', '', { name: 'x' })).status, 400);
+  assert.equal((await users('POST', '', { name: ' ', password: 'password' })).status, 400);
+  assert.equal((await users('POST', '', { name: 'x', password: 'short' })).status, 400);
+  assert.equal((await users('POST', '', { name: 'apitoken:x', password: 'password' })).status, 400);
+  const listed = await users('GET', '');
+  assert.doesNotMatch(listed.text, /SCRAM/);
+  assert.deepEqual((listed.body['result'] as object[]).at(-1), {
+    name: 'ada',
+    databases: { school: ['admin'] },
+  });
+  const token = String((await door.ask('POST', 'login', { user: 'ada' })).body['token']);
+  assert.equal((await users('PUT', '?name=ada', { databases: { other: 'reader' } })).status, 200);
+  assert.equal((await users('PUT', '/ada', { password: 'password2' })).status, 200);
+  const bearer = { user: null, headers: { authorization: `Bearer ${token}` } };
+  assert.equal((await door.ask('GET', 'databases', bearer)).status, 401);
+  assert.equal((await users('PUT', '?name=ada', {})).status, 400);
+  assert.equal((await users('PUT', '', { password: 'password2' })).status, 400);
+  assert.equal((await users('PUT', '?name=nobody', { password: 'password2' })).status, 404);
+  assert.equal((await users('PUT', '?name=ada', { password: 'x' })).status, 400);
+  assert.equal((await users('DELETE', '?name=root')).status, 400);
+  assert.equal((await users('DELETE', '')).status, 400);
+  assert.equal((await users('DELETE', '?name=ada')).status, 200);
+  assert.equal((await users('DELETE', '/ada')).status, 404);
+});
+
+test('groups over REST', async (context) => {
+  const door = await startDoor(context);
+  const groups = (method: string, query: string, body?: object) =>
+    door.ask(method, `server/groups${query}`, body ? { body } : {});
+  const limited = {
+    database: '*',
+    name: 'limited',
+    resultSetLimit: 1000,
+    access: ['updateSchema'],
+    types: { '*': { access: ['readRecord'] } },
+  };
+  const saved = await groups('POST', '', limited);
+  assert.deepEqual(saved.body, { result: "Group 'limited' saved for database '*'" });
+  const wrong = { ...limited, types: { '*': { access: ['fly'] } } };
+  const refused = await groups('POST', '', wrong);
+  assert.equal(refused.status, 400);
+  assert.match(String(refused.body['error']), /unknown permission 'fly'/);
+  assert.equal((await groups('POST', '', { database: '*' })).status, 400);
+  assert.match((await groups('GET', '')).text, /"limited":\{"resultSetLimit":1000/);
+  assert.equal((await groups('DELETE', '?database=*&name=limited')).status, 200);
+  assert.equal((await groups('DELETE', '?database=*&name=limited')).status, 404);
+  assert.equal((await groups('DELETE', '?database=*&name=admin')).status, 400);
+  assert.equal((await groups('DELETE', '?name=limited')).status, 400);
+});
+
+test('the OpenAPI document describes every route, without loose ends', async (context) => {
+  const door = await startDoor(context);
+  assert.equal((await door.ask('GET', 'openapi.json', { user: null })).status, 401);
+  const { body, text, headers } = await door.ask('GET', 'openapi.json', { user: 'jay' });
+  assert.equal(headers['content-type'], 'application/json');
+  assert.equal(body['openapi'], '3.0.3');
+  const paths = body['paths'] as Record<string, Record<string, Record<string, unknown>>>;
+  const operations = Object.values(paths).flatMap((path) => Object.values(path));
+  assert.equal(operations.length, documentedRoutes.length + 1);
+  const ids = operations.map((operation) => operation['operationId']);
+  assert.equal(new Set(ids).size, ids.length);
+  for (const id of [
+    'getReady',
+    'executeQueryGet',
+    'executeCommand',
+    'beginTransaction',
+    'getOpenApi',
+  ])
+    assert.ok(ids.includes(id), id);
+  const schemas = (body['components'] as Record<string, Record<string, unknown>>)['schemas'];
+  for (const [, name] of text.matchAll(/"#\/components\/schemas\/(\w+)"/g))
+    assert.ok(schemas?.[name ?? ''], name);
+  for (const [path, methods] of Object.entries(paths))
+    for (const [, name] of path.matchAll(/\{(\w+)\}/g))
+      for (const operation of Object.values(methods)) {
+        const parameters = operation['parameters'] as { name: string; in: string }[];
+        assert.ok(
+          parameters.some((parameter) => parameter.name === name && parameter.in === 'path'),
+        );
+      }
+  assert.deepEqual(paths['/api/v1/ready']?.['get']?.['security'], []);
+  assert.ok(paths['/api/v1/query/{database}/{language}/{command}']?.['get']);
+});
