@@ -148,9 +148,9 @@ class RunBuilder {
     const describe = () => describeChunk(vertex, this.#run.direction);
     let stored = 0;
     if (mayExist && reader.findChecked(reader.subs.adj, this.#key, describe)) {
-      const { view } = reader.window;
-      if (chunkLast(view, 0) > 0 || view.getUint8(10) !== 0) return false;
-      stored = chunkEntryCount(view, 0);
+      const { view, base } = reader.window;
+      if (chunkLast(view, base) > 0 || view.getUint8(base + 10) !== 0) return false;
+      stored = chunkEntryCount(view, base);
     }
     this.#write(vertex, stored, start, end);
     return true;
@@ -184,8 +184,8 @@ class RunBuilder {
       view.setUint32(base + 12, 0, true);
       let at = base + chunkHeaderSize;
       if (old > 0) {
-        const oldEnd = chunkHeaderSize + old * entrySize;
-        reader.window.bytes.copy(bytes, at, chunkHeaderSize, oldEnd);
+        const oldStart = reader.window.base + chunkHeaderSize;
+        reader.window.bytes.copy(bytes, at, oldStart, oldStart + old * entrySize);
         at += old * entrySize;
       }
       for (let i = old; i < count; i++, at += entrySize) this.#entry(view, at, next++);

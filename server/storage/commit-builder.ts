@@ -101,6 +101,8 @@ export class CommitBuilder implements LargeCells {
   readonly #finished: FinishedBlock[] = [];
   readonly #emptied: PendingBlock[] = [];
   readonly #droppedIndexes = new Set<IndexId>();
+  /** Records that the log entry being applied has changed so far. */
+  readonly #touched = new Set<Rid>();
   /** Defined by this commit. */
   readonly #shapes: number[] = [];
   readonly #hash: HashHalves = { low: 0, high: 0 };
@@ -124,7 +126,7 @@ export class CommitBuilder implements LargeCells {
   /** Applies one entry; entries come in log order. */
   apply(entry: LogEntry): void {
     for (const operation of entry.operations) this.#operation(operation, entry.position.index);
-    this.entries.endEntry();
+    this.#endEntry();
     this.position = entry.position;
   }
 
@@ -135,7 +137,7 @@ export class CommitBuilder implements LargeCells {
       if (i % operationsPerSlice === operationsPerSlice - 1) await timers.yield();
       this.#operation(operations[i] as RowOperation, position.index);
     }
-    this.entries.endEntry();
+    this.#endEntry();
     this.position = position;
   }
 
@@ -225,6 +227,7 @@ export class CommitBuilder implements LargeCells {
     const slot = position % bucket.slotCount;
     const { builder } = this.#block(bucketOf(rid), (position - slot) / bucket.slotCount);
     const before = this.#recordIn(rid, builder, slot);
+    this.#touch(rid, before);
     const shape = shapes.shape(shapeIdOf(whole));
     if (before !== undefined || deriver.isIndexed(shape.type)) {
       const after = new RowRecord(rid, shape, imageOf(whole), 0, labels, this);
@@ -248,11 +251,28 @@ export class CommitBuilder implements LargeCells {
     const before = this.#record(rid);
     if (before === undefined) return;
     const bucket = this.#bucket(bucketOf(rid));
+    this.#touch(rid, before);
     this.#context.deriver.derive(before, undefined, this.entries);
     this.#takeOut(before, bucket);
     bucket.live -= 1;
     const slot = positionOf(rid) % bucket.slotCount;
     this.#block(bucketOf(rid), (positionOf(rid) - slot) / bucket.slotCount).builder.remove(slot);
+  }
+
+  /**
+   * Removals of index entries come before the additions of the same log entry, so what an earlier operation of it added
+   * for the same record must be written before it can be taken out.
+   */
+  #touch(rid: Rid, before: RowRecord | undefined): void {
+    if (before !== undefined && this.#touched.has(rid)) {
+      this.#endEntry();
+    }
+    this.#touched.add(rid);
+  }
+
+  #endEntry(): void {
+    this.entries.endEntry();
+    this.#touched.clear();
   }
 
   /** Content hash and large cells of a row that goes. */

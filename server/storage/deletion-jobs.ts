@@ -47,8 +47,7 @@ export class DeletionJobs {
       const number = Number(Buffer.from(key.bytes).readBigUInt64BE());
       this.#nextNumber = Math.max(this.#nextNumber, number + 1);
       if (!reader.findChecked(job, key, () => `background job ${number}`)) return;
-      const { bytes, length } = reader.window;
-      this.#waiting.push({ ...decodeJob(bytes.subarray(0, length - 4)), key });
+      this.#waiting.push({ ...decodeJob(reader.window.body()), key });
     });
   }
 

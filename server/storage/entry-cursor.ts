@@ -1,8 +1,10 @@
 import { DatabaseError } from '#core/errors.ts';
 import type { IndexId, Rid } from '#core/rid.ts';
 import type { EntryCursor } from './engine.ts';
+import { keyText } from './overlay-store.ts';
 import type { PinnedReader } from './pinned-reader.ts';
 import { IxKey, indexPrefixSize, readRidBytes, ridSize } from './sub-databases.ts';
+import type { Write } from './write-batch.ts';
 
 /** The first read takes a few entries, because most lookups want no more; then up to this many per call. */
 const firstChunk = 8;
@@ -19,24 +21,27 @@ export interface EntryRange {
 
 /**
  * Entries of an index in key order. Reads a chunk at a time from its reader and holds nothing of LMDB in between, so it
- * may rest across turns of the event loop. Keys of non-unique entries end with their RID, which is split off.
+ * may rest across turns of the event loop. Entries that are not in LMDB yet are merged in chunk by chunk. Keys of non-unique
+ * entries end with their RID, which is split off.
  */
 export class LmdbEntryCursor implements EntryCursor {
   readonly #reader: PinnedReader;
-  readonly #range: EntryRange;
+  readonly #isAscending: boolean;
   readonly #low: IxKey;
   readonly #high: IxKey;
   /** Keys of the chunk, one behind the other, and where each ends. */
   #keys: Uint8Array = new Uint8Array();
-  readonly #ends: number[] = [];
-  readonly #values: number[] = [];
+  #ends: number[] = [];
+  #values: number[] = [];
   #at = -1;
   #chunk = firstChunk;
+  /** Up to which key LMDB was read; undefined before the first chunk. */
+  #resume: IxKey | undefined;
   #isLast = false;
 
   constructor(reader: PinnedReader, range: EntryRange) {
     this.#reader = reader;
-    this.#range = range;
+    this.#isAscending = range.order === 'ascending';
     this.#low = ixKey(range.index, range.low);
     this.#high = ixKey(range.index, range.high);
   }
@@ -44,19 +49,19 @@ export class LmdbEntryCursor implements EntryCursor {
   next(): boolean {
     this.#at += 1;
     if (this.#at < this.#ends.length) return true;
-    if (this.#isLast) {
-      this.#at = this.#ends.length;
-      return false;
+    while (!this.#isLast) {
+      this.#read();
+      this.#at = 0;
+      if (this.#ends.length > 0) return true;
     }
-    this.#read();
-    this.#at = 0;
-    return this.#ends.length > 0;
+    this.#at = this.#ends.length;
+    return false;
   }
 
   get key(): Uint8Array {
     const end = this.#ends[this.#at] as number;
     const ridBytes = (this.#values[this.#at] as number) < 0 ? ridSize : 0;
-    return this.#keys.subarray(this.#start() + indexPrefixSize, end - ridBytes);
+    return this.#keys.subarray(startOf(this.#ends, this.#at) + indexPrefixSize, end - ridBytes);
   }
 
   get rid(): Rid {
@@ -67,25 +72,22 @@ export class LmdbEntryCursor implements EntryCursor {
 
   close(): void {
     this.#isLast = true;
-    this.#ends.length = 0;
-    this.#values.length = 0;
+    this.#ends = [];
+    this.#values = [];
     this.#at = 0;
   }
 
-  #start(): number {
-    return this.#at === 0 ? 0 : (this.#ends[this.#at - 1] as number);
-  }
-
   #read(): void {
-    const { sink, ix } = this.#reader.subs;
-    if (!this.#reader.isOpen) {
+    const reader = this.#reader;
+    const { sink, ix } = reader.subs;
+    if (!reader.isOpen) {
       throw new DatabaseError('Internal', 'an index cursor was used after its snapshot was closed');
     }
-    const resume = this.#lastKey();
-    this.#ends.length = 0;
-    this.#values.length = 0;
+    const resume = this.#resume;
+    const ends: number[] = [];
+    const values: number[] = [];
     sink.length = 0;
-    const isAscending = this.#range.order === 'ascending';
+    const isAscending = this.#isAscending;
     const entries = ix.getRange({
       start: resume ?? (isAscending ? this.#low : this.#high),
       end: isAscending ? this.#high : this.#low,
@@ -94,25 +96,104 @@ export class LmdbEntryCursor implements EntryCursor {
       inclusiveEnd: !isAscending,
       reverse: !isAscending,
       limit: this.#chunk,
-      transaction: this.#reader.options.transaction,
+      transaction: reader.options.transaction,
     });
     for (const entry of entries) {
-      this.#ends.push(entry.key);
-      this.#values.push(entry.value);
+      ends.push(entry.key);
+      values.push(entry.value);
     }
     this.#keys = new Uint8Array(sink.bytes.subarray(0, sink.length));
-    this.#isLast = this.#ends.length < this.#chunk;
+    this.#ends = ends;
+    this.#values = values;
+    this.#isLast = ends.length < this.#chunk;
     this.#chunk = Math.min(this.#chunk * 4, largestChunk);
+    if (!this.#isLast) this.#resume = this.#keyAt(ends.length - 1);
+    if (reader.hasPending(ix)) this.#mergePending(resume);
   }
 
-  /** Where the next chunk goes on; undefined at the beginning. */
-  #lastKey(): IxKey | undefined {
-    if (this.#ends.length === 0) return undefined;
-    const last = this.#ends.length - 1;
-    const start = last === 0 ? 0 : (this.#ends[last - 1] as number);
-    const key = this.#keys.subarray(start + indexPrefixSize, this.#ends[last] as number);
-    return ixKey(this.#range.index, key);
+  #keyAt(at: number): IxKey {
+    const key = this.#keys.subarray(startOf(this.#ends, at) + indexPrefixSize, this.#ends[at]);
+    return ixKey(this.#low.index, key);
   }
+
+  /** @param from up to which key the chunk before went */
+  #mergePending(from: IxKey | undefined): void {
+    const { window, subs } = this.#reader;
+    const text = (key: IxKey) => keyText(key, window.scratch);
+    // The next text after one is the one with a zero byte more.
+    const [low, high] = this.#isAscending
+      ? [
+          from === undefined ? text(this.#low) : `${text(from)}\0`,
+          this.#isLast ? text(this.#high) : `${text(this.#resume as IxKey)}\0`,
+        ]
+      : [
+          this.#isLast ? text(this.#low) : text(this.#resume as IxKey),
+          from === undefined ? text(this.#high) : text(from),
+        ];
+    const pending = this.#reader.pendingBetween(subs.ix, low, high);
+    if (pending.length === 0) return;
+    this.#take(mergeEntries(this.#stored(), pending, this.#isAscending));
+  }
+
+  #stored(): StoredEntry[] {
+    const keys = Buffer.from(this.#keys.buffer, this.#keys.byteOffset, this.#keys.length);
+    return this.#ends.map((end, i) => ({
+      text: keys.toString('latin1', startOf(this.#ends, i), end),
+      value: this.#values[i] as number,
+    }));
+  }
+
+  #take(entries: readonly StoredEntry[]): void {
+    const whole = entries.map((entry) => entry.text).join('');
+    this.#keys = Buffer.from(whole, 'latin1');
+    let end = 0;
+    this.#ends = entries.map((entry) => {
+      end += entry.text.length;
+      return end;
+    });
+    this.#values = entries.map((entry) => entry.value);
+  }
+}
+
+interface StoredEntry {
+  readonly text: string;
+  readonly value: number;
+}
+
+/** Both lists are in order of texts; `stored` the other way round when descending. */
+function mergeEntries(
+  stored: readonly StoredEntry[],
+  pending: readonly { readonly text: string; readonly write: Write }[],
+  isAscending: boolean,
+): StoredEntry[] {
+  const changes = isAscending ? pending : [...pending].reverse();
+  const merged: StoredEntry[] = [];
+  let next = 0;
+  const takePending = () => {
+    const { text, write } = changes[next++] as (typeof changes)[number];
+    if (write.slab !== undefined) merged.push({ text, value: entryValue(write) });
+  };
+  for (const entry of stored) {
+    while (next < changes.length) {
+      const { text } = changes[next] as (typeof changes)[number];
+      if (isAscending ? text >= entry.text : text <= entry.text) break;
+      takePending();
+    }
+    if (changes[next]?.text === entry.text) takePending();
+    else merged.push(entry);
+  }
+  while (next < changes.length) takePending();
+  return merged;
+}
+
+/** As ranges of LMDB give it: the RID of a unique entry, or -1. */
+function entryValue(write: Write): number {
+  if (write.slab === undefined || write.size !== ridSize) return -1;
+  return readRidBytes(write.slab.bytes, write.start);
+}
+
+function startOf(ends: readonly number[], at: number): number {
+  return at === 0 ? 0 : (ends[at - 1] as number);
 }
 
 function ixKey(index: IndexId, components: Uint8Array): IxKey {

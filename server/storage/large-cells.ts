@@ -1,7 +1,7 @@
 import { crc32 } from 'node:zlib';
 import { DatabaseError } from '#core/errors.ts';
 import { formatRid, type PropertyId, type Rid } from '#core/rid.ts';
-import { checksumSize, corrupted } from './checksum.ts';
+import { corrupted } from './checksum.ts';
 import type { PinnedReader } from './pinned-reader.ts';
 import type { LargeCells } from './row-record.ts';
 import { BigKey } from './sub-databases.ts';
@@ -83,8 +83,7 @@ export function readLargeCell(
   if (!reader.findChecked(reader.subs.big, key, () => describeCell(rid, property))) {
     return undefined;
   }
-  const { bytes, length } = reader.window;
-  return new Uint8Array(bytes.subarray(0, length - checksumSize));
+  return reader.window.body();
 }
 
 function describeCell(rid: Rid, property: PropertyId): string {

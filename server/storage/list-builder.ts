@@ -141,8 +141,8 @@ export class ListBuilder {
       changed: new Set(),
     };
     if (this.#chunk(list, 0) !== undefined) {
-      list.degree = chunkDegree(this.#reader.window.view, 0);
-      list.last = chunkLast(this.#reader.window.view, 0);
+      list.degree = chunkDegree(this.#reader.window.view, this.#reader.window.base);
+      list.last = chunkLast(this.#reader.window.view, this.#reader.window.base);
     }
     return list;
   }
@@ -156,7 +156,7 @@ export class ListBuilder {
     key.chunk = number;
     const describe = () => describeChunk(list.vertex, list.direction);
     const chunk = this.#reader.findChecked(this.#reader.subs.adj, key, describe)
-      ? ChunkBuilder.from(this.#reader.window.view, 0)
+      ? ChunkBuilder.from(this.#reader.window.view, this.#reader.window.base)
       : undefined;
     list.chunks.set(number, chunk);
     return chunk;

@@ -5,11 +5,11 @@ import type { BucketId, IndexId, LogIndex } from '#core/rid.ts';
 import type { Timers } from '#core/runtime.ts';
 import { BlockBuilder } from './block-builder.ts';
 import type { BulkWriter } from './bulk-writer.ts';
-import { LmdbBulkWriter } from './lmdb-bulk-writer.ts';
+import { Checkpointer } from './checkpointer.ts';
 import { CommitBuilder, type CommitContext, operationsPerSlice } from './commit-builder.ts';
+import { CommitLog, logGroupBytesMax, type LogRecord } from './commit-log.ts';
 import { decodeApplied, decodeBucketState, decodeIndexEntries } from './counters.ts';
 import { DeletionJobs } from './deletion-jobs.ts';
-import { environmentFileName } from './environment-file.ts';
 import type {
   AppliedPosition,
   IndexDeriver,
@@ -18,25 +18,32 @@ import type {
   StorageEngine,
   StorageSnapshot,
 } from './engine.ts';
-import { LargeCellReader, RetiredCells } from './large-cells.ts';
+import { environmentFileName } from './environment-file.ts';
+import { ImageMemory } from './image-memory.ts';
+import { RetiredCells } from './large-cells.ts';
+import { LmdbBulkWriter } from './lmdb-bulk-writer.ts';
 import { LmdbSnapshot, type SnapshotSource } from './lmdb-snapshot.ts';
-import { PinnedReader, ValueWindow } from './pinned-reader.ts';
+import { ValueWindow } from './pinned-reader.ts';
+import { ReaderBook } from './reader-book.ts';
 import { RowEncoder } from './row.ts';
 import type { TypeLabels } from './row-record.ts';
 import { ShapeRegistry } from './shape.ts';
 import { StateReader } from './state-reader.ts';
 import { metaKey, openSubDatabases, type SubDatabases } from './sub-databases.ts';
-import { carryOut, putSealed, writeBatch } from './write-batch.ts';
-import { ImageMemory } from './image-memory.ts';
+import { carryOut, putSealed, type Write, writeBatch } from './write-batch.ts';
+import { decodeWriteSet, encodeWriteSet, writeSetKind } from './write-set-codec.ts';
 
-// One database over LMDB, first stage of storage.md 5.7: a change is durable when LMDB's commit of the changed images is.
-// One LMDB transaction is in flight at a time; what arrives meanwhile is the next group. After each commit a new reader is
-// pinned before anybody is told, so that a snapshot shows a change exactly from when its `apply` resolves.
+// One database over LMDB. A change is durable when its record is in the commit log (storage.md 5): it then stands in the
+// overlay, where readers find it, until the next checkpoint carries it to LMDB. Bulk loads, index builds and large entries
+// go to LMDB at once and are durable with its commit, as every change is under `durability: 'commit'` (the first stage of
+// storage.md 5.7). A new reader is made before anybody is told, so a snapshot shows a change exactly from when its `apply`
+// resolves.
 //
-// Start reading at `#commitGroup`. Reads: lmdb-snapshot.ts, state-reader.ts. What a commit consists of: commit-builder.ts.
+// Start reading at `#commitGroup`. Reads: lmdb-snapshot.ts, state-reader.ts, reader-book.ts. What a commit consists of:
+// commit-builder.ts. From the overlay to LMDB: checkpointer.ts.
 
 const formatVersion = 1;
-/** Units of work per LMDB transaction. */
+/** Units of work per commit. */
 const groupSizeMax = 512;
 
 export interface LmdbEngineOptions {
@@ -44,7 +51,9 @@ export interface LmdbEngineOptions {
   readonly directory: string;
   readonly labels: TypeLabels;
   readonly deriver: IndexDeriver;
-  readonly timers: Pick<Timers, 'yield'>;
+  readonly timers: Pick<Timers, 'yield' | 'after'>;
+  /** What makes a commit durable; default 'log'. */
+  readonly durability?: 'log' | 'commit';
   /** For block images and adjacency together; default 64 MiB. */
   readonly cacheBytes?: number;
   /** `server.httpTxSnapshotMax`: distinct states held at a time; default 512. */
@@ -56,8 +65,8 @@ export interface LmdbEngineOptions {
 interface Unit {
   /** Adds the unit's changes; may give up the event loop. */
   readonly prepare: (commit: CommitBuilder) => void | Promise<void>;
-  /** A bulk load is a commit by itself: it looks at durable state only. */
-  readonly company: 'shared' | 'alone';
+  /** What goes to the log: 'none' for what is written to LMDB at once, 'alone' when it is a commit of its own besides. */
+  readonly records: readonly LogRecord[] | 'none' | 'alone';
   readonly resolve: () => void;
   readonly reject: (error: unknown) => void;
 }
@@ -78,15 +87,14 @@ export class LmdbEngine implements StorageEngine {
   readonly labels: TypeLabels;
   readonly #options: LmdbEngineOptions;
   readonly #subs: SubDatabases;
-  readonly #window = new ValueWindow();
   readonly #state: StateReader;
   readonly #retired = new RetiredCells(16 * 1024 * 1024);
   readonly #jobs = new DeletionJobs();
   readonly #context: CommitContext;
   readonly #source: SnapshotSource;
-  /** Readers of older states that snapshots hold. */
-  readonly #held = new Set<PinnedReader>();
-  #newest: PinnedReader;
+  readonly #readers: ReaderBook;
+  readonly #log: CommitLog;
+  readonly #checkpointer: Checkpointer;
   #applied: AppliedPosition = { index: 0 as LogIndex, term: 0, txId: 0 };
   #schema: Uint8Array | undefined;
   readonly #queue: Unit[] = [];
@@ -117,22 +125,34 @@ export class LmdbEngine implements StorageEngine {
       memory: new ImageMemory(),
     };
     this.#source = { shapes: this.shapes, labels: this.labels, state: this.#state };
-    this.#newest = this.#openReader(0 as LogIndex);
+    const window = new ValueWindow();
+    this.#readers = new ReaderBook({ subs, window, retired: this.#retired }, 0 as LogIndex);
     this.#requireFormat();
     this.#load();
+    this.#log = new CommitLog(options.directory, this.#applied.index);
+    this.#replay();
+    this.#checkpointer = new Checkpointer({
+      subs,
+      readers: this.#readers,
+      timers: options.timers,
+      appliedIndex: () => this.#applied.index,
+      written: (index) => this.#log.checkpointed(index),
+      failed: (error) => this.#fail(error, []),
+    });
+    this.#jobs.load(this.#readers.newest);
     if (!this.#jobs.isEmpty) this.#startDeletions();
   }
 
   // --- opening
 
   #requireFormat(): void {
-    const stored = this.#newest.meta('format');
+    const stored = this.#readers.newest.meta('format');
     if (stored === undefined) {
       const key = metaKey('format');
       const body = Buffer.from(JSON.stringify({ storage: formatVersion }));
       const write = putSealed(this.#subs.meta, key, key.bytes, this.#context.memory, body);
       this.#subs.root.transactionSync(() => carryOut(write));
-      this.#replaceReader(0 as LogIndex);
+      this.#readers.rebase(0 as LogIndex);
       return;
     }
     const { storage } = JSON.parse(Buffer.from(stored).toString('latin1')) as { storage: number };
@@ -144,12 +164,12 @@ export class LmdbEngine implements StorageEngine {
   }
 
   #load(): void {
-    const applied = this.#newest.meta('applied');
+    const applied = this.#readers.newest.meta('applied');
     if (applied !== undefined) {
       this.#applied = decodeApplied(applied);
-      this.#replaceReader(this.#applied.index);
+      this.#readers.rebase(this.#applied.index);
     }
-    const reader = this.#newest;
+    const reader = this.#readers.newest;
     const since = 0 as LogIndex;
     for (const name of reader.metaNames('bucket/')) {
       const state = decodeBucketState(reader.meta(name) as Uint8Array);
@@ -166,27 +186,37 @@ export class LmdbEngine implements StorageEngine {
     }
     this.#schema = reader.meta('schema');
     if (this.#schema !== undefined) this.#options.deriver.schemaChanged(this.#schema);
-    this.#jobs.load(reader);
+  }
+
+  /** Brings the entries of the log that no checkpoint carried over into LMDB, before anybody reads. */
+  #replay(): void {
+    const records = this.#log.recover();
+    if (records.length === 0) return;
+    const commit = new CommitBuilder(this.#readers.newest, this.#context);
+    for (const record of records) commit.apply(entryOf(record));
+    const writes = commit.finish();
+    this.#subs.root.transactionSync(() => {
+      for (const write of writes) carryOut(write);
+    });
+    this.#publish(commit);
+    this.#readers.rebase(this.#applied.index);
+    this.#log.checkpointed(this.#applied.index);
   }
 
   // --- reading
 
   snapshot(): StorageSnapshot {
     if (this.#isClosing) throw new DatabaseError('DatabaseClosed', 'the database is closed');
-    const reader = this.#newest;
+    const readers = this.#readers;
     const heldMax = this.#options.snapshotMax ?? 512;
-    if (this.#held.size >= heldMax && !reader.isHeld) {
+    if (readers.heldCount >= heldMax && !readers.newest.isHeld) {
       throw new DatabaseError(
         'Busy',
         `${heldMax} states of the database are in use, the limit 'server.httpTxSnapshotMax'; try again later`,
       );
     }
-    return new LmdbSnapshot(reader, this.#source, this.#released);
+    return new LmdbSnapshot(readers.newest, this.#source, readers.released);
   }
-
-  readonly #released = (reader: PinnedReader): void => {
-    if (reader !== this.#newest && !reader.isHeld) this.#held.delete(reader);
-  };
 
   applied(): AppliedPosition {
     return this.#applied;
@@ -200,10 +230,17 @@ export class LmdbEngine implements StorageEngine {
 
   apply(entries: readonly LogEntry[]): Promise<void> {
     const isLarge = entries.some((entry) => entry.operations.length > operationsPerSlice);
-    if (isLarge) return this.#enqueue((commit) => this.#applyInSlices(commit, entries));
-    return this.#enqueue((commit) => {
-      for (const entry of entries) if (this.#isNew(commit, entry)) commit.apply(entry);
-    });
+    const prepare = isLarge
+      ? (commit: CommitBuilder) => this.#applyInSlices(commit, entries)
+      : (commit: CommitBuilder) => {
+          for (const entry of entries) if (this.#isNew(commit, entry)) commit.apply(entry);
+        };
+    return this.#enqueue(prepare, this.#recordsOf(entries));
+  }
+
+  #recordsOf(entries: readonly LogEntry[]): Unit['records'] {
+    if (operationBytes(entries) > logGroupBytesMax) return 'alone';
+    return this.#options.durability === 'commit' ? 'none' : entries.map(recordOf);
   }
 
   async #applyInSlices(commit: CommitBuilder, entries: readonly LogEntry[]): Promise<void> {
@@ -219,10 +256,11 @@ export class LmdbEngine implements StorageEngine {
 
   addEntries(index: IndexId, isUnique: boolean, entries: readonly IndexEntry[]): Promise<void> {
     const target = { id: index, isUnique, isBuilding: true };
-    return this.#enqueue((commit) => {
+    const prepare = (commit: CommitBuilder) => {
       for (const { key, rid } of entries) commit.entries.add(target, key, rid);
       commit.entries.endEntry();
-    });
+    };
+    return this.#enqueue(prepare, 'alone');
   }
 
   bulk(): BulkWriter {
@@ -230,20 +268,20 @@ export class LmdbEngine implements StorageEngine {
       context: this.#context,
       timers: this.#options.timers,
       slotCountOf: (bucket) => {
-        const state = this.#state.bucket(this.#newest, bucket);
+        const state = this.#state.bucket(this.#readers.newest, bucket);
         return state?.isSized === true ? state.slotCount : undefined;
       },
       enqueue: (prepare) => this.#enqueue(prepare, 'alone'),
     });
   }
 
-  #enqueue(prepare: Unit['prepare'], company: Unit['company'] = 'shared'): Promise<void> {
+  #enqueue(prepare: Unit['prepare'], records: Unit['records']): Promise<void> {
     if (this.#failure !== undefined) return Promise.reject(this.#failure);
     if (this.#isClosing) {
       return Promise.reject(new DatabaseError('DatabaseClosed', 'the database is closed'));
     }
     return new Promise((resolve, reject) => {
-      this.#queue.push({ prepare, company, resolve, reject });
+      this.#queue.push({ prepare, records, resolve, reject });
       this.#work ??= this.#run();
     });
   }
@@ -258,59 +296,78 @@ export class LmdbEngine implements StorageEngine {
   async #commitGroup(): Promise<void> {
     const group = this.#queue.splice(0, groupLength(this.#queue));
     try {
-      const commit = await this.#prepare(group);
-      const writes = commit.finish();
-      if (writes.length > 0) {
-        await writeBatch(this.#subs, writes, commit.chunkRuns);
-        this.#publish(commit);
-      }
-      for (const unit of group) unit.resolve();
-      if (commit.deletions.length > 0) this.#startDeletions();
+      if (typeof group[0]?.records === 'object') await this.#commitToLog(group);
+      else await this.#commitToLmdb(group);
     } catch (error) {
       this.#fail(error, group);
     }
   }
 
+  async #commitToLog(group: Unit[]): Promise<void> {
+    await this.#checkpointer.room();
+    const { commit, writes } = await this.#prepare(group);
+    const records = group
+      .flatMap((unit) => (typeof unit.records === 'object' ? unit.records : []))
+      .filter(({ index }) => index > this.#applied.index);
+    if (writes.length > 0 && records.length > 0) {
+      if (!this.#log.hasRoomFor(CommitLog.sizeOf(records))) await this.#checkpointer.all();
+      await this.#log.append(records);
+      const { index } = commit.position ?? this.#applied;
+      const heldIndex = this.#readers.heldIndex;
+      const { layer } = this.#readers;
+      const { scratch } = this.#readers.newest.window;
+      for (const write of writes) layer.put(write, scratch, index, heldIndex);
+      this.#publish(commit);
+      this.#readers.advance(this.#applied.index);
+      this.#checkpointer.changed();
+    }
+    this.#resolve(group, commit);
+  }
+
+  async #commitToLmdb(group: Unit[]): Promise<void> {
+    await this.#checkpointer.all();
+    const { commit, writes } = await this.#prepare(group);
+    if (writes.length > 0 || commit.chunkRuns.length > 0) {
+      await writeBatch(this.#subs, writes, commit.chunkRuns);
+      this.#publish(commit);
+      this.#readers.rebase(this.#applied.index);
+      this.#log.checkpointed(this.#applied.index);
+    }
+    this.#resolve(group, commit);
+  }
+
+  #resolve(group: readonly Unit[], commit: CommitBuilder): void {
+    for (const unit of group) unit.resolve();
+    if (commit.deletions.length > 0) this.#startDeletions();
+  }
+
   /** Builds the group's commit. A unit that meets damaged data fails alone: it is taken out and the rest is built again. */
-  async #prepare(group: Unit[]): Promise<CommitBuilder> {
+  async #prepare(
+    group: Unit[],
+  ): Promise<{ readonly commit: CommitBuilder; readonly writes: readonly Write[] }> {
     for (;;) {
-      const commit = new CommitBuilder(this.#newest, this.#context);
-      const refused = await prepareAll(group, commit);
-      if (refused === undefined) return commit;
-      group.splice(group.indexOf(refused.unit), 1);
-      refused.unit.reject(refused.error);
-      if (this.#schema !== undefined) this.#options.deriver.schemaChanged(this.#schema);
+      const reader = this.#readers.newest;
+      const commit = new CommitBuilder(reader, this.#context);
+      // A checkpoint may end meanwhile and would close the reader.
+      reader.hold();
+      try {
+        const refused = await prepareAll(group, commit);
+        if (refused === undefined) return { commit, writes: commit.finish() };
+        group.splice(group.indexOf(refused.unit), 1);
+        refused.unit.reject(refused.error);
+        if (this.#schema !== undefined) this.#options.deriver.schemaChanged(this.#schema);
+      } finally {
+        reader.drop();
+        this.#readers.released(reader);
+      }
     }
   }
 
+  /** Makes the caches show a commit that is durable; a reader for it follows. */
   #publish(commit: CommitBuilder): void {
     if (commit.position !== undefined) this.#applied = commit.position;
     if (commit.schema !== undefined) this.#schema = commit.schema;
-    const { index } = this.#applied;
-    commit.publish(index, this.#heldIndex());
-    this.#replaceReader(index);
-  }
-
-  /** The newest state that a snapshot holds; -1 when none is held. */
-  #heldIndex(): LogIndex {
-    let index = -1;
-    if (this.#newest.isHeld) return this.#newest.index;
-    for (const reader of this.#held) index = Math.max(index, reader.index);
-    return index as LogIndex;
-  }
-
-  #replaceReader(index: LogIndex): void {
-    const old = this.#newest;
-    this.#newest = this.#openReader(index);
-    if (old.isHeld) this.#held.add(old);
-    old.retire();
-  }
-
-  #openReader(index: LogIndex): PinnedReader {
-    const reader = new PinnedReader(this.#subs, index, this.#window);
-    const newest = () => this.#newest;
-    reader.largeCells = new LargeCellReader({ reader, newest, retired: this.#retired });
-    return reader;
+    commit.publish(this.#applied.index, this.#readers.heldIndex);
   }
 
   /** After a failed write nobody knows what the files hold; what was applied before is durable. */
@@ -338,7 +395,7 @@ export class LmdbEngine implements StorageEngine {
     while (!this.#jobs.isEmpty && !this.#isClosing && this.#failure === undefined) {
       await this.#enqueue((commit) => {
         commit.addWrites(this.#jobs.slice(commit.reader));
-      });
+      }, 'alone');
       await this.#options.timers.yield();
     }
   }
@@ -347,32 +404,79 @@ export class LmdbEngine implements StorageEngine {
 
   async copyTo(directory: string): Promise<void> {
     mkdirSync(directory, { recursive: true });
+    await this.#checkpointer.all();
     await this.#subs.root.backup(directory, true);
   }
 
-  /** Resolves when nothing is under way, background deletions included. */
+  /** Resolves when nothing is under way, background deletions and checkpoints included. */
   async settled(): Promise<void> {
     while (this.#work !== undefined || this.#deletions !== undefined) {
       await this.#work;
       await this.#deletions;
     }
+    if (this.#failure === undefined) await this.#checkpointer.all();
   }
 
   async close(): Promise<void> {
     if (this.#isClosing) return;
     this.#isClosing = true;
-    await this.#deletions;
-    await this.#work;
-    for (const reader of this.#held) reader.close();
-    this.#newest.close();
+    await this.settled();
+    this.#readers.close();
+    await this.#log.close();
     await this.#subs.root.close();
   }
 }
 
+/** How many units at the head of the queue are one commit. */
 function groupLength(queue: readonly Unit[]): number {
-  if (queue[0]?.company === 'alone') return 1;
-  const alone = queue.findIndex((unit) => unit.company === 'alone');
-  return Math.min(alone < 0 ? queue.length : alone, groupSizeMax);
+  const kind = groupKind(queue[0]);
+  if (kind === 'alone') return 1;
+  let bytes = 0;
+  let length = 0;
+  while (length < queue.length && length < groupSizeMax) {
+    const unit = queue[length];
+    if (groupKind(unit) !== kind) break;
+    if (typeof unit?.records === 'object') bytes += CommitLog.sizeOf(unit.records);
+    if (length > 0 && bytes > logGroupBytesMax) break;
+    length += 1;
+  }
+  return length;
+}
+
+function groupKind(unit: Unit | undefined): 'log' | 'none' | 'alone' | undefined {
+  return typeof unit?.records === 'object' ? 'log' : unit?.records;
+}
+
+function operationBytes(entries: readonly LogEntry[]): number {
+  let bytes = 0;
+  for (const { operations } of entries) {
+    for (const operation of operations) {
+      bytes += 64;
+      if (operation.op === 'put-row') bytes += operation.row.length;
+      else if (operation.op === 'schema') bytes += operation.document.length;
+      else if (operation.op === 'whole-block') bytes += operation.image.length;
+      else if (operation.op === 'meta') bytes += operation.value?.length ?? 0;
+      else if (operation.op === 'patch-cells') bytes += operation.patch.length;
+    }
+  }
+  return bytes;
+}
+
+function recordOf({ position, operations }: LogEntry): LogRecord {
+  const header = {
+    kind: writeSetKind.transaction,
+    flags: 0,
+    database: 0,
+    txId: position.txId,
+    wallTimeMs: 0,
+  };
+  const payload = encodeWriteSet({ header, operations, bases: [], guards: [] });
+  return { index: position.index, term: position.term, payload };
+}
+
+function entryOf({ index, term, payload }: LogRecord): LogEntry {
+  const { header, operations } = decodeWriteSet(payload);
+  return { position: { index, term, txId: header.txId }, operations };
 }
 
 /** A refusal (damage found by a checksum, a limit) concerns its unit; whatever else happens leaves the state in doubt. */

@@ -1,9 +1,11 @@
 import { assert } from '#core/assert.ts';
 import { DatabaseError } from '#core/errors.ts';
 import type { LogIndex } from '#core/rid.ts';
-import { type Bytes, viewOf } from './bytes.ts';
+import { allocateBytes, type Bytes, viewOf } from './bytes.ts';
 import { checksumSize, corrupted, isIntact } from './checksum.ts';
+import type { Slab } from './image-memory.ts';
 import { keyAfterPrefix } from './ordered-key.ts';
+import { keyText, type OverlayLayer } from './overlay-store.ts';
 import { type LargeCells, noLargeCells } from './row-record.ts';
 import {
   BytesKey,
@@ -15,52 +17,110 @@ import {
   type Store,
   type SubDatabases,
 } from './sub-databases.ts';
+import type { Write } from './write-batch.ts';
 
 /**
- * The place where values are read: LMDB copies each into one shared buffer. What `find` left here is valid until the next
- * `find` of any reader of the environment.
+ * The place where values are read. LMDB copies each into one shared buffer; values that are not in LMDB yet are shown where
+ * they are. What `find` left here is valid until the next `find` of any reader of the environment.
  */
 export class ValueWindow {
   bytes: Bytes = Buffer.alloc(0) as Bytes;
   view: DataView = viewOf(this.bytes);
+  /** Where the value starts. */
+  base = 0;
   /** Bytes of the value, with its checksum. */
   length = 0;
-  readonly scratch: Uint8Array = new Uint8Array(2048);
+  /** The value comes from memory and needs no check. */
+  isPending = false;
+  readonly scratch: Bytes = allocateBytes(2048);
+  #shared: Buffer | undefined;
+  #sharedView: DataView | undefined;
 
+  /** A value that LMDB copied into `bytes`. */
   show(bytes: Buffer, length: number): void {
-    if (this.bytes !== bytes) {
+    if (this.#shared !== bytes) {
       // The buffer is replaced only after a value that did not fit. Its own `length` is that of the last value.
-      this.bytes = bytes as Bytes;
-      this.view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+      this.#shared = bytes;
+      this.#sharedView = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     }
+    this.bytes = bytes as Bytes;
+    this.view = this.#sharedView as DataView;
+    this.base = 0;
     this.length = length;
+    this.isPending = false;
+  }
+
+  showPending(slab: Slab, start: number, size: number): void {
+    this.bytes = slab.bytes;
+    this.view = slab.view;
+    this.base = start;
+    this.length = size;
+    this.isPending = true;
+  }
+
+  /** A copy of the value without its checksum. */
+  body(): Uint8Array {
+    return new Uint8Array(this.bytes.subarray(this.base, this.base + this.length - checksumSize));
+  }
+}
+
+/** One state of LMDB, pinned by a read transaction that all readers on top of it share. */
+export class PinnedBase {
+  readonly subs: SubDatabases;
+  readonly options: ReadOptions;
+  readonly #transaction: ReadTransaction;
+  #users = 0;
+
+  constructor(subs: SubDatabases) {
+    this.subs = subs;
+    // The shared read transaction of this turn may be older than the last commit.
+    subs.root.resetReadTxn();
+    this.#transaction = subs.root.useReadTransaction();
+    this.options = { transaction: this.#transaction };
+  }
+
+  use(): void {
+    this.#users += 1;
+  }
+
+  /** Ends the transaction with its last user. */
+  leave(): void {
+    this.#users -= 1;
+    if (this.#users === 0) this.#transaction.done();
   }
 }
 
 /**
- * One committed state, pinned by an LMDB read transaction and shared by all snapshots of it. Kept while it is the newest
- * one or somebody holds it.
+ * One committed state, shared by all snapshots of it: a pinned state of LMDB and the overlay layers on top of it. Kept while
+ * it is the newest one or somebody holds it.
  */
 export class PinnedReader {
   readonly index: LogIndex;
   readonly options: ReadOptions;
   readonly window: ValueWindow;
-  readonly #subs: SubDatabases;
-  readonly #transaction: ReadTransaction;
+  readonly subs: SubDatabases;
+  readonly #base: PinnedBase;
+  /** Newest first. */
+  readonly #layers: readonly OverlayLayer[];
   /** Large cells as this state has them; set by who makes the reader. */
   largeCells: LargeCells = noLargeCells;
   #holders = 0;
   #isNewest = true;
   #isOpen = true;
 
-  constructor(subs: SubDatabases, index: LogIndex, window: ValueWindow) {
-    this.#subs = subs;
+  constructor(
+    base: PinnedBase,
+    layers: readonly OverlayLayer[],
+    index: LogIndex,
+    window: ValueWindow,
+  ) {
+    this.#base = base;
+    this.#layers = layers.filter((layer) => !layer.isEmpty);
     this.index = index;
     this.window = window;
-    // The shared read transaction of this turn may be older than the last commit.
-    subs.root.resetReadTxn();
-    this.#transaction = subs.root.useReadTransaction();
-    this.options = { transaction: this.#transaction };
+    this.subs = base.subs;
+    this.options = base.options;
+    base.use();
   }
 
   get isOpen(): boolean {
@@ -69,10 +129,6 @@ export class PinnedReader {
 
   get isHeld(): boolean {
     return this.#holders > 0;
-  }
-
-  get subs(): SubDatabases {
-    return this.#subs;
   }
 
   hold(): void {
@@ -97,6 +153,10 @@ export class PinnedReader {
   find(store: Store, key: Key): boolean {
     // The binding would follow a pointer to a transaction that is gone.
     if (!this.#isOpen) throw new DatabaseError('Internal', 'a snapshot was used after its end');
+    if (this.#layers.length > 0) {
+      const isThere = this.#findPending(store, key);
+      if (isThere !== undefined) return isThere;
+    }
     let bytes: Buffer | undefined;
     try {
       bytes = store.getBinaryFast(key, this.options);
@@ -115,23 +175,66 @@ export class PinnedReader {
   findChecked(store: Store, key: Key, describe: () => string): boolean {
     if (!this.find(store, key)) return false;
     const { window } = this;
-    if (!isIntact(keyBytes(key, window.scratch), window.bytes, 0, window.length)) {
-      throw corrupted(describe());
+    const { bytes, base, length, scratch } = window;
+    if (window.isPending || isIntact(keyBytes(key, scratch), bytes, base, base + length)) {
+      return true;
     }
-    return true;
+    throw corrupted(describe());
+  }
+
+  /** @returns undefined when no layer knows the key */
+  #findPending(store: Store, key: Key): boolean | undefined {
+    let text: string | undefined;
+    for (let i = 0; i < this.#layers.length; i++) {
+      const values = (this.#layers[i] as OverlayLayer).store(store);
+      if (values === undefined) continue;
+      text ??= keyText(key, this.window.scratch);
+      const write = values.get(text, this.index);
+      if (write === undefined) continue;
+      if (write.slab === undefined) return false;
+      this.window.showPending(write.slab, write.start, write.size);
+      return true;
+    }
+    return undefined;
+  }
+
+  /** Whether ranges of the sub-database need `pendingBetween`. */
+  hasPending(store: Store): boolean {
+    return this.#layers.some((layer) => layer.store(store) !== undefined);
+  }
+
+  /** Pending puts and removals of keys from `low` on and below `high`, in key order. */
+  pendingBetween(
+    store: Store,
+    low: string,
+    high: string,
+  ): readonly { readonly text: string; readonly write: Write }[] {
+    const found = new Map<string, Write>();
+    for (const layer of this.#layers) {
+      const values = layer.store(store);
+      if (values === undefined) continue;
+      for (const text of values.keysBetween(low, high)) {
+        if (found.has(text)) continue;
+        const write = values.get(text, this.index);
+        if (write !== undefined) found.set(text, write);
+      }
+    }
+    return [...found]
+      .map(([text, write]) => ({ text, write }))
+      .sort((a, b) => (a.text < b.text ? -1 : 1));
   }
 
   /** A copy of a value of `meta`. */
   meta(name: string): Uint8Array | undefined {
-    if (!this.findChecked(this.#subs.meta, metaKey(name), () => `the stored value '${name}'`)) {
+    if (!this.findChecked(this.subs.meta, metaKey(name), () => `the stored value '${name}'`)) {
       return undefined;
     }
-    return new Uint8Array(this.window.bytes.subarray(0, this.window.length - checksumSize));
+    return this.window.body();
   }
 
-  /** The names in `meta` that start with `prefix`. */
+  /** The names in `meta` that start with `prefix`, as LMDB has them: for opening. */
   metaNames(prefix: string): string[] {
-    const { meta, sink } = this.#subs;
+    const { meta, sink } = this.subs;
     sink.length = 0;
     const start = metaKey(prefix);
     const lengths = [
@@ -139,7 +242,7 @@ export class PinnedReader {
         start,
         end: new BytesKey(keyAfterPrefix(start.bytes)),
         limit: Number.MAX_SAFE_INTEGER,
-        transaction: this.#transaction,
+        transaction: this.options.transaction,
       }),
     ];
     return lengths.map((end, i) =>
@@ -155,7 +258,7 @@ export class PinnedReader {
   close(): void {
     if (!this.#isOpen) return;
     this.#isOpen = false;
-    this.#transaction.done();
+    this.#base.leave();
   }
 }
 

@@ -108,7 +108,7 @@ export class StateReader {
     const length = window.length - checksumSize;
     const start = this.blocks.memory.take(length);
     const { slab } = this.blocks.memory;
-    window.bytes.copy(slab.bytes, start, 0, length);
+    window.bytes.copy(slab.bytes, start, window.base, window.base + length);
     if (slab.bytes[start] !== blockFormat) {
       throw new DatabaseError(
         'CorruptedRecord',
@@ -130,9 +130,9 @@ export class StateReader {
   #loadList(reader: PinnedReader, vertex: Rid, direction: Direction, type: TypeId): AdjacencyList {
     if (!this.#findChunk(reader, vertex, direction, type, 0)) return noEdges;
     const { window } = reader;
-    const count = chunkDegree(window.view, 0);
+    const count = chunkDegree(window.view, window.base);
     if (count === 0) return noEdges;
-    const last = chunkLast(window.view, 0);
+    const last = chunkLast(window.view, window.base);
     const since = this.listsChanged.get(type) ?? (0 as LogIndex);
     const numbers = new Float64Array(count * 2);
     const edges = numbers.subarray(0, count);
@@ -140,8 +140,8 @@ export class StateReader {
     let at = 0;
     for (let chunk = 0; chunk <= last; chunk++) {
       if (chunk > 0 && !this.#findChunk(reader, vertex, direction, type, chunk)) continue;
-      if (at + chunkEntryCount(window.view, 0) > count) break;
-      at = readEntries(window.view, 0, edges, vertices, at);
+      if (at + chunkEntryCount(window.view, window.base) > count) break;
+      at = readEntries(window.view, window.base, edges, vertices, at);
     }
     if (at !== count) {
       throw new DatabaseError(
@@ -158,7 +158,7 @@ export class StateReader {
     const cached = this.lists.get(vertex, direction, type);
     if (cached !== undefined && cached.since <= reader.index) return cached.count;
     if (!this.#findChunk(reader, vertex, direction, type, 0)) return 0;
-    return chunkDegree(reader.window.view, 0);
+    return chunkDegree(reader.window.view, reader.window.base);
   }
 
   /** Reads a chunk into the window. */
@@ -185,7 +185,7 @@ export class StateReader {
     ixKey.index = index;
     ixKey.components = key;
     if (!reader.find(reader.subs.ix, ixKey)) return undefined;
-    return readRidBytes(reader.window.bytes, 0);
+    return readRidBytes(reader.window.bytes, reader.window.base);
   }
 }
 

@@ -8,6 +8,7 @@ import { cellKind } from '#storage/cell.ts';
 import type { IndexDeriver } from '#storage/engine.ts';
 import { type LmdbEngine, openLmdbEngine } from '#storage/lmdb-engine.ts';
 import { encodeKey } from '#storage/ordered-key.ts';
+import { systemRuntime } from '#platform/system-runtime.ts';
 import { readNumber } from '#storage/row-record.ts';
 import { makeSpineData, type SpineData } from './spine/data.ts';
 
@@ -50,7 +51,7 @@ function openEngine(): LmdbEngine {
     directory: join(directory, 'engine'),
     labels: (type) => ({ name: 'T', kind: type === knowsType ? 'edge' : 'vertex' }),
     deriver,
-    timers: { yield: () => new Promise((resolve) => setImmediate(resolve)) },
+    timers: systemRuntime.timers,
     cacheBytes: 256 * 1024 * 1024,
   });
 }

@@ -22,6 +22,11 @@ export const noIndexes: IndexDeriver = {
 
 export const turnTimers = {
   yield: () => new Promise<void>((resolve) => setImmediate(resolve)),
+  after: (delayMs: number, run: () => void) => {
+    const timer = setTimeout(run, delayMs);
+    timer.unref();
+    return () => clearTimeout(timer);
+  },
 };
 
 export function temporaryDirectory(context: TestContext): string {

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { bucketOf, makeRid, type Rid } from '#core/rid.ts';
 import type { Value } from '#core/value.ts';
 import type { StorageSnapshot } from '#storage/engine.ts';
-import type { LmdbEngine } from '#storage/lmdb-engine.ts';
+import type { LmdbEngine, LmdbEngineOptions } from '#storage/lmdb-engine.ts';
 import type { RowOperation } from '#storage/row-operations.ts';
 import {
   knowsBucket,
@@ -38,6 +38,7 @@ type Command =
   | { readonly kind: 'commit' }
   | { readonly kind: 'wait' }
   | { readonly kind: 'snapshot' }
+  | { readonly kind: 'checkpoint' }
   | { readonly kind: 'reopen' };
 
 const command: fc.Arbitrary<Command> = fc.oneof(
@@ -69,12 +70,14 @@ const command: fc.Arbitrary<Command> = fc.oneof(
   { weight: 6, arbitrary: fc.constant({ kind: 'commit' as const }) },
   { weight: 2, arbitrary: fc.constant({ kind: 'wait' as const }) },
   { weight: 2, arbitrary: fc.constant({ kind: 'snapshot' as const }) },
+  { weight: 1, arbitrary: fc.constant({ kind: 'checkpoint' as const }) },
   { weight: 1, arbitrary: fc.constant({ kind: 'reopen' as const }) },
 );
 
 /** Runs commands on an engine and a model side by side. */
 class Run {
   readonly #directory: string;
+  readonly #options: Partial<LmdbEngineOptions>;
   #engine: LmdbEngine;
   #log: Log;
   readonly #model: Model = { rows: new Map(), edges: new Map() };
@@ -83,9 +86,10 @@ class Run {
   #nextEdge = 0;
   #held: { readonly snapshot: StorageSnapshot; readonly model: Model }[] = [];
 
-  constructor(directory: string) {
+  constructor(directory: string, durability: 'log' | 'commit') {
     this.#directory = directory;
-    this.#engine = openEngine(directory, { cacheBytes: 40_000 });
+    this.#options = { cacheBytes: 40_000, durability };
+    this.#engine = openEngine(directory, this.#options);
     this.#log = new Log(this.#engine);
   }
 
@@ -112,6 +116,9 @@ class Run {
       case 'snapshot':
         await this.#settle();
         this.#hold();
+        return;
+      case 'checkpoint':
+        await this.#engine.settled();
         return;
       case 'reopen':
         await this.#reopen();
@@ -193,7 +200,7 @@ class Run {
     this.#checkHeld();
     this.#releaseHeld();
     await this.#engine.close();
-    this.#engine = openEngine(this.#directory, { cacheBytes: 40_000 });
+    this.#engine = openEngine(this.#directory, this.#options);
     this.#log = new Log(this.#engine);
   }
 
@@ -252,19 +259,19 @@ function checkSnapshot(snapshot: StorageSnapshot, model: Model): void {
   }
 }
 
-test('snapshots show what was committed when they were taken, whatever happens after', async (context) => {
-  await fc.assert(
-    fc.asyncProperty(
-      fc.array(command, { minLength: 5, maxLength: 60, size: 'max' }),
-      async (commands) => {
-        const run = new Run(temporaryDirectory(context));
-        for (const command of commands) await run.step(command);
+for (const durability of ['log', 'commit'] as const) {
+  test(`snapshots show what was committed when they were taken, durable by ${durability}`, async (context) => {
+    const commands = fc.array(command, { minLength: 5, maxLength: 60, size: 'max' });
+    await fc.assert(
+      fc.asyncProperty(commands, async (history) => {
+        const run = new Run(temporaryDirectory(context), durability);
+        for (const step of history) await run.step(step);
         await run.end();
-      },
-    ),
-    { numRuns: Number(process.env['RUNS'] ?? 25) },
-  );
-});
+      }),
+      { numRuns: Number(process.env['RUNS'] ?? 20) },
+    );
+  });
+}
 
 test('the edges of a vertex fill many chunks and stay in order when some go', async (context) => {
   const engine = openEngine(temporaryDirectory(context));

@@ -158,6 +158,7 @@ test('the file grows beyond the address space it began with, also while a snapsh
   for (const n of [1, 20]) {
     assert.equal(String(propertiesOf(engine, person(n))?.get('text')).length, 200_000);
   }
+  await engine.settled();
   assert.ok(engine.sizeBytes() > 4_000_000);
   held[Symbol.dispose]();
   await engine.close();

@@ -1,0 +1,82 @@
+import type { LogIndex } from '#core/rid.ts';
+import type { Cancel, Timers } from '#core/runtime.ts';
+import type { ReaderBook } from './reader-book.ts';
+import type { SubDatabases } from './sub-databases.ts';
+import { writeBatch } from './write-batch.ts';
+
+/** Dirty bytes are written after this time (storage.md 5) ... */
+const delayMs = 50;
+/** ... or when there are this many ... */
+const dirtyBytesMax = 4 * 1024 * 1024;
+/** ... and above this many, commits wait. */
+const dirtyBytesLimit = 64 * 1024 * 1024;
+
+export interface CheckpointerOptions {
+  readonly subs: SubDatabases;
+  readonly readers: ReaderBook;
+  readonly timers: Pick<Timers, 'after'>;
+  /** Newest applied LSN. */
+  readonly appliedIndex: () => LogIndex;
+  /** Everything up to the index is in LMDB, durably. */
+  readonly written: (index: LogIndex) => void;
+  readonly failed: (error: unknown) => void;
+}
+
+/** Carries what commits wrote to the overlay into LMDB: all of it in key order, as one LMDB transaction, one at a time. */
+export class Checkpointer {
+  readonly #options: CheckpointerOptions;
+  #running: Promise<void> | undefined;
+  #cancelTimer: Cancel | undefined;
+
+  constructor(options: CheckpointerOptions) {
+    this.#options = options;
+  }
+
+  /** A commit has written to the overlay. */
+  changed(): void {
+    const { readers, timers } = this.#options;
+    if (this.#running !== undefined) return;
+    if (readers.layer.bytes >= dirtyBytesMax) void this.#start();
+    else {
+      this.#cancelTimer ??= timers.after(delayMs, () => {
+        this.#cancelTimer = undefined;
+        void this.#start();
+      });
+    }
+  }
+
+  /** Waits while too much is dirty. */
+  async room(): Promise<void> {
+    if (this.#options.readers.layer.bytes > dirtyBytesLimit) await this.all();
+  }
+
+  /** Resolves when everything committed before the call is in LMDB. */
+  async all(): Promise<void> {
+    await this.#running;
+    await this.#start();
+  }
+
+  #start(): Promise<void> {
+    this.#cancelTimer?.();
+    this.#cancelTimer = undefined;
+    if (this.#options.readers.layer.isEmpty) return this.#running ?? Promise.resolve();
+    this.#running ??= this.#run().finally(() => {
+      this.#running = undefined;
+      if (!this.#options.readers.layer.isEmpty) this.changed();
+    });
+    return this.#running;
+  }
+
+  async #run(): Promise<void> {
+    const { subs, readers, appliedIndex, written, failed } = this.#options;
+    const index = appliedIndex();
+    const frozen = readers.freeze();
+    try {
+      await writeBatch(subs, frozen.newest(), []);
+      readers.rebase(appliedIndex());
+      written(index);
+    } catch (error) {
+      failed(error);
+    }
+  }
+}
