@@ -132,8 +132,9 @@ export class ServerEvents {
     mkdirSync(this.#directory, { recursive: true });
     const names = this.fileNames();
     const stem = `server-event-log-${formatFileTimestamp(this.#clock.now())}`;
-    let index = 0;
-    while (names.includes(`${stem}.${index}.jsonl`)) index += 1;
+    // Above those of the same second; the ones below may be deleted already.
+    const latest = names.find((name) => name.startsWith(`${stem}.`));
+    const index = latest === undefined ? 0 : Number(fileShape.exec(latest)?.[3]) + 1;
     this.#fileName = `${stem}.${index}.jsonl`;
     this.#fileBytes = 0;
     const kept = this.#settings.get(serverEventLogFiles) - 1;
