@@ -27,6 +27,8 @@ export class Checkpointer {
   readonly #options: CheckpointerOptions;
   #running: Promise<void> | undefined;
   #cancelTimer: Cancel | undefined;
+  /** What it was to write stays in the overlay and in the log; nothing later may overtake it. */
+  #hasFailed = false;
 
   constructor(options: CheckpointerOptions) {
     this.#options = options;
@@ -35,7 +37,7 @@ export class Checkpointer {
   /** A commit has written to the overlay. */
   changed(): void {
     const { readers, timers } = this.#options;
-    if (this.#running !== undefined) return;
+    if (this.#running !== undefined || this.#hasFailed) return;
     if (readers.layer.bytes >= dirtyBytesMax) void this.#start();
     else {
       this.#cancelTimer ??= timers.after(delayMs, () => {
@@ -59,7 +61,8 @@ export class Checkpointer {
   #start(): Promise<void> {
     this.#cancelTimer?.();
     this.#cancelTimer = undefined;
-    if (this.#options.readers.layer.isEmpty) return this.#running ?? Promise.resolve();
+    if (this.#options.readers.layer.isEmpty || this.#hasFailed)
+      return this.#running ?? Promise.resolve();
     this.#running ??= this.#run().finally(() => {
       this.#running = undefined;
       if (!this.#options.readers.layer.isEmpty) this.changed();
@@ -76,6 +79,7 @@ export class Checkpointer {
       readers.rebase(appliedIndex());
       written(index);
     } catch (error) {
+      this.#hasFailed = true;
       failed(error);
     }
   }

@@ -7,7 +7,8 @@ import { BlockBuilder } from './block-builder.ts';
 import type { BulkWriter } from './bulk-writer.ts';
 import { Checkpointer } from './checkpointer.ts';
 import { CommitBuilder, type CommitContext, operationsPerSlice } from './commit-builder.ts';
-import { CommitLog, logGroupBytesMax, type LogRecord } from './commit-log.ts';
+import { CommitLog, logGroupBytesMax } from './commit-log/commit-log.ts';
+import type { LogRecord } from './commit-log/segment.ts';
 import { decodeApplied, decodeBucketState, decodeIndexEntries } from './counters.ts';
 import { DeletionJobs } from './deletion-jobs.ts';
 import type {
@@ -78,7 +79,12 @@ export function openLmdbEngine(options: LmdbEngineOptions): LmdbEngine {
     directory: options.directory,
     mapSizeBytes: options.mapSizeBytes ?? 2 ** 30,
   });
-  return new LmdbEngine(options, subs);
+  try {
+    return new LmdbEngine(options, subs);
+  } catch (error) {
+    subs.root.close().catch(() => {});
+    throw error;
+  }
 }
 
 export class LmdbEngine implements StorageEngine {
@@ -129,6 +135,8 @@ export class LmdbEngine implements StorageEngine {
     this.#readers = new ReaderBook({ subs, window, retired: this.#retired }, 0 as LogIndex);
     this.#requireFormat();
     this.#load();
+    // Before the replay, whose deletions are numbered behind those that are left over.
+    this.#jobs.load(this.#readers.newest);
     this.#log = new CommitLog(options.directory, this.#applied.index);
     this.#replay();
     this.#checkpointer = new Checkpointer({
@@ -139,7 +147,6 @@ export class LmdbEngine implements StorageEngine {
       written: (index) => this.#log.checkpointed(index),
       failed: (error) => this.#fail(error, []),
     });
-    this.#jobs.load(this.#readers.newest);
     if (!this.#jobs.isEmpty) this.#startDeletions();
   }
 
@@ -332,6 +339,7 @@ export class LmdbEngine implements StorageEngine {
       this.#publish(commit);
       this.#readers.rebase(this.#applied.index);
       this.#log.checkpointed(this.#applied.index);
+      this.#log.marker(this.#applied.index);
     }
     this.#resolve(group, commit);
   }

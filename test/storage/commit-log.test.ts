@@ -1,152 +1,254 @@
 import assert from 'node:assert/strict';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import type { LogIndex } from '#core/rid.ts';
-import { CommitLog, type LogRecord } from '#storage/commit-log.ts';
-import {
-  Log,
-  openEngine,
-  person,
-  propertiesOf,
-  put,
-  temporaryDirectory,
-} from './engine-fixture.ts';
+import { CommitLog, type CommitLogOptions } from '#storage/commit-log/commit-log.ts';
+import { type LogRecord, recordSize, segmentHeaderSize } from '#storage/commit-log/segment.ts';
+import { temporaryDirectory } from './engine-fixture.ts';
 
-// A stop is played by opening the files again without closing the log. What `append` answered for must be there.
-
-interface Step {
-  /** Payload sizes of the group. */
-  readonly sizes: readonly number[];
-  /** How far behind the newest entry a checkpoint is taken after it; undefined: none. */
-  readonly checkpointLag: number | undefined;
+function record(index: number, size = index % 50): LogRecord {
+  return { index: index as LogIndex, term: 1, payload: Buffer.alloc(size, index) };
 }
 
-const step: fc.Arbitrary<Step> = fc.record({
-  sizes: fc.array(fc.oneof(fc.nat({ max: 300 }), fc.nat({ max: 60_000 })), {
-    minLength: 1,
-    maxLength: 8,
-  }),
-  checkpointLag: fc.option(fc.nat({ max: 3 }), { nil: undefined, freq: 2 }),
-});
-
-function record(index: number, size: number): LogRecord {
-  return {
-    index: index as LogIndex,
-    term: 1 + (index % 3),
-    payload: Buffer.alloc(size, index & 0xff),
-  };
+function open(directory: string, applied = 0, options: CommitLogOptions = {}): CommitLog {
+  return new CommitLog(directory, applied as LogIndex, options);
 }
 
-function plain(records: readonly LogRecord[]): unknown[] {
-  return records.map(({ index, term, payload }) => [index, term, payload.length, payload[0]]);
+function indexesIn(directory: string, applied = 0): number[] {
+  return open(directory, applied)
+    .recover()
+    .map(({ index, payload }) => {
+      assert.ok(payload.every((byte) => byte === (index & 255)));
+      return index;
+    });
 }
 
-test('recovery gives every entry behind the last checkpoint, across files that are used in turn', async (context) => {
-  await fc.assert(
-    fc.asyncProperty(
-      fc.array(step, { minLength: 1, maxLength: 40, size: 'max' }),
-      async (steps) => {
-        const directory = temporaryDirectory(context);
-        const log = new CommitLog(directory, 0 as LogIndex);
-        assert.deepEqual(log.recover(), []);
-        const written: LogRecord[] = [];
-        let checkpointed = 0;
-        for (const { sizes, checkpointLag } of steps) {
-          const group = sizes.map((size, i) => record(written.length + 1 + i, size));
-          if (!log.hasRoomFor(CommitLog.sizeOf(group))) {
-            checkpointed = written.length;
-            log.checkpointed(checkpointed as LogIndex);
-          }
-          await log.append(group);
-          written.push(...group);
-          if (checkpointLag === undefined) continue;
-          checkpointed = Math.max(checkpointed, written.length - checkpointLag);
-          log.checkpointed(checkpointed as LogIndex);
-        }
-        const again = new CommitLog(directory, checkpointed as LogIndex);
-        assert.deepEqual(plain(again.recover()), plain(written.slice(checkpointed)));
-        await log.close();
-        again.checkpointed(written.length as LogIndex);
-        await again.append([record(written.length + 1, 5)]);
-        const third = new CommitLog(directory, written.length as LogIndex);
-        assert.deepEqual(plain(third.recover()), plain([record(written.length + 1, 5)]));
-        await again.close();
-      },
-    ),
-    { numRuns: 15 },
-  );
-});
+/** Leaves the log as a power loss would: nothing is closed or removed. */
+async function writeGroups(directory: string, ...groups: readonly number[][]): Promise<CommitLog> {
+  const log = open(directory);
+  for (const group of groups) await log.append(group.map((index) => record(index)));
+  return log;
+}
 
-test('a write that was torn gives a prefix of the entries and nothing else', async (context) => {
+function segmentPaths(directory: string): string[] {
+  const log = join(directory, 'commit-log');
+  return readdirSync(log)
+    .filter((name) => /^seg-[0-9a-f]{16}\.log$/.test(name))
+    .sort()
+    .map((name) => join(log, name));
+}
+
+test('entries behind the applied position come back, in order; none after a close that covers them', async (context) => {
   const directory = temporaryDirectory(context);
-  const log = new CommitLog(directory, 0 as LogIndex);
-  const written = Array.from({ length: 20 }, (_, i) => record(i + 1, 10 + i * 7));
-  for (const one of written) await log.append([one]);
+  const log = await writeGroups(directory, [1, 2, 3], [4], [5, 6]);
+  assert.equal(log.writeCount, 3);
+  assert.deepEqual(indexesIn(directory), [1, 2, 3, 4, 5, 6]);
+  assert.deepEqual(indexesIn(directory, 4), [5, 6]);
+  log.checkpointed(6 as LogIndex);
   await log.close();
-  const path = join(directory, 'commit-log.0');
-  const whole = readFileSync(path);
-  const end = 64 + CommitLog.sizeOf(written);
-  fc.assert(
-    fc.property(fc.nat({ max: end - 1 }), fc.integer({ min: 1, max: 255 }), (at, flip) => {
-      const torn = Buffer.from(whole);
-      torn[at] = (torn[at] ?? 0) ^ flip;
-      writeFileSync(path, torn);
-      const found = plain(new CommitLog(directory, 0 as LogIndex).recover());
-      assert.deepEqual(found, plain(written.slice(0, found.length)));
-      // All entries before the damaged byte are there, but for damage in a header or in padding.
-      const before = written.filter((_, i) => 64 + CommitLog.sizeOf(written.slice(0, i + 1)) <= at);
-      if (at >= 64) assert.ok(found.length >= before.length);
-    }),
-    { numRuns: 60 },
-  );
+  assert.deepEqual(readdirSync(join(directory, 'commit-log')), []);
+  assert.deepEqual(indexesIn(directory, 6), []);
 });
 
-test('a database that stopped before its checkpoint has every commit when it is opened again', async (context) => {
+test('a log that is closed before a checkpoint keeps its entries, and goes on behind them', async (context) => {
   const directory = temporaryDirectory(context);
-  // Timers never fire, so nothing reaches LMDB but what is too large for the log.
-  const timers = {
-    yield: () => new Promise<void>((resolve) => setImmediate(resolve)),
-    after: () => () => {},
-  };
-  const stopped = openEngine(directory, { timers });
-  const log = new Log(stopped);
-  await log.commit(put(stopped, person(0), { n: 1 }));
-  await log.commit({ op: 'schema', document: Buffer.from('{"a":1}') });
-  await log.commit(put(stopped, person(1), { text: 'x'.repeat(700_000) }));
-  await log.commit(put(stopped, person(0), { n: 2, other: 'shape' }), {
-    op: 'meta',
-    name: 'seq/a',
-    value: Buffer.from('5'),
-  });
-  await log.commit({ op: 'positions', bucket: 3, next: 700 });
-  const again = openEngine(directory, { timers });
-  assert.equal(again.applied().index, 5);
-  assert.equal(propertiesOf(again, person(0))?.get('n'), 2);
-  assert.equal(propertiesOf(again, person(0))?.get('other'), 'shape');
-  assert.equal(String(propertiesOf(again, person(1))?.get('text')).length, 700_000);
-  using snapshot = again.snapshot();
-  assert.equal(Buffer.from(snapshot.meta('seq/a') ?? []).toString(), '5');
-  assert.equal(Buffer.from(snapshot.meta('schema') ?? []).toString(), '{"a":1}');
-  assert.equal(snapshot.nextPosition(3 as never), 700);
-  snapshot[Symbol.dispose]();
-  await new Log(again).commit(put(again, person(2), { n: 3 }));
+  await (await writeGroups(directory, [1, 2])).close();
+  const again = open(directory);
+  assert.equal(again.recover().length, 2);
+  await again.append([record(3)]);
+  await again.append([record(4)]);
   await again.close();
-  const third = openEngine(directory);
-  assert.equal(third.applied().index, 6);
-  assert.equal(propertiesOf(third, person(2))?.get('n'), 3);
-  await third.close();
-  await stopped.close();
+  assert.deepEqual(indexesIn(directory), [1, 2, 3, 4]);
+  assert.equal(segmentPaths(directory).length, 2);
 });
 
-test('more commits than the log holds go on at once', async (context) => {
-  const engine = openEngine(temporaryDirectory(context));
-  const log = new Log(engine);
-  const text = 'x'.repeat(100_000);
-  const commits = [];
-  for (let n = 0; n < 80; n++) commits.push(log.commit(put(engine, person(n), { n, text })));
-  await Promise.all(commits);
-  for (let n = 0; n < 80; n++) assert.equal(propertiesOf(engine, person(n))?.get('n'), n);
-  await engine.close();
+test('a write that is torn at any byte leaves the entries before it, and the log goes on', async (context) => {
+  const directory = temporaryDirectory(context);
+  const log = await writeGroups(directory, [1, 2], [7, 8]);
+  await log.close();
+  const [path] = segmentPaths(directory) as [string];
+  const whole = readFileSync(path);
+  const start = segmentHeaderSize + recordSize(1) + recordSize(2);
+  const end = start + recordSize(7) + recordSize(8);
+  for (let cut = start; cut < end; cut++) {
+    const torn = Buffer.from(whole);
+    torn.fill(0, cut, end);
+    if (torn.equals(whole)) continue;
+    writeFileSync(path, torn);
+    const expected = cut < start + recordSize(7) - 1 ? [1, 2] : [1, 2, 7];
+    const found = indexesIn(directory);
+    assert.ok(found.length <= expected.length, `cut at ${cut}`);
+    assert.deepEqual(found.slice(0, 2), [1, 2]);
+    // What was cut off stays away.
+    assert.deepEqual(indexesIn(directory), found);
+  }
+  writeFileSync(path, whole);
+  assert.deepEqual(indexesIn(directory), [1, 2, 7, 8]);
+});
+
+test('later parts of a torn write do not make it damage', async (context) => {
+  const directory = temporaryDirectory(context);
+  await (await writeGroups(directory, [1], [2, 3, 4])).close();
+  const [path] = segmentPaths(directory) as [string];
+  const bytes = readFileSync(path);
+  bytes.fill(
+    0,
+    segmentHeaderSize + recordSize(1),
+    segmentHeaderSize + recordSize(1) + recordSize(2),
+  );
+  writeFileSync(path, bytes);
+  assert.deepEqual(indexesIn(directory), [1]);
+});
+
+test('a flipped byte before an acknowledged write is refused wherever it is', async (context) => {
+  const directory = temporaryDirectory(context);
+  await (await writeGroups(directory, [1, 2], [3], [40])).close();
+  const [path] = segmentPaths(directory) as [string];
+  const whole = readFileSync(path);
+  const lastWrite = segmentHeaderSize + recordSize(1) + recordSize(2) + recordSize(3);
+  for (let at = 0; at < lastWrite; at++) {
+    if (isPadding(at)) continue;
+    const bytes = Buffer.from(whole);
+    bytes[at] = (bytes[at] as number) ^ 0x10;
+    writeFileSync(path, bytes);
+    assert.throws(() => open(directory), { code: 'CorruptedRecord' }, `byte ${at}`);
+  }
+  for (let at = lastWrite; at < lastWrite + 32 + 40; at++) {
+    const bytes = Buffer.from(whole);
+    bytes[at] = (bytes[at] as number) ^ 0x10;
+    writeFileSync(path, bytes);
+    assert.deepEqual(indexesIn(directory), [1, 2, 3], `byte ${at}`);
+  }
+
+  /** Bytes behind a payload mean nothing. */
+  function isPadding(at: number): boolean {
+    let start = segmentHeaderSize;
+    for (const index of [1, 2, 3]) {
+      const end = start + recordSize(index);
+      if (at >= start + 32 + index && at < end) return true;
+      start = end;
+    }
+    return false;
+  }
+});
+
+test('segments follow each other, are used again after checkpoints, and none may be missing', async (context) => {
+  const directory = temporaryDirectory(context);
+  const log = open(directory, 0, { segmentBytes: 4096 });
+  for (let index = 1; index <= 200; index++) {
+    await log.append([record(index, 300)]);
+    if (index === 150) log.checkpointed(100 as LogIndex);
+  }
+  await log.close();
+  assert.deepEqual(
+    indexesIn(directory, 100),
+    Array.from({ length: 100 }, (_, i) => 101 + i),
+  );
+  const paths = segmentPaths(directory);
+  assert.ok(paths.length < 15, `${paths.length} segments`);
+  assert.throws(() => open(directory, 50), { code: 'CorruptedRecord', message: /follows entry/ });
+  const kept = readFileSync(paths[3] as string);
+  rmSync(paths[3] as string);
+  assert.throws(() => open(directory, 100), { code: 'CorruptedRecord', message: /missing/ });
+  writeFileSync(paths[3] as string, kept);
+  assert.equal(indexesIn(directory, 100).length, 100);
+});
+
+test('a data file from before an image that was never in the log is refused', async (context) => {
+  const directory = temporaryDirectory(context);
+  const log = await writeGroups(directory, [1, 2]);
+  log.marker(5 as LogIndex);
+  await log.append([record(6)]);
+  await log.close();
+  assert.deepEqual(indexesIn(directory, 5), [6]);
+  assert.throws(() => open(directory, 2), { code: 'CorruptedRecord', message: /older copy/ });
+});
+
+test('a segment that was named and not written yet is passed over', async (context) => {
+  const directory = temporaryDirectory(context);
+  await (await writeGroups(directory, [1, 2])).close();
+  const [first] = segmentPaths(directory) as [string];
+  const next = join(directory, 'commit-log', 'seg-0000000000000003.log');
+  for (const content of [Buffer.alloc(4096), readFileSync(first), Buffer.alloc(0)]) {
+    writeFileSync(next, content);
+    assert.deepEqual(indexesIn(directory), [1, 2]);
+  }
+});
+
+test('after a failed write nothing is appended any more, and short writes are continued', async (context) => {
+  const directory = temporaryDirectory(context);
+  let room = 1000;
+  const { write } = await import('node:fs');
+  const scarce = ((
+    fd: number,
+    bytes: Buffer,
+    from: number,
+    length: number,
+    at: number,
+    done: (error: Error | null, count: number, bytes: Buffer) => void,
+  ) => {
+    if (room <= 0) done(new Error('ENOSPC: no space left on device, write'), 0, bytes);
+    const count = Math.min(length, 100, room);
+    room -= count;
+    if (count > 0) write(fd, bytes, from, count, at, done);
+  }) as typeof write;
+  const log = open(directory, 0, { write: scarce });
+  await log.append([record(1, 400)]);
+  await assert.rejects(log.append([record(2, 900)]), { code: 'Internal', message: /ENOSPC/ });
+  room = 1e6;
+  await assert.rejects(log.append([record(3)]), { code: 'Internal', message: /opened again/ });
+  await log.close();
+  assert.deepEqual(indexesIn(directory), [1]);
+});
+
+test('a directory that cannot be written refuses the commit and stays readable', async (context) => {
+  const directory = temporaryDirectory(context);
+  writeFileSync(join(directory, 'commit-log.part'), '');
+  const log = open(join(directory, 'gone'));
+  mkdirSync(join(directory, 'gone'));
+  writeFileSync(join(directory, 'gone', 'commit-log'), 'a file in the way');
+  await assert.rejects(log.append([record(1)]), { code: 'Internal' });
+  await log.close();
+});
+
+test('any sequence of groups, checkpoints and reopenings gives back what was appended', async (context) => {
+  const directory = temporaryDirectory(context);
+  let number = 0;
+  const step = fc.oneof(
+    fc.record({
+      kind: fc.constant('append' as const),
+      sizes: fc.array(fc.nat(700), { minLength: 1, maxLength: 6 }),
+    }),
+    fc.record({ kind: fc.constant('checkpoint' as const), back: fc.nat(5) }),
+    fc.record({ kind: fc.constant('reopen' as const) }),
+  );
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
+      const path = join(directory, `${number++}`);
+      mkdirSync(path);
+      let log = open(path, 0, { segmentBytes: 4096 });
+      let last = 0;
+      let applied = 0;
+      for (const action of steps) {
+        if (action.kind === 'append') {
+          await log.append(action.sizes.map((size) => record(++last, size)));
+        } else if (action.kind === 'checkpoint') {
+          applied = Math.max(applied, last - action.back);
+          log.checkpointed(applied as LogIndex);
+        } else {
+          await log.close();
+          log = open(path, applied, { segmentBytes: 4096 });
+          const found = log.recover().map(({ index }) => index);
+          assert.deepEqual(
+            found,
+            Array.from({ length: last - applied }, (_, i) => applied + 1 + i),
+          );
+        }
+      }
+      await log.close();
+    }),
+    { numRuns: 40 },
+  );
 });
