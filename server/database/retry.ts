@@ -1,5 +1,6 @@
 import { DatabaseError, errorSpecs } from '#core/errors.ts';
 import type { Runtime } from '#core/runtime.ts';
+import type { ConflictLanes, Lane } from './conflict-lanes.ts';
 
 export interface RetryPolicy {
   /** Attempts that may reach the log; 0 and 1 both mean a single attempt (http-api.md 6.1). */
@@ -8,6 +9,8 @@ export interface RetryPolicy {
   readonly delayMs: number;
   /** How long in all to wait for transactions that stand in the way (`service.commitLockTimeout`). */
   readonly conflictWaitMs: number;
+  /** Where statements of the database wait for transactions in their way. */
+  readonly lanes: ConflictLanes;
   /** Looked at before each new attempt. @throws DatabaseError when the statement is over */
   readonly check: () => void;
   readonly runtime: Runtime;
@@ -29,6 +32,7 @@ export async function runWithRetries<T>(
   let attemptNumber = 1;
   let duplicateCount = 0;
   let waitUntilMs: number | undefined;
+  let lane: Lane | undefined;
   for (;;) {
     try {
       return await attempt();
@@ -39,7 +43,9 @@ export async function runWithRetries<T>(
       if (error.blockedBy !== undefined) {
         waitUntilMs ??= clock.monotonicMs() + policy.conflictWaitMs;
         const leftMs = waitUntilMs - clock.monotonicMs();
-        if (leftMs <= 0 || !(await settledWithin(error.blockedBy, leftMs, policy))) throw error;
+        if (leftMs <= 0) throw error;
+        lane = await policy.lanes.wait(error.blockedBy, lane, leftMs);
+        if (lane === undefined) throw error;
         policy.check();
         continue;
       }
@@ -59,20 +65,4 @@ export async function runWithRetries<T>(
 function pauseMs(attemptNumber: number, policy: RetryPolicy): number {
   const factor = 0.5 + policy.runtime.random.uint32() / 2 ** 32;
   return policy.delayMs * factor * attemptNumber;
-}
-
-/** @returns false when `blocker` did not settle in time */
-async function settledWithin(
-  blocker: Promise<void>,
-  waitMs: number,
-  policy: RetryPolicy,
-): Promise<boolean> {
-  return new Promise((resolve) => {
-    const cancel = policy.runtime.timers.after(waitMs, () => resolve(false));
-    const settle = (): void => {
-      cancel();
-      resolve(true);
-    };
-    blocker.then(settle, settle);
-  });
 }

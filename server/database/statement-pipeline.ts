@@ -8,6 +8,7 @@ import { measureOperators } from '#query/profile.ts';
 import type { Isolation, Transaction } from '#transaction/transaction.ts';
 import type { ReadView } from '#transaction/read-view.ts';
 import type { ActiveStatements } from './active-statements.ts';
+import { ConflictLanes } from './conflict-lanes.ts';
 import type { CompiledStatement, PlanInstance } from './compiled-statement.ts';
 import type { Counters } from './counters.ts';
 import { StatementMemory, type ServerMemory } from './memory-accounts.ts';
@@ -86,9 +87,11 @@ interface Outcome {
 
 export class StatementPipeline {
   readonly #options: PipelineOptions;
+  readonly #lanes: ConflictLanes;
 
   constructor(options: PipelineOptions) {
     this.#options = options;
+    this.#lanes = new ConflictLanes(options.runtime.timers);
   }
 
   /** As `runNow`, always with a promise. */
@@ -255,6 +258,7 @@ export class StatementPipeline {
         attemptCountMax: options.retries ?? limits.attemptCountMax,
         delayMs: limits.retryDelayMs,
         conflictWaitMs: limits.conflictWaitMs,
+        lanes: this.#lanes,
         check: () => watch.check(),
         runtime: this.#options.runtime,
       });

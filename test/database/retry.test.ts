@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { DatabaseError } from '#core/errors.ts';
+import { ConflictLanes } from '#database/conflict-lanes.ts';
 import { type RetryPolicy, runWithRetries } from '#database/retry.ts';
 import { ManualRuntime, settle } from './support/manual-runtime.ts';
 
@@ -9,6 +10,7 @@ function policy(runtime: ManualRuntime, changes: Partial<RetryPolicy> = {}): Ret
     attemptCountMax: 3,
     delayMs: 100,
     conflictWaitMs: 5_000,
+    lanes: new ConflictLanes(runtime.timers),
     check: () => {},
     runtime,
     ...changes,
@@ -114,4 +116,40 @@ test('other errors, and a statement that was cancelled meanwhile, end at once', 
   await runtime.advance(1_000);
   await failed;
   assert.equal(cancelled.count(), 1);
+});
+
+test('statements in one lane are woken one by one; those behind one that waits again follow it', async () => {
+  const runtime = new ManualRuntime();
+  const lanes = new ConflictLanes(runtime.timers);
+  const woken: string[] = [];
+  let end: () => void = () => {};
+  const first = new Promise<void>((resolve) => {
+    end = resolve;
+  });
+  let endSecond: () => void = () => {};
+  const second = new Promise<void>((resolve) => {
+    endSecond = resolve;
+  });
+  const statement = async (name: string, meetsAnother: boolean): Promise<void> => {
+    const lane = await lanes.wait(first, undefined, 5_000);
+    woken.push(name);
+    if (!meetsAnother) return;
+    await lanes.wait(second, lane, 5_000);
+    woken.push(`${name} again`);
+  };
+  const all = [
+    statement('a', false),
+    statement('b', true),
+    statement('c', false),
+    statement('d', false),
+  ];
+  await settle();
+  end();
+  await settle();
+  await settle();
+  assert.deepEqual(woken, ['a', 'b']);
+  endSecond();
+  await Promise.all(all);
+  assert.deepEqual(woken, ['a', 'b', 'b again', 'c', 'd']);
+  assert.equal(runtime.timerCount, 0);
 });
