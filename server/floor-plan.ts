@@ -70,9 +70,7 @@ interface Ground {
   readonly settings: Settings;
   readonly paths: ServerPaths;
   readonly log: Log;
-  readonly sink: LogSink;
   readonly events: ServerEvents;
-  readonly lock: ProcessLock;
 }
 
 interface Security {
@@ -113,9 +111,9 @@ function readSettings(commandLine: readonly string[]) {
 /** Directories, the lock on them, the log and the event log. */
 function prepareGround(settings: Settings): Ground {
   const paths = serverPaths(settings);
-  for (const path of [paths.config, paths.databases, paths.backups])
-    mkdirSync(path, { recursive: true, mode: 0o750 });
+  for (const path of [paths.config, paths.databases, paths.backups]) makeDirectory(path);
   const lock = ProcessLock.acquire(join(paths.databases, '.server.lock'));
+  process.on('exit', () => lock.release());
   const sink = new LogSink(paths.logs, (line) => process.stdout.write(line));
   const { clock } = systemRuntime;
   const log = createLog({
@@ -127,7 +125,16 @@ function prepareGround(settings: Settings): Ground {
   const events = new ServerEvents({ directory: paths.logs, settings, clock, log });
   process.stdout.on('error', () => {});
   endOnUncaught(log);
-  return { settings, paths, log, sink, events, lock };
+  return { settings, paths, log, events };
+}
+
+function makeDirectory(path: string): void {
+  try {
+    mkdirSync(path, { recursive: true, mode: 0o750 });
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new DatabaseError('InvalidSetting', `directory '${path}' cannot be made: ${reason}`);
+  }
 }
 
 async function openSecurity(ground: Ground, mayPrompt: boolean): Promise<Security> {
@@ -247,7 +254,6 @@ async function serve(ground: Ground, security: Security): Promise<void> {
     { name: 'databases', run: () => databases.shutdown() },
     { name: 'doors', run: () => http.close() },
     { name: 'security', run: () => closeSecurity(security) },
-    { name: 'directories', run: async () => ground.lock.release() },
     { name: 'process', run: async () => process.exit(0) },
   ]);
   stopOnSignals(control);

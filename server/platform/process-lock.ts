@@ -57,11 +57,15 @@ function identityOf(pid: number): Identity {
   return { pid, startedAt: startTimeOf(pid) };
 }
 
-/** Field 22 of `/proc/<pid>/stat`; the name in field 2 may hold blanks and brackets. */
+/**
+ * Field 22 of `/proc/<pid>/stat`; the name in field 2 may hold blanks and brackets. A process that has ended and was not
+ * waited for yet (state Z) uses nothing any more.
+ */
 function startTimeOf(pid: number): string | undefined {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    return text.slice(text.lastIndexOf(')') + 2).split(' ')[19];
+    const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
+    return fields[0] === 'Z' || fields[0] === 'X' ? undefined : fields[19];
   } catch {
     return undefined;
   }
