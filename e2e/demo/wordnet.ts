@@ -120,7 +120,7 @@ const expectedRecords = 117_791 + 147_478 + 207_235 + 378_203;
 function load(directory: string): Promise<Record<string, unknown>> {
   return new Promise((resolve, reject) => {
     const upload = request(
-      new URL(`/api/v1/batch/${databaseName}?idMapping=false`, baseUrl),
+      new URL(`/api/v1/batch/${databaseName}?idMapping=false&commitEvery=100000`, baseUrl),
       {
         method: 'POST',
         headers: {
@@ -172,7 +172,7 @@ const queries: readonly string[] = [
   "MATCH {type: Word, where: (lemma = 'dog')}.outE('HasSense'){as: s}.inV(){as: y} RETURN s.number AS sense, y.label AS label, y.gloss AS gloss ORDER BY sense",
   "MATCH {type: Synset, where: (id = 'n02086723')}.out('Hypernym'){as: up, while: ($depth < 20), depthAlias: level} RETURN level, up.label AS label ORDER BY level",
   "SELECT label, in('Hypernym').size() AS kinds FROM Synset WHERE label LIKE 'musical%' ORDER BY kinds DESC LIMIT 10",
-  "MATCH {type: Synset, where: (id = 'n02086723')}.in('Hypernym'){as: kind}.out('MemberHolonym'){as: g} RETURN kind.label AS kind, g.label AS memberOf LIMIT 20",
+  "MATCH {type: Synset, where: (id = 'n02086723')}.out('MemberHolonym'){as: g}.in('MemberHolonym'){as: other} RETURN g.label AS memberOf, other.label AS other, other.gloss AS gloss ORDER BY memberOf, other LIMIT 20",
 ];
 
 async function showQueries(): Promise<void> {

@@ -1,8 +1,7 @@
 import type { Runtime } from '#core/runtime.ts';
 import type { LogIndex } from '#core/rid.ts';
-import type { BulkLoader } from './bulk-loader.ts';
 import { CsvReader } from './csv-reader.ts';
-import { ImportRows } from './import-rows.ts';
+import { ImportRows, type RowLoader } from './import-rows.ts';
 import { JsonlReader } from './jsonl-reader.ts';
 import { LineBuffer } from './line-buffer.ts';
 
@@ -14,7 +13,7 @@ export interface ImportReader {
 }
 
 export interface BatchImportOptions {
-  readonly loader: BulkLoader;
+  readonly loader: RowLoader;
   readonly format: 'jsonl' | 'csv';
   /** Records of one commit; undefined: 50,000 vertices, and as many edges as memory allows after the first 50,000. */
   readonly commitEvery: number | undefined;

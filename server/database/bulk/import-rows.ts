@@ -51,8 +51,24 @@ function doubled(numbers: Float64Array<ArrayBuffer>, capacity: number): Float64A
   return grown;
 }
 
+/** What an import needs of a loader. */
+export type RowLoader = Pick<
+  BulkLoader,
+  | 'typeNamed'
+  | 'propertyOf'
+  | 'authorize'
+  | 'isVertex'
+  | 'hasUniqueKeys'
+  | 'addRecords'
+  | 'addEdges'
+  | 'commit'
+  | 'failedRow'
+  | 'failedRid'
+  | 'pendingBytes'
+>;
+
 export interface ImportRowsOptions {
-  readonly loader: BulkLoader;
+  readonly loader: RowLoader;
   /** Names of vertices by their place among the vertex lines instead of by id; the number of the first. */
   readonly ordinalBase: number | undefined;
   /** For the hash table of ids. */
@@ -70,7 +86,7 @@ const pendingMax = 512;
  */
 export class ImportRows {
   readonly ids: IdTable;
-  readonly loader: BulkLoader;
+  readonly loader: RowLoader;
   readonly #ordinalBase: number | undefined;
   readonly #pending = new Map<string, PendingRows>();
   /** Record ids by place among the vertex lines; only when edges name them so. */

@@ -1,0 +1,184 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { parseJson } from '#core/json-value.ts';
+import type { Value } from '#core/value.ts';
+import { importBody, type LoadedRow } from './import-fixture.ts';
+
+const key = fc.constantFrom(
+  'a',
+  'b',
+  'name',
+  '__proto__',
+  'constructor',
+  'é',
+  'with space',
+  '0',
+  '12',
+);
+
+const numberText = fc.oneof(
+  fc.integer().map(String),
+  fc.double({ noNaN: true, noDefaultInfinity: true }).map((n) => JSON.stringify(n)),
+  fc.bigInt({ min: -(10n ** 25n), max: 10n ** 25n }).map(String),
+  fc
+    .tuple(fc.integer(), fc.integer({ min: 0 }), fc.constantFrom('', 'e3', 'E-7', 'e+2'))
+    .map(([whole, fraction, exponent]) => `${whole}.${fraction}${exponent}`),
+  fc.constantFrom('-0', '-0.0', '0.0', '4.0', '1e5', '0.1', '123456789012345', '1234567890123456',
+    '9007199254740993', '0.123456789012345678901', '-9223372036854775808', '1e-400'),
+); // biome-ignore format: a list
+
+/** Texts with any character as it is, escaped in short or escaped by number. */
+const stringText = fc
+  .array(
+    fc.tuple(
+      fc.oneof(
+        fc.constantFrom('"', '\\', '\n', '\u0000', '\u007f', '/', 'é', '漢', '😀', '\u2028'),
+        fc.string({ minLength: 1, maxLength: 3, unit: 'binary' }),
+      ),
+      fc.integer({ min: 0, max: 5 }),
+    ),
+    { maxLength: 6 },
+  )
+  .map((parts) => {
+    const text = parts.map(([part, how]) =>
+      how === 0 ? escaped(part) : JSON.stringify(part).slice(1, -1),
+    );
+    return `"${text.join('')}"`;
+  });
+
+function escaped(text: string): string {
+  return Array.from({ length: text.length }, (_, at) => {
+    return `\\u${text.charCodeAt(at).toString(16).padStart(4, '0')}`;
+  }).join('');
+}
+
+const { valueText } = fc.letrec<{ valueText: string }>((tie) => ({
+  valueText: fc.oneof(
+    { maxDepth: 3 },
+    stringText,
+    numberText,
+    fc.constantFrom('true', 'false', 'null', '[]', '{}', '[ ]', '""'),
+    fc.array(tie('valueText'), { maxLength: 3 }).map((items) => `[${items.join(' , ')}]`),
+    fc
+      .array(fc.tuple(key, tie('valueText')), { maxLength: 3 })
+      .map((members) => `{${members.map(([name, value]) => `"${name}" :${value}`).join(',')}}`),
+  ),
+}));
+
+/** A few forms of lines, many of which follow each other. */
+const line = fc
+  .record({
+    keys: fc.oneof(fc.constant<string[]>(['a', 'b']), fc.array<string>(key, { maxLength: 4 })),
+    values: fc.array(valueText, { minLength: 4, maxLength: 4 }),
+    type: fc.constantFrom('V', 'Person'),
+    style: fc.constantFrom([':', ','] as const, [': ', ', '] as const, [' :\t', ' ,'] as const),
+    metaAt: fc.constantFrom(0, 0, 0, 1),
+    ending: fc.constantFrom('\n', '\n', '\r\n', '\n\n'),
+  })
+  .map(({ keys, values, type, style: [colon, comma], metaAt, ending }) => {
+    const members = keys.map((name, at) => `"${name}"${colon}${values[at] ?? 'null'}`);
+    members.splice(metaAt, 0, `"@type"${colon}"v"${comma}"@class"${colon}"${type}"`);
+    return `{${members.join(comma)}}${ending}`;
+  });
+
+const pieces = fc.array(fc.integer({ min: 1, max: 400 }), { minLength: 1, maxLength: 4 });
+
+function expectedRow(text: string): LoadedRow {
+  const members = parseJson(text) as ReadonlyMap<string, Value>;
+  const columns = [...members.keys()].filter((name) => !name.startsWith('@'));
+  const values = columns.map((name) => members.get(name));
+  return { type: String(members.get('@class')), columns, values };
+}
+
+/** Rows of one form keep their order; forms are loaded one after the other. */
+function byForm(rows: readonly LoadedRow[]): ReadonlyMap<string, readonly LoadedRow[]> {
+  return Map.groupBy(rows, ({ type, columns }) => JSON.stringify([type, columns]));
+}
+
+test('values read from bytes are those that parseJson gives', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(line, { maxLength: 12 }), pieces, async (lines, lengths) => {
+      const body = Buffer.from(lines.join(''));
+      const { loader, batch } = await importBody(body, lengths);
+      const expected = lines.map(expectedRow);
+      assert.deepStrictEqual(byForm(loader.rows), byForm(expected));
+      assert.equal(batch.counts.lines, lines.join('').split('\n').length - 1);
+      assert.equal(batch.counts.bytes, body.length);
+    }),
+    { numRuns: 400 },
+  );
+});
+
+const id = fc.oneof(
+  fc.integer({ min: 0, max: 40 }).map((n) => `p${n}`),
+  fc.string({ minLength: 1, maxLength: 4, unit: 'grapheme' }),
+);
+
+test('edges find their vertices whatever the ids are', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.uniqueArray(id, { minLength: 1, maxLength: 60 }),
+      fc.array(fc.tuple(fc.nat(), fc.nat()), { maxLength: 60 }),
+      pieces,
+      async (ids, pairs, lengths) => {
+        const vertices = ids.map((name) => ({ '@type': 'v', '@class': 'V', '@id': name }));
+        const edges = pairs.map(([from, to]) => ({
+          '@type': 'e',
+          '@class': 'E',
+          '@from': ids[from % ids.length],
+          '@to': ids[to % ids.length],
+        }));
+        const text = [...vertices, ...edges].map((record) => JSON.stringify(record)).join('\n');
+        const { loader } = await importBody(Buffer.from(text), lengths);
+        assert.deepEqual(
+          loader.rows.flatMap(({ ends }) => (ends ? [ends] : [])),
+          pairs.map(([from, to]) => [from % ids.length, to % ids.length]),
+        );
+      },
+    ),
+    { numRuns: 200 },
+  );
+});
+
+test('each commit holds whole chunks of lines', async () => {
+  const lines = Array.from({ length: 5000 }, (_, n) =>
+    JSON.stringify({ '@type': 'v', '@class': n % 3 === 0 ? 'V' : 'Person', n }),
+  );
+  const { loader } = await importBody(Buffer.from(lines.join('\n')), [999], { commitEvery: 2100 });
+  assert.deepEqual(loader.commits, [2100, 4200, 5000]);
+});
+
+test('what a wrong line says does not depend on the lines before it', async () => {
+  const good = '{"@type":"v","@class":"V","a":1}\n';
+  const wrong = [
+    '01',
+    '1.',
+    '-',
+    '1e400',
+    '"\\x"',
+    '"\u0001"',
+    'tru',
+    '"open',
+    '[1',
+    '"\\ud800"',
+    '.5',
+    '+1',
+  ];
+  for (const value of wrong) {
+    const bad = `{"@type":"v","@class":"V","a":${value}}\n`;
+    const alone = await messageOf(bad);
+    const after = await messageOf(good + good + bad);
+    assert.equal(after, alone.replace('Line 1', 'Line 3'), value);
+    assert.match(alone, /^Line 1: /);
+  }
+});
+
+async function messageOf(text: string): Promise<string> {
+  try {
+    await importBody(Buffer.from(text), [50]);
+  } catch (error) {
+    return (error as Error).message;
+  }
+  return 'taken';
+}
