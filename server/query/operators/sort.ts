@@ -12,6 +12,7 @@ import {
 } from './operator.ts';
 import { rowCountOf } from './row-count.ts';
 import { RowStore } from './row-store.ts';
+import { SortKeys } from './sort-keys.ts';
 import { type RunMerger, SortedRuns } from './sorted-runs.ts';
 import { TopRows } from './top-rows.ts';
 import { rowsPerTurn } from './work-share.ts';
@@ -48,8 +49,7 @@ export class SortOperator implements PhysicalOperator {
   #context: ExecutionContext | undefined;
   #memory: HeldMemory | undefined;
   #rows: RowStore;
-  #keys: Value[] = [];
-  #keyValues: Value[] = [];
+  #keys: SortKeys | undefined;
   #runs: SortedRuns | undefined;
   #top: TopRows | undefined;
   #merger: RunMerger | undefined;
@@ -68,11 +68,10 @@ export class SortOperator implements PhysicalOperator {
     this.#context = context;
     this.#memory = new HeldMemory(context, 'ORDER BY');
     this.#isFull = false;
-    this.#keys = [];
-    this.#keyValues = keys.map(() => null);
     this.#rows = new RowStore(this.#options.slots);
     const descending = keys.map((key) => key.descending(context));
-    const compareRows = rowComparator(this.#keys, descending, compare);
+    this.#keys = new SortKeys(descending, compare);
+    const { compareRows } = this.#keys;
     const rowCountMax = limit ? rowCountOf(limit(context), 'LIMIT') : Number.POSITIVE_INFINITY;
     this.#top = rowCountMax <= topRowsMax ? new TopRows(rowCountMax, compareRows) : undefined;
     this.#runs = this.#top ? undefined : new SortedRuns(compareRows);
@@ -117,32 +116,32 @@ export class SortOperator implements PhysicalOperator {
 
   #append(): void {
     const context = this.#context as ExecutionContext;
-    const { keys } = this.#options;
-    for (let at = 0; at < keys.length; at += 1)
-      this.#keys.push((keys[at] as CompiledSortKey).value(context));
     const row = this.#rows.rowCount;
-    this.#memory?.addElement(this.#rows.append(context.frame) + keys.length * 16);
+    this.#setKeys(row);
+    this.#memory?.addElement(this.#rows.append(context.frame) + this.#options.keys.length * 16);
     this.#runs?.add(row);
+  }
+
+  #setKeys(row: number): void {
+    const context = this.#context as ExecutionContext;
+    const { keys } = this.#options;
+    const sortKeys = this.#keys as SortKeys;
+    for (let at = 0; at < keys.length; at += 1)
+      sortKeys.set(row, at, (keys[at] as CompiledSortKey).value(context));
   }
 
   /** Keeps the row when it is among the best so far, in the place of the one that drops out. */
   #offer(top: TopRows): void {
     const context = this.#context as ExecutionContext;
-    const { keys } = this.#options;
-    const values = this.#keyValues;
-    for (let at = 0; at < keys.length; at += 1)
-      values[at] = (keys[at] as CompiledSortKey).value(context);
     // The candidate's keys stand behind those of all kept rows while it is compared.
     const candidate = this.#rows.rowCount;
-    const from = candidate * keys.length;
-    for (let at = 0; at < keys.length; at += 1) this.#keys[from + at] = values[at] as Value;
+    this.#setKeys(candidate);
     const place = top.place(candidate);
     if (place < 0) return;
     if (place === candidate) {
-      this.#memory?.addElement(this.#rows.append(context.frame) + keys.length * 16);
+      this.#memory?.addElement(this.#rows.append(context.frame) + this.#options.keys.length * 16);
     } else {
-      for (let at = 0; at < keys.length; at += 1)
-        this.#keys[place * keys.length + at] = values[at] as Value;
+      this.#keys?.copy(candidate, place);
       this.#rows.replace(place, context.frame);
     }
     top.settle(place);
@@ -153,43 +152,10 @@ export class SortOperator implements PhysicalOperator {
     this.#memory = undefined;
     this.#context = undefined;
     this.#rows.clear();
-    this.#keys = [];
+    this.#keys = undefined;
     this.#runs = undefined;
     this.#top = undefined;
     this.#merger = undefined;
     this.#options.input.close();
   }
-}
-
-/** Compares two kept rows by their keys, which stand row after row in one array. */
-function rowComparator(
-  keys: readonly Value[],
-  descending: readonly boolean[],
-  compare: (a: Value, b: Value) => number,
-): (a: number, b: number) => number {
-  const width = descending.length;
-  if (width === 1) {
-    const sign = descending[0] ? -1 : 1;
-    return (a, b) => sign * compareQuickly(keys[a] as Value, keys[b] as Value, compare);
-  }
-  return (a, b) => {
-    for (let at = 0; at < width; at += 1) {
-      const order = compareQuickly(
-        keys[a * width + at] as Value,
-        keys[b * width + at] as Value,
-        compare,
-      );
-      if (order !== 0) return descending[at] ? -order : order;
-    }
-    return 0;
-  };
-}
-
-function compareQuickly(a: Value, b: Value, compare: (a: Value, b: Value) => number): number {
-  if (typeof a === 'number' && typeof b === 'number') {
-    if (a < b) return -1;
-    if (a > b) return 1;
-    if (a === b) return 0;
-  }
-  return compare(a, b);
 }

@@ -1,5 +1,4 @@
 import type { OptimizerRule } from './rule.ts';
-import { aggregateColumns } from './rules/aggregate-columns.ts';
 import { countDegrees } from './rules/count-degrees.ts';
 import { countRecords } from './rules/count-records.ts';
 import { distinctSteps } from './rules/distinct-steps.ts';
@@ -18,6 +17,7 @@ import { planMatches } from './rules/plan-match.ts';
 import { pushDistinct } from './rules/push-distinct.ts';
 import { pushFilters } from './rules/push-filters.ts';
 import { ridLookup } from './rules/rid-lookup.ts';
+import { scanColumns } from './rules/scan-columns.ts';
 
 /** What is done to every plan whatever is switched off: it decides what the plan means, or makes it runnable. */
 export const mandatoryRules: ReadonlySet<string> = new Set([
@@ -51,5 +51,5 @@ export const rules: readonly OptimizerRule[] = [
   indexSearch,
   limitedSearch,
   edgeEnds,
-  aggregateColumns,
+  scanColumns,
 ];

@@ -6,10 +6,11 @@ import type { OptimizerContext, OptimizerRule } from '../rule.ts';
  * What an aggregation or a sort over a scan computes from the record is projected by the scan, which reads it from the bytes
  * of the block; the records themselves are then made only when somebody else needs them.
  */
-export const aggregateColumns: OptimizerRule = {
-  name: 'aggregate-columns',
-  why: 'GROUP BY city would make a record object per row to read one cell of it',
+export const scanColumns: OptimizerRule = {
+  name: 'scan-columns',
+  why: 'GROUP BY city would look up the cell by name in a record object per row',
   apply(plan, context) {
+    if (plan.op === 'Sort') return sortedByColumns(plan, context);
     if (plan.op !== 'Aggregate' || !isScan(plan.input)) return undefined;
     const projection = new Projection(context);
     const keys = plan.keys.map((key) => ({ ...key, value: projection.slotOf(key.value) }));
@@ -22,6 +23,18 @@ export const aggregateColumns: OptimizerRule = {
     return { ...plan, input: { op: 'Project', input: plan.input, columns }, keys, aggregates };
   },
 };
+
+function sortedByColumns(
+  plan: LogicalPlan & { readonly op: 'Sort' },
+  context: OptimizerContext,
+): LogicalPlan | undefined {
+  if (!isScan(plan.input)) return undefined;
+  const projection = new Projection(context);
+  const keys = plan.keys.map((key) => ({ ...key, value: projection.slotOf(key.value) }));
+  const { columns } = projection;
+  if (columns.length === 0) return undefined;
+  return { ...plan, input: { op: 'Project', input: plan.input, columns }, keys };
+}
 
 /** Columns made so far; equal properties share one. */
 class Projection {
