@@ -1,4 +1,4 @@
-import { mkdirSync, statSync } from 'node:fs';
+import { mkdirSync, statfsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseError } from '#core/errors.ts';
 import type { BucketId, IndexId, LogIndex } from '#core/rid.ts';
@@ -333,6 +333,7 @@ export class LmdbEngine implements StorageEngine {
 
   async #commitToLmdb(group: Unit[]): Promise<void> {
     await this.#checkpointer.all();
+    if (this.#failure !== undefined) throw this.#failure;
     const { commit, writes } = await this.#prepare(group);
     if (writes.length > 0 || commit.chunkRuns.length > 0) {
       await writeBatch(this.#subs, writes, commit.chunkRuns);
@@ -380,14 +381,7 @@ export class LmdbEngine implements StorageEngine {
 
   /** After a failed write nobody knows what the files hold; what was applied before is durable. */
   #fail(error: unknown, group: readonly Unit[]): void {
-    const reason = error instanceof Error ? error.message : String(error);
-    const failure = new DatabaseError(
-      'Internal',
-      `storage failed and is read-only now: ${reason}`,
-      {
-        cause: error,
-      },
-    );
+    const failure = this.#failure ?? readOnly(error, this.#options.directory);
     this.#failure = failure;
     for (const unit of group) unit.reject(failure);
     for (const unit of this.#queue.splice(0)) unit.reject(failure);
@@ -413,6 +407,7 @@ export class LmdbEngine implements StorageEngine {
   async copyTo(directory: string): Promise<void> {
     mkdirSync(directory, { recursive: true });
     await this.#checkpointer.all();
+    if (this.#failure !== undefined) throw this.#failure;
     await this.#subs.root.backup(directory, true);
   }
 
@@ -433,6 +428,19 @@ export class LmdbEngine implements StorageEngine {
     await this.#log.close();
     await this.#subs.root.close();
   }
+}
+
+/** LMDB reports a full disk as an I/O error, so what is left is told with it. */
+function readOnly(error: unknown, directory: string): DatabaseError {
+  if (error instanceof DatabaseError && error.code === 'Internal') return error;
+  const reason = error instanceof Error ? error.message : String(error);
+  const { bavail, bsize } = statfsSync(directory);
+  const left = Math.floor((bavail * bsize) / 2 ** 20);
+  return new DatabaseError(
+    'Internal',
+    `storage failed, the database takes no more changes until it is opened again: ${reason} (${left} MiB free)`,
+    { cause: error },
+  );
 }
 
 /** How many units at the head of the queue are one commit. */

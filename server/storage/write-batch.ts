@@ -57,10 +57,25 @@ export async function writeBatch(
   writes: readonly Write[],
   chunkRuns: readonly ChunkRun[],
 ): Promise<void> {
-  await subs.root.batch(() => {
-    for (let i = 0; i < writes.length; i++) carryOut(writes[i] as Write);
-    if (chunkRuns.length > 0) putChunks(chunkRuns, subs.adj);
-  });
+  try {
+    await subs.root.batch(() => {
+      for (let i = 0; i < writes.length; i++) carryOut(writes[i] as Write);
+      if (chunkRuns.length > 0) putChunks(chunkRuns, subs.adj);
+    });
+  } catch (error) {
+    throw await reasonOf(error);
+  }
+}
+
+/** The binding keeps the reason in a second promise, whose rejection would end the process if nobody looked at it. */
+async function reasonOf(error: unknown): Promise<unknown> {
+  if (!(error instanceof Error) || !('commitError' in error)) return error;
+  try {
+    await error.commitError;
+  } catch (reason) {
+    return reason;
+  }
+  return error;
 }
 
 /** Inside a transaction or batch. */
