@@ -68,7 +68,8 @@ type Mode = 'bind' | 'gather' | 'direct' | 'fetch' | 'scan' | 'end';
  */
 export class IndexSearchOperator implements PhysicalOperator {
   readonly name = 'Index search';
-  readonly inputs: readonly PhysicalOperator[];
+  // The scan that may stand in is no step of the plan that EXPLAIN shows.
+  readonly inputs: readonly PhysicalOperator[] = [];
   readonly description: string;
   readonly #options: IndexSearchOptions;
   readonly #isWanted: ReadonlySet<BucketId>;
@@ -86,7 +87,6 @@ export class IndexSearchOperator implements PhysicalOperator {
   readonly #share = new WorkShare();
 
   constructor(options: IndexSearchOptions) {
-    this.inputs = options.fallback ? [options.fallback] : [];
     this.description = options.description;
     this.#options = options;
     this.#isWanted = new Set(options.buckets);

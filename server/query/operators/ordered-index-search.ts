@@ -39,7 +39,8 @@ export interface OrderedIndexSearchOptions {
  */
 export class OrderedIndexSearchOperator implements PhysicalOperator {
   readonly name = 'Ordered index search';
-  readonly inputs: readonly PhysicalOperator[];
+  // The scan that may stand in is no step of the plan that EXPLAIN shows.
+  readonly inputs: readonly PhysicalOperator[] = [];
   readonly description: string;
   readonly #options: OrderedIndexSearchOptions;
   readonly #isWanted: ReadonlySet<BucketId>;
@@ -55,7 +56,6 @@ export class OrderedIndexSearchOperator implements PhysicalOperator {
   readonly #share = new WorkShare();
 
   constructor(options: OrderedIndexSearchOptions) {
-    this.inputs = [options.fallback];
     this.description = options.description;
     this.#options = options;
     this.#isWanted = new Set(options.buckets);
