@@ -221,6 +221,7 @@ export class Database implements OpenDatabase {
       memory,
       counters,
       replayKeys: this.#replayKeys,
+      requireOpen: () => this.#requireOpen(),
       limits: () => own.limits,
       snapshotAgeMsMax: () => own.values.get(serverMaxSnapshotAge) * 1000,
       runtime,

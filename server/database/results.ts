@@ -18,9 +18,11 @@ type LazyView = ReadView | (() => ReadView);
 /** Looks records up in a view. */
 class ViewLookup implements RecordLookup {
   readonly #view: LazyView;
+  readonly #requireOpen: () => void;
 
-  constructor(view: LazyView) {
+  constructor(view: LazyView, requireOpen: () => void) {
     this.#view = view;
+    this.#requireOpen = requireOpen;
   }
 
   record(rid: Rid): StoredRecord | undefined {
@@ -36,7 +38,9 @@ class ViewLookup implements RecordLookup {
     return degree;
   }
 
+  /** A result that is still being written out may outlive its database. */
   #opened(): ReadView {
+    this.#requireOpen();
     return typeof this.#view === 'function' ? this.#view() : this.#view;
   }
 }
@@ -48,6 +52,8 @@ export interface ResultFacts {
   readonly statementLimit: number | undefined;
   readonly index: LogIndex;
   readonly explain: (() => ExplainedPlan) | undefined;
+  /** @throws DatabaseError when the database was closed or dropped */
+  readonly requireOpen: () => void;
 }
 
 /** All rows of a statement that has ended, given out in batches. */
@@ -81,7 +87,7 @@ export class FinishedResult implements ResultStream {
   }
 
   get records(): RecordLookup {
-    this.#records ??= new ViewLookup(this.#view);
+    this.#records ??= new ViewLookup(this.#view, this.#facts.requireOpen);
     return this.#records;
   }
 
@@ -137,7 +143,7 @@ export class StreamingResult implements ResultStream {
     this.#facts = facts;
     this.shape = facts.shape;
     this.statementLimit = facts.statementLimit;
-    this.records = new ViewLookup(options.view);
+    this.records = new ViewLookup(options.view, facts.requireOpen);
     this.#execution = options.execution;
     this.#first = options.first.rowCount > 0 ? options.first : undefined;
     this.#active = options.active;

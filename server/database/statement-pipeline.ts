@@ -47,6 +47,8 @@ export interface PipelineOptions {
   readonly memory: ServerMemory;
   readonly counters: Counters;
   readonly replayKeys: ReplayKeys;
+  /** @throws DatabaseError when the database was closed or dropped */
+  readonly requireOpen: () => void;
   readonly limits: () => StatementLimits;
   /** `service.server.maxSnapshotAge`, milliseconds. */
   readonly snapshotAgeMsMax: () => number;
@@ -118,7 +120,7 @@ export class StatementPipeline {
       throw error;
     }
     if (compiled.program.inspect === 'explain') {
-      return explained(compiled, { view, transaction: undefined, settle });
+      return this.#explained(compiled, { view, transaction: undefined, settle });
     }
     const order = this.#order(statement, options);
     if (compiled.isReadOnly) {
@@ -212,7 +214,7 @@ export class StatementPipeline {
     const opened = this.#open(compiled, order, scope);
     const { execution } = opened;
     try {
-      const facts = factsOf(opened, scope.view.snapshotIndex);
+      const facts = this.#factsOf(opened, scope.view.snapshotIndex);
       const first = execution.pullNow();
       if (execution.hasEnded) {
         this.#close(opened);
@@ -354,7 +356,7 @@ export class StatementPipeline {
     const opened = this.#open(compiled, order, scope);
     const { execution, memory } = opened;
     try {
-      const facts = factsOf(opened, scope.view.snapshotIndex);
+      const facts = this.#factsOf(opened, scope.view.snapshotIndex);
       const wanted = isProfile(compiled) ? 0 : (order.options.rowCountMax ?? Infinity) + 1;
       const first = execution.pullNow();
       if (execution.hasEnded && first.rowCount <= wanted) return { rows: first, facts };
@@ -393,12 +395,36 @@ export class StatementPipeline {
       this.#leaveSession(lease, { compiled, transaction, hadWrites, error });
     const order = this.#order(statement, options);
     if (compiled.program.inspect === 'explain') {
-      return explained(compiled, { view: transaction, transaction: undefined, settle });
+      return this.#explained(compiled, { view: transaction, transaction: undefined, settle });
     }
     if (compiled.isReadOnly) {
       return this.#read(compiled, order, { view: transaction, transaction: undefined, settle });
     }
     return this.#readToEnd(compiled, order, { view: transaction, transaction, settle });
+  }
+
+  /** The plan of a statement that is not run. */
+  #explained(compiled: CompiledStatement, scope: Scope): ResultStream {
+    const facts: ResultFacts = {
+      shape: noColumns,
+      isReadOnly: true,
+      statementLimit: undefined,
+      index: scope.view.snapshotIndex,
+      explain: () => explainOperators(compiled.fresh().root),
+      requireOpen: this.#options.requireOpen,
+    };
+    return new FinishedResult(facts, noRows, scope.view, scope.settle);
+  }
+
+  #factsOf({ compiled, explain }: Opened, index: LogIndex): ResultFacts {
+    return {
+      shape: isProfile(compiled) ? noColumns : compiled.shape,
+      isReadOnly: compiled.isReadOnly,
+      statementLimit: compiled.program.statementLimit,
+      index,
+      explain,
+      requireOpen: this.#options.requireOpen,
+    };
   }
 
   /** What is left of the session after a statement (house decision 52; limits.md 7). */
@@ -481,28 +507,6 @@ function isProfile(compiled: CompiledStatement): boolean {
 /** True when the rows after the caller's cap matter too: they write, or are measured. */
 function runsToEnd(compiled: CompiledStatement): boolean {
   return !compiled.isReadOnly || isProfile(compiled);
-}
-
-/** The plan of a statement that is not run. */
-function explained(compiled: CompiledStatement, scope: Scope): ResultStream {
-  const facts: ResultFacts = {
-    shape: noColumns,
-    isReadOnly: true,
-    statementLimit: undefined,
-    index: scope.view.snapshotIndex,
-    explain: () => explainOperators(compiled.fresh().root),
-  };
-  return new FinishedResult(facts, noRows, scope.view, scope.settle);
-}
-
-function factsOf({ compiled, explain }: Opened, index: LogIndex): ResultFacts {
-  return {
-    shape: isProfile(compiled) ? noColumns : compiled.shape,
-    isReadOnly: compiled.isReadOnly,
-    statementLimit: compiled.program.statementLimit,
-    index,
-    explain,
-  };
 }
 
 function abbreviated(text: string): string {
