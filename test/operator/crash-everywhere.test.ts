@@ -1,0 +1,169 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { HttpRequest } from '../../operator/kubernetes/port.ts';
+import { stableJson } from '../../operator/resources/content-hash.ts';
+import { SimulatedWorld } from './sim/simulated-world.ts';
+
+/*
+ * The operator is killed after its n-th call that may change something, for every n of a flow: before the call takes effect, and
+ * after it took effect with the answer lost. Its successor remembers nothing and must reach the same state without making
+ * anything twice. Method: the outcome of a flow without crashes is the model.
+ */
+
+interface Flow {
+  readonly name: string;
+  readonly prepare: (world: SimulatedWorld) => Promise<void>;
+  readonly begin: (world: SimulatedWorld) => void;
+  readonly isDone: (world: SimulatedWorld) => boolean;
+}
+
+const isReady = (world: SimulatedWorld) =>
+  world.condition('Ready') === 'True AllMembersReady' &&
+  world.cluster().status?.observedGeneration === world.cluster().metadata.generation &&
+  world.cluster().status?.operation === undefined;
+
+async function create(world: SimulatedWorld, spec: object = {}): Promise<void> {
+  world.create('orders', spec);
+  await world.settle();
+}
+
+const spec = { image: 'polyad:1', settings: { 'service.server.httpQueryDefaultLimit': '5' } };
+
+const flows: readonly Flow[] = [
+  {
+    name: 'create',
+    prepare: async () => {},
+    begin: (world) => world.create('orders', { ...spec, networkPolicy: { enabled: true } }),
+    isDone: isReady,
+  },
+  {
+    name: 'image change',
+    prepare: (world) => create(world, spec),
+    begin: (world) => world.api.change('Cluster', 'orders', { spec: { image: 'polyad:2' } }),
+    isDone: isReady,
+  },
+  {
+    name: 'image change that fails',
+    prepare: (world) => create(world, { ...spec, update: { progressDeadlineSeconds: 10 } }),
+    begin: (world) => {
+      world.controllers.crashingImages.add('polyad:2');
+      world.api.change('Cluster', 'orders', { spec: { image: 'polyad:2' } });
+    },
+    isDone: (world) =>
+      world.condition('Stalled') === 'True UpgradeFailed' &&
+      world.condition('Available') === 'True LeaderReady' &&
+      world.cluster().status?.operation === undefined,
+  },
+  {
+    name: 'storage growth',
+    prepare: (world) => create(world, { ...spec, storage: { size: '1Gi' } }),
+    begin: (world) =>
+      world.api.change('Cluster', 'orders', { spec: { storage: { size: '2Gi' } } }),
+    isDone: (world) =>
+      isReady(world) && world.api.find('StatefulSet', 'orders') !== undefined,
+  },
+  {
+    name: 'password rotation',
+    prepare: (world) => create(world, spec),
+    begin: (world) =>
+      world.api.change('Secret', 'orders-root', {
+        data: { rootPassword: Buffer.from('another-password').toString('base64') },
+      }),
+    isDone: (world) => world.members.passwords()[0] === 'another-password',
+  },
+  {
+    name: 'delete',
+    prepare: (world) => create(world, { ...spec, deletionPolicy: 'Delete' }),
+    begin: (world) => world.api.delete(world.cluster(), false),
+    isDone: (world) =>
+      world.findCluster('orders') === undefined &&
+      ['Pod', 'PersistentVolumeClaim', 'Secret', 'StatefulSet'].every(
+        (kind) => world.api.all(kind).length === 0,
+      ),
+  },
+];
+
+const turnsMax = 80;
+
+interface Outcome {
+  readonly state: string;
+  readonly writes: number;
+}
+
+/** Runs a flow; `crashAt` is the number of the call at which the operator dies, 0 for never. */
+async function play(flow: Flow, crashAt: number, isLost: boolean): Promise<Outcome> {
+  const world = new SimulatedWorld();
+  await flow.prepare(world);
+  flow.begin(world);
+  let writes = 0;
+  const crash = (request: HttpRequest) => {
+    if (request.method === 'GET') return undefined;
+    writes++;
+    return writes === crashAt ? ('drop' as const) : undefined;
+  };
+  if (isLost) world.api.faultAfter = crash;
+  else world.api.faultBefore = crash;
+  let quietTurns = 0;
+  for (let turn = 0; turn < turnsMax && quietTurns < 4; turn++) {
+    const before = world.api.effectiveWrites;
+    try {
+      await world.look();
+    } catch {
+      world.restartOperator();
+    }
+    world.controllers.step();
+    world.runtime.skip(1000);
+    const isQuiet = flow.isDone(world) && world.api.effectiveWrites === before;
+    quietTurns = isQuiet ? quietTurns + 1 : 0;
+  }
+  assert.equal(flow.isDone(world), true, `${flow.name}: not done after a crash at ${crashAt}`);
+  return { state: stateOf(world), writes };
+}
+
+/** What exists, without what differs between any two runs: uids, versions, times, random values. */
+function stateOf(world: SimulatedWorld): string {
+  const kinds = [
+    'StatefulSet',
+    'Service',
+    'ConfigMap',
+    'Secret',
+    'ServiceAccount',
+    'NetworkPolicy',
+    'Pod',
+    'PersistentVolumeClaim',
+  ];
+  const objects = kinds.flatMap((kind) =>
+    world.api.all(kind).map(({ metadata, spec: content, data }) => ({
+      kind,
+      name: metadata.name,
+      labels: metadata.labels,
+      spec: kind === 'Pod' ? undefined : content,
+      data: kind === 'ConfigMap' ? withoutIds(data) : Object.keys(data ?? {}),
+    })),
+  );
+  objects.sort((a, b) => `${a.kind}/${a.name}`.localeCompare(`${b.kind}/${b.name}`));
+  const status = world.findCluster('orders')?.status;
+  return stableJson({
+    objects,
+    phase: status?.phase,
+    image: status?.image,
+    conditions: status?.conditions?.map(({ type, status: value, reason }) => [type, value, reason]),
+  });
+}
+
+function withoutIds(data: Record<string, string> | undefined): string {
+  return JSON.stringify(data ?? {}).replace(/[0-9a-f]{8}-[0-9a-f-]{27}/g, 'uuid');
+}
+
+for (const flow of flows) {
+  test(`killed at every call of ${flow.name}, the operator ends in the same state`, async () => {
+    const model = await play(flow, 0, false);
+    assert.ok(model.writes >= 2, `${flow.name} makes ${model.writes} calls`);
+    for (let at = 1; at <= model.writes; at++) {
+      for (const isLost of [false, true]) {
+        const { state } = await play(flow, at, isLost);
+        assert.equal(state, model.state, `${flow.name}, call ${at}, answer lost: ${isLost}`);
+      }
+    }
+  });
+}

@@ -1,0 +1,422 @@
+import type { KubernetesObject } from '../../../operator/api/kubernetes-object.ts';
+import type {
+  HttpAnswer,
+  HttpRequest,
+  HttpStream,
+  Transport,
+} from '../../../operator/kubernetes/port.ts';
+import { resourceKinds } from '../../../operator/kubernetes/resource-kinds.ts';
+import { stableJson } from '../../../operator/resources/content-hash.ts';
+import { applyFields, mergePatch } from './server-side-apply.ts';
+
+/*
+ * An API server in memory: resource versions, optimistic concurrency, finalizers, list and watch, server-side apply, status and
+ * eviction subresources. It answers the same requests that a real one would get. What passes here is not proven on Kubernetes
+ * (house decision 26); it makes every interleaving playable.
+ */
+
+export interface StoredObject extends KubernetesObject {
+  spec?: Record<string, unknown>;
+  status?: Record<string, unknown>;
+  data?: Record<string, string>;
+  [field: string]: unknown;
+}
+
+/** What a fault does to a request: an answer of its own, or a connection that breaks. */
+export type Fault = { readonly status: number; readonly retryAfter?: string } | 'drop';
+
+interface Change {
+  readonly version: number;
+  readonly type: 'ADDED' | 'MODIFIED' | 'DELETED';
+  readonly object: StoredObject;
+}
+
+interface DeleteOptions {
+  readonly preconditions?: { readonly uid?: string };
+  readonly propagationPolicy?: string;
+  readonly gracePeriodSeconds?: number;
+  /** Of an eviction. */
+  readonly deleteOptions?: { readonly preconditions?: { readonly uid?: string } };
+}
+
+interface Subscriber {
+  readonly isWanted: (object: StoredObject) => boolean;
+  push(line: string): void;
+  end(error?: Error): void;
+}
+
+const plurals = new Map(Object.values(resourceKinds).map((kind) => [kind.plural, kind]));
+
+interface Target {
+  readonly plural: string;
+  readonly namespace: string | undefined;
+  readonly name: string | undefined;
+  readonly subresource: string | undefined;
+  readonly query: URLSearchParams;
+}
+
+export class SimulatedApi implements Transport {
+  readonly #objects = new Map<string, StoredObject>();
+  readonly #applied = new Map<string, unknown>();
+  readonly #subscribers = new Set<Subscriber>();
+  #history: Change[] = [];
+  #version = 100;
+  #uids = 0;
+  /** Writes that changed something; reads and no-ops do not count. */
+  effectiveWrites = 0;
+  requests: string[] = [];
+  /** May answer instead of the server; seen before the request takes effect. */
+  faultBefore: ((request: HttpRequest) => Fault | undefined) | undefined;
+  /** Seen after the request took effect, before the answer: the answer may be lost. */
+  faultAfter: ((request: HttpRequest) => Fault | undefined) | undefined;
+  readonly #now: () => number;
+
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  async send(request: HttpRequest): Promise<HttpAnswer> {
+    this.requests.push(`${request.method} ${request.path}`);
+    const before = this.faultBefore?.(request);
+    if (before !== undefined) return faulty(before);
+    const answer = this.#handle(request);
+    const after = this.faultAfter?.(request);
+    return after === undefined ? answer : faulty(after);
+  }
+
+  async stream(request: HttpRequest): Promise<HttpStream> {
+    this.requests.push(`WATCH ${request.path}`);
+    const fault = this.faultBefore?.(request);
+    if (fault !== undefined) {
+      const answer = faulty(fault);
+      return { status: answer.status, retryAfter: answer.retryAfter, lines: once(answer.body) };
+    }
+    return this.#watch(targetOf(request.path), request.signal);
+  }
+
+  /** Ends all watches; with an error as when the connection breaks. */
+  cutWatches(error?: Error): void {
+    for (const subscriber of [...this.#subscribers]) subscriber.end(error);
+  }
+
+  /** Forgets what happened so far: watches that begin before now are answered 410. */
+  compact(): void {
+    this.#history = [];
+    this.#version++;
+  }
+
+  get watchCount(): number {
+    return this.#subscribers.size;
+  }
+
+  all(kind: string): StoredObject[] {
+    return [...this.#objects.values()].filter((object) => object.kind === kind);
+  }
+
+  find(kind: string, name: string, namespace: string | undefined = 'shop'): StoredObject | undefined {
+    return this.#objects.get(keyOf(pluralOf(kind), namespace, name));
+  }
+
+  /** Puts an object there as a user would, with what the API server adds. */
+  put(object: KubernetesObject): StoredObject {
+    const plural = pluralOf(object.kind);
+    const key = keyOf(plural, object.metadata.namespace, object.metadata.name);
+    return this.#store(key, this.#objects.get(key), object as StoredObject);
+  }
+
+  /** Changes an object as somebody else would. */
+  change(kind: string, name: string, patch: object, namespace: string | undefined = 'shop'): void {
+    const key = keyOf(pluralOf(kind), namespace, name);
+    const present = this.#objects.get(key);
+    if (present === undefined) throw new Error(`no ${kind} ${name}`);
+    this.#store(key, present, mergePatch(present, patch) as StoredObject);
+  }
+
+  remove(object: KubernetesObject): void {
+    const { namespace, name } = object.metadata;
+    const key = keyOf(pluralOf(object.kind), namespace, name);
+    const present = this.#objects.get(key);
+    if (present === undefined) return;
+    this.#objects.delete(key);
+    this.#applied.delete(key);
+    this.effectiveWrites++;
+    this.#publish('DELETED', { ...present, metadata: { ...present.metadata, resourceVersion: String(++this.#version) } });
+  }
+
+  /** Begins a deletion; it ends when nothing holds the object any more. */
+  delete(object: KubernetesObject, isGraceful: boolean): void {
+    const { namespace, name, finalizers, deletionTimestamp } = object.metadata;
+    const isHeld = (finalizers?.length ?? 0) > 0 || isGraceful;
+    if (!isHeld) this.remove(object);
+    else if (deletionTimestamp === undefined)
+      this.change(object.kind, name, { metadata: { deletionTimestamp: this.#time() } }, namespace);
+  }
+
+  #time(): string {
+    return new Date(this.#now()).toISOString();
+  }
+
+  #handle(request: HttpRequest): HttpAnswer {
+    const target = targetOf(request.path);
+    const key = keyOf(target.plural, target.namespace, target.name ?? '');
+    const present = this.#objects.get(key);
+    switch (request.method) {
+      case 'GET':
+        return target.name === undefined ? this.#list(target) : found(present);
+      case 'POST':
+        if (target.subresource === 'eviction') return this.#evict(present, parse(request) as unknown as DeleteOptions);
+        return this.#create(target, parse(request));
+      case 'PUT':
+        return this.#update(key, present, parse(request));
+      case 'PATCH':
+        return request.contentType?.includes('apply')
+          ? this.#apply(key, target, present, parse(request))
+          : this.#mergePatch(key, present, parse(request));
+      case 'DELETE':
+        return this.#delete(present, parse(request) as unknown as DeleteOptions);
+    }
+  }
+
+  #list(target: Target): HttpAnswer {
+    const items = [...this.#objects.entries()]
+      .filter(([key, object]) => key.startsWith(`${target.plural}/`) && isSelected(object, target))
+      .map(([, object]) => object);
+    return json(200, { metadata: { resourceVersion: String(this.#version) }, items });
+  }
+
+  #create(target: Target, body: StoredObject): HttpAnswer {
+    const { metadata } = body;
+    const key = keyOf(target.plural, target.namespace, metadata.name);
+    if (this.#objects.has(key)) return failure(409, 'AlreadyExists', `${key} exists`);
+    return json(201, this.#store(key, undefined, body));
+  }
+
+  #update(key: string, present: StoredObject | undefined, body: StoredObject): HttpAnswer {
+    if (present === undefined) return failure(404, 'NotFound', key);
+    if (body.metadata.resourceVersion !== present.metadata.resourceVersion)
+      return failure(409, 'Conflict', `${key} was changed`);
+    return json(200, this.#store(key, present, body));
+  }
+
+  #apply(
+    key: string,
+    target: Target,
+    present: StoredObject | undefined,
+    body: StoredObject,
+  ): HttpAnswer {
+    const refusal = refusalOfApply(key, present, body, target.subresource);
+    if (refusal !== undefined) return refusal;
+    const manager = `${key} ${target.query.get('fieldManager') ?? ''}`;
+    const { status, ...rest } = body;
+    const { uid: _, resourceVersion: __, ...metadata } = rest.metadata;
+    const next = target.subresource === 'status' ? { status } : { ...rest, metadata };
+    const result = applyFields(present ?? {}, this.#applied.get(manager), next) as StoredObject;
+    this.#applied.set(manager, next);
+    return json(200, this.#store(key, present, result));
+  }
+
+  #mergePatch(key: string, present: StoredObject | undefined, body: StoredObject): HttpAnswer {
+    if (present === undefined) return failure(404, 'NotFound', `${key} not found`);
+    const { uid, resourceVersion } = body.metadata;
+    if (uid !== undefined && uid !== present.metadata.uid) return failure(409, 'Conflict', 'uid');
+    if (resourceVersion !== undefined && resourceVersion !== present.metadata.resourceVersion)
+      return failure(409, 'Conflict', `${key} was changed`);
+    return json(200, this.#store(key, present, mergePatch(present, body) as StoredObject));
+  }
+
+  #delete(
+    present: StoredObject | undefined,
+    options: DeleteOptions,
+  ): HttpAnswer {
+    if (present === undefined) return failure(404, 'NotFound', 'gone');
+    const { uid } = options.preconditions ?? {};
+    if (uid !== undefined && uid !== present.metadata.uid) return failure(409, 'Conflict', 'uid');
+    if (options.propagationPolicy === 'Orphan') this.#orphan(present);
+    this.delete(present, present.kind === 'Pod' && options.gracePeriodSeconds !== 0);
+    return json(200, { kind: 'Status' });
+  }
+
+  #orphan(owner: StoredObject): void {
+    for (const object of [...this.#objects.values()]) {
+      const owners = object.metadata.ownerReferences ?? [];
+      const kept = owners.filter(({ uid }) => uid !== owner.metadata.uid);
+      const { name, namespace } = object.metadata;
+      if (kept.length < owners.length)
+        this.change(object.kind, name, { metadata: { ownerReferences: kept } }, namespace);
+    }
+  }
+
+  #evict(
+    pod: StoredObject | undefined,
+    body: DeleteOptions,
+  ): HttpAnswer {
+    if (pod === undefined) return failure(404, 'NotFound', 'gone');
+    const uid = body.deleteOptions?.preconditions?.uid;
+    if (uid !== undefined && uid !== pod.metadata.uid) return failure(409, 'Conflict', 'uid');
+    this.delete(pod, true);
+    return json(201, { kind: 'Status' });
+  }
+
+  #store(key: string, present: StoredObject | undefined, next: StoredObject): StoredObject {
+    if (present !== undefined && stableJson(present) === stableJson(next)) return present;
+    const isNewSpec = stableJson(present?.spec) !== stableJson(next.spec);
+    const stored: StoredObject = {
+      ...next,
+      metadata: {
+        ...next.metadata,
+        uid: present?.metadata.uid ?? `uid-${++this.#uids}`,
+        creationTimestamp: present?.metadata.creationTimestamp ?? this.#time(),
+        generation: (present?.metadata.generation ?? 0) + (isNewSpec ? 1 : 0),
+        resourceVersion: String(++this.#version),
+      },
+    };
+    this.effectiveWrites++;
+    this.#objects.set(key, stored);
+    const isGone =
+      stored.metadata.deletionTimestamp !== undefined &&
+      stored.kind !== 'Pod' &&
+      (stored.metadata.finalizers?.length ?? 0) === 0;
+    this.#publish(present === undefined ? 'ADDED' : 'MODIFIED', stored);
+    if (isGone) this.remove(stored);
+    return stored;
+  }
+
+  #publish(type: Change['type'], object: StoredObject): void {
+    const version = Number(object.metadata.resourceVersion);
+    this.#history.push({ version, type, object });
+    for (const subscriber of [...this.#subscribers]) {
+      if (subscriber.isWanted(object)) subscriber.push(JSON.stringify({ type, object }));
+    }
+  }
+
+  #watch(target: Target, signal: AbortSignal | undefined): HttpStream {
+    const from = Number(target.query.get('resourceVersion') ?? 0);
+    const oldest = this.#history[0]?.version ?? this.#version + 1;
+    if (from + 1 < oldest && from < this.#version)
+      return { status: 410, retryAfter: undefined, lines: once(JSON.stringify({ reason: 'Expired', code: 410 })) };
+    const queue = new LineQueue();
+    const subscriber: Subscriber = {
+      isWanted: (object) => pluralOf(object.kind) === target.plural && isSelected(object, target),
+      push: (line) => queue.push(line),
+      end: (error) => {
+        this.#subscribers.delete(subscriber);
+        queue.end(error);
+      },
+    };
+    for (const { version, type, object } of this.#history) {
+      if (version > from && subscriber.isWanted(object)) queue.push(JSON.stringify({ type, object }));
+    }
+    this.#subscribers.add(subscriber);
+    signal?.addEventListener('abort', () => subscriber.end());
+    return { status: 200, retryAfter: undefined, lines: queue };
+  }
+}
+
+/** Lines that come one by one until the stream ends. */
+class LineQueue implements AsyncIterable<string> {
+  #lines: string[] = [];
+  #waiting: (() => void) | undefined;
+  #end: { readonly error: Error | undefined } | undefined;
+
+  push(line: string): void {
+    this.#lines.push(line);
+    this.#waiting?.();
+  }
+
+  end(error?: Error): void {
+    this.#end ??= { error };
+    this.#waiting?.();
+  }
+
+  async *[Symbol.asyncIterator](): AsyncIterator<string> {
+    for (;;) {
+      const line = this.#lines.shift();
+      if (line !== undefined) yield line;
+      else if (this.#end?.error !== undefined) throw this.#end.error;
+      else if (this.#end !== undefined) return;
+      else
+        await new Promise<void>((resolve) => {
+          this.#waiting = resolve;
+        });
+    }
+  }
+}
+
+async function* once(line: string): AsyncIterable<string> {
+  yield line;
+}
+
+function refusalOfApply(
+  key: string,
+  present: StoredObject | undefined,
+  body: StoredObject,
+  subresource: string | undefined,
+): HttpAnswer | undefined {
+  const { uid, resourceVersion } = body.metadata;
+  if (present === undefined && subresource !== undefined) return failure(404, 'NotFound', key);
+  if (uid !== undefined && uid !== present?.metadata.uid) return failure(409, 'Conflict', 'uid');
+  if (resourceVersion !== undefined && resourceVersion !== present?.metadata.resourceVersion)
+    return failure(409, 'Conflict', `${key} was changed`);
+  const templates = present?.spec?.['volumeClaimTemplates'];
+  if (templates === undefined || stableJson(templates) === stableJson(body.spec?.['volumeClaimTemplates']))
+    return undefined;
+  return failure(422, 'Invalid', 'spec: volumeClaimTemplates is immutable');
+}
+
+function faulty(fault: Fault): HttpAnswer {
+  if (fault === 'drop') throw new Error('the connection broke');
+  const body = JSON.stringify({ reason: 'Fault', code: fault.status, message: `fault ${fault.status}` });
+  return { status: fault.status, body, retryAfter: fault.retryAfter };
+}
+
+function found(object: StoredObject | undefined): HttpAnswer {
+  return object === undefined ? failure(404, 'NotFound', 'not found') : json(200, object);
+}
+
+function json(status: number, body: unknown): HttpAnswer {
+  return { status, body: JSON.stringify(body), retryAfter: undefined };
+}
+
+function failure(code: number, reason: string, message: string): HttpAnswer {
+  return json(code, { kind: 'Status', code, reason, message });
+}
+
+function parse(request: HttpRequest): StoredObject {
+  return JSON.parse(request.body ?? '{}') as StoredObject;
+}
+
+function targetOf(path: string): Target {
+  const url = new URL(path, 'http://api');
+  const parts = url.pathname.split('/').filter((part) => part !== '');
+  // /api/v1/... or /apis/group/version/...
+  const rest = parts.slice(parts[0] === 'api' ? 2 : 3);
+  const isInside = rest[0] === 'namespaces' && rest.length > 2;
+  const [plural = '', name, subresource] = isInside ? rest.slice(2) : rest;
+  return {
+    plural,
+    namespace: isInside ? rest[1] : undefined,
+    name: name === undefined ? undefined : decodeURIComponent(name),
+    subresource,
+    query: url.searchParams,
+  };
+}
+
+function isSelected(object: StoredObject, { namespace, query }: Target): boolean {
+  if (namespace !== undefined && object.metadata.namespace !== namespace) return false;
+  const field = query.get('fieldSelector');
+  if (field !== null && field !== `metadata.name=${object.metadata.name}`) return false;
+  const label = query.get('labelSelector');
+  if (label === null) return true;
+  const [key = '', value] = label.split('=');
+  const present = object.metadata.labels?.[key];
+  return value === undefined ? present !== undefined : present === value;
+}
+
+function keyOf(plural: string, namespace: string | undefined, name: string): string {
+  return `${plural}/${namespace ?? ''}/${name}`;
+}
+
+function pluralOf(kind: string): string {
+  for (const [plural, entry] of plurals) if (entry.kind === kind) return plural;
+  throw new Error(`the simulation has no kind ${kind}`);
+}

@@ -1,0 +1,171 @@
+import type { ContainerStatus } from '../../../operator/api/kubernetes-object.ts';
+import { contentHash } from '../../../operator/resources/content-hash.ts';
+import type { SimulatedApi, StoredObject } from './simulated-api.ts';
+import type { SimulatedMembers } from './simulated-members.ts';
+
+/*
+ * What other programs of a cluster do: the StatefulSet controller, the kubelet, the garbage collector. One `step` is one turn
+ * of each; a pod is ready one turn after it was made.
+ */
+
+interface Template {
+  readonly metadata: { readonly labels?: Record<string, string>; readonly annotations?: Record<string, string> };
+  readonly spec: { readonly containers: readonly { readonly name: string; readonly image: string }[] };
+}
+
+export class SimulatedControllers {
+  readonly #api: SimulatedApi;
+  readonly #members: SimulatedMembers;
+  readonly #now: () => number;
+  /** Images that cannot be pulled, and images whose server ends at once. */
+  readonly missingImages = new Set<string>();
+  readonly crashingImages = new Set<string>();
+  canGrow = true;
+  node = 'node-a';
+  #addresses = 0;
+
+  constructor(api: SimulatedApi, members: SimulatedMembers, now: () => number) {
+    this.#api = api;
+    this.#members = members;
+    this.#now = now;
+  }
+
+  step(): void {
+    this.#collectGarbage();
+    for (const set of this.#api.all('StatefulSet')) this.#runStatefulSet(set);
+    for (const pod of this.#api.all('Pod')) this.#runPod(pod);
+    for (const claim of this.#api.all('PersistentVolumeClaim')) this.#runClaim(claim);
+  }
+
+  #collectGarbage(): void {
+    const kinds = ['StatefulSet', 'Service', 'ConfigMap', 'ServiceAccount', 'NetworkPolicy', 'Pod'];
+    const living = new Set(
+      ['Cluster', 'StatefulSet'].flatMap((kind) => this.#api.all(kind)).map(({ metadata }) => metadata.uid),
+    );
+    for (const object of kinds.flatMap((kind) => this.#api.all(kind))) {
+      const owners = object.metadata.ownerReferences ?? [];
+      if (owners.length > 0 && owners.every(({ uid }) => !living.has(uid)))
+        this.#api.delete(object, object.kind === 'Pod');
+    }
+  }
+
+  #runStatefulSet(set: StoredObject): void {
+    if (set.metadata.deletionTimestamp !== undefined) return;
+    const { name, namespace } = set.metadata;
+    const spec = set.spec as {
+      replicas: number;
+      template: Template;
+      volumeClaimTemplates?: readonly StoredObject[];
+    };
+    const revision = contentHash(spec.template);
+    const pod = this.#api.find('Pod', `${name}-0`, namespace);
+    if (spec.replicas === 0) {
+      if (pod !== undefined) this.#api.delete(pod, true);
+    } else if (pod === undefined) {
+      for (const template of spec.volumeClaimTemplates ?? []) this.#ensureClaim(set, template);
+      this.#api.put(podOf(set, spec.template, revision));
+    } else if ((pod.metadata.ownerReferences ?? []).length === 0) {
+      this.#api.change('Pod', `${name}-0`, { metadata: { ownerReferences: [ownerOf(set)] } }, namespace);
+    }
+    const status = { updateRevision: revision, observedGeneration: set.metadata.generation };
+    this.#api.change('StatefulSet', name, { status }, namespace);
+  }
+
+  #ensureClaim(set: StoredObject, template: StoredObject): void {
+    const name = `${template.metadata.name}-${set.metadata.name}-0`;
+    const { namespace } = set.metadata;
+    if (this.#api.find('PersistentVolumeClaim', name, namespace) !== undefined) return;
+    this.#api.put({
+      apiVersion: 'v1',
+      kind: 'PersistentVolumeClaim',
+      metadata: { name, ...(namespace && { namespace }), labels: template.metadata.labels ?? {} },
+      spec: { ...template.spec, storageClassName: 'standard' },
+    } as StoredObject);
+  }
+
+  #runPod(pod: StoredObject): void {
+    const { name, namespace, deletionTimestamp, uid } = pod.metadata;
+    if (deletionTimestamp !== undefined) {
+      this.#members.stop(pod);
+      this.#api.remove(pod);
+      return;
+    }
+    const containers = (pod.spec as unknown as Template['spec']).containers;
+    const image = containers.find((container) => container.name === 'server')?.image ?? '';
+    const present = pod.status as { podIP?: string } | undefined;
+    if (present?.podIP === undefined) {
+      const waiting = this.missingImages.has(image)
+        ? { reason: 'ErrImagePull', message: `no image ${image}` }
+        : { reason: 'PodInitializing' };
+      const status = {
+        phase: 'Pending',
+        podIP: this.missingImages.has(image) ? undefined : `10.0.0.${++this.#addresses}`,
+        containerStatuses: [{ name: 'server', restartCount: 0, state: { waiting } }],
+        conditions: [condition('Ready', 'False', this.#now())],
+      };
+      this.#api.change('Pod', name, { spec: { nodeName: this.node }, status }, namespace);
+      return;
+    }
+    const server = this.#members.start(pod, this.crashingImages.has(image));
+    const isReady = server.state?.running !== undefined;
+    const wasReady = JSON.stringify(pod.status).includes('"type":"Ready","status":"True"');
+    const claim = this.#api.find('PersistentVolumeClaim', `data-${name}`, namespace);
+    const { containerStatus, initStatus } = { containerStatus: server, initStatus: this.#members.guard(pod, claim) };
+    if (initStatus.state?.terminated?.exitCode === 1) {
+      this.#api.change('Pod', name, { status: { initContainerStatuses: [initStatus] } }, namespace);
+      return;
+    }
+    if (wasReady === isReady && wasReady) return;
+    const conditions = [condition('Ready', isReady ? 'True' : 'False', this.#now())];
+    this.#api.change(
+      'Pod',
+      name,
+      { status: { phase: 'Running', conditions, containerStatuses: [containerStatus], uidSeen: uid } },
+      namespace,
+    );
+  }
+
+  #runClaim(claim: StoredObject): void {
+    const { name, namespace, deletionTimestamp } = claim.metadata;
+    if (deletionTimestamp !== undefined) {
+      this.#api.remove(claim);
+      return;
+    }
+    const requested = (claim.spec as { resources: { requests: { storage: string } } }).resources.requests;
+    const present = (claim.status as { capacity?: { storage: string } } | undefined)?.capacity?.storage;
+    if (present === requested.storage || (present !== undefined && !this.canGrow)) return;
+    this.#api.change(
+      'PersistentVolumeClaim',
+      name,
+      { status: { phase: 'Bound', capacity: { storage: requested.storage } } },
+      namespace,
+    );
+  }
+}
+
+function condition(type: string, status: string, nowMs: number) {
+  return { type, status, lastTransitionTime: new Date(nowMs).toISOString() };
+}
+
+function ownerOf(set: StoredObject) {
+  const { name, uid } = set.metadata;
+  return { apiVersion: 'apps/v1', kind: 'StatefulSet', name, uid: uid ?? '', controller: true };
+}
+
+function podOf(set: StoredObject, template: Template, revision: string): StoredObject {
+  const { name, namespace } = set.metadata;
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: {
+      name: `${name}-0`,
+      ...(namespace && { namespace }),
+      labels: { ...template.metadata.labels, 'controller-revision-hash': revision },
+      annotations: template.metadata.annotations ?? {},
+      ownerReferences: [ownerOf(set)],
+    },
+    spec: template.spec as unknown as Record<string, unknown>,
+  };
+}
+
+export type { ContainerStatus };

@@ -1,0 +1,170 @@
+import type { ContainerStatus } from '../../../operator/api/kubernetes-object.ts';
+import type { MemberAddress, MemberTransport } from '../../../operator/observe/database-client.ts';
+import type { SimulatedApi, StoredObject } from './simulated-api.ts';
+
+/*
+ * Members as the operator sees them: probes, login, settings, users; and their volumes, which outlive the pods. The password of
+ * a volume is set at its first start and changed over HTTP only, as in the real server.
+ */
+
+interface Volume {
+  readonly clusterId: string;
+  password: string;
+}
+
+interface Running {
+  readonly volume: Volume;
+  readonly settings: Map<string, string>;
+  readonly tokens: Map<string, string>;
+  backup: unknown;
+}
+
+const standardSettings: Readonly<Record<string, string>> = {
+  'service.server.httpQueryDefaultLimit': '20000',
+  'service.server.maxSnapshotAge': '600',
+};
+
+export class SimulatedMembers implements MemberTransport {
+  readonly #api: SimulatedApi;
+  /** By uid of the claim: a new claim is an empty disk. */
+  readonly #volumes = new Map<string, Volume>();
+  readonly #running = new Map<string, Running>();
+  readonly calls: string[] = [];
+  hasBackups = true;
+  #tokens = 0;
+
+  constructor(api: SimulatedApi) {
+    this.#api = api;
+  }
+
+  /** What the init container says about the volume, from the record that the operator wrote. */
+  guard(pod: StoredObject, claim: StoredObject | undefined): ContainerStatus {
+    const ended = (exitCode: number, message: string): ContainerStatus => ({
+      name: 'guard',
+      state: { terminated: { exitCode, message } },
+    });
+    const clusterName = pod.metadata.name.replace(/-0$/, '');
+    const text = this.#api.find('ConfigMap', `${clusterName}-members`, pod.metadata.namespace)?.data?.['members.json'];
+    const record = JSON.parse(text ?? '{}') as {
+      clusterId: string;
+      members: Record<string, { state: string }>;
+    };
+    const uid = claim?.metadata.uid ?? '';
+    const volume = this.#volumes.get(uid);
+    if (volume === undefined && record.members['0']?.state === 'member')
+      return ended(1, `VolumeLost: the volume of ${pod.metadata.name} is empty`);
+    if (volume === undefined) {
+      const password = this.#secret(pod, clusterName);
+      this.#volumes.set(uid, { clusterId: record.clusterId, password });
+    } else if (volume.clusterId !== record.clusterId)
+      return ended(1, `ForeignVolume: the volume of ${pod.metadata.name} is another's`);
+    return ended(0, 'ok');
+  }
+
+  start(pod: StoredObject, isCrashing: boolean): ContainerStatus {
+    const claimName = `data-${pod.metadata.name}`;
+    const claim = this.#api.find('PersistentVolumeClaim', claimName, pod.metadata.namespace);
+    if (this.guard(pod, claim).state?.terminated?.exitCode !== 0)
+      return { name: 'server', restartCount: 0, state: { waiting: { reason: 'PodInitializing' } } };
+    if (isCrashing)
+      return {
+        name: 'server',
+        restartCount: 1,
+        state: { waiting: { reason: 'CrashLoopBackOff' } },
+        lastState: { terminated: { exitCode: 1, message: 'cannot start' } },
+      };
+    const address = (pod.status as { podIP?: string }).podIP ?? '';
+    const volume = this.#volumes.get(claim?.metadata.uid ?? '');
+    if (volume !== undefined && !this.#running.has(address)) {
+      const settings = new Map(Object.entries(standardSettings));
+      this.#running.set(address, { volume, settings, tokens: new Map(), backup: undefined });
+    }
+    return { name: 'server', restartCount: 0, state: { running: {} } };
+  }
+
+  stop(pod: StoredObject): void {
+    this.#running.delete((pod.status as { podIP?: string } | undefined)?.podIP ?? '');
+  }
+
+  /** Settings of the only member that runs. */
+  settings(): ReadonlyMap<string, string> | undefined {
+    return [...this.#running.values()][0]?.settings;
+  }
+
+  backup(): unknown {
+    return [...this.#running.values()][0]?.backup;
+  }
+
+  passwords(): string[] {
+    return [...this.#volumes.values()].map(({ password }) => password);
+  }
+
+  #secret(pod: StoredObject, clusterName: string): string {
+    const volumes = (pod.spec?.['volumes'] ?? []) as readonly {
+      name: string;
+      secret?: { secretName: string; items: readonly { key: string }[] };
+    }[];
+    const source = volumes.find(({ name }) => name === 'root-password')?.secret;
+    const secret = this.#api.find('Secret', source?.secretName ?? `${clusterName}-root`, pod.metadata.namespace);
+    const encoded = secret?.data?.[source?.items[0]?.key ?? ''] ?? '';
+    return Buffer.from(encoded, 'base64').toString('utf8');
+  }
+
+  async send(
+    { host }: MemberAddress,
+    request: Parameters<MemberTransport['send']>[1],
+  ): ReturnType<MemberTransport['send']> {
+    const member = this.#running.get(host);
+    if (member === undefined) throw new Error('connection refused');
+    const { pathname } = new URL(request.path, 'http://member');
+    this.calls.push(`${request.method} ${pathname}`);
+    if (pathname === '/api/v1/ready') return { status: 204, body: '' };
+    if (pathname === '/api/v1/login') return this.#login(member, request.headers);
+    const token = /^Bearer (.*)$/.exec(request.headers['Authorization'] ?? '')?.[1] ?? '';
+    if (member.tokens.get(token) !== member.volume.password) return { status: 401, body: '{}' };
+    if (pathname === '/api/v1/server/users') {
+      member.volume.password = (JSON.parse(request.body ?? '') as { password: string }).password;
+      return { status: 200, body: '{}' };
+    }
+    return request.method === 'GET'
+      ? { status: 200, body: JSON.stringify(infoOf(member)) }
+      : this.#command(member, request.body ?? '');
+  }
+
+  #login(member: Running, headers: Readonly<Record<string, string>>) {
+    const basic = /^Basic (.*)$/.exec(headers['Authorization'] ?? '')?.[1] ?? '';
+    const given = Buffer.from(basic, 'base64').toString('utf8');
+    if (given !== `root:${member.volume.password}`) return { status: 403, body: '{}' };
+    const token = `AU-${++this.#tokens}`;
+    member.tokens.set(token, member.volume.password);
+    return { status: 200, body: JSON.stringify({ token }) };
+  }
+
+  #command(member: Running, body: string) {
+    const { command, config } = JSON.parse(body) as { command: string; config?: unknown };
+    const setting = /^set server setting (\S+) (.*)$/.exec(command);
+    if (setting !== null) {
+      member.settings.set(setting[1] ?? '', setting[2] ?? '');
+      return ok();
+    }
+    if (command === 'list databases') return { status: 200, body: '{"result":["orders"]}' };
+    if (!this.hasBackups) return { status: 400, body: JSON.stringify({ error: 'Not supported', detail: command }) };
+    if (command === 'set backup config') member.backup = config;
+    if (command === 'get backup config')
+      return { status: 200, body: JSON.stringify({ result: { config: member.backup ?? {} } }) };
+    return ok();
+  }
+}
+
+function ok() {
+  return { status: 200, body: '{"result":"ok"}' };
+}
+
+function infoOf({ settings }: Running) {
+  const list = [...settings].map(([key, value]) => ({
+    key,
+    value,
+    default: standardSettings[key] ?? '',
+  }));
+  return { version: '26.10.1', settings: list };
+}

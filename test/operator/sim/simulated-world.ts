@@ -1,0 +1,122 @@
+import { Controller } from '../../../operator/act/controller.ts';
+import type { ClusterObject } from '../../../operator/api/cluster.ts';
+import { conditionOf } from '../../../operator/api/conditions.ts';
+import type { KubernetesObject } from '../../../operator/api/kubernetes-object.ts';
+import type { Log } from '../../../operator/api/runtime.ts';
+import { Metrics } from '../../../operator/kubernetes/metrics.ts';
+import type { CallRecord } from '../../../operator/kubernetes/port.ts';
+import { RestClient } from '../../../operator/kubernetes/rest-client.ts';
+import { LiveReader } from '../../../operator/observe/cluster-reader.ts';
+import { DatabaseClient } from '../../../operator/observe/database-client.ts';
+import { SimulatedApi } from './simulated-api.ts';
+import { SimulatedControllers } from './simulated-controllers.ts';
+import { SimulatedMembers } from './simulated-members.ts';
+import { VirtualRuntime } from './virtual-runtime.ts';
+
+export const silentLog: Log = { info: () => {}, warn: () => {}, error: () => {} };
+
+export const namespace = 'shop';
+export const facts = { defaultServerImage: 'polyad:26.10.1', renderVersion: '1' } as const;
+
+/** A whole control plane with one operator whose looks the test makes. */
+export class SimulatedWorld {
+  readonly runtime = new VirtualRuntime();
+  readonly api = new SimulatedApi(() => this.runtime.clock.now());
+  readonly members = new SimulatedMembers(this.api);
+  readonly controllers = new SimulatedControllers(this.api, this.members, () =>
+    this.runtime.clock.now(),
+  );
+  readonly calls: CallRecord[] = [];
+  #controller: Controller;
+
+  constructor() {
+    this.#controller = this.#makeController();
+    this.api.put({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } });
+    this.addNode('node-a');
+  }
+
+  addNode(name: string): void {
+    this.api.put({
+      apiVersion: 'v1',
+      kind: 'Node',
+      metadata: { name, labels: { 'topology.kubernetes.io/zone': 'zone-a' } },
+      status: { conditions: [{ type: 'Ready', status: 'True' }] },
+    } as KubernetesObject);
+    this.api.put({
+      apiVersion: 'storage.k8s.io/v1',
+      kind: 'StorageClass',
+      metadata: { name: 'standard' },
+      allowVolumeExpansion: true,
+    } as KubernetesObject);
+  }
+
+  /** What is left of the operator after a crash: nothing. */
+  restartOperator(): void {
+    this.#controller = this.#makeController();
+  }
+
+  #makeController(): Controller {
+    const api = new RestClient({
+      transport: this.api,
+      beforeCall: (call) => this.calls.push(call),
+    });
+    return new Controller({
+      api,
+      reader: new LiveReader(api),
+      databases: new DatabaseClient(this.members, this.runtime),
+      facts,
+      runtime: this.runtime,
+      log: silentLog,
+      metrics: new Metrics(),
+      instance: 'test',
+    });
+  }
+
+  create(name: string, spec: object = {}, annotations: Record<string, string> = {}): void {
+    this.api.put({
+      apiVersion: 'polyad.io/v1alpha1',
+      kind: 'Cluster',
+      metadata: { name, namespace, annotations },
+      spec: { replicas: 1, ...spec },
+    } as KubernetesObject);
+  }
+
+  cluster(name = 'orders'): ClusterObject {
+    const found = this.api.find('Cluster', name);
+    if (found === undefined) throw new Error(`no Cluster ${name}`);
+    return found as unknown as ClusterObject;
+  }
+
+  condition(type: string, name = 'orders'): string {
+    const found = conditionOf(this.cluster(name).status?.conditions, type);
+    return found === undefined ? 'absent' : `${found.status} ${found.reason}`;
+  }
+
+  look(name = 'orders'): Promise<number | undefined> {
+    return this.#controller.look(namespace, name);
+  }
+
+  /** One look and one turn of everybody else; a second passes. */
+  async turn(name = 'orders'): Promise<void> {
+    await this.look(name);
+    this.controllers.step();
+    this.runtime.skip(1000);
+  }
+
+  /** Turns until nothing changes any more. @returns how many */
+  async settle(name = 'orders', turnsMax = 120): Promise<number> {
+    let quiet = 0;
+    for (let turn = 1; turn <= turnsMax; turn++) {
+      const before = this.api.effectiveWrites;
+      await this.turn(name);
+      const isWaiting = this.findCluster(name)?.status?.operation !== undefined;
+      quiet = this.api.effectiveWrites === before && !isWaiting ? quiet + 1 : 0;
+      if (quiet === 3) return turn;
+    }
+    throw new Error(`not settled after ${turnsMax} turns: ${JSON.stringify(this.findCluster(name)?.status, undefined, 1)}`);
+  }
+
+  findCluster(name: string): ClusterObject | undefined {
+    return this.api.find('Cluster', name) as unknown as ClusterObject | undefined;
+  }
+}
