@@ -17,7 +17,7 @@ import { planMatches } from './rules/plan-match.ts';
 import { pushDistinct } from './rules/push-distinct.ts';
 import { pushFilters } from './rules/push-filters.ts';
 import { ridLookup } from './rules/rid-lookup.ts';
-import { scanColumns } from './rules/scan-columns.ts';
+import { sortColumns } from './rules/sort-columns.ts';
 
 /** What is done to every plan whatever is switched off: it decides what the plan means, or makes it runnable. */
 export const mandatoryRules: ReadonlySet<string> = new Set([
@@ -51,5 +51,5 @@ export const rules: readonly OptimizerRule[] = [
   indexSearch,
   limitedSearch,
   edgeEnds,
-  scanColumns,
+  sortColumns,
 ];
