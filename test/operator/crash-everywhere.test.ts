@@ -44,7 +44,8 @@ const flows: readonly Flow[] = [
   },
   {
     name: 'image change that fails',
-    prepare: (world) => create(world, { ...spec, update: { progressDeadlineSeconds: 10 } }),
+    prepare: (world) =>
+      create(world, { ...spec, update: { progressDeadlineSeconds: 10, minReadySeconds: 6 } }),
     begin: (world) => {
       world.controllers.crashingImages.add('polyad:2');
       world.api.change('Cluster', 'orders', { spec: { image: 'polyad:2' } });
@@ -57,10 +58,8 @@ const flows: readonly Flow[] = [
   {
     name: 'storage growth',
     prepare: (world) => create(world, { ...spec, storage: { size: '1Gi' } }),
-    begin: (world) =>
-      world.api.change('Cluster', 'orders', { spec: { storage: { size: '2Gi' } } }),
-    isDone: (world) =>
-      isReady(world) && world.api.find('StatefulSet', 'orders') !== undefined,
+    begin: (world) => world.api.change('Cluster', 'orders', { spec: { storage: { size: '2Gi' } } }),
+    isDone: (world) => isReady(world) && world.api.find('StatefulSet', 'orders') !== undefined,
   },
   {
     name: 'password rotation',
@@ -93,6 +92,7 @@ interface Outcome {
 /** Runs a flow; `crashAt` is the number of the call at which the operator dies, 0 for never. */
 async function play(flow: Flow, crashAt: number, isLost: boolean): Promise<Outcome> {
   const world = new SimulatedWorld();
+  world.turnMs = 6000;
   await flow.prepare(world);
   flow.begin(world);
   let writes = 0;
@@ -104,7 +104,7 @@ async function play(flow: Flow, crashAt: number, isLost: boolean): Promise<Outco
   if (isLost) world.api.faultAfter = crash;
   else world.api.faultBefore = crash;
   let quietTurns = 0;
-  for (let turn = 0; turn < turnsMax && quietTurns < 4; turn++) {
+  for (let turn = 0; turn < turnsMax && quietTurns < 2; turn++) {
     const before = world.api.effectiveWrites;
     try {
       await world.look();
@@ -112,12 +112,12 @@ async function play(flow: Flow, crashAt: number, isLost: boolean): Promise<Outco
       world.restartOperator();
     }
     world.controllers.step();
-    world.runtime.skip(1000);
+    world.runtime.skip(world.turnMs);
     const isQuiet = flow.isDone(world) && world.api.effectiveWrites === before;
     quietTurns = isQuiet ? quietTurns + 1 : 0;
   }
   assert.equal(flow.isDone(world), true, `${flow.name}: not done after a crash at ${crashAt}`);
-  return { state: stateOf(world), writes };
+  return { state: stateOf(world), writes: writes };
 }
 
 /** What exists, without what differs between any two runs: uids, versions, times, random values. */

@@ -64,7 +64,9 @@ test('a restart-class setting restarts the member once, a hot one does not', asy
   await change(world, { settings: { 'service.server.httpQueryDefaultLimit': '500' } });
   assert.equal(podUid(world), first);
   assert.equal(world.members.settings()?.get('service.server.httpQueryDefaultLimit'), '500');
-  await change(world, { settings: { 'service.server.logLevel': 'debug' } });
+  await change(world, {
+    settings: { 'service.server.logLevel': 'debug', 'service.server.httpQueryDefaultLimit': null },
+  });
   const second = podUid(world);
   assert.notEqual(second, first);
   assert.equal(world.condition('Ready'), 'True AllMembersReady');
@@ -78,7 +80,9 @@ test('a restart-class setting restarts the member once, a hot one does not', asy
 test('the restart annotation and kubectl rollout restart each restart once', async () => {
   const world = await readyWorld();
   const first = podUid(world);
-  world.api.change('Cluster', 'orders', { metadata: { annotations: { 'polyad.io/restart': '1' } } });
+  world.api.change('Cluster', 'orders', {
+    metadata: { annotations: { 'polyad.io/restart': '1' } },
+  });
   await world.settle();
   const second = podUid(world);
   assert.notEqual(second, first);
@@ -264,7 +268,9 @@ test('a paused Cluster is reported on and not changed', async () => {
   assert.equal(world.condition('Paused'), 'True Paused');
   assert.equal(world.cluster().status?.phase, 'Paused');
   assert.equal(podUid(world), pod);
-  world.api.change('Cluster', 'orders', { metadata: { annotations: { 'polyad.io/reconcile': null } } });
+  world.api.change('Cluster', 'orders', {
+    metadata: { annotations: { 'polyad.io/reconcile': null } },
+  });
   await world.settle();
   assert.notEqual(podUid(world), pod);
 });
@@ -287,7 +293,14 @@ test('Delete: nothing is left', async () => {
   const world = await readyWorld({ deletionPolicy: 'Delete' });
   world.api.delete(world.cluster(), false);
   for (let turn = 0; turn < 20; turn++) await world.turn();
-  for (const kind of ['Cluster', 'StatefulSet', 'Pod', 'PersistentVolumeClaim', 'Secret', 'Service'])
+  for (const kind of [
+    'Cluster',
+    'StatefulSet',
+    'Pod',
+    'PersistentVolumeClaim',
+    'Secret',
+    'Service',
+  ])
     assert.deepEqual(world.api.all(kind), [], kind);
 });
 
@@ -329,7 +342,9 @@ test('an empty volume does not start until its loss is approved, once', async ()
   assert.equal(world.condition('Stalled'), 'True VolumeLost');
   const token = world.cluster().status?.recovery?.incidentToken ?? '';
   assert.match(token, /^lost-/);
-  world.api.change('Cluster', 'orders', { metadata: { annotations: { 'polyad.io/adopt': token } } });
+  world.api.change('Cluster', 'orders', {
+    metadata: { annotations: { 'polyad.io/adopt': token } },
+  });
   await world.settle();
   assert.equal(world.condition('Ready'), 'True AllMembersReady');
   // The same approval, left in Git, does nothing about the next loss.

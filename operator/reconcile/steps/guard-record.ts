@@ -59,7 +59,7 @@ interface Incident {
 }
 
 function incidentOf({ seen, names }: Pass): Incident | undefined {
-  const refusal = guardRefusal(seen.pod);
+  const refusal = isReady(seen.pod) ? undefined : guardRefusal(seen.pod);
   const reason = /^(VolumeLost|ForeignVolume)\b/.exec(refusal ?? '')?.[1];
   if (reason === undefined) return undefined;
   const claim = seen.claims.find(({ metadata }) => metadata.name === names.dataClaim(0));

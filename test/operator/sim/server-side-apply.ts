@@ -27,7 +27,8 @@ function remove(present: unknown, before: unknown, next: unknown, field: string)
     const result: Tree = {};
     for (const [key, value] of Object.entries(present)) {
       if (!(key in before)) result[key] = value;
-      else if (isTree(next) && key in next) result[key] = remove(value, before[key], next[key], key);
+      else if (isTree(next) && key in next)
+        result[key] = remove(value, before[key], next[key], key);
     }
     return result;
   }

@@ -113,7 +113,11 @@ export class SimulatedApi implements Transport {
     return [...this.#objects.values()].filter((object) => object.kind === kind);
   }
 
-  find(kind: string, name: string, namespace: string | undefined = 'shop'): StoredObject | undefined {
+  find(
+    kind: string,
+    name: string,
+    namespace: string | undefined = 'shop',
+  ): StoredObject | undefined {
     return this.#objects.get(keyOf(pluralOf(kind), namespace, name));
   }
 
@@ -140,7 +144,10 @@ export class SimulatedApi implements Transport {
     this.#objects.delete(key);
     this.#applied.delete(key);
     this.effectiveWrites++;
-    this.#publish('DELETED', { ...present, metadata: { ...present.metadata, resourceVersion: String(++this.#version) } });
+    this.#publish('DELETED', {
+      ...present,
+      metadata: { ...present.metadata, resourceVersion: String(++this.#version) },
+    });
   }
 
   /** Begins a deletion; it ends when nothing holds the object any more. */
@@ -164,7 +171,8 @@ export class SimulatedApi implements Transport {
       case 'GET':
         return target.name === undefined ? this.#list(target) : found(present);
       case 'POST':
-        if (target.subresource === 'eviction') return this.#evict(present, parse(request) as unknown as DeleteOptions);
+        if (target.subresource === 'eviction')
+          return this.#evict(present, parse(request) as unknown as DeleteOptions);
         return this.#create(target, parse(request));
       case 'PUT':
         return this.#update(key, present, parse(request));
@@ -224,10 +232,7 @@ export class SimulatedApi implements Transport {
     return json(200, this.#store(key, present, mergePatch(present, body) as StoredObject));
   }
 
-  #delete(
-    present: StoredObject | undefined,
-    options: DeleteOptions,
-  ): HttpAnswer {
+  #delete(present: StoredObject | undefined, options: DeleteOptions): HttpAnswer {
     if (present === undefined) return failure(404, 'NotFound', 'gone');
     const { uid } = options.preconditions ?? {};
     if (uid !== undefined && uid !== present.metadata.uid) return failure(409, 'Conflict', 'uid');
@@ -246,10 +251,7 @@ export class SimulatedApi implements Transport {
     }
   }
 
-  #evict(
-    pod: StoredObject | undefined,
-    body: DeleteOptions,
-  ): HttpAnswer {
+  #evict(pod: StoredObject | undefined, body: DeleteOptions): HttpAnswer {
     if (pod === undefined) return failure(404, 'NotFound', 'gone');
     const uid = body.deleteOptions?.preconditions?.uid;
     if (uid !== undefined && uid !== pod.metadata.uid) return failure(409, 'Conflict', 'uid');
@@ -293,7 +295,11 @@ export class SimulatedApi implements Transport {
     const from = Number(target.query.get('resourceVersion') ?? 0);
     const oldest = this.#history[0]?.version ?? this.#version + 1;
     if (from + 1 < oldest && from < this.#version)
-      return { status: 410, retryAfter: undefined, lines: once(JSON.stringify({ reason: 'Expired', code: 410 })) };
+      return {
+        status: 410,
+        retryAfter: undefined,
+        lines: once(JSON.stringify({ reason: 'Expired', code: 410 })),
+      };
     const queue = new LineQueue();
     const subscriber: Subscriber = {
       isWanted: (object) => pluralOf(object.kind) === target.plural && isSelected(object, target),
@@ -304,7 +310,8 @@ export class SimulatedApi implements Transport {
       },
     };
     for (const { version, type, object } of this.#history) {
-      if (version > from && subscriber.isWanted(object)) queue.push(JSON.stringify({ type, object }));
+      if (version > from && subscriber.isWanted(object))
+        queue.push(JSON.stringify({ type, object }));
     }
     this.#subscribers.add(subscriber);
     signal?.addEventListener('abort', () => subscriber.end());
@@ -358,14 +365,21 @@ function refusalOfApply(
   if (resourceVersion !== undefined && resourceVersion !== present?.metadata.resourceVersion)
     return failure(409, 'Conflict', `${key} was changed`);
   const templates = present?.spec?.['volumeClaimTemplates'];
-  if (templates === undefined || stableJson(templates) === stableJson(body.spec?.['volumeClaimTemplates']))
+  if (
+    templates === undefined ||
+    stableJson(templates) === stableJson(body.spec?.['volumeClaimTemplates'])
+  )
     return undefined;
   return failure(422, 'Invalid', 'spec: volumeClaimTemplates is immutable');
 }
 
 function faulty(fault: Fault): HttpAnswer {
   if (fault === 'drop') throw new Error('the connection broke');
-  const body = JSON.stringify({ reason: 'Fault', code: fault.status, message: `fault ${fault.status}` });
+  const body = JSON.stringify({
+    reason: 'Fault',
+    code: fault.status,
+    message: `fault ${fault.status}`,
+  });
   return { status: fault.status, body, retryAfter: fault.retryAfter };
 }
 

@@ -9,8 +9,13 @@ import type { SimulatedMembers } from './simulated-members.ts';
  */
 
 interface Template {
-  readonly metadata: { readonly labels?: Record<string, string>; readonly annotations?: Record<string, string> };
-  readonly spec: { readonly containers: readonly { readonly name: string; readonly image: string }[] };
+  readonly metadata: {
+    readonly labels?: Record<string, string>;
+    readonly annotations?: Record<string, string>;
+  };
+  readonly spec: {
+    readonly containers: readonly { readonly name: string; readonly image: string }[];
+  };
 }
 
 export class SimulatedControllers {
@@ -40,7 +45,9 @@ export class SimulatedControllers {
   #collectGarbage(): void {
     const kinds = ['StatefulSet', 'Service', 'ConfigMap', 'ServiceAccount', 'NetworkPolicy', 'Pod'];
     const living = new Set(
-      ['Cluster', 'StatefulSet'].flatMap((kind) => this.#api.all(kind)).map(({ metadata }) => metadata.uid),
+      ['Cluster', 'StatefulSet']
+        .flatMap((kind) => this.#api.all(kind))
+        .map(({ metadata }) => metadata.uid),
     );
     for (const object of kinds.flatMap((kind) => this.#api.all(kind))) {
       const owners = object.metadata.ownerReferences ?? [];
@@ -65,7 +72,12 @@ export class SimulatedControllers {
       for (const template of spec.volumeClaimTemplates ?? []) this.#ensureClaim(set, template);
       this.#api.put(podOf(set, spec.template, revision));
     } else if ((pod.metadata.ownerReferences ?? []).length === 0) {
-      this.#api.change('Pod', `${name}-0`, { metadata: { ownerReferences: [ownerOf(set)] } }, namespace);
+      this.#api.change(
+        'Pod',
+        `${name}-0`,
+        { metadata: { ownerReferences: [ownerOf(set)] } },
+        namespace,
+      );
     }
     const status = { updateRevision: revision, observedGeneration: set.metadata.generation };
     this.#api.change('StatefulSet', name, { status }, namespace);
@@ -84,7 +96,7 @@ export class SimulatedControllers {
   }
 
   #runPod(pod: StoredObject): void {
-    const { name, namespace, deletionTimestamp, uid } = pod.metadata;
+    const { name, namespace, deletionTimestamp } = pod.metadata;
     if (deletionTimestamp !== undefined) {
       this.#members.stop(pod);
       this.#api.remove(pod);
@@ -110,17 +122,20 @@ export class SimulatedControllers {
     const isReady = server.state?.running !== undefined;
     const wasReady = JSON.stringify(pod.status).includes('"type":"Ready","status":"True"');
     const claim = this.#api.find('PersistentVolumeClaim', `data-${name}`, namespace);
-    const { containerStatus, initStatus } = { containerStatus: server, initStatus: this.#members.guard(pod, claim) };
-    if (initStatus.state?.terminated?.exitCode === 1) {
-      this.#api.change('Pod', name, { status: { initContainerStatuses: [initStatus] } }, namespace);
-      return;
-    }
-    if (wasReady === isReady && wasReady) return;
+    if (wasReady) return;
+    const guard = this.#members.guard(pod, claim);
     const conditions = [condition('Ready', isReady ? 'True' : 'False', this.#now())];
     this.#api.change(
       'Pod',
       name,
-      { status: { phase: 'Running', conditions, containerStatuses: [containerStatus], uidSeen: uid } },
+      {
+        status: {
+          phase: 'Running',
+          conditions: isReady ? conditions : pod.status?.['conditions'],
+          containerStatuses: [server],
+          initContainerStatuses: [guard],
+        },
+      },
       namespace,
     );
   }
@@ -131,8 +146,10 @@ export class SimulatedControllers {
       this.#api.remove(claim);
       return;
     }
-    const requested = (claim.spec as { resources: { requests: { storage: string } } }).resources.requests;
-    const present = (claim.status as { capacity?: { storage: string } } | undefined)?.capacity?.storage;
+    const requested = (claim.spec as { resources: { requests: { storage: string } } }).resources
+      .requests;
+    const present = (claim.status as { capacity?: { storage: string } } | undefined)?.capacity
+      ?.storage;
     if (present === requested.storage || (present !== undefined && !this.canGrow)) return;
     this.#api.change(
       'PersistentVolumeClaim',

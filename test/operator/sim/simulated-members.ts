@@ -44,7 +44,8 @@ export class SimulatedMembers implements MemberTransport {
       state: { terminated: { exitCode, message } },
     });
     const clusterName = pod.metadata.name.replace(/-0$/, '');
-    const text = this.#api.find('ConfigMap', `${clusterName}-members`, pod.metadata.namespace)?.data?.['members.json'];
+    const text = this.#api.find('ConfigMap', `${clusterName}-members`, pod.metadata.namespace)
+      ?.data?.['members.json'];
     const record = JSON.parse(text ?? '{}') as {
       clusterId: string;
       members: Record<string, { state: string }>;
@@ -105,7 +106,11 @@ export class SimulatedMembers implements MemberTransport {
       secret?: { secretName: string; items: readonly { key: string }[] };
     }[];
     const source = volumes.find(({ name }) => name === 'root-password')?.secret;
-    const secret = this.#api.find('Secret', source?.secretName ?? `${clusterName}-root`, pod.metadata.namespace);
+    const secret = this.#api.find(
+      'Secret',
+      source?.secretName ?? `${clusterName}-root`,
+      pod.metadata.namespace,
+    );
     const encoded = secret?.data?.[source?.items[0]?.key ?? ''] ?? '';
     return Buffer.from(encoded, 'base64').toString('utf8');
   }
@@ -148,7 +153,8 @@ export class SimulatedMembers implements MemberTransport {
       return ok();
     }
     if (command === 'list databases') return { status: 200, body: '{"result":["orders"]}' };
-    if (!this.hasBackups) return { status: 400, body: JSON.stringify({ error: 'Not supported', detail: command }) };
+    if (!this.hasBackups)
+      return { status: 400, body: JSON.stringify({ error: 'Not supported', detail: command }) };
     if (command === 'set backup config') member.backup = config;
     if (command === 'get backup config')
       return { status: 200, body: JSON.stringify({ result: { config: member.backup ?? {} } }) };

@@ -96,11 +96,14 @@ export class SimulatedWorld {
     return this.#controller.look(namespace, name);
   }
 
-  /** One look and one turn of everybody else; a second passes. */
+  /** How much time a turn takes. */
+  turnMs = 1000;
+
+  /** One look and one turn of everybody else. */
   async turn(name = 'orders'): Promise<void> {
     await this.look(name);
     this.controllers.step();
-    this.runtime.skip(1000);
+    this.runtime.skip(this.turnMs);
   }
 
   /** Turns until nothing changes any more. @returns how many */
@@ -113,7 +116,9 @@ export class SimulatedWorld {
       quiet = this.api.effectiveWrites === before && !isWaiting ? quiet + 1 : 0;
       if (quiet === 3) return turn;
     }
-    throw new Error(`not settled after ${turnsMax} turns: ${JSON.stringify(this.findCluster(name)?.status, undefined, 1)}`);
+    throw new Error(
+      `not settled after ${turnsMax} turns: ${JSON.stringify(this.findCluster(name)?.status, undefined, 1)}`,
+    );
   }
 
   findCluster(name: string): ClusterObject | undefined {
