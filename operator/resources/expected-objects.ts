@@ -21,11 +21,7 @@ export function expectedObjects(cluster: string, spec: ClusterSpec): readonly Ex
   const names = objectNames(cluster);
   const { readWrite, readOnly } = spec.services;
   return [
-    {
-      kind: 'ServiceAccount',
-      name: serviceAccountName(cluster, spec),
-      isWanted: spec.serviceAccount.create,
-    },
+    ...serviceAccounts(cluster, spec),
     { kind: 'ConfigMap', name: names.config, isWanted: true },
     { kind: 'ConfigMap', name: names.members, isWanted: true },
     { kind: 'Service', name: names.headless, isWanted: true },
@@ -42,4 +38,15 @@ export function expectedObjects(cluster: string, spec: ClusterSpec): readonly Ex
     { kind: 'Secret', name: names.token, isWanted: true },
     { kind: 'StatefulSet', name: names.statefulSet, isWanted: true },
   ];
+}
+
+/** The one that the spec names, and the one of the standard name, which goes when another is named. */
+function serviceAccounts(cluster: string, spec: ClusterSpec): readonly ExpectedObject[] {
+  const wanted = serviceAccountName(cluster, spec);
+  const standard = objectNames(cluster).serviceAccount;
+  const account = (name: string, isWanted: boolean) =>
+    ({ kind: 'ServiceAccount', name, isWanted }) as const;
+  const found = [account(wanted, spec.serviceAccount.create)];
+  if (standard !== wanted) found.push(account(standard, false));
+  return found;
 }

@@ -1,0 +1,226 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Operator } from '../../operator/act/operator.ts';
+import { operatorPermissions } from '../../operator/api/permissions.ts';
+import type { KubernetesObject } from '../../operator/api/kubernetes-object.ts';
+import type { CallRecord } from '../../operator/kubernetes/port.ts';
+import type { Fault } from './sim/simulated-api.ts';
+import { pass, runOperatorOn } from './sim/running-operator.ts';
+import { SimulatedWorld, namespace } from './sim/simulated-world.ts';
+
+// The operator with its watches, queue and caches, in virtual time. Faults are answers of the API server.
+
+async function started(world: SimulatedWorld, operator: Operator): Promise<void> {
+  operator.startWatching();
+  await world.runtime.advance(0);
+  assert.equal(operator.isSynced, true);
+  operator.activate();
+}
+
+async function readyWorld(): Promise<{ world: SimulatedWorld; operator: Operator }> {
+  const world = new SimulatedWorld();
+  const { operator } = runOperatorOn(world);
+  await started(world, operator);
+  world.create('orders');
+  await pass(world, 10_000);
+  assert.equal(world.condition('Ready'), 'True AllMembersReady');
+  return { world, operator };
+}
+
+test('a Cluster that is made gets ready, and at rest nothing is written and little is read', async () => {
+  const { world, operator } = await readyWorld();
+  const writes = world.api.effectiveWrites;
+  const requests = world.api.requests.length;
+  await pass(world, 60_000);
+  assert.equal(world.api.effectiveWrites, writes);
+  const others = world.api.requests.slice(requests).filter((text) => !/^(GET|WATCH)/.test(text));
+  assert.deepEqual(others, []);
+  await operator.stop();
+});
+
+test('a changed spec is acted on at once', async () => {
+  const { world, operator } = await readyWorld();
+  const requests = world.api.requests.length;
+  world.api.change('Cluster', 'orders', { spec: { image: 'polyad:26.10.2' } });
+  await world.runtime.advance(0);
+  const applied = world.api.requests.slice(requests).some((text) => /PATCH.*statefulsets/.test(text));
+  assert.equal(applied, true);
+  await operator.stop();
+});
+
+test('drift is corrected without waiting for a resync', async () => {
+  const { world, operator } = await readyWorld();
+  const service = world.api.find('Service', 'orders-http');
+  if (service) world.api.remove(service);
+  world.api.change('StatefulSet', 'orders', { spec: { replicas: 0 } });
+  await world.runtime.advance(0);
+  assert.notEqual(world.api.find('Service', 'orders-http'), undefined);
+  assert.equal(world.api.find('StatefulSet', 'orders')?.spec?.['replicas'], 1);
+  await operator.stop();
+});
+
+const faults: readonly { readonly name: string; readonly fault: Fault }[] = [
+  { name: '429', fault: { status: 429, retryAfter: '2' } },
+  { name: '500', fault: { status: 500 } },
+  { name: '503', fault: { status: 503 } },
+  { name: '410', fault: { status: 410 } },
+  { name: 'a dropped connection', fault: 'drop' },
+];
+
+for (const { name, fault } of faults) {
+  test(`watches and work survive a minute of ${name}`, async () => {
+    const { world, operator } = await readyWorld();
+    const watches = world.api.watchCount;
+    world.api.faultBefore = () => fault;
+    world.api.cutWatches(new Error('cut'));
+    world.api.change('Cluster', 'orders', { spec: { image: 'polyad:26.10.2' } });
+    await pass(world, 60_000);
+    assert.equal(world.condition('Ready'), 'True AllMembersReady');
+    assert.notEqual(world.cluster().status?.image, 'polyad:26.10.2');
+    world.api.faultBefore = undefined;
+    await pass(world, 60_000);
+    assert.equal(world.cluster().status?.image, 'polyad:26.10.2');
+    assert.equal(world.condition('Ready'), 'True AllMembersReady');
+    assert.equal(world.api.watchCount, watches);
+    await operator.stop();
+  });
+}
+
+test('a watch that is cut goes on where it was, and one that is too old begins anew', async () => {
+  const { world, operator } = await readyWorld();
+  world.api.cutWatches();
+  world.create('second');
+  await pass(world, 10_000);
+  assert.equal(world.condition('Ready', 'second'), 'True AllMembersReady');
+  world.api.cutWatches(new Error('cut'));
+  world.create('third');
+  world.api.compact();
+  await pass(world, 10_000);
+  assert.equal(world.condition('Ready', 'third'), 'True AllMembersReady');
+  await operator.stop();
+});
+
+test('every third write fails and everything still comes about once', async () => {
+  const world = new SimulatedWorld();
+  const { operator } = runOperatorOn(world);
+  let writes = 0;
+  world.api.faultAfter = ({ method }) =>
+    method !== 'GET' && ++writes % 3 === 0 ? 'drop' : undefined;
+  await started(world, operator);
+  world.create('orders');
+  await pass(world, 30_000);
+  world.api.faultAfter = undefined;
+  await pass(world, 30_000);
+  assert.equal(world.condition('Ready'), 'True AllMembersReady');
+  assert.equal(world.api.all('Pod').length, 1);
+  assert.equal(world.api.all('Secret').length, 3);
+  await operator.stop();
+});
+
+test('a process that does not hold the lease reads and writes nothing', async () => {
+  const world = new SimulatedWorld();
+  let isLeader = false;
+  const { operator } = runOperatorOn(world, { mayWrite: () => isLeader });
+  await started(world, operator);
+  world.create('orders');
+  const writes = world.api.effectiveWrites;
+  await world.runtime.advance(20_000);
+  assert.equal(world.api.effectiveWrites, writes);
+  isLeader = true;
+  await pass(world, 40_000);
+  assert.equal(world.condition('Ready'), 'True AllMembersReady');
+  await operator.stop();
+});
+
+test('a Secret that a user names is watched by its name, for as long as it is named', async () => {
+  const world = new SimulatedWorld();
+  const { operator } = runOperatorOn(world);
+  await started(world, operator);
+  const put = (password: string) =>
+    world.api.put({
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name: 'admin', namespace },
+      data: { password: Buffer.from(password).toString('base64') },
+    } as KubernetesObject);
+  put('first-password');
+  world.create('orders', { auth: { rootPassword: { secretName: 'admin', key: 'password' } } });
+  await pass(world, 10_000);
+  assert.deepEqual(world.members.passwords(), ['first-password']);
+  world.api.change('Secret', 'admin', {
+    data: { password: Buffer.from('second-password').toString('base64') },
+  });
+  await pass(world, 2000);
+  assert.deepEqual(world.members.passwords(), ['second-password']);
+  await operator.stop();
+});
+
+/** All flows once, to see every call that the operator makes. */
+async function callsOfAllFlows(namespaces: readonly string[]): Promise<readonly CallRecord[]> {
+  const world = new SimulatedWorld();
+  const { operator, calls } = runOperatorOn(world, { namespaces });
+  await started(world, operator);
+  world.create('orders', {
+    networkPolicy: { enabled: true },
+    storage: { size: '1Gi', backups: { size: '1Gi' } },
+    deletionPolicy: 'BackupThenDelete',
+  });
+  await pass(world, 10_000);
+  // A write whose answer is lost is noticed as an event that repeats, and a stranger's class is asked about.
+  world.api.change('Cluster', 'orders', {
+    spec: {
+      image: 'polyad:2',
+      storage: { size: '2Gi' },
+      networkPolicy: { enabled: false },
+      services: { readOnly: { enabled: false } },
+      serviceAccount: { create: false, name: 'other' },
+    },
+  });
+  await pass(world, 30_000);
+  // A member that never gets ready is replaced without an eviction.
+  world.controllers.missingImages.add('polyad:3');
+  world.api.change('Cluster', 'orders', { spec: { image: 'polyad:3', update: { autoRollback: false } } });
+  await pass(world, 10_000);
+  world.api.change('Cluster', 'orders', { spec: { image: 'polyad:4' } });
+  await pass(world, 20_000);
+  world.api.delete(world.cluster(), false);
+  await pass(world, 20_000);
+  assert.equal(world.findCluster('orders'), undefined);
+  // The same event again counts up the one that is there.
+  world.create('refused', { replicas: 3 });
+  await pass(world, 2000);
+  world.api.change('Cluster', 'refused', { status: null });
+  await pass(world, 2000);
+  await operator.stop();
+  return calls;
+}
+
+test('the rights of the operator are exactly what its flows use', async () => {
+  const calls = await callsOfAllFlows([]);
+  const used = new Set(calls.map(({ verb, group, resource }) => `${group} ${resource} ${verb}`));
+  // Implied: an apply that makes an object needs `create` too, and owner references need `finalizers`.
+  const implied = [
+    ...['apps statefulsets', ' services', ' configmaps', ' serviceaccounts'].map((name) => `${name} create`),
+    'networking.k8s.io networkpolicies create',
+    'polyad.io clusters/finalizers update',
+    ...['get', 'create', 'update'].map((verb) => `coordination.k8s.io leases ${verb}`),
+  ];
+  for (const name of implied) used.add(name);
+  const granted = operatorPermissions.flatMap(({ group, resources, verbs }) =>
+    resources.flatMap((resource) => verbs.map((verb) => `${group} ${resource} ${verb}`)),
+  );
+  assert.deepEqual([...used].sort(), [...granted].sort());
+  assert.equal(granted.length, new Set(granted).size);
+});
+
+test('an installation for namespaces asks for nothing outside of them but what it can do without', async () => {
+  const calls = await callsOfAllFlows([namespace]);
+  const outside = calls.filter(
+    ({ namespace: asked, resource }) => asked !== namespace && resource !== 'namespaces',
+  );
+  const optional = new Set(['nodes', 'storageclasses']);
+  assert.deepEqual(
+    outside.filter(({ resource }) => !optional.has(resource)),
+    [],
+  );
+});
