@@ -84,6 +84,16 @@ export class BlockBuilder {
     this.#view.setFloat64(at + rowVersionOffset, version, true);
   }
 
+  /** Makes room for a row in an empty slot; its bytes are zero and to be written at the offset that is returned. */
+  place(slot: number, length: number): number {
+    this.#occupy(slot);
+    const size = padded(length);
+    const at = this.#append(slot, size);
+    const view = this.#view;
+    for (let offset = at; offset < at + size; offset += 8) view.setFloat64(offset, 0, true);
+    return at;
+  }
+
   remove(slot: number): void {
     const old = this.rowOffset(slot);
     if (old === 0) return;

@@ -58,6 +58,19 @@ export class BulkBlocks {
     } else this.#lay(position, row);
   }
 
+  /** The block being filled, whose `place` made room for a row. */
+  get builder(): BlockBuilder {
+    return this.#builder;
+  }
+
+  /** Makes room for a row of zeros, once the bucket is sized. @returns where it begins in the bytes of `builder` */
+  place(position: number, length: number): number {
+    this.next = position + 1;
+    this.rowCount += 1;
+    this.bytes += length + 8;
+    return this.#builder.place(this.#openSlot(position), length);
+  }
+
   /** A bucket that stays within its first block need not decide. */
   end(): void {
     if (this.#early !== undefined && this.next > rowsPerFirstBlock) this.#settle();
@@ -78,6 +91,11 @@ export class BulkBlocks {
   }
 
   #lay(position: number, row: Uint8Array): void {
+    this.#builder.put(this.#openSlot(position), row, 0);
+  }
+
+  /** Slot of the position in the block that is being filled. */
+  #openSlot(position: number): number {
     const slot = position % this.#slotCount;
     const number = (position - slot) / this.#slotCount;
     if (number !== this.#number) {
@@ -85,7 +103,7 @@ export class BulkBlocks {
       this.#number = number;
       this.#builder.startEmpty();
     }
-    this.#builder.put(slot, row, 0);
+    return slot;
   }
 
   #finishBlock(): void {

@@ -21,7 +21,7 @@ const verticesPerSlice = 4096;
 const entrySize = 12;
 
 /** Gathered edges of one type, in the order they came. */
-class EdgeColumn {
+export class EdgeColumn {
   edges = new Float64Array(1024);
   from = new Float64Array(1024);
   to = new Float64Array(1024);
@@ -51,12 +51,17 @@ export class BulkEdges {
   readonly #columns = new Map<TypeId, { readonly both: EdgeColumn; readonly source: EdgeColumn }>();
 
   add(type: TypeId, edge: Rid, from: Rid, to: Rid, both: boolean): void {
+    this.column(type, both).add(edge, from, to);
+  }
+
+  /** Where edges of the type are added. */
+  column(type: TypeId, both: boolean): EdgeColumn {
     let columns = this.#columns.get(type);
     if (columns === undefined) {
       columns = { both: new EdgeColumn(), source: new EdgeColumn() };
       this.#columns.set(type, columns);
     }
-    (both ? columns.both : columns.source).add(edge, from, to);
+    return both ? columns.both : columns.source;
   }
 
   /** Puts the adjacency into a commit. */

@@ -19,10 +19,26 @@ export interface BulkWriter {
   /** Adds an edge: its row and its entries at both ends, or only at the source. The ends exist or are added before `flush`. */
   addEdge(edge: BulkEdge, properties: ValueMap): void;
   addEdgeColumns(shape: Shape, edge: BulkEdge, values: readonly Value[]): void;
+  /** Like `addEdgeColumns` for many edges at consecutive positions; the fast way. */
+  addEdgeRows(shape: Shape, rows: BulkEdgeRows): void;
   /** Bytes held so far; flush at some tens of MiB. */
   readonly pendingBytes: number;
   /** Everything since the last flush as one durable commit; its rows get `position.index` as their version. */
   flush(position: AppliedPosition): Promise<void>;
+}
+
+/** Edges of one type in one bucket. */
+export interface BulkEdgeRows {
+  readonly type: TypeId;
+  readonly bucket: BucketId;
+  /** Position of the first; the others follow without a gap. */
+  readonly position: number;
+  readonly count: number;
+  readonly from: Float64Array;
+  readonly to: Float64Array;
+  readonly both: boolean;
+  /** Row-major, one for each column of the shape. */
+  readonly values: readonly Value[];
 }
 
 export interface BulkEdge {

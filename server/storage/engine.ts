@@ -9,8 +9,8 @@ import type { ShapeRegistry } from './shape.ts';
 
 /**
  * One database on disk. Reads are synchronous and see one committed state; `apply` resolves when the change is durable and
- * visible. The port hides where a block comes from: LMDB, images in flight, and later the overlay between checkpoints
- * (storage.md 5, 7). Keys and formats: storage.md 3.
+ * visible. The port hides where a block comes from: LMDB, or the overlay between checkpoints (storage.md 5). Keys and
+ * formats: storage.md 3.
  */
 export interface StorageEngine {
   readonly shapes: ShapeRegistry;
@@ -50,6 +50,8 @@ export interface StorageEngine {
   copyTo(directory: string): Promise<void>;
   /** Bytes on disk, for `schema:database`. */
   sizeBytes(): number;
+  /** Flushes of the disk since the engine was opened: one per write of the log, two per LMDB commit. */
+  flushCount(): number;
 }
 
 /** `key` is the whole encoded key without index id and RID. */

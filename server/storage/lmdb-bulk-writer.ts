@@ -5,10 +5,10 @@ import type { Block } from './block.ts';
 import { type BulkBlock, BulkBlocks, forEachRow, stampVersions } from './bulk-blocks.ts';
 import { BulkEdges } from './bulk-edges.ts';
 import { BulkEntries } from './bulk-entries.ts';
-import type { BulkEdge, BulkWriter } from './bulk-writer.ts';
+import type { BulkEdge, BulkEdgeRows, BulkWriter } from './bulk-writer.ts';
 import type { CommitBuilder, CommitContext } from './commit-builder.ts';
 import type { AppliedPosition } from './engine.ts';
-import { type LargeCell, splitRow } from './row.ts';
+import { type LargeCell, splitRow, writeFixedRow } from './row.ts';
 import { RowRecord } from './row-record.ts';
 import type { Shape } from './shape.ts';
 
@@ -72,6 +72,31 @@ export class LmdbBulkWriter implements BulkWriter {
     this.#addAdjacency(edge);
   }
 
+  addEdgeRows(shape: Shape, rows: BulkEdgeRows): void {
+    const { type, bucket, position, count, from, to, both, values } = rows;
+    const width = shape.columns.length;
+    const blocks = this.#blocksOf(bucket);
+    let at = 0;
+    for (; at < count && (shape.variableCount > 0 || !blocks.isSized); at += 1) {
+      const ends = { from: from[at] as Rid, to: to[at] as Rid };
+      const edge = { type, bucket, position: position + at, both, ...ends };
+      this.addEdgeColumns(shape, edge, values.slice(at * width, (at + 1) * width));
+    }
+    if (at === count) return;
+    const chunk = this.#chunk;
+    const column = chunk.edges.column(type, both);
+    const ends = { out: 0 as Rid, in: 0 as Rid };
+    chunk.shapes.add(shape.id);
+    chunk.bytes += (count - at) * (shape.endsOffset + 8 + edgeBytes);
+    for (; at < count; at += 1) {
+      ends.out = from[at] as Rid;
+      ends.in = to[at] as Rid;
+      const base = blocks.place(position + at, shape.endsOffset);
+      writeFixedRow(blocks.builder, base, shape, ends, values, at * width);
+      column.add(makeRid(bucket, position + at), ends.out, ends.in);
+    }
+  }
+
   #addAdjacency(edge: BulkEdge): void {
     const rid = makeRid(edge.bucket, edge.position);
     this.#chunk.edges.add(edge.type, rid, edge.from, edge.to, edge.both);
@@ -89,12 +114,16 @@ export class LmdbBulkWriter implements BulkWriter {
       // The row may lie in the encoder's memory.
       chunk.largeCells.push({ rid, cell: { property, bytes: new Uint8Array(bytes) } });
     }
-    let blocks = chunk.blocks.get(bucket);
+    this.#blocksOf(bucket).add(position, split.row);
+  }
+
+  #blocksOf(bucket: BucketId): BulkBlocks {
+    let blocks = this.#chunk.blocks.get(bucket);
     if (blocks === undefined) {
       blocks = new BulkBlocks(bucket, this.#options.slotCountOf(bucket));
-      chunk.blocks.set(bucket, blocks);
+      this.#chunk.blocks.set(bucket, blocks);
     }
-    blocks.add(position, split.row);
+    return blocks;
   }
 
   async flush(position: AppliedPosition): Promise<void> {

@@ -103,6 +103,7 @@ export class LmdbEngine implements StorageEngine {
   readonly #checkpointer: Checkpointer;
   #applied: AppliedPosition = { index: 0 as LogIndex, term: 0, txId: 0 };
   #schema: Uint8Array | undefined;
+  #lmdbCommits = 0;
   readonly #queue: Unit[] = [];
   #work: Promise<void> | undefined;
   #deletions: Promise<void> | undefined;
@@ -144,7 +145,10 @@ export class LmdbEngine implements StorageEngine {
       readers: this.#readers,
       timers: options.timers,
       appliedIndex: () => this.#applied.index,
-      written: (index) => this.#log.checkpointed(index),
+      written: (index) => {
+        this.#lmdbCommits += 1;
+        this.#log.checkpointed(index);
+      },
       failed: (error) => this.#fail(error, []),
     });
     if (!this.#jobs.isEmpty) this.#startDeletions();
@@ -231,6 +235,10 @@ export class LmdbEngine implements StorageEngine {
 
   sizeBytes(): number {
     return statSync(join(this.#options.directory, environmentFileName)).size;
+  }
+
+  flushCount(): number {
+    return this.#log.writeCount + 2 * this.#lmdbCommits;
   }
 
   // --- writing
@@ -337,6 +345,7 @@ export class LmdbEngine implements StorageEngine {
     const { commit, writes } = await this.#prepare(group);
     if (writes.length > 0 || commit.chunkRuns.length > 0) {
       await writeBatch(this.#subs, writes, commit.chunkRuns);
+      this.#lmdbCommits += 1;
       this.#publish(commit);
       this.#readers.rebase(this.#applied.index);
       this.#log.checkpointed(this.#applied.index);

@@ -133,7 +133,7 @@ export class RowEncoder {
     if (value === null)
       out.bytes[column.nullByte] = (out.bytes[column.nullByte] as number) | column.nullMask;
     if (column.fixedOffset >= 0) {
-      if (value !== null) writeFixed(out, column, value);
+      if (value !== null) writeFixed(out, column, value, 0);
       return;
     }
     if (value !== null && !writeVariable(out, column, value)) this.#isJsonSafe = false;
@@ -143,9 +143,45 @@ export class RowEncoder {
   }
 }
 
-function writeFixed(out: ByteWriter, column: Column, value: Value): void {
-  const at = column.fixedOffset;
-  const view = out.view;
+/** Where rows are written. */
+interface RowTarget {
+  readonly bytes: Uint8Array;
+  readonly view: DataView;
+}
+
+/**
+ * Writes a row without variable cells at `base`, over zeros: `shape.endsOffset` bytes, version 0.
+ * @param values row-major; the row's begin at `from`
+ */
+export function writeFixedRow(
+  out: RowTarget,
+  base: number,
+  shape: Shape,
+  ends: EdgeEnds,
+  values: readonly Value[],
+  from: number,
+): void {
+  const { view } = out;
+  view.setUint32(base, shape.endsOffset, true);
+  view.setUint16(base + 4, shape.id, true);
+  view.setUint16(base + rowFlagsOffset, rowFlag.jsonSafe, true);
+  view.setFloat64(base + shape.endpointsOffset, ends.out, true);
+  view.setFloat64(base + shape.endpointsOffset + 8, ends.in, true);
+  const { columns } = shape;
+  for (let i = 0; i < columns.length; i++) {
+    const column = columns[i] as Column;
+    const value = values[from + i] as Value;
+    if (value !== null) writeFixed(out, column, value, base);
+    else {
+      const at = base + column.nullByte;
+      out.bytes[at] = (out.bytes[at] as number) | column.nullMask;
+    }
+  }
+}
+
+function writeFixed(out: RowTarget, column: Column, value: Value, base: number): void {
+  const at = base + column.fixedOffset;
+  const { view } = out;
   switch (column.kind) {
     case cellKind.number:
       view.setFloat64(at, value as number, true);

@@ -75,8 +75,15 @@ const schemaPart = { document: 0, shape: 1, dropIndex: 2, dropBucket: 3 } as con
 
 const noRecord = 0 as Rid;
 
+/** Larger write sets are rare; the memory of one must not stay. */
+const keptCapacityMax = 256 * 1024;
+let spare: ByteWriter | undefined;
+
 export function encodeWriteSet(set: EncodedWriteSet): Uint8Array {
-  const out = new ByteWriter(512);
+  const out = spare ?? new ByteWriter(4096);
+  // Taken, so that a write set that cannot be encoded leaves nothing behind.
+  spare = undefined;
+  out.reset();
   const { kind, flags, database, txId, wallTimeMs } = set.header;
   out.zeros(headerSize);
   out.bytes[0] = formatVersion;
@@ -85,37 +92,53 @@ export function encodeWriteSet(set: EncodedWriteSet): Uint8Array {
   out.view.setUint16(4, database, true);
   writeU64(out.view, 8, txId);
   writeU64(out.view, 16, wallTimeMs);
-  set.operations.forEach((operation, i) => {
-    writeOperation(out, operation, set.bases[i] ?? 0);
-  });
-  for (const guard of set.guards) {
-    writeItem(out, op[guard.mode], guard.rid, guard.base, () => out.raw(guard.unit));
+  const { operations, bases } = set;
+  for (let i = 0; i < operations.length; i++) {
+    writeOperation(out, operations[i] as RowOperation, bases[i] ?? 0);
   }
-  return out.take();
+  for (const guard of set.guards) {
+    beginItem(out, op[guard.mode], guard.rid, guard.base);
+    endItem(out, guard.unit);
+  }
+  const bytes = out.take();
+  if (out.bytes.length <= keptCapacityMax) spare = out;
+  return bytes;
 }
 
-function writeItem(out: ByteWriter, code: number, rid: Rid, base: number, body: () => void): void {
-  out.u8(code);
-  out.reserve(ridSize);
-  writeRid(out.bytes, out.position, rid);
-  out.position += ridSize;
-  out.f64(base);
-  const at = out.position;
-  out.u32(0);
-  body();
-  out.view.setUint32(at, out.position - at - 4, true);
+/** The header of an item; `endItem` or `setLength` completes it. */
+function beginItem(out: ByteWriter, code: number, rid: Rid, base: number): void {
+  out.reserve(itemHeaderSize);
+  const { bytes, view, position } = out;
+  bytes[position] = code;
+  writeRid(bytes, position + 1, rid);
+  view.setFloat64(position + 1 + ridSize, base, true);
+  view.setUint32(position + 9 + ridSize, 0, true);
+  out.position = position + itemHeaderSize;
+}
+
+function endItem(out: ByteWriter, body: Uint8Array): void {
+  const start = out.position;
+  out.raw(body);
+  setLength(out, start);
+}
+
+/** @param start of the body */
+function setLength(out: ByteWriter, start: number): void {
+  out.view.setUint32(start - 4, out.position - start, true);
 }
 
 function writeOperation(out: ByteWriter, operation: RowOperation, base: number): void {
   switch (operation.op) {
     case 'put-row':
-      writeItem(out, op.putRow, operation.rid, base, () => out.raw(operation.row));
+      beginItem(out, op.putRow, operation.rid, base);
+      endItem(out, operation.row);
       return;
     case 'patch-cells':
-      writeItem(out, op.patchCells, operation.rid, base, () => out.raw(operation.patch));
+      beginItem(out, op.patchCells, operation.rid, base);
+      endItem(out, operation.patch);
       return;
     case 'delete-row':
-      writeItem(out, op.deleteRow, operation.rid, base, () => {});
+      beginItem(out, op.deleteRow, operation.rid, base);
       return;
     case 'add-edge':
     case 'remove-edge':
@@ -132,14 +155,15 @@ function writeEdge(
   base: number,
 ): void {
   const code = operation.op === 'add-edge' ? op.addEdge : op.removeEdge;
-  writeItem(out, code, operation.rid, base, () => {
-    out.u8(operation.both ? 1 : 0);
-    out.u16(operation.type);
-    out.reserve(2 * ridSize);
-    writeRid(out.bytes, out.position, operation.from);
-    writeRid(out.bytes, out.position + ridSize, operation.to);
-    out.position += 2 * ridSize;
-  });
+  beginItem(out, code, operation.rid, base);
+  const start = out.position;
+  out.u8(operation.both ? 1 : 0);
+  out.u16(operation.type);
+  out.reserve(2 * ridSize);
+  writeRid(out.bytes, out.position, operation.from);
+  writeRid(out.bytes, out.position + ridSize, operation.to);
+  out.position += 2 * ridSize;
+  setLength(out, start);
 }
 
 function writeOther(
@@ -149,68 +173,62 @@ function writeOther(
     { op: 'put-row' | 'patch-cells' | 'delete-row' | 'add-edge' | 'remove-edge' }
   >,
 ): void {
-  const item = (code: number, body: () => void) => writeItem(out, code, noRecord, 0, body);
+  if (operation.op === 'positions' || operation.op === 'whole-block' || operation.op === 'meta') {
+    writeData(out, operation);
+    return;
+  }
+  beginItem(out, op.schema, noRecord, 0);
+  const start = out.position;
   switch (operation.op) {
     case 'schema':
-      item(op.schema, () => {
-        out.u8(schemaPart.document);
-        out.raw(operation.document);
-      });
-      return;
+      out.u8(schemaPart.document);
+      out.raw(operation.document);
+      break;
     case 'shape':
-      item(op.schema, () => {
-        out.u8(schemaPart.shape);
-        out.u16(operation.id);
-        out.raw(operation.definition);
-      });
-      return;
+      out.u8(schemaPart.shape);
+      out.u16(operation.id);
+      out.raw(operation.definition);
+      break;
     case 'drop-index':
-      item(op.schema, () => {
-        out.u8(schemaPart.dropIndex);
-        out.u32(operation.index);
-      });
-      return;
+      out.u8(schemaPart.dropIndex);
+      out.u32(operation.index);
+      break;
     case 'drop-bucket':
-      item(op.schema, () => {
-        out.u8(schemaPart.dropBucket);
-        out.u16(operation.bucket);
-      });
-      return;
-    default:
-      writeData(out, operation, item);
+      out.u8(schemaPart.dropBucket);
+      out.u16(operation.bucket);
   }
+  setLength(out, start);
 }
+
+const dataCode = { positions: op.positions, 'whole-block': op.wholeBlock, meta: op.namedValue };
 
 function writeData(
   out: ByteWriter,
   operation: Extract<RowOperation, { op: 'positions' | 'whole-block' | 'meta' }>,
-  item: (code: number, body: () => void) => void,
 ): void {
+  beginItem(out, dataCode[operation.op], noRecord, 0);
+  const start = out.position;
   switch (operation.op) {
     case 'positions':
-      item(op.positions, () => {
-        out.u16(operation.bucket);
-        out.reserve(8);
-        writeU64(out.view, out.position, operation.next);
-        out.position += 8;
-      });
-      return;
+      out.u16(operation.bucket);
+      out.reserve(8);
+      writeU64(out.view, out.position, operation.next);
+      out.position += 8;
+      break;
     case 'whole-block':
-      item(op.wholeBlock, () => {
-        out.u16(operation.bucket);
-        out.u32(operation.block);
-        out.raw(operation.image);
-      });
-      return;
-    case 'meta':
-      item(op.namedValue, () => {
-        const name = Buffer.from(operation.name);
-        out.u16(name.length);
-        out.raw(name);
-        out.u8(operation.value === undefined ? 0 : 1);
-        if (operation.value !== undefined) out.raw(operation.value);
-      });
+      out.u16(operation.bucket);
+      out.u32(operation.block);
+      out.raw(operation.image);
+      break;
+    case 'meta': {
+      const name = Buffer.from(operation.name);
+      out.u16(name.length);
+      out.raw(name);
+      out.u8(operation.value === undefined ? 0 : 1);
+      if (operation.value !== undefined) out.raw(operation.value);
+    }
   }
+  setLength(out, start);
 }
 
 /**

@@ -1,6 +1,7 @@
 import { crc32 } from 'node:zlib';
 import type { LogIndex } from '#core/rid.ts';
 import { type Bytes, viewOf } from '../bytes.ts';
+import { checksum } from '../checksum.ts';
 import { readU64, writeU64 } from '../counters.ts';
 
 // The bytes of a segment file (ha.md 3.3). Numbers are little-endian, records start on multiples of 8.
@@ -111,9 +112,9 @@ export function sealRecord(
   view.setUint32(at + 4, frame.type | (frame.flags << 8), true);
   writeU64(view, at + 8, frame.index);
   writeU64(view, at + 16, frame.term);
-  view.setUint32(at + 24, crc32(target.subarray(at, at + 24), seed), true);
+  view.setUint32(at + 24, checksum(target, at, at + 24, seed), true);
   const body = at + recordHeaderSize;
-  const dataCrc = crc32(target.subarray(body, body + payloadLength), chain);
+  const dataCrc = checksum(target, body, body + payloadLength, chain);
   view.setUint32(at + 28, dataCrc, true);
   const end = at + recordSize(payloadLength);
   for (let i = body + payloadLength; i < end; i++) target[i] = 0;

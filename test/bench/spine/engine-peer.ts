@@ -123,6 +123,11 @@ export class EnginePeer {
     return (count * 1000) / (performance.now() - start);
   }
 
+  /** See `StorageEngine.flushCount`. */
+  flushCount(): number {
+    return this.#test.database.engine.flushCount();
+  }
+
   close(): Promise<void> {
     return this.#test.close();
   }

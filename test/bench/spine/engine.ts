@@ -181,9 +181,16 @@ async function commits(
     [1, 0.5],
     [16, 2],
   ] as const) {
+    const count = clients === 1 ? 1500 : 12_000;
+    let flushes = 0;
     const medians = await alternate(
       {
-        ours: () => engine.durableCommits(clients === 1 ? 1500 : 12_000, clients),
+        ours: async () => {
+          const before = engine.flushCount();
+          const rate = await engine.durableCommits(count, clients);
+          flushes = (engine.flushCount() - before) / count;
+          return rate;
+        },
         sqlite: () => sqlite.durableCommits(1500),
       },
       rounds,
@@ -196,7 +203,7 @@ async function commits(
       ratio,
       target: `>= ${limit}`,
       isReached: ratio >= limit,
-      remarks: '',
+      remarks: `${flushes.toFixed(2)} disk flushes per commit`,
     });
   }
   return comparisons;
