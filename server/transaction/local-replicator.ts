@@ -27,9 +27,9 @@ interface Waiting {
 }
 
 /**
- * The log of a single server, first stage (storage.md 5.7): there is none of its own, the storage engine's durable commit
- * is the log write. LSN and txId are given when a group is drained, contiguously. No artificial delay: the first entry goes
- * at once, later ones gather while its commit is under way.
+ * The log of a single server: the storage engine writes it, per database, before it shows a group (storage.md 5). LSN and txId
+ * are given when a group is drained, contiguously. No artificial delay: the first entry goes at once, later ones gather while
+ * its write is under way.
  */
 export class LocalReplicator implements Replicator {
   readonly #engine: StorageEngine;
