@@ -1,7 +1,7 @@
 /*
- * Which settings a running member takes over (operator.md 8.5). A test compares this with the server's own registry. A
- * key that stands in no list is treated as restart class: a needless restart is harmless, a setting without effect
- * is not.
+ * Which settings a running member takes over (operator.md 8.5). A test compares this with the server's own registry: what is
+ * listed as hot is so there. A key that stands in no list needs a restart: a needless one is harmless, a setting without
+ * effect is not.
  */
 
 /** Keys that the operator itself sets; a Cluster may not. */
@@ -45,6 +45,7 @@ export const hotSettings: ReadonlySet<string> = new Set([
   'service.server.httpAuthSessionExpireTimeout',
   'service.server.httpAuthSessionMax',
   'service.server.httpAuthSessionMaxPerUser',
+  'service.server.httpBatchLineMaxSize',
   'service.server.httpBodyContentDecompressedMaxSize',
   'service.server.httpBodyContentMaxSize',
   'service.server.httpBodyTimeout',

@@ -43,7 +43,9 @@ test('a changed spec is acted on at once', async () => {
   const requests = world.api.requests.length;
   world.api.change('Cluster', 'orders', { spec: { image: 'polyad:26.10.2' } });
   await world.runtime.advance(0);
-  const applied = world.api.requests.slice(requests).some((text) => /PATCH.*statefulsets/.test(text));
+  const applied = world.api.requests
+    .slice(requests)
+    .some((text) => /PATCH.*statefulsets/.test(text));
   assert.equal(applied, true);
   await operator.stop();
 });
@@ -179,7 +181,9 @@ async function callsOfAllFlows(namespaces: readonly string[]): Promise<readonly 
   await pass(world, 30_000);
   // A member that never gets ready is replaced without an eviction.
   world.controllers.missingImages.add('polyad:3');
-  world.api.change('Cluster', 'orders', { spec: { image: 'polyad:3', update: { autoRollback: false } } });
+  world.api.change('Cluster', 'orders', {
+    spec: { image: 'polyad:3', update: { autoRollback: false } },
+  });
   await pass(world, 10_000);
   world.api.change('Cluster', 'orders', { spec: { image: 'polyad:4' } });
   await pass(world, 20_000);
@@ -200,7 +204,9 @@ test('the rights of the operator are exactly what its flows use', async () => {
   const used = new Set(calls.map(({ verb, group, resource }) => `${group} ${resource} ${verb}`));
   // Implied: an apply that makes an object needs `create` too, and owner references need `finalizers`.
   const implied = [
-    ...['apps statefulsets', ' services', ' configmaps', ' serviceaccounts'].map((name) => `${name} create`),
+    ...['apps statefulsets', ' services', ' configmaps', ' serviceaccounts'].map(
+      (name) => `${name} create`,
+    ),
     'networking.k8s.io networkpolicies create',
     'polyad.io clusters/finalizers update',
     ...['get', 'create', 'update'].map((verb) => `coordination.k8s.io leases ${verb}`),

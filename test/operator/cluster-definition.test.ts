@@ -1,0 +1,314 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { Environment } from '@marcbachmann/cel-js';
+import { clusterRules } from '../../operator/api/cel-rules.ts';
+import { parseSpec } from '../../operator/api/cluster.ts';
+import type { ClusterObject } from '../../operator/api/cluster.ts';
+import { clusterSpec } from '../../operator/api/cluster-spec.ts';
+import { clusterDefinition, clusterSchema } from '../../operator/api/custom-resource-definition.ts';
+import { definitionFile, renderDefinition } from '../../operator/api/definition-file.ts';
+import type { JsonObject } from '../../operator/api/kubernetes-object.ts';
+import { hotSettings, managedSettings } from '../../operator/api/setting-classes.ts';
+import { allSettings } from '#config/registry.ts';
+
+/*
+ * The custom resource definition: generated from the schemas, structural, small, and its rules accept and refuse what they say.
+ * The rules run here in a JavaScript CEL engine over objects with the definition's own defaults; the API server's estimate of
+ * their cost is checked on a real one (e2e).
+ */
+
+const bytesMax = 200 * 1024;
+
+test('the file in crds/ is what `npm run generate` writes', () => {
+  assert.equal(readFileSync(definitionFile, 'utf8'), renderDefinition());
+});
+
+test('the definition stays far below what client-side apply can hold', () => {
+  assert.ok(Buffer.byteLength(renderDefinition()) < bytesMax);
+  assert.ok(JSON.stringify(clusterDefinition()).length < bytesMax);
+});
+
+type Schema = Readonly<Record<string, unknown>>;
+
+/** Every schema below the root, with its path. */
+function* schemasIn(schema: Schema, path = ''): Generator<readonly [string, Schema]> {
+  yield [path, schema];
+  for (const [name, inner] of Object.entries((schema['properties'] ?? {}) as object))
+    yield* schemasIn(inner as Schema, path === '' ? name : `${path}.${name}`);
+  if (schema['items'] !== undefined) yield* schemasIn(schema['items'] as Schema, `${path}[]`);
+  if (typeof schema['additionalProperties'] === 'object')
+    yield* schemasIn(schema['additionalProperties'] as Schema, `${path}.*`);
+}
+
+test('the schema is structural and bounded, with no default inside a list', () => {
+  const problems: string[] = [];
+  for (const [path, schema] of schemasIn(clusterSchema())) {
+    if (schema['type'] === undefined && schema['x-kubernetes-int-or-string'] !== true)
+      problems.push(`${path}: no type`);
+    for (const word of ['anyOf', 'oneOf', 'allOf', 'not', '$ref', '$schema', 'const'])
+      if (word in schema) problems.push(`${path}: ${word}`);
+    if (path.includes('[]') && 'default' in schema) problems.push(`${path}: default in a list`);
+    const isOpen = schema['x-kubernetes-preserve-unknown-fields'] === true;
+    const isMetadata = /^(apiVersion|kind|metadata)/.test(path);
+    if (
+      schema['type'] === 'string' &&
+      !('maxLength' in schema) &&
+      !('enum' in schema) &&
+      !isMetadata
+    )
+      problems.push(`${path}: no maxLength`);
+    if (schema['type'] === 'array' && !('maxItems' in schema))
+      problems.push(`${path}: no maxItems`);
+    if (!isOpen && 'additionalProperties' in schema && !('maxProperties' in schema))
+      problems.push(`${path}: no maxProperties`);
+  }
+  assert.deepEqual(problems, []);
+});
+
+test('every rule speaks in a sentence that names its field', () => {
+  const silent = clusterRules.filter(
+    ({ message }) => !/(spec|metadata)\.|spec has/.test(message) || message.length < 40,
+  );
+  assert.deepEqual(
+    silent.map(({ message }) => message),
+    [],
+  );
+});
+
+/** What the API server does with defaults before it runs the rules. */
+function withDefaults(schema: Schema, value: unknown): unknown {
+  if (Array.isArray(value))
+    return value.map((item) => withDefaults((schema['items'] ?? {}) as Schema, item));
+  if (typeof value !== 'object' || value === null) return value;
+  const result: Record<string, unknown> = { ...value };
+  for (const [name, inner] of Object.entries(
+    (schema['properties'] ?? {}) as Record<string, Schema>,
+  )) {
+    if (result[name] === undefined && 'default' in inner)
+      result[name] = structuredClone(inner['default']);
+    if (result[name] !== undefined) result[name] = withDefaults(inner, result[name]);
+  }
+  return result;
+}
+
+const schema = clusterSchema();
+
+function complete(cluster: object): unknown {
+  return withDefaults(schema, {
+    apiVersion: 'polyad.io/v1alpha1',
+    kind: 'Cluster',
+    metadata: { name: 'orders' },
+    ...cluster,
+  });
+}
+
+function valueAt(object: unknown, path: string): unknown {
+  return path === ''
+    ? object
+    : path
+        .split('.')
+        .reduce<unknown>((value, name) => (value as JsonObject | undefined)?.[name], object);
+}
+
+const environment = new Environment({ unlistedVariablesAreDyn: true });
+
+/** Whole numbers are integers to the API server, doubles to JavaScript. */
+function asCel(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(asCel);
+  if (typeof value === 'object' && value !== null)
+    return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, asCel(inner)]));
+  return Number.isInteger(value) ? BigInt(value as number) : value;
+}
+
+/** Messages of the rules that refuse the object. Rules about the old object do not run on creation. */
+function refusals(cluster: object, old?: object): string[] {
+  const self = complete(cluster);
+  const before = old === undefined ? undefined : complete(old);
+  const found: string[] = [];
+  for (const { at, rule, message } of clusterRules) {
+    const value = valueAt(self, at);
+    const previous = valueAt(before, at);
+    const isTransition = rule.includes('oldSelf');
+    if (value === undefined || (isTransition && previous === undefined)) continue;
+    const result: unknown = environment.evaluate(rule, {
+      self: asCel(value),
+      oldSelf: asCel(previous),
+    });
+    assert.equal(typeof result, 'boolean', `${rule} answers ${String(result)}`);
+    if (result === false) found.push(message);
+  }
+  return found;
+}
+
+test('the smallest Cluster of four lines is accepted', () => {
+  assert.deepEqual(refusals({ spec: { replicas: 1 } }), []);
+});
+
+test('more than one replica, and none named, are refused with the sentence of house decision 60', () => {
+  const sentence = 'replication is not available in this version: set spec.replicas to 1';
+  assert.deepEqual(refusals({ spec: { replicas: 3 } }), [sentence]);
+  assert.deepEqual(refusals({ spec: { replicas: 0 } }), [sentence]);
+  assert.deepEqual(refusals({ spec: {} }), [sentence]);
+  assert.deepEqual(refusals({}), [sentence]);
+});
+
+const accepted: readonly object[] = [
+  { image: 'polyad:1', imagePullPolicy: 'Always', imagePullSecrets: [{ name: 'a' }] },
+  { readReplicas: 0, quorum: 'majority', electionTimeout: { minMs: 2000 }, hibernate: true },
+  { settings: { 'service.server.logLevel': 'debug', 'service.txRetries': '5' } },
+  {
+    secretSettings: [
+      { key: 'service.server.defaultDatabases', secretKeyRef: { name: 'a', key: 'b' } },
+    ],
+  },
+  { auth: { rootPassword: { secretName: 'admin', key: 'password' } } },
+  { tls: { raft: { enabled: false } } },
+  { plugins: { redis: { enabled: false } } },
+  { ports: { http: 8080 } },
+  { storage: { size: '10Gi', storageClassName: 'fast', backups: { size: '1Gi' } } },
+  { deletionPolicy: 'BackupThenDelete', update: { strategy: 'OnDelete', paused: true } },
+  {
+    backup: {
+      directory: './backups',
+      defaults: {
+        schedule: {
+          type: 'cron',
+          expression: '0 0 2 * * *',
+          timeWindow: { start: '01:00', end: '05:00' },
+        },
+      },
+    },
+  },
+  { backup: { databases: { audit: { runOnServer: '$all' } } } },
+  { services: { http: { type: 'LoadBalancer' }, readOnly: { enabled: false } } },
+  { networkPolicy: { enabled: true, httpFrom: [{ podSelector: {} }] } },
+  { bootstrap: { empty: {} } },
+  { recovery: { nodeGone: 'ForceDeleteWhenNodeObjectGone' } },
+  { resources: { limits: { memory: '1Gi' } }, antiAffinity: 'Required' },
+];
+
+test('what has an effect is accepted', () => {
+  for (const spec of accepted) {
+    assert.deepEqual(refusals({ spec: { replicas: 1, ...spec } }), [], JSON.stringify(spec));
+    assert.equal(clusterSpec.safeParse({ replicas: 1, ...spec }).success, true);
+  }
+});
+
+const refused: readonly (readonly [object, RegExp])[] = [
+  [{ readReplicas: 1 }, /^spec\.readReplicas has no effect yet, replication/],
+  [{ members: [{ ordinal: 0, role: 'any' }] }, /^spec\.members/],
+  [{ quorum: 'all' }, /^spec\.quorum/],
+  [{ readConsistency: 'eventual' }, /^spec\.readConsistency/],
+  [{ electionTimeout: { minMs: 3000 } }, /^spec\.electionTimeout has/],
+  [{ readiness: { requiresHA: true } }, /^spec\.readiness/],
+  [{ auth: { clusterToken: { secretName: 'a', key: 'b' } } }, /^spec\.auth\.clusterToken/],
+  [{ tls: { raft: { enabled: true } } }, /^spec\.tls\.raft/],
+  [{ tls: { http: { enabled: true } } }, /^spec\.tls\.http/],
+  [{ tls: { issuer: { secretRef: { name: 'a' } } } }, /^spec\.tls\.issuer/],
+  [{ tls: { certDays: 10 } }, /^spec\.tls has/],
+  [{ ports: { raft: 3000 } }, /^spec\.ports/],
+  [{ storage: { raft: { size: '1Gi' } } }, /^spec\.storage\.raft/],
+  [{ storage: { whenScaled: 'Delete' } }, /^spec\.storage\.whenScaled/],
+  [{ plugins: { redis: { enabled: true } } }, /^spec\.plugins/],
+  [{ plugins: { custom: [{ name: 'a', module: 'b', port: 1 }] } }, /^spec\.plugins/],
+  [{ mcp: { enabled: true } }, /^spec\.mcp/],
+  [{ monitoring: { podMonitor: { enabled: true } } }, /^spec\.monitoring/],
+  [{ update: { strategy: 'Recreate' } }, /^spec\.update\.strategy/],
+  [{ update: { verify: 'AfterUpgrade' } }, /^spec\.update\.verify/],
+  [{ update: { canarySoakSeconds: 10 } }, /^spec\.update\.canarySoakSeconds/],
+  [{ update: { tolerateUnhealthy: 1 } }, /^spec\.update\.tolerateUnhealthy/],
+  [{ update: { allowDowntime: true } }, /^spec\.update\.allowDowntime/],
+  [{ recovery: { lostVolume: 'Automatic' } }, /^spec\.recovery\.lostVolume/],
+  [{ recovery: { quorum: { acknowledge: 'a', survivor: 'b' } } }, /^spec\.recovery\.quorum/],
+  [{ bootstrap: { empty: { formation: 'Static' } } }, /^spec\.bootstrap/],
+  [{ bootstrap: { fromBackup: {} } }, /^spec\.bootstrap/],
+  [{ clusterName: 'other' }, /^spec\.clusterName/],
+  [{ settings: { txRetries: '5' } }, /^spec\.settings takes full names/],
+  [{ settings: { 'service.server.name': 'x' } }, /^spec\.settings may not hold names/],
+  [
+    { settings: { 'service.ssl.enabled': 'true' } },
+    /^spec\.settings may not hold service\.ha\.tls/,
+  ],
+  [
+    {
+      secretSettings: [
+        { key: 'service.server.rootPassword', secretKeyRef: { name: 'a', key: 'b' } },
+      ],
+    },
+    /^spec\.secretSettings/,
+  ],
+  [{ backup: { directory: '/backups' } }, /^spec\.backup\.directory/],
+  [{ backup: { directory: '../backups' } }, /^spec\.backup\.directory/],
+  [{ backup: { defaults: { schedule: { type: 'cron' } } } }, /^spec\.backup\.defaults\.schedule/],
+  [
+    { backup: { defaults: { schedule: { timeWindow: { start: '24:00', end: '05:00' } } } } },
+    /timeWindow\.start/,
+  ],
+  [{ deletionPolicy: 'BackupThenDelete', ephemeral: true }, /^spec\.deletionPolicy/],
+  [{ serviceAccount: { create: false } }, /^spec\.serviceAccount\.name/],
+];
+
+test('every field without effect is refused by a rule that names it', () => {
+  for (const [spec, message] of refused) {
+    const found = refusals({ spec: { replicas: 1, ...spec } });
+    assert.equal(found.length, 1, `${JSON.stringify(spec)}: ${JSON.stringify(found)}`);
+    assert.match(found[0] ?? '', message);
+  }
+});
+
+test('names that would collide or not fit are refused', () => {
+  const named = (name: string) => refusals({ metadata: { name }, spec: { replicas: 1 } });
+  assert.deepEqual(named('a'.repeat(40)), []);
+  assert.match(named('a'.repeat(41))[0] ?? '', /at most 40 characters/);
+  for (const name of ['orders-rw', 'orders-ro', 'orders-http'])
+    assert.match(named(name)[0] ?? '', /may not end with/);
+  for (const name of ['1orders', 'a.b'])
+    assert.match(named(name)[0] ?? '', /must start with a letter/);
+});
+
+test('what is immutable cannot change, appear or vanish', () => {
+  const change = (before: object, after: object) =>
+    refusals({ spec: { replicas: 1, ...after } }, { spec: { replicas: 1, ...before } });
+  assert.match(change({}, { clusterDomain: 'other.local' })[0] ?? '', /^spec\.clusterDomain/);
+  assert.match(change({}, { ports: { http: 8080 } })[0] ?? '', /^spec\.ports is immutable/);
+  assert.match(change({}, { ephemeral: true })[0] ?? '', /^spec\.ephemeral/);
+  assert.match(
+    change({}, { bootstrap: { empty: {} } })[0] ?? '',
+    /^spec\.bootstrap can be neither/,
+  );
+  assert.match(change({}, { storage: { storageClassName: 'a' } })[0] ?? '', /storageClassName/);
+  assert.match(change({}, { storage: { backups: { size: '1Gi' } } })[0] ?? '', /storage\.backups/);
+  assert.match(change({}, { storage: { accessMode: 'ReadWriteOncePod' } })[0] ?? '', /accessMode/);
+  assert.deepEqual(change({ image: 'a' }, { image: 'b', storage: { size: '9Gi' } }), []);
+});
+
+test('defaults of the definition and of the operator are the same', () => {
+  const filled = (complete({ spec: { replicas: 1 } }) as { readonly spec: object }).spec;
+  const parsed = parseSpec({ spec: { replicas: 1 } } as ClusterObject).spec;
+  assert.deepEqual(filled, JSON.parse(JSON.stringify(parsed)));
+});
+
+test('no field of an absent feature is switched on by default', () => {
+  const parsed = parseSpec({ spec: { replicas: 1 } } as ClusterObject).spec;
+  assert.equal(parsed?.tls.raft.enabled, false);
+  assert.equal(parsed?.readiness.requiresHA, false);
+  assert.equal(parsed?.update.verify, 'None');
+  assert.equal(parsed?.backup, undefined);
+});
+
+test('what the table calls hot is what the server takes over while it runs', () => {
+  const live = new Set(
+    allSettings
+      .filter(({ reload, scope }) => reload === 'live' && scope === 'server')
+      .map(({ key }) => key),
+  );
+  assert.deepEqual(
+    [...hotSettings].filter((key) => !live.has(key)),
+    [],
+  );
+  assert.deepEqual(
+    managedSettings.filter((key) => hotSettings.has(key)),
+    [],
+  );
+});

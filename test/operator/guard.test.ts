@@ -1,0 +1,136 @@
+import assert from 'node:assert/strict';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { guardVolume, runGuard } from '../../operator/guard/guard.ts';
+
+// Which volume may start a member, on real directories: the table of operator.md 5.2.
+
+interface Place {
+  readonly volume: string;
+  readonly managedFiles: string;
+  readonly members: string;
+}
+
+function withPlace(run: (place: Place) => Promise<void>): () => Promise<void> {
+  return async () => {
+    const root = mkdtempSync(join(tmpdir(), 'polyad-guard-'));
+    const place = {
+      volume: join(root, 'volume'),
+      managedFiles: join(root, 'files'),
+      members: join(root, 'members'),
+    };
+    for (const directory of Object.values(place)) mkdirSync(directory);
+    try {
+      await run(place);
+    } finally {
+      rmSync(root, { recursive: true });
+    }
+  };
+}
+
+function record({ members }: Place, state: string, incarnation = 1, clusterId = 'A'): void {
+  const text = { clusterId, initialised: true, members: { '0': { state, incarnation } } };
+  writeFileSync(join(members, 'members.json'), JSON.stringify(text));
+}
+
+const guard = (place: Place, podName = 'orders-0') => guardVolume({ ...place, podName });
+
+function file(place: Place, path: string): string {
+  return readFileSync(join(place.volume, path), 'utf8');
+}
+
+test(
+  'a new volume starts a new member and gets its directories and files',
+  withPlace(async (place) => {
+    record(place, 'fresh');
+    writeFileSync(join(place.managedFiles, 'service.json'), '{"a":1}');
+    writeFileSync(join(place.managedFiles, 'backup.json'), '{}');
+    assert.equal((await guard(place)).mayStart, true);
+    for (const directory of ['databases', 'config', 'backups'])
+      assert.equal(existsSync(join(place.volume, directory)), true);
+    assert.equal(file(place, 'config/service.json'), '{"a":1}');
+    assert.equal(existsSync(join(place.volume, 'config/backup.json')), true);
+  }),
+);
+
+test(
+  'a known volume starts again, with the files of now',
+  withPlace(async (place) => {
+    record(place, 'fresh');
+    writeFileSync(join(place.managedFiles, 'backup.json'), '{}');
+    await guard(place);
+    writeFileSync(join(place.volume, 'config/server-users.jsonl'), 'root');
+    record(place, 'member');
+    rmSync(join(place.managedFiles, 'backup.json'));
+    writeFileSync(join(place.managedFiles, 'service.json'), '{"a":2}');
+    assert.equal((await guard(place)).mayStart, true);
+    assert.equal(file(place, 'config/service.json'), '{"a":2}');
+    assert.equal(existsSync(join(place.volume, 'config/backup.json')), false);
+    assert.equal(file(place, 'config/server-users.jsonl'), 'root');
+  }),
+);
+
+test(
+  'an empty volume does not start a member that held data',
+  withPlace(async (place) => {
+    record(place, 'member');
+    const { mayStart, message } = await guard(place);
+    assert.equal(mayStart, false);
+    assert.match(message, /^VolumeLost: .*orders-0/);
+    assert.equal(existsSync(join(place.volume, 'databases')), false);
+    record(place, 'replace', 2);
+    assert.equal((await guard(place)).mayStart, true);
+    record(place, 'member', 2);
+    assert.equal((await guard(place)).mayStart, true);
+  }),
+);
+
+test(
+  "another cluster's volume, or another member's, does not start",
+  withPlace(async (place) => {
+    record(place, 'fresh', 1, 'B');
+    await guard(place);
+    record(place, 'member', 1, 'A');
+    assert.match((await guard(place)).message, /^ForeignVolume/);
+    record(place, 'member', 1, 'B');
+    assert.match((await guard(place, 'orders-1')).message, /^ForeignVolume|^VolumeLost/);
+    record(place, 'adopt', 2, 'A');
+    assert.equal((await guard(place)).mayStart, true);
+    record(place, 'member', 2, 'A');
+    assert.equal((await guard(place)).mayStart, true);
+  }),
+);
+
+test(
+  'a volume of an earlier life is set aside, never deleted',
+  withPlace(async (place) => {
+    record(place, 'fresh');
+    await guard(place);
+    writeFileSync(join(place.volume, 'databases/kept'), 'data');
+    record(place, 'replace', 2);
+    assert.equal((await guard(place)).mayStart, true);
+    assert.equal(file(place, 'retired-1/databases/kept'), 'data');
+    assert.equal(existsSync(join(place.volume, 'databases/kept')), false);
+  }),
+);
+
+test(
+  'what the guard decides goes to the termination message and the exit code',
+  withPlace(async (place) => {
+    const message = join(place.volume, '..', 'message');
+    const environment = {
+      POLYAD_GUARD_VOLUME: place.volume,
+      POLYAD_GUARD_FILES: place.managedFiles,
+      POLYAD_GUARD_MEMBERS: place.members,
+      POLYAD_GUARD_MESSAGE: message,
+      POD_NAME: 'orders-0',
+    };
+    assert.equal(await runGuard(environment, () => {}), 1);
+    assert.match(readFileSync(message, 'utf8'), /guard failed/);
+    record(place, 'fresh');
+    assert.equal(await runGuard(environment, () => {}), 0);
+    assert.match(readFileSync(message, 'utf8'), /new volume/);
+  }),
+);

@@ -1,0 +1,53 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { sourceFiles } from '#test/tidy/source-tree.ts';
+
+// Floors of the operator (architecture.md 3): a room imports lower floors only. `guard` stands alone: it is loaded in every
+// member's pod.
+
+const floorOf: Readonly<Record<string, number>> = {
+  guard: 0,
+  api: 1,
+  resources: 2,
+  kubernetes: 2,
+  reconcile: 3,
+  observe: 3,
+  act: 4,
+};
+
+/** `reconcile` decides; whoever decides may not be able to call. */
+const forbidden = new Set(['reconcile->kubernetes', 'resources->kubernetes', 'act->guard']);
+
+function roomOf(path: string): string {
+  const [, room = '', file] = path.split('/');
+  return file === undefined ? 'main' : room;
+}
+
+test('a room of the operator imports lower floors only', () => {
+  const violations: string[] = [];
+  for (const file of sourceFiles('operator')) {
+    const from = roomOf(file.path);
+    for (const { path, line } of file.imports) {
+      if (path === undefined || !path.startsWith('operator/')) continue;
+      const to = roomOf(path);
+      const isLower = from === to || (floorOf[to] ?? 9) < (floorOf[from] ?? 9);
+      if (!isLower || forbidden.has(`${from}->${to}`))
+        violations.push(`${file.path}:${line} imports ${path}`);
+    }
+  }
+  assert.deepEqual(violations, []);
+});
+
+test('the guard loads nothing but Node, and only one file knows the client library', () => {
+  const violations: string[] = [];
+  for (const file of sourceFiles('operator')) {
+    for (const { specifier, line } of file.imports) {
+      const isBare = !specifier.startsWith('.') && !specifier.startsWith('node:');
+      if (roomOf(file.path) === 'guard' && !specifier.startsWith('node:'))
+        violations.push(`${file.path}:${line} imports ${specifier}`);
+      if (isBare && specifier.startsWith('@kubernetes/') && !file.path.endsWith('/credentials.ts'))
+        violations.push(`${file.path}:${line} imports ${specifier}`);
+    }
+  }
+  assert.deepEqual(violations, []);
+});
