@@ -19,6 +19,8 @@ export interface Table {
 export interface BatchRows {
   /** Defined when all rows fit one shape, which is the fast way. */
   readonly shape: Shape | undefined;
+  /** Of all rows, row-major; only when there is a shape. */
+  readonly values: readonly Value[];
   /** Makes row `at` the current one. */
   select(at: number): void;
   /** Of the current row. */
@@ -71,8 +73,8 @@ function isMissingDefault(property: PropertyDefinition, columns: readonly string
 /** Rows of one shape. */
 class ColumnRows implements BatchRows {
   readonly shape: Shape | undefined;
+  readonly values: Value[];
   readonly #columns: readonly string[];
-  readonly #values: Value[];
   readonly #current: Value[];
   readonly #places: ReadonlyMap<string, number>;
 
@@ -81,7 +83,7 @@ class ColumnRows implements BatchRows {
     this.#columns = columns;
     this.#places = new Map(columns.map((name, at) => [name, at]));
     this.#current = new Array<Value>(columns.length).fill(null);
-    this.#values = new Array<Value>(table.values.length).fill(null);
+    this.values = new Array<Value>(table.values.length).fill(null);
     const kinds = columns.map((name, at) => this.#convert(type, table, surroundings, { name, at }));
     this.shape = kinds.includes(undefined)
       ? undefined
@@ -105,7 +107,7 @@ class ColumnRows implements BatchRows {
         property === undefined
           ? storable(given, surroundings)
           : coerceDeclared(property, given, surroundings);
-      this.#values[at] = value;
+      this.values[at] = value;
       const wanted = cellKindFor(value);
       if (wanted === anyColumn || wanted === kind) continue;
       const merged = kind === undefined ? wanted : mergedKind(kind, wanted, property);
@@ -118,7 +120,7 @@ class ColumnRows implements BatchRows {
   select(at: number): void {
     const width = this.#columns.length;
     for (let column = 0; column < width; column += 1) {
-      this.#current[column] = this.#values[at * width + column] as Value;
+      this.#current[column] = this.values[at * width + column] as Value;
     }
   }
 
@@ -162,6 +164,7 @@ function shapeFor(
 /** Any rows, one property map each. */
 class CheckedRows implements BatchRows {
   readonly shape = undefined;
+  readonly values: readonly Value[] = [];
   readonly #type: TypeDefinition;
   readonly #table: Table;
   readonly #surroundings: RowSurroundings;

@@ -158,12 +158,21 @@ export class BulkLoader {
     const type = this.#type(batch.type);
     if (type.kind !== 'edge') throw wrongKind(type, 'edges');
     const rows = this.#rows(type, batch);
-    const place = this.#place(type, batch.rowCount);
     const rules = this.#keys.rulesOf(type.id);
     const from = this.#endsOf(batch.from, batch.rowCount);
     const to = this.#endsOf(batch.to, batch.rowCount);
     const both = type.bidirectional && this.#options.isBidirectional !== false;
+    this.#edgeCount += batch.rowCount;
+    if (rows.shape !== undefined && !rules.isKeyed && !isPartitioned(type) && !batch.rids) {
+      const place = this.#reserve(type, batch.rowCount);
+      const count = batch.rowCount;
+      const ends = { from, to, both };
+      const { values } = rows;
+      this.#writer.addEdgeRows(rows.shape, { type: type.id, ...place, count, ...ends, values });
+      return;
+    }
     const { rids } = batch;
+    const place = this.#place(type, batch.rowCount);
     let at = 0;
     try {
       for (; at < batch.rowCount; at += 1) {
@@ -182,7 +191,6 @@ export class BulkLoader {
       this.#failedRow = at;
       throw error;
     }
-    this.#edgeCount += batch.rowCount;
   }
 
   /**
@@ -290,8 +298,8 @@ export class BulkLoader {
     type: TypeDefinition,
     rowCount: number,
   ): (rows: BatchRows) => { readonly bucket: BucketId; readonly position: number } {
-    const { positions } = this.#options.state;
-    if (type.bucketStrategy.startsWith('partitioned')) {
+    if (isPartitioned(type)) {
+      const { positions } = this.#options.state;
       return (rows) => {
         const bucket = this.#buckets.select(type, rows.properties());
         const position = positions.reserve(bucket, 1);
@@ -299,15 +307,20 @@ export class BulkLoader {
         return { bucket, position };
       };
     }
-    // The batches of a load go to the buckets in turn, instead of its rows: whole blocks are filled.
-    const bucket = this.#buckets.select(type, noProperties);
-    const first = positions.reserve(bucket, rowCount);
-    this.#ends.noteStart(bucket, first);
-    const place = { bucket, position: first - 1 };
+    const place = this.#reserve(type, rowCount);
+    place.position -= 1;
     return () => {
       place.position += 1;
       return place;
     };
+  }
+
+  /** Consecutive places. The batches of a load go to the buckets in turn, instead of its rows: whole blocks are filled. */
+  #reserve(type: TypeDefinition, rowCount: number): { bucket: BucketId; position: number } {
+    const bucket = this.#buckets.select(type, noProperties);
+    const position = this.#options.state.positions.reserve(bucket, rowCount);
+    this.#ends.noteStart(bucket, position);
+    return { bucket, position };
   }
 
   #name(id: TemporaryId, rid: Rid): void {
@@ -345,6 +358,10 @@ export class BulkLoader {
 }
 
 const noProperties = new Map();
+
+function isPartitioned(type: TypeDefinition): boolean {
+  return type.bucketStrategy.startsWith('partitioned');
+}
 
 function keySource(rows: BatchRows, from: Rid, to: Rid) {
   return { get: (name: string) => rows.get(name), out: from, in: to };

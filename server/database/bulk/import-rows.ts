@@ -235,8 +235,10 @@ export class ImportRows {
   async #load(rows: PendingRows): Promise<void> {
     const { loader } = this;
     const { type, columns, values, count: rowCount } = rows;
-    const rids = new Float64Array(rowCount);
-    const batch = { type, columns, values, rowCount, rids };
+    const isKeyed = loader.hasUniqueKeys(type);
+    // Who needs no record ids has them made faster.
+    const rids = new Float64Array(isKeyed || !rows.isEdge ? rowCount : 0);
+    const batch = { type, columns, values, rowCount, ...(rids.length > 0 && { rids }) };
     try {
       if (rows.isEdge) await loader.addEdges({ ...batch, from: rows.from, to: rows.to });
       else await loader.addRecords(batch);
@@ -245,7 +247,7 @@ export class ImportRows {
       throw row < 0 ? error : this.failureAt(error, rows.lines[row] as number);
     }
     if (!rows.isEdge) this.#nameVertices(rows, rids);
-    if (loader.hasUniqueKeys(type)) {
+    if (isKeyed) {
       this.#placed.push({ rids, lines: rows.lines.slice(0, rowCount) });
     }
     rows.clear();
