@@ -28,10 +28,15 @@ export class EagerOperator implements PhysicalOperator {
   #position = 0;
   readonly #share = new WorkShare();
 
-  constructor(input: PhysicalOperator, slots: readonly Slot[]) {
+  /** @param identities slots of records of which the write above needs only the id: it reads them again */
+  constructor(
+    input: PhysicalOperator,
+    slots: readonly Slot[],
+    identities: ReadonlySet<Slot> = new Set(),
+  ) {
     this.inputs = [input];
     this.#input = input;
-    this.#rows = new RowStore(slots);
+    this.#rows = new RowStore(slots, identities);
   }
 
   open(context: ExecutionContext): void {

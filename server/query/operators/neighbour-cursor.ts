@@ -63,13 +63,14 @@ export class NeighbourCursor {
     return (this.#edges[this.#position - 1] ?? noRid) as Rid;
   }
 
-  /** Starts at the element with this id. */
-  startAt(view: ReadView, from: Rid): void {
+  /** Starts at the element with this id; null, from an optional step, has no neighbours. */
+  startAt(view: ReadView, from: Rid | null): void {
     this.#view = view;
     this.#count = 0;
     this.#position = 0;
     this.#listNumber = 0;
-    this.#from = from;
+    this.#from = from ?? noRid;
+    if (from === null) return;
     if (this.#move.kind === 'end' || this.#move.kind === 'link') this.start(view, new Link(from));
   }
 

@@ -1,7 +1,9 @@
 import type { Slot } from '../algebra/expression.ts';
 import type { Frame } from '../evaluate/context.ts';
 import type { Value } from '#core/value.ts';
+import { Link } from '#core/record.ts';
 import { approximateBytes } from './held-memory.ts';
+import { ridOf } from './record-identity.ts';
 
 /** Rows kept outside the frame: the values of some slots, row after row in one flat array. */
 export class RowStore {
@@ -9,8 +11,12 @@ export class RowStore {
   readonly #values: Value[] = [];
   #rowCount = 0;
 
-  constructor(slots: readonly Slot[]) {
+  /** Of these slots only the identity of the record is kept; it comes back as a link. */
+  readonly #isIdentity: readonly boolean[];
+
+  constructor(slots: readonly Slot[], identities: ReadonlySet<Slot> = new Set()) {
     this.#slots = slots;
+    this.#isIdentity = slots.map((slot) => identities.has(slot));
   }
 
   get rowCount(): number {
@@ -24,7 +30,8 @@ export class RowStore {
     let bytes = 16;
     for (let at = 0; at < slots.length; at += 1) {
       // A slot that was never written reads as undefined; it stays what it was.
-      const value = frame[slots[at] as Slot] as Value;
+      const given = frame[slots[at] as Slot] as Value;
+      const value = this.#isIdentity[at] ? identityOf(given) : given;
       values.push(value);
       bytes += 8 + (typeof value === 'number' ? 0 : approximateBytes(value ?? null));
     }
@@ -59,4 +66,11 @@ export class RowStore {
     this.#values.length = 0;
     this.#rowCount = 0;
   }
+}
+
+/** A link instead of a record: it holds no block of the database in memory. */
+function identityOf(value: Value): Value {
+  if (typeof value !== 'object' || value === null) return value;
+  const rid = ridOf(value);
+  return rid === undefined || rid < 0 ? value : new Link(rid);
 }

@@ -33,6 +33,8 @@ function valuesReadBy(node: LogicalPlan): Iterable<Slot> {
     return [...slotsReadBy(node)].filter((slot) => slot !== node.as);
   if (node.op === 'Distinct')
     return node.on.filter((on) => on.op !== 'Slot').flatMap((on) => [...slotsRead(on)]);
+  // Null stands in the slots of an optional part that found nothing.
+  if (node.op === 'Apply' && node.mode.kind === 'optional') return node.mode.slots;
   if (node.op === 'Apply' || node.op === 'Aggregate' || node.op === 'Project')
     return [...slotsReadBy(node), ...expressionsOf(node).flatMap((part) => [...slotsRead(part)])];
   return slotsReadBy(node);

@@ -1,11 +1,12 @@
 import { DatabaseError } from '#core/errors.ts';
 import type { Expression, Slot } from '../algebra/expression.ts';
 import type { Assignment, LogicalPlan, PathElement, PlanNode } from '../algebra/plan.ts';
-import { slotsReadBy } from '../algebra/slots.ts';
+import { slotsOf, slotsReadBy } from '../algebra/slots.ts';
 import { AlterOperator } from '../operators/alter.ts';
 import type { CompiledAssignment, CompiledPathElement } from '../operators/assignments.ts';
 import { CallOperator } from '../operators/call.ts';
 import { DeleteOperator } from '../operators/delete.ts';
+import { EagerOperator } from '../operators/eager.ts';
 import { FindOrInsertOperator } from '../operators/find-or-insert.ts';
 import { InsertEdgeOperator } from '../operators/insert-edge.ts';
 import { InsertOperator } from '../operators/insert.ts';
@@ -15,6 +16,7 @@ import { allEdges } from './lower-graph.ts';
 import {
   compileValue,
   descriptionOf,
+  keptSlots,
   withSlots,
   type Lowering,
   type OperatorFactory,
@@ -50,7 +52,7 @@ export function lowerWrite(
       return lowerInsertEdge(plan, needed, lowering);
     case 'Update': {
       const { record, before, applyDefaults } = plan;
-      const input = lowering.lower(plan.input, needed);
+      const input = lowerTargets(plan.input, record, needed, lowering);
       const assignments = compileAssignments(plan.assignments, record, lowering);
       const options = { record, before, applyDefaults, assignments, description };
       const { unless } = plan;
@@ -58,7 +60,7 @@ export function lowerWrite(
     }
     case 'Delete': {
       const { record, detach } = plan;
-      const input = lowering.lower(plan.input, needed);
+      const input = lowerTargets(plan.input, record, needed, lowering);
       const edges = resolveMove(allEdges, lowering.catalog);
       const options = { record, detach, edges, description };
       return () => new DeleteOperator({ ...options, input: input() });
@@ -77,6 +79,19 @@ export function lowerWrite(
     default:
       return lowerCall(plan, needed, lowering);
   }
+}
+
+/** A write reads its records again, so of the rows that were gathered before it the ids are enough. */
+function lowerTargets(
+  plan: LogicalPlan,
+  record: Slot,
+  needed: RequiredSlots,
+  lowering: Lowering,
+): OperatorFactory {
+  if (plan.op !== 'Eager') return lowering.lower(plan, needed);
+  const input = lowering.lower(plan.input, withSlots(needed, plan.slots));
+  const slots = keptSlots(withSlots(needed, plan.slots), slotsOf(plan.input));
+  return () => new EagerOperator(input(), slots, new Set([record]));
 }
 
 function lowerInsertEdge(
