@@ -319,6 +319,47 @@ export const networkSocketTimeout = integerSetting('network.socketTimeout', {
   description: 'Idle time after which a kept-alive connection is closed (ms)',
 });
 
+// WebSocket
+
+export const serverEventBusMaxPendingBytes = sizeSetting('server.eventBusMaxPendingBytes', {
+  default: 16 * MiB,
+  description: 'Unsent bytes to a WebSocket client at which its connection is closed; 0 means any',
+});
+export const serverEventBusQueueSize = integerSetting('server.eventBusQueueSize', {
+  default: 1000,
+  min: 1,
+  description:
+    'Change events of a database that may wait; beyond it those of whole commits are dropped',
+});
+export const serverWsInsertSessionExpireTimeout = integerSetting(
+  'server.wsInsertSessionExpireTimeout',
+  {
+    default: 30_000,
+    description: 'Idle time after which a streaming insert is rolled back (ms); 0 means never',
+  },
+);
+export const serverWsMaxControlFrameSize = sizeSetting('server.wsMaxControlFrameSize', {
+  default: 64 * KiB,
+  min: KiB,
+  description: 'Largest WebSocket message other than a chunk of records',
+});
+export const serverWsMaxInsertFrameSize = sizeSetting('server.wsMaxInsertFrameSize', {
+  default: 16 * MiB,
+  min: KiB,
+  max: 256 * MiB,
+  description: 'Largest WebSocket message with a chunk of records',
+});
+export const serverWsMaxInsertChunkRows = integerSetting('server.wsMaxInsertChunkRows', {
+  default: 100_000,
+  min: 1,
+  description: 'Largest number of records in a chunk',
+});
+export const serverWsMaxConnections = integerSetting('server.wsMaxConnections', {
+  default: 1000,
+  min: 1,
+  description: 'Largest number of WebSocket connections',
+});
+
 // Security
 
 export const serverSaltIterations = integerSetting('server.saltIterations', {

@@ -1,4 +1,5 @@
-import type { Refusal as AuthRefusal } from '#security/authenticator.ts';
+import type { Principal } from '#core/principal.ts';
+import type { Authenticator, Refusal as AuthRefusal } from '#security/authenticator.ts';
 import type { Refusal } from './errors.ts';
 import { HttpRefusal } from './errors.ts';
 import type { Exchange } from './exchange.ts';
@@ -59,10 +60,18 @@ export function authenticated(exchange: Exchange, mustBeRoot: boolean, next: () 
 /** @throws HttpRefusal 401, 403, 503 */
 export async function requireUser(exchange: Exchange): Promise<void> {
   const header = exchange.request.headers.authorization;
-  const { authenticator } = exchange.door;
-  const { principal, refusal } = await authenticator.authenticate(header, exchange.source);
+  exchange.principal = await principalOf(exchange.door.authenticator, header, exchange.source);
+}
+
+/** Who an `Authorization` header is from. @throws HttpRefusal 401, 403, 503 */
+export async function principalOf(
+  authenticator: Authenticator,
+  header: string | undefined,
+  source: string,
+): Promise<Principal> {
+  const { principal, refusal } = await authenticator.authenticate(header, source);
   if (!principal) throw new HttpRefusal(refusals[refusal]);
-  exchange.principal = principal;
+  return principal;
 }
 
 function conclude(

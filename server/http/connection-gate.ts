@@ -58,6 +58,13 @@ export class Connection {
     this.#abort?.abort(reason);
   }
 
+  /** The connection leaves HTTP and is no longer counted or closed here. @returns false while a request runs on it */
+  leave(): boolean {
+    if (this.isBusy) return false;
+    this.#gate.left(this);
+    return true;
+  }
+
   /** Calls `run` as soon as one of `server.httpWorkerThreads` slots is free; given back when the answer ended. */
   whenSlotIsFree(run: () => void): void {
     this.#gate.takeSlot(() => {
@@ -157,6 +164,11 @@ export class ConnectionGate {
 
   becameIdle(connection: Connection): void {
     if (this.#all.has(connection)) this.#idle.add(connection);
+  }
+
+  left(connection: Connection): void {
+    this.#all.delete(connection);
+    this.#idle.delete(connection);
   }
 
   takeSlot(run: () => void): void {

@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import { serverHttpCorsAllowedOrigins } from '#config/server-settings.ts';
 import type { SettingsReader } from '#config/effective-settings.ts';
 import type { Exchange } from './exchange.ts';
@@ -52,6 +53,17 @@ export function requireAcceptedOrigin(exchange: Exchange): void {
   if (allowedOrigin(origin, exchange.door.settings) !== undefined) return;
   if (hostOf(origin) === exchange.header('host')?.toLowerCase()) return;
   throw new HttpRefusal({ status: 403, error: 'Cross-origin request refused' });
+}
+
+/** Whether an upgrade is from no page, a page of this machine, of the same host, or of an allowed origin. */
+export function isAcceptedOrigin(request: IncomingMessage, settings: SettingsReader): boolean {
+  const { origin, host } = request.headers;
+  if (origin === undefined || allowedOrigin(origin, settings) !== undefined) return true;
+  const from = hostOf(origin);
+  if (from === undefined) return false;
+  const name = from.replace(/:\d+$/, '');
+  const isLoopback = name === 'localhost' || name === '[::1]' || /^127(\.\d+){3}$/.test(name);
+  return isLoopback || from === host?.toLowerCase();
 }
 
 function allowedOrigin(origin: string | undefined, settings: SettingsReader): string | undefined {

@@ -21,6 +21,7 @@ import { ConnectionGate, connectionOf } from './connection-gate.ts';
 import { answerPreflight } from './cors.ts';
 import type { Door, DoorDependencies } from './door.ts';
 import { DoorLimits } from './door-limits.ts';
+import type { Refusal } from './errors.ts';
 import { Exchange } from './exchange.ts';
 import { NameCache } from './json-writer.ts';
 import { ReplayCache } from './replay-cache.ts';
@@ -31,6 +32,7 @@ import type { Route } from './routes/route.ts';
 import { basePath } from './routes/route.ts';
 import { ColumnTemplates } from './serializers/record.ts';
 import { TruncationLog } from './statement-run.ts';
+import { isWebSocketRequest, type UpgradeHandler, Upgrades } from './upgrade.ts';
 
 const exchangeKey = Symbol('exchange');
 type ExchangedRequest = IncomingMessage & { [exchangeKey]?: Exchange };
@@ -45,6 +47,7 @@ export class HttpServer {
   readonly #app: FastifyInstance;
   readonly #requestIds: RequestIds;
   readonly #server: Server;
+  readonly #upgrades: Upgrades;
 
   constructor(dependencies: DoorDependencies) {
     const { settings, runtime, log } = dependencies;
@@ -59,6 +62,7 @@ export class HttpServer {
       requireUser,
     };
     this.#requestIds = new RequestIds(runtime.clock.now());
+    this.#upgrades = new Upgrades(this.#door, this.#requestIds);
     let route: (request: IncomingMessage, response: ServerResponse) => void = () => {};
     this.#gate = new ConnectionGate((request, response) => {
       this.#begin(request, response, route);
@@ -82,6 +86,17 @@ export class HttpServer {
       },
     });
     this.#mount();
+  }
+
+  /** Gives requests for the WebSocket protocol on a path to a door above; to be called before `listen`. */
+  mountUpgrade(path: string, handler: UpgradeHandler): void {
+    this.#upgrades.add(path, handler);
+    this.#mountScope('user', (scope) => {
+      scope.get(path, (request, reply) => {
+        reply.hijack();
+        exchangeOf(request.raw)?.refuse(upgradeRequired);
+      });
+    });
   }
 
   /**
@@ -139,12 +154,14 @@ export class HttpServer {
         noDelay: true,
         // Refused by `malformed`, with a body.
         requireHostHeader: false,
+        shouldUpgradeCallback: isWebSocketRequest,
       },
       (request, response) => this.#gate.admit(request, response),
     );
     // Headers beyond this number are dropped silently, so it lies above the one that is refused.
     server.maxHeadersCount = settings.get(serverHttpHeaderMaxCount) + 10;
     server.on('checkContinue', (request, response) => this.#gate.admit(request, response));
+    server.on('upgrade', (request, socket, head) => this.#upgrades.handle(request, socket, head));
     server.on('clientError', (error: ParserError, socket) => {
       const connection = connectionOf({ socket: socket as Socket });
       if (connection?.onBrokenBody?.(error.code)) return;
@@ -203,16 +220,19 @@ export class HttpServer {
     const ofAccess = (access: Route['access']) =>
       allRoutes.filter((route) => route.access === access);
     this.#mountRoutes(app, ofAccess('public'));
-    void app.register(async (scope) => {
-      scope.addHook('onRequest', (request, _reply, done) => this.#enter(request, false, done));
-      this.#mountRoutes(scope, ofAccess('user'));
-    });
-    void app.register(async (scope) => {
-      scope.addHook('onRequest', (request, _reply, done) => this.#enter(request, true, done));
-      this.#mountRoutes(scope, ofAccess('root'));
-    });
+    this.#mountScope('user', (scope) => this.#mountRoutes(scope, ofAccess('user')));
+    this.#mountScope('root', (scope) => this.#mountRoutes(scope, ofAccess('root')));
     app.setNotFoundHandler((request) => this.#refuseUnknown(exchangeOf(request.raw)));
     app.setErrorHandler((error, request) => exchangeOf(request.raw)?.fail(error));
+  }
+
+  #mountScope(access: 'user' | 'root', mount: (scope: FastifyInstance) => void): void {
+    void this.#app.register(async (scope) => {
+      scope.addHook('onRequest', (request, _reply, done) => {
+        this.#enter(request, access === 'root', done);
+      });
+      mount(scope);
+    });
   }
 
   #mountRoutes(scope: FastifyInstance, routes: readonly Route[]): void {
@@ -275,6 +295,12 @@ export class HttpServer {
     });
   }
 }
+
+const upgradeRequired: Refusal = {
+  status: 400,
+  error: 'WebSocket upgrade required',
+  headers: ['Upgrade', 'websocket'],
+};
 
 function exchangeOf(request: ExchangedRequest): Exchange | undefined {
   return request[exchangeKey];

@@ -49,6 +49,16 @@ export class GroupAuthorizer implements Authorizer {
     return who.isRoot || this.#rightsOf(who, database) !== undefined;
   }
 
+  /** Whether the user may read records of at least one type. */
+  canReadSome(who: Principal, database: string): boolean {
+    if (who.isRoot) return true;
+    const rights = this.#rightsOf(who, database);
+    if (!rights) return false;
+    if (rights.otherTypes.has('readRecord')) return true;
+    for (const ofType of rights.types.values()) if (ofType.has('readRecord')) return true;
+    return false;
+  }
+
   /** The most restrictive limits of the user's groups. */
   limitsOf(who: Principal, database: string): UserLimits {
     return (who.isRoot ? undefined : this.#rightsOf(who, database)) ?? noLimits;
