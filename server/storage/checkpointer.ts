@@ -1,5 +1,6 @@
 import type { LogIndex } from '#core/rid.ts';
 import type { Cancel, Timers } from '#core/runtime.ts';
+import type { OverlayLayer } from './overlay-store.ts';
 import type { ReaderBook } from './reader-book.ts';
 import type { SubDatabases } from './sub-databases.ts';
 import { writeBatch } from './write-batch.ts';
@@ -8,8 +9,15 @@ import { writeBatch } from './write-batch.ts';
 const delayMs = 50;
 /** ... or when there are this many ... */
 const dirtyBytesMax = 4 * 1024 * 1024;
-/** ... and above this many, commits wait. */
+/** ... or so many values, since handing them to LMDB takes the main thread a microsecond or two each ... */
+const dirtyValuesMax = 2_048;
+/** ... and above this much, commits wait. */
 const dirtyBytesLimit = 64 * 1024 * 1024;
+const dirtyValuesLimit = 16_384;
+
+function isFull(layer: OverlayLayer): boolean {
+  return layer.bytes >= dirtyBytesMax || layer.count >= dirtyValuesMax;
+}
 
 export interface CheckpointerOptions {
   readonly subs: SubDatabases;
@@ -38,7 +46,7 @@ export class Checkpointer {
   changed(): void {
     const { readers, timers } = this.#options;
     if (this.#running !== undefined || this.#hasFailed) return;
-    if (readers.layer.bytes >= dirtyBytesMax) void this.#start();
+    if (isFull(readers.layer)) void this.#start();
     else {
       this.#cancelTimer ??= timers.after(delayMs, () => {
         this.#cancelTimer = undefined;
@@ -49,7 +57,8 @@ export class Checkpointer {
 
   /** Waits while too much is dirty. */
   async room(): Promise<void> {
-    if (this.#options.readers.layer.bytes > dirtyBytesLimit) await this.all();
+    const { layer } = this.#options.readers;
+    if (layer.bytes > dirtyBytesLimit || layer.count > dirtyValuesLimit) await this.all();
   }
 
   /** Resolves when everything committed before the call is in LMDB. */

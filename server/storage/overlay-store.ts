@@ -24,6 +24,11 @@ export class LayerStore {
     return this.#values.get(text)?.at(index);
   }
 
+  /** Values, each key once. */
+  get size(): number {
+    return this.#values.size;
+  }
+
   put(text: string, write: Write, since: LogIndex, heldIndex: LogIndex): void {
     const old = this.#values.get(text);
     if (old === undefined) this.#fresh.push(text);
@@ -58,6 +63,13 @@ export class OverlayLayer {
   /** Memory of the values, replaced ones included. */
   get bytes(): number {
     return this.#bytes;
+  }
+
+  /** Values that a checkpoint has to write. */
+  get count(): number {
+    let count = 0;
+    for (const values of this.#stores.values()) count += values.size;
+    return count;
   }
 
   get isEmpty(): boolean {
