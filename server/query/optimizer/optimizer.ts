@@ -1,12 +1,12 @@
 import type { Catalog } from '#catalog/catalog.ts';
 import type { Slot } from '../algebra/expression.ts';
-import { mapParts, rewriteSubPlans } from '../algebra/plan-walk.ts';
-import type { LogicalPlan, QueryProgram } from '../algebra/plan.ts';
+import { mapParts, rewriteSubPlans, walkPlan } from '../algebra/plan-walk.ts';
+import type { LogicalPlan, PlanOp, QueryProgram } from '../algebra/plan.ts';
 import { freeSlots, slotsReadBy } from '../algebra/slots.ts';
 import { slotsOfOutput } from '../algebra/walk.ts';
 import type { FunctionRegistry } from '../evaluate/function-definition.ts';
 import { mandatoryRules, rules } from './rules.ts';
-import type { OptimizerContext, OptimizerRule } from './rule.ts';
+import type { OptimizerContext, OptimizerRule, RequiredSlots } from './rule.ts';
 import type { Statistics } from './statistics.ts';
 
 export interface OptimizerEnvironment {
@@ -41,31 +41,44 @@ export function optimizeProgram(
       return slotCount - 1;
     },
   };
-  const required = new Set(slotsOfOutput(program.output));
+  const required: RequiredSlots = () => new Set(slotsOfOutput(program.output));
   let current = program;
+  let present = nodesOf(program.plan);
   for (const rule of rules) {
     if (disabled.has(rule.name) && !mandatoryRules.has(rule.name)) continue;
+    if (rule.needs !== 'any' && !rule.needs.some((op) => present.has(op))) continue;
     const plan = applied(rule, current.plan, required, context);
     if (plan === current.plan) continue;
     current = { ...current, plan, slotCount };
+    present = nodesOf(plan);
     options.onChange?.(rule.name, current);
   }
   return current;
+}
+
+function nodesOf(plan: LogicalPlan): ReadonlySet<PlanOp> {
+  const present = new Set<PlanOp>();
+  walkPlan(plan, {
+    plan(node) {
+      present.add(node.op);
+    },
+    expression() {},
+  });
+  return present;
 }
 
 /** The rule at every node, inputs first, plans inside expressions included. */
 function applied(
   rule: OptimizerRule,
   plan: LogicalPlan,
-  required: ReadonlySet<Slot>,
+  required: RequiredSlots,
   context: OptimizerContext,
 ): LogicalPlan {
-  const below = requiredBelow(plan, required);
   const rewritten = mapParts(plan, {
-    plan: (input) => applied(rule, input, below(input), context),
+    plan: (input) => applied(rule, input, () => requiredBelow(plan, input, required()), context),
     expression: (expression) =>
       rewriteSubPlans(expression, (inner, output) =>
-        applied(rule, inner, new Set(slotsOfOutput(output)), context),
+        applied(rule, inner, () => new Set(slotsOfOutput(output)), context),
       ),
   });
   return rule.apply(rewritten, context, required) ?? rewritten;
@@ -74,13 +87,15 @@ function applied(
 /** Slots that an input of the node must leave for what stands above it; more than needed does no harm. */
 function requiredBelow(
   plan: LogicalPlan,
+  input: LogicalPlan,
   required: ReadonlySet<Slot>,
-): (input: LogicalPlan) => ReadonlySet<Slot> {
+): ReadonlySet<Slot> {
   if (plan.op === 'Union')
-    return (input) =>
-      new Set(plan.inputs.filter((other) => other.plan === input).flatMap((other) => other.slots));
+    return new Set(
+      plan.inputs.filter((other) => other.plan === input).flatMap((other) => other.slots),
+    );
   const all = new Set(required);
   for (const slot of slotsReadBy(plan)) all.add(slot);
   if (plan.op === 'Apply') for (const slot of freeSlots(plan.inner)) all.add(slot);
-  return () => all;
+  return all;
 }

@@ -1,6 +1,6 @@
 import type { Catalog } from '#catalog/catalog.ts';
 import type { Slot } from '../algebra/expression.ts';
-import type { LogicalPlan } from '../algebra/plan.ts';
+import type { LogicalPlan, PlanOp } from '../algebra/plan.ts';
 import type { FunctionRegistry } from '../evaluate/function-definition.ts';
 import type { Statistics } from './statistics.ts';
 
@@ -15,9 +15,14 @@ export interface OptimizerContext {
   newSlot(): Slot;
 }
 
+/** Computed when asked: few rules do. */
+export type RequiredSlots = () => ReadonlySet<Slot>;
+
 /** One way to make a plan cheaper without changing its rows. */
 export interface OptimizerRule {
   readonly name: string;
+  /** Nodes of which at least one must be in the plan for the rule to find anything; most rules are passed over by this. */
+  readonly needs: readonly PlanOp[] | 'any';
   /** What would be slow without it, in one sentence. */
   readonly why: string;
   /**
@@ -28,6 +33,6 @@ export interface OptimizerRule {
   apply(
     plan: LogicalPlan,
     context: OptimizerContext,
-    required: ReadonlySet<Slot>,
+    required: RequiredSlots,
   ): LogicalPlan | undefined;
 }

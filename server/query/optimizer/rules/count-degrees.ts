@@ -9,6 +9,7 @@ import type { OptimizerRule } from '../rule.ts';
  */
 export const countDegrees: OptimizerRule = {
   name: 'count-degrees',
+  needs: ['Aggregate'],
   why: 'counting the neighbours of a vertex with 200,000 edges would walk them all',
   apply(plan, context) {
     if (plan.op !== 'Aggregate') return undefined;

@@ -4,6 +4,7 @@ import type { OptimizerRule } from '../rule.ts';
 /** `count(*)` over a whole type reads the counters of its buckets. */
 export const countRecords: OptimizerRule = {
   name: 'count-records',
+  needs: ['Aggregate'],
   why: 'SELECT count(*) FROM Person would read every block of the type',
   apply(plan) {
     if (plan.op !== 'Aggregate' || plan.keys.length > 0 || plan.first.length > 0) return undefined;

@@ -10,13 +10,14 @@ import type { OptimizerContext, OptimizerRule } from '../rule.ts';
  */
 export const distinctSteps: OptimizerRule = {
   name: 'distinct-steps',
+  needs: ['Expand'],
   why: 'friends of friends of friends would follow every path instead of visiting every vertex once',
   apply(plan, context, required) {
     if (plan.op === 'Distinct') {
       // What is read above comes from the first row of its kind, so it must not depend on which row that is.
       const inside = slotsOf(plan.input);
       const needed = new Set(plan.on.flatMap((on) => [...slotsRead(on)]));
-      for (const slot of required) if (inside.has(slot)) needed.add(slot);
+      for (const slot of required()) if (inside.has(slot)) needed.add(slot);
       const input = thinned(plan.input, needed, context);
       return input && { ...plan, input };
     }

@@ -8,6 +8,7 @@ import type { OptimizerContext, OptimizerRule } from '../rule.ts';
 /** Edges with a given end are found at that vertex instead of among all edges (`WHERE @out = #1:0 AND @in = #1:1`). */
 export const edgeEnds: OptimizerRule = {
   name: 'edge-ends',
+  needs: ['Filter'],
   why: 'DELETE FROM Knows WHERE @out = :a AND @in = :b would read every edge',
   apply(plan, context) {
     if (plan.op !== 'Filter' || plan.input.op !== 'TypeScan') return undefined;

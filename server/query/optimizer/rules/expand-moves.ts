@@ -19,6 +19,7 @@ const moves: ReadonlyMap<
 /** `expand(out('A').out('B'))` becomes two steps, which stream and load nothing, instead of lists of records. */
 export const expandMoves: OptimizerRule = {
   name: 'expand-moves',
+  needs: ['ExpandValue'],
   why: 'expand(out().out()) would load every vertex on the way and hold all results in a list',
   apply(plan, context) {
     if (plan.op !== 'ExpandValue') return undefined;

@@ -9,6 +9,7 @@ import type { OptimizerRule } from '../rule.ts';
 /** Conditions above a pattern become conditions of its nodes, where they choose the start and the order of the steps. */
 export const filterIntoMatch: OptimizerRule = {
   name: 'filter-into-match',
+  needs: ['Match'],
   why: 'MATCH ... WHERE a.id = 1 would match the whole graph first',
   apply(plan, context) {
     if (plan.op !== 'Filter' || plan.input.op !== 'Match') return undefined;

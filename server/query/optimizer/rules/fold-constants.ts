@@ -9,6 +9,7 @@ import type { OptimizerRule } from '../rule.ts';
  */
 export const foldConstants: OptimizerRule = {
   name: 'fold-constants',
+  needs: 'any',
   why: 'conditions like 1 = 1 AND x would be evaluated for each row, and hide x from other rules',
   apply(plan) {
     const folded = mapParts(plan, {

@@ -12,6 +12,7 @@ import type { OptimizerContext, OptimizerRule } from '../rule.ts';
  */
 export const indexDependentEquality: OptimizerRule = {
   name: 'index-dependent-equality',
+  needs: ['Filter'],
   why: 'equality on COLLATE CI and BY ITEM properties means what the index means',
   apply(plan, context) {
     if (plan.op !== 'Filter') return undefined;

@@ -17,6 +17,7 @@ const orderedTypes: ReadonlySet<string> = new Set([
 /** min() and max() of an indexed property are the first entry from one end that is not null. */
 export const indexExtreme: OptimizerRule = {
   name: 'index-extreme',
+  needs: ['Aggregate'],
   why: 'SELECT max(created) FROM Post would read every record',
   apply(plan, context) {
     if (plan.op !== 'Aggregate' || plan.keys.length > 0 || plan.first.length > 0) return undefined;

@@ -14,6 +14,7 @@ import type { OptimizerContext, OptimizerRule } from '../rule.ts';
  */
 export const indexOrder: OptimizerRule = {
   name: 'index-order',
+  needs: ['Sort'],
   why: 'ORDER BY created DESC LIMIT 10 would read and compare every record',
   apply(plan, context) {
     if (plan.op !== 'Sort' || plan.limit === undefined) return undefined;

@@ -13,6 +13,7 @@ const smallType = 64;
 /** A filtered scan becomes a search in the index that finds the fewest records; what the index does not answer stays. */
 export const indexSearch: OptimizerRule = {
   name: 'index-search',
+  needs: ['Filter'],
   why: 'WHERE name = :n would read the whole type',
   apply(plan, context) {
     if (plan.op !== 'Filter' || plan.input.op !== 'TypeScan') return undefined;

@@ -8,6 +8,7 @@ import type { OptimizerRule } from '../rule.ts';
  */
 export const limitSort: OptimizerRule = {
   name: 'limit-sort',
+  needs: ['Sort'],
   why: 'ORDER BY ... LIMIT 10 would sort all rows to give ten',
   apply(plan) {
     if (plan.op !== 'Limit') return undefined;

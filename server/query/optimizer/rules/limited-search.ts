@@ -13,6 +13,7 @@ const gatherCost = 0.3;
  */
 export const limitedSearch: OptimizerRule = {
   name: 'limited-search',
+  needs: ['IndexSearch'],
   why: 'WHERE age > 5 LIMIT 10 would gather a million ids to give ten rows',
   apply(plan, context) {
     if (plan.op !== 'Limit') return undefined;

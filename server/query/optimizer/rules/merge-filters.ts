@@ -4,6 +4,7 @@ import type { OptimizerRule } from '../rule.ts';
 /** Two filters in a row become one, and conditions that are always true vanish. */
 export const mergeFilters: OptimizerRule = {
   name: 'merge-filters',
+  needs: ['Filter'],
   why: 'other rules look at all conjuncts of a scan at once',
   apply(plan) {
     if (plan.op !== 'Filter') return undefined;

@@ -9,6 +9,7 @@ export const matchOrder = 'match-order';
  */
 export const planMatches: OptimizerRule = {
   name: matchOrder,
+  needs: ['Match'],
   why: 'starting at the wrong end of a pattern, or walking edges in the wrong direction, can cost a thousand times more',
   apply(plan, context) {
     if (plan.op !== 'Match') return undefined;

@@ -4,6 +4,7 @@ import { belowProject } from '../projected.ts';
 /** A projection gives one row per row, so what is distinct above it can be made distinct below it. */
 export const pushDistinct: OptimizerRule = {
   name: 'push-distinct',
+  needs: ['Distinct'],
   why: 'distinct elements of a graph step are cheap to tell apart inside the step, and dear above a projection',
   apply(plan) {
     if (plan.op !== 'Distinct' || plan.input.op !== 'Project') return undefined;

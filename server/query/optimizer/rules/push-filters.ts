@@ -13,6 +13,7 @@ import type { OptimizerRule } from '../rule.ts';
  */
 export const pushFilters: OptimizerRule = {
   name: 'push-filters',
+  needs: ['Filter'],
   why: 'a condition above a projection or a join hides from indexes and lets rows through that are thrown away later',
   apply(plan, context) {
     if (plan.op !== 'Filter') return undefined;

@@ -7,6 +7,7 @@ import type { OptimizerContext, OptimizerRule } from '../rule.ts';
 /** Conditions on `@rid` address records directly: equality and IN look them up, ranges bound the scan. */
 export const ridLookup: OptimizerRule = {
   name: 'rid-lookup',
+  needs: ['Filter'],
   why: 'WHERE @rid = #12:0 would read the whole type, and paging by @rid > #12:100 would read all pages before',
   apply(plan, context) {
     if (plan.op !== 'Filter' || plan.input.op !== 'TypeScan') return undefined;

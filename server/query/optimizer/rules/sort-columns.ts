@@ -7,6 +7,7 @@ import type { OptimizerRule } from '../rule.ts';
  */
 export const sortColumns: OptimizerRule = {
   name: 'sort-columns',
+  needs: ['Sort'],
   why: 'ORDER BY score would look up the cell by name in a record object per row',
   apply(plan, context) {
     if (plan.op !== 'Sort' || !isScan(plan.input)) return undefined;
