@@ -4,6 +4,12 @@ import { DatabaseError } from '#core/errors.ts';
 import type { Coding } from './compression.ts';
 import { createPacker } from './compression.ts';
 import type { Exchange } from './exchange.ts';
+import type { JsonWriter } from './json-writer.ts';
+
+/** Writers are emptied at `pieceBytes`; a row more than that rarely makes a buffer grow. */
+export const pieceBytes = 64 * 1024;
+const bufferBytes = pieceBytes + 8 * 1024;
+const sentBuffersMax = 4;
 
 /**
  * An answer that is sent in pieces, at the speed at which the client takes them. What was handed in and not yet taken is
@@ -12,6 +18,7 @@ import type { Exchange } from './exchange.ts';
 export class AnswerSink {
   readonly #exchange: Exchange;
   readonly #target: Writable;
+  readonly #sent: Buffer[] = [];
 
   /** Sends the headers. @param headers name, value, name, value, ... */
   constructor(exchange: Exchange, headers: readonly string[], coding: Coding | undefined) {
@@ -30,6 +37,19 @@ export class AnswerSink {
   /** @param bytes must not change any more; @returns false when the client is behind */
   write(bytes: Uint8Array): boolean {
     return this.#target.write(bytes);
+  }
+
+  /**
+   * Sends what the writer holds and gives it an empty buffer, one that was sent before if there is one: a new one for each
+   * piece would keep the garbage collector busy. @returns false when the client is behind
+   */
+  writeFrom(writer: JsonWriter): boolean {
+    const piece = writer.swap(this.#sent.pop() ?? Buffer.allocUnsafeSlow(bufferBytes));
+    return this.#target.write(piece, () => {
+      const buffer = Buffer.from(piece.buffer);
+      const isReusable = buffer.length === bufferBytes && this.#sent.length < sentBuffersMax;
+      if (isReusable) this.#sent.push(buffer);
+    });
   }
 
   get clientLeft(): boolean {

@@ -9,7 +9,7 @@ import { queryMaxMemory } from '#config/settings.ts';
 import { DatabaseError } from '#core/errors.ts';
 import type { RowLimit } from './answer-limit.ts';
 import { tooManyRows } from './answer-limit.ts';
-import { AnswerSink } from './answer-sink.ts';
+import { AnswerSink, pieceBytes } from './answer-sink.ts';
 import { negotiateCoding } from './compression.ts';
 import { JsonWriter } from './json-writer.ts';
 import { GraphCollector } from './serializers/graph.ts';
@@ -29,7 +29,6 @@ import type { StatementRun } from './statement-run.ts';
 const smallCapacity = 1024;
 const streamedFromBytes = 1024 * 1024;
 const undecidedBytesMax = 8 * 1024 * 1024;
-const pieceBytes = 64 * 1024;
 const comma = 44;
 /** Rows after which the clock is looked at, and the time after which others have their turn. */
 const rowsPerLook = 256;
@@ -267,7 +266,7 @@ class JsonAnswer {
   }
 
   async #flush(sink: AnswerSink): Promise<void> {
-    if (!sink.write(this.#writer.take(pieceBytes + smallCapacity))) await sink.drained();
+    if (!sink.writeFrom(this.#writer)) await sink.drained();
   }
 
   #serializer(): RowSerializer {

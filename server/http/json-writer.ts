@@ -86,6 +86,14 @@ export class JsonWriter {
     return taken;
   }
 
+  /** Hands out what was written, without a copy, and goes on in `next`, which nobody else may use. */
+  swap(next: Buffer): Buffer {
+    const taken = this.#bytes.subarray(0, this.#length);
+    this.#bytes = next;
+    this.#length = 0;
+    return taken;
+  }
+
   /** A constant piece of JSON. */
   raw(piece: Uint8Array): void {
     const { length } = piece;

@@ -2,7 +2,7 @@ import { serverHttpStreamingKeepAlive, serverMaxSnapshotAge } from '#config/serv
 import { DatabaseError } from '#core/errors.ts';
 import type { Cancel } from '#core/runtime.ts';
 import type { ResultBatch, ResultStream } from '#database/session.ts';
-import { AnswerSink } from './answer-sink.ts';
+import { AnswerSink, pieceBytes } from './answer-sink.ts';
 import { negotiateCoding, parseQualities } from './compression.ts';
 import type { Exchange } from './exchange.ts';
 import { badRequest, HttpRefusal, refusalOf } from './errors.ts';
@@ -20,8 +20,6 @@ import { tooManyRows } from './answer-limit.ts';
  */
 
 const flushBytes = 8 * 1024;
-/** Rows that are ready anyway go out in larger pieces. */
-const pieceBytes = 64 * 1024;
 const flushMs = 50;
 const blankLine = Buffer.from('\n');
 
@@ -68,7 +66,7 @@ class LineAnswer {
     const { names, runtime } = run.exchange.door;
     this.#run = run;
     this.#stream = stream;
-    this.#writer = new JsonWriter(run.database.formats(), pieceBytes, names);
+    this.#writer = new JsonWriter(run.database.formats(), flushBytes, names);
     this.#startedMs = runtime.clock.monotonicMs();
     const options = {
       frame: lineFrame,
@@ -134,7 +132,7 @@ class LineAnswer {
     this.#stopFlushTimer = undefined;
     if (this.#writer.length === 0) return true;
     this.#lastWriteMs = this.#run.exchange.door.runtime.clock.monotonicMs();
-    return sink.write(this.#writer.take(pieceBytes + flushBytes));
+    return sink.writeFrom(this.#writer);
   }
 
   /** Between batches: at once from 8 KiB on, else when nothing else was sent for 50 ms. */
