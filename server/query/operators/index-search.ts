@@ -38,8 +38,8 @@ export interface IndexSearchOptions {
   readonly givesBareIds: boolean;
   /** What the bounds stand for, checked where they are not exact. */
   readonly covers: Predicate | undefined;
-  /** Scans the buckets and checks `covers`; undefined when there is nothing to check, so that the bounds must serve. */
-  readonly fallback: PhysicalOperator | undefined;
+  /** Makes the scan that checks `covers`; undefined when there is nothing to check, so that the bounds must serve. */
+  readonly fallback: (() => PhysicalOperator) | undefined;
   readonly description: string;
 }
 
@@ -75,6 +75,7 @@ export class IndexSearchOperator implements PhysicalOperator {
   readonly #isWanted: ReadonlySet<BucketId>;
   #context: ExecutionContext | undefined;
   #mode: Mode = 'end';
+  #fallback: PhysicalOperator | undefined;
   #exact = false;
   /** Ranges still to be gathered, with the reader of each. */
   readonly #pending: PendingRange[] = [];
@@ -236,7 +237,7 @@ export class IndexSearchOperator implements PhysicalOperator {
   }
 
   #nextScanned(): Pulled {
-    const pulled = (this.#options.fallback as PhysicalOperator).next();
+    const pulled = (this.#fallback as PhysicalOperator).next();
     const { as, givesBareIds } = this.#options;
     if (pulled === ROW && givesBareIds) {
       const { frame } = this.#context as ExecutionContext;
@@ -253,11 +254,12 @@ export class IndexSearchOperator implements PhysicalOperator {
     this.#pending.length = 0;
     this.#cursor = undefined;
     this.#found = undefined;
-    fallback.open(this.#context as ExecutionContext);
+    this.#fallback ??= fallback();
+    this.#fallback.open(this.#context as ExecutionContext);
   }
 
   close(): void {
-    if (this.#mode === 'scan') this.#options.fallback?.close();
+    if (this.#mode === 'scan') this.#fallback?.close();
     this.#cursor = undefined;
     this.#pending.length = 0;
     this.#found = undefined;

@@ -31,8 +31,6 @@ export interface ExecutionContext extends EvaluationContext {
   readonly transaction: Transaction | undefined;
   readonly defaults: DefaultEvaluator;
   readonly statistics: WriteStatistics;
-  /** When the statement's time is over, on the monotonic clock; looked at by work that cannot give up the event loop. */
-  readonly deadlineMs?: number;
   /**
    * DDL cannot be done synchronously: an operator queues it here and answers PAUSE; the executor awaits it between pulls and
    * puts the rows back.

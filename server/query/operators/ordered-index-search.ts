@@ -27,7 +27,7 @@ export interface OrderedIndexSearchOptions {
    * Scans and sorts instead. Used when the bounds do not fit the index or the index does not hold every record that the
    * order must place (those with null in an indexed property).
    */
-  readonly fallback: PhysicalOperator;
+  readonly fallback: () => PhysicalOperator;
   /** The order must also place records without a key: it may be used only when every record has one entry. */
   readonly needsEveryRecord: boolean;
   readonly description: string;
@@ -51,6 +51,7 @@ export class OrderedIndexSearchOperator implements PhysicalOperator {
   #sameKey: IndexCursor | undefined;
   #key: readonly Value[] | undefined;
   #exact = false;
+  #fallback: PhysicalOperator | undefined;
   #isFallback = false;
   #hasEnded = false;
   readonly #share = new WorkShare();
@@ -73,7 +74,8 @@ export class OrderedIndexSearchOperator implements PhysicalOperator {
       (bound.kind === 'search' && bound.ranges.length !== 1) ||
       (this.#options.needsEveryRecord && !holdsEveryRecord(context.view, index));
     if (this.#isFallback) {
-      fallback.open(context);
+      this.#fallback ??= fallback();
+      this.#fallback.open(context);
       return;
     }
     if (bound.kind !== 'search') {
@@ -86,7 +88,7 @@ export class OrderedIndexSearchOperator implements PhysicalOperator {
   }
 
   next(): Pulled {
-    if (this.#isFallback) return this.#options.fallback.next();
+    if (this.#isFallback) return (this.#fallback as PhysicalOperator).next();
     for (;;) {
       if (this.#hasEnded) return END;
       if (this.#share.isSpent()) return PAUSE;
@@ -125,7 +127,7 @@ export class OrderedIndexSearchOperator implements PhysicalOperator {
   }
 
   close(): void {
-    if (this.#isFallback) this.#options.fallback.close();
+    if (this.#isFallback) this.#fallback?.close();
     this.#isFallback = false;
     this.#cursor = undefined;
     this.#sameKey = undefined;

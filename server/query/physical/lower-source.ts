@@ -23,6 +23,7 @@ import {
   bucketsOf,
   compileValue,
   descriptionOf,
+  loweredOnDemand,
   optionalFilter,
   type Lowering,
   type OperatorFactory,
@@ -74,9 +75,9 @@ export function lowerSource(plan: PlanNode<SourceOp>, lowering: Lowering): Opera
       const covers = optionalFilter(lowering, plan.covers);
       const buckets = bucketsOf(catalog, plan.types);
       const { as } = plan;
-      const fallback = lowering.lower(fallbackScan(plan), new Set([as]));
+      const fallback = loweredOnDemand(() => lowering.lower(fallbackScan(plan), new Set([as])));
       const options = { searches, buckets, as, givesBareIds: false, covers, description };
-      return () => new IndexSearchOperator({ ...options, fallback: fallback() });
+      return () => new IndexSearchOperator({ ...options, fallback });
     }
     case 'RecordCount': {
       const buckets = plan.buckets ?? bucketsOf(catalog, plan.types);
@@ -138,13 +139,16 @@ function lowerSearch(plan: IndexSearchNode, lowering: Lowering): OperatorFactory
     covers: optionalFilter(lowering, plan.covers),
     description: descriptionOf(lowering, plan),
   };
-  const fallback = plan.covers && lowering.lower(fallbackScan(plan), new Set([plan.as]));
-  return () => new IndexSearchOperator({ ...options, fallback: fallback?.() });
+  const fallback =
+    plan.covers && loweredOnDemand(() => lowering.lower(fallbackScan(plan), new Set([plan.as])));
+  return () => new IndexSearchOperator({ ...options, fallback });
 }
 
 function lowerOrderedSearch(plan: IndexSearchNode, lowering: Lowering): OperatorFactory {
   const { index, order = 'ascending', as } = plan;
-  const fallback = lowering.lower(fallbackSort(plan, lowering.catalog), new Set([as]));
+  const fallback = loweredOnDemand(() =>
+    lowering.lower(fallbackSort(plan, lowering.catalog), new Set([as])),
+  );
   const { bounds } = plan;
   const definition = lowering.catalog.indexWithId(index);
   const openCount = definition.components.length - bounds.equals.length;
@@ -160,7 +164,7 @@ function lowerOrderedSearch(plan: IndexSearchNode, lowering: Lowering): Operator
     needsEveryRecord: definition.nullStrategy !== 'INDEX' && !(hasRange && openCount === 1),
     description: descriptionOf(lowering, plan),
   };
-  return () => new OrderedIndexSearchOperator({ ...options, fallback: fallback() });
+  return () => new OrderedIndexSearchOperator({ ...options, fallback });
 }
 
 function compileBounds(

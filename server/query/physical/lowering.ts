@@ -65,3 +65,12 @@ export function withSlots(required: RequiredSlots, read: Iterable<Slot>): Requir
 export function keptSlots(required: RequiredSlots, written: ReadonlySet<Slot>): readonly Slot[] {
   return [...required].filter((slot) => written.has(slot)).sort((a, b) => a - b);
 }
+
+/** Lowers when first asked: for plans that stand in for another one and are rarely needed. */
+export function loweredOnDemand(lower: () => OperatorFactory): OperatorFactory {
+  let factory: OperatorFactory | undefined;
+  return () => {
+    factory ??= lower();
+    return factory();
+  };
+}
