@@ -6,6 +6,7 @@ import { serverPaths } from '#config/server-paths.ts';
 import type { ServerPaths } from '#config/server-paths.ts';
 import {
   haEnabled,
+  serverDefaultDatabaseMode,
   serverDefaultDatabases,
   serverHttpAuthSessionAbsoluteTimeout,
   serverHttpAuthSessionExpireTimeout,
@@ -37,6 +38,7 @@ import { makeDatabases } from '#database/make-databases.ts';
 import { HttpServer } from '#http/http-server.ts';
 import { LanguageRegistry } from '#language/registry.ts';
 import { sqlFrontend } from '#language/sql/frontend.ts';
+import { sqlScriptFrontend } from '#language/sqlscript/frontend.ts';
 import { WorkerKeyDerivation } from '#platform/key-derivation.ts';
 import { LogSink } from '#platform/log-sink.ts';
 import { createLog } from '#platform/pino-log.ts';
@@ -223,7 +225,7 @@ async function serve(ground: Ground, security: Security): Promise<void> {
     runtime: systemRuntime,
     log,
     authorizer: security.authorizer,
-    languages: new LanguageRegistry([sqlFrontend]),
+    languages: new LanguageRegistry([sqlFrontend, sqlScriptFrontend]),
     serverVersion: version,
     heapBytesMax: getHeapStatistics().heap_size_limit,
   });
@@ -348,6 +350,11 @@ function refuseUnavailable(settings: Settings): void {
         'InvalidSetting',
         `${spec.key}=true is not available in this version`,
       );
+  if (settings.get(serverDefaultDatabaseMode) === 'READ_ONLY')
+    throw new DatabaseError(
+      'InvalidSetting',
+      `${serverDefaultDatabaseMode.key}=READ_ONLY is not available in this version`,
+    );
   const plugins = settings.get(serverPlugins);
   if (plugins !== '')
     throw new DatabaseError(

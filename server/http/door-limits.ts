@@ -1,5 +1,5 @@
 import type { Settings } from '#config/effective-settings.ts';
-import { serverMode } from '#config/server-settings.ts';
+import { serverLogLevel, serverMode } from '#config/server-settings.ts';
 import type { BodyLimits } from './request-body.ts';
 import { bodyLimits } from './request-body.ts';
 
@@ -8,10 +8,14 @@ export class DoorLimits {
   forBody: BodyLimits;
   /** Details of server errors stay in the log. */
   hidesDetails: boolean;
+  /** Each request has a line in the log. */
+  logsRequests: boolean;
 
   constructor(settings: Settings) {
     this.forBody = bodyLimits(settings);
     this.hidesDetails = settings.get(serverMode) === 'production';
+    // Read at the start, like the log's own level.
+    this.logsRequests = settings.get(serverLogLevel) === 'debug';
     settings.onChange(() => {
       this.forBody = bodyLimits(settings);
       this.hidesDetails = settings.get(serverMode) === 'production';

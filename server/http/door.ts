@@ -17,6 +17,7 @@ import type { Exchange } from './exchange.ts';
 import type { NameCache } from './json-writer.ts';
 import type { ReplayCache } from './replay-cache.ts';
 import type { ColumnTemplates } from './serializers/record.ts';
+import type { DenialReports } from './request-log.ts';
 import type { TruncationLog } from './statement-run.ts';
 
 /** Everything that routes of the HTTP door may use; made once, by `main.ts` and `http-server.ts`. */
@@ -45,6 +46,7 @@ export interface Door extends DoorDependencies {
   readonly limits: DoorLimits;
   readonly replays: ReplayCache;
   readonly truncations: TruncationLog;
+  readonly denials: DenialReports;
   readonly names: NameCache;
   readonly templates: ColumnTemplates;
   /** Authenticates a request of a public route that wants a user all the same. @throws HttpRefusal 401, 403, 503 */

@@ -143,6 +143,7 @@ export class Exchange {
   fail(error: unknown): void {
     const refusal = refusalOf(error);
     if (refusal.status >= 500) this.#logServerError(error, refusal);
+    else if (refusal.status === 403) this.door.denials.consider(error);
     this.refuse(refusal);
   }
 

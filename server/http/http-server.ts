@@ -27,6 +27,7 @@ import { NameCache } from './json-writer.ts';
 import { ReplayCache } from './replay-cache.ts';
 import { BodyDeadlines } from './request-body.ts';
 import { RequestIds } from './request-ids.ts';
+import { DenialReports, logRequest } from './request-log.ts';
 import { allRoutes } from './routes.ts';
 import type { Route } from './routes/route.ts';
 import { basePath } from './routes/route.ts';
@@ -57,6 +58,7 @@ export class HttpServer {
       limits: new DoorLimits(settings),
       replays: new ReplayCache(settings, runtime),
       truncations: new TruncationLog(log),
+      denials: new DenialReports(dependencies.events, runtime.clock),
       names: new NameCache(),
       templates: new ColumnTemplates(),
       requireUser,
@@ -201,6 +203,7 @@ export class HttpServer {
       hasClientRequestId: own !== undefined,
     });
     request[exchangeKey] = exchange;
+    if (this.#door.limits.logsRequests) this.#logWhenAnswered(exchange);
     const refusal = malformed(request, this.#door.settings);
     if (refusal) exchange.refuse(refusal);
     else if (request.method === 'OPTIONS') answerPreflight(exchange);
@@ -210,6 +213,12 @@ export class HttpServer {
         refuse: (tooLarge) => exchange.refuse(tooLarge),
       });
     else route(request, response);
+  }
+
+  #logWhenAnswered(exchange: Exchange): void {
+    const { clock } = this.#door.runtime;
+    const startedMs = clock.monotonicMs();
+    exchange.response.on('close', () => logRequest(exchange, clock.monotonicMs() - startedMs));
   }
 
   #mount(): void {

@@ -292,6 +292,14 @@ test('server events are listed with their files, and files are safe', async (con
   assert.equal((await get('../config/server-users.jsonl')).status, 403);
 });
 
+test('refused rights are reported, a bounded number of times', async (context) => {
+  const door = await startDoor(context);
+  for (let i = 0; i < 30; i++) await door.ask('POST', 'begin/other', { user: 'jay' });
+  const denied = door.events.recent().filter(({ message }) => message.startsWith('Denied: '));
+  assert.equal(denied.length, 20);
+  assert.match(denied[0]?.message ?? '', /User 'jay' has not access to database 'other'/);
+});
+
 test('users over REST', async (context) => {
   const door = await startDoor(context);
   const users = (method: string, query: string, body?: object) =>
