@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util';
+import { benchBatch } from './http/batch.ts';
 import { type Comparison, printTable } from './measure.ts';
 import { makeSpineData } from './spine/data.ts';
 import { benchEngine } from './spine/engine.ts';
@@ -6,6 +7,7 @@ import { benchHttp } from './spine/http.ts';
 import { benchResponsiveness } from './spine/responsiveness.ts';
 
 // npm run bench -- --suite spine [--only engine|http|responsiveness] [--rounds 5]
+// npm run bench -- --suite http [--only batch] [--rounds 5]
 // Ratios against peers in the same run; every answer is checked for equality first. Loopback and this machine only.
 const { values } = parseArgs({
   options: {
@@ -14,14 +16,23 @@ const { values } = parseArgs({
     rounds: { type: 'string', default: '5' },
   },
 });
-if (values.suite !== 'spine') throw new Error(`no suite '${values.suite}'; there is: spine`);
 const rounds = Number(values.rounds);
 const data = makeSpineData();
-const sections: Readonly<Record<string, () => Promise<Comparison[]>>> = {
-  engine: () => benchEngine(data, rounds),
-  http: () => benchHttp(data, rounds),
-  responsiveness: () => benchResponsiveness(data),
+type Sections = Readonly<Record<string, () => Promise<Comparison[]>>>;
+const suites: Readonly<Record<string, Sections>> = {
+  spine: {
+    engine: () => benchEngine(data, rounds),
+    http: () => benchHttp(data, rounds),
+    responsiveness: () => benchResponsiveness(data),
+  },
+  http: {
+    batch: () => benchBatch(data, rounds),
+  },
 };
+const sections = suites[values.suite];
+if (sections === undefined) {
+  throw new Error(`no suite '${values.suite}'; there are: ${Object.keys(suites).join(', ')}`);
+}
 let misses = 0;
 for (const [name, run] of Object.entries(sections)) {
   if (values.only !== undefined && values.only !== name) continue;

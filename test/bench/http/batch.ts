@@ -1,0 +1,181 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { request } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { HttpClient, startServer } from '../../support/server-process.ts';
+import { cpuSeconds, residentMegabytes } from '../child.ts';
+import { type Comparison, median, requireEqual } from '../measure.ts';
+import type { SpineData } from '../spine/data.ts';
+import { batchBody, benchDatabase, spineSchema } from '../spine/upload.ts';
+
+const password = 'bench-password';
+const pieceBytes = 64 * 1024;
+
+/**
+ * `/batch` of the spine's persons and edges, durable at the end, against `JSON.parse` of the same lines in the same run: the
+ * processor time of the whole server process, from a fresh start. Peak memory is that of the server process.
+ */
+export async function benchBatch(data: SpineData, rounds: number): Promise<Comparison[]> {
+  const jsonl = Buffer.concat(Array.from(batchBody(data), (piece) => Buffer.from(piece)));
+  const csv = Buffer.from(csvText(data));
+  const figures: Record<'parse' | 'jsonl' | 'csv' | 'seconds' | 'memory', number[]> = {
+    parse: [],
+    jsonl: [],
+    csv: [],
+    seconds: [],
+    memory: [],
+  };
+  for (let round = 0; round < rounds; round += 1) {
+    figures.parse.push(parseSeconds(jsonl));
+    const asLines = await importInto(jsonl, 'application/x-ndjson', data);
+    figures.jsonl.push(asLines.cpuSeconds);
+    figures.seconds.push(asLines.seconds);
+    figures.memory.push(asLines.peakMegabytes);
+    const asCsv = await importInto(csv, 'text/csv', data);
+    figures.csv.push(asCsv.cpuSeconds);
+  }
+  const parse = median(figures.parse);
+  const lines = median(figures.jsonl);
+  const commas = median(figures.csv);
+  const peak = Math.max(...figures.memory);
+  const seconds = median(figures.seconds);
+  return [
+    {
+      name: '/batch as JSONL against JSON.parse',
+      medians: new Map([
+        ['ours', lines],
+        ['JSON.parse', parse],
+      ]),
+      unit: 'processor s',
+      ratio: lines / parse,
+      target: '<= 3',
+      isReached: lines / parse <= 3,
+      remarks: `${(jsonl.length / 1e6).toFixed(0)} MB in ${seconds.toFixed(1)} s of wall time`,
+    },
+    {
+      name: '/batch as CSV against JSONL',
+      medians: new Map([
+        ['csv', commas],
+        ['jsonl', lines],
+      ]),
+      unit: 'processor s',
+      ratio: commas / lines,
+      target: '< 1',
+      isReached: commas < lines,
+      remarks: `${(csv.length / 1e6).toFixed(0)} MB`,
+    },
+    {
+      name: 'peak memory of the server during /batch',
+      medians: new Map([['ours', peak]]),
+      unit: 'MB',
+      ratio: peak,
+      target: '<= 500',
+      isReached: peak <= 500,
+      remarks: 'VmHWM',
+    },
+  ];
+}
+
+function parseSeconds(body: Buffer): number {
+  const start = process.cpuUsage();
+  let count = 0;
+  for (let at = 0; at < body.length; ) {
+    const end = body.indexOf(10, at);
+    const record = JSON.parse(body.toString('utf8', at, end)) as Record<string, unknown>;
+    if (record['@type'] !== undefined) count += 1;
+    at = end + 1;
+  }
+  const used = process.cpuUsage(start);
+  requireEqual('lines of the body', count > 0, true);
+  return (used.user + used.system) / 1e6;
+}
+
+function csvText(data: SpineData): string {
+  const lines = ['@type,@class,@id,id,name,age,city,score'];
+  for (const { id, name, age, city, score } of data.persons)
+    lines.push(`v,Person,p${id},${id},${name},${age},${city},${score}`);
+  lines.push('---', '@type,@class,@from,@to,since');
+  for (let edge = 0; edge < data.from.length; edge += 1)
+    lines.push(`e,KNOWS,p${data.from[edge]},p${data.to[edge]},${data.since[edge]}`);
+  return `${lines.join('\n')}\n`;
+}
+
+interface Import {
+  readonly cpuSeconds: number;
+  readonly seconds: number;
+  readonly peakMegabytes: number;
+}
+
+/** One import into an empty database of a server of its own; checks what arrived. */
+async function importInto(body: Buffer, contentType: string, data: SpineData): Promise<Import> {
+  const rootPath = mkdtempSync(join(tmpdir(), 'polyad-bench-'));
+  const server = await startServer({ rootPath, rootPassword: password });
+  try {
+    const client = new HttpClient(server.port, 'root', password);
+    await client.server(`create database ${benchDatabase}`);
+    for (const statement of spineSchema) await client.sql(benchDatabase, statement);
+    const processId = server.child.pid ?? 0;
+    const cpuBefore = cpuSeconds(processId);
+    const start = performance.now();
+    const answer = await upload(server.port, body, contentType);
+    const seconds = (performance.now() - start) / 1000;
+    const used = cpuSeconds(processId) - cpuBefore;
+    const peakMegabytes = residentMegabytes(processId, 'VmHWM');
+    requireEqual(
+      'records',
+      [answer['verticesCreated'], answer['edgesCreated']],
+      [data.persons.length, data.from.length],
+    );
+    const rows = await client.sql(benchDatabase, 'SELECT count(*) AS n FROM KNOWS');
+    requireEqual('stored edges', rows[0]?.['n'], data.from.length);
+    return { cpuSeconds: used, seconds, peakMegabytes };
+  } finally {
+    await server.kill();
+    rmSync(rootPath, { recursive: true, force: true });
+  }
+}
+
+/** Sends the body in pieces at the speed of the server. @returns the answer */
+function upload(
+  port: number,
+  body: Buffer,
+  contentType: string,
+): Promise<Readonly<Record<string, unknown>>> {
+  return new Promise((resolve, reject) => {
+    const sent = request(
+      {
+        port,
+        host: '127.0.0.1',
+        method: 'POST',
+        path: `/api/v1/batch/${benchDatabase}?idMapping=false`,
+        headers: {
+          authorization: `Basic ${Buffer.from(`root:${password}`).toString('base64')}`,
+          'content-type': contentType,
+        },
+      },
+      (answer) => {
+        let text = '';
+        answer.on('data', (piece) => {
+          text += String(piece);
+        });
+        answer.on('end', () => {
+          if (answer.statusCode === 200) resolve(JSON.parse(text));
+          else reject(new Error(`${answer.statusCode}: ${text}`));
+        });
+      },
+    );
+    sent.on('error', reject);
+    let at = 0;
+    const send = () => {
+      while (at < body.length) {
+        const piece = body.subarray(at, at + pieceBytes);
+        at += piece.length;
+        if (sent.write(piece)) continue;
+        sent.once('drain', send);
+        return;
+      }
+      sent.end();
+    };
+    send();
+  });
+}
