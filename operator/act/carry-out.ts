@@ -137,11 +137,12 @@ function inNamespace(name: string, namespace: string | undefined) {
 
 async function createSecret(
   action: Extract<Action, { kind: 'create-secret' }>,
-  { seen, actors }: Task,
+  task: Task,
 ): Promise<void> {
-  const data = Object.fromEntries(
-    Object.entries(action.fill).map(([key, value]) => [key, encode(fill(value, actors.runtime))]),
-  );
+  const { seen, actors } = task;
+  const data: Record<string, string> = {};
+  for (const [key, value] of Object.entries(action.fill))
+    data[key] = encode(await fill(value, task));
   const secret: Secret = {
     apiVersion: 'v1',
     kind: 'Secret',
@@ -160,9 +161,15 @@ async function createSecret(
   }
 }
 
-function fill(value: SecretValue, { random }: Runtime): string {
+async function fill(value: SecretValue, task: Task): Promise<string> {
+  const { random } = task.actors.runtime;
   if ('random' in value) return random.secret(value.random);
-  return 'uuid' in value ? random.uuid() : value.text;
+  if ('uuid' in value) return random.uuid();
+  if ('text' in value) return value.text;
+  const { secretName, key } = value.copyOf;
+  const copied = await readPassword(task, secretName, key);
+  if (copied === undefined) throw new MemberError(0, `Secret ${secretName} is gone`);
+  return copied;
 }
 
 function encode(text: string): string {

@@ -98,4 +98,5 @@ export type Action =
 export type SecretValue =
   | { readonly random: number }
   | { readonly uuid: true }
+  | { readonly copyOf: { readonly secretName: string; readonly key: string } }
   | { readonly text: string };

@@ -23,7 +23,8 @@ export function summarize(pass: Pass, draft: Draft, mode: Mode): ClusterStatus {
   const version = versionOf(pass);
   const isLeading = isUp ? names.pod(0) : undefined;
   return pruned({
-    observedGeneration: generation,
+    // While paused nothing is done about a newer spec, so it does not count as seen.
+    observedGeneration: mode.isPaused ? (previous.observedGeneration ?? 0) : generation,
     phase: phaseOf(pass, draft, mode),
     replicas: pod === undefined ? 0 : 1,
     readyReplicas: isUp ? 1 : 0,
@@ -214,7 +215,7 @@ function upgradeTrouble(pass: Pass, draft: Draft): Draft['stalled'] {
   if (draft.failedImage === undefined) return undefined;
   return {
     reason: 'UpgradeFailed',
-    message: `image ${draft.failedImage} did not get ready within spec.update.progressDeadlineSeconds; running ${pass.image} until spec.image changes`,
+    message: `image ${draft.failedImage} did not get ready within spec.update.progressDeadlineSeconds; running ${draft.lastGoodImage ?? pass.image} until spec.image changes`,
   };
 }
 

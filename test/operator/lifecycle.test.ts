@@ -197,6 +197,15 @@ test('a changed root Secret changes the password without a restart', async () =>
   assert.equal(world.api.find('Secret', 'orders-root'), undefined);
 });
 
+test('a generated root Secret that was deleted comes back with the same password', async () => {
+  const world = await readyWorld();
+  const secret = world.api.find('Secret', 'orders-root');
+  if (secret) world.api.remove(secret);
+  await world.settle();
+  assert.deepEqual(world.api.find('Secret', 'orders-root')?.data, secret?.data);
+  assert.equal(world.condition('Ready'), 'True AllMembersReady');
+});
+
 test('backup.json is written and changed live', async () => {
   const world = await readyWorld({ backup: { defaults: { retention: { maxFiles: 14 } } } });
   const pod = podUid(world);

@@ -22,7 +22,7 @@ export const ensureSecrets: Step = (pass, draft) => {
   const { seen, spec, names } = pass;
   const { root, token } = seen.secrets;
   if (spec.auth.rootPassword === undefined && root === undefined)
-    return create(pass, names.root, { [rootPasswordKey]: { random: rootPasswordLength } });
+    return create(pass, names.root, { [rootPasswordKey]: newPassword(pass) });
   if (token?.volumeIdentity === undefined) {
     if (token !== undefined) {
       stall(draft, 'SecretMissing', `Secret ${names.token} has no key ${volumeIdentityKey}`);
@@ -59,6 +59,13 @@ export const ensureSecrets: Step = (pass, draft) => {
   }
   return undefined;
 };
+
+/** A Secret that somebody deleted comes back with the password that the member has. */
+function newPassword({ seen, names }: Pass): SecretValue {
+  return seen.secrets.applied === undefined
+    ? { random: rootPasswordLength }
+    : { copyOf: { secretName: names.rootApplied, key: rootPasswordKey } };
+}
 
 function create(pass: Pass, name: string, fill: Readonly<Record<string, SecretValue>>): StepEnd {
   return {

@@ -77,6 +77,7 @@ function restart(pass: Pass, draft: Draft, pod: Pod): StepEnd | undefined {
     return {};
   }
   begin(pass, draft, pod);
+  draft.progress = { reason: waitingReason(draft), message: `${pod.metadata.name} restarts` };
   const refusal = isRunning ? rejectionOf(pass, draft, 'evict') : undefined;
   if (refusal !== undefined) {
     note(draft, 'EvictionBlocked', refusal, 'Warning');

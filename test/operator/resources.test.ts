@@ -1,0 +1,43 @@
+import { parse, stringify } from 'yaml';
+import { runGoldenFile } from '#test/support/datadriven.ts';
+import { parseSpec } from '../../operator/api/cluster.ts';
+import type { ClusterObject } from '../../operator/api/cluster.ts';
+import type { Observation } from '../../operator/api/observation.ts';
+import { makePass } from '../../operator/reconcile/pass.ts';
+import { desiredObjects } from '../../operator/reconcile/steps/ensure-objects.ts';
+
+/*
+ * What stands in the API server for a spec. A difference in a pod template needs a decision in review: pods take it when they
+ * restart (operator.md 10.8). `kinds` chooses which objects are shown, `only` a path in them.
+ */
+
+runGoldenFile(new URL('./resources.txt', import.meta.url), ({ input, options }) => {
+  const cluster: ClusterObject = {
+    apiVersion: 'polyad.io/v1alpha1',
+    kind: 'Cluster',
+    metadata: { name: 'orders', namespace: 'shop', uid: 'cluster-1', generation: 1 },
+    spec: { replicas: 1, ...(parse(input) as object) },
+  };
+  const { spec, problem } = parseSpec(cluster);
+  if (spec === undefined) throw new Error(problem);
+  const seen = {
+    cluster,
+    operator: { defaultServerImage: 'polyad:26.10.1', renderVersion: '1' },
+  } as unknown as Observation;
+  const record = { clusterId: 'volume-1', initialised: false, members: {} };
+  const objects = desiredObjects(makePass(seen, spec, 0), { record });
+  const kinds = options.get('kinds')?.split(',');
+  const shown = objects.filter(({ kind }) => kinds === undefined || kinds.includes(kind));
+  const only = options.get('only');
+  return shown
+    .map((object) => (only === undefined ? object : valueAt(object, only.split('.'))))
+    .map((value) => stringify(value, { lineWidth: 0, aliasDuplicateObjects: false }))
+    .join('---\n');
+});
+
+function valueAt(value: unknown, path: readonly string[]): unknown {
+  return path.reduce<unknown>(
+    (inner, name) => (inner as Record<string, unknown> | undefined)?.[name],
+    value,
+  );
+}
