@@ -7,7 +7,11 @@ import type { LogIndex } from '#core/rid.ts';
 import type { Runtime } from '#core/runtime.ts';
 import type { TemporalFormats } from '#core/temporal-format.ts';
 import type { Settings, SettingsReader } from '#config/effective-settings.ts';
-import { haIdempotencyCacheTtlMs, serverMaxSnapshotAge } from '#config/server-settings.ts';
+import {
+  haIdempotencyCacheTtlMs,
+  serverEventBusQueueSize,
+  serverMaxSnapshotAge,
+} from '#config/server-settings.ts';
 import {
   asyncCloseTimeout,
   asyncOperationsQueueSize,
@@ -28,7 +32,10 @@ import { BulkLoader } from './bulk/bulk-loader.ts';
 import type { Counters } from './counters.ts';
 import { DatabaseSettings, settingsDocumentName } from './database-settings.ts';
 import type { DatabaseEnd, OpenDatabase } from './databases.ts';
+import { ChangeQueue } from './events.ts';
 import { GlobalVariables } from './global-variables.ts';
+import type { InsertOptions, InsertStream } from './inserts/insert-port.ts';
+import { TransactionStream } from './inserts/transaction-stream.ts';
 import type { ServerMemory } from './memory-accounts.ts';
 import { openEngine } from './open-engine.ts';
 import { planMaker } from './plan-maker.ts';
@@ -72,7 +79,14 @@ export async function openDatabase(
   try {
     const own = readSettings(engine, settings, log);
     const statements = new Statements(name, path, { surroundings, own, engine });
+    const changes = new ChangeQueue({
+      databaseName: name,
+      sizeMax: () => settings.get(serverEventBusQueueSize),
+      runtime,
+      log,
+    });
     const state = await openDatabaseState({
+      changes,
       engine,
       labels,
       runtime,
@@ -83,7 +97,7 @@ export async function openDatabase(
       commitLockTimeoutMs: () => own.limits.conflictWaitMs,
     });
     statements.state = state;
-    return new Database(name, { surroundings, own, engine, state, statements });
+    return new Database(name, { surroundings, own, engine, state, statements, changes });
   } catch (error) {
     await engine.close();
     throw error;
@@ -184,6 +198,7 @@ export class Database implements OpenDatabase {
   readonly state: DatabaseState;
   readonly engine: StorageEngine;
   readonly queue: AsyncQueue;
+  readonly changes: ChangeQueue;
   readonly #own: DatabaseSettings;
   readonly #surroundings: DatabaseSurroundings;
   readonly #statements: Statements;
@@ -200,10 +215,12 @@ export class Database implements OpenDatabase {
       readonly engine: StorageEngine;
       readonly state: DatabaseState;
       readonly statements: Statements;
+      readonly changes: ChangeQueue;
     },
   ) {
     const { surroundings, own, state } = options;
     this.name = name;
+    this.changes = options.changes;
     this.state = state;
     this.engine = options.engine;
     this.#own = own;
@@ -303,6 +320,23 @@ export class Database implements OpenDatabase {
     });
   }
 
+  insertStream(options: InsertOptions): InsertStream {
+    this.#requireOpen();
+    const { authorizer, memory, counters, runtime } = this.#surroundings;
+    return new TransactionStream({
+      ...options,
+      databaseName: this.name,
+      authorizer,
+      memory,
+      counters,
+      runtime,
+      formats: () => this.formats(),
+      begin: (isolation) => this.state.begin(isolation),
+      requireOpen: () => this.#requireOpen(),
+      limits: () => this.#own.limits,
+    });
+  }
+
   begin(principal: Principal, isolation: Isolation): string {
     this.#requireOpen();
     return this.#surroundings.sessions.begin(principal, {
@@ -353,6 +387,7 @@ export class Database implements OpenDatabase {
       const left = why === 'stopped' ? undefined : this.queue.close(0);
       sessions.endOfDatabase(this.name);
       active.endOfDatabase(this.name, this.#ended(why));
+      this.changes.close();
       await left;
       await this.#settingChanges;
       await this.state.close();

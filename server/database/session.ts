@@ -6,6 +6,8 @@ import type { TemporalFormats } from '#core/temporal-format.ts';
 import type { Value } from '#core/value.ts';
 import type { Isolation } from '#transaction/transaction.ts';
 import type { BulkLoader } from './bulk/bulk-loader.ts';
+import type { ChangeEvents } from './events.ts';
+import type { InsertOptions, InsertStream } from './inserts/insert-port.ts';
 
 /** One statement as a door hands it in. */
 export interface Statement {
@@ -134,6 +136,10 @@ export interface DatabaseHandle {
    */
   runLater(statement: Statement, options: RunOptions): Promise<void>;
   run(statement: Statement, options: RunOptions): Promise<ResultStream>;
+  /** What is committed, as it happens here. */
+  readonly changes: ChangeEvents;
+  /** Begins a load of records that come chunk by chunk and may meet stored ones. */
+  insertStream(options: InsertOptions): InsertStream;
   /** Begins a load of many new records. */
   bulkLoader(options?: BulkLoadOptions): BulkLoader;
   /** @returns the session id, `AS-<uuid>` */

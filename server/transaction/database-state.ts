@@ -10,6 +10,7 @@ import type { StorageEngine, StorageSnapshot } from '#storage/engine.ts';
 import type { RowOperation } from '#storage/row-operations.ts';
 import { Applier } from './applier.ts';
 import { BucketSelector } from './bucket-selector.ts';
+import type { ChangeObserver } from './change-observer.ts';
 import { Committer } from './committer.ts';
 import { CurrentSchema } from './current-schema.ts';
 import { GuardSequencer } from './guard-sequencer.ts';
@@ -50,6 +51,8 @@ export interface DatabaseStateOptions {
   readonly groupCommit?: GroupCommitLimits;
   /** Records that an index build takes while commits wait. */
   readonly indexBuildRound?: number;
+  /** Told of every commit. */
+  readonly changes?: ChangeObserver;
   /** Another log than that of a single server. */
   readonly replicator?: Replicator;
 }
@@ -200,6 +203,7 @@ export class DatabaseState {
         return book;
       },
       pin: () => this.#pin(),
+      changes: this.#options.changes,
       alter: (change) => this.#changes.alter(change),
     };
   }

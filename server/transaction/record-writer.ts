@@ -269,8 +269,28 @@ export class RecordWriter implements KeyHolders {
     for (const keys of rules.nullRefusing) keys.requireNoNulls(after);
     for (const keys of rules.longKeyed) keys.keysOf(after);
     if (rules.uniqueIndexes.length === 0) return;
-    for (const keys of rules.uniqueIndexes) this.claims.claim(keys, rid, { before, after }, this);
+    try {
+      for (const keys of rules.uniqueIndexes) this.claims.claim(keys, rid, { before, after }, this);
+    } catch (error) {
+      this.#takeBack(rules, rid, before, after);
+      throw error;
+    }
     this.#noteRead();
+  }
+
+  /** A key of the record was taken: its other keys must be free again, since the transaction may go on without it. */
+  #takeBack(
+    rules: WriteRules,
+    rid: Rid,
+    before: StoredRecord | undefined,
+    after: StoredRecord,
+  ): void {
+    const isChanged = this.#overlay.entry(rid) !== undefined;
+    for (const keys of rules.uniqueIndexes) {
+      this.claims.release(keys, rid, after);
+      if (before === undefined || !isChanged) continue;
+      this.claims.claim(keys, rid, { before: undefined, after: before }, this);
+    }
   }
 
   #noteRead(): void {

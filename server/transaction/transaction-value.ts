@@ -8,6 +8,7 @@ import type { ValueMap } from '#core/value.ts';
 import type { AdjacencyList, Direction, StorageSnapshot } from '#storage/engine.ts';
 import type { RowOperation } from '#storage/row-operations.ts';
 import { captureWriteSet } from './capture.ts';
+import type { ChangeObserver } from './change-observer.ts';
 import type { Committer } from './committer.ts';
 import { Overlay } from './overlay.ts';
 import type { IndexReader, RecordCursor } from './read-view.ts';
@@ -27,6 +28,7 @@ export interface TransactionServices extends WriteServices {
   readonly formats: () => TemporalFormats;
   readonly evaluateDefault: DefaultEvaluator;
   /** The newest committed state with its schema; the caller closes the snapshot. */
+  readonly changes: ChangeObserver | undefined;
   pin(): PinnedState;
   alter(change: SchemaChange): Promise<readonly ValueMap[]>;
 }
@@ -42,6 +44,8 @@ export class TransactionValue implements Transaction {
   #view: StatementView | undefined;
   #writer: RecordWriter | undefined;
   #isEnded = false;
+  /** Every single change, since events tell them all; undefined while nobody watches. */
+  #recorded: RecordChange[] | undefined;
   readonly #attached: RowOperation[] = [];
 
   constructor(services: TransactionServices, isolation: Isolation) {
@@ -107,11 +111,15 @@ export class TransactionValue implements Transaction {
   // --- writes
 
   insertDocument(type: TypeId, properties: ValueMap, bucket?: BucketId): StoredRecord {
-    return this.#write().insert(type, 'document', properties, { bucket, ends: undefined });
+    return this.#created(
+      this.#write().insert(type, 'document', properties, { bucket, ends: undefined }),
+    );
   }
 
   insertVertex(type: TypeId, properties: ValueMap, bucket?: BucketId): StoredRecord {
-    return this.#write().insert(type, 'vertex', properties, { bucket, ends: undefined });
+    return this.#created(
+      this.#write().insert(type, 'vertex', properties, { bucket, ends: undefined }),
+    );
   }
 
   insertEdge(
@@ -121,15 +129,27 @@ export class TransactionValue implements Transaction {
     properties: ValueMap,
     bucket?: BucketId,
   ): StoredRecord {
-    return this.#write().insertEdge(type, { from, to }, properties, bucket);
+    return this.#created(this.#write().insertEdge(type, { from, to }, properties, bucket));
   }
 
   update(rid: Rid, properties: ValueMap): StoredRecord {
-    return this.#write().update(rid, properties);
+    const { log } = this.#overlay;
+    const count = log.length;
+    const record = this.#write().update(rid, properties);
+    if (log.length > count) this.#recorded?.push({ kind: 'update', record });
+    return record;
   }
 
   delete(rid: Rid): boolean {
-    return this.#write().delete(rid);
+    const { log } = this.#overlay;
+    let at = log.length;
+    const existed = this.#write().delete(rid);
+    if (this.#recorded === undefined) return existed;
+    for (; at < log.length; at++) {
+      const record = this.#overlay.entry(log[at] as Rid)?.record;
+      if (record !== undefined) this.#recorded.push({ kind: 'delete', record });
+    }
+    return existed;
   }
 
   async alter(change: SchemaChange): Promise<readonly ValueMap[]> {
@@ -167,6 +187,7 @@ export class TransactionValue implements Transaction {
     if (writeSet.operations.length === 0) {
       const receipt = { index: view.snapshotIndex, changes: [] };
       this.rollback();
+      this.#announce(receipt);
       return receipt;
     }
     try {
@@ -175,7 +196,9 @@ export class TransactionValue implements Transaction {
           ? writeSet
           : { ...writeSet, operations: [...writeSet.operations, ...this.#attached] },
       );
-      return new Receipt(index, this.#overlay, view);
+      const receipt = new Receipt(index, this.#overlay, view);
+      this.#announce(receipt);
+      return receipt;
     } finally {
       this.rollback();
     }
@@ -189,6 +212,18 @@ export class TransactionValue implements Transaction {
 
   [Symbol.dispose](): void {
     this.rollback();
+  }
+
+  #created(record: StoredRecord): StoredRecord {
+    this.#recorded?.push({ kind: 'create', record });
+    return record;
+  }
+
+  #announce(receipt: CommitReceipt): void {
+    const { changes } = this.#services;
+    if (!changes?.isWatched) return;
+    // Who began to watch in between learns what each record has become.
+    changes.committed(this.#recorded ?? receipt.changes, receipt.index);
   }
 
   #requireOpen(): void {
@@ -214,6 +249,7 @@ export class TransactionValue implements Transaction {
       const options = { formats: formats(), evaluateDefault };
       this.#writer = new RecordWriter(this.#services, this.#read(), this.#overlay, options);
       this.#read().claims = this.#writer.claims;
+      if (this.#services.changes?.isWatched) this.#recorded ??= [];
     }
     return this.#writer;
   }

@@ -156,6 +156,10 @@ class FakeDatabase implements DatabaseHandle {
       this.#all.openStreams -= 1;
     });
   }
+  readonly changes = { subscribe: () => () => {} };
+  insertStream(): never {
+    throw new DatabaseError('NotSupported', 'these databases take no streams');
+  }
   bulkLoader(): never {
     throw new DatabaseError('NotSupported', 'these databases load nothing');
   }

@@ -1,0 +1,117 @@
+import type { Log } from '#core/log.ts';
+import type { Runtime } from '#core/runtime.ts';
+import type { ChangeObserver } from '#transaction/change-observer.ts';
+import type { RecordChange } from '#transaction/transaction.ts';
+
+/** Who gets the change events of a database. Called synchronously, one event after the other; must not throw. */
+export interface ChangeSubscriber {
+  changed(change: RecordChange): void;
+  /** The database was closed or dropped; nothing more comes. */
+  ended(): void;
+}
+
+/** Change events of one database, as doors see them. */
+export interface ChangeEvents {
+  /** @returns ends the subscription */
+  subscribe(subscriber: ChangeSubscriber): () => void;
+}
+
+export interface ChangeQueueOptions {
+  readonly databaseName: string;
+  /** `service.server.eventBusQueueSize` */
+  readonly sizeMax: () => number;
+  readonly runtime: Runtime;
+  readonly log: Log;
+}
+
+const sliceMs = 5;
+const warningPauseMs = 10_000;
+
+/**
+ * The committed changes of one database on their way to subscribers, in commit order (websocket.md 1.4, house decision 56).
+ * Commits only leave them here and never wait. The events of a commit are taken whole as long as fewer than
+ * `eventBusQueueSize` events wait, so that one large transaction is not cut in the middle; else they are dropped whole with a
+ * warning. While nobody subscribes nothing is kept or computed.
+ */
+export class ChangeQueue implements ChangeObserver, ChangeEvents {
+  readonly #subscribers = new Set<ChangeSubscriber>();
+  readonly #options: ChangeQueueOptions;
+  #waiting: (readonly RecordChange[])[] = [];
+  #waitingCount = 0;
+  #isDelivering = false;
+  #droppedCount = 0;
+  #nextWarningMs = 0;
+
+  constructor(options: ChangeQueueOptions) {
+    this.#options = options;
+  }
+
+  get isWatched(): boolean {
+    return this.#subscribers.size > 0;
+  }
+
+  subscribe(subscriber: ChangeSubscriber): () => void {
+    this.#subscribers.add(subscriber);
+    return () => {
+      this.#subscribers.delete(subscriber);
+      if (this.#subscribers.size === 0) this.#forget();
+    };
+  }
+
+  committed(changes: readonly RecordChange[]): void {
+    if (changes.length === 0 || !this.isWatched) return;
+    if (this.#waitingCount >= this.#options.sizeMax()) {
+      this.#drop(changes.length);
+      return;
+    }
+    this.#waiting.push(changes);
+    this.#waitingCount += changes.length;
+    if (this.#isDelivering) return;
+    this.#isDelivering = true;
+    void this.#deliver();
+  }
+
+  /** Ends all subscriptions. */
+  close(): void {
+    const subscribers = [...this.#subscribers];
+    this.#subscribers.clear();
+    this.#forget();
+    for (const subscriber of subscribers) subscriber.ended();
+  }
+
+  #forget(): void {
+    this.#waiting = [];
+    this.#waitingCount = 0;
+  }
+
+  /** Begins in a later turn: the writer is answered first. */
+  async #deliver(): Promise<void> {
+    const { clock, timers } = this.#options.runtime;
+    await timers.yield();
+    let untilMs = clock.monotonicMs() + sliceMs;
+    for (let changes = this.#waiting.shift(); changes; changes = this.#waiting.shift()) {
+      for (let at = 0; at < changes.length && this.isWatched; at++) {
+        const change = changes[at] as RecordChange;
+        for (const subscriber of this.#subscribers) subscriber.changed(change);
+        this.#waitingCount = Math.max(0, this.#waitingCount - 1);
+        if (clock.monotonicMs() < untilMs) continue;
+        await timers.yield();
+        untilMs = clock.monotonicMs() + sliceMs;
+      }
+    }
+    this.#isDelivering = false;
+  }
+
+  #drop(count: number): void {
+    const { runtime, log, databaseName } = this.#options;
+    this.#droppedCount += count;
+    const now = runtime.clock.monotonicMs();
+    if (now < this.#nextWarningMs) return;
+    this.#nextWarningMs = now + warningPauseMs;
+    log.warn('change events dropped, server.eventBusQueueSize is reached', {
+      database: databaseName,
+      dropped: this.#droppedCount,
+    });
+    this.#droppedCount = 0;
+  }
+}

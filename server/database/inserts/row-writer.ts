@@ -1,0 +1,202 @@
+import type { TypeDefinition } from '#catalog/catalog.ts';
+import type { Effect } from '#core/effects.ts';
+import type { Authorizer } from '#core/principal.ts';
+import { formatRid, noRid, parseRid, type Rid } from '#core/rid.ts';
+import { isMap, type Value, type ValueMap } from '#core/value.ts';
+import type { TemporalFormats } from '#core/temporal-format.ts';
+import type { Transaction } from '#transaction/transaction.ts';
+import type { InsertOptions } from './insert-port.ts';
+import { KeyFinder } from './key-finder.ts';
+import { RowFailure, type RowResult } from './tally.ts';
+
+export interface RowWriterOptions extends InsertOptions {
+  readonly databaseName: string;
+  readonly authorizer: Authorizer;
+  readonly formats: () => TemporalFormats;
+}
+
+const insertOnly: ReadonlySet<Effect> = new Set<Effect>(['insert']);
+const insertAndUpdate: ReadonlySet<Effect> = new Set<Effect>(['insert', 'update']);
+const kindWords = new Set(['v', 'vertex', 'e', 'edge', 'd', 'document']);
+
+/** One record of a chunk, taken apart. */
+interface Row {
+  readonly type: TypeDefinition;
+  readonly properties: ValueMap;
+  readonly from: Rid;
+  readonly to: Rid;
+}
+
+/** Writes the records of chunks into transactions (websocket.md 4.2, 4.5). Rights are asked for once per chunk and type. */
+export class RowWriter {
+  readonly #options: RowWriterOptions;
+  readonly #allowed = new Set<string>();
+  readonly #keys: KeyFinder;
+
+  constructor(options: RowWriterOptions) {
+    this.#options = options;
+    this.#keys = new KeyFinder(options.keyColumns, options.formats);
+  }
+
+  /** To be called before the records of a chunk are written in a transaction. */
+  async begin(
+    records: readonly Value[],
+    transaction: Transaction,
+    pause: () => Promise<void>,
+  ): Promise<void> {
+    this.#allowed.clear();
+    if (this.#options.keyColumns.length === 0) return;
+    await this.#keys.begin(this.#candidates(records, transaction), transaction, pause);
+  }
+
+  /**
+   * Writes one record or leaves the transaction as it was.
+   * @throws RowFailure or DatabaseError
+   */
+  write(record: Value, transaction: Transaction): RowResult {
+    const row = this.#taken(record, transaction);
+    const { keyColumns, conflictMode } = this.#options;
+    if (keyColumns.length > 0) {
+      const key = this.#keys.keyOf(row.type, row.properties, transaction);
+      const found = this.#keys.find(row.type, key, transaction);
+      if (found !== undefined) {
+        if (conflictMode === 'ignore') return 'ignored';
+        if (conflictMode === 'error') throw taken(keyColumns, found);
+        this.#merge(found, row, transaction);
+        return 'updated';
+      }
+      this.#keys.inserted(row.type, key, this.#insert(row, transaction));
+    } else this.#insert(row, transaction);
+    return 'inserted';
+  }
+
+  #taken(record: Value, transaction: Transaction): Row {
+    if (!isMap(record)) throw new RowFailure('DB_ERROR', 'the record is not a JSON object');
+    const given = this.#options.decode(record);
+    const type = this.#typeOf(given, transaction);
+    const { name, kind } = type;
+    this.#authorize(name);
+    const isEdge = kind === 'edge';
+    const properties = new Map<string, Value>();
+    for (const [property, value] of given) {
+      const isEnd = isEdge && (property === 'out' || property === 'in');
+      if (!property.startsWith('@') && !isEnd) properties.set(property, value);
+    }
+    if (!isEdge) return { type, properties, from: noRid, to: noRid };
+    const from = end(given, ['@from', 'out'], transaction);
+    return { type, properties, from, to: end(given, ['@to', 'in'], transaction) };
+  }
+
+  #typeOf(record: ValueMap, transaction: Transaction): TypeDefinition {
+    const name = this.#typeName(record);
+    if (name === undefined) {
+      throw new RowFailure(
+        'DB_ERROR',
+        "the record has no '@class' and the session no 'targetType'",
+      );
+    }
+    const type = transaction.catalog.typeNamed(name);
+    if (type === undefined) {
+      const message = `Type with name '${name.slice(0, 200)}' was not found`;
+      throw new RowFailure('DB_ERROR', message, 'SchemaException');
+    }
+    return type;
+  }
+
+  #typeName(record: ValueMap): string | undefined {
+    const { targetType } = this.#options;
+    const given = record.get('@class');
+    if (typeof given === 'string' && given !== '') return given;
+    if (given !== undefined && given !== null) {
+      throw new RowFailure('DB_ERROR', "'@class' must be the name of a type");
+    }
+    const alias = record.get('@type');
+    if (typeof alias !== 'string' || kindWords.has(alias.toLowerCase())) return targetType;
+    return alias;
+  }
+
+  #authorize(type: string): void {
+    if (this.#allowed.has(type)) return;
+    const { principal, authorizer, databaseName, conflictMode } = this.#options;
+    const effects = conflictMode === 'update' ? insertAndUpdate : insertOnly;
+    authorizer.require(principal, databaseName, { effects, types: [type] });
+    this.#allowed.add(type);
+  }
+
+  #insert({ type, properties, from, to }: Row, transaction: Transaction): Rid {
+    switch (type.kind) {
+      case 'document':
+        return transaction.insertDocument(type.id, properties).rid;
+      case 'vertex':
+        return transaction.insertVertex(type.id, properties).rid;
+      case 'edge':
+        return transaction.insertEdge(type.id, from, to, properties).rid;
+    }
+  }
+
+  /** Null never overwrites, keys and ends of edges stay. */
+  #merge(rid: Rid, { properties }: Row, transaction: Transaction): void {
+    const current = transaction.record(rid);
+    if (current === undefined) return;
+    this.#authorize(current.typeName);
+    const merged = new Map<string, Value>();
+    for (const name of current.propertyNames()) merged.set(name, current.get(name) ?? null);
+    let isChanged = false;
+    for (const [name, value] of properties) {
+      if (value === null || !this.#mayOverwrite(name)) continue;
+      merged.set(name, value);
+      isChanged = true;
+    }
+    if (isChanged) transaction.update(rid, merged);
+  }
+
+  #mayOverwrite(name: string): boolean {
+    const { keyColumns, updateColumns } = this.#options;
+    if (keyColumns.includes(name)) return false;
+    return updateColumns === undefined || updateColumns.includes(name);
+  }
+
+  /** The records that can be looked up at all; the others fail later, with a reason. */
+  *#candidates(
+    records: readonly Value[],
+    transaction: Transaction,
+  ): Generator<{ readonly type: TypeDefinition; readonly properties: ValueMap }> {
+    for (const record of records) {
+      if (!isMap(record)) continue;
+      let name: string | undefined;
+      try {
+        name = this.#typeName(record);
+      } catch {
+        continue;
+      }
+      const type = name === undefined ? undefined : transaction.catalog.typeNamed(name);
+      if (type !== undefined) yield { type, properties: record };
+    }
+  }
+}
+
+function end(record: ValueMap, names: readonly [string, string], transaction: Transaction): Rid {
+  const value = record.get(names[0]) ?? record.get(names[1]);
+  if (value === undefined || value === null) {
+    throw new RowFailure('MISSING_ENDPOINTS', `an edge needs '${names[0]}', or '${names[1]}'`);
+  }
+  const rid = typeof value === 'string' ? parseRid(value) : undefined;
+  if (rid === undefined) {
+    const shown = typeof value === 'string' ? `'${value.slice(0, 100)}'` : 'its value';
+    throw new RowFailure('MISSING_ENDPOINTS', `'${names[0]}': ${shown} is not a record id`);
+  }
+  if (transaction.record(rid)?.kind !== 'vertex') {
+    const shown = rid === noRid ? String(value) : formatRid(rid);
+    throw new RowFailure(
+      'MISSING_ENDPOINTS',
+      `'${names[0]}': there is no vertex ${shown}`,
+      'RecordNotFoundException',
+    );
+  }
+  return rid;
+}
+
+function taken(keyColumns: readonly string[], holder: Rid): RowFailure {
+  const message = `Duplicated key on [${keyColumns.join(', ')}], already assigned to record ${formatRid(holder)}`;
+  return new RowFailure('CONFLICT', message, 'DuplicatedKeyException');
+}
