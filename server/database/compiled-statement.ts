@@ -1,8 +1,9 @@
 import type { Effect } from '#core/effects.ts';
 import { isReadOnly } from '#core/effects.ts';
 import type { Access } from '#core/principal.ts';
-import type { QueryProgram } from '#query/algebra/plan.ts';
-import type { Slot } from '#query/algebra/expression.ts';
+import { walkPlan } from '#query/algebra/plan-walk.ts';
+import type { LogicalPlan, QueryProgram } from '#query/algebra/plan.ts';
+import type { Expression, Slot } from '#query/algebra/expression.ts';
 import { slotsOfOutput } from '#query/algebra/walk.ts';
 import type { PhysicalOperator } from '#query/operators/operator.ts';
 import type { ReadView } from '#transaction/read-view.ts';
@@ -24,14 +25,50 @@ export interface PlanInstance {
 const idleInstancesMax = 4;
 const executionsPerLook = 64;
 
+const pureExpressions: ReadonlySet<Expression['op']> = new Set<Expression['op']>([
+  'Constant',
+  'Parameter',
+  'Slot',
+  'Variable',
+  'Negate',
+  'Arithmetic',
+  'Concatenate',
+  'Coalesce',
+  'Compare',
+  'And',
+  'Or',
+  'Not',
+  'IsNull',
+  'Between',
+  'Like',
+  'List',
+  'Map',
+  'Case',
+]);
+
+function isPurePlan(plan: LogicalPlan): boolean {
+  if (plan.op !== 'Project' || plan.input.op !== 'Argument') return false;
+  let isPure = true;
+  walkPlan(plan, {
+    plan() {},
+    expression(part) {
+      if (!pureExpressions.has(part.op)) isPure = false;
+    },
+  });
+  return isPure;
+}
+
 /** A statement text in the form in which it is kept: authorized and started in a few lookups. */
 export class CompiledStatement {
+  readonly kind = 'statement';
   readonly program: QueryProgram;
   readonly catalogVersion: number;
   readonly accesses: readonly Access[];
   readonly isReadOnly: boolean;
   /** Schema changes commit by themselves, whatever becomes of the transaction they stand in. */
   readonly changesSchema: boolean;
+  /** Looks at nothing but constants, parameters and variables: the state of the database does not matter to it. */
+  readonly isPure: boolean;
   readonly shape: ResultShape;
   /** One per column; a single one for shape `value`. */
   readonly outputSlots: readonly Slot[];
@@ -54,6 +91,7 @@ export class CompiledStatement {
     this.accesses = options.accesses;
     this.isReadOnly = isReadOnly(options.effects);
     this.changesSchema = options.effects.has('schema');
+    this.isPure = isPurePlan(program.plan);
     this.#instantiate = options.instantiate;
     this.#sizes = options.sizes;
     const { output } = program;

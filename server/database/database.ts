@@ -238,6 +238,8 @@ export class Database implements OpenDatabase {
       memory,
       counters,
       replayKeys: this.#replayKeys,
+      globals: options.statements.globals,
+      log,
       requireOpen: () => this.#requireOpen(),
       limits: () => own.limits,
       snapshotAgeMsMax: () => own.values.get(serverMaxSnapshotAge) * 1000,

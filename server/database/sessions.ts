@@ -15,7 +15,7 @@ export interface SessionLimits {
   readonly snapshotAgeMsMax: () => number;
 }
 
-/** What a request holds while it runs in a session. Exactly one of `release`, `end` and `take` is called. */
+/** What a request holds while it runs in a session. Exactly one of `release`, `end` and `take` is called, at the end. */
 export interface SessionLease {
   readonly isolation: Isolation;
   /** The session's transaction; begun at its first use, when the snapshot of REPEATABLE_READ is taken. */
@@ -25,6 +25,8 @@ export interface SessionLease {
   release(): void;
   /** The session is over and rolled back. */
   end(): void;
+  /** Hands the transaction over (undefined: there is none); the session goes on and begins another at its next statement. */
+  detach(): Transaction | undefined;
   /** Ends the session without rolling back and hands its transaction over (undefined: no statement ran): for commit. */
   take(): Transaction | undefined;
 }
@@ -215,6 +217,13 @@ class TransactionSession {
       end: () => {
         this.end();
         this.#rollback();
+      },
+      detach: () => {
+        session.#cancelAgeTimer?.();
+        session.#isOverAge = false;
+        const transaction = session.#transaction;
+        session.#transaction = undefined;
+        return transaction;
       },
       take: () => {
         const transaction = this.#transaction;

@@ -8,11 +8,17 @@ import type { Program } from '#query/algebra/program.ts';
 import type { LanguageRegistry } from '#language/registry.ts';
 import type { ReadView } from '#transaction/read-view.ts';
 import type { PhysicalOperator } from '#query/operators/operator.ts';
+import type { Part, SqlScript } from '#language/sqlscript/steps.ts';
+import type { Value } from '#core/value.ts';
+import { CompiledScript, type NameValues } from './compiled-script.ts';
 import { CompiledStatement, type PlannedSizes } from './compiled-statement.ts';
 import { PlanCache } from './plan-cache.ts';
 import type { Statement } from './session.ts';
 import { rowCapVariable, type StatementContext } from './statement-context.ts';
 import type { StatementLimits } from './statement-limits.ts';
+
+/** A text as it is kept. */
+export type Compiled = CompiledStatement | CompiledScript;
 
 /** How programs become plans that run; the query room's part. */
 export interface PlanMaker {
@@ -31,7 +37,7 @@ export class StatementCompiler {
   readonly #planner: PlanMaker;
   readonly #makeContext: (slotCount: number) => StatementContext;
   readonly #limits: () => StatementLimits;
-  readonly #caches = new Map<string, PlanCache<CompiledStatement>>();
+  readonly #caches = new Map<string, PlanCache<Compiled>>();
   readonly #countMax: () => number;
 
   /** @param options `countMax` is `service.sql.planCacheSize`, for each language */
@@ -53,27 +59,81 @@ export class StatementCompiler {
    * The statement for the state that `view` shows; the optimizer asks it for sizes. Cost of a hit: two map lookups.
    * @throws DatabaseError `Syntax`, `Schema`, ...; `NotSupported` for programs that no part of this server runs
    */
-  compiled(statement: Statement, view: ReadView): CompiledStatement {
+  compiled(statement: Statement, view: ReadView): Compiled {
     const known = this.#caches.get(statement.language)?.get(statement.text);
-    if (known?.catalogVersion === view.catalog.version && !known.isStale(view)) return known;
+    if (known !== undefined) {
+      if (known.kind === 'script') return known;
+      if (known.catalogVersion === view.catalog.version && !known.isStale(view)) return known;
+    }
     return this.#compile(statement, view);
+  }
+
+  /**
+   * A statement or expression of a script, for the state that `view` shows and the values that variables have now.
+   * @param names those that the script assigns
+   */
+  compiledPart(
+    script: CompiledScript,
+    part: Part,
+    context: {
+      readonly view: ReadView;
+      readonly variables: NameValues;
+      readonly parameters: ReadonlyMap<string, Value>;
+    },
+  ): CompiledStatement {
+    const { view, variables, parameters } = context;
+    const known = script.known(part, view, variables);
+    if (known !== undefined) return known;
+    const asked: [string, Value][] = [];
+    const { names } = script.program;
+    const program = part.analyze({
+      catalog: view.catalog,
+      variables: {
+        has: (name) => names.has(name),
+        get: (name) => {
+          const value = variables.get(name);
+          asked.push([name, value]);
+          return value;
+        },
+      },
+      parameters,
+      parameterNames: undefined,
+      expressionDepthMax: this.#limits().parse.expressionDepthMax,
+    });
+    const compiled = this.#plan(program, view);
+    if (program.dependsOnParameters !== true) script.remember(part, { compiled, asked });
+    return compiled;
   }
 
   clear(): void {
     this.#caches.clear();
   }
 
-  #compile(statement: Statement, view: ReadView): CompiledStatement {
+  #compile(statement: Statement, view: ReadView): Compiled {
     const program = this.#program(statement, view.catalog);
-    if (program.kind !== 'query') {
-      const name = program.kind === 'operation' ? program.name : 'scripts';
-      throw new DatabaseError('NotSupported', `not supported: ${name}`);
-    }
+    if (program.kind === 'operation')
+      throw new DatabaseError('NotSupported', `not supported: ${program.name}`);
+    const compiled =
+      program.kind === 'script' ? this.#script(program as SqlScript) : this.#plan(program, view);
+    if (program.kind === 'script' || program.dependsOnParameters !== true)
+      this.#cache(statement.language).set(statement.text, compiled);
+    return compiled;
+  }
+
+  #script(program: SqlScript): CompiledScript {
+    const writing = this.#planner.writing.functions;
+    const callsWriting = [...writing.keys()].some((name) =>
+      program.effects.functions.has(name.toLowerCase()),
+    );
+    return new CompiledScript(program, callsWriting);
+  }
+
+  #plan(program: QueryProgram, view: ReadView): CompiledStatement {
     const effects = effectsOf(program, this.#planner.writing);
     const accesses = accessesOf(program, view.catalog);
     const optimized = this.#planner.optimize(withRowCap(program), view);
     const makeOperators = this.#planner.lower(optimized, view.catalog);
-    const compiled = new CompiledStatement({
+    return new CompiledStatement({
       program: optimized,
       catalogVersion: view.catalog.version,
       effects,
@@ -84,9 +144,6 @@ export class StatementCompiler {
       }),
       sizes: sizesSeen(optimized.plan, view),
     });
-    if (program.dependsOnParameters !== true)
-      this.#cache(statement.language).set(statement.text, compiled);
-    return compiled;
   }
 
   #program(statement: Statement, catalog: Catalog): Program {
@@ -103,7 +160,7 @@ export class StatementCompiler {
   }
 
   /** By the spelling of the request: there are few, and other ones only miss. */
-  #cache(language: string): PlanCache<CompiledStatement> {
+  #cache(language: string): PlanCache<Compiled> {
     let cache = this.#caches.get(language);
     if (cache === undefined) {
       cache = new PlanCache({ countMax: this.#countMax });

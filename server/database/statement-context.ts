@@ -60,6 +60,8 @@ export class StatementContext implements ExecutionContext {
   memory: MemoryAccount = noMemory;
   deadlineMs = Number.POSITIVE_INFINITY;
   rowCap: number | undefined = undefined;
+  /** The variables of the script that the statement stands in. */
+  script: VariableScope | undefined = undefined;
 
   constructor(slotCount: number, surroundings: StatementSurroundings, limits: StatementLimits) {
     this.frame = new Array<Value>(slotCount).fill(null);
@@ -72,7 +74,9 @@ export class StatementContext implements ExecutionContext {
     this.schemaSource = (kind, name) => surroundings.schemaSource(this.view, kind, name);
     this.variables = {
       get: (name) =>
-        name === rowCapVariable ? (this.rowCap ?? -1) : surroundings.globals.get(name),
+        name === rowCapVariable
+          ? (this.rowCap ?? -1)
+          : (this.script ?? surroundings.globals).get(name),
     };
     this.formats = limits.formats;
     this.limits = limits.evaluation;
@@ -86,6 +90,7 @@ export class StatementContext implements ExecutionContext {
     readonly memory: MemoryAccount;
     readonly deadlineMs: number;
     readonly rowCap: number | undefined;
+    readonly script?: VariableScope | undefined;
   }): void {
     this.view = execution.view;
     this.transaction = execution.transaction;
@@ -95,6 +100,7 @@ export class StatementContext implements ExecutionContext {
     this.memory = execution.memory;
     this.deadlineMs = execution.deadlineMs;
     this.rowCap = execution.rowCap;
+    this.script = execution.script;
     this.regexBudget = { remainingMs: execution.limits.regexMs };
     this.pending.work = undefined;
     if (execution.transaction !== undefined) Object.assign(this.statistics, emptyStatistics());
@@ -105,6 +111,7 @@ export class StatementContext implements ExecutionContext {
     this.frame.fill(null);
     this.view = noView;
     this.memory = noMemory;
+    this.script = undefined;
     this.transaction = undefined;
     this.parameters = noParameters;
     this.pending.work = undefined;

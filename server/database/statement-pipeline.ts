@@ -1,8 +1,9 @@
+import { assert } from '#core/assert.ts';
 import { DatabaseError } from '#core/errors.ts';
+import type { Log } from '#core/log.ts';
 import type { Authorizer } from '#core/principal.ts';
 import type { LogIndex } from '#core/rid.ts';
 import type { Runtime } from '#core/runtime.ts';
-import type { Value } from '#core/value.ts';
 import { explainOperators } from '#query/explain.ts';
 import { measureOperators } from '#query/profile.ts';
 import type { Isolation, Transaction } from '#transaction/transaction.ts';
@@ -10,7 +11,13 @@ import type { ReadView } from '#transaction/read-view.ts';
 import type { ActiveStatements } from './active-statements.ts';
 import { ConflictLanes } from './conflict-lanes.ts';
 import type { CompiledStatement, PlanInstance } from './compiled-statement.ts';
+import type { CompiledScript } from './compiled-script.ts';
+import type { GlobalVariables } from './global-variables.ts';
+import { partlyDone, ScriptPipeline } from './script-pipeline.ts';
+import type { ScriptRows } from './script-runner.ts';
+import { OwnTransactions, SessionTransactions } from './script-hosts.ts';
 import type { Counters } from './counters.ts';
+import { KeptRows } from './kept-rows.ts';
 import { StatementMemory, type ServerMemory } from './memory-accounts.ts';
 import { type ExecutionWatch, PlanExecution } from './plan-execution.ts';
 import { FinishedResult, type ResultFacts, StreamingResult } from './results.ts';
@@ -18,7 +25,7 @@ import { runWithRetries } from './retry.ts';
 import type { ReplayKeys } from './replay-keys.ts';
 import type { ExplainedPlan, ResultBatch, ResultStream, RunOptions, Statement } from './session.ts';
 import type { SessionLease, TransactionSessions } from './sessions.ts';
-import type { StatementCompiler } from './statement-compiler.ts';
+import type { Compiled, StatementCompiler } from './statement-compiler.ts';
 import type { StatementLimits } from './statement-limits.ts';
 import { StatementWatch } from './statement-watch.ts';
 
@@ -47,6 +54,8 @@ export interface PipelineOptions {
   readonly memory: ServerMemory;
   readonly counters: Counters;
   readonly replayKeys: ReplayKeys;
+  readonly globals: GlobalVariables;
+  readonly log: Log;
   /** @throws DatabaseError when the database was closed or dropped */
   readonly requireOpen: () => void;
   readonly limits: () => StatementLimits;
@@ -90,10 +99,17 @@ interface Outcome {
 export class StatementPipeline {
   readonly #options: PipelineOptions;
   readonly #lanes: ConflictLanes;
+  readonly #scripts: ScriptPipeline;
 
   constructor(options: PipelineOptions) {
     this.#options = options;
     this.#lanes = new ConflictLanes(options.runtime.timers);
+    this.#scripts = new ScriptPipeline({
+      ...options,
+      lanes: this.#lanes,
+      view: () => options.transactions.view(),
+      authorize: (run, compiled) => this.#authorize(run, compiled),
+    });
   }
 
   /** As `runNow`, always with a promise. */
@@ -112,12 +128,16 @@ export class StatementPipeline {
     }
     const view = this.#options.transactions.view();
     const settle = (): void => view[Symbol.dispose]();
-    let compiled: CompiledStatement;
+    let compiled: Compiled;
     try {
       compiled = this.#admit(statement, options, view);
     } catch (error) {
       settle();
       throw error;
+    }
+    if (compiled.kind === 'script') {
+      settle();
+      return this.#retried(this.#order(statement, options), (order) => this.#runScript(order));
     }
     if (compiled.program.inspect === 'explain') {
       return this.#explained(compiled, { view, transaction: undefined, settle });
@@ -128,29 +148,28 @@ export class StatementPipeline {
       return this.#read(compiled, order, { view, transaction: undefined, settle });
     }
     settle();
-    return this.#write(order);
+    return this.#retried(order, (again) => this.#attempt(again));
   }
 
   /** The statement, if the caller may run it. What is refused here was not begun. */
-  #admit(statement: Statement, options: RunOptions, view: ReadView): CompiledStatement {
+  #admit(statement: Statement, options: RunOptions, view: ReadView): Compiled {
     const compiled = this.#options.compiler.compiled(statement, view);
-    if (
-      options.mustBeIdempotent &&
-      !compiled.isReadOnly &&
-      compiled.program.inspect !== 'explain'
-    ) {
+    const isRefused = options.mustBeIdempotent && !compiled.isReadOnly;
+    if (isRefused && !(compiled.kind === 'statement' && compiled.program.inspect === 'explain')) {
       throw new DatabaseError(
         'NotIdempotent',
         `Query '${abbreviated(statement.text)}' is not idempotent`,
       );
     }
-    const { principal } = options;
-    if (!principal.isRoot) {
-      for (const access of compiled.accesses) {
-        this.#options.authorizer.require(principal, this.#options.databaseName, access);
-      }
-    }
+    this.#authorize(options, compiled);
+    if (compiled.kind === 'script') this.#scripts.authorize(compiled, { statement, options, view });
     return compiled;
+  }
+
+  #authorize({ principal }: RunOptions, compiled: Compiled): void {
+    if (principal.isRoot) return;
+    for (const access of compiled.accesses)
+      this.#options.authorizer.require(principal, this.#options.databaseName, access);
   }
 
   #order(statement: Statement, options: RunOptions): Order {
@@ -251,12 +270,15 @@ export class StatementPipeline {
     }
   }
 
-  /** A writing statement that commits by itself. */
-  async #write(order: Order): Promise<ResultStream> {
+  /** A statement that commits by itself. */
+  async #retried(
+    order: Order,
+    attempt: (order: Order) => Promise<ResultStream>,
+  ): Promise<ResultStream> {
     const { limits, options, watch } = order;
     if (options.signal.aborted) throw new DatabaseError('Cancelled', 'the client has left');
     try {
-      return await runWithRetries(() => this.#attempt(order), {
+      return await runWithRetries(() => attempt(order), {
         attemptCountMax: options.retries ?? limits.attemptCountMax,
         delayMs: limits.retryDelayMs,
         conflictWaitMs: limits.conflictWaitMs,
@@ -270,22 +292,89 @@ export class StatementPipeline {
   }
 
   async #attempt(order: Order): Promise<ResultStream> {
-    const { transactions, counters } = this.#options;
+    const { transactions } = this.#options;
     const transaction = transactions.begin('READ_COMMITTED');
     try {
       transaction.beginStatement();
       const compiled = this.#admit(order.statement, order.options, transaction);
+      assert(compiled.kind === 'statement', 'what a text is does not change');
       const scope: Scope = { view: transaction, transaction, settle: nothing };
       const { rows, facts } = await this.#runToEnd(compiled, order, scope);
       const index = await this.#commit(transaction, order.options.replayKey);
       return this.#committed({ ...facts, index }, rows);
     } catch (error) {
       transaction.rollback();
-      counters.txRollbacks += 1;
-      if (error instanceof DatabaseError && error.code === 'ConcurrentModification') {
-        counters.concurrentModificationExceptions += 1;
-      }
+      this.#countFailure(error);
       throw error;
+    }
+  }
+
+  #countFailure(error: unknown): void {
+    const { counters } = this.#options;
+    counters.txRollbacks += 1;
+    if (error instanceof DatabaseError && error.code === 'ConcurrentModification')
+      counters.concurrentModificationExceptions += 1;
+  }
+
+  /** One attempt of a script, which is a transaction of its own (sql.md 17.5). */
+  async #runScript(order: Order): Promise<ResultStream> {
+    const { replayKey } = order.options;
+    const host = new OwnTransactions(this.#options.transactions, (transaction) =>
+      this.#commit(transaction, replayKey),
+    );
+    let hasCommitted = false;
+    try {
+      const script = this.#script(order, host.current('READ_COMMITTED'));
+      const outcome = await this.#scripts.run({ ...order, script }, host);
+      ({ hasCommitted } = outcome);
+      const index = await host.commit();
+      return this.#committed({ ...this.#factsOfScript(script, outcome), index }, outcome.rows);
+    } catch (error) {
+      host.rollback();
+      this.#countFailure(error);
+      throw hasCommitted ? partlyDone(error) : error;
+    }
+  }
+
+  #factsOfScript(script: CompiledScript, rows: ScriptRows): Omit<ResultFacts, 'index'> {
+    const { shape, statementLimit, explain } = rows;
+    return {
+      shape,
+      isReadOnly: script.isReadOnly,
+      statementLimit,
+      explain: explain && (() => explain),
+      requireOpen: this.#options.requireOpen,
+    };
+  }
+
+  #script({ statement, options }: Order, view: ReadView): CompiledScript {
+    const compiled = this.#admit(statement, options, view);
+    assert(compiled.kind === 'script', 'what a text is does not change');
+    return compiled;
+  }
+
+  async #runScriptInSession(
+    script: CompiledScript,
+    order: Order,
+    lease: SessionLease,
+  ): Promise<ResultStream> {
+    const host = new SessionTransactions(lease, (transaction) =>
+      this.#commit(transaction, order.options.replayKey),
+    );
+    const transaction = lease.transaction();
+    const hadWrites = transaction.hasWrites;
+    const settle = (error: unknown): void =>
+      this.#leaveSession(lease, { compiled: script, transaction, hadWrites, error });
+    try {
+      const outcome = await this.#scripts.run({ ...order, script }, host);
+      const view = lease.transaction();
+      const facts = { ...this.#factsOfScript(script, outcome), index: view.snapshotIndex };
+      return new FinishedResult(facts, outcome.rows, view, settle);
+    } catch (error) {
+      settle(error);
+      throw error;
+    } finally {
+      order.watch.finish();
     }
   }
 
@@ -307,7 +396,8 @@ export class StatementPipeline {
       for (const { statement, options } of statements) {
         transaction.beginStatement();
         const compiled = this.#options.compiler.compiled(statement, transaction);
-        if (compiled.changesSchema) break;
+        // A script may commit by itself.
+        if (compiled.kind === 'script' || compiled.changesSchema) break;
         count += 1;
         this.#admit(statement, options, transaction);
         const order = this.#order(statement, options);
@@ -379,7 +469,7 @@ export class StatementPipeline {
   ): Promise<ResultStream> {
     const { sessions, databaseName } = this.#options;
     const lease = await sessions.acquire(options.principal, databaseName, sessionId);
-    let compiled: CompiledStatement;
+    let compiled: Compiled;
     let transaction: Transaction;
     try {
       transaction = lease.transaction();
@@ -390,10 +480,11 @@ export class StatementPipeline {
       lease.release();
       throw error;
     }
+    const order = this.#order(statement, options);
+    if (compiled.kind === 'script') return this.#runScriptInSession(compiled, order, lease);
     const hadWrites = transaction.hasWrites;
     const settle = (error: unknown): void =>
       this.#leaveSession(lease, { compiled, transaction, hadWrites, error });
-    const order = this.#order(statement, options);
     if (compiled.program.inspect === 'explain') {
       return this.#explained(compiled, { view: transaction, transaction: undefined, settle });
     }
@@ -431,7 +522,7 @@ export class StatementPipeline {
   #leaveSession(
     lease: SessionLease,
     after: {
-      readonly compiled: CompiledStatement;
+      readonly compiled: Compiled;
       readonly transaction: Transaction;
       readonly hadWrites: boolean;
       readonly error: unknown;
@@ -467,31 +558,6 @@ class WriteWatch implements ExecutionWatch {
   check(): void {
     this.#watch.check();
     this.#memory.holdWrites(this.#transaction.heldBytes);
-  }
-}
-
-/** What a kept value is counted with: its place in the list and a small object. */
-const valueBytes = 32;
-
-/** The first rows of a statement that gives more than its caller takes. */
-class KeptRows implements ResultBatch {
-  readonly values: Value[] = [];
-  rowCount = 0;
-  readonly #wanted: number;
-  readonly #memory: StatementMemory;
-
-  constructor(wanted: number, memory: StatementMemory) {
-    this.#wanted = wanted;
-    this.#memory = memory;
-  }
-
-  add(rows: ResultBatch): void {
-    const count = Math.min(rows.rowCount, this.#wanted - this.rowCount);
-    if (count <= 0) return;
-    const length = (rows.values.length / rows.rowCount) * count;
-    this.#memory.reserve(length * valueBytes);
-    for (let at = 0; at < length; at += 1) this.values.push(rows.values[at] as Value);
-    this.rowCount += count;
   }
 }
 

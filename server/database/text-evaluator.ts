@@ -1,3 +1,4 @@
+import { assert } from '#core/assert.ts';
 import { DatabaseError } from '#core/errors.ts';
 import { isMap, type Value } from '#core/value.ts';
 import type { ReadView } from '#transaction/read-view.ts';
@@ -55,7 +56,10 @@ export class TextEvaluator {
   }
 
   #compiled(text: string, view: ReadView): CompiledStatement {
-    return this.#compiler.compiled({ language: 'sql', text, parameters: new Map() }, view);
+    const statement = { language: 'sql', text, parameters: new Map() };
+    const compiled = this.#compiler.compiled(statement, view);
+    assert(compiled.kind === 'statement', 'SELECT is no script');
+    return compiled;
   }
 
   #first(text: string, parameters: ReadonlyMap<string, Value>, view: ReadView): Value | undefined {

@@ -19,10 +19,17 @@ export interface ParseLimits {
   readonly statementBytesMax: number;
 }
 
+/** Script variables; a `Map` is one. */
+export interface VariableNames {
+  has(name: string): boolean;
+  /** Asked only where the value stands for a name or a constant of a schema statement. */
+  get(name: string): Value | undefined;
+}
+
 export interface AnalysisContext {
   readonly catalog: Catalog;
   /** The names of the variables in scope and, inside scripts, their values (a type name may come from one). */
-  readonly variables: ReadonlyMap<string, Value>;
+  readonly variables: VariableNames;
   /**
    * The parameters of this call, for statements in which one gives a name (`type: :t`, `INTO bucket::b`). A program that was made
    * with such a value says so in `dependsOnParameters` and is not remembered; nothing else may look at values.

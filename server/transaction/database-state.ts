@@ -9,6 +9,7 @@ import type { BulkWriter } from '#storage/bulk-writer.ts';
 import type { StorageEngine, StorageSnapshot } from '#storage/engine.ts';
 import type { RowOperation } from '#storage/row-operations.ts';
 import { Applier } from './applier.ts';
+import { BucketLocks } from './bucket-locks.ts';
 import { BucketSelector } from './bucket-selector.ts';
 import type { ChangeObserver } from './change-observer.ts';
 import { Committer } from './committer.ts';
@@ -202,8 +203,9 @@ export class DatabaseState {
         if (book?.catalog !== view.catalog) book = new WriteRuleBook(view.catalog);
         return book;
       },
-      pin: () => this.#pin(),
+      locks: new BucketLocks(this.#options.runtime.timers, this.#options.commitLockTimeoutMs),
       changes: this.#options.changes,
+      pin: () => this.#pin(),
       alter: (change) => this.#changes.alter(change),
     };
   }

@@ -18,6 +18,14 @@ export class EdgeDelta {
     return this.#removed.size;
   }
 
+  copy(): EdgeDelta {
+    const copy = new EdgeDelta();
+    for (const edge of this.#edges) copy.#edges.push(edge);
+    for (const vertex of this.#vertices) copy.#vertices.push(vertex);
+    for (const edge of this.#removed) copy.#removed.add(edge);
+    return copy;
+  }
+
   add(edge: Rid, neighbour: Rid): void {
     this.#edges.push(edge);
     this.#vertices.push(neighbour);

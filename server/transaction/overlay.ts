@@ -31,6 +31,41 @@ export class Overlay {
     return this.log.length === 0;
   }
 
+  /** Buckets of which records were changed. */
+  changedBuckets(): Iterable<BucketId> {
+    return this.#counts.keys();
+  }
+
+  /** A copy that later changes do not reach. */
+  copy(): Overlay {
+    const copy = new Overlay();
+    copy.restore(this);
+    return copy;
+  }
+
+  /** Takes the state of another one over, which stays as it is. */
+  restore(other: Overlay): void {
+    this.entries.clear();
+    other.entries.forEach((entry) => {
+      this.entries.set(entry.rid, entry.copy());
+    });
+    this.log.length = 0;
+    for (const rid of other.log) this.log.push(rid);
+    this.#inserted.clear();
+    for (const [bucket, rids] of other.#inserted) this.#inserted.set(bucket, [...rids]);
+    this.#counts.clear();
+    for (const [bucket, count] of other.#counts) this.#counts.set(bucket, count);
+    this.#edges.clear();
+    for (const [key, deltas] of other.#edges) {
+      this.#edges.set(
+        key,
+        deltas.mapped((delta) => delta.copy()),
+      );
+    }
+    this.requiredVertices.clear();
+    for (const rid of other.requiredVertices) this.requiredVertices.add(rid);
+  }
+
   entry(rid: Rid): OverlayEntry | undefined {
     return this.entries.get(rid);
   }
@@ -146,6 +181,15 @@ export class OverlayEntry {
     this.record = undefined;
     this.from = ends?.from ?? noRid;
     this.to = ends?.to ?? noRid;
+  }
+
+  copy(): OverlayEntry {
+    const ends = this.isEdge ? { from: this.from, to: this.to } : undefined;
+    const copy = new OverlayEntry(this.rid, this.type, this.base, ends);
+    copy.op = this.op;
+    copy.row = this.row;
+    copy.record = this.record;
+    return copy;
   }
 
   get isNew(): boolean {

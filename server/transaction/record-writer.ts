@@ -86,6 +86,17 @@ export class RecordWriter implements KeyHolders {
     return this.#madeUnder;
   }
 
+  /** @returns puts back what is remembered here beside the overlay */
+  savepoint(): () => void {
+    const restoreClaims = this.claims.savepoint();
+    const emptied = new Map(this.emptiedVertices);
+    return () => {
+      restoreClaims();
+      this.emptiedVertices.clear();
+      for (const [vertex, count] of emptied) this.emptiedVertices.set(vertex, count);
+    };
+  }
+
   /**
    * The transaction has changed the schema itself: what it wrote before is converted and checked once more, by the new one.
    * @throws DatabaseError as `update`

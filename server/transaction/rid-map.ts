@@ -44,6 +44,26 @@ export class RidMap<V> {
     if (this.#table(bucket)?.delete(rid - makeRid(bucket, 0))) this.#size -= 1;
   }
 
+  clear(): void {
+    this.#buckets.clear();
+    this.#lastBucket = undefined;
+    this.#last = undefined;
+    this.#size = 0;
+  }
+
+  /** The same keys with other values. */
+  mapped<W>(transform: (value: V) => W): RidMap<W> {
+    const made = new RidMap<W>();
+    for (const [bucket, table] of this.#buckets) {
+      made.#buckets.set(
+        bucket,
+        new Map([...table].map(([position, value]) => [position, transform(value)])),
+      );
+    }
+    made.#size = this.#size;
+    return made;
+  }
+
   /** In order of insertion within each bucket. */
   *values(): Iterable<V> {
     for (const table of this.#buckets.values()) yield* table.values();

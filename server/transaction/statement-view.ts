@@ -79,6 +79,14 @@ export class StatementView implements ReadView, IndexHost, ChangeLog {
     this.#hiddenEntries = undefined;
   }
 
+  /** The overlay was set back to an earlier state: what was derived from it is wrong. */
+  forgetWrites(): void {
+    this.#closeCursors();
+    this.#indexes = undefined;
+    this.#indexOverlays = undefined;
+    this.#hiddenEntries = undefined;
+  }
+
   [Symbol.dispose](): void {
     if (this.#isClosed) return;
     this.#isClosed = true;

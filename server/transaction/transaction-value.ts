@@ -7,6 +7,7 @@ import type { TemporalFormats } from '#core/temporal-format.ts';
 import type { ValueMap } from '#core/value.ts';
 import type { AdjacencyList, Direction, StorageSnapshot } from '#storage/engine.ts';
 import type { RowOperation } from '#storage/row-operations.ts';
+import type { BucketLocks } from './bucket-locks.ts';
 import { captureWriteSet } from './capture.ts';
 import type { ChangeObserver } from './change-observer.ts';
 import type { Committer } from './committer.ts';
@@ -27,8 +28,9 @@ export interface TransactionServices extends WriteServices {
   readonly committer: Committer;
   readonly formats: () => TemporalFormats;
   readonly evaluateDefault: DefaultEvaluator;
-  /** The newest committed state with its schema; the caller closes the snapshot. */
+  readonly locks: BucketLocks;
   readonly changes: ChangeObserver | undefined;
+  /** The newest committed state with its schema; the caller closes the snapshot. */
   pin(): PinnedState;
   alter(change: SchemaChange): Promise<readonly ValueMap[]>;
 }
@@ -47,6 +49,7 @@ export class TransactionValue implements Transaction {
   /** Every single change, since events tell them all; undefined while nobody watches. */
   #recorded: RecordChange[] | undefined;
   readonly #attached: RowOperation[] = [];
+  readonly #heldLocks: (() => void)[] = [];
 
   constructor(services: TransactionServices, isolation: Isolation) {
     this.#services = services;
@@ -165,6 +168,30 @@ export class TransactionValue implements Transaction {
     return rows;
   }
 
+  async lock(buckets: readonly BucketId[]): Promise<void> {
+    this.#requireOpen();
+    const release = await this.#services.locks.acquire(this, buckets);
+    if (this.#isEnded) release();
+    else this.#heldLocks.push(release);
+  }
+
+  savepoint(): () => void {
+    const overlay = this.#overlay.copy();
+    const restoreWriter = this.#writer?.savepoint();
+    const recordedCount = this.#recorded?.length ?? 0;
+    return () => {
+      this.#requireOpen();
+      if (this.#recorded !== undefined) this.#recorded.length = recordedCount;
+      this.#overlay.restore(overlay);
+      if (restoreWriter !== undefined) restoreWriter();
+      else {
+        this.#writer = undefined;
+        if (this.#view !== undefined) this.#view.claims = undefined;
+      }
+      this.#view?.forgetWrites();
+    };
+  }
+
   attach(name: string, value: Uint8Array): void {
     this.#attached.push({ op: 'meta', name, value });
   }
@@ -191,6 +218,8 @@ export class TransactionValue implements Transaction {
       return receipt;
     }
     try {
+      const { locks } = this.#services;
+      if (!locks.isEmpty) await locks.free(this, this.#overlay.changedBuckets());
       const index = await this.#services.committer.commit(
         this.#attached.length === 0
           ? writeSet
@@ -208,6 +237,7 @@ export class TransactionValue implements Transaction {
     if (this.#isEnded) return;
     this.#isEnded = true;
     this.#view?.[Symbol.dispose]();
+    for (const release of this.#heldLocks) release();
   }
 
   [Symbol.dispose](): void {

@@ -35,6 +35,16 @@ export interface Transaction extends ReadView {
   delete(rid: Rid): boolean;
   /** Applies a schema change now, outside the transaction's own writes (DDL is not undoable), and gives its result rows. */
   alter(change: SchemaChange): Promise<readonly ValueMap[]>;
+  /**
+   * Locks buckets for this transaction alone until its end: others that changed them commit afterwards, or meet a conflict.
+   * @throws DatabaseError `LockTimeout` after `commitLockTimeout`
+   */
+  lock(buckets: readonly BucketId[]): Promise<void>;
+  /**
+   * Remembers what was written so far. @returns takes back what was written since, also when a write has failed meanwhile;
+   * cost and memory: as many steps as records were changed
+   */
+  savepoint(): () => void;
   /** A value for `meta` that the commit carries (replay keys); dropped when the transaction changes nothing. */
   attach(name: string, value: Uint8Array): void;
   /**

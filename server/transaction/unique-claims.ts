@@ -46,6 +46,15 @@ export class UniqueClaims {
     return this.#claims;
   }
 
+  /** @returns puts the claims back that there are now */
+  savepoint(): () => void {
+    const saved = new Map(this.#claims);
+    return () => {
+      this.#claims.clear();
+      for (const [text, claim] of saved) this.#claims.set(text, claim);
+    };
+  }
+
   /** The record of this transaction that claims the key. */
   holderOf(index: IndexDefinition, key: Uint8Array): Rid | undefined {
     return this.#claims.size === 0 ? undefined : this.#claims.get(claimText(index, key))?.rid;

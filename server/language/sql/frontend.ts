@@ -1,8 +1,9 @@
 import type { Program } from '#query/algebra/program.ts';
 import type { AnalysisContext, LanguageFrontend, ParseLimits } from '../frontend.ts';
 import { analyzeProgram } from './analyze/statement.ts';
+import { singleStatementScript } from '../sqlscript/build.ts';
 import { parseStatement } from './parser/statement.ts';
-import type { Statement } from './statements.ts';
+import { isScriptStatement, type Statement } from './statements.ts';
 
 /** A parsed statement with the text that its offsets point into. */
 export interface SqlAst {
@@ -18,6 +19,10 @@ export const sqlFrontend: LanguageFrontend<SqlAst> = {
     text,
     statement: parseStatement(text, limits),
   }),
-  analyze: (ast: SqlAst, context: AnalysisContext): Program =>
-    analyzeProgram(ast.text, ast.statement, context),
+  analyze: (ast: SqlAst, context: AnalysisContext): Program => {
+    const { text, statement } = ast;
+    return isScriptStatement(statement)
+      ? singleStatementScript(text, statement)
+      : analyzeProgram(text, statement, context);
+  },
 };

@@ -430,6 +430,27 @@ export type ScriptStatement =
   | (Located & { readonly kind: 'console'; readonly level: string; readonly message: Expression })
   | (Located & { readonly kind: 'callStatement'; readonly call: Expression });
 
+const scriptKinds: ReadonlySet<string> = new Set<ScriptStatement['kind']>([
+  'let',
+  'setGlobal',
+  'return',
+  'if',
+  'while',
+  'forEach',
+  'break',
+  'rollback',
+  'begin',
+  'commit',
+  'lock',
+  'sleep',
+  'console',
+  'callStatement',
+]);
+
+export function isScriptStatement(statement: Statement): statement is ScriptStatement {
+  return scriptKinds.has(statement.kind);
+}
+
 /** Comparison signs as written and what they mean. */
 export const compareSigns: ReadonlyMap<string, CompareSign> = new Map<string, CompareSign>([
   ['=', '='],

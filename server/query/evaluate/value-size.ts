@@ -55,6 +55,11 @@ function measureContainer(
   return { bytes, depth: depth + 1 };
 }
 
+/** Roughly what a value holds in memory; known at once for lists and maps that were measured before. */
+export function byteEstimateOf(value: Value): number {
+  return typeof value === 'string' ? value.length * 2 : measureOf(value).bytes;
+}
+
 /**
  * Passes a list or map on.
  * @throws DatabaseError `IllegalArgument` naming `queryMaxValueSize` when it is too large, or when it nests too deep

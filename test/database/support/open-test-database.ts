@@ -13,6 +13,7 @@ import { makeDatabases } from '#database/make-databases.ts';
 import type { ResultStream, RunOptions } from '#database/session.ts';
 import { LanguageRegistry } from '#language/registry.ts';
 import { sqlFrontend } from '#language/sql/frontend.ts';
+import { sqlScriptFrontend } from '#language/sqlscript/frontend.ts';
 import { systemRuntime } from '#platform/system-runtime.ts';
 import { type PlainRow, plainValue, printValue } from './plain-values.ts';
 
@@ -65,7 +66,7 @@ export async function openTestDatabase(options: TestDatabaseOptions = {}): Promi
       runtime: options.runtime ?? systemRuntime,
       log: options.log ?? silentLog,
       authorizer: options.authorizer ?? everything,
-      languages: new LanguageRegistry([sqlFrontend]),
+      languages: new LanguageRegistry([sqlFrontend, sqlScriptFrontend]),
       serverVersion: '0.0.0-test',
       heapBytesMax: 2 * 1024 ** 3,
     });

@@ -9,6 +9,7 @@ import { makeDatabases } from '#database/make-databases.ts';
 import type { DatabaseHandle, ResultStream } from '#database/session.ts';
 import { LanguageRegistry } from '#language/registry.ts';
 import { sqlFrontend } from '#language/sql/frontend.ts';
+import { sqlScriptFrontend } from '#language/sqlscript/frontend.ts';
 import { systemRuntime } from '#platform/system-runtime.ts';
 import { type PlainRow, plainValue } from '#test/database/support/plain-values.ts';
 
@@ -38,7 +39,7 @@ export async function openSqlDatabase(): Promise<SqlDatabase> {
     runtime: systemRuntime,
     log: silentLog,
     authorizer: allowAll,
-    languages: new LanguageRegistry([sqlFrontend]),
+    languages: new LanguageRegistry([sqlFrontend, sqlScriptFrontend]),
     serverVersion: '0.0.0',
     heapBytesMax: 1024 ** 3,
   });

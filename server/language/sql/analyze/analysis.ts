@@ -10,6 +10,7 @@ import type { Row } from '#query/binder/row.ts';
 import type { Binding, Scope } from '#query/binder/scope.ts';
 import { SlotAllocator } from '#query/binder/slot-allocator.ts';
 import type { FunctionRegistry } from '#query/evaluate/function-definition.ts';
+import type { VariableNames } from '../../frontend.ts';
 import { syntaxError } from '../../syntax-error.ts';
 import type { Expression } from '../ast.ts';
 import type { Statement } from '../statements.ts';
@@ -46,7 +47,7 @@ export interface Environment {
 export interface AnalysisOptions {
   readonly text: string;
   readonly catalog: Catalog;
-  readonly variables: ReadonlyMap<string, Value>;
+  readonly variables: VariableNames;
   readonly parameters: ReadonlyMap<string, Value>;
   readonly functions: FunctionRegistry;
   readonly heart: AnalyzerHeart;
@@ -56,7 +57,7 @@ export interface AnalysisOptions {
 export class Analysis {
   readonly text: string;
   readonly catalog: Catalog;
-  readonly variables: ReadonlyMap<string, Value>;
+  readonly variables: VariableNames;
   readonly functions: FunctionRegistry;
   readonly slots = new SlotAllocator();
   readonly dependencies = new Dependencies();

@@ -1,11 +1,12 @@
 import type { Value } from '#core/value.ts';
-import type { Program } from '#query/algebra/program.ts';
+import type { QueryProgram } from '#query/algebra/plan.ts';
 import { functionRegistry } from '#query/functions/registry.ts';
-import type { Scope } from '#query/binder/scope.ts';
+import { QueryScope, type Scope } from '#query/binder/scope.ts';
 import type { AnalysisContext } from '../../frontend.ts';
 import type { Command, ScriptStatement, Statement } from '../statements.ts';
 import { DatabaseError } from '#core/errors.ts';
-import { Analysis, type AnalyzedQuery, notSupportedYet } from './analysis.ts';
+import type { Expression } from '../ast.ts';
+import { Analysis, type AnalyzedQuery, notSupportedYet, rowEnvironment } from './analysis.ts';
 import { analyzeExpression } from './expression.ts';
 import { analyzeMatch } from './match.ts';
 import { analyzeSchemaStatement } from './schema.ts';
@@ -34,7 +35,7 @@ export function analyzeProgram(
   text: string,
   statement: Statement,
   context: AnalysisContext,
-): Program {
+): QueryProgram {
   const inspected = statement.kind === 'inspect' ? statement : undefined;
   const analysis = newAnalysis(text, context);
   const query = analyzeStatement(analysis, inspected?.statement ?? statement, undefined);
@@ -45,6 +46,31 @@ export function analyzeProgram(
     slotCount: analysis.slots.count,
     statementLimit: query.statementLimit,
     inspect: inspected?.mode,
+    ...(analysis.dependsOnParameters ? { dependsOnParameters: true } : {}),
+  };
+}
+
+/**
+ * The value of an expression that stands alone in a script: a program of one row with that value.
+ * @throws DatabaseError as `analyzeProgram`
+ */
+export function analyzeValueProgram(
+  text: string,
+  node: Expression,
+  context: AnalysisContext,
+): QueryProgram {
+  const analysis = newAnalysis(text, context);
+  const scope = new QueryScope(undefined);
+  const value = analysis.expression(node, rowEnvironment(scope));
+  const slot = analysis.slots.next();
+  scope.stage((input) => ({ op: 'Project', input, columns: [{ slot, value }] }));
+  return {
+    kind: 'query',
+    plan: scope.close(),
+    output: { kind: 'value', slot },
+    slotCount: analysis.slots.count,
+    statementLimit: undefined,
+    inspect: undefined,
     ...(analysis.dependsOnParameters ? { dependsOnParameters: true } : {}),
   };
 }
@@ -86,7 +112,7 @@ function analyzeStatement(
     case 'dropIndex':
       return analyzeSchemaStatement(analysis, statement);
     default:
-      throw notSupportedYet(`${scriptStatementNames[statement.kind]} as a statement of its own`);
+      throw notSupportedYet(`${scriptStatementNames[statement.kind]} inside another statement`);
   }
 }
 

@@ -1,0 +1,53 @@
+import type { Access } from '#core/principal.ts';
+import type { Value } from '#core/value.ts';
+import type { Part, SqlScript } from '#language/sqlscript/steps.ts';
+import type { ReadView } from '#transaction/read-view.ts';
+import type { CompiledStatement } from './compiled-statement.ts';
+
+/** What the analysis of a part may ask of the script's variables. */
+export interface NameValues {
+  get(name: string): Value;
+}
+
+interface KnownPart {
+  readonly compiled: CompiledStatement;
+  /** Variables whose values the analysis looked at: names of types, constants of schema statements. */
+  readonly asked: readonly (readonly [name: string, value: Value])[];
+}
+
+/**
+ * A script's text in the form in which it is kept: parsed once, each statement in it compiled when it is first run, and again
+ * when the catalog, or a variable that gives a name, has changed.
+ */
+export class CompiledScript {
+  readonly kind = 'script';
+  readonly program: SqlScript;
+  readonly isReadOnly: boolean;
+  readonly accesses: readonly Access[];
+  readonly #known = new Map<Part, KnownPart>();
+
+  /** @param callsWriting true when the script calls a function that writes */
+  constructor(program: SqlScript, callsWriting: boolean) {
+    const { writes, changesState, affectsOthers } = program.effects;
+    this.program = program;
+    this.isReadOnly = !writes && !changesState && !callsWriting;
+    this.accesses = affectsOthers
+      ? [{ effects: new Set(['update']), types: undefined }]
+      : [{ effects: new Set(['read']), types: [] }];
+  }
+
+  /** The part as it was compiled before, when that still holds. */
+  known(part: Part, view: ReadView, names: NameValues): CompiledStatement | undefined {
+    const known = this.#known.get(part);
+    if (known === undefined) return undefined;
+    const { compiled, asked } = known;
+    if (compiled.catalogVersion !== view.catalog.version || compiled.isStale(view))
+      return undefined;
+    for (const [name, value] of asked) if (names.get(name) !== value) return undefined;
+    return compiled;
+  }
+
+  remember(part: Part, known: KnownPart): void {
+    this.#known.set(part, known);
+  }
+}

@@ -1,0 +1,258 @@
+import { DatabaseError, errorSpecs } from '#core/errors.ts';
+import type { Log } from '#core/log.ts';
+import type { Runtime } from '#core/runtime.ts';
+import { explainOperators } from '#query/explain.ts';
+import type { Part } from '#language/sqlscript/steps.ts';
+import type { ReadView } from '#transaction/read-view.ts';
+import type { Transaction } from '#transaction/transaction.ts';
+import type { CompiledScript } from './compiled-script.ts';
+import type { CompiledStatement, PlanInstance } from './compiled-statement.ts';
+import type { ConflictLanes } from './conflict-lanes.ts';
+import type { GlobalVariables } from './global-variables.ts';
+import { KeptRows } from './kept-rows.ts';
+import { type ServerMemory, StatementMemory } from './memory-accounts.ts';
+import { PlanExecution } from './plan-execution.ts';
+import { type Pace, type PartRows, ScriptRunner, type ScriptRows } from './script-runner.ts';
+import { ScriptTransactions, type TransactionHost } from './script-transaction.ts';
+import { ScriptVariables } from './script-variables.ts';
+import type { ResultBatch, RunOptions, Statement } from './session.ts';
+import type { StatementCompiler } from './statement-compiler.ts';
+import type { StatementLimits } from './statement-limits.ts';
+import type { StatementWatch } from './statement-watch.ts';
+
+export interface ScriptPipelineOptions {
+  readonly databaseName: string;
+  readonly compiler: StatementCompiler;
+  readonly memory: ServerMemory;
+  readonly lanes: ConflictLanes;
+  readonly globals: GlobalVariables;
+  readonly runtime: Runtime;
+  readonly log: Log;
+  readonly view: () => ReadView;
+  /** @throws DatabaseError `Forbidden` */
+  readonly authorize: (options: RunOptions, compiled: CompiledStatement) => void;
+}
+
+/** A script that is to be run. */
+export interface ScriptOrder {
+  readonly script: CompiledScript;
+  readonly statement: Statement;
+  readonly options: RunOptions;
+  readonly limits: StatementLimits;
+  readonly watch: StatementWatch;
+}
+
+/** What a script left when it came to its end. */
+export interface ScriptOutcome extends ScriptRows {
+  readonly hasCommitted: boolean;
+}
+
+/** Runs scripts: joins `ScriptRunner` with plans, rights and memory. */
+export class ScriptPipeline {
+  readonly #options: ScriptPipelineOptions;
+
+  constructor(options: ScriptPipelineOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Refuses a script with a statement that the caller may not run, as far as that can be told before it runs; what cannot be
+   * (a type that is not there yet, or whose name a variable gives) is judged when its turn comes.
+   * @throws DatabaseError `Forbidden`
+   */
+  authorize(
+    script: CompiledScript,
+    about: {
+      readonly statement: Statement;
+      readonly options: RunOptions;
+      readonly view: ReadView;
+    },
+  ): void {
+    const { statement, options, view } = about;
+    if (options.principal.isRoot) return;
+    const { compiler } = this.#options;
+    const { parameters } = statement;
+    for (const part of script.program.parts) {
+      let compiled: CompiledStatement;
+      try {
+        compiled = compiler.compiledPart(script, part, { view, variables: noValues, parameters });
+      } catch {
+        continue;
+      }
+      this.#options.authorize(options, compiled);
+    }
+  }
+
+  /**
+   * One attempt. The host's transaction holds what was not committed by the script; the caller commits it.
+   * @throws whatever a statement raises, with nothing left in the host's transaction; `TransactionFailed` in place of an error
+   *   that says "nothing was done" when the script has committed something
+   */
+  async run(order: ScriptOrder, host: TransactionHost): Promise<ScriptOutcome> {
+    const { limits, options, watch } = order;
+    const { runtime, lanes, log, globals, databaseName, view } = this.#options;
+    const memory = new StatementMemory(this.#options.memory, limits.memoryBytesMax);
+    const transactions = new ScriptTransactions(host);
+    const variables = new ScriptVariables(globals, memory);
+    const pace: Pace = {
+      startedMs: runtime.clock.monotonicMs(),
+      check: () => watch.check(),
+    };
+    const parts = new PartRunner(this.#options, order, { transactions, variables, pace });
+    const runner = new ScriptRunner({
+      transactions,
+      variables,
+      globals,
+      limits,
+      watch,
+      pace,
+      runtime,
+      lanes,
+      log,
+      databaseName,
+      rowCountMax: options.rowCountMax === undefined ? Infinity : options.rowCountMax + 1,
+      view,
+      run: (part, wanted) => parts.run(part, wanted),
+    });
+    try {
+      const rows = await runner.run(order.script.program.steps);
+      return { ...rows, hasCommitted: transactions.hasCommitted };
+    } catch (error) {
+      // What is left of a session after an error is the session's business.
+      if (!host.isSession) transactions.giveUp();
+      throw transactions.hasCommitted || parts.changedSchema ? partlyDone(error) : error;
+    } finally {
+      memory.close();
+    }
+  }
+}
+
+const noValues = { get: () => null };
+
+/** What a running script has beside its order. */
+interface ScriptState {
+  readonly transactions: ScriptTransactions;
+  readonly variables: ScriptVariables;
+  readonly pace: Pace;
+}
+
+/** A plan at work. */
+interface Opened {
+  readonly compiled: CompiledStatement;
+  readonly instance: PlanInstance;
+  readonly execution: PlanExecution;
+  readonly memory: StatementMemory;
+}
+
+/** Runs the statements and expressions of one attempt. */
+class PartRunner {
+  /** Schema changes stay whatever becomes of the script, so it may not be repeated. */
+  changedSchema = false;
+  readonly #services: ScriptPipelineOptions;
+  readonly #order: ScriptOrder;
+  readonly #state: ScriptState;
+
+  constructor(services: ScriptPipelineOptions, order: ScriptOrder, state: ScriptState) {
+    this.#services = services;
+    this.#order = order;
+    this.#state = state;
+  }
+
+  run(part: Part, wanted: number): PartRows | Promise<PartRows> {
+    const { transactions, variables } = this.#state;
+    const { script, statement, options } = this.#order;
+    const { compiler, authorize } = this.#services;
+    const { parameters } = statement;
+    const view = transactions.current;
+    let compiled = compiler.compiledPart(script, part, { view, variables, parameters });
+    if (!compiled.isPure) {
+      transactions.beginStatement();
+      // The state that the statement sees may have another schema.
+      compiled = compiler.compiledPart(script, part, { view, variables, parameters });
+    }
+    authorize(options, compiled);
+    const { inspect } = compiled.program;
+    if (inspect === 'explain')
+      return { compiled, rows: noRows, explain: explainOperators(compiled.fresh().root) };
+    if (compiled.changesSchema) this.changedSchema = true;
+    const opened = this.#open(compiled, view);
+    const kept = inspect === 'profile' ? 0 : wanted;
+    let first: ResultBatch;
+    try {
+      first = opened.execution.pullNow();
+    } catch (error) {
+      close(opened);
+      throw error;
+    }
+    if (!opened.execution.hasEnded) return this.#drain(opened, first, kept);
+    close(opened);
+    if (first.rowCount <= kept) return { compiled, rows: first };
+    const rows = new KeptRows(kept, noAccount);
+    rows.add(first);
+    return { compiled, rows };
+  }
+
+  #open(compiled: CompiledStatement, transaction: Transaction): Opened {
+    const { limits, statement, watch } = this.#order;
+    const { memory: server, runtime } = this.#services;
+    const { variables, pace } = this.#state;
+    const memory = new StatementMemory(server, limits.memoryBytesMax);
+    const instance = compiled.take();
+    const { root, context } = instance;
+    context.enter({
+      view: transaction,
+      transaction: compiled.isReadOnly ? undefined : transaction,
+      parameters: statement.parameters,
+      limits,
+      memory,
+      deadlineMs: watch.deadlineMs,
+      rowCap: undefined,
+      script: variables,
+    });
+    const execution = new PlanExecution({
+      root,
+      context,
+      outputSlots: compiled.outputSlots,
+      timers: runtime.timers,
+      watch: pace,
+      rowCountMax: Infinity,
+    });
+    return { compiled, instance, execution, memory };
+  }
+
+  async #drain(opened: Opened, first: ResultBatch, wanted: number): Promise<PartRows> {
+    const { compiled, execution, memory } = opened;
+    const { pace } = this.#state;
+    try {
+      const rows = new KeptRows(wanted, memory);
+      rows.add(first);
+      for (;;) {
+        const more = await execution.nextBatch();
+        if (more === undefined) return { compiled, rows };
+        rows.add(more);
+      }
+    } finally {
+      close(opened);
+      pace.startedMs = this.#services.runtime.clock.monotonicMs();
+    }
+  }
+}
+
+function close({ compiled, instance, execution, memory }: Opened): void {
+  execution.close();
+  memory.close();
+  compiled.give(instance);
+}
+
+const noRows: ResultBatch = { rowCount: 0, values: [] };
+const noAccount = { reserve() {}, release() {} };
+
+/** An error that tells the client that nothing was done is wrong when something was (house decision 9). */
+export function partlyDone(error: unknown): unknown {
+  if (!(error instanceof DatabaseError) || errorSpecs[error.code].retry === 'never') return error;
+  return new DatabaseError(
+    'TransactionFailed',
+    `${error.message}; what the script committed before is stored`,
+    { cause: error },
+  );
+}

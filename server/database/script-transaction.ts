@@ -1,0 +1,118 @@
+import { DatabaseError } from '#core/errors.ts';
+import type { BucketId, LogIndex } from '#core/rid.ts';
+import type { Isolation, Transaction } from '#transaction/transaction.ts';
+
+/** Where a script's transactions come from and go to: its own ones, or those of a session. */
+export interface TransactionHost {
+  readonly isSession: boolean;
+  /** The transaction to work in now; the first call after one ended begins the next. */
+  current(isolation: Isolation): Transaction;
+  /** @throws DatabaseError `ConcurrentModification`, ...; the transaction has ended either way */
+  commit(): Promise<LogIndex>;
+  rollback(): void;
+}
+
+/** An explicit transaction that is open. */
+interface Level {
+  /** Takes its writes back; undefined: nothing was written before BEGIN, so that the whole transaction is given up. */
+  readonly undo: (() => void) | undefined;
+}
+
+/**
+ * The transactions of a running script (sql.md 17.5). There is one at a time. BEGIN marks a place in it (or begins a fresh one
+ * when nothing is written yet); COMMIT commits everything up to it, what was written before BEGIN too, since the block may
+ * build on that; ROLLBACK goes back to the mark.
+ */
+export class ScriptTransactions {
+  readonly #host: TransactionHost;
+  readonly #levels: Level[] = [];
+  #isolation: Isolation = 'READ_COMMITTED';
+  #isUsed = false;
+  /** True when an explicit COMMIT has stored something: the script may not be run again. */
+  hasCommitted = false;
+
+  constructor(host: TransactionHost) {
+    this.#host = host;
+    this.#isUsed = host.isSession && host.current(this.#isolation).hasWrites;
+  }
+
+  get current(): Transaction {
+    return this.#host.current(this.#isolation);
+  }
+
+  /** A statement that looks at data begins. */
+  beginStatement(): Transaction {
+    const transaction = this.current;
+    transaction.beginStatement();
+    this.#isUsed = true;
+    return transaction;
+  }
+
+  begin(isolation: Isolation): void {
+    if (this.#levels.length > 0 || this.current.hasWrites) {
+      this.#levels.push({ undo: this.current.savepoint() });
+      return;
+    }
+    if (!this.#host.isSession) this.#giveUp();
+    this.#isolation = isolation;
+    this.#levels.push({ undo: undefined });
+  }
+
+  async commit(): Promise<void> {
+    this.#levels.pop();
+    if (this.#levels.length > 0) return;
+    const { hasWrites } = this.current;
+    await this.#host.commit();
+    this.#fresh();
+    this.hasCommitted ||= hasWrites;
+  }
+
+  rollback(): void {
+    const level = this.#levels.pop();
+    if (level?.undo !== undefined && !this.#host.isSession) level.undo();
+    else this.#giveUp();
+  }
+
+  /** True when a BEGIN now can be taken back as a whole, whatever happens, so that its block can be run again. */
+  get isFresh(): boolean {
+    return this.#levels.length === 0 && !this.current.hasWrites;
+  }
+
+  /** @throws DatabaseError `IllegalArgument` when the transaction has read or written, `LockTimeout` */
+  async lock(buckets: readonly BucketId[]): Promise<void> {
+    if (this.#isUsed || this.current.hasWrites) {
+      throw new DatabaseError(
+        'IllegalArgument',
+        'LOCK must come before anything else that its transaction reads or writes',
+      );
+    }
+    // The state to read is chosen after the lock is held.
+    if (!this.#host.isSession) this.#host.rollback();
+    await this.current.lock(buckets);
+  }
+
+  /** The end of the script: what BEGIN opened and nobody committed is taken back. */
+  closeLevels(): void {
+    const outermost = this.#levels[0];
+    if (outermost === undefined) return;
+    this.#levels.length = 0;
+    if (outermost.undo === undefined) this.#giveUp();
+    else outermost.undo();
+  }
+
+  /** After an error: everything since the last COMMIT is gone. */
+  giveUp(): void {
+    this.#levels.length = 0;
+    this.#giveUp();
+  }
+
+  #giveUp(): void {
+    this.#host.rollback();
+    this.#fresh();
+  }
+
+  #fresh(): void {
+    this.#isolation = 'READ_COMMITTED';
+    this.#isUsed = false;
+  }
+}

@@ -1,0 +1,64 @@
+import type { ScriptEffects } from './steps.ts';
+
+/** Statements that write, and whatever is not known to only read. */
+const writing: ReadonlySet<string> = new Set([
+  'insert',
+  'createEdge',
+  'update',
+  'delete',
+  'createType',
+  'alterType',
+  'dropType',
+  'createProperty',
+  'alterProperty',
+  'dropProperty',
+  'createBucket',
+  'dropBucket',
+  'createIndex',
+  'dropIndex',
+]);
+const changing: ReadonlySet<string> = new Set(['begin', 'commit', 'rollback', 'lock', 'setGlobal']);
+const affecting: ReadonlySet<string> = new Set(['lock', 'setGlobal']);
+/** Leaves that may be long and hold no statement. */
+const leaves: ReadonlySet<string> = new Set(['literal', 'constants', 'name', 'parameter', 'rid']);
+
+/**
+ * What a syntax tree may do when it is run: every statement in it counts, wherever it stands, but for those that are only
+ * explained. Linear in the tree.
+ */
+export function effectsOfSyntax(tree: unknown): ScriptEffects {
+  const found = {
+    writes: false,
+    changesState: false,
+    affectsOthers: false,
+    functions: new Set<string>(),
+  };
+  const waiting: unknown[] = [tree];
+  while (waiting.length > 0) {
+    const node = waiting.pop();
+    if (typeof node !== 'object' || node === null) continue;
+    if (Array.isArray(node) || node instanceof Map) {
+      for (const part of node.values()) waiting.push(part);
+      continue;
+    }
+    const { kind } = node as { readonly kind?: unknown };
+    if (typeof kind === 'string') {
+      if (leaves.has(kind) || isExplained(node)) continue;
+      if (writing.has(kind) || isWritingCommand(node)) found.writes = true;
+      if (changing.has(kind)) found.changesState = true;
+      if (affecting.has(kind)) found.affectsOthers = true;
+      if (kind === 'call') found.functions.add((node as { name: string }).name.toLowerCase());
+    }
+    for (const part of Object.values(node)) waiting.push(part);
+  }
+  return found;
+}
+
+function isExplained(node: object): boolean {
+  return 'mode' in node && node.mode === 'explain';
+}
+
+function isWritingCommand(node: object): boolean {
+  if (!('kind' in node) || node.kind !== 'command') return false;
+  return !('name' in node) || node.name !== 'FIND REFERENCES';
+}

@@ -1,0 +1,80 @@
+import { DatabaseError } from '#core/errors.ts';
+import type { BucketId } from '#core/rid.ts';
+import type { Timers } from '#core/runtime.ts';
+
+/** Whoever holds locks; told apart by identity. */
+type Owner = object;
+
+interface Hold {
+  readonly owner: Owner;
+  readonly released: Promise<void>;
+  readonly release: () => void;
+}
+
+/**
+ * Exclusive locks on buckets (sql.md 17.5, LOCK). They are taken all at once or not at all, so two statements of a kind cannot
+ * wait for each other; the commit of a transaction that changed a locked bucket waits for the lock's owner.
+ */
+export class BucketLocks {
+  readonly #holds = new Map<BucketId, Hold>();
+  readonly #timers: Timers;
+  readonly #waitMsMax: () => number;
+
+  /** @param waitMsMax `service.commitLockTimeout` */
+  constructor(timers: Timers, waitMsMax: () => number) {
+    this.#timers = timers;
+    this.#waitMsMax = waitMsMax;
+  }
+
+  get isEmpty(): boolean {
+    return this.#holds.size === 0;
+  }
+
+  /** @throws DatabaseError `LockTimeout` when others hold one of them for too long */
+  async acquire(owner: Owner, buckets: readonly BucketId[]): Promise<() => void> {
+    await this.free(owner, buckets);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const hold: Hold = { owner, released: promise, release: resolve };
+    for (const bucket of buckets) this.#holds.set(bucket, hold);
+    return () => {
+      for (const bucket of buckets) {
+        if (this.#holds.get(bucket) === hold) this.#holds.delete(bucket);
+      }
+      resolve();
+    };
+  }
+
+  /** Resolves when nobody else holds one of the buckets. @throws DatabaseError `LockTimeout` */
+  async free(owner: Owner, buckets: Iterable<BucketId>): Promise<void> {
+    const wanted = [...buckets];
+    let isLate = false;
+    let wake: () => void = () => {};
+    let cancel: (() => void) | undefined;
+    try {
+      for (;;) {
+        const hold = wanted
+          .map((bucket) => this.#holds.get(bucket))
+          .find((found) => found !== undefined && found.owner !== owner);
+        if (hold === undefined) return;
+        if (isLate) throw lockTimeout(this.#waitMsMax());
+        const late = new Promise<void>((resolve) => {
+          wake = resolve;
+        });
+        cancel ??= this.#timers.after(this.#waitMsMax(), () => {
+          isLate = true;
+          wake();
+        });
+        await Promise.race([hold.released, late]);
+      }
+    } finally {
+      cancel?.();
+    }
+  }
+}
+
+function lockTimeout(waitMs: number): DatabaseError {
+  return new DatabaseError(
+    'LockTimeout',
+    `another transaction holds a LOCK for longer than service.commitLockTimeout (${waitMs} ms)`,
+  );
+}
