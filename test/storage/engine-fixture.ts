@@ -14,6 +14,9 @@ export const knowsType = 2 as TypeId;
 export const personBucket = 3 as BucketId;
 export const knowsBucket = 4 as BucketId;
 
+/** The record that the kill test changes in every commit. */
+export const counterPosition = 2 ** 30;
+
 export const noIndexes: IndexDeriver = {
   schemaChanged() {},
   isIndexed: () => false,
