@@ -73,6 +73,30 @@ function applied(state: State, operations: readonly Operation[]): State {
   return next;
 }
 
+/**
+ * What a transaction leaves: a record that it inserted and deleted again was never there for anybody else, so replaying the two
+ * must not touch a record that another transaction has put under the same key meanwhile.
+ */
+function netOperations(operations: readonly Operation[]): Operation[] {
+  const net: Operation[] = [];
+  for (const one of operations) {
+    const insertedAt =
+      one.kind === 'delete'
+        ? net.findLastIndex((earlier) => earlier.kind === 'insert' && earlier.key === one.key)
+        : -1;
+    if (insertedAt < 0) net.push(one);
+    else {
+      const kept = net.filter(
+        (earlier, at) =>
+          at < insertedAt || !('key' in earlier && 'key' in one && earlier.key === one.key),
+      );
+      net.length = 0;
+      net.push(...kept);
+    }
+  }
+  return net;
+}
+
 /** What may happen to a transaction that meets others. */
 function isExpected(error: unknown): boolean {
   return (
@@ -138,7 +162,7 @@ async function runSession(
     if (isRolledBack) await database.database.rollback(root, sessionId);
     else {
       const index = await database.database.commit(root, sessionId);
-      if (own.length > 0) history.commits.push({ index, operations: own });
+      if (own.length > 0) history.commits.push({ index, operations: netOperations(own) });
       history.answers.push(...doubtful);
     }
   } catch (error) {
