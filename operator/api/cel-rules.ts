@@ -34,7 +34,7 @@ const identityRules: readonly ValidationRule[] = [
   },
   {
     at: '',
-    rule: '!has(self.spec.clusterName) || self.spec.clusterName == self.metadata.name',
+    rule: '!has(self.spec) || !has(self.spec.clusterName) || self.spec.clusterName == self.metadata.name',
     message: `spec.clusterName must equal metadata.name or be left out: another name has no effect, ${replication}`,
   },
   {
@@ -79,6 +79,11 @@ function presenceIsImmutable(at: string, field: string, why: string): readonly V
 
 /** Fields without effect in this version, refused when they differ from their default (house decision 60). */
 const notYetRules: readonly ValidationRule[] = [
+  {
+    at: '',
+    rule: 'has(self.spec)',
+    message: `${replication}: set spec.replicas to 1`,
+  },
   {
     at: 'spec',
     rule: 'has(self.replicas) && self.replicas == 1',

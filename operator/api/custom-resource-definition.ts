@@ -55,7 +55,21 @@ function convert(source: JsonObject, path: string): JsonObject {
   }
   if (source['items'] !== undefined)
     result['items'] = convert(source['items'] as JsonObject, `${path}[]`);
+  if (typeof result['default'] === 'object') result['default'] = completeDefault(result);
   return result;
+}
+
+/**
+ * The default of an object with the defaults inside it. The API server runs the rules on a default as it is written, so `{}`
+ * would be refused by every rule that reads a field.
+ */
+function completeDefault(schema: JsonObject): JsonObject {
+  const filled: MutableSchema = { ...(schema['default'] as JsonObject) };
+  for (const [name, inner] of Object.entries((schema['properties'] ?? {}) as JsonObject)) {
+    const standard = (inner as JsonObject)['default'];
+    if (standard !== undefined && filled[name] === undefined) filled[name] = standard;
+  }
+  return filled;
 }
 
 /** zod bounds whole numbers by what JavaScript can hold exactly; the API server needs no such bound. */
@@ -83,7 +97,8 @@ function withRules(schema: JsonObject, rules: readonly ValidationRule[]): JsonOb
 /** The schema of a whole Cluster. */
 export function clusterSchema(): JsonObject {
   const status = structuralSchema(clusterStatus);
-  const spec: JsonObject = { ...structuralSchema(clusterSpec), default: {} };
+  // No default for the spec: it could not hold `replicas`, which people have to write (house decision 60).
+  const spec = structuralSchema(clusterSpec);
   return withRules(
     {
       type: 'object',
