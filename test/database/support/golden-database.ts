@@ -9,6 +9,7 @@ import { openTestDatabase, root, type TestDatabase } from './open-test-database.
  * Golden files over one real database per file. Commands:
  *
  *     sql [params=JSON] [session=name] [query] [limit=n] [retries=n]   one statement; rows or the error
+ *     sqlscript                as sql, a script
  *     all                      one statement per line, each must work; prints how many rows each gave
  *     begin session=name [isolation=REPEATABLE_READ]
  *     commit session=name      `committed`, or the error
@@ -34,6 +35,7 @@ async function answer(
   const name = golden.options.get('session') ?? '';
   switch (golden.command) {
     case 'sql':
+    case 'sqlscript':
       return runOne(test, sessions, golden);
     case 'all':
       return runAll(test, golden.input);
@@ -62,18 +64,19 @@ async function answer(
 async function runOne(
   test: TestDatabase,
   sessions: ReadonlyMap<string, string>,
-  { input, options }: GoldenCase,
+  { command, input, options }: GoldenCase,
 ): Promise<string> {
   const name = options.get('session');
   const sessionId = name === undefined ? undefined : (sessions.get(name) ?? 'AS-unknown');
   const limit = options.get('limit');
   const retries = options.get('retries');
-  const text = await test.print(input, parametersOf(options.get('params')), {
+  const overrides = {
     mustBeIdempotent: options.has('query'),
     ...(sessionId === undefined ? {} : { sessionId }),
     ...(limit === undefined ? {} : { rowCountMax: Number(limit) }),
     ...(retries === undefined ? {} : { retries: Number(retries) }),
-  });
+  };
+  const text = await test.print(input, parametersOf(options.get('params')), overrides, command);
   return text === '' ? 'no rows' : text;
 }
 

@@ -28,14 +28,21 @@ export interface TestDatabase {
     text: string,
     parameters?: Parameters,
     options?: Partial<RunOptions>,
+    language?: string,
   ): Promise<readonly PlainRow[]>;
   /** As `run`; each row printed on a line of its own, in the notation of `printValue`. */
-  print(text: string, parameters?: Parameters, options?: Partial<RunOptions>): Promise<string>;
+  print(
+    text: string,
+    parameters?: Parameters,
+    options?: Partial<RunOptions>,
+    language?: string,
+  ): Promise<string>;
   /** The result itself; close it. */
   stream(
     text: string,
     parameters?: Parameters,
     options?: Partial<RunOptions>,
+    language?: string,
   ): Promise<ResultStream>;
   /** Stops everything and opens it again from disk. */
   reopen(): Promise<void>;
@@ -76,9 +83,14 @@ export async function openTestDatabase(options: TestDatabaseOptions = {}): Promi
   let made = await start();
   await made.databases.create('test');
 
-  const stream: TestDatabase['stream'] = (text, parameters = {}, overrides = {}) =>
+  const stream: TestDatabase['stream'] = (
+    text,
+    parameters = {},
+    overrides = {},
+    language = 'sql',
+  ) =>
     test.database.run(
-      { language: 'sql', text, parameters: new Map(Object.entries(parameters)) },
+      { language, text, parameters: new Map(Object.entries(parameters)) },
       {
         principal: root,
         mustBeIdempotent: false,
@@ -98,10 +110,10 @@ export async function openTestDatabase(options: TestDatabaseOptions = {}): Promi
       return made.databases.open('test') as Database;
     },
     stream,
-    run: async (text, parameters, overrides) =>
-      rowsOf(await stream(text, parameters, overrides), plainRow),
-    print: async (text, parameters, overrides) =>
-      (await rowsOf(await stream(text, parameters, overrides), printRow)).join('\n'),
+    run: async (text, parameters, overrides, language) =>
+      rowsOf(await stream(text, parameters, overrides, language), plainRow),
+    print: async (text, parameters, overrides, language) =>
+      (await rowsOf(await stream(text, parameters, overrides, language), printRow)).join('\n'),
     reopen: async () => {
       await made.databases.shutdown();
       made = await start();
