@@ -30,7 +30,6 @@ export interface BatchCall {
 
 /** `idMapping=auto` answers so many ids. */
 const autoMappingMax = 10_000;
-const idsPerPiece = 4096;
 /** Longer texts are sent in pieces. */
 const pieceLength = 64 * 1024;
 
@@ -55,14 +54,14 @@ function summaryFields(call: BatchCall, batch: BatchImport) {
   };
 }
 
-/** The object of record ids by temporary id, in pieces. */
+/** The object of record ids by temporary id, in pieces. @param from, to places in `rows.ids` */
 function* mappingText(batch: BatchImport, from: number, to: number): Generator<string> {
   const { ids } = batch.rows;
   let piece = '{';
-  for (let entry = from; entry < to; entry += 1) {
+  for (let entry = from; entry < to; entry = ids.after(entry)) {
     if (entry > from) piece += ',';
     piece += `${JSON.stringify(ids.textOf(entry))}:"${formatRid(ids.ridOf(entry))}"`;
-    if ((entry + 1) % idsPerPiece !== 0) continue;
+    if (piece.length < pieceLength) continue;
     yield piece;
     piece = '';
   }
@@ -86,7 +85,7 @@ export class WholeBatchAnswer implements BatchAnswer {
 
   async succeeded(batch: BatchImport): Promise<void> {
     const { exchange, parameters } = this.#call;
-    const count = batch.committedIdCount;
+    const { count, end } = batch.committedIds;
     const { idMapping } = parameters;
     const fields = summaryFields(this.#call, batch);
     if (idMapping === 'false' || (idMapping === 'auto' && count > autoMappingMax)) {
@@ -94,7 +93,7 @@ export class WholeBatchAnswer implements BatchAnswer {
       return;
     }
     const pieces = [Buffer.from(`${openText(fields)},"idMapping":`)];
-    for (const text of mappingText(batch, 0, count)) {
+    for (const text of mappingText(batch, 0, end)) {
       pieces.push(Buffer.from(text));
       if (pieces.length % 4 === 0) await exchange.door.runtime.timers.yield();
     }
@@ -147,7 +146,7 @@ export class StreamedBatchAnswer implements BatchAnswer {
   async committed(batch: BatchImport): Promise<void> {
     const phase = batch.rows.edgeCount > 0 ? 'edges' : 'vertices';
     let text = `{"progress":${openText({ phase, ...countFields(batch) })}`;
-    const to = batch.committedIdCount;
+    const to = batch.committedIds.end;
     if (this.#call.parameters.idMapping !== 'false' && to > this.#mapped) {
       text += ',"idMapping":';
       for (const piece of mappingText(batch, this.#mapped, to)) {
@@ -167,7 +166,7 @@ export class StreamedBatchAnswer implements BatchAnswer {
     const summary = {
       ...summaryFields(this.#call, batch),
       ...(isStreamed ? { idMappingStreamed: true } : { idMappingOmitted: true }),
-      idMappingSize: batch.committedIdCount,
+      idMappingSize: batch.committedIds.count,
     };
     await this.#write(`${JSON.stringify({ summary })}\n`);
     this.#open().end();

@@ -36,7 +36,8 @@ export interface ImportCounts {
 }
 
 const defaultCommitEvery = 50_000;
-const chunkBytesMax = 64 * 1024 * 1024;
+/** A million edges fit in; the process then takes some 450 MB. */
+const chunkBytesMax = 160 * 1024 * 1024;
 
 /**
  * One import of vertices and edges from a body that arrives in pieces (contract, POST /batch). Each commit holds the rows of
@@ -52,7 +53,7 @@ export class BatchImport {
   #committedEdges = 0;
   #loaded = 0;
   #hasEdgeCommit = false;
-  #committedIds = 0;
+  #committedIds = { count: 0, end: 0 };
 
   constructor(options: BatchImportOptions) {
     const { loader, ordinalBase, runtime, depthMax } = options;
@@ -76,8 +77,8 @@ export class BatchImport {
     };
   }
 
-  /** Temporary ids of committed vertices: entries of `rows.ids` below this number. */
-  get committedIdCount(): number {
+  /** Temporary ids of committed vertices: how many, and the place behind the last one in `rows.ids`. */
+  get committedIds(): { readonly count: number; readonly end: number } {
     return this.#committedIds;
   }
 
@@ -135,7 +136,7 @@ export class BatchImport {
     this.#hasEdgeCommit = rows.edgeCount > 0;
     this.#committedVertices = rows.vertexCount;
     this.#committedEdges = rows.edgeCount;
-    this.#committedIds = rows.ids.count;
+    this.#committedIds = { count: rows.ids.count, end: rows.ids.end };
     this.#loaded = 0;
     await this.#options.onCommit(index);
   }

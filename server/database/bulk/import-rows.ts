@@ -12,7 +12,7 @@ export class PendingRows {
   readonly values: (Value | undefined)[] = [];
   /** Number of the line of each row. */
   lines = new Float64Array(64);
-  /** Entry of the temporary id of each vertex, -1 for none. */
+  /** Place of the temporary id of each vertex, -1 for none. */
   ids = new Int32Array(64);
   /** Record id of the source of each edge; of vertices their place among the vertex lines. */
   from = new Float64Array(64);

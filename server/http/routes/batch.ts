@@ -154,6 +154,8 @@ function begin(
   const batch: BatchImport = new BatchImport({
     loader: database.bulkLoader({
       principal: exchange.principal,
+      // The import itself says when a chunk is complete.
+      chunkBytesMax: Number.POSITIVE_INFINITY,
       commitRetries,
       commitRetryDelayMs,
       isBidirectional: bidirectional,
