@@ -110,11 +110,26 @@ export function rewritePlan(
   );
 }
 
+/** Expressions that were found to hold no plan: a condition of 100,000 terms is looked through once, not by every rule. */
+const withoutSubPlans = new WeakSet<Expression>();
+
+function holdsSubPlan(expression: Expression): boolean {
+  if (expression.op === 'Slot' || expression.op === 'Constant') return false;
+  if (withoutSubPlans.has(expression)) return false;
+  let holds = false;
+  walkExpression(expression, (part) => {
+    if (part.op === 'SubPlan') holds = true;
+  });
+  if (!holds) withoutSubPlans.add(expression);
+  return holds;
+}
+
 /** Replaces the plans of all `SubPlan` expressions inside. */
 export function rewriteSubPlans(
   expression: Expression,
   rewrite: (plan: LogicalPlan, output: Output) => LogicalPlan,
 ): Expression {
+  if (!holdsSubPlan(expression)) return expression;
   return rewriteExpression(expression, (part) => {
     if (part.op !== 'SubPlan') return part;
     const plan = rewrite(part.plan, part.output);
