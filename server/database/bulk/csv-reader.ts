@@ -5,6 +5,7 @@ import { parseJson } from '#core/json-value.ts';
 import type { Rid } from '#core/rid.ts';
 import { double, type Value } from '#core/value.ts';
 import { type Bytes, readAscii } from '#storage/bytes.ts';
+import { type ColumnKind, columnKind, type CsvForm, CsvMatcher } from './csv-matcher.ts';
 import { firstHash, hashOf, nextHash } from './id-table.ts';
 import type { ImportReader } from './batch-import.ts';
 import type { ImportRows, PendingRows } from './import-rows.ts';
@@ -41,6 +42,10 @@ interface Target {
   readonly readings: readonly Reading[];
 }
 
+interface TargetForm extends CsvForm {
+  readonly target: Target;
+}
+
 /**
  * Lines of comma-separated values (RFC 4180 without line feeds in fields, http-api.md 10.5): a header, vertices, `---`, another
  * header, edges. Fields are read from bytes; an empty field means that the property is absent.
@@ -59,6 +64,9 @@ export class CsvReader implements ImportReader {
   #lastClass: Bytes = Buffer.alloc(0) as Bytes;
   #lastTargets: Map<string | number, Target> | undefined;
   #lastClassName = '';
+  readonly #matcher = new CsvMatcher();
+  /** What lines like the last one look like, when there is a quick way for them. */
+  #form: TargetForm | undefined;
   skippedLineCount = 0;
 
   constructor(rows: ImportRows) {
@@ -69,11 +77,34 @@ export class CsvReader implements ImportReader {
     const rows = this.#rows;
     const { bytes, end } = buffer;
     while (buffer.start < end && !rows.isFull) {
-      const next = this.#readLine(bytes, buffer.start);
+      let next = this.#matchLine(bytes, buffer.start);
+      if (next === 0) next = this.#readLine(bytes, buffer.start);
       if (next < 0) return;
       buffer.requireLength(next - 1 - buffer.start, rows.line);
       buffer.start = next;
     }
+  }
+
+  /** @returns where the next line begins, 0 when it must be read field by field, -1 when vertices must be loaded first */
+  #matchLine(bytes: Bytes, start: number): number {
+    const form = this.#form;
+    const rows = this.#rows;
+    if (form === undefined || form.target.generation !== rows.generation) return 0;
+    const m = this.#matcher;
+    const next = m.match(form, bytes, start);
+    if (next < 0) return 0;
+    if (form.isEdge && !rows.mayAddEdges) return -1;
+    rows.line += 1;
+    const pending = form.target.rows;
+    if (form.isEdge) {
+      const from = rows.end(bytes, m.fromStart, m.fromEnd, m.fromHash);
+      const to = rows.end(bytes, m.toStart, m.toEnd, m.toHash);
+      rows.addEdge(pending, from, to);
+    } else rows.addVertex(pending, bytes, m.idStart, m.idEnd, m.idHash);
+    const { values } = pending;
+    const width = pending.columns.length;
+    for (let column = 0; column < width; column += 1) values.push(m.values[column] as Value);
+    return next;
   }
 
   /** @returns where the next line begins, -1 when vertices must be loaded first */
@@ -172,6 +203,7 @@ export class CsvReader implements ImportReader {
     this.#section = undefined;
     this.#targets.clear();
     this.#lastTargets = undefined;
+    this.#form = undefined;
   }
 
   #readHeader(bytes: Bytes): Section {
@@ -213,7 +245,9 @@ export class CsvReader implements ImportReader {
     const isEdge = section.from >= 0;
     if (section.type >= 0) this.#requireType(bytes, section.type, isEdge);
     if (isEdge && !rows.mayAddEdges) return false;
-    const { rows: pending, readings } = this.#target(bytes, section, isEdge);
+    const target = this.#target(bytes, section, isEdge);
+    this.#form = this.#formOf(section, target, isEdge);
+    const { rows: pending, readings } = target;
     if (isEdge) {
       const from = this.#end(bytes, section.from, '@from');
       rows.addEdge(pending, from, this.#end(bytes, section.to, '@to'));
@@ -227,6 +261,26 @@ export class CsvReader implements ImportReader {
       column += 1;
     }
     return true;
+  }
+
+  /** The form of lines in which no field is missing. */
+  #formOf(section: Section, target: Target, isEdge: boolean): TargetForm | undefined {
+    if (this.#form?.target === target) return this.#form;
+    const className = this.#lastClass;
+    const kinds: ColumnKind[] = [];
+    let column = 0;
+    for (let field = 0; field < section.names.length; field += 1) {
+      const meta = metaKindOf(section, field);
+      if (meta !== undefined) {
+        kinds.push(meta);
+        continue;
+      }
+      const how = this.#isAbsent(field) ? reading.json : target.readings[column];
+      column += 1;
+      if (how === reading.json) return undefined;
+      kinds.push(how === reading.detect ? columnKind.detect : columnKind.text);
+    }
+    return className.includes(34) ? undefined : { isEdge, kinds, className, target };
   }
 
   #requireType(bytes: Bytes, field: number, isEdge: boolean): void {
@@ -248,13 +302,7 @@ export class CsvReader implements ImportReader {
   }
 
   #isMeta(section: Section, field: number): boolean {
-    return (
-      field === section.class ||
-      field === section.type ||
-      field === section.id ||
-      field === section.from ||
-      field === section.to
-    );
+    return metaKindOf(section, field) !== undefined;
   }
 
   #isAbsent(field: number): boolean {
@@ -422,6 +470,14 @@ export class CsvReader implements ImportReader {
   #invalidText(): Error {
     return this.#rows.refusal('the text is not valid UTF-8');
   }
+}
+
+function metaKindOf(section: Section, field: number): ColumnKind | undefined {
+  if (field === section.class) return columnKind.class;
+  if (field === section.type) return columnKind.type;
+  if (field === section.id) return columnKind.id;
+  if (field === section.from) return columnKind.from;
+  return field === section.to ? columnKind.to : undefined;
 }
 
 function booleanOf(text: string): boolean | undefined {

@@ -245,7 +245,10 @@ const wordTrue = Buffer.from('true');
 const wordFalse = Buffer.from('false');
 const wordNull = Buffer.from('null');
 
-const powersOfTen = Array.from({ length: 16 }, (_, exponent) => 10 ** exponent);
+/** Exact: 10^0 to 10^15. */
+export const powersOfTen: readonly number[] = Array.from({ length: 16 }, (_, n) =>
+  Number(`1e${n}`),
+);
 
 function skipLiteral(literal: Uint8Array, bytes: Bytes, at: number): number {
   const { length } = literal;

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { inspect } from 'node:util';
 import fc from 'fast-check';
 import type { PropertyDefinition } from '#catalog/catalog.ts';
 import { Float, type Value } from '#core/value.ts';
@@ -82,4 +83,35 @@ test('edges of a file without vertices stand in its first section', async () => 
     ],
   );
   assert.equal(batch.counts.lines, 7);
+});
+
+const fieldText = fc.oneof(
+  fc.constantFrom('', 'true', 'F', 'false', 'x', 'tea', 'é', '"q"', '"a,b"', '12', '-3', '007', '1.50', '-0.0', '1e3', '9007199254740993', '+1', '-', '.5', '1.', 'a b', 'a"b', 'NaN'),
+  fc.integer().map(String),
+  fc.double({ noNaN: true, noDefaultInfinity: true }).map(String),
+); // biome-ignore format: a list
+
+test('lines read in one pass give what lines read field by field give', async () => {
+  const line = fc.tuple(
+    fc.constantFrom('V', 'W'),
+    fieldText,
+    fieldText,
+    fc.constantFrom('\n', '\n', '\r\n'),
+  );
+  await fc.assert(
+    fc.asyncProperty(fc.array(line, { maxLength: 20 }), async (lines) => {
+      const header = '@type,@class,a,b\n';
+      const text = lines.map(([type, a, b, end]) => `v,${type},${a},${b}${end}`).join('');
+      const together = await importBody(Buffer.from(header + text), [64], { format: 'csv' });
+      const alone = [];
+      for (const [type, a, b] of lines) {
+        const one = `${header}v,${type},${a},${b}\n`;
+        const { loader } = await importBody(Buffer.from(one), [64], { format: 'csv' });
+        alone.push(...loader.rows);
+      }
+      const sorted = (rows: readonly object[]) => rows.map((row) => inspect(row)).sort();
+      assert.deepEqual(sorted(together.loader.rows), sorted(alone));
+    }),
+    { numRuns: 300 },
+  );
 });
