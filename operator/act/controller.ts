@@ -15,6 +15,7 @@ import type { DatabaseClient } from '../observe/database-client.ts';
 import { observeCluster } from '../observe/observe-cluster.ts';
 import { reconcile } from '../reconcile/reconcile.ts';
 import { stableJson } from '../resources/content-hash.ts';
+import { parseQuantity } from '../resources/quantity.ts';
 import { carryOut } from './carry-out.ts';
 import { ClusterMemory } from './cluster-memory.ts';
 import { EventRecorder } from './event-recorder.ts';
@@ -87,7 +88,8 @@ export class Controller {
     const prefix = `${namespace ?? ''}/${name}/`;
     for (const key of this.#memories.keys()) if (key.startsWith(prefix)) this.#memories.delete(key);
     const labels = { namespace: namespace ?? '', name };
-    for (const metric of clusterMetrics) this.#options.metrics.remove(metric, labels);
+    for (const metric of [...clusterMetrics, ...contentMetrics])
+      this.#options.metrics.removeAll(metric, labels);
   }
 
   /** @returns false when the action was refused for good, which the next look reports */
@@ -111,7 +113,7 @@ export class Controller {
   }
 
   async #writeStatus(cluster: ClusterObject, status: ClusterStatus): Promise<void> {
-    if (stableJson(cluster.status ?? {}) === stableJson(status)) return;
+    if (canonical(cluster.status ?? {}) === canonical(status)) return;
     const { apiVersion, kind, metadata } = cluster;
     const { name, namespace, uid, resourceVersion } = metadata;
     const answer = await this.#options.api.apply(
@@ -129,6 +131,19 @@ export class Controller {
       { manager: fieldManagers.status, subresource: 'status' },
     );
     this.#options.reader.noteWritten(answer);
+  }
+
+  #reportContents(labels: Readonly<Record<string, string>>, status: ClusterStatus): void {
+    const { metrics } = this.#options;
+    const [info, storage] = contentMetrics;
+    for (const metric of contentMetrics) metrics.removeAll(metric, labels);
+    const version = status.version ?? '';
+    metrics.set(info, 'What a Cluster runs', { ...labels, version }, 1);
+    for (const { claim, capacity } of status.storage ?? []) {
+      const bytes = parseQuantity(capacity ?? '');
+      if (bytes !== undefined)
+        metrics.set(storage, 'Size of a volume', { ...labels, claim }, bytes);
+    }
   }
 
   #report({ metadata }: ClusterObject, { action, status }: Decision): void {
@@ -162,6 +177,7 @@ export class Controller {
       labels,
       status.operation === undefined ? 0 : 1,
     );
+    this.#reportContents(labels, status);
     if (action === undefined) return;
     log.info(
       {
@@ -175,6 +191,9 @@ export class Controller {
     );
   }
 }
+
+/** Numbers with labels beside the Cluster's: the version it runs, the volumes it has. */
+const contentMetrics = ['polyad_cluster_info', 'polyad_cluster_storage_capacity_bytes'] as const;
 
 const clusterMetrics = [
   'polyad_cluster_ready',
@@ -192,6 +211,18 @@ function isLasting(error: unknown, action: Action): boolean {
   // Too many requests: from an eviction it is the budget that speaks, elsewhere a busy API server.
   if (error.code === 429) return action.kind === 'evict';
   return lastingCodes.has(error.code);
+}
+
+/** The API server may keep lists with keys in another order than they were applied in. */
+function canonical(status: ClusterStatus): string {
+  const by = <T>(list: readonly T[] | undefined, key: (item: T) => string) =>
+    list && [...list].sort((a, b) => (key(a) < key(b) ? -1 : 1));
+  return stableJson({
+    ...status,
+    conditions: by(status.conditions, ({ type }) => type),
+    members: by(status.members, ({ name }) => name),
+    storage: by(status.storage, ({ claim }) => claim),
+  });
 }
 
 /** After the finalizer is gone there may be no object left to write a status to. */

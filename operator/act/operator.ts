@@ -68,6 +68,7 @@ export class Operator {
       work: (key) => this.#work(key),
       retryAfterMs,
       onError: (key, error) => this.#failed(key, error),
+      onDone: (times) => this.#noteTimes(times),
     });
     options.metrics.onScrape(() => this.#setGauges());
   }
@@ -244,6 +245,21 @@ export class Operator {
     }
   }
 
+  #noteTimes({
+    waitedMs,
+    workedMs,
+  }: {
+    readonly waitedMs: number;
+    readonly workedMs: number;
+  }): void {
+    const { metrics } = this.#options;
+    const queue = { name: 'cluster' };
+    const waited = 'Time a Cluster waited to be looked at';
+    metrics.observeSeconds('workqueue_queue_duration_seconds', waited, queue, waitedMs / 1000);
+    const worked = 'Time a look took, failed ones too';
+    metrics.observeSeconds('workqueue_work_duration_seconds', worked, queue, workedMs / 1000);
+  }
+
   #setGauges(): void {
     const { metrics, concurrency } = this.#options;
     const { depth, active, adds, retries } = this.#queue.counts;
@@ -257,6 +273,9 @@ export class Operator {
       queue,
       retries,
     );
+    const longest = 'workqueue_longest_running_processor_seconds';
+    const slowestMs = this.#queue.longestRunningMs();
+    metrics.set(longest, 'Time of the slowest look under way', queue, slowestMs / 1000);
     metrics.set(
       'controller_runtime_active_workers',
       'Clusters being looked at',

@@ -40,9 +40,12 @@ export class Metrics {
     this.#family(name, 'gauge', help).values.set(labelText(labels), value);
   }
 
-  /** Forgets what a Cluster that is gone has left. */
-  remove(name: string, labels: Labels): void {
-    this.#families.get(name)?.values.delete(labelText(labels));
+  /** Forgets all values whose labels begin with these, such as those of a Cluster that is gone. */
+  removeAll(name: string, labels: Labels): void {
+    const values = this.#families.get(name)?.values;
+    const prefix = labelText(labels);
+    for (const key of values?.keys() ?? [])
+      if (key === prefix || key.startsWith(`${prefix},`)) values?.delete(key);
   }
 
   observeSeconds(name: string, help: string, labels: Labels, seconds: number): void {

@@ -10,6 +10,8 @@ export interface WorkQueueOptions {
   /** How long to wait before the next try, when the error itself knows. */
   readonly retryAfterMs?: (error: unknown) => number | undefined;
   readonly onError: (key: string, error: unknown) => void;
+  /** How long a key waited and was worked on. */
+  readonly onDone?: (times: { readonly waitedMs: number; readonly workedMs: number }) => void;
 }
 
 /** What the queue has been doing, for the metrics. */
@@ -23,8 +25,9 @@ export interface QueueCounts {
 /** Keys to be worked on: equal keys merge, one worker per key, failures come back later and later. */
 export class WorkQueue {
   readonly #options: WorkQueueOptions;
-  readonly #waiting = new Set<string>();
-  readonly #running = new Set<string>();
+  /** With the time since when. */
+  readonly #waiting = new Map<string, number>();
+  readonly #running = new Map<string, number>();
   /** Keys that changed while they were worked on. */
   readonly #again = new Set<string>();
   readonly #timers = new Map<string, { readonly atMs: number; readonly cancel: () => void }>();
@@ -42,7 +45,7 @@ export class WorkQueue {
     this.counts.adds++;
     this.#cancelTimer(key);
     if (this.#running.has(key)) this.#again.add(key);
-    else this.#waiting.add(key);
+    else this.#wait(key);
     this.#start();
   }
 
@@ -53,8 +56,8 @@ export class WorkQueue {
       this.add(key);
       return;
     }
-    const { clock, timers } = this.#options.runtime;
-    const atMs = clock.monotonicMs() + delayMs;
+    const { timers } = this.#options.runtime;
+    const atMs = this.#now() + delayMs;
     const present = this.#timers.get(key);
     if (present !== undefined && present.atMs <= atMs) return;
     present?.cancel();
@@ -84,23 +87,37 @@ export class WorkQueue {
     return new Promise((resolve) => this.#idle.push(resolve));
   }
 
+  /** Milliseconds for which the slowest key has been worked on; 0 when none is. */
+  longestRunningMs(): number {
+    return Math.max(0, ...[...this.#running.values()].map((sinceMs) => this.#now() - sinceMs));
+  }
+
+  #now(): number {
+    return this.#options.runtime.clock.monotonicMs();
+  }
+
+  #wait(key: string): void {
+    if (!this.#waiting.has(key)) this.#waiting.set(key, this.#now());
+  }
+
   #cancelTimer(key: string): void {
     this.#timers.get(key)?.cancel();
     this.#timers.delete(key);
   }
 
   #start(): void {
-    for (const key of this.#waiting) {
+    for (const [key, sinceMs] of this.#waiting) {
       if (this.#running.size >= this.#options.workers) break;
       this.#waiting.delete(key);
-      this.#running.add(key);
-      this.#runOne(key).catch((error: unknown) => this.#options.onError(key, error));
+      this.#running.set(key, this.#now());
+      this.#runOne(key, sinceMs).catch((error: unknown) => this.#options.onError(key, error));
     }
     this.counts.depth = this.#waiting.size;
     this.counts.active = this.#running.size;
   }
 
-  async #runOne(key: string): Promise<void> {
+  async #runOne(key: string, sinceMs: number): Promise<void> {
+    const startedMs = this.#now();
     try {
       await this.#options.work(key);
       this.#failures.delete(key);
@@ -109,7 +126,11 @@ export class WorkQueue {
       this.#retry(key, error);
     }
     this.#running.delete(key);
-    if (this.#again.delete(key) && !this.#isStopped) this.#waiting.add(key);
+    this.#options.onDone?.({
+      waitedMs: startedMs - sinceMs,
+      workedMs: this.#now() - startedMs,
+    });
+    if (this.#again.delete(key) && !this.#isStopped) this.#wait(key);
     this.#start();
     if (this.#running.size > 0 || this.#waiting.size > 0) return;
     for (const resolve of this.#idle.splice(0)) resolve();
