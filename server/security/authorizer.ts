@@ -49,6 +49,13 @@ export class GroupAuthorizer implements Authorizer {
     return who.isRoot || this.#rightsOf(who, database) !== undefined;
   }
 
+  /** Whether the user may read records of the type. */
+  canRead(who: Principal, database: string, type: string): boolean {
+    if (who.isRoot) return true;
+    const rights = this.#rightsOf(who, database);
+    return (rights?.types.get(type) ?? rights?.otherTypes)?.has('readRecord') ?? false;
+  }
+
   /** Whether the user may read records of at least one type. */
   canReadSome(who: Principal, database: string): boolean {
     if (who.isRoot) return true;

@@ -14,6 +14,7 @@ import { ServerControl } from '#control/server-control.ts';
 import { silentLog } from '#core/log.ts';
 import type { Authorizer } from '#core/principal.ts';
 import type { DatabasesPort } from '#database/session.ts';
+import type { DoorDependencies } from '#http/door.ts';
 import { HttpServer } from '#http/http-server.ts';
 import { systemRuntime } from '#platform/system-runtime.ts';
 import type { Audit } from '#security/audit.ts';
@@ -53,6 +54,7 @@ export interface DoorFixture {
   readonly events: ServerEvents;
   readonly server: HttpServer;
   readonly internalErrors: unknown[];
+  readonly tokens: TokenSessions;
   ask(method: string, path: string, asked?: Asked): Promise<Answer>;
   /** Sends bytes on a connection of their own; resolves when the server closed it. */
   raw(bytes: string | readonly (string | Buffer)[]): Promise<string>;
@@ -68,6 +70,8 @@ export async function startDoor(
   context: TestContext,
   texts: Readonly<Record<string, string>> = {},
   openDatabases?: (authorizer: Authorizer) => Promise<DatabasesPort>,
+  /** Puts another door upon it, before it listens. */
+  mount?: (door: DoorDependencies, server: HttpServer) => void,
 ): Promise<DoorFixture> {
   const directory = mkdtempSync(join(tmpdir(), 'polyad-http-'));
   const settings = new Settings(new Map(Object.entries({ ...onLoopback, ...texts })));
@@ -81,7 +85,7 @@ export async function startDoor(
   const meters = new Meters(stoppedTimers);
   const usage = { heapUsed: () => 1, residentBytes: () => 2, processorMicroseconds: () => 3 };
   const internalErrors: unknown[] = [];
-  const server = new HttpServer({
+  const parts: DoorDependencies = {
     ...security,
     settings,
     databases,
@@ -93,7 +97,9 @@ export async function startDoor(
     log: silentLog,
     version: '26.10.1',
     onInternalError: (error) => void internalErrors.push(error),
-  });
+  };
+  const server = new HttpServer(parts);
+  mount?.(parts, server);
   const port = await server.listen();
   control.started(() => true);
   context.after(async () => {
@@ -105,6 +111,7 @@ export async function startDoor(
     databases: scripted,
     settings,
     users: security.users,
+    tokens: security.tokens,
     groups: security.groups,
     control,
     events,

@@ -143,7 +143,6 @@ export class TransactionStream implements InsertStream {
         } else tally.fail(at, RowFailure.of(error));
       }
       if (at % 16 === 15) await this.#pause();
-      if (this.#isEnded) throw new DatabaseError('Cancelled', 'the load was ended');
     }
     return tally;
   }
@@ -244,6 +243,7 @@ export class TransactionStream implements InsertStream {
     const { clock, timers } = this.#options.runtime;
     if (clock.monotonicMs() < this.#sliceEndMs) return;
     await timers.yield();
+    if (this.#isEnded) throw new DatabaseError('Cancelled', 'the load was ended');
     this.#startSlice();
   }
 }

@@ -1,0 +1,194 @@
+import type { DatabaseHandle, DatabasesPort } from '#database/session.ts';
+import type { ChangeSubscriber } from '#database/events.ts';
+import { isList, type ValueMap } from '#core/value.ts';
+import { JsonWriter, type NameCache } from '#http/json-writer.ts';
+import type { GroupAuthorizer } from '#security/authorizer.ts';
+import type { RecordChange } from '#transaction/transaction.ts';
+import { type Client, closeCode } from './client.ts';
+import { FrameError, messageError, optionalText, requiredText } from './frames.ts';
+
+export interface ChangeFeedOptions {
+  readonly databases: DatabasesPort;
+  readonly authorizer: GroupAuthorizer;
+  readonly names: NameCache;
+  /** Ends the connection of a client whose credentials are worth nothing any more. @returns whether they are good */
+  readonly isStillKnown: (client: Client) => boolean;
+}
+
+type ChangeKind = RecordChange['kind'];
+
+interface Subscription {
+  /** Exact name; undefined: all types. */
+  readonly type: string | undefined;
+  readonly kinds: ReadonlySet<ChangeKind>;
+}
+
+const allKinds: ReadonlySet<ChangeKind> = new Set<ChangeKind>(['create', 'update', 'delete']);
+const subscribedAnswer = JSON.stringify({ result: 'ok', action: 'subscribe' });
+const unsubscribedAnswer = JSON.stringify({ result: 'ok', action: 'unsubscribe' });
+
+/** Bound of the subscriptions of one connection to one database, since each event is compared with all of them. */
+const subscriptionsMax = 1000;
+
+/** Who of all connections gets which change events (websocket.md 3). */
+export class ChangeFeed {
+  readonly #options: ChangeFeedOptions;
+  readonly #audiences = new Map<string, Audience>();
+
+  constructor(options: ChangeFeedOptions) {
+    this.#options = options;
+  }
+
+  /** @throws FrameError, DatabaseError */
+  subscribe(client: Client, frame: ValueMap): void {
+    const database = requiredText(frame, 'database');
+    const type = optionalText(frame, 'type');
+    const kinds = changeKinds(frame);
+    const { databases, authorizer } = this.#options;
+    const { principal } = client;
+    // Before the look-up: whether a foreign database exists is nobody's business.
+    if (!authorizer.canReadSome(principal, database)) throw mayNotRead(principal.name, database);
+    const audience = this.#audienceOf(databases.open(database));
+    audience.add(client, { type, kinds });
+    client.send(subscribedAnswer);
+  }
+
+  /** Drops the subscriptions to a database, with `type` only those that name it. @throws FrameError */
+  unsubscribe(client: Client, frame: ValueMap): void {
+    const database = requiredText(frame, 'database');
+    const type = optionalText(frame, 'type');
+    this.#audiences.get(database)?.remove(client, type);
+    client.send(unsubscribedAnswer);
+  }
+
+  /** The connection is gone. */
+  forget(client: Client): void {
+    for (const audience of [...this.#audiences.values()]) audience.remove(client, undefined);
+  }
+
+  #audienceOf(database: DatabaseHandle): Audience {
+    const known = this.#audiences.get(database.name);
+    if (known !== undefined) return known;
+    const { name } = database;
+    const audience = new Audience(database, this.#options, () => this.#audiences.delete(name));
+    this.#audiences.set(name, audience);
+    return audience;
+  }
+}
+
+/** The subscribers of one database. An event is written once and sent to all. */
+class Audience implements ChangeSubscriber {
+  readonly #database: DatabaseHandle;
+  readonly #options: ChangeFeedOptions;
+  readonly #members = new Map<Client, Subscription[]>();
+  readonly #unsubscribe: () => void;
+  readonly #whenEmpty: () => void;
+
+  constructor(database: DatabaseHandle, options: ChangeFeedOptions, whenEmpty: () => void) {
+    this.#database = database;
+    this.#options = options;
+    this.#whenEmpty = whenEmpty;
+    this.#unsubscribe = database.changes.subscribe(this);
+  }
+
+  add(client: Client, subscription: Subscription): void {
+    const own = this.#members.get(client);
+    if (own === undefined) {
+      this.#members.set(client, [subscription]);
+      return;
+    }
+    if (own.length >= subscriptionsMax) {
+      throw messageError(
+        `the connection has ${own.length} subscriptions to database '${this.#database.name}' already`,
+      );
+    }
+    own.push(subscription);
+  }
+
+  remove(client: Client, type: string | undefined): void {
+    const own = this.#members.get(client);
+    if (own === undefined) return;
+    const left = type === undefined ? [] : own.filter((one) => one.type !== type);
+    if (left.length > 0) {
+      this.#members.set(client, left);
+      return;
+    }
+    this.#members.delete(client);
+    if (this.#members.size > 0) return;
+    this.#unsubscribe();
+    this.#whenEmpty();
+  }
+
+  changed(change: RecordChange): void {
+    let encoded: Buffer | undefined;
+    const { typeName } = change.record;
+    for (const [client, subscriptions] of this.#members) {
+      if (!wants(subscriptions, change.kind, typeName) || !this.#mayGet(client)) continue;
+      const { authorizer } = this.#options;
+      if (!authorizer.canRead(client.principal, this.#database.name, typeName)) continue;
+      encoded ??= this.#encode(change);
+      client.send(encoded);
+    }
+  }
+
+  ended(): void {
+    this.#members.clear();
+    this.#whenEmpty();
+  }
+
+  /** Asked anew at each event: rights may have been taken away (contract, Events). */
+  #mayGet(client: Client): boolean {
+    if (!this.#options.isStillKnown(client)) return false;
+    if (this.#options.authorizer.canReadSome(client.principal, this.#database.name)) return true;
+    client.close(closeCode.policy, 'access revoked');
+    return false;
+  }
+
+  #encode({ kind, record }: RecordChange): Buffer {
+    const writer = new JsonWriter(this.#database.formats(), 512, this.#options.names);
+    const { name } = this.#database;
+    writer.raw(Buffer.from(`{"changeType":"${kind}","database":${JSON.stringify(name)},"record":`));
+    writer.record(record);
+    writer.ascii('}');
+    return writer.take(0);
+  }
+}
+
+function wants(
+  subscriptions: readonly Subscription[],
+  kind: ChangeKind,
+  typeName: string,
+): boolean {
+  for (const { type, kinds } of subscriptions) {
+    if (kinds.has(kind) && (type === undefined || type === typeName)) return true;
+  }
+  return false;
+}
+
+function changeKinds(frame: ValueMap): ReadonlySet<ChangeKind> {
+  const value = frame.get('changeTypes') ?? undefined;
+  if (value === undefined) return allKinds;
+  if (!isList(value) || !value.every((item) => typeof item === 'string')) {
+    throw messageError("Property 'changeTypes' must be an array of strings");
+  }
+  const kinds = new Set<ChangeKind>();
+  for (const text of value as readonly string[]) {
+    const kind = text.toLowerCase() as ChangeKind;
+    if (!allKinds.has(kind)) {
+      throw messageError(
+        `Property 'changeTypes': '${text.slice(0, 100)}' is none of create, update, delete`,
+      );
+    }
+    kinds.add(kind);
+  }
+  return kinds.size === 0 ? allKinds : kinds;
+}
+
+/** Of a database that the user may not read, whether it exists or not. */
+export function mayNotRead(user: string, database: string): FrameError {
+  return new FrameError(
+    'Security error',
+    `User '${user}' has not access to database '${database.slice(0, 200)}'`,
+    'SecurityException',
+  );
+}

@@ -1,0 +1,160 @@
+import type { WebSocket } from 'ws';
+import type { Principal } from '#core/principal.ts';
+import type { Timers } from '#core/runtime.ts';
+
+/** Codes of RFC 6455 7.4.1 as websocket.md 1.3 uses them. */
+export const closeCode = {
+  goingAway: 1001,
+  notText: 1003,
+  policy: 1008,
+  tooLarge: 1009,
+  internal: 1011,
+} as const;
+
+/** Messages that may wait for the one before them. */
+const waitingMax = 64;
+/** Bytes of waiting messages at which the connection is read no further. */
+const waitingBytesMax = 32 * 1024 * 1024;
+/** How long a client may take to answer a close before the connection is cut. */
+const closeTimeoutMs = 5000;
+
+export interface ClientOptions {
+  readonly socket: WebSocket;
+  readonly principal: Principal;
+  /** The header that it was authenticated by, and the generation of its user then. */
+  readonly authorization: string;
+  readonly generation: number | undefined;
+  readonly timers: Timers;
+  /** `service.server.eventBusMaxPendingBytes`; 0: any */
+  readonly pendingBytesMax: () => number;
+  /** Carries out a message; answers by `send`. Must not throw. */
+  readonly handle: (client: Client, message: Buffer) => void | Promise<void>;
+  /** Answers a message that is dropped because too many wait. */
+  readonly refuse: (client: Client) => void;
+  readonly closed: (client: Client) => void;
+}
+
+/** One connection: its messages are carried out one after the other, in order, and what is unsent is bounded. */
+export class Client {
+  readonly principal: Principal;
+  readonly authorization: string;
+  readonly generation: number | undefined;
+  readonly #options: ClientOptions;
+  readonly #socket: WebSocket;
+  readonly #waiting: Buffer[] = [];
+  #waitingBytes = 0;
+  #isHandling = false;
+  #isClosing = false;
+  #isAnswering = true;
+
+  constructor(options: ClientOptions) {
+    const { socket } = options;
+    this.#options = options;
+    this.#socket = socket;
+    this.principal = options.principal;
+    this.authorization = options.authorization;
+    this.generation = options.generation;
+    socket.on('message', (data, isBinary) => this.#received(data as Buffer, isBinary));
+    socket.on('pong', () => {
+      this.#isAnswering = true;
+    });
+    // The library closes with the right code; nothing else is to be done.
+    socket.on('error', () => {});
+    socket.on('close', () => {
+      this.#isClosing = true;
+      this.#waiting.length = 0;
+      options.closed(this);
+    });
+  }
+
+  /** Whether a message is being carried out or waits. */
+  get isBusy(): boolean {
+    return this.#isHandling || this.#waiting.length > 0;
+  }
+
+  /** Whether the connection has ended. */
+  get isGone(): boolean {
+    return this.#socket.readyState === this.#socket.CLOSED;
+  }
+
+  /** Sends a text message, or closes the connection when the client does not read fast enough. */
+  send(message: string | Buffer): void {
+    if (this.#isClosing) return;
+    this.#socket.send(message, { binary: false });
+    const bytesMax = this.#options.pendingBytesMax();
+    if (bytesMax > 0 && this.#socket.bufferedAmount > bytesMax) {
+      this.close(closeCode.policy, 'slow consumer');
+    }
+  }
+
+  /** Nothing is received or sent any more. */
+  close(code: number, reason: string): void {
+    if (this.#isClosing) return;
+    this.#isClosing = true;
+    this.#waiting.length = 0;
+    this.#socket.resume();
+    this.#socket.close(code, reason);
+    const cancel = this.#options.timers.after(closeTimeoutMs, () => this.terminate());
+    this.#socket.once('close', cancel);
+    this.#options.closed(this);
+  }
+
+  terminate(): void {
+    this.#socket.terminate();
+  }
+
+  /** To be called every 30 s: asks for a sign of life, and ends the connection when the last one was not answered. */
+  ping(): void {
+    if (this.#isClosing) return;
+    if (!this.#isAnswering) {
+      this.close(closeCode.goingAway, 'ping timeout');
+      this.terminate();
+      return;
+    }
+    this.#isAnswering = false;
+    this.#socket.ping();
+  }
+
+  #received(message: Buffer, isBinary: boolean): void {
+    if (this.#isClosing) return;
+    if (isBinary) {
+      this.close(closeCode.notText, 'text frames only');
+      return;
+    }
+    if (this.#waiting.length >= waitingMax) {
+      this.#options.refuse(this);
+      return;
+    }
+    this.#waiting.push(message);
+    this.#waitingBytes += message.length;
+    if (this.#waitingBytes > waitingBytesMax) this.#socket.pause();
+    if (!this.#isHandling) this.#handleNext();
+  }
+
+  /** Messages that need no waiting are answered at once. */
+  #handleNext(): void {
+    for (
+      let message = this.#waiting.shift();
+      message !== undefined;
+      message = this.#waiting.shift()
+    ) {
+      this.#isHandling = true;
+      const { length } = message;
+      const later = this.#options.handle(this, message);
+      if (later !== undefined) {
+        void later.then(() => {
+          this.#handled(length);
+          this.#handleNext();
+        });
+        return;
+      }
+      this.#handled(length);
+    }
+  }
+
+  #handled(length: number): void {
+    this.#isHandling = false;
+    this.#waitingBytes -= length;
+    if (this.#socket.isPaused && this.#waitingBytes <= waitingBytesMax) this.#socket.resume();
+  }
+}

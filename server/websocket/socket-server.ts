@@ -1,0 +1,245 @@
+import { type WebSocket, WebSocketServer } from 'ws';
+import type { Settings } from '#config/effective-settings.ts';
+import {
+  serverEventBusMaxPendingBytes,
+  serverHttpJsonMaxDepth,
+  serverWsMaxConnections,
+  serverWsMaxControlFrameSize,
+  serverWsMaxInsertFrameSize,
+} from '#config/server-settings.ts';
+import { parseJsonBytes } from '#core/json-value.ts';
+import type { Log } from '#core/log.ts';
+import type { Cancel, Runtime } from '#core/runtime.ts';
+import { isMap, type Value, type ValueMap } from '#core/value.ts';
+import type { DatabasesPort } from '#database/session.ts';
+import { HttpRefusal } from '#http/errors.ts';
+import { NameCache } from '#http/json-writer.ts';
+import type { Upgrade } from '#http/upgrade.ts';
+import type { Authenticator } from '#security/authenticator.ts';
+import type { GroupAuthorizer } from '#security/authorizer.ts';
+import type { Users } from '#security/users.ts';
+import { ChangeFeed } from './change-feed.ts';
+import { Client, closeCode } from './client.ts';
+import { asFrameError, errorFrame, FrameError, requiredText } from './frames.ts';
+import { InsertSessions, sessionIdOf } from './insert-sessions.ts';
+
+export interface SocketServerOptions {
+  readonly databases: DatabasesPort;
+  readonly authenticator: Authenticator;
+  readonly authorizer: GroupAuthorizer;
+  readonly users: Users;
+  readonly settings: Settings;
+  readonly runtime: Runtime;
+  readonly log: Log;
+}
+
+const pingEveryMs = 30_000;
+const insertActions = new Set(['start', 'chunk', 'commit', 'rollback']);
+
+/**
+ * The WebSocket door, `/ws`: change events and streamed inserts on one connection (contract 1, websocket.md). The HTTP door
+ * hands over connections of known users; see `floor-plan.ts`.
+ */
+export class SocketServer {
+  readonly #options: SocketServerOptions;
+  readonly #protocol: WebSocketServer;
+  readonly #clients = new Set<Client>();
+  readonly #feed: ChangeFeed;
+  readonly #inserts: InsertSessions;
+  #cancelPing: Cancel | undefined;
+  #isClosed = false;
+
+  constructor(options: SocketServerOptions) {
+    this.#options = options;
+    this.#protocol = new WebSocketServer({
+      noServer: true,
+      clientTracking: false,
+      perMessageDeflate: false,
+    });
+    this.#feed = new ChangeFeed({
+      ...options,
+      names: new NameCache(),
+      isStillKnown: (client) => this.#isStillKnown(client),
+    });
+    this.#inserts = new InsertSessions(options);
+    options.users.onRevoked((name) => this.#userChanged(name));
+  }
+
+  get connectionCount(): number {
+    return this.#clients.size;
+  }
+
+  /** Takes a connection over. @throws HttpRefusal 426, 503 */
+  accept(upgrade: Upgrade): void {
+    const { settings } = this.#options;
+    const { request, socket, head } = upgrade;
+    if (request.headers['sec-websocket-version']?.trim() !== '13') throw wrongVersion;
+    const countMax = settings.get(serverWsMaxConnections);
+    if (this.#isClosed || this.#clients.size >= countMax) throw tooMany(countMax);
+    this.#protocol.options.maxPayload = Math.max(
+      settings.get(serverWsMaxInsertFrameSize),
+      settings.get(serverWsMaxControlFrameSize),
+    );
+    this.#protocol.handleUpgrade(request, socket, head, (opened) => this.#opened(opened, upgrade));
+  }
+
+  /** Closes all connections; streamed inserts are rolled back. Resolves when they are gone, after at most `timeoutMs`. */
+  async close(timeoutMs: number): Promise<void> {
+    const { clock, timers } = this.#options.runtime;
+    this.#isClosed = true;
+    this.#cancelPing?.();
+    const clients = [...this.#clients];
+    for (const client of clients) client.close(closeCode.goingAway, 'server shutdown');
+    const deadline = clock.monotonicMs() + timeoutMs;
+    while (clients.some((client) => !client.isGone) && clock.monotonicMs() < deadline) {
+      await timers.sleep(10);
+    }
+    for (const client of clients) client.terminate();
+    this.#protocol.close();
+  }
+
+  #opened(socket: WebSocket, { principal, request }: Upgrade): void {
+    const { settings, runtime, users } = this.#options;
+    const client = new Client({
+      socket,
+      principal,
+      authorization: request.headers.authorization ?? '',
+      generation: users.get(principal.name)?.generation,
+      timers: runtime.timers,
+      pendingBytesMax: () => settings.get(serverEventBusMaxPendingBytes),
+      handle: (sender, message) => this.#handle(sender, message),
+      refuse: (sender) => this.#refuse(sender),
+      closed: (gone) => this.#forget(gone),
+    });
+    this.#clients.add(client);
+    this.#cancelPing ??= runtime.timers.after(pingEveryMs, () => this.#ping());
+  }
+
+  #forget(client: Client): void {
+    this.#clients.delete(client);
+    this.#feed.forget(client);
+    this.#inserts.forget(client);
+  }
+
+  #ping(): void {
+    this.#cancelPing = undefined;
+    for (const client of [...this.#clients]) if (this.#isStillKnown(client)) client.ping();
+    if (this.#clients.size === 0 || this.#isClosed) return;
+    this.#cancelPing = this.#options.runtime.timers.after(pingEveryMs, () => this.#ping());
+  }
+
+  /** Whether the credentials of a connection are still good; ends it when they are not. */
+  #isStillKnown(client: Client): boolean {
+    const { users, authenticator } = this.#options;
+    const user = users.get(client.principal.name);
+    if (user !== undefined && user.generation === client.generation) {
+      // Tokens end on their own, too. An open connection counts as use of its token.
+      if (client.principal.via === 'password') return true;
+      if (authenticator.authenticateNow(client.authorization)?.principal !== undefined) return true;
+    }
+    client.close(closeCode.policy, user === undefined ? 'user deleted' : 'access revoked');
+    return false;
+  }
+
+  #userChanged(name: string): void {
+    for (const client of [...this.#clients]) {
+      if (client.principal.name === name) this.#isStillKnown(client);
+    }
+  }
+
+  #refuse(client: Client): void {
+    const error = new FrameError(
+      'Too many frames in flight',
+      'the connection has 64 messages that were not processed yet; this one was dropped',
+    );
+    client.send(errorFrame(error, {}));
+  }
+
+  #handle(client: Client, message: Buffer): void | Promise<void> {
+    let frame: ValueMap | undefined;
+    try {
+      frame = this.#parsed(message);
+      if (!this.#isStillKnown(client)) return undefined;
+      const later = this.#dispatch(client, frame, message.length);
+      return later?.catch((error: unknown) => this.#answerError(client, frame, error));
+    } catch (error) {
+      if (!this.#inserts.has(client) && this.#isTooLarge(client, message.length)) return undefined;
+      this.#answerError(client, frame, error);
+      return undefined;
+    }
+  }
+
+  #parsed(message: Buffer): ValueMap {
+    const depthMax = this.#options.settings.get(serverHttpJsonMaxDepth);
+    let value: Value;
+    try {
+      value = parseJsonBytes(message, { depthMax });
+    } catch (error) {
+      const detail = error instanceof Error ? error.message : String(error);
+      throw new FrameError('Unable to parse JSON', detail, 'JSONException');
+    }
+    if (isMap(value)) return value;
+    throw new FrameError('Unable to parse JSON', 'the message is no JSON object', 'JSONException');
+  }
+
+  #dispatch(client: Client, frame: ValueMap, length: number): void | Promise<void> {
+    const action = requiredText(frame, 'action');
+    const name = action.toLowerCase();
+    const isChunk = name === 'chunk' && this.#inserts.has(client);
+    if (!isChunk && this.#isTooLarge(client, length)) return undefined;
+    switch (name) {
+      case 'subscribe':
+        return this.#feed.subscribe(client, frame);
+      case 'unsubscribe':
+        return this.#feed.unsubscribe(client, frame);
+      case 'start':
+        return this.#inserts.start(client, frame);
+      case 'chunk':
+        return this.#inserts.chunk(client, frame);
+      case 'commit':
+      case 'rollback':
+        return this.#inserts.end(client, frame, name);
+      default:
+        throw new FrameError(
+          'Unknown action',
+          `${action.slice(0, 100)} is not a valid action.`,
+          'IllegalArgumentException',
+        );
+    }
+  }
+
+  /** Messages other than chunks have a limit of their own; who passes it is closed. */
+  #isTooLarge(client: Client, length: number): boolean {
+    if (length <= this.#options.settings.get(serverWsMaxControlFrameSize)) return false;
+    client.close(closeCode.tooLarge, 'message too large');
+    return true;
+  }
+
+  #answerError(client: Client, frame: ValueMap | undefined, error: unknown): void {
+    const { settings, log } = this.#options;
+    const shown = asFrameError(error, settings);
+    if (shown.error === 'Internal error') {
+      log.error(`websocket: ${error instanceof Error ? error.stack : String(error)}`);
+    }
+    const action = frame?.get('action');
+    const isInsert = typeof action === 'string' && insertActions.has(action.toLowerCase());
+    client.send(errorFrame(shown, isInsert && frame ? sessionIdOf(frame) : undefined));
+  }
+}
+
+const wrongVersion = new HttpRefusal({
+  status: 426,
+  error: 'WebSocket version not supported',
+  detail: 'Sec-WebSocket-Version must be 13',
+  headers: ['Sec-WebSocket-Version', '13', 'Upgrade', 'websocket'],
+});
+
+function tooMany(countMax: number): HttpRefusal {
+  return new HttpRefusal({
+    status: 503,
+    error: 'Too many WebSocket connections',
+    detail: `${serverWsMaxConnections.key} is ${countMax}`,
+    exception: 'ServerBusyException',
+    headers: ['Retry-After', '1'],
+  });
+}

@@ -1,0 +1,156 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { basic } from '../http/door-fixture.ts';
+import { startSockets } from './socket-fixture.ts';
+
+// How a connection begins and what ends it (websocket.md 1).
+
+const key = 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n';
+const upgrade = `Connection: Upgrade\r\nUpgrade: websocket\r\n${key}`;
+const version = 'Sec-WebSocket-Version: 13\r\n';
+const root = `Authorization: ${basic('root')}\r\n`;
+
+test('the handshake is admitted as a request is', async (context) => {
+  const { door } = await startSockets(context);
+  const cases: [string, string, number][] = [
+    ['no credentials', `GET /ws HTTP/1.1\r\nHost: a\r\n${upgrade}${version}`, 401],
+    [
+      'bad ones',
+      `GET /ws HTTP/1.1\r\nHost: a\r\n${upgrade}${version}Authorization: ${basic('root', 'nonsense')}\r\n`,
+      403,
+    ],
+    [
+      'a dead token',
+      `GET /ws HTTP/1.1\r\nHost: a\r\n${upgrade}${version}Authorization: Bearer AU-x\r\n`,
+      401,
+    ],
+    [
+      'another version',
+      `GET /ws HTTP/1.1\r\nHost: a\r\n${upgrade}Sec-WebSocket-Version: 8\r\n${root}`,
+      426,
+    ],
+    ['no version', `GET /ws HTTP/1.1\r\nHost: a\r\n${upgrade}${root}`, 426],
+    ['another path', `GET /api/v1/ws HTTP/1.1\r\nHost: a\r\n${upgrade}${version}${root}`, 404],
+    ['no upgrade', `GET /ws HTTP/1.1\r\nHost: a\r\nConnection: close\r\n${root}`, 400],
+    [
+      'a foreign page',
+      `GET /ws HTTP/1.1\r\nHost: a\r\n${upgrade}${version}${root}Origin: http://evil.example\r\n`,
+      403,
+    ],
+    [
+      'no key',
+      `GET /ws HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n${version}${root}`,
+      400,
+    ],
+  ];
+  for (const [what, head, status] of cases) {
+    const answer = await door.raw(`${head}\r\n`);
+    assert.equal(Number(/^HTTP\/1\.1 (\d{3})/.exec(answer)?.[1]), status, `${what}: ${answer}`);
+  }
+  const challenged = await door.raw(`GET /ws HTTP/1.1\r\nHost: a\r\n${upgrade}${version}\r\n`);
+  assert.match(challenged, /WWW-Authenticate: Basic/);
+  const plain = await door.ask('GET', '/ws');
+  assert.deepEqual([plain.status, plain.body['error']], [400, 'WebSocket upgrade required']);
+  assert.equal(plain.headers.upgrade, 'websocket');
+  // Another protocol is ignored, as HTTP allows.
+  const h2c = `GET /api/v1/health HTTP/1.1\r\nHost: a\r\nConnection: Upgrade, close\r\nUpgrade: h2c\r\n\r\n`;
+  assert.match(await door.raw(h2c), /^HTTP\/1\.1 204/);
+});
+
+test('Basic, tokens and pages of this machine may connect', async (context) => {
+  const { door, connect } = await startSockets(context);
+  await connect(basic('jay'));
+  const login = await door.ask('POST', 'login', { user: 'jay' });
+  const byToken = await connect(`Bearer ${String(login.body['token'])}`);
+  assert.equal((await byToken.ask({ action: 'subscribe', database: 'school' }))['result'], 'ok');
+});
+
+test('beyond wsMaxConnections the handshake is 503, and a place is free after a close', async (context) => {
+  const { connect, sockets } = await startSockets(context, { 'server.wsMaxConnections': '1' });
+  const first = await connect();
+  await assert.rejects(connect(), /503/);
+  first.socket.close();
+  await first.closed;
+  while (sockets.connectionCount > 0) await new Promise((resolve) => setImmediate(resolve));
+  await connect();
+});
+
+test('what is no text, no UTF-8 or too large closes the connection with its code', async (context) => {
+  const { connect } = await startSockets(context);
+  const binary = await connect();
+  binary.socket.send(Buffer.from('{}'), { binary: true });
+  assert.equal((await binary.closed).code, 1003);
+  const broken = await connect();
+  broken.socket.send(Buffer.from([0xff, 0xfe]), { binary: false });
+  assert.equal((await broken.closed).code, 1007);
+  const control = await connect();
+  control.send({ action: 'subscribe', database: 'school', type: 'x'.repeat(70_000) });
+  assert.equal((await control.closed).code, 1009);
+  const garbage = await connect();
+  garbage.send('x'.repeat(70_000));
+  assert.equal((await garbage.closed).code, 1009);
+  const chunk = await connect();
+  await chunk.ask({ action: 'start', database: 'school' });
+  chunk.send(`{"action":"chunk","x":"${'y'.repeat(17 * 1024 * 1024)}"}`);
+  assert.equal((await chunk.closed).code, 1009);
+});
+
+test('a client ping is answered', async (context) => {
+  const { connect } = await startSockets(context);
+  const client = await connect();
+  const pong = new Promise((resolve) => client.socket.once('pong', resolve));
+  client.socket.ping();
+  await pong;
+});
+
+test('messages that make no sense are answered and the connection stays', async (context) => {
+  const { connect } = await startSockets(context);
+  const client = await connect();
+  const cases: [unknown, string, RegExp][] = [
+    ['nonsense', 'Unable to parse JSON', /invalid JSON/],
+    ['[1]', 'Unable to parse JSON', /no JSON object/],
+    ['{}', 'Message error', /Property 'action' is required\./],
+    [{ action: 5 }, 'Message error', /Property 'action' must be a string/],
+    [{ action: 'foo' }, 'Unknown action', /foo is not a valid action\./],
+    [{ action: 'subscribe' }, 'Message error', /Property 'database' is required\./],
+    [{ action: 'unsubscribe' }, 'Message error', /Property 'database' is required\./],
+    [
+      { action: 'subscribe', database: 'school', changeTypes: 'create' },
+      'Message error',
+      /Property 'changeTypes' must be an array of strings/,
+    ],
+    [
+      { action: 'subscribe', database: 'school', changeTypes: [1] },
+      'Message error',
+      /array of strings/,
+    ],
+    [{ action: 'subscribe', database: 'school', changeTypes: ['read'] }, 'Message error', /'read'/],
+    [{ action: 'subscribe', database: 'none' }, 'Database error', /'none' does not exist/],
+    [{ action: 'start' }, 'Message error', /Property 'database' is required\./],
+    [{ action: 'chunk', chunkSeq: 1 }, 'Message error', /Property 'sessionId' is required\./],
+    [
+      { action: 'chunk', sessionId: 'x', chunkSeq: 1 },
+      'Insert session error',
+      /'x' not found or expired/,
+    ],
+    [{ action: 'commit', sessionId: 'x' }, 'Insert session error', /'x' not found or expired/],
+  ];
+  for (const [sent, error, detail] of cases) {
+    const answer = await client.ask(sent);
+    assert.equal(answer['result'], 'error');
+    assert.equal(answer['error'], error, JSON.stringify(sent));
+    assert.match(String(answer['detail']), detail);
+  }
+  assert.deepEqual(await client.ask({ action: 'SUBSCRIBE', database: 'school' }), {
+    result: 'ok',
+    action: 'subscribe',
+  });
+});
+
+test('a stop closes connections with 1001 and refuses new ones', async (context) => {
+  const { connect, sockets } = await startSockets(context);
+  const client = await connect();
+  await sockets.close(1000);
+  assert.deepEqual(await client.closed, { code: 1001, reason: 'server shutdown' });
+  await assert.rejects(connect(), /503/);
+});
