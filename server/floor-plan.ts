@@ -53,6 +53,7 @@ import { Groups } from '#security/groups.ts';
 import { LoginAttempts } from '#security/login-attempts.ts';
 import { TokenSessions } from '#security/token-sessions.ts';
 import { Users } from '#security/users.ts';
+import { SocketServer } from '#websocket/socket-server.ts';
 
 /*
  * The floor plan: settings, storage directories, security, databases, control, doors. The only place where implementations
@@ -62,6 +63,8 @@ import { Users } from '#security/users.ts';
 const internalErrorCode = 70;
 /** Start-up leaves more behind than it needs; by then the first requests are usually answered. */
 const trimAfterMs = 1000;
+/** How long WebSocket clients may take to answer that the server stops. */
+const closeTimeoutMs = 2000;
 
 const { version } = JSON.parse(
   readFileSync(new URL('../package.json', import.meta.url), 'utf8'),
@@ -238,20 +241,20 @@ async function serve(ground: Ground, security: Security): Promise<void> {
   };
   const metrics = new Metrics({ meters, databases, events, clock, usage });
   const control = new ServerControl({ settings, events, timers, log });
+  const parts = { ...security, settings, databases, runtime: systemRuntime, log };
+  const sockets = new SocketServer(parts);
   const http = new HttpServer({
-    ...security,
-    settings,
-    databases,
+    ...parts,
     control,
     events,
     meters,
     metrics,
-    runtime: systemRuntime,
-    log,
     version,
     onInternalError: (error) => endOnBrokenState(error, log),
   });
+  http.mountUpgrade('/ws', (upgrade) => sockets.accept(upgrade));
   control.stopsBy([
+    { name: 'websockets', run: () => sockets.close(closeTimeoutMs) },
     { name: 'requests', run: (timeoutMs) => http.drain(timeoutMs) },
     { name: 'databases', run: () => databases.shutdown() },
     { name: 'doors', run: () => http.close() },
