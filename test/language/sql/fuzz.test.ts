@@ -5,6 +5,7 @@ import { DatabaseError } from '#core/errors.ts';
 import { checkProgram } from '#query/algebra/invariants.ts';
 import { canonicalText } from '#language/sql/print.ts';
 import { parseExpression, parseScript, parseStatement } from '#language/sql/parser/statement.ts';
+import { isScriptStatement } from '#language/sql/statements.ts';
 import { analyzed, sampleCatalog } from '#test/language/support/sample-catalog.ts';
 
 // Hostile and random texts: nothing but DatabaseError comes out, plans keep their invariants, and the canonical text of an

@@ -98,6 +98,12 @@ export class Analysis {
     throw new DatabaseError('IllegalArgument', `parameter '${name}' must give a name here`);
   }
 
+  /** What a parameter holds that becomes a part of the program; null when the call does not give it. */
+  parameterValue(name: string): Value {
+    this.dependsOnParameters = true;
+    return this.#parameters.get(name) ?? null;
+  }
+
   /** @throws DatabaseError `Schema` `Type with name '<t>' was not found` */
   type(name: string): TypeDefinition {
     const type = this.catalog.typeNamed(name);

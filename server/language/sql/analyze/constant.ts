@@ -1,54 +1,98 @@
 import { DatabaseError } from '#core/errors.ts';
-import { type Value, type ValueMap, int64Min, double } from '#core/value.ts';
+import { defaultTemporalFormats } from '#core/temporal-format.ts';
+import type { Value, ValueMap } from '#core/value.ts';
+import type { Expression as Computed } from '#query/algebra/expression.ts';
+import { walkExpression } from '#query/algebra/walk.ts';
+import { QueryScope } from '#query/binder/scope.ts';
+import { compileExpression } from '#query/evaluate/compile.ts';
+import type { EvaluationContext } from '#query/evaluate/context.ts';
 import type { Expression } from '../ast.ts';
 import type { NamedValue } from '../statements.ts';
-import type { Analysis } from './analysis.ts';
+import { someExpression } from '../syntax-walk.ts';
+import { type Analysis, rowEnvironment } from './analysis.ts';
+
+/** What a constant may be computed with: nothing that looks at records, the clock or chance. */
+const constantOps: ReadonlySet<Computed['op']> = new Set<Computed['op']>([
+  'Constant',
+  'Parameter',
+  'Variable',
+  'Negate',
+  'Arithmetic',
+  'Concatenate',
+  'Coalesce',
+  'Compare',
+  'And',
+  'Or',
+  'Not',
+  'IsNull',
+  'Between',
+  'In',
+  'Like',
+  'List',
+  'Map',
+  'Case',
+]);
 
 /**
  * The value of an expression in a schema statement. Schema changes are data that every node applies alike, so they hold values
- * and not expressions: literals, lists and maps of them, and script variables.
+ * and not expressions: what is computed is computed now, from literals, parameters and script variables.
  *
- * @throws DatabaseError `IllegalArgument` for anything that is computed
+ * @throws DatabaseError `IllegalArgument` for what depends on anything else; `Arithmetic`
  */
 export function constantOf(analysis: Analysis, node: Expression, what: string): Value {
-  switch (node.kind) {
-    case 'literal':
-    case 'rid':
-      return node.value;
-    case 'constants':
-      return node.values;
-    case 'paren':
-      return constantOf(analysis, node.inner, what);
-    case 'list':
-      return node.items.map((item) => constantOf(analysis, item, what));
-    case 'map':
-      return new Map(
-        node.entries.map((entry) => [entry.key, constantOf(analysis, entry.value, what)]),
-      );
-    case 'unary':
-      return signed(node.sign, constantOf(analysis, node.operand, what), what);
-    case 'name':
-      if (node.name.startsWith('$') && !node.isQuoted)
-        return analysis.variables.get(node.name.slice(1)) ?? null;
-      break;
-    default:
-      break;
-  }
-  throw new DatabaseError(
+  const scope = new QueryScope(undefined);
+  const computed = analysis.expression(node, rowEnvironment(scope));
+  // A name is null where there is no row; here it is a word that somebody forgot to quote.
+  if (!isConstant(computed) || someExpression(node, isFieldName))
+    throw notConstant(analysis, node, what);
+  const parameters = new Map<string, Value>();
+  walkExpression(computed, (part) => {
+    if (part.op === 'Parameter') parameters.set(part.name, analysis.parameterValue(part.name));
+  });
+  return evaluated(analysis, computed, parameters);
+}
+
+function isFieldName(node: Expression): boolean {
+  return node.kind === 'name' && (node.isQuoted || !node.name.startsWith('$'));
+}
+
+function isConstant(computed: Computed): boolean {
+  let isAllowed = true;
+  walkExpression(computed, (part) => {
+    if (!constantOps.has(part.op)) isAllowed = false;
+  });
+  return isAllowed;
+}
+
+function notConstant(analysis: Analysis, node: Expression, what: string): DatabaseError {
+  return new DatabaseError(
     'IllegalArgument',
-    `${what} must be a literal value, not '${analysis.text.slice(node.at, node.end)}'`,
+    `${what} must be a constant, not '${analysis.text.slice(node.at, node.end)}'`,
   );
 }
 
-function signed(sign: '+' | '-', value: Value, what: string): Value {
-  if (typeof value === 'number') {
-    if (sign === '+') return value;
-    return Number.isInteger(value) ? 0 - value : -value;
-  }
-  if (typeof value === 'bigint' && value !== int64Min) return sign === '-' ? -value : value;
-  if (typeof value === 'object' && value !== null && 'number' in value)
-    return sign === '-' ? double(-value.number) : value;
-  throw new DatabaseError('IllegalArgument', `${what} must be a number behind '${sign}'`);
+function evaluated(
+  analysis: Analysis,
+  computed: Computed,
+  parameters: ReadonlyMap<string, Value>,
+): Value {
+  const evaluate = compileExpression(computed, {
+    functions: analysis.functions,
+    compileSubPlan: () => {
+      throw new DatabaseError('IllegalArgument', 'a sub-query is no constant');
+    },
+  });
+  const context: Partial<EvaluationContext> = {
+    frame: [],
+    parameters,
+    variables: { get: (name) => analysis.variables.get(name) ?? null },
+    formats: defaultTemporalFormats,
+    limits: { elementCountMax: 500_000, rangeSizeMax: 0, valueBytesMax: 1024 * 1024 },
+    memory: { reserve() {}, release() {} },
+    regexBudget: { remainingMs: 0 },
+  };
+  // Constants look at nothing else.
+  return evaluate(context as EvaluationContext);
 }
 
 /** `k = v, ...` as a map. */
