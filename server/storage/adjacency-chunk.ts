@@ -169,6 +169,7 @@ export class ChunkBuilder {
 
 /** bucket u16, position u32 */
 export function writeNarrow(view: DataView, at: number, rid: Rid): void {
-  view.setUint16(at, Math.floor(rid / positionLimit), true);
-  view.setUint32(at + 2, rid % positionLimit, true);
+  // Both setters take whole parts, and the lower 32 bits of a record id are those of its position.
+  view.setUint16(at, rid / positionLimit, true);
+  view.setUint32(at + 2, rid, true);
 }

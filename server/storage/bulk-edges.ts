@@ -71,7 +71,8 @@ export class BulkEdges {
       for (const column of [both, source]) {
         if (column.count === 0) continue;
         const { edges, from, to, count } = column;
-        const common = { type, edges, count };
+        const isNarrow = [edges, from, to].every((rids) => areNarrow(rids, count));
+        const common = { type, edges, count, isNarrow };
         const out = { ...common, direction: 'out', vertices: from, others: to } as const;
         runs.push(await buildRun(commit, timers, out));
         if (column === source) continue;
@@ -121,6 +122,16 @@ interface Run {
   readonly edges: Float64Array;
   readonly others: Float64Array;
   readonly count: number;
+  /** All positions fit narrow entries. */
+  readonly isNarrow: boolean;
+}
+
+/** One pass in order is a tenth of one in the order of the vertices. */
+function areNarrow(rids: Float64Array, count: number): boolean {
+  let high = 0;
+  for (let i = 0; i < count; i++) high |= (rids[i] as number) / 2 ** 32;
+  // The five bits between those of a narrow position and those of the bucket.
+  return (high & 31) === 0;
 }
 
 /** Lays chunks of narrow entries straight from the arrays; leaves the rare cases to the list builder. */
@@ -145,20 +156,24 @@ class RunBuilder {
    * @returns false when they need wide entries or the vertex has several chunks: nothing was done then
    */
   place(vertex: Rid, start: number, end: number): boolean {
-    if (!this.#areNarrow(start, end)) return false;
-    const { reader } = this.#commit;
+    if (!this.#run.isNarrow && !this.#areNarrow(start, end)) return false;
     this.#key.vertex = vertex;
     this.#key.chunk = 0;
     const mayExist = positionOf(vertex) < this.#commit.durableNext(bucketOf(vertex));
-    const describe = () => describeChunk(vertex, this.#run.direction);
     let stored = 0;
-    if (mayExist && reader.findChecked(reader.subs.adj, this.#key, describe)) {
-      const { view, base } = reader.window;
+    if (mayExist && this.#isStored(vertex)) {
+      const { view, base } = this.#commit.reader.window;
       if (chunkLast(view, base) > 0 || view.getUint8(base + 10) !== 0) return false;
       stored = chunkEntryCount(view, base);
     }
     this.#write(vertex, stored, start, end);
     return true;
+  }
+
+  #isStored(vertex: Rid): boolean {
+    const { reader } = this.#commit;
+    const describe = () => describeChunk(vertex, this.#run.direction);
+    return reader.findChecked(reader.subs.adj, this.#key, describe);
   }
 
   #areNarrow(start: number, end: number): boolean {
