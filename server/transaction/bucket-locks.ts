@@ -19,11 +19,17 @@ export class BucketLocks {
   readonly #holds = new Map<BucketId, Hold>();
   readonly #timers: Timers;
   readonly #waitMsMax: () => number;
+  readonly #inFlight: () => Promise<void>;
 
-  /** @param waitMsMax `service.commitLockTimeout` */
-  constructor(timers: Timers, waitMsMax: () => number) {
-    this.#timers = timers;
-    this.#waitMsMax = waitMsMax;
+  /** @param options `waitMsMax` is `service.commitLockTimeout`; `inFlight` resolves when the commits of now are visible */
+  constructor(options: {
+    readonly timers: Timers;
+    readonly waitMsMax: () => number;
+    readonly inFlight: () => Promise<void>;
+  }) {
+    this.#timers = options.timers;
+    this.#waitMsMax = options.waitMsMax;
+    this.#inFlight = options.inFlight;
   }
 
   get isEmpty(): boolean {
@@ -36,6 +42,10 @@ export class BucketLocks {
     const { promise, resolve } = Promise.withResolvers<void>();
     const hold: Hold = { owner, released: promise, release: resolve };
     for (const bucket of buckets) this.#holds.set(bucket, hold);
+    // Commits that were past the lock when it was taken: their changes are to be seen. One turn, for those that were woken
+    // together with this one and are about to go in flight.
+    await this.#timers.yield();
+    await this.#inFlight();
     return () => {
       for (const bucket of buckets) {
         if (this.#holds.get(bucket) === hold) this.#holds.delete(bucket);
@@ -44,8 +54,11 @@ export class BucketLocks {
     };
   }
 
-  /** Resolves when nobody else holds one of the buckets. @throws DatabaseError `LockTimeout` */
-  async free(owner: Owner, buckets: Iterable<BucketId>): Promise<void> {
+  /**
+   * Resolves when nobody else holds one of the buckets. @returns whether that took a wait
+   * @throws DatabaseError `LockTimeout`
+   */
+  async free(owner: Owner, buckets: Iterable<BucketId>): Promise<boolean> {
     const wanted = [...buckets];
     let isLate = false;
     let wake: () => void = () => {};
@@ -55,7 +68,7 @@ export class BucketLocks {
         const hold = wanted
           .map((bucket) => this.#holds.get(bucket))
           .find((found) => found !== undefined && found.owner !== owner);
-        if (hold === undefined) return;
+        if (hold === undefined) return cancel !== undefined;
         if (isLate) throw lockTimeout(this.#waitMsMax());
         const late = new Promise<void>((resolve) => {
           wake = resolve;

@@ -203,7 +203,11 @@ export class DatabaseState {
         if (book?.catalog !== view.catalog) book = new WriteRuleBook(view.catalog);
         return book;
       },
-      locks: new BucketLocks(this.#options.runtime.timers, this.#options.commitLockTimeoutMs),
+      locks: new BucketLocks({
+        timers: this.#options.runtime.timers,
+        waitMsMax: this.#options.commitLockTimeoutMs,
+        inFlight: () => this.#sequencer.settledSoFar(),
+      }),
       changes: this.#options.changes,
       pin: () => this.#pin(),
       alter: (change) => this.#changes.alter(change),

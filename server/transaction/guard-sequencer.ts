@@ -127,6 +127,14 @@ export class GuardSequencer {
     if (this.#count === 0) for (const wake of this.#idleWaiters.splice(0)) wake();
   }
 
+  /** Resolves when everything that is in flight now was applied or has failed. */
+  async settledSoFar(): Promise<void> {
+    const tickets = new Set(this.#large);
+    for (const table of [this.#records, this.#deleted, this.#stamps, this.#keys])
+      for (const ticket of table.values()) tickets.add(ticket);
+    await Promise.all([...tickets].map((ticket) => ticket.settled));
+  }
+
   /** Resolves when nothing is in flight. */
   idle(): Promise<void> {
     if (this.#count === 0) return Promise.resolve();

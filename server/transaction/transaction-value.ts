@@ -217,9 +217,10 @@ export class TransactionValue implements Transaction {
       this.#announce(receipt);
       return receipt;
     }
+    let hasWaited = false;
     try {
       const { locks } = this.#services;
-      if (!locks.isEmpty) await locks.free(this, this.#overlay.changedBuckets());
+      if (!locks.isEmpty) hasWaited = await locks.free(this, this.#overlay.changedBuckets());
       const index = await this.#services.committer.commit(
         this.#attached.length === 0
           ? writeSet
@@ -228,6 +229,11 @@ export class TransactionValue implements Transaction {
       const receipt = new Receipt(index, this.#overlay, view);
       this.#announce(receipt);
       return receipt;
+    } catch (error) {
+      // The owner of the lock that was in the way is done: whoever tries again may do so at once.
+      if (hasWaited && error instanceof DatabaseError && error.code === 'ConcurrentModification')
+        throw new DatabaseError(error.code, error.message, { blockedBy: Promise.resolve() });
+      throw error;
     } finally {
       this.rollback();
     }
