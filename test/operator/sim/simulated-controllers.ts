@@ -27,6 +27,8 @@ export class SimulatedControllers {
   readonly crashingImages = new Set<string>();
   canGrow = true;
   node = 'node-a';
+  /** Of pods; loopback addresses let a real process reach them. */
+  addressPrefix = '10.0.0.';
   #addresses = 0;
 
   constructor(api: SimulatedApi, members: SimulatedMembers, now: () => number) {
@@ -111,7 +113,9 @@ export class SimulatedControllers {
         : { reason: 'PodInitializing' };
       const status = {
         phase: 'Pending',
-        podIP: this.missingImages.has(image) ? undefined : `10.0.0.${++this.#addresses}`,
+        podIP: this.missingImages.has(image)
+          ? undefined
+          : `${this.addressPrefix}${++this.#addresses}`,
         containerStatuses: [{ name: 'server', restartCount: 0, state: { waiting } }],
         conditions: [condition('Ready', 'False', this.#now())],
       };
