@@ -1,6 +1,6 @@
 import type { Access } from '#core/principal.ts';
 import type { Value } from '#core/value.ts';
-import type { Part, SqlScript } from '#language/sqlscript/steps.ts';
+import type { Part, SqlScript } from '#language/sql/script/steps.ts';
 import type { ReadView } from '#transaction/read-view.ts';
 import type { CompiledStatement } from './compiled-statement.ts';
 

@@ -2,7 +2,7 @@ import { DatabaseError, errorSpecs } from '#core/errors.ts';
 import type { Log } from '#core/log.ts';
 import type { Runtime } from '#core/runtime.ts';
 import { explainOperators } from '#query/explain.ts';
-import type { Part } from '#language/sqlscript/steps.ts';
+import type { Part } from '#language/sql/script/steps.ts';
 import type { ReadView } from '#transaction/read-view.ts';
 import type { Transaction } from '#transaction/transaction.ts';
 import type { CompiledScript } from './compiled-script.ts';

@@ -4,7 +4,7 @@ import type { BucketId } from '#core/rid.ts';
 import type { Runtime } from '#core/runtime.ts';
 import { isList, isMap, isRecord, kindOf, type Value } from '#core/value.ts';
 import { textOf } from '#core/text-form.ts';
-import type { Block, Part, RetryStep, Step } from '#language/sqlscript/steps.ts';
+import type { Block, Part, RetryStep, Step } from '#language/sql/script/steps.ts';
 import type { ReadView } from '#transaction/read-view.ts';
 import type { CompiledStatement } from './compiled-statement.ts';
 import type { ConflictLanes } from './conflict-lanes.ts';
@@ -196,7 +196,7 @@ export class ScriptRunner {
   async #if(step: Extract<Step, { kind: 'if' }>, isLast: boolean): Promise<End> {
     // Unknown is false.
     const isTrue = (await this.#value(step.condition)) === true;
-    return this.#scoped(isTrue ? step.then : step.otherwise, isLast);
+    return this.#scoped(isTrue ? step.taken : step.otherwise, isLast);
   }
 
   async #while(condition: Part, body: Block): Promise<End> {

@@ -33,8 +33,8 @@ export class ScriptVariables implements VariableScope {
     let scope = this.#scopes[this.#scopes.length - 1] as Map<string, Value>;
     for (const outer of this.#scopes) if (outer.has(name)) scope = outer;
     const before = scope.get(name);
-    this.#memory.reserve(sizeOf(value));
-    if (before !== undefined) this.#memory.release(sizeOf(before));
+    this.#memory.reserve(bytesOfVariable(value));
+    if (before !== undefined) this.#memory.release(bytesOfVariable(before));
     scope.set(name, value);
   }
 
@@ -43,19 +43,27 @@ export class ScriptVariables implements VariableScope {
   }
 
   leaveBlock(): void {
-    for (const value of this.#scopes.pop()?.values() ?? []) this.#memory.release(sizeOf(value));
+    const scope = this.#scopes.pop();
+    if (scope !== undefined && scope.size > 0) this.#account(scope, 'release');
   }
 
   /** @returns puts all variables back as they are now; values are not copied, they never change */
   savepoint(): () => void {
     const saved = this.#scopes.map((scope) => new Map(scope));
     return () => {
+      for (const scope of this.#scopes) this.#account(scope, 'release');
       this.#scopes = saved.map((scope) => new Map(scope));
+      for (const scope of this.#scopes) this.#account(scope, 'reserve');
     };
+  }
+
+  #account(scope: ReadonlyMap<string, Value>, how: 'reserve' | 'release'): void {
+    for (const value of scope.values()) this.#memory[how](bytesOfVariable(value));
   }
 }
 
-function sizeOf(value: Value): number {
+/** What a variable is counted with, in bytes. */
+export function bytesOfVariable(value: Value): number {
   if (typeof value === 'number' || value === null) return variableBytes;
   return variableBytes + (isRecord(value) ? recordBytes : byteEstimateOf(value));
 }

@@ -8,7 +8,7 @@ import type { Program } from '#query/algebra/program.ts';
 import type { LanguageRegistry } from '#language/registry.ts';
 import type { ReadView } from '#transaction/read-view.ts';
 import type { PhysicalOperator } from '#query/operators/operator.ts';
-import type { Part, SqlScript } from '#language/sqlscript/steps.ts';
+import type { Part, SqlScript } from '#language/sql/script/steps.ts';
 import type { Value } from '#core/value.ts';
 import { CompiledScript, type NameValues } from './compiled-script.ts';
 import { CompiledStatement, type PlannedSizes } from './compiled-statement.ts';

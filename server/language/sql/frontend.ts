@@ -1,7 +1,7 @@
 import type { Program } from '#query/algebra/program.ts';
 import type { AnalysisContext, LanguageFrontend, ParseLimits } from '../frontend.ts';
 import { analyzeProgram } from './analyze/statement.ts';
-import { singleStatementScript } from '../sqlscript/build.ts';
+import { singleStatementScript } from './script/build.ts';
 import { parseStatement } from './parser/statement.ts';
 import { isScriptStatement, type Statement } from './statements.ts';
 

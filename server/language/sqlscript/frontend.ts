@@ -1,7 +1,7 @@
 import type { AnalysisContext, LanguageFrontend, ParseLimits } from '../frontend.ts';
 import { parseScript } from '../sql/parser/statement.ts';
-import { scriptOf } from './build.ts';
-import type { SqlScript } from './steps.ts';
+import { scriptOf } from '../sql/script/build.ts';
+import type { SqlScript } from '../sql/script/steps.ts';
 
 /**
  * Language `sqlscript` (sql.md 17). A script is parsed as a whole; its statements are analyzed one by one when they are run

@@ -1,8 +1,8 @@
 import { isMap } from '#core/value.ts';
-import { syntaxError } from '../syntax-error.ts';
-import type { Expression } from '../sql/ast.ts';
-import { analyzeProgram, analyzeValueProgram } from '../sql/analyze/statement.ts';
-import type { ScriptStatement, Statement } from '../sql/statements.ts';
+import { syntaxError } from '../../syntax-error.ts';
+import type { Expression } from '../ast.ts';
+import { analyzeProgram, analyzeValueProgram } from '../analyze/statement.ts';
+import type { ScriptStatement, Statement } from '../statements.ts';
 import { effectsOfSyntax } from './effects.ts';
 import type { Block, Part, QueryStep, RetryStep, SqlScript, Step } from './steps.ts';
 
@@ -104,7 +104,7 @@ class ScriptBuilder {
         return {
           kind: 'if',
           condition: this.#value(statement.condition),
-          then: this.block(statement.then, place),
+          taken: this.block(statement.then, place),
           otherwise: this.block(statement.otherwise, place),
         };
       case 'while':

@@ -1,6 +1,6 @@
 import type { QueryProgram } from '#query/algebra/plan.ts';
 import type { ScriptProgram, ScriptStep } from '#query/algebra/program.ts';
-import type { AnalysisContext } from '../frontend.ts';
+import type { AnalysisContext } from '../../frontend.ts';
 
 /** What a script does, step by step; `database/script-runner.ts` runs it (sql.md 17). */
 export type Step =
@@ -15,7 +15,7 @@ export type Step =
   | (ScriptStep & {
       readonly kind: 'if';
       readonly condition: Part;
-      readonly then: Block;
+      readonly taken: Block;
       readonly otherwise: Block;
     })
   | (ScriptStep & { readonly kind: 'while'; readonly condition: Part; readonly body: Block })
