@@ -6,6 +6,7 @@ import type { IndexKeys, KeySource } from '#index/ordered/index-keys.ts';
 import type { StorageSnapshot } from '#storage/engine.ts';
 import { duplicatedKey } from '#transaction/unique-claims.ts';
 import { WriteRuleBook, type WriteRules } from '#transaction/write-rules.ts';
+import { hashOf, IdTable } from './id-table.ts';
 
 /** The rules of a type, and whether they concern keys at all. */
 export interface KeyRules extends WriteRules {
@@ -19,15 +20,15 @@ export class BulkKeys {
   readonly #book: WriteRuleBook;
   readonly #formats: TemporalFormats;
   readonly #rules = new Map<TypeId, KeyRules>();
-  /** Holders by the bytes of their key, one character each: a third of the memory of buffers. */
-  readonly #claims = new Map<
-    IndexId,
-    { readonly keys: IndexKeys; readonly holders: Map<string, Rid> }
-  >();
+  /** One table per index, also when several types share it. */
+  readonly #claims = new Map<IndexId, { readonly keys: IndexKeys; readonly holders: IdTable }>();
+  readonly #seed: number;
   /** The record whose key `requireFree` found taken. */
   failedRid: Rid = noRid;
 
-  constructor(catalog: Catalog, formats: TemporalFormats) {
+  /** @param seed for hash tables */
+  constructor(catalog: Catalog, formats: TemporalFormats, seed: number) {
+    this.#seed = seed;
     this.#book = new WriteRuleBook(catalog);
     this.#formats = formats;
   }
@@ -51,20 +52,22 @@ export class BulkKeys {
     for (const keys of rules.uniqueIndexes) {
       const holders = this.#holdersOf(keys);
       for (const key of keys.keysOf(record)) {
-        const text = textOfKey(key);
-        const holder = holders.get(text);
-        if (holder !== undefined) throw duplicatedKey(keys, key, record, holder, this.#formats);
-        holders.set(text, rid);
+        const hash = hashOf(key, 0, key.length);
+        const entry = holders.add(key, 0, key.length, hash);
+        if (entry < 0) {
+          const holder = holders.ridOf(holders.find(key, 0, key.length, hash));
+          throw duplicatedKey(keys, key, record, holder, this.#formats);
+        }
+        holders.setRid(entry, rid);
       }
     }
   }
 
-  /** One table per index, also when several types share it. */
-  #holdersOf(keys: IndexKeys): Map<string, Rid> {
+  #holdersOf(keys: IndexKeys): IdTable {
     const { id } = keys.definition;
     let claims = this.#claims.get(id);
     if (claims === undefined) {
-      claims = { keys, holders: new Map() };
+      claims = { keys, holders: new IdTable(this.#seed) };
       this.#claims.set(id, claims);
     }
     return claims.holders;
@@ -75,16 +78,16 @@ export class BulkKeys {
     let untilYield = checksPerSlice;
     for (const [id, { keys, holders }] of this.#claims) {
       if (latest.entryCount(id) === 0) continue;
-      for (const [text, rid] of holders) {
+      for (let entry = 0; entry < holders.end; entry = holders.after(entry)) {
         if (--untilYield === 0) {
           untilYield = checksPerSlice;
           await timers.yield();
         }
-        const key = Buffer.from(text, 'latin1');
+        const key = holders.keyOf(entry);
         const holder = latest.uniqueEntry(id, key);
         const record = holder === undefined ? undefined : latest.record(holder);
         if (holder === undefined || record === undefined) continue;
-        this.failedRid = rid;
+        this.failedRid = holders.ridOf(entry);
         throw duplicatedKey(keys, key, record, holder, this.#formats);
       }
     }
@@ -93,8 +96,4 @@ export class BulkKeys {
   clear(): void {
     this.#claims.clear();
   }
-}
-
-function textOfKey(key: Uint8Array): string {
-  return Buffer.from(key.buffer, key.byteOffset, key.byteLength).toString('latin1');
 }

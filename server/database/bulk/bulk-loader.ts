@@ -75,7 +75,7 @@ export class BulkLoader {
     this.#baseIndex = view.snapshotIndex;
     this.#catalog = state.catalog;
     this.#surroundings = this.#surroundingsFor(this.#catalog);
-    this.#keys = new BulkKeys(this.#catalog, options.formats);
+    this.#keys = this.#keysFor(this.#catalog);
     this.#writer = engine.bulk();
     this.#turnStartMs = runtime.clock.monotonicMs();
   }
@@ -245,12 +245,17 @@ export class BulkLoader {
     if (catalog === this.#catalog || this.#writer.pendingBytes > 0) return;
     this.#catalog = catalog;
     this.#surroundings = this.#surroundingsFor(catalog);
-    this.#keys = new BulkKeys(catalog, this.#options.formats);
+    this.#keys = this.#keysFor(catalog);
   }
 
   #surroundingsFor(catalog: Catalog): RowSurroundings {
     const { formats, defaults, engine } = this.#options;
     return { catalog, formats, shapes: engine.shapes, defaults };
+  }
+
+  #keysFor(catalog: Catalog): BulkKeys {
+    const { formats, runtime } = this.#options;
+    return new BulkKeys(catalog, formats, runtime.random.uint32());
   }
 
   async #verify(latest: StorageSnapshot, catalog: Catalog): Promise<void> {

@@ -23,8 +23,8 @@ const keyOffset = 12;
 const bytesMax = 2 ** 31 * unit;
 
 /**
- * The temporary ids of an import and the records they stand for, in the order they came. Keys are bytes of UTF-8, so that the
- * ids of a million edges are looked up without making a string for any of them. What a lookup needs lies together: one place
+ * Records by keys of bytes, in the order they came: the temporary ids of an import (UTF-8, so that the ids of a million edges
+ * are looked up without making a string for any of them), the unique keys of a chunk. What a lookup needs lies together: one place
  * of an open hash table and one entry, so it costs two or three misses of the processor's cache.
  */
 export class IdTable {
@@ -96,6 +96,12 @@ export class IdTable {
     return this.#bytes.utf8Slice(start, start + (this.#words[entry * 2 + 2] as number));
   }
 
+  /** The key of the entry; valid until the next `add`. */
+  keyOf(entry: number): Uint8Array {
+    const start = entry * unit + keyOffset;
+    return this.#bytes.subarray(start, start + (this.#words[entry * 2 + 2] as number));
+  }
+
   /** The entry that came next. */
   after(entry: number): number {
     return entry + unitsOf(this.#words[entry * 2 + 2] as number);
@@ -132,7 +138,7 @@ export class IdTable {
 
   #widen(needed: number): void {
     if (needed > bytesMax) {
-      throw new DatabaseError('TooLarge', 'the temporary ids of one import exceed 16 GiB');
+      throw new DatabaseError('TooLarge', 'the ids or keys of one load exceed 16 GiB');
     }
     const length = Math.ceil(Math.max(needed, this.#bytes.length * 2) / unit) * unit;
     const grown = allocateBytes(length);
