@@ -4,7 +4,7 @@ import { isList, type ValueMap } from '#core/value.ts';
 import { JsonWriter, type NameCache } from '#http/json-writer.ts';
 import type { GroupAuthorizer } from '#security/authorizer.ts';
 import type { RecordChange } from '#transaction/transaction.ts';
-import { type Client, closeCode } from './client.ts';
+import { type Client, closeCode, textFrame } from './client.ts';
 import { FrameError, messageError, optionalText, requiredText } from './frames.ts';
 
 export interface ChangeFeedOptions {
@@ -127,7 +127,7 @@ class Audience implements ChangeSubscriber {
       const { authorizer } = this.#options;
       if (!authorizer.canRead(client.principal, this.#database.name, typeName)) continue;
       encoded ??= this.#encode(change);
-      client.send(encoded);
+      client.sendFrame(encoded);
     }
   }
 
@@ -150,7 +150,7 @@ class Audience implements ChangeSubscriber {
     writer.raw(Buffer.from(`{"changeType":"${kind}","database":${JSON.stringify(name)},"record":`));
     writer.record(record);
     writer.ascii('}');
-    return writer.take(0);
+    return textFrame(writer.take(0));
   }
 }
 

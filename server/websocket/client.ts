@@ -1,3 +1,4 @@
+import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
 import type { Principal } from '#core/principal.ts';
 import type { Timers } from '#core/runtime.ts';
@@ -20,6 +21,8 @@ const closeTimeoutMs = 5000;
 
 export interface ClientOptions {
   readonly socket: WebSocket;
+  /** What lies below it. */
+  readonly stream: Duplex;
   readonly principal: Principal;
   /** The header that it was authenticated by, and the generation of its user then. */
   readonly authorization: string;
@@ -32,6 +35,24 @@ export interface ClientOptions {
   /** Answers a message that is dropped because too many wait. */
   readonly refuse: (client: Client) => void;
   readonly closed: (client: Client) => void;
+}
+
+/** A whole text message as it is on the wire (RFC 6455 5.2), from a server. */
+export function textFrame(text: Buffer): Buffer {
+  const { length } = text;
+  const headerLength = length < 126 ? 2 : length < 65_536 ? 4 : 10;
+  const frame = Buffer.allocUnsafe(headerLength + length);
+  frame[0] = 0x81;
+  if (headerLength === 2) frame[1] = length;
+  else if (headerLength === 4) {
+    frame[1] = 126;
+    frame.writeUInt16BE(length, 2);
+  } else {
+    frame[1] = 127;
+    frame.writeBigUInt64BE(BigInt(length), 2);
+  }
+  text.copy(frame, headerLength);
+  return frame;
 }
 
 /** One connection: its messages are carried out one after the other, in order, and what is unsent is bounded. */
@@ -81,6 +102,18 @@ export class Client {
   send(message: string | Buffer): void {
     if (this.#isClosing) return;
     this.#socket.send(message, { binary: false });
+    this.#requireReader();
+  }
+
+  /** As `send`, with a message that `textFrame` has made: the same bytes for many clients. */
+  sendFrame(frame: Buffer): void {
+    if (this.#isClosing) return;
+    // Nothing of the library waits above the stream, since messages are not compressed; so the order is kept.
+    this.#options.stream.write(frame);
+    this.#requireReader();
+  }
+
+  #requireReader(): void {
     const bytesMax = this.#options.pendingBytesMax();
     if (bytesMax > 0 && this.#socket.bufferedAmount > bytesMax) {
       this.close(closeCode.policy, 'slow consumer');

@@ -98,10 +98,11 @@ export class SocketServer {
     this.#protocol.close();
   }
 
-  #opened(socket: WebSocket, { principal, request }: Upgrade): void {
+  #opened(socket: WebSocket, { principal, request, socket: stream }: Upgrade): void {
     const { settings, runtime, users } = this.#options;
     const client = new Client({
       socket,
+      stream,
       principal,
       authorization: request.headers.authorization ?? '',
       generation: users.get(principal.name)?.generation,
