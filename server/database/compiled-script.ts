@@ -15,6 +15,9 @@ interface KnownPart {
   readonly asked: readonly (readonly [name: string, value: Value])[];
 }
 
+/** A plan weighs some kilobytes. */
+const knownPartsMax = 2048;
+
 /**
  * A script's text in the form in which it is kept: parsed once, each statement in it compiled when it is first run, and again
  * when the catalog, or a variable that gives a name, has changed.
@@ -47,7 +50,13 @@ export class CompiledScript {
     return compiled;
   }
 
+  /** A script of very many statements keeps the plans of the last ones only. */
   remember(part: Part, known: KnownPart): void {
+    this.#known.delete(part);
     this.#known.set(part, known);
+    for (const oldest of this.#known.keys()) {
+      if (this.#known.size <= knownPartsMax) break;
+      this.#known.delete(oldest);
+    }
   }
 }

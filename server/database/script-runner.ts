@@ -283,7 +283,7 @@ export class ScriptRunner {
         transactions.rollback();
         return operation('rollback');
       case 'lock':
-        await transactions.lock(this.#bucketsNamed(step.what, step.names));
+        await this.#lock(this.#bucketsNamed(step.what, step.names));
         return operation('lock');
       case 'sleep':
         return this.#sleep(await this.#value(step.millis));
@@ -295,6 +295,23 @@ export class ScriptRunner {
       default:
         return undefined;
     }
+  }
+
+  /** Waits for the lock, or for the end of the script, whichever comes first. */
+  async #lock(buckets: readonly BucketId[]): Promise<void> {
+    const { transactions, watch, runtime, pace } = this.#options;
+    const active = watch.statement();
+    active.check();
+    const locked = transactions.lock(buckets);
+    // A transaction that has ended lets go of what it is given later.
+    locked.catch(() => {});
+    const ended = new Promise<void>((resolve) => {
+      active.onEnd(resolve);
+    });
+    await Promise.race([locked, ended]);
+    active.onEnd(undefined);
+    pace.startedMs = runtime.clock.monotonicMs();
+    active.check();
   }
 
   #bucketsNamed(what: 'type' | 'bucket', names: readonly string[]): readonly BucketId[] {

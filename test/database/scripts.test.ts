@@ -109,6 +109,21 @@ test('a script whose client leaves ends, asleep or busy', async () => {
   });
 });
 
+test('a script that waits for a lock ends when its client leaves, and holds nothing', async () => {
+  await withDatabase({}, async (database) => {
+    await database.run('CREATE DOCUMENT TYPE C');
+    const session = database.database.begin(root, 'READ_COMMITTED');
+    await script(database, 'LOCK TYPE C', { sessionId: session });
+    const leaving = new AbortController();
+    const running = errorOf(script(database, 'LOCK TYPE C', { signal: leaving.signal }));
+    await new Promise((resolve) => setImmediate(resolve));
+    leaving.abort();
+    assert.equal((await running).code, 'Cancelled');
+    await database.database.rollback(root, session);
+    await script(database, 'LOCK TYPE C; INSERT INTO C SET n = 1');
+  });
+});
+
 test('values that grow without end are refused by a limit', async () => {
   await withDatabase({}, async (database) => {
     const text = "LET s = 'aaaaaaaaaaaaaaaa'; WHILE (true) { LET s = $s || $s }";

@@ -4,7 +4,8 @@ import fc from 'fast-check';
 import { DatabaseError } from '#core/errors.ts';
 import { checkProgram } from '#query/algebra/invariants.ts';
 import { canonicalText } from '#language/sql/print.ts';
-import { parseExpression, parseScript, parseStatement } from '#language/sql/parser/statement.ts';
+import { parseExpression, parseStatement } from '#language/sql/parser/statement.ts';
+import { sqlScriptFrontend } from '#language/sqlscript/frontend.ts';
 import { isScriptStatement } from '#language/sql/statements.ts';
 import { analyzed, sampleCatalog } from '#test/language/support/sample-catalog.ts';
 
@@ -16,6 +17,9 @@ const catalog = sampleCatalog();
 
 const words = [
   ...'SELECT FROM WHERE LET GROUP BY ORDER UNWIND SKIP LIMIT TIMEOUT INSERT INTO VALUES SET CONTENT'.split(
+    ' ',
+  ),
+  ...'LET IF ELSE WHILE FOREACH BREAK BEGIN COMMIT ROLLBACK RETRY SLEEP CONSOLE LOCK GLOBAL'.split(
     ' ',
   ),
   ...'UPDATE UPSERT RETURN BEFORE AFTER DELETE VERTEX CREATE EDGE TYPE PROPERTY INDEX ON UNIQUE MATCH'.split(
@@ -87,7 +91,7 @@ test('soups of tokens are refused or analyzed, never anything else', () => {
       fc.constantFrom(' ', ''),
       (tokens, separator) => {
         const text = tokens.join(separator);
-        allowingRefusal(text, () => void parseScript(text, limits));
+        allowingRefusal(text, () => void sqlScriptFrontend.parse(text, limits));
         allowingRefusal(text, () => {
           // Statements of scripts are analyzed when they are run.
           if (!isScriptStatement(parseStatement(text, limits)))
