@@ -75,7 +75,8 @@ export async function openDatabase(
 ): Promise<Database> {
   const { settings, runtime, log } = surroundings;
   const labels = new TypeLabelBook();
-  const engine = openEngine(path, { settings, timers: runtime.timers }, labels.labels);
+  const { timers, clock } = runtime;
+  const engine = openEngine(path, { settings, timers, clock }, labels.labels);
   try {
     const own = readSettings(engine, settings, log);
     const statements = new Statements(name, path, { surroundings, own, engine });

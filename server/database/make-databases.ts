@@ -70,7 +70,8 @@ export function makeDatabases(options: ServerDatabasesOptions): ServerDatabases 
   const opened = new Set<Database>();
   const databases = new Databases({
     directory: new DatabaseDirectory({ root: options.directory, random: runtime.random, log }),
-    initialize: (path) => initializeEngine(path, { settings, timers: runtime.timers }),
+    initialize: (path) =>
+      initializeEngine(path, { settings, timers: runtime.timers, clock: runtime.clock }),
     openDatabase: async (name, path) => {
       const database = await openDatabase(name, path, surroundings);
       opened.add(database);

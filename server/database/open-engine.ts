@@ -2,7 +2,7 @@ import { decodeCatalog } from '#catalog/catalog-codec.ts';
 import type { Settings } from '#config/effective-settings.ts';
 import { serverHttpTxSnapshotMax } from '#config/server-settings.ts';
 import { storageMapSize } from '#config/settings.ts';
-import type { Timers } from '#core/runtime.ts';
+import type { Clock, Timers } from '#core/runtime.ts';
 import { OrderedIndexMaintainer } from '#index/ordered/maintainer.ts';
 import type { StorageEngine } from '#storage/engine.ts';
 import type { TypeLabels } from '#storage/row-record.ts';
@@ -20,6 +20,7 @@ export async function initializeEngine(
 export interface EngineSurroundings {
   readonly settings: Settings;
   readonly timers: Timers;
+  readonly clock: Clock;
 }
 
 /**
@@ -29,7 +30,7 @@ export interface EngineSurroundings {
  */
 export function openEngine(
   directory: string,
-  { settings, timers }: EngineSurroundings,
+  { settings, timers, clock }: EngineSurroundings,
   labels: TypeLabels,
 ): StorageEngine {
   return openLmdbEngine({
@@ -37,6 +38,7 @@ export function openEngine(
     labels,
     deriver: new OrderedIndexMaintainer({ decodeCatalog }),
     timers,
+    clock,
     snapshotMax: settings.get(serverHttpTxSnapshotMax),
     mapSizeBytes: settings.get(storageMapSize),
   });

@@ -42,6 +42,11 @@ export class Checkpointer {
     this.#options = options;
   }
 
+  /** The disk is busy with a checkpoint. */
+  get isRunning(): boolean {
+    return this.#running !== undefined;
+  }
+
   /** A commit has written to the overlay. */
   changed(): void {
     const { readers, timers } = this.#options;

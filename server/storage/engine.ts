@@ -27,9 +27,11 @@ export interface StorageEngine {
   /**
    * Applies log entries in the given order as one atomic, durable step: rows, adjacency, index entries, counters, applied
    * position. Calls may overlap; they take effect in call order. Resolves when durable and visible to `snapshot()`.
-   * @throws DatabaseError `CorruptedRecord`; anything else leaves the state unknown and must end the process
+   * @param isAlone nobody else has wanted to commit since the call before: the disk may be waited for in place
+   * @throws DatabaseError `CorruptedRecord`: nothing was changed; `Internal`: it is open what the files hold, and every later
+   *   change is refused until the database is opened again
    */
-  apply(entries: readonly LogEntry[]): Promise<void>;
+  apply(entries: readonly LogEntry[], isAlone?: boolean): Promise<void>;
   applied(): AppliedPosition;
   /**
    * Waits for changes under way. Snapshots must be closed before.

@@ -2,7 +2,7 @@ import { mkdirSync, statfsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseError } from '#core/errors.ts';
 import type { BucketId, IndexId, LogIndex } from '#core/rid.ts';
-import type { Timers } from '#core/runtime.ts';
+import type { Clock, Timers } from '#core/runtime.ts';
 import { BlockBuilder } from './block-builder.ts';
 import type { BulkWriter } from './bulk-writer.ts';
 import { Checkpointer } from './checkpointer.ts';
@@ -53,6 +53,8 @@ export interface LmdbEngineOptions {
   readonly labels: TypeLabels;
   readonly deriver: IndexDeriver;
   readonly timers: Pick<Timers, 'yield' | 'after'>;
+  /** Without it the log is never written in place. */
+  readonly clock?: Pick<Clock, 'monotonicMs'>;
   /** What makes a commit durable; default 'log'. */
   readonly durability?: 'log' | 'commit';
   /** For block images and adjacency together; default 64 MiB. */
@@ -68,6 +70,8 @@ interface Unit {
   readonly prepare: (commit: CommitBuilder) => void | Promise<void>;
   /** What goes to the log: 'none' for what is written to LMDB at once, 'alone' when it is a commit of its own besides. */
   readonly records: readonly LogRecord[] | 'none' | 'alone';
+  /** As in `StorageEngine.apply`. */
+  readonly isAlone: boolean;
   readonly resolve: () => void;
   readonly reject: (error: unknown) => void;
 }
@@ -138,7 +142,7 @@ export class LmdbEngine implements StorageEngine {
     this.#load();
     // Before the replay, whose deletions are numbered behind those that are left over.
     this.#jobs.load(this.#readers.newest);
-    this.#log = new CommitLog(options.directory, this.#applied.index);
+    this.#log = new CommitLog(options.directory, this.#applied.index, { clock: options.clock });
     this.#replay();
     this.#checkpointer = new Checkpointer({
       subs,
@@ -243,14 +247,14 @@ export class LmdbEngine implements StorageEngine {
 
   // --- writing
 
-  apply(entries: readonly LogEntry[]): Promise<void> {
+  apply(entries: readonly LogEntry[], isAlone = false): Promise<void> {
     const isLarge = entries.some((entry) => entry.operations.length > operationsPerSlice);
     const prepare = isLarge
       ? (commit: CommitBuilder) => this.#applyInSlices(commit, entries)
       : (commit: CommitBuilder) => {
           for (const entry of entries) if (this.#isNew(commit, entry)) commit.apply(entry);
         };
-    return this.#enqueue(prepare, this.#recordsOf(entries));
+    return this.#enqueue(prepare, this.#recordsOf(entries), isAlone);
   }
 
   #recordsOf(entries: readonly LogEntry[]): Unit['records'] {
@@ -290,13 +294,13 @@ export class LmdbEngine implements StorageEngine {
     });
   }
 
-  #enqueue(prepare: Unit['prepare'], records: Unit['records']): Promise<void> {
+  #enqueue(prepare: Unit['prepare'], records: Unit['records'], isAlone = false): Promise<void> {
     if (this.#failure !== undefined) return Promise.reject(this.#failure);
     if (this.#isClosing) {
       return Promise.reject(new DatabaseError('DatabaseClosed', 'the database is closed'));
     }
     return new Promise((resolve, reject) => {
-      this.#queue.push({ prepare, records, resolve, reject });
+      this.#queue.push({ prepare, records, isAlone, resolve, reject });
       this.#work ??= this.#run();
     });
   }
@@ -326,7 +330,9 @@ export class LmdbEngine implements StorageEngine {
       .filter(({ index }) => index > this.#applied.index);
     if (writes.length > 0 && records.length > 0) {
       if (!this.#log.hasRoomFor(CommitLog.sizeOf(records))) await this.#checkpointer.all();
-      await this.#log.append(records);
+      // A checkpoint keeps the disk busy for milliseconds, so nothing waits for it in place then.
+      const isAlone = group.length === 1 && group[0]?.isAlone === true;
+      await this.#log.append(records, isAlone && !this.#checkpointer.isRunning);
       const { index } = commit.position ?? this.#applied;
       const heldIndex = this.#readers.heldIndex;
       const { layer } = this.#readers;

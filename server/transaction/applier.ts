@@ -12,10 +12,18 @@ export class Applier {
     this.#engine = engine;
   }
 
-  /** Resolves when the entries are durable and visible. @param bulk the writer that holds what the only entry stands for */
-  async apply(entries: readonly LogEntry[], bulk: BulkWriter | undefined): Promise<void> {
+  /**
+   * Resolves when the entries are durable and visible.
+   * @param bulk the writer that holds what the only entry stands for
+   * @param isAlone see `StorageEngine.apply`
+   */
+  async apply(
+    entries: readonly LogEntry[],
+    bulk: BulkWriter | undefined,
+    isAlone: boolean,
+  ): Promise<void> {
     const first = entries[0];
     if (bulk !== undefined && first !== undefined) await bulk.flush(first.position);
-    else await this.#engine.apply(entries);
+    else await this.#engine.apply(entries, isAlone);
   }
 }

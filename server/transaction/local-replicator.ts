@@ -89,9 +89,12 @@ export class LocalReplicator implements Replicator {
   async #drain(): Promise<void> {
     assert(!this.#isBusy, 'one group is committed at a time');
     this.#isBusy = true;
+    // Whoever came while a group was written was not alone.
+    let isFirst = true;
     while (this.#waiting.length > 0) {
       const group = this.#nextGroup();
-      await this.#commit(group);
+      await this.#commit(group, isFirst && group.length === 1);
+      isFirst = false;
     }
     this.#isBusy = false;
   }
@@ -116,14 +119,14 @@ export class LocalReplicator implements Replicator {
     return group;
   }
 
-  async #commit(group: readonly Waiting[]): Promise<void> {
+  async #commit(group: readonly Waiting[], isAlone = false): Promise<void> {
     if (this.#failure !== undefined) {
       for (const waiting of group) waiting.reject(this.#refusal());
       return;
     }
     const entries = this.#place(group);
     try {
-      await this.#applier.apply(entries, group[0]?.entry.bulk);
+      await this.#applier.apply(entries, group[0]?.entry.bulk, isAlone);
     } catch (error) {
       await this.#afterFailure(group, error);
       return;

@@ -1,9 +1,10 @@
-import { write } from 'node:fs';
+import { write, writeSync } from 'node:fs';
 import { type FileHandle, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { assert } from '#core/assert.ts';
 import { DatabaseError } from '#core/errors.ts';
 import type { LogIndex } from '#core/rid.ts';
+import type { Clock } from '#core/runtime.ts';
 import { ByteWriter } from '../byte-writer.ts';
 import { readLog, type ReadSegment, segmentFileName } from './recovery.ts';
 import {
@@ -17,6 +18,7 @@ import {
   writeSegmentHeader,
 } from './segment.ts';
 import { makeSpare, removeFile, useSpare } from './segment-files.ts';
+import { WritePlace } from './write-place.ts';
 
 /** A database that writes little needs no more; the segments after the first one are larger. */
 const firstSegmentBytes = 1024 * 1024;
@@ -36,6 +38,8 @@ interface Active {
 
 export interface CommitLogOptions {
   readonly segmentBytes?: number;
+  /** Without it no write is made in place. */
+  readonly clock?: Pick<Clock, 'monotonicMs'> | undefined;
   /** Tests make a write fail with it. */
   readonly write?: typeof write;
 }
@@ -49,6 +53,7 @@ export class CommitLog {
   readonly #directory: string;
   readonly #segmentBytes: number;
   readonly #writeFile: typeof write;
+  readonly #place: WritePlace | undefined;
   /** Filled segments, oldest first, and what recovery found. */
   #closed: ReadSegment[] = [];
   #active: Active | undefined;
@@ -79,6 +84,7 @@ export class CommitLog {
     this.#directory = join(directory, 'commit-log');
     this.#segmentBytes = options.segmentBytes ?? segmentBytesDefault;
     this.#writeFile = options.write ?? write;
+    this.#place = options.clock && new WritePlace(options.clock);
     const found = readLog(this.#directory, applied);
     this.#closed.push(...found.segments);
     this.#spares = [...found.spares];
@@ -123,20 +129,21 @@ export class CommitLog {
 
   /**
    * Resolves when the records are on the disk.
+   * @param isAlone nobody else has wanted to commit since the write before
    * @throws DatabaseError `Internal` (rejects) when they could not be written; it is open then whether they are found again,
    *   and nothing can be appended any more
    */
-  append(records: readonly LogRecord[]): Promise<void> {
+  append(records: readonly LogRecord[], isAlone = false): Promise<void> {
     if (this.#failure !== undefined) return Promise.reject(this.#failure);
     assert(!this.#isWriting, 'one write to the log is in flight at a time');
     this.#isWriting = true;
     const bytes = CommitLog.sizeOf(records) + recordHeaderSize;
     const { index } = records[0] as LogRecord;
     if (this.#active !== undefined && this.#end + bytes <= this.#active.size) {
-      return this.#write(records, 0);
+      return this.#write(records, 0, this.#place?.begin(isAlone) ?? false);
     }
     return this.#begin(index, bytes).then(
-      () => this.#write(records, segmentHeaderSize),
+      () => this.#write(records, segmentHeaderSize, this.#place?.begin(false) ?? false),
       (error: unknown) => {
         throw this.#failed(error);
       },
@@ -166,7 +173,7 @@ export class CommitLog {
   // --- writing
 
   /** @param head bytes at the start of the buffer that are laid already */
-  #write(records: readonly LogRecord[], head: number): Promise<void> {
+  #write(records: readonly LogRecord[], head: number, inPlace: boolean): Promise<void> {
     const active = this.#active as Active;
     const out = this.#out;
     const start = head > 0 ? 0 : this.#end;
@@ -183,20 +190,39 @@ export class CommitLog {
       flags = 0;
     }
     const lastIndex = (records.at(-1) as LogRecord).index;
+    const ended = (error: Error | null): DatabaseError | undefined => {
+      this.#isWriting = false;
+      if (inPlace) this.#place?.end();
+      if (error !== null) return this.#failed(error);
+      this.#end = start + out.position;
+      this.#lastIndex = lastIndex;
+      this.#writeCount += 1;
+      if (this.#end * 2 > active.size) this.#prepareSpare();
+      return undefined;
+    };
+    if (inPlace) {
+      const failure = ended(this.#writeInPlace(active.file.fd, start));
+      return failure === undefined ? Promise.resolve() : Promise.reject(failure);
+    }
     return new Promise((resolve, reject) => {
       this.#writeFrom(active.file.fd, 0, start, (error) => {
-        this.#isWriting = false;
-        if (error !== null) {
-          reject(this.#failed(error));
-          return;
-        }
-        this.#end = start + out.position;
-        this.#lastIndex = lastIndex;
-        this.#writeCount += 1;
-        if (this.#end * 2 > active.size) this.#prepareSpare();
-        resolve();
+        const failure = ended(error);
+        if (failure === undefined) resolve();
+        else reject(failure);
       });
     });
+  }
+
+  #writeInPlace(fd: number, start: number): Error | null {
+    const { bytes, position } = this.#out;
+    try {
+      for (let done = 0; done < position; ) {
+        done += writeSync(fd, bytes, done, position - done, start + done);
+      }
+      return null;
+    } catch (error) {
+      return error instanceof Error ? error : new Error(String(error));
+    }
   }
 
   #lay(
