@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import {
   Log,
@@ -7,6 +9,7 @@ import {
   propertiesOf,
   put,
   temporaryDirectory,
+  turnTimers,
 } from './engine-fixture.ts';
 
 // A stop is played by opening the files again without closing the engine. What was answered for must be there.
@@ -57,4 +60,49 @@ test('more commits than the log holds go on at once', async (context) => {
   await Promise.all(commits);
   for (let n = 0; n < 80; n++) assert.equal(propertiesOf(engine, person(n))?.get('n'), n);
   await engine.close();
+});
+
+test('a log that was damaged before acknowledged commits is refused, and nothing is changed', async (context) => {
+  const directory = temporaryDirectory(context);
+  const crashed = join(directory, 'crashed');
+  const live = openEngine(join(directory, 'live'), {
+    timers: { ...turnTimers, after: () => () => {} },
+  });
+  const log = new Log(live);
+  for (let n = 0; n < 5; n++) await log.commit(put(live, person(n), { n }));
+  cpSync(join(directory, 'live'), crashed, { recursive: true });
+  await live.close();
+  const path = join(crashed, 'commit-log', 'seg-0000000000000001.log');
+  const whole = readFileSync(path);
+  const flipped = Buffer.from(whole);
+  flipped[120] = (flipped[120] as number) ^ 1;
+  writeFileSync(path, flipped);
+  assert.throws(() => openEngine(crashed), { code: 'CorruptedRecord', message: /commit log/ });
+  await new Promise((resolve) => setImmediate(resolve));
+  writeFileSync(path, whole);
+  const again = openEngine(crashed);
+  for (let n = 0; n < 5; n++) assert.equal(propertiesOf(again, person(n))?.get('n'), n);
+  await again.close();
+});
+
+test('when the log cannot be written commits are refused, reads go on, and a new start is well', async (context) => {
+  const directory = temporaryDirectory(context);
+  const engine = openEngine(directory);
+  // Larger than a group of the log, so it is in LMDB.
+  const text = 'x'.repeat(600_000);
+  await new Log(engine).commit(put(engine, person(0), { n: 0, text }));
+  writeFileSync(join(directory, 'commit-log'), 'a file in the way');
+  const refused = [1, 2].map((n) => new Log(engine).commit(put(engine, person(n), { n })));
+  for (const commit of refused) {
+    await assert.rejects(commit, { code: 'Internal', message: /until it is opened again/ });
+  }
+  assert.equal(propertiesOf(engine, person(0))?.get('n'), 0);
+  assert.equal(propertiesOf(engine, person(1)), undefined);
+  await assert.rejects(engine.copyTo(join(directory, 'copy')), { code: 'Internal' });
+  await engine.close();
+  rmSync(join(directory, 'commit-log'));
+  const again = openEngine(directory);
+  await new Log(again).commit(put(again, person(1), { n: 1 }));
+  assert.equal(propertiesOf(again, person(1))?.get('n'), 1);
+  await again.close();
 });
