@@ -314,6 +314,7 @@ export class Database implements OpenDatabase {
       engine: this.engine,
       runtime,
       formats: this.formats(),
+      changes: this.changes,
       defaults: (source) => this.#statements.evaluator.default(source),
       requireOpen: () => this.#requireOpen(),
       authorize: (type) => {

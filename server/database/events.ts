@@ -16,6 +16,15 @@ export interface ChangeEvents {
   subscribe(subscriber: ChangeSubscriber): () => void;
 }
 
+/** Committed changes that are made one by one when they are delivered, since there may be many. */
+export interface ChangeSource {
+  readonly length: number;
+  /** The next one; undefined for one that cannot be told. */
+  next(): RecordChange | undefined;
+  /** Called once, at the end. */
+  close(): void;
+}
+
 export interface ChangeQueueOptions {
   readonly databaseName: string;
   /** `service.server.eventBusQueueSize` */
@@ -36,7 +45,8 @@ const warningPauseMs = 10_000;
 export class ChangeQueue implements ChangeObserver, ChangeEvents {
   readonly #subscribers = new Set<ChangeSubscriber>();
   readonly #options: ChangeQueueOptions;
-  #waiting: (readonly RecordChange[])[] = [];
+  #waiting: ChangeSource[] = [];
+  #current: ChangeSource | undefined;
   #waitingCount = 0;
   #isDelivering = false;
   #droppedCount = 0;
@@ -59,11 +69,20 @@ export class ChangeQueue implements ChangeObserver, ChangeEvents {
   }
 
   committed(changes: readonly RecordChange[]): void {
-    if (changes.length === 0 || !this.isWatched) return;
-    if (this.#waitingCount >= this.#options.sizeMax()) {
-      this.#drop(changes.length);
-      return;
-    }
+    if (changes.length === 0 || !this.hasRoomFor(changes.length)) return;
+    let at = 0;
+    this.offer({ length: changes.length, next: () => changes[at++], close: () => {} });
+  }
+
+  /** Whether `offer` may be called for the changes of one commit; counts them as dropped when somebody misses them. */
+  hasRoomFor(count: number): boolean {
+    if (!this.isWatched) return false;
+    if (this.#waitingCount < this.#options.sizeMax()) return true;
+    this.#drop(count);
+    return false;
+  }
+
+  offer(changes: ChangeSource): void {
     this.#waiting.push(changes);
     this.#waitingCount += changes.length;
     if (this.#isDelivering) return;
@@ -80,8 +99,16 @@ export class ChangeQueue implements ChangeObserver, ChangeEvents {
   }
 
   #forget(): void {
+    const sources = this.#waiting;
     this.#waiting = [];
     this.#waitingCount = 0;
+    this.#closeCurrent();
+    for (const source of sources) source.close();
+  }
+
+  #closeCurrent(): void {
+    this.#current?.close();
+    this.#current = undefined;
   }
 
   /** Begins in a later turn: the writer is answered first. */
@@ -90,14 +117,19 @@ export class ChangeQueue implements ChangeObserver, ChangeEvents {
     await timers.yield();
     let untilMs = clock.monotonicMs() + sliceMs;
     for (let changes = this.#waiting.shift(); changes; changes = this.#waiting.shift()) {
-      for (let at = 0; at < changes.length && this.isWatched; at++) {
-        const change = changes[at] as RecordChange;
-        for (const subscriber of this.#subscribers) subscriber.changed(change);
+      this.#current = changes;
+      // Closed meanwhile when the last subscriber left.
+      for (let at = 0; at < changes.length && this.#current === changes; at++) {
+        const change = changes.next();
+        if (change !== undefined) {
+          for (const subscriber of this.#subscribers) subscriber.changed(change);
+        }
         this.#waitingCount = Math.max(0, this.#waitingCount - 1);
         if (clock.monotonicMs() < untilMs) continue;
         await timers.yield();
         untilMs = clock.monotonicMs() + sliceMs;
       }
+      if (this.#current === changes) this.#closeCurrent();
     }
     this.#isDelivering = false;
   }

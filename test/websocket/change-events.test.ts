@@ -253,6 +253,24 @@ test('a dropped database takes its subscriptions along, the connection stays', a
   assert.deepEqual(told(await client.take(1)), ['create City y']);
 });
 
+test('an import is told, too', async (context) => {
+  const { door, connect } = await start(context);
+  const client = await connect();
+  await subscribe(client);
+  const body = [
+    '{"@type":"v","@class":"Person","@id":"p","name":"Jay"}',
+    '{"@type":"v","@class":"City","@id":"c","name":"Rome"}',
+    '{"@type":"e","@class":"LivesIn","@from":"p","@to":"c","name":"home"}',
+  ].join('\n');
+  const headers = { 'content-type': 'application/x-ndjson' };
+  assert.equal((await door.ask('POST', 'batch/school', { body, headers })).status, 200);
+  assert.deepEqual(told(await client.take(3)).sort(), [
+    'create City Rome',
+    'create LivesIn home',
+    'create Person Jay',
+  ]);
+});
+
 test('a hundred subscribers that keep up get every event', async (context) => {
   const { sql, connect } = await start(context);
   const clients = await Promise.all(Array.from({ length: 100 }, () => connect()));

@@ -9,9 +9,11 @@ import type { StorageEngine, StorageSnapshot } from '#storage/engine.ts';
 import { BucketSelector } from '#transaction/bucket-selector.ts';
 import type { DatabaseState } from '#transaction/database-state.ts';
 import type { DefaultEvaluator } from '#transaction/transaction.ts';
+import type { ChangeQueue } from '../events.ts';
 import type { BulkLoadOptions } from '../session.ts';
 import { type BatchRows, batchRows, type RowSurroundings, type Table } from './batch-rows.ts';
 import type { EdgeBatch, RecordBatch, TemporaryId } from './bulk-batch.ts';
+import { BulkChanges } from './bulk-changes.ts';
 import { BulkEnds, missingVertex } from './bulk-ends.ts';
 import { BulkKeys } from './bulk-keys.ts';
 
@@ -21,6 +23,8 @@ export interface BulkLoaderOptions extends BulkLoadOptions {
   readonly runtime: Runtime;
   readonly formats: TemporalFormats;
   readonly defaults: DefaultEvaluator;
+  /** Told of each chunk. */
+  readonly changes?: ChangeQueue;
   /** @throws DatabaseError when the database was closed or dropped */
   readonly requireOpen?: () => void;
   /** @throws DatabaseError `Forbidden` when records of the type may not be inserted */
@@ -53,6 +57,7 @@ export class BulkLoader {
   /** Stored vertices that edges named by their record id. */
   readonly #stored = new Set<Rid>();
   readonly #ends = new BulkEnds();
+  readonly #changes: BulkChanges;
   readonly #types = new Set<TypeDefinition>();
   #catalog: Catalog;
   #surroundings: RowSurroundings;
@@ -70,6 +75,7 @@ export class BulkLoader {
 
   constructor(options: BulkLoaderOptions) {
     this.#options = options;
+    this.#changes = new BulkChanges(options.changes);
     const { state, engine, runtime } = options;
     using view = state.view();
     this.#baseIndex = view.snapshotIndex;
@@ -213,6 +219,7 @@ export class BulkLoader {
         await runtime.timers.sleep(commitRetryDelayMs);
       }
     }
+    this.#changes.committed(() => state.view());
     this.#baseIndex = this.#index;
     this.#keys.clear();
     this.#ends.clear();
@@ -309,6 +316,7 @@ export class BulkLoader {
         const bucket = this.#buckets.select(type, rows.properties());
         const position = positions.reserve(bucket, 1);
         this.#ends.noteStart(bucket, position);
+        this.#changes.note(bucket, position, 1);
         return { bucket, position };
       };
     }
@@ -325,6 +333,7 @@ export class BulkLoader {
     const bucket = this.#buckets.select(type, noProperties);
     const position = this.#options.state.positions.reserve(bucket, rowCount);
     this.#ends.noteStart(bucket, position);
+    this.#changes.note(bucket, position, rowCount);
     return { bucket, position };
   }
 

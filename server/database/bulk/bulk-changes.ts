@@ -1,0 +1,56 @@
+import { type BucketId, makeRid } from '#core/rid.ts';
+import type { ReadView } from '#transaction/read-view.ts';
+import type { RecordChange } from '#transaction/transaction.ts';
+import type { ChangeQueue } from '../events.ts';
+
+interface Range {
+  readonly bucket: BucketId;
+  readonly position: number;
+  readonly count: number;
+}
+
+/** The records of one chunk of a load as change events: noted by their places, read again when they are delivered. */
+export class BulkChanges {
+  readonly #queue: ChangeQueue | undefined;
+  #ranges: Range[] = [];
+  #count = 0;
+
+  constructor(queue: ChangeQueue | undefined) {
+    this.#queue = queue;
+  }
+
+  /** Records are written to consecutive positions. Costs nothing while nobody watches. */
+  note(bucket: BucketId, position: number, count: number): void {
+    if (this.#queue?.isWatched !== true) return;
+    this.#ranges.push({ bucket, position, count });
+    this.#count += count;
+  }
+
+  /** The chunk is committed. @param view the newest state */
+  committed(view: () => ReadView): void {
+    const ranges = this.#ranges;
+    const count = this.#count;
+    if (count === 0) return;
+    this.#ranges = [];
+    this.#count = 0;
+    if (!this.#queue?.hasRoomFor(count)) return;
+    const state = view();
+    let range = 0;
+    let offset = 0;
+    this.#queue.offer({
+      length: count,
+      next: (): RecordChange | undefined => {
+        const current = ranges[range];
+        if (current === undefined) return undefined;
+        const record = state.record(makeRid(current.bucket, current.position + offset));
+        offset += 1;
+        if (offset === current.count) {
+          range += 1;
+          offset = 0;
+        }
+        return record && { kind: 'create', record };
+      },
+      close: () => state[Symbol.dispose](),
+    });
+  }
+}
