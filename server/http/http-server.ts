@@ -1,4 +1,3 @@
-import { createServer } from 'node:http';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import fastify from 'fastify';
@@ -34,6 +33,10 @@ import { basePath } from './routes/route.ts';
 import { ColumnTemplates } from './serializers/record.ts';
 import { TruncationLog } from './statement-run.ts';
 import { isWebSocketRequest, type UpgradeHandler, Upgrades } from './upgrade.ts';
+
+// An import would evaluate every export of the module, among them the browser's WebSocket, whose package costs an idle
+// server 8 MB.
+const { createServer } = process.getBuiltinModule('node:http');
 
 const exchangeKey = Symbol('exchange');
 type ExchangedRequest = IncomingMessage & { [exchangeKey]?: Exchange };
