@@ -36,6 +36,11 @@ interface Active {
   readonly seed: number;
 }
 
+interface ClosedSegment extends ReadSegment {
+  /** Full size, so that writing into it again allocates nothing. */
+  readonly isReusable: boolean;
+}
+
 export interface CommitLogOptions {
   readonly segmentBytes?: number;
   /** Without it no write is made in place. */
@@ -55,7 +60,7 @@ export class CommitLog {
   readonly #writeFile: typeof write;
   readonly #place: WritePlace | undefined;
   /** Filled segments, oldest first, and what recovery found. */
-  #closed: ReadSegment[] = [];
+  readonly #closed: ClosedSegment[] = [];
   #active: Active | undefined;
   #end = 0;
   #chain: number;
@@ -63,7 +68,7 @@ export class CommitLog {
   #lastIndex: number;
   #checkpointed: LogIndex;
   #records: readonly LogRecord[];
-  readonly #spares: string[];
+  readonly #spares: string[] = [];
   #spareNumber = 1;
   /** Making and removing files in the background, one thing after the other. */
   #upkeep: Promise<void> = Promise.resolve();
@@ -86,8 +91,7 @@ export class CommitLog {
     this.#writeFile = options.write ?? write;
     this.#place = options.clock && new WritePlace(options.clock);
     const found = readLog(this.#directory, applied);
-    this.#closed.push(...found.segments);
-    this.#spares = [...found.spares];
+    for (const segment of found.segments) this.#closed.push({ ...segment, isReusable: false });
     this.#records = found.records;
     this.#chain = found.chain;
     this.#generation = found.generation;
@@ -153,7 +157,7 @@ export class CommitLog {
   /** Everything up to `index` is in LMDB: segments that hold nothing else are used again or removed. */
   checkpointed(index: LogIndex): void {
     this.#checkpointed = index;
-    if (this.#closed.length > 0 && (this.#closed[0] as ReadSegment).lastIndex <= index) {
+    if (this.#closed.length > 0 && (this.#closed[0] as ClosedSegment).lastIndex <= index) {
       this.#inBackground(() => this.#release());
     }
   }
@@ -164,7 +168,9 @@ export class CommitLog {
     const active = this.#active;
     this.#active = undefined;
     await active?.file.close();
-    if (active !== undefined) this.#closed.push({ path: active.path, lastIndex: this.#lastIndex });
+    if (active !== undefined) {
+      this.#closed.push({ path: active.path, lastIndex: this.#lastIndex, isReusable: false });
+    }
     if (this.#failure !== undefined || this.#lastIndex > this.#checkpointed) return;
     for (const { path } of this.#closed) await removeFile(path);
     for (const path of this.#spares) await removeFile(path);
@@ -270,7 +276,8 @@ export class CommitLog {
     if (old !== undefined) {
       this.#active = undefined;
       await old.file.close();
-      this.#closed.push({ path: old.path, lastIndex: this.#lastIndex });
+      const isReusable = old.size >= this.#segmentBytes;
+      this.#closed.push({ path: old.path, lastIndex: this.#lastIndex, isReusable });
     }
     const isFirst = old === undefined;
     const size = isFirst ? Math.min(firstSegmentBytes, this.#segmentBytes) : this.#segmentBytes;
@@ -320,10 +327,10 @@ export class CommitLog {
 
   async #release(): Promise<void> {
     while (this.#closed.length > 0) {
-      const { path, lastIndex } = this.#closed[0] as ReadSegment;
+      const { path, lastIndex, isReusable } = this.#closed[0] as ClosedSegment;
       if (lastIndex > this.#checkpointed) return;
       this.#closed.shift();
-      if (this.#spares.length === 0) {
+      if (this.#spares.length === 0 && isReusable) {
         const spare = this.#newSparePath();
         await rename(path, spare);
         this.#spares.push(spare);

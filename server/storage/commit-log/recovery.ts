@@ -42,14 +42,13 @@ export interface ReadLog {
   readonly records: readonly LogRecord[];
   /** Oldest first; those without any record are gone. */
   readonly segments: readonly ReadSegment[];
-  readonly spares: readonly string[];
   readonly lastIndex: number;
   readonly chain: number;
   readonly generation: number;
 }
 
 const segmentName = /^seg-([0-9a-f]{16})\.log$/;
-export const spareName = /^seg-spare-\d+\.log$/;
+const spareName = /^seg-spare-\d+\.log$/;
 
 export function segmentFileName(firstIndex: number): string {
   return `seg-${firstIndex.toString(16).padStart(16, '0')}.log`;
@@ -63,6 +62,8 @@ export function segmentFileName(firstIndex: number): string {
 export function readLog(directory: string, applied: LogIndex): ReadLog {
   const names = existsSync(directory) ? readdirSync(directory).sort() : [];
   const paths = names.filter((name) => segmentName.test(name)).map((name) => join(directory, name));
+  // They may have been made by half.
+  for (const name of names) if (spareName.test(name)) rmSync(join(directory, name));
   const reader = new LogReader(applied);
   paths.forEach((path, i) => {
     reader.read(path, i === paths.length - 1);
@@ -70,7 +71,6 @@ export function readLog(directory: string, applied: LogIndex): ReadLog {
   return {
     records: reader.records,
     segments: reader.segments,
-    spares: names.filter((name) => spareName.test(name)).map((name) => join(directory, name)),
     lastIndex: reader.lastIndex,
     chain: reader.chain,
     generation: reader.generation,
