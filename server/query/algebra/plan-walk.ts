@@ -394,7 +394,7 @@ export function slotsWrittenBy(plan: LogicalPlan): readonly Slot[] {
     case 'ExpandPath':
       return definedSlots([plan.into ? undefined : plan.to, ...pathSlots(plan.path)]);
     case 'Traverse':
-      return [plan.as, plan.depth, plan.path];
+      return definedSlots([plan.as, plan.depth, plan.path, plan.history]);
     case 'Update':
       return definedSlots([plan.record, plan.before]);
     case 'FindOrInsert':

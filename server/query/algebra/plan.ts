@@ -184,6 +184,8 @@ export type LogicalPlan =
       readonly fields: readonly Expression[] | 'all';
       readonly depth: Slot;
       readonly path: Slot;
+      /** The records visited so far, in order. */
+      readonly history?: Slot;
       readonly maxDepth: number | undefined;
       readonly condition: Expression | undefined;
       readonly strategy: 'depth-first' | 'breadth-first';

@@ -28,6 +28,8 @@ export interface TraverseOptions {
   readonly depth: Slot;
   readonly path: Slot;
   readonly isPathRead: boolean;
+  /** Where the list of the records visited so far goes; undefined when nobody reads it. */
+  readonly history: Slot | undefined;
   readonly maxDepth: number;
   readonly condition: Predicate | undefined;
   readonly strategy: 'depth-first' | 'breadth-first';
@@ -60,6 +62,8 @@ export class TraverseOperator implements PhysicalOperator {
   #waiting: Visit[] = [];
   #head = 0;
   #smallestDepth = new Map<Rid, number>();
+  /** The visited records in order; kept only when `history` is read. */
+  #visited: Value[] = [];
   /** The visit whose fields are to be followed next. */
   #current: Visit | undefined;
   readonly #share = new WorkShare();
@@ -119,7 +123,7 @@ export class TraverseOperator implements PhysicalOperator {
   /** The record is new or was reached at a smaller depth. @returns true when it is to be given */
   #visit(visit: Visit): boolean {
     const context = this.#context as ExecutionContext;
-    const { as, depth, path, isPathRead, condition, maxDepth } = this.#options;
+    const { as, depth, path, isPathRead, history, condition, maxDepth } = this.#options;
     const known = this.#smallestDepth.get(visit.rid);
     if (known !== undefined && known <= visit.depth) return false;
     const record = visit.record ?? context.view.record(visit.rid);
@@ -127,7 +131,14 @@ export class TraverseOperator implements PhysicalOperator {
     context.frame[as] = record;
     context.frame[depth] = visit.depth;
     if (isPathRead) context.frame[path] = pathTo(visit);
-    if (condition !== undefined && !condition(context)) return false;
+    if (history !== undefined) {
+      if (known === undefined) this.#visited.push(new Link(visit.rid));
+      context.frame[history] = this.#visited.slice();
+    }
+    if (condition !== undefined && !condition(context)) {
+      if (history !== undefined && known === undefined) this.#visited.pop();
+      return false;
+    }
     this.#smallestDepth.set(visit.rid, visit.depth);
     if (visit.depth < maxDepth) this.#current = { ...visit, record };
     if (known !== undefined) return false;
@@ -137,12 +148,13 @@ export class TraverseOperator implements PhysicalOperator {
 
   #follow(visit: Visit): void {
     const context = this.#context as ExecutionContext;
-    const { as, depth, path, isPathRead, fields } = this.#options;
+    const { as, depth, path, isPathRead, history, fields } = this.#options;
     const record = visit.record as StoredRecord;
     // The frame may hold another row by now.
     context.frame[as] = record;
     context.frame[depth] = visit.depth;
     if (isPathRead) context.frame[path] = pathTo(visit);
+    if (history !== undefined) context.frame[history] = this.#visited.slice();
     const found: Visit[] = [];
     if (fields === 'all') this.#collectAll(record, visit, found);
     else
@@ -198,6 +210,7 @@ export class TraverseOperator implements PhysicalOperator {
 
   #clear(): void {
     this.#waiting = [];
+    this.#visited = [];
     this.#head = 0;
     this.#smallestDepth = new Map();
     this.#current = undefined;

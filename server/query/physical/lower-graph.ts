@@ -134,7 +134,7 @@ function lowerTraverse(
 ): OperatorFactory {
   const read = slotsReadBy(plan);
   const input = lowering.lower(plan.input, withSlots(required, read));
-  const { fields, as, depth, path, strategy } = plan;
+  const { fields, as, depth, path, history, strategy } = plan;
   const options = {
     roots: compileValue(lowering, plan.roots),
     as,
@@ -143,6 +143,8 @@ function lowerTraverse(
     depth,
     path,
     isPathRead: required.has(path) || read.has(path),
+    history:
+      history !== undefined && (required.has(history) || read.has(history)) ? history : undefined,
     maxDepth: plan.maxDepth ?? Number.POSITIVE_INFINITY,
     condition: optionalFilter(lowering, plan.condition),
     strategy,

@@ -1,4 +1,5 @@
 import type { Value } from '#core/value.ts';
+import { printPlan } from '#query/algebra/print.ts';
 import type { QueryProgram } from '#query/algebra/plan.ts';
 import { functionRegistry } from '#query/functions/registry.ts';
 import { QueryScope, type Scope } from '#query/binder/scope.ts';
@@ -97,7 +98,8 @@ function analyzeStatement(
     case 'delete':
       return analyzeDelete(analysis, statement, parent);
     case 'inspect':
-      throw notSupportedYet(`${statement.mode.toUpperCase()} inside another statement`);
+      if (statement.mode === 'explain') return explained(analysis, statement.statement, parent);
+      throw notSupportedYet('PROFILE inside another statement');
     case 'command':
       throw refusedCommand(statement);
     case 'createType':
@@ -114,6 +116,27 @@ function analyzeStatement(
     default:
       throw notSupportedYet(`${scriptStatementNames[statement.kind]} inside another statement`);
   }
+}
+
+/** EXPLAIN as a sub-query: one row with the text of the plan, which is not run. */
+function explained(
+  analysis: Analysis,
+  statement: Statement,
+  parent: Scope | undefined,
+): AnalyzedQuery {
+  const writesBefore = analysis.writeCount;
+  const { plan } = analyzeStatement(analysis, statement, undefined);
+  analysis.writeCount = writesBefore;
+  const scope = new QueryScope(parent);
+  const slot = analysis.slots.next();
+  const value = { op: 'Constant', value: printPlan(plan) } as const;
+  scope.stage((input) => ({ op: 'Project', input, columns: [{ slot, value }] }));
+  return {
+    plan: scope.close(),
+    output: { kind: 'columns', columns: [{ name: 'executionPlan', slot }] },
+    metadata: new Map(),
+    statementLimit: undefined,
+  };
 }
 
 /** The families that the reference itself refuses, or that are tagged exotic, say so (house decision 19). */

@@ -2,15 +2,8 @@ import type { Expression as Computed, Slot } from '#query/algebra/expression.ts'
 import type { LogicalPlan } from '#query/algebra/plan.ts';
 import { outputOfRow } from '#query/binder/row.ts';
 import { type ElementScope, QueryScope, type Binding, type Scope } from '#query/binder/scope.ts';
-import type { Expression } from '../ast.ts';
 import type { Traverse } from '../statements.ts';
-import { someExpression } from '../syntax-walk.ts';
-import {
-  type Analysis,
-  type AnalyzedQuery,
-  type Environment,
-  notSupportedYet,
-} from './analysis.ts';
+import type { Analysis, AnalyzedQuery, Environment } from './analysis.ts';
 import { constantLimit, skipAndLimit } from './result-pipeline.ts';
 import { limitTime } from './select.ts';
 import { analyzeTarget } from './target.ts';
@@ -29,13 +22,15 @@ export function analyzeTraverse(
   const as = analysis.slots.next();
   const depth = analysis.slots.next();
   const path = analysis.slots.next();
+  const history = analysis.slots.next();
+  const slots = { depth, path, history };
   const visited: ElementScope = {
     kind: 'element',
     parent: scope,
     level: scope.level + 1,
     row: { kind: 'value', slot: as },
     isCurrent: true,
-    bindings: pathBindings(analysis, { depth, path }, scope.level + 1),
+    bindings: pathBindings(analysis, slots, scope.level + 1),
   };
   const env: Environment = {
     scope: visited,
@@ -44,8 +39,6 @@ export function analyzeTraverse(
     aggregation: undefined,
     isLazy: false,
   };
-  for (const expression of [node.while, ...(node.fields === 'all' ? [] : node.fields)])
-    if (expression && readsHistory(expression)) throw notSupportedYet('$history in TRAVERSE');
   const fields =
     node.fields === 'all' ? 'all' : node.fields.map((field) => analysis.expression(field, env));
   const condition = node.while && analysis.expression(node.while, env);
@@ -59,6 +52,7 @@ export function analyzeTraverse(
       fields,
       depth,
       path,
+      history,
       maxDepth,
       condition,
       strategy,
@@ -71,7 +65,7 @@ export function analyzeTraverse(
   return {
     plan: scope.close(),
     output: { kind: 'value', slot: as },
-    metadata: pathBindings(analysis, { depth, path }, scope.level),
+    metadata: pathBindings(analysis, slots, scope.level),
     statementLimit: constantLimit(node.limit),
   };
 }
@@ -86,10 +80,10 @@ function collectRoots(analysis: Analysis, node: Traverse, scope: QueryScope): Co
   return { op: 'Slot', slot: as };
 }
 
-/** `$depth`, `$path` and `$stack` (the path from here back to the start). */
+/** `$depth`, `$path`, `$stack` (the path from here back to the start) and `$history` (what was visited so far). */
 function pathBindings(
   analysis: Analysis,
-  slots: { readonly depth: Slot; readonly path: Slot },
+  slots: { readonly depth: Slot; readonly path: Slot; readonly history: Slot },
   level: number,
 ): ReadonlyMap<string, Binding> {
   const path: Computed = { op: 'Slot', slot: slots.path };
@@ -113,12 +107,6 @@ function pathBindings(
     ['depth', { kind: 'value', value: { op: 'Slot', slot: slots.depth }, level }],
     ['path', { kind: 'value', value: path, level }],
     ['stack', { kind: 'value', value: stack, level }],
+    ['history', { kind: 'value', value: { op: 'Slot', slot: slots.history }, level }],
   ]);
-}
-
-function readsHistory(expression: Expression): boolean {
-  return someExpression(
-    expression,
-    (part) => part.kind === 'name' && part.name === '$history' && !part.isQuoted,
-  );
 }
