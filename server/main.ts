@@ -1,5 +1,14 @@
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 /*
@@ -55,10 +64,11 @@ function restartWithCache(): void {
   }
 }
 
-/** Once for each version of the product and the platform. */
+/** Once for each state of the sources and version of the platform. */
 function fillCache(environment: NodeJS.ProcessEnv, script: string): void {
-  const marker = new URL(`filled-${productVersion().version}-${process.version}`, cacheDirectory);
+  const marker = new URL(`filled-${process.version}-${newestSource()}`, cacheDirectory);
   if (existsSync(marker)) return;
+  rmSync(cacheDirectory, { recursive: true, force: true });
   mkdirSync(cacheDirectory, { recursive: true });
   writeFileSync(marker, '');
   spawnSync(process.execPath, [script, fillingSwitch], {
@@ -66,6 +76,15 @@ function fillCache(environment: NodeJS.ProcessEnv, script: string): void {
     stdio: 'ignore',
     timeout: 30_000,
   });
+}
+
+/** Number of source files and the time of the last change; some 10 ms. */
+function newestSource(): string {
+  const directory = fileURLToPath(new URL('.', import.meta.url));
+  const files = readdirSync(directory, { recursive: true, encoding: 'utf8' });
+  let newestMs = 0;
+  for (const file of files) newestMs = Math.max(newestMs, statSync(join(directory, file)).mtimeMs);
+  return `${files.length}-${Math.floor(newestMs)}`;
 }
 
 function productVersion(): { readonly name: string; readonly version: string } {
