@@ -170,10 +170,12 @@ class JsonAnswer {
       if (!batch) break;
       for (let row = 0; row < batch.rowCount && !collector.isTruncated; row++) {
         collector.add(batch, row, width, isProjection);
+        if ((row + 1) % rowsPerLook === 0) await this.#giveTurn();
         if (!rows) continue;
         if (rows.length > 0) rows.byte(comma);
         rowWriter?.write(rows, batch, row);
       }
+      await this.#giveTurn();
       if (collector.byteLength + (rows?.length ?? 0) > bytesMax) throw tooMuchMemory(bytesMax);
     }
     return rows;
