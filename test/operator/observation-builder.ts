@@ -107,6 +107,15 @@ export function observationOf(world: World, before: object = {}): Observation {
 
 /** Lets the decisions themselves bring a new Cluster to rest, so that no test repeats what they do. */
 function settle(spec: object): Observation {
+  const key = JSON.stringify(spec);
+  const known = settledBySpec.get(key) ?? settleAnew(spec);
+  settledBySpec.set(key, known);
+  return known;
+}
+
+const settledBySpec = new Map<string, Observation>();
+
+function settleAnew(spec: object): Observation {
   const cluster: ClusterObject = {
     apiVersion: 'polyad.io/v1alpha1',
     kind: 'Cluster',

@@ -58,6 +58,11 @@ export class SimulatedWorld {
     this.#controller = this.#makeController();
   }
 
+  /** Another operator, with a memory of its own. */
+  secondOperator(): Controller {
+    return this.#makeController();
+  }
+
   #makeController(): Controller {
     const api = new RestClient({
       transport: this.api,
