@@ -66,7 +66,7 @@ export class Upgrades {
     const refusal = malformed(request, settings);
     if (refusal) throw new HttpRefusal(refusal);
     const path = (request.url ?? '').split('?')[0] ?? '';
-    const handler = this.#handlers.get(path);
+    const handler = this.#handlers.get(path.replace(/(?<=.)\/$/, ''));
     if (handler === undefined) throw new HttpRefusal({ status: 404, error: 'Not found' });
     if (!control.isOnline) throw notOnline(control.isStopping);
     const source = request.socket.remoteAddress ?? 'unknown';

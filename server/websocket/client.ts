@@ -66,7 +66,7 @@ export class Client {
   #waitingBytes = 0;
   #isHandling = false;
   #isClosing = false;
-  #isAnswering = true;
+  #unansweredPings = 0;
 
   constructor(options: ClientOptions) {
     const { socket } = options;
@@ -77,7 +77,7 @@ export class Client {
     this.generation = options.generation;
     socket.on('message', (data, isBinary) => this.#received(data as Buffer, isBinary));
     socket.on('pong', () => {
-      this.#isAnswering = true;
+      this.#unansweredPings = 0;
     });
     // The library closes with the right code; nothing else is to be done.
     socket.on('error', () => {});
@@ -136,15 +136,15 @@ export class Client {
     this.#socket.terminate();
   }
 
-  /** To be called every 30 s: asks for a sign of life, and ends the connection when the last one was not answered. */
+  /** To be called every 30 s: asks for a sign of life, and ends the connection when there was none for 60 s. */
   ping(): void {
     if (this.#isClosing) return;
-    if (!this.#isAnswering) {
+    if (this.#unansweredPings >= 2) {
       this.close(closeCode.goingAway, 'ping timeout');
       this.terminate();
       return;
     }
-    this.#isAnswering = false;
+    this.#unansweredPings += 1;
     this.#socket.ping();
   }
 

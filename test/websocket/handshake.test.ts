@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { WebSocket } from 'ws';
+import { systemRuntime } from '#platform/system-runtime.ts';
 import { basic } from '../http/door-fixture.ts';
-import { startSockets } from './socket-fixture.ts';
+import { startSockets, TestClient } from './socket-fixture.ts';
 
 // How a connection begins and what ends it (websocket.md 1).
 
@@ -60,6 +62,9 @@ test('the handshake is admitted as a request is', async (context) => {
 test('Basic, tokens and pages of this machine may connect', async (context) => {
   const { door, connect } = await startSockets(context);
   await connect(basic('jay'));
+  await connect(basic('jay'));
+  const slash = await door.raw(`GET /ws/?x=1 HTTP/1.1\r\nHost: a\r\n${upgrade}${version}\r\n`);
+  assert.match(slash, /^HTTP\/1\.1 401/);
   const login = await door.ask('POST', 'login', { user: 'jay' });
   const byToken = await connect(`Bearer ${String(login.body['token'])}`);
   assert.equal((await byToken.ask({ action: 'subscribe', database: 'school' }))['result'], 'ok');
@@ -93,6 +98,40 @@ test('what is no text, no UTF-8 or too large closes the connection with its code
   await chunk.ask({ action: 'start', database: 'school' });
   chunk.send(`{"action":"chunk","x":"${'y'.repeat(17 * 1024 * 1024)}"}`);
   assert.equal((await chunk.closed).code, 1009);
+});
+
+test('a client that answers no ping for a minute is cut off', async (context) => {
+  const rounds: (() => void)[] = [];
+  const { timers } = systemRuntime;
+  const { door, connect, sockets } = await startSockets(
+    context,
+    {},
+    {
+      sleep: (ms) => timers.sleep(ms),
+      yield: () => timers.yield(),
+      after: (ms, run) => {
+        if (ms !== 30_000) return timers.after(ms, run);
+        rounds.push(run);
+        return () => {};
+      },
+    },
+  );
+  const alive = await connect();
+  const url = `ws://127.0.0.1:${door.port}/ws`;
+  const headers = { authorization: basic('root') };
+  const dead = new TestClient(new WebSocket(url, { headers, autoPong: false }));
+  await new Promise((resolve) => dead.socket.once('open', resolve));
+  const pinged = new Promise((resolve) => dead.socket.once('ping', resolve));
+  rounds.shift()?.();
+  await pinged;
+  for (let round = 0; round < 2; round++) {
+    assert.equal(sockets.connectionCount, 2);
+    await alive.quiet();
+    rounds.shift()?.();
+  }
+  await dead.closed;
+  await alive.quiet();
+  assert.equal(sockets.connectionCount, 1);
 });
 
 test('a client ping is answered', async (context) => {

@@ -6,6 +6,7 @@ import type { TestContext } from 'node:test';
 import { WebSocket } from 'ws';
 import { Settings } from '#config/effective-settings.ts';
 import { silentLog } from '#core/log.ts';
+import type { Timers } from '#core/runtime.ts';
 import type { Databases } from '#database/databases.ts';
 import { makeDatabases } from '#database/make-databases.ts';
 import { LanguageRegistry } from '#language/registry.ts';
@@ -30,6 +31,7 @@ export interface SocketFixture {
 export async function startSockets(
   context: TestContext,
   settings: Readonly<Record<string, string>> = {},
+  timers: Timers = systemRuntime.timers,
 ): Promise<SocketFixture> {
   const directory = mkdtempSync(join(tmpdir(), 'polyad-ws-'));
   let databases: Databases | undefined;
@@ -57,7 +59,7 @@ export async function startSockets(
       return databases;
     },
     (parts, server) => {
-      const made = new SocketServer(parts);
+      const made = new SocketServer({ ...parts, runtime: { ...parts.runtime, timers } });
       server.mountUpgrade('/ws', (upgrade) => made.accept(upgrade));
       sockets = made;
     },
