@@ -57,11 +57,25 @@ export function sqlCompare(a: Value, b: Value, formats: TemporalFormats): number
   const right = singleColumn(b);
   if (left !== undefined || right !== undefined)
     return sqlCompare(left === undefined ? a : left, right === undefined ? b : right, formats);
+  if (Array.isArray(a)) return compareLists(a, Array.isArray(b) ? b : [b], formats);
   const converted = isOrderedLike(a, b) ? b : convertToTypeOf(a, b, formats);
   if (converted === undefined || converted === null || !isOrderedLike(a, converted))
     return undefined;
   if (isNumber(a) && isNumber(converted)) return compareWidened(a, converted);
   return compareValues(a, converted);
+}
+
+/** Element by element, a prefix before what it begins; one value beside a list is a list of it (keys of `index:`). */
+function compareLists(
+  a: readonly Value[],
+  b: readonly Value[],
+  formats: TemporalFormats,
+): number | undefined {
+  for (let i = 0; i < a.length && i < b.length; i++) {
+    const order = sqlCompare(a[i] as Value, b[i] as Value, formats);
+    if (order !== 0) return order;
+  }
+  return a.length - b.length;
 }
 
 /** Both numbers widened to the larger type: float64 when one is a double, decimal when one is (sql.md 2.3). */
