@@ -81,6 +81,11 @@ function cannotConvert(
   property: PropertyDefinition,
   failure: Conversion,
 ): DatabaseError {
+  if (property.type === 'LINK' && Array.isArray(value) && value.length > 1)
+    return new DatabaseError(
+      'IllegalArgument',
+      `Cannot assign a collection to a LINK property: '${property.name}' was given ${value.length} values`,
+    );
   const shown = typeof value === 'object' ? '' : ` ${String(value).slice(0, 100)}`;
   const reason = failure === outOfRange ? `: value${shown} out of range` : '';
   return new DatabaseError(
