@@ -1,6 +1,6 @@
 import { runDatabaseGoldenFile } from './support/golden-database.ts';
 
 // Statements end to end, in process: text in, rows out, over the real storage.
-for (const name of ['statements', 'transactions', 'limits', 'schema-targets']) {
+for (const name of ['statements', 'transactions', 'limits', 'schema-targets', 'review']) {
   runDatabaseGoldenFile(new URL(`./${name}.txt`, import.meta.url));
 }

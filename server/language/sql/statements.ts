@@ -31,10 +31,17 @@ export interface Select extends Located, ResultClauses {
 export interface ResultClauses {
   readonly groupBy: readonly Expression[];
   readonly orderBy: readonly OrderItem[];
-  readonly unwind: readonly string[];
+  readonly unwind: readonly UnwoundColumn[];
   readonly skip: Expression | undefined;
   readonly limit: Expression | undefined;
   readonly timeout: TimeLimit | undefined;
+}
+
+/** `UNWIND name [AS alias]`: the column the elements come from, and the one they go to. */
+export interface UnwoundColumn {
+  readonly name: string;
+  /** `name` itself without AS. */
+  readonly alias: string;
 }
 
 export interface Projection extends Located {

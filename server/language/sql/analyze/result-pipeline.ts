@@ -4,7 +4,7 @@ import { outputOfRow, type Row, valueOfRow } from '#query/binder/row.ts';
 import type { QueryScope } from '#query/binder/scope.ts';
 import type { Expression } from '../ast.ts';
 import { canonicalText } from '../print.ts';
-import type { OrderItem, ResultClauses } from '../statements.ts';
+import type { OrderItem, ResultClauses, UnwoundColumn } from '../statements.ts';
 import { someExpression } from '../syntax-walk.ts';
 import { type Aggregation, markAggregates } from './aggregation.ts';
 import { type Analysis, type Environment, rowEnvironment } from './analysis.ts';
@@ -118,19 +118,24 @@ function reshaped(
   } else {
     row = stage.row(shape, scope.row);
   }
-  for (const name of clauses.unwind) row = unwind(analysis, scope, row, name);
+  for (const column of clauses.unwind) row = unwind(analysis, scope, row, column);
   return row;
 }
 
 /** One row per element of a column, which then holds the element; a column that is not there only multiplies the rows. */
-function unwind(analysis: Analysis, scope: QueryScope, row: Row, name: string): Row {
+function unwind(
+  analysis: Analysis,
+  scope: QueryScope,
+  row: Row,
+  { name, alias }: UnwoundColumn,
+): Row {
   const source = row.kind === 'columns' && !row.columns.has(name) ? scope.row : row;
   const list = memberOfRow(analysis, source, scope.level, name);
   const as = analysis.slots.next();
   scope.stage((input) => ({ op: 'Unwind', input, list, as, keepEmpty: true }));
   if (row.kind === 'columns')
     return row.columns.has(name)
-      ? { kind: 'columns', columns: new Map([...row.columns, [name, as]]) }
+      ? { kind: 'columns', columns: withElement(row.columns, name, alias, as) }
       : row;
   if (row.kind === 'none') return row;
   const slot = analysis.slots.next();
@@ -138,10 +143,29 @@ function unwind(analysis: Analysis, scope: QueryScope, row: Row, name: string): 
     op: 'NestedProjection',
     of: valueOfRow(row),
     element: analysis.slots.next(),
-    items: [{ kind: 'all' }, { kind: 'include', name, value: { op: 'Slot', slot: as } }],
+    items: [
+      { kind: 'all' },
+      ...(alias === name ? [] : [{ kind: 'exclude', name } as const]),
+      { kind: 'include', name: alias, value: { op: 'Slot', slot: as } },
+    ],
   };
   scope.stage((input) => ({ op: 'Project', input, columns: [{ slot, value }] }));
   return { kind: 'value', slot };
+}
+
+/** The columns with the element in the place of its list, under the name that UNWIND gives it. */
+function withElement(
+  columns: ReadonlyMap<string, Slot>,
+  name: string,
+  alias: string,
+  element: Slot,
+): ReadonlyMap<string, Slot> {
+  const changed = new Map<string, Slot>();
+  for (const [column, slot] of columns) {
+    if (column === name) changed.set(alias, element);
+    else if (column !== alias) changed.set(column, slot);
+  }
+  return changed;
 }
 
 function finishReshaped(
@@ -260,7 +284,7 @@ function finishGroups(
     scope.stage((input) => ({ op: 'ExpandValue', input, value: expanded, as, scalarName }));
     row = { kind: 'value', slot: as };
   }
-  for (const name of clauses.unwind) row = unwind(analysis, scope, row, name);
+  for (const column of clauses.unwind) row = unwind(analysis, scope, row, column);
   if (hasReshaped) return finishReshaped(analysis, scope, row, isDistinct, clauses);
   if (isDistinct) distinct(scope, row);
   if (sortKeys.length > 0) scope.stage((input) => ({ op: 'Sort', input, keys: sortKeys }));

@@ -1,6 +1,6 @@
 import { didYouMean } from '#catalog/name-rules.ts';
 import { DatabaseError } from '#core/errors.ts';
-import type { BucketId, TypeId } from '#core/rid.ts';
+import type { BucketId, IndexId, TypeId } from '#core/rid.ts';
 import type { Expression as Computed, Slot } from '#query/algebra/expression.ts';
 import type { LogicalPlan } from '#query/algebra/plan.ts';
 import { rowOfOutput } from '#query/binder/row.ts';
@@ -46,11 +46,41 @@ function sourceOf(
       return { op: 'IndexEntries', ...indexNamed(analysis, target.name), order: 'ascending', as };
     case 'indexValues': {
       const { index, types } = indexNamed(analysis, target.name);
-      return { op: 'IndexSearch', index, bounds: { equals: [] }, types, as, order: target.order };
+      const { order } = target;
+      const all: LogicalPlan = {
+        op: 'IndexSearch',
+        index,
+        bounds: { equals: [] },
+        types,
+        as,
+        order,
+      };
+      return withKeyOnly(analysis, all, index, as);
     }
     default:
       return { op: 'SchemaScan', kind: target.object, name: target.name, as };
   }
+}
+
+/** The search completes its rows with the records that an index leaves out; `indexvalues:` is what the index holds. */
+function withKeyOnly(
+  analysis: Analysis,
+  input: LogicalPlan,
+  index: IndexId,
+  as: Slot,
+): LogicalPlan {
+  const definition = analysis.catalog.indexWithId(index);
+  if (definition.nullStrategy === 'INDEX') return input;
+  const operands = definition.components
+    .filter(({ property, by }) => by === 'value' && !/[.@]/u.test(property))
+    .map(({ property }): Computed => {
+      const record: Computed = { op: 'Slot', slot: as };
+      const operand: Computed = { op: 'Property', of: record, name: property, dialect: 'sql' };
+      return { op: 'Not', operand: { op: 'IsNull', operand } };
+    });
+  return operands.length === 0
+    ? input
+    : { op: 'Filter', input, predicate: { op: 'And', operands } };
 }
 
 function recordIds(

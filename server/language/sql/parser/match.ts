@@ -46,6 +46,15 @@ function step(parser: Parser): MatchStep {
   return { move, node: to, at, end: parser.lastEnd };
 }
 
+/** The first step of a group may leave its dot out: `.(out('E').in('E'))`. */
+function firstOfGroup(parser: Parser): MatchStep {
+  if (parser.at('.') || parser.at('-') || parser.at('<')) return step(parser);
+  const at = parser.start;
+  const { move } = namedMove(parser);
+  const to = parser.at('{') ? node(parser) : emptyNode(parser.start);
+  return { move, node: to, at, end: parser.lastEnd };
+}
+
 interface ParsedMove {
   readonly move: MatchMove;
   /** An arrow without a type must be followed by a node. */
@@ -57,12 +66,16 @@ function dotMove(parser: Parser): ParsedMove {
   if (parser.at('(')) {
     parser.advance();
     parser.enter();
-    const steps = [step(parser)];
+    const steps = [firstOfGroup(parser)];
     while (atStep(parser)) steps.push(step(parser));
     parser.leave();
     parser.expect(')');
     return { move: { kind: 'group', steps }, needsNode: false };
   }
+  return namedMove(parser);
+}
+
+function namedMove(parser: Parser): ParsedMove {
   const name = parser.propertyName('a method or property');
   if (!parser.accept('(')) return { move: { kind: 'property', name }, needsNode: false };
   return { move: { kind: 'call', name, arguments: argumentsUntilClose(parser) }, needsNode: false };

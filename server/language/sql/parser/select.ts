@@ -9,6 +9,7 @@ import type {
   Statement,
   TimeLimit,
   Traverse,
+  UnwoundColumn,
 } from '../statements.ts';
 import { conditionOrExpression } from './condition.ts';
 import { parameter } from './expression.ts';
@@ -136,11 +137,11 @@ export function resultClauses(parser: Parser): ResultClauses {
     do orderBy.push(orderItem(parser));
     while (parser.accept(','));
   }
-  const unwind: string[] = [];
+  const unwind: UnwoundColumn[] = [];
   if (parser.acceptKeyword('UNWIND')) {
     do {
-      unwind.push(parser.name('a column'));
-      parser.alias();
+      const name = parser.name('a column');
+      unwind.push({ name, alias: parser.alias() ?? name });
     } while (parser.accept(','));
   }
   return { groupBy, orderBy, unwind, ...skipAndLimit(parser), timeout: timeLimit(parser) };
