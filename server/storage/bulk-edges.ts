@@ -92,7 +92,7 @@ async function buildRun(
   run: Run,
 ): Promise<ChunkRun> {
   const { vertices, edges, others, count } = run;
-  const order = sortedOrder(vertices, count);
+  const order = await sortedOrder(vertices, count, timers);
   const builder = new RunBuilder(commit, run, order);
   let untilYield = verticesPerSlice;
   for (let start = 0; start < count; ) {

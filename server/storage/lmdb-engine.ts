@@ -445,17 +445,24 @@ export class LmdbEngine implements StorageEngine {
   }
 }
 
-/** LMDB reports a full disk as an I/O error, so what is left is told with it. */
 function readOnly(error: unknown, directory: string): DatabaseError {
   if (error instanceof DatabaseError && error.code === 'Internal') return error;
   const reason = error instanceof Error ? error.message : String(error);
-  const { bavail, bsize } = statfsSync(directory);
-  const left = Math.floor((bavail * bsize) / 2 ** 20);
   return new DatabaseError(
     'Internal',
-    `storage failed, the database takes no more changes until it is opened again: ${reason} (${left} MiB free)`,
+    `storage failed, the database takes no more changes until it is opened again: ${reason}${spaceLeft(directory)}`,
     { cause: error },
   );
+}
+
+/** LMDB reports a full disk as an I/O error, so what is left is told with it. */
+function spaceLeft(directory: string): string {
+  try {
+    const { bavail, bsize } = statfsSync(directory);
+    return ` (${Math.floor((bavail * bsize) / 2 ** 20)} MiB free)`;
+  } catch {
+    return '';
+  }
 }
 
 /** How many units at the head of the queue are one commit. */
