@@ -424,7 +424,7 @@ test('packed bodies are unpacked; bombs and nonsense are refused', async (contex
   assert.equal((await batch('nonsense', '', packed('gzip'))).status, 400);
   const cut = gzipSync(persons(1000)).subarray(0, 500);
   assert.equal((await batch(cut, '', packed('gzip'))).status, 408);
-  const bomb = gzipSync(Buffer.alloc(32 * 1024 * 1024, '\n'), { level: 9 });
+  const bomb = gzipSync(Buffer.alloc(6 * 1024 * 1024, '\n'), { level: 9 });
   assert.equal((await batch(bomb, '', packed('gzip'))).status, 413);
   assert.equal(await count('Person'), 105);
 });

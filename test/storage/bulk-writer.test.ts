@@ -215,10 +215,11 @@ test('bulk loads add to what is there, and rows given by columns read the same',
   await engine.close();
 });
 
-test('the radix order is the stable numeric order', () => {
-  fc.assert(
-    fc.property(fc.array(fc.oneof(fc.nat({ max: 3 }), fc.maxSafeNat())), (numbers) => {
-      const order = sortedOrder(Float64Array.from(numbers), numbers.length);
+test('the radix order is the stable numeric order', async () => {
+  const timers = { yield: async () => {} };
+  await fc.assert(
+    fc.asyncProperty(fc.array(fc.oneof(fc.nat({ max: 3 }), fc.maxSafeNat())), async (numbers) => {
+      const order = await sortedOrder(Float64Array.from(numbers), numbers.length, timers);
       const expected = numbers
         .map((_, i) => i)
         .sort((a, b) => (numbers[a] as Rid) - (numbers[b] as Rid) || a - b);
