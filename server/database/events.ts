@@ -120,10 +120,7 @@ export class ChangeQueue implements ChangeObserver, ChangeEvents {
       this.#current = changes;
       // Closed meanwhile when the last subscriber left.
       for (let at = 0; at < changes.length && this.#current === changes; at++) {
-        const change = changes.next();
-        if (change !== undefined) {
-          for (const subscriber of this.#subscribers) subscriber.changed(change);
-        }
+        this.#tell(changes);
         this.#waitingCount = Math.max(0, this.#waitingCount - 1);
         if (clock.monotonicMs() < untilMs) continue;
         await timers.yield();
@@ -132,6 +129,21 @@ export class ChangeQueue implements ChangeObserver, ChangeEvents {
       if (this.#current === changes) this.#closeCurrent();
     }
     this.#isDelivering = false;
+  }
+
+  /** Nobody waits for an event, so one that cannot be told (a damaged record) is left out. */
+  #tell(changes: ChangeSource): void {
+    try {
+      const change = changes.next();
+      if (change === undefined) return;
+      for (const subscriber of this.#subscribers) subscriber.changed(change);
+    } catch (error) {
+      const { log, databaseName } = this.#options;
+      log.error('a change event could not be told', {
+        database: databaseName,
+        reason: error instanceof Error ? error.message : String(error),
+      });
+    }
   }
 
   #drop(count: number): void {
