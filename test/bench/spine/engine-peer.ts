@@ -10,6 +10,12 @@ import {
 import type { SpineData } from './data.ts';
 import { spineSchema } from './upload.ts';
 
+/** One text per number of hops: what is prepared is not put together anew for each question. */
+const hopTexts: readonly string[] = [1, 2, 3].map((hops) => {
+  const steps = Array.from({ length: hops }, (_, hop) => `-KNOWS->{as: h${hop}}`).join('');
+  return `MATCH {type: Person, as: a, where: (id = :id)}${steps} RETURN DISTINCT h${hops - 1}.@rid AS rid`;
+});
+
 /** The engine in process: the statement pipeline without a door. */
 export class EnginePeer {
   readonly #test: TestDatabase;
@@ -83,8 +89,7 @@ export class EnginePeer {
 
   /** Record ids of the distinct persons reached by walks of exactly `hops` KNOWS edges. */
   neighbours(hops: number, id: number): Promise<readonly Value[]> {
-    const steps = Array.from({ length: hops }, (_, hop) => `-KNOWS->{as: h${hop}}`).join('');
-    const text = `MATCH {type: Person, as: a, where: (id = :id)}${steps} RETURN DISTINCT h${hops - 1}.@rid AS rid`;
+    const text = hopTexts[hops - 1] ?? '';
     return this.#rows(text, new Map([['id', id]]));
   }
 
