@@ -108,9 +108,10 @@ export class PatternBuilder {
       let from = this.#aliasOf(path.first, aliases);
       occurrences.push({ parts: from, node: path.first });
       if (path.first.isOptional) throw this.#optionalNotLast(path.first);
-      for (const step of path.steps) {
+      for (const { step, group } of plainSteps(path.steps)) {
         const to = this.#aliasOf(step.node, aliases);
         planned.push(this.#plannedStep(from, to, step));
+        if (group !== undefined) occurrences.push({ parts: to, node: group });
         if (!isRepeated(step)) occurrences.push({ parts: to, node: step.node });
         if (step.node.isOptional) to.isOptional = true;
         from = to;
@@ -287,7 +288,7 @@ export class PatternBuilder {
     const inner = step.move.kind === 'group' ? step.move.steps : [step];
     return inner.map((part) => {
       if (part.move.kind === 'group' || (part !== step && isRepeated(part)))
-        throw notSupportedYet('repeated steps inside a group of MATCH steps');
+        throw notSupportedYet('repeated steps inside a repeated group of MATCH steps');
       const element = this.#analysis.slots.next();
       const ownNode = part === step ? undefined : part.node;
       const predicates = ownNode?.where
@@ -335,6 +336,30 @@ export class PatternBuilder {
       );
     }
   }
+}
+
+/** A step, and the node behind the group that it was the end of. */
+interface PlainStep {
+  readonly step: MatchStep;
+  readonly group: MatchNode | undefined;
+}
+
+/** A group that is walked once and holds more than plain steps is the same as its steps one after the other. */
+function plainSteps(steps: readonly MatchStep[]): readonly PlainStep[] {
+  return steps.flatMap((step): readonly PlainStep[] => {
+    const { move, node } = step;
+    if (move.kind !== 'group' || isRepeated(step) || node.isOptional)
+      return [{ step, group: undefined }];
+    if (!move.steps.some((part) => part.move.kind === 'group' || isRepeated(part)))
+      return [{ step, group: undefined }];
+    const inner = [...plainSteps(move.steps)];
+    const last = inner.pop();
+    if (last === undefined) return [{ step, group: undefined }];
+    if (last.group !== undefined || (last.step.node.alias && node.alias))
+      throw notSupportedYet('several nodes behind the last step of a group of MATCH steps');
+    const alias = last.step.node.alias ?? node.alias;
+    return [...inner, { step: { ...last.step, node: { ...last.step.node, alias } }, group: node }];
+  });
 }
 
 function isRepeated(step: MatchStep): boolean {
