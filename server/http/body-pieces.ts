@@ -3,6 +3,7 @@ import type { Readable } from 'node:stream';
 import { createGunzip, createInflate } from 'node:zlib';
 import type { Gunzip, Inflate } from 'node:zlib';
 import { serverHttpStreamingReadTimeout } from '#config/server-settings.ts';
+import { DatabaseError } from '#core/errors.ts';
 import type { Cancel } from '#core/runtime.ts';
 import type { Exchange } from './exchange.ts';
 import { HttpRefusal } from './errors.ts';
@@ -114,7 +115,9 @@ export class BodyPieces {
   };
 
   readonly #onAbort = (): void => {
-    this.#fail(this.#exchange.connection.signal.reason);
+    const reason: unknown = this.#exchange.connection.signal.reason;
+    // Without a reason of ours the client has left.
+    this.#fail(reason instanceof DatabaseError ? reason : truncated());
   };
 
   #checkRatio(unpacker: Gunzip | Inflate, length: number): void {
