@@ -214,6 +214,11 @@ test('records are written as SQL writes them, and each refusal has its row and c
     [15, 'MISSING_ENDPOINTS'],
     [16, 'MISSING_ENDPOINTS'],
   ]);
+  const [conflict] = answer['errors'] as Frame[];
+  assert.match(
+    String(conflict?.['message']),
+    /^Duplicated key \[a@x\] found on 'Person\[email\]' already assigned to record #\d+:\d+$/,
+  );
   assert.deepEqual([answer['received'], answer['inserted'], answer['failed']], [17, 5, 12]);
   await client.ask({ action: 'commit', sessionId: id });
   const persons = await sql('SELECT email, age, state, data FROM Person ORDER BY email');

@@ -2,6 +2,7 @@ import type { TypeDefinition } from '#catalog/catalog.ts';
 import type { Effect } from '#core/effects.ts';
 import type { Authorizer } from '#core/principal.ts';
 import { formatRid, noRid, parseRid, type Rid } from '#core/rid.ts';
+import { textOf } from '#core/text-form.ts';
 import { isMap, type Value, type ValueMap } from '#core/value.ts';
 import type { TemporalFormats } from '#core/temporal-format.ts';
 import type { Transaction } from '#transaction/transaction.ts';
@@ -61,7 +62,11 @@ export class RowWriter {
       const found = this.#keys.find(row.type, key, transaction);
       if (found !== undefined) {
         if (conflictMode === 'ignore') return 'ignored';
-        if (conflictMode === 'error') throw taken(keyColumns, found);
+        if (conflictMode === 'error') {
+          const formats = this.#options.formats();
+          const shown = key.map((value) => textOf(value, formats).slice(0, 200));
+          throw keyIsTaken(row.type, keyColumns, shown, found);
+        }
         this.#merge(found, row, transaction);
         return 'updated';
       }
@@ -196,7 +201,14 @@ function end(record: ValueMap, names: readonly [string, string], transaction: Tr
   return rid;
 }
 
-function taken(keyColumns: readonly string[], holder: Rid): RowFailure {
-  const message = `Duplicated key on [${keyColumns.join(', ')}], already assigned to record ${formatRid(holder)}`;
+/** In the words of a unique index. */
+function keyIsTaken(
+  type: TypeDefinition,
+  columns: readonly string[],
+  shown: readonly string[],
+  holder: Rid,
+): RowFailure {
+  const where = `${type.name}[${columns.join(',')}]`;
+  const message = `Duplicated key [${shown.join(', ')}] found on '${where}' already assigned to record ${formatRid(holder)}`;
   return new RowFailure('CONFLICT', message, 'DuplicatedKeyException');
 }
