@@ -182,3 +182,12 @@ async function messageOf(text: string): Promise<string> {
   }
   return 'taken';
 }
+
+test('thousands of forms of lines lose no row', async () => {
+  const lines = Array.from({ length: 9000 }, (_, n) =>
+    JSON.stringify({ '@type': 'v', '@class': `V${n % 7}`, [`key${n % 1500}`]: n }),
+  );
+  const { loader } = await importBody(Buffer.from(lines.join('\n')), [5000]);
+  const seen = loader.rows.map(({ values }) => Number(values[0])).sort((a, b) => a - b);
+  assert.deepEqual(seen, Array.from(lines.keys()));
+});
