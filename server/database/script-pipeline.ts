@@ -2,6 +2,7 @@ import { DatabaseError, errorSpecs } from '#core/errors.ts';
 import type { Log } from '#core/log.ts';
 import type { Runtime } from '#core/runtime.ts';
 import { explainOperators } from '#query/explain.ts';
+import { measureOperators } from '#query/profile.ts';
 import type { Part } from '#language/sql/script/steps.ts';
 import type { ReadView } from '#transaction/read-view.ts';
 import type { Transaction } from '#transaction/transaction.ts';
@@ -15,7 +16,7 @@ import { PlanExecution } from './plan-execution.ts';
 import { type Pace, type PartRows, ScriptRunner, type ScriptRows } from './script-runner.ts';
 import { ScriptTransactions, type TransactionHost } from './script-transaction.ts';
 import { ScriptVariables } from './script-variables.ts';
-import type { ResultBatch, RunOptions, Statement } from './session.ts';
+import type { ExplainedPlan, ResultBatch, RunOptions, Statement } from './session.ts';
 import type { StatementCompiler } from './statement-compiler.ts';
 import type { StatementLimits } from './statement-limits.ts';
 import type { StatementWatch } from './statement-watch.ts';
@@ -142,6 +143,8 @@ interface Opened {
   readonly instance: PlanInstance;
   readonly execution: PlanExecution;
   readonly memory: StatementMemory;
+  /** Undefined unless somebody wants to see the plan; its operators are then not used again. */
+  readonly explain: (() => ExplainedPlan) | undefined;
 }
 
 /** Runs the statements and expressions of one attempt. */
@@ -185,20 +188,25 @@ class PartRunner {
       throw error;
     }
     if (!opened.execution.hasEnded) return this.#drain(opened, first, kept);
+    const explain = opened.explain?.();
     close(opened);
-    if (first.rowCount <= kept) return { compiled, rows: first };
+    if (first.rowCount <= kept) return { compiled, rows: first, explain };
     const rows = new KeptRows(kept, noAccount);
     rows.add(first);
-    return { compiled, rows };
+    return { compiled, rows, explain };
   }
 
   #open(compiled: CompiledStatement, transaction: Transaction): Opened {
-    const { limits, statement, watch } = this.#order;
+    const { limits, statement, options, watch } = this.#order;
     const { memory: server, runtime } = this.#services;
     const { variables, pace } = this.#state;
     const memory = new StatementMemory(server, limits.memoryBytesMax);
-    const instance = compiled.take();
+    const isProfile = compiled.program.inspect === 'profile';
+    const isShown = isProfile || options.profile !== undefined;
+    const instance = isShown ? compiled.fresh() : compiled.take();
     const { root, context } = instance;
+    const isMeasured = isProfile || options.profile === 'detailed';
+    const measured = isMeasured ? measureOperators(root, runtime.clock) : undefined;
     context.enter({
       view: transaction,
       transaction: compiled.isReadOnly ? undefined : transaction,
@@ -217,7 +225,8 @@ class PartRunner {
       watch: pace,
       rowCountMax: Infinity,
     });
-    return { compiled, instance, execution, memory };
+    const explain = isShown ? () => explainOperators(root, measured) : undefined;
+    return { compiled, instance, execution, memory, explain };
   }
 
   async #drain(opened: Opened, first: ResultBatch, wanted: number): Promise<PartRows> {
@@ -228,7 +237,7 @@ class PartRunner {
       rows.add(first);
       for (;;) {
         const more = await execution.nextBatch();
-        if (more === undefined) return { compiled, rows };
+        if (more === undefined) return { compiled, rows, explain: opened.explain?.() };
         rows.add(more);
       }
     } finally {
@@ -238,10 +247,10 @@ class PartRunner {
   }
 }
 
-function close({ compiled, instance, execution, memory }: Opened): void {
+function close({ compiled, instance, execution, memory, explain }: Opened): void {
   execution.close();
   memory.close();
-  compiled.give(instance);
+  if (explain === undefined) compiled.give(instance);
 }
 
 const noRows: ResultBatch = { rowCount: 0, values: [] };

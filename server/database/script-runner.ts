@@ -154,7 +154,8 @@ export class ScriptRunner {
 
   #valueOf(part: Part, { compiled, rows, explain }: PartRows): Value {
     if (part.gives !== 'rows') return rows.values[0] ?? null;
-    if (explain !== undefined) return [new Map([['executionPlan', explain.text]])];
+    if (explain !== undefined && compiled.program.inspect !== undefined)
+      return [new Map([['executionPlan', explain.text]])];
     const { elementCountMax } = this.#options.limits.evaluation;
     if (elementCountMax > 0 && rows.rowCount > elementCountMax)
       throw new DatabaseError(

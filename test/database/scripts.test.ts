@@ -204,3 +204,20 @@ test('large values read into variables outlive their snapshots', async () => {
     assert.deepEqual(rows, [{ value: 300_000 }]);
   });
 });
+
+test('the plan of the last statement is shown when it is asked for', async () => {
+  await withDatabase({}, async (database) => {
+    await database.run('CREATE DOCUMENT TYPE T');
+    const planOf = async (text: string, options = {}) => {
+      const result = await database.stream(text, {}, options, 'sqlscript');
+      result.close();
+      return result.summary().explain;
+    };
+    assert.match((await planOf('LET x = 1; EXPLAIN SELECT FROM T'))?.text ?? '', /SCAN T/);
+    const profiled = await planOf('LET x = 1; PROFILE INSERT INTO T SET a = 1');
+    assert.ok((profiled?.steps[0]?.cost ?? -1) >= 0);
+    assert.deepEqual(await database.run('SELECT a FROM T'), [{ a: 1 }]);
+    assert.match((await planOf('SELECT FROM T', { profile: 'basic' }))?.text ?? '', /SCAN T/);
+    assert.equal(await planOf('SELECT FROM T'), undefined);
+  });
+});
