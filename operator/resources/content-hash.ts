@@ -2,15 +2,19 @@ import { createHash } from 'node:crypto';
 
 /** JSON with sorted keys and without undefined fields: equal values give equal texts. */
 export function stableJson(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map((item) => stableJson(item ?? null)).join(',')}]`;
-  if (typeof value === 'object' && value !== null) {
-    const fields = Object.entries(value)
-      .filter(([, inner]) => inner !== undefined)
-      .sort(([a], [b]) => (a < b ? -1 : 1))
-      .map(([key, inner]) => `${JSON.stringify(key)}:${stableJson(inner)}`);
-    return `{${fields.join(',')}}`;
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null';
+  let text = '';
+  if (Array.isArray(value)) {
+    for (const item of value) text += `${text === '' ? '' : ','}${stableJson(item ?? null)}`;
+    return `[${text}]`;
   }
-  return JSON.stringify(value) ?? 'null';
+  const fields = value as Readonly<Record<string, unknown>>;
+  for (const key of Object.keys(fields).sort()) {
+    const inner = fields[key];
+    if (inner !== undefined)
+      text += `${text === '' ? '' : ','}${JSON.stringify(key)}:${stableJson(inner)}`;
+  }
+  return `{${text}}`;
 }
 
 /** 16 hexadecimal digits of SHA-256: enough to see a difference. */

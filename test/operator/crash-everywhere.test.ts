@@ -5,8 +5,8 @@ import { stableJson } from '../../operator/resources/content-hash.ts';
 import { SimulatedWorld } from './sim/simulated-world.ts';
 
 /*
- * The operator is killed after its n-th call that may change something, for every n of a flow: before the call takes effect, and
- * after it took effect with the answer lost. Its successor remembers nothing and must reach the same state without making
+ * The operator is killed after its n-th call that may change something, for every n of a flow: the call took effect, its answer
+ * is lost. Its successor remembers nothing and must reach the same state without making
  * anything twice. Method: the outcome of a flow without crashes is the model.
  */
 
@@ -159,11 +159,12 @@ for (const flow of flows) {
   test(`killed at every call of ${flow.name}, the operator ends in the same state`, async () => {
     const model = await play(flow, 0, false);
     assert.ok(model.writes >= 2, `${flow.name} makes ${model.writes} calls`);
+    // To die before a call is to die after the one before it: only the first needs both.
+    const { state } = await play(flow, 1, false);
+    assert.equal(state, model.state, `${flow.name}, before the first call`);
     for (let at = 1; at <= model.writes; at++) {
-      for (const isLost of [false, true]) {
-        const { state } = await play(flow, at, isLost);
-        assert.equal(state, model.state, `${flow.name}, call ${at}, answer lost: ${isLost}`);
-      }
+      const after = await play(flow, at, true);
+      assert.equal(after.state, model.state, `${flow.name}, call ${at}, answer lost`);
     }
   });
 }

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { KubernetesObject } from '../../../operator/api/kubernetes-object.ts';
 import type {
   HttpAnswer,
@@ -6,7 +7,6 @@ import type {
   Transport,
 } from '../../../operator/kubernetes/port.ts';
 import { resourceKinds } from '../../../operator/kubernetes/resource-kinds.ts';
-import { stableJson } from '../../../operator/resources/content-hash.ts';
 import { applyFields, mergePatch } from './server-side-apply.ts';
 
 /*
@@ -260,8 +260,8 @@ export class SimulatedApi implements Transport {
   }
 
   #store(key: string, present: StoredObject | undefined, next: StoredObject): StoredObject {
-    if (present !== undefined && stableJson(present) === stableJson(next)) return present;
-    const isNewSpec = stableJson(present?.spec) !== stableJson(next.spec);
+    if (present !== undefined && isDeepStrictEqual(present, next)) return present;
+    const isNewSpec = !isDeepStrictEqual(present?.spec, next.spec);
     const stored: StoredObject = {
       ...next,
       metadata: {
@@ -365,10 +365,7 @@ function refusalOfApply(
   if (resourceVersion !== undefined && resourceVersion !== present?.metadata.resourceVersion)
     return failure(409, 'Conflict', `${key} was changed`);
   const templates = present?.spec?.['volumeClaimTemplates'];
-  if (
-    templates === undefined ||
-    stableJson(templates) === stableJson(body.spec?.['volumeClaimTemplates'])
-  )
+  if (templates === undefined || isDeepStrictEqual(templates, body.spec?.['volumeClaimTemplates']))
     return undefined;
   return failure(422, 'Invalid', 'spec: volumeClaimTemplates is immutable');
 }

@@ -30,6 +30,8 @@ export class SimulatedControllers {
   /** Of pods; loopback addresses let a real process reach them. */
   addressPrefix = '10.0.0.';
   #addresses = 0;
+  /** Stored objects never change in place. */
+  readonly #revisions = new WeakMap<Template, string>();
 
   constructor(api: SimulatedApi, members: SimulatedMembers, now: () => number) {
     this.#api = api;
@@ -66,7 +68,7 @@ export class SimulatedControllers {
       template: Template;
       volumeClaimTemplates?: readonly StoredObject[];
     };
-    const revision = contentHash(spec.template);
+    const revision = this.#revisionOf(spec.template);
     const pod = this.#api.find('Pod', `${name}-0`, namespace);
     if (spec.replicas === 0) {
       if (pod !== undefined) this.#api.delete(pod, true);
@@ -83,6 +85,12 @@ export class SimulatedControllers {
     }
     const status = { updateRevision: revision, observedGeneration: set.metadata.generation };
     this.#api.change('StatefulSet', name, { status }, namespace);
+  }
+
+  #revisionOf(template: Template): string {
+    const known = this.#revisions.get(template) ?? contentHash(template);
+    this.#revisions.set(template, known);
+    return known;
   }
 
   #ensureClaim(set: StoredObject, template: StoredObject): void {
