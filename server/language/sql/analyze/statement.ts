@@ -13,6 +13,7 @@ import { analyzeMatch } from './match.ts';
 import { analyzeSchemaStatement } from './schema.ts';
 import { analyzeSelect } from './select.ts';
 import { analyzeTraverse } from './traverse.ts';
+import { analyzeTruncate } from './truncate.ts';
 import { analyzeDelete, analyzeUpdate } from './update.ts';
 import { analyzeCreateEdge, analyzeInsert } from './write.ts';
 
@@ -101,6 +102,8 @@ function analyzeStatement(
       if (statement.mode === 'explain') return explained(analysis, statement.statement, parent);
       throw notSupportedYet('PROFILE inside another statement');
     case 'command':
+      if (statement.name.startsWith('TRUNCATE '))
+        return analyzeTruncate(analysis, statement, parent);
       throw refusedCommand(statement);
     case 'createType':
     case 'alterType':
