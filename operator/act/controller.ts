@@ -105,6 +105,7 @@ export class Controller {
       log.warn({ cluster: seen.cluster.metadata.name, action: action.kind }, message);
       memory.noteRejected(action.kind, {
         message,
+        about: action.kind === 'set-root-password' ? seen.secrets.root?.hash : undefined,
         generation: seen.cluster.metadata.generation ?? 0,
         atMs: runtime.clock.now(),
       });

@@ -36,6 +36,8 @@ export interface Observation {
 
 export interface Rejection {
   readonly message: string;
+  /** What it was about beside the spec: the hash of a password. Another one is tried at once. */
+  readonly about?: string | undefined;
   readonly generation: number;
   readonly atMs: number;
 }

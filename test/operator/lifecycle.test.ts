@@ -197,6 +197,22 @@ test('a changed root Secret changes the password without a restart', async () =>
   assert.equal(world.api.find('Secret', 'orders-root'), undefined);
 });
 
+test('a password that the member refuses is reported, and the right one taken at once', async () => {
+  const world = await readyWorld();
+  const [password] = world.members.passwords();
+  const applied = world.api.find('Secret', 'orders-root-applied');
+  if (applied) world.api.remove(applied);
+  world.api.change('Secret', 'orders-root', {
+    data: { rootPassword: base64('never-the-password') },
+  });
+  for (let turn = 0; turn < 4; turn++) await world.turn();
+  assert.equal(world.condition('Stalled'), 'True PermissionDenied');
+  assert.ok(world.members.calls.filter((call) => call.endsWith('/login')).length < 5);
+  world.api.change('Secret', 'orders-root', { data: { rootPassword: base64(password ?? '') } });
+  for (let turn = 0; turn < 4; turn++) await world.turn();
+  assert.equal(world.condition('Ready'), 'True AllMembersReady');
+});
+
 test('a generated root Secret that was deleted comes back with the same password', async () => {
   const world = await readyWorld();
   const secret = world.api.find('Secret', 'orders-root');

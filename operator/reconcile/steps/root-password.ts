@@ -12,7 +12,8 @@ export const rotateRootPassword: Step = (pass, draft) => {
   const { root, applied } = seen.secrets;
   if (root === undefined || root.hash === applied?.hash || !isReady(seen.pod)) return undefined;
   const refusal = rejectionOf(pass, draft, 'set-root-password');
-  if (refusal !== undefined) {
+  const about = seen.rejections.get('set-root-password')?.about ?? root.hash;
+  if (refusal !== undefined && about === root.hash) {
     stall(draft, 'PermissionDenied', refusal);
     return undefined;
   }
