@@ -1,4 +1,5 @@
 import type { IndexComponent } from '#catalog/catalog.ts';
+import { isList } from '#core/value.ts';
 import type { Expression } from '../../algebra/expression.ts';
 import type { LogicalPlan } from '../../algebra/plan.ts';
 import { rewriteExpression } from '../../algebra/walk.ts';
@@ -43,18 +44,55 @@ function rewritten(
   types: Parameters<typeof usableIndexes>[0],
   context: OptimizerContext,
 ): Expression {
-  if (part.op !== 'Compare' || part.operator !== '=') return part;
+  if (part.op === 'In') return rewrittenIn(part, components, record);
+  if (part.op !== 'Compare' || (part.operator !== '=' && part.operator !== '<>')) return part;
   for (const component of components) {
     const plain: IndexComponent = { ...component, by: 'value' };
     const isLeft = isComponent(part.left, plain, record);
     if (!isLeft && !(component.caseInsensitive && isComponent(part.right, plain, record))) continue;
     if (component.by === 'item')
-      return isDeclaredList(component, types, context)
+      return part.operator === '=' &&
+        itemsOf(part.right) === undefined &&
+        isDeclaredList(component, types, context)
         ? { op: 'Contains', kind: 'element', collection: part.left, value: part.right }
         : part;
     return { ...part, left: lowered(part.left), right: lowered(part.right) };
   }
   return part;
+}
+
+/** Most elements of an IN that are looked up one by one. */
+const elementCountMax = 100;
+
+/** The elements of IN compare as `=` does (sql.md 6.4), so letter case is ignored there too. */
+function rewrittenIn(
+  part: Extract<Expression, { readonly op: 'In' }>,
+  components: readonly IndexComponent[],
+  record: number,
+): Expression {
+  const items = itemsOf(part.list);
+  if (items === undefined || items.length === 0) return part;
+  const { element, dialect } = part;
+  const ignoresCase = components.some(
+    (component) =>
+      component.caseInsensitive && isComponent(element, { ...component, by: 'value' }, record),
+  );
+  if (!ignoresCase) return part;
+  const left = lowered(element);
+  const rights = items.map(lowered);
+  if (rights.length > elementCountMax)
+    return { ...part, element: left, list: { op: 'List', items: rights } };
+  const operands = rights.map(
+    (right): Expression => ({ op: 'Compare', operator: '=', left, right, dialect }),
+  );
+  return operands.length === 1 ? (operands[0] as Expression) : { op: 'Or', operands };
+}
+
+/** The elements of a list that is written out; undefined for anything else. */
+function itemsOf(list: Expression): readonly Expression[] | undefined {
+  if (list.op === 'List') return list.items;
+  if (list.op !== 'Constant' || !isList(list.value)) return undefined;
+  return list.value.map((value): Expression => ({ op: 'Constant', value }));
 }
 
 function isDeclaredList(
