@@ -60,7 +60,7 @@ function* rows(count: number): Generator<Buffer> {
   let chunk = '';
   for (let n = 0; n < count; n += 1) {
     const stored = persons.getBinaryFast(n % data.persons.length);
-    chunk += `{"record":${stored === undefined ? '{}' : stored.toString('latin1')}}\n`;
+    chunk += `{"record":${stored === undefined ? '{}' : stored.toString('latin1', 0, stored.length)}}\n`;
     if (chunk.length > 65_536) {
       yield Buffer.from(chunk, 'latin1');
       chunk = '';
