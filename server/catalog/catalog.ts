@@ -1,3 +1,4 @@
+import type { SchemaTypeName } from '#core/conversion.ts';
 import type { RecordKind } from '#core/record.ts';
 import type { BucketId, IndexId, PropertyId, TypeId } from '#core/rid.ts';
 import type { Value, ValueMap } from '#core/value.ts';
@@ -55,31 +56,8 @@ export interface BucketDefinition {
   readonly type: TypeId | undefined;
 }
 
-export type PropertyTypeName =
-  | 'BOOLEAN'
-  | 'INTEGER'
-  | 'SHORT'
-  | 'LONG'
-  | 'FLOAT'
-  | 'DOUBLE'
-  | 'DATETIME'
-  | 'STRING'
-  | 'BINARY'
-  | 'LIST'
-  | 'MAP'
-  | 'LINK'
-  | 'BYTE'
-  | 'DATE'
-  | 'DECIMAL'
-  | 'EMBEDDED'
-  | 'DATETIME_MICROS'
-  | 'DATETIME_NANOS'
-  | 'DATETIME_SECOND'
-  | 'ARRAY_OF_SHORTS'
-  | 'ARRAY_OF_INTEGERS'
-  | 'ARRAY_OF_LONGS'
-  | 'ARRAY_OF_FLOATS'
-  | 'ARRAY_OF_DOUBLES';
+/** The declared type of a property: one list, that of the conversions. */
+export type PropertyTypeName = SchemaTypeName;
 
 export interface PropertyDefinition {
   readonly id: PropertyId;
