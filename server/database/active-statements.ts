@@ -1,5 +1,6 @@
 import { DatabaseError } from '#core/errors.ts';
 import type { Cancel, EpochMs, Runtime } from '#core/runtime.ts';
+import { idSequence } from './progress-registry.ts';
 
 /** A statement that runs longer than one slice, as others see it. */
 export interface ActiveStatementInfo {
@@ -31,10 +32,12 @@ const textLengthMax = 1024;
 export class ActiveStatements {
   readonly #runtime: Runtime;
   readonly #running = new Map<number, ActiveStatement>();
-  #lastId = 0;
+  readonly #nextId: () => number;
 
-  constructor(runtime: Runtime) {
+  /** @param nextId shared with what else is cancelled by id; absent: a sequence of its own */
+  constructor(runtime: Runtime, nextId: () => number = idSequence()) {
     this.#runtime = runtime;
+    this.#nextId = nextId;
   }
 
   get count(): number {
@@ -47,11 +50,10 @@ export class ActiveStatements {
     bounds: StatementBounds,
     elapsedMs: number,
   ): ActiveStatement {
-    this.#lastId += 1;
     const info: ActiveStatementInfo = {
       ...about,
       text: about.text.slice(0, textLengthMax),
-      id: this.#lastId,
+      id: this.#nextId(),
       startedAt: this.#runtime.clock.now() - elapsedMs,
     };
     const statement = new ActiveStatement(info, bounds, {

@@ -39,6 +39,7 @@ import { TransactionStream } from './inserts/transaction-stream.ts';
 import type { ServerMemory } from './memory-accounts.ts';
 import { openEngine } from './open-engine.ts';
 import { planMaker } from './plan-maker.ts';
+import type { ProgressRegistry } from './progress-registry.ts';
 import { runQueued } from './queued-statements.ts';
 import { type SchemaFacts, schemaRows } from './schema-source.ts';
 import { ReplayKeys } from './replay-keys.ts';
@@ -61,6 +62,8 @@ export interface DatabaseSurroundings {
   readonly memory: ServerMemory;
   readonly sessions: TransactionSessions;
   readonly active: ActiveStatements;
+  /** Operations that take long report here. */
+  readonly progress: ProgressRegistry;
   readonly counters: Counters;
 }
 
@@ -384,13 +387,14 @@ export class Database implements OpenDatabase {
   }
 
   async close(why: DatabaseEnd): Promise<void> {
-    const { sessions, active, log } = this.#surroundings;
+    const { sessions, active, progress, log } = this.#surroundings;
     try {
       if (why === 'stopped') await this.queue.close(this.#own.values.get(asyncCloseTimeout));
       this.#end = why;
       const left = why === 'stopped' ? undefined : this.queue.close(0);
       sessions.endOfDatabase(this.name);
       active.endOfDatabase(this.name, this.#ended(why));
+      progress.cancelOf(this.name, this.#ended(why).message);
       this.changes.close();
       await left;
       await this.#settingChanges;

@@ -2,12 +2,8 @@ import { DatabaseError } from '#core/errors.ts';
 import type { Log } from '#core/log.ts';
 import type { DatabaseDirectory } from './database-directory.ts';
 import { requireDatabaseName } from './database-directory.ts';
-import type {
-  DatabaseCounters,
-  DatabaseHandle,
-  DatabasesPort,
-  OperationProgress,
-} from './session.ts';
+import type { ProgressEntry } from './progress-registry.ts';
+import type { DatabaseCounters, DatabaseHandle, DatabasesPort } from './session.ts';
 
 /** An open database, as its owner sees it. */
 export interface OpenDatabase extends DatabaseHandle {
@@ -29,7 +25,7 @@ export interface DatabasesOptions {
   readonly countMax: () => number;
   readonly languages: () => readonly string[];
   readonly counters: () => Omit<DatabaseCounters, 'openDatabases'>;
-  readonly progress: (name: string) => readonly OperationProgress[];
+  readonly progress: (name: string) => readonly ProgressEntry[];
   readonly endSessionsOfUser: (user: string) => void;
   readonly log: Log;
 }
@@ -187,7 +183,7 @@ export class Databases implements DatabasesPort {
     return this.#options.languages();
   }
 
-  progress(name: string): readonly OperationProgress[] {
+  progress(name: string): readonly ProgressEntry[] {
     return this.#options.progress(name);
   }
 

@@ -20,7 +20,7 @@ import { Databases } from './databases.ts';
 import { FairTurns } from './fair-turns.ts';
 import { ServerMemory } from './memory-accounts.ts';
 import { initializeEngine } from './open-engine.ts';
-import { ProgressRegistry } from './progress-registry.ts';
+import { idSequence, ProgressRegistry } from './progress-registry.ts';
 import type { DatabaseCounters } from './session.ts';
 import { TransactionSessions } from './sessions.ts';
 
@@ -48,8 +48,10 @@ export interface ServerDatabases {
 export function makeDatabases(options: ServerDatabasesOptions): ServerDatabases {
   const { settings, log } = options;
   const runtime: Runtime = { ...options.runtime, timers: new FairTurns(options.runtime.timers) };
-  const active = new ActiveStatements(runtime);
-  const progress = new ProgressRegistry(runtime.clock);
+  // One sequence for statements and operations: whoever cancels names one number.
+  const nextId = idSequence();
+  const active = new ActiveStatements(runtime, nextId);
+  const progress = new ProgressRegistry(runtime.clock, nextId);
   const counters = newCounters();
   const sessions = makeSessions(runtime, settings);
   const surroundings: DatabaseSurroundings = {
@@ -65,6 +67,7 @@ export function makeDatabases(options: ServerDatabasesOptions): ServerDatabases 
     }),
     sessions,
     active,
+    progress,
     counters,
   };
   const opened = new Set<Database>();

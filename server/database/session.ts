@@ -8,6 +8,7 @@ import type { Isolation } from '#transaction/transaction.ts';
 import type { BulkLoader } from './bulk/bulk-loader.ts';
 import type { ChangeEvents } from './events.ts';
 import type { InsertOptions, InsertStream } from './inserts/insert-port.ts';
+import type { ProgressEntry } from './progress-registry.ts';
 
 /** One statement as a door hands it in. */
 export interface Statement {
@@ -162,7 +163,7 @@ export interface DatabasesPort {
   close(name: string): Promise<void>;
   languages(): readonly string[];
   /** Maintenance operations that run now on a database, for `GET /progress`. */
-  progress(name: string): readonly OperationProgress[];
+  progress(name: string): readonly ProgressEntry[];
   /** Rolls back the transaction sessions of a user who was dropped or has a new password (http-api.md 8). */
   endSessionsOfUser(user: string): void;
   /** False until every database loaded at start is open or known to be unopenable (limits.md 20). */
@@ -171,20 +172,6 @@ export interface DatabasesPort {
   counters(): DatabaseCounters;
   /** Rolls back sessions, drains the asynchronous queues, checkpoints and closes all databases. */
   shutdown(): Promise<void>;
-}
-
-/** As `database/progress-registry.ts` keeps it. */
-export interface OperationProgress {
-  readonly id: number;
-  readonly database: string;
-  readonly operation: string;
-  readonly startedAt: number;
-  readonly stepIndex: number;
-  readonly stepCount: number;
-  readonly step: string;
-  readonly done: number;
-  readonly total: number;
-  readonly percentage: number;
 }
 
 export interface DatabaseCounters {

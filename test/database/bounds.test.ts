@@ -3,7 +3,6 @@ import { test } from 'node:test';
 import { FairTurns } from '#database/fair-turns.ts';
 import { ServerMemory, StatementMemory } from '#database/memory-accounts.ts';
 import { PlanCache } from '#database/plan-cache.ts';
-import { ProgressRegistry } from '#database/progress-registry.ts';
 import { ManualRuntime } from './support/manual-runtime.ts';
 
 const MiB = 1024 * 1024;
@@ -82,27 +81,4 @@ test('one long statement is resumed per turn of the event loop, in order of arri
   };
   await Promise.all([statement('a'), statement('b'), statement('c')]);
   assert.deepEqual(resumed, ['a0@1', 'b0@2', 'c0@3', 'a1@4', 'b1@5', 'c1@6']);
-});
-
-test('progress is shown while an operation runs and vanishes with it', () => {
-  const registry = new ProgressRegistry(new ManualRuntime().clock);
-  const progress = registry.start('school', 'rebuild index', 2);
-  progress.step('scan', 3);
-  progress.advance(2);
-  assert.deepEqual(
-    registry.of('school').map(({ operation, step, stepIndex, done, total, percentage }) => ({
-      operation,
-      step,
-      stepIndex,
-      done,
-      total,
-      percentage,
-    })),
-    [{ operation: 'rebuild index', step: 'scan', stepIndex: 0, done: 2, total: 3, percentage: 66 }],
-  );
-  progress.step('merge', undefined);
-  assert.equal(registry.of('school')[0]?.percentage, -1);
-  assert.deepEqual(registry.of('other'), []);
-  progress.finish();
-  assert.deepEqual(registry.of('school'), []);
 });

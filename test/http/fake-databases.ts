@@ -6,12 +6,12 @@ import type { StoredRecord } from '#core/record.ts';
 import type { LogIndex, Rid } from '#core/rid.ts';
 import { defaultTemporalFormats } from '#core/temporal-format.ts';
 import type { Value } from '#core/value.ts';
+import type { ProgressEntry } from '#database/progress-registry.ts';
 import type {
   DatabaseCounters,
   DatabaseHandle,
   DatabasesPort,
   ExplainedPlan,
-  OperationProgress,
   ResultBatch,
   ResultShape,
   ResultStream,
@@ -59,7 +59,7 @@ export class FakeDatabases implements DatabasesPort {
   readonly later: Seen[] = [];
   readonly databases = new Map<string, FakeDatabase>();
   readonly endedUsers: string[] = [];
-  readonly operations: OperationProgress[] = [];
+  readonly operations: ProgressEntry[] = [];
   readonly committed = new Map<string, LogIndex>();
   openStreams = 0;
   isShutDown = false;
@@ -101,7 +101,7 @@ export class FakeDatabases implements DatabasesPort {
   languages(): readonly string[] {
     return ['sql', 'sqlscript'];
   }
-  progress(name: string): readonly OperationProgress[] {
+  progress(name: string): readonly ProgressEntry[] {
     return this.operations.filter(({ database }) => database === name);
   }
   endSessionsOfUser(user: string): void {

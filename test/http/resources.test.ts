@@ -137,6 +137,11 @@ test('progress has the fields of the contract', async (context) => {
     done: 5,
     total: 10,
     percentage: 50,
+    user: 'jay',
+    state: 'running',
+    endedAt: undefined,
+    counts: {},
+    reason: undefined,
   });
   const { body } = await door.ask('GET', 'progress/school', { user: 'jay' });
   const [entry] = body['result'] as Record<string, unknown>[];

@@ -1,4 +1,4 @@
-import type { OperationProgress } from '#database/session.ts';
+import type { ProgressEntry } from '#database/progress-registry.ts';
 import { accessibleName, databaseName } from './database-parameter.ts';
 import type { Route } from './route.ts';
 
@@ -68,7 +68,7 @@ export const progressGet: Route = {
   },
 };
 
-function progressToJson(entry: OperationProgress, now: number): unknown {
+function progressToJson(entry: ProgressEntry, now: number): unknown {
   return {
     id: entry.id,
     database: entry.database,

@@ -10,6 +10,7 @@ import type { ActiveStatements } from '#database/active-statements.ts';
 import type { Database } from '#database/database.ts';
 import type { Databases } from '#database/databases.ts';
 import { makeDatabases } from '#database/make-databases.ts';
+import type { ProgressRegistry } from '#database/progress-registry.ts';
 import type { ResultStream, RunOptions } from '#database/session.ts';
 import { LanguageRegistry } from '#language/registry.ts';
 import { sqlFrontend } from '#language/sql/frontend.ts';
@@ -22,6 +23,7 @@ export interface TestDatabase {
   readonly directory: string;
   readonly databases: Databases;
   readonly active: ActiveStatements;
+  readonly progress: ProgressRegistry;
   readonly database: Database;
   /** Runs a statement to its end. @returns its rows as plain objects */
   run(
@@ -105,6 +107,9 @@ export async function openTestDatabase(options: TestDatabaseOptions = {}): Promi
     },
     get active() {
       return made.active;
+    },
+    get progress() {
+      return made.progress;
     },
     get database() {
       return made.databases.open('test') as Database;
