@@ -3,9 +3,11 @@ import type { AppliedChange, ChangeContext } from './applied-change.ts';
 import { alterType } from './alter-type.ts';
 import type { CatalogValue } from './catalog-value.ts';
 import { createBucket, dropBucket } from './change-bucket.ts';
+import * as definition from './change-definition.ts';
 import { createIndex, dropAllIndexes, dropIndex } from './change-index.ts';
 import { alterProperty, createProperty, dropProperty } from './change-property.ts';
 import { createType, dropType } from './change-type.ts';
+import { alterView, createView, dropView, refuseOnViews } from './change-view.ts';
 import type { SchemaChange } from './changes.ts';
 
 /**
@@ -18,6 +20,7 @@ export function applyChange(
   change: SchemaChange,
   context: ChangeContext,
 ): AppliedChange {
+  refuseOnViews(catalog, change);
   switch (change.kind) {
     case 'create-type':
       return createType(catalog, change, context);
@@ -41,6 +44,28 @@ export function applyChange(
       return dropIndex(catalog, change);
     case 'drop-all-indexes':
       return dropAllIndexes(catalog);
+    case 'create-trigger':
+      return definition.createTrigger(catalog, change);
+    case 'drop-trigger':
+      return definition.dropTrigger(catalog, change);
+    case 'define-function':
+      return definition.defineFunction(catalog, change);
+    case 'delete-function':
+      return definition.deleteFunction(catalog, change);
+    case 'create-view':
+      return createView(catalog, change, context);
+    case 'alter-view':
+      return alterView(catalog, change);
+    case 'drop-view':
+      return dropView(catalog, change, context);
+    case 'create-graph-view':
+      return definition.createGraphView(catalog, change);
+    case 'alter-graph-view':
+      return definition.alterGraphView(catalog, change);
+    case 'rebuild-graph-view':
+      return definition.rebuildGraphView(catalog, change);
+    case 'drop-graph-view':
+      return definition.dropGraphView(catalog, change);
     default:
       return unreachable(change);
   }

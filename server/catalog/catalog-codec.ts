@@ -7,6 +7,7 @@ import type {
   TypeDefinition,
 } from './catalog.ts';
 import { type CatalogParts, CatalogValue } from './catalog-value.ts';
+import { type DefinitionParts, noDefinitions } from './definitions.ts';
 import {
   decodePairs,
   decodeValue,
@@ -51,8 +52,10 @@ function encodeProperty(property: PropertyDefinition) {
   };
 }
 
-interface SchemaDocument extends Omit<CatalogParts, 'types' | 'indexes'> {
+interface SchemaDocument extends Omit<CatalogParts, 'types' | 'indexes' | 'definitions'> {
   readonly format: number;
+  /** Absent in documents from before there were any. */
+  readonly definitions?: Partial<DefinitionParts>;
   readonly types: readonly (Omit<TypeDefinition, 'custom' | 'properties'> & {
     readonly custom: readonly ValueDocument[];
     readonly properties: readonly PropertyDocument[];
@@ -89,6 +92,8 @@ export function decodeCatalog(document: Uint8Array): CatalogValue {
     propertyNames,
     types: parsed.types.map((type) => ({
       ...type,
+      // Documents written before there were such types do not have it.
+      lightweight: type.lightweight ?? false,
       custom: decodePairs(type.custom),
       properties: new Map(
         type.properties.map((property) => {
@@ -101,6 +106,7 @@ export function decodeCatalog(document: Uint8Array): CatalogValue {
       ({ id, name, type }): BucketDefinition => ({ id, name, type: type ?? undefined }),
     ),
     indexes: parsed.indexes.map((index) => ({ ...index, metadata: decodePairs(index.metadata) })),
+    definitions: { ...noDefinitions, ...parsed.definitions },
   });
 }
 

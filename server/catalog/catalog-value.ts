@@ -7,6 +7,7 @@ import type {
   PropertyDefinition,
   TypeDefinition,
 } from './catalog.ts';
+import { type DefinitionParts, Definitions, noDefinitions } from './definitions.ts';
 import { didYouMean } from './name-rules.ts';
 
 /** Everything a catalog consists of; what the schema document stores (`catalog-codec.ts`). */
@@ -22,6 +23,7 @@ export interface CatalogParts {
   readonly types: readonly TypeDefinition[];
   readonly buckets: readonly BucketDefinition[];
   readonly indexes: readonly IndexDefinition[];
+  readonly definitions: DefinitionParts;
 }
 
 /**
@@ -30,6 +32,7 @@ export interface CatalogParts {
  */
 export class CatalogValue implements Catalog {
   readonly parts: CatalogParts;
+  readonly definitions: Definitions;
   readonly #typesByName = new Map<string, TypeDefinition>();
   readonly #typesById = new Map<TypeId, TypeDefinition>();
   readonly #bucketsByName = new Map<string, BucketDefinition>();
@@ -44,6 +47,7 @@ export class CatalogValue implements Catalog {
 
   constructor(parts: CatalogParts) {
     this.parts = parts;
+    this.definitions = new Definitions(parts.definitions);
     for (const type of parts.types) {
       this.#typesById.set(type.id, type);
       this.#typesByName.set(type.name, type);
@@ -187,6 +191,7 @@ export function emptyCatalog(): CatalogValue {
     types: [],
     buckets: [],
     indexes: [],
+    definitions: noDefinitions,
   });
 }
 

@@ -2,6 +2,7 @@ import type { SchemaTypeName } from '#core/conversion.ts';
 import type { RecordKind } from '#core/record.ts';
 import type { BucketId, IndexId, PropertyId, TypeId } from '#core/rid.ts';
 import type { Value, ValueMap } from '#core/value.ts';
+import type { Definitions } from './definitions.ts';
 
 /** The schema of one database: an immutable, versioned value. `changes.ts` makes the next one. */
 export interface Catalog {
@@ -29,6 +30,8 @@ export interface Catalog {
   /** Property names have database-wide ids; rows and shapes hold ids. */
   propertyId(name: string): PropertyId | undefined;
   propertyName(id: PropertyId): string;
+  /** Triggers, functions and views. */
+  readonly definitions: Definitions;
 }
 
 export interface TypeDefinition {
@@ -45,6 +48,8 @@ export interface TypeDefinition {
   readonly custom: ValueMap;
   /** Edge types: false when created UNIDIRECTIONAL. */
   readonly bidirectional: boolean;
+  /** Edge types: edges have no properties and are found at their ends only (sql.md 1.5 rule 4). */
+  readonly lightweight: boolean;
   /** The bucket strategy was changed while records existed; they may lie in other buckets than it would choose. */
   readonly needsRepartition: boolean;
 }

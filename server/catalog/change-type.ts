@@ -36,9 +36,6 @@ export function createType(
     throw new DatabaseError('Schema', `Type ${change.name} already exists`);
   }
   requireName('type', change.name);
-  if (change.lightweight) {
-    throw new DatabaseError('NotSupported', 'not supported: LIGHTWEIGHT edge types');
-  }
   const { parts } = catalog;
   if (parts.nextTypeId > typeCountMax) {
     throw new DatabaseError('SchemaLimit', `a database has at most ${typeCountMax} types`);
@@ -57,9 +54,10 @@ export function createType(
     bucketStrategy: 'round-robin',
     custom: withoutNulls(change.custom),
     bidirectional: change.bidirectional,
+    lightweight: change.lightweight,
     needsRepartition: false,
   };
-  const unique = change.uniqueEdges ? [uniqueEdgeIndex(parts, type)] : [];
+  const unique = change.uniqueEdges ? [uniqueEdgeIndex(parts, type, 'READY')] : [];
   const next = nextCatalog(catalog, {
     ...buckets.parts,
     types: [...parts.types, type],
@@ -81,8 +79,12 @@ function withoutNulls(custom: TypeDefinition['custom']): TypeDefinition['custom'
   return new Map([...custom].filter(([, value]) => value !== null));
 }
 
-/** A UNIQUE edge type has at most one edge per ordered pair (sql.md 1.5). The type has no records yet, so nothing is built. */
-function uniqueEdgeIndex(parts: CatalogParts, type: TypeDefinition): IndexDefinition {
+/** What keeps a UNIQUE edge type to one edge per ordered pair (sql.md 1.5). */
+export function uniqueEdgeIndex(
+  parts: CatalogParts,
+  type: TypeDefinition,
+  state: IndexDefinition['state'],
+): IndexDefinition {
   const component = (property: string) =>
     ({ property, by: 'value', caseInsensitive: false }) as const;
   return {
@@ -94,7 +96,7 @@ function uniqueEdgeIndex(parts: CatalogParts, type: TypeDefinition): IndexDefini
     components: [component('@out'), component('@in')],
     nullStrategy: 'SKIP',
     metadata: new Map(),
-    state: 'READY',
+    state,
   };
 }
 
@@ -245,6 +247,10 @@ export function dropType(
         .map((other) => detached(other, type)),
       buckets: parts.buckets.filter((bucket) => bucket.type !== type.id),
       indexes: parts.indexes.filter((index) => index.type !== type.id),
+      definitions: {
+        ...parts.definitions,
+        triggers: parts.definitions.triggers.filter((trigger) => trigger.type !== type.id),
+      },
     }),
     rows: [row({ operation: 'drop type', typeName: type.name })],
     effects,

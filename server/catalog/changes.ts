@@ -1,5 +1,6 @@
 import type { RecordKind } from '#core/record.ts';
 import type { IndexComponent, IndexKind } from './catalog.ts';
+import type { DefinitionChange } from './definition-changes.ts';
 import type { Value, ValueMap } from '#core/value.ts';
 
 /**
@@ -66,7 +67,8 @@ export type SchemaChange =
       readonly metadata: ValueMap;
     }
   | { readonly kind: 'drop-index'; readonly name: string; readonly ifExists: boolean }
-  | { readonly kind: 'drop-all-indexes' };
+  | { readonly kind: 'drop-all-indexes' }
+  | DefinitionChange;
 
 /** Attribute of a property as written: `min 5`, `mandatory`; for `default` and `regexp` the value is the expression's source text. */
 export interface PropertyAttribute {
