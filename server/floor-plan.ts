@@ -6,6 +6,7 @@ import { serverPaths } from '#config/server-paths.ts';
 import type { ServerPaths } from '#config/server-paths.ts';
 import {
   haEnabled,
+  serverApiTokenMax,
   serverDefaultDatabaseMode,
   serverDefaultDatabases,
   serverHttpAuthSessionAbsoluteTimeout,
@@ -46,6 +47,7 @@ import { giveStartupMemoryBack } from '#platform/startup-memory.ts';
 import { ProcessLock } from '#platform/process-lock.ts';
 import { systemRuntime } from '#platform/system-runtime.ts';
 import type { Audit } from '#security/audit.ts';
+import { ApiTokens } from '#security/api-tokens.ts';
 import { Authenticator } from '#security/authenticator.ts';
 import { GroupAuthorizer } from '#security/authorizer.ts';
 import { ensureRoot } from '#security/first-start.ts';
@@ -84,6 +86,7 @@ interface Security {
   readonly authorizer: GroupAuthorizer;
   readonly authenticator: Authenticator;
   readonly tokens: TokenSessions;
+  readonly apiTokens: ApiTokens;
   readonly derivation: WorkerKeyDerivation;
 }
 
@@ -156,11 +159,21 @@ async function openSecurity(ground: Ground, mayPrompt: boolean): Promise<Securit
   const configDirectory = paths.config;
   const users = new Users({ configDirectory, derivation, random, timers, audit, iterations });
   const groups = new Groups({ configDirectory, timers, audit });
+  const apiTokens = new ApiTokens({
+    configDirectory,
+    timers,
+    clock,
+    random,
+    audit,
+    countMax: () => settings.get(serverApiTokenMax),
+  });
   await users.load();
   await groups.load();
+  await apiTokens.load();
   await makeRoot(ground, users, mayPrompt);
   users.watch(settings.get(serverReloadEvery));
   groups.watch(settings.get(serverReloadEvery));
+  apiTokens.watch(settings.get(serverReloadEvery));
   const tokens = openTokens(settings, users, audit);
   const attempts = new LoginAttempts(clock, {
     failuresMax: () => settings.get(serverSecurityLockoutAttempts),
@@ -169,6 +182,7 @@ async function openSecurity(ground: Ground, mayPrompt: boolean): Promise<Securit
   const authenticator = new Authenticator({
     users,
     tokens,
+    apiTokens,
     attempts,
     derivation,
     random,
@@ -176,8 +190,8 @@ async function openSecurity(ground: Ground, mayPrompt: boolean): Promise<Securit
     cacheSize: () => settings.get(serverSecuritySaltCacheSize),
     iterations,
   });
-  const authorizer = new GroupAuthorizer(users, groups);
-  return { users, groups, authorizer, authenticator, tokens, derivation };
+  const authorizer = new GroupAuthorizer(users, groups, apiTokens);
+  return { users, groups, authorizer, authenticator, tokens, apiTokens, derivation };
 }
 
 function openTokens(settings: Settings, users: Users, audit: Audit): TokenSessions {
@@ -220,7 +234,7 @@ let madeUpPassword: string | undefined;
 /** Databases, control and doors; the server is online when this resolves. */
 async function serve(ground: Ground, security: Security): Promise<void> {
   const { settings, log, events, paths } = ground;
-  const { users } = security;
+  const { users, apiTokens } = security;
   const { clock, timers } = systemRuntime;
   const { databases } = makeDatabases({
     directory: paths.databases,
@@ -233,6 +247,7 @@ async function serve(ground: Ground, security: Security): Promise<void> {
     heapBytesMax: getHeapStatistics().heap_size_limit,
   });
   users.onRevoked((name) => databases.endSessionsOfUser(name));
+  apiTokens.onRevoked((name) => databases.endSessionsOfUser(name));
   const meters = new Meters(timers);
   const usage = {
     heapUsed: () => process.memoryUsage().heapUsed,
@@ -271,9 +286,11 @@ async function serve(ground: Ground, security: Security): Promise<void> {
   timers.after(trimAfterMs, giveStartupMemoryBack);
 }
 
-async function closeSecurity({ users, groups, derivation }: Security): Promise<void> {
+async function closeSecurity(security: Security): Promise<void> {
+  const { users, groups, apiTokens, derivation } = security;
   users.close();
   groups.close();
+  apiTokens.close();
   await derivation.close();
 }
 
@@ -306,6 +323,7 @@ function printWelcome({ settings, paths }: Ground, port: number): void {
 
 function stopOnSignals(control: ServerControl): void {
   let interrupts = 0;
+  process.removeAllListeners('SIGTERM');
   process.on('SIGTERM', () => void control.stop('signal SIGTERM'));
   process.on('SIGINT', () => {
     interrupts += 1;

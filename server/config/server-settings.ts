@@ -309,6 +309,11 @@ export const haIdempotencyCacheTtlMs = integerSetting('ha.idempotencyCacheTtlMs'
   default: 60_000,
   description: 'How long answers are kept for repetition by X-Request-Id (ms)',
 });
+export const serverApiTokenMax = integerSetting('server.apiTokenMax', {
+  default: 10_000,
+  min: 1,
+  description: 'Largest number of API tokens',
+});
 export const serverApiTokenRequireSecureTransport = booleanSetting(
   'server.apiTokenRequireSecureTransport',
   { default: false, description: 'API tokens are refused over plain HTTP' },

@@ -1,5 +1,9 @@
+import type { IncomingMessage } from 'node:http';
+import type { SettingsReader } from '#config/effective-settings.ts';
+import { serverApiTokenRequireSecureTransport } from '#config/server-settings.ts';
 import type { Principal } from '#core/principal.ts';
-import type { Authenticator, Refusal as AuthRefusal } from '#security/authenticator.ts';
+import type { Authentication, Refusal as AuthRefusal } from '#security/authenticator.ts';
+import type { Door } from './door.ts';
 import type { Refusal } from './errors.ts';
 import { HttpRefusal } from './errors.ts';
 import type { Exchange } from './exchange.ts';
@@ -59,31 +63,45 @@ export function authenticated(exchange: Exchange, mustBeRoot: boolean, next: () 
 
 /** @throws HttpRefusal 401, 403, 503 */
 export async function requireUser(exchange: Exchange): Promise<void> {
-  const header = exchange.request.headers.authorization;
-  exchange.principal = await principalOf(exchange.door.authenticator, header, exchange.source);
+  exchange.principal = await principalOf(exchange.door, exchange.request);
 }
 
-/** Who an `Authorization` header is from. @throws HttpRefusal 401, 403, 503 */
+/** Who a request is from. @throws HttpRefusal 401, 403, 412, 503 */
 export async function principalOf(
-  authenticator: Authenticator,
-  header: string | undefined,
-  source: string,
+  { authenticator, settings }: Pick<Door, 'authenticator' | 'settings'>,
+  request: IncomingMessage,
 ): Promise<Principal> {
-  const { principal, refusal } = await authenticator.authenticate(header, source);
+  const source = request.socket.remoteAddress ?? 'unknown';
+  const found = await authenticator.authenticate(request.headers.authorization, source);
+  return admitted(found, request, settings);
+}
+
+/** @throws HttpRefusal 401, 403, 412, 503 */
+function admitted(
+  { principal, refusal }: Authentication,
+  request: IncomingMessage,
+  settings: SettingsReader,
+): Principal {
   if (!principal) throw new HttpRefusal(refusals[refusal]);
-  return principal;
+  if (principal.via !== 'api-token' || 'encrypted' in request.socket) return principal;
+  if (!settings.get(serverApiTokenRequireSecureTransport)) return principal;
+  throw new HttpRefusal({
+    status: 412,
+    error: 'API tokens need a secure connection',
+    detail: `use HTTPS: ${serverApiTokenRequireSecureTransport.key} is true`,
+  });
 }
 
 function conclude(
   exchange: Exchange,
-  found: Awaited<ReturnType<Exchange['door']['authenticator']['authenticate']>>,
+  found: Authentication,
   mustBeRoot: boolean,
   next: () => void,
 ): void {
   try {
-    if (!found.principal) throw new HttpRefusal(refusals[found.refusal]);
-    exchange.principal = found.principal;
-    if (mustBeRoot && !found.principal.isRoot) throw rootOnly(found.principal.name);
+    const principal = admitted(found, exchange.request, exchange.door.settings);
+    exchange.principal = principal;
+    if (mustBeRoot && !principal.isRoot) throw rootOnly(principal.name);
     if (exchange.request.headers.origin !== undefined) requireAcceptedOrigin(exchange);
   } catch (error) {
     exchange.fail(error);

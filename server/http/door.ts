@@ -6,6 +6,7 @@ import type { ServerControl } from '#control/server-control.ts';
 import type { Log } from '#core/log.ts';
 import type { Runtime } from '#core/runtime.ts';
 import type { DatabasesPort } from '#database/session.ts';
+import type { ApiTokens } from '#security/api-tokens.ts';
 import type { Authenticator } from '#security/authenticator.ts';
 import type { GroupAuthorizer } from '#security/authorizer.ts';
 import type { Groups } from '#security/groups.ts';
@@ -27,6 +28,7 @@ export interface DoorDependencies {
   readonly authenticator: Authenticator;
   readonly authorizer: GroupAuthorizer;
   readonly tokens: TokenSessions;
+  readonly apiTokens: ApiTokens;
   readonly users: Users;
   readonly groups: Groups;
   readonly control: ServerControl;

@@ -1,9 +1,16 @@
 import { openApiGet } from './openapi.ts';
+import { apiTokensDelete, apiTokensGet, apiTokensPost } from './routes/api-tokens.ts';
 import { batchPost } from './routes/batch.ts';
 import { databasesGet, existsGet, missingDatabaseRoutes, progressGet } from './routes/databases.ts';
 import { groupsDelete, groupsGet, groupsPost } from './routes/groups.ts';
 import { healthGet, healthHead, readyGet, readyHead } from './routes/health.ts';
 import type { Route } from './routes/route.ts';
+import {
+  operationsDelete,
+  operationsGet,
+  statementsDelete,
+  statementsGet,
+} from './routes/running.ts';
 import { serverGet, serverPost } from './routes/server.ts';
 import { login, logout, sessionsGet } from './routes/sessions.ts';
 import { commandPost, queryGet, queryGetWithoutCommand, queryPost } from './routes/statements.ts';
@@ -36,6 +43,13 @@ export const documentedRoutes: readonly Route[] = [
   groupsGet,
   groupsPost,
   groupsDelete,
+  statementsGet,
+  statementsDelete,
+  operationsGet,
+  operationsDelete,
+  apiTokensGet,
+  apiTokensPost,
+  apiTokensDelete,
 ];
 
 /** Every route of the HTTP door. */

@@ -62,15 +62,14 @@ export class Upgrades {
 
   async #admit(asked: Omit<Upgrade, 'principal'>): Promise<void> {
     const { request } = asked;
-    const { control, settings, authenticator } = this.#door;
+    const { control, settings } = this.#door;
     const refusal = malformed(request, settings);
     if (refusal) throw new HttpRefusal(refusal);
     const path = (request.url ?? '').split('?')[0] ?? '';
     const handler = this.#handlers.get(path.replace(/(?<=.)\/$/, ''));
     if (handler === undefined) throw new HttpRefusal({ status: 404, error: 'Not found' });
     if (!control.isOnline) throw notOnline(control.isStopping);
-    const source = request.socket.remoteAddress ?? 'unknown';
-    const principal = await principalOf(authenticator, request.headers.authorization, source);
+    const principal = await principalOf(this.#door, request);
     if (!isAcceptedOrigin(request, settings)) {
       throw new HttpRefusal({ status: 403, error: 'Cross-origin request refused' });
     }
@@ -102,6 +101,7 @@ const reasons: Readonly<Record<number, string>> = {
   401: 'Unauthorized',
   403: 'Forbidden',
   404: 'Not Found',
+  412: 'Precondition Failed',
   426: 'Upgrade Required',
   500: 'Internal Server Error',
   503: 'Service Unavailable',

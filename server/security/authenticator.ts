@@ -3,6 +3,8 @@ import { DatabaseError } from '#core/errors.ts';
 import type { Principal } from '#core/principal.ts';
 import type { Random } from '#core/runtime.ts';
 import type { KeyDerivation } from '#platform/key-derivation.ts';
+import { apiTokenPrefix } from './api-token-file.ts';
+import type { ApiTokens } from './api-tokens.ts';
 import type { Audit } from './audit.ts';
 import { rootName } from './credential-policy.ts';
 import type { LoginAttempts } from './login-attempts.ts';
@@ -28,6 +30,7 @@ export type Authentication =
 export interface AuthenticatorOptions {
   readonly users: Users;
   readonly tokens: TokenSessions;
+  readonly apiTokens: ApiTokens;
   readonly attempts: LoginAttempts;
   readonly derivation: KeyDerivation;
   readonly random: Random;
@@ -86,9 +89,11 @@ export class Authenticator {
   }
 
   #authenticateToken(token: string): Authentication {
-    if (token.startsWith('at-')) return refusals['dead-api-token'];
-    const principal = this.#options.tokens.find(token);
-    return principal ? { principal } : refusals['dead-token'];
+    const { tokens, apiTokens } = this.#options;
+    const isApiToken = token.startsWith(apiTokenPrefix);
+    const principal = isApiToken ? apiTokens.find(token) : tokens.find(token);
+    if (principal) return { principal };
+    return refusals[isApiToken ? 'dead-api-token' : 'dead-token'];
   }
 
   #remembered(digest: string): Authentication | undefined {

@@ -1,6 +1,7 @@
 import type { Effect } from '#core/effects.ts';
 import { DatabaseError } from '#core/errors.ts';
 import type { Access, Authorizer, Principal } from '#core/principal.ts';
+import type { ApiTokens } from './api-tokens.ts';
 import type { DatabaseRight, Group, RecordRight } from './group-document.ts';
 import type { Groups } from './groups.ts';
 import type { Users } from './users.ts';
@@ -18,19 +19,22 @@ interface Rights extends UserLimits {
 }
 
 /**
- * Judges by users and groups (security.md 4). An unknown principal has no rights. Rights are worked out once per user and
+ * Judges by users, their groups and API tokens (security.md 4). An unknown principal has no rights. Rights are worked out once per user and
  * database and forgotten at any change, so a check costs two map lookups.
  */
 export class GroupAuthorizer implements Authorizer {
   readonly #users: Users;
   readonly #groups: Groups;
+  readonly #apiTokens: ApiTokens;
   readonly #rights = new Map<string, Map<string, Rights | undefined>>();
 
-  constructor(users: Users, groups: Groups) {
+  constructor(users: Users, groups: Groups, apiTokens: ApiTokens) {
     this.#users = users;
     this.#groups = groups;
+    this.#apiTokens = apiTokens;
     users.onChanged(() => this.#rights.clear());
     groups.onChanged(() => this.#rights.clear());
+    apiTokens.onChanged(() => this.#rights.clear());
   }
 
   require(who: Principal, database: string, access: Access): void {
@@ -72,6 +76,9 @@ export class GroupAuthorizer implements Authorizer {
   }
 
   #rightsOf(who: Principal, database: string): Rights | undefined {
+    const isApiToken = who.via === 'api-token';
+    // A token expires without any change that would make its rights be forgotten.
+    if (isApiToken && this.#apiTokens.ofPrincipal(who.name) === undefined) return undefined;
     let ofUser = this.#rights.get(who.name);
     if (!ofUser) {
       ofUser = new Map();
@@ -80,9 +87,18 @@ export class GroupAuthorizer implements Authorizer {
     if (ofUser.has(database)) return ofUser.get(database);
     // Names of databases come from requests: what is remembered must stay bounded.
     if (ofUser.size > 1000) ofUser.clear();
-    const rights = this.#work(who.name, database);
+    const rights = isApiToken
+      ? this.#workForToken(who.name, database)
+      : this.#work(who.name, database);
     ofUser.set(database, rights);
     return rights;
+  }
+
+  #workForToken(principal: string, database: string): Rights | undefined {
+    const token = this.#apiTokens.ofPrincipal(principal);
+    if (!token || (token.database !== '*' && token.database !== database)) return undefined;
+    const { types, database: access } = token.permissions;
+    return union([{ resultSetLimit: -1, readTimeout: -1, access, types }]);
   }
 
   #work(user: string, database: string): Rights | undefined {

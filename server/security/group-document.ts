@@ -44,24 +44,27 @@ export const defaultGroups: GroupDocument = new Map([
 
 /** The JSON form of http-api.md 16.1. */
 export function groupDocumentToJson(document: GroupDocument): unknown {
-  const databases: Record<string, unknown> = {};
-  for (const [database, groups] of document) {
-    const named: Record<string, unknown> = {};
-    for (const [name, group] of groups) named[name] = groupToJson(group);
-    databases[database] = { groups: named };
-  }
+  const databases = Object.fromEntries(
+    [...document].map(([database, groups]) => {
+      const named = [...groups].map(([name, group]) => [name, groupToJson(group)]);
+      return [database, { groups: Object.fromEntries(named) }];
+    }),
+  );
   return { version: 2, databases };
 }
 
 function groupToJson(group: Group): unknown {
-  const types: Record<string, unknown> = {};
-  for (const [type, access] of group.types) types[type] = { access };
   return {
     resultSetLimit: group.resultSetLimit,
     readTimeout: group.readTimeout,
     access: group.access,
-    types,
+    types: typeRightsToJson(group.types),
   };
+}
+
+/** The JSON form of record rights by type. */
+export function typeRightsToJson(types: ReadonlyMap<string, readonly RecordRight[]>): unknown {
+  return Object.fromEntries([...types].map(([type, access]) => [type, { access }]));
 }
 
 /** @throws DatabaseError `IllegalArgument` naming what is wrong */
@@ -86,30 +89,47 @@ export function parseGroupDocument(text: string): GroupDocument {
 
 /** One group from parsed JSON (plain objects or Maps). @throws DatabaseError `IllegalArgument` */
 export function parseGroup(value: unknown, name: string): Group {
-  const entries = asObject(value, `group '${name}'`);
-  const types = new Map<string, readonly RecordRight[]>();
-  for (const [type, rights] of asObject(field(entries, 'types') ?? {}, `types of '${name}'`)) {
-    const access = field(asObject(rights, `type '${type}' of group '${name}'`), 'access') ?? [];
-    types.set(type, rightsOf(access, recordRights, name));
-  }
+  const owner = `group '${name}'`;
+  const entries = asObject(value, owner);
   return {
     resultSetLimit: limitOf(field(entries, 'resultSetLimit'), 'resultSetLimit'),
     readTimeout: limitOf(field(entries, 'readTimeout'), 'readTimeout'),
-    access: rightsOf(field(entries, 'access') ?? [], databaseRights, name),
-    types,
+    access: parseDatabaseRights(field(entries, 'access'), owner),
+    types: parseTypeRights(field(entries, 'types'), owner),
   };
 }
 
-type Entries = readonly (readonly [string, unknown])[];
+/** Record rights by type; absent means none. @throws DatabaseError `IllegalArgument` naming `owner` */
+export function parseTypeRights(
+  value: unknown,
+  owner: string,
+): ReadonlyMap<string, readonly RecordRight[]> {
+  const types = new Map<string, readonly RecordRight[]>();
+  for (const [type, rights] of asObject(value ?? {}, `types of ${owner}`)) {
+    const access = field(asObject(rights, `type '${type}' of ${owner}`), 'access') ?? [];
+    types.set(type, rightsOf(access, recordRights, owner));
+  }
+  return types;
+}
 
-function asObject(value: unknown, what: string): Entries {
+/** A list of rights on a database; absent means none. @throws DatabaseError `IllegalArgument` naming `owner` */
+export function parseDatabaseRights(value: unknown, owner: string): readonly DatabaseRight[] {
+  return rightsOf(value ?? [], databaseRights, owner);
+}
+
+/** The fields of a parsed JSON object. */
+export type Entries = readonly (readonly [string, unknown])[];
+
+/** The fields of a plain object or a Map. @throws DatabaseError `IllegalArgument` for anything else, naming `what` */
+export function asObject(value: unknown, what: string): Entries {
   if (value instanceof Map) return [...value] as Entries;
   if (typeof value === 'object' && value !== null && !Array.isArray(value))
     return Object.entries(value);
   throw new DatabaseError('IllegalArgument', `${what} must be an object`);
 }
 
-function field(entries: Entries, name: string): unknown {
+/** The value of a field; undefined when there is none. */
+export function field(entries: Entries, name: string): unknown {
   return entries.find(([key]) => key === name)?.[1];
 }
 
@@ -119,15 +139,15 @@ function limitOf(value: unknown, what: string): number {
   throw new DatabaseError('IllegalArgument', `${what} must be a whole number of at least -1`);
 }
 
-function rightsOf<T extends string>(value: unknown, known: readonly T[], group: string): T[] {
+function rightsOf<T extends string>(value: unknown, known: readonly T[], owner: string): T[] {
   if (!Array.isArray(value))
-    throw new DatabaseError('IllegalArgument', `access of group '${group}' must be a list`);
+    throw new DatabaseError('IllegalArgument', `access of ${owner} must be a list`);
   return value.map((right) => {
     const found = known.find((name) => name === right);
     if (found !== undefined) return found;
     throw new DatabaseError(
       'IllegalArgument',
-      `unknown permission '${String(right)}' in group '${group}'; known are ${known.join(', ')}`,
+      `unknown permission '${String(right)}' in ${owner}; known are ${known.join(', ')}`,
     );
   });
 }

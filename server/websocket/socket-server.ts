@@ -15,6 +15,7 @@ import type { DatabasesPort } from '#database/session.ts';
 import { HttpRefusal } from '#http/errors.ts';
 import { NameCache } from '#http/json-writer.ts';
 import type { Upgrade } from '#http/upgrade.ts';
+import type { ApiTokens } from '#security/api-tokens.ts';
 import type { Authenticator } from '#security/authenticator.ts';
 import type { GroupAuthorizer } from '#security/authorizer.ts';
 import type { Users } from '#security/users.ts';
@@ -28,6 +29,7 @@ export interface SocketServerOptions {
   readonly authenticator: Authenticator;
   readonly authorizer: GroupAuthorizer;
   readonly users: Users;
+  readonly apiTokens: ApiTokens;
   readonly settings: Settings;
   readonly runtime: Runtime;
   readonly log: Log;
@@ -63,6 +65,7 @@ export class SocketServer {
     });
     this.#inserts = new InsertSessions(options);
     options.users.onRevoked((name) => this.#userChanged(name));
+    options.apiTokens.onRevoked((name) => this.#userChanged(name));
   }
 
   get connectionCount(): number {
@@ -132,13 +135,16 @@ export class SocketServer {
   /** Whether the credentials of a connection are still good; ends it when they are not. */
   #isStillKnown(client: Client): boolean {
     const { users, authenticator } = this.#options;
-    const user = users.get(client.principal.name);
-    if (user !== undefined && user.generation === client.generation) {
+    const { name, via } = client.principal;
+    const user = users.get(name);
+    // API tokens belong to no user.
+    if (via === 'api-token' || (user !== undefined && user.generation === client.generation)) {
       // Tokens end on their own, too. An open connection counts as use of its token.
-      if (client.principal.via === 'password') return true;
+      if (via === 'password') return true;
       if (authenticator.authenticateNow(client.authorization)?.principal !== undefined) return true;
     }
-    client.close(closeCode.policy, user === undefined ? 'user deleted' : 'access revoked');
+    const isUserGone = user === undefined && via !== 'api-token';
+    client.close(closeCode.policy, isUserGone ? 'user deleted' : 'access revoked');
     return false;
   }
 

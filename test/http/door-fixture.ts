@@ -18,6 +18,7 @@ import type { DoorDependencies } from '#http/door.ts';
 import { HttpServer } from '#http/http-server.ts';
 import { systemRuntime } from '#platform/system-runtime.ts';
 import type { Audit } from '#security/audit.ts';
+import { ApiTokens } from '#security/api-tokens.ts';
 import { Authenticator } from '#security/authenticator.ts';
 import { GroupAuthorizer } from '#security/authorizer.ts';
 import { Groups } from '#security/groups.ts';
@@ -55,6 +56,7 @@ export interface DoorFixture {
   readonly server: HttpServer;
   readonly internalErrors: unknown[];
   readonly tokens: TokenSessions;
+  readonly apiTokens: ApiTokens;
   ask(method: string, path: string, asked?: Asked): Promise<Answer>;
   /** Sends bytes on a connection of their own; resolves when the server closed it. */
   raw(bytes: string | readonly (string | Buffer)[]): Promise<string>;
@@ -112,6 +114,7 @@ export async function startDoor(
     settings,
     users: security.users,
     tokens: security.tokens,
+    apiTokens: security.apiTokens,
     groups: security.groups,
     control,
     events,
@@ -138,6 +141,14 @@ async function makeSecurity(directory: string, audit: Audit) {
   const users = new Users({ configDirectory, derivation, random, timers, audit, iterations });
   const groups = new Groups({ configDirectory, timers, audit });
   await groups.load();
+  const apiTokens = new ApiTokens({
+    configDirectory,
+    timers,
+    clock,
+    random,
+    audit,
+    countMax: () => 20,
+  });
   await users.create('root', { password: 'password', databases: new Map([['*', ['admin']]]) });
   await users.create('jay', { password: 'password', databases: new Map([['school', ['reader']]]) });
   const tokens = new TokenSessions({
@@ -156,6 +167,7 @@ async function makeSecurity(directory: string, audit: Audit) {
   const authenticator = new Authenticator({
     users,
     tokens,
+    apiTokens,
     attempts: new LoginAttempts(clock, { failuresMax: () => 5, windowMs: () => 30_000 }),
     derivation,
     random,
@@ -163,8 +175,8 @@ async function makeSecurity(directory: string, audit: Audit) {
     cacheSize: () => 64,
     iterations,
   });
-  const authorizer = new GroupAuthorizer(users, groups);
-  return { users, groups, tokens, authenticator, authorizer };
+  const authorizer = new GroupAuthorizer(users, groups, apiTokens);
+  return { users, groups, tokens, apiTokens, authenticator, authorizer };
 }
 
 function ask(port: number, method: string, path: string, asked: Asked = {}): Promise<Answer> {

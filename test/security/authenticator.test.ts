@@ -6,7 +6,7 @@ import type { KeyDerivation } from '#platform/key-derivation.ts';
 import { Authenticator } from '#security/authenticator.ts';
 import { LoginAttempts } from '#security/login-attempts.ts';
 import { TokenSessions } from '#security/token-sessions.ts';
-import { ManualClock, quickDerivation, random, usersWithRoot } from './fixtures.ts';
+import { makeApiTokens, ManualClock, quickDerivation, random, usersWithRoot } from './fixtures.ts';
 
 function basic(name: string, password: string): string {
   return `Basic ${Buffer.from(`${name}:${password}`).toString('base64')}`;
@@ -15,7 +15,7 @@ function basic(name: string, password: string): string {
 const client = { sourceIp: '10.0.0.9', userAgent: 'x'.repeat(300), country: null, city: null };
 
 async function setUp(context: TestContext, derivation: KeyDerivation = quickDerivation) {
-  const { users, audit } = await usersWithRoot(context);
+  const { users, audit, directory } = await usersWithRoot(context);
   const clock = new ManualClock();
   const limits = { idle: 1800_000, absolute: 0, perUser: 3, count: 5 };
   const tokens = new TokenSessions({
@@ -31,10 +31,12 @@ async function setUp(context: TestContext, derivation: KeyDerivation = quickDeri
       countMax: () => limits.count,
     },
   });
+  const apiTokens = makeApiTokens(directory, { clock });
   const attempts = new LoginAttempts(clock, { failuresMax: () => 5, windowMs: () => 30_000 });
   const authenticator = new Authenticator({
     users,
     tokens,
+    apiTokens,
     attempts,
     derivation,
     random,

@@ -8,7 +8,13 @@ import type { Principal } from '#core/principal.ts';
 import { GroupAuthorizer } from '#security/authorizer.ts';
 import { parseGroup } from '#security/group-document.ts';
 import { Groups } from '#security/groups.ts';
-import { RecordedAudit, stoppedTimers, temporaryDirectory, usersWithRoot } from './fixtures.ts';
+import {
+  makeApiTokens,
+  RecordedAudit,
+  stoppedTimers,
+  temporaryDirectory,
+  usersWithRoot,
+} from './fixtures.ts';
 
 async function makeGroups(directory: string, audit = new RecordedAudit()) {
   const groups = new Groups({ configDirectory: directory, timers: stoppedTimers, audit });
@@ -23,7 +29,7 @@ function principal(name: string): Principal {
 async function setUp(context: TestContext) {
   const { users, directory } = await usersWithRoot(context);
   const groups = await makeGroups(directory);
-  const authorizer = new GroupAuthorizer(users, groups);
+  const authorizer = new GroupAuthorizer(users, groups, makeApiTokens(directory));
   const grant = (name: string, databases: Record<string, string[]>) =>
     users.create(name, { password: 'password', databases: new Map(Object.entries(databases)) });
   const may = (name: string, database: string, effect: Effect, types?: readonly string[]) => {

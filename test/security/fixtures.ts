@@ -6,6 +6,7 @@ import type { TestContext } from 'node:test';
 import type { Clock, Random, Timers } from '#core/runtime.ts';
 import type { KeyDerivation } from '#platform/key-derivation.ts';
 import { systemRuntime } from '#platform/system-runtime.ts';
+import { ApiTokens } from '#security/api-tokens.ts';
 import type { Audit } from '#security/audit.ts';
 import { Users } from '#security/users.ts';
 
@@ -65,6 +66,21 @@ export async function usersWithRoot(context: TestContext): Promise<UsersFixture>
   await users.load();
   await users.create('root', { password: 'rootpassword', databases: new Map([['*', ['admin']]]) });
   return { users, audit, directory };
+}
+
+/** API tokens over a file in the directory; not loaded yet. */
+export function makeApiTokens(
+  configDirectory: string,
+  given: { audit?: Audit; clock?: Clock; countMax?: number } = {},
+): ApiTokens {
+  return new ApiTokens({
+    configDirectory,
+    timers: stoppedTimers,
+    clock: given.clock ?? new ManualClock(),
+    random,
+    audit: given.audit ?? new RecordedAudit(),
+    countMax: () => given.countMax ?? 10,
+  });
 }
 
 export function makeUsers(configDirectory: string, audit: Audit): Users {

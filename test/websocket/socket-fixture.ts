@@ -61,6 +61,8 @@ export async function startSockets(
     (parts, server) => {
       const made = new SocketServer({ ...parts, runtime: { ...parts.runtime, timers } });
       server.mountUpgrade('/ws', (upgrade) => made.accept(upgrade));
+      for (const principals of [parts.users, parts.apiTokens])
+        principals.onRevoked((name) => parts.databases.endSessionsOfUser(name));
       sockets = made;
     },
   );

@@ -1,0 +1,198 @@
+import type { StoredApiToken } from '#security/api-token-file.ts';
+import { apiTokenPrefix, apiTokenToJson, parsePermissions } from '#security/api-token-file.ts';
+import { DatabaseError } from '#core/errors.ts';
+import type { Value } from '#core/value.ts';
+import {
+  objectField,
+  optionalText,
+  readFields,
+  requiredText,
+  schemaOfFields,
+} from '../body-fields.ts';
+import type { Field, JsonSchema } from '../body-fields.ts';
+import { badRequest, HttpRefusal, refusalOf } from '../errors.ts';
+import { parseJsonObject } from '../json-body.ts';
+import type { Route } from './route.ts';
+
+// API tokens (http-api.md 17). Root only.
+
+const moment: Field<number | undefined> = {
+  isRequired: false,
+  schema: {
+    type: 'integer',
+    format: 'int64',
+    minimum: 0,
+    description: 'Epoch milliseconds; 0 means never',
+  },
+  read: (value, name) => {
+    if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0) return value;
+    throw badRequest(`Field '${name}' must be a moment in epoch milliseconds, or 0 for never`);
+  },
+};
+
+const createFields = {
+  name: requiredText({ description: 'Name of the token' }),
+  database: optionalText({
+    description: 'The one database that it opens; * (the default) for all',
+  }),
+  expiresAt: moment,
+  permissions: objectField(
+    {
+      description: 'What it may do: record permissions by type, permissions on the database',
+      schema: {
+        properties: {
+          types: { type: 'object', additionalProperties: true },
+          database: { type: 'array', items: { type: 'string' } },
+        },
+      },
+    },
+    (value: Value) => value,
+  ),
+};
+
+const rightsSchema = { type: 'array', items: { type: 'string' } };
+const tokenSchema: JsonSchema = {
+  type: 'object',
+  required: [
+    'name',
+    'database',
+    'expiresAt',
+    'createdAt',
+    'permissions',
+    'tokenHash',
+    'tokenSuffix',
+  ],
+  properties: {
+    name: { type: 'string' },
+    database: { type: 'string' },
+    expiresAt: { type: 'integer', format: 'int64' },
+    createdAt: { type: 'integer', format: 'int64' },
+    permissions: {
+      type: 'object',
+      properties: {
+        types: {
+          type: 'object',
+          additionalProperties: { type: 'object', properties: { access: rightsSchema } },
+        },
+        database: rightsSchema,
+      },
+    },
+    tokenHash: { type: 'string', description: 'SHA-256 of the token in hexadecimal digits' },
+    tokenSuffix: { type: 'string', description: 'The last characters of the token' },
+    token: { type: 'string', description: 'The token; in the answer to its creation only' },
+    expired: { type: 'boolean', description: 'Present and true when it is no longer valid' },
+  },
+};
+
+const answerOf = (description: string, result: JsonSchema) => ({
+  description,
+  schema: { type: 'object', required: ['result'], properties: { result } },
+});
+const refused = (description: string) => ({
+  description,
+  schema: { $ref: '#/components/schemas/ErrorResponse' },
+});
+
+export const apiTokensGet: Route = {
+  method: 'GET',
+  path: '/server/api-tokens',
+  access: 'root',
+  operation: {
+    id: 'listApiTokens',
+    summary: 'All API tokens of this server, without the tokens themselves',
+    answers: {
+      200: {
+        description: 'The tokens',
+        schema: {
+          type: 'object',
+          required: ['result', 'count'],
+          properties: {
+            result: { type: 'array', items: tokenSchema },
+            count: { type: 'integer' },
+          },
+        },
+      },
+    },
+  },
+  handle: (exchange, { apiTokens }) => {
+    const result = apiTokens.list().map((token: StoredApiToken) => ({
+      ...apiTokenToJson(token),
+      ...(apiTokens.isExpired(token) ? { expired: true } : undefined),
+    }));
+    exchange.jsonValue(200, { result, count: result.length });
+  },
+};
+
+export const apiTokensPost: Route = {
+  method: 'POST',
+  path: '/server/api-tokens',
+  access: 'root',
+  operation: {
+    id: 'createApiToken',
+    summary: 'Makes an API token; its text is in this answer only',
+    body: schemaOfFields(createFields),
+    answers: {
+      201: answerOf('The token', tokenSchema),
+      409: refused('A token has this name already'),
+    },
+  },
+  handle: async (exchange, door) => {
+    const bytes = await exchange.body();
+    const body = parseJsonObject(exchange, bytes, { invalidStatus: 400, mayBeEmpty: false });
+    const { name, database = '*', expiresAt = 0, permissions } = readFields(createFields, body);
+    if (database.trim() === '') throw badRequest("Field 'database' is blank");
+    if (door.apiTokens.has(name))
+      throw new HttpRefusal({ status: 409, error: `API token '${name}' already exists` });
+    const { token, stored } = await inWords(async () => {
+      const given = { name, database, expiresAt, permissions: parsePermissions(permissions, name) };
+      return await door.apiTokens.create(given);
+    });
+    const what = `created API token '${name}' for database '${database}'`;
+    door.events.report('INFO', 'Security', `User '${exchange.principal.name}' ${what}`);
+    exchange.jsonValue(201, { result: { ...apiTokenToJson(stored), token } });
+  },
+};
+
+export const apiTokensDelete: Route = {
+  method: 'DELETE',
+  path: '/server/api-tokens',
+  access: 'root',
+  operation: {
+    id: 'deleteApiToken',
+    summary: 'Deletes an API token; requests with it are refused from then on',
+    query: {
+      token: { type: 'string', description: 'SHA-256 of the token in hexadecimal digits' },
+      name: { type: 'string', description: 'Name of the token, instead of its hash' },
+    },
+    answers: {
+      200: answerOf('Deleted', { type: 'string' }),
+      400: refused('Neither hash nor name, or the token itself'),
+      404: refused('No such token'),
+    },
+  },
+  handle: async (exchange, door) => {
+    const given = new URLSearchParams(exchange.queryString);
+    const tokenHash = given.get('token') ?? '';
+    const name = given.get('name') ?? '';
+    if (tokenHash === '' && name === '')
+      throw badRequest("Parameter 'token' (the SHA-256 of the token) or 'name' is needed");
+    // Addresses end up in logs of proxies and browsers.
+    if (tokenHash.startsWith(apiTokenPrefix))
+      throw badRequest("Parameter 'token' takes the SHA-256 of the token, not the token itself");
+    const which = tokenHash === '' ? { name } : { tokenHash };
+    const deleted = await inWords(() => door.apiTokens.delete(which));
+    const what = `deleted API token '${deleted}'`;
+    door.events.report('INFO', 'Security', `User '${exchange.principal.name}' ${what}`);
+    exchange.jsonValue(200, { result: 'API token deleted' });
+  },
+};
+
+/** Refusals say what is wrong in `error`. */
+async function inWords<T>(run: () => Promise<T>): Promise<T> {
+  try {
+    return await run();
+  } catch (error) {
+    if (!(error instanceof DatabaseError)) throw error;
+    throw new HttpRefusal({ ...refusalOf(error), error: error.message });
+  }
+}
