@@ -1,6 +1,7 @@
 /*
- * Two commands of one image: the operator, and the volume guard that runs before each member. The guard loads nothing but
- * Node, so what the operator needs is loaded only for it.
+ * The commands of the image besides the server: the operator, and those that run in pods of members. The latter load nothing
+ * but Node, so what the operator needs is loaded only for it. `--fill-compile-cache` loads everything and does nothing: the
+ * image is built with it.
  */
 
 async function main(): Promise<number> {
@@ -8,6 +9,10 @@ async function main(): Promise<number> {
   if (command === 'guard') {
     const { runGuard } = await import('./guard/guard.ts');
     return runGuard(process.env, (line) => process.stdout.write(line));
+  }
+  if (command === '--fill-compile-cache') {
+    await Promise.all([import('./guard/guard.ts'), import('./run-operator.ts')]);
+    return 0;
   }
   const { runOperator } = await import('./run-operator.ts');
   return runOperator({

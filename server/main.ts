@@ -37,6 +37,9 @@ else {
 }
 
 async function run(): Promise<void> {
+  // Process 1 of a container gets no signal that it does not listen to, and loading takes a second when the disk is cold. The
+  // server puts its own listener in the place of this one.
+  process.once('SIGTERM', () => process.exit(0));
   const { startServer } = await import('./floor-plan.ts');
   const { DatabaseError } = await import('#core/errors.ts');
   try {

@@ -1,0 +1,40 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { isHeapPinned, oldSpaceMiB, parseHeapPercent } from '#platform/container-memory.ts';
+
+const MiB = 1024 * 1024;
+
+describe('heap of a container', () => {
+  it('is three quarters of the limit less what the storage is budgeted', () => {
+    assert.equal(oldSpaceMiB(2048 * MiB), 1536 - 64);
+    assert.equal(oldSpaceMiB(512 * MiB), 384 - 64);
+    assert.equal(oldSpaceMiB(2048 * MiB, 50), 1024 - 64);
+  });
+
+  it('leaves a small container a heap to start with', () => {
+    assert.equal(oldSpaceMiB(128 * MiB), 96 - 16);
+    assert.equal(oldSpaceMiB(16 * MiB, 10), 16);
+  });
+
+  it('is left to whoever chose one', () => {
+    for (const options of [
+      '--max-old-space-size=300',
+      '--max_old_space_size=300',
+      '--max-old-space-size-percentage=60',
+      '--max-heap-size=700',
+    ]) {
+      assert.equal(isHeapPinned(`--trace-warnings ${options}`, []), true, options);
+      assert.equal(isHeapPinned('', [options]), true, options);
+    }
+    assert.equal(isHeapPinned('--max-semi-space-size=2', ['--expose-gc']), false);
+  });
+
+  it('takes a whole percentage from 10 to 90', () => {
+    assert.equal(parseHeapPercent(undefined), 75);
+    assert.equal(parseHeapPercent(''), 75);
+    assert.equal(parseHeapPercent('10'), 10);
+    assert.equal(parseHeapPercent('90'), 90);
+    for (const wrong of ['9', '91', '7.5', '75%', 'all', '-50', '075'])
+      assert.equal(parseHeapPercent(wrong), undefined, wrong);
+  });
+});
