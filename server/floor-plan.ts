@@ -324,7 +324,6 @@ function printWelcome({ settings, paths }: Ground, port: number): void {
 function stopOnSignals(control: ServerControl): void {
   let interrupts = 0;
   process.removeAllListeners('SIGTERM');
-  process.removeAllListeners('SIGTERM');
   process.on('SIGTERM', () => void control.stop('signal SIGTERM'));
   process.on('SIGINT', () => {
     interrupts += 1;
