@@ -9,6 +9,12 @@ import {
 } from './commands/database-commands.ts';
 import { listDatabases } from './commands/list-databases.ts';
 import {
+  cancelOperation,
+  cancelStatement,
+  listOperations,
+  listStatements,
+} from './commands/running-commands.ts';
+import {
   connectCluster,
   disconnectCluster,
   getServerEvents,
@@ -34,6 +40,10 @@ export const controlCommands: readonly ControlCommand[] = [
   setDatabaseSetting,
   getServerEvents,
   shutdown,
+  listStatements,
+  cancelStatement,
+  listOperations,
+  cancelOperation,
   connectCluster,
   disconnectCluster,
   ...laterCommands,

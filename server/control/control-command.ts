@@ -1,5 +1,6 @@
 import type { Settings } from '#config/effective-settings.ts';
 import type { Principal } from '#core/principal.ts';
+import type { Runtime } from '#core/runtime.ts';
 import type { DatabasesPort } from '#database/session.ts';
 import type { GroupAuthorizer } from '#security/authorizer.ts';
 import type { Users } from '#security/users.ts';
@@ -14,6 +15,7 @@ export interface CommandTargets {
   readonly authorizer: GroupAuthorizer;
   readonly events: ServerEvents;
   readonly control: ServerControl;
+  readonly runtime: Runtime;
   readonly version: string;
 }
 

@@ -1,4 +1,5 @@
 import { DatabaseError } from '#core/errors.ts';
+import { maskSecrets } from '#core/masked-text.ts';
 import type { Cancel, EpochMs, Runtime } from '#core/runtime.ts';
 import { idSequence } from './progress-registry.ts';
 
@@ -8,8 +9,12 @@ export interface ActiveStatementInfo {
   readonly database: string;
   readonly user: string;
   readonly language: string;
-  /** Abbreviated. */
+  /** Abbreviated, without secrets. */
   readonly text: string;
+  /** `X-Request-Id` of the request that asked for it. */
+  readonly requestId: string | undefined;
+  /** It runs in a transaction session of its client. */
+  readonly isInSession: boolean;
   readonly startedAt: EpochMs;
 }
 
@@ -52,9 +57,9 @@ export class ActiveStatements {
   ): ActiveStatement {
     const info: ActiveStatementInfo = {
       ...about,
-      text: about.text.slice(0, textLengthMax),
+      text: maskSecrets(about.text.slice(0, textLengthMax)),
       id: this.#nextId(),
-      startedAt: this.#runtime.clock.now() - elapsedMs,
+      startedAt: Math.round(this.#runtime.clock.now() - elapsedMs),
     };
     const statement = new ActiveStatement(info, bounds, {
       runtime: this.#runtime,
@@ -71,9 +76,9 @@ export class ActiveStatements {
   }
 
   /** @returns false when no such statement runs */
-  cancel(id: number): boolean {
+  cancel(id: number, reason = 'cancelled'): boolean {
     const statement = this.#running.get(id);
-    statement?.end(new DatabaseError('Cancelled', `statement ${id} was cancelled`));
+    statement?.end(new DatabaseError('Cancelled', `statement ${id} was ${reason}`));
     return statement !== undefined;
   }
 

@@ -3,6 +3,7 @@ import type { Log } from '#core/log.ts';
 import type { DatabaseDirectory } from './database-directory.ts';
 import { requireDatabaseName } from './database-directory.ts';
 import type { ProgressEntry } from './progress-registry.ts';
+import type { RunningWork } from './running-work.ts';
 import type { DatabaseCounters, DatabaseHandle, DatabasesPort } from './session.ts';
 
 /** An open database, as its owner sees it. */
@@ -25,7 +26,7 @@ export interface DatabasesOptions {
   readonly countMax: () => number;
   readonly languages: () => readonly string[];
   readonly counters: () => Omit<DatabaseCounters, 'openDatabases'>;
-  readonly progress: (name: string) => readonly ProgressEntry[];
+  readonly running: RunningWork;
   readonly endSessionsOfUser: (user: string) => void;
   readonly log: Log;
 }
@@ -45,6 +46,7 @@ const openingAtOnce = 4;
  * not keep the others away (limits.md 20). A closed database stays closed, over restarts too, until somebody opens it.
  */
 export class Databases implements DatabasesPort {
+  readonly running: RunningWork;
   readonly #options: DatabasesOptions;
   /** By lower-cased name: two names that differ in case alone would be one directory on some platforms. */
   readonly #entries = new Map<string, Entry>();
@@ -53,6 +55,7 @@ export class Databases implements DatabasesPort {
 
   constructor(options: DatabasesOptions) {
     this.#options = options;
+    this.running = options.running;
   }
 
   /** Opens what is on disk; resolves when each database is open or known to be unopenable. */
@@ -184,7 +187,7 @@ export class Databases implements DatabasesPort {
   }
 
   progress(name: string): readonly ProgressEntry[] {
-    return this.#options.progress(name);
+    return this.running.operations.of(name);
   }
 
   endSessionsOfUser(user: string): void {

@@ -85,7 +85,7 @@ export function makeDatabases(options: ServerDatabasesOptions): ServerDatabases 
     countMax: () => settings.get(serverMaxDatabases),
     languages: () => options.languages.names(),
     counters: () => countersNow(counters, sessions, opened),
-    progress: (name) => progress.of(name),
+    running: { statements: active, operations: progress },
     endSessionsOfUser: (user) => sessions.endOfUser(user),
     log,
   });

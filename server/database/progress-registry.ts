@@ -12,6 +12,8 @@ export interface ProgressEntry {
   readonly operation: string;
   /** Who started it; empty for the server itself. */
   readonly user: string;
+  /** `X-Request-Id` of the request that started it. */
+  readonly requestId: string | undefined;
   readonly state: OperationState;
   readonly startedAt: EpochMs;
   /** Undefined while it runs. */
@@ -36,6 +38,7 @@ export interface OperationStart {
   readonly operation: string;
   readonly stepCount: number;
   readonly user?: string;
+  readonly requestId?: string | undefined;
   /** Aborts the operation too: that of the statement or request that started it. */
   readonly signal?: AbortSignal;
 }
@@ -113,9 +116,9 @@ export class ProgressRegistry {
   }
 
   /** @returns false when no such operation runs */
-  cancel(id: number, reason = `operation ${id} was cancelled`): boolean {
+  cancel(id: number, reason = 'cancelled'): boolean {
     const operation = this.#running.get(id);
-    operation?.cancel(reason);
+    operation?.cancel(`operation ${id} was ${reason}`);
     return operation !== undefined;
   }
 
@@ -217,12 +220,13 @@ class Operation implements ProgressReporter {
   }
 
   entry(): ProgressEntry {
-    const { database, operation, stepCount, user = '' } = this.#about;
+    const { database, operation, stepCount, user = '', requestId } = this.#about;
     return {
       id: this.id,
       database,
       operation,
       user,
+      requestId,
       state: this.#state,
       startedAt: this.#startedAt,
       endedAt: this.#endedAt,

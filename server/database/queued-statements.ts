@@ -1,3 +1,4 @@
+import { DatabaseError } from '#core/errors.ts';
 import type { Log } from '#core/log.ts';
 import type { QueuedStatement } from './async-queue.ts';
 import type { StatementPipeline } from './statement-pipeline.ts';
@@ -17,18 +18,33 @@ export async function runQueued(
   log: Log,
 ): Promise<number> {
   const { count, error } = await pipeline.runTogether(statements, commitAfterMs);
+  const taken = Math.max(1, count);
   // None: a schema change stands in front.
-  const alone = error === undefined && count > 0 ? [] : statements.slice(0, Math.max(1, count));
-  for (const { statement, options } of alone) {
+  let alone = error === undefined && count > 0 ? [] : statements.slice(0, taken);
+  const last = alone.at(-1);
+  if (last !== undefined && isFinal(error)) {
+    alone = alone.slice(0, -1);
+    report(last, error, log);
+  }
+  for (const queued of alone) {
     try {
-      const result = await pipeline.run(statement, options);
+      const result = await pipeline.run(queued.statement, queued.options);
       result.close();
     } catch (failure) {
-      log.error('asynchronous command failed', {
-        requestId: options.requestId,
-        reason: failure instanceof Error ? failure.message : String(failure),
-      });
+      report(queued, failure, log);
     }
   }
-  return Math.max(1, count);
+  return taken;
+}
+
+/** The last statement was told to end; it is not to be executed again. */
+function isFinal(error: unknown): boolean {
+  return error instanceof DatabaseError && (error.code === 'Cancelled' || error.code === 'Timeout');
+}
+
+function report({ options }: QueuedStatement, failure: unknown, log: Log): void {
+  log.error('asynchronous command failed', {
+    requestId: options.requestId,
+    reason: failure instanceof Error ? failure.message : String(failure),
+  });
 }

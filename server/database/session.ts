@@ -9,6 +9,7 @@ import type { BulkLoader } from './bulk/bulk-loader.ts';
 import type { ChangeEvents } from './events.ts';
 import type { InsertOptions, InsertStream } from './inserts/insert-port.ts';
 import type { ProgressEntry } from './progress-registry.ts';
+import type { RunningWork } from './running-work.ts';
 
 /** One statement as a door hands it in. */
 export interface Statement {
@@ -164,6 +165,8 @@ export interface DatabasesPort {
   languages(): readonly string[];
   /** Maintenance operations that run now on a database, for `GET /progress`. */
   progress(name: string): readonly ProgressEntry[];
+  /** Everything that runs now, on all databases. */
+  readonly running: RunningWork;
   /** Rolls back the transaction sessions of a user who was dropped or has a new password (http-api.md 8). */
   endSessionsOfUser(user: string): void;
   /** False until every database loaded at start is open or known to be unopenable (limits.md 20). */

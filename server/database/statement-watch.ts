@@ -46,6 +46,8 @@ export class StatementWatch implements ExecutionWatch {
         user: options.principal.name,
         language: statement.language,
         text: statement.text,
+        requestId: options.requestId,
+        isInSession: options.sessionId !== undefined,
       },
       {
         signal: options.signal,

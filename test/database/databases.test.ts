@@ -4,8 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { silentLog } from '#core/log.ts';
+import { ActiveStatements } from '#database/active-statements.ts';
 import { DatabaseDirectory, requireDatabaseName } from '#database/database-directory.ts';
 import { Databases, type OpenDatabase } from '#database/databases.ts';
+import { ProgressRegistry } from '#database/progress-registry.ts';
 import { ManualRuntime, settle } from './support/manual-runtime.ts';
 
 const made: string[] = [];
@@ -54,7 +56,10 @@ function setUp(
       asyncCompleted: 0,
       openSessions: 0,
     }),
-    progress: () => [],
+    running: {
+      statements: new ActiveStatements(new ManualRuntime()),
+      operations: new ProgressRegistry(new ManualRuntime().clock),
+    },
     endSessionsOfUser: () => {},
     log: silentLog,
   });

@@ -6,7 +6,8 @@ import type { StoredRecord } from '#core/record.ts';
 import type { LogIndex, Rid } from '#core/rid.ts';
 import { defaultTemporalFormats } from '#core/temporal-format.ts';
 import type { Value } from '#core/value.ts';
-import type { ProgressEntry } from '#database/progress-registry.ts';
+import { ActiveStatements } from '#database/active-statements.ts';
+import { type ProgressEntry, ProgressRegistry } from '#database/progress-registry.ts';
 import type {
   DatabaseCounters,
   DatabaseHandle,
@@ -18,6 +19,7 @@ import type {
   RunOptions,
   Statement,
 } from '#database/session.ts';
+import { systemRuntime } from '#platform/system-runtime.ts';
 
 /** What a statement text of the fake database does. */
 export interface Behaviour {
@@ -59,7 +61,10 @@ export class FakeDatabases implements DatabasesPort {
   readonly later: Seen[] = [];
   readonly databases = new Map<string, FakeDatabase>();
   readonly endedUsers: string[] = [];
-  readonly operations: ProgressEntry[] = [];
+  readonly running = {
+    statements: new ActiveStatements(systemRuntime),
+    operations: new ProgressRegistry(systemRuntime.clock),
+  };
   readonly committed = new Map<string, LogIndex>();
   openStreams = 0;
   isShutDown = false;
@@ -102,7 +107,7 @@ export class FakeDatabases implements DatabasesPort {
     return ['sql', 'sqlscript'];
   }
   progress(name: string): readonly ProgressEntry[] {
-    return this.operations.filter(({ database }) => database === name);
+    return this.running.operations.of(name);
   }
   endSessionsOfUser(user: string): void {
     this.endedUsers.push(user);

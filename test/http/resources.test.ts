@@ -126,23 +126,11 @@ test('databases are listed to those who may access them', async (context) => {
 
 test('progress has the fields of the contract', async (context) => {
   const door = await startDoor(context);
-  door.databases.operations.push({
-    id: 3,
-    database: 'school',
-    operation: 'rebuild index',
-    startedAt: 1,
-    stepIndex: 0,
-    stepCount: 2,
-    step: 'scan',
-    done: 5,
-    total: 10,
-    percentage: 50,
-    user: 'jay',
-    state: 'running',
-    endedAt: undefined,
-    counts: {},
-    reason: undefined,
-  });
+  const { operations } = door.databases.running;
+  const about = { database: 'school', operation: 'rebuild index', stepCount: 2 };
+  const progress = operations.start(about);
+  progress.step('scan', 10);
+  progress.advance(5);
   const { body } = await door.ask('GET', 'progress/school', { user: 'jay' });
   const [entry] = body['result'] as Record<string, unknown>[];
   assert.deepEqual(Object.keys(entry ?? {}), [

@@ -1,6 +1,7 @@
 import { serverHttpBatchLineMaxSize, serverHttpJsonMaxDepth } from '#config/server-settings.ts';
 import { DatabaseError } from '#core/errors.ts';
 import { BatchImport } from '#database/bulk/batch-import.ts';
+import type { ProgressReporter } from '#database/progress-registry.ts';
 import type { DatabaseHandle } from '#database/session.ts';
 import { type BatchAnswer, StreamedBatchAnswer, WholeBatchAnswer } from '../batch-answer.ts';
 import {
@@ -102,18 +103,23 @@ export const batchPost: Route = {
     const answer = wantsLines(exchange)
       ? new StreamedBatchAnswer(call)
       : new WholeBatchAnswer(call);
-    const batch = begin(exchange, database, { format, parameters, answer });
+    const progress = startProgress(exchange, database);
+    const batch = begin(exchange, database, { format, parameters, answer, progress });
     try {
       for (let piece = await pieces.next(); piece; piece = await pieces.next()) {
         await batch.write(piece);
+        progress.advance(piece.length);
+        progress.check();
       }
       await batch.complete();
       requireExpected(batch, parameters);
       await batch.end();
       pieces.close();
+      progress.finish();
       await answer.succeeded(batch);
     } catch (error) {
       pieces.close();
+      progress.fail(error);
       answer.failed(error, batch);
     }
   },
@@ -146,10 +152,11 @@ function begin(
     readonly format: 'jsonl' | 'csv';
     readonly parameters: BatchParameters;
     readonly answer: BatchAnswer;
+    readonly progress: ProgressReporter;
   },
 ): BatchImport {
   const { settings, runtime } = exchange.door;
-  const { format, parameters, answer } = options;
+  const { format, parameters, answer, progress } = options;
   const { commitRetries, commitRetryDelayMs, bidirectional, refMode, ordinalBase } = parameters;
   const batch: BatchImport = new BatchImport({
     loader: database.bulkLoader({
@@ -166,9 +173,33 @@ function begin(
     depthMax: settings.get(serverHttpJsonMaxDepth),
     lineBytesMax: settings.get(serverHttpBatchLineMaxSize),
     runtime,
-    onCommit: () => answer.committed(batch),
+    onCommit: () => {
+      progress.count('vertices', batch.counts.vertices);
+      progress.count('edges', batch.counts.edges);
+      return answer.committed(batch);
+    },
   });
   return batch;
+}
+
+/** Counts the bytes of the body; cancelled, the call ends as if its client had told so. */
+function startProgress(exchange: Exchange, database: DatabaseHandle): ProgressReporter {
+  const { request, connection, requestId, principal, door } = exchange;
+  const progress = door.databases.running.operations.start({
+    database: database.name,
+    operation: 'batch import',
+    stepCount: 1,
+    user: principal.name,
+    requestId,
+  });
+  const length = request.headers['content-length'];
+  const isPacked = request.headers['content-encoding'] !== undefined;
+  progress.step('load', length === undefined || isPacked ? undefined : Number(length));
+  progress.signal.addEventListener('abort', () => {
+    const reason = progress.entry().reason ?? 'cancelled';
+    connection.cancel(new DatabaseError('Cancelled', reason));
+  });
+  return progress;
 }
 
 /** The last chunk is not committed then: the client will send all of it again. */

@@ -1,4 +1,4 @@
-import type { ProgressEntry } from '#database/progress-registry.ts';
+import { progressToJson } from '#control/running-report.ts';
 import { accessibleName, databaseName } from './database-parameter.ts';
 import type { Route } from './route.ts';
 
@@ -67,22 +67,6 @@ export const progressGet: Route = {
     exchange.jsonValue(200, { result });
   },
 };
-
-function progressToJson(entry: ProgressEntry, now: number): unknown {
-  return {
-    id: entry.id,
-    database: entry.database,
-    operation: entry.operation,
-    stepName: entry.step,
-    stepIndex: entry.stepIndex,
-    totalSteps: entry.stepCount,
-    done: entry.done,
-    total: entry.total,
-    percentage: entry.percentage,
-    startedOn: entry.startedAt,
-    elapsedMs: Math.max(0, now - entry.startedAt),
-  };
-}
 
 /** Paths that lack the name of the database (http-api.md 1). */
 export const missingDatabaseRoutes: readonly Route[] = (
