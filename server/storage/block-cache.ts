@@ -1,6 +1,6 @@
 import type { BucketId, LogIndex } from '#core/rid.ts';
 import { Block } from './block.ts';
-import { ImageMemory, type Slab } from './image-memory.ts';
+import { ImageMemory, type Slab, slabBytes } from './image-memory.ts';
 import { PagedTable } from './paged-table.ts';
 
 /** The newest image of a block, and from which LSN on it has been the newest. */
@@ -39,6 +39,11 @@ export class BlockCache {
 
   get bytes(): number {
     return this.#bytes;
+  }
+
+  /** The next image drives others out. */
+  get isFull(): boolean {
+    return this.#bytes + slabBytes > this.#budgetBytes;
   }
 
   get(bucket: BucketId, number: number): CachedBlock | undefined {

@@ -34,6 +34,8 @@ export class Block implements Image {
   readonly firstPosition: number;
   /** Slots in use by arithmetic: 64, 32 or 16. */
   readonly slotCount: number;
+  /** A record was made of it, so its bytes stay as they are; set by the snapshot. See `BlockWindow`. */
+  isKept = false;
 
   constructor(memory: Image, base: number, bucket: BucketId, number: number, slotCount: number) {
     this.bytes = memory.bytes;

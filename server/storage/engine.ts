@@ -1,6 +1,7 @@
 import type { StoredRecord } from '#core/record.ts';
 import type { BucketId, IndexId, LogIndex, Rid, TypeId } from '#core/rid.ts';
 import type { Block } from './block.ts';
+import type { BlockWindow } from './block-window.ts';
 import type { BulkWriter } from './bulk-writer.ts';
 import type { RowEncoder } from './row.ts';
 import type { RowOperation } from './row-operations.ts';
@@ -81,6 +82,11 @@ export interface StorageSnapshot extends Disposable {
   readonly index: LogIndex;
   /** A stable, immutable image: the caller may keep it, also after the snapshot is closed. */
   block(bucket: BucketId, number: number): Block | undefined;
+  /**
+   * As `block` for a scan, which reads each block once: it drives nothing out of the cache, and the block is valid until the
+   * next one is read into the same window. Records made of it (`recordAt`) stay valid.
+   */
+  passingBlock(bucket: BucketId, number: number, window: BlockWindow): Block | undefined;
   /** One past the highest block number that may exist in the bucket. */
   blockCount(bucket: BucketId): number;
   rowsPerBlock(bucket: BucketId): number;

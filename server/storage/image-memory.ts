@@ -28,6 +28,11 @@ export class Slab implements Image {
     this.#used = (start + length + 7) & ~7;
     return start;
   }
+
+  /** What was taken from `start` on is free again. */
+  takeBack(start: number): void {
+    this.#used = start;
+  }
 }
 
 /**

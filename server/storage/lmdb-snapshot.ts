@@ -10,6 +10,7 @@ import {
   type TypeId,
 } from '#core/rid.ts';
 import type { Block } from './block.ts';
+import type { BlockWindow } from './block-window.ts';
 import type { AdjacencyList, Direction, EntryCursor, StorageSnapshot } from './engine.ts';
 import { LmdbEntryCursor } from './entry-cursor.ts';
 import type { PinnedReader } from './pinned-reader.ts';
@@ -52,6 +53,10 @@ export class LmdbSnapshot implements StorageSnapshot {
     return this.#state.block(this.#reader, bucket, number);
   }
 
+  passingBlock(bucket: BucketId, number: number, window: BlockWindow): Block | undefined {
+    return this.#state.passingBlock(this.#reader, bucket, number, window);
+  }
+
   blockCount(bucket: BucketId): number {
     const state = this.#state.bucket(this.#reader, bucket);
     return state === undefined ? 0 : Math.ceil(state.next / state.slotCount);
@@ -89,6 +94,7 @@ export class LmdbSnapshot implements StorageSnapshot {
   }
 
   #recordOf(rid: Rid, block: Block, row: number): RowRecord {
+    block.isKept = true;
     const shape = this.#source.shapes.shape(block.view.getUint16(row + 4, true));
     return new RowRecord(rid, shape, block, row, this.#source.labels, this.#large);
   }

@@ -18,6 +18,7 @@ import {
 } from './adjacency-chunk.ts';
 import { Block, blockFormat } from './block.ts';
 import { BlockCache } from './block-cache.ts';
+import type { BlockWindow } from './block-window.ts';
 import { checksumSize } from './checksum.ts';
 import type { BucketState } from './counters.ts';
 import type { AdjacencyList, Direction } from './engine.ts';
@@ -96,7 +97,28 @@ export class StateReader {
     return this.#loadBlock(reader, bucket, number);
   }
 
-  #loadBlock(reader: PinnedReader, bucket: BucketId, number: number): Block | undefined {
+  /** As `block` for a scan: what it reads drives nothing out of the cache, but lands in its window. */
+  passingBlock(
+    reader: PinnedReader,
+    bucket: BucketId,
+    number: number,
+    window: BlockWindow,
+  ): Block | undefined {
+    const cached = this.blocks.get(bucket, number);
+    if (cached !== undefined && cached.since <= reader.index) {
+      cached.used = true;
+      return cached.block;
+    }
+    return this.#loadBlock(reader, bucket, number, this.blocks.isFull ? window : undefined);
+  }
+
+  /** Into the cache, or past it into `passing`. */
+  #loadBlock(
+    reader: PinnedReader,
+    bucket: BucketId,
+    number: number,
+    passing?: BlockWindow,
+  ): Block | undefined {
     const versions = this.buckets.get(bucket);
     const state = versions?.at(reader.index);
     if (versions === undefined || state === undefined) return undefined;
@@ -106,8 +128,9 @@ export class StateReader {
     if (!reader.findChecked(reader.subs.blk, this.#blkKey, describe)) return undefined;
     const { window } = reader;
     const length = window.length - checksumSize;
-    const start = this.blocks.memory.take(length);
-    const { slab } = this.blocks.memory;
+    const memory = passing ?? this.blocks.memory;
+    const start = memory.take(length);
+    const { slab } = memory;
     window.bytes.copy(slab.bytes, start, window.base, window.base + length);
     if (slab.bytes[start] !== blockFormat) {
       throw new DatabaseError(
@@ -116,6 +139,7 @@ export class StateReader {
       );
     }
     const block = new Block(slab, start, bucket, number, slotCount);
+    if (passing !== undefined) return passing.hold(block);
     // The state has not changed since the snapshot, so the image is the newest one.
     if (versions.since <= reader.index) this.blocks.put(block, slab, versions.since);
     return block;

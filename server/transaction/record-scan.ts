@@ -1,6 +1,7 @@
 import type { StoredRecord } from '#core/record.ts';
 import { type BucketId, positionOf, type Rid } from '#core/rid.ts';
 import type { Block } from '#storage/block.ts';
+import { BlockWindow } from '#storage/block-window.ts';
 import type { StorageSnapshot } from '#storage/engine.ts';
 import type { RecordCursor } from './read-view.ts';
 
@@ -38,6 +39,7 @@ export class RecordScan implements RecordCursor {
   #slot = 0;
   #nextBlock: number;
   readonly #blockCount: number;
+  readonly #window = new BlockWindow();
 
   constructor(snapshot: StorageSnapshot, overlay: ScanOverlay | undefined, range: ScanRange) {
     this.#snapshot = snapshot;
@@ -76,7 +78,7 @@ export class RecordScan implements RecordCursor {
   }
 
   #openBlock(slot: number | undefined): void {
-    const block = this.#snapshot.block(this.#bucket, this.#nextBlock);
+    const block = this.#snapshot.passingBlock(this.#bucket, this.#nextBlock, this.#window);
     this.#nextBlock += this.#step;
     this.#block = block;
     if (block === undefined) return;

@@ -1,5 +1,6 @@
 import type { BucketId } from '#core/rid.ts';
 import type { Block } from '#storage/block.ts';
+import { BlockWindow } from '#storage/block-window.ts';
 import type { RecordCursor } from '#transaction/read-view.ts';
 import type { CompiledScan, RowSource } from '../evaluate/block-scan.ts';
 import type { Slot } from '../algebra/expression.ts';
@@ -109,6 +110,7 @@ class BlockWalk {
   /** The records of the current bucket, when it must be read through the view. */
   records: RecordCursor | undefined;
   #context: ExecutionContext | undefined;
+  #window: BlockWindow | undefined;
   #bucketNumber = 0;
   #bucket: BucketId | undefined;
   #blockNumber = 0;
@@ -121,6 +123,7 @@ class BlockWalk {
 
   start(context: ExecutionContext): void {
     this.#context = context;
+    this.#window = new BlockWindow();
     this.records = undefined;
     this.#bucketNumber = 0;
     this.#blocksLeft = 0;
@@ -128,6 +131,7 @@ class BlockWalk {
 
   stop(): void {
     this.#context = undefined;
+    this.#window = undefined;
     this.records = undefined;
   }
 
@@ -136,7 +140,11 @@ class BlockWalk {
     const { view } = this.#context as ExecutionContext;
     for (;;) {
       while (this.#blocksLeft > 0) {
-        const block = view.snapshot.block(this.#bucket as BucketId, this.#blockNumber);
+        const block = view.snapshot.passingBlock(
+          this.#bucket as BucketId,
+          this.#blockNumber,
+          this.#window as BlockWindow,
+        );
         this.#blockNumber += this.order === 'ascending' ? 1 : -1;
         this.#blocksLeft -= 1;
         if (block !== undefined) return block;

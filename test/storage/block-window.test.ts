@@ -1,0 +1,62 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Block } from '#storage/block.ts';
+import { BlockWindow } from '#storage/block-window.ts';
+import {
+  Log,
+  openEngine,
+  person,
+  personBucket,
+  put,
+  temporaryDirectory,
+} from './engine-fixture.ts';
+
+const blockCountWanted = 24;
+
+test('a scan past a full cache reads its blocks into one piece of memory', async (context) => {
+  await using engine = await engineWithBlocks(temporaryDirectory(context));
+  using snapshot = engine.snapshot();
+  const window = new BlockWindow();
+  const memory = new Set<unknown>();
+  let rowCount = 0;
+  for (let number = 0; number < snapshot.blockCount(personBucket); number += 1) {
+    const block = snapshot.passingBlock(personBucket, number, window) as Block;
+    rowCount += block.rowCount;
+    if (number > 0) memory.add(block.bytes);
+  }
+  assert.equal(rowCount, blockCountWanted * 64);
+  assert.equal(memory.size, 1);
+});
+
+test('records of blocks that a scan has left keep their values', async (context) => {
+  await using engine = await engineWithBlocks(temporaryDirectory(context));
+  using snapshot = engine.snapshot();
+  const window = new BlockWindow();
+  const records = [];
+  for (let number = 0; number < snapshot.blockCount(personBucket); number += 1) {
+    const block = snapshot.passingBlock(personBucket, number, window) as Block;
+    records.push(snapshot.recordAt(block, number));
+  }
+  assert.deepEqual(
+    records.map((record) => record.get('text')),
+    records.map((_, number) => textOf(number * 64 + number)),
+  );
+});
+
+function textOf(position: number): string {
+  return `${'x'.repeat(60)} ${position}`;
+}
+
+async function engineWithBlocks(directory: string) {
+  const engine = openEngine(directory, { cacheBytes: 64 * 1024 });
+  const log = new Log(engine);
+  for (let number = 0; number < blockCountWanted; number += 1)
+    await log.commit(
+      ...Array.from({ length: 64 }, (_, slot) =>
+        put(engine, person(number * 64 + slot), { text: textOf(number * 64 + slot) }),
+      ),
+    );
+  await engine.close();
+  const again = openEngine(directory, { cacheBytes: 64 * 1024 });
+  return Object.assign(again, { [Symbol.asyncDispose]: () => again.close() });
+}
