@@ -15,7 +15,13 @@ export const rowsPerBatch = 1024;
 const charactersPerBatch = 1024 * 1024;
 /** Most pulls between two looks at the clock, and those before the first: short statements do without. */
 const pullsPerLookMax = 64;
-const pullsBeforeLook = 4;
+const pullsBeforeLook = 2;
+/**
+ * Time between two looks: below the first more pulls go between them, above the second one only. A pull may be a row or the
+ * work for hundreds of rows, so their number alone would let a slice run over by half its length.
+ */
+const shortLookMs = 0.1;
+const longLookMs = 0.3;
 
 export interface PlanExecutionOptions {
   readonly root: PhysicalOperator;
@@ -157,8 +163,9 @@ export class PlanExecution {
   #isSliceSpent(): boolean {
     const nowMs = this.#context.runtime.clock.monotonicMs();
     const sinceLookMs = nowMs - this.#lookedAtMs;
-    if (sinceLookMs > 1) this.#pullsPerLook = 1;
-    else if (this.#pullsPerLook < pullsPerLookMax) this.#pullsPerLook *= 2;
+    if (sinceLookMs > longLookMs) this.#pullsPerLook = 1;
+    else if (sinceLookMs < shortLookMs && this.#pullsPerLook < pullsPerLookMax)
+      this.#pullsPerLook *= 2;
     this.#lookedAtMs = nowMs;
     this.#pullsToLook = this.#pullsPerLook;
     return nowMs - this.#sliceStartMs >= sliceMs;
