@@ -13,8 +13,8 @@ import type { CompileEnvironment, Condition, Evaluator, Predicate } from './eval
 import { compileAnd, compileCase, compileEvery, compileNot, compileOr } from './logic.ts';
 import { compileSome, truthOf } from './logic.ts';
 import { compileContains, compileIn } from './membership.ts';
-import { compileAttribute, compileIsDefined, compileIsOfType } from './navigation.ts';
-import { compileProperty } from './navigation.ts';
+import { compileAttribute, compileBareId, compileIsDefined } from './navigation.ts';
+import { compileIsOfType, compileProperty } from './navigation.ts';
 import { compileNestedProjection } from './nested-projection.ts';
 import type { CompiledItem } from './nested-projection.ts';
 import { compileUnwrapRows, compileUnwrapped, singleValue } from './rows.ts';
@@ -192,8 +192,11 @@ function compileScalar(
     }
     case 'Property':
       return compileProperty(compile(expression.of), expression.name, expression.dialect);
-    case 'Attribute':
-      return compileAttribute(compile(expression.of), expression.attribute);
+    case 'Attribute': {
+      const { of } = expression;
+      if (of.op === 'Slot' && env.bareIds?.has(of.slot) === true) return compileBareId(of.slot);
+      return compileAttribute(compile(of), expression.attribute);
+    }
     case 'Call':
       return compileCall(expression, expression.arguments.map(compile), env);
     case 'Negate': {

@@ -1,6 +1,6 @@
 import type { Value } from '#core/value.ts';
 import type { LogicalPlan } from '../algebra/plan.ts';
-import type { Output } from '../algebra/expression.ts';
+import type { Output, Slot } from '../algebra/expression.ts';
 import type { EvaluationContext } from './context.ts';
 import type { FunctionRegistry } from './function-definition.ts';
 
@@ -20,4 +20,6 @@ export interface CompileEnvironment {
     output: Output,
     mode: 'collect' | 'exists' | 'count',
   ) => Evaluator;
+  /** Slots that hold bare record ids (`physical/bare-ids.ts`); only `@rid` may look into them. */
+  readonly bareIds?: ReadonlySet<Slot>;
 }

@@ -1,9 +1,10 @@
 import { DatabaseError } from '#core/errors.ts';
 import { schemaTypeOf } from '#core/conversion.ts';
 import { Link } from '#core/record.ts';
+import type { Rid } from '#core/rid.ts';
 import { EmbeddedDocument, isRecord } from '#core/value.ts';
 import type { Value } from '#core/value.ts';
-import type { Attribute, Dialect } from '../algebra/expression.ts';
+import type { Attribute, Dialect, Slot } from '../algebra/expression.ts';
 import type { EvaluationContext } from './context.ts';
 import { requireDialect } from './compile-comparison.ts';
 import type { Condition, Evaluator } from './evaluator.ts';
@@ -75,6 +76,14 @@ export function compileAttribute(of: Evaluator, attribute: Attribute): Evaluator
       return isRecord(value) ? new Link(value.rid) : attributeOf(value, attribute, context);
     };
   return (context) => attributeOf(of(context), attribute, context);
+}
+
+/** `@rid` of a slot that holds a bare record id, or null. */
+export function compileBareId(slot: Slot): Evaluator {
+  return (context) => {
+    const id = context.frame[slot] as Rid | null | undefined;
+    return id === null || id === undefined ? null : new Link(id);
+  };
 }
 
 /** The attribute of a record, row map or embedded document; links are followed, lists walked; null on anything else. */

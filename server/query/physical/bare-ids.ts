@@ -1,12 +1,12 @@
-import type { Slot } from '../algebra/expression.ts';
+import type { Expression, Slot } from '../algebra/expression.ts';
 import { expressionsOf, walkPlan } from '../algebra/plan-walk.ts';
 import type { LogicalPlan, QueryProgram } from '../algebra/plan.ts';
 import { slotsRead, slotsReadBy } from '../algebra/slots.ts';
-import { slotsOfOutput } from '../algebra/walk.ts';
+import { rewriteExpression, slotsOfOutput } from '../algebra/walk.ts';
 
 /**
  * Slots of graph elements of which nobody wants more than the identity: they are written by steps and index searches, and read by
- * steps, degrees and DISTINCT only. They may hold bare record ids, which are numbers and cost nothing to make.
+ * steps, degrees, DISTINCT and `@rid` only. They may hold bare record ids, which are numbers and cost nothing to make.
  */
 export function bareIdSlots(program: QueryProgram): ReadonlySet<Slot> {
   const written = new Set<Slot>();
@@ -18,7 +18,9 @@ export function bareIdSlots(program: QueryProgram): ReadonlySet<Slot> {
       for (const slot of valuesReadBy(node)) readAsValues.add(slot);
     },
     expression(part) {
-      if (part.op === 'SubPlan') for (const slot of slotsRead(part)) readAsValues.add(slot);
+      if (part.op !== 'SubPlan') return;
+      for (const slot of slotsRead(part)) readAsValues.add(slot);
+      for (const slot of slotsOfOutput(part.output)) readAsValues.add(slot);
     },
   });
   for (const slot of readAsValues) written.delete(slot);
@@ -27,15 +29,27 @@ export function bareIdSlots(program: QueryProgram): ReadonlySet<Slot> {
 
 /** What the node does with values; ids that it only walks from or to, or tells apart, are left out. */
 function valuesReadBy(node: LogicalPlan): Iterable<Slot> {
-  if (node.op === 'Expand' || node.op === 'Degree') return [];
+  if (node.op === 'Expand' || node.op === 'Degree' || node.op === 'BranchCount') return [];
   if (node.op === 'IndexSearch')
     // Its own predicate is checked on the record before the id is left.
     return [...slotsReadBy(node)].filter((slot) => slot !== node.as);
   if (node.op === 'Distinct')
-    return node.on.filter((on) => on.op !== 'Slot').flatMap((on) => [...slotsRead(on)]);
+    return node.on.filter((on) => on.op !== 'Slot').flatMap(slotsReadAsValues);
+  if (node.op === 'Project' || node.op === 'Filter' || node.op === 'Sort')
+    return expressionsOf(node).flatMap(slotsReadAsValues);
   // Null stands in the slots of an optional part that found nothing.
   if (node.op === 'Apply' && node.mode.kind === 'optional') return node.mode.slots;
-  if (node.op === 'Apply' || node.op === 'Aggregate' || node.op === 'Project')
+  if (node.op === 'Apply' || node.op === 'Aggregate')
     return [...slotsReadBy(node), ...expressionsOf(node).flatMap((part) => [...slotsRead(part)])];
   return slotsReadBy(node);
 }
+
+/** The slots that the expression reads, but those of which it takes the `@rid` only. */
+function slotsReadAsValues(expression: Expression): readonly Slot[] {
+  const others = rewriteExpression(expression, (part) =>
+    part.op === 'Attribute' && part.attribute === 'rid' && part.of.op === 'Slot' ? nothing : part,
+  );
+  return [...slotsRead(others)];
+}
+
+const nothing: Expression = { op: 'Constant', value: null };

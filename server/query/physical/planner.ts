@@ -1,7 +1,7 @@
 import { DatabaseError } from '#core/errors.ts';
 import type { Catalog } from '#catalog/catalog.ts';
 import type { Slot } from '../algebra/expression.ts';
-import type { LogicalPlan, QueryProgram } from '../algebra/plan.ts';
+import type { LogicalPlan, PlanOp, QueryProgram } from '../algebra/plan.ts';
 import { slotsOfOutput } from '../algebra/walk.ts';
 import { walkPlan } from '../algebra/plan-walk.ts';
 import type { CompileEnvironment } from '../evaluate/evaluator.ts';
@@ -39,7 +39,8 @@ export function planProgram(
   const bareIds = bareIdSlots(program);
   const planner = new Planner(environment, bareIds, false);
   const factory = planner.lower(program.plan, new Set(outputSlots));
-  return givesReferences(program.plan) ? () => new DetachOperator(factory(), outputSlots) : factory;
+  const slots = givesReferences(program.plan) ? slotsWithReferences(program.plan, outputSlots) : [];
+  return slots.length > 0 ? () => new DetachOperator(factory(), slots) : factory;
 }
 
 class Planner implements Lowering {
@@ -58,6 +59,7 @@ class Planner implements Lowering {
     this.#environment = environment;
     this.environment = {
       functions: environment.functions,
+      bareIds,
       compileSubPlan: (plan, output, mode) => compileSubPlan(plan, output, mode, this.inner()),
     };
   }
@@ -79,6 +81,19 @@ class Planner implements Lowering {
     throw new DatabaseError('Internal', `a ${plan.op} was left by the optimizer`);
   }
 }
+
+/** The output slots that may hold references; attributes of elements are none. */
+function slotsWithReferences(plan: LogicalPlan, outputSlots: readonly Slot[]): readonly Slot[] {
+  let current = plan;
+  while (passesRows.has(current.op) && 'input' in current) current = current.input;
+  if (current.op !== 'Project') return outputSlots;
+  const { columns } = current;
+  return outputSlots.filter(
+    (slot) => !columns.some((column) => column.slot === slot && column.value.op === 'Attribute'),
+  );
+}
+
+const passesRows: ReadonlySet<PlanOp> = new Set<PlanOp>(['Limit', 'Skip', 'Sort', 'Distinct']);
 
 /** Graph functions, in lower case and without the dot of methods. */
 const graphFunctions: ReadonlySet<string> = new Set(['out', 'in', 'both', 'oute', 'ine', 'bothe']);

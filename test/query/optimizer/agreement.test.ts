@@ -224,6 +224,9 @@ const match = fc
       'count(*) AS n',
       'a.id AS x, b.age AS y',
       'DISTINCT a.age AS z',
+      'DISTINCT b.@rid AS r',
+      'DISTINCT b.@rid AS r, a.@rid AS q',
+      'b.@rid AS r, a.@rid AS q',
     ),
   )
   .map(([pattern, more, items]) => `MATCH ${pattern}${more} RETURN ${items}`);

@@ -1,7 +1,13 @@
-import type { OptimizerRule } from '../rule.ts';
+import type { Expression, Slot } from '../../algebra/expression.ts';
+import { walkPlan } from '../../algebra/plan-walk.ts';
+import type { LogicalPlan } from '../../algebra/plan.ts';
 import { belowProject } from '../projected.ts';
+import type { OptimizerRule } from '../rule.ts';
 
-/** A projection gives one row per row, so what is distinct above it can be made distinct below it. */
+/**
+ * A projection gives one row per row, so what is distinct above it can be made distinct below it; `@rid` tells elements
+ * apart as the elements themselves do.
+ */
 export const pushDistinct: OptimizerRule = {
   name: 'push-distinct',
   needs: ['Distinct'],
@@ -9,9 +15,34 @@ export const pushDistinct: OptimizerRule = {
   apply(plan) {
     if (plan.op !== 'Distinct' || plan.input.op !== 'Project') return undefined;
     const project = plan.input;
-    const on = plan.on.map((part) => belowProject(part, project.columns));
-    if (on.some((part) => part?.op !== 'Slot')) return undefined;
-    const slots = on.filter((part) => part !== undefined);
+    const slots: Expression[] = [];
+    for (const part of plan.on) {
+      const slot = slotTold(belowProject(part, project.columns), project.input);
+      if (slot === undefined) return undefined;
+      slots.push(slot);
+    }
     return { ...project, input: { ...plan, input: project.input, on: slots } };
   },
 };
+
+/** The slot that differs exactly where the expression does. */
+function slotTold(
+  expression: Expression | undefined,
+  input: LogicalPlan,
+): (Expression & { readonly op: 'Slot' }) | undefined {
+  if (expression?.op === 'Slot') return expression;
+  if (expression?.op !== 'Attribute' || expression.attribute !== 'rid') return undefined;
+  const { of } = expression;
+  return of.op === 'Slot' && isEndOfStep(of.slot, input) ? of : undefined;
+}
+
+/** It holds an element or null; what other slots hold may have no `@rid`, or share one. */
+function isEndOfStep(slot: Slot, plan: LogicalPlan): boolean {
+  let isEnd = false;
+  walkPlan(plan, {
+    plan(node) {
+      if (node.op === 'Expand' && node.to === slot) isEnd = true;
+    },
+  });
+  return isEnd;
+}
