@@ -14,6 +14,8 @@ import {
   serverHttpAuthSessionMax,
   serverHttpAuthSessionMaxPerUser,
   serverHttpIncomingHost,
+  serverHttpIncomingPort,
+  serverHttpsIncomingPort,
   serverLogFormat,
   serverLogLevel,
   serverName,
@@ -25,6 +27,10 @@ import {
   serverSecurityLockoutTime,
   serverSecuritySaltCacheSize,
   sslEnabled,
+  sslKeyStore,
+  sslKeyStorePassword,
+  sslTrustStore,
+  sslTrustStorePassword,
 } from '#config/server-settings.ts';
 import { loadSettings } from '#config/sources.ts';
 import { createDefaultDatabases } from '#control/default-databases.ts';
@@ -54,6 +60,7 @@ import { ensureRoot } from '#security/first-start.ts';
 import { Groups } from '#security/groups.ts';
 import { LoginAttempts } from '#security/login-attempts.ts';
 import { TokenSessions } from '#security/token-sessions.ts';
+import type { TlsCredentials } from '#security/tls-credentials.ts';
 import { Users } from '#security/users.ts';
 import { SocketServer } from '#websocket/socket-server.ts';
 
@@ -88,6 +95,7 @@ interface Security {
   readonly tokens: TokenSessions;
   readonly apiTokens: ApiTokens;
   readonly derivation: WorkerKeyDerivation;
+  readonly tls: TlsCredentials | undefined;
 }
 
 /**
@@ -191,7 +199,47 @@ async function openSecurity(ground: Ground, mayPrompt: boolean): Promise<Securit
     iterations,
   });
   const authorizer = new GroupAuthorizer(users, groups, apiTokens);
-  return { users, groups, authorizer, authenticator, tokens, apiTokens, derivation };
+  const tls = await openTls(settings, audit);
+  return { users, groups, authorizer, authenticator, tokens, apiTokens, derivation, tls };
+}
+
+/** The certificate of the HTTPS door (contract 3, TLS). @throws DatabaseError `InvalidSetting` */
+async function openTls(settings: Settings, audit: Audit): Promise<TlsCredentials | undefined> {
+  if (!settings.get(sslEnabled)) return undefined;
+  requireTlsSettings(settings);
+  // Only here, because a server without TLS need not hold the code.
+  const { TlsCredentials: Credentials } = await import('#security/tls-credentials.ts');
+  const { readTrustedCertificates } = await import('#platform/tls-store.ts');
+  const { clock, timers } = systemRuntime;
+  const path = settings.get(sslKeyStore);
+  const password = settings.get(sslKeyStorePassword);
+  const store = { path, password, setting: sslKeyStore.key };
+  const tls = new Credentials({ store, audit, clock, timers });
+  await tls.load();
+  if (settings.get(sslTrustStore) !== '')
+    await readTrustedCertificates({
+      path: settings.get(sslTrustStore),
+      password: settings.get(sslTrustStorePassword),
+      setting: sslTrustStore.key,
+    });
+  tls.watch(settings.get(serverReloadEvery));
+  return tls;
+}
+
+function requireTlsSettings(settings: Settings): void {
+  if (settings.get(sslKeyStore) === '')
+    throw new DatabaseError(
+      'InvalidSetting',
+      `${sslEnabled.key}=true needs ${sslKeyStore.key}, the file with the private key and its certificates`,
+    );
+  const plain = settings.get(serverHttpIncomingPort);
+  const secure = settings.get(serverHttpsIncomingPort);
+  const isSamePort = plain.first === plain.last && plain.first === secure.first;
+  if (isSamePort && plain.first !== 0 && secure.first === secure.last)
+    throw new DatabaseError(
+      'InvalidSetting',
+      `${serverHttpsIncomingPort.key} and ${serverHttpIncomingPort.key} are both ${plain.first}; HTTPS needs a port of its own`,
+    );
 }
 
 function openTokens(settings: Settings, users: Users, audit: Audit): TokenSessions {
@@ -282,22 +330,29 @@ async function serve(ground: Ground, security: Security): Promise<void> {
   await createDefaultDatabases(settings.get(serverDefaultDatabases), { databases, users, events });
   meters.start(() => metrics.refresh());
   control.started(() => databases.isRecovered());
-  printWelcome(ground, port);
+  printWelcome(ground, port, http.securePort);
   timers.after(trimAfterMs, giveStartupMemoryBack);
 }
 
 async function closeSecurity(security: Security): Promise<void> {
-  const { users, groups, apiTokens, derivation } = security;
+  const { users, groups, apiTokens, tls, derivation } = security;
   users.close();
   groups.close();
   apiTokens.close();
+  tls?.close();
   await derivation.close();
 }
 
-function printWelcome({ settings, paths }: Ground, port: number): void {
+function printWelcome(
+  { settings, paths }: Ground,
+  port: number,
+  securePort: number | undefined,
+): void {
   const host = settings.get(serverHttpIncomingHost);
-  const url = `http://${host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host}:${port}`;
-  console.log(`Polyad ${version} is ready on ${url}`);
+  const reached = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host;
+  const url = `http://${reached}:${port}`;
+  const secureUrl = securePort === undefined ? '' : ` and https://${reached}:${securePort}`;
+  console.log(`Polyad ${version} is ready on ${url}${secureUrl}`);
   const kept = join(paths.config, 'root-password');
   if (madeUpPassword === undefined) {
     if (existsSync(kept)) console.log(`Log in as root with the password in ${kept}`);
@@ -365,12 +420,11 @@ function refuseUnknown(switches: readonly string[]): void {
 
 /** Settings that ask for what this version does not have must not be ignored. */
 function refuseUnavailable(settings: Settings): void {
-  for (const spec of [haEnabled, sslEnabled])
-    if (settings.get(spec))
-      throw new DatabaseError(
-        'InvalidSetting',
-        `${spec.key}=true is not available in this version`,
-      );
+  if (settings.get(haEnabled))
+    throw new DatabaseError(
+      'InvalidSetting',
+      `${haEnabled.key}=true is not available in this version`,
+    );
   if (settings.get(serverDefaultDatabaseMode) === 'READ_ONLY')
     throw new DatabaseError(
       'InvalidSetting',

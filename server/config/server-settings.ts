@@ -135,19 +135,29 @@ export interface PortRange {
   readonly first: number;
   readonly last: number;
 }
-export const serverHttpIncomingPort = defineSetting<PortRange>('server.httpIncomingPort', {
-  default: { first: 2480, last: 2480 },
+function portSetting(name: string, given: { default: number; description: string }) {
+  return defineSetting<PortRange>(name, {
+    default: { first: given.default, last: given.default },
+    description: given.description,
+    reload: 'restart',
+    fatal: true,
+    parse: (text) => {
+      const match = /^\s*(\d{1,5})\s*(?:-\s*(\d{1,5})\s*)?$/.exec(text);
+      const first = Number(match?.[1]);
+      const last = Number(match?.[2] ?? match?.[1]);
+      if (match && last <= 65_535 && first <= last) return { first, last };
+      throw invalidSetting(name, text, 'a port or a range of ports');
+    },
+    format: ({ first, last }) => (first === last ? `${first}` : `${first}-${last}`),
+  });
+}
+export const serverHttpIncomingPort = portSetting('server.httpIncomingPort', {
+  default: 2480,
   description: 'Port of the HTTP server, or a range such as 2480-2489 (the first free one)',
-  reload: 'restart',
-  fatal: true,
-  parse: (text) => {
-    const match = /^\s*(\d{1,5})\s*(?:-\s*(\d{1,5})\s*)?$/.exec(text);
-    const first = Number(match?.[1]);
-    const last = Number(match?.[2] ?? match?.[1]);
-    if (match && last <= 65_535 && first <= last) return { first, last };
-    throw invalidSetting('server.httpIncomingPort', text, 'a port or a range of ports');
-  },
-  format: ({ first, last }) => (first === last ? `${first}` : `${first}-${last}`),
+});
+export const serverHttpsIncomingPort = portSetting('server.httpsIncomingPort', {
+  default: 2490,
+  description: 'Port of the HTTPS server (with ssl.enabled), or a range of ports',
 });
 export const serverHttpMaxConnections = integerSetting('server.httpMaxConnections', {
   default: 10_000,
@@ -420,9 +430,54 @@ export const serverSecurityImportAllowedLocalPaths = textSetting(
   'server.security.importAllowedLocalPaths',
   { description: 'Directories that local files may be read from; any when empty' },
 );
+export const serverSecurityImportMaxSize = sizeSetting('server.security.importMaxSize', {
+  default: 64 * 1024 * MiB,
+  min: 1,
+  description: 'Largest file that restore and import fetch, and largest content of a packed one',
+});
+export const serverRestoreMaxEntrySize = sizeSetting('server.restoreMaxEntrySize', {
+  default: 10 * 1024 * MiB,
+  min: 1,
+  description: 'Largest file in an archive that is restored',
+});
+export const serverRestoreMaxRatio = integerSetting('server.restoreMaxRatio', {
+  default: 200,
+  min: 1,
+  description: 'Unpacked bytes for each byte of an archive that is restored, above 256 MiB',
+});
 export const sslEnabled = booleanSetting('ssl.enabled', {
   default: false,
-  description: 'Serve HTTPS on server.httpsIncomingPort',
+  description: 'Serve HTTPS on server.httpsIncomingPort, beside HTTP',
+  reload: 'restart',
+  fatal: true,
+});
+export const sslKeyStore = textSetting('ssl.keyStore', {
+  description:
+    'Private key and certificates of the HTTPS server: a PKCS#12 file, PEM files (comma-separated), or a directory with tls.key and tls.crt; taken over when it changes',
+  reload: 'restart',
+  fatal: true,
+});
+export const sslKeyStorePassword = textSetting('ssl.keyStorePassword', {
+  description: 'Password of the key store, or of an encrypted private key',
+  reload: 'restart',
+  secret: true,
+  fatal: true,
+});
+export const sslTrustStore = textSetting('ssl.trustStore', {
+  description: 'Certificates of the authorities that peers are trusted by: PEM files or PKCS#12',
+  reload: 'restart',
+  fatal: true,
+});
+export const sslTrustStorePassword = textSetting('ssl.trustStorePassword', {
+  description: 'Password of the trust store',
+  reload: 'restart',
+  secret: true,
+  fatal: true,
+});
+export const sslMinVersion = choiceSetting('ssl.minVersion', {
+  default: 'TLSv1.2',
+  choices: ['TLSv1.2', 'TLSv1.3'],
+  description: 'Oldest version of TLS that is accepted',
   reload: 'restart',
   fatal: true,
 });
@@ -437,9 +492,4 @@ export const haK8s = booleanSetting('ha.k8s', {
   description: 'The server runs in Kubernetes: no first-start password is made up',
   reload: 'restart',
   fatal: true,
-});
-export const serverHttpsIncomingPort = textSetting('server.httpsIncomingPort', {
-  default: '2490',
-  description: 'Port of the HTTPS server',
-  reload: 'restart',
 });

@@ -6,6 +6,9 @@ import { serverHttpMaxConnections, serverHttpWorkerThreads } from '#config/serve
 /** Requests of one connection that may wait for the one before them. */
 const pipelineLengthMax = 256;
 
+/** TLS handshakes that may run at once. */
+const handshakeCountMax = 1000;
+
 type Handler = (request: IncomingMessage, response: ServerResponse) => void;
 
 interface Pipelined {
@@ -117,6 +120,8 @@ export class ConnectionGate {
   readonly #all = new Set<Connection>();
   /** Longest idle first. */
   readonly #idle = new Set<Connection>();
+  /** The sockets that carry TLS connections or their handshakes. */
+  readonly #belowTls = new Set<Socket>();
   readonly #waitingForSlot: (() => void)[] = [];
   #slotsTaken = 0;
 
@@ -125,9 +130,22 @@ export class ConnectionGate {
     this.#settings = settings;
   }
 
-  /** Follows the connections of a server. */
-  attach(server: Server): void {
-    server.on('connection', (socket: ConnectedSocket) => this.#opened(socket));
+  /**
+   * Follows the connections of a server.
+   * @param event tells a usable connection; with TLS that is one whose handshake is over
+   */
+  attach(server: Server, event: 'connection' | 'secureConnection'): void {
+    server.on(event, (socket: ConnectedSocket) => this.#opened(socket));
+    if (event === 'secureConnection') this.#followHandshakes(server);
+  }
+
+  /** Sockets whose handshake is not over are bounded in number and closed with the others, too. */
+  #followHandshakes(server: Server): void {
+    server.maxConnections = this.#settings.get(serverHttpMaxConnections) + handshakeCountMax;
+    server.on('connection', (socket: Socket) => {
+      this.#belowTls.add(socket);
+      socket.on('close', () => this.#belowTls.delete(socket));
+    });
   }
 
   /** To be called for each request of the server. */
@@ -156,6 +174,7 @@ export class ConnectionGate {
 
   closeAll(): void {
     for (const connection of this.#all) connection.socket.destroy();
+    for (const socket of this.#belowTls) socket.destroy();
   }
 
   becameBusy(connection: Connection): void {

@@ -11,6 +11,7 @@ import type { Authenticator } from '#security/authenticator.ts';
 import type { GroupAuthorizer } from '#security/authorizer.ts';
 import type { Groups } from '#security/groups.ts';
 import type { TokenSessions } from '#security/token-sessions.ts';
+import type { TlsCredentials } from '#security/tls-credentials.ts';
 import type { Users } from '#security/users.ts';
 import type { DoorLimits } from './door-limits.ts';
 import type { BodyDeadlines } from './request-body.ts';
@@ -31,6 +32,8 @@ export interface DoorDependencies {
   readonly apiTokens: ApiTokens;
   readonly users: Users;
   readonly groups: Groups;
+  /** Makes the door speak HTTPS, too. */
+  readonly tls?: TlsCredentials | undefined;
   readonly control: ServerControl;
   readonly events: ServerEvents;
   readonly meters: Meters;

@@ -1,27 +1,23 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
+import type { Server as HttpsServer } from 'node:https';
 import fastify from 'fastify';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import {
-  networkSocketTimeout,
-  serverHttpHeaderMaxCount,
-  serverHttpHeaderMaxSize,
-  serverHttpHeadersTimeout,
   serverHttpIncomingHost,
   serverHttpIncomingPort,
+  serverHttpsIncomingPort,
   serverHttpUrlMaxSize,
 } from '#config/server-settings.ts';
 import { DatabaseError } from '#core/errors.ts';
-import { isErrno } from '#platform/files.ts';
 import { malformed, skipBody } from './admission.ts';
 import { authenticated, requireUser } from './authenticate.ts';
-import { answerClientError, type ParserError } from './client-error.ts';
 import { ConnectionGate, connectionOf } from './connection-gate.ts';
 import { answerPreflight } from './cors.ts';
 import type { Door, DoorDependencies } from './door.ts';
 import { DoorLimits } from './door-limits.ts';
 import type { Refusal } from './errors.ts';
 import { Exchange } from './exchange.ts';
+import { listenOn, makeListener } from './listener.ts';
 import { NameCache } from './json-writer.ts';
 import { ReplayCache } from './replay-cache.ts';
 import { BodyDeadlines } from './request-body.ts';
@@ -32,11 +28,7 @@ import type { Route } from './routes/route.ts';
 import { basePath } from './routes/route.ts';
 import { ColumnTemplates } from './serializers/record.ts';
 import { TruncationLog } from './statement-run.ts';
-import { isWebSocketRequest, type UpgradeHandler, Upgrades } from './upgrade.ts';
-
-// An import would evaluate every export of the module, among them the browser's WebSocket, whose package costs an idle
-// server 8 MB.
-const { createServer } = process.getBuiltinModule('node:http');
+import { type UpgradeHandler, Upgrades } from './upgrade.ts';
 
 const exchangeKey = Symbol('exchange');
 type ExchangedRequest = IncomingMessage & { [exchangeKey]?: Exchange };
@@ -51,7 +43,9 @@ export class HttpServer {
   readonly #app: FastifyInstance;
   readonly #requestIds: RequestIds;
   readonly #server: Server;
+  readonly #secureServer: HttpsServer | undefined;
   readonly #upgrades: Upgrades;
+  #securePort: number | undefined;
 
   constructor(dependencies: DoorDependencies) {
     const { settings, runtime, log } = dependencies;
@@ -72,7 +66,9 @@ export class HttpServer {
     this.#gate = new ConnectionGate((request, response) => {
       this.#begin(request, response, route);
     }, settings);
-    this.#server = this.#createServer();
+    const { plain, secure } = this.#makeListeners();
+    this.#server = plain;
+    this.#secureServer = secure;
     this.#app = fastify({
       logger: false,
       forceCloseConnections: true,
@@ -83,7 +79,7 @@ export class HttpServer {
         onBadUrl: (_path, request) => this.#refuseBadUrl(request as unknown as IncomingMessage),
       },
       exposeHeadRoutes: false,
-      // Its own answer would come before that of a request whose body is cut off (`#createServer`).
+      // Its own answer would come before that of a request whose body is cut off (`listener.ts`).
       clientErrorHandler: () => {},
       serverFactory: (handler) => {
         route = handler;
@@ -105,24 +101,32 @@ export class HttpServer {
   }
 
   /**
-   * Listens on the first free port of `server.httpIncomingPort`.
-   * @returns the port
+   * Listens on the first free port of `server.httpIncomingPort`, and with TLS on one of `server.httpsIncomingPort` too.
+   * @returns the port of HTTP
    * @throws DatabaseError `InvalidSetting` when none is free or the address is not ours
    */
   async listen(): Promise<number> {
     const { settings } = this.#door;
     const host = settings.get(serverHttpIncomingHost);
-    const { first, last } = settings.get(serverHttpIncomingPort);
     await this.#app.ready();
-    for (let port = first; port <= last; port++) {
-      try {
-        return await this.#listenOn(host, port);
-      } catch (error) {
-        if (isErrno(error, 'EADDRINUSE') && port < last) continue;
-        throw notListening(error, `${host}:${first === last ? first : `${first}-${last}`}`);
-      }
+    const port = await listenOn(this.#server, {
+      host,
+      ports: settings.get(serverHttpIncomingPort),
+      portSetting: serverHttpIncomingPort,
+    });
+    if (this.#secureServer) {
+      this.#securePort = await listenOn(this.#secureServer, {
+        host,
+        ports: settings.get(serverHttpsIncomingPort),
+        portSetting: serverHttpsIncomingPort,
+      });
     }
-    return first;
+    return port;
+  }
+
+  /** Where HTTPS is served; undefined without TLS. */
+  get securePort(): number | undefined {
+    return this.#securePort;
   }
 
   /** Lets running requests finish; cancels what still runs after `timeoutMs`. New requests are refused meanwhile. */
@@ -139,52 +143,29 @@ export class HttpServer {
 
   async close(): Promise<void> {
     this.#door.deadlines.close();
-    const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
+    const servers = [this.#server, this.#secureServer].filter((server) => server !== undefined);
+    const closed = servers.map(
+      (server) => new Promise<void>((resolve) => server.close(() => resolve())),
+    );
     this.#gate.closeAll();
-    await closed;
+    await Promise.all(closed);
     await this.#app.close();
   }
 
-  #createServer(): Server {
-    const { settings } = this.#door;
-    const headersTimeout = settings.get(serverHttpHeadersTimeout);
-    const server = createServer(
-      {
-        maxHeaderSize: settings.get(serverHttpHeaderMaxSize),
-        keepAliveTimeout: settings.get(networkSocketTimeout),
-        headersTimeout,
-        // Bodies have a deadline of their own (request-body.ts).
-        requestTimeout: 0,
-        connectionsCheckingInterval: Math.max(20, Math.min(1000, headersTimeout / 4)),
-        noDelay: true,
-        // Refused by `malformed`, with a body.
-        requireHostHeader: false,
-        shouldUpgradeCallback: isWebSocketRequest,
-      },
-      (request, response) => this.#gate.admit(request, response),
-    );
-    // Headers beyond this number are dropped silently, so it lies above the one that is refused.
-    server.maxHeadersCount = settings.get(serverHttpHeaderMaxCount) + 10;
-    server.on('checkContinue', (request, response) => this.#gate.admit(request, response));
-    server.on('upgrade', (request, socket, head) => this.#upgrades.handle(request, socket, head));
-    server.on('clientError', (error: ParserError, socket) => {
-      const connection = connectionOf({ socket: socket as Socket });
-      if (connection?.onBrokenBody?.(error.code)) return;
-      answerClientError(error, socket, this.#requestIds.next());
-    });
-    this.#gate.attach(server);
-    return server;
-  }
-
-  #listenOn(host: string, port: number): Promise<number> {
-    const server = this.#server;
-    return new Promise((resolve, reject) => {
-      server.once('error', reject);
-      server.listen({ host, port, backlog: 1024 }, () => {
-        server.off('error', reject);
-        resolve((server.address() as AddressInfo).port);
-      });
-    });
+  /** HTTP, and HTTPS beside it when the server has a certificate (contract 3, TLS). */
+  #makeListeners(): { readonly plain: Server; readonly secure: HttpsServer | undefined } {
+    const { settings, tls } = this.#door;
+    const receivers = {
+      gate: this.#gate,
+      requestIds: this.#requestIds,
+      upgrade: this.#upgrades.handle.bind(this.#upgrades),
+    };
+    const plain = makeListener(settings, receivers);
+    if (!tls) return { plain, secure: undefined };
+    const secure = makeListener(settings, receivers, tls.options) as HttpsServer;
+    // Open connections keep what they agreed on; the next handshake takes the new certificate.
+    tls.onChanged((options) => secure.setSecureContext(options));
+    return { plain, secure };
   }
 
   /** First look at a request: its id, its form, whether the server stops. */
@@ -326,21 +307,5 @@ function matches(pattern: string, path: string): boolean {
     return false;
   return wanted.every(
     (part, index) => part.startsWith(':') || part === '*' || part === given[index],
-  );
-}
-
-function notListening(error: unknown, where: string): unknown {
-  const reasons: Readonly<Record<string, string>> = {
-    EADDRINUSE: 'the port is taken',
-    EACCES: 'no permission',
-    EADDRNOTAVAIL: 'not an address of this machine',
-    ENOTFOUND: 'not an address',
-  };
-  const code = (error as NodeJS.ErrnoException).code ?? '';
-  const reason = reasons[code];
-  if (reason === undefined) return error;
-  return new DatabaseError(
-    'InvalidSetting',
-    `cannot listen on ${where}: ${reason} (${serverHttpIncomingHost.key}, ${serverHttpIncomingPort.key})`,
   );
 }

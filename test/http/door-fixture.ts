@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { Settings } from '#config/effective-settings.ts';
+import { sslKeyStore, sslKeyStorePassword } from '#config/server-settings.ts';
 import { ServerEvents } from '#control/event-log.ts';
 import { Meters } from '#control/meters.ts';
 import { Metrics } from '#control/metrics.ts';
@@ -23,6 +24,7 @@ import { Authenticator } from '#security/authenticator.ts';
 import { GroupAuthorizer } from '#security/authorizer.ts';
 import { Groups } from '#security/groups.ts';
 import { LoginAttempts } from '#security/login-attempts.ts';
+import { TlsCredentials } from '#security/tls-credentials.ts';
 import { TokenSessions } from '#security/token-sessions.ts';
 import { Users } from '#security/users.ts';
 import { quickDerivation, stoppedTimers } from '../security/fixtures.ts';
@@ -54,6 +56,8 @@ export interface DoorFixture {
   readonly control: ServerControl;
   readonly events: ServerEvents;
   readonly server: HttpServer;
+  /** With setting `ssl.keyStore`. */
+  readonly tls: TlsCredentials | undefined;
   readonly internalErrors: unknown[];
   readonly tokens: TokenSessions;
   readonly apiTokens: ApiTokens;
@@ -87,8 +91,10 @@ export async function startDoor(
   const meters = new Meters(stoppedTimers);
   const usage = { heapUsed: () => 1, residentBytes: () => 2, processorMicroseconds: () => 3 };
   const internalErrors: unknown[] = [];
+  const tls = await openTls(settings, audit);
   const parts: DoorDependencies = {
     ...security,
+    tls,
     settings,
     databases,
     control,
@@ -119,6 +125,7 @@ export async function startDoor(
     control,
     events,
     server,
+    tls,
     internalErrors,
     ask: (method, path, asked) => ask(port, method, path, asked),
     raw: (bytes) => raw(port, typeof bytes === 'string' ? [bytes] : bytes),
@@ -128,8 +135,23 @@ export async function startDoor(
 
 const onLoopback = {
   'server.httpIncomingPort': '0',
+  'server.httpsIncomingPort': '0',
   'server.httpIncomingHost': '127.0.0.1',
 };
+
+async function openTls(settings: Settings, audit: Audit): Promise<TlsCredentials | undefined> {
+  const path = settings.get(sslKeyStore);
+  if (path === '') return undefined;
+  const store = { path, password: settings.get(sslKeyStorePassword), setting: sslKeyStore.key };
+  const tls = new TlsCredentials({
+    store,
+    audit,
+    clock: systemRuntime.clock,
+    timers: stoppedTimers,
+  });
+  await tls.load();
+  return tls;
+}
 
 /** Users root and jay (reader of school), both with the password `password`. */
 async function makeSecurity(directory: string, audit: Audit) {
