@@ -123,7 +123,8 @@ export function deleteFunction(
 ): AppliedChange {
   const { functions } = catalog.definitions.parts;
   const wanted = fullName(change);
-  const left = functions.filter((defined) => fullName(defined) !== wanted);
+  const found = catalog.definitions.functionNamed(wanted);
+  const left = functions.filter((defined) => defined !== found);
   if (left.length === functions.length)
     throw new DatabaseError(
       'Schema',

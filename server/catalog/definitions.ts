@@ -1,3 +1,4 @@
+import { foldAscii } from '#core/case-folding.ts';
 import type { TypeId } from '#core/rid.ts';
 
 /*
@@ -90,8 +91,8 @@ export class Definitions {
   readonly parts: DefinitionParts;
   /** True when records of some type are read through triggers. */
   readonly hasReadTriggers: boolean;
-  /** True when deleting records of some type fires triggers, so that the edges of a vertex must be looked at one by one. */
-  readonly hasDeleteTriggers: boolean;
+  /** False: no type has hooks. */
+  readonly isHooked: boolean;
   readonly #triggers = new Map<string, TriggerDefinition>();
   readonly #functions = new Map<string, FunctionDefinition>();
   readonly #views = new Map<string, ViewDefinition>();
@@ -101,11 +102,12 @@ export class Definitions {
   constructor(parts: DefinitionParts) {
     this.parts = parts;
     for (const trigger of parts.triggers) this.#triggers.set(trigger.name, trigger);
-    for (const defined of parts.functions) this.#functions.set(fullName(defined), defined);
+    for (const defined of parts.functions)
+      this.#functions.set(foldAscii(fullName(defined)), defined);
     for (const view of parts.views) this.#views.set(view.name, view);
     for (const view of parts.graphViews) this.#graphViews.set(view.name, view);
     this.hasReadTriggers = parts.triggers.some(({ event }) => event === 'READ');
-    this.hasDeleteTriggers = parts.triggers.some(({ event }) => event === 'DELETE');
+    this.isHooked = parts.triggers.length + parts.views.length > 0;
     const types = [...parts.triggers, ...parts.views].map(({ type }) => type);
     for (const type of types)
       if (!this.#hooks.has(type)) this.#hooks.set(type, hooksOf(type, parts));
@@ -115,13 +117,13 @@ export class Definitions {
     return this.#triggers.get(name);
   }
 
-  /** @param name `library.name` */
+  /** @param name `library.name`, in any letter case like all names of functions */
   functionNamed(name: string): FunctionDefinition | undefined {
-    return this.#functions.get(name);
+    return this.#functions.get(foldAscii(name));
   }
 
-  functionNames(): Iterable<string> {
-    return this.#functions.keys();
+  functionNames(): readonly string[] {
+    return this.parts.functions.map(fullName);
   }
 
   view(name: string): ViewDefinition | undefined {

@@ -1,9 +1,13 @@
+import { compilePattern } from '#core/temporal-pattern.ts';
+import { isTimeZone } from '#core/time-zone.ts';
 import {
   booleanSetting,
   choiceSetting,
+  defineSetting,
   integerSetting,
+  invalidSetting,
+  type SettingSpec,
   sizeSetting,
-  textSetting,
 } from './setting.ts';
 
 /*
@@ -43,19 +47,50 @@ export const commitLockTimeout = integerSetting('commitLockTimeout', {
   default: 5000,
   description: 'Longest wait of a commit for the fate of an earlier one (ms)',
 });
-export const dateFormat = textSetting('dateFormat', {
+/** A pattern of letters; one that cannot be read is refused when it is set, not when a date is printed. */
+function patternSetting(name: string, pattern: string, description: string): SettingSpec<string> {
+  return defineSetting(name, {
+    scope: 'database',
+    default: pattern,
+    description,
+    parse(text) {
+      try {
+        compilePattern(text);
+      } catch {
+        throw invalidSetting(name, text, 'a pattern of letters such as yyyy-MM-dd');
+      }
+      if (text.trim() === '') throw invalidSetting(name, text, 'a pattern of letters');
+      return text;
+    },
+  });
+}
+
+export const dateFormat = patternSetting(
+  'dateFormat',
+  'yyyy-MM-dd',
+  'Form of dates in texts and answers',
+);
+export const dateTimeFormat = patternSetting(
+  'dateTimeFormat',
+  'yyyy-MM-dd HH:mm:ss',
+  'Form of moments in texts and answers',
+);
+export const timeZone = defineSetting('timeZone', {
   scope: 'database',
-  default: 'yyyy-MM-dd',
-  description: 'Form of dates in texts and answers',
-});
-export const dateTimeFormat = textSetting('dateTimeFormat', {
-  scope: 'database',
-  default: 'yyyy-MM-dd HH:mm:ss',
-  description: 'Form of moments in texts and answers',
-});
-export const timeZone = textSetting('timeZone', {
-  scope: 'database',
+  default: '',
+  parse(text) {
+    if (text !== '' && !isTimeZone(text))
+      throw invalidSetting('timeZone', text, 'a time zone such as Europe/Rome or +02:00');
+    return text;
+  },
   description: 'Time zone of moments in texts and answers; that of the server when empty',
+});
+export const truncateBatchSize = integerSetting('truncateBatchSize', {
+  scope: 'database',
+  default: 1000,
+  min: 1,
+  max: 1_000_000,
+  description: 'Records that TRUNCATE deletes in one commit when it commits by itself',
 });
 export const typeDefaultBuckets = integerSetting('typeDefaultBuckets', {
   scope: 'database',
@@ -132,6 +167,20 @@ export const sqlMaxExpressionDepth = integerSetting('sql.maxExpressionDepth', {
   min: 10,
   max: 1000,
   description: 'Deepest nesting of a statement, in every language',
+});
+export const sqlMaxBodyDepth = integerSetting('sql.maxBodyDepth', {
+  scope: 'database',
+  default: 32,
+  min: 1,
+  max: 64,
+  description: 'Deepest nesting of triggers and user functions that set each other off',
+});
+export const sqlMaxBodyTime = integerSetting('sql.maxBodyTime', {
+  scope: 'database',
+  default: 1000,
+  min: 1,
+  max: 60_000,
+  description: 'Longest run of one trigger or user function with all that it sets off (ms)',
 });
 export const sqlMaxStatementSize = sizeSetting('sql.maxStatementSize', {
   scope: 'database',
@@ -214,4 +263,22 @@ export const storageMaxReaders = integerSetting('storage.maxReaders', {
   max: 8192,
   description: 'Snapshots of one database that may be open at once',
   reload: 'restart',
+});
+export const backupCompressionLevel = integerSetting('backup.compressionLevel', {
+  scope: 'database',
+  default: 1,
+  max: 9,
+  description: 'Compression of backups, 0 (none) to 9',
+});
+export const backupCompressionThreads = integerSetting('backup.compressionThreads', {
+  scope: 'database',
+  default: 0,
+  max: 1024,
+  description: 'Accepted for compatibility: backups are packed by one thread beside the others',
+});
+export const backupMaxMBPerSecond = integerSetting('backup.maxMBPerSecond', {
+  scope: 'database',
+  default: 0,
+  max: 1_000_000,
+  description: 'Pace of backups in MiB of the database each second; 0 means no limit',
 });

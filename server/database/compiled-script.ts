@@ -29,14 +29,25 @@ export class CompiledScript {
   readonly accesses: readonly Access[];
   readonly #known = new Map<Part, KnownPart>();
 
-  /** @param callsWriting true when the script calls a function that writes */
-  constructor(program: SqlScript, callsWriting: boolean) {
+  readonly #catalogVersion: number | undefined;
+
+  /**
+   * @param callsWriting true when the script calls a function that writes
+   * @param catalogVersion of the schema with the functions that it may call; undefined when it calls none
+   */
+  constructor(program: SqlScript, callsWriting: boolean, catalogVersion: number | undefined) {
+    this.#catalogVersion = catalogVersion;
     const { writes, changesState, affectsOthers } = program.effects;
     this.program = program;
     this.isReadOnly = !writes && !changesState && !callsWriting;
     this.accesses = affectsOthers
       ? [{ effects: new Set(['update']), types: undefined }]
       : [{ effects: new Set(['read']), types: [] }];
+  }
+
+  /** Whether what was found out about it holds in the state that `view` shows. */
+  holdsIn(view: ReadView): boolean {
+    return this.#catalogVersion === undefined || this.#catalogVersion === view.catalog.version;
   }
 
   /** The part as it was compiled before, when that still holds. */

@@ -18,6 +18,7 @@ import {
   asyncQueueTimeout,
   asyncTxBatchSize,
   sqlPlanCacheSize,
+  truncateBatchSize,
   typeDefaultBuckets,
 } from '#config/settings.ts';
 import type { LanguageRegistry } from '#language/registry.ts';
@@ -28,6 +29,7 @@ import type { Isolation } from '#transaction/transaction.ts';
 import { TypeLabelBook } from '#transaction/type-label-book.ts';
 import type { ActiveStatements } from './active-statements.ts';
 import { AsyncQueue } from './async-queue.ts';
+import { BodyRunner } from './body-runner.ts';
 import { BulkLoader } from './bulk/bulk-loader.ts';
 import type { Counters } from './counters.ts';
 import { DatabaseSettings, settingsDocumentName } from './database-settings.ts';
@@ -38,6 +40,8 @@ import type { InsertOptions, InsertStream } from './inserts/insert-port.ts';
 import { TransactionStream } from './inserts/transaction-stream.ts';
 import type { ServerMemory } from './memory-accounts.ts';
 import { openEngine } from './open-engine.ts';
+import type { StatementOperations } from './operations/operated-database.ts';
+import { maintain, type MaintenanceRoom } from './operations/maintenance.ts';
 import { planMaker } from './plan-maker.ts';
 import type { ProgressRegistry } from './progress-registry.ts';
 import { runQueued } from './queued-statements.ts';
@@ -47,6 +51,7 @@ import type { BulkLoadOptions, ResultStream, RunOptions, Statement } from './ses
 import type { TransactionSessions } from './sessions.ts';
 import { StatementCompiler } from './statement-compiler.ts';
 import { StatementContext, type StatementSurroundings } from './statement-context.ts';
+import type { StatementMeter } from './statement-meter.ts';
 import { StatementPipeline } from './statement-pipeline.ts';
 import { TextEvaluator } from './text-evaluator.ts';
 
@@ -65,6 +70,9 @@ export interface DatabaseSurroundings {
   /** Operations that take long report here. */
   readonly progress: ProgressRegistry;
   readonly counters: Counters;
+  /** Runs statements that are operations on a whole database. */
+  readonly operations: StatementOperations;
+  readonly meter: StatementMeter;
 }
 
 /**
@@ -97,6 +105,8 @@ export async function openDatabase(
       formats: () => own.limits.formats,
       evaluateDefault: (source) => statements.evaluator.default(source),
       checkDefault: (source) => statements.evaluator.checkDefault(source),
+      runTrigger: (trigger, subject, transaction) =>
+        statements.bodies.fire(trigger, subject, transaction),
       defaultBucketCount: () => own.values.get(typeDefaultBuckets),
       commitLockTimeoutMs: () => own.limits.conflictWaitMs,
     });
@@ -140,9 +150,12 @@ function queuedOptions(options: RunOptions): RunOptions {
 class Statements {
   readonly compiler: StatementCompiler;
   readonly evaluator: TextEvaluator;
+  readonly bodies: BodyRunner;
   readonly globals = new GlobalVariables();
   /** Set once, before the first statement. */
   state: DatabaseState | undefined;
+  /** Persists a setting of the database; set like `state`. */
+  changeSetting: ((key: string, text: string) => Promise<unknown>) | undefined;
 
   constructor(
     name: string,
@@ -172,6 +185,8 @@ class Statements {
       schemaSource: (view, kind, object) => schemaRows(view, facts, { kind, name: object }),
       evaluateCondition: (text, current, view) => this.evaluator.condition(text, current, view),
       globals: this.globals,
+      callFunction: (called, args, place) => this.bodies.call(called, args, place),
+      maintain: (work, order) => maintain(work, order, this.#room(name, options)),
     };
     this.compiler = new StatementCompiler({
       languages,
@@ -179,6 +194,13 @@ class Statements {
       limits: () => own.limits,
       countMax: () => own.values.get(sqlPlanCacheSize),
       makeContext: (slotCount) => new StatementContext(slotCount, ofStatements, own.limits),
+    });
+    this.bodies = new BodyRunner({
+      compile: (body, view) => this.compiler.compiledBody(body, view),
+      limits: () => own.limits,
+      memory: surroundings.memory,
+      runtime,
+      globals: this.globals,
     });
     this.evaluator = new TextEvaluator({
       compiler: this.compiler,
@@ -190,6 +212,30 @@ class Statements {
   view(): ReadView {
     assert(this.state !== undefined, 'the database is open before its first statement');
     return this.state.view();
+  }
+
+  /** The database as maintenance statements work on it. */
+  #room(
+    databaseName: string,
+    options: {
+      readonly surroundings: DatabaseSurroundings;
+      readonly own: DatabaseSettings;
+      readonly engine: StorageEngine;
+    },
+  ): MaintenanceRoom {
+    const { surroundings, own, engine } = options;
+    const { state, changeSetting } = this;
+    assert(state !== undefined, 'the database is open before its first statement');
+    assert(changeSetting !== undefined, 'the database is open before its first statement');
+    return {
+      databaseName,
+      state,
+      engine,
+      runtime: surroundings.runtime,
+      progress: surroundings.progress,
+      settings: { get: (spec) => own.values.get(spec), change: changeSetting },
+      truncateBatchSize: () => own.values.get(truncateBatchSize),
+    };
   }
 }
 
@@ -230,6 +276,7 @@ export class Database implements OpenDatabase {
     this.#own = own;
     this.#surroundings = surroundings;
     this.#statements = options.statements;
+    this.#statements.changeSetting = (key, text) => this.changeSetting(key, text);
     const { runtime, log, sessions, authorizer, active, memory, counters } = surroundings;
     this.#replayKeys = readReplayKeys(options.engine, surroundings);
     this.pipeline = new StatementPipeline({
@@ -244,6 +291,7 @@ export class Database implements OpenDatabase {
       replayKeys: this.#replayKeys,
       globals: options.statements.globals,
       log,
+      operate: (call) => surroundings.operations.run(this, call),
       requireOpen: () => this.#requireOpen(),
       limits: () => own.limits,
       snapshotAgeMsMax: () => own.values.get(serverMaxSnapshotAge) * 1000,
@@ -292,7 +340,9 @@ export class Database implements OpenDatabase {
 
   run(statement: Statement, options: RunOptions): Promise<ResultStream> {
     this.#requireOpen();
-    return this.pipeline.run(statement, options);
+    return this.#surroundings.meter.measured(this.name, statement, options, () =>
+      this.pipeline.runNow(statement, options),
+    );
   }
 
   /** As `run`; a short reading statement gives its result without a promise. */

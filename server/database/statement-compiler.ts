@@ -1,5 +1,7 @@
 import type { BucketId, TypeId } from '#core/rid.ts';
+import { type Effect, isReadOnly } from '#core/effects.ts';
 import { DatabaseError } from '#core/errors.ts';
+import type { Access } from '#core/principal.ts';
 import type { Catalog } from '#catalog/catalog.ts';
 import { accessesOf, effectsOf, type WritingNames } from '#query/algebra/effects.ts';
 import { walkPlan } from '#query/algebra/plan-walk.ts';
@@ -10,6 +12,8 @@ import type { ReadView } from '#transaction/read-view.ts';
 import type { PhysicalOperator } from '#query/operators/operator.ts';
 import type { Part, SqlScript } from '#language/sql/script/steps.ts';
 import type { Value } from '#core/value.ts';
+import { CalledFunctions, type Doings, withEagerSources } from './called-functions.ts';
+import { CompiledOperation } from './compiled-operation.ts';
 import { CompiledScript, type NameValues } from './compiled-script.ts';
 import { CompiledStatement, type PlannedSizes } from './compiled-statement.ts';
 import { PlanCache } from './plan-cache.ts';
@@ -18,7 +22,7 @@ import { rowCapVariable, type StatementContext } from './statement-context.ts';
 import type { StatementLimits } from './statement-limits.ts';
 
 /** A text as it is kept. */
-export type Compiled = CompiledStatement | CompiledScript;
+export type Compiled = CompiledStatement | CompiledScript | CompiledOperation;
 
 /** How programs become plans that run; the query room's part. */
 export interface PlanMaker {
@@ -39,6 +43,7 @@ export class StatementCompiler {
   readonly #limits: () => StatementLimits;
   readonly #caches = new Map<string, PlanCache<Compiled>>();
   readonly #countMax: () => number;
+  readonly #called = new CalledFunctions((body, view) => this.#bodyProgram(body, view));
 
   /** @param options `countMax` is `service.sql.planCacheSize`, for each language */
   constructor(options: {
@@ -57,13 +62,15 @@ export class StatementCompiler {
 
   /**
    * The statement for the state that `view` shows; the optimizer asks it for sizes. Cost of a hit: two map lookups.
-   * @throws DatabaseError `Syntax`, `Schema`, ...; `NotSupported` for programs that no part of this server runs
+   * @throws DatabaseError `Syntax`, `Schema`, ...
    */
   compiled(statement: Statement, view: ReadView): Compiled {
     const known = this.#caches.get(statement.language)?.get(statement.text);
     if (known !== undefined) {
-      if (known.kind === 'script') return known;
-      if (known.catalogVersion === view.catalog.version && !known.isStale(view)) return known;
+      if (known.kind === 'script' && known.holdsIn(view)) return known;
+      if (known.kind === 'operation') return known;
+      if (known.kind === 'statement' && known.catalogVersion === view.catalog.version)
+        if (!known.isStale(view)) return known;
     }
     return this.#compile(statement, view);
   }
@@ -105,33 +112,94 @@ export class StatementCompiler {
     return compiled;
   }
 
+  /**
+   * The body of a trigger or function. Cost of a hit: two map lookups.
+   * @throws DatabaseError `Schema`, ...: names in it are looked up now
+   */
+  compiledBody(text: string, view: ReadView): CompiledStatement {
+    const cache = this.#cache(bodies);
+    const known = cache.get(text);
+    if (known?.kind === 'statement' && known.catalogVersion === view.catalog.version)
+      if (!known.isStale(view)) return known;
+    const compiled = this.#plan(this.#bodyProgram(text, view), view);
+    cache.set(text, compiled);
+    return compiled;
+  }
+
   clear(): void {
     this.#caches.clear();
   }
 
   #compile(statement: Statement, view: ReadView): Compiled {
     const program = this.#program(statement, view.catalog);
-    if (program.kind === 'operation')
-      throw new DatabaseError('NotSupported', `not supported: ${program.name}`);
+    if (program.kind === 'operation') return new CompiledOperation(program);
     const compiled =
-      program.kind === 'script' ? this.#script(program as SqlScript) : this.#plan(program, view);
+      program.kind === 'script'
+        ? this.#script(program as SqlScript, view)
+        : this.#plan(program, view);
     if (program.kind === 'script' || program.dependsOnParameters !== true)
       this.#cache(statement.language).set(statement.text, compiled);
     return compiled;
   }
 
-  #script(program: SqlScript): CompiledScript {
-    const writing = this.#planner.writing.functions;
-    const callsWriting = [...writing.keys()].some((name) =>
-      program.effects.functions.has(name.toLowerCase()),
+  #script(program: SqlScript, view: ReadView): CompiledScript {
+    const { functions } = program.effects;
+    const writing = [...this.#planner.writing.functions.keys()];
+    const { definitions, version } = view.catalog;
+    const ofSchema = [...functions].filter((name) => definitions.functionNamed(name) !== undefined);
+    const { effects } = this.#called.doingsNamed(ofSchema, view);
+    const callsWriting =
+      !isReadOnly(effects) || writing.some((name) => functions.has(name.toLowerCase()));
+    // A function that is defined later may be one that this script calls.
+    return new CompiledScript(
+      program,
+      callsWriting,
+      hasUserFunction(functions) ? version : undefined,
     );
-    return new CompiledScript(program, callsWriting);
+  }
+
+  #bodyProgram(text: string, view: ReadView): QueryProgram {
+    const program = this.#program(
+      { language: 'sql', text, parameters: new Map() },
+      view.catalog,
+      bodyVariables,
+    );
+    if (program.kind === 'query') return program;
+    throw new DatabaseError('NotSupported', `not supported in a trigger or function: '${text}'`);
+  }
+
+  /** Beside its own doings: those of the functions it calls, and what the body of a trigger needs (its maker's rights). */
+  #doings(program: QueryProgram, view: ReadView): Doings & { readonly plan: LogicalPlan } {
+    const own = effectsOf(program, this.#planner.writing);
+    const called = this.#called.doingsOf(program.plan, view);
+    const accesses = accessesOf(program, view.catalog);
+    const kept = [...accesses, ...this.#rightsOfBody(program.plan, view)];
+    if (called === undefined) return { effects: own, accesses: kept, plan: program.plan };
+    const isReading = isReadOnly(called.effects);
+    return {
+      effects: new Set([...own, ...called.effects]),
+      accesses: [...kept, ...called.accesses],
+      plan: isReading ? program.plan : withEagerSources(program.plan),
+    };
+  }
+
+  /** Whoever makes a trigger must be allowed to do what it does, since it runs whoever sets it off. */
+  #rightsOfBody(plan: LogicalPlan, view: ReadView): readonly Access[] {
+    if (plan.op !== 'Alter' || plan.change.kind !== 'create-trigger') return [];
+    if (plan.change.language !== 'SQL') return [];
+    try {
+      const program = this.#bodyProgram(plan.change.action, view);
+      return this.#doings(program, view).accesses;
+    } catch {
+      // Types that are not there yet: then the right to everything.
+      const effects = new Set<Effect>(['read', 'insert', 'update', 'delete']);
+      return [{ effects, types: undefined }];
+    }
   }
 
   #plan(program: QueryProgram, view: ReadView): CompiledStatement {
-    const effects = effectsOf(program, this.#planner.writing);
-    const accesses = accessesOf(program, view.catalog);
-    const optimized = this.#planner.optimize(withRowCap(program), view);
+    const { effects, accesses, plan } = this.#doings(program, view);
+    const optimized = this.#planner.optimize(withRowCap({ ...program, plan }), view);
     const makeOperators = this.#planner.lower(optimized, view.catalog);
     return new CompiledStatement({
       program: optimized,
@@ -146,13 +214,17 @@ export class StatementCompiler {
     });
   }
 
-  #program(statement: Statement, catalog: Catalog): Program {
+  #program(
+    statement: Statement,
+    catalog: Catalog,
+    variables: ReadonlyMap<string, Value> = noVariables,
+  ): Program {
     const frontend = this.#languages.frontend(statement.language);
     const { parse } = this.#limits();
     const ast = frontend.parse(statement.text, parse);
     return frontend.analyze(ast, {
       catalog,
-      variables: new Map(),
+      variables,
       parameters: statement.parameters,
       parameterNames: undefined,
       expressionDepthMax: parse.expressionDepthMax,
@@ -168,6 +240,22 @@ export class StatementCompiler {
     }
     return cache;
   }
+}
+
+/** The language under which bodies are kept: no request can name it. */
+const bodies = 'body of a trigger or function';
+const noVariables: ReadonlyMap<string, Value> = new Map();
+/** What a trigger finds set (sql.md 14.1). */
+const bodyVariables: ReadonlyMap<string, Value> = new Map([
+  ['record', null],
+  ['oldRecord', null],
+  ['rid', null],
+]);
+
+/** Names in a script that may be those of functions of the schema: they have a library. */
+function hasUserFunction(names: ReadonlySet<string>): boolean {
+  for (const name of names) if (name.includes('.')) return true;
+  return false;
 }
 
 /**

@@ -1,3 +1,4 @@
+import { DatabaseError } from '#core/errors.ts';
 import type { Runtime } from '#core/runtime.ts';
 import type { TemporalFormats } from '#core/temporal-format.ts';
 import type { Value, ValueMap } from '#core/value.ts';
@@ -7,7 +8,8 @@ import type {
   MemoryAccount,
   VariableScope,
 } from '#query/evaluate/context.ts';
-import type { ExecutionContext, WriteStatistics } from '#query/operators/operator.ts';
+import type { Maintenance } from '#query/algebra/maintenance.ts';
+import type { ExecutionContext, PendingWork, WriteStatistics } from '#query/operators/operator.ts';
 import type { ReadView } from '#transaction/read-view.ts';
 import type { DefaultEvaluator, Transaction } from '#transaction/transaction.ts';
 import type { StatementLimits } from './statement-limits.ts';
@@ -25,6 +27,22 @@ export interface StatementSurroundings {
   ) => Iterable<ValueMap>;
   readonly evaluateCondition: (text: string, current: Value, view: ReadView) => boolean | null;
   readonly globals: VariableScope;
+  readonly callFunction: (
+    name: string,
+    args: readonly Value[],
+    place: { readonly view: ReadView; readonly transaction: Transaction | undefined },
+  ) => Value;
+  /** Work on the database as a whole. @returns the rows of the statement */
+  readonly maintain: (work: Maintenance, order: MaintenanceOrder) => Promise<readonly ValueMap[]>;
+}
+
+/** What a maintenance statement runs in. */
+export interface MaintenanceOrder {
+  readonly transaction: Transaction;
+  /** The statement stands alone and was sent with `autoCommit: false`: it may commit in pieces. */
+  readonly mayCommitInPieces: boolean;
+  /** Others have their turn; throws when the statement is to end. */
+  readonly pause: () => Promise<void>;
 }
 
 const noParameters: ReadonlyMap<string, Value> = new Map();
@@ -46,11 +64,13 @@ export class StatementContext implements ExecutionContext {
   readonly serverVersion: string;
   readonly defaults: DefaultEvaluator;
   readonly statistics: WriteStatistics = emptyStatistics();
-  readonly pending: { work: (() => Promise<void>) | undefined } = { work: undefined };
+  readonly pending: { work: PendingWork | undefined } = { work: undefined };
   /** A fresh object per execution: constants of an execution are kept under it. */
   regexBudget: { remainingMs: number } = { remainingMs: 0 };
   readonly evaluateCondition: (text: string, current: Value) => boolean | null;
+  readonly callFunction: (name: string, args: readonly Value[]) => Value;
   readonly schemaSource: (kind: string, name: string | undefined) => Iterable<ValueMap>;
+  readonly maintain: ExecutionContext['maintain'];
   readonly variables: VariableScope;
   view: ReadView = noView;
   transaction: Transaction | undefined = undefined;
@@ -60,6 +80,7 @@ export class StatementContext implements ExecutionContext {
   memory: MemoryAccount = noMemory;
   deadlineMs = Number.POSITIVE_INFINITY;
   rowCap: number | undefined = undefined;
+  mayCommitInPieces = false;
   /** The variables of the script that the statement stands in. */
   script: VariableScope | undefined = undefined;
 
@@ -71,7 +92,15 @@ export class StatementContext implements ExecutionContext {
     this.defaults = surroundings.defaults;
     this.evaluateCondition = (text, current) =>
       surroundings.evaluateCondition(text, current, this.view);
+    this.callFunction = (name, args) =>
+      surroundings.callFunction(name, args, { view: this.view, transaction: this.transaction });
     this.schemaSource = (kind, name) => surroundings.schemaSource(this.view, kind, name);
+    this.maintain = (work, pause) => {
+      const { transaction, mayCommitInPieces } = this;
+      if (transaction === undefined)
+        throw new DatabaseError('Internal', 'maintenance was started without a transaction');
+      return surroundings.maintain(work, { transaction, mayCommitInPieces, pause });
+    };
     this.variables = {
       get: (name) =>
         name === rowCapVariable
@@ -91,6 +120,7 @@ export class StatementContext implements ExecutionContext {
     readonly deadlineMs: number;
     readonly rowCap: number | undefined;
     readonly script?: VariableScope | undefined;
+    readonly mayCommitInPieces?: boolean;
   }): void {
     this.view = execution.view;
     this.transaction = execution.transaction;
@@ -101,6 +131,7 @@ export class StatementContext implements ExecutionContext {
     this.deadlineMs = execution.deadlineMs;
     this.rowCap = execution.rowCap;
     this.script = execution.script;
+    this.mayCommitInPieces = execution.mayCommitInPieces === true;
     this.regexBudget = { remainingMs: execution.limits.regexMs };
     this.pending.work = undefined;
     if (execution.transaction !== undefined) Object.assign(this.statistics, emptyStatistics());

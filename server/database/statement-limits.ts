@@ -9,6 +9,8 @@ import {
   queryMaxMemory,
   queryMaxRangeSize,
   queryMaxValueSize,
+  sqlMaxBodyDepth,
+  sqlMaxBodyTime,
   sqlMaxExpressionDepth,
   sqlMaxStatementSize,
   timeZone,
@@ -25,6 +27,8 @@ export interface StatementLimits {
   readonly parse: ParseLimits;
   readonly formats: TemporalFormats;
   readonly memoryBytesMax: number;
+  readonly bodyDepthMax: number;
+  readonly bodyTimeMs: number;
   readonly timeoutMs: number;
   readonly regexMs: number;
   readonly attemptCountMax: number;
@@ -50,6 +54,8 @@ export function readStatementLimits(settings: Settings): StatementLimits {
       zone: settings.get(timeZone) || systemZone,
     },
     memoryBytesMax: settings.get(queryMaxMemory),
+    bodyDepthMax: settings.get(sqlMaxBodyDepth),
+    bodyTimeMs: settings.get(sqlMaxBodyTime),
     timeoutMs: settings.get(commandTimeout),
     regexMs: settings.get(commandRegexTimeout),
     attemptCountMax: settings.get(txRetries),

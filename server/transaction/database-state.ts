@@ -1,5 +1,6 @@
 import type { Catalog, IndexDefinition } from '#catalog/catalog.ts';
 import type { SchemaChange } from '#catalog/changes.ts';
+import { DatabaseError } from '#core/errors.ts';
 import type { BucketId, LogIndex } from '#core/rid.ts';
 import type { Runtime } from '#core/runtime.ts';
 import type { TemporalFormats } from '#core/temporal-format.ts';
@@ -25,11 +26,12 @@ import { Overlay } from './overlay.ts';
 import { PositionAllocator } from './position-allocator.ts';
 import type { ReadView } from './read-view.ts';
 import type { Replicator } from './replicator.ts';
-import { SchemaChanges } from './schema-changes.ts';
+import { type Pause, SchemaChanges } from './schema-changes.ts';
 import { SchemaGate } from './schema-gate.ts';
 import { type PinnedState, StatementView } from './statement-view.ts';
 import type { DefaultEvaluator, Isolation, Transaction } from './transaction.ts';
 import { type TransactionServices, TransactionValue } from './transaction-value.ts';
+import type { TriggerRunner } from './trigger-runner.ts';
 import type { TypeLabelBook } from './type-label-book.ts';
 import { WriteRuleBook } from './write-rules.ts';
 
@@ -41,6 +43,8 @@ export interface DatabaseStateOptions {
   /** The database's date and number formats, as they are now. */
   readonly formats: () => TemporalFormats;
   readonly evaluateDefault: DefaultEvaluator;
+  /** Runs the triggers of the schema; absent: they are refused. */
+  readonly runTrigger?: TriggerRunner;
   /** Refuses a DEFAULT text that is no expression; absent: not checked here. */
   readonly checkDefault?: (source: string) => void;
   /** `service.typeDefaultBuckets` */
@@ -59,6 +63,10 @@ export interface DatabaseStateOptions {
 }
 
 const noOverlay = new Overlay();
+
+function refuseTrigger(): never {
+  throw new DatabaseError('NotSupported', 'not supported: triggers without statements');
+}
 
 /**
  * One open database as the floors above see it: committed states, transactions and schema changes. It owns everything in
@@ -124,14 +132,19 @@ export class DatabaseState {
     return new TransactionValue(this.#services, isolation);
   }
 
+  /** A transaction that may write the records of materialized views. */
+  beginRefresh(): Transaction {
+    return new TransactionValue(this.#services, 'READ_COMMITTED', true);
+  }
+
   /** The newest committed state, to read only. */
   view(): ReadView {
     return new StatementView(this.#services, this.#pin(), noOverlay);
   }
 
   /** A schema change outside of any transaction. */
-  alter(change: SchemaChange): Promise<readonly ValueMap[]> {
-    return this.#changes.alter(change);
+  alter(change: SchemaChange, pause?: Pause): Promise<readonly ValueMap[]> {
+    return this.#changes.alter(change, pause);
   }
 
   /**
@@ -176,7 +189,7 @@ export class DatabaseState {
 
   /** Finishes what a stop interrupted; called once, before anything else. */
   async recover(): Promise<void> {
-    await this.#changes.dropUnfinishedIndexes();
+    await this.#changes.settleUnfinishedIndexes();
   }
 
   #makeServices(committer: Committer): TransactionServices {
@@ -209,8 +222,9 @@ export class DatabaseState {
         inFlight: () => this.#sequencer.settledSoFar(),
       }),
       changes: this.#options.changes,
+      runTrigger: this.#options.runTrigger ?? refuseTrigger,
       pin: () => this.#pin(),
-      alter: (change) => this.#changes.alter(change),
+      alter: (change, pause) => this.#changes.alter(change, pause),
     };
   }
 

@@ -1,7 +1,7 @@
 import type { Catalog } from '#catalog/catalog.ts';
 import type { SchemaChange } from '#catalog/changes.ts';
 import { DatabaseError } from '#core/errors.ts';
-import type { StoredRecord } from '#core/record.ts';
+import type { RecordKind, StoredRecord } from '#core/record.ts';
 import type { BucketId, IndexId, LogIndex, Rid, TypeId } from '#core/rid.ts';
 import type { TemporalFormats } from '#core/temporal-format.ts';
 import type { ValueMap } from '#core/value.ts';
@@ -15,6 +15,8 @@ import { Overlay } from './overlay.ts';
 import type { IndexReader, RecordCursor } from './read-view.ts';
 import { RecordWriter, type WriteServices } from './record-writer.ts';
 import { type PinnedState, StatementView } from './statement-view.ts';
+import { type Place, TriggeredWrites } from './triggered-writes.ts';
+import type { TriggerRunner } from './trigger-runner.ts';
 import type {
   CommitReceipt,
   DefaultEvaluator,
@@ -30,9 +32,10 @@ export interface TransactionServices extends WriteServices {
   readonly evaluateDefault: DefaultEvaluator;
   readonly locks: BucketLocks;
   readonly changes: ChangeObserver | undefined;
+  readonly runTrigger: TriggerRunner;
   /** The newest committed state with its schema; the caller closes the snapshot. */
   pin(): PinnedState;
-  alter(change: SchemaChange): Promise<readonly ValueMap[]>;
+  alter(change: SchemaChange, pause?: () => Promise<void>): Promise<readonly ValueMap[]>;
 }
 
 /**
@@ -45,15 +48,19 @@ export class TransactionValue implements Transaction {
   readonly #overlay = new Overlay();
   #view: StatementView | undefined;
   #writer: RecordWriter | undefined;
+  #triggeredWrites: TriggeredWrites | undefined;
+  readonly #mayWriteViews: boolean;
   #isEnded = false;
   /** Every single change, since events tell them all; undefined while nobody watches. */
   #recorded: RecordChange[] | undefined;
   readonly #attached: RowOperation[] = [];
   readonly #heldLocks: (() => void)[] = [];
 
-  constructor(services: TransactionServices, isolation: Isolation) {
+  /** @param mayWriteViews true for the refresh of materialized views */
+  constructor(services: TransactionServices, isolation: Isolation, mayWriteViews = false) {
     this.#services = services;
     this.isolation = isolation;
+    this.#mayWriteViews = mayWriteViews;
   }
 
   get hasWrites(): boolean {
@@ -114,15 +121,11 @@ export class TransactionValue implements Transaction {
   // --- writes
 
   insertDocument(type: TypeId, properties: ValueMap, bucket?: BucketId): StoredRecord {
-    return this.#created(
-      this.#write().insert(type, 'document', properties, { bucket, ends: undefined }),
-    );
+    return this.#insert(type, 'document', properties, { bucket, ends: undefined });
   }
 
   insertVertex(type: TypeId, properties: ValueMap, bucket?: BucketId): StoredRecord {
-    return this.#created(
-      this.#write().insert(type, 'vertex', properties, { bucket, ends: undefined }),
-    );
+    return this.#insert(type, 'vertex', properties, { bucket, ends: undefined });
   }
 
   insertEdge(
@@ -132,10 +135,38 @@ export class TransactionValue implements Transaction {
     properties: ValueMap,
     bucket?: BucketId,
   ): StoredRecord {
-    return this.#created(this.#write().insertEdge(type, { from, to }, properties, bucket));
+    return this.#insert(type, 'edge', properties, { bucket, ends: { from, to } });
+  }
+
+  #insert(type: TypeId, kind: RecordKind, properties: ValueMap, place: Place): StoredRecord {
+    const hooks = this.#read().catalog.definitions.hooks(type);
+    return hooks === undefined
+      ? this.#plainInsert(type, kind, properties, place)
+      : this.#triggered().insert(hooks, { type, kind, properties }, place);
+  }
+
+  #plainInsert(type: TypeId, kind: RecordKind, properties: ValueMap, place: Place): StoredRecord {
+    const { bucket, ends } = place;
+    const record =
+      ends === undefined
+        ? this.#write().insert(type, kind, properties, { bucket, ends })
+        : this.#write().insertEdge(type, ends, properties, bucket);
+    this.#recorded?.push({ kind: 'create', record });
+    return record;
   }
 
   update(rid: Rid, properties: ValueMap): StoredRecord {
+    const { definitions } = this.#read().catalog;
+    if (definitions.isHooked) {
+      const current = this.#read().record(rid);
+      const hooks = current && definitions.hooks(current.type);
+      if (current !== undefined && hooks !== undefined)
+        return this.#triggered().update(hooks, current, properties);
+    }
+    return this.#plainUpdate(rid, properties);
+  }
+
+  #plainUpdate(rid: Rid, properties: ValueMap): StoredRecord {
     const { log } = this.#overlay;
     const count = log.length;
     const record = this.#write().update(rid, properties);
@@ -144,6 +175,12 @@ export class TransactionValue implements Transaction {
   }
 
   delete(rid: Rid): boolean {
+    if (!this.#read().catalog.definitions.isHooked) return this.#plainDelete(rid);
+    const current = this.#read().record(rid);
+    return current !== undefined && this.#triggered().delete(current);
+  }
+
+  #plainDelete(rid: Rid): boolean {
     const { log } = this.#overlay;
     let at = log.length;
     const existed = this.#write().delete(rid);
@@ -155,9 +192,9 @@ export class TransactionValue implements Transaction {
     return existed;
   }
 
-  async alter(change: SchemaChange): Promise<readonly ValueMap[]> {
+  async alter(change: SchemaChange, pause?: () => Promise<void>): Promise<readonly ValueMap[]> {
     this.#requireOpen();
-    const rows = await this.#services.alter(change);
+    const rows = await this.#services.alter(change, pause);
     // The statements after it see the new schema and the state it was committed with, REPEATABLE_READ ones too: an older
     // state has neither the entries of a new index nor the buckets of a new type. Versions of records read before stay
     // guarded as they were read.
@@ -250,9 +287,22 @@ export class TransactionValue implements Transaction {
     this.rollback();
   }
 
-  #created(record: StoredRecord): StoredRecord {
-    this.#recorded?.push({ kind: 'create', record });
-    return record;
+  #triggered(): TriggeredWrites {
+    this.#requireOpen();
+    this.#triggeredWrites ??= new TriggeredWrites({
+      transaction: this,
+      view: () => this.#read(),
+      writes: {
+        insert: (type, kind, properties, place) => this.#plainInsert(type, kind, properties, place),
+        update: (rid, properties) => this.#plainUpdate(rid, properties),
+        delete: (rid) => this.#plainDelete(rid),
+        withDefaults: (type, properties) => this.#write().withDefaults(type, properties),
+      },
+      run: this.#services.runTrigger,
+      formats: this.#services.formats,
+      mayWriteViews: this.#mayWriteViews,
+    });
+    return this.#triggeredWrites;
   }
 
   #announce(receipt: CommitReceipt): void {

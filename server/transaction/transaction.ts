@@ -20,6 +20,7 @@ export interface Transaction extends ReadView {
    * Starts a statement: in READ_COMMITTED it takes the newest snapshot, in REPEATABLE_READ the first one is kept.
    */
   beginStatement(): void;
+  /** Inserts and updates give `vetoed` (trigger-runner.ts) when a trigger kept the record from being written. */
   insertDocument(type: TypeId, properties: ValueMap, bucket?: BucketId): StoredRecord;
   insertVertex(type: TypeId, properties: ValueMap, bucket?: BucketId): StoredRecord;
   insertEdge(
@@ -31,10 +32,13 @@ export interface Transaction extends ReadView {
   ): StoredRecord;
   /** Replaces the properties by `properties`; writes nothing when they are equal to the stored ones. */
   update(rid: Rid, properties: ValueMap): StoredRecord;
-  /** A vertex takes its edges with it. @returns false when the record does not exist (any more) */
+  /** A vertex takes its edges with it. @returns false when it does not exist (any more), or a trigger keeps it */
   delete(rid: Rid): boolean;
-  /** Applies a schema change now, outside the transaction's own writes (DDL is not undoable), and gives its result rows. */
-  alter(change: SchemaChange): Promise<readonly ValueMap[]>;
+  /**
+   * Applies a schema change now, outside the transaction's own writes (DDL is not undoable), and gives its result rows.
+   * `pause` is called between pieces of long work and may throw to end it.
+   */
+  alter(change: SchemaChange, pause?: () => Promise<void>): Promise<readonly ValueMap[]>;
   /**
    * Locks buckets for this transaction alone until its end: others that changed them commit afterwards, or meet a conflict.
    * @throws DatabaseError `LockTimeout` after `commitLockTimeout`

@@ -34,6 +34,8 @@ export interface EvaluationContext {
    * a language; without it `eval` is refused.
    */
   readonly evaluateCondition?: (text: string, current: Value) => boolean | null;
+  /** A function of the schema, by `library.name`; wired by the database room like the one above. */
+  readonly callFunction?: (name: string, args: readonly Value[]) => Value;
 }
 
 export interface VariableScope {

@@ -1,7 +1,7 @@
 import { DatabaseError } from '#core/errors.ts';
 import { schemaTypeOf } from '#core/conversion.ts';
 import { Link } from '#core/record.ts';
-import type { Rid } from '#core/rid.ts';
+import { noRid, type Rid } from '#core/rid.ts';
 import { EmbeddedDocument, isRecord } from '#core/value.ts';
 import type { Value } from '#core/value.ts';
 import type { Attribute, Dialect, Slot } from '../algebra/expression.ts';
@@ -73,7 +73,7 @@ export function compileAttribute(of: Evaluator, attribute: Attribute): Evaluator
   if (attribute === 'rid')
     return (context) => {
       const value = of(context);
-      return isRecord(value) ? new Link(value.rid) : attributeOf(value, attribute, context);
+      return isRecord(value) ? idOf(value.rid) : attributeOf(value, attribute, context);
     };
   return (context) => attributeOf(of(context), attribute, context);
 }
@@ -84,6 +84,11 @@ export function compileBareId(slot: Slot): Evaluator {
     const id = context.frame[slot] as Rid | null | undefined;
     return id === null || id === undefined ? null : new Link(id);
   };
+}
+
+/** A record that is yet to be inserted has no id. */
+function idOf(rid: Rid): Value {
+  return rid === noRid ? null : new Link(rid);
 }
 
 /** The attribute of a record, row map or embedded document; links are followed, lists walked; null on anything else. */
@@ -104,7 +109,7 @@ export function attributeOf(value: Value, attribute: Attribute, context: Evaluat
   if (!isRecord(value)) return null;
   switch (attribute) {
     case 'rid':
-      return new Link(value.rid);
+      return idOf(value.rid);
     case 'type':
       return value.typeName;
     case 'cat':

@@ -36,6 +36,7 @@ import { temporalFunctions, temporalMethods } from './temporal.ts';
 import { textMethods } from './text.ts';
 import { timeBucketFunctions } from './time-bucket.ts';
 import { transformMethod } from './transform.ts';
+import { userFunctions } from './user-function.ts';
 import { vectorFunctions, vectorMethods } from './vector/functions.ts';
 import { rankingFunctions } from './vector/ranking.ts';
 import { scoreFunctions } from './vector/scores.ts';
@@ -67,6 +68,7 @@ for (const family of [
 
 register(scalarForms([...aggregates.values()]));
 for (const family of [
+  userFunctions,
   mathFunctions,
   mathLibrary,
   conditionalFunctions,

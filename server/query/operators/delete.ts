@@ -69,27 +69,26 @@ export class DeleteOperator implements PhysicalOperator {
     const transaction = transactionOf(context);
     const record = transaction.record(rid);
     if (record === undefined) return false;
-    this.#count(record);
+    const edgeCount = this.#requireDeletable(record);
     context.frame[this.#options.record] = record;
-    return transaction.delete(rid);
+    if (!transaction.delete(rid)) return false;
+    if (record.kind === 'edge') context.statistics.relationshipsDeleted += 1;
+    else context.statistics.nodesDeleted += 1;
+    context.statistics.relationshipsDeleted += edgeCount;
+    return true;
   }
 
-  #count(record: StoredRecord): void {
-    const { view, statistics } = this.#context as ExecutionContext;
-    if (record.kind === 'edge') {
-      statistics.relationshipsDeleted += 1;
-      return;
-    }
-    statistics.nodesDeleted += 1;
-    if (record.kind === 'document') return;
-    this.#edges.start(view, record);
+  /** @returns how many edges a vertex takes with it */
+  #requireDeletable(record: StoredRecord): number {
+    if (record.kind !== 'vertex') return 0;
+    this.#edges.start((this.#context as ExecutionContext).view, record);
     const edgeCount = this.#edges.remainingDegree();
     if (edgeCount > 0 && !this.#options.detach)
       throw new DatabaseError(
         'IllegalArgument',
         `Cannot delete vertex ${formatRid(record.rid)}: it still has ${edgeCount} edges`,
       );
-    statistics.relationshipsDeleted += edgeCount;
+    return edgeCount;
   }
 
   close(): void {

@@ -1,4 +1,5 @@
 import type { TypeId } from '#core/rid.ts';
+import { vetoed } from '#transaction/trigger-runner.ts';
 import type { Slot } from '../algebra/expression.ts';
 import type { CompiledAssignment } from './assignments.ts';
 import { RecordInserter } from './insert.ts';
@@ -48,9 +49,8 @@ export class FindOrInsertOperator implements PhysicalOperator {
     if (pulled !== END) return pulled;
     this.#hasEnded = true;
     if (this.#rowCount > 0) return END;
-    new RecordInserter({ type, bucket: undefined, assignments: initial, as }, context).insert(
-      context,
-    );
+    const options = { type, bucket: undefined, assignments: initial, as };
+    if (new RecordInserter(options, context).insert(context) === vetoed) return END;
     context.frame[inserted] = true;
     return ROW;
   }

@@ -4,6 +4,7 @@ import type { StoredRecord } from '#core/record.ts';
 import { bucketOf, type BucketId, type Rid, type TypeId } from '#core/rid.ts';
 import { isList, isMap, type Value } from '#core/value.ts';
 import type { Direction } from '#storage/engine.ts';
+import { vetoed } from '#transaction/trigger-runner.ts';
 import type { Slot } from '../algebra/expression.ts';
 import type { Evaluator } from '../evaluate/evaluator.ts';
 import {
@@ -86,8 +87,8 @@ export class InsertEdgeOperator implements PhysicalOperator {
         const source = this.#sources[Math.floor(this.#pair / this.#targets.length)] as Rid;
         const target = this.#targets[this.#pair % this.#targets.length] as Rid;
         this.#pair += 1;
-        this.#connect(source, target);
-        return ROW;
+        if (this.#connect(source, target)) return ROW;
+        continue;
       }
       const pulled = input.next();
       if (pulled !== ROW) return pulled;
@@ -97,29 +98,28 @@ export class InsertEdgeOperator implements PhysicalOperator {
     }
   }
 
-  #connect(source: Rid, target: Rid): void {
+  /** @returns false when a trigger vetoes the edge */
+  #connect(source: Rid, target: Rid): boolean {
     const context = this.#context as ExecutionContext;
     const { as, ifNotExists, assignments, bucket } = this.#options;
     const type = this.#type as TypeDefinition;
     const existing = ifNotExists ? existingEdge(context, type.id, source, target) : undefined;
     if (existing !== undefined) {
       context.frame[as] = existing;
-      return;
+      return true;
     }
     const draft = RecordDraft.ofNew(type, { out: source, in: target });
     context.frame[as] = draft;
     runAssignments(draft, assignments, context, this.#ordinal);
     this.#ordinal += 1;
     applyDefaults(draft, this.#defaults, context);
-    context.frame[as] = transactionOf(context).insertEdge(
-      type.id,
-      source,
-      target,
-      draft.properties,
-      bucket,
-    );
+    const { properties } = draft;
+    const edge = transactionOf(context).insertEdge(type.id, source, target, properties, bucket);
+    if (edge === vetoed) return false;
+    context.frame[as] = edge;
     context.statistics.relationshipsCreated += 1;
-    context.statistics.propertiesSet += draft.properties.size;
+    context.statistics.propertiesSet += properties.size;
+    return true;
   }
 
   close(): void {

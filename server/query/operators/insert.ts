@@ -2,6 +2,7 @@ import type { TypeDefinition } from '#catalog/catalog.ts';
 import { DatabaseError } from '#core/errors.ts';
 import type { StoredRecord } from '#core/record.ts';
 import type { BucketId, TypeId } from '#core/rid.ts';
+import { vetoed } from '#transaction/trigger-runner.ts';
 import type { Slot } from '../algebra/expression.ts';
 import {
   applyDefaults,
@@ -9,8 +10,15 @@ import {
   runAssignments,
   type CompiledAssignment,
 } from './assignments.ts';
-import { ROW, type ExecutionContext, type PhysicalOperator, type Pulled } from './operator.ts';
+import {
+  PAUSE,
+  ROW,
+  type ExecutionContext,
+  type PhysicalOperator,
+  type Pulled,
+} from './operator.ts';
 import { RecordDraft } from './record-draft.ts';
+import { rowsPerTurn } from './work-share.ts';
 import { transactionOf } from './writing.ts';
 
 export interface InsertOptions {
@@ -44,10 +52,13 @@ export class InsertOperator implements PhysicalOperator {
   }
 
   next(): Pulled {
-    const pulled = this.#options.input.next();
-    if (pulled !== ROW) return pulled;
-    this.#inserter?.insert(this.#context as ExecutionContext);
-    return ROW;
+    for (let count = 0; count < rowsPerTurn; count += 1) {
+      const pulled = this.#options.input.next();
+      if (pulled !== ROW) return pulled;
+      const record = this.#inserter?.insert(this.#context as ExecutionContext);
+      if (record !== vetoed) return ROW;
+    }
+    return PAUSE;
   }
 
   close(): void {
@@ -79,7 +90,7 @@ export class RecordInserter {
       );
   }
 
-  /** Makes the record and leaves it in the frame. */
+  /** Makes the record and leaves it in the frame, unless a trigger vetoes it. */
   insert(context: ExecutionContext): StoredRecord {
     const { as, assignments, bucket } = this.#options;
     const transaction = transactionOf(context);
@@ -93,6 +104,7 @@ export class RecordInserter {
       this.#type.kind === 'vertex'
         ? transaction.insertVertex(id, draft.properties, bucket)
         : transaction.insertDocument(id, draft.properties, bucket);
+    if (record === vetoed) return vetoed;
     context.frame[as] = record;
     context.statistics.nodesCreated += 1;
     context.statistics.propertiesSet += draft.properties.size;

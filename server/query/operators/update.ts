@@ -2,6 +2,7 @@ import { DatabaseError } from '#core/errors.ts';
 import { Link, type StoredRecord } from '#core/record.ts';
 import type { TypeId } from '#core/rid.ts';
 import type { Value } from '#core/value.ts';
+import { vetoed } from '#transaction/trigger-runner.ts';
 import type { Slot } from '../algebra/expression.ts';
 import {
   applyDefaults,
@@ -92,8 +93,9 @@ export class UpdateOperator implements PhysicalOperator {
     context.statistics.propertiesSet += runAssignments(draft, assignments, context, this.#ordinal);
     this.#ordinal += 1;
     if (this.#options.applyDefaults) applyDefaults(draft, this.#defaultsOf(record.type), context);
-    context.frame[slot] = transaction.update(rid, draft.properties);
-    return true;
+    const written = transaction.update(rid, draft.properties);
+    context.frame[slot] = written;
+    return written !== vetoed;
   }
 
   #defaultsOf(type: TypeId): ReturnType<typeof defaultsOf> {

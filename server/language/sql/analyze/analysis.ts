@@ -10,7 +10,7 @@ import type { Row } from '#query/binder/row.ts';
 import type { Binding, Scope } from '#query/binder/scope.ts';
 import { SlotAllocator } from '#query/binder/slot-allocator.ts';
 import type { FunctionRegistry } from '#query/evaluate/function-definition.ts';
-import type { VariableNames } from '../../frontend.ts';
+import type { ParseLimits, VariableNames } from '../../frontend.ts';
 import { syntaxError } from '../../syntax-error.ts';
 import type { Expression } from '../ast.ts';
 import type { Statement } from '../statements.ts';
@@ -50,6 +50,7 @@ export interface AnalysisOptions {
   readonly variables: VariableNames;
   readonly parameters: ReadonlyMap<string, Value>;
   readonly functions: FunctionRegistry;
+  readonly parseLimits: ParseLimits;
   readonly heart: AnalyzerHeart;
 }
 
@@ -59,6 +60,8 @@ export class Analysis {
   readonly catalog: Catalog;
   readonly variables: VariableNames;
   readonly functions: FunctionRegistry;
+  /** For texts inside the statement. */
+  readonly parseLimits: ParseLimits;
   readonly slots = new SlotAllocator();
   readonly dependencies = new Dependencies();
   /** True when a parameter gave a name, so that the program is good for this call only. */
@@ -75,6 +78,7 @@ export class Analysis {
     this.catalog = options.catalog;
     this.variables = options.variables;
     this.functions = options.functions;
+    this.parseLimits = options.parseLimits;
     this.#parameters = options.parameters;
     this.#heart = options.heart;
   }

@@ -1,6 +1,10 @@
+import { fullName } from '#catalog/definitions.ts';
+import { didYouMean } from '#catalog/name-rules.ts';
+import { DatabaseError } from '#core/errors.ts';
 import type { Expression as Computed } from '#query/algebra/expression.ts';
 import { resolveScalar, unknownFunction } from '#query/evaluate/calls.ts';
 import { currentRecordFunctions } from '#query/functions/graph.ts';
+import { userFunctionCall } from '#query/functions/user-function.ts';
 import type { Expression, FunctionCall, Method } from '../ast.ts';
 import type { Analysis, Environment } from './analysis.ts';
 import { memberOf, wholeRow } from './names.ts';
@@ -25,7 +29,11 @@ export function analyzeCall(analysis: Analysis, node: FunctionCall, env: Environ
   if (found === undefined) {
     if (functions.aggregate(name) !== undefined)
       throw analysis.fault(node.at, `aggregate function '${name}' is not allowed here`);
-    return methodOfPath(analysis, node, env) ?? unknown(analysis, name);
+    return (
+      userFunction(analysis, node, env) ??
+      methodOfPath(analysis, node, env) ??
+      unknown(analysis, node)
+    );
   }
   const args = node.isStar
     ? [wholeRow(analysis, env.row, env.scope.level)]
@@ -36,8 +44,36 @@ export function analyzeCall(analysis: Analysis, node: FunctionCall, env: Environ
   return { op: 'Call', function: found.name, arguments: all };
 }
 
-function unknown(analysis: Analysis, name: string): never {
-  throw unknownFunction(analysis.functions, name);
+/** A function of the schema (sql.md 14.2). */
+function userFunction(
+  analysis: Analysis,
+  node: FunctionCall,
+  env: Environment,
+): Computed | undefined {
+  const defined = analysis.catalog.definitions.functionNamed(node.name);
+  if (defined === undefined) return undefined;
+  const { parameters } = defined;
+  const count = node.isStar ? 1 : node.arguments.length;
+  if (count !== parameters.length)
+    throw new DatabaseError(
+      'IllegalArgument',
+      `function '${fullName(defined)}' requires ${parameters.length} arguments, got ${count}. Syntax: ${fullName(defined)}(${parameters.join(', ')})`,
+    );
+  const args = node.isStar
+    ? [wholeRow(analysis, env.row, env.scope.level)]
+    : node.arguments.map((argument) => analysis.expression(argument, env));
+  // It may read and write what it likes, so nothing is moved past it.
+  analysis.writeCount += 1;
+  const name: Computed = { op: 'Constant', value: fullName(defined) };
+  return { op: 'Call', function: userFunctionCall, arguments: [name, ...args] };
+}
+
+function unknown(analysis: Analysis, { name }: FunctionCall): never {
+  if (analysis.functions.suggest(name) !== undefined)
+    throw unknownFunction(analysis.functions, name);
+  const help = didYouMean(name, analysis.catalog.definitions.functionNames());
+  const hint = help === undefined ? {} : { help };
+  throw new DatabaseError('CommandExecution', `Unknown function name '${name}'`, hint);
 }
 
 /** `date.asString()` where `date` is a property: not a function of the namespace, but a method of that name exists. */

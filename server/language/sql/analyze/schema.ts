@@ -6,6 +6,7 @@ import type * as syntax from '../statements.ts';
 import type { Analysis, AnalyzedQuery } from './analysis.ts';
 import { constantMap, constantOf } from './constant.ts';
 import { requireDefault } from './default-expression.ts';
+import { maintenance } from './maintain.ts';
 import { nameOf } from './write.ts';
 
 /** Schema statements (sql.md 13): each is one `Alter` node, whose rows come from the catalog. */
@@ -14,6 +15,21 @@ export function analyzeSchemaStatement(
   node: syntax.SchemaStatement,
 ): AnalyzedQuery {
   const change = changeOf(analysis, node);
+  if (change.kind !== 'alter-type' || !change.items.some(isRepartition))
+    return alteration(analysis, change);
+  const type = analysis.type(change.name).id;
+  const items = change.items.filter((item) => !isRepartition(item));
+  return maintenance(analysis, { kind: 'repartition', type, change: { ...change, items } });
+}
+
+/** `WITH repartition = true` moves records, which a change of the schema does not. */
+function isRepartition(item: AlterTypeItem): boolean {
+  if (item.kind !== 'setting' || item.name.toLowerCase() !== 'repartition') return false;
+  return item.value === true || String(item.value).toLowerCase() === 'true';
+}
+
+/** A change of the schema as a statement. */
+export function alteration(analysis: Analysis, change: SchemaChange): AnalyzedQuery {
   const as = analysis.slots.next();
   analysis.writeCount += 1;
   return {

@@ -1,6 +1,7 @@
 import type { Value } from '#core/value.ts';
 import { printPlan } from '#query/algebra/print.ts';
 import type { QueryProgram } from '#query/algebra/plan.ts';
+import type { OperationProgram } from '#query/algebra/program.ts';
 import { functionRegistry } from '#query/functions/registry.ts';
 import { QueryScope, type Scope } from '#query/binder/scope.ts';
 import type { AnalysisContext } from '../../frontend.ts';
@@ -9,8 +10,11 @@ import { DatabaseError } from '#core/errors.ts';
 import type { Expression } from '../ast.ts';
 import { Analysis, type AnalyzedQuery, notSupportedYet, rowEnvironment } from './analysis.ts';
 import { analyzeExpression } from './expression.ts';
+import { definitionChange } from './definition.ts';
+import { analyzeMaintenance, maintenanceCommands } from './maintain.ts';
 import { analyzeMatch } from './match.ts';
-import { analyzeSchemaStatement } from './schema.ts';
+import { analyzeOperation, isOperation } from './operation.ts';
+import { alteration, analyzeSchemaStatement } from './schema.ts';
 import { analyzeSelect } from './select.ts';
 import { analyzeTraverse } from './traverse.ts';
 import { analyzeTruncate } from './truncate.ts';
@@ -20,7 +24,7 @@ import { analyzeCreateEdge, analyzeInsert } from './write.ts';
 /** The analysis of one statement: names become slots, ids and registry names. */
 export function newAnalysis(
   text: string,
-  context: Pick<AnalysisContext, 'catalog' | 'variables' | 'parameters'>,
+  context: Pick<AnalysisContext, 'catalog' | 'variables' | 'parameters' | 'expressionDepthMax'>,
 ): Analysis {
   return new Analysis({
     text,
@@ -28,6 +32,10 @@ export function newAnalysis(
     variables: context.variables,
     parameters: context.parameters ?? noParameters,
     functions: functionRegistry,
+    parseLimits: {
+      expressionDepthMax: context.expressionDepthMax,
+      statementBytesMax: Number.POSITIVE_INFINITY,
+    },
     heart: { expression: analyzeExpression, query: analyzeStatement },
   });
 }
@@ -50,6 +58,19 @@ export function analyzeProgram(
     inspect: inspected?.mode,
     ...(analysis.dependsOnParameters ? { dependsOnParameters: true } : {}),
   };
+}
+
+/**
+ * A statement that is an operation on the database; undefined for every other one.
+ * @throws DatabaseError `IllegalArgument`
+ */
+export function analyzeOperationProgram(
+  text: string,
+  statement: Statement,
+  context: AnalysisContext,
+): OperationProgram | undefined {
+  if (statement.kind !== 'command' || !isOperation(statement)) return undefined;
+  return analyzeOperation(newAnalysis(text, context), statement);
 }
 
 /**
@@ -101,10 +122,14 @@ function analyzeStatement(
     case 'inspect':
       if (statement.mode === 'explain') return explained(analysis, statement.statement, parent);
       throw notSupportedYet('PROFILE inside another statement');
-    case 'command':
+    case 'command': {
+      if (maintenanceCommands.has(statement.name)) return analyzeMaintenance(analysis, statement);
       if (statement.name.startsWith('TRUNCATE '))
         return analyzeTruncate(analysis, statement, parent);
+      const change = definitionChange(analysis, statement);
+      if (change !== undefined) return alteration(analysis, change);
       throw refusedCommand(statement);
+    }
     case 'createType':
     case 'alterType':
     case 'dropType':
@@ -149,14 +174,14 @@ const refusedForGood: ReadonlySet<string> = new Set([
   'RESTORE VERTEX',
   'RESTORE EDGE',
   'ALIGN DATABASE',
-  'REBUILD TYPE',
-  'CREATE GRAPH ANALYTICAL VIEW',
-  'ALTER GRAPH ANALYTICAL VIEW',
-  'DROP GRAPH ANALYTICAL VIEW',
-  'REBUILD GRAPH ANALYTICAL VIEW',
 ]);
 
 function refusedCommand(command: Command): DatabaseError {
+  if (isOperation(command))
+    return new DatabaseError(
+      'NotSupported',
+      `not supported inside a script or another statement: ${command.name}`,
+    );
   if (!refusedForGood.has(command.name)) return notSupportedYet(command.name);
   return new DatabaseError('NotSupported', `not supported: ${command.name}`);
 }

@@ -281,7 +281,7 @@ function oneOf(parser: Parser, keywords: readonly Keyword[]): string {
 export function defineFunction(parser: Parser): Command {
   const at = parser.start;
   parser.expectKeyword('DEFINE', 'FUNCTION');
-  const made = new CommandBuilder('DEFINE FUNCTION', at).set('name', functionName(parser));
+  const made = functionName(parser, new CommandBuilder('DEFINE FUNCTION', at));
   made.set('body', parser.stringLiteral('the body as a string'));
   if (parser.acceptKeyword('PARAMETERS')) {
     parser.expect('[');
@@ -293,15 +293,15 @@ export function defineFunction(parser: Parser): Command {
   return made.end(parser);
 }
 
-function functionName(parser: Parser): string {
-  const library = parser.name('a library');
+function functionName(parser: Parser, made: CommandBuilder): CommandBuilder {
+  made.set('library', parser.name('a library'));
   parser.expect('.');
-  return `${library}.${parser.propertyName('a function name')}`;
+  return made.set('name', parser.propertyName('a function name'));
 }
 
 /** After DELETE FUNCTION. */
 export function deleteFunction(parser: Parser, at: number): Command {
-  return new CommandBuilder('DELETE FUNCTION', at).set('name', functionName(parser)).end(parser);
+  return functionName(parser, new CommandBuilder('DELETE FUNCTION', at)).end(parser);
 }
 
 const dropped: ReadonlyMap<Keyword, readonly Keyword[]> = new Map<Keyword, readonly Keyword[]>([

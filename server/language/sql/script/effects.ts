@@ -33,6 +33,24 @@ export function effectsOfSyntax(tree: unknown): ScriptEffects {
     affectsOthers: false,
     functions: new Set<string>(),
   };
+  for (const node of nodesOf(tree)) {
+    const { kind } = node;
+    if (writing.has(kind) || isWritingCommand(node)) found.writes = true;
+    if (changing.has(kind)) found.changesState = true;
+    if (affecting.has(kind)) found.affectsOthers = true;
+    if (kind === 'call') found.functions.add((node as { name: string }).name.toLowerCase());
+  }
+  return found;
+}
+
+/** A statement or expression, seen as a node of the tree. */
+export interface SyntaxNode {
+  readonly kind: string;
+  readonly name?: unknown;
+}
+
+/** Every node of a tree but literals and plain names, in no order; what is only explained is left out. Linear in the tree. */
+export function* nodesOf(tree: unknown): Generator<SyntaxNode> {
   const waiting: unknown[] = [tree];
   while (waiting.length > 0) {
     const node = waiting.pop();
@@ -44,14 +62,10 @@ export function effectsOfSyntax(tree: unknown): ScriptEffects {
     const { kind } = node as { readonly kind?: unknown };
     if (typeof kind === 'string') {
       if (leaves.has(kind) || isExplained(node)) continue;
-      if (writing.has(kind) || isWritingCommand(node)) found.writes = true;
-      if (changing.has(kind)) found.changesState = true;
-      if (affecting.has(kind)) found.affectsOthers = true;
-      if (kind === 'call') found.functions.add((node as { name: string }).name.toLowerCase());
+      yield node as SyntaxNode;
     }
     for (const part of Object.values(node)) waiting.push(part);
   }
-  return found;
 }
 
 function isExplained(node: object): boolean {

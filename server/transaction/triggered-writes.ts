@@ -1,0 +1,185 @@
+import { coerceProperties } from '#catalog/coercion.ts';
+import type { TriggerDefinition, TypeHooks } from '#catalog/definitions.ts';
+import { valuesEqual } from '#core/equality.ts';
+import { DatabaseError } from '#core/errors.ts';
+import type { RecordKind, StoredRecord } from '#core/record.ts';
+import { type BucketId, type LogIndex, noRid, type Rid, type TypeId } from '#core/rid.ts';
+import type { TemporalFormats } from '#core/temporal-format.ts';
+import { kindOf, type ValueMap } from '#core/value.ts';
+import type { Direction } from '#storage/engine.ts';
+import { PendingRecord } from './pending-record.ts';
+import type { StatementView } from './statement-view.ts';
+import type { Transaction } from './transaction.ts';
+import { type TriggerRunner, vetoed } from './trigger-runner.ts';
+
+/** The writes that triggers stand around. */
+export interface PlainWrites {
+  insert(type: TypeId, kind: RecordKind, properties: ValueMap, place: Place): StoredRecord;
+  update(rid: Rid, properties: ValueMap): StoredRecord;
+  delete(rid: Rid): boolean;
+  /** `properties` with the defaults of absent ones. */
+  withDefaults(type: TypeId, properties: ValueMap): ValueMap;
+}
+
+export interface Place {
+  readonly bucket: BucketId | undefined;
+  readonly ends: { readonly from: Rid; readonly to: Rid } | undefined;
+}
+
+export interface TriggeredWritesOptions {
+  readonly transaction: Transaction;
+  readonly view: () => StatementView;
+  readonly writes: PlainWrites;
+  readonly run: TriggerRunner;
+  readonly formats: () => TemporalFormats;
+  /** True for the refresh of a materialized view, which alone writes its records. */
+  readonly mayWriteViews: boolean;
+}
+
+/**
+ * Writes of records whose type has triggers, or is a materialized view (sql.md 14.1): defaults, triggers BEFORE, the write with
+ * its checks, triggers AFTER, all in the transaction. A vetoed record is not written. Triggers run where the statement runs, never
+ * where its outcome is applied.
+ */
+export class TriggeredWrites {
+  readonly #options: TriggeredWritesOptions;
+
+  constructor(options: TriggeredWritesOptions) {
+    this.#options = options;
+  }
+
+  insert(
+    hooks: TypeHooks,
+    record: { readonly type: TypeId; readonly kind: RecordKind; readonly properties: ValueMap },
+    place: Place,
+  ): StoredRecord {
+    this.#requireWritable(hooks);
+    const { writes } = this.#options;
+    const { type, kind, properties } = record;
+    if (hooks.beforeCreate.length > 0) {
+      const complete = this.#converted(type, writes.withDefaults(type, properties));
+      const draft = this.#image(noRid, type, complete, place.ends);
+      if (!this.#allow(hooks.beforeCreate, draft)) return vetoed;
+      return this.#created(hooks, writes.insert(type, kind, complete, place));
+    }
+    return this.#created(hooks, writes.insert(type, kind, properties, place));
+  }
+
+  #created(hooks: TypeHooks, record: StoredRecord): StoredRecord {
+    this.#tell(hooks.afterCreate, record);
+    return record;
+  }
+
+  update(hooks: TypeHooks, current: StoredRecord, properties: ValueMap): StoredRecord {
+    this.#requireWritable(hooks);
+    const { writes } = this.#options;
+    const { rid, type } = current;
+    // An equal record is not written, so nothing happens to it.
+    if (isSame(current, properties)) return writes.update(rid, properties);
+    if (hooks.beforeUpdate.length > 0) {
+      const isEdge = current.kind === 'edge';
+      const ends = isEdge ? { from: current.out, to: current.in } : undefined;
+      const draft = this.#image(rid, type, this.#converted(type, properties), ends);
+      if (!this.#allow(hooks.beforeUpdate, draft, current)) return vetoed;
+    }
+    const record = writes.update(rid, properties);
+    this.#tell(hooks.afterUpdate, record, current);
+    return record;
+  }
+
+  /** The edges of a vertex go with it: one that a trigger keeps, keeps the vertex, too. */
+  delete(current: StoredRecord): boolean {
+    const { writes, view } = this.#options;
+    const hooks = view().catalog.definitions.hooks(current.type);
+    if (hooks !== undefined) {
+      this.#requireWritable(hooks);
+      if (!this.#allow(hooks.beforeDelete, current)) return false;
+    }
+    const edges = current.kind === 'vertex' ? this.#watchedEdges(current.rid) : [];
+    for (const edge of edges)
+      if (!this.#allow(this.#hooksOf(edge).beforeDelete, edge)) return false;
+    const existed = writes.delete(current.rid);
+    if (!existed) return false;
+    for (const edge of edges) this.#tell(this.#hooksOf(edge).afterDelete, edge);
+    if (hooks !== undefined) this.#tell(hooks.afterDelete, current);
+    return true;
+  }
+
+  /** Edges of types with triggers; a loop once. */
+  #watchedEdges(vertex: Rid): readonly StoredRecord[] {
+    const view = this.#options.view();
+    const { catalog } = view;
+    const found = new Map<Rid, StoredRecord>();
+    const collect = (direction: Direction, type: TypeId): void => {
+      const { edges, count } = view.allEdges(vertex, direction, type);
+      for (let at = 0; at < count; at += 1) {
+        const edge = view.record(edges[at] as Rid);
+        if (edge !== undefined) found.set(edge.rid, edge);
+      }
+    };
+    for (const { id, kind } of catalog.types()) {
+      const hooks = kind === 'edge' ? catalog.definitions.hooks(id) : undefined;
+      if (hooks === undefined) continue;
+      if (hooks.beforeDelete.length + hooks.afterDelete.length === 0) continue;
+      collect('out', id);
+      collect('in', id);
+    }
+    return [...found.values()];
+  }
+
+  #hooksOf(record: StoredRecord): TypeHooks {
+    return this.#options.view().catalog.definitions.hooks(record.type) as TypeHooks;
+  }
+
+  #requireWritable({ view }: TypeHooks): void {
+    if (view === undefined || this.#options.mayWriteViews) return;
+    throw new DatabaseError(
+      'IllegalArgument',
+      `'${view.name}' is a materialized view, which only its refresh writes; change the records that it is made from`,
+    );
+  }
+
+  /** @returns false when one of the triggers vetoes; those after it do not run */
+  #allow(
+    triggers: readonly TriggerDefinition[],
+    record: StoredRecord,
+    oldRecord?: StoredRecord,
+  ): boolean {
+    const { run, transaction } = this.#options;
+    for (const trigger of triggers)
+      if (!run(trigger, { record, oldRecord, rid: record.rid }, transaction)) return false;
+    return true;
+  }
+
+  #tell(
+    triggers: readonly TriggerDefinition[],
+    record: StoredRecord,
+    oldRecord?: StoredRecord,
+  ): void {
+    const { run, transaction } = this.#options;
+    for (const trigger of triggers)
+      run(trigger, { record, oldRecord, rid: record.rid }, transaction);
+  }
+
+  #converted(type: TypeId, properties: ValueMap): ValueMap {
+    const { view, formats } = this.#options;
+    return coerceProperties(type, properties, { catalog: view().catalog, formats: formats() });
+  }
+
+  #image(rid: Rid, type: TypeId, properties: ValueMap, ends: Place['ends']): StoredRecord {
+    const { from, to } = ends ?? { from: noRid, to: noRid };
+    const definition = this.#options.view().catalog.typeWithId(type);
+    return new PendingRecord({ rid, base: 0 as LogIndex, from, to }, definition, properties);
+  }
+}
+
+function isSame(record: StoredRecord, properties: ValueMap): boolean {
+  if (record.propertyNames().length !== properties.size) return false;
+  for (const [name, value] of properties) {
+    const stored = record.get(name);
+    if (stored === undefined) return false;
+    if (stored !== value && (kindOf(stored) !== kindOf(value) || !valuesEqual(stored, value)))
+      return false;
+  }
+  return true;
+}
