@@ -17,6 +17,9 @@ export const errorSpecs = {
   SchemaLimit: { exception: 'SchemaException', retry: 'never' },
   Validation: { exception: 'ValidationException', retry: 'never' },
   DuplicatedKey: { exception: 'DuplicatedKeyException', retry: 'server' },
+  /** An operation on the whole database that excludes a second one of its kind. */
+  OperationRunning: { exception: 'IllegalStateException', retry: 'never' },
+  BackupNotFound: { exception: 'FileNotFoundException', retry: 'never' },
   RecordNotFound: { exception: 'RecordNotFoundException', retry: 'never' },
   ConcurrentModification: { exception: 'ConcurrentModificationException', retry: 'server' },
   LockTimeout: { exception: 'LockTimeoutException', retry: 'server' },

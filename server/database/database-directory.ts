@@ -39,6 +39,21 @@ function printable(text: string): string {
   return text.replace(/[\u0000-\u001f\u007f]/g, '?');
 }
 
+const replacingPrefix = '.replacing-';
+const leftOverPrefixes = ['.trash-', '.creating-', '.restore-tmp-', '.import-tmp-', '.fetch-tmp-'];
+
+/** Why a database is being built; the beginning of its temporary name. */
+export type BuildKind = 'creating' | 'restore-tmp' | 'import-tmp';
+
+/** A database that is whole and not there yet; exactly one of these is called. */
+export interface BuiltDatabase {
+  /** It exists when this resolves. */
+  publish(): Promise<void>;
+  /** It has taken the place of the one with its name, whose files nobody may have open. */
+  replace(): Promise<void>;
+  discard(): Promise<void>;
+}
+
 export interface StoredDatabase {
   readonly name: string;
   readonly isClosed: boolean;
@@ -68,7 +83,9 @@ export class DatabaseDirectory {
   async prepare(): Promise<void> {
     await mkdir(this.#root, { recursive: true });
     for (const entry of await readdir(this.#root)) {
-      if (entry.startsWith('.trash-') || entry.startsWith('.creating-')) this.#deleteLater(entry);
+      const isLeftOver = leftOverPrefixes.some((prefix) => entry.startsWith(prefix));
+      if (isLeftOver) this.#deleteLater(entry);
+      else if (entry.startsWith(replacingPrefix)) await this.#finishReplacing(entry);
     }
   }
 
@@ -88,19 +105,72 @@ export class DatabaseDirectory {
     return found.sort((left, right) => (left.name < right.name ? -1 : 1));
   }
 
-  /** Lets `fill` build the database under a temporary name; it exists under its own one when this resolves. */
-  async create(name: string, fill: (directory: string) => Promise<void>): Promise<void> {
-    const temporary = join(this.#root, `.creating-${name}-${this.#suffix()}`);
+  /**
+   * Lets `fill` build the database under a temporary name; it exists under its own one when this resolves.
+   * @param work what the temporary name begins with; a crash leaves it behind, and the next start deletes it
+   */
+  async create(
+    name: string,
+    fill: (directory: string) => Promise<void>,
+    work: BuildKind = 'creating',
+  ): Promise<void> {
+    const built = await this.build(name, fill, work);
+    await built.publish();
+  }
+
+  /** As `create`, in two steps: nothing is there under the name of the database until `publish` or `replace`. */
+  async build(
+    name: string,
+    fill: (directory: string) => Promise<void>,
+    work: BuildKind,
+  ): Promise<BuiltDatabase> {
+    const temporary = join(this.#root, `.${work}-${name}-${this.#suffix()}`);
+    const discard = () => rm(temporary, { recursive: true, force: true });
     await mkdir(temporary);
     try {
       await fill(temporary);
       await syncDirectory(temporary);
-      await rename(temporary, this.path(name));
-      await syncDirectory(this.#root);
     } catch (error) {
-      await rm(temporary, { recursive: true, force: true });
+      await discard();
       throw error;
     }
+    return {
+      discard,
+      publish: async () => {
+        try {
+          await rename(temporary, this.path(name));
+        } catch (error) {
+          await discard();
+          throw error;
+        }
+        await syncDirectory(this.#root);
+      },
+      replace: () => this.#replace(name, temporary),
+    };
+  }
+
+  /**
+   * The new files take the place of the old ones. A crash in between leaves the one or the other: while both are there the old
+   * ones count, as soon as the old ones are gone the new ones are put in their place at the next start.
+   */
+  async #replace(name: string, temporary: string): Promise<void> {
+    const waiting = join(this.#root, `${replacingPrefix}${name}`);
+    await rm(waiting, { recursive: true, force: true });
+    await rename(temporary, waiting);
+    await syncDirectory(this.#root);
+    await this.trash(name);
+    await rename(waiting, this.path(name));
+    await syncDirectory(this.#root);
+  }
+
+  async #finishReplacing(entry: string): Promise<void> {
+    const target = this.path(entry.slice(replacingPrefix.length));
+    if (await exists(target)) {
+      this.#deleteLater(entry);
+      return;
+    }
+    await rename(join(this.#root, entry), target);
+    await syncDirectory(this.#root);
   }
 
   /** The database is gone when this resolves; its files are deleted in the background. */

@@ -1,6 +1,6 @@
 import { DatabaseError } from '#core/errors.ts';
 import type { Log } from '#core/log.ts';
-import type { DatabaseDirectory } from './database-directory.ts';
+import type { BuildKind, DatabaseDirectory } from './database-directory.ts';
 import { requireDatabaseName } from './database-directory.ts';
 import type { ProgressEntry } from './progress-registry.ts';
 import type { RunningWork } from './running-work.ts';
@@ -116,7 +116,15 @@ export class Databases implements DatabasesPort {
     );
   }
 
-  async create(name: string): Promise<void> {
+  create(name: string): Promise<void> {
+    return this.install(name, this.#options.initialize, 'creating');
+  }
+
+  async install(
+    name: string,
+    fill: (directory: string) => Promise<void>,
+    work: BuildKind,
+  ): Promise<void> {
     requireDatabaseName(name);
     const other = this.#entries.get(name.toLowerCase());
     if (other !== undefined) {
@@ -133,9 +141,36 @@ export class Databases implements DatabasesPort {
     const entry = this.#addEntry(name, 'creating');
     await this.#exclusively(entry, async () => {
       try {
-        await this.#options.directory.create(name, this.#options.initialize);
+        await this.#options.directory.create(name, fill, work);
       } catch (error) {
         this.#entries.delete(name.toLowerCase());
+        throw error;
+      }
+      await this.#load(entry);
+    });
+  }
+
+  async replace(
+    name: string,
+    fill: (directory: string) => Promise<void>,
+    work: BuildKind,
+  ): Promise<void> {
+    const entry = this.#require(name);
+    const built = await this.#options.directory.build(name, fill, work);
+    await this.#exclusively(entry, async () => {
+      if (this.#entries.get(name.toLowerCase()) !== entry || this.#isStopping) {
+        await built.discard();
+        this.#requireStill(entry);
+        throw new DatabaseError('NotOnline', 'the server is stopping');
+      }
+      entry.state = 'opening';
+      const { database } = entry;
+      entry.database = undefined;
+      await database?.close('closed');
+      try {
+        await built.replace();
+      } catch (error) {
+        entry.state = 'failed';
         throw error;
       }
       await this.#load(entry);

@@ -1,3 +1,5 @@
+import { join } from 'node:path';
+import { DatabaseError } from '#core/errors.ts';
 import type { Log } from '#core/log.ts';
 import type { Authorizer } from '#core/principal.ts';
 import type { Runtime } from '#core/runtime.ts';
@@ -21,8 +23,10 @@ import { FairTurns } from './fair-turns.ts';
 import { ServerMemory } from './memory-accounts.ts';
 import { initializeEngine } from './open-engine.ts';
 import { idSequence, ProgressRegistry } from './progress-registry.ts';
-import type { DatabaseCounters } from './session.ts';
+import { type OperationPaths, ServerOperations } from './operations/server-operations.ts';
+import type { DatabaseCounters, DatabaseHandle } from './session.ts';
 import { TransactionSessions } from './sessions.ts';
+import { StatementMeter } from './statement-meter.ts';
 
 export interface ServerDatabasesOptions {
   /** Holds one directory per database; made when it is missing. */
@@ -35,6 +39,10 @@ export interface ServerDatabasesOptions {
   readonly serverVersion: string;
   /** Old space of the process, bytes: half of it is what all statements may hold, unless a setting says otherwise. */
   readonly heapBytesMax: number;
+  /** Where backups and exports go; below `directory` when absent. */
+  readonly paths?: OperationPaths;
+  /** Told who backed up, restored, exported or imported what. */
+  readonly audit?: (message: string, database: string) => void;
 }
 
 /** The databases of one server and what they share. */
@@ -42,6 +50,8 @@ export interface ServerDatabases {
   readonly databases: Databases;
   readonly active: ActiveStatements;
   readonly progress: ProgressRegistry;
+  readonly meter: StatementMeter;
+  readonly operations: ServerOperations;
 }
 
 /** Puts the databases of a server together; `databases.start()` opens them. */
@@ -53,7 +63,18 @@ export function makeDatabases(options: ServerDatabasesOptions): ServerDatabases 
   const active = new ActiveStatements(runtime, nextId);
   const progress = new ProgressRegistry(runtime.clock, nextId);
   const counters = newCounters();
+  const meter = new StatementMeter(runtime.clock);
   const sessions = makeSessions(runtime, settings);
+  const opened = new Set<Database>();
+  const operations = new ServerOperations({
+    settings,
+    runtime,
+    progress,
+    paths: options.paths ?? pathsBelow(options.directory),
+    open: (name) => openedDatabase(databases.open(name), opened),
+    databases: () => databases,
+    audit: options.audit ?? (() => {}),
+  });
   const surroundings: DatabaseSurroundings = {
     settings,
     runtime,
@@ -69,9 +90,10 @@ export function makeDatabases(options: ServerDatabasesOptions): ServerDatabases 
     active,
     progress,
     counters,
+    meter,
+    operations,
   };
-  const opened = new Set<Database>();
-  const databases = new Databases({
+  const databases: Databases = new Databases({
     directory: new DatabaseDirectory({ root: options.directory, random: runtime.random, log }),
     initialize: (path) =>
       initializeEngine(path, { settings, timers: runtime.timers, clock: runtime.clock }),
@@ -89,7 +111,22 @@ export function makeDatabases(options: ServerDatabasesOptions): ServerDatabases 
     endSessionsOfUser: (user) => sessions.endOfUser(user),
     log,
   });
-  return { databases, active, progress };
+  return { databases, active, progress, meter, operations };
+}
+
+function openedDatabase(handle: DatabaseHandle, opened: ReadonlySet<Database>): Database {
+  for (const database of opened) if (database === handle) return database;
+  throw new DatabaseError('DatabaseClosed', `Database '${handle.name}' is closed`);
+}
+
+function pathsBelow(directory: string): OperationPaths {
+  return {
+    root: directory,
+    databases: directory,
+    backups: join(directory, '.backups'),
+    exports: join(directory, '.exports'),
+    closed: [],
+  };
 }
 
 function makeSessions(runtime: Runtime, settings: Settings): TransactionSessions {

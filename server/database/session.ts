@@ -6,10 +6,12 @@ import type { TemporalFormats } from '#core/temporal-format.ts';
 import type { Value } from '#core/value.ts';
 import type { Isolation } from '#transaction/transaction.ts';
 import type { BulkLoader } from './bulk/bulk-loader.ts';
+import type { BuildKind } from './database-directory.ts';
 import type { ChangeEvents } from './events.ts';
 import type { InsertOptions, InsertStream } from './inserts/insert-port.ts';
 import type { ProgressEntry } from './progress-registry.ts';
 import type { RunningWork } from './running-work.ts';
+import type { PlanSink } from './statement-recording.ts';
 
 /** One statement as a door hands it in. */
 export interface Statement {
@@ -42,6 +44,10 @@ export interface RunOptions {
   readonly replayKey?: string;
   /** Aborted when the client leaves or the request is cancelled. Made when it is first asked for: short statements do not. */
   readonly signal: AbortSignal;
+  /** When the request arrived (ms of the monotonic clock); for recordings. */
+  readonly receivedMs?: number;
+  /** While a recording runs: takes the measured plan. Set by `statement-meter.ts`, not by doors. */
+  planSink?: PlanSink;
 }
 
 /**
@@ -50,6 +56,9 @@ export interface RunOptions {
  */
 export interface ResultStream {
   readonly shape: ResultShape;
+  readonly isReadOnly: boolean;
+  /** Called once, when the result is closed or has failed. */
+  whenClosed?: (() => void) | undefined;
   /** The LIMIT that the statement itself has; known before the first batch (http-api.md 6.3). */
   readonly statementLimit: number | undefined;
   /** For serializers that follow links (`graph`, `studio`); valid until `close`, sees what the statement saw or wrote. */
@@ -159,6 +168,13 @@ export interface DatabasesPort {
   /** @throws DatabaseError `DatabaseNotFound`, `DatabaseClosed`, `DatabaseInstalling` */
   open(name: string): DatabaseHandle;
   create(name: string): Promise<void>;
+  /**
+   * Makes a database whose files `fill` makes in an empty directory. It appears when they are whole.
+   * @throws DatabaseError `DatabaseExists`, `IllegalArgument`, and what `fill` throws, with nothing left behind
+   */
+  install(name: string, fill: (directory: string) => Promise<void>, work: BuildKind): Promise<void>;
+  /** As `install` for a database that exists: it goes on until the new files are whole, then they take its place. */
+  replace(name: string, fill: (directory: string) => Promise<void>, work: BuildKind): Promise<void>;
   drop(name: string): Promise<void>;
   openClosed(name: string): Promise<void>;
   close(name: string): Promise<void>;

@@ -11,15 +11,17 @@ import type { ReadView } from '#transaction/read-view.ts';
 import type { ActiveStatements } from './active-statements.ts';
 import { ConflictLanes } from './conflict-lanes.ts';
 import type { CompiledStatement, PlanInstance } from './compiled-statement.ts';
+import type { CompiledOperation } from './compiled-operation.ts';
 import type { CompiledScript } from './compiled-script.ts';
 import type { GlobalVariables } from './global-variables.ts';
 import { partlyDone, ScriptPipeline } from './script-pipeline.ts';
 import type { ScriptRows } from './script-runner.ts';
 import { OwnTransactions, SessionTransactions } from './script-hosts.ts';
 import type { Counters } from './counters.ts';
+import { type OperationRoom, runOperation } from './operation-run.ts';
 import { KeptRows } from './kept-rows.ts';
 import { StatementMemory, type ServerMemory } from './memory-accounts.ts';
-import { type ExecutionWatch, PlanExecution } from './plan-execution.ts';
+import { PlanExecution } from './plan-execution.ts';
 import { FinishedResult, type ResultFacts, StreamingResult } from './results.ts';
 import { runWithRetries } from './retry.ts';
 import type { ReplayKeys } from './replay-keys.ts';
@@ -28,6 +30,7 @@ import type { SessionLease, TransactionSessions } from './sessions.ts';
 import type { Compiled, StatementCompiler } from './statement-compiler.ts';
 import type { StatementLimits } from './statement-limits.ts';
 import { StatementWatch } from './statement-watch.ts';
+import { WriteWatch } from './write-watch.ts';
 
 // The one path of every statement:
 //
@@ -44,7 +47,7 @@ export interface TransactionSource {
   begin(isolation: Isolation): Transaction;
 }
 
-export interface PipelineOptions {
+export interface PipelineOptions extends OperationRoom {
   readonly databaseName: string;
   readonly compiler: StatementCompiler;
   readonly transactions: TransactionSource;
@@ -56,9 +59,6 @@ export interface PipelineOptions {
   readonly replayKeys: ReplayKeys;
   readonly globals: GlobalVariables;
   readonly log: Log;
-  /** @throws DatabaseError when the database was closed or dropped */
-  readonly requireOpen: () => void;
-  readonly limits: () => StatementLimits;
   /** `service.server.maxSnapshotAge`, milliseconds. */
   readonly snapshotAgeMsMax: () => number;
   /** Its `yield` is fair among statements. */
@@ -86,8 +86,10 @@ interface Opened {
   readonly instance: PlanInstance;
   readonly execution: PlanExecution;
   readonly memory: StatementMemory;
-  /** Undefined unless the caller wants to see the plan; its operators are then not used again. */
+  /** Undefined unless somebody wants to see the plan; its operators are then not used again. */
   readonly explain: (() => ExplainedPlan) | undefined;
+  /** The caller wants to see it. */
+  readonly isTold: boolean;
 }
 
 /** What a statement that ran to its end gives. */
@@ -134,6 +136,10 @@ export class StatementPipeline {
     } catch (error) {
       settle();
       throw error;
+    }
+    if (compiled.kind === 'operation') {
+      settle();
+      return this.#operate(compiled, statement, options);
     }
     if (compiled.kind === 'script') {
       settle();
@@ -191,10 +197,12 @@ export class StatementPipeline {
     const { options, limits, statement, watch } = order;
     const memory = new StatementMemory(this.#options.memory, limits.memoryBytesMax);
     const rowCap = options.rowCountMax === undefined ? undefined : options.rowCountMax + 1;
-    const isShown = isProfile(compiled) || options.profile !== undefined;
+    const isTold = isProfile(compiled) || options.profile !== undefined;
+    const isRecorded = options.planSink !== undefined;
+    const isShown = isTold || isRecorded;
     const instance = isShown ? compiled.fresh() : compiled.take();
     const { root, context } = instance;
-    const isMeasured = isProfile(compiled) || options.profile === 'detailed';
+    const isMeasured = isProfile(compiled) || options.profile === 'detailed' || isRecorded;
     const measured = isMeasured ? measureOperators(root, this.#options.runtime.clock) : undefined;
     context.enter({
       view: scope.view,
@@ -204,6 +212,7 @@ export class StatementPipeline {
       memory,
       deadlineMs: watch.deadlineMs,
       rowCap,
+      mayCommitInPieces: options.autoCommit === false && options.sessionId === undefined,
     });
     const execution = new PlanExecution({
       root,
@@ -215,7 +224,8 @@ export class StatementPipeline {
       rowCountMax: runsToEnd(compiled) || rowCap === undefined ? Infinity : rowCap,
     });
     const explain = isShown ? () => explainOperators(root, measured) : undefined;
-    return { compiled, instance, execution, memory, explain };
+    if (options.planSink !== undefined) options.planSink.plan = explain;
+    return { compiled, instance, execution, memory, explain, isTold };
   }
 
   #close({ compiled, instance, execution, memory, explain }: Opened): void {
@@ -316,6 +326,11 @@ export class StatementPipeline {
       counters.concurrentModificationExceptions += 1;
   }
 
+  /** An operation on the database as a whole: outside of transactions, executed once. */
+  #operate({ program }: CompiledOperation, statement: Statement, options: RunOptions) {
+    return runOperation({ ...this.#options, program, statement, options });
+  }
+
   /** One attempt of a script, which is a transaction of its own (sql.md 17.5). */
   async #runScript(order: Order): Promise<ResultStream> {
     const { replayKey } = order.options;
@@ -397,7 +412,7 @@ export class StatementPipeline {
         transaction.beginStatement();
         const compiled = this.#options.compiler.compiled(statement, transaction);
         // A script may commit by itself.
-        if (compiled.kind === 'script' || compiled.changesSchema) break;
+        if (compiled.kind !== 'statement' || compiled.changesSchema) break;
         count += 1;
         this.#admit(statement, options, transaction);
         const order = this.#order(statement, options);
@@ -480,6 +495,12 @@ export class StatementPipeline {
       lease.release();
       throw error;
     }
+    if (compiled.kind === 'operation') {
+      // sql.md 16.4: what was not committed is rolled back first.
+      lease.detach()?.rollback();
+      lease.release();
+      return this.#operate(compiled, statement, options);
+    }
     const order = this.#order(statement, options);
     if (compiled.kind === 'script') return this.#runScriptInSession(compiled, order, lease);
     const hadWrites = transaction.hasWrites;
@@ -507,13 +528,13 @@ export class StatementPipeline {
     return new FinishedResult(facts, noRows, scope.view, scope.settle);
   }
 
-  #factsOf({ compiled, explain }: Opened, index: LogIndex): ResultFacts {
+  #factsOf({ compiled, explain, isTold }: Opened, index: LogIndex): ResultFacts {
     return {
       shape: isProfile(compiled) ? noColumns : compiled.shape,
       isReadOnly: compiled.isReadOnly,
       statementLimit: compiled.program.statementLimit,
       index,
-      explain,
+      explain: isTold ? explain : undefined,
       requireOpen: this.#options.requireOpen,
     };
   }
@@ -538,26 +559,6 @@ export class StatementPipeline {
     }
     this.#options.counters.txRollbacks += 1;
     lease.end();
-  }
-}
-
-/** Looks, between slices, at what the writes hold, too. */
-class WriteWatch implements ExecutionWatch {
-  readonly startedMs: number;
-  readonly #watch: ExecutionWatch;
-  readonly #memory: StatementMemory;
-  readonly #transaction: Transaction;
-
-  constructor(watch: ExecutionWatch, memory: StatementMemory, transaction: Transaction) {
-    this.startedMs = watch.startedMs;
-    this.#watch = watch;
-    this.#memory = memory;
-    this.#transaction = transaction;
-  }
-
-  check(): void {
-    this.#watch.check();
-    this.#memory.holdWrites(this.#transaction.heldBytes);
   }
 }
 

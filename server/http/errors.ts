@@ -28,6 +28,8 @@ const outcomeOf = {
   SchemaLimit: { status: 400, text: cannotExecute },
   Validation: { status: 500, text: cannotExecute },
   DuplicatedKey: { status: 409, text: 'Found duplicate key in index' },
+  OperationRunning: { status: 409, text: undefined },
+  BackupNotFound: { status: 404, text: undefined },
   RecordNotFound: { status: 404, text: 'Record not found' },
   ConcurrentModification: { status: 503, text: cannotExecute },
   LockTimeout: { status: 503, text: cannotExecute },

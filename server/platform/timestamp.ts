@@ -14,3 +14,13 @@ export function formatFileTimestamp(epochMs: number): string {
 function pad(value: number, width: number): string {
   return String(value).padStart(width, '0');
 }
+
+/** The inverse of `formatFileTimestamp`; undefined for an impossible date. */
+export function parseFileTimestamp(text: string): number | undefined {
+  const parts = /^(\d{4})(\d{2})(\d{2})-(\d{2})(\d{2})(\d{2})$/.exec(text)?.slice(1).map(Number);
+  if (parts === undefined) return undefined;
+  const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = parts;
+  const date = new Date(year, month - 1, day, hour, minute, second);
+  const isSame = date.getMonth() === month - 1 && date.getDate() === day && hour < 24;
+  return isSame && minute < 60 && second < 60 ? date.getTime() : undefined;
+}

@@ -92,6 +92,10 @@ export class FakeDatabases implements DatabasesPort {
   async create(name: string): Promise<void> {
     this.databases.set(name, new FakeDatabase(name, this));
   }
+  async install(name: string): Promise<void> {
+    await this.create(name);
+  }
+  async replace(): Promise<void> {}
   async drop(name: string): Promise<void> {
     this.databases.delete(name);
   }
@@ -193,6 +197,7 @@ function fakeStream(behaviour: Behaviour, closed: () => void): ResultStream {
   const { batches = [], complete } = behaviour;
   return {
     shape: behaviour.shape ?? { kind: 'columns', names: ['a', 'b'] },
+    isReadOnly: behaviour.isWrite !== true,
     statementLimit: behaviour.statementLimit,
     complete,
     records: {

@@ -52,7 +52,12 @@ test('there is no room for things without a name', () => {
 });
 
 test('every source file is imported by another one or is an entry point', () => {
-  const entryPoints = new Set(['server/main.ts', 'server/container.ts', 'operator/main.ts']);
+  const entryPoints = new Set([
+    'server/main.ts',
+    'server/container.ts',
+    'server/storage/environment-check-process.ts',
+    'operator/main.ts',
+  ]);
   const imported = new Set(everything.flatMap((file) => file.imports.map(({ path }) => path)));
   const scripts = readFileSync(join(rootDirectory, 'package.json'), 'utf8');
   const dead = sources

@@ -1,6 +1,6 @@
 import type { Program } from '#query/algebra/program.ts';
 import type { AnalysisContext, LanguageFrontend, ParseLimits } from '../frontend.ts';
-import { analyzeProgram } from './analyze/statement.ts';
+import { analyzeOperationProgram, analyzeProgram } from './analyze/statement.ts';
 import { singleStatementScript } from './script/build.ts';
 import { parseStatement } from './parser/statement.ts';
 import { isScriptStatement, type Statement } from './statements.ts';
@@ -23,6 +23,7 @@ export const sqlFrontend: LanguageFrontend<SqlAst> = {
     const { text, statement } = ast;
     return isScriptStatement(statement)
       ? singleStatementScript(text, statement)
-      : analyzeProgram(text, statement, context);
+      : (analyzeOperationProgram(text, statement, context) ??
+          analyzeProgram(text, statement, context));
   },
 };

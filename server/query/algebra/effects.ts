@@ -2,6 +2,7 @@ import type { Effect } from '#core/effects.ts';
 import type { Access } from '#core/principal.ts';
 import type { TypeId } from '#core/rid.ts';
 import type { Catalog } from '#catalog/catalog.ts';
+import { effectsOfMaintenance, typesOfMaintenance } from './maintenance.ts';
 import { walkPlan } from './plan-walk.ts';
 import type { LogicalPlan, PlanOp } from './plan.ts';
 import type { Program } from './program.ts';
@@ -37,6 +38,7 @@ const effectsOfNode: { readonly [Op in PlanOp]: readonly Effect[] } = {
   Match: ['read'],
   Expand: ['read'],
   Degree: ['read'],
+  BranchCount: ['read'],
   ExpandPath: ['read'],
   Traverse: ['read'],
   Insert: ['insert'],
@@ -45,6 +47,8 @@ const effectsOfNode: { readonly [Op in PlanOp]: readonly Effect[] } = {
   Delete: ['delete'],
   FindOrInsert: ['read', 'insert'],
   Alter: ['schema'],
+  /** And what its work does: `effectsOfWork`. */
+  Maintain: [],
   Call: ['read'],
 };
 
@@ -58,13 +62,14 @@ const noWritingNames: WritingNames = { procedures: new Map(), functions: new Map
 
 /**
  * What running the program may do; always contains `read`. A script is judged statement by statement by the script runner;
- * here it counts as whatever a script can do. Operations (BACKUP, IMPORT, ...) are `admin`.
+ * here it counts as whatever a script can do. Operations (BACKUP, EXPORT, IMPORT) see or
+ * change everything, whatever the rights on types, so they are `security` (security.md 4.3).
  */
 export function effectsOf(
   program: Program,
   writing: WritingNames = noWritingNames,
 ): ReadonlySet<Effect> {
-  if (program.kind === 'operation') return new Set<Effect>(['read', 'admin']);
+  if (program.kind === 'operation') return new Set<Effect>(['read', 'security']);
   if (program.kind === 'script')
     return new Set<Effect>(['read', 'insert', 'update', 'delete', 'schema']);
   return effectsOfPlan(program.plan, writing);
@@ -82,6 +87,7 @@ export function effectsOfPlan(
   walkPlan(plan, {
     plan(node) {
       add(effectsOfNode[node.op]);
+      add(effectsOfWork(node));
       if (node.op === 'Call') add(writing.procedures.get(node.procedure));
     },
     expression(part) {
@@ -101,6 +107,7 @@ export function accessesOf(program: Program, catalog: Catalog): readonly Access[
   walkPlan(program.plan, {
     plan(node) {
       for (const effect of effectsOfNode[node.op]) touch(touched, effect, typesOf(node, catalog));
+      for (const effect of effectsOfWork(node)) touch(touched, effect, typesOf(node, catalog));
     },
     expression(part) {
       if (part.op === 'Call' && navigating.has(part.function)) touch(touched, 'read', undefined);
@@ -111,6 +118,14 @@ export function accessesOf(program: Program, catalog: Catalog): readonly Access[
     effects: new Set([effect]),
     types: types && [...types],
   }));
+}
+
+/** What a statement on the schema or the whole database does beyond what its node says. */
+function effectsOfWork(node: LogicalPlan): readonly Effect[] {
+  if (node.op === 'Maintain') return effectsOfMaintenance[node.work.kind];
+  if (node.op !== 'Alter' || node.change.kind !== 'alter-type') return [];
+  // sql.md 16.8: the strategy is a setting of the database, too.
+  return node.change.items.some((item) => item.kind === 'bucket-strategy') ? ['settings'] : [];
 }
 
 /** Functions that walk the graph by themselves. */
@@ -170,6 +185,10 @@ function typesOf(node: LogicalPlan, catalog: Catalog): readonly string[] | undef
     case 'InsertEdge':
     case 'FindOrInsert':
       return named([node.type]);
+    case 'Maintain': {
+      const types = typesOfMaintenance(node.work);
+      return types && named(types);
+    }
     case 'Update':
     case 'Delete':
       return recordTypes(node.input, node.record, catalog);

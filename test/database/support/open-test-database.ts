@@ -11,7 +11,9 @@ import type { Database } from '#database/database.ts';
 import type { Databases } from '#database/databases.ts';
 import { makeDatabases } from '#database/make-databases.ts';
 import type { ProgressRegistry } from '#database/progress-registry.ts';
+import type { ServerOperations } from '#database/operations/server-operations.ts';
 import type { ResultStream, RunOptions } from '#database/session.ts';
+import type { StatementMeter } from '#database/statement-meter.ts';
 import { LanguageRegistry } from '#language/registry.ts';
 import { sqlFrontend } from '#language/sql/frontend.ts';
 import { sqlScriptFrontend } from '#language/sqlscript/frontend.ts';
@@ -24,7 +26,11 @@ export interface TestDatabase {
   readonly databases: Databases;
   readonly active: ActiveStatements;
   readonly progress: ProgressRegistry;
+  readonly meter: StatementMeter;
+  readonly operations: ServerOperations;
   readonly database: Database;
+  /** As `run`, on another database of the same server. */
+  runOn(name: string, text: string, parameters?: Parameters): Promise<readonly PlainRow[]>;
   /** Runs a statement to its end. @returns its rows as plain objects */
   run(
     text: string,
@@ -108,9 +114,25 @@ export async function openTestDatabase(options: TestDatabaseOptions = {}): Promi
     get active() {
       return made.active;
     },
+    get meter() {
+      return made.meter;
+    },
     get progress() {
       return made.progress;
     },
+    get operations() {
+      return made.operations;
+    },
+    runOn: async (name, text, parameters = {}) =>
+      rowsOf(
+        await made.databases
+          .open(name)
+          .run(
+            { language: 'sql', text, parameters: new Map(Object.entries(parameters)) },
+            { principal: root, mustBeIdempotent: false, signal: new AbortController().signal },
+          ),
+        plainRow,
+      ),
     get database() {
       return made.databases.open('test') as Database;
     },

@@ -81,8 +81,8 @@ test('procedures and functions that write are told apart by their registries', (
   assert.deepEqual([...effectsOfPlan(call)], ['read']);
 });
 
-test('operations need the administrator, scripts count as anything they could do', () => {
+test('operations need the right to security, scripts count as anything they could do', () => {
   const operation = { kind: 'operation', name: 'backup', arguments: new Map() } as const;
-  assert.ok(effectsOf(operation).has('admin'));
+  assert.ok(effectsOf(operation).has('security'));
   assert.ok(effectsOf({ kind: 'script', steps: [] }).has('delete'));
 });

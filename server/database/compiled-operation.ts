@@ -1,0 +1,18 @@
+import type { Effect } from '#core/effects.ts';
+import type { Access } from '#core/principal.ts';
+import type { OperationProgram } from '#query/algebra/program.ts';
+
+const securityOnly: ReadonlySet<Effect> = new Set<Effect>(['security']);
+
+/** A statement that is no plan: it works on the database as a whole, outside of transactions. */
+export class CompiledOperation {
+  readonly kind = 'operation';
+  readonly isReadOnly = false;
+  readonly program: OperationProgram;
+  /** `updateSecurity` on the database, whatever the rights on types (security.md 4.3). */
+  readonly accesses: readonly Access[] = [{ effects: securityOnly, types: undefined }];
+
+  constructor(program: OperationProgram) {
+    this.program = program;
+  }
+}

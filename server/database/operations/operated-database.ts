@@ -1,0 +1,25 @@
+import type { SettingsReader } from '#config/effective-settings.ts';
+import type { TemporalFormats } from '#core/temporal-format.ts';
+import type { ValueMap } from '#core/value.ts';
+import type { StorageEngine } from '#storage/engine.ts';
+import type { DatabaseState } from '#transaction/database-state.ts';
+import type { BulkLoader } from '../bulk/bulk-loader.ts';
+import type { OperationCall } from '../operation-run.ts';
+import type { BulkLoadOptions } from '../session.ts';
+
+/** An open database as operations see it. */
+export interface OperatedDatabase {
+  readonly name: string;
+  readonly engine: StorageEngine;
+  readonly state: DatabaseState;
+  readonly settings: SettingsReader;
+  formats(): TemporalFormats;
+  bulkLoader(options?: BulkLoadOptions): BulkLoader;
+  close(why: 'closed'): Promise<void>;
+}
+
+/** The operations that are SQL statements. */
+export interface StatementOperations {
+  /** @returns the row of the statement */
+  run(database: OperatedDatabase, call: OperationCall): Promise<ValueMap>;
+}

@@ -1,0 +1,39 @@
+import { DatabaseError } from '#core/errors.ts';
+import type { Value } from '#core/value.ts';
+import type { OperationProgram } from '#query/algebra/program.ts';
+import type { Command, Statement } from '../statements.ts';
+import type { Analysis } from './analysis.ts';
+import { constantOf } from './constant.ts';
+
+/** Statements on the database as a whole that are run outside of transactions (sql.md 16.4, 16.5). */
+const operationNames: ReadonlySet<string> = new Set([
+  'BACKUP DATABASE',
+  'EXPORT DATABASE',
+  'IMPORT DATABASE',
+]);
+
+/** Whether the statement is no plan but an operation. */
+export function isOperation(statement: Statement): boolean {
+  return statement.kind === 'command' && operationNames.has(statement.name);
+}
+
+/**
+ * What the operation is to do: `url` when there is one, and its settings as a map.
+ * @throws DatabaseError `IllegalArgument` for a setting whose value is no constant, or that stands there twice
+ */
+export function analyzeOperation(analysis: Analysis, statement: Command): OperationProgram {
+  const found = new Map<string, Value>();
+  const url = statement.arguments.get('url');
+  if (typeof url === 'string') found.set('url', url);
+  const settings = new Map<string, Value>();
+  const given = statement.arguments.get('settings');
+  if (typeof given === 'object' && given.kind === 'settings') {
+    for (const { name, value } of given.value) {
+      if (settings.has(name))
+        throw new DatabaseError('IllegalArgument', `setting '${name}' is given twice`);
+      settings.set(name, constantOf(analysis, value, `setting ${name}`));
+    }
+  }
+  found.set('settings', settings);
+  return { kind: 'operation', name: statement.name.toLowerCase(), arguments: found };
+}
