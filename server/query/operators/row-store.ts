@@ -5,10 +5,17 @@ import { Link } from '#core/record.ts';
 import { approximateBytes } from './held-memory.ts';
 import { ridOf } from './record-identity.ts';
 
-/** Rows kept outside the frame: the values of some slots, row after row in one flat array. */
+/** Rows of one chunk, a power of two. */
+const rowsPerChunk = 4096;
+const chunkShift = 12;
+
+/**
+ * Rows kept outside the frame: the values of some slots, row after row, in arrays of some thousand rows. One array for all would
+ * be copied each time it grows, which takes 10 ms for a million values.
+ */
 export class RowStore {
   readonly #slots: readonly Slot[];
-  readonly #values: Value[] = [];
+  #chunks: Value[][] = [];
   #rowCount = 0;
 
   /** Of these slots only the identity of the record is kept; it comes back as a link. */
@@ -26,7 +33,7 @@ export class RowStore {
   /** Copies the row that stands in the frame. @returns bytes that keeping it costs, about */
   append(frame: Frame): number {
     const slots = this.#slots;
-    const values = this.#values;
+    const values = this.#openChunk();
     let bytes = 16;
     for (let at = 0; at < slots.length; at += 1) {
       // A slot that was never written reads as undefined; it stays what it was.
@@ -42,29 +49,40 @@ export class RowStore {
   /** Puts a kept row back into the frame. */
   restore(row: number, frame: Frame): void {
     const slots = this.#slots;
-    const from = row * slots.length;
+    const values = this.#chunks[row >>> chunkShift] as Value[];
+    const from = (row & (rowsPerChunk - 1)) * slots.length;
     for (let at = 0; at < slots.length; at += 1)
-      frame[slots[at] as Slot] = this.#values[from + at] as Value;
+      frame[slots[at] as Slot] = values[from + at] as Value;
   }
 
   /** Replaces a kept row by the one in the frame. */
   replace(row: number, frame: Frame): void {
     const slots = this.#slots;
-    const from = row * slots.length;
+    const values = this.#chunks[row >>> chunkShift] as Value[];
+    const from = (row & (rowsPerChunk - 1)) * slots.length;
     for (let at = 0; at < slots.length; at += 1)
-      this.#values[from + at] = frame[slots[at] as Slot] as Value;
+      values[from + at] = frame[slots[at] as Slot] as Value;
   }
 
-  /** Applies `change` to every value that is kept. */
+  /** Applies `change` to every value of the rows from `fromRow` on. */
   mapValues(fromRow: number, change: (value: Value) => Value): void {
-    const values = this.#values;
-    for (let at = fromRow * this.#slots.length; at < values.length; at += 1)
-      values[at] = change(values[at] as Value);
+    const width = this.#slots.length;
+    for (let row = fromRow; row < this.#rowCount; row += 1) {
+      const values = this.#chunks[row >>> chunkShift] as Value[];
+      const from = (row & (rowsPerChunk - 1)) * width;
+      for (let at = from; at < from + width; at += 1) values[at] = change(values[at] as Value);
+    }
   }
 
   clear(): void {
-    this.#values.length = 0;
+    this.#chunks = [];
     this.#rowCount = 0;
+  }
+
+  /** The chunk into which the next row goes. */
+  #openChunk(): Value[] {
+    if ((this.#rowCount & (rowsPerChunk - 1)) === 0) this.#chunks.push([]);
+    return this.#chunks[this.#rowCount >>> chunkShift] as Value[];
   }
 }
 

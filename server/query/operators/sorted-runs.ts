@@ -1,5 +1,5 @@
-/** Rows sorted at once. A run of this size takes a millisecond or two. */
-const runLength = 4096;
+/** Rows sorted at once: a millisecond or two where the keys are texts. */
+const runLength = 1024;
 
 export type CompareRows = (a: number, b: number) => number;
 
