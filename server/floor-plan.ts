@@ -37,6 +37,8 @@ import { createDefaultDatabases } from '#control/default-databases.ts';
 import { ServerEvents } from '#control/event-log.ts';
 import { Meters } from '#control/meters.ts';
 import { Metrics } from '#control/metrics.ts';
+import { Profiler } from '#control/profiler.ts';
+import { ProfilerFiles } from '#control/profiler-files.ts';
 import { ServerControl } from '#control/server-control.ts';
 import { AssertionFailure } from '#core/assert.ts';
 import { DatabaseError } from '#core/errors.ts';
@@ -284,7 +286,7 @@ async function serve(ground: Ground, security: Security): Promise<void> {
   const { settings, log, events, paths } = ground;
   const { users, apiTokens } = security;
   const { clock, timers } = systemRuntime;
-  const { databases } = makeDatabases({
+  const { databases, meter } = makeDatabases({
     directory: paths.databases,
     settings,
     runtime: systemRuntime,
@@ -304,6 +306,13 @@ async function serve(ground: Ground, security: Security): Promise<void> {
   };
   const metrics = new Metrics({ meters, databases, events, clock, usage });
   const control = new ServerControl({ settings, events, timers, log });
+  const profiler = new Profiler({
+    meter,
+    files: new ProfilerFiles(join(paths.root, 'profiler'), clock),
+    runtime: systemRuntime,
+    snapshot: () => metrics.snapshot(),
+    report: (message) => events.report('ERROR', 'Server', message),
+  });
   const parts = { ...security, settings, databases, runtime: systemRuntime, log };
   const sockets = new SocketServer(parts);
   const http = new HttpServer({
@@ -312,6 +321,7 @@ async function serve(ground: Ground, security: Security): Promise<void> {
     events,
     meters,
     metrics,
+    profiler,
     version,
     onInternalError: (error) => endOnBrokenState(error, log),
   });

@@ -8,6 +8,7 @@ import {
   openDatabase,
 } from './commands/database-commands.ts';
 import { listDatabases } from './commands/list-databases.ts';
+import { profilerCommands } from './commands/profiler-commands.ts';
 import {
   cancelOperation,
   cancelStatement,
@@ -46,6 +47,7 @@ export const controlCommands: readonly ControlCommand[] = [
   cancelOperation,
   connectCluster,
   disconnectCluster,
+  ...profilerCommands,
   ...laterCommands,
 ];
 

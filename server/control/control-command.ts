@@ -5,6 +5,7 @@ import type { DatabasesPort } from '#database/session.ts';
 import type { GroupAuthorizer } from '#security/authorizer.ts';
 import type { Users } from '#security/users.ts';
 import type { ServerEvents } from './event-log.ts';
+import type { Profiler } from './profiler.ts';
 import type { ServerControl } from './server-control.ts';
 
 /** What control commands work on. */
@@ -15,6 +16,7 @@ export interface CommandTargets {
   readonly authorizer: GroupAuthorizer;
   readonly events: ServerEvents;
   readonly control: ServerControl;
+  readonly profiler: Profiler;
   readonly runtime: Runtime;
   readonly version: string;
 }

@@ -26,8 +26,14 @@ export class Meter {
 
   /** @param minutesSinceLast how long ago the last reading was */
   read(minutesSinceLast: number): MeterReading {
-    const since = this.count - this.#lastReadCount;
+    const reading = this.peek(minutesSinceLast);
     this.#lastReadCount = this.count;
+    return reading;
+  }
+
+  /** As `read`, without being a reading that the next one refers to. */
+  peek(minutesSinceLast: number): MeterReading {
+    const since = this.count - this.#lastReadCount;
     const oldest = this.#samples.length > secondsPerMinute ? (this.#samples[0] ?? 0) : 0;
     return {
       count: this.count,
@@ -71,11 +77,10 @@ export class Meters {
   }
 
   /** Readings by name, those of the prefix only. */
-  read(minutesSinceLast: number, prefix: string): Record<string, MeterReading> {
+  read(read: (meter: Meter) => MeterReading, prefix: string): Record<string, MeterReading> {
     const readings: Record<string, MeterReading> = {};
     for (const [name, meter] of this.#byName)
-      if (name.startsWith(prefix))
-        readings[name.slice(prefix.length)] = meter.read(minutesSinceLast);
+      if (name.startsWith(prefix)) readings[name.slice(prefix.length)] = read(meter);
     return readings;
   }
 }

@@ -1,7 +1,7 @@
 import type { Clock } from '#core/runtime.ts';
 import type { DatabaseCounters, DatabasesPort } from '#database/session.ts';
 import type { EventCounts, ServerEvents } from './event-log.ts';
-import type { MeterReading, Meters } from './meters.ts';
+import type { Meter, MeterReading, Meters } from './meters.ts';
 
 /** What the operating system says of the process; given by `main.ts`. */
 export interface ProcessUsage {
@@ -64,19 +64,31 @@ export class Metrics {
       this.#meters.meter(enginePrefix + name).count = counters[name];
   }
 
+  /** Rates "since last time" refer to the last call of this. */
   read(): MetricsReading {
-    this.refresh();
-    const counters = this.#databases.counters();
     const now = this.#clock.monotonicMs();
     const elapsedMs = Math.max(1, now - this.#lastReadMs);
+    const reading = this.#reading(elapsedMs, (meter) => meter.read(elapsedMs / 60_000));
     this.#lastReadMs = now;
-    const minutes = elapsedMs / 60_000;
+    this.#lastProcessorMicroseconds = this.#usage.processorMicroseconds();
+    return reading;
+  }
+
+  /** As `read`, without being a reading that later rates refer to. */
+  snapshot(): MetricsReading {
+    const elapsedMs = Math.max(1, this.#clock.monotonicMs() - this.#lastReadMs);
+    return this.#reading(elapsedMs, (meter) => meter.peek(elapsedMs / 60_000));
+  }
+
+  #reading(elapsedMs: number, read: (meter: Meter) => MeterReading): MetricsReading {
+    this.refresh();
+    const counters = this.#databases.counters();
     const meters: Record<string, MeterReading> = {};
-    for (const [name, reading] of Object.entries(this.#meters.read(minutes, routePrefix)))
+    for (const [name, reading] of Object.entries(this.#meters.read(read, routePrefix)))
       meters[routePrefix + name] = reading;
     return {
       profiler: {
-        ...this.#meters.read(minutes, enginePrefix),
+        ...this.#meters.read(read, enginePrefix),
         heapUsed: { space: this.#usage.heapUsed() },
         residentMemory: { space: this.#usage.residentBytes() },
         cpuLoad: { space: this.#processorPercent(elapsedMs) },
@@ -99,7 +111,6 @@ export class Metrics {
   #processorPercent(elapsedMs: number): number {
     const used = this.#usage.processorMicroseconds();
     const percent = (used - this.#lastProcessorMicroseconds) / 10 / elapsedMs;
-    this.#lastProcessorMicroseconds = used;
     return Math.round(percent * 10) / 10;
   }
 }

@@ -59,6 +59,8 @@ export interface ResultFacts {
 /** All rows of a statement that has ended, given out in batches. */
 export class FinishedResult implements ResultStream {
   readonly shape: ResultShape;
+  readonly isReadOnly: boolean;
+  whenClosed: (() => void) | undefined = undefined;
   readonly statementLimit: number | undefined;
   readonly complete: ResultBatch;
   readonly #facts: ResultFacts;
@@ -80,6 +82,7 @@ export class FinishedResult implements ResultStream {
   ) {
     this.#facts = facts;
     this.shape = facts.shape;
+    this.isReadOnly = facts.isReadOnly;
     this.statementLimit = facts.statementLimit;
     this.complete = batch;
     this.#view = view;
@@ -106,6 +109,7 @@ export class FinishedResult implements ResultStream {
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.#release(undefined);
+    this.whenClosed?.();
   }
 
   summary(): ResultSummary {
@@ -116,6 +120,8 @@ export class FinishedResult implements ResultStream {
 /** Rows of a reading statement that goes on while they are taken: pulling is what drives it. */
 export class StreamingResult implements ResultStream {
   readonly shape: ResultShape;
+  readonly isReadOnly: boolean;
+  whenClosed: (() => void) | undefined = undefined;
   readonly statementLimit: number | undefined;
   readonly records: RecordLookup;
   readonly complete = undefined;
@@ -142,6 +148,7 @@ export class StreamingResult implements ResultStream {
   ) {
     this.#facts = facts;
     this.shape = facts.shape;
+    this.isReadOnly = facts.isReadOnly;
     this.statementLimit = facts.statementLimit;
     this.records = new ViewLookup(options.view, facts.requireOpen);
     this.#execution = options.execution;
@@ -184,6 +191,7 @@ export class StreamingResult implements ResultStream {
     this.#isEnded = true;
     this.#first = undefined;
     this.#end(error);
+    this.whenClosed?.();
   }
 }
 

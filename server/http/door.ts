@@ -2,6 +2,7 @@ import type { Settings } from '#config/effective-settings.ts';
 import type { ServerEvents } from '#control/event-log.ts';
 import type { Meters } from '#control/meters.ts';
 import type { Metrics } from '#control/metrics.ts';
+import type { Profiler } from '#control/profiler.ts';
 import type { ServerControl } from '#control/server-control.ts';
 import type { Log } from '#core/log.ts';
 import type { Runtime } from '#core/runtime.ts';
@@ -38,6 +39,7 @@ export interface DoorDependencies {
   readonly events: ServerEvents;
   readonly meters: Meters;
   readonly metrics: Metrics;
+  readonly profiler: Profiler;
   readonly runtime: Runtime;
   readonly log: Log;
   /** Of the product, as `GET /server` and the OpenAPI document tell it. */

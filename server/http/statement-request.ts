@@ -2,6 +2,7 @@ import { serverHttpMarkerMaxDepth } from '#config/server-settings.ts';
 import type { Principal } from '#core/principal.ts';
 import type { ValueMap } from '#core/value.ts';
 import type { RunOptions, Statement } from '#database/session.ts';
+import type { PlanSink } from '#database/statement-recording.ts';
 import type { BodyOf } from './body-fields.ts';
 import {
   optionalBoolean,
@@ -90,6 +91,8 @@ export class StatementOptions implements RunOptions {
   readonly profile?: 'basic' | 'detailed';
   readonly readTimeoutMs?: number;
   readonly replayKey?: string;
+  readonly receivedMs: number;
+  planSink?: PlanSink;
   readonly #connection: Connection;
 
   constructor(
@@ -101,6 +104,7 @@ export class StatementOptions implements RunOptions {
       readonly sessionId: string | undefined;
       readonly readTimeoutMs: number;
       readonly replayKey: string | undefined;
+      readonly receivedMs: number;
     },
   ) {
     const { fields } = given;
@@ -108,6 +112,7 @@ export class StatementOptions implements RunOptions {
     this.requestId = exchange.requestId;
     this.#connection = exchange.connection;
     this.mustBeIdempotent = given.mustBeIdempotent;
+    this.receivedMs = given.receivedMs;
     if (given.sessionId !== undefined) this.sessionId = given.sessionId;
     if (fields.autoCommit !== undefined) this.autoCommit = fields.autoCommit;
     if (fields.retries !== undefined) this.retries = Math.max(1, fields.retries);

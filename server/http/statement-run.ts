@@ -35,6 +35,7 @@ export function start(run: StatementRun): Promise<ResultStream> {
     sessionId: run.sessionId,
     readTimeoutMs: run.readTimeoutMs,
     replayKey: run.replayKey,
+    receivedMs: run.startedMs,
   });
   return run.database.run(run.statement, options);
 }

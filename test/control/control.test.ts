@@ -65,11 +65,11 @@ test('meters tell the last minute and the time since the last reading', () => {
     meter.mark();
     meter.sample();
   }
-  assert.deepEqual(meters.read(2, 'http.'), {
+  assert.deepEqual(meters.read((meter) => meter.read(2), 'http.'), {
     query: { count: 120, reqPerMinLastMinute: 60, reqPerMinSinceLastTime: 60 },
   });
   meter.mark();
-  const [reading] = Object.values(meters.read(0.5, 'http.'));
+  const [reading] = Object.values(meters.read((meter) => meter.read(0.5), 'http.'));
   assert.equal(reading?.reqPerMinSinceLastTime, 2);
   assert.equal(meters.meter('http.query'), meter);
 });

@@ -11,10 +11,13 @@ import { sslKeyStore, sslKeyStorePassword } from '#config/server-settings.ts';
 import { ServerEvents } from '#control/event-log.ts';
 import { Meters } from '#control/meters.ts';
 import { Metrics } from '#control/metrics.ts';
+import { Profiler } from '#control/profiler.ts';
+import { ProfilerFiles } from '#control/profiler-files.ts';
 import { ServerControl } from '#control/server-control.ts';
 import { silentLog } from '#core/log.ts';
 import type { Authorizer } from '#core/principal.ts';
 import type { DatabasesPort } from '#database/session.ts';
+import { StatementMeter } from '#database/statement-meter.ts';
 import type { DoorDependencies } from '#http/door.ts';
 import { HttpServer } from '#http/http-server.ts';
 import { systemRuntime } from '#platform/system-runtime.ts';
@@ -78,6 +81,8 @@ export async function startDoor(
   openDatabases?: (authorizer: Authorizer) => Promise<DatabasesPort>,
   /** Puts another door upon it, before it listens. */
   mount?: (door: DoorDependencies, server: HttpServer) => void,
+  /** That of the real databases. */
+  meter?: () => StatementMeter | undefined,
 ): Promise<DoorFixture> {
   const directory = mkdtempSync(join(tmpdir(), 'polyad-http-'));
   const settings = new Settings(new Map(Object.entries({ ...onLoopback, ...texts })));
@@ -91,6 +96,14 @@ export async function startDoor(
   const meters = new Meters(stoppedTimers);
   const usage = { heapUsed: () => 1, residentBytes: () => 2, processorMicroseconds: () => 3 };
   const internalErrors: unknown[] = [];
+  const metrics = new Metrics({ meters, databases, events, clock, usage });
+  const profiler = new Profiler({
+    meter: meter?.() ?? new StatementMeter(clock),
+    files: new ProfilerFiles(join(directory, 'profiler'), clock),
+    runtime: systemRuntime,
+    snapshot: () => metrics.snapshot(),
+    report: (message) => events.report('ERROR', 'Server', message),
+  });
   const tls = await openTls(settings, audit);
   const parts: DoorDependencies = {
     ...security,
@@ -100,7 +113,8 @@ export async function startDoor(
     control,
     events,
     meters,
-    metrics: new Metrics({ meters, databases, events, clock, usage }),
+    metrics,
+    profiler,
     runtime: systemRuntime,
     log: silentLog,
     version: '26.10.1',

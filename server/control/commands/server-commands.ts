@@ -67,5 +67,4 @@ export const laterCommands: readonly ControlCommand[] = [
   'restore backup',
   'get backup config',
   'set backup config',
-  'profiler',
 ].map(notYet);

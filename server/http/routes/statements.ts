@@ -216,6 +216,7 @@ async function answerLater(run: StatementRun): Promise<void> {
     sessionId: undefined,
     readTimeoutMs: run.readTimeoutMs,
     replayKey: undefined,
+    receivedMs: run.startedMs,
   });
   await database.runLater(statement, options);
   exchange.jsonValue(202, { result: 'Command accepted for asynchronous execution' });

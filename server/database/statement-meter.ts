@@ -1,0 +1,79 @@
+import { DatabaseError } from '#core/errors.ts';
+import { Histogram, LabelledCounts } from '#core/instruments.ts';
+import type { Clock } from '#core/runtime.ts';
+import type { ResultStream, RunOptions, Statement } from './session.ts';
+import type { StatementRecording } from './statement-recording.ts';
+
+/** Times of the statements of one language that read, or that write. */
+export interface StatementTimes {
+  readonly language: string;
+  readonly kind: 'read' | 'write';
+  readonly seconds: Histogram;
+}
+
+/**
+ * Measures the statements of all databases: how long each took, by language and kind, and how many failed, by error. While a
+ * recording runs, it is told of each statement. Cost per statement: two looks at the clock and one observation.
+ */
+export class StatementMeter {
+  /** The recording that runs now; set and taken away by the profiler. */
+  recording: StatementRecording | undefined;
+  readonly failures = new LabelledCounts();
+  readonly #clock: Clock;
+  readonly #reads = new Map<string, StatementTimes>();
+  readonly #writes = new Map<string, StatementTimes>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  times(): readonly StatementTimes[] {
+    return [...this.#reads.values(), ...this.#writes.values()];
+  }
+
+  /**
+   * Runs a statement by `execute` and measures it until its rows are all given.
+   * @throws what `execute` throws
+   */
+  async measured(
+    database: string,
+    statement: Statement,
+    options: RunOptions,
+    execute: () => ResultStream | Promise<ResultStream>,
+  ): Promise<ResultStream> {
+    const startedMs = this.#clock.monotonicMs();
+    const recorded = this.recording?.begin(database, statement, options);
+    let result: ResultStream;
+    try {
+      const given = execute();
+      result = given instanceof Promise ? await given : given;
+    } catch (error) {
+      this.failures.add(error instanceof DatabaseError ? error.exception : 'InternalException');
+      throw error;
+    }
+    const returnedMs = this.#clock.monotonicMs();
+    if (result.complete !== undefined) this.#observe(statement.language, result, startedMs);
+    if (recorded !== undefined || result.complete === undefined)
+      result.whenClosed = () => {
+        if (result.complete === undefined) this.#observe(statement.language, result, startedMs);
+        const closedMs = this.#clock.monotonicMs();
+        recorded?.ended({
+          startedMs,
+          returnedMs,
+          closedMs,
+          isComplete: result.complete !== undefined,
+        });
+      };
+    return result;
+  }
+
+  #observe(language: string, { isReadOnly }: ResultStream, startedMs: number): void {
+    const kinds = isReadOnly ? this.#reads : this.#writes;
+    let times = kinds.get(language);
+    if (times === undefined) {
+      times = { language, kind: isReadOnly ? 'read' : 'write', seconds: new Histogram() };
+      kinds.set(language, times);
+    }
+    times.seconds.observe((this.#clock.monotonicMs() - startedMs) / 1000);
+  }
+}
