@@ -563,6 +563,8 @@ export class CommitBuilder implements LargeCells {
     for (const { bucket, number } of this.#emptied) state.blocks.remove(bucket, number);
     for (const { block, slab } of this.#finished) state.blocks.put(block, slab, index);
     this.lists.publish(state, index);
+    if (this.#droppedIndexes.size > 0) state.uniqueEntries.clear();
+    this.entries.publish(state.uniqueEntries);
     for (const [id, entries] of this.#entryCounts()) {
       state.setEntryCount(id, entries?.count ?? 0, index, heldIndex);
     }

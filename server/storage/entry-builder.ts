@@ -3,6 +3,7 @@ import type { EntryChanges, IndexTarget } from './engine.ts';
 import type { ImageMemory } from './image-memory.ts';
 import type { PinnedReader } from './pinned-reader.ts';
 import { IxKey, ridSize, type Store, writeRid } from './sub-databases.ts';
+import type { UniqueEntryCache } from './unique-entry-cache.ts';
 import { putEmpty, putLast, removal, type Write } from './write-batch.ts';
 
 interface Change {
@@ -21,8 +22,9 @@ export class EntryBuilder implements EntryChanges {
   #additions: Change[] = [];
   /** Whether entries of indexes under construction exist, as far as this commit knows. */
   readonly #known = new Map<string, boolean>();
+  /** Unique keys that no longer lead where they led. */
+  readonly #freed: Change[] = [];
   readonly #key = new IxKey();
-
   readonly #memory: ImageMemory;
 
   constructor(reader: PinnedReader, memory: ImageMemory) {
@@ -67,6 +69,11 @@ export class EntryBuilder implements EntryChanges {
     for (const write of this.#writes) writes.push(write);
   }
 
+  /** Takes out of the cache what does not hold any more. What was added was not there before, or was taken out first. */
+  publish(cache: UniqueEntryCache): void {
+    for (const { target, components } of this.#freed) cache.remove(target.id, components);
+  }
+
   /** Forgets counting for a dropped index. */
   drop(index: IndexId): void {
     this.#deltas.delete(index);
@@ -79,6 +86,7 @@ export class EntryBuilder implements EntryChanges {
     key.index = target.id;
     key.components = components;
     const { ix } = this.#reader.subs;
+    if (sign === -1 && target.isUnique) this.#freed.push(change);
     this.#writes.push(
       sign === 1 ? entryWrite(ix, key, this.#memory, target, change.rid) : removal(ix, key),
     );

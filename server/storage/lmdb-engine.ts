@@ -57,7 +57,7 @@ export interface LmdbEngineOptions {
   readonly clock?: Pick<Clock, 'monotonicMs'>;
   /** What makes a commit durable; default 'log'. */
   readonly durability?: 'log' | 'commit';
-  /** For block images and adjacency together; default 64 MiB. */
+  /** For block images, adjacency and unique keys together; default 64 MiB. */
   readonly cacheBytes?: number;
   /** `server.httpTxSnapshotMax`: distinct states held at a time; default 512. */
   readonly snapshotMax?: number;
@@ -120,8 +120,9 @@ export class LmdbEngine implements StorageEngine {
     this.#subs = subs;
     const cacheBytes = options.cacheBytes ?? 64 * 1024 * 1024;
     this.#state = new StateReader({
-      blockCacheBytes: cacheBytes * 0.6,
-      adjacencyCacheBytes: cacheBytes * 0.4,
+      blockCacheBytes: cacheBytes * 0.55,
+      adjacencyCacheBytes: cacheBytes * 0.35,
+      entryCacheBytes: cacheBytes * 0.1,
     });
     this.#context = {
       state: this.#state,

@@ -24,6 +24,7 @@ import type { BucketState } from './counters.ts';
 import type { AdjacencyList, Direction } from './engine.ts';
 import type { PinnedReader } from './pinned-reader.ts';
 import { AdjKey, BlkKey, blockKey, IxKey, readRidBytes } from './sub-databases.ts';
+import { UniqueEntryCache } from './unique-entry-cache.ts';
 import { Versioned } from './versioned.ts';
 
 /** Shared by all lookups of vertices without edges. */
@@ -37,6 +38,7 @@ const noEdges: CachedList = {
 export interface StateReaderOptions {
   readonly blockCacheBytes: number;
   readonly adjacencyCacheBytes: number;
+  readonly entryCacheBytes: number;
 }
 
 /**
@@ -46,6 +48,7 @@ export interface StateReaderOptions {
 export class StateReader {
   readonly blocks: BlockCache;
   readonly lists: AdjacencyCache;
+  readonly uniqueEntries: UniqueEntryCache;
   /** undefined as a value: dropped. */
   readonly buckets = new Map<BucketId, Versioned<BucketState | undefined>>();
   readonly entryCounts = new Map<IndexId, Versioned<number>>();
@@ -58,6 +61,7 @@ export class StateReader {
   constructor(options: StateReaderOptions) {
     this.blocks = new BlockCache(options.blockCacheBytes);
     this.lists = new AdjacencyCache(options.adjacencyCacheBytes);
+    this.uniqueEntries = new UniqueEntryCache(options.entryCacheBytes);
   }
 
   bucket(reader: PinnedReader, bucket: BucketId): BucketState | undefined {
@@ -205,11 +209,20 @@ export class StateReader {
   }
 
   uniqueEntry(reader: PinnedReader, index: IndexId, key: Uint8Array): Rid | undefined {
+    return this.uniqueEntries.get(index, key, reader.index) ?? this.#loadEntry(reader, index, key);
+  }
+
+  #loadEntry(reader: PinnedReader, index: IndexId, key: Uint8Array): Rid | undefined {
     const ixKey = this.#ixKey;
     ixKey.index = index;
     ixKey.components = key;
     if (!reader.find(reader.subs.ix, ixKey)) return undefined;
-    return readRidBytes(reader.window.bytes, reader.window.base);
+    const rid = readRidBytes(reader.window.bytes, reader.window.base);
+    // Every change of an index changes or confirms its number of entries.
+    const since = this.entryCounts.get(index)?.since;
+    if (since !== undefined && since <= reader.index)
+      this.uniqueEntries.put(index, key, rid, since);
+    return rid;
   }
 }
 

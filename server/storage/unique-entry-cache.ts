@@ -1,0 +1,132 @@
+import type { IndexId, LogIndex, Rid } from '#core/rid.ts';
+
+// One slot of 64 bytes, so that a lookup touches one line of the processor's cache:
+//
+//   0  f64 record id    8  f64 since    16  u32 length of the key, 0: empty    20  u32 index    24  key
+
+const slotBytes = 64;
+const keyStart = 24;
+/** Keys of a few numbers or a short text; longer ones are looked up in LMDB each time. */
+const keyBytesMax = slotBytes - keyStart;
+const slotCountMin = 1024;
+
+/**
+ * Entries of unique indexes that were looked up, by key: a lookup here costs a tenth of one in LMDB. A key has two places; of
+ * what does not fit, the older goes. It grows with use up to a budget. An entry holds for snapshots from `since` on; who takes
+ * a key out of an index takes it out here, so nothing here is ever wrong for the newest state.
+ */
+export class UniqueEntryCache {
+  readonly #slotCountMax: number;
+  #bytes = new Uint8Array(0);
+  #words = new Uint32Array(0);
+  #numbers = new Float64Array(0);
+  #slotCount = 0;
+  #used = 0;
+
+  constructor(budgetBytes: number) {
+    this.#slotCountMax = 2 ** Math.floor(Math.log2(Math.max(1, budgetBytes / slotBytes)));
+  }
+
+  get bytes(): number {
+    return this.#bytes.length;
+  }
+
+  /** The record that the key leads to in a snapshot at `at`; undefined when that is not known here. */
+  get(index: IndexId, key: Uint8Array, at: LogIndex): Rid | undefined {
+    const slot = this.#find(index, key);
+    if (slot < 0) return undefined;
+    const number = slot * (slotBytes / 8);
+    return (this.#numbers[number + 1] as number) <= at ? (this.#numbers[number] as Rid) : undefined;
+  }
+
+  /** @param since the index has not changed after that */
+  put(index: IndexId, key: Uint8Array, rid: Rid, since: LogIndex): void {
+    if (key.length > keyBytesMax || key.length === 0 || this.#slotCountMax < slotCountMin) return;
+    if (this.#used * 2 > this.#slotCount && this.#slotCount < this.#slotCountMax) this.#grow();
+    else if (this.#slotCount === 0) this.#resize(slotCountMin);
+    const slot = this.#place(index, key);
+    const number = slot * (slotBytes / 8);
+    const word = slot * (slotBytes / 4);
+    if (this.#words[word + 4] === 0) this.#used += 1;
+    this.#numbers[number] = rid;
+    this.#numbers[number + 1] = since;
+    this.#words[word + 4] = key.length;
+    this.#words[word + 5] = index;
+    const start = slot * slotBytes + keyStart;
+    for (let i = 0; i < key.length; i += 1) this.#bytes[start + i] = key[i] as number;
+  }
+
+  remove(index: IndexId, key: Uint8Array): void {
+    const slot = this.#find(index, key);
+    if (slot < 0) return;
+    this.#words[slot * (slotBytes / 4) + 4] = 0;
+    this.#used -= 1;
+  }
+
+  clear(): void {
+    this.#resize(0);
+  }
+
+  #find(index: IndexId, key: Uint8Array): number {
+    if (this.#used === 0 || key.length > keyBytesMax) return -1;
+    const first = hashOf(index, key) & (this.#slotCount - 1);
+    if (this.#holds(first, index, key)) return first;
+    const second = first ^ 1;
+    return this.#holds(second, index, key) ? second : -1;
+  }
+
+  #holds(slot: number, index: IndexId, key: Uint8Array): boolean {
+    const word = slot * (slotBytes / 4);
+    const words = this.#words;
+    if (words[word + 4] !== key.length || words[word + 5] !== index) return false;
+    const bytes = this.#bytes;
+    const start = slot * slotBytes + keyStart;
+    // Keys of one index differ at their ends.
+    for (let i = key.length - 1; i >= 0; i -= 1) if (bytes[start + i] !== key[i]) return false;
+    return true;
+  }
+
+  /** Where the key is or goes: its own slot, an empty one, or that of what was put there first. */
+  #place(index: IndexId, key: Uint8Array): number {
+    const known = this.#find(index, key);
+    if (known >= 0) return known;
+    const first = hashOf(index, key) & (this.#slotCount - 1);
+    if (this.#words[first * (slotBytes / 4) + 4] === 0) return first;
+    const second = first ^ 1;
+    if (this.#words[second * (slotBytes / 4) + 4] !== 0) {
+      this.#bytes.copyWithin(second * slotBytes, first * slotBytes, (first + 1) * slotBytes);
+      return first;
+    }
+    return second;
+  }
+
+  #grow(): void {
+    const { length } = this.#bytes;
+    const old = { bytes: this.#bytes, words: this.#words, numbers: this.#numbers };
+    this.#resize(Math.max(slotCountMin, this.#slotCount * 2));
+    for (let start = 0; start < length; start += slotBytes) {
+      const size = old.words[start / 4 + 4] as number;
+      if (size === 0) continue;
+      const key = old.bytes.subarray(start + keyStart, start + keyStart + size);
+      const index = old.words[start / 4 + 5] as IndexId;
+      this.put(index, key, old.numbers[start / 8] as Rid, old.numbers[start / 8 + 1] as LogIndex);
+    }
+  }
+
+  #resize(slotCount: number): void {
+    const buffer = new ArrayBuffer(slotCount * slotBytes);
+    this.#bytes = new Uint8Array(buffer);
+    this.#words = new Uint32Array(buffer);
+    this.#numbers = new Float64Array(buffer);
+    this.#slotCount = slotCount;
+    this.#used = 0;
+  }
+}
+
+/** FNV-1a over the key, then mixed, since only its low bits are used. */
+function hashOf(index: IndexId, key: Uint8Array): number {
+  let hash = 0x811c9dc5 ^ index;
+  for (let i = 0; i < key.length; i += 1) hash = Math.imul(hash ^ (key[i] as number), 0x01000193);
+  hash = Math.imul(hash ^ (hash >>> 15), 0x85ebca6b);
+  return (hash ^ (hash >>> 13)) >>> 0;
+}
