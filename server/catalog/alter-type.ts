@@ -1,16 +1,19 @@
 import { DatabaseError } from '#core/errors.ts';
-import type { BucketId, TypeId } from '#core/rid.ts';
+import type { BucketId } from '#core/rid.ts';
 import type { Value, ValueMap } from '#core/value.ts';
 import type { PropertyDefinition, TypeDefinition } from './catalog.ts';
 import { type CatalogParts, type CatalogValue, requireType } from './catalog-value.ts';
 import { bucketNotFound } from './change-bucket.ts';
-import { claimBuckets, requireAgreeingProperties, supertypeIds } from './change-type.ts';
+import { changeSetting } from './alter-type-settings.ts';
+import { changeSupertypes } from './change-supertypes.ts';
+import { claimBuckets } from './change-type.ts';
 import type { AlterTypeItem, SchemaChange } from './changes.ts';
 import {
   type AppliedChange,
   type ChangeContext,
   nextCatalog,
   replaceType,
+  type SchemaEffect,
   unchanged,
 } from './applied-change.ts';
 import { parseBucketStrategy } from './bucket-strategy.ts';
@@ -19,9 +22,10 @@ import { requireName } from './name-rules.ts';
 type Item<K extends AlterTypeItem['kind']> = Extract<AlterTypeItem, { kind: K }>;
 
 /** One item's outcome: the next catalog and what it adds to the result row. */
-interface ItemResult {
+export interface ItemResult {
   readonly catalog: CatalogValue;
   readonly columns: readonly (readonly [string, Value])[];
+  readonly effects?: readonly SchemaEffect[];
 }
 
 /** sql.md 13.2. Of several items of one kind only the last is kept. */
@@ -37,6 +41,7 @@ export function alterType(
     lastOfKind.set(key, item);
   }
   let next = catalog;
+  const effects: SchemaEffect[] = [];
   const columns: [string, Value][] = [
     ['operation', 'ALTER TYPE'],
     ['typeName', name],
@@ -45,12 +50,13 @@ export function alterType(
   for (const item of lastOfKind.values()) {
     const result = alterItem(next, next.typeWithId(id), item, context);
     next = result.catalog;
+    effects.push(...(result.effects ?? []));
     columns.push(...(result.columns as [string, Value][]));
   }
   const row: ValueMap = new Map(columns);
   if (next === catalog) return unchanged(catalog, [row]);
   // However many items it had, the statement is one change.
-  return { catalog: nextCatalog(catalog, withoutVersion(next)), rows: [row], effects: [] };
+  return { catalog: nextCatalog(catalog, withoutVersion(next)), rows: [row], effects };
 }
 
 function withoutVersion(catalog: CatalogValue): Partial<CatalogParts> {
@@ -78,7 +84,7 @@ function alterItem(
     case 'aliases':
       return changeAliases(catalog, type, item);
     default:
-      return changeSetting(item);
+      return changeSetting(catalog, type, item, context);
   }
 }
 
@@ -115,67 +121,6 @@ function renamedReferences(
   );
 }
 
-function changeSupertypes(
-  catalog: CatalogValue,
-  type: TypeDefinition,
-  item: Item<'supertype'>,
-  context: ChangeContext,
-): ItemResult {
-  const removed = supertypeIds(catalog, item.remove, type.kind);
-  const added = supertypeIds(catalog, item.add, type.kind);
-  for (const id of removed) {
-    if (!type.supertypes.includes(id)) {
-      const name = catalog.typeWithId(id).name;
-      throw new DatabaseError('Schema', `Type '${name}' is not a supertype of '${type.name}'`);
-    }
-  }
-  for (const id of added) {
-    if (catalog.isSubtype(id, type.id)) {
-      const name = catalog.typeWithId(id).name;
-      throw new DatabaseError(
-        'Schema',
-        `Type '${type.name}' cannot extend '${name}', which is the type itself or extends it`,
-      );
-    }
-  }
-  const kept = type.supertypes.filter((id) => !removed.includes(id));
-  const supertypes: readonly TypeId[] = [...new Set([...kept, ...added])];
-  const next = withType(catalog, { ...type, supertypes });
-  requireAgreeingProperties(next, type.id);
-  requireSameIndexes(catalog, next, { type, context });
-  const names = supertypes.map((id) => catalog.typeWithId(id).name);
-  return { catalog: next, columns: [['supertype', names]] };
-}
-
-/**
- * Records are filed in the indexes of their supertypes. Moving a type with records below or out of an indexed supertype
- * would need those indexes rebuilt: refused with the way out.
- */
-function requireSameIndexes(
-  before: CatalogValue,
-  after: CatalogValue,
-  moved: { readonly type: TypeDefinition; readonly context: ChangeContext },
-): void {
-  const { type, context } = moved;
-  for (const id of before.withSubtypes(type.id)) {
-    const { buckets } = before.typeWithId(id);
-    if (buckets.every((bucket) => context.recordCount(bucket) === 0)) continue;
-    const had = before.indexesOn(id).map((index) => index.name);
-    const has = after.indexesOn(id).map((index) => index.name);
-    const differing = [
-      ...had.filter((name) => !has.includes(name)),
-      ...has.filter((name) => !had.includes(name)),
-    ];
-    if (differing.length > 0) {
-      throw new DatabaseError(
-        'NotSupported',
-        `not supported: changing the supertypes of '${type.name}' while a supertype has indexes ` +
-          `(${differing.join(', ')}); drop them first and create them again afterwards`,
-      );
-    }
-  }
-}
-
 function changeBuckets(
   catalog: CatalogValue,
   type: TypeDefinition,
@@ -190,12 +135,16 @@ function changeBuckets(
   if (buckets.length === 0) {
     throw new DatabaseError('Schema', `Cannot remove the last bucket of type '${type.name}'`);
   }
+  // Values are spread over the buckets that there are.
+  const isPartitioned = parseBucketStrategy(type.bucketStrategy).kind === 'partitioned';
+  const hasRecords = type.buckets.some((bucket) => context.recordCount(bucket) > 0);
+  const needsRepartition = type.needsRepartition || (isPartitioned && hasRecords);
   const next = nextCatalog(catalog, {
     nextBucketId: claimed.parts.nextBucketId,
     buckets: claimed.parts.buckets.map((bucket) =>
       removed.includes(bucket.id) ? { ...bucket, type: undefined } : bucket,
     ),
-    types: replaceType(catalog.parts.types, { ...type, buckets }),
+    types: replaceType(catalog.parts.types, { ...type, buckets, needsRepartition }),
   });
   const columns: [string, Value][] = [];
   if (item.add.length > 0) columns.push(['addBucket', item.add.join(',')]);
@@ -259,7 +208,8 @@ function changeStrategy(
     }
   }
   const hasRecords = type.buckets.some((bucket) => context.recordCount(bucket) > 0);
-  const needsRepartition = type.needsRepartition || (hasRecords && strategy.kind === 'partitioned');
+  const isChanged = strategy.text !== type.bucketStrategy;
+  const needsRepartition = type.needsRepartition || (hasRecords && isChanged);
   return {
     catalog: withType(catalog, { ...type, bucketStrategy: strategy.text, needsRepartition }),
     columns: [['bucketSelectionStrategy', strategy.text]],
@@ -304,12 +254,4 @@ function changeAliases(
     catalog: withType(catalog, { ...type, aliases }),
     columns: [['aliases', aliases]],
   };
-}
-
-function changeSetting(item: Item<'setting'>): ItemResult {
-  const name = item.name.toLowerCase();
-  if (name === 'repartition' || name === 'lightweight' || name === 'unique') {
-    throw new DatabaseError('NotSupported', `not supported: ALTER TYPE ... WITH ${name}`);
-  }
-  throw new DatabaseError('Syntax', `unknown setting '${item.name}' of ALTER TYPE`);
 }

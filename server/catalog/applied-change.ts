@@ -29,7 +29,9 @@ export type SchemaEffect =
       readonly kind: 'check-property';
       readonly type: TypeDefinition;
       readonly property: PropertyDefinition;
-    };
+    }
+  /** The change is refused when an edge of the type has properties. */
+  | { readonly kind: 'check-bare-edges'; readonly type: TypeDefinition };
 
 export interface AppliedChange {
   /** The same object as before when nothing changed. */

@@ -4,7 +4,7 @@ import { alterType } from './alter-type.ts';
 import type { CatalogValue } from './catalog-value.ts';
 import { createBucket, dropBucket } from './change-bucket.ts';
 import * as definition from './change-definition.ts';
-import { createIndex, dropAllIndexes, dropIndex } from './change-index.ts';
+import { createIndex, dropAllIndexes, dropIndex, rebuildIndex } from './change-index.ts';
 import { alterProperty, createProperty, dropProperty } from './change-property.ts';
 import { createType, dropType } from './change-type.ts';
 import { alterView, createView, dropView, refuseOnViews } from './change-view.ts';
@@ -44,6 +44,8 @@ export function applyChange(
       return dropIndex(catalog, change);
     case 'drop-all-indexes':
       return dropAllIndexes(catalog);
+    case 'rebuild-index':
+      return rebuildIndex(catalog, change);
     case 'create-trigger':
       return definition.createTrigger(catalog, change);
     case 'drop-trigger':

@@ -104,6 +104,10 @@ export interface IndexDefinition {
   readonly nullStrategy: 'SKIP' | 'ERROR' | 'INDEX';
   readonly metadata: ValueMap;
   readonly state: 'BUILDING' | 'READY';
+  /** The index that this one takes the place and the name of when it is built (REBUILD INDEX). */
+  readonly replaces?: IndexId;
+  /** It replaces one that is gone already: a build that a stop interrupted is done again instead of being dropped. */
+  readonly isOwed?: true;
 }
 
 export interface IndexComponent {

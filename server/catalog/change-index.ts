@@ -1,7 +1,7 @@
 import { DatabaseError } from '#core/errors.ts';
 import type { IndexId, TypeId } from '#core/rid.ts';
 import type { Value } from '#core/value.ts';
-import type { IndexComponent, IndexDefinition, TypeDefinition } from './catalog.ts';
+import type { Catalog, IndexComponent, IndexDefinition, TypeDefinition } from './catalog.ts';
 import { type CatalogValue, requireType } from './catalog-value.ts';
 import type { SchemaChange } from './changes.ts';
 import {
@@ -193,25 +193,15 @@ export function indexesUsing(
 /** sql.md 13.11. A missing index with IF EXISTS still gives the row. */
 export function dropIndex(catalog: CatalogValue, change: Change<'drop-index'>): AppliedChange {
   const rows = [row({ operation: 'drop index', indexName: change.name })];
-  const index = catalog.indexNamed(change.name);
-  if (index === undefined) {
-    if (change.ifExists) return unchanged(catalog, rows);
-    const help = didYouMean(
-      change.name,
-      catalog.indexes().map((other) => other.name),
-    );
-    throw new DatabaseError(
-      'Schema',
-      `Index not found: ${change.name}`,
-      help === undefined ? {} : { help },
-    );
-  }
+  if (change.ifExists && shownIndex(catalog, change.name) === undefined)
+    return unchanged(catalog, rows);
+  const index = requireIndex(catalog, change.name);
+  const { indexes } = catalog.parts;
+  const dropped = indexes.filter((other) => other.id === index.id || other.replaces === index.id);
   return {
-    catalog: nextCatalog(catalog, {
-      indexes: catalog.parts.indexes.filter((other) => other.id !== index.id),
-    }),
+    catalog: nextCatalog(catalog, { indexes: indexes.filter((other) => !dropped.includes(other)) }),
     rows,
-    effects: [{ kind: 'drop-index', index }],
+    effects: dropped.map((other) => ({ kind: 'drop-index', index: other })),
   };
 }
 
@@ -220,8 +210,62 @@ export function dropAllIndexes(catalog: CatalogValue): AppliedChange {
   if (dropped.length === 0) return unchanged(catalog);
   return {
     catalog: nextCatalog(catalog, { indexes: [] }),
-    rows: dropped.map((index) => row({ operation: 'drop index', bucketName: index.name })),
+    rows: dropped
+      .filter(isShown)
+      .map((index) => row({ operation: 'drop index', bucketName: index.name })),
     effects: dropped.map((index) => ({ kind: 'drop-index', index })),
+  };
+}
+
+/**
+ * The index of that name.
+ * @throws DatabaseError `Schema` `Index not found: <n>` (sql.md 13.11), with a hint when a name is close
+ */
+export function requireIndex(catalog: Catalog, name: string): IndexDefinition {
+  const index = shownIndex(catalog, name);
+  if (index !== undefined) return index;
+  const names = catalog.indexes().filter(isShown);
+  const help = didYouMean(
+    name,
+    names.map((other) => other.name),
+  );
+  throw new DatabaseError('Schema', `Index not found: ${name}`, help === undefined ? {} : { help });
+}
+
+function shownIndex(catalog: Catalog, name: string): IndexDefinition | undefined {
+  const index = catalog.indexNamed(name);
+  return index !== undefined && isShown(index) ? index : undefined;
+}
+
+/** False for an index under construction that will take the place of another one. */
+export function isShown(index: IndexDefinition): boolean {
+  return index.replaces === undefined;
+}
+
+/** Names from users have no control characters, so this one is free. */
+const rebuiltSuffix = '\u0000rebuilt';
+
+/** A second index of the same definition is built beside the first and takes its place at the end. */
+export function rebuildIndex(
+  catalog: CatalogValue,
+  change: Change<'rebuild-index'>,
+): AppliedChange {
+  const index = requireIndex(catalog, change.name);
+  const { parts } = catalog;
+  const rebuilt: IndexDefinition = {
+    ...index,
+    id: parts.nextIndexId as IndexId,
+    name: `${index.name}${rebuiltSuffix}`,
+    state: 'BUILDING',
+    replaces: index.id,
+  };
+  return {
+    catalog: nextCatalog(catalog, {
+      indexes: [...parts.indexes, rebuilt],
+      nextIndexId: parts.nextIndexId + 1,
+    }),
+    rows: [row({ name: index.name, totalIndexed: 0 })],
+    effects: [{ kind: 'build-index', index: rebuilt }],
   };
 }
 
@@ -231,9 +275,21 @@ export function settleIndex(
   id: IndexId,
   outcome: 'READY' | 'dropped',
 ): CatalogValue {
-  const indexes = catalog.parts.indexes.flatMap((index) => {
-    if (index.id !== id) return [index];
-    return outcome === 'READY' ? [{ ...index, state: 'READY' } as const] : [];
+  const { indexes } = catalog.parts;
+  const replaced = indexes.find((index) => index.id === id)?.replaces;
+  const former = indexes.find((index) => index.id === replaced);
+  const settled = indexes.flatMap((index) => {
+    // A rebuilt index stands where the former stood.
+    if (index.id === id) {
+      return outcome === 'READY' && former === undefined ? [ready(index, former)] : [];
+    }
+    if (index !== former || outcome !== 'READY') return [index];
+    return indexes.flatMap((other) => (other.id === id ? [ready(other, former)] : []));
   });
-  return nextCatalog(catalog, { indexes });
+  return nextCatalog(catalog, { indexes: settled });
+}
+
+function ready(index: IndexDefinition, former: IndexDefinition | undefined): IndexDefinition {
+  const { replaces: _, isOwed: __, ...rest } = index;
+  return { ...rest, name: former?.name ?? index.name, state: 'READY' };
 }

@@ -47,6 +47,12 @@ export function createProperty(
     if (change.ifNotExists) return unchanged(catalog, [row(columns)]);
     throw alreadyExists(catalog, type, existing);
   }
+  if (type.lightweight) {
+    throw new DatabaseError(
+      'Schema',
+      `Edge type '${type.name}' is declared LIGHTWEIGHT, so its edges cannot have properties`,
+    );
+  }
   requireName('property', change.property);
   if (change.property.startsWith('@')) {
     throw new DatabaseError(

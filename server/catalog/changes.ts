@@ -68,6 +68,8 @@ export type SchemaChange =
     }
   | { readonly kind: 'drop-index'; readonly name: string; readonly ifExists: boolean }
   | { readonly kind: 'drop-all-indexes' }
+  /** Makes the entries of an index anew; it answers searches meanwhile. */
+  | { readonly kind: 'rebuild-index'; readonly name: string }
   | DefinitionChange;
 
 /** Attribute of a property as written: `min 5`, `mandatory`; for `default` and `regexp` the value is the expression's source text. */

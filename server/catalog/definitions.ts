@@ -91,6 +91,8 @@ export class Definitions {
   readonly parts: DefinitionParts;
   /** True when records of some type are read through triggers. */
   readonly hasReadTriggers: boolean;
+  /** True when inserting records of some type fires triggers. */
+  readonly hasCreateTriggers: boolean;
   /** False: no type has hooks. */
   readonly isHooked: boolean;
   readonly #triggers = new Map<string, TriggerDefinition>();
@@ -107,6 +109,7 @@ export class Definitions {
     for (const view of parts.views) this.#views.set(view.name, view);
     for (const view of parts.graphViews) this.#graphViews.set(view.name, view);
     this.hasReadTriggers = parts.triggers.some(({ event }) => event === 'READ');
+    this.hasCreateTriggers = parts.triggers.some(({ event }) => event === 'CREATE');
     this.isHooked = parts.triggers.length + parts.views.length > 0;
     const types = [...parts.triggers, ...parts.views].map(({ type }) => type);
     for (const type of types)

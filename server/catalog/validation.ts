@@ -6,7 +6,7 @@ import { bucketOf, type Rid, type TypeId } from '#core/rid.ts';
 import { textOf } from '#core/text-form.ts';
 import { EmbeddedDocument, isList, isMap, kindOf, type Value, type ValueMap } from '#core/value.ts';
 import { compareNumbers, compareValues, type NumberValue } from '#core/value-order.ts';
-import type { Catalog, PropertyDefinition } from './catalog.ts';
+import type { Catalog, PropertyDefinition, TypeDefinition } from './catalog.ts';
 import type { CoercionContext } from './coercion.ts';
 import { isScalarType, propertyTypeNamed, propertyTypeSpec } from './property-type.ts';
 import { matchesWhole } from './whole-pattern.ts';
@@ -26,6 +26,7 @@ export function validateRecord(
   context: CoercionContext,
 ): void {
   const declared = context.catalog.properties(type);
+  if (properties.size > 0) requireMayHaveProperties(context.catalog.typeWithId(type));
   if (declared.size > 0) {
     for (const property of declared.values()) {
       validateProperty(property, properties, before, context);
@@ -34,6 +35,15 @@ export function validateRecord(
   for (const value of properties.values()) {
     if (typeof value === 'object' && value !== null) validateEmbedded(value, context);
   }
+}
+
+/** sql.md 1.5 rule 4. */
+function requireMayHaveProperties(type: TypeDefinition): void {
+  if (!type.lightweight) return;
+  throw new DatabaseError(
+    'IllegalArgument',
+    `Edge type '${type.name}' is declared LIGHTWEIGHT, so its edges cannot have properties`,
+  );
 }
 
 /** Where the values before an update come from; a stored record is one. */

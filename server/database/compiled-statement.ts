@@ -90,7 +90,7 @@ export class CompiledStatement {
     this.catalogVersion = options.catalogVersion;
     this.accesses = options.accesses;
     this.isReadOnly = isReadOnly(options.effects);
-    this.changesSchema = options.effects.has('schema');
+    this.changesSchema = options.effects.has('schema') || options.effects.has('settings');
     this.isPure = isPurePlan(program.plan);
     this.#instantiate = options.instantiate;
     this.#sizes = options.sizes;

@@ -180,8 +180,14 @@ export class PlanExecution {
     const { pending } = this.#context;
     const { work } = pending;
     pending.work = undefined;
-    await work?.();
+    await work?.(() => this.#pauseWork());
     this.#newSlice();
+  }
+
+  /** Work that is awaited stands still here and learns whether it is to go on. */
+  async #pauseWork(): Promise<void> {
+    await this.#timers.yield();
+    if (!this.hasEnded) this.#watch.check();
   }
 
   #newSlice(): void {

@@ -1,8 +1,10 @@
 import { DatabaseError } from '#core/errors.ts';
+import type { BucketId } from '#core/rid.ts';
 import type { EpochMs } from '#core/runtime.ts';
 import type { TemporalFormats } from '#core/temporal-format.ts';
 import type { Value, ValueMap } from '#core/value.ts';
 import type { SettingReport } from '#config/effective-settings.ts';
+import { isShown } from '#catalog/change-index.ts';
 import type {
   BucketDefinition,
   IndexDefinition,
@@ -29,7 +31,8 @@ type RowsOf = (view: ReadView, facts: SchemaFacts, name: string | undefined) => 
 /** Row sources by kind (sql.md 7.12). Views do not exist yet, so their lists are empty. */
 const rowsOfKind: Readonly<Record<string, RowsOf>> = {
   types: (view) => mapped(view.catalog.types(), (type) => typeRow(view, type)),
-  indexes: (view) => mapped(view.catalog.indexes(), (index) => indexRow(view, index)),
+  indexes: (view) =>
+    mapped(view.catalog.indexes().filter(isShown), (index) => indexRow(view, index)),
   buckets: (view) => mapped(view.catalog.buckets(), (bucket) => bucketRow(view, bucket)),
   database: (_view, facts) => [databaseRow(facts)],
   bucket: (view, _facts, name) => [bucketDetails(view, name ?? '')],
@@ -73,8 +76,8 @@ function row(entries: readonly (readonly [string, Value])[]): ValueMap {
 function typeRow(view: ReadView, type: TypeDefinition): ValueMap {
   const { catalog } = view;
   const bucketNames = type.buckets.map((id) => catalog.bucketWithId(id)?.name ?? String(id));
-  const records = type.buckets.reduce((sum, id) => sum + view.recordCount(id), 0);
-  const indexes = catalog.indexes().filter((index) => index.type === type.id);
+  const records = type.buckets.reduce((sum, id) => sum + shownCount(view, id), 0);
+  const indexes = catalog.indexes().filter((index) => isShown(index) && index.type === type.id);
   return row([
     ['name', type.name],
     ['type', type.kind],
@@ -87,6 +90,13 @@ function typeRow(view: ReadView, type: TypeDefinition): ValueMap {
     ['indexes', indexes.map((index) => shortIndexRow(view, index))],
     ['custom', type.custom],
   ]);
+}
+
+/** Records that a scan gives: LIGHTWEIGHT edges are none (sql.md 1.5 rule 4). */
+function shownCount(view: ReadView, bucket: BucketId): number {
+  const owner = view.catalog.bucketWithId(bucket)?.type;
+  if (owner !== undefined && view.catalog.typeWithId(owner).lightweight) return 0;
+  return view.recordCount(bucket);
 }
 
 function propertyRow(property: PropertyDefinition): ValueMap {
@@ -133,7 +143,7 @@ function indexRow(view: ReadView, index: IndexDefinition): ValueMap {
     ['keyTypes', index.components.map((component) => keyType(view, index, component.property))],
     ['unique', index.unique],
     ['automatic', true],
-    ['compacting', false],
+    ['compacting', view.catalog.indexes().some((other) => other.replaces === index.id)],
     ['valid', index.state === 'READY'],
     ['supportsOrderedIterations', index.kind === 'LSM_TREE'],
     ['nullStrategy', index.nullStrategy],
@@ -157,7 +167,7 @@ function bucketRow(view: ReadView, bucket: BucketDefinition): ValueMap {
   return row([
     ['name', bucket.name],
     ['fileId', bucket.id],
-    ['records', view.recordCount(bucket.id)],
+    ['records', shownCount(view, bucket.id)],
     ['purpose', 'PRIMARY'],
   ]);
 }
@@ -176,7 +186,7 @@ function bucketDetails(view: ReadView, name: string): ValueMap {
     ['pageSize', blockBytesAimedAt],
     ['totalPages', view.snapshot.blockCount(bucket.id)],
     ['purpose', 'PRIMARY'],
-    ['records', view.recordCount(bucket.id)],
+    ['records', shownCount(view, bucket.id)],
     ['rowsPerBlock', view.snapshot.rowsPerBlock(bucket.id)],
   ]);
 }

@@ -3,7 +3,7 @@ import type { TypeDefinition } from '#catalog/catalog.ts';
 import { DatabaseError } from '#core/errors.ts';
 import { valueKey } from '#core/equality.ts';
 import type { BucketId, TypeId } from '#core/rid.ts';
-import type { ValueMap } from '#core/value.ts';
+import type { Value, ValueMap } from '#core/value.ts';
 
 /** Chooses the bucket of new records by the strategy of their type (sql.md 1.3). */
 export class BucketSelector {
@@ -20,14 +20,7 @@ export class BucketSelector {
     if (type.bucketStrategy === 'round-robin') return this.#nextInTurn(type) ?? first;
     // One thread executes all statements, so the bucket of the thread is always the same.
     if (type.bucketStrategy === 'thread') return first;
-    const strategy = parseBucketStrategy(type.bucketStrategy);
-    if (strategy.kind !== 'partitioned') return first;
-    let hash = 0x811c9dc5;
-    for (const name of strategy.properties) {
-      const value = properties.get(name) ?? null;
-      hash = hashText(String(valueKey(value)), hash);
-    }
-    return buckets[hash % buckets.length] ?? first;
+    return partitionOf(type, properties) ?? first;
   }
 
   #nextInTurn(type: TypeDefinition): BucketId | undefined {
@@ -35,6 +28,21 @@ export class BucketSelector {
     this.#turns.set(type.id, turn + 1);
     return type.buckets[turn % type.buckets.length];
   }
+}
+
+/** The bucket that the values of a record ask for; undefined when the strategy does not look at values. */
+export function partitionOf(
+  type: TypeDefinition,
+  properties: { get(name: string): Value | undefined },
+): BucketId | undefined {
+  const strategy = parseBucketStrategy(type.bucketStrategy);
+  if (strategy.kind !== 'partitioned') return undefined;
+  let hash = 0x811c9dc5;
+  for (const name of strategy.properties) {
+    const value = properties.get(name) ?? null;
+    hash = hashText(String(valueKey(value)), hash);
+  }
+  return type.buckets[hash % type.buckets.length];
 }
 
 /** FNV-1a over UTF-16 units; must stay the same, since records were placed by it. */

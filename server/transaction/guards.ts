@@ -68,6 +68,7 @@ export function isSameForWrites(made: Catalog, now: Catalog, id: TypeId): boolea
   if (type === undefined) return false;
   const before = made.typeWithId(id);
   if (!before.buckets.every((bucket) => type.buckets.includes(bucket))) return false;
+  if (before.lightweight !== type.lightweight) return false;
   const [old, properties] = [made.properties(id), now.properties(id)];
   if (old.size !== properties.size) return false;
   // Unchanged declarations are the same objects, since each catalog is made from the one before.

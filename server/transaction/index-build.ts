@@ -23,6 +23,8 @@ export interface IndexBuildServices {
   readonly formats: TemporalFormats;
   /** Records per round. */
   readonly roundRecords: number;
+  /** Between two rounds; throws when the build is to end. */
+  readonly pause: () => Promise<void>;
 }
 
 interface Place {
@@ -52,7 +54,7 @@ export async function buildIndex(
   let recordCount = 0;
   while (place.bucketAt < buckets.length) {
     recordCount += await services.gate.exclusively(() => round(keys, buckets, place, services));
-    await services.runtime.timers.yield();
+    await services.pause();
   }
   return recordCount;
 }

@@ -25,11 +25,13 @@ export async function requireCompatibleValues(
     readonly catalog: CatalogValue;
     readonly formats: TemporalFormats;
     readonly runtime: Runtime;
+    /** Throws when the statement is to end. */
+    readonly pause: () => Promise<void>;
   },
 ): Promise<void> {
   const { type, property } = declared;
-  const { catalog, formats, runtime } = context;
-  const timer = new SliceTimer(runtime);
+  const { catalog, formats, runtime, pause } = context;
+  const timer = new SliceTimer(runtime, pause);
   for (const id of catalog.withSubtypes(type.id)) {
     for (const bucket of catalog.typeWithId(id).buckets) {
       const scan = new RecordScan(snapshot, undefined, {
@@ -50,6 +52,36 @@ export async function requireCompatibleValues(
         count += 1;
         if ((count & 255) === 0 && timer.isSpent) await timer.pause();
       }
+    }
+  }
+}
+
+/**
+ * ALTER TYPE ... WITH lightweight = true: edges that have properties would lose them.
+ * @throws DatabaseError `Schema` naming the first one
+ */
+export async function requireBareEdges(
+  type: TypeDefinition,
+  snapshot: StorageSnapshot,
+  context: { readonly runtime: Runtime; readonly pause: () => Promise<void> },
+): Promise<void> {
+  const timer = new SliceTimer(context.runtime, context.pause);
+  for (const bucket of type.buckets) {
+    const scan = new RecordScan(snapshot, undefined, {
+      bucket,
+      order: 'ascending',
+      from: undefined,
+    });
+    let count = 0;
+    for (let record = scan.next(); record !== undefined; record = scan.next()) {
+      if (record.propertyNames().length > 0) {
+        throw new DatabaseError(
+          'Schema',
+          `Edge type '${type.name}' cannot be LIGHTWEIGHT because edge ${formatRid(record.rid)} has properties`,
+        );
+      }
+      count += 1;
+      if ((count & 255) === 0 && timer.isSpent) await timer.pause();
     }
   }
 }

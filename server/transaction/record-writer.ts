@@ -162,9 +162,9 @@ export class RecordWriter implements KeyHolders {
         `Cannot create a ${kind} of type '${type.name}', which is a ${type.kind} type`,
       );
     }
-    const bucket = this.#bucketFor(type, place.bucket, properties);
     const complete = this.withDefaults(typeId, properties);
     const content = this.#checked(rules, complete, undefined);
+    const bucket = this.#bucketFor(type, place.bucket, content);
     const ends = place.ends;
     const row = this.#services.engine.rows.encode(
       typeId,

@@ -14,7 +14,7 @@ import type { RowOperation } from '#storage/row-operations.ts';
 import type { CurrentSchema } from './current-schema.ts';
 import { buildIndex } from './index-build.ts';
 import type { PositionAllocator } from './position-allocator.ts';
-import { requireCompatibleValues } from './property-check.ts';
+import { requireBareEdges, requireCompatibleValues } from './property-check.ts';
 import type { Replicator } from './replicator.ts';
 import type { SchemaGate } from './schema-gate.ts';
 import type { Transaction } from './transaction.ts';
@@ -35,11 +35,19 @@ export interface SchemaChangesOptions {
   readonly indexBuildRound: number;
 }
 
+/** Between pieces of long work: others have their turn, and it throws when the work is to end. */
+export type Pause = () => Promise<void>;
+
+/** How often who waits for another schema change looks whether it is to end, milliseconds. */
+const waitLookMs = 100;
+
 /** Records that are deleted in one transaction before their bucket is dropped. */
 const deletionBatch = 200;
 
 type EmptyBucket = Extract<SchemaEffect, { kind: 'empty-bucket' }>;
 type CheckProperty = Extract<SchemaEffect, { kind: 'check-property' }>;
+type CheckBareEdges = Extract<SchemaEffect, { kind: 'check-bare-edges' }>;
+type Check = CheckProperty | CheckBareEdges;
 type BuildIndex = Extract<SchemaEffect, { kind: 'build-index' }>;
 
 /**
@@ -56,39 +64,67 @@ export class SchemaChanges {
   }
 
   /**
+   * @param pause called between pieces of long work; throws when the caller gives up, and the change is undone as far as it
+   *   can be (records of a type that is being dropped stay deleted)
    * @returns the result rows of sql.md 13
    * @throws DatabaseError as `applyChange`; `DuplicatedKey`, `Schema` when existing records do not allow the change
    */
-  alter(change: SchemaChange): Promise<readonly ValueMap[]> {
-    return this.#afterOthers(() => this.#alter(change));
+  alter(change: SchemaChange, pause?: Pause): Promise<readonly ValueMap[]> {
+    const patient = pause ?? (() => this.#options.runtime.timers.yield());
+    return this.afterOthers(() => this.#alter(change, patient), pause);
   }
 
-  /** Removes indexes whose build was interrupted by a stop: their statements were never answered. */
-  dropUnfinishedIndexes(): Promise<void> {
-    return this.#afterOthers(async () => {
+  /** Removes indexes whose build was interrupted by a stop: their statements were never answered. Owed ones are built. */
+  settleUnfinishedIndexes(): Promise<void> {
+    return this.afterOthers(async () => {
       for (const index of this.#options.schema.catalog.indexes()) {
-        if (index.state === 'BUILDING') await this.#abandon(index);
+        if (index.state === 'READY') continue;
+        if (index.isOwed) await this.#fill(index, () => this.#options.runtime.timers.yield());
+        else await this.#abandon(index);
       }
     });
   }
 
-  #afterOthers<T>(work: () => Promise<T>): Promise<T> {
-    const run = this.#last.then(work);
-    this.#last = run.catch(() => undefined);
+  /**
+   * Does work that no schema change may come into, when those before it are done. With `pause` the caller may give up while
+   * it waits.
+   */
+  afterOthers<T>(work: () => Promise<T>, pause?: Pause): Promise<T> {
+    const before = this.#last;
+    const run = this.#wait(before, pause).then(work);
+    this.#last = Promise.allSettled([before, run]);
     return run;
   }
 
-  async #alter(change: SchemaChange): Promise<readonly ValueMap[]> {
+  async #wait(before: Promise<unknown>, pause: Pause | undefined): Promise<void> {
+    let isOver = false;
+    const over = before.then(() => {
+      isOver = true;
+    });
+    if (pause === undefined) return over;
+    for (;;) {
+      let cancel: () => void = () => {};
+      const late = new Promise<void>((resolve) => {
+        cancel = this.#options.runtime.timers.after(waitLookMs, resolve);
+      });
+      await Promise.race([over, late]);
+      cancel();
+      if (isOver) return;
+      await pause();
+    }
+  }
+
+  async #alter(change: SchemaChange, pause: Pause): Promise<readonly ValueMap[]> {
     const planned = this.#apply(change);
     if (planned.catalog === this.#catalog) return planned.rows;
-    await this.#checkBefore(planned);
+    await this.#checkBefore(planned, pause);
     for (;;) {
-      for (const effect of ofKind(planned, 'empty-bucket')) await this.#emptyBucket(effect);
+      for (const effect of ofKind(planned, 'empty-bucket')) await this.#emptyBucket(effect, pause);
       const applied = await this.#options.gate.exclusively(() => this.#publish(change));
       // Records came in between: empty the buckets again.
       if (applied === 'not-empty') continue;
-      await this.#checkAfter(applied);
-      return this.#build(applied);
+      await this.#checkAfter(applied, pause);
+      return this.#build(applied, pause, change);
     }
   }
 
@@ -127,8 +163,8 @@ export class SchemaChanges {
     return snapshot.recordCount(bucket);
   }
 
-  async #emptyBucket({ bucket }: EmptyBucket): Promise<void> {
-    const { begin, runtime } = this.#options;
+  async #emptyBucket({ bucket }: EmptyBucket, pause: Pause): Promise<void> {
+    const { begin } = this.#options;
     for (;;) {
       const transaction = begin();
       try {
@@ -149,77 +185,93 @@ export class SchemaChanges {
       } finally {
         transaction.rollback();
       }
-      await runtime.timers.yield();
+      await pause();
     }
   }
 
   /** Most properties that existing records refuse are refused before anybody sees them. */
-  async #checkBefore(planned: AppliedChange): Promise<void> {
-    for (const effect of ofKind(planned, 'check-property')) {
-      await this.#check(effect, planned.catalog);
-    }
+  async #checkBefore(planned: AppliedChange, pause: Pause): Promise<void> {
+    for (const effect of checksOf(planned)) await this.#check(effect, planned.catalog, pause);
   }
 
   /**
    * Values that came in between the first look and the change. From now on writes are converted, so one look is enough.
    */
-  async #checkAfter(applied: AppliedChange): Promise<void> {
-    for (const effect of ofKind(applied, 'check-property')) {
+  async #checkAfter(applied: AppliedChange, pause: Pause): Promise<void> {
+    for (const effect of checksOf(applied)) {
       try {
-        await this.#check(effect, applied.catalog);
+        await this.#check(effect, applied.catalog, pause);
       } catch (error) {
-        await this.#revoke(effect);
+        await this.#options.gate.exclusively(() => this.#publish(opposite(effect)));
+        for (const { index } of ofKind(applied, 'build-index')) await this.#abandon(index);
         throw error;
       }
     }
   }
 
-  async #check(effect: CheckProperty, catalog: CatalogValue): Promise<void> {
+  async #check(effect: Check, catalog: CatalogValue, pause: Pause): Promise<void> {
     const { engine, runtime, formats } = this.#options;
     using snapshot = engine.snapshot();
-    const context = { catalog, formats: formats(), runtime };
-    await requireCompatibleValues(effect, snapshot, context);
+    const context = { catalog, formats: formats(), runtime, pause };
+    if (effect.kind === 'check-property') await requireCompatibleValues(effect, snapshot, context);
+    else await requireBareEdges(effect.type, snapshot, context);
   }
 
-  async #revoke({ type, property }: CheckProperty): Promise<void> {
-    const { gate } = this.#options;
-    await gate.exclusively(() =>
-      this.#publish({
-        kind: 'drop-property',
-        type: type.name,
-        property: property.name,
-        ifExists: true,
-        force: true,
-      }),
-    );
-  }
-
-  async #build(applied: AppliedChange): Promise<readonly ValueMap[]> {
+  async #build(
+    applied: AppliedChange,
+    pause: Pause,
+    change: SchemaChange,
+  ): Promise<readonly ValueMap[]> {
     let { rows } = applied;
     for (const { index } of ofKind(applied, 'build-index')) {
-      const count = await this.#buildOne(index);
-      rows = rows.map((row) => new Map([...row, ['totalIndexed', count]]));
+      const count = await this.#buildOrUndo(index, pause, change);
+      rows = rows.map((row) =>
+        row.has('totalIndexed') ? new Map([...row, ['totalIndexed', count]]) : row,
+      );
     }
     return rows;
   }
 
-  async #buildOne(index: IndexDefinition): Promise<number> {
+  async #buildOrUndo(index: IndexDefinition, pause: Pause, change: SchemaChange): Promise<number> {
+    try {
+      return await this.#fill(index, pause);
+    } catch (error) {
+      if (index.isOwed) await this.#takeBackSupertypes(change);
+      else await this.#abandon(index);
+      throw error;
+    }
+  }
+
+  async #fill(index: IndexDefinition, pause: Pause): Promise<number> {
     const { engine, gate, runtime, formats, indexBuildRound } = this.#options;
-    const services = {
+    const count = await buildIndex(index, this.#catalog, {
       engine,
       gate,
       runtime,
       formats: formats(),
       roundRecords: indexBuildRound,
-    };
-    try {
-      const count = await buildIndex(index, this.#catalog, services);
-      await this.#settle(index, 'READY', []);
-      return count;
-    } catch (error) {
-      await this.#abandon(index);
-      throw error;
-    }
+      pause,
+    });
+    const former = index.replaces;
+    await this.#settle(
+      index,
+      'READY',
+      former === undefined ? [] : [{ op: 'drop-index', index: former }],
+    );
+    return count;
+  }
+
+  /** The index of a supertype cannot hold the records that came below it: the type goes back, with its entries. */
+  async #takeBackSupertypes(change: SchemaChange): Promise<void> {
+    if (change.kind !== 'alter-type') return;
+    const items = change.items.flatMap((item) =>
+      item.kind === 'supertype'
+        ? [{ kind: 'supertype', add: item.remove, remove: item.add } as const]
+        : [],
+    );
+    await this.#alter({ kind: 'alter-type', name: change.name, items }, () =>
+      this.#options.runtime.timers.yield(),
+    );
   }
 
   async #abandon(index: IndexDefinition): Promise<void> {
@@ -238,8 +290,29 @@ export class SchemaChanges {
   }
 }
 
+function checksOf(applied: AppliedChange): readonly Check[] {
+  return applied.effects.filter(
+    (effect) => effect.kind === 'check-property' || effect.kind === 'check-bare-edges',
+  );
+}
+
+/** The change that takes back what a check refuses. */
+function opposite(effect: Check): SchemaChange {
+  if (effect.kind === 'check-bare-edges') {
+    const setting = { kind: 'setting', name: 'lightweight', value: false } as const;
+    return { kind: 'alter-type', name: effect.type.name, items: [setting] };
+  }
+  const { type, property } = effect;
+  return {
+    kind: 'drop-property',
+    type: type.name,
+    property: property.name,
+    ifExists: true,
+    force: true,
+  };
+}
+
 function ofKind(applied: AppliedChange, kind: 'empty-bucket'): readonly EmptyBucket[];
-function ofKind(applied: AppliedChange, kind: 'check-property'): readonly CheckProperty[];
 function ofKind(applied: AppliedChange, kind: 'build-index'): readonly BuildIndex[];
 function ofKind(applied: AppliedChange, kind: SchemaEffect['kind']): readonly SchemaEffect[] {
   return applied.effects.filter((effect) => effect.kind === kind);

@@ -6,10 +6,13 @@ const sliceMs = 5;
 /** Tells long work when to let others run. */
 export class SliceTimer {
   readonly #runtime: Runtime;
+  readonly #pause: () => Promise<void>;
   #startMs: number;
 
-  constructor(runtime: Runtime) {
+  /** @param pause what `pause` awaits instead of the next turn; may throw to end the work */
+  constructor(runtime: Runtime, pause: () => Promise<void> = () => runtime.timers.yield()) {
     this.#runtime = runtime;
+    this.#pause = pause;
     this.#startMs = runtime.clock.monotonicMs();
   }
 
@@ -19,7 +22,7 @@ export class SliceTimer {
 
   /** Resolves after pending I/O had its turn; a new slice begins. */
   async pause(): Promise<void> {
-    await this.#runtime.timers.yield();
+    await this.#pause();
     this.#startMs = this.#runtime.clock.monotonicMs();
   }
 }

@@ -1,6 +1,15 @@
 import { runDatabaseGoldenFile } from './support/golden-database.ts';
 
 // Statements end to end, in process: text in, rows out, over the real storage.
-for (const name of ['statements', 'transactions', 'limits', 'schema-targets', 'review']) {
+for (const name of [
+  'statements',
+  'transactions',
+  'limits',
+  'schema-targets',
+  'review',
+  'alter-type',
+  'light-edges',
+  'maintenance',
+]) {
   runDatabaseGoldenFile(new URL(`./${name}.txt`, import.meta.url));
 }

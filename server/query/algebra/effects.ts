@@ -2,6 +2,7 @@ import type { Effect } from '#core/effects.ts';
 import type { Access } from '#core/principal.ts';
 import type { TypeId } from '#core/rid.ts';
 import type { Catalog } from '#catalog/catalog.ts';
+import { isScripting } from '#catalog/definition-changes.ts';
 import { effectsOfMaintenance, typesOfMaintenance } from './maintenance.ts';
 import { walkPlan } from './plan-walk.ts';
 import type { LogicalPlan, PlanOp } from './plan.ts';
@@ -123,6 +124,7 @@ export function accessesOf(program: Program, catalog: Catalog): readonly Access[
 /** What a statement on the schema or the whole database does beyond what its node says. */
 function effectsOfWork(node: LogicalPlan): readonly Effect[] {
   if (node.op === 'Maintain') return effectsOfMaintenance[node.work.kind];
+  if (node.op === 'Alter' && isScripting(node.change)) return ['security'];
   if (node.op !== 'Alter' || node.change.kind !== 'alter-type') return [];
   // sql.md 16.8: the strategy is a setting of the database, too.
   return node.change.items.some((item) => item.kind === 'bucket-strategy') ? ['settings'] : [];

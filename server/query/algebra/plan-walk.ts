@@ -159,6 +159,7 @@ function rebuild(plan: LogicalPlan, map: PartMapping): LogicalPlan {
     case 'IndexEntries':
     case 'SchemaScan':
     case 'Alter':
+    case 'Maintain':
     case 'RecordCount':
       return plan;
     case 'TypeScan':
@@ -219,6 +220,7 @@ function rebuild(plan: LogicalPlan, map: PartMapping): LogicalPlan {
     case 'Eager':
     case 'Expand':
     case 'Degree':
+    case 'BranchCount':
       return { ...plan, input: map.plan(plan.input) };
     case 'Apply':
       return { ...plan, outer: map.plan(plan.outer), inner: map.plan(plan.inner) };

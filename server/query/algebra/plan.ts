@@ -1,6 +1,7 @@
 import type { BucketId, IndexId, TypeId } from '#core/rid.ts';
 import type { SchemaChange } from '#catalog/changes.ts';
 import type { Dialect, Expression, Output, Slot } from './expression.ts';
+import type { Maintenance } from './maintenance.ts';
 
 /**
  * Relational-graph algebra: what every language compiles to. Nodes name what is wanted, never how. Each node adds the slots
@@ -166,6 +167,17 @@ export type LogicalPlan =
       readonly move: Move;
       readonly as: Slot;
     }
+  /**
+   * The number of ways in which branches of a pattern match at the element `from`: what as many `Expand`s would give in rows.
+   * Null has no neighbours.
+   */
+  | {
+      readonly op: 'BranchCount';
+      readonly input: LogicalPlan;
+      readonly from: Slot;
+      readonly branches: readonly Branch[];
+      readonly as: Slot;
+    }
   /** Repeated expansion; every path is enumerated (no visited set) unless `distinctEdges` (Cypher relationship uniqueness). */
   | {
       readonly op: 'ExpandPath';
@@ -241,6 +253,8 @@ export type LogicalPlan =
       readonly inserted: Slot;
     }
   | { readonly op: 'Alter'; readonly change: SchemaChange; readonly as: Slot }
+  /** Work on the database as a whole; gives row maps. */
+  | { readonly op: 'Maintain'; readonly work: Maintenance; readonly as: Slot }
   /** A stored procedure or maintenance operation by registry name; gives row maps. */
   | {
       readonly op: 'Call';
@@ -348,6 +362,17 @@ export type Move =
   | { readonly kind: 'end'; readonly direction: 'out' | 'in' | 'both' }
   /** A link (or list of links) in a property. */
   | { readonly kind: 'link'; readonly property: string };
+
+/** A part of a pattern that hangs on one element and of which only the number of matches is wanted. */
+export interface Branch {
+  readonly move: Move;
+  /** Neighbours of other types do not count. */
+  readonly toTypes: readonly TypeId[] | undefined;
+  /** Without a match the branch counts as one. */
+  readonly isOptional: boolean;
+  /** What hangs on each neighbour. */
+  readonly branches: readonly Branch[];
+}
 
 export interface PathSpec {
   /** The moves of one repetition, in order; usually one. */

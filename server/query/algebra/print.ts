@@ -6,6 +6,7 @@ import { inputsOf } from './plan-walk.ts';
 import type {
   ApplyMode,
   Assignment,
+  Branch,
   Column,
   IndexBounds,
   LogicalPlan,
@@ -135,6 +136,15 @@ class NodePrinter {
     }
   }
 
+  #branches(branches: readonly Branch[]): string {
+    const texts = branches.map((branch) => {
+      const types = branch.toTypes ? ` of ${this.#types(branch.toTypes)}` : '';
+      const inner = branch.branches.length === 0 ? '' : ` ${this.#branches(branch.branches)}`;
+      return `${branch.isOptional ? 'optional ' : ''}${this.#move(branch.move)}${types}${inner}`;
+    });
+    return texts.length === 1 ? (texts[0] as string) : `{${texts.join(', ')}}`;
+  }
+
   #graphOrWrite(plan: Exclude<LogicalPlan, { readonly op: ShapingOp }>): string {
     switch (plan.op) {
       case 'TimeLimit':
@@ -152,6 +162,8 @@ class NodePrinter {
       }
       case 'Degree':
         return `${this.#slot(plan.from)} ${this.#move(plan.move)} → ${this.#slot(plan.as)}`;
+      case 'BranchCount':
+        return `${this.#slot(plan.from)} ${this.#branches(plan.branches)} → ${this.#slot(plan.as)}`;
       case 'ExpandPath':
         return `${this.#slot(plan.from)} ${this.#path(plan.path)} ${plan.into ? 'into' : '→'} ${this.#slot(plan.to)}`;
       case 'Traverse': {
@@ -177,6 +189,8 @@ class NodePrinter {
         return `${this.#slot(plan.record)}${plan.detach ? '' : ' without edges'}`;
       case 'FindOrInsert':
         return `${this.#types([plan.type])} ${this.#assignments(plan.initial)} → ${this.#slot(plan.as)}`;
+      case 'Maintain':
+        return `${plan.work.kind} → ${this.#slot(plan.as)}`;
       case 'Alter':
         return `${plan.change.kind} → ${this.#slot(plan.as)}`;
       case 'Call':

@@ -41,8 +41,8 @@ export class AlterOperator implements PhysicalOperator {
     if (!this.#isQueued) {
       this.#isQueued = true;
       const transaction = transactionOf(context);
-      context.pending.work = async () => {
-        this.#rows = await transaction.alter(this.#change);
+      context.pending.work = async (pause) => {
+        this.#rows = await transaction.alter(this.#change, pause);
       };
       return PAUSE;
     }

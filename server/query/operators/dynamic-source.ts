@@ -121,7 +121,11 @@ function bucketsOfType(name: string, context: ExecutionContext): readonly Bucket
   const type = catalog.typeNamed(name);
   if (type === undefined)
     throw new DatabaseError('Schema', `Type with name '${name}' was not found`);
-  return catalog.withSubtypes(type.id).flatMap((id) => catalog.typeWithId(id).buckets);
+  return catalog
+    .withSubtypes(type.id)
+    .map((id) => catalog.typeWithId(id))
+    .filter((subtype) => !subtype.lightweight)
+    .flatMap((subtype) => subtype.buckets);
 }
 
 function bucketNamed(value: Value, context: ExecutionContext): BucketId {

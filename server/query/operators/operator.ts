@@ -1,3 +1,4 @@
+import type { Maintenance } from '../algebra/maintenance.ts';
 import type { EvaluationContext } from '../evaluate/context.ts';
 import type { Transaction } from '#transaction/transaction.ts';
 import type { DefaultEvaluator } from '#transaction/transaction.ts';
@@ -33,12 +34,20 @@ export interface ExecutionContext extends EvaluationContext {
   readonly statistics: WriteStatistics;
   /**
    * DDL cannot be done synchronously: an operator queues it here and answers PAUSE; the executor awaits it between pulls and
-   * puts the rows back.
+   * puts the rows back. Long work calls `pause` between its pieces: others have their turn, and it throws when the statement is
+   * to end.
    */
-  readonly pending: { work: (() => Promise<void>) | undefined };
+  readonly pending: { work: PendingWork | undefined };
+  /** Work on the database as a whole, done by the layer above. @returns the rows of the statement */
+  readonly maintain: (
+    work: Maintenance,
+    pause: () => Promise<void>,
+  ) => Promise<readonly ValueMap[]>;
   /** SchemaScan asks the layer above for what storage and settings know. */
   readonly schemaSource: (kind: string, name: string | undefined) => Iterable<ValueMap>;
 }
+
+export type PendingWork = (pause: () => Promise<void>) => Promise<void>;
 
 /** Counters of the contract's `stats`. */
 export interface WriteStatistics {

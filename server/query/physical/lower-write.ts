@@ -10,6 +10,7 @@ import { EagerOperator } from '../operators/eager.ts';
 import { FindOrInsertOperator } from '../operators/find-or-insert.ts';
 import { InsertEdgeOperator } from '../operators/insert-edge.ts';
 import { InsertOperator } from '../operators/insert.ts';
+import { MaintainOperator } from '../operators/maintain.ts';
 import { resolveMove } from '../operators/neighbour-cursor.ts';
 import { UpdateOperator } from '../operators/update.ts';
 import { allEdges } from './lower-graph.ts';
@@ -30,6 +31,7 @@ export type WriteOp =
   | 'Delete'
   | 'FindOrInsert'
   | 'Alter'
+  | 'Maintain'
   | 'Call';
 
 /** Operators for the nodes that write, and for procedures. */
@@ -75,6 +77,10 @@ export function lowerWrite(
     case 'Alter': {
       const { change, as } = plan;
       return () => new AlterOperator(change, as);
+    }
+    case 'Maintain': {
+      const { work, as } = plan;
+      return () => new MaintainOperator(work, as);
     }
     default:
       return lowerCall(plan, needed, lowering);
@@ -197,5 +203,6 @@ const writeOps: ReadonlySet<string> = new Set<WriteOp>([
   'Delete',
   'FindOrInsert',
   'Alter',
+  'Maintain',
   'Call',
 ]);

@@ -8,7 +8,8 @@ import { openTestDatabase, root, type TestDatabase } from './open-test-database.
 /**
  * Golden files over one real database per file. Commands:
  *
- *     sql [params=JSON] [session=name] [query] [limit=n] [retries=n]   one statement; rows or the error
+ *     sql [params=JSON] [session=name] [query] [limit=n] [retries=n] [pieces]   one statement; rows or the error; `pieces`: sent
+ *                              with `autoCommit: false`
  *     sqlscript                as sql, a script
  *     all                      one statement per line, each must work; prints how many rows each gave
  *     begin session=name [isolation=REPEATABLE_READ]
@@ -72,6 +73,7 @@ async function runOne(
   const retries = options.get('retries');
   const overrides = {
     mustBeIdempotent: options.has('query'),
+    ...(options.has('pieces') ? { autoCommit: false } : {}),
     ...(sessionId === undefined ? {} : { sessionId }),
     ...(limit === undefined ? {} : { rowCountMax: Number(limit) }),
     ...(retries === undefined ? {} : { retries: Number(retries) }),

@@ -140,7 +140,7 @@ export class SqlDatabase implements AsyncDisposable {
           pauseCount += 1;
           const { work } = context.pending;
           context.pending.work = undefined;
-          await work?.();
+          await work?.(async () => {});
         }
       }
     } finally {
@@ -197,6 +197,7 @@ function contextFor(
     databaseName: 'test',
     serverVersion: '0.0.0',
     defaults: () => undefined,
+    maintain: async () => [],
     statistics: {
       nodesCreated: 0,
       nodesDeleted: 0,

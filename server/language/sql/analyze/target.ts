@@ -29,9 +29,13 @@ function sourceOf(
 ): LogicalPlan {
   switch (target.kind) {
     case 'type':
-      return { op: 'TypeScan', types: analysis.typeWithSubtypes(target.name), as };
+      return { op: 'TypeScan', types: scannedTypes(analysis, target.name), as };
     case 'buckets':
-      return { op: 'BucketScan', buckets: bucketIds(analysis, target.buckets), as };
+      return {
+        op: 'BucketScan',
+        buckets: bucketIds(analysis, target.buckets).filter((id) => isScanned(analysis, id)),
+        as,
+      };
     case 'bucketParameter': {
       const value: Computed = { op: 'Parameter', name: target.parameter.name };
       return { op: 'DynamicSource', value, as, names: 'bucket' };
@@ -60,6 +64,17 @@ function sourceOf(
     default:
       return { op: 'SchemaScan', kind: target.object, name: target.name, as };
   }
+}
+
+/** LIGHTWEIGHT edges are found at their ends only (sql.md 1.5 rule 4). */
+function scannedTypes(analysis: Analysis, name: string): readonly TypeId[] {
+  const { catalog } = analysis;
+  return analysis.typeWithSubtypes(name).filter((type) => !catalog.typeWithId(type).lightweight);
+}
+
+function isScanned({ catalog }: Analysis, bucket: BucketId): boolean {
+  const owner = catalog.bucketWithId(bucket)?.type;
+  return owner === undefined || !catalog.typeWithId(owner).lightweight;
 }
 
 /** The search completes its rows with the records that an index leaves out; `indexvalues:` is what the index holds. */

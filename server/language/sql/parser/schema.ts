@@ -85,8 +85,19 @@ export function alterType(parser: Parser, at: number): SchemaStatement {
     do items.push(alterTypeItem(parser));
     while (parser.accept(','));
   }
-  if (parser.acceptKeyword('WITH')) settings = namedValues(parser);
+  if (parser.acceptKeyword('WITH')) settings = typeSettings(parser);
   return { kind: 'alterType', name, items, settings, at, end: parser.lastEnd };
+}
+
+/** `name = expr, ...` where UNIQUE, a reserved word, is a name. */
+function typeSettings(parser: Parser): readonly NamedValue[] {
+  const values: NamedValue[] = [];
+  do {
+    const name = parser.acceptKeyword('UNIQUE') ? 'unique' : parser.name('a setting');
+    parser.expect('=');
+    values.push({ name, value: parser.grammar.expression(parser) });
+  } while (parser.accept(','));
+  return values;
 }
 
 function alterTypeItem(parser: Parser): AlterTypeItem {

@@ -1,0 +1,75 @@
+import type { SchemaChange } from '#catalog/changes.ts';
+import type { Effect } from '#core/effects.ts';
+import type { BucketId, Rid, TypeId } from '#core/rid.ts';
+import type { Value } from '#core/value.ts';
+
+/**
+ * Statements that work on the database as a whole and not on rows (sql.md 13.4, 13.11 to 13.13, 16.3). Names are resolved and
+ * values computed; `database/operations` carries them out, in slices and, where that is said, in commits of their own.
+ */
+export type Maintenance =
+  | { readonly kind: 'alter-database'; readonly key: string; readonly value: Value }
+  /** `index` undefined: all of them. */
+  | {
+      readonly kind: 'rebuild-index';
+      readonly index: string | undefined;
+      readonly statsOnly: boolean;
+      readonly attemptCountMax: number;
+    }
+  | { readonly kind: 'compact-index'; readonly index: string | undefined }
+  | {
+      readonly kind: 'rebuild-type';
+      readonly type: TypeId;
+      readonly polymorphic: boolean;
+      readonly repartition: boolean;
+      readonly batchSize: number;
+    }
+  /** `WITH repartition = true` of ALTER TYPE, after `change`, its other items, whose row it continues. */
+  | { readonly kind: 'repartition'; readonly type: TypeId; readonly change: SchemaChange }
+  | {
+      readonly kind: 'truncate';
+      readonly what: 'type' | 'bucket';
+      readonly name: string;
+      readonly types: readonly TypeId[];
+      readonly buckets: readonly BucketId[];
+      /** Vertices and edges are deleted, too. */
+      readonly unsafe: boolean;
+    }
+  | CheckDatabase;
+
+export interface CheckDatabase {
+  readonly kind: 'check-database';
+  /** undefined: all. */
+  readonly types: readonly TypeId[] | undefined;
+  readonly buckets: readonly BucketId[] | undefined;
+  readonly records: readonly Rid[] | undefined;
+  readonly fix: boolean;
+  readonly deleteOrphans: boolean;
+  readonly deep: boolean;
+}
+
+/** What each may do; the table is total like that of plan nodes. */
+export const effectsOfMaintenance: {
+  readonly [Kind in Maintenance['kind']]: readonly Effect[];
+} = {
+  'alter-database': ['settings'],
+  'rebuild-index': ['schema'],
+  'compact-index': ['schema'],
+  'rebuild-type': ['schema', 'update'],
+  repartition: ['schema', 'update'],
+  truncate: ['delete'],
+  'check-database': ['schema'],
+};
+
+/** The types that it writes records of; undefined: any. */
+export function typesOfMaintenance(work: Maintenance): readonly TypeId[] | undefined {
+  switch (work.kind) {
+    case 'truncate':
+      return work.types;
+    case 'rebuild-type':
+    case 'repartition':
+      return [work.type];
+    default:
+      return undefined;
+  }
+}
