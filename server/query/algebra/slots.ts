@@ -79,6 +79,7 @@ function slotsNamedBy(plan: LogicalPlan): readonly Slot[] {
     case 'ExpandPath':
       return plan.into ? [plan.from, plan.to] : [plan.from];
     case 'Degree':
+    case 'BranchCount':
       return [plan.from];
     case 'Union':
       return plan.inputs.flatMap((input) => input.slots);

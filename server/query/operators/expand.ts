@@ -3,6 +3,7 @@ import type { Value } from '#core/value.ts';
 import type { Slot } from '../algebra/expression.ts';
 import { HeldMemory } from './held-memory.ts';
 import { NeighbourCursor, type ResolvedMove } from './neighbour-cursor.ts';
+import { NeighbourTable } from './neighbour-table.ts';
 import {
   PAUSE,
   ROW,
@@ -113,7 +114,15 @@ export class ExpandOperator implements PhysicalOperator {
   }
 }
 
-/** As Expand, for a neighbour that is bound already: one row per edge that leads to it. */
+/** Elements with more neighbours than this get no table. */
+const tabledNeighboursMax = 100_000;
+/** A table of more is given back when the operator closes, though it may be opened again. */
+const keptNeighboursMax = 8192;
+
+/**
+ * As Expand, for a neighbour that is bound already: one row per edge that leads to it. While rows come from the same element
+ * again and again, its neighbours are put into a table as soon as looking for ends has cost as much as that does.
+ */
 export class ExpandIntoOperator implements PhysicalOperator {
   readonly name = 'Expand into';
   readonly inputs: readonly PhysicalOperator[];
@@ -127,6 +136,14 @@ export class ExpandIntoOperator implements PhysicalOperator {
   #isWalking = false;
   readonly #share = new WorkShare();
   #target: Rid = noRid;
+  /** The element that the last rows came from, its degree, and the steps that were walked for it. */
+  #source: Rid = noRid;
+  #sourceDegree = 0;
+  #walkedSteps = 0;
+  #table: NeighbourTable | undefined;
+  /** The execution that the table belongs to, told by its regex budget: contexts are used again. */
+  #tableFor: ExecutionContext['regexBudget'] | undefined;
+  #rowsLeft = 0;
 
   constructor(
     options: ExpandOptions & { readonly to: Slot; readonly reversed: ResolvedMove | undefined },
@@ -142,6 +159,12 @@ export class ExpandIntoOperator implements PhysicalOperator {
   open(context: ExecutionContext): void {
     this.#context = context;
     this.#isWalking = false;
+    this.#rowsLeft = 0;
+    if (this.#tableFor !== context.regexBudget) {
+      this.#tableFor = context.regexBudget;
+      this.#source = noRid;
+      this.#table = undefined;
+    }
     this.#options.input.open(context);
   }
 
@@ -150,10 +173,15 @@ export class ExpandIntoOperator implements PhysicalOperator {
     const { input, edge } = this.#options;
     for (;;) {
       if (this.#share.isSpent()) return PAUSE;
+      if (this.#rowsLeft > 0) {
+        this.#rowsLeft -= 1;
+        return ROW;
+      }
       if (!this.#isWalking) {
         const pulled = input.next();
         if (pulled !== ROW) return pulled;
         this.#start();
+        continue;
       }
       if (!this.#walking.next()) {
         this.#isWalking = false;
@@ -171,21 +199,61 @@ export class ExpandIntoOperator implements PhysicalOperator {
     const { from, to } = this.#options;
     const source = idOf(frame[from] as Value, this.#options.fromBareId);
     const target = idOf(frame[to] as Value, this.#options.toBareId);
+    if (source !== this.#source) this.#leaveSource(source);
+    if (this.#table === undefined && this.#isTableWorthIt()) {
+      this.#neighbours.startAt(view, source);
+      this.#table = new NeighbourTable(this.#neighbours, this.#sourceDegree);
+    }
+    if (this.#table !== undefined) {
+      this.#rowsLeft = this.#table.countOf(target);
+      return;
+    }
     this.#isWalking = true;
     this.#walking = this.#neighbours;
-    this.#neighbours.startAt(view, source);
     this.#target = target;
     const reversed = this.#reversed;
-    if (reversed === undefined) return;
-    reversed.startAt(view, target);
-    if (reversed.remainingDegree() < this.#neighbours.remainingDegree()) {
-      this.#walking = reversed;
-      this.#target = source;
+    if (reversed !== undefined) {
       reversed.startAt(view, target);
-    } else this.#neighbours.startAt(view, source);
+      const degree = reversed.remainingDegree();
+      if (degree < this.#sourceDegree) {
+        this.#walking = reversed;
+        this.#target = source;
+        reversed.startAt(view, target);
+        this.#walkedSteps += degree + 1;
+        return;
+      }
+    }
+    this.#neighbours.startAt(view, source);
+    this.#walkedSteps += this.#sourceDegree + 1;
+  }
+
+  #leaveSource(source: Rid): void {
+    const { view } = this.#context as ExecutionContext;
+    this.#source = source;
+    this.#table = undefined;
+    this.#walkedSteps = 0;
+    this.#neighbours.startAt(view, source);
+    this.#sourceDegree = this.#neighbours.remainingDegree();
+  }
+
+  /**
+   * Looking for ends has cost as much as the table does. A statement that writes may change what the table says, and the
+   * edges themselves are not in it.
+   */
+  #isTableWorthIt(): boolean {
+    const { transaction } = this.#context as ExecutionContext;
+    const { edge, move } = this.#options;
+    return (
+      this.#walkedSteps > this.#sourceDegree * 2 &&
+      this.#sourceDegree <= tabledNeighboursMax &&
+      transaction === undefined &&
+      edge === undefined &&
+      (move.kind === 'vertex' || move.kind === 'edge')
+    );
   }
 
   close(): void {
+    if (this.#sourceDegree > keptNeighboursMax) this.#table = undefined;
     this.#context = undefined;
     this.#isWalking = false;
     this.#options.input.close();

@@ -92,6 +92,11 @@ export class NeighbourCursor {
     return true;
   }
 
+  /** Gives the neighbour given last once more. */
+  unread(): void {
+    this.#position -= 1;
+  }
+
   /** The neighbours not yet given, as one number per direction and type; moves from edges and links are counted by walking. */
   remainingDegree(): number {
     const move = this.#move;

@@ -1,4 +1,5 @@
 import { Link } from '#core/record.ts';
+import type { Direction } from '#storage/engine.ts';
 import { makeRid, positionMax, type TypeId } from '#core/rid.ts';
 import type { Expression, Slot } from '../algebra/expression.ts';
 import type { LogicalPlan, Pattern, PatternNode, PatternStep } from '../algebra/plan.ts';
@@ -219,7 +220,7 @@ class GrowingPlan {
 
   #forward(step: PatternStep): Move {
     const target = this.#node(step.to);
-    const rowCount = this.rowCount * this.#fanOut(step, step.from) * this.#shareOf(target);
+    const rowCount = this.rowCount * this.#fanOut(step, step.from) * this.#shareOf(target, step);
     return this.#stepMove(step, rowCount, () => {
       this.plan = this.#step(this.plan, step, target);
       this.#bind(step.to);
@@ -228,7 +229,11 @@ class GrowingPlan {
 
   /** Both ends are bound: the step is a condition. */
   #closing(step: PatternStep): Move {
-    const rowCount = this.rowCount * Math.min(1, this.#fanOut(step, step.from) * 0.01);
+    const target = this.#node(step.to);
+    const { statistics } = this.#context;
+    const others = statistics.recordCount(target?.types ?? (target ? this.#typesOf(target) : []));
+    const linked = (this.#fanOut(step, step.from) * this.#shareOf(target, step)) / (others + 1);
+    const rowCount = this.rowCount * Math.min(1, linked);
     return this.#stepMove(step, rowCount, () => {
       this.plan = stepPlan(this.plan, step, undefined, true);
     });
@@ -242,7 +247,8 @@ class GrowingPlan {
     // Going back to the edges of a vertex, only those of the node's types are walked.
     const move = back.kind === 'edge' && source?.types ? { ...back, types: source.types } : back;
     const reversed: PatternStep = { ...step, from: step.to, to: step.from, move };
-    const rowCount = this.rowCount * this.#fanOut(reversed, step.to) * this.#shareOf(source);
+    const rowCount =
+      this.rowCount * this.#fanOut(reversed, step.to) * this.#shareOf(source, reversed);
     return this.#stepMove(step, rowCount, () => {
       // Going back from an edge to its vertex, the edge must be one that the step could have walked.
       const edgeTypes = step.move.kind === 'edge' ? step.move.types : undefined;
@@ -366,22 +372,41 @@ class GrowingPlan {
     const { move, path } = step;
     if (move.kind === 'end') return move.direction === 'both' ? 2 : 1;
     if (move.kind === 'link') return 2;
-    const sides = move.direction === 'both' ? 2 : 1;
     const types = this.#node(from)?.types;
-    const degree = sides * this.#context.statistics.averageDegree(move.types, types);
+    const { statistics } = this.#context;
+    const degree = endsOf(move.direction)
+      .map((end) => statistics.averageDegree(move.types, types, end))
+      .reduce((left, right) => left + right);
     if (path === undefined) return degree;
     const depth = Math.min(path.max ?? 5, 5);
     return (path.min === 0 ? 1 : 0) + Math.max(1, degree) ** depth;
   }
 
-  /** The share of elements that the types of a node leave. Its conditions are counted where they are checked. */
-  #shareOf(node: PatternNode | undefined): number {
+  /** The share of elements reached that the types of a node leave. Its conditions are counted where they are checked. */
+  #shareOf(node: PatternNode | undefined, step: PatternStep): number {
     if (node?.rids) return 0.001;
-    if (node?.types === undefined) return 1;
+    const types = node?.types;
+    if (types === undefined) return 1;
     const { statistics } = this.#context;
-    const all = statistics.recordCount(this.#typesOf(node));
-    return Math.min(1, (statistics.recordCount(node.types) + 1) / (all + 1));
+    const { move, path } = step;
+    if (move.kind === 'vertex' && path === undefined) {
+      const shares = endsOf(move.direction === 'both' ? 'both' : opposite(move.direction)).map(
+        (end) => statistics.endShare(move.types, end, types),
+      );
+      return shares.reduce((left, right) => left + right) / shares.length;
+    }
+    const all = statistics.recordCount(this.#typesOf(node as PatternNode));
+    return Math.min(1, (statistics.recordCount(types) + 1) / (all + 1));
   }
+}
+
+/** The ends of edges at which a vertex stands that walks them in this direction. */
+function endsOf(direction: Direction | 'both'): readonly Direction[] {
+  return direction === 'both' ? ['out', 'in'] : [direction];
+}
+
+function opposite(direction: Direction): Direction {
+  return direction === 'out' ? 'in' : 'out';
 }
 
 function elementTypes(context: OptimizerContext, kind: 'vertex' | 'edge'): readonly TypeId[] {
@@ -469,7 +494,7 @@ function ridConstant(bucket: number, position: number): Expression {
 }
 
 /** The types that are still to be checked after a move: undefined when it can only reach elements of these types. */
-function typesToCheck(
+export function typesToCheck(
   move: PatternStep['move'],
   types: readonly TypeId[] | undefined,
   context: OptimizerContext,

@@ -1,4 +1,5 @@
 import type { OptimizerRule } from './rule.ts';
+import { countBranches } from './rules/count-branches.ts';
 import { countDegrees } from './rules/count-degrees.ts';
 import { countRecords } from './rules/count-records.ts';
 import { distinctSteps } from './rules/distinct-steps.ts';
@@ -34,6 +35,7 @@ export const rules: readonly OptimizerRule[] = [
   mergeFilters,
   pushFilters,
   filterIntoMatch,
+  countBranches,
   planMatches,
   // Again: patterns have brought filters of their own, and pushed ones stand above others.
   pushFilters,

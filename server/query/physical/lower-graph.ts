@@ -1,5 +1,6 @@
-import type { LogicalPlan, PathSpec, PlanNode } from '../algebra/plan.ts';
+import type { Branch, LogicalPlan, PathSpec, PlanNode } from '../algebra/plan.ts';
 import { slotsReadBy } from '../algebra/slots.ts';
+import { BranchCountOperator, type ResolvedBranch } from '../operators/branch-count.ts';
 import { DegreeOperator } from '../operators/degree.ts';
 import { ExpandIntoOperator, ExpandOperator } from '../operators/expand.ts';
 import { ExpandPathOperator, type CompiledMove } from '../operators/expand-path.ts';
@@ -17,7 +18,7 @@ import {
 } from './lowering.ts';
 import { reversedMove } from './reversed-move.ts';
 
-export type GraphOp = 'Expand' | 'Degree' | 'ExpandPath' | 'Traverse';
+export type GraphOp = 'Expand' | 'Degree' | 'BranchCount' | 'ExpandPath' | 'Traverse';
 
 /** Operators for the nodes that walk the graph. `Match` is planned by the optimizer before. */
 export function lowerGraph(
@@ -39,11 +40,31 @@ export function lowerGraph(
       };
       return () => new DegreeOperator({ ...options, input: input() });
     }
+    case 'BranchCount': {
+      const input = lowering.lower(plan.input, withSlots(required, [plan.from]));
+      const options = {
+        from: plan.from,
+        fromBareId: lowering.bareIds.has(plan.from),
+        branches: plan.branches.map((branch) => resolveBranch(branch, lowering)),
+        as: plan.as,
+        description: descriptionOf(lowering, plan),
+      };
+      return () => new BranchCountOperator({ ...options, input: input() });
+    }
     case 'ExpandPath':
       return lowerPath(plan, required, lowering);
     default:
       return lowerTraverse(plan, required, lowering);
   }
+}
+
+function resolveBranch(branch: Branch, lowering: Lowering): ResolvedBranch {
+  return {
+    move: resolveMove(branch.move, lowering.catalog),
+    typeCheck: typeCheckFor(branch.toTypes, lowering.catalog),
+    isOptional: branch.isOptional,
+    branches: branch.branches.map((inner) => resolveBranch(inner, lowering)),
+  };
 }
 
 /**
@@ -163,6 +184,7 @@ export function isGraph(plan: LogicalPlan): plan is PlanNode<GraphOp> {
 const graphOps: ReadonlySet<string> = new Set<GraphOp>([
   'Expand',
   'Degree',
+  'BranchCount',
   'ExpandPath',
   'Traverse',
 ]);

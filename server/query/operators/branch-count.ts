@@ -1,0 +1,215 @@
+import { DatabaseError } from '#core/errors.ts';
+import { noRid, type Rid } from '#core/rid.ts';
+import type { Value } from '#core/value.ts';
+import type { Slot } from '../algebra/expression.ts';
+import { CountCache } from './count-cache.ts';
+import { NeighbourCursor, type ResolvedMove } from './neighbour-cursor.ts';
+import {
+  PAUSE,
+  ROW,
+  type ExecutionContext,
+  type PhysicalOperator,
+  type Pulled,
+} from './operator.ts';
+import { ridOf } from './record-identity.ts';
+import type { TypeCheck } from './type-check.ts';
+import { WorkShare } from './work-share.ts';
+
+/** A branch of a pattern with its names resolved. */
+export interface ResolvedBranch {
+  readonly move: ResolvedMove;
+  readonly typeCheck: TypeCheck | undefined;
+  /** Without a match the row survives once. */
+  readonly isOptional: boolean;
+  readonly branches: readonly ResolvedBranch[];
+}
+
+export interface BranchCountOptions {
+  readonly input: PhysicalOperator;
+  readonly from: Slot;
+  /** `from` holds a bare record id. */
+  readonly fromBareId: boolean;
+  readonly branches: readonly ResolvedBranch[];
+  readonly as: Slot;
+  readonly description: string;
+}
+
+/**
+ * The number of ways in which the branches match at an element: the product over the branches of the sum over the neighbours.
+ * Cost: each edge of a branch once per visit of its vertex, and visits of the same vertex are remembered, so it follows the
+ * number of edges, not that of the paths (counting over a join tree; Pichler and Skritek, "Tractable counting of the answers
+ * to conjunctive queries", 2013).
+ */
+export class BranchCountOperator implements PhysicalOperator {
+  readonly name = 'Branch count';
+  readonly inputs: readonly PhysicalOperator[];
+  readonly description: string;
+  readonly #options: BranchCountOptions;
+  readonly #top: readonly Branch[];
+  readonly #share = new WorkShare();
+  #context: ExecutionContext | undefined;
+  /** The vertices being counted, from the row's element down; more than one when a turn ended in the middle. */
+  readonly #visits: Visit[] = [];
+  #known = new CountCache();
+
+  constructor(options: BranchCountOptions) {
+    this.inputs = [options.input];
+    this.description = options.description;
+    this.#options = options;
+    this.#top = options.branches.map((branch) => new Branch(branch));
+  }
+
+  open(context: ExecutionContext): void {
+    this.#context = context;
+    this.#visits.length = 0;
+    this.#known = new CountCache();
+    this.#options.input.open(context);
+  }
+
+  next(): Pulled {
+    const { frame } = this.#context as ExecutionContext;
+    const { input, from, fromBareId, as } = this.#options;
+    if (this.#visits.length === 0) {
+      const pulled = input.next();
+      if (pulled !== ROW) return pulled;
+      const id = (fromBareId ? (frame[from] as Rid | null) : ridOf(frame[from] as Value)) ?? noRid;
+      const known = id === noRid ? -1 : this.#known.get(id);
+      if (known >= 0) {
+        frame[as] = known;
+        return ROW;
+      }
+      this.#visits.push(new Visit(id, this.#top, undefined));
+    }
+    const { vertex } = this.#visits[0] as Visit;
+    const count = this.#count();
+    if (count === undefined) return PAUSE;
+    if (vertex !== noRid) this.#known.set(vertex, count);
+    frame[as] = count;
+    return ROW;
+  }
+
+  /** @returns undefined when the turn is over before the count is complete */
+  #count(): number | undefined {
+    const visits = this.#visits;
+    for (;;) {
+      const visit = visits[visits.length - 1] as Visit;
+      const branch = visit.branches[visit.at];
+      if (branch === undefined || visit.product === 0) {
+        visits.pop();
+        if (visit.reachedBy === undefined) return visit.product;
+        visit.reachedBy.finish(visit);
+      } else if (!this.#walk(branch, visit)) return undefined;
+    }
+  }
+
+  /** Goes on with one branch of the vertex visited last, as far as its end or a vertex to be visited. @returns false: pause */
+  #walk(branch: Branch, visit: Visit): boolean {
+    const { view } = this.#context as ExecutionContext;
+    if (!branch.isOpen) branch.open(view, visit.vertex);
+    const { cursor, typeCheck } = branch;
+    if (branch.isCountedByDegree) {
+      if (this.#share.isSpent()) return false;
+      branch.sum = cursor.remainingDegree();
+    } else {
+      while (cursor.next()) {
+        if (this.#share.isSpent()) {
+          cursor.unread();
+          return false;
+        }
+        const { element } = cursor;
+        if (typeCheck !== undefined && !typeCheck(element)) continue;
+        const known = branch.known(element);
+        if (known < 0) {
+          this.#visits.push(new Visit(element, branch.branches, branch));
+          return true;
+        }
+        branch.sum += known;
+      }
+    }
+    visit.multiply(branch.isOptional ? Math.max(1, branch.sum) : branch.sum);
+    visit.at += 1;
+    branch.isOpen = false;
+    return true;
+  }
+
+  close(): void {
+    this.#context = undefined;
+    this.#visits.length = 0;
+    for (const branch of this.#top) branch.reset();
+    this.#options.input.close();
+  }
+}
+
+/** A vertex of which the branches are being counted. */
+class Visit {
+  readonly vertex: Rid;
+  readonly branches: readonly Branch[];
+  readonly reachedBy: Branch | undefined;
+  /** The branch that is being walked. */
+  at = 0;
+  product = 1;
+
+  constructor(vertex: Rid, branches: readonly Branch[], reachedBy: Branch | undefined) {
+    this.vertex = vertex;
+    this.branches = branches;
+    this.reachedBy = reachedBy;
+  }
+
+  multiply(factor: number): void {
+    this.product = exact(this.product * factor);
+  }
+}
+
+/** One branch and what is known of the vertices at its end. A branch is walked from one vertex at a time. */
+class Branch {
+  readonly cursor: NeighbourCursor;
+  readonly typeCheck: TypeCheck | undefined;
+  readonly isOptional: boolean;
+  readonly branches: readonly Branch[];
+  /** Nothing hangs on the neighbours and all of them count. */
+  readonly isCountedByDegree: boolean;
+  isOpen = false;
+  sum = 0;
+  #cache: CountCache | undefined;
+
+  constructor(branch: ResolvedBranch) {
+    const { move } = branch;
+    this.cursor = new NeighbourCursor(move);
+    this.typeCheck = branch.typeCheck;
+    this.isOptional = branch.isOptional;
+    this.branches = branch.branches.map((inner) => new Branch(inner));
+    this.isCountedByDegree =
+      branch.branches.length === 0 &&
+      branch.typeCheck === undefined &&
+      (move.kind === 'vertex' || move.kind === 'edge');
+  }
+
+  open(view: ExecutionContext['view'], vertex: Rid): void {
+    this.cursor.startAt(view, vertex);
+    this.sum = 0;
+    this.isOpen = true;
+  }
+
+  /** What a neighbour counts; -1 when it must be visited. */
+  known(neighbour: Rid): number {
+    if (this.branches.length === 0) return 1;
+    return this.#cache?.get(neighbour) ?? -1;
+  }
+
+  finish(visit: Visit): void {
+    this.#cache ??= new CountCache();
+    this.#cache.set(visit.vertex, visit.product);
+    this.sum = exact(this.sum + visit.product);
+  }
+
+  reset(): void {
+    this.isOpen = false;
+    this.#cache = undefined;
+    for (const branch of this.branches) branch.reset();
+  }
+}
+
+function exact(count: number): number {
+  if (Number.isSafeInteger(count)) return count;
+  throw new DatabaseError('Arithmetic', 'long overflow');
+}

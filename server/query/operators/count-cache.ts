@@ -1,0 +1,55 @@
+import type { Rid } from '#core/rid.ts';
+
+const smallestCapacity = 256;
+/** 16 bytes an entry: 2 MiB per place of a pattern at most. */
+const capacityMax = 131_072;
+
+/**
+ * Numbers remembered by record id, of which some may be forgotten: a direct-mapped cache that grows with use up to a bound.
+ * What it forgets is computed again.
+ */
+export class CountCache {
+  #keys = new Float64Array(smallestCapacity).fill(-1);
+  #counts = new Float64Array(smallestCapacity);
+  #collisions = 0;
+
+  /** @returns -1 when it is not known */
+  get(rid: Rid): number {
+    const at = this.#placeOf(rid);
+    return this.#keys[at] === rid ? (this.#counts[at] as number) : -1;
+  }
+
+  set(rid: Rid, count: number): void {
+    const at = this.#placeOf(rid);
+    if (this.#keys[at] !== -1 && this.#keys[at] !== rid) {
+      this.#collisions += 1;
+      if (this.#collisions * 2 > this.#keys.length && this.#keys.length < capacityMax) {
+        this.#grow();
+        this.set(rid, count);
+        return;
+      }
+    }
+    this.#keys[at] = rid;
+    this.#counts[at] = count;
+  }
+
+  /** The low 32 bits of a record id are the low bits of its position. */
+  #placeOf(rid: Rid): number {
+    return (Math.imul(rid >>> 0, 0x9e3779b1) >>> 8) & (this.#keys.length - 1);
+  }
+
+  #grow(): void {
+    const keys = this.#keys;
+    const counts = this.#counts;
+    this.#keys = new Float64Array(keys.length * 4).fill(-1);
+    this.#counts = new Float64Array(keys.length * 4);
+    this.#collisions = 0;
+    for (let at = 0; at < keys.length; at += 1) {
+      const key = keys[at] as Rid;
+      if (key === -1) continue;
+      const place = this.#placeOf(key);
+      this.#keys[place] = key;
+      this.#counts[place] = counts[at] as number;
+    }
+  }
+}
