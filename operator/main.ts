@@ -4,26 +4,51 @@
  * image is built with it.
  */
 
-async function main(): Promise<number> {
-  const [command, ...rest] = process.argv.slice(2);
-  if (command === 'guard') {
-    const { runGuard } = await import('./guard/guard.ts');
-    return runGuard(process.env, (line) => process.stdout.write(line));
-  }
-  if (command === '--fill-compile-cache') {
-    await Promise.all([import('./guard/guard.ts'), import('./run-operator.ts')]);
+type Run = (words: readonly string[]) => Promise<number>;
+
+const write = (line: string): void => void process.stdout.write(line);
+
+const commands: Readonly<Record<string, Run>> = {
+  operator: async (flags) => {
+    const { runOperator } = await import('./run-operator.ts');
+    return runOperator({
+      flags,
+      environment: process.env,
+      write,
+      onStopSignal: (stop) => {
+        process.once('SIGTERM', stop);
+        process.once('SIGINT', stop);
+      },
+    });
+  },
+  guard: async () => (await import('./guard/guard.ts')).runGuard(process.env, write),
+  'install-config': async () =>
+    (await import('./pod/install-files.ts')).runInstallConfig(process.env, write),
+  prestop: async (words) =>
+    (await import('./pod/prestop.ts')).runPrestop(words, process.env, write),
+  'make-secrets': async (words) =>
+    (await import('./pod/make-secrets.ts')).runMakeSecrets(words, process.env, write),
+  'test-release': async (words) =>
+    (await import('./pod/test-release.ts')).runTestRelease(words, process.env, write),
+  '--fill-compile-cache': async () => {
+    await Promise.all([
+      import('./run-operator.ts'),
+      import('./guard/guard.ts'),
+      import('./pod/prestop.ts'),
+      import('./pod/make-secrets.ts'),
+      import('./pod/test-release.ts'),
+    ]);
     return 0;
-  }
-  const { runOperator } = await import('./run-operator.ts');
-  return runOperator({
-    flags: command === undefined || command === 'operator' ? rest : [command, ...rest],
-    environment: process.env,
-    write: (line) => process.stdout.write(line),
-    onStopSignal: (stop) => {
-      process.once('SIGTERM', stop);
-      process.once('SIGINT', stop);
-    },
-  });
+  },
+};
+
+async function main(): Promise<number> {
+  const words = process.argv.slice(2);
+  const [command = 'operator', ...rest] = words;
+  const run = commands[command];
+  if (run !== undefined) return run(rest);
+  if (command.startsWith('--')) return commands['operator']?.(words) ?? 1;
+  throw new Error(`unknown command '${command}'; known: ${Object.keys(commands).join(', ')}`);
 }
 
 // Everything follows from the world, so starting again is always safe; going on after an unknown failure is not.

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
-import { mkdir, open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { directoryMode, installFiles, replaceFile } from '../pod/install-files.ts';
 
 /*
  * The volume guard: runs before the server in each pod (operator.md 5.2). It compares the marker on its volume with the record
@@ -40,8 +41,6 @@ interface MembersFile {
 
 const markerName = '.polyad-volume.json';
 const directories = ['databases', 'config', 'backups'] as const;
-/** A mode that lets the group write: the kubelet gives volumes to a group. */
-const directoryMode = 0o770;
 
 /** @throws Error when the volume or the record cannot be read; the pod then tries again */
 export async function guardVolume(inputs: GuardInputs): Promise<GuardVerdict> {
@@ -53,7 +52,7 @@ export async function guardVolume(inputs: GuardInputs): Promise<GuardVerdict> {
   ) as MembersFile;
   const marker = await readMarker(inputs.volume);
   const verdict = await judge({ inputs, ordinal, record, marker });
-  if (verdict.mayStart) await prepare(inputs);
+  if (verdict.mayStart) await installFiles({ ...inputs, directories });
   return verdict;
 }
 
@@ -113,31 +112,6 @@ async function readMarker(volume: string): Promise<Marker | undefined> {
 /** Whole or not at all, also when the power fails. */
 async function writeMarker(volume: string, marker: Marker): Promise<void> {
   await replaceFile(join(volume, markerName), `${JSON.stringify(marker)}\n`);
-}
-
-async function replaceFile(path: string, text: string): Promise<void> {
-  const draft = `${path}.new`;
-  const file = await open(draft, 'w', 0o660);
-  try {
-    await file.writeFile(text);
-    await file.sync();
-  } finally {
-    await file.close();
-  }
-  await rename(draft, path);
-}
-
-/** Directories of the server, and the managed files in its config directory, where it can replace them itself. */
-async function prepare({ volume, managedFiles }: GuardInputs): Promise<void> {
-  for (const directory of directories)
-    await mkdir(join(volume, directory), { recursive: true, mode: directoryMode });
-  const given = new Set(await readdir(managedFiles));
-  for (const name of ['service.json', 'backup.json']) {
-    const target = join(volume, 'config', name);
-    if (given.has(name))
-      await replaceFile(target, await readFile(join(managedFiles, name), 'utf8'));
-    else await rm(target, { force: true });
-  }
 }
 
 /** Runs in the init container. @returns the exit code */

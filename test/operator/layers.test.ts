@@ -2,12 +2,14 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sourceFiles } from '#test/tidy/source-tree.ts';
 
-// Floors of the operator (architecture.md 3): a room imports lower floors only. `guard` stands alone: it is loaded in every
-// member's pod.
+// Floors of the operator (architecture.md 3): a room imports lower floors only. `pod` and `guard` stand alone: they are loaded
+// in pods of members.
 
 const floorOf: Readonly<Record<string, number>> = {
+  pod: -1,
   guard: 0,
   api: 1,
+  chart: 2,
   resources: 2,
   kubernetes: 2,
   reconcile: 3,
@@ -17,6 +19,9 @@ const floorOf: Readonly<Record<string, number>> = {
 
 /** `reconcile` decides; whoever decides may not be able to call. */
 const forbidden = new Set(['reconcile->kubernetes', 'resources->kubernetes', 'act->guard']);
+
+/** Loaded in every member's pod. */
+const lonely = new Set(['pod', 'guard']);
 
 function roomOf(path: string): string {
   const [, room = '', file] = path.split('/');
@@ -38,12 +43,13 @@ test('a room of the operator imports lower floors only', () => {
   assert.deepEqual(violations, []);
 });
 
-test('the guard loads nothing but Node, and only one file knows the client library', () => {
+test('commands of pods load nothing but Node, and only one file knows the client library', () => {
   const violations: string[] = [];
   for (const file of sourceFiles('operator')) {
-    for (const { specifier, line } of file.imports) {
+    for (const { specifier, path, line } of file.imports) {
       const isBare = !specifier.startsWith('.') && !specifier.startsWith('node:');
-      if (roomOf(file.path) === 'guard' && !specifier.startsWith('node:'))
+      const isOwn = path !== undefined && lonely.has(roomOf(path));
+      if (lonely.has(roomOf(file.path)) && !specifier.startsWith('node:') && !isOwn)
         violations.push(`${file.path}:${line} imports ${specifier}`);
       if (isBare && specifier.startsWith('@kubernetes/') && !file.path.endsWith('/credentials.ts'))
         violations.push(`${file.path}:${line} imports ${specifier}`);
