@@ -133,10 +133,7 @@ export class TriggeredWrites {
 
   #requireWritable({ view }: TypeHooks): void {
     if (view === undefined || this.#options.mayWriteViews) return;
-    throw new DatabaseError(
-      'IllegalArgument',
-      `'${view.name}' is a materialized view, which only its refresh writes; change the records that it is made from`,
-    );
+    throw viewIsWritten(view.name);
   }
 
   /** @returns false when one of the triggers vetoes; those after it do not run */
@@ -171,6 +168,14 @@ export class TriggeredWrites {
     const definition = this.#options.view().catalog.typeWithId(type);
     return new PendingRecord({ rid, base: 0 as LogIndex, from, to }, definition, properties);
   }
+}
+
+/** Direct writes to a materialized view are refused (sql.md 14.3). */
+export function viewIsWritten(name: string): DatabaseError {
+  return new DatabaseError(
+    'IllegalArgument',
+    `'${name}' is a materialized view, which only its refresh writes; change the records that it is made from`,
+  );
 }
 
 function isSame(record: StoredRecord, properties: ValueMap): boolean {

@@ -107,6 +107,11 @@ export class BatchImport {
     await this.#commit();
   }
 
+  /** The import is over before its end: lets go of what was not committed. */
+  close(): void {
+    this.rows.loader.close();
+  }
+
   async #drain(): Promise<void> {
     const { rows } = this;
     for (;;) {
@@ -134,8 +139,9 @@ export class BatchImport {
     if (rows.loader.pendingBytes === 0) return;
     const index = await rows.commit();
     this.#hasEdgeCommit = rows.edgeCount > 0;
-    this.#committedVertices = rows.vertexCount;
-    this.#committedEdges = rows.edgeCount;
+    const { vetoed } = rows.loader;
+    this.#committedVertices = rows.vertexCount - vetoed.records;
+    this.#committedEdges = rows.edgeCount - vetoed.edges;
     this.#committedIds = { count: rows.ids.count, end: rows.ids.end };
     this.#loaded = 0;
     await this.#options.onCommit(index);

@@ -1,7 +1,7 @@
 import type { Catalog, PropertyDefinition, TypeDefinition } from '#catalog/catalog.ts';
 import { DatabaseError, errorSpecs } from '#core/errors.ts';
 import { Link } from '#core/record.ts';
-import { type BucketId, formatRid, type LogIndex, makeRid, type Rid } from '#core/rid.ts';
+import { type BucketId, formatRid, type LogIndex, makeRid, noRid, type Rid } from '#core/rid.ts';
 import type { Runtime } from '#core/runtime.ts';
 import type { TemporalFormats } from '#core/temporal-format.ts';
 import type { BulkWriter } from '#storage/bulk-writer.ts';
@@ -9,6 +9,7 @@ import type { StorageEngine, StorageSnapshot } from '#storage/engine.ts';
 import { BucketSelector } from '#transaction/bucket-selector.ts';
 import type { DatabaseState } from '#transaction/database-state.ts';
 import type { DefaultEvaluator } from '#transaction/transaction.ts';
+import { viewIsWritten } from '#transaction/triggered-writes.ts';
 import type { ChangeQueue } from '../events.ts';
 import type { BulkLoadOptions } from '../session.ts';
 import { type BatchRows, batchRows, type RowSurroundings, type Table } from './batch-rows.ts';
@@ -16,6 +17,7 @@ import type { EdgeBatch, RecordBatch, TemporaryId } from './bulk-batch.ts';
 import { BulkChanges } from './bulk-changes.ts';
 import { BulkEnds, missingVertex } from './bulk-ends.ts';
 import { BulkKeys } from './bulk-keys.ts';
+import { TriggeredLoad, type VetoedRows } from './triggered-load.ts';
 
 export interface BulkLoaderOptions extends BulkLoadOptions {
   readonly state: DatabaseState;
@@ -72,6 +74,8 @@ export class BulkLoader {
   #isAlone = true;
   #failedRow = -1;
   #turnStartMs: number;
+  /** Takes the rows while the schema has triggers on CREATE. */
+  readonly #triggered: TriggeredLoad;
 
   constructor(options: BulkLoaderOptions) {
     this.#options = options;
@@ -84,11 +88,20 @@ export class BulkLoader {
     this.#keys = this.#keysFor(this.#catalog);
     this.#writer = engine.bulk();
     this.#turnStartMs = runtime.clock.monotonicMs();
+    this.#triggered = new TriggeredLoad(
+      () => state.begin('READ_COMMITTED'),
+      () => this.#pause(),
+    );
+  }
+
+  /** Rows that triggers have kept from being written. */
+  get vetoed(): VetoedRows {
+    return this.#triggered.vetoed;
   }
 
   /** Row of the batch that the last error is about, -1 for none. */
   get failedRow(): number {
-    return this.#failedRow;
+    return this.#triggered.row < 0 ? this.#failedRow : this.#triggered.row;
   }
 
   /** Record that the last error of `commit` is about. */
@@ -98,7 +111,7 @@ export class BulkLoader {
 
   /** Memory of the chunk so far. */
   get pendingBytes(): number {
-    return this.#writer.pendingBytes;
+    return this.#writer.pendingBytes + this.#triggered.pendingBytes;
   }
 
   typeNamed(name: string): TypeDefinition | undefined {
@@ -134,6 +147,7 @@ export class BulkLoader {
     await this.#makeRoom();
     const type = this.#type(batch.type);
     if (type.kind === 'edge') throw wrongKind(type, 'records');
+    if (this.#hasTriggers) return this.#addWithTriggers(type, batch);
     const rows = this.#rows(type, batch);
     const place = this.#place(type, batch.rowCount);
     const rules = this.#keys.rulesOf(type.id);
@@ -163,6 +177,16 @@ export class BulkLoader {
     await this.#makeRoom();
     const type = this.#type(batch.type);
     if (type.kind !== 'edge') throw wrongKind(type, 'edges');
+    if (this.#hasTriggers) {
+      const ends = { from: this.#rowsOf(batch.from, batch), to: this.#rowsOf(batch.to, batch) };
+      const { vetoed } = this.#triggered;
+      const before = vetoed.edges;
+      await this.#triggered.addEdges(type, batch, ends, (at, rid) => {
+        if (batch.rids !== undefined) batch.rids[at] = rid;
+      });
+      this.#edgeCount += batch.rowCount - (vetoed.edges - before);
+      return;
+    }
     const rows = this.#rows(type, batch);
     const rules = this.#keys.rulesOf(type.id);
     const from = this.#endsOf(batch.from, batch.rowCount);
@@ -204,6 +228,8 @@ export class BulkLoader {
    * @throws DatabaseError `DuplicatedKey`, `RecordNotFound` for a vertex that is gone, `ConcurrentModification`
    */
   async commit(): Promise<LogIndex> {
+    this.#options.requireOpen?.();
+    this.#index = (await this.#triggered.commit()) ?? this.#index;
     if (this.#writer.pendingBytes === 0) return this.#index;
     const { state, engine, runtime, commitRetries = 0, commitRetryDelayMs = 0 } = this.#options;
     const writer = this.#writer;
@@ -229,6 +255,11 @@ export class BulkLoader {
     return this.#index;
   }
 
+  /** Gives up what was not committed. To be called after an error, and when a load is left before its end. */
+  close(): void {
+    this.#triggered.close();
+  }
+
   /** Commits what is left. */
   async finish(): Promise<BulkReport> {
     await this.commit();
@@ -236,20 +267,45 @@ export class BulkLoader {
   }
 
   async #makeRoom(): Promise<void> {
-    const { chunkBytesMax = defaultChunkBytes, runtime } = this.#options;
-    if (this.#writer.pendingBytes >= chunkBytesMax) await this.commit();
-    else if (runtime.clock.monotonicMs() - this.#turnStartMs >= sliceMs) {
-      await runtime.timers.yield();
-      this.#options.requireOpen?.();
-      this.#turnStartMs = runtime.clock.monotonicMs();
-    }
+    const { chunkBytesMax = defaultChunkBytes } = this.#options;
+    if (this.pendingBytes >= chunkBytesMax) await this.commit();
+    else await this.#pause();
     this.#refresh();
+  }
+
+  async #pause(): Promise<void> {
+    const { runtime } = this.#options;
+    if (runtime.clock.monotonicMs() - this.#turnStartMs < sliceMs) return;
+    await runtime.timers.yield();
+    this.#options.requireOpen?.();
+    this.#turnStartMs = runtime.clock.monotonicMs();
+  }
+
+  /** Any triggers on CREATE: a chunk is one transaction or one set of blocks, never both. */
+  get #hasTriggers(): boolean {
+    return this.#catalog.definitions.hasCreateTriggers;
+  }
+
+  async #addWithTriggers(type: TypeDefinition, batch: RecordBatch): Promise<void> {
+    const { rids, ids, rowCount } = batch;
+    const { vetoed } = this.#triggered;
+    const before = vetoed.records;
+    await this.#triggered.addRecords(type, batch, (at, rid) => {
+      if (rids !== undefined) rids[at] = rid;
+      if (ids !== undefined && rid !== noRid) this.#name(ids[at] as TemporaryId, rid);
+    });
+    this.#recordCount += rowCount - (vetoed.records - before);
+  }
+
+  /** Record ids of ends; they are looked at when the edges are written. */
+  #rowsOf(ends: EdgeBatch['from'], { rowCount }: EdgeBatch): Float64Array {
+    return ends instanceof Float64Array ? ends.subarray(0, rowCount) : this.#resolved(ends);
   }
 
   /** A new chunk sees the newest schema. */
   #refresh(): void {
     const { catalog } = this.#options.state;
-    if (catalog === this.#catalog || this.#writer.pendingBytes > 0) return;
+    if (catalog === this.#catalog || this.pendingBytes > 0) return;
     this.#catalog = catalog;
     this.#surroundings = this.#surroundingsFor(catalog);
     this.#keys = this.#keysFor(catalog);
@@ -278,6 +334,8 @@ export class BulkLoader {
     if (type === undefined) {
       throw new DatabaseError('Schema', `Type with name '${name}' was not found`);
     }
+    const view = this.#catalog.definitions.hooks(type.id)?.view;
+    if (view !== undefined) throw viewIsWritten(view.name);
     this.#types.add(type);
     return type;
   }

@@ -65,6 +65,8 @@ export type RowLoader = Pick<
   | 'failedRow'
   | 'failedRid'
   | 'pendingBytes'
+  | 'vetoed'
+  | 'close'
 >;
 
 export interface ImportRowsOptions {

@@ -1,11 +1,13 @@
 import type { TypeDefinition } from '#catalog/catalog.ts';
 import type { Effect } from '#core/effects.ts';
 import type { Authorizer } from '#core/principal.ts';
+import type { StoredRecord } from '#core/record.ts';
 import { formatRid, noRid, parseRid, type Rid } from '#core/rid.ts';
 import { textOf } from '#core/text-form.ts';
 import { isMap, type Value, type ValueMap } from '#core/value.ts';
 import type { TemporalFormats } from '#core/temporal-format.ts';
 import type { Transaction } from '#transaction/transaction.ts';
+import { vetoed } from '#transaction/trigger-runner.ts';
 import type { InsertOptions } from './insert-port.ts';
 import { KeyFinder } from './key-finder.ts';
 import { RowFailure, type RowResult } from './tally.ts';
@@ -51,11 +53,24 @@ export class RowWriter {
   }
 
   /**
-   * Writes one record or leaves the transaction as it was.
+   * Writes one record or leaves the transaction as it was. A record that a trigger keeps from being written is `ignored`.
    * @throws RowFailure or DatabaseError
    */
   write(record: Value, transaction: Transaction): RowResult {
     const row = this.#taken(record, transaction);
+    if (transaction.catalog.definitions.hooks(row.type.id) === undefined)
+      return this.#write(row, transaction);
+    // Triggers may have written when a later step fails. Cost: the transaction so far, for each record of such a type.
+    const undo = transaction.savepoint();
+    try {
+      return this.#write(row, transaction);
+    } catch (error) {
+      undo();
+      throw error;
+    }
+  }
+
+  #write(row: Row, transaction: Transaction): RowResult {
     const { keyColumns, conflictMode } = this.#options;
     if (keyColumns.length > 0) {
       const key = this.#keys.keyOf(row.type, row.properties, transaction);
@@ -70,9 +85,12 @@ export class RowWriter {
         this.#merge(found, row, transaction);
         return 'updated';
       }
-      this.#keys.inserted(row.type, key, this.#insert(row, transaction));
-    } else this.#insert(row, transaction);
-    return 'inserted';
+      const made = this.#insert(row, transaction);
+      if (made === vetoed) return 'ignored';
+      this.#keys.inserted(row.type, key, made.rid);
+      return 'inserted';
+    }
+    return this.#insert(row, transaction) === vetoed ? 'ignored' : 'inserted';
   }
 
   #taken(record: Value, transaction: Transaction): Row {
@@ -128,14 +146,14 @@ export class RowWriter {
     this.#allowed.add(type);
   }
 
-  #insert({ type, properties, from, to }: Row, transaction: Transaction): Rid {
+  #insert({ type, properties, from, to }: Row, transaction: Transaction): StoredRecord {
     switch (type.kind) {
       case 'document':
-        return transaction.insertDocument(type.id, properties).rid;
+        return transaction.insertDocument(type.id, properties);
       case 'vertex':
-        return transaction.insertVertex(type.id, properties).rid;
+        return transaction.insertVertex(type.id, properties);
       case 'edge':
-        return transaction.insertEdge(type.id, from, to, properties).rid;
+        return transaction.insertEdge(type.id, from, to, properties);
     }
   }
 

@@ -121,6 +121,8 @@ export const batchPost: Route = {
       pieces.close();
       progress.fail(error);
       answer.failed(error, batch);
+    } finally {
+      batch.close();
     }
   },
 };

@@ -22,6 +22,10 @@ export class RecordingLoader {
   readonly failedRid = noRid;
   readonly declared = new Map<string, PropertyDefinition>();
   pendingBytes = 0;
+  readonly vetoed = { records: 0, edges: 0 };
+
+  close(): void {}
+
   #vertexCount = 0;
 
   typeNamed(name: string): TypeDefinition {

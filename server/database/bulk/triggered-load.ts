@@ -1,0 +1,119 @@
+import type { TypeDefinition } from '#catalog/catalog.ts';
+import { DatabaseError } from '#core/errors.ts';
+import { type LogIndex, noRid, type Rid } from '#core/rid.ts';
+import type { Value } from '#core/value.ts';
+import type { Transaction } from '#transaction/transaction.ts';
+import { vetoed } from '#transaction/trigger-runner.ts';
+import type { Table } from './batch-rows.ts';
+
+/** How many rows triggers have kept from being written. */
+export interface VetoedRows {
+  readonly records: number;
+  readonly edges: number;
+}
+
+/**
+ * One chunk of a load while the schema has triggers on CREATE: a transaction, so that they fire as for any other insert and what
+ * they write is committed with the chunk. Slower by far than whole blocks, and bounded by the same chunk size.
+ */
+export class TriggeredLoad {
+  readonly vetoed = { records: 0, edges: 0 };
+  /** Row of the batch that is being written. */
+  row = -1;
+  readonly #begin: () => Transaction;
+  readonly #pause: () => Promise<void>;
+  #transaction: Transaction | undefined;
+
+  /** @param pause gives others their turn when it is time to */
+  constructor(begin: () => Transaction, pause: () => Promise<void>) {
+    this.#begin = begin;
+    this.#pause = pause;
+  }
+
+  get pendingBytes(): number {
+    return this.#transaction?.heldBytes ?? 0;
+  }
+
+  /** @param place told the id of each row; `noRid` for a vetoed one */
+  async addRecords(
+    type: TypeDefinition,
+    table: Table,
+    place: (at: number, rid: Rid) => void,
+  ): Promise<void> {
+    const transaction = this.#open();
+    for (let at = 0; at < table.rowCount; at += 1) {
+      this.row = at;
+      const properties = propertiesAt(table, at);
+      const record =
+        type.kind === 'vertex'
+          ? transaction.insertVertex(type.id, properties)
+          : transaction.insertDocument(type.id, properties);
+      if (record === vetoed) this.vetoed.records += 1;
+      place(at, record.rid);
+      if (at % rowsPerLook === 0) await this.#pause();
+    }
+    this.row = -1;
+  }
+
+  async addEdges(
+    type: TypeDefinition,
+    table: Table,
+    ends: { readonly from: Float64Array; readonly to: Float64Array },
+    place: (at: number, rid: Rid) => void,
+  ): Promise<void> {
+    const transaction = this.#open();
+    for (let at = 0; at < table.rowCount; at += 1) {
+      this.row = at;
+      const [from, to] = [ends.from[at] as Rid, ends.to[at] as Rid];
+      if (from === noRid || to === noRid)
+        throw new DatabaseError(
+          'RecordNotFound',
+          'an end of an edge was not written, since a trigger vetoed it',
+        );
+      const edge = transaction.insertEdge(type.id, from, to, propertiesAt(table, at));
+      if (edge === vetoed) this.vetoed.edges += 1;
+      place(at, edge.rid);
+      if (at % rowsPerLook === 0) await this.#pause();
+    }
+    this.row = -1;
+  }
+
+  /** @returns undefined when there was nothing to commit */
+  async commit(): Promise<LogIndex | undefined> {
+    const transaction = this.#transaction;
+    this.#transaction = undefined;
+    if (transaction === undefined) return undefined;
+    try {
+      const { index } = await transaction.commit();
+      return index;
+    } finally {
+      transaction.rollback();
+    }
+  }
+
+  /** Gives up what was not committed. */
+  close(): void {
+    this.#transaction?.rollback();
+    this.#transaction = undefined;
+  }
+
+  #open(): Transaction {
+    if (this.#transaction === undefined) {
+      this.#transaction = this.#begin();
+      this.#transaction.beginStatement();
+    }
+    return this.#transaction;
+  }
+}
+
+const rowsPerLook = 16;
+
+function propertiesAt({ columns, values }: Table, row: number): Map<string, Value> {
+  const properties = new Map<string, Value>();
+  const start = row * columns.length;
+  for (let at = 0; at < columns.length; at += 1) {
+    const value = values[start + at];
+    if (value !== undefined) properties.set(columns[at] as string, value);
+  }
+  return properties;
+}
