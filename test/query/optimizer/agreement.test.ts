@@ -249,6 +249,51 @@ test('patterns and steps give the same rows with and without the rules', async (
   );
 });
 
+const branch = fc
+  .tuple(
+    fc.constantFrom('a', 'b', 'c'),
+    arrow,
+    fc.constantFrom('', 'type: Person', 'type: Student', 'type: City'),
+    fc.constantFrom('', '', ', optional: true', ', where: (age > 6)'),
+    fc.constantFrom('', '', '', '-LivesIn->{type: City}', '<-Knows-{}-Likes->{}'),
+  )
+  .map(([from, step, type, extra, rest]) => {
+    const isLeaf = extra.includes('optional');
+    const name = `as: leaf${from}${type.length}${extra.length}${step.length}`;
+    return `{as: ${from}}${step}{${type === '' ? '' : `${type}, `}${name}${extra}}${isLeaf ? '' : rest}`;
+  });
+
+const count = fc
+  .tuple(
+    nodeType,
+    nodeFilter,
+    fc.constantFrom('-Knows->', '-Knows-', '<-Likes-'),
+    fc.constantFrom('-Knows->', '<-Knows-', '-LivesIn->'),
+    fc.uniqueArray(branch, { minLength: 1, maxLength: 3 }),
+    fc.constantFrom('', '', ', NOT {as: a}-Likes->{as: b}', ', {as: c}-Knows-{as: a}'),
+    fc.constantFrom(
+      'count(*) AS n',
+      'count(*) AS n',
+      'count(b) AS n, count(*) AS m',
+      'b.id AS x, count(*) AS n GROUP BY b.id',
+      'a.age AS x, count(*) AS n, max(c.id) AS y GROUP BY a.age',
+    ),
+  )
+  .map(
+    ([type, filter, first, second, branches, more, items]) =>
+      `MATCH {${type}, as: a${filter}}${first}{as: b}${second}{as: c}, ${branches.join(', ')}${more} RETURN ${items}`,
+  );
+
+test('counts over branching patterns are the same with and without the rules', async () => {
+  await using db = await filled();
+  await fc.assert(
+    fc.asyncProperty(count, fc.constantFrom(...allRules), (text, rule) =>
+      agree(db, text, rule, 'any order'),
+    ),
+    { numRuns: 200 },
+  );
+});
+
 test('uncommitted changes of the transaction are seen with and without the rules', async () => {
   await using db = await filled();
   const transaction = db.state.begin('REPEATABLE_READ');
@@ -265,7 +310,7 @@ test('uncommitted changes of the transaction are seen with and without the rules
   for (const text of changes) await db.run(text, { transaction });
   try {
     await fc.assert(
-      fc.asyncProperty(fc.oneof(select, aggregate, match, hops), async (text) => {
+      fc.asyncProperty(fc.oneof(select, aggregate, match, hops, count), async (text) => {
         const order = text.includes('MATCH') || text.includes('expand') ? 'any order' : 'ordered';
         const plain = await outcome(db, text, allRules, order, transaction);
         assert.equal(await outcome(db, text, new Set(), order, transaction), plain, text);
