@@ -50,7 +50,7 @@ const refusals: Readonly<Record<AuthRefusal, Refusal>> = {
 export function authenticated(exchange: Exchange, mustBeRoot: boolean, next: () => void): void {
   const { authenticator } = exchange.door;
   const header = exchange.request.headers.authorization;
-  const known = authenticator.authenticateNow(header);
+  const known = authenticator.authenticateNow(header, exchange.connection.lastHeader);
   if (known) {
     conclude(exchange, known, mustBeRoot, next);
     return;

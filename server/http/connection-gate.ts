@@ -2,6 +2,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { SettingsReader } from '#config/effective-settings.ts';
 import { serverHttpMaxConnections, serverHttpWorkerThreads } from '#config/server-settings.ts';
+import { LastHeader } from '#security/last-header.ts';
 
 /** Requests of one connection that may wait for the one before them. */
 const pipelineLengthMax = 256;
@@ -22,6 +23,7 @@ interface Pipelined {
  */
 export class Connection {
   readonly socket: Socket;
+  readonly lastHeader = new LastHeader();
   /**
    * Set while a streamed body is read: told when nothing more can be read from the connection, with the parser's error code;
    * true means that the request is answered all the same.

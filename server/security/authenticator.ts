@@ -7,6 +7,7 @@ import { apiTokenPrefix } from './api-token-file.ts';
 import type { ApiTokens } from './api-tokens.ts';
 import type { Audit } from './audit.ts';
 import { rootName } from './credential-policy.ts';
+import type { LastHeader } from './last-header.ts';
 import type { LoginAttempts } from './login-attempts.ts';
 import { decoyRecord, verifyPassword } from './password-record.ts';
 import type { TokenSessions } from './token-sessions.ts';
@@ -61,10 +62,14 @@ export class Authenticator {
   }
 
   /** What can be said at once: tokens, remembered credentials and malformed headers; undefined for the rest. */
-  authenticateNow(header: string | undefined): Authentication | undefined {
+  authenticateNow(header: string | undefined, last?: LastHeader): Authentication | undefined {
+    if (header !== undefined && header === last?.header) return this.#remembered(last.digest);
     if (header === undefined || header.trim() === '') return refusals.missing;
-    const credentials = /^basic(?: |$)/i.test(header);
-    if (credentials) return this.#remembered(digestOf(header));
+    if (/^basic(?: |$)/i.test(header)) {
+      const digest = digestOf(header);
+      last?.set(header, digest);
+      return this.#remembered(digest);
+    }
     const bearer = /^bearer(?: +(.*))?$/i.exec(header);
     if (bearer) return this.#authenticateToken((bearer[1] ?? '').trim());
     return refusals['unknown-scheme'];
