@@ -56,19 +56,25 @@ export class BodyRunner {
 
   /**
    * Fires a trigger (sql.md 14.1).
+   * @param transaction undefined: the action may not write
    * @returns false when it is a query of exactly one row with one column that is false
    */
-  fire(trigger: TriggerDefinition, subject: TriggerSubject, transaction: Transaction): boolean {
+  fire(
+    trigger: TriggerDefinition,
+    subject: TriggerSubject,
+    view: ReadView,
+    transaction: Transaction | undefined,
+  ): boolean {
     const { record = null, oldRecord = null, rid } = subject;
     const named = new Map<string, Value>([
       ['record', record],
       ['oldRecord', oldRecord],
       ['rid', rid === noRid ? null : new Link(rid)],
     ]);
-    const compiled = this.#options.compile(trigger.action, transaction);
+    const compiled = this.#options.compile(trigger.action, view);
     const rows = this.#run(compiled, `trigger '${trigger.name}'`, {
-      view: transaction,
-      transaction: trigger.event === 'READ' ? undefined : transaction,
+      view,
+      transaction,
       parameters: named,
       variables: {
         get: (name) =>

@@ -26,6 +26,7 @@ import type { StorageEngine } from '#storage/engine.ts';
 import { type DatabaseState, openDatabaseState } from '#transaction/database-state.ts';
 import type { ReadView } from '#transaction/read-view.ts';
 import type { Isolation } from '#transaction/transaction.ts';
+import { WatchedView } from '#transaction/watched-view.ts';
 import { TypeLabelBook } from '#transaction/type-label-book.ts';
 import type { ActiveStatements } from './active-statements.ts';
 import { AsyncQueue } from './async-queue.ts';
@@ -48,7 +49,13 @@ import type { ProgressRegistry } from './progress-registry.ts';
 import { runQueued } from './queued-statements.ts';
 import { type SchemaFacts, schemaRows } from './schema-source.ts';
 import { ReplayKeys } from './replay-keys.ts';
-import type { BulkLoadOptions, ResultStream, RunOptions, Statement } from './session.ts';
+import type {
+  BulkLoadOptions,
+  DatabaseStorage,
+  ResultStream,
+  RunOptions,
+  Statement,
+} from './session.ts';
 import type { TransactionSessions } from './sessions.ts';
 import { StatementCompiler } from './statement-compiler.ts';
 import { StatementContext, type StatementSurroundings } from './statement-context.ts';
@@ -107,7 +114,7 @@ export async function openDatabase(
       evaluateDefault: (source) => statements.evaluator.default(source),
       checkDefault: (source) => statements.evaluator.checkDefault(source),
       runTrigger: (trigger, subject, transaction) =>
-        statements.bodies.fire(trigger, subject, transaction),
+        statements.bodies.fire(trigger, subject, transaction, transaction),
       defaultBucketCount: () => own.values.get(typeDefaultBuckets),
       commitLockTimeoutMs: () => own.limits.conflictWaitMs,
     });
@@ -186,6 +193,10 @@ class Statements {
       schemaSource: (view, kind, object) => schemaRows(view, facts, { kind, name: object }),
       evaluateCondition: (text, current, view) => this.evaluator.condition(text, current, view),
       globals: this.globals,
+      watched: (view) =>
+        new WatchedView(view, (trigger, subject, inner) =>
+          this.bodies.fire(trigger, subject, inner, undefined),
+        ),
       callFunction: (called, args, place) => this.bodies.call(called, args, place),
       maintain: (work, order) => maintain(work, order, this.#room(name, options)),
     };
@@ -455,6 +466,23 @@ export class Database implements OpenDatabase {
       log.error('database did not close cleanly', { database: this.name, reason: String(error) });
     }
     this.#whenClosed();
+  }
+
+  storage(): DatabaseStorage {
+    const { engine, state, name } = this;
+    return {
+      database: name,
+      mapBytes: engine.sizeBytes(),
+      flushCount: engine.flushCount(),
+      logBytes: engine.logBytes(),
+      recordCount: () => {
+        using view = state.view();
+        let count = 0;
+        for (const { buckets } of view.catalog.types())
+          for (const bucket of buckets) count += view.recordCount(bucket);
+        return count;
+      },
+    };
   }
 
   onClosed(listener: () => void): void {

@@ -27,6 +27,8 @@ export interface StatementSurroundings {
   ) => Iterable<ValueMap>;
   readonly evaluateCondition: (text: string, current: Value, view: ReadView) => boolean | null;
   readonly globals: VariableScope;
+  /** The view with the triggers on READ around it. */
+  readonly watched: (view: ReadView) => ReadView;
   readonly callFunction: (
     name: string,
     args: readonly Value[],
@@ -72,6 +74,7 @@ export class StatementContext implements ExecutionContext {
   readonly schemaSource: (kind: string, name: string | undefined) => Iterable<ValueMap>;
   readonly maintain: ExecutionContext['maintain'];
   readonly variables: VariableScope;
+  readonly #watched: (view: ReadView) => ReadView;
   view: ReadView = noView;
   transaction: Transaction | undefined = undefined;
   parameters: ReadonlyMap<string, Value> = noParameters;
@@ -92,6 +95,7 @@ export class StatementContext implements ExecutionContext {
     this.defaults = surroundings.defaults;
     this.evaluateCondition = (text, current) =>
       surroundings.evaluateCondition(text, current, this.view);
+    this.#watched = surroundings.watched;
     this.callFunction = (name, args) =>
       surroundings.callFunction(name, args, { view: this.view, transaction: this.transaction });
     this.schemaSource = (kind, name) => surroundings.schemaSource(this.view, kind, name);
@@ -122,7 +126,9 @@ export class StatementContext implements ExecutionContext {
     readonly script?: VariableScope | undefined;
     readonly mayCommitInPieces?: boolean;
   }): void {
-    this.view = execution.view;
+    this.view = execution.view.catalog.definitions.hasReadTriggers
+      ? this.#watched(execution.view)
+      : execution.view;
     this.transaction = execution.transaction;
     this.parameters = execution.parameters;
     this.formats = execution.limits.formats;
