@@ -110,7 +110,9 @@ export class Authenticator {
       return undefined;
     }
     // A locked name stays locked for the right password too, after the time that a check takes.
-    return attempts.isLocked(verified.principal.name) ? undefined : verified;
+    if (attempts.isLocked(verified.principal.name)) return undefined;
+    attempts.forgive(verified.principal.name);
+    return verified;
   }
 
   async #check(

@@ -7,7 +7,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { Settings } from '#config/effective-settings.ts';
-import { sslKeyStore, sslKeyStorePassword } from '#config/server-settings.ts';
+import {
+  serverHttpAuthSessionMax,
+  sslKeyStore,
+  sslKeyStorePassword,
+} from '#config/server-settings.ts';
+import type { BackupControl } from '#control/backup-control.ts';
 import { ServerEvents } from '#control/event-log.ts';
 import { Meters } from '#control/meters.ts';
 import { Metrics } from '#control/metrics.ts';
@@ -16,6 +21,7 @@ import { ProfilerFiles } from '#control/profiler-files.ts';
 import { ServerControl } from '#control/server-control.ts';
 import { silentLog } from '#core/log.ts';
 import type { Authorizer } from '#core/principal.ts';
+import type { ServerOperations } from '#database/operations/server-operations.ts';
 import type { DatabasesPort } from '#database/session.ts';
 import { StatementMeter } from '#database/statement-meter.ts';
 import type { DoorDependencies } from '#http/door.ts';
@@ -89,7 +95,7 @@ export async function startDoor(
   const { clock, timers } = systemRuntime;
   const events = new ServerEvents({ directory, settings, clock, log: silentLog });
   const audit: Audit = { report: (type, message) => events.report(type, 'Security', message) };
-  const security = await makeSecurity(directory, audit);
+  const security = await makeSecurity(directory, audit, settings);
   const scripted = new FakeDatabases(settings, ['school', 'other']);
   const databases = (await openDatabases?.(security.authorizer)) ?? scripted;
   const control = new ServerControl({ settings, events, timers, log: silentLog });
@@ -115,6 +121,7 @@ export async function startDoor(
     meters,
     metrics,
     profiler,
+    ...noOperations,
     runtime: systemRuntime,
     log: silentLog,
     version: '26.10.1',
@@ -123,7 +130,7 @@ export async function startDoor(
   const server = new HttpServer(parts);
   mount?.(parts, server);
   const port = await server.listen();
-  control.started(() => true);
+  control.started(() => databases.isRecovered());
   context.after(async () => {
     await server.close();
     rmSync(directory, { recursive: true, force: true });
@@ -147,9 +154,16 @@ export async function startDoor(
   };
 }
 
+/** Operations on whole databases are tested with a server of its own. */
+const noOperations = {
+  operations: {} as ServerOperations,
+  backups: {} as BackupControl,
+};
+
 const onLoopback = {
   'server.httpIncomingPort': '0',
   'server.httpsIncomingPort': '0',
+  'server.httpAuthSessionMax': '3',
   'server.httpIncomingHost': '127.0.0.1',
 };
 
@@ -168,7 +182,7 @@ async function openTls(settings: Settings, audit: Audit): Promise<TlsCredentials
 }
 
 /** Users root and jay (reader of school), both with the password `password`. */
-async function makeSecurity(directory: string, audit: Audit) {
+async function makeSecurity(directory: string, audit: Audit, settings: Settings) {
   const { clock, random } = systemRuntime;
   const derivation = quickDerivation;
   const iterations = () => 1;
@@ -197,7 +211,7 @@ async function makeSecurity(directory: string, audit: Audit) {
       idleMs: () => 60_000,
       absoluteMs: () => 0,
       perUserMax: () => 100,
-      countMax: () => 3,
+      countMax: () => settings.get(serverHttpAuthSessionMax),
     },
   });
   const authenticator = new Authenticator({

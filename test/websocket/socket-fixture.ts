@@ -9,8 +9,8 @@ import { silentLog } from '#core/log.ts';
 import type { Timers } from '#core/runtime.ts';
 import type { Databases } from '#database/databases.ts';
 import { makeDatabases } from '#database/make-databases.ts';
+import { languageFrontends } from '#language/front-ends.ts';
 import { LanguageRegistry } from '#language/registry.ts';
-import { sqlFrontend } from '#language/sql/frontend.ts';
 import { systemRuntime } from '#platform/system-runtime.ts';
 import { SocketServer } from '#websocket/socket-server.ts';
 import { basic, type DoorFixture, startDoor } from '../http/door-fixture.ts';
@@ -50,7 +50,7 @@ export async function startSockets(
         runtime: systemRuntime,
         log: silentLog,
         authorizer,
-        languages: new LanguageRegistry([sqlFrontend]),
+        languages: new LanguageRegistry(languageFrontends),
         serverVersion: '0.0.0-test',
         heapBytesMax: 2 * 1024 ** 3,
       }));

@@ -14,9 +14,8 @@ import type { ProgressRegistry } from '#database/progress-registry.ts';
 import type { ServerOperations } from '#database/operations/server-operations.ts';
 import type { ResultStream, RunOptions } from '#database/session.ts';
 import type { StatementMeter } from '#database/statement-meter.ts';
+import { languageFrontends } from '#language/front-ends.ts';
 import { LanguageRegistry } from '#language/registry.ts';
-import { sqlFrontend } from '#language/sql/frontend.ts';
-import { sqlScriptFrontend } from '#language/sqlscript/frontend.ts';
 import { systemRuntime } from '#platform/system-runtime.ts';
 import { type PlainRow, plainValue, printValue } from './plain-values.ts';
 
@@ -81,7 +80,7 @@ export async function openTestDatabase(options: TestDatabaseOptions = {}): Promi
       runtime: options.runtime ?? systemRuntime,
       log: options.log ?? silentLog,
       authorizer: options.authorizer ?? everything,
-      languages: new LanguageRegistry([sqlFrontend, sqlScriptFrontend]),
+      languages: new LanguageRegistry(languageFrontends),
       serverVersion: '0.0.0-test',
       heapBytesMax: 2 * 1024 ** 3,
     });

@@ -1,0 +1,6 @@
+import type { AnyFrontend } from './registry.ts';
+import { sqlFrontend } from './sql/frontend.ts';
+import { sqlScriptFrontend } from './sqlscript/frontend.ts';
+
+/** Every language of the server; what it lists is offered by all doors and tried by the tests of access. */
+export const languageFrontends: readonly AnyFrontend[] = [sqlFrontend, sqlScriptFrontend];
