@@ -45,9 +45,8 @@ import { DatabaseError } from '#core/errors.ts';
 import type { Log } from '#core/log.ts';
 import { makeDatabases } from '#database/make-databases.ts';
 import { HttpServer } from '#http/http-server.ts';
+import { languageFrontends } from '#language/front-ends.ts';
 import { LanguageRegistry } from '#language/registry.ts';
-import { sqlFrontend } from '#language/sql/frontend.ts';
-import { sqlScriptFrontend } from '#language/sqlscript/frontend.ts';
 import { WorkerKeyDerivation } from '#platform/key-derivation.ts';
 import { LogSink } from '#platform/log-sink.ts';
 import { createLog } from '#platform/pino-log.ts';
@@ -292,7 +291,7 @@ async function serve(ground: Ground, security: Security): Promise<void> {
     runtime: systemRuntime,
     log,
     authorizer: security.authorizer,
-    languages: new LanguageRegistry([sqlFrontend, sqlScriptFrontend]),
+    languages: new LanguageRegistry(languageFrontends),
     serverVersion: version,
     heapBytesMax: getHeapStatistics().heap_size_limit,
   });
