@@ -1,6 +1,8 @@
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { getHeapStatistics } from 'node:v8';
+import { AutoBackup } from '#backup/plugin.ts';
+import type { OperationPaths } from '#database/operations/server-operations.ts';
 import type { Settings } from '#config/effective-settings.ts';
 import { serverPaths } from '#config/server-paths.ts';
 import type { ServerPaths } from '#config/server-paths.ts';
@@ -37,13 +39,17 @@ import { createDefaultDatabases } from '#control/default-databases.ts';
 import { ServerEvents } from '#control/event-log.ts';
 import { Meters } from '#control/meters.ts';
 import { Metrics } from '#control/metrics.ts';
+import { isPluginOn, parsePlugins, unavailability } from '#control/plugins.ts';
+import { processFamilies } from '#control/process-families.ts';
 import { Profiler } from '#control/profiler.ts';
 import { ProfilerFiles } from '#control/profiler-files.ts';
 import { ServerControl } from '#control/server-control.ts';
+import { serverTelemetry } from '#control/server-telemetry.ts';
+import { gauge, Telemetry } from '#control/telemetry.ts';
 import { AssertionFailure } from '#core/assert.ts';
 import { DatabaseError } from '#core/errors.ts';
 import type { Log } from '#core/log.ts';
-import { makeDatabases } from '#database/make-databases.ts';
+import { makeDatabases, type ServerDatabases } from '#database/make-databases.ts';
 import { HttpServer } from '#http/http-server.ts';
 import { languageFrontends } from '#language/front-ends.ts';
 import { LanguageRegistry } from '#language/registry.ts';
@@ -51,6 +57,7 @@ import { WorkerKeyDerivation } from '#platform/key-derivation.ts';
 import { LogSink } from '#platform/log-sink.ts';
 import { createLog } from '#platform/pino-log.ts';
 import { giveStartupMemoryBack } from '#platform/startup-memory.ts';
+import { ProcessTelemetry } from '#platform/process-telemetry.ts';
 import { ProcessLock } from '#platform/process-lock.ts';
 import { systemRuntime } from '#platform/system-runtime.ts';
 import type { Audit } from '#security/audit.ts';
@@ -285,7 +292,9 @@ async function serve(ground: Ground, security: Security): Promise<void> {
   const { settings, log, events, paths } = ground;
   const { users, apiTokens } = security;
   const { clock, timers } = systemRuntime;
-  const { databases, meter } = makeDatabases({
+  const { databases, meter, operations } = makeDatabases({
+    paths: operationPaths(paths),
+    audit: (message, database) => events.report('INFO', 'Security', message, database),
     directory: paths.databases,
     settings,
     runtime: systemRuntime,
@@ -294,6 +303,17 @@ async function serve(ground: Ground, security: Security): Promise<void> {
     languages: new LanguageRegistry(languageFrontends),
     serverVersion: version,
     heapBytesMax: getHeapStatistics().heap_size_limit,
+  });
+  const backups = new AutoBackup({
+    configDirectory: paths.config,
+    rootPath: paths.root,
+    settingDirectory: paths.backups,
+    serverName: settings.get(serverName),
+    operations,
+    databases,
+    events,
+    runtime: systemRuntime,
+    log,
   });
   users.onRevoked((name) => databases.endSessionsOfUser(name));
   apiTokens.onRevoked((name) => databases.endSessionsOfUser(name));
@@ -312,7 +332,10 @@ async function serve(ground: Ground, security: Security): Promise<void> {
     snapshot: () => metrics.snapshot(),
     report: (message) => events.report('ERROR', 'Server', message),
   });
-  const parts = { ...security, settings, databases, runtime: systemRuntime, log };
+  reportPlugins(ground);
+  const telemetry = startTelemetry(ground, { databases, meter });
+  const shared = { operations, backups, runtime: systemRuntime };
+  const parts = { ...security, ...shared, settings, databases, log };
   const sockets = new SocketServer(parts);
   const http = new HttpServer({
     ...parts,
@@ -321,13 +344,18 @@ async function serve(ground: Ground, security: Security): Promise<void> {
     meters,
     metrics,
     profiler,
+    telemetry,
     version,
     onInternalError: (error) => endOnBrokenState(error, log),
   });
+  telemetry?.add(() => [
+    gauge('websocket_clients', 'Open WebSocket connections', sockets.connectionCount),
+  ]);
   http.mountUpgrade('/ws', (upgrade) => sockets.accept(upgrade));
   control.stopsBy([
     { name: 'websockets', run: () => sockets.close(closeTimeoutMs) },
     { name: 'requests', run: (timeoutMs) => http.drain(timeoutMs) },
+    { name: 'backups', run: () => backups.close() },
     { name: 'databases', run: () => databases.shutdown() },
     { name: 'doors', run: () => http.close() },
     { name: 'security', run: () => closeSecurity(security) },
@@ -336,11 +364,42 @@ async function serve(ground: Ground, security: Security): Promise<void> {
   stopOnSignals(control);
   const port = await http.listen();
   await databases.start();
+  await backups.start(settings.get(serverReloadEvery));
   await createDefaultDatabases(settings.get(serverDefaultDatabases), { databases, users, events });
   meters.start(() => metrics.refresh());
   control.started(() => databases.isRecovered());
   printWelcome(ground, port, http.securePort);
   timers.after(trimAfterMs, giveStartupMemoryBack);
+}
+
+/** A plugin that cannot be started is reported, and the start goes on (http-api.md 21.4). */
+function reportPlugins({ settings, events }: Ground): void {
+  for (const { name } of parsePlugins(settings.get(serverPlugins))) {
+    const reason = unavailability(name);
+    if (reason !== undefined)
+      events.report('CRITICAL', 'Server', `Plugin '${name}' is ${reason}; it was not started`);
+  }
+}
+
+/** What scrapes see; undefined without plugin `prometheus`. */
+function startTelemetry(
+  { settings, events }: Ground,
+  { databases, meter }: Pick<ServerDatabases, 'databases' | 'meter'>,
+): Telemetry | undefined {
+  if (!isPluginOn(settings, 'prometheus')) return undefined;
+  const telemetry = new Telemetry();
+  const ofProcess = new ProcessTelemetry();
+  telemetry.add(
+    serverTelemetry({
+      version,
+      serverName: settings.get(serverName),
+      databases,
+      meter,
+      events: events.counts,
+    }),
+  );
+  telemetry.add(() => processFamilies(ofProcess.read()));
+  return telemetry;
 }
 
 async function closeSecurity(security: Security): Promise<void> {
@@ -350,6 +409,18 @@ async function closeSecurity(security: Security): Promise<void> {
   apiTokens.close();
   tls?.close();
   await derivation.close();
+}
+
+/** Nothing is imported from where the server keeps users, settings and data. */
+function operationPaths(paths: ServerPaths): OperationPaths {
+  const { root, databases, backups, config } = paths;
+  return {
+    root,
+    databases,
+    backups,
+    exports: join(root, 'exports'),
+    closed: [config, databases],
+  };
 }
 
 function printWelcome(
@@ -438,11 +509,5 @@ function refuseUnavailable(settings: Settings): void {
     throw new DatabaseError(
       'InvalidSetting',
       `${serverDefaultDatabaseMode.key}=READ_ONLY is not available in this version`,
-    );
-  const plugins = settings.get(serverPlugins);
-  if (plugins !== '')
-    throw new DatabaseError(
-      'InvalidSetting',
-      `${serverPlugins.key}: '${plugins}' is not available in this version`,
     );
 }

@@ -48,6 +48,12 @@ export function requireOneName(argument: string, what: string): string {
   return name;
 }
 
+/** @throws DatabaseError `IllegalArgument` for words after a command that takes none (limits.md 22) */
+export function requireNothing(argument: string): void {
+  if (argument !== '')
+    throw new DatabaseError('IllegalArgument', `unexpected '${shorten(argument)}'`);
+}
+
 /** The first word, and what follows. @throws DatabaseError `IllegalArgument` when there is none */
 export function takeName(
   argument: string,

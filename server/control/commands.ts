@@ -1,6 +1,14 @@
 import { DatabaseError } from '#core/errors.ts';
 import type { Principal } from '#core/principal.ts';
 import {
+  deleteBackupCommand,
+  getBackupConfig,
+  listBackupsCommand,
+  restoreBackup,
+  setBackupConfig,
+  triggerBackup,
+} from './commands/backup-commands.ts';
+import {
   alignDatabase,
   closeDatabase,
   createDatabase,
@@ -23,9 +31,15 @@ import {
   shutdown,
 } from './commands/server-commands.ts';
 import { setDatabaseSetting, setServerSetting } from './commands/setting-commands.ts';
+import { restoreDatabase } from './commands/transfer-commands.ts';
 import { createUser, dropUser } from './commands/user-commands.ts';
 import { parseCommand } from './command-parser.ts';
-import type { CommandAnswer, CommandTargets, ControlCommand } from './control-command.ts';
+import type {
+  CommandAnswer,
+  CommandRequest,
+  CommandTargets,
+  ControlCommand,
+} from './control-command.ts';
 
 /** Every control command. */
 export const controlCommands: readonly ControlCommand[] = [
@@ -47,9 +61,22 @@ export const controlCommands: readonly ControlCommand[] = [
   cancelOperation,
   connectCluster,
   disconnectCluster,
+  restoreDatabase,
+  triggerBackup,
+  listBackupsCommand,
+  deleteBackupCommand,
+  restoreBackup,
+  getBackupConfig,
+  setBackupConfig,
   ...profilerCommands,
   ...laterCommands,
 ];
+
+/** What the last progress event of the command says; undefined for a command that tells no progress. */
+export function completedTextOf(text: string): string | undefined {
+  const parsed = parseCommand(text, controlCommands);
+  return parsed?.command.completedText?.(parsed.argument);
+}
 
 /**
  * Runs one command text. The right to run it is checked before its arguments and before anything exists or not
@@ -61,13 +88,14 @@ export async function runControlCommand(
   text: string,
   principal: Principal,
   targets: CommandTargets,
+  request: CommandRequest,
 ): Promise<CommandAnswer | undefined> {
   const parsed = parseCommand(text, controlCommands);
   if (parsed?.command.access !== 'user' && !principal.isRoot)
     throw new DatabaseError('Forbidden', `User '${principal.name}' may not run server commands`);
   if (!parsed) return undefined;
   const { command, argument } = parsed;
-  const answer = await command.run({ principal, argument, targets });
+  const answer = await command.run({ ...request, principal, argument, targets });
   if (command.isAudited !== false) {
     const shown = (command.mask?.(argument) ?? argument).slice(0, 200);
     targets.events.report(

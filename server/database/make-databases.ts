@@ -72,6 +72,7 @@ export function makeDatabases(options: ServerDatabasesOptions): ServerDatabases 
     progress,
     paths: options.paths ?? pathsBelow(options.directory),
     open: (name) => openedDatabase(databases.open(name), opened),
+    isOpen: (name) => [...opened].some((database) => database.name === name),
     databases: () => databases,
     audit: options.audit ?? (() => {}),
   });
@@ -107,6 +108,7 @@ export function makeDatabases(options: ServerDatabasesOptions): ServerDatabases 
     countMax: () => settings.get(serverMaxDatabases),
     languages: () => options.languages.names(),
     counters: () => countersNow(counters, sessions, opened),
+    storage: () => [...opened].map((database) => database.storage()),
     running: { statements: active, operations: progress },
     endSessionsOfUser: (user) => sessions.endOfUser(user),
     log,

@@ -1,11 +1,14 @@
 import type { Settings } from '#config/effective-settings.ts';
+import type { BackupControl } from '#control/backup-control.ts';
 import type { ServerEvents } from '#control/event-log.ts';
 import type { Meters } from '#control/meters.ts';
 import type { Metrics } from '#control/metrics.ts';
 import type { Profiler } from '#control/profiler.ts';
 import type { ServerControl } from '#control/server-control.ts';
+import type { Telemetry } from '#control/telemetry.ts';
 import type { Log } from '#core/log.ts';
 import type { Runtime } from '#core/runtime.ts';
+import type { ServerOperations } from '#database/operations/server-operations.ts';
 import type { DatabasesPort } from '#database/session.ts';
 import type { ApiTokens } from '#security/api-tokens.ts';
 import type { Authenticator } from '#security/authenticator.ts';
@@ -16,6 +19,7 @@ import type { TlsCredentials } from '#security/tls-credentials.ts';
 import type { Users } from '#security/users.ts';
 import type { DoorLimits } from './door-limits.ts';
 import type { BodyDeadlines } from './request-body.ts';
+import type { RequestMeter } from './request-meter.ts';
 import type { Exchange } from './exchange.ts';
 import type { NameCache } from './json-writer.ts';
 import type { ReplayCache } from './replay-cache.ts';
@@ -39,7 +43,11 @@ export interface DoorDependencies {
   readonly events: ServerEvents;
   readonly meters: Meters;
   readonly metrics: Metrics;
+  readonly operations: ServerOperations;
+  readonly backups: BackupControl;
   readonly profiler: Profiler;
+  /** Set when plugin `prometheus` is on. */
+  readonly telemetry?: Telemetry | undefined;
   readonly runtime: Runtime;
   readonly log: Log;
   /** Of the product, as `GET /server` and the OpenAPI document tell it. */
@@ -54,6 +62,7 @@ export interface Door extends DoorDependencies {
   readonly replays: ReplayCache;
   readonly truncations: TruncationLog;
   readonly denials: DenialReports;
+  readonly requests: RequestMeter;
   readonly names: NameCache;
   readonly templates: ColumnTemplates;
   /** Authenticates a request of a public route that wants a user all the same. @throws HttpRefusal 401, 403, 503 */

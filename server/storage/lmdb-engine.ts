@@ -112,6 +112,7 @@ export class LmdbEngine implements StorageEngine {
   #work: Promise<void> | undefined;
   #deletions: Promise<void> | undefined;
   #isClosing = false;
+  readonly #copies = new Set<Promise<void>>();
   #failure: DatabaseError | undefined;
 
   constructor(options: LmdbEngineOptions, subs: SubDatabases) {
@@ -244,6 +245,10 @@ export class LmdbEngine implements StorageEngine {
 
   flushCount(): number {
     return this.#log.writeCount + 2 * this.#lmdbCommits;
+  }
+
+  logBytes(): number {
+    return this.#log.writtenBytes;
   }
 
   // --- writing
@@ -424,7 +429,13 @@ export class LmdbEngine implements StorageEngine {
     mkdirSync(directory, { recursive: true });
     await this.#checkpointer.all();
     if (this.#failure !== undefined) throw this.#failure;
-    await this.#subs.root.backup(directory, true);
+    const copy = this.#subs.root.backup(directory, true);
+    this.#copies.add(copy);
+    try {
+      await copy;
+    } finally {
+      this.#copies.delete(copy);
+    }
   }
 
   /** Resolves when nothing is under way, background deletions and checkpoints included. */
@@ -440,6 +451,8 @@ export class LmdbEngine implements StorageEngine {
     if (this.#isClosing) return;
     this.#isClosing = true;
     await this.settled();
+    // The environment must not be closed under the thread that reads it.
+    await Promise.allSettled(this.#copies);
     this.#readers.close();
     await this.#log.close();
     await this.#subs.root.close();

@@ -5,7 +5,7 @@ import type { CommandCall, ControlCommand } from '../control-command.ts';
 import { ok } from '../control-command.ts';
 
 /** Takes the name of an existing database. @throws DatabaseError `IllegalArgument` */
-function requireDatabase({ argument, targets }: CommandCall): string {
+export function requireDatabase({ argument, targets }: CommandCall): string {
   const name = requireOneName(argument, 'database name');
   if (targets.databases.exists(name)) return name;
   throw new DatabaseError('IllegalArgument', `Database '${name}' does not exist`);

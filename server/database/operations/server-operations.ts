@@ -31,6 +31,7 @@ export interface ServerOperationsOptions {
   readonly paths: OperationPaths;
   /** Databases by name. @throws DatabaseError `DatabaseNotFound`, `DatabaseClosed`, ... */
   readonly open: (name: string) => OperatedDatabase;
+  readonly isOpen: (name: string) => boolean;
   readonly databases: () => Pick<DatabasesPort, 'install' | 'replace' | 'exists'>;
   /** Who did what, without secrets; for the event log. */
   readonly audit: (message: string, database: string) => void;
@@ -70,6 +71,11 @@ export class ServerOperations implements StatementOperations {
       default:
         throw new DatabaseError('NotSupported', `not supported: ${program.name.toUpperCase()}`);
     }
+  }
+
+  /** Whether the database is open now; asking opens nothing. */
+  isOpen(database: string): boolean {
+    return this.#options.isOpen(database);
   }
 
   isBackingUp(database: string): boolean {

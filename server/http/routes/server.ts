@@ -1,8 +1,10 @@
-import { runControlCommand } from '#control/commands.ts';
+import { completedTextOf, runControlCommand } from '#control/commands.ts';
 import { serverName } from '#config/server-settings.ts';
 import { DatabaseError } from '#core/errors.ts';
+import type { ValueMap } from '#core/value.ts';
 import type { Door } from '../door.ts';
 import { HttpRefusal, refusalOf } from '../errors.ts';
+import { EventStream } from '../event-stream.ts';
 import type { Exchange } from '../exchange.ts';
 import { parseJsonObject } from '../json-body.ts';
 import { onceOnly } from '../replay.ts';
@@ -62,19 +64,36 @@ export const serverPost: Route = {
     const body = parseJsonObject(exchange, bytes, { invalidStatus: 500, mayBeEmpty: false });
     const command = body.get('command');
     const text = typeof command === 'string' ? command : '';
-    if (exchange.hasClientRequestId)
-      await onceOnly(exchange, bytes, () => run(exchange, door, text));
-    else await run(exchange, door, text);
+    const wantsEvents = exchange.header('accept')?.includes('text/event-stream') === true;
+    if (exchange.hasClientRequestId && !wantsEvents)
+      await onceOnly(exchange, bytes, () => run(exchange, door, { text, body, wantsEvents }));
+    else await run(exchange, door, { text, body, wantsEvents });
   },
 };
 
-async function run(exchange: Exchange, door: Door, text: string): Promise<void> {
+interface Asked {
+  readonly text: string;
+  readonly body: ValueMap;
+  readonly wantsEvents: boolean;
+}
+
+async function run(exchange: Exchange, door: Door, asked: Asked): Promise<void> {
+  const { text, body, wantsEvents } = asked;
+  const events = wantsEvents ? new EventStream(exchange) : undefined;
+  const { signal } = exchange.connection;
+  const report = events && ((event: Readonly<Record<string, unknown>>) => events.send(event));
   try {
-    const answer = await runControlCommand(text, exchange.principal, door);
-    if (answer) exchange.jsonValue(200, answer);
-    else exchange.refuse({ status: 400, error: 'Invalid command' });
+    const answer = await runControlCommand(text, exchange.principal, door, {
+      body,
+      signal,
+      report,
+    });
+    const message = events && answer ? completedTextOf(text) : undefined;
+    if (!answer) exchange.refuse({ status: 400, error: 'Invalid command' });
+    else if (events === undefined || message === undefined) exchange.jsonValue(200, answer);
+    else events.complete({ message, ...answer });
   } catch (error) {
-    throw asCommandRefusal(error);
+    if (events?.fail(error) !== true) throw asCommandRefusal(error);
   }
 }
 

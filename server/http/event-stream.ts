@@ -1,0 +1,71 @@
+import type { Cancel } from '#core/runtime.ts';
+import type { Exchange } from './exchange.ts';
+import { refusalOf } from './errors.ts';
+
+const keepAliveMs = 15_000;
+const headers: readonly string[] = [
+  'Content-Type',
+  'text/event-stream',
+  'Cache-Control',
+  'no-cache',
+  'X-Accel-Buffering',
+  'no',
+];
+
+/**
+ * An answer as server-sent events, one `data:` line each (http-api.md 18.6). It begins with the first event; a failure before
+ * that is an ordinary answer. A client that does not read misses events, so nothing piles up.
+ */
+export class EventStream {
+  readonly #exchange: Exchange;
+  #cancelKeepAlive: Cancel | undefined;
+  #hasBegun = false;
+
+  constructor(exchange: Exchange) {
+    this.#exchange = exchange;
+  }
+
+  send(event: Readonly<Record<string, unknown>>): void {
+    this.#begin();
+    const { response } = this.#exchange;
+    if (!response.writableNeedDrain && response.writable)
+      response.write(`data: ${JSON.stringify(event)}\n\n`);
+  }
+
+  /** The last event. */
+  complete(event: Readonly<Record<string, unknown>>): void {
+    this.#begin();
+    this.#end({ status: 'completed', ...event });
+  }
+
+  /** @returns false when nothing was sent yet: the failure is to be answered in the ordinary way */
+  fail(error: unknown): boolean {
+    if (!this.#hasBegun) return false;
+    const { detail, error: text } = refusalOf(error);
+    this.#end({ status: 'error', message: detail ?? text });
+    return true;
+  }
+
+  #begin(): void {
+    if (this.#hasBegun) return;
+    this.#hasBegun = true;
+    const { response } = this.#exchange;
+    if (this.#exchange.isAnswered) return;
+    response.writeHead(200, this.#exchange.headersOf(headers, undefined));
+    this.#keepAlive();
+  }
+
+  #keepAlive(): void {
+    const { response, door } = this.#exchange;
+    this.#cancelKeepAlive = door.runtime.timers.after(keepAliveMs, () => {
+      if (!response.writableNeedDrain && response.writable) response.write(': keep-alive\n\n');
+      this.#keepAlive();
+    });
+  }
+
+  #end(event: Readonly<Record<string, unknown>>): void {
+    this.#cancelKeepAlive?.();
+    const { response } = this.#exchange;
+    if (response.writable) response.end(`data: ${JSON.stringify(event)}\n\n`);
+  }
+}
