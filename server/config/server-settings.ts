@@ -89,6 +89,10 @@ export const serverDefaultDatabaseMode = choiceSetting('server.defaultDatabaseMo
   description: 'READ_ONLY refuses writes to all databases',
   reload: 'restart',
 });
+export const prometheusRequireAuthentication = booleanSetting('prometheus.requireAuthentication', {
+  default: true,
+  description: 'Scrapes of plugin prometheus need credentials',
+});
 export const serverPlugins = textSetting('server.plugins', {
   description: 'Plugins to start, name:class,name2',
   reload: 'restart',

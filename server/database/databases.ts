@@ -4,7 +4,12 @@ import type { BuildKind, DatabaseDirectory } from './database-directory.ts';
 import { requireDatabaseName } from './database-directory.ts';
 import type { ProgressEntry } from './progress-registry.ts';
 import type { RunningWork } from './running-work.ts';
-import type { DatabaseCounters, DatabaseHandle, DatabasesPort } from './session.ts';
+import type {
+  DatabaseCounters,
+  DatabaseHandle,
+  DatabaseStorage,
+  DatabasesPort,
+} from './session.ts';
 
 /** An open database, as its owner sees it. */
 export interface OpenDatabase extends DatabaseHandle {
@@ -26,6 +31,7 @@ export interface DatabasesOptions {
   readonly countMax: () => number;
   readonly languages: () => readonly string[];
   readonly counters: () => Omit<DatabaseCounters, 'openDatabases'>;
+  readonly storage: () => readonly DatabaseStorage[];
   readonly running: RunningWork;
   readonly endSessionsOfUser: (user: string) => void;
   readonly log: Log;
@@ -237,6 +243,10 @@ export class Databases implements DatabasesPort {
     let openDatabases = 0;
     for (const entry of this.#entries.values()) if (entry.state === 'open') openDatabases += 1;
     return { ...this.#options.counters(), openDatabases };
+  }
+
+  storage(): readonly DatabaseStorage[] {
+    return this.#options.storage();
   }
 
   async shutdown(): Promise<void> {

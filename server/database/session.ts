@@ -189,6 +189,8 @@ export interface DatabasesPort {
   isRecovered(): boolean;
   /** Counters since start for `GET /server`. */
   counters(): DatabaseCounters;
+  /** What the open databases take. */
+  storage(): readonly DatabaseStorage[];
   /** Rolls back sessions, drains the asynchronous queues, checkpoints and closes all databases. */
   shutdown(): Promise<void>;
 }
@@ -204,4 +206,15 @@ export interface DatabaseCounters {
   readonly asyncCompleted: number;
   readonly openDatabases: number;
   readonly openSessions: number;
+}
+
+/** What an open database takes; counts since it was opened. */
+export interface DatabaseStorage {
+  readonly database: string;
+  /** Of the LMDB file. */
+  readonly mapBytes: number;
+  readonly flushCount: number;
+  readonly logBytes: number;
+  /** Records of all types; cost grows with the number of buckets. */
+  readonly recordCount: () => number;
 }

@@ -12,6 +12,11 @@ const handshakeCountMax = 1000;
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => void;
 
+/** Sees the end of a request. */
+export interface RequestObserver {
+  closed(): void;
+}
+
 interface Pipelined {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
@@ -29,6 +34,8 @@ export class Connection {
    * true means that the request is answered all the same.
    */
   onBrokenBody: ((code: string | undefined) => boolean) | undefined;
+  /** Told when the running request was answered or its client has left. */
+  observer: RequestObserver | undefined;
   readonly #gate: ConnectionGate;
   readonly #waiting: Pipelined[] = [];
   readonly #whenClosed = () => this.#requestClosed();
@@ -99,6 +106,8 @@ export class Connection {
     if (finished && !finished.response.writableFinished) this.#abort?.abort();
     this.#abort = undefined;
     this.#current = undefined;
+    this.observer?.closed();
+    this.observer = undefined;
     if (this.#holdsSlot) {
       this.#holdsSlot = false;
       this.#gate.giveSlotBack();

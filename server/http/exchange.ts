@@ -2,6 +2,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Principal } from '#core/principal.ts';
 import type { Connection } from './connection-gate.ts';
 import type { Door } from './door.ts';
+import { logRequest } from './request-log.ts';
+import type { RouteMeter } from './request-meter.ts';
 import { hasBody, receiveBody, requireAllowedLength } from './request-body.ts';
 import type { BodyReceiver } from './request-body.ts';
 import { negotiateCoding, packBody, packedBytesMin } from './compression.ts';
@@ -39,6 +41,10 @@ export class Exchange {
   /** Headers for whatever answer comes, such as the id of the transaction session. */
   extraHeaders: readonly string[] = noHeaders;
   onAnswer: AnswerObserver | undefined;
+  /** Set when the request came to a route. */
+  route: RouteMeter | undefined;
+  /** On the monotonic clock. */
+  readonly startedMs: number;
 
   constructor(given: {
     request: IncomingMessage;
@@ -54,6 +60,15 @@ export class Exchange {
     this.door = given.door;
     this.requestId = given.requestId;
     this.hasClientRequestId = given.hasClientRequestId;
+    this.startedMs = given.door.runtime.clock.monotonicMs();
+  }
+
+  /** The answer was sent, or the client has left. */
+  closed(): void {
+    const { requests, runtime, limits } = this.door;
+    const endedMs = runtime.clock.monotonicMs();
+    requests.observe(this, endedMs);
+    if (limits.logsRequests) logRequest(this, endedMs - this.startedMs);
   }
 
   /** The client's address; for logs only. */

@@ -22,10 +22,11 @@ import { NameCache } from './json-writer.ts';
 import { ReplayCache } from './replay-cache.ts';
 import { BodyDeadlines } from './request-body.ts';
 import { RequestIds } from './request-ids.ts';
-import { DenialReports, logRequest } from './request-log.ts';
+import { DenialReports } from './request-log.ts';
+import { RequestMeter, type RouteMeter } from './request-meter.ts';
 import { allRoutes } from './routes.ts';
-import type { Route } from './routes/route.ts';
-import { basePath } from './routes/route.ts';
+import { prometheusRoutes } from './routes/prometheus.ts';
+import { type Route, urlOf } from './routes/route.ts';
 import { ColumnTemplates } from './serializers/record.ts';
 import { TruncationLog } from './statement-run.ts';
 import { type UpgradeHandler, Upgrades } from './upgrade.ts';
@@ -45,6 +46,8 @@ export class HttpServer {
   readonly #server: Server;
   readonly #secureServer: HttpsServer | undefined;
   readonly #upgrades: Upgrades;
+  readonly #routes: readonly Route[];
+  readonly #meters = new Map<Route, RouteMeter>();
   #securePort: number | undefined;
 
   constructor(dependencies: DoorDependencies) {
@@ -58,8 +61,14 @@ export class HttpServer {
       denials: new DenialReports(dependencies.events, runtime.clock),
       names: new NameCache(),
       templates: new ColumnTemplates(),
+      requests: new RequestMeter({
+        connections: () => ({ open: this.#gate.connectionCount, busy: this.#gate.busyCount }),
+        find: ({ request }) => this.#meterOf(request),
+      }),
       requireUser,
     };
+    dependencies.telemetry?.add(() => this.#door.requests.families());
+    this.#routes = dependencies.telemetry ? [...allRoutes, ...prometheusRoutes] : allRoutes;
     this.#requestIds = new RequestIds(runtime.clock.now());
     this.#upgrades = new Upgrades(this.#door, this.#requestIds);
     let route: (request: IncomingMessage, response: ServerResponse) => void = () => {};
@@ -187,7 +196,7 @@ export class HttpServer {
       hasClientRequestId: own !== undefined,
     });
     request[exchangeKey] = exchange;
-    if (this.#door.limits.logsRequests) this.#logWhenAnswered(exchange);
+    connection.observer = exchange;
     const refusal = malformed(request, this.#door.settings);
     if (refusal) exchange.refuse(refusal);
     else if (request.method === 'OPTIONS') answerPreflight(exchange);
@@ -199,19 +208,13 @@ export class HttpServer {
     else route(request, response);
   }
 
-  #logWhenAnswered(exchange: Exchange): void {
-    const { clock } = this.#door.runtime;
-    const startedMs = clock.monotonicMs();
-    exchange.response.on('close', () => logRequest(exchange, clock.monotonicMs() - startedMs));
-  }
-
   #mount(): void {
     const app = this.#app;
     // Bodies are read by the handlers, after authentication.
     for (const method of ['POST', 'PUT', 'DELETE'])
       app.addHttpMethod(method, { hasBody: false, overrideExisting: true });
     const ofAccess = (access: Route['access']) =>
-      allRoutes.filter((route) => route.access === access);
+      this.#routes.filter((route) => route.access === access);
     this.#mountRoutes(app, ofAccess('public'));
     this.#mountScope('user', (scope) => this.#mountRoutes(scope, ofAccess('user')));
     this.#mountScope('root', (scope) => this.#mountRoutes(scope, ofAccess('root')));
@@ -229,13 +232,17 @@ export class HttpServer {
   }
 
   #mountRoutes(scope: FastifyInstance, routes: readonly Route[]): void {
-    for (const { method, path, handle } of routes)
+    for (const route of routes) {
+      const { method, handle } = route;
+      const meter = this.#door.requests.add(method, urlOf(route));
+      this.#meters.set(route, meter);
       scope.route({
         method,
-        url: basePath + path,
+        url: urlOf(route),
         handler: (request: FastifyRequest, reply: FastifyReply) => {
           const exchange = exchangeOf(request.raw);
           if (!exchange) return;
+          exchange.route = meter;
           exchange.parameters = request.params as Readonly<Record<string, string>>;
           reply.hijack();
           try {
@@ -246,6 +253,15 @@ export class HttpServer {
           }
         },
       });
+    }
+  }
+
+  /** The meter of the route that a request would have come to. */
+  #meterOf({ method, url = '' }: IncomingMessage): RouteMeter | undefined {
+    const path = url.split('?', 1)[0] ?? '';
+    for (const [route, meter] of this.#meters)
+      if (route.method === method && matches(urlOf(route), path)) return meter;
+    return undefined;
   }
 
   /** Everything but probes waits for a worker slot, and is refused while the server stops. */
@@ -267,7 +283,7 @@ export class HttpServer {
   #refuseUnknown(exchange: Exchange | undefined): void {
     if (!exchange) return;
     const path = (exchange.request.url ?? '').split('?')[0] ?? '';
-    const allowed = allRoutes.filter(({ path: pattern }) => matches(pattern, path));
+    const allowed = this.#routes.filter((route) => matches(urlOf(route), path));
     if (allowed.length === 0) {
       exchange.refuse({ status: 404, error: 'Not found' });
       return;
@@ -301,7 +317,7 @@ function exchangeOf(request: ExchangedRequest): Exchange | undefined {
 
 /** Whether a path belongs to a route, whatever the method. */
 function matches(pattern: string, path: string): boolean {
-  const wanted = `${basePath}${pattern}`.split('/');
+  const wanted = pattern.split('/');
   const given = path.replace(/\/$/, '').split('/');
   if (pattern.endsWith('*') ? given.length < wanted.length : given.length !== wanted.length)
     return false;

@@ -55,6 +55,8 @@ export interface StorageEngine {
   sizeBytes(): number;
   /** Flushes of the disk since the engine was opened: one per write of the log, two per LMDB commit. */
   flushCount(): number;
+  /** Bytes written to the commit log since the engine was opened. */
+  logBytes(): number;
 }
 
 /** `key` is the whole encoded key without index id and RID. */

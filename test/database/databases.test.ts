@@ -56,6 +56,7 @@ function setUp(
       asyncCompleted: 0,
       openSessions: 0,
     }),
+    storage: () => [],
     running: {
       statements: new ActiveStatements(new ManualRuntime()),
       operations: new ProgressRegistry(new ManualRuntime().clock),

@@ -11,6 +11,7 @@ import { type ProgressEntry, ProgressRegistry } from '#database/progress-registr
 import type {
   DatabaseCounters,
   DatabaseHandle,
+  DatabaseStorage,
   DatabasesPort,
   ExplainedPlan,
   ResultBatch,
@@ -112,6 +113,9 @@ export class FakeDatabases implements DatabasesPort {
   }
   progress(name: string): readonly ProgressEntry[] {
     return this.running.operations.of(name);
+  }
+  storage(): readonly DatabaseStorage[] {
+    return [];
   }
   endSessionsOfUser(user: string): void {
     this.endedUsers.push(user);

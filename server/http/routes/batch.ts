@@ -158,6 +158,7 @@ function begin(
   },
 ): BatchImport {
   const { settings, runtime } = exchange.door;
+  const { batchRows } = exchange.door.requests;
   const { format, parameters, answer, progress } = options;
   const { commitRetries, commitRetryDelayMs, bidirectional, refMode, ordinalBase } = parameters;
   const batch: BatchImport = new BatchImport({
@@ -176,8 +177,12 @@ function begin(
     lineBytesMax: settings.get(serverHttpBatchLineMaxSize),
     runtime,
     onCommit: () => {
-      progress.count('vertices', batch.counts.vertices);
-      progress.count('edges', batch.counts.edges);
+      const { vertices, edges } = batch.counts;
+      const { vertices: before = 0, edges: edgesBefore = 0 } = progress.entry().counts;
+      batchRows.add('vertex', vertices - before);
+      batchRows.add('edge', edges - edgesBefore);
+      progress.count('vertices', vertices);
+      progress.count('edges', edges);
       return answer.committed(batch);
     },
   });

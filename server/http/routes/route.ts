@@ -7,6 +7,8 @@ export interface Route {
   readonly method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'DELETE';
   /** Below `/api/v1`, parameters as `:name`; a last `*` takes the rest. */
   readonly path: string;
+  /** The path is the whole one. */
+  readonly isAtRoot?: boolean;
   /** The scope it is mounted in: nothing, any valid credentials, or root's. */
   readonly access: 'public' | 'user' | 'root';
   /** Absent for routes that are no part of the documented API, such as the refusal of a missing path parameter. */
@@ -37,3 +39,8 @@ export interface Answer {
 }
 
 export const basePath = '/api/v1';
+
+/** The whole path of a route. */
+export function urlOf({ path, isAtRoot }: Pick<Route, 'path' | 'isAtRoot'>): string {
+  return isAtRoot ? path : basePath + path;
+}

@@ -78,6 +78,7 @@ export class CommitLog {
   #isWriting = false;
   #failure: DatabaseError | undefined;
   #writeCount = 0;
+  #writtenBytes = 0;
 
   /**
    * Reads what the log holds; nothing is written before the first `append`.
@@ -102,6 +103,11 @@ export class CommitLog {
   /** Writes to the disk so far, each of them one flush. */
   get writeCount(): number {
     return this.#writeCount;
+  }
+
+  /** Bytes of these writes. */
+  get writtenBytes(): number {
+    return this.#writtenBytes;
   }
 
   /** The entries behind `applied`, in order. Given once. */
@@ -203,6 +209,7 @@ export class CommitLog {
       this.#end = start + out.position;
       this.#lastIndex = lastIndex;
       this.#writeCount += 1;
+      this.#writtenBytes += out.position;
       if (this.#end * 2 > active.size) this.#prepareSpare();
       return undefined;
     };
