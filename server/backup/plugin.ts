@@ -94,7 +94,10 @@ export class AutoBackup implements BackupControl {
       // A run that still waits for its turn is not doubled.
       if (!this.#waiting.some(({ database }) => database === one.database)) this.#waiting.push(one);
     }
-    this.#running ??= this.#work();
+    if (this.#running !== undefined || this.#waiting.length === 0) return;
+    this.#running = this.#work().finally(() => {
+      this.#running = undefined;
+    });
   }
 
   /** Resolves when nothing that was due is left. */

@@ -1,5 +1,6 @@
 import { open, type RangeOptions } from 'lmdb';
-import { isIntact } from './checksum.ts';
+import type { LogIndex } from '#core/rid.ts';
+import { checksumSize, isIntact } from './checksum.ts';
 import { decodeApplied } from './counters.ts';
 import type { AppliedPosition } from './engine.ts';
 import { requireEnvironmentFile } from './environment-file.ts';
@@ -17,6 +18,9 @@ export interface EnvironmentFacts {
 /** Those whose values end with a checksum; entries of `ix` have none. */
 const checkedStores = ['meta', 'blk', 'big', 'adj', 'ft', 'vec', 'job'] as const;
 const appliedName = 'applied';
+const formatName = 'format';
+/** Of a database in which nothing was changed yet. */
+const nothingApplied: AppliedPosition = { index: 0 as LogIndex, term: 0, txId: 0 };
 
 /**
  * Reads every value of the environment and compares the checksums.
@@ -27,7 +31,8 @@ export function checkEnvironment(directory: string): EnvironmentFacts {
   const settings = { path: directory, noSubdir: false, maxDbs: 32, pageSize: 4096, readOnly: true };
   const root = open(settings);
   let valueCount = 0;
-  let applied: AppliedPosition | undefined;
+  let applied = nothingApplied;
+  let hasFormat = false;
   try {
     for (const name of [...checkedStores, 'ix'] as const) {
       const store = root.openDB<Buffer, Buffer>({
@@ -42,13 +47,16 @@ export function checkEnvironment(directory: string): EnvironmentFacts {
         if (!isChecked) continue;
         if (!isIntact(key, value, 0, value.length))
           throw new Error(`the checksum of a value in '${name}' does not match`);
-        if (name === 'meta' && key.toString('latin1') === appliedName)
-          applied = decodeApplied(value.subarray(0, value.length - 4));
+        if (name !== 'meta') continue;
+        const metaName = key.toString('latin1');
+        if (metaName === formatName) hasFormat = true;
+        if (metaName === appliedName)
+          applied = decodeApplied(value.subarray(0, value.length - checksumSize));
       }
     }
   } finally {
     void root.close();
   }
-  if (applied === undefined) throw new Error('it holds no database of this server');
+  if (!hasFormat) throw new Error('it holds no database of this server');
   return { applied, valueCount };
 }
