@@ -1,3 +1,4 @@
+import { maskSecrets } from '#core/masked-text.ts';
 import type { ExplainedPlan, RunOptions, Statement } from './session.ts';
 
 /** One execution, as a recording keeps it. Milliseconds. */
@@ -89,7 +90,7 @@ export class RecordedStatement implements PlanSink {
     this.#recording.add({
       database: this.#database,
       language,
-      text: text.slice(0, textLengthMax),
+      text: maskSecrets(text.slice(0, textLengthMax)),
       deserializationMs: Math.max(0, startedMs - receivedMs),
       engineMs: (isComplete ? returnedMs : closedMs) - startedMs,
       serializationMs: isComplete ? closedMs - returnedMs : 0,

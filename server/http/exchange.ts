@@ -232,7 +232,7 @@ export class Exchange {
       status: refusal.status,
       exception: refusal.exception,
       user: this.principal.name,
-      path: this.request.url?.slice(0, 120),
+      path: this.request.url?.split('?', 1)[0]?.slice(0, 120),
     };
     const { log, onInternalError } = this.door;
     if (refusal.exception === 'InternalException') {

@@ -1,4 +1,5 @@
 import { DatabaseError } from '#core/errors.ts';
+import { maskSecretsInPlace } from '#core/masked-text.ts';
 import { excerptAt, positionAt, printable } from './text-cursor.ts';
 
 const shownTextMax = 40;
@@ -22,9 +23,13 @@ export interface SyntaxProblem {
  */
 export function syntaxError(problem: SyntaxProblem): DatabaseError {
   const { line, column } = positionAt(problem.text, problem.offset);
-  const excerpt = excerptAt(problem.text, problem.offset);
+  // Errors are logged and shown to more people than those who wrote the statement.
+  const shown = maskSecretsInPlace(problem.text);
+  const excerpt = excerptAt(shown, problem.offset);
+  const isHidden = shown.charAt(problem.offset) !== problem.text.charAt(problem.offset);
+  const what = isHidden ? 'unexpected text' : printable(problem.problem);
   const hint = problem.suggestion === undefined ? '' : `; did you mean '${problem.suggestion}'?`;
-  const message = `line ${line}, column ${column}: ${printable(problem.problem)} in "${excerpt}"${expectation(problem.expected ?? [])}${hint}`;
+  const message = `line ${line}, column ${column}: ${what} in "${excerpt}"${expectation(problem.expected ?? [])}${hint}`;
   return new DatabaseError(
     'Syntax',
     message,

@@ -8,7 +8,7 @@ import { ok } from '../control-command.ts';
 export const setServerSetting: ControlCommand = {
   phrase: 'set server setting',
   access: 'root',
-  mask: maskSecret,
+  mask: (argument) => firstWords(argument, 1),
   run: ({ argument, targets: { settings, events } }) => {
     const { key, text } = takeAssignment(argument);
     const spec = requireSetting(key);
@@ -27,7 +27,7 @@ export const setServerSetting: ControlCommand = {
 export const setDatabaseSetting: ControlCommand = {
   phrase: 'set database setting',
   access: 'root',
-  mask: maskSecret,
+  mask: (argument) => firstWords(argument, 2),
   run: async ({ argument, targets: { databases } }) => {
     const { name, rest } = takeName(argument, 'database name');
     const { key, text } = takeAssignment(rest);
@@ -50,7 +50,8 @@ function takeAssignment(argument: string): { readonly key: string; readonly text
   return { key: name, text: quoted ? (quoted[1] ?? quoted[2] ?? '') : rest };
 }
 
-/** Keeps names and keys, hides every value: some are secret. */
-function maskSecret(argument: string): string {
-  return argument.replace(/^((?:\S+\s+)?\S*\.?\S+)\s+.*$/s, '$1 ...');
+/** Names and keys are shown; values are not, because some are secret. */
+function firstWords(argument: string, count: number): string {
+  const words = argument.split(/\s+/);
+  return words.slice(0, count).join(' ') + (words.length > count ? ' ...' : '');
 }
