@@ -63,7 +63,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- with concat (default list .Values.imagePullSecrets) (default list ((.Values.global).imagePullSecrets)) -}}
 imagePullSecrets:
 {{- range . }}
-  - name: {{ ternary .name . (kindIs "map" .) }}
+  - name: {{ if kindIs "map" . }}{{ .name }}{{ else }}{{ . }}{{ end }}
 {{- end }}
 {{- end -}}
 {{- end -}}
