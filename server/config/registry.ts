@@ -1,10 +1,12 @@
 import { DatabaseError } from '#core/errors.ts';
+import * as ofClusters from './cluster-settings.ts';
 import * as ofServer from './server-settings.ts';
 import * as ofDatabases from './settings.ts';
 import { settingPrefix, type SettingSpec } from './setting.ts';
 
 /** Every setting, sorted by key. */
 export const allSettings: readonly SettingSpec<unknown>[] = Object.values({
+  ...ofClusters,
   ...ofServer,
   ...ofDatabases,
 } as Readonly<Record<string, SettingSpec<unknown>>>).sort((a, b) => (a.key < b.key ? -1 : 1));
