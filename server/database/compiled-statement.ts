@@ -58,6 +58,17 @@ function isPurePlan(plan: LogicalPlan): boolean {
   return isPure;
 }
 
+function commitsInParts(plan: LogicalPlan): boolean {
+  let commits = false;
+  walkPlan(plan, {
+    plan(node) {
+      if (node.op === 'CommitEvery') commits = true;
+    },
+    expression() {},
+  });
+  return commits;
+}
+
 /** A statement text in the form in which it is kept: authorized and started in a few lookups. */
 export class CompiledStatement {
   readonly kind = 'statement';
@@ -65,7 +76,7 @@ export class CompiledStatement {
   readonly catalogVersion: number;
   readonly accesses: readonly Access[];
   readonly isReadOnly: boolean;
-  /** Schema changes commit by themselves, whatever becomes of the transaction they stand in. */
+  /** Schema changes, settings and `BATCH n` commit by themselves, whatever becomes of the transaction they stand in. */
   readonly changesSchema: boolean;
   /** Looks at nothing but constants, parameters and variables: the state of the database does not matter to it. */
   readonly isPure: boolean;
@@ -90,7 +101,10 @@ export class CompiledStatement {
     this.catalogVersion = options.catalogVersion;
     this.accesses = options.accesses;
     this.isReadOnly = isReadOnly(options.effects);
-    this.changesSchema = options.effects.has('schema') || options.effects.has('settings');
+    this.changesSchema =
+      options.effects.has('schema') ||
+      options.effects.has('settings') ||
+      commitsInParts(program.plan);
     this.isPure = isPurePlan(program.plan);
     this.#instantiate = options.instantiate;
     this.#sizes = options.sizes;

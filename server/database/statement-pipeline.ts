@@ -18,6 +18,7 @@ import { partlyDone, ScriptPipeline } from './script-pipeline.ts';
 import type { ScriptRows } from './script-runner.ts';
 import { OwnTransactions, SessionTransactions } from './script-hosts.ts';
 import type { Counters } from './counters.ts';
+import { isLongText, prepareLongText } from './prepared-texts.ts';
 import { type OperationRoom, runOperation } from './operation-run.ts';
 import { KeptRows } from './kept-rows.ts';
 import { StatementMemory, type ServerMemory } from './memory-accounts.ts';
@@ -124,6 +125,27 @@ export class StatementPipeline {
    * path to keep lean. Close the result in any case.
    */
   runNow(statement: Statement, options: RunOptions): ResultStream | Promise<ResultStream> {
+    return isLongText(statement.text)
+      ? this.#runLong(statement, options)
+      : this.#begin(statement, options);
+  }
+
+  async #runLong(statement: Statement, options: RunOptions): Promise<ResultStream> {
+    const { compiler, transactions, runtime } = this.#options;
+    const prepared = await prepareLongText(compiler, statement, {
+      options,
+      view: () => transactions.view(),
+      timers: runtime.timers,
+    });
+    try {
+      this.#options.requireOpen();
+      return await this.#begin(statement, options);
+    } finally {
+      prepared.release();
+    }
+  }
+
+  #begin(statement: Statement, options: RunOptions): ResultStream | Promise<ResultStream> {
     this.#options.counters.queries += 1;
     if (options.sessionId !== undefined) {
       return this.#runInSession(statement, options, options.sessionId);
@@ -315,7 +337,8 @@ export class StatementPipeline {
     } catch (error) {
       transaction.rollback();
       this.#countFailure(error);
-      throw error;
+      // Batches that were committed stay, so the statement must not be executed again.
+      throw transaction.hasFlushed ? partlyDone(error) : error;
     }
   }
 

@@ -35,9 +35,17 @@ export function captureWriteSet(
     if (entry.isNew && !entry.isDeleted) buckets.add(bucketOf(entry.rid));
     body.push(asOperation(entry));
     bytes += operationBytes + entry.row.length;
-    if (!entry.isEdge || !(entry.isNew || entry.isDeleted)) continue;
-    body.push(edgeOperation(entry));
-    touchedVertices.add(entry.from).add(entry.to);
+    if (!entry.isEdge) continue;
+    const { movedFrom } = entry;
+    if (entry.isDeleted || movedFrom !== undefined) {
+      const stored = movedFrom ?? entry;
+      body.push(edgeOperation('remove-edge', entry, stored));
+      touchedVertices.add(stored.from).add(stored.to);
+    }
+    if (!entry.isDeleted && (entry.isNew || movedFrom !== undefined)) {
+      body.push(edgeOperation('add-edge', entry, entry));
+      touchedVertices.add(entry.from).add(entry.to);
+    }
   }
   const operations: RowOperation[] = context.shapes.definitionsFor(body);
   if (operations.length === 0 && buckets.size === 0) {
@@ -60,6 +68,7 @@ export function captureWriteSet(
   function guardsOf(): Guards {
     return {
       written: entries,
+      restored: entries.filter((entry) => entry.isRestored && !entry.isDeleted),
       requiredVertices: overlay.requiredVertices,
       touchedVertices,
       deletedVertices: writer.emptiedVertices,
@@ -95,13 +104,10 @@ function asOperation(entry: OverlayEntry): RowOperation {
  * The edge is known at both ends, also when its type is UNIDIRECTIONAL: a deletion of the target must find it. The read view
  * hides it there.
  */
-function edgeOperation(entry: OverlayEntry): RowOperation {
-  return {
-    op: entry.isDeleted ? 'remove-edge' : 'add-edge',
-    rid: entry.rid,
-    type: entry.type,
-    from: entry.from,
-    to: entry.to,
-    both: true,
-  };
+function edgeOperation(
+  op: 'add-edge' | 'remove-edge',
+  { rid, type }: OverlayEntry,
+  { from, to }: { readonly from: Rid; readonly to: Rid },
+): RowOperation {
+  return { op, rid, type, from, to, both: true };
 }

@@ -45,6 +45,10 @@ export interface DatabaseStateOptions {
   readonly evaluateDefault: DefaultEvaluator;
   /** Runs the triggers of the schema; absent: they are refused. */
   readonly runTrigger?: TriggerRunner;
+  /** Told after each commit of a transaction, with the buckets of the records that it changed; must not throw. */
+  readonly committed?: (buckets: Iterable<BucketId>) => void;
+  /** Told after each change of the schema. */
+  readonly schemaChanged?: () => void;
   /** Refuses a DEFAULT text that is no expression; absent: not checked here. */
   readonly checkDefault?: (source: string) => void;
   /** `service.typeDefaultBuckets` */
@@ -63,6 +67,8 @@ export interface DatabaseStateOptions {
 }
 
 const noOverlay = new Overlay();
+/** An operation of a repair in the log, roughly. */
+const repairBytes = 64;
 
 function refuseTrigger(): never {
   throw new DatabaseError('NotSupported', 'not supported: triggers without statements');
@@ -143,8 +149,10 @@ export class DatabaseState {
   }
 
   /** A schema change outside of any transaction. */
-  alter(change: SchemaChange, pause?: Pause): Promise<readonly ValueMap[]> {
-    return this.#changes.alter(change, pause);
+  async alter(change: SchemaChange, pause?: Pause): Promise<readonly ValueMap[]> {
+    const rows = await this.#changes.alter(change, pause);
+    this.#options.schemaChanged?.();
+    return rows;
   }
 
   /**
@@ -159,6 +167,20 @@ export class DatabaseState {
       bytes += name.length + (value?.length ?? 0);
     }
     return this.#replicator.replicate({ operations, bytes, placed: () => {} });
+  }
+
+  /**
+   * Commits operations that mend what the rules of this room would never have stored, while no other commit is in flight.
+   * @param plan looks at the state they land on; none: nothing is done
+   */
+  repair(plan: (latest: StorageSnapshot) => readonly RowOperation[]): Promise<void> {
+    return this.#gate.exclusively(async () => {
+      using latest = this.#options.engine.snapshot();
+      const operations = plan(latest);
+      if (operations.length === 0) return;
+      const bytes = operations.length * repairBytes;
+      await this.#replicator.replicate({ operations, bytes, placed: () => {} });
+    });
   }
 
   /**
@@ -223,8 +245,9 @@ export class DatabaseState {
       }),
       changes: this.#options.changes,
       runTrigger: this.#options.runTrigger ?? refuseTrigger,
+      committed: this.#options.committed,
       pin: () => this.#pin(),
-      alter: (change, pause) => this.#changes.alter(change, pause),
+      alter: (change, pause) => this.alter(change, pause),
     };
   }
 

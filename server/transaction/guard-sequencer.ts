@@ -81,6 +81,7 @@ export class GuardSequencer {
     context: { readonly catalog: Catalog; readonly formats: TemporalFormats },
   ): Ticket | undefined {
     const { guards } = writeSet;
+    if (guards.restored.length > 0) this.#requireAbsent(guards, latest);
     if (!isStillValid(writeSet.catalog, context.catalog, writeSet.types)) {
       throw conflict('the schema was changed');
     }
@@ -166,6 +167,15 @@ export class GuardSequencer {
         const how = version === 0 ? 'deleted' : 'changed';
         throw conflict(`record ${formatRid(rid)} was ${how} by another transaction`);
       }
+    }
+  }
+
+  #requireAbsent({ restored }: Guards, latest: StorageSnapshot): void {
+    for (const { rid } of restored) {
+      const ticket = this.recordTicket(rid);
+      if (ticket !== undefined) throw conflict(`record ${formatRid(rid)} is being changed`, ticket);
+      if (latest.record(rid) !== undefined)
+        throw conflict(`record ${formatRid(rid)} was restored by another transaction`);
     }
   }
 

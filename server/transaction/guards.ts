@@ -19,6 +19,8 @@ import type { UniqueClaim } from './unique-claims.ts';
 export interface Guards {
   /** Records that are changed or deleted; `base` is the version each was read at, 0 for new ones. Each once, sorted. */
   readonly written: readonly WrittenRecord[];
+  /** Those of `written` that must not exist: records made again at an old id. */
+  readonly restored: readonly WrittenRecord[];
   readonly requiredVertices: ReadonlySet<Rid>;
   readonly touchedVertices: ReadonlySet<Rid>;
   /** With the number of stored edges that the deletion saw. */

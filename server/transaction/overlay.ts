@@ -93,6 +93,16 @@ export class Overlay {
     this.#count(bucket, 1);
   }
 
+  /** An edge in the overlay has other ends now. */
+  repoint(entry: OverlayEntry, ends: { readonly from: Rid; readonly to: Rid }): void {
+    const { rid, type } = entry;
+    this.removeEdge(rid, type, entry.from, entry.to);
+    if (!entry.isNew) entry.movedFrom ??= { from: entry.from, to: entry.to };
+    entry.from = ends.from;
+    entry.to = ends.to;
+    this.addEdge(rid, type, ends.from, ends.to);
+  }
+
   /** Replaces the row of a record that is in the overlay, or takes in `entry`, the first change of a stored one. */
   update(entry: OverlayEntry): void {
     if (this.entries.get(entry.rid) === undefined) this.heldBytes += entryBytes + entry.row.length;
@@ -164,8 +174,12 @@ export class OverlayEntry {
   /** The record as this transaction sees it; undefined when deleted. Made on first read. */
   record: StoredRecord | undefined;
   /** Ends of an edge; `noRid` on other records. */
-  readonly from: Rid;
-  readonly to: Rid;
+  from: Rid;
+  to: Rid;
+  /** The stored ends of an edge that was re-pointed. */
+  movedFrom: { readonly from: Rid; readonly to: Rid } | undefined;
+  /** Made again at the id of a deleted record. */
+  isRestored: boolean;
 
   constructor(
     rid: Rid,
@@ -181,6 +195,8 @@ export class OverlayEntry {
     this.record = undefined;
     this.from = ends?.from ?? noRid;
     this.to = ends?.to ?? noRid;
+    this.movedFrom = undefined;
+    this.isRestored = false;
   }
 
   copy(): OverlayEntry {
@@ -189,6 +205,8 @@ export class OverlayEntry {
     copy.op = this.op;
     copy.row = this.row;
     copy.record = this.record;
+    copy.movedFrom = this.movedFrom;
+    copy.isRestored = this.isRestored;
     return copy;
   }
 

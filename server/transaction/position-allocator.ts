@@ -1,5 +1,5 @@
 import { DatabaseError } from '#core/errors.ts';
-import { type BucketId, makeRid, positionMax, type Rid } from '#core/rid.ts';
+import { type BucketId, bucketOf, makeRid, positionMax, positionOf, type Rid } from '#core/rid.ts';
 import type { RowOperation } from '#storage/row-operations.ts';
 
 /** Positions that one durable lease covers. */
@@ -54,6 +54,11 @@ export class PositionAllocator {
     if (positions.next + leaseLength / 2 <= positions.leasedTo) return undefined;
     positions.leasedTo = Math.min(positions.next + leaseLength, positionMax);
     return { op: 'positions', bucket, next: positions.leasedTo };
+  }
+
+  /** Whether the position was ever given, or may have been given before a restart. */
+  wasGiven(rid: Rid): boolean {
+    return positionOf(rid) < this.#positions(bucketOf(rid)).next;
   }
 
   /** Forgets a dropped bucket. */

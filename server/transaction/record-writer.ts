@@ -45,6 +45,7 @@ interface Ends {
 }
 
 const knownNamesMax = 10_000;
+const bothDirections: readonly Direction[] = ['out', 'in'];
 
 /**
  * The writing half of a transaction: turns property maps into checked, converted, encoded rows in the overlay. Each method
@@ -223,6 +224,104 @@ export class RecordWriter implements KeyHolders {
     if (current.kind === 'vertex') this.#deleteEdges(current);
     this.#deleteRecord(current);
     return true;
+  }
+
+  moveVertex(
+    rid: Rid,
+    to: { readonly type: TypeId; readonly bucket: BucketId | undefined },
+    properties: ValueMap,
+  ): StoredRecord {
+    const current = this.#view.record(rid);
+    if (current === undefined) throw recordNotFound(rid);
+    const { edges, storedCount } = this.#edgesOf(rid);
+    this.#deleteRecord(current);
+    if (!this.#overlay.entry(rid)?.isNew) this.emptiedVertices.set(rid, storedCount);
+    const moved = this.insert(to.type, 'vertex', properties, {
+      bucket: to.bucket,
+      ends: undefined,
+    });
+    for (const edge of edges) {
+      this.#repoint(edge, {
+        from: edge.out === rid ? moved.rid : edge.out,
+        to: edge.in === rid ? moved.rid : edge.in,
+      });
+    }
+    return moved;
+  }
+
+  /** The edges at a vertex, a loop once, and how many entries of them are stored. */
+  #edgesOf(vertex: Rid): { readonly edges: readonly StoredRecord[]; readonly storedCount: number } {
+    const view = this.#view;
+    const edges = new Map<Rid, StoredRecord>();
+    let storedCount = 0;
+    for (const { id, kind } of view.catalog.types()) {
+      if (kind !== 'edge') continue;
+      for (const direction of bothDirections) {
+        const list = view.allEdges(vertex, direction, id);
+        for (let at = 0; at < list.count; at += 1) {
+          const edge = view.record(list.edges[at] as Rid);
+          if (edge !== undefined) edges.set(edge.rid, edge);
+        }
+        storedCount += view.snapshot.degree(vertex, direction, id);
+      }
+    }
+    return { edges: [...edges.values()], storedCount };
+  }
+
+  #repoint(edge: StoredRecord, ends: Ends): void {
+    const { rid, type } = edge;
+    const rules = this.#rules(type);
+    const content = new Map<string, Value>();
+    for (const name of edge.propertyNames()) content.set(name, edge.get(name) ?? null);
+    const row = this.#services.engine.rows.encode(type, content, { out: ends.from, in: ends.to });
+    const known = this.#overlay.entry(rid);
+    const entry =
+      known ?? new OverlayEntry(rid, type, edge.version, { from: edge.out, to: edge.in });
+    this.#overlay.repoint(entry, ends);
+    const record = new PendingRecord(entry, rules.type, content);
+    this.#claim(rules, rid, edge, record);
+    if (known === undefined) this.#noteRead();
+    entry.row = row;
+    entry.record = undefined;
+    this.#overlay.update(entry);
+  }
+
+  /** A record at the id of a deleted one. */
+  restore(rid: Rid, typeId: TypeId, properties: ValueMap, ends: Ends | undefined): StoredRecord {
+    const rules = this.#rules(typeId);
+    this.#requireRestorable(rid, rules.type);
+    if (ends !== undefined) {
+      this.#requireVertex(ends.from);
+      this.#requireVertex(ends.to);
+    }
+    const content = this.#checked(rules, this.withDefaults(typeId, properties), undefined);
+    const entry = new OverlayEntry(rid, typeId, 0 as LogIndex, ends);
+    entry.isRestored = true;
+    entry.row = this.#services.engine.rows.encode(
+      typeId,
+      content,
+      ends && { out: ends.from, in: ends.to },
+    );
+    const record = new PendingRecord(entry, rules.type, content);
+    this.#claim(rules, rid, undefined, record);
+    this.#noteRead();
+    this.#overlay.insert(entry);
+    if (ends !== undefined) this.#overlay.addEdge(rid, typeId, ends.from, ends.to);
+    return record;
+  }
+
+  #requireRestorable(rid: Rid, type: TypeDefinition): void {
+    const bucket = bucketOf(rid);
+    const refuse = (reason: string): never => {
+      throw new DatabaseError(
+        'IllegalArgument',
+        `Cannot restore record ${formatRid(rid)} of type '${type.name}': ${reason}`,
+      );
+    };
+    if (!type.buckets.includes(bucket)) refuse('its bucket does not belong to the type');
+    if (this.#overlay.entry(rid) !== undefined) refuse('this transaction has changed it');
+    if (this.#view.record(rid) !== undefined) refuse('it exists');
+    if (!this.#services.positions.wasGiven(rid)) refuse('there never was such a record');
   }
 
   /** `properties` with the defaults of absent ones (sql.md 13.7); the same map when there is nothing to add. */

@@ -33,6 +33,8 @@ export interface TransactionServices extends WriteServices {
   readonly locks: BucketLocks;
   readonly changes: ChangeObserver | undefined;
   readonly runTrigger: TriggerRunner;
+  /** Told, after each commit, in which buckets it changed records. */
+  readonly committed: ((buckets: Iterable<BucketId>) => void) | undefined;
   /** The newest committed state with its schema; the caller closes the snapshot. */
   pin(): PinnedState;
   alter(change: SchemaChange, pause?: () => Promise<void>): Promise<readonly ValueMap[]>;
@@ -51,6 +53,7 @@ export class TransactionValue implements Transaction {
   #triggeredWrites: TriggeredWrites | undefined;
   readonly #mayWriteViews: boolean;
   #isEnded = false;
+  #flushCount = 0;
   /** Every single change, since events tell them all; undefined while nobody watches. */
   #recorded: RecordChange[] | undefined;
   readonly #attached: RowOperation[] = [];
@@ -192,6 +195,29 @@ export class TransactionValue implements Transaction {
     return existed;
   }
 
+  moveVertex(
+    rid: Rid,
+    to: { readonly type: TypeId; readonly bucket: BucketId | undefined },
+    properties: ValueMap,
+  ): StoredRecord {
+    const current = this.#read().record(rid);
+    const moved = this.#write().moveVertex(rid, to, properties);
+    this.#recorded?.push({ kind: 'create', record: moved });
+    if (current !== undefined) this.#recorded?.push({ kind: 'delete', record: current });
+    return moved;
+  }
+
+  restore(
+    rid: Rid,
+    type: TypeId,
+    properties: ValueMap,
+    ends: { readonly from: Rid; readonly to: Rid } | undefined,
+  ): StoredRecord {
+    const record = this.#write().restore(rid, type, properties, ends);
+    this.#recorded?.push({ kind: 'create', record });
+    return record;
+  }
+
   async alter(change: SchemaChange, pause?: () => Promise<void>): Promise<readonly ValueMap[]> {
     this.#requireOpen();
     const rows = await this.#services.alter(change, pause);
@@ -216,8 +242,14 @@ export class TransactionValue implements Transaction {
     const overlay = this.#overlay.copy();
     const restoreWriter = this.#writer?.savepoint();
     const recordedCount = this.#recorded?.length ?? 0;
+    const flushCount = this.#flushCount;
     return () => {
       this.#requireOpen();
+      // What was written before is stored: only what came after it can be taken back.
+      if (flushCount !== this.#flushCount) {
+        this.discard();
+        return;
+      }
       if (this.#recorded !== undefined) this.#recorded.length = recordedCount;
       this.#overlay.restore(overlay);
       if (restoreWriter !== undefined) restoreWriter();
@@ -237,12 +269,42 @@ export class TransactionValue implements Transaction {
 
   async commit(): Promise<CommitReceipt> {
     this.#requireOpen();
-    const view = this.#read();
-    if (this.#writer === undefined || this.#overlay.isEmpty) {
-      const receipt = { index: view.snapshotIndex, changes: [] };
+    try {
+      return await this.#store();
+    } finally {
       this.rollback();
-      return receipt;
     }
+  }
+
+  async flush(): Promise<void> {
+    this.#requireOpen();
+    const { hasWrites } = this;
+    await this.#store();
+    if (hasWrites) this.#flushCount += 1;
+    this.discard();
+    // The rest of the statement builds on what it has stored.
+    if (!this.#isEnded) this.#view?.moveTo(this.#services.pin());
+  }
+
+  get hasFlushed(): boolean {
+    return this.#flushCount > 0;
+  }
+
+  discard(): void {
+    this.#overlay.restore(new Overlay());
+    this.#overlay.heldBytes = 0;
+    this.#writer = undefined;
+    if (this.#recorded !== undefined) this.#recorded = [];
+    if (this.#view === undefined) return;
+    this.#view.claims = undefined;
+    this.#view.forgetWrites();
+  }
+
+  /** Commits what was written so far. */
+  async #store(): Promise<CommitReceipt> {
+    const view = this.#read();
+    if (this.#writer === undefined || this.#overlay.isEmpty)
+      return { index: view.snapshotIndex, changes: [] };
     const writeSet = captureWriteSet(this.#overlay, this.#writer, {
       catalog: this.#writer.madeUnder,
       shapes: this.#services.engine.shapes,
@@ -250,7 +312,6 @@ export class TransactionValue implements Transaction {
     });
     if (writeSet.operations.length === 0) {
       const receipt = { index: view.snapshotIndex, changes: [] };
-      this.rollback();
       this.#announce(receipt);
       return receipt;
     }
@@ -271,8 +332,6 @@ export class TransactionValue implements Transaction {
       if (hasWaited && error instanceof DatabaseError && error.code === 'ConcurrentModification')
         throw new DatabaseError(error.code, error.message, { blockedBy: Promise.resolve() });
       throw error;
-    } finally {
-      this.rollback();
     }
   }
 
@@ -306,6 +365,7 @@ export class TransactionValue implements Transaction {
   }
 
   #announce(receipt: CommitReceipt): void {
+    this.#services.committed?.(this.#overlay.changedBuckets());
     const { changes } = this.#services;
     if (!changes?.isWatched) return;
     // Who began to watch in between learns what each record has become.

@@ -35,6 +35,36 @@ export interface Transaction extends ReadView {
   /** A vertex takes its edges with it. @returns false when it does not exist (any more), or a trigger keeps it */
   delete(rid: Rid): boolean;
   /**
+   * Gives a vertex a new record id in another type or bucket, with these properties; all its edges are re-pointed and keep
+   * their ids. After an error the transaction must be rolled back.
+   * @throws DatabaseError `RecordNotFound`, and as an insert
+   */
+  moveVertex(
+    rid: Rid,
+    to: { readonly type: TypeId; readonly bucket: BucketId | undefined },
+    properties: ValueMap,
+  ): StoredRecord;
+  /**
+   * Makes a deleted record again at its old id.
+   * @throws DatabaseError `IllegalArgument` when there is a record, or never was one; and as an insert
+   */
+  restore(
+    rid: Rid,
+    type: TypeId,
+    properties: ValueMap,
+    ends: { readonly from: Rid; readonly to: Rid } | undefined,
+  ): StoredRecord;
+  /**
+   * Commits what was written so far and goes on with the newest state (`BATCH n`). What it committed stays, whatever becomes of
+   * the rest.
+   * @throws DatabaseError as `commit`; the transaction must be rolled back then
+   */
+  flush(): Promise<void>;
+  /** True after a `flush`: the statement must not be executed again. */
+  readonly hasFlushed: boolean;
+  /** Takes back everything that was written and not flushed; the transaction goes on. */
+  discard(): void;
+  /**
    * Applies a schema change now, outside the transaction's own writes (DDL is not undoable), and gives its result rows.
    * `pause` is called between pieces of long work and may throw to end it.
    */

@@ -10,6 +10,7 @@ for (const name of [
   'alter-type',
   'light-edges',
   'maintenance',
+  'record-commands',
 ]) {
   runDatabaseGoldenFile(new URL(`./${name}.txt`, import.meta.url));
 }

@@ -28,7 +28,7 @@ export function maintain(
         rebuildIndexes(work, { order, room, progress }),
       );
     case 'compact-index':
-      return compactIndexes(work, order);
+      return reported(room, 'compact index', () => compactIndexes(work, order));
     case 'rebuild-type':
       return reported(room, 'rebuild type', (progress) =>
         rebuildType(work, { order, room, progress }),
@@ -40,9 +40,14 @@ export function maintain(
     case 'truncate':
       return truncate(work, order, room);
     case 'check-database':
-      return reported(room, 'check database', (progress) =>
+      return reported(room, work.fix ? 'check database fix' : 'check database', (progress) =>
         checkDatabase(work, { order, room, progress }),
       );
+    case 'create-view':
+    case 'alter-view':
+    case 'refresh-view':
+    case 'drop-view':
+      return room.views.perform(work, order);
     default:
       return unreachable(work);
   }

@@ -216,6 +216,7 @@ export interface Update extends Located {
   };
   readonly where: Expression | undefined;
   readonly limit: Expression | undefined;
+  readonly batch: Expression | undefined;
   readonly timeout: TimeLimit | undefined;
 }
 
@@ -237,6 +238,8 @@ export interface Delete extends Located {
   readonly returnsBefore: boolean;
   readonly where: Expression | undefined;
   readonly limit: Expression | undefined;
+  readonly batch: Expression | undefined;
+  readonly isUnsafe: boolean;
 }
 
 /** EXPLAIN and PROFILE. */

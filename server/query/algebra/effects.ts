@@ -46,6 +46,10 @@ const effectsOfNode: { readonly [Op in PlanOp]: readonly Effect[] } = {
   InsertEdge: ['insert'],
   Update: ['update'],
   Delete: ['delete'],
+  MoveVertex: ['insert', 'delete'],
+  RestoreRecord: ['insert'],
+  CommitEvery: [],
+  FindReferences: ['read'],
   FindOrInsert: ['read', 'insert'],
   Alter: ['schema'],
   /** And what its work does: `effectsOfWork`. */
@@ -108,7 +112,8 @@ export function accessesOf(program: Program, catalog: Catalog): readonly Access[
   walkPlan(program.plan, {
     plan(node) {
       for (const effect of effectsOfNode[node.op]) touch(touched, effect, typesOf(node, catalog));
-      for (const effect of effectsOfWork(node)) touch(touched, effect, typesOf(node, catalog));
+      if (isPlainCheck(node)) touch(touched, 'read', []);
+      else for (const effect of effectsOfWork(node)) touch(touched, effect, typesOf(node, catalog));
     },
     expression(part) {
       if (part.op === 'Call' && navigating.has(part.function)) touch(touched, 'read', undefined);
@@ -119,6 +124,11 @@ export function accessesOf(program: Program, catalog: Catalog): readonly Access[
     effects: new Set([effect]),
     types: types && [...types],
   }));
+}
+
+/** CHECK DATABASE without FIX changes nothing, though it is no query: access to the database is enough (security.md 4.3). */
+function isPlainCheck(node: LogicalPlan): boolean {
+  return node.op === 'Maintain' && node.work.kind === 'check-database' && !node.work.fix;
 }
 
 /** What a statement on the schema or the whole database does beyond what its node says. */
@@ -190,6 +200,16 @@ function typesOf(node: LogicalPlan, catalog: Catalog): readonly string[] | undef
     case 'Maintain': {
       const types = typesOfMaintenance(node.work);
       return types && named(types);
+    }
+    case 'MoveVertex': {
+      const from = recordTypes(node.input, node.record, catalog);
+      return from && [...from, ...named([node.type])];
+    }
+    case 'RestoreRecord':
+      return named([node.type]);
+    case 'FindReferences': {
+      const owners = node.buckets.map((bucket) => catalog.bucketWithId(bucket)?.type);
+      return named([...new Set(owners.filter((type) => type !== undefined))]);
     }
     case 'Update':
     case 'Delete':

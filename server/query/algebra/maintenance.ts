@@ -2,6 +2,7 @@ import type { SchemaChange } from '#catalog/changes.ts';
 import type { Effect } from '#core/effects.ts';
 import type { BucketId, Rid, TypeId } from '#core/rid.ts';
 import type { Value } from '#core/value.ts';
+import type { LogicalPlan } from './plan.ts';
 
 /**
  * Statements that work on the database as a whole and not on rows (sql.md 13.4, 13.11 to 13.13, 16.3). Names are resolved and
@@ -35,7 +36,16 @@ export type Maintenance =
       /** Vertices and edges are deleted, too. */
       readonly unsafe: boolean;
     }
-  | CheckDatabase;
+  | CheckDatabase
+  /** Materialized views (sql.md 14.3). `source`: the plan of the view's query, whose records its maker must be allowed to read. */
+  | {
+      readonly kind: 'create-view';
+      readonly change: Extract<SchemaChange, { kind: 'create-view' }>;
+      readonly source: LogicalPlan;
+    }
+  | { readonly kind: 'alter-view'; readonly change: Extract<SchemaChange, { kind: 'alter-view' }> }
+  | { readonly kind: 'refresh-view'; readonly name: string }
+  | { readonly kind: 'drop-view'; readonly change: Extract<SchemaChange, { kind: 'drop-view' }> };
 
 export interface CheckDatabase {
   readonly kind: 'check-database';
@@ -59,6 +69,11 @@ export const effectsOfMaintenance: {
   repartition: ['schema', 'update'],
   truncate: ['delete'],
   'check-database': ['schema'],
+  'create-view': ['schema'],
+  // sql.md 16.8: the refresh policy is a setting of the database.
+  'alter-view': ['schema', 'settings'],
+  'refresh-view': ['schema'],
+  'drop-view': ['schema'],
 };
 
 /** The types that it writes records of; undefined: any. */

@@ -82,7 +82,11 @@ export interface PlanVisitor {
 /** Visits every node and every expression, parents first, sub-plans of expressions included. */
 export function walkPlan(plan: LogicalPlan, visitor: PlanVisitor): void {
   visitor.plan?.(plan);
-  for (const expression of expressionsOf(plan)) walkExpressionAndPlans(expression, visitor);
+  for (const expression of expressionsOf(plan)) {
+    // Who looks at plans only need not see the terms of a condition that holds none.
+    if (visitor.expression !== undefined || holdsSubPlan(expression))
+      walkExpressionAndPlans(expression, visitor);
+  }
   for (const input of inputsOf(plan)) walkPlan(input, visitor);
 }
 
@@ -238,6 +242,10 @@ type GraphOrWriteOp =
   | 'Update'
   | 'Delete'
   | 'FindOrInsert'
+  | 'MoveVertex'
+  | 'RestoreRecord'
+  | 'CommitEvery'
+  | 'FindReferences'
   | 'Call';
 
 function rebuildGraphOrWrite(plan: PlanNode<GraphOrWriteOp>, map: PartMapping): LogicalPlan {
@@ -256,6 +264,7 @@ function rebuildGraphOrWrite(plan: PlanNode<GraphOrWriteOp>, map: PartMapping): 
       };
     case 'Insert':
     case 'Update':
+    case 'MoveVertex':
       return {
         ...plan,
         input: map.plan(plan.input),
@@ -271,6 +280,21 @@ function rebuildGraphOrWrite(plan: PlanNode<GraphOrWriteOp>, map: PartMapping): 
       };
     case 'Delete':
       return { ...plan, input: map.plan(plan.input) };
+    case 'CommitEvery':
+      return { ...plan, input: map.plan(plan.input), count: map.expression(plan.count) };
+    case 'FindReferences':
+      return { ...plan, targets: map.expression(plan.targets) };
+    case 'RestoreRecord':
+      return {
+        ...plan,
+        input: map.plan(plan.input),
+        rid: map.expression(plan.rid),
+        ends: plan.ends && {
+          from: map.expression(plan.ends.from),
+          to: map.expression(plan.ends.to),
+        },
+        assignments: plan.assignments.map((assignment) => mapAssignment(assignment, map)),
+      };
     case 'FindOrInsert':
       return {
         ...plan,
@@ -380,7 +404,10 @@ export function slotsWrittenBy(plan: LogicalPlan): readonly Slot[] {
     case 'TimeLimit':
     case 'Eager':
     case 'Delete':
+    case 'CommitEvery':
       return [];
+    case 'FindReferences':
+      return [plan.target, plan.referrer, plan.fields];
     case 'Project':
       return plan.columns.map((column) => column.slot);
     case 'Aggregate':

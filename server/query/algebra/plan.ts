@@ -50,6 +50,15 @@ export type LogicalPlan =
       readonly as: Slot;
       readonly names?: 'bucket';
     }
+  /** For each record of the buckets and each of the targets that it refers to: both ids, and where in the record. */
+  | {
+      readonly op: 'FindReferences';
+      readonly targets: Expression;
+      readonly buckets: readonly BucketId[];
+      readonly target: Slot;
+      readonly referrer: Slot;
+      readonly fields: Slot;
+    }
   | IndexSearchNode
   /** Records that at least one of the searches finds, each once, in scan order; all searches have the slot `as`. */
   | {
@@ -243,6 +252,28 @@ export type LogicalPlan =
       readonly record: Slot;
       readonly detach: boolean;
     }
+  /** The vertex in `record` goes to another type or bucket under a new id, with its edges; `as` holds it afterwards. */
+  | {
+      readonly op: 'MoveVertex';
+      readonly input: LogicalPlan;
+      readonly record: Slot;
+      readonly type: TypeId;
+      readonly bucket: BucketId | undefined;
+      readonly assignments: readonly Assignment[];
+      readonly as: Slot;
+    }
+  /** Makes a deleted record again at its old id; edges have `ends`. */
+  | {
+      readonly op: 'RestoreRecord';
+      readonly input: LogicalPlan;
+      readonly type: TypeId;
+      readonly rid: Expression;
+      readonly ends: { readonly from: Expression; readonly to: Expression } | undefined;
+      readonly assignments: readonly Assignment[];
+      readonly as: Slot;
+    }
+  /** Passes rows on and commits the transaction after each `count` of them; what was committed stays (`BATCH n`). */
+  | { readonly op: 'CommitEvery'; readonly input: LogicalPlan; readonly count: Expression }
   /** When `find` gives no row, one record is inserted with `initial` and is the only row; otherwise the rows of `find`. */
   | {
       readonly op: 'FindOrInsert';

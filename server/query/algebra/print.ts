@@ -189,6 +189,14 @@ class NodePrinter {
         return `${this.#slot(plan.record)}${plan.detach ? '' : ' without edges'}`;
       case 'FindOrInsert':
         return `${this.#types([plan.type])} ${this.#assignments(plan.initial)} → ${this.#slot(plan.as)}`;
+      case 'MoveVertex':
+        return `${this.#slot(plan.record)} to ${this.#types([plan.type])} ${this.#assignments(plan.assignments)} → ${this.#slot(plan.as)}`;
+      case 'RestoreRecord':
+        return `${this.#types([plan.type])} ${printExpression(plan.rid, this.#slot)} ${this.#assignments(plan.assignments)} → ${this.#slot(plan.as)}`;
+      case 'CommitEvery':
+        return `${printExpression(plan.count, this.#slot)} rows`;
+      case 'FindReferences':
+        return `to ${printExpression(plan.targets, this.#slot)} → ${this.#slots([plan.target, plan.referrer, plan.fields])}`;
       case 'Maintain':
         return `${plan.work.kind} → ${this.#slot(plan.as)}`;
       case 'Alter':

@@ -92,6 +92,7 @@ function slotsNamedBy(plan: LogicalPlan): readonly Slot[] {
     case 'Update':
       return plan.unless === undefined ? [plan.record] : [plan.record, plan.unless];
     case 'Delete':
+    case 'MoveVertex':
       return [plan.record];
     default:
       return [];

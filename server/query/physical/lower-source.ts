@@ -9,6 +9,7 @@ import type {
   RidRange,
 } from '../algebra/plan.ts';
 import { ArgumentOperator } from '../operators/argument.ts';
+import { FindReferencesOperator } from '../operators/find-references.ts';
 import { DynamicSourceOperator } from '../operators/dynamic-source.ts';
 import type { CompiledBounds } from '../operators/index-bounds.ts';
 import { IndexEntriesOperator } from '../operators/index-entries.ts';
@@ -40,7 +41,8 @@ export type SourceOp =
   | 'IndexUnion'
   | 'RecordCount'
   | 'IndexEntries'
-  | 'SchemaScan';
+  | 'SchemaScan'
+  | 'FindReferences';
 
 /** Operators for the nodes without inputs. */
 export function lowerSource(plan: PlanNode<SourceOp>, lowering: Lowering): OperatorFactory {
@@ -87,6 +89,12 @@ export function lowerSource(plan: PlanNode<SourceOp>, lowering: Lowering): Opera
     case 'IndexEntries': {
       const { index, order, as } = plan;
       return () => new IndexEntriesOperator(index, order, as, description);
+    }
+    case 'FindReferences': {
+      const { buckets, target, referrer, fields } = plan;
+      const targets = compileValue(lowering, plan.targets);
+      const options = { targets, buckets, target, referrer, fields, description };
+      return () => new FindReferencesOperator(options);
     }
     default: {
       const { kind, name, as } = plan;
@@ -246,4 +254,5 @@ const sourceOps: ReadonlySet<string> = new Set<SourceOp>([
   'RecordCount',
   'IndexEntries',
   'SchemaScan',
+  'FindReferences',
 ]);

@@ -5,13 +5,16 @@ import { slotsOf, slotsReadBy } from '../algebra/slots.ts';
 import { AlterOperator } from '../operators/alter.ts';
 import type { CompiledAssignment, CompiledPathElement } from '../operators/assignments.ts';
 import { CallOperator } from '../operators/call.ts';
+import { CommitEveryOperator } from '../operators/commit-every.ts';
 import { DeleteOperator } from '../operators/delete.ts';
 import { EagerOperator } from '../operators/eager.ts';
 import { FindOrInsertOperator } from '../operators/find-or-insert.ts';
 import { InsertEdgeOperator } from '../operators/insert-edge.ts';
 import { InsertOperator } from '../operators/insert.ts';
 import { MaintainOperator } from '../operators/maintain.ts';
+import { MoveVertexOperator } from '../operators/move-vertex.ts';
 import { resolveMove } from '../operators/neighbour-cursor.ts';
+import { RestoreRecordOperator } from '../operators/restore-record.ts';
 import { UpdateOperator } from '../operators/update.ts';
 import { allEdges } from './lower-graph.ts';
 import {
@@ -32,6 +35,9 @@ export type WriteOp =
   | 'FindOrInsert'
   | 'Alter'
   | 'Maintain'
+  | 'MoveVertex'
+  | 'RestoreRecord'
+  | 'CommitEvery'
   | 'Call';
 
 /** Operators for the nodes that write, and for procedures. */
@@ -78,6 +84,20 @@ export function lowerWrite(
       const { change, as } = plan;
       return () => new AlterOperator(change, as);
     }
+    case 'MoveVertex': {
+      const { record, type, bucket, as } = plan;
+      const input = lowerTargets(plan.input, record, needed, lowering);
+      const assignments = compileAssignments(plan.assignments, as, lowering);
+      const options = { record, type, bucket, as, assignments, description };
+      return () => new MoveVertexOperator({ ...options, input: input() });
+    }
+    case 'RestoreRecord':
+      return lowerRestore(plan, needed, lowering);
+    case 'CommitEvery': {
+      const input = lowering.lower(plan.input, needed);
+      const count = compileValue(lowering, plan.count);
+      return () => new CommitEveryOperator(input(), count, description);
+    }
     case 'Maintain': {
       const { work, as } = plan;
       return () => new MaintainOperator(work, as);
@@ -98,6 +118,24 @@ function lowerTargets(
   const input = lowering.lower(plan.input, withSlots(needed, plan.slots));
   const slots = keptSlots(withSlots(needed, plan.slots), slotsOf(plan.input));
   return () => new EagerOperator(input(), slots, new Set([record]));
+}
+
+function lowerRestore(
+  plan: PlanNode<'RestoreRecord'>,
+  needed: RequiredSlots,
+  lowering: Lowering,
+): OperatorFactory {
+  const input = lowering.lower(plan.input, needed);
+  const { type, as, ends } = plan;
+  const options = {
+    type,
+    as,
+    rid: compileValue(lowering, plan.rid),
+    ends: ends && { from: compileValue(lowering, ends.from), to: compileValue(lowering, ends.to) },
+    assignments: compileAssignments(plan.assignments, as, lowering),
+    description: descriptionOf(lowering, plan),
+  };
+  return () => new RestoreRecordOperator({ ...options, input: input() });
 }
 
 function lowerInsertEdge(
@@ -204,5 +242,8 @@ const writeOps: ReadonlySet<string> = new Set<WriteOp>([
   'FindOrInsert',
   'Alter',
   'Maintain',
+  'MoveVertex',
+  'RestoreRecord',
+  'CommitEvery',
   'Call',
 ]);

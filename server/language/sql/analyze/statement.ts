@@ -11,12 +11,14 @@ import type { Expression } from '../ast.ts';
 import { Analysis, type AnalyzedQuery, notSupportedYet, rowEnvironment } from './analysis.ts';
 import { analyzeExpression } from './expression.ts';
 import { definitionChange } from './definition.ts';
-import { analyzeMaintenance, maintenanceCommands } from './maintain.ts';
+import { analyzeMaintenance, maintenance, maintenanceCommands } from './maintain.ts';
 import { analyzeMatch } from './match.ts';
 import { analyzeOperation, isOperation } from './operation.ts';
+import { analyzeRecordCommand } from './record-command.ts';
 import { alteration, analyzeSchemaStatement } from './schema.ts';
 import { analyzeSelect } from './select.ts';
 import { analyzeTraverse } from './traverse.ts';
+import { viewWork } from './view.ts';
 import { analyzeTruncate } from './truncate.ts';
 import { analyzeDelete, analyzeUpdate } from './update.ts';
 import { analyzeCreateEdge, analyzeInsert } from './write.ts';
@@ -124,8 +126,12 @@ function analyzeStatement(
       throw notSupportedYet('PROFILE inside another statement');
     case 'command': {
       if (maintenanceCommands.has(statement.name)) return analyzeMaintenance(analysis, statement);
+      const written = analyzeRecordCommand(analysis, statement, parent);
+      if (written !== undefined) return written;
       if (statement.name.startsWith('TRUNCATE '))
         return analyzeTruncate(analysis, statement, parent);
+      const work = viewWork(analysis, statement);
+      if (work !== undefined) return maintenance(analysis, work);
       const change = definitionChange(analysis, statement);
       if (change !== undefined) return alteration(analysis, change);
       throw refusedCommand(statement);
@@ -168,15 +174,12 @@ function explained(
 }
 
 /** The families that the reference itself refuses, or that are tagged exotic, say so (house decision 19). */
-const refusedForGood: ReadonlySet<string> = new Set([
-  'ALTER BUCKET',
-  'RESTORE DOCUMENT',
-  'RESTORE VERTEX',
-  'RESTORE EDGE',
-  'ALIGN DATABASE',
-]);
+const refusedForGood: ReadonlySet<string> = new Set(['ALTER BUCKET', 'ALIGN DATABASE']);
 
 function refusedCommand(command: Command): DatabaseError {
+  // House decision 28.
+  if (/TIMESERIES|CONTINUOUS AGGREGATE/.test(command.name))
+    return new DatabaseError('NotSupported', 'not supported: time series');
   if (isOperation(command))
     return new DatabaseError(
       'NotSupported',

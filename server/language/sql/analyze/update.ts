@@ -43,7 +43,7 @@ export function analyzeUpdate(
 }
 
 /** The records that target, WHERE and LIMIT name, read to the end before the first is changed. */
-function recordsToChange(
+export function recordsToChange(
   analysis: Analysis,
   node: {
     readonly target: Target;
@@ -97,7 +97,19 @@ function stageUpdate(
     applyDefaults: node.appliesDefaults,
     ...stage,
   }));
+  commitEvery(analysis, scope, node.batch);
   limitTime(scope, node.timeout);
+}
+
+/** `BATCH n`: commits after every n records that were written. */
+export function commitEvery(
+  analysis: Analysis,
+  scope: QueryScope,
+  batch: Expression | undefined,
+): void {
+  if (batch === undefined) return;
+  const count = analysis.expression(batch, rowEnvironment(scope));
+  scope.stage((input) => ({ op: 'CommitEvery', input, count }));
 }
 
 /** Count, records or copies from before, as RETURN says. */
@@ -132,7 +144,7 @@ function countOfRows(analysis: Analysis, scope: QueryScope): AnalyzedQuery {
   };
 }
 
-function assignmentsOf(
+export function assignmentsOf(
   analysis: Analysis,
   operations: readonly UpdateOperation[],
   env: Environment,
@@ -312,6 +324,7 @@ export function analyzeDelete(
     record,
     detach: true,
   }));
+  commitEvery(analysis, scope, node.batch);
   if (!node.returnsBefore) return countOfRows(analysis, scope);
   return writtenRows(analysis, scope, record, undefined);
 }

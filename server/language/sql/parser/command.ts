@@ -159,15 +159,24 @@ export function compactIndex(parser: Parser): Command {
   return new CommandBuilder('COMPACT INDEX', at).set('index', nameOrStar(parser)).end(parser);
 }
 
+/** A statement in parentheses; what follows it belongs to the command. */
+function subQuery(parser: Parser): Expression {
+  const at = parser.start;
+  parser.expect('(');
+  if (!parser.grammar.startsStatement(parser)) return parser.unexpected('a statement');
+  parser.enter();
+  const statement = parser.grammar.statement(parser);
+  parser.leave();
+  parser.expect(')');
+  return { kind: 'subQuery', statement, at, end: parser.lastEnd };
+}
+
 /** FIND REFERENCES. */
 export function findReferences(parser: Parser): Command {
   const at = parser.start;
   parser.expectKeyword('FIND', 'REFERENCES');
   const made = new CommandBuilder('FIND REFERENCES', at);
-  made.expression(
-    'targets',
-    parser.at('(') ? parser.grammar.expression(parser) : ridExpression(parser),
-  );
+  made.expression('targets', parser.at('(') ? subQuery(parser) : ridExpression(parser));
   if (!parser.accept('[')) return made.end(parser);
   const places: string[] = [];
   do {

@@ -311,7 +311,7 @@ export function update(parser: Parser): Update {
   const returning = updateReturn(parser);
   const where = parser.acceptKeyword('WHERE') ? parser.grammar.condition(parser) : undefined;
   const limit = parser.acceptKeyword('LIMIT') ? parser.grammar.expression(parser) : undefined;
-  if (parser.acceptKeyword('BATCH')) parser.grammar.expression(parser);
+  const batch = parser.acceptKeyword('BATCH') ? parser.grammar.expression(parser) : undefined;
   return {
     kind: 'update',
     target: source,
@@ -321,6 +321,7 @@ export function update(parser: Parser): Update {
     returning,
     where,
     limit,
+    batch,
     timeout: timeLimit(parser),
     at,
     end: parser.lastEnd,
@@ -426,14 +427,16 @@ export function remove(parser: Parser): Delete {
   if (returnsBefore) parser.expectKeyword('BEFORE');
   const where = parser.acceptKeyword('WHERE') ? parser.grammar.condition(parser) : undefined;
   const limit = parser.acceptKeyword('LIMIT') ? parser.grammar.expression(parser) : undefined;
-  if (parser.acceptKeyword('BATCH')) parser.grammar.expression(parser);
-  parser.acceptKeyword('UNSAFE');
+  const batch = parser.acceptKeyword('BATCH') ? parser.grammar.expression(parser) : undefined;
+  const isUnsafe = parser.acceptKeyword('UNSAFE');
   return {
     kind: 'delete',
     target: source,
     returnsBefore,
     where,
     limit,
+    batch,
+    isUnsafe,
     at,
     end: parser.lastEnd,
   };
