@@ -27,7 +27,7 @@ const utf8 = new TextDecoder('utf-8', { fatal: true });
  * are only data. Written by `schema` operations, kept in `meta` under `schema`. Equal catalogs give equal bytes.
  */
 export function encodeCatalog(catalog: CatalogValue): Uint8Array {
-  const { types, indexes, ...rest } = catalog.parts;
+  const { types, indexes, definitions, ...rest } = catalog.parts;
   return text.encode(
     JSON.stringify({
       format: schemaDocumentFormat,
@@ -38,8 +38,13 @@ export function encodeCatalog(catalog: CatalogValue): Uint8Array {
         properties: [...type.properties.values()].map(encodeProperty),
       })),
       indexes: indexes.map((index) => ({ ...index, metadata: encodePairs(index.metadata) })),
+      ...(hasDefinitions(definitions) ? { definitions } : {}),
     }),
   );
+}
+
+function hasDefinitions(definitions: DefinitionParts): boolean {
+  return Object.values(definitions).some((list: readonly unknown[]) => list.length > 0);
 }
 
 function encodeProperty(property: PropertyDefinition) {

@@ -16,7 +16,8 @@ export function createView(
   change: Change<'create-view'>,
   context: ChangeContext,
 ): AppliedChange {
-  const { name, query, refreshMode, refreshIntervalMs, isSimple, sourceTypes } = change;
+  const { name, query, refreshMode, refreshIntervalMs } = change;
+  const { isSimple, sourceTypes, readsAnyType } = change;
   const { views } = catalog.definitions.parts;
   if (catalog.definitions.view(name) !== undefined) {
     if (change.ifNotExists) return unchanged(catalog);
@@ -33,6 +34,7 @@ export function createView(
     refreshIntervalMs,
     isSimple,
     sourceTypes,
+    readsAnyType,
   };
   const rows = [row({ operation: 'create materialized view', name })];
   return { ...withType, catalog: withViews(withType.catalog, added(what, views, made)), rows };

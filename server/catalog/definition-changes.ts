@@ -32,6 +32,7 @@ export type DefinitionChange =
       readonly refreshIntervalMs: number;
       readonly isSimple: boolean;
       readonly sourceTypes: readonly string[];
+      readonly readsAnyType: boolean;
       readonly bucketCount: number | undefined;
     }
   | {

@@ -40,8 +40,10 @@ export interface ViewDefinition {
   readonly refreshIntervalMs: number;
   /** True when a row of the view depends on one record of one type. */
   readonly isSimple: boolean;
-  /** The types that the query reads, subtypes left out. */
+  /** The types that the query names, without their subtypes. */
   readonly sourceTypes: readonly string[];
+  /** True when it may read records of others, too: by record id, link or edges of any type. */
+  readonly readsAnyType: boolean;
 }
 
 export type GraphViewMode = 'OFF' | 'SYNCHRONOUS' | 'ASYNCHRONOUS';

@@ -1,5 +1,6 @@
 import { assert } from '#core/assert.ts';
 import { DatabaseError } from '#core/errors.ts';
+import type { ViewDefinition } from '#catalog/definitions.ts';
 import type { Effect } from '#core/effects.ts';
 import type { Log } from '#core/log.ts';
 import type { Authorizer, Principal } from '#core/principal.ts';
@@ -32,6 +33,7 @@ import type { ActiveStatements } from './active-statements.ts';
 import { AsyncQueue } from './async-queue.ts';
 import { BodyRunner } from './body-runner.ts';
 import { BulkLoader } from './bulk/bulk-loader.ts';
+import type { CompiledStatement } from './compiled-statement.ts';
 import type { Counters } from './counters.ts';
 import { DatabaseSettings, settingsDocumentName } from './database-settings.ts';
 import type { DatabaseEnd, OpenDatabase } from './databases.ts';
@@ -62,6 +64,8 @@ import { StatementContext, type StatementSurroundings } from './statement-contex
 import type { StatementMeter } from './statement-meter.ts';
 import { StatementPipeline } from './statement-pipeline.ts';
 import { TextEvaluator } from './text-evaluator.ts';
+import { MaterializedViews } from './views/materialized-views.ts';
+import { refreshTimeName } from './views/view-refresh.ts';
 
 /** What all databases of a server share. */
 export interface DatabaseSurroundings {
@@ -115,15 +119,24 @@ export async function openDatabase(
       checkDefault: (source) => statements.evaluator.checkDefault(source),
       runTrigger: (trigger, subject, transaction) =>
         statements.bodies.fire(trigger, subject, transaction, transaction),
+      committed: (buckets) => statements.views.committed(buckets),
+      schemaChanged: () => statements.views.schemaChanged(),
       defaultBucketCount: () => own.values.get(typeDefaultBuckets),
       commitLockTimeoutMs: () => own.limits.conflictWaitMs,
     });
     statements.state = state;
+    statements.views.start();
     return new Database(name, { surroundings, own, engine, state, statements, changes });
   } catch (error) {
     await engine.close();
     throw error;
   }
+}
+
+function refreshTimeIn(engine: StorageEngine, view: ViewDefinition): number | undefined {
+  using snapshot = engine.snapshot();
+  const stored = snapshot.meta(refreshTimeName(view));
+  return stored && Number(new TextDecoder().decode(stored));
 }
 
 function readSettings(engine: StorageEngine, settings: Settings, log: Log): DatabaseSettings {
@@ -159,6 +172,7 @@ class Statements {
   readonly compiler: StatementCompiler;
   readonly evaluator: TextEvaluator;
   readonly bodies: BodyRunner;
+  readonly views: MaterializedViews;
   readonly globals = new GlobalVariables();
   /** Set once, before the first statement. */
   state: DatabaseState | undefined;
@@ -184,6 +198,7 @@ class Statements {
       settings: () => own.values.report('database'),
       counters: () => ({ ...counters }),
       now: () => runtime.clock.now(),
+      viewRows: (catalog) => this.views.rows(catalog),
     };
     const ofStatements: StatementSurroundings = {
       runtime,
@@ -207,6 +222,18 @@ class Statements {
       countMax: () => own.values.get(sqlPlanCacheSize),
       makeContext: (slotCount) => new StatementContext(slotCount, ofStatements, own.limits),
     });
+    this.views = new MaterializedViews({
+      databaseName: name,
+      compile: (text, view) => this.#compiledQuery(text, view),
+      begin: () => this.#opened().beginRefresh(),
+      view: () => this.view(),
+      catalog: () => this.#opened().catalog,
+      lastRefreshTime: (view) => refreshTimeIn(engine, view),
+      limits: () => own.limits,
+      memory: surroundings.memory,
+      runtime,
+      log: surroundings.log,
+    });
     this.bodies = new BodyRunner({
       compile: (body, view) => this.compiler.compiledBody(body, view),
       limits: () => own.limits,
@@ -227,6 +254,17 @@ class Statements {
   }
 
   /** The database as maintenance statements work on it. */
+  #compiledQuery(text: string, view: ReadView): CompiledStatement {
+    const compiled = this.compiler.compiled({ language: 'sql', text, parameters: new Map() }, view);
+    assert(compiled.kind === 'statement', 'the query of a view is no script');
+    return compiled;
+  }
+
+  #opened(): DatabaseState {
+    assert(this.state !== undefined, 'the database is open before its first statement');
+    return this.state;
+  }
+
   #room(
     databaseName: string,
     options: {
@@ -245,6 +283,7 @@ class Statements {
       engine,
       runtime: surroundings.runtime,
       progress: surroundings.progress,
+      views: this.views,
       settings: { get: (spec) => own.values.get(spec), change: changeSetting },
       truncateBatchSize: () => own.values.get(truncateBatchSize),
     };
@@ -353,14 +392,27 @@ export class Database implements OpenDatabase {
   run(statement: Statement, options: RunOptions): Promise<ResultStream> {
     this.#requireOpen();
     return this.#surroundings.meter.measured(this.name, statement, options, () =>
-      this.pipeline.runNow(statement, options),
+      this.#runNow(statement, options),
     );
+  }
+
+  #runNow(statement: Statement, options: RunOptions): ResultStream | Promise<ResultStream> {
+    return this.#statements.views.mustWait(statement.text)
+      ? this.#runCaughtUp(statement, options)
+      : this.pipeline.runNow(statement, options);
+  }
+
+  /** After the materialized views that the statement names show what was committed before it. */
+  async #runCaughtUp(statement: Statement, options: RunOptions): Promise<ResultStream> {
+    await this.#statements.views.caughtUp(statement.text);
+    this.#requireOpen();
+    return this.pipeline.runNow(statement, options);
   }
 
   /** As `run`; a short reading statement gives its result without a promise. */
   runNow(statement: Statement, options: RunOptions): ResultStream | Promise<ResultStream> {
     this.#requireOpen();
-    return this.pipeline.runNow(statement, options);
+    return this.#runNow(statement, options);
   }
 
   async runLater(statement: Statement, options: RunOptions): Promise<void> {
@@ -380,6 +432,7 @@ export class Database implements OpenDatabase {
       runtime,
       formats: this.formats(),
       changes: this.changes,
+      onCommit: (buckets) => this.#statements.views.committed(buckets),
       defaults: (source) => this.#statements.evaluator.default(source),
       requireOpen: () => this.#requireOpen(),
       authorize: (type) => {
@@ -460,6 +513,7 @@ export class Database implements OpenDatabase {
       this.changes.close();
       await left;
       await this.#settingChanges;
+      await this.#statements.views.close();
       await this.state.close();
       await this.engine.close();
     } catch (error) {

@@ -7,10 +7,12 @@ import type { SettingReport } from '#config/effective-settings.ts';
 import { isShown } from '#catalog/change-index.ts';
 import type {
   BucketDefinition,
+  Catalog,
   IndexDefinition,
   PropertyDefinition,
   TypeDefinition,
 } from '#catalog/catalog.ts';
+import type { GraphViewDefinition } from '#catalog/definitions.ts';
 import type { ReadView } from '#transaction/read-view.ts';
 
 /** What `schema:` rows tell beyond the catalog. */
@@ -24,11 +26,12 @@ export interface SchemaFacts {
   /** Counters since the database was opened. */
   readonly counters: () => Readonly<Record<string, number>>;
   readonly now: () => EpochMs;
+  readonly viewRows: (catalog: Catalog) => readonly ValueMap[];
 }
 
 type RowsOf = (view: ReadView, facts: SchemaFacts, name: string | undefined) => Iterable<ValueMap>;
 
-/** Row sources by kind (sql.md 7.12). Views do not exist yet, so their lists are empty. */
+/** Row sources by kind (sql.md 7.12). There are no time series. */
 const rowsOfKind: Readonly<Record<string, RowsOf>> = {
   types: (view) => mapped(view.catalog.types(), (type) => typeRow(view, type)),
   indexes: (view) =>
@@ -41,9 +44,9 @@ const rowsOfKind: Readonly<Record<string, RowsOf>> = {
     row([['databaseName', facts.databaseName], ...Object.entries(facts.counters())]),
   ],
   dictionary: (view) => [dictionaryRow(view)],
-  materializedviews: () => [],
+  materializedviews: (view, facts) => facts.viewRows(view.catalog),
   continuousaggregates: () => [],
-  graphanalyticalviews: () => [],
+  graphanalyticalviews: (view) => mapped(view.catalog.definitions.parts.graphViews, graphViewRow),
 };
 
 /**
@@ -63,6 +66,25 @@ export function schemaRows(
     throw new DatabaseError('IllegalArgument', `Invalid metadata: ${shown}`);
   }
   return rowsOf(view, facts, asked.name);
+}
+
+/** Nothing is built for them: they only remember what was asked for (sql.md 14.4). */
+function graphViewRow(view: GraphViewDefinition): ValueMap {
+  return row([
+    ['name', view.name],
+    ['vertexTypes', view.vertexTypes],
+    ['edgeTypes', view.edgeTypes],
+    ['propertyFilter', view.properties],
+    ['edgePropertyFilter', view.edgeProperties],
+    ['updateMode', view.updateMode],
+    ['compactionThreshold', view.compactionThreshold],
+    ['status', 'READY'],
+    ['nodeCount', 0],
+    ['edgeCount', 0],
+    ['memoryUsageBytes', 0],
+    ['buildTimestamp', null],
+    ['buildDurationMs', 0],
+  ]);
 }
 
 function* mapped<T>(items: readonly T[], rowOf: (item: T) => ValueMap): Iterable<ValueMap> {

@@ -13,6 +13,7 @@ import type { PhysicalOperator } from '#query/operators/operator.ts';
 import type { Part, SqlScript } from '#language/sql/script/steps.ts';
 import type { Value } from '#core/value.ts';
 import { CalledFunctions, type Doings, withEagerSources } from './called-functions.ts';
+import { completed, type CompileSteps } from './compile-steps.ts';
 import { CompiledOperation } from './compiled-operation.ts';
 import { CompiledScript, type NameValues } from './compiled-script.ts';
 import { CompiledStatement, type PlannedSizes } from './compiled-statement.ts';
@@ -42,6 +43,7 @@ export class StatementCompiler {
   readonly #makeContext: (slotCount: number) => StatementContext;
   readonly #limits: () => StatementLimits;
   readonly #caches = new Map<string, PlanCache<Compiled>>();
+  readonly #keptForNow = new Map<string, { language: string; compiled: Compiled }>();
   readonly #countMax: () => number;
   readonly #called = new CalledFunctions((body, view) => this.#bodyProgram(body, view));
 
@@ -65,14 +67,32 @@ export class StatementCompiler {
    * @throws DatabaseError `Syntax`, `Schema`, ...
    */
   compiled(statement: Statement, view: ReadView): Compiled {
-    const known = this.#caches.get(statement.language)?.get(statement.text);
-    if (known !== undefined) {
-      if (known.kind === 'script' && known.holdsIn(view)) return known;
-      if (known.kind === 'operation') return known;
-      if (known.kind === 'statement' && known.catalogVersion === view.catalog.version)
-        if (!known.isStale(view)) return known;
-    }
-    return this.#compile(statement, view);
+    return this.#known(statement, view) ?? completed(this.steps(statement, view));
+  }
+
+  /** True when `compiled` has nothing to do. */
+  isKnown(statement: Statement, view: ReadView): boolean {
+    return this.#known(statement, view) !== undefined;
+  }
+
+  #known({ language, text }: Statement, view: ReadView): Compiled | undefined {
+    const known = this.#caches.get(language)?.get(text);
+    if (known !== undefined && holds(known, view)) return known;
+    if (this.#keptForNow.size === 0) return undefined;
+    const kept = this.#keptForNow.get(text);
+    return kept?.language === language && holds(kept.compiled, view) ? kept.compiled : undefined;
+  }
+
+  /**
+   * `compiled` finds this, too, until the function that is returned is called: for texts that are too long for the cache and
+   * took several turns to compile.
+   */
+  keepForNow({ language, text }: Statement, compiled: Compiled): () => void {
+    const kept = { language, compiled };
+    this.#keptForNow.set(text, kept);
+    return () => {
+      if (this.#keptForNow.get(text) === kept) this.#keptForNow.delete(text);
+    };
   }
 
   /**
@@ -107,7 +127,7 @@ export class StatementCompiler {
       parameterNames: undefined,
       expressionDepthMax: this.#limits().parse.expressionDepthMax,
     });
-    const compiled = this.#plan(program, view);
+    const compiled = completed(this.#plan(program, view));
     if (program.dependsOnParameters !== true) script.remember(part, { compiled, asked });
     return compiled;
   }
@@ -121,7 +141,7 @@ export class StatementCompiler {
     const known = cache.get(text);
     if (known?.kind === 'statement' && known.catalogVersion === view.catalog.version)
       if (!known.isStale(view)) return known;
-    const compiled = this.#plan(this.#bodyProgram(text, view), view);
+    const compiled = completed(this.#plan(this.#bodyProgram(text, view), view));
     cache.set(text, compiled);
     return compiled;
   }
@@ -130,13 +150,14 @@ export class StatementCompiler {
     this.#caches.clear();
   }
 
-  #compile(statement: Statement, view: ReadView): Compiled {
-    const program = this.#program(statement, view.catalog);
+  /** What `compiled` does for an unknown text, step by step. The view must stay open meanwhile. */
+  *steps(statement: Statement, view: ReadView): CompileSteps<Compiled> {
+    const program = yield* this.#program(statement, view.catalog);
     if (program.kind === 'operation') return new CompiledOperation(program);
     const compiled =
       program.kind === 'script'
         ? this.#script(program as SqlScript, view)
-        : this.#plan(program, view);
+        : yield* this.#plan(program, view);
     if (program.kind === 'script' || program.dependsOnParameters !== true)
       this.#cache(statement.language).set(statement.text, compiled);
     return compiled;
@@ -159,10 +180,8 @@ export class StatementCompiler {
   }
 
   #bodyProgram(text: string, view: ReadView): QueryProgram {
-    const program = this.#program(
-      { language: 'sql', text, parameters: new Map() },
-      view.catalog,
-      bodyVariables,
+    const program = completed(
+      this.#program({ language: 'sql', text, parameters: new Map() }, view.catalog, bodyVariables),
     );
     if (program.kind === 'query') return program;
     throw new DatabaseError('NotSupported', `not supported in a trigger or function: '${text}'`);
@@ -183,8 +202,12 @@ export class StatementCompiler {
     };
   }
 
-  /** Whoever makes a trigger must be allowed to do what it does, since it runs whoever sets it off. */
+  /** Whoever makes a trigger or view must be allowed to do what it does, since it runs whoever sets it off. */
   #rightsOfBody(plan: LogicalPlan, view: ReadView): readonly Access[] {
+    if (plan.op === 'Maintain' && plan.work.kind === 'create-view') {
+      const query: QueryProgram = { ...viewProgram, plan: plan.work.source };
+      return accessesOf(query, view.catalog);
+    }
     if (plan.op !== 'Alter' || plan.change.kind !== 'create-trigger') return [];
     if (plan.change.language !== 'SQL') return [];
     try {
@@ -197,9 +220,11 @@ export class StatementCompiler {
     }
   }
 
-  #plan(program: QueryProgram, view: ReadView): CompiledStatement {
+  *#plan(program: QueryProgram, view: ReadView): CompileSteps<CompiledStatement> {
     const { effects, accesses, plan } = this.#doings(program, view);
+    yield;
     const optimized = this.#planner.optimize(withRowCap({ ...program, plan }), view);
+    yield;
     const makeOperators = this.#planner.lower(optimized, view.catalog);
     return new CompiledStatement({
       program: optimized,
@@ -214,21 +239,24 @@ export class StatementCompiler {
     });
   }
 
-  #program(
+  *#program(
     statement: Statement,
     catalog: Catalog,
     variables: ReadonlyMap<string, Value> = noVariables,
-  ): Program {
+  ): CompileSteps<Program> {
     const frontend = this.#languages.frontend(statement.language);
     const { parse } = this.#limits();
     const ast = frontend.parse(statement.text, parse);
-    return frontend.analyze(ast, {
+    yield;
+    const program = frontend.analyze(ast, {
       catalog,
       variables,
       parameters: statement.parameters,
       parameterNames: undefined,
       expressionDepthMax: parse.expressionDepthMax,
     });
+    yield;
+    return program;
   }
 
   /** By the spelling of the request: there are few, and other ones only miss. */
@@ -240,6 +268,22 @@ export class StatementCompiler {
     }
     return cache;
   }
+}
+
+/** The shell of a program whose plan alone is looked at. */
+const viewProgram: Omit<QueryProgram, 'plan'> = {
+  kind: 'query',
+  output: { kind: 'columns', columns: [] },
+  slotCount: 0,
+  statementLimit: undefined,
+  inspect: undefined,
+};
+
+/** Whether what was made for another view serves this one. */
+function holds(known: Compiled, view: ReadView): boolean {
+  if (known.kind === 'script') return known.holdsIn(view);
+  if (known.kind === 'operation') return true;
+  return known.catalogVersion === view.catalog.version && !known.isStale(view);
 }
 
 /** The language under which bodies are kept: no request can name it. */
@@ -286,7 +330,6 @@ function sizesSeen(plan: LogicalPlan, view: ReadView): PlannedSizes {
     plan(node) {
       if (node.op === 'TypeScan' || node.op === 'IndexSearch') addTypes(node.types);
     },
-    expression() {},
   });
   const counted = [...buckets].slice(0, 64);
   const seen = counted.map((bucket) => view.recordCount(bucket));

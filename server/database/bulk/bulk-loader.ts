@@ -27,6 +27,8 @@ export interface BulkLoaderOptions extends BulkLoadOptions {
   readonly defaults: DefaultEvaluator;
   /** Told of each chunk. */
   readonly changes?: ChangeQueue;
+  /** Told of each chunk, with the buckets of its types. */
+  readonly onCommit?: (buckets: readonly BucketId[]) => void;
   /** @throws DatabaseError when the database was closed or dropped */
   readonly requireOpen?: () => void;
   /** @throws DatabaseError `Forbidden` when records of the type may not be inserted */
@@ -246,6 +248,7 @@ export class BulkLoader {
       }
     }
     this.#changes.committed(() => state.view());
+    this.#options.onCommit?.([...this.#types].flatMap((type) => type.buckets));
     this.#baseIndex = this.#index;
     this.#keys.clear();
     this.#ends.clear();

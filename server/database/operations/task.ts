@@ -3,6 +3,7 @@ import type { StorageEngine } from '#storage/engine.ts';
 import type { DatabaseState } from '#transaction/database-state.ts';
 import type { ProgressRegistry, ProgressReporter } from '../progress-registry.ts';
 import type { MaintenanceOrder } from '../statement-context.ts';
+import type { MaterializedViews } from '../views/materialized-views.ts';
 import type { ChangeableSettings } from './alter-database.ts';
 
 /** What maintenance needs of the database it works on. */
@@ -13,6 +14,7 @@ export interface MaintenanceRoom {
   readonly runtime: Runtime;
   readonly progress: ProgressRegistry;
   readonly settings: ChangeableSettings;
+  readonly views: MaterializedViews;
   /** `service.truncateBatchSize` */
   readonly truncateBatchSize: () => number;
 }
