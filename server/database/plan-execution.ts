@@ -13,9 +13,14 @@ const sliceMs = 3;
 export const rowsPerBatch = 1024;
 /** Text in one batch, in characters: wide rows make small batches. */
 const charactersPerBatch = 1024 * 1024;
-/** Most pulls between two looks at the clock, and those before the first: short statements do without. */
+/** Most pulls between two looks at the clock. */
 const pullsPerLookMax = 64;
-const pullsBeforeLook = 2;
+/**
+ * Pulls before the first look. They grow while the executions of a plan turn out to be quick: reading the clock costs as
+ * much as a few rows, and short statements do without.
+ */
+export const pullsUnwatchedMin = 2;
+const pullsUnwatchedMax = 16;
 /**
  * Time between two looks: below the first more pulls go between them, above the second one only. A pull may be a row or the
  * work for hundreds of rows, so their number alone would let a slice run over by half its length.
@@ -60,7 +65,8 @@ export class PlanExecution {
   #sliceStartMs: number;
   #lookedAtMs: number;
   #pullsPerLook = 1;
-  #pullsToLook = pullsBeforeLook;
+  #pullsToLook: number;
+  #hasLooked = false;
 
   constructor(options: PlanExecutionOptions) {
     this.#root = options.root;
@@ -69,6 +75,7 @@ export class PlanExecution {
     this.#timers = options.timers;
     this.#watch = options.watch;
     this.#rowsLeft = options.rowCountMax;
+    this.#pullsToLook = options.context.pullsUnwatched;
     this.#sliceStartMs = options.watch.startedMs;
     this.#lookedAtMs = this.#sliceStartMs;
   }
@@ -163,12 +170,23 @@ export class PlanExecution {
   #isSliceSpent(): boolean {
     const nowMs = this.#context.runtime.clock.monotonicMs();
     const sinceLookMs = nowMs - this.#lookedAtMs;
+    if (!this.#hasLooked) this.#learn(sinceLookMs);
     if (sinceLookMs > longLookMs) this.#pullsPerLook = 1;
     else if (sinceLookMs < shortLookMs && this.#pullsPerLook < pullsPerLookMax)
       this.#pullsPerLook *= 2;
     this.#lookedAtMs = nowMs;
     this.#pullsToLook = this.#pullsPerLook;
     return nowMs - this.#sliceStartMs >= sliceMs;
+  }
+
+  /** What the first pulls took says how many the next execution may make before it looks. */
+  #learn(tookMs: number): void {
+    const context = this.#context;
+    this.#hasLooked = true;
+    context.pullsUnwatched =
+      tookMs > longLookMs
+        ? pullsUnwatchedMin
+        : Math.min(pullsUnwatchedMax, context.pullsUnwatched * 2);
   }
 
   async #yield(): Promise<void> {

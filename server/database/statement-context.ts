@@ -12,6 +12,7 @@ import type { Maintenance } from '#query/algebra/maintenance.ts';
 import type { ExecutionContext, PendingWork, WriteStatistics } from '#query/operators/operator.ts';
 import type { ReadView } from '#transaction/read-view.ts';
 import type { DefaultEvaluator, Transaction } from '#transaction/transaction.ts';
+import { pullsUnwatchedMin } from './plan-execution.ts';
 import type { StatementLimits } from './statement-limits.ts';
 
 /** What stays the same for all statements of a database. */
@@ -74,7 +75,12 @@ export class StatementContext implements ExecutionContext {
   readonly schemaSource: (kind: string, name: string | undefined) => Iterable<ValueMap>;
   readonly maintain: ExecutionContext['maintain'];
   readonly variables: VariableScope;
+<<<<<<< Updated upstream
   readonly #watched: (view: ReadView) => ReadView;
+=======
+  /** Pulls that an execution makes before it first looks at the clock; learned from those before. */
+  pullsUnwatched = pullsUnwatchedMin;
+>>>>>>> Stashed changes
   view: ReadView = noView;
   transaction: Transaction | undefined = undefined;
   parameters: ReadonlyMap<string, Value> = noParameters;

@@ -104,8 +104,11 @@ export interface StorageSnapshot extends Disposable {
   adjacency(vertex: Rid, direction: Direction, edgeType: TypeId): AdjacencyList;
   /** O(1). */
   degree(vertex: Rid, direction: Direction, edgeType: TypeId): number;
-  /** The single record of a unique key. `key` is the whole encoded key without index id. */
-  uniqueEntry(index: IndexId, key: Uint8Array): Rid | undefined;
+  /**
+   * The single record of a unique key. `key` is the whole encoded key without index id.
+   * @param length of the key, when it is only the beginning of the bytes
+   */
+  uniqueEntry(index: IndexId, key: Uint8Array, length?: number): Rid | undefined;
   /**
    * Entries in byte order of their keys (`ordered-key.ts`), `low` inclusive, `high` exclusive. The cursor may be kept across
    * event-loop turns while the snapshot is open.

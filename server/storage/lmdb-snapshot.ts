@@ -107,8 +107,8 @@ export class LmdbSnapshot implements StorageSnapshot {
     return this.#state.degree(this.#reader, vertex, direction, edgeType);
   }
 
-  uniqueEntry(index: IndexId, key: Uint8Array): Rid | undefined {
-    return this.#state.uniqueEntry(this.#reader, index, key);
+  uniqueEntry(index: IndexId, key: Uint8Array, length = key.length): Rid | undefined {
+    return this.#state.uniqueEntry(this.#reader, index, key, length);
   }
 
   entries(

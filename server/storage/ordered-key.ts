@@ -72,6 +72,11 @@ export class OrderedKeyWriter {
     return this.#out.position;
   }
 
+  /** What was written, in its first `length` bytes; valid until the next component. */
+  get bytes(): Bytes {
+    return this.#out.bytes;
+  }
+
   /** Appends one component. `descending` inverts all of its bytes. */
   component(value: Value, descending = false): void {
     const out = this.#out;

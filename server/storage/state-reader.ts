@@ -208,8 +208,15 @@ export class StateReader {
     );
   }
 
-  uniqueEntry(reader: PinnedReader, index: IndexId, key: Uint8Array): Rid | undefined {
-    return this.uniqueEntries.get(index, key, reader.index) ?? this.#loadEntry(reader, index, key);
+  /** @param length of the key in the bytes given */
+  uniqueEntry(
+    reader: PinnedReader,
+    index: IndexId,
+    key: Uint8Array,
+    length: number,
+  ): Rid | undefined {
+    const known = this.uniqueEntries.get(index, key, length, reader.index);
+    return known ?? this.#loadEntry(reader, index, key.subarray(0, length));
   }
 
   #loadEntry(reader: PinnedReader, index: IndexId, key: Uint8Array): Rid | undefined {

@@ -32,8 +32,8 @@ export class UniqueEntryCache {
   }
 
   /** The record that the key leads to in a snapshot at `at`; undefined when that is not known here. */
-  get(index: IndexId, key: Uint8Array, at: LogIndex): Rid | undefined {
-    const slot = this.#find(index, key);
+  get(index: IndexId, key: Uint8Array, length: number, at: LogIndex): Rid | undefined {
+    const slot = this.#find(index, key, length);
     if (slot < 0) return undefined;
     const number = slot * (slotBytes / 8);
     return (this.#numbers[number + 1] as number) <= at ? (this.#numbers[number] as Rid) : undefined;
@@ -57,7 +57,7 @@ export class UniqueEntryCache {
   }
 
   remove(index: IndexId, key: Uint8Array): void {
-    const slot = this.#find(index, key);
+    const slot = this.#find(index, key, key.length);
     if (slot < 0) return;
     this.#words[slot * (slotBytes / 4) + 4] = 0;
     this.#used -= 1;
@@ -67,30 +67,30 @@ export class UniqueEntryCache {
     this.#resize(0);
   }
 
-  #find(index: IndexId, key: Uint8Array): number {
-    if (this.#used === 0 || key.length > keyBytesMax) return -1;
-    const first = hashOf(index, key) & (this.#slotCount - 1);
-    if (this.#holds(first, index, key)) return first;
+  #find(index: IndexId, key: Uint8Array, length: number): number {
+    if (this.#used === 0 || length > keyBytesMax) return -1;
+    const first = hashOf(index, key, length) & (this.#slotCount - 1);
+    if (this.#holds(first, index, key, length)) return first;
     const second = first ^ 1;
-    return this.#holds(second, index, key) ? second : -1;
+    return this.#holds(second, index, key, length) ? second : -1;
   }
 
-  #holds(slot: number, index: IndexId, key: Uint8Array): boolean {
+  #holds(slot: number, index: IndexId, key: Uint8Array, length: number): boolean {
     const word = slot * (slotBytes / 4);
     const words = this.#words;
-    if (words[word + 4] !== key.length || words[word + 5] !== index) return false;
+    if (words[word + 4] !== length || words[word + 5] !== index) return false;
     const bytes = this.#bytes;
     const start = slot * slotBytes + keyStart;
     // Keys of one index differ at their ends.
-    for (let i = key.length - 1; i >= 0; i -= 1) if (bytes[start + i] !== key[i]) return false;
+    for (let i = length - 1; i >= 0; i -= 1) if (bytes[start + i] !== key[i]) return false;
     return true;
   }
 
   /** Where the key is or goes: its own slot, an empty one, or that of what was put there first. */
   #place(index: IndexId, key: Uint8Array): number {
-    const known = this.#find(index, key);
+    const known = this.#find(index, key, key.length);
     if (known >= 0) return known;
-    const first = hashOf(index, key) & (this.#slotCount - 1);
+    const first = hashOf(index, key, key.length) & (this.#slotCount - 1);
     if (this.#words[first * (slotBytes / 4) + 4] === 0) return first;
     const second = first ^ 1;
     if (this.#words[second * (slotBytes / 4) + 4] !== 0) {
@@ -124,9 +124,9 @@ export class UniqueEntryCache {
 }
 
 /** FNV-1a over the key, then mixed, since only its low bits are used. */
-function hashOf(index: IndexId, key: Uint8Array): number {
+function hashOf(index: IndexId, key: Uint8Array, length: number): number {
   let hash = 0x811c9dc5 ^ index;
-  for (let i = 0; i < key.length; i += 1) hash = Math.imul(hash ^ (key[i] as number), 0x01000193);
+  for (let i = 0; i < length; i += 1) hash = Math.imul(hash ^ (key[i] as number), 0x01000193);
   hash = Math.imul(hash ^ (hash >>> 15), 0x85ebca6b);
   return (hash ^ (hash >>> 13)) >>> 0;
 }

@@ -1,12 +1,13 @@
 import type { IndexDefinition } from '#catalog/catalog.ts';
 import { valuesEqual } from '#core/equality.ts';
 import type { StoredRecord } from '#core/record.ts';
-import { noRid, type Rid } from '#core/rid.ts';
+import { type IndexId, noRid, type Rid } from '#core/rid.ts';
 import { compareValues } from '#core/value-order.ts';
 import { kindOf, type Value } from '#core/value.ts';
 import { componentForm, type IndexKeys } from '#index/ordered/index-keys.ts';
-import { type KeyRange, keyRange, wholeKey } from '#index/ordered/key-range.ts';
+import { type KeyRange, keyRange, wholeKey, writeWholeKey } from '#index/ordered/key-range.ts';
 import type { EntryCursor, StorageSnapshot } from '#storage/engine.ts';
+import { keyBytesMax } from '#storage/ordered-key.ts';
 import { lowerBound, type PendingEntry } from './index-overlay.ts';
 import type { IndexCursor, IndexReader, KeyBounds } from './read-view.ts';
 
@@ -40,6 +41,10 @@ export class IndexView implements IndexReader {
     this.#definition = keys.definition;
   }
 
+  get id(): IndexId {
+    return this.#definition.id;
+  }
+
   get entryCount(): number {
     const stored = this.#host.snapshot.entryCount(this.#definition.id);
     return (
@@ -47,6 +52,16 @@ export class IndexView implements IndexReader {
       this.#host.hiddenEntryCount(this.#keys) +
       this.#host.pendingEntries(this.#keys).length
     );
+  }
+
+  recordWith(key: readonly Value[]): Rid | undefined {
+    const definition = this.#definition;
+    if (!definition.unique || key.length !== definition.components.length) return undefined;
+    if (this.#host.hasChanges) return undefined;
+    const written = writeWholeKey(definition, key);
+    if (written === undefined || written.length > keyBytesMax) return undefined;
+    const { snapshot } = this.#host;
+    return snapshot.uniqueEntry(definition.id, written.bytes, written.length) ?? noRid;
   }
 
   lookup(key: readonly Value[]): IndexCursor {

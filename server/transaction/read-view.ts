@@ -29,6 +29,11 @@ export interface RecordCursor {
 /** An ordered index with the transaction's own changes merged in. Keys are values, one per component, leading ones may do. */
 export interface IndexReader {
   readonly entryCount: number;
+  /**
+   * The record with this whole key of a unique index, `noRid` when there is none: the shortest way to it.
+   * @returns undefined when only `lookup` can tell
+   */
+  recordWith(key: readonly Value[]): Rid | undefined;
   /** Records whose leading components equal `key`. */
   lookup(key: readonly Value[]): IndexCursor;
   range(bounds: KeyBounds, order: 'ascending' | 'descending'): IndexCursor;

@@ -51,6 +51,7 @@ export class StatementView implements ReadView, IndexHost, ChangeLog {
   readonly #keysOf: (index: IndexDefinition) => IndexKeys;
   readonly #overlay: Overlay;
   // Made when needed: a point query makes a view for one read.
+  #firstIndex: IndexView | undefined;
   #indexes: Map<IndexId, IndexView> | undefined;
   #indexOverlays: Map<IndexId, IndexOverlay> | undefined;
   #openCursors: Set<EntryCursor> | undefined;
@@ -75,6 +76,7 @@ export class StatementView implements ReadView, IndexHost, ChangeLog {
       this.catalog = state.catalog;
       this.#indexOverlays = undefined;
     }
+    this.#firstIndex = undefined;
     this.#indexes = undefined;
     this.#hiddenEntries = undefined;
   }
@@ -82,6 +84,7 @@ export class StatementView implements ReadView, IndexHost, ChangeLog {
   /** The overlay was set back to an earlier state: what was derived from it is wrong. */
   forgetWrites(): void {
     this.#closeCursors();
+    this.#firstIndex = undefined;
     this.#indexes = undefined;
     this.#indexOverlays = undefined;
     this.#hiddenEntries = undefined;
@@ -166,11 +169,12 @@ export class StatementView implements ReadView, IndexHost, ChangeLog {
   }
 
   index(id: IndexId): IndexReader {
+    if (this.#firstIndex?.id === id) return this.#firstIndex;
     const known = this.#indexes?.get(id);
     if (known !== undefined) return known;
     const view = new IndexView(this, this.#keysOf(this.catalog.indexWithId(id)));
-    this.#indexes ??= new Map();
-    this.#indexes.set(id, view);
+    if (this.#firstIndex === undefined) this.#firstIndex = view;
+    else (this.#indexes ??= new Map()).set(id, view);
     return view;
   }
 

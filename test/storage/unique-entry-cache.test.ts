@@ -32,13 +32,13 @@ test('the cache gives what was put last and not taken out, to snapshots that may
           model.set(name, { rid, since });
         }
         const expected = model.get(name);
-        const found = cache.get(index as IndexId, bytes, 50 as LogIndex);
+        const found = cache.get(index as IndexId, bytes, bytes.length, 50 as LogIndex);
         // What was put a moment ago is there, unless its key is a long one.
         if (bytes.length <= 40) assert.equal(found, expected?.rid);
         else assert.equal(found, undefined);
         if (expected !== undefined && expected.since > 0) {
           const before = (expected.since - 1) as LogIndex;
-          assert.equal(cache.get(index as IndexId, bytes, before), undefined);
+          assert.equal(cache.get(index as IndexId, bytes, bytes.length, before), undefined);
         }
         known += 1;
       }
@@ -46,7 +46,7 @@ test('the cache gives what was put last and not taken out, to snapshots that may
         const [index, kind, ...rest] = name.split('/');
         const text = rest.join('/');
         const bytes = encodeKey([kind === 'number' ? Number(text) : text]);
-        const found = cache.get(Number(index) as IndexId, bytes, 50 as LogIndex);
+        const found = cache.get(Number(index) as IndexId, bytes, bytes.length, 50 as LogIndex);
         assert.ok(found === undefined || found === rid, name);
       }
       assert.ok(cache.bytes <= 256 * 1024);

@@ -33,12 +33,19 @@ export function wholeKey(
   definition: IndexDefinition,
   values: readonly Value[],
 ): Uint8Array | undefined {
-  const { components } = definition;
+  return writeWholeKey(definition, values)?.take();
+}
+
+/** As `wholeKey`, without a copy: the key stands in the writer until the next call of any function of this file. */
+export function writeWholeKey(
+  { components }: IndexDefinition,
+  values: readonly Value[],
+): OrderedKeyWriter | undefined {
   writer.reset();
   for (let i = 0; i < values.length; i += 1) {
     writer.component(componentForm(components[i] as IndexComponent, values[i] as Value));
   }
-  return writer.isExact ? writer.take() : undefined;
+  return writer.isExact ? writer : undefined;
 }
 
 /**

@@ -17,6 +17,9 @@ import { RidSet } from './rid-set.ts';
 import type { TypeCheck } from './type-check.ts';
 import { WorkShare } from './work-share.ts';
 
+/** The set of an operator serves all of its executions; a table of this size stays in the processor's first cache. */
+const seenCapacity = 512;
+
 export interface ExpandOptions {
   readonly input: PhysicalOperator;
   readonly from: Slot;
@@ -61,7 +64,7 @@ export class ExpandOperator implements PhysicalOperator {
     this.#context = context;
     this.#isWalking = false;
     if (this.#options.isDistinct) {
-      this.#seen ??= new RidSet();
+      this.#seen ??= new RidSet(seenCapacity);
       this.#memory = new HeldMemory(context, 'DISTINCT');
       this.#seenBytes = 0;
     }

@@ -2,11 +2,13 @@ import type { Slot } from '../algebra/expression.ts';
 import { DatabaseError } from '#core/errors.ts';
 import type { StoredRecord } from '#core/record.ts';
 import type { BucketId, IndexId, Rid } from '#core/rid.ts';
-import { bucketOf } from '#core/rid.ts';
+import { bucketOf, noRid } from '#core/rid.ts';
+import type { Value } from '#core/value.ts';
 import type { IndexCursor, IndexReader, KeyBounds } from '#transaction/read-view.ts';
 import type { Predicate } from '../evaluate/evaluator.ts';
 import { bindBounds, type BoundSearch, type CompiledBounds } from './index-bounds.ts';
 import { holdsEveryRecord } from './index-coverage.ts';
+import { keyFor, type KeyComponent } from './index-key.ts';
 import {
   END,
   PAUSE,
@@ -57,7 +59,7 @@ interface PendingRange {
 
 const noRids: Float64Array = new Float64Array(0);
 
-type Mode = 'bind' | 'gather' | 'direct' | 'fetch' | 'scan' | 'end';
+type Mode = 'hit' | 'gather' | 'direct' | 'fetch' | 'scan' | 'end';
 
 /**
  * Records found through ordered indexes, each once, in scan order: the ids are gathered in a bitmap first, so each block is
@@ -79,6 +81,10 @@ export class IndexSearchOperator implements PhysicalOperator {
   #exact = false;
   /** Ranges still to be gathered, with the reader of each. */
   readonly #pending: PendingRange[] = [];
+  /** The only record that may be found, before it is given. */
+  #hit: Rid = noRid;
+  /** Of a point search: whole keys of a unique index; the array is used again. */
+  readonly #point: PointSearch | undefined;
   #cursor: IndexCursor | undefined;
   #found: RidSet | undefined;
   #hitCountMax = 0;
@@ -91,6 +97,7 @@ export class IndexSearchOperator implements PhysicalOperator {
     this.description = options.description;
     this.#options = options;
     this.#isWanted = new Set(options.buckets);
+    this.#point = pointSearchOf(options.searches);
   }
 
   open(context: ExecutionContext): void {
@@ -99,6 +106,7 @@ export class IndexSearchOperator implements PhysicalOperator {
     this.#pending.length = 0;
     this.#cursor = undefined;
     this.#mode = 'end';
+    if (this.#point !== undefined && this.#findPoint(this.#point, context)) return;
     for (const search of this.#options.searches) {
       const bound = bindBounds(search.bounds, context);
       const isIncomplete = search.needsEveryRecord && !holdsEveryRecord(context.view, search.index);
@@ -109,6 +117,26 @@ export class IndexSearchOperator implements PhysicalOperator {
       if (bound.kind === 'search') this.#addSearch(search, bound);
     }
     this.#chooseMode();
+  }
+
+  /** The common case of one equality on a unique key, kept short. @returns false when it must be searched the long way */
+  #findPoint({ search, key }: PointSearch, context: ExecutionContext): boolean {
+    const { equals, components } = search.bounds;
+    let isExact = search.isWhole;
+    for (let at = 0; at < equals.length; at += 1) {
+      const { value, isFlipped } = equals[at] as (typeof equals)[number];
+      const component = components[at] as KeyComponent;
+      const found = keyFor(value(context), component, context.formats, isFlipped);
+      if (found.kind !== 'key') return false;
+      if (!found.exact) isExact = false;
+      key[at] = found.value;
+    }
+    const hit = context.view.index(search.index).recordWith(key);
+    if (hit === undefined) return false;
+    this.#hit = hit;
+    this.#exact = isExact;
+    this.#mode = 'hit';
+    return true;
   }
 
   #addSearch(search: CompiledSearch, bound: BoundSearch & { readonly kind: 'search' }): void {
@@ -155,6 +183,8 @@ export class IndexSearchOperator implements PhysicalOperator {
 
   next(): Pulled {
     switch (this.#mode) {
+      case 'hit':
+        return this.#nextHit();
       case 'direct':
         return this.#nextDirect();
       case 'gather':
@@ -166,6 +196,12 @@ export class IndexSearchOperator implements PhysicalOperator {
       default:
         return END;
     }
+  }
+
+  #nextHit(): Pulled {
+    const hit = this.#hit;
+    this.#hit = noRid;
+    return hit >= 0 && this.#isWanted.has(bucketOf(hit)) && this.#give(hit) ? ROW : END;
   }
 
   #nextDirect(): Pulled {
@@ -260,6 +296,8 @@ export class IndexSearchOperator implements PhysicalOperator {
 
   close(): void {
     if (this.#mode === 'scan') this.#fallback?.close();
+    this.#hit = noRid;
+    this.#point?.key.fill(null);
     this.#cursor = undefined;
     this.#pending.length = 0;
     this.#found = undefined;
@@ -267,6 +305,23 @@ export class IndexSearchOperator implements PhysicalOperator {
     this.#context = undefined;
     this.#mode = 'end';
   }
+}
+
+interface PointSearch {
+  readonly search: CompiledSearch;
+  readonly key: Value[];
+}
+
+function pointSearchOf(searches: readonly CompiledSearch[]): PointSearch | undefined {
+  const [search] = searches;
+  if (search === undefined || searches.length !== 1 || search.needsEveryRecord) return undefined;
+  const { isUnique, equals, components, low, high, prefix } = search.bounds;
+  const isPoint =
+    isUnique &&
+    equals.length === components.length &&
+    equals.every(({ kind }) => kind === 'equals') &&
+    (low ?? high ?? prefix) === undefined;
+  return isPoint ? { search, key: components.map(() => null) } : undefined;
 }
 
 function isKeyOnly(bounds: KeyBounds): boolean {

@@ -6,26 +6,55 @@ const wordsPerPage = pageBits / 32;
 const bytesPerPage = wordsPerPage * 4;
 
 const smallestCapacity = 64;
-/** Tables up to this capacity are kept when the set is cleared. */
-const keptCapacityMax = 8192;
+/** A table that is full is followed by one of so many times its capacity ... */
+const growth = 4;
+/** ... and tables up to this capacity are kept when the set is cleared. */
+const keptCapacityMax = 4096;
 /** Below this many ids a hash table is always smaller and faster than bitmaps. */
 const bitmapSizeMin = 2048;
 
+/** Open addressing; the capacity is a power of two and at least twice the number of ids. */
+class Table {
+  readonly ids: Float64Array;
+  /** A place is taken when its stamp is the current one. */
+  readonly stamps: Uint32Array;
+  readonly shift: number;
+  stamp = 1;
+
+  constructor(capacity: number) {
+    this.ids = new Float64Array(capacity);
+    this.stamps = new Uint32Array(capacity);
+    this.shift = 32 - Math.log2(capacity);
+  }
+
+  clear(): void {
+    if (this.stamp === 0xffff_ffff) {
+      this.stamps.fill(0);
+      this.stamp = 0;
+    }
+    this.stamp += 1;
+  }
+}
+
 /**
  * A set of record ids: a small hash table at first, bitmaps per bucket when the ids stand close together. A `Set` of such large
- * numbers would make each of them a heap object and cost ten times more. Clearing a small set costs nothing, so one set can
- * serve many short executions.
+ * numbers would make each of them a heap object and cost ten times more. Clearing a set costs nothing, so one set can serve many
+ * short executions: each begins in the smallest table, which stays in the processor's cache however large the set once was.
  */
 export class RidSet {
-  /** Open addressing; the capacity is a power of two and at least twice the size. */
-  #table = new Float64Array(smallestCapacity);
-  /** A place is taken when its stamp is the current one. */
-  #stamps = new Uint32Array(smallestCapacity);
-  #stamp = 1;
-  #shift = 32 - Math.log2(smallestCapacity);
+  /** By capacity, ascending; the ids are in the one at `#level`. */
+  readonly #tables: Table[];
+  #level = 0;
+  #table: Table;
   /** Has taken over from the table. */
   #bitmaps: Bitmaps | undefined;
   #size = 0;
+
+  /** @param capacity of the first table, a power of two: half as many ids need no second one */
+  constructor(capacity = smallestCapacity) {
+    this.#table = new Table(capacity);
+    this.#tables = [this.#table];
+  }
 
   get size(): number {
     return this.#size;
@@ -33,35 +62,34 @@ export class RidSet {
 
   /** What the set holds in memory, about. */
   get bytes(): number {
-    return this.#table.length * 12 + (this.#bitmaps?.bytes ?? 0);
+    return this.#table.ids.length * 12 + (this.#bitmaps?.bytes ?? 0);
   }
 
   /** @returns true when the id was not in the set */
   add(rid: Rid): boolean {
     if (this.#bitmaps !== undefined) return this.#addToBitmaps(this.#bitmaps, rid);
-    const table = this.#table;
-    const stamps = this.#stamps;
-    const stamp = this.#stamp;
-    const mask = table.length - 1;
+    const { ids, stamps, stamp, shift } = this.#table;
+    const mask = ids.length - 1;
     // The low 32 bits of a record id are the low bits of its position.
-    let at = Math.imul(rid >>> 0, 0x9e3779b1) >>> this.#shift;
+    let at = Math.imul(rid >>> 0, 0x9e3779b1) >>> shift;
     while (stamps[at] === stamp) {
-      if (table[at] === rid) return false;
+      if (ids[at] === rid) return false;
       at = (at + 1) & mask;
     }
-    table[at] = rid;
+    ids[at] = rid;
     stamps[at] = stamp;
     this.#size += 1;
-    if (this.#size * 2 > table.length) this.#grow();
+    if (this.#size * 2 > ids.length) this.#grow();
     return true;
   }
 
   clear(): void {
     this.#size = 0;
     this.#bitmaps = undefined;
-    if (this.#table.length > keptCapacityMax) this.#resize(smallestCapacity);
-    else if (this.#stamp === 0xffff_ffff) this.#resize(this.#table.length);
-    else this.#stamp += 1;
+    for (let level = 0; level <= this.#level; level += 1) (this.#tables[level] as Table).clear();
+    while ((this.#tables.at(-1) as Table).ids.length > keptCapacityMax) this.#tables.pop();
+    this.#level = 0;
+    this.#table = this.#tables[0] as Table;
   }
 
   /** The ids of one bucket in ascending order. */
@@ -69,9 +97,8 @@ export class RidSet {
     if (this.#bitmaps !== undefined) return this.#bitmaps.ridsOf(bucket);
     const low = makeRid(bucket, 0);
     const high = makeRid(bucket + 1, 0);
-    const stamp = this.#stamp;
-    const stamps = this.#stamps;
-    const rids = this.#table.filter((rid, at) => stamps[at] === stamp && rid >= low && rid < high);
+    const { ids, stamps, stamp } = this.#table;
+    const rids = ids.filter((rid, at) => stamps[at] === stamp && rid >= low && rid < high);
     return rids.sort();
   }
 
@@ -81,34 +108,26 @@ export class RidSet {
     return isNew;
   }
 
-  #resize(capacity: number): void {
-    this.#table = new Float64Array(capacity);
-    this.#stamps = new Uint32Array(capacity);
-    this.#stamp = 1;
-    this.#shift = 32 - Math.log2(capacity);
-  }
-
   #grow(): void {
     if (this.#size >= bitmapSizeMin && this.#becomesBitmaps()) return;
-    const table = this.#table;
-    const stamps = this.#stamps;
-    const stamp = this.#stamp;
-    this.#resize(table.length * 4);
+    const { ids, stamps, stamp } = this.#table;
+    this.#level += 1;
+    this.#table = this.#tables[this.#level] ?? new Table(ids.length * growth);
+    this.#tables[this.#level] = this.#table;
     this.#size = 0;
-    for (let at = 0; at < table.length; at += 1)
-      if (stamps[at] === stamp) this.add(table[at] as Rid);
+    for (let at = 0; at < ids.length; at += 1) if (stamps[at] === stamp) this.add(ids[at] as Rid);
   }
 
   /** Bitmaps take over when they need no more memory than the next table would. */
   #becomesBitmaps(): boolean {
     const bitmaps = new Bitmaps();
-    const bytesMax = this.#table.byteLength * 4;
-    for (let at = 0; at < this.#table.length; at += 1) {
-      if (this.#stamps[at] === this.#stamp) bitmaps.add(this.#table[at] as Rid);
+    const { ids, stamps, stamp } = this.#table;
+    const bytesMax = ids.byteLength * growth;
+    for (let at = 0; at < ids.length; at += 1) {
+      if (stamps[at] === stamp) bitmaps.add(ids[at] as Rid);
       if (bitmaps.bytes > bytesMax) return false;
     }
     this.#bitmaps = bitmaps;
-    this.#resize(smallestCapacity);
     return true;
   }
 }
