@@ -75,12 +75,9 @@ export class StatementContext implements ExecutionContext {
   readonly schemaSource: (kind: string, name: string | undefined) => Iterable<ValueMap>;
   readonly maintain: ExecutionContext['maintain'];
   readonly variables: VariableScope;
-<<<<<<< Updated upstream
   readonly #watched: (view: ReadView) => ReadView;
-=======
   /** Pulls that an execution makes before it first looks at the clock; learned from those before. */
   pullsUnwatched = pullsUnwatchedMin;
->>>>>>> Stashed changes
   view: ReadView = noView;
   transaction: Transaction | undefined = undefined;
   parameters: ReadonlyMap<string, Value> = noParameters;

@@ -173,8 +173,12 @@ export class StatementView implements ReadView, IndexHost, ChangeLog {
     const known = this.#indexes?.get(id);
     if (known !== undefined) return known;
     const view = new IndexView(this, this.#keysOf(this.catalog.indexWithId(id)));
-    if (this.#firstIndex === undefined) this.#firstIndex = view;
-    else (this.#indexes ??= new Map()).set(id, view);
+    if (this.#firstIndex === undefined) {
+      this.#firstIndex = view;
+      return view;
+    }
+    this.#indexes ??= new Map();
+    this.#indexes.set(id, view);
     return view;
   }
 
