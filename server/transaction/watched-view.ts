@@ -109,6 +109,8 @@ export class WatchedView implements ReadView {
     if (types.every((type) => this.#hooksOf(type) === undefined)) return reader;
     return {
       entryCount: reader.entryCount,
+      // The lookup asks the triggers.
+      recordWith: () => undefined,
       lookup: (key: readonly Value[]) => this.#shown(reader.lookup(key)),
       range: (bounds: KeyBounds, order: 'ascending' | 'descending') =>
         this.#shown(reader.range(bounds, order)),
