@@ -201,10 +201,15 @@ export class TransactionValue implements Transaction {
     properties: ValueMap,
   ): StoredRecord {
     const current = this.#read().record(rid);
-    const moved = this.#write().moveVertex(rid, to, properties);
-    this.#recorded?.push({ kind: 'create', record: moved });
-    if (current !== undefined) this.#recorded?.push({ kind: 'delete', record: current });
-    return moved;
+    const move = (): StoredRecord => {
+      const moved = this.#write().moveVertex(rid, to, properties);
+      this.#recorded?.push({ kind: 'create', record: moved });
+      if (current !== undefined) this.#recorded?.push({ kind: 'delete', record: current });
+      return moved;
+    };
+    return current !== undefined && this.#read().catalog.definitions.isHooked
+      ? this.#triggered().move(current, { type: to.type, properties }, move)
+      : move();
   }
 
   restore(
@@ -213,9 +218,15 @@ export class TransactionValue implements Transaction {
     properties: ValueMap,
     ends: { readonly from: Rid; readonly to: Rid } | undefined,
   ): StoredRecord {
-    const record = this.#write().restore(rid, type, properties, ends);
-    this.#recorded?.push({ kind: 'create', record });
-    return record;
+    const restore = (): StoredRecord => {
+      const record = this.#write().restore(rid, type, properties, ends);
+      this.#recorded?.push({ kind: 'create', record });
+      return record;
+    };
+    const hooks = this.#read().catalog.definitions.hooks(type);
+    return hooks === undefined
+      ? restore()
+      : this.#triggered().restore(hooks, { rid, type, properties, ends }, restore);
   }
 
   async alter(change: SchemaChange, pause?: () => Promise<void>): Promise<readonly ValueMap[]> {

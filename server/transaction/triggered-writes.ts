@@ -65,6 +65,46 @@ export class TriggeredWrites {
     return this.#created(hooks, writes.insert(type, kind, properties, place));
   }
 
+  /** A vertex that moves is made anew under another id: created in the one type, deleted in the other. */
+  move(
+    current: StoredRecord,
+    to: { readonly type: TypeId; readonly properties: ValueMap },
+    move: () => StoredRecord,
+  ): StoredRecord {
+    const { definitions } = this.#options.view().catalog;
+    const left = definitions.hooks(current.type);
+    const entered = definitions.hooks(to.type);
+    if (entered !== undefined && entered.beforeCreate.length > 0) {
+      const draft = this.#image(noRid, to.type, this.#converted(to.type, to.properties), undefined);
+      if (!this.#allow(entered.beforeCreate, draft)) return vetoed;
+    }
+    if (left !== undefined && !this.#allow(left.beforeDelete, current)) return vetoed;
+    const moved = move();
+    if (entered !== undefined) this.#tell(entered.afterCreate, moved);
+    if (left !== undefined) this.#tell(left.afterDelete, current);
+    return moved;
+  }
+
+  /** RESTORE creates a record under the id that it had. */
+  restore(
+    hooks: TypeHooks,
+    record: {
+      readonly rid: Rid;
+      readonly type: TypeId;
+      readonly properties: ValueMap;
+      readonly ends: Place['ends'];
+    },
+    restore: () => StoredRecord,
+  ): StoredRecord {
+    this.#requireWritable(hooks);
+    if (hooks.beforeCreate.length > 0) {
+      const { rid, type, properties, ends } = record;
+      const draft = this.#image(rid, type, this.#converted(type, properties), ends);
+      if (!this.#allow(hooks.beforeCreate, draft)) return vetoed;
+    }
+    return this.#created(hooks, restore());
+  }
+
   #created(hooks: TypeHooks, record: StoredRecord): StoredRecord {
     this.#tell(hooks.afterCreate, record);
     return record;

@@ -1,6 +1,7 @@
 import { DatabaseError } from '#core/errors.ts';
 import type { BucketId, TypeId } from '#core/rid.ts';
 import type { Value } from '#core/value.ts';
+import { vetoed } from '#transaction/trigger-runner.ts';
 import type { Slot } from '../algebra/expression.ts';
 import { runAssignments, type CompiledAssignment } from './assignments.ts';
 import {
@@ -79,8 +80,9 @@ export class MoveVertexOperator implements PhysicalOperator {
     context.frame[as] = draft;
     runAssignments(draft, assignments, context, this.#ordinal);
     this.#ordinal += 1;
-    context.frame[as] = transaction.moveVertex(rid, { type, bucket }, draft.properties);
-    return true;
+    const moved = transaction.moveVertex(rid, { type, bucket }, draft.properties);
+    context.frame[as] = moved;
+    return moved !== vetoed;
   }
 
   close(): void {

@@ -1,10 +1,11 @@
 import { DatabaseError } from '#core/errors.ts';
 import type { Rid, TypeId } from '#core/rid.ts';
 import type { Value } from '#core/value.ts';
+import { vetoed } from '#transaction/trigger-runner.ts';
 import type { Slot } from '../algebra/expression.ts';
 import type { Evaluator } from '../evaluate/evaluator.ts';
 import { runAssignments, type CompiledAssignment } from './assignments.ts';
-import { ROW, type ExecutionContext, type PhysicalOperator, type Pulled } from './operator.ts';
+import { END, ROW, type ExecutionContext, type PhysicalOperator, type Pulled } from './operator.ts';
 import { RecordDraft } from './record-draft.ts';
 import { describeValue, ridOf } from './record-identity.ts';
 import { transactionOf } from './writing.ts';
@@ -54,8 +55,9 @@ export class RestoreRecordOperator implements PhysicalOperator {
     );
     context.frame[as] = draft;
     runAssignments(draft, assignments, context, 0);
-    context.frame[as] = transactionOf(context).restore(rid, type, draft.properties, places);
-    return ROW;
+    const restored = transactionOf(context).restore(rid, type, draft.properties, places);
+    context.frame[as] = restored;
+    return restored === vetoed ? END : ROW;
   }
 
   close(): void {
