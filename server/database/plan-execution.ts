@@ -2,6 +2,7 @@ import type { Timers } from '#core/runtime.ts';
 import type { Value } from '#core/value.ts';
 import type { Slot } from '#query/algebra/expression.ts';
 import { END, ROW, type PhysicalOperator } from '#query/operators/operator.ts';
+import { refusalOfOverflow } from './compile-steps.ts';
 import type { ResultBatch } from './session.ts';
 import type { StatementContext } from './statement-context.ts';
 
@@ -95,7 +96,7 @@ export class PlanExecution {
       return this.#pullSlice();
     } catch (error) {
       this.#closeQuietly();
-      throw error;
+      throw refusalOfOverflow(error);
     }
   }
 
@@ -118,7 +119,7 @@ export class PlanExecution {
       }
     } catch (error) {
       this.#closeQuietly();
-      throw error;
+      throw refusalOfOverflow(error);
     }
   }
 

@@ -160,12 +160,13 @@ export function rewriteExpressionsOfPlan(
 function rebuild(plan: LogicalPlan, map: PartMapping): LogicalPlan {
   switch (plan.op) {
     case 'Argument':
-    case 'IndexEntries':
     case 'SchemaScan':
     case 'Alter':
     case 'Maintain':
     case 'RecordCount':
       return plan;
+    case 'IndexEntries':
+      return plan.bounds ? { ...plan, bounds: mapBounds(plan.bounds, map) } : plan;
     case 'TypeScan':
     case 'BucketScan':
       return plan.range ? { ...plan, range: mapRange(plan.range, map) } : plan;

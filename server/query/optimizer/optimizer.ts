@@ -62,7 +62,6 @@ function nodesOf(plan: LogicalPlan): ReadonlySet<PlanOp> {
     plan(node) {
       present.add(node.op);
     },
-    expression() {},
   });
   return present;
 }

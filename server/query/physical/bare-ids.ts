@@ -9,12 +9,11 @@ import { rewriteExpression, slotsOfOutput } from '../algebra/walk.ts';
  * steps, degrees, DISTINCT and `@rid` only. They may hold bare record ids, which are numbers and cost nothing to make.
  */
 export function bareIdSlots(program: QueryProgram): ReadonlySet<Slot> {
-  const written = new Set<Slot>();
+  const written = writtenIds(program.plan);
+  if (written.size === 0) return written;
   const readAsValues = new Set<Slot>(slotsOfOutput(program.output));
   walkPlan(program.plan, {
     plan(node) {
-      if (node.op === 'Expand' && !node.into) written.add(node.to);
-      if (node.op === 'IndexSearch' && node.order === undefined) written.add(node.as);
       for (const slot of valuesReadBy(node)) readAsValues.add(slot);
     },
     expression(part) {
@@ -24,6 +23,17 @@ export function bareIdSlots(program: QueryProgram): ReadonlySet<Slot> {
     },
   });
   for (const slot of readAsValues) written.delete(slot);
+  return written;
+}
+
+function writtenIds(plan: LogicalPlan): Set<Slot> {
+  const written = new Set<Slot>();
+  walkPlan(plan, {
+    plan(node) {
+      if (node.op === 'Expand' && !node.into) written.add(node.to);
+      if (node.op === 'IndexSearch' && node.order === undefined) written.add(node.as);
+    },
+  });
   return written;
 }
 

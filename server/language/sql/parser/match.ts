@@ -17,8 +17,11 @@ import { bucketReference, ridExpression } from './target.ts';
 export function match(parser: Parser): Match {
   const at = parser.start;
   parser.expectKeyword('MATCH');
+  const outerNodeCount = parser.patternNodeCount;
+  parser.patternNodeCount = 0;
   const paths = [matchPath(parser)];
   while (parser.accept(',')) paths.push(matchPath(parser));
+  parser.patternNodeCount = outerNodeCount;
   parser.expectKeyword('RETURN');
   const projection = projectionList(parser);
   return { kind: 'match', paths, projection, ...resultClauses(parser), at, end: parser.lastEnd };
@@ -26,6 +29,7 @@ export function match(parser: Parser): Match {
 
 function matchPath(parser: Parser): MatchPath {
   const isNegated = parser.acceptKeyword('NOT');
+  countNode(parser);
   const first = parser.at('{') ? node(parser) : emptyNode(parser.start);
   const steps: MatchStep[] = [];
   while (atStep(parser)) steps.push(step(parser));
@@ -38,8 +42,19 @@ function atStep(parser: Parser): boolean {
   return parser.at('.') || parser.at('-') || parser.at('<');
 }
 
+/** Steps build on each other like nested expressions do, and finding their order takes the square of their number. */
+function countNode(parser: Parser): void {
+  parser.patternNodeCount += 1;
+  if (parser.patternNodeCount <= parser.depthMax) return;
+  parser.fail(
+    parser.start,
+    `Pattern has more than ${parser.depthMax} nodes (service.sql.maxExpressionDepth)`,
+  );
+}
+
 function step(parser: Parser): MatchStep {
   const at = parser.start;
+  countNode(parser);
   const { move, needsNode } = parser.at('.') ? dotMove(parser) : arrow(parser);
   if (needsNode && !parser.at('{')) parser.unexpected("'{'");
   const to = parser.at('{') ? node(parser) : emptyNode(parser.start);
@@ -150,6 +165,7 @@ function nodeItem(parser: Parser, parts: NodeParts): void {
     parser.fail(
       start,
       `unknown key '${key.toLowerCase()}' of a node, expected one of ${nodeKeys.join(', ')}`,
+      closestWord(key, nodeKeys),
     );
   }
   parser.expect(':');

@@ -48,6 +48,8 @@ export class Parser {
   positionalCount = 0;
   /** Tokens taken so far, without those of literals that became one value. */
   tokenCount = 0;
+  /** Nodes of the pattern that is read. */
+  patternNodeCount = 0;
   /** False while a list of literals is read, which becomes one value. */
   countsTokens = true;
   readonly #tokenCountMax: number;
@@ -333,19 +335,18 @@ export class Parser {
     });
   }
 
-  /** A fault that is not about which token may come next. */
-  fail(offset: number, problem: string): never {
-    throw syntaxError({ text: this.text, offset, problem });
+  /** A fault that is not about which token may come next. @param suggestion what was probably meant */
+  fail(offset: number, problem: string, suggestion?: string): never {
+    throw syntaxError({ text: this.text, offset, problem, suggestion });
   }
 
   /** The keyword that the current word, or the one before it that was taken as an alias, was meant to be. */
   #suggestion(tried: readonly string[]): string | undefined {
     const token = this.token;
     if (token.kind === 'word' && token.keyword === undefined) {
-      const found = closestWord(
-        this.source(),
-        tried.filter((word) => /^[A-Z]/.test(word)),
-      );
+      const words = tried.filter((word) => /^[A-Z]/.test(word)).map((word) => word.split(' ')[0]);
+      const hidden = tried.includes(comparison) ? comparisonWords : [];
+      const found = closestWord(this.source(), [...words, ...hidden] as string[]);
       if (found !== undefined) return found;
     }
     return this.#lastWord === '' ? undefined : closestWord(this.#lastWord, swallowedWords);
@@ -357,6 +358,25 @@ export class Parser {
     else this.#expectations?.set(this.start, new Set([what]));
   }
 }
+
+/** What is expected behind the left side of a condition, and the words that stand for it. */
+export const comparison = 'a comparison';
+const comparisonWords: readonly Keyword[] = [
+  'LIKE',
+  'ILIKE',
+  'IN',
+  'NOT',
+  'IS',
+  'BETWEEN',
+  'MATCHES',
+  'INSTANCEOF',
+  'CONTAINS',
+  'CONTAINSALL',
+  'CONTAINSANY',
+  'CONTAINSKEY',
+  'CONTAINSVALUE',
+  'CONTAINSTEXT',
+];
 
 /** Words whose misspelling is easily read as an alias. */
 const swallowedWords: readonly Keyword[] = [

@@ -1,0 +1,48 @@
+import { DatabaseError } from '#core/errors.ts';
+
+/**
+ * The way from a text to its operators, in steps between which others may run: each takes time in proportion to the text,
+ * some 100 ms for a megabyte of dense conditions.
+ */
+export type CompileSteps<T> = Generator<undefined, T, undefined>;
+
+/** All steps at once. @throws what they throw */
+export function completed<T>(steps: CompileSteps<T>): T {
+  try {
+    for (;;) {
+      const { done, value } = steps.next();
+      if (done) return value;
+    }
+  } catch (error) {
+    throw refusalOfOverflow(error);
+  }
+}
+
+/** Steps with a pause after each but the last. @throws what they and `pause` throw */
+export async function completedWithPauses<T>(
+  steps: CompileSteps<T>,
+  pause: () => Promise<void>,
+): Promise<T> {
+  try {
+    for (;;) {
+      const { done, value } = steps.next();
+      if (done) return value;
+      await pause();
+    }
+  } catch (error) {
+    throw refusalOfOverflow(error);
+  }
+}
+
+/**
+ * What recursion over a statement means when the call stack ends: expressions are bounded by a setting, but patterns of a
+ * thousand steps or thousands of LETs nest in the plan as well.
+ */
+export function refusalOfOverflow(error: unknown): unknown {
+  if (!(error instanceof RangeError) || !error.message.includes('call stack')) return error;
+  return new DatabaseError(
+    'TooLarge',
+    'the statement has too many parts that build on each other (steps of a pattern, LET, sub-queries); see service.sql.maxExpressionDepth',
+    { cause: error },
+  );
+}

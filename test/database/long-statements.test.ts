@@ -1,0 +1,82 @@
+import assert from 'node:assert/strict';
+import { test, type TestContext } from 'node:test';
+import type { Runtime } from '#core/runtime.ts';
+import { systemRuntime } from '#platform/system-runtime.ts';
+import { openTestDatabase } from './support/open-test-database.ts';
+
+const terms = Array.from({ length: 3000 }, (_, at) => `name = 'n${at}'`);
+const longText = `SELECT FROM Person WHERE ${terms.join(' OR ')}`;
+
+async function setUp(context: TestContext, onYield: () => void = () => {}) {
+  const { timers } = systemRuntime;
+  const runtime: Runtime = {
+    ...systemRuntime,
+    timers: {
+      ...timers,
+      yield: () => {
+        onYield();
+        return timers.yield();
+      },
+    },
+  };
+  const database = await openTestDatabase({ runtime });
+  context.after(() => database.close());
+  await database.run('CREATE VERTEX TYPE Person');
+  await database.run("INSERT INTO Person SET name = 'n2999'");
+  return database;
+}
+
+test('a long statement gives others a turn between the steps of its compilation', async (context) => {
+  let turnCount = 0;
+  const database = await setUp(context, () => {
+    turnCount += 1;
+  });
+  turnCount = 0;
+  const rows = await database.run(longText);
+  assert.equal(rows.length, 1);
+  assert.ok(turnCount >= 4, `${turnCount} turns`);
+});
+
+test('a long statement that writes is executed once', async (context) => {
+  const database = await setUp(context);
+  await database.run(`UPDATE Person SET n = ifnull(n, 0) + 1 WHERE ${terms.join(' OR ')}`);
+  assert.deepEqual(
+    (await database.run('SELECT n FROM Person')).map((row) => row['n']),
+    [1],
+  );
+});
+
+test('a client that leaves while its statement is compiled is not waited for', async (context) => {
+  const leaving = new AbortController();
+  let isCompiling = false;
+  const database = await setUp(context, () => {
+    if (isCompiling) leaving.abort();
+  });
+  isCompiling = true;
+  await assert.rejects(database.run(longText, {}, { signal: leaving.signal }), {
+    code: 'Cancelled',
+  });
+});
+
+test('statements that would end the call stack are refused and name a limit', async (context) => {
+  const database = await setUp(context);
+  const lets = Array.from({ length: 4000 }, (_, at) => `$a${at} = (SELECT count(*) FROM Person)`);
+  const texts = [
+    `SELECT $a0 LET ${lets.join(', ')}`,
+    `SELECT FROM ${'(SELECT FROM '.repeat(500)}Person${')'.repeat(500)}`,
+  ];
+  for (const text of texts)
+    await assert.rejects(database.run(text), /sql\.maxExpressionDepth/, text.slice(0, 40));
+});
+
+test('patterns have as many nodes as expressions may have levels', async (context) => {
+  const database = await setUp(context);
+  await database.run('CREATE EDGE TYPE Knows');
+  const pattern = (stepCount: number) =>
+    `MATCH {type: Person, as: first}${'-Knows->{}'.repeat(stepCount)} RETURN first`;
+  assert.deepEqual(await database.run(pattern(199)), []);
+  await assert.rejects(
+    database.run(pattern(200)),
+    /Pattern has more than 200 nodes .*sql\.maxExpressionDepth/,
+  );
+});
