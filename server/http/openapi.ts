@@ -1,95 +1,13 @@
-import { schemaOfFields } from './body-fields.ts';
 import type { JsonSchema } from './body-fields.ts';
 import type { Answer, Operation, Route } from './routes/route.ts';
 import { basePath } from './routes/route.ts';
-import { queryFields } from './statement-request.ts';
+import { mapOf, shared } from './schemas.ts';
+import { sharedSchemas } from './shared-schemas.ts';
 
 /*
  * The OpenAPI document (contract, GET /openapi.json; http-api.md 20), derived from the routes and from the field lists that
  * they validate with.
  */
-
-const ref = (name: string): JsonSchema => ({ $ref: `#/components/schemas/${name}` });
-const text = (description: string): JsonSchema => ({ type: 'string', description });
-const integer = (description: string): JsonSchema => ({ type: 'integer', description });
-
-const counters = [
-  'nodesCreated',
-  'nodesDeleted',
-  'relationshipsCreated',
-  'relationshipsDeleted',
-  'propertiesSet',
-  'labelsAdded',
-  'labelsRemoved',
-  'indexesAdded',
-  'indexesRemoved',
-  'constraintsAdded',
-  'constraintsRemoved',
-];
-
-function object(properties: Readonly<Record<string, JsonSchema>>, required?: readonly string[]) {
-  return { type: 'object', properties, ...(required ? { required } : undefined) };
-}
-
-const sharedSchemas: Readonly<Record<string, JsonSchema>> = {
-  ErrorResponse: object(
-    {
-      error: text('Short category'),
-      detail: text('What happened'),
-      exception: text('Name of the failure'),
-      exceptionArgs: text('Machine-readable arguments, joined with |'),
-      help: text('A hint'),
-      requestId: text('Equals header X-Request-Id'),
-    },
-    ['error'],
-  ),
-  QueryRequest: schemaOfFields(queryFields),
-  QueryResponse: object({
-    user: text('Who asked'),
-    result: {
-      description: 'Rows; an object of vertices and edges for serializer graph',
-      oneOf: [{ type: 'array', items: { type: 'object' } }, { type: 'object' }],
-    },
-    limit: integer('Effective cap; -1 for none'),
-    returned: integer('Number of rows, or of vertices and edges'),
-    truncated: { type: 'boolean', description: 'There was at least one row more' },
-    stats: ref('WriteStatistics'),
-    explain: text('The plan'),
-    explainPlan: { type: 'object' },
-    profile: { type: 'object' },
-  }),
-  NdJsonQueryEvent: object({
-    record: { type: 'object', description: 'One row' },
-    stats: { type: 'object', description: 'The last line of a complete answer' },
-    error: { type: 'object', description: 'The last line of a broken answer' },
-  }),
-  LoginResponse: object({ token: text('For Authorization: Bearer'), user: text('Who logged in') }, [
-    'token',
-    'user',
-  ]),
-  ProgressResponse: object({
-    result: {
-      type: 'array',
-      items: object({
-        id: integer('Operation id'),
-        database: text('Database'),
-        operation: text('Label'),
-        stepName: text('Current step'),
-        stepIndex: integer('Its index, from 0'),
-        totalSteps: integer('Number of steps'),
-        done: integer('Units done in the step'),
-        total: integer('Units of the step; -1 when unknown'),
-        percentage: integer('-1 when unknown'),
-        startedOn: integer('Epoch milliseconds'),
-        elapsedMs: integer('Milliseconds'),
-      }),
-    },
-  }),
-  WriteStatistics: object({
-    ...Object.fromEntries(counters.map((name) => [name, { type: 'integer' }])),
-    containsUpdates: { type: 'boolean' },
-  }),
-};
 
 const requestIdHeader = {
   'X-Request-Id': { description: 'Id of the request', schema: { type: 'string' } },
@@ -135,7 +53,7 @@ export function openApiGet(documented: () => readonly Route[]): Route {
     operation: {
       id: 'getOpenApi',
       summary: 'This document',
-      answers: { 200: { description: 'OpenAPI 3.0.3', schema: { type: 'object' } } },
+      answers: { 200: { description: 'OpenAPI 3.0.3', schema: mapOf(true) } },
     },
     handle: (exchange, door) => {
       cached ??= Buffer.from(
@@ -153,7 +71,7 @@ function templateOf(path: string): string {
 }
 
 function describe(route: Route, operation: Operation): JsonSchema {
-  const { id, summary, body, bodyIsOptional, bodyTypes } = operation;
+  const { id, summary, body, bodyIsOptional, bodyTypes, example } = operation;
   const isPublic = route.access === 'public' && route.path !== '/logout';
   return {
     operationId: id,
@@ -164,7 +82,10 @@ function describe(route: Route, operation: Operation): JsonSchema {
       ? {
           requestBody: {
             required: bodyIsOptional !== true,
-            content: contentOf({ ...(body && { 'application/json': body }), ...bodyTypes }),
+            content: contentOf(
+              { ...(body && { 'application/json': body }), ...bodyTypes },
+              example?.body,
+            ),
           },
         }
       : undefined),
@@ -172,21 +93,32 @@ function describe(route: Route, operation: Operation): JsonSchema {
   };
 }
 
-function contentOf(types: Readonly<Record<string, JsonSchema>>): JsonSchema {
-  return Object.fromEntries(Object.entries(types).map(([type, schema]) => [type, { schema }]));
+function contentOf(
+  types: Readonly<Record<string, JsonSchema>>,
+  examples: Readonly<Record<string, unknown>> = {},
+): JsonSchema {
+  return Object.fromEntries(
+    Object.entries(types).map(([type, schema]) => [
+      type,
+      { schema, ...(type in examples ? { example: examples[type] } : undefined) },
+    ]),
+  );
 }
 
 function parametersOf(route: Route, operation: Operation): readonly JsonSchema[] {
-  const inPath = [...templateOf(route.path).matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
+  const { path = {}, query = {} } = operation.example ?? {};
+  const inPath = [...templateOf(route.path).matchAll(/\{(\w+)\}/g)].map(([, name = '']) => ({
     name,
     in: 'path',
     required: true,
-    schema: { type: 'string' },
+    schema: { type: 'string', minLength: 1 },
+    example: path[name] ?? usualExamples[name] ?? 'unknown',
   }));
   const inQuery = Object.entries(operation.query ?? {}).map(([name, schema]) => ({
     name,
     in: 'query',
     schema,
+    ...(name in query ? { example: query[name] } : undefined),
   }));
   const session = {
     name: 'service-session-id',
@@ -197,29 +129,49 @@ function parametersOf(route: Route, operation: Operation): readonly JsonSchema[]
   return [...inPath, ...inQuery, ...(operation.takesSession ? [session] : [])];
 }
 
+const usualExamples: Readonly<Record<string, string>> = {
+  database: 'school',
+  language: 'sql',
+  command: 'SELECT 1 AS one',
+};
+
 function responsesOf(route: Route, operation: Operation, isPublic: boolean): JsonSchema {
   const responses: Record<string, JsonSchema> = {};
+  const refused = (description: string) =>
+    responseOf({ description, schema: shared('ErrorResponse') });
+  const failed = (description: string) =>
+    responseOf({ description, schema: shared('ServerErrorResponse') });
+  if (!isPublic) {
+    if (operation.body || operation.query || route.path.includes(':'))
+      responses['400'] = refused('Wrong request');
+    responses['401'] = refused('Credentials are missing, or the token is dead');
+    responses['403'] = refused('Wrong credentials, or not allowed');
+    if (operation.body || operation.bodyTypes) {
+      responses['408'] = refused('The body was cut or stalled');
+      responses['413'] = refused('Something is too large; the detail names the setting');
+      responses['415'] = refused('Unknown Content-Encoding');
+    }
+    responses['500'] = failed('Failed');
+    responses['503'] = failed('Busy or in conflict: repeat');
+  }
   for (const [status, answer] of Object.entries(operation.answers))
     responses[status] = responseOf(answer);
-  if (isPublic) return responses;
-  const refused = (description: string) =>
-    responseOf({ description, schema: ref('ErrorResponse') });
-  if (operation.body || route.path.includes(':')) responses['400'] = refused('Wrong request');
-  responses['401'] = refused('Credentials are missing, or the token is dead');
-  responses['403'] = refused('Wrong credentials, or not allowed');
-  responses['500'] = refused('Failed');
-  responses['503'] = refused('Busy or in conflict: repeat');
+  responses['default'] = refused('Any other refusal');
   return responses;
 }
 
 function responseOf(answer: Answer): JsonSchema {
+  const { description, schema, lines, headers, others } = answer;
   const content = {
-    ...(answer.schema ? { 'application/json': { schema: answer.schema } } : undefined),
-    ...(answer.lines ? { 'application/x-ndjson': { schema: answer.lines } } : undefined),
+    ...(schema ? { 'application/json': { schema } } : undefined),
+    ...(lines ? { 'application/x-ndjson': { schema: lines } } : undefined),
+    ...Object.fromEntries(
+      Object.entries(others ?? {}).map(([type, own]) => [type, { schema: own }]),
+    ),
   };
   return {
-    description: answer.description,
-    headers: requestIdHeader,
+    description,
+    headers: { ...requestIdHeader, ...headers },
     ...(Object.keys(content).length > 0 ? { content } : undefined),
   };
 }

@@ -26,6 +26,8 @@ import type { DatabasesPort } from '#database/session.ts';
 import { StatementMeter } from '#database/statement-meter.ts';
 import type { DoorDependencies } from '#http/door.ts';
 import { HttpServer } from '#http/http-server.ts';
+import { openApiDocument } from '#http/openapi.ts';
+import { documentedRoutes } from '#http/routes.ts';
 import { systemRuntime } from '#platform/system-runtime.ts';
 import type { Audit } from '#security/audit.ts';
 import { ApiTokens } from '#security/api-tokens.ts';
@@ -37,6 +39,7 @@ import { TlsCredentials } from '#security/tls-credentials.ts';
 import { TokenSessions } from '#security/token-sessions.ts';
 import { Users } from '#security/users.ts';
 import { quickDerivation, stoppedTimers } from '../security/fixtures.ts';
+import { OpenApiChecker } from '../support/openapi-checker.ts';
 import { FakeDatabases } from './fake-databases.ts';
 
 export interface Answer {
@@ -254,13 +257,32 @@ function ask(port: number, method: string, path: string, asked: Asked = {}): Pro
         answer.on('error', reject);
         answer.on('end', () => {
           const all = Buffer.concat(pieces);
-          resolve(answerOf(answer.statusCode ?? 0, answer.headers, all));
+          const received = answerOf(answer.statusCode ?? 0, answer.headers, all);
+          const problems = undocumented(method, sent.path, received);
+          if (problems.length === 0) resolve(received);
+          else
+            reject(
+              new Error(
+                `not as documented: ${problems.join('; ')} in ${received.text.slice(0, 300)}`,
+              ),
+            );
         });
       },
     );
     sent.on('error', reject);
     sent.end(bytes);
   });
+}
+
+let checker: OpenApiChecker | undefined;
+
+/** How an answer differs from what the OpenAPI document says of its operation. */
+function undocumented(method: string, path: string, answer: Answer): readonly string[] {
+  checker ??= new OpenApiChecker(openApiDocument(documentedRoutes, '0.0.0'));
+  const operation = checker.find(method, path);
+  if (operation === undefined || answer.headers['content-encoding'] !== undefined) return [];
+  const { status, text } = answer;
+  return checker.problems(operation, { status, contentType: answer.headers['content-type'], text });
 }
 
 function answerOf(status: number, headers: IncomingHttpHeaders, bytes: Buffer): Answer {

@@ -338,15 +338,29 @@ test('queries refuse writes, commands take them', async (context) => {
 test('plans, statistics and times stand behind the rows', async (context) => {
   const door = await startDoor(context);
   const step = { name: 'Fetch', description: '+ FETCH', cost: -1, rowCount: undefined, steps: [] };
+  const stats = {
+    nodesCreated: 1,
+    nodesDeleted: 0,
+    relationshipsCreated: 0,
+    relationshipsDeleted: 0,
+    propertiesSet: 0,
+    labelsAdded: 1,
+    labelsRemoved: 0,
+    indexesAdded: 0,
+    indexesRemoved: 0,
+    constraintsAdded: 0,
+    constraintsRemoved: 0,
+    containsUpdates: true,
+  };
   door.databases.behaviours.set('x', {
     complete: rowBatch(0, 0),
-    stats: { nodesCreated: 1, containsUpdates: true },
+    stats,
     explain: { text: '+ FETCH\n', steps: [step] },
   });
   const { body } = await door.ask('POST', 'command/school', {
     body: sql('x', { profileExecution: 'detailed' }),
   });
-  assert.deepEqual(body['stats'], { nodesCreated: 1, containsUpdates: true });
+  assert.deepEqual(body['stats'], stats);
   assert.equal(body['explain'], '+ FETCH\n');
   assert.deepEqual(body['explainPlan'], {
     type: 'QueryExecutionPlan',

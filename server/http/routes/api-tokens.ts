@@ -9,9 +9,10 @@ import {
   requiredText,
   schemaOfFields,
 } from '../body-fields.ts';
-import type { Field, JsonSchema } from '../body-fields.ts';
+import type { Field } from '../body-fields.ts';
 import { badRequest, HttpRefusal, refusalOf } from '../errors.ts';
 import { parseJsonObject } from '../json-body.ts';
+import { flag, integer, listOf, mapOf, object, refusal, resultAnswer, text } from '../schemas.ts';
 import type { Route } from './route.ts';
 
 // API tokens (http-api.md 17). Root only.
@@ -50,48 +51,23 @@ const createFields = {
   ),
 };
 
-const rightsSchema = { type: 'array', items: { type: 'string' } };
-const tokenSchema: JsonSchema = {
-  type: 'object',
-  required: [
-    'name',
-    'database',
-    'expiresAt',
-    'createdAt',
-    'permissions',
-    'tokenHash',
-    'tokenSuffix',
-  ],
-  properties: {
-    name: { type: 'string' },
-    database: { type: 'string' },
-    expiresAt: { type: 'integer', format: 'int64' },
-    createdAt: { type: 'integer', format: 'int64' },
-    permissions: {
-      type: 'object',
-      properties: {
-        types: {
-          type: 'object',
-          additionalProperties: { type: 'object', properties: { access: rightsSchema } },
-        },
-        database: rightsSchema,
-      },
-    },
-    tokenHash: { type: 'string', description: 'SHA-256 of the token in hexadecimal digits' },
-    tokenSuffix: { type: 'string', description: 'The last characters of the token' },
-    token: { type: 'string', description: 'The token; in the answer to its creation only' },
-    expired: { type: 'boolean', description: 'Present and true when it is no longer valid' },
+const tokenSchema = object(
+  {
+    name: text(),
+    database: text(),
+    expiresAt: integer('Epoch milliseconds; 0 means never'),
+    createdAt: integer('Epoch milliseconds'),
+    permissions: object({
+      types: mapOf(object({ access: listOf(text()) })),
+      database: listOf(text()),
+    }),
+    tokenHash: text('SHA-256 of the token in hexadecimal digits'),
+    tokenSuffix: text('The last characters of the token'),
+    token: text('The token; in the answer to its creation only'),
+    expired: flag('Present and true when it is no longer valid'),
   },
-};
-
-const answerOf = (description: string, result: JsonSchema) => ({
-  description,
-  schema: { type: 'object', required: ['result'], properties: { result } },
-});
-const refused = (description: string) => ({
-  description,
-  schema: { $ref: '#/components/schemas/ErrorResponse' },
-});
+  ['token', 'expired'],
+);
 
 export const apiTokensGet: Route = {
   method: 'GET',
@@ -103,14 +79,7 @@ export const apiTokensGet: Route = {
     answers: {
       200: {
         description: 'The tokens',
-        schema: {
-          type: 'object',
-          required: ['result', 'count'],
-          properties: {
-            result: { type: 'array', items: tokenSchema },
-            count: { type: 'integer' },
-          },
-        },
+        schema: object({ result: listOf(tokenSchema), count: integer() }),
       },
     },
   },
@@ -131,9 +100,19 @@ export const apiTokensPost: Route = {
     id: 'createApiToken',
     summary: 'Makes an API token; its text is in this answer only',
     body: schemaOfFields(createFields),
+    example: {
+      body: {
+        'application/json': {
+          name: 'ci',
+          database: 'school',
+          expiresAt: 0,
+          permissions: { types: { '*': { access: ['readRecord'] } }, database: [] },
+        },
+      },
+    },
     answers: {
-      201: answerOf('The token', tokenSchema),
-      409: refused('A token has this name already'),
+      201: resultAnswer('The token', tokenSchema),
+      409: refusal('A token has this name already'),
     },
   },
   handle: async (exchange, door) => {
@@ -164,10 +143,11 @@ export const apiTokensDelete: Route = {
       token: { type: 'string', description: 'SHA-256 of the token in hexadecimal digits' },
       name: { type: 'string', description: 'Name of the token, instead of its hash' },
     },
+    example: { query: { name: 'ci' } },
     answers: {
-      200: answerOf('Deleted', { type: 'string' }),
-      400: refused('Neither hash nor name, or the token itself'),
-      404: refused('No such token'),
+      200: resultAnswer('Deleted', text()),
+      400: refusal('Neither hash nor name, or the token itself'),
+      404: refusal('No such token'),
     },
   },
   handle: async (exchange, door) => {

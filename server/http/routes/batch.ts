@@ -14,6 +14,7 @@ import { badRequest, HttpRefusal, withStatus } from '../errors.ts';
 import type { Exchange } from '../exchange.ts';
 import { wantsLines } from '../ndjson-answer.ts';
 import { databaseOf } from './database-parameter.ts';
+import { refusal, shared } from '../schemas.ts';
 import type { Route } from './route.ts';
 
 // Bulk import (contract, POST /batch; http-api.md 10).
@@ -24,38 +25,6 @@ const formats: ReadonlyMap<string, 'jsonl' | 'csv'> = new Map([
   ['application/x-jsonlines', 'jsonl'],
   ['text/csv', 'csv'],
 ]);
-
-const count = (description: string) => ({ type: 'integer', description });
-
-const answerSchema = {
-  type: 'object',
-  required: ['verticesCreated', 'edgesCreated', 'linesRead', 'linesSkipped', 'bytesRead'],
-  properties: {
-    verticesCreated: count('Durable vertices'),
-    edgesCreated: count('Durable edges'),
-    linesRead: count('Lines of the body'),
-    linesSkipped: count('Blank lines'),
-    bytesRead: count('Bytes of the unpacked body'),
-    elapsedMs: count('Milliseconds'),
-    verticesWithoutId: count('Vertices without @id, when there are some'),
-    idMapping: {
-      type: 'object',
-      additionalProperties: { type: 'string' },
-      description: 'Record id by temporary id',
-    },
-    idMappingOmitted: { type: 'boolean' },
-    idMappingSize: count('Number of temporary ids'),
-  },
-};
-
-const lineSchema = {
-  type: 'object',
-  properties: {
-    progress: { type: 'object', description: 'A chunk was committed' },
-    summary: { type: 'object', description: 'The last line of a complete call' },
-    error: { type: 'object', description: 'The last line of a broken call' },
-  },
-};
 
 const lines = { type: 'string', description: 'One JSON object a line: vertices, then edges' };
 
@@ -72,24 +41,23 @@ export const batchPost: Route = {
       'application/jsonl': lines,
       'text/csv': { type: 'string', description: "Header, vertices, '---', header, edges" },
     },
+    example: {
+      body: {
+        'application/x-ndjson': '{"@type":"v","@class":"Person","@id":"t1","name":"Jay"}\n',
+        'application/jsonl': '{"@type":"v","@class":"Person","@id":"t1","name":"Ada"}\n',
+        'text/csv': '@type,@class,@id,name\nv,Person,t1,Eve\n',
+      },
+    },
     answers: {
-      200: { description: 'Everything is durable', schema: answerSchema, lines: lineSchema },
-      404: {
-        description: 'No such database',
-        schema: { $ref: '#/components/schemas/ErrorResponse' },
+      200: {
+        description: 'Everything is durable',
+        schema: shared('BatchResponse'),
+        lines: shared('NdJsonBatchEvent'),
       },
-      408: {
-        description: 'The body was cut or stalled',
-        schema: { $ref: '#/components/schemas/ErrorResponse' },
-      },
-      409: {
-        description: 'A unique key is taken',
-        schema: { $ref: '#/components/schemas/ErrorResponse' },
-      },
-      413: {
-        description: 'A line, or a packed body, is too large',
-        schema: { $ref: '#/components/schemas/ErrorResponse' },
-      },
+      404: refusal('No such database'),
+      408: refusal('The body was cut or stalled'),
+      409: refusal('A unique key is taken'),
+      413: refusal('A line, or a packed body, is too large'),
     },
   },
   handle: async (exchange, door) => {

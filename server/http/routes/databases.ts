@@ -1,13 +1,9 @@
 import { progressToJson } from '#control/running-report.ts';
 import { accessibleName, databaseName } from './database-parameter.ts';
+import { listOf, object, resultAnswer, shared, text } from '../schemas.ts';
 import type { Route } from './route.ts';
 
 // The databases that a user may see (contract; http-api.md 13).
-
-const listSchema = {
-  type: 'object',
-  properties: { result: { type: 'array', items: { type: 'string' } } },
-};
 
 export const databasesGet: Route = {
   method: 'GET',
@@ -16,7 +12,12 @@ export const databasesGet: Route = {
   operation: {
     id: 'listDatabases',
     summary: 'Names of the databases that the user may access',
-    answers: { 200: { description: 'Names, sorted', schema: listSchema } },
+    answers: {
+      200: {
+        description: 'Names, sorted',
+        schema: object({ result: listOf(text()), user: text('Who asked'), version: text() }),
+      },
+    },
   },
   handle: (exchange, { databases, authorizer, version }) => {
     const { principal } = exchange;
@@ -33,10 +34,7 @@ export const existsGet: Route = {
     id: 'checkDatabaseExists',
     summary: 'Whether a database exists; one without access is like none',
     answers: {
-      200: {
-        description: 'The answer',
-        schema: { type: 'object', properties: { result: { type: 'boolean' } } },
-      },
+      200: resultAnswer('The answer', { type: 'boolean' }),
     },
   },
   handle: (exchange, { databases, authorizer }) => {
@@ -56,7 +54,7 @@ export const progressGet: Route = {
     answers: {
       200: {
         description: 'The running operations',
-        schema: { $ref: '#/components/schemas/ProgressResponse' },
+        schema: shared('ProgressResponse'),
       },
     },
   },

@@ -9,6 +9,7 @@ import {
 } from '../body-fields.ts';
 import { badRequest, HttpRefusal, refusalOf } from '../errors.ts';
 import { parseJsonObject } from '../json-body.ts';
+import { integer, listOf, mapOf, object, refusal, resultAnswer, text } from '../schemas.ts';
 import type { Route } from './route.ts';
 
 // Access levels (http-api.md 16.2). Root only.
@@ -18,11 +19,30 @@ const groupFields = {
   name: requiredText({ description: 'Name of the level' }),
   resultSetLimit: optionalInteger({ description: 'Rows of any statement; -1 for any' }),
   readTimeout: optionalInteger({ description: 'Longest read (ms); -1 for any' }),
+  access: objectField(
+    {
+      description: 'Permissions on the database as a whole',
+      schema: { type: 'array', items: { type: 'string' } },
+    },
+    (value) => value,
+  ),
   types: objectField(
     { description: 'Record permissions by type; * for all others' },
     (value) => value,
   ),
 };
+
+const rightsSchema = listOf(text());
+const levelSchema = object({
+  resultSetLimit: integer('Rows of any statement; -1 for any'),
+  readTimeout: integer('Longest read (ms); -1 for any'),
+  access: rightsSchema,
+  types: mapOf(object({ access: rightsSchema })),
+});
+const documentSchema = object({
+  version: integer(),
+  databases: mapOf(object({ groups: mapOf(levelSchema) })),
+});
 
 export const groupsGet: Route = {
   method: 'GET',
@@ -31,7 +51,7 @@ export const groupsGet: Route = {
   operation: {
     id: 'listGroups',
     summary: 'All access levels',
-    answers: { 200: { description: 'The levels', schema: { type: 'object' } } },
+    answers: { 200: resultAnswer('The levels', documentSchema) },
   },
   handle: (exchange, { groups }) =>
     exchange.jsonValue(200, { result: groupDocumentToJson(groups.document) }),
@@ -45,7 +65,19 @@ export const groupsPost: Route = {
     id: 'saveGroup',
     summary: 'Creates or replaces an access level',
     body: schemaOfFields(groupFields),
-    answers: { 200: { description: 'Saved', schema: { type: 'object' } } },
+    example: {
+      body: {
+        'application/json': {
+          database: '*',
+          name: 'auditor',
+          resultSetLimit: 1000,
+          readTimeout: -1,
+          access: [],
+          types: { '*': { access: ['readRecord'] } },
+        },
+      },
+    },
+    answers: { 200: resultAnswer('Saved', text()) },
   },
   handle: async (exchange, door) => {
     const bytes = await exchange.body();
@@ -70,7 +102,8 @@ export const groupsDelete: Route = {
     id: 'deleteGroup',
     summary: 'Deletes an access level',
     query: { database: { type: 'string' }, name: { type: 'string' } },
-    answers: { 200: { description: 'Deleted', schema: { type: 'object' } } },
+    example: { query: { database: '*', name: 'auditor' } },
+    answers: { 200: resultAnswer('Deleted', text()), 404: refusal('No such level') },
   },
   handle: async (exchange, door) => {
     const given = new URLSearchParams(exchange.queryString);

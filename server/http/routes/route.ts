@@ -27,6 +27,8 @@ export interface Operation {
   readonly bodyIsOptional?: boolean;
   readonly query?: Readonly<Record<string, JsonSchema>>;
   readonly takesSession?: boolean;
+  /** A request that works on a server with a database `school`; tests send it. */
+  readonly example?: RequestExample;
   /** Name of a shared schema or a schema of its own, by status; undefined for answers without a body. */
   readonly answers: Readonly<Record<number, Answer>>;
 }
@@ -36,6 +38,18 @@ export interface Answer {
   readonly schema?: JsonSchema;
   /** Also offered as lines. */
   readonly lines?: JsonSchema;
+  /** Also offered as other content types. */
+  readonly others?: Readonly<Record<string, JsonSchema>>;
+  /** Headers beside `X-Request-Id`, as OpenAPI describes them. */
+  readonly headers?: JsonSchema;
+}
+
+/** What an example puts into a request; the usual path parameters have examples anyway. */
+export interface RequestExample {
+  readonly path?: Readonly<Record<string, string>>;
+  readonly query?: Readonly<Record<string, string | number>>;
+  /** By content type. */
+  readonly body?: Readonly<Record<string, unknown>>;
 }
 
 export const basePath = '/api/v1';

@@ -2,18 +2,12 @@ import { operationReport, statementReport } from '#control/running-report.ts';
 import { cancelRunning, findRunning } from '#database/running-work.ts';
 import { HttpRefusal } from '../errors.ts';
 import type { Exchange } from '../exchange.ts';
+import { integer, listOf, mapOf, object, text } from '../schemas.ts';
 import type { Operation, Route } from './route.ts';
 
 // What runs now and how to end it (limits.md 6): everybody sees and ends what is theirs, root all of it.
 
-const listSchema = {
-  type: 'object',
-  required: ['result', 'count'],
-  properties: {
-    result: { type: 'array', items: { type: 'object' } },
-    count: { type: 'integer' },
-  },
-};
+const listOfWork = object({ result: listOf(mapOf(true)), count: integer() });
 
 const databaseQuery = { database: { type: 'string', description: 'Only of this database' } };
 
@@ -29,7 +23,7 @@ function listing(
     operation: {
       ...operation,
       query: databaseQuery,
-      answers: { 200: { description: 'Oldest first', schema: listSchema } },
+      answers: { 200: { description: 'Oldest first', schema: listOfWork } },
     },
     handle: (exchange, { databases, runtime }) => {
       const database = new URLSearchParams(exchange.queryString).get('database') ?? undefined;
@@ -50,7 +44,7 @@ function cancelling(path: string, operation: Pick<Operation, 'id' | 'summary'>):
       answers: {
         200: {
           description: 'It was told to end, and does so within 2 s',
-          schema: { type: 'object', properties: { result: { type: 'string' } } },
+          schema: object({ result: text() }),
         },
         404: {
           description: 'Nothing with this id runs',

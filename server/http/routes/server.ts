@@ -8,9 +8,30 @@ import { EventStream } from '../event-stream.ts';
 import type { Exchange } from '../exchange.ts';
 import { parseJsonObject } from '../json-body.ts';
 import { onceOnly } from '../replay.ts';
+import { flag, listOf, mapOf, object, refusal, text } from '../schemas.ts';
 import type { Route } from './route.ts';
 
 // The server itself (contract, GET and POST /server; http-api.md 11, 12).
+
+const serverSchema = object(
+  {
+    user: text('Who asked'),
+    version: text('Of the product'),
+    serverName: text(),
+    languages: listOf(text()),
+    metrics: mapOf(true),
+    settings: listOf(
+      object({
+        key: text(),
+        value: text('***** for secrets'),
+        description: text(),
+        overridden: flag('Set explicitly, or not the default'),
+        default: text(),
+      }),
+    ),
+  },
+  ['metrics', 'settings'],
+);
 
 export const serverGet: Route = {
   method: 'GET',
@@ -20,7 +41,7 @@ export const serverGet: Route = {
     id: 'getServerInfo',
     summary: 'Version, metrics and settings of the server',
     query: { mode: { type: 'string', enum: ['basic', 'default', 'cluster'], default: 'default' } },
-    answers: { 200: { description: 'The information', schema: { type: 'object' } } },
+    answers: { 200: { description: 'The information', schema: serverSchema } },
   },
   handle: (exchange, door) => {
     door.meters.meter('http.server-info').mark();
@@ -56,7 +77,18 @@ export const serverPost: Route = {
       },
       required: ['command'],
     },
-    answers: { 200: { description: 'ok, or what the command tells', schema: { type: 'object' } } },
+    example: { body: { 'application/json': { command: 'list databases' } } },
+    answers: {
+      200: {
+        description: 'ok, or what the command tells',
+        schema: { ...object({ result: {} }), additionalProperties: true },
+        others: {
+          'text/event-stream': text('Progress of restore and import, by server-sent events'),
+        },
+      },
+      404: refusal('What the command names does not exist'),
+      409: refusal('It is being done already'),
+    },
   },
   handle: async (exchange, door) => {
     door.meters.meter('http.server').mark();

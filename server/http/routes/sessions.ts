@@ -2,6 +2,7 @@ import { DatabaseError } from '#core/errors.ts';
 import type { ClientMetadata } from '#security/token-sessions.ts';
 import { badRequest, HttpRefusal } from '../errors.ts';
 import type { Exchange } from '../exchange.ts';
+import { integer, listOf, object, shared, text } from '../schemas.ts';
 import type { Route } from './route.ts';
 
 // Tokens (contract, Authentication; http-api.md 14).
@@ -14,7 +15,7 @@ export const login: Route = {
     id: 'login',
     summary: 'Gives a token for Basic credentials',
     answers: {
-      200: { description: 'The token', schema: { $ref: '#/components/schemas/LoginResponse' } },
+      200: { description: 'The token', schema: shared('LoginResponse') },
     },
   },
   handle: (exchange, { tokens, events }) => {
@@ -53,6 +54,19 @@ export const logout: Route = {
   },
 };
 
+const unknown = { type: 'string', nullable: true };
+const sessionSchema = object({
+  token: text(),
+  user: text(),
+  elapsedMs: integer('Since the last request that used the token'),
+  createdAt: integer('Epoch milliseconds'),
+  lastUpdate: integer('Epoch milliseconds'),
+  sourceIp: unknown,
+  userAgent: unknown,
+  country: unknown,
+  city: unknown,
+});
+
 export const sessionsGet: Route = {
   method: 'GET',
   path: '/sessions',
@@ -60,7 +74,12 @@ export const sessionsGet: Route = {
   operation: {
     id: 'listSessions',
     summary: 'All valid tokens',
-    answers: { 200: { description: 'Tokens with their users', schema: { type: 'object' } } },
+    answers: {
+      200: {
+        description: 'Tokens with their users',
+        schema: object({ result: listOf(sessionSchema), count: integer() }),
+      },
+    },
   },
   handle: (exchange, { tokens }) => {
     const result = tokens.list().map(({ session, elapsedMs }) => ({

@@ -18,14 +18,27 @@ import {
 import type { StatementRun } from '../statement-run.ts';
 import { echoSession, sessionHeader } from '../statement-run.ts';
 import { accessibleName, databaseOf } from './database-parameter.ts';
+import { refusal, resultAnswer, shared, text } from '../schemas.ts';
 import type { Answer, Route } from './route.ts';
 
 // Queries and commands (contract, Query and POST /command; http-api.md 6).
 
 const rowsAnswer: Answer = {
   description: 'The rows',
-  schema: { $ref: '#/components/schemas/QueryResponse' },
-  lines: { $ref: '#/components/schemas/NdJsonQueryEvent' },
+  schema: shared('QueryResponse'),
+  lines: shared('NdJsonQueryEvent'),
+};
+
+const exampleQuery = {
+  language: 'sql',
+  command: 'SELECT :a + 1 AS next',
+  params: { a: 41 },
+  limit: 10,
+};
+
+const refusals = {
+  404: refusal('The session has ended, or a record does not exist'),
+  413: refusal('Too many rows, or the request is too large'),
 };
 
 export const queryPost: Route = {
@@ -35,9 +48,10 @@ export const queryPost: Route = {
   operation: {
     id: 'executeQueryPost',
     summary: 'Executes a statement that only reads',
-    body: { $ref: '#/components/schemas/QueryRequest' },
+    body: shared('QueryRequest'),
+    example: { body: { 'application/json': exampleQuery } },
     takesSession: true,
-    answers: { 200: rowsAnswer },
+    answers: { 200: rowsAnswer, ...refusals },
   },
   handle: (exchange, door) => {
     door.meters.meter('http.query').mark();
@@ -53,10 +67,16 @@ export const commandPost: Route = {
     id: 'executeCommand',
     summary: 'Executes a statement that may write',
     body: schemaOfFields(commandFields),
+    example: { body: { 'application/json': { ...exampleQuery, retries: 3 } } },
     takesSession: true,
     answers: {
-      200: rowsAnswer,
-      202: { description: 'Queued', schema: { type: 'object' } },
+      200: {
+        ...rowsAnswer,
+        schema: { oneOf: [shared('QueryResponse'), shared('RepeatedResponse')] },
+      },
+      202: resultAnswer('Queued', text()),
+      ...refusals,
+      409: refusal('A unique key is taken, or the request is still in flight'),
     },
   },
   handle: (exchange, door) => {
@@ -73,8 +93,9 @@ export const queryGet: Route = {
     id: 'executeQueryGet',
     summary: 'Executes a statement that only reads, given in the path',
     query: { limit: { type: 'integer' }, serializer: queryFields.serializer.schema },
+    example: { query: { limit: 10 } },
     takesSession: true,
-    answers: { 200: rowsAnswer },
+    answers: { 200: rowsAnswer, ...refusals },
   },
   handle: (exchange, door) => {
     door.meters.meter('http.query').mark();

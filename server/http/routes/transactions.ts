@@ -6,6 +6,7 @@ import type { Exchange } from '../exchange.ts';
 import { parseJsonObject } from '../json-body.ts';
 import { sessionHeader } from '../statement-run.ts';
 import { accessibleName, databaseOf } from './database-parameter.ts';
+import { text } from '../schemas.ts';
 import type { Answer, Route } from './route.ts';
 
 // Transaction sessions (contract, States and transitions; http-api.md 8).
@@ -43,7 +44,13 @@ export const begin: Route = {
     summary: 'Opens a transaction session; its id is in header service-session-id',
     body: schemaOfFields(beginFields),
     bodyIsOptional: true,
-    answers: { 204: { description: 'Opened; the id is in header service-session-id' } },
+    example: { body: { 'application/json': { isolationLevel: 'REPEATABLE_READ' } } },
+    answers: {
+      204: {
+        description: 'Opened',
+        headers: { [sessionHeader]: { description: 'Id of the session', schema: text() } },
+      },
+    },
   },
   handle: async (exchange) => {
     accessibleName(exchange);

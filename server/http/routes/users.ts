@@ -12,6 +12,7 @@ import {
 import { badRequest, HttpRefusal, refusalOf } from '../errors.ts';
 import type { Exchange } from '../exchange.ts';
 import { parseJsonObject } from '../json-body.ts';
+import { listOf, mapOf, object, refusal, resultAnswer, text } from '../schemas.ts';
 import type { Route } from './route.ts';
 
 // Users (http-api.md 15). Root only.
@@ -42,10 +43,8 @@ const updateFields = {
   databases: databasesField,
 };
 
-const messageAnswer = (description: string) => ({
-  description,
-  schema: { type: 'object', properties: { result: { type: 'string' } } },
-});
+const usersSchema = listOf(object({ name: text(), databases: mapOf(listOf(text())) }));
+const exampleDatabases = { school: ['reader'] };
 
 export const usersGet: Route = {
   method: 'GET',
@@ -54,7 +53,7 @@ export const usersGet: Route = {
   operation: {
     id: 'listUsers',
     summary: 'All users with their access levels',
-    answers: { 200: { description: 'The users', schema: { type: 'object' } } },
+    answers: { 200: resultAnswer('The users', usersSchema) },
   },
   handle: (exchange, { users }) => {
     const result = users.list().map(({ name, databases }) => ({
@@ -73,7 +72,16 @@ export const usersPost: Route = {
     id: 'createUser',
     summary: 'Creates a user',
     body: schemaOfFields(createFields),
-    answers: { 201: messageAnswer('Created') },
+    example: {
+      body: {
+        'application/json': {
+          name: 'kim',
+          password: 'a-good-password',
+          databases: exampleDatabases,
+        },
+      },
+    },
+    answers: { 201: resultAnswer('Created', text()), 409: refusal('The user exists') },
   },
   handle: async (exchange, door) => {
     const given = readFields(createFields, await jsonBody(exchange));
@@ -96,7 +104,11 @@ export const usersPut: Route = {
     summary: 'Gives a user another password or other access levels',
     query: { name: { type: 'string' } },
     body: schemaOfFields(updateFields),
-    answers: { 200: messageAnswer('Updated') },
+    example: {
+      query: { name: 'kim' },
+      body: { 'application/json': { password: 'a-better-password' } },
+    },
+    answers: { 200: resultAnswer('Updated', text()), 404: refusal('No such user') },
   },
   handle: async (exchange, door) => {
     const name = userName(exchange);
@@ -123,7 +135,8 @@ export const usersDelete: Route = {
     id: 'deleteUser',
     summary: 'Deletes a user',
     query: { name: { type: 'string' } },
-    answers: { 200: messageAnswer('Deleted') },
+    example: { query: { name: 'kim' } },
+    answers: { 200: resultAnswer('Deleted', text()), 404: refusal('No such user') },
   },
   handle: async (exchange, door) => {
     const name = userName(exchange);
