@@ -198,6 +198,7 @@ class Statements {
       settings: () => own.values.report('database'),
       counters: () => ({ ...counters }),
       now: () => runtime.clock.now(),
+      propertyNames: () => engine.shapes.propertyNames(),
       viewRows: (catalog) => this.views.rows(catalog),
     };
     const ofStatements: StatementSurroundings = {

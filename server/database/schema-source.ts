@@ -1,3 +1,4 @@
+import { hint } from '#catalog/change-definition.ts';
 import { DatabaseError } from '#core/errors.ts';
 import type { BucketId } from '#core/rid.ts';
 import type { EpochMs } from '#core/runtime.ts';
@@ -26,6 +27,8 @@ export interface SchemaFacts {
   /** Counters since the database was opened. */
   readonly counters: () => Readonly<Record<string, number>>;
   readonly now: () => EpochMs;
+  /** Names of properties that records use, declared or not, with the numbers of storage. */
+  readonly propertyNames: () => ReadonlyMap<string, number>;
   readonly viewRows: (catalog: Catalog) => readonly ValueMap[];
 }
 
@@ -43,7 +46,7 @@ const rowsOfKind: Readonly<Record<string, RowsOf>> = {
   stats: (_view, facts) => [
     row([['databaseName', facts.databaseName], ...Object.entries(facts.counters())]),
   ],
-  dictionary: (view) => [dictionaryRow(view)],
+  dictionary: (view, facts) => [dictionaryRow(view, facts)],
   materializedviews: (view, facts) => facts.viewRows(view.catalog),
   continuousaggregates: () => [],
   graphanalyticalviews: (view) => mapped(view.catalog.definitions.parts.graphViews, graphViewRow),
@@ -63,7 +66,8 @@ export function schemaRows(
   const needsName = kind === 'bucket' || kind === 'index';
   if (rowsOf === undefined || needsName !== (asked.name !== undefined)) {
     const shown = asked.name === undefined ? asked.kind : `${asked.kind}:${asked.name}`;
-    throw new DatabaseError('IllegalArgument', `Invalid metadata: ${shown}`);
+    const known = rowsOf === undefined ? Object.keys(rowsOfKind) : [];
+    throw new DatabaseError('IllegalArgument', `Invalid metadata: ${shown}`, hint(kind, known));
   }
   return rowsOf(view, facts, asked.name);
 }
@@ -180,7 +184,8 @@ function keyType(view: ReadView, index: IndexDefinition, property: string): Valu
 function indexDetails(view: ReadView, name: string): ValueMap {
   const index = view.catalog.indexNamed(name);
   if (index === undefined) {
-    throw new DatabaseError('Schema', `Index with name '${name}' was not found`);
+    const names = view.catalog.indexes().map((known) => known.name);
+    throw new DatabaseError('Schema', `Index with name '${name}' was not found`, hint(name, names));
   }
   return row([...indexRow(view, index), ['entries', view.index(index.id).entryCount]]);
 }
@@ -200,7 +205,12 @@ const blockBytesAimedAt = 8192;
 function bucketDetails(view: ReadView, name: string): ValueMap {
   const bucket = view.catalog.bucketNamed(name);
   if (bucket === undefined) {
-    throw new DatabaseError('Schema', `Bucket with name '${name}' was not found`);
+    const names = view.catalog.buckets().map((known) => known.name);
+    throw new DatabaseError(
+      'Schema',
+      `Bucket with name '${name}' was not found`,
+      hint(name, names),
+    );
   }
   return row([
     ['name', bucket.name],
@@ -249,11 +259,17 @@ function zoneDisplayName(zone: string, now: EpochMs): string {
   }
 }
 
-/** Names of declared properties with their ids; names that only occur in records are known to storage alone. */
-function dictionaryRow(view: ReadView): ValueMap {
+/** Above every id of a declared property. */
+const undeclaredFrom = 65_536;
+
+/** Names of properties with their ids: declared ones, then those that only records have. */
+function dictionaryRow(view: ReadView, facts: SchemaFacts): ValueMap {
   const entries = new Map<string, Value>();
   for (const type of view.catalog.types()) {
     for (const property of type.properties.values()) entries.set(property.name, property.id);
+  }
+  for (const [name, number] of facts.propertyNames()) {
+    if (!entries.has(name)) entries.set(name, undeclaredFrom + number);
   }
   return row([
     ['totalEntries', entries.size],

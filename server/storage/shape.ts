@@ -189,6 +189,11 @@ export class ShapeRegistry {
     return node.shape ?? this.#learn(shapes, node);
   }
 
+  /** Every property name that rows or shapes use, with its number there. */
+  propertyNames(): ReadonlyMap<string, PropertyId> {
+    return this.#propertyIds;
+  }
+
   /** The `shape` operations that an entry with these operations must carry in front: of shapes that are not durable yet. */
   definitionsFor(operations: readonly RowOperation[]): RowOperation[] {
     const definitions: RowOperation[] = [];

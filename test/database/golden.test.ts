@@ -11,6 +11,7 @@ for (const name of [
   'light-edges',
   'maintenance',
   'record-commands',
+  'index-entries',
 ]) {
   runDatabaseGoldenFile(new URL(`./${name}.txt`, import.meta.url));
 }

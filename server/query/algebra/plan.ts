@@ -79,6 +79,8 @@ export type LogicalPlan =
   | {
       readonly op: 'IndexEntries';
       readonly index: IndexId;
+      /** Other entries are not wanted; where a bound is no key, all are given. */
+      readonly bounds?: IndexBounds;
       readonly order: 'ascending' | 'descending';
       readonly as: Slot;
     }
@@ -495,6 +497,8 @@ export interface QueryProgram {
   readonly statementLimit: number | undefined;
   /** EXPLAIN and PROFILE. */
   readonly inspect: 'explain' | 'profile' | undefined;
+  /** The text that it was made from, for the places of errors. */
+  readonly source?: { readonly text: string; readonly at: number; readonly end: number };
   /** A name in it was given by a parameter: it is good for this call only. */
   readonly dependsOnParameters?: boolean;
 }

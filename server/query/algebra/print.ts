@@ -98,7 +98,7 @@ class NodePrinter {
       case 'RecordCount':
         return `${plan.buckets ? plan.buckets.join('|') : this.#types(plan.types)} → ${this.#slot(plan.as)}`;
       case 'IndexEntries':
-        return `${this.#index(plan.index)} ${plan.order} → ${this.#slot(plan.as)}`;
+        return `${this.#index(plan.index)} ${plan.bounds ? `${this.#bounds(plan.bounds)} ` : ''}${plan.order} → ${this.#slot(plan.as)}`;
       case 'SchemaScan':
         return `${plan.kind}${plan.name === undefined ? '' : `:${plan.name}`} → ${this.#slot(plan.as)}`;
       case 'Filter':

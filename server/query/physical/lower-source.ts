@@ -88,7 +88,8 @@ export function lowerSource(plan: PlanNode<SourceOp>, lowering: Lowering): Opera
     }
     case 'IndexEntries': {
       const { index, order, as } = plan;
-      return () => new IndexEntriesOperator(index, order, as, description);
+      const bounds = plan.bounds && compileBounds(index, plan.bounds, lowering);
+      return () => new IndexEntriesOperator({ index, order, as, bounds, description });
     }
     case 'FindReferences': {
       const { buckets, target, referrer, fields } = plan;

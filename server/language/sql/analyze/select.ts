@@ -4,6 +4,7 @@ import type { Expression } from '../ast.ts';
 import type { Select, TimeLimit } from '../statements.ts';
 import { hasSubQuery } from '../syntax-walk.ts';
 import { type Analysis, type AnalyzedQuery, rowEnvironment } from './analysis.ts';
+import { requireKeyCondition } from './index-target.ts';
 import { analyzeEarlyLets, analyzeRowLets } from './let.ts';
 import { shapeOf } from './projection.ts';
 import { constantLimit, finishRows } from './result-pipeline.ts';
@@ -17,7 +18,10 @@ export function analyzeSelect(
 ): AnalyzedQuery {
   const scope = new QueryScope(parent);
   const late = analyzeEarlyLets(analysis, node.lets, scope);
-  if (node.target !== undefined) analyzeTarget(analysis, node.target, scope);
+  if (node.target !== undefined) {
+    if (node.target.kind === 'index') requireKeyCondition(analysis, node.target.name, node.where);
+    analyzeTarget(analysis, node.target, scope, node.where);
+  }
   analyzeRowLets(analysis, late, scope);
   if (node.where !== undefined) filter(analysis, scope, node.where);
   const projection = shapeOf(analysis, node.projection);

@@ -1,3 +1,4 @@
+import type { Catalog } from '#catalog/catalog.ts';
 import { didYouMean } from '#catalog/name-rules.ts';
 import { DatabaseError } from '#core/errors.ts';
 import type { BucketId, IndexId, TypeId } from '#core/rid.ts';
@@ -5,11 +6,18 @@ import type { Expression as Computed, Slot } from '#query/algebra/expression.ts'
 import type { LogicalPlan } from '#query/algebra/plan.ts';
 import { rowOfOutput } from '#query/binder/row.ts';
 import type { QueryScope } from '#query/binder/scope.ts';
+import type { Expression } from '../ast.ts';
 import type { Target } from '../statements.ts';
 import { type Analysis, rowEnvironment } from './analysis.ts';
+import { boundsOfKey, indexDefinition } from './index-target.ts';
 
-/** What FROM names, as the source of a query's rows (sql.md 7.3). */
-export function analyzeTarget(analysis: Analysis, target: Target, scope: QueryScope): void {
+/** What FROM names, as the source of a query's rows (sql.md 7.3); `where` is asked what it says about keys of an index. */
+export function analyzeTarget(
+  analysis: Analysis,
+  target: Target,
+  scope: QueryScope,
+  where?: Expression,
+): void {
   if (target.kind === 'subQuery') {
     const query = analysis.query(target.statement, scope);
     scope.source(query.plan, rowOfOutput(query.output));
@@ -18,14 +26,14 @@ export function analyzeTarget(analysis: Analysis, target: Target, scope: QuerySc
     return;
   }
   const as = analysis.slots.next();
-  scope.source(sourceOf(analysis, target, scope, as), { kind: 'value', slot: as });
+  scope.source(sourceOf(analysis, target, scope, { as, where }), { kind: 'value', slot: as });
 }
 
 function sourceOf(
   analysis: Analysis,
   target: Exclude<Target, { readonly kind: 'subQuery' }>,
   scope: QueryScope,
-  as: Slot,
+  { as, where }: { readonly as: Slot; readonly where: Expression | undefined },
 ): LogicalPlan {
   switch (target.kind) {
     case 'type':
@@ -46,10 +54,15 @@ function sourceOf(
       const value = analysis.expression(target.value, rowEnvironment(scope));
       return { op: 'DynamicSource', value, as };
     }
-    case 'index':
-      return { op: 'IndexEntries', ...indexNamed(analysis, target.name), order: 'ascending', as };
+    case 'index': {
+      const { id: index } = indexDefinition(analysis, target.name);
+      const bounds = boundsOfKey(analysis, target.name, where, scope);
+      return { op: 'IndexEntries', index, order: 'ascending', as, ...(bounds && { bounds }) };
+    }
     case 'indexValues': {
-      const { index, types } = indexNamed(analysis, target.name);
+      const definition = indexDefinition(analysis, target.name);
+      const { id: index } = definition;
+      const types = analysis.catalog.withSubtypes(definition.type);
       const { order } = target;
       const all: LogicalPlan = {
         op: 'IndexSearch',
@@ -123,27 +136,17 @@ export function bucketIds(
         : analysis.catalog.bucketNamed(bucket);
     if (found !== undefined) return found.id;
     const what = typeof bucket === 'number' ? 'id' : 'name';
-    throw new DatabaseError('Schema', `Bucket with ${what} '${bucket}' was not found`);
+    throw new DatabaseError(
+      'Schema',
+      `Bucket with ${what} '${bucket}' was not found`,
+      bucketHint(analysis.catalog, bucket),
+    );
   });
 }
 
-function indexNamed(
-  analysis: Analysis,
-  name: string,
-): {
-  readonly index: Extract<LogicalPlan, { op: 'IndexEntries' }>['index'];
-  readonly types: readonly TypeId[];
-} {
-  const found = analysis.catalog.indexNamed(name);
-  if (found !== undefined)
-    return { index: found.id, types: analysis.catalog.withSubtypes(found.type) };
-  const help = didYouMean(
-    name,
-    analysis.catalog.indexes().map((index) => index.name),
-  );
-  throw new DatabaseError(
-    'Schema',
-    `Index with name '${name}' was not found`,
-    help === undefined ? {} : { help },
-  );
+/** `help` of an error about an unknown bucket. */
+export function bucketHint(catalog: Catalog, bucket: string | number): { help?: string } {
+  const names = catalog.buckets().map((known) => known.name);
+  const help = typeof bucket === 'number' ? undefined : didYouMean(bucket, names);
+  return help === undefined ? {} : { help };
 }

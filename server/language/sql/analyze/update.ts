@@ -5,13 +5,7 @@ import type { Assignment } from '#query/algebra/plan.ts';
 import { QueryScope, type Scope } from '#query/binder/scope.ts';
 import type { Comparison, Expression } from '../ast.ts';
 import type { Delete, Target, Update, UpdateOperation } from '../statements.ts';
-import {
-  type Analysis,
-  type AnalyzedQuery,
-  type Environment,
-  notSupportedYet,
-  rowEnvironment,
-} from './analysis.ts';
+import { type Analysis, type AnalyzedQuery, type Environment, rowEnvironment } from './analysis.ts';
 import { withoutParentheses } from './condition.ts';
 import { skipAndLimit } from './result-pipeline.ts';
 import { filter, limitTime } from './select.ts';
@@ -314,7 +308,11 @@ export function analyzeDelete(
   node: Delete,
   parent: Scope | undefined,
 ): AnalyzedQuery {
-  if (node.target.kind === 'index') throw notSupportedYet('DELETE FROM index');
+  if (node.target.kind === 'index')
+    throw new DatabaseError(
+      'NotSupported',
+      'not supported: DELETE FROM index: entries follow their records; delete the records, or use REBUILD INDEX',
+    );
   const scope = new QueryScope(parent);
   const record = recordsToChange(analysis, node, scope);
   analysis.writeCount += 1;
