@@ -46,7 +46,7 @@
 {{- $list = concat $list (list
   "-Dservice.ssl.enabled=true"
   (printf "-Dservice.server.httpsIncomingPort=%d" (int $values.tls.port))
-  "-Dservice.ssl.keyStore=/etc/polyad/tls/tls.crt") -}}
+  "-Dservice.ssl.keyStore=/etc/polyad/tls") -}}
 {{- end -}}
 {{- if include "polyad.ha" . -}}
 {{- $list = concat $list (fromJsonArray (include "polyad.haArguments" .)) -}}
