@@ -5,9 +5,12 @@ import { makeSpineData } from './spine/data.ts';
 import { benchEngine } from './spine/engine.ts';
 import { benchHttp } from './spine/http.ts';
 import { benchResponsiveness } from './spine/responsiveness.ts';
+import { benchLsqb } from './sql/lsqb.ts';
+import { benchStatements } from './sql/statements.ts';
 
 // npm run bench -- --suite spine [--only engine|http|responsiveness] [--rounds 5]
 // npm run bench -- --suite http [--only batch] [--rounds 5]
+// npm run bench -- --suite sql [--only statements|lsqb] [--rounds 5]
 // Ratios against peers in the same run; every answer is checked for equality first. Loopback and this machine only.
 const { values } = parseArgs({
   options: {
@@ -17,16 +20,21 @@ const { values } = parseArgs({
   },
 });
 const rounds = Number(values.rounds);
-const data = makeSpineData();
 type Sections = Readonly<Record<string, () => Promise<Comparison[]>>>;
+let spineData: ReturnType<typeof makeSpineData> | undefined;
+const data = (): ReturnType<typeof makeSpineData> => (spineData ??= makeSpineData());
 const suites: Readonly<Record<string, Sections>> = {
   spine: {
-    engine: () => benchEngine(data, rounds),
-    http: () => benchHttp(data, rounds),
-    responsiveness: () => benchResponsiveness(data),
+    engine: () => benchEngine(data(), rounds),
+    http: () => benchHttp(data(), rounds),
+    responsiveness: () => benchResponsiveness(data()),
+  },
+  sql: {
+    statements: () => benchStatements(rounds),
+    lsqb: () => benchLsqb(rounds),
   },
   http: {
-    batch: () => benchBatch(data, rounds),
+    batch: () => benchBatch(data(), rounds),
   },
 };
 const sections = suites[values.suite];
