@@ -59,7 +59,7 @@ const bans: readonly Ban[] = [
   {
     what: 'process exit',
     pattern: /process\.exit\(/,
-    allowedIn: [/^server\/(main|floor-plan|container)\.ts$/, /^operator\/main\.ts$/],
+    allowedIn: [/^server\/(main|floor-plan|container|cli\/cli)\.ts$/, /^operator\/main\.ts$/],
     why: "stopping is the composition root's decision",
   },
   {

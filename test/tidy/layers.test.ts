@@ -23,6 +23,7 @@ const floorOf: Readonly<Record<string, number>> = {
   backup: 11,
   websocket: 12,
   mcp: 12,
+  cli: 12,
   'floor-plan.ts': 13,
   'main.ts': 14,
   'container.ts': 14,

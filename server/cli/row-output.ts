@@ -1,0 +1,140 @@
+import Table from 'cli-table3';
+import { printable } from './terminal.ts';
+
+export const formats = ['table', 'json', 'csv'] as const;
+export type Format = (typeof formats)[number];
+
+/** One row of an answer: values by column; numbers are `RawNumber`. */
+export type Row = Readonly<Record<string, unknown>>;
+
+/** A number as the server wrote it: JavaScript would round it. */
+interface RawNumber {
+  readonly rawJSON: string;
+}
+
+// Of V8 since Node 22, not in the types yet.
+const json = JSON as typeof JSON & {
+  rawJSON(text: string): RawNumber;
+  isRawJSON(value: unknown): value is RawNumber;
+};
+
+/** Parses an answer; every digit of its numbers is kept. */
+export function parseAnswer(text: string): Record<string, unknown> {
+  const keep = (_key: string, value: unknown, context?: { readonly source?: string }) =>
+    typeof value === 'number' && context?.source !== undefined
+      ? json.rawJSON(context.source)
+      : value;
+  return JSON.parse(text, keep) as Record<string, unknown>;
+}
+
+export interface OutputStyle {
+  readonly format: Format;
+  /** Lines around the cells; without them cells are separated by tabulators. */
+  readonly hasFrame: boolean;
+  readonly hasColour: boolean;
+  /** Characters of a line, for tables. */
+  readonly width: number;
+}
+
+/** The rows as text that ends with a line feed; empty for no rows in form `json`. */
+export function rowsText(rows: readonly Row[], style: OutputStyle): string {
+  if (style.format === 'json') return rows.map((row) => `${JSON.stringify(row)}\n`).join('');
+  const columns = columnsOf(rows);
+  if (columns.length === 0) return '';
+  if (style.format === 'csv') return csvText(columns, rows);
+  return style.hasFrame ? tableText(columns, rows, style) : plainText(columns, rows);
+}
+
+/** Names of all columns, in the order in which rows bring them up. */
+function columnsOf(rows: readonly Row[]): readonly string[] {
+  const names = new Set<string>();
+  for (const row of rows) for (const name of Object.keys(row)) names.add(name);
+  return [...names];
+}
+
+/** RFC 4180; null is an empty field, an empty text is quoted. */
+function csvText(columns: readonly string[], rows: readonly Row[]): string {
+  const line = (cells: readonly string[]) => `${cells.join(',')}\r\n`;
+  const head = line(columns.map(csvField));
+  return head + rows.map((row) => line(columns.map((name) => csvValue(row[name])))).join('');
+}
+
+function csvValue(value: unknown): string {
+  if (value === null || value === undefined) return '';
+  return value === '' ? '""' : csvField(cellText(value));
+}
+
+function csvField(text: string): string {
+  return /[",\r\n]|^\s|\s$/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
+function plainText(columns: readonly string[], rows: readonly Row[]): string {
+  const line = (cells: readonly string[]) => `${cells.map(flat).join('\t')}\n`;
+  return (
+    line(columns) + rows.map((row) => line(columns.map((name) => cellText(row[name])))).join('')
+  );
+}
+
+/** One line, without tabulators. */
+function flat(text: string): string {
+  return printable(text).replaceAll(/[\t\n]/g, ' ');
+}
+
+function tableText(columns: readonly string[], rows: readonly Row[], style: OutputStyle): string {
+  const table = new Table({
+    head: columns.map(printable),
+    style: {
+      head: style.hasColour ? ['cyan'] : [],
+      border: style.hasColour ? ['gray'] : [],
+      compact: true,
+    },
+    wordWrap: true,
+    colWidths: [...widthsOf(columns, rows, style.width)],
+  });
+  for (const row of rows)
+    table.push(
+      columns.map((name) => ({
+        content: printable(cellText(row[name])),
+        hAlign: isNumber(row[name]) ? ('right' as const) : ('left' as const),
+      })),
+    );
+  return `${table.toString()}\n`;
+}
+
+const cellPadding = 2;
+const cellWidthMin = 6;
+
+/** As wide as the content wants; where that is wider than the line, the widest columns give way. */
+function widthsOf(
+  columns: readonly string[],
+  rows: readonly Row[],
+  lineWidth: number,
+): readonly number[] {
+  const widths = columns.map((name) => {
+    let width = name.length;
+    for (const row of rows)
+      for (const line of printable(cellText(row[name])).split('\n'))
+        width = Math.max(width, line.length);
+    return width + cellPadding;
+  });
+  let excess = widths.reduce((sum, width) => sum + width + 1, 1) - lineWidth;
+  while (excess > 0) {
+    const widest = widths.indexOf(Math.max(...widths));
+    const width = widths[widest] as number;
+    if (width <= cellWidthMin) break;
+    const cut = Math.min(excess, Math.max(1, Math.ceil((width - cellWidthMin) / 4)));
+    widths[widest] = width - cut;
+    excess -= cut;
+  }
+  return widths;
+}
+
+function isNumber(value: unknown): boolean {
+  return json.isRawJSON(value);
+}
+
+function cellText(value: unknown): string {
+  if (value === null || value === undefined) return '';
+  if (typeof value === 'string') return value;
+  return JSON.stringify(value);
+}

@@ -1,0 +1,79 @@
+import { createInterface } from 'node:readline';
+import { type Arguments, requireWords } from './arguments.ts';
+import { connect } from './connection.ts';
+import { type Format, formats, type OutputStyle, rowsText } from './row-output.ts';
+import { runShell } from './shell.ts';
+import { StatementClient } from './statement-client.ts';
+import { StatementSplitter } from './statement-splitter.ts';
+import { type ExitCode, exitCodes, type Terminal, write, wrongUse } from './terminal.ts';
+
+/** `polyad sql <db> [statement]`: one statement, a file, what comes on the input, or a conversation. */
+export async function sqlCommand(given: Arguments, terminal: Terminal): Promise<ExitCode> {
+  const { words, options } = given;
+  const [database = '', statement] = requireWords(words, ['database', 'statement'], 1);
+  const style = styleOf(options.format, terminal);
+  const limit = options.limit === undefined ? undefined : requireInteger(options.limit);
+  const client = new StatementClient(await connect(options, terminal), {
+    database,
+    language: options.language ?? 'sql',
+    limit,
+  });
+  if (statement !== undefined) await runStatement(client, statement, { style, terminal });
+  else if (terminal.input.isTTY === true) await runShell(client, style, terminal);
+  else await runInput(client, style, terminal);
+  return exitCodes.ok;
+}
+
+/** Statement after statement until one fails. */
+async function runInput(
+  client: StatementClient,
+  style: OutputStyle,
+  terminal: Terminal,
+): Promise<void> {
+  // A script is one statement, and no other language separates statements with a semicolon for sure.
+  const isCut = client.language === 'sql' || client.language.includes('cypher');
+  const splitter = new StatementSplitter();
+  splitter.language = client.language;
+  const lines: string[] = [];
+  for await (const line of createInterface({ input: terminal.input, crlfDelay: Infinity })) {
+    if (!isCut) lines.push(line);
+    else
+      for (const statement of splitter.add(`${line}\n`))
+        await runStatement(client, statement, { style, terminal });
+  }
+  const rest = isCut ? splitter.end() : lines.join('\n').trim();
+  if (rest !== undefined && rest !== '') await runStatement(client, rest, { style, terminal });
+}
+
+async function runStatement(
+  client: StatementClient,
+  statement: string,
+  { style, terminal }: { readonly style: OutputStyle; readonly terminal: Terminal },
+): Promise<void> {
+  const { rows, isTruncated, plan } = await client.run(statement);
+  await write(terminal.output, plan ?? rowsText(rows, style));
+  if (isTruncated) terminal.messages.write(`(there are more than ${rows.length} rows: --limit)\n`);
+}
+
+/** Frames and colour are for terminals; NO_COLOR takes the colour away (no-color.org). */
+function styleOf(format: string | undefined, { output, environment }: Terminal): OutputStyle {
+  const isTerminal = output.isTTY === true;
+  return {
+    format: requireFormat(format ?? 'table'),
+    hasFrame: isTerminal,
+    hasColour: isTerminal && (environment['NO_COLOR'] ?? '') === '',
+    // A terminal that does not know its width says 0.
+    width: output.columns || 80,
+  };
+}
+
+export function requireFormat(text: string): Format {
+  const format = formats.find((known) => known === text.toLowerCase());
+  if (format === undefined) throw wrongUse(`'${text}' is no format: ${formats.join(', ')}`);
+  return format;
+}
+
+export function requireInteger(text: string): number {
+  if (/^-?\d{1,9}$/.test(text)) return Number(text);
+  throw wrongUse(`'${text}' is no integer`);
+}

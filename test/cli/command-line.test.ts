@@ -1,0 +1,192 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { test } from 'node:test';
+import { gzipSync } from 'node:zlib';
+import { commandLine } from './terminal-fixture.ts';
+
+const root = resolve(import.meta.dirname, '../..');
+const executable = resolve(root, 'server/cli/polyad.mjs');
+
+test('the executable tells its version and its use, and refuses what it does not know', () => {
+  const polyad = (...words: string[]) => {
+    const { status, stdout, stderr } = spawnSync(executable, words, {
+      encoding: 'utf8',
+      env: {
+        ...process.env,
+        PATH: `${resolve(process.execPath, '..')}:${process.env['PATH']}`,
+        // A server that starts fills it first, which takes a while.
+        NODE_COMPILE_CACHE: resolve(root, 'node_modules/.cache/polyad-code'),
+      },
+    });
+    return { status, stdout, stderr };
+  };
+  assert.match(polyad('--version').stdout, /^polyad \d+\.\d+\.\d+\n$/);
+  const { name, formats } = JSON.parse(polyad('--version', '--json').stdout);
+  assert.deepEqual([name, Object.keys(formats)], ['polyad', ['storage', 'log', 'catalog']]);
+  const help = polyad('--help');
+  assert.deepEqual(
+    [help.status, help.stdout.split('\n')[0]],
+    [0, 'polyad, a multi-model database'],
+  );
+  assert.equal(polyad().status, 2);
+  const odd = polyad('dance');
+  assert.deepEqual([odd.status, odd.stdout], [2, '']);
+  assert.match(odd.stderr, /^polyad: 'dance' is no command/);
+  // A setting alone starts a server: an unknown one is refused by it, by name.
+  const unknown = polyad('--service.server.nmae=x');
+  assert.deepEqual([unknown.status, /server\.nmae/.test(unknown.stderr)], [1, true]);
+});
+
+test('a statement is run and its rows are printed; every digit is kept', async (context) => {
+  const { run, data } = await commandLine(context);
+  await data.run('CREATE DOCUMENT TYPE N');
+  await data.run('INSERT INTO N SET a = 1, b = \'x, "y"\', c = 9007199254740993');
+  await data.run("INSERT INTO N SET a = 2.5, b = :b, d = ''", { b: 'line\nbreak\u001b[2J' });
+  const select = 'SELECT a, b, c, d FROM N ORDER BY a';
+  const plain = await run(['sql', 'test', select]);
+  assert.deepEqual(plain, {
+    code: 0,
+    output: 'a\tb\tc\td\n1\tx, "y"\t9007199254740993\t\n2.5\tline break\\u001b[2J\t\t\n',
+    messages: '',
+  });
+  const csv = await run(['sql', 'test', select, '--format', 'csv']);
+  assert.equal(
+    csv.output,
+    'a,b,c,d\r\n1,"x, ""y""",9007199254740993,\r\n2.5,"line\nbreak\u001b[2J",,""\r\n',
+  );
+  const json = await run(['sql', 'test', select, '-f', 'json']);
+  const [first] = json.output.split('\n');
+  assert.equal(first, '{"a":1,"b":"x, \\"y\\"","c":9007199254740993,"d":null}');
+  const limited = await run(['sql', 'test', 'SELECT FROM N', '--limit', '1', '-f', 'json']);
+  assert.match(limited.messages, /there are more than 1 rows/);
+});
+
+test('what comes through a pipe is cut into statements; the first failure ends it', async (context) => {
+  const { run } = await commandLine(context);
+  const text = "SELECT 1 AS a; -- no end; here\nSELECT 'x;y' AS b;\nSELECT 2 AS c";
+  const ran = await run(['sql', 'test', '-f', 'json'], text);
+  assert.equal(ran.output, '{"a":1}\n{"b":"x;y"}\n{"c":2}\n');
+  const broken = await run(['sql', 'test', '-f', 'json'], 'SELECT 1 AS a; SELECT FROM; SELECT 3');
+  assert.deepEqual([broken.code, broken.output], [1, '{"a":1}\n']);
+  assert.match(broken.messages, /^polyad: Cannot execute command: line 1/);
+  const script = 'LET a = 5;\nIF ($a > 3) {\n  RETURN $a;\n}\n';
+  const ofScript = await run(['sql', 'test', '-l', 'sqlscript', '-f', 'json'], script);
+  assert.equal(ofScript.output, '{"value":5}\n');
+});
+
+test('exit codes tell wrong use, a refusal, and a server that is not there', async (context) => {
+  const { run, directory } = await commandLine(context);
+  const codes: readonly [readonly string[], Readonly<Record<string, string>>, number][] = [
+    [['sql'], {}, 2],
+    [['sql', 'test', 'SELECT 1', 'more'], {}, 2],
+    [['sql', 'test', 'SELECT 1', '--format', 'xml'], {}, 2],
+    [['sql', 'test', 'SELECT 1', '--password', 'x'], {}, 2],
+    [['sql', 'test', 'SELECT 1', '--colour'], {}, 2],
+    [['status', '--url', 'http://root:password@host'], {}, 2],
+    [['status', '--url', 'ftp://host'], {}, 2],
+    [['sql', 'none', 'SELECT 1'], {}, 1],
+    [['sql', 'test', 'SELECT 1/0'], {}, 1],
+    [['status'], { POLYAD_PASSWORD: 'wrong' }, 4],
+    [['status', '--url', 'http://127.0.0.1:1'], {}, 3],
+    [['import', 'test', join(directory, 'none.jsonl')], {}, 1],
+    [['status'], {}, 0],
+  ];
+  for (const [words, environment, code] of codes)
+    assert.equal((await run(words, '', environment)).code, code, words.join(' '));
+});
+
+test('a password comes from a file too, and is printed nowhere', async (context) => {
+  const { run, directory } = await commandLine(context);
+  const file = join(directory, 'password');
+  writeFileSync(file, 'password\n');
+  const environment = { POLYAD_PASSWORD: 'wrong' };
+  const ran = await run(['status', '--json', '--password-file', file], '', environment);
+  const status = JSON.parse(ran.output);
+  assert.deepEqual([status.ready, status.databases], [true, ['test']]);
+  assert.doesNotMatch(ran.output + ran.messages, /password/);
+});
+
+test('files of vertices and edges are streamed, packed ones too; errors tell what is stored', async (context) => {
+  const { run, data, directory } = await commandLine(context);
+  await data.run('CREATE VERTEX TYPE V');
+  await data.run('CREATE EDGE TYPE E');
+  const save = (name: string, content: string | Buffer) => {
+    const path = join(directory, name);
+    writeFileSync(path, content);
+    return path;
+  };
+  const lines =
+    '{"@type":"v","@class":"V","@id":"a"}\n{"@type":"v","@class":"V","@id":"b"}\n' +
+    '{"@type":"e","@class":"E","@from":"a","@to":"b"}\n';
+  const ran = await run(['import', 'test', save('a.jsonl', lines)]);
+  assert.match(ran.output, /^Imported 2 vertices, 1 edge in \d+\.\d s\n$/);
+  assert.equal((await run(['import', 'test', save('a.gz', gzipSync(lines))])).code, 0);
+  const csv = '@type,@class,@id\nv,V,x\n---\n@type,@class,@from,@to\ne,E,x,x\n';
+  assert.match((await run(['import', 'test', save('a.csv', csv)])).output, /1 vertex, 1 edge/);
+  assert.deepEqual(await data.run('SELECT count(*) AS n FROM V'), [{ n: 5 }]);
+  const broken = await run(['import', 'test', save('b.jsonl', `${lines}{"@type":"v"}\n`)]);
+  assert.deepEqual([broken.code, broken.output], [1, '']);
+  assert.match(broken.messages, /^polyad: .*[Ll]ine 4/);
+});
+
+test('a conversation: lines become statements, commands begin with a backslash', async (context) => {
+  const { open, data, directory } = await commandLine(context);
+  await data.run('CREATE DOCUMENT TYPE N');
+  const shell = open(['sql', 'test'], { NO_COLOR: '1' });
+  await shell.until('test> ');
+  shell.type('SELECT 41 + 1\r');
+  await shell.until('...> ');
+  shell.type("AS answer, 'x;' AS t;\r");
+  await shell.until('│ answer │ t  │');
+  await shell.until('│     42 │ x; │');
+  await shell.until('1 row\n');
+  shell.type('\\format json\rSELECT 1 AS a; SELECT 2 AS b;\r');
+  await shell.until('{"a":1}\n{"b":2}\n');
+  shell.type('SELECT FROM;\r');
+  await shell.until('Error: Cannot execute command');
+  shell.type('\\begin\rINSERT INTO N SET n = 1;\r');
+  await shell.until('"n":1}\n');
+  await shell.until('test*> ');
+  shell.type('\\rollback\rSELECT count(*) AS c FROM N;\r');
+  await shell.until('{"c":0}\n');
+  shell.type("SELECT 1 AS password, 'swordfish' AS x;\r\\dance\r");
+  await shell.until('There is no command \\dance');
+  shell.type("SELECT 'p' AS x; -- password = 'swordfish'\r");
+  await shell.until('{"x":"p"}');
+  shell.type('\\quit\r');
+  assert.equal(await shell.ended, 0);
+  const history = join(directory, 'history');
+  const kept = readFileSync(history, 'utf8');
+  assert.match(kept, /SELECT 41 \+ 1\nAS answer/);
+  assert.doesNotMatch(kept, /-- password/);
+  assert.equal(statSync(history).mode & 0o777, 0o600);
+});
+
+test('Ctrl-C ends the running statement, and the server hears of it', async (context) => {
+  const { open, data } = await commandLine(context);
+  const shell = open(['sql', 'test', '--language', 'sqlscript']);
+  await shell.until('test> ');
+  shell.type('SLEEP 50000;\r');
+  while (data.active.count === 0) await new Promise((done) => setImmediate(done));
+  shell.type('\u0003');
+  await shell.until('Stopped.');
+  while (data.active.count > 0) await new Promise((done) => setImmediate(done));
+  shell.type('RETURN 7\u0003');
+  shell.type('RETURN 8;\r');
+  await shell.until('8');
+  shell.type('\u0004');
+  assert.equal(await shell.ended, 0);
+});
+
+test('a password is asked for at a terminal, and not shown', async (context) => {
+  const { open } = await commandLine(context);
+  const asked = open(['sql', 'test'], { POLYAD_PASSWORD: undefined });
+  await asked.until('Password of root: ');
+  asked.type('password\r');
+  await asked.until('test> ');
+  asked.type('RETURN 1;\r\u0004');
+  assert.equal(await asked.ended, 0);
+  assert.doesNotMatch(asked.shown(), /password/);
+});
