@@ -5,12 +5,11 @@ import type { Authorizer } from '#core/principal.ts';
 import type { LogIndex } from '#core/rid.ts';
 import type { Runtime } from '#core/runtime.ts';
 import { explainOperators } from '#query/explain.ts';
-import { measureOperators } from '#query/profile.ts';
 import type { Isolation, Transaction } from '#transaction/transaction.ts';
 import type { ReadView } from '#transaction/read-view.ts';
 import type { ActiveStatements } from './active-statements.ts';
 import { ConflictLanes } from './conflict-lanes.ts';
-import type { CompiledStatement, PlanInstance } from './compiled-statement.ts';
+import type { CompiledStatement } from './compiled-statement.ts';
 import type { CompiledOperation } from './compiled-operation.ts';
 import type { CompiledScript } from './compiled-script.ts';
 import type { GlobalVariables } from './global-variables.ts';
@@ -18,20 +17,17 @@ import { partlyDone, ScriptPipeline } from './script-pipeline.ts';
 import type { ScriptRows } from './script-runner.ts';
 import { OwnTransactions, SessionTransactions } from './script-hosts.ts';
 import type { Counters } from './counters.ts';
+import { type Order, PlanRuns, type Scope } from './plan-runs.ts';
 import { isLongText, prepareLongText } from './prepared-texts.ts';
 import { type OperationRoom, runOperation } from './operation-run.ts';
-import { KeptRows } from './kept-rows.ts';
-import { StatementMemory, type ServerMemory } from './memory-accounts.ts';
-import { PlanExecution } from './plan-execution.ts';
-import { FinishedResult, type ResultFacts, StreamingResult } from './results.ts';
+import type { ServerMemory } from './memory-accounts.ts';
+import { FinishedResult, type ResultFacts } from './results.ts';
 import { runWithRetries } from './retry.ts';
 import type { ReplayKeys } from './replay-keys.ts';
-import type { ExplainedPlan, ResultBatch, ResultStream, RunOptions, Statement } from './session.ts';
+import type { ResultBatch, ResultStream, RunOptions, Statement } from './session.ts';
 import type { SessionLease, TransactionSessions } from './sessions.ts';
 import type { Compiled, StatementCompiler } from './statement-compiler.ts';
-import type { StatementLimits } from './statement-limits.ts';
 import { StatementWatch } from './statement-watch.ts';
-import { WriteWatch } from './write-watch.ts';
 
 // The one path of every statement:
 //
@@ -66,46 +62,15 @@ export interface PipelineOptions extends OperationRoom {
   readonly runtime: Runtime;
 }
 
-/** What a statement runs in; `settle` is called once, when nothing of it is used any more. */
-interface Scope {
-  readonly view: ReadView;
-  readonly transaction: Transaction | undefined;
-  readonly settle: (error: unknown) => void;
-}
-
-/** What is asked, and what bounds it. */
-interface Order {
-  readonly statement: Statement;
-  readonly options: RunOptions;
-  readonly limits: StatementLimits;
-  readonly watch: StatementWatch;
-}
-
-/** A plan at work in a scope. */
-interface Opened {
-  readonly compiled: CompiledStatement;
-  readonly instance: PlanInstance;
-  readonly execution: PlanExecution;
-  readonly memory: StatementMemory;
-  /** Undefined unless somebody wants to see the plan; its operators are then not used again. */
-  readonly explain: (() => ExplainedPlan) | undefined;
-  /** The caller wants to see it. */
-  readonly isTold: boolean;
-}
-
-/** What a statement that ran to its end gives. */
-interface Outcome {
-  readonly rows: ResultBatch;
-  readonly facts: ResultFacts;
-}
-
 export class StatementPipeline {
   readonly #options: PipelineOptions;
   readonly #lanes: ConflictLanes;
   readonly #scripts: ScriptPipeline;
+  readonly #plans: PlanRuns;
 
   constructor(options: PipelineOptions) {
     this.#options = options;
+    this.#plans = new PlanRuns(options);
     this.#lanes = new ConflictLanes(options.runtime.timers);
     this.#scripts = new ScriptPipeline({
       ...options,
@@ -173,7 +138,7 @@ export class StatementPipeline {
     const order = this.#order(statement, options);
     if (compiled.isReadOnly) {
       this.#options.counters.readTx += 1;
-      return this.#read(compiled, order, { view, transaction: undefined, settle });
+      return this.#plans.read(compiled, order, { view, transaction: undefined, settle });
     }
     settle();
     return this.#retried(order, (again) => this.#attempt(again));
@@ -215,93 +180,6 @@ export class StatementPipeline {
     return { statement, options, limits, watch };
   }
 
-  #open(compiled: CompiledStatement, order: Order, scope: Scope): Opened {
-    const { options, limits, statement, watch } = order;
-    const memory = new StatementMemory(this.#options.memory, limits.memoryBytesMax);
-    const rowCap = options.rowCountMax === undefined ? undefined : options.rowCountMax + 1;
-    const isTold = isProfile(compiled) || options.profile !== undefined;
-    const isRecorded = options.planSink !== undefined;
-    const isShown = isTold || isRecorded;
-    const instance = isShown ? compiled.fresh() : compiled.take();
-    const { root, context } = instance;
-    const isMeasured = isProfile(compiled) || options.profile === 'detailed' || isRecorded;
-    const measured = isMeasured ? measureOperators(root, this.#options.runtime.clock) : undefined;
-    context.enter({
-      view: scope.view,
-      transaction: scope.transaction,
-      parameters: statement.parameters,
-      limits,
-      memory,
-      deadlineMs: watch.deadlineMs,
-      rowCap,
-      mayCommitInPieces: options.autoCommit === false && options.sessionId === undefined,
-    });
-    const execution = new PlanExecution({
-      root,
-      context,
-      outputSlots: compiled.outputSlots,
-      timers: this.#options.runtime.timers,
-      watch:
-        scope.transaction === undefined ? watch : new WriteWatch(watch, memory, scope.transaction),
-      rowCountMax: runsToEnd(compiled) || rowCap === undefined ? Infinity : rowCap,
-    });
-    const explain = isShown ? () => explainOperators(root, measured) : undefined;
-    if (options.planSink !== undefined) options.planSink.plan = explain;
-    return { compiled, instance, execution, memory, explain, isTold };
-  }
-
-  #close({ compiled, instance, execution, memory, explain }: Opened): void {
-    execution.close();
-    memory.close();
-    if (explain === undefined) compiled.give(instance);
-  }
-
-  #read(
-    compiled: CompiledStatement,
-    order: Order,
-    scope: Scope,
-  ): ResultStream | Promise<ResultStream> {
-    if (isProfile(compiled)) return this.#readToEnd(compiled, order, scope);
-    const opened = this.#open(compiled, order, scope);
-    const { execution } = opened;
-    try {
-      const facts = this.#factsOf(opened, scope.view.snapshotIndex);
-      const first = execution.pullNow();
-      if (execution.hasEnded) {
-        this.#close(opened);
-        return new FinishedResult(facts, first, scope.view, scope.settle);
-      }
-      return new StreamingResult(facts, {
-        execution,
-        first,
-        active: order.watch.statement(),
-        view: scope.view,
-        end: (error) => {
-          order.watch.finish();
-          this.#close(opened);
-          scope.settle(error);
-        },
-      });
-    } catch (error) {
-      this.#close(opened);
-      scope.settle(error);
-      throw error;
-    }
-  }
-
-  /** PROFILE of a reading statement: it runs, its rows are dropped. */
-  async #readToEnd(compiled: CompiledStatement, order: Order, scope: Scope): Promise<ResultStream> {
-    try {
-      const { rows, facts } = await this.#runToEnd(compiled, order, scope);
-      return new FinishedResult(facts, rows, scope.view, scope.settle);
-    } catch (error) {
-      scope.settle(error);
-      throw error;
-    } finally {
-      order.watch.finish();
-    }
-  }
-
   /** A statement that commits by itself. */
   async #retried(
     order: Order,
@@ -331,7 +209,7 @@ export class StatementPipeline {
       const compiled = this.#admit(order.statement, order.options, transaction);
       assert(compiled.kind === 'statement', 'what a text is does not change');
       const scope: Scope = { view: transaction, transaction, settle: nothing };
-      const { rows, facts } = await this.#runToEnd(compiled, order, scope);
+      const { rows, facts } = await this.#plans.runToEnd(compiled, order, scope);
       const index = await this.#commit(transaction, order.options.replayKey);
       return this.#committed({ ...facts, index }, rows);
     } catch (error) {
@@ -440,7 +318,7 @@ export class StatementPipeline {
         this.#admit(statement, options, transaction);
         const order = this.#order(statement, options);
         try {
-          await this.#runToEnd(compiled, order, scope);
+          await this.#plans.runToEnd(compiled, order, scope);
         } finally {
           order.watch.finish();
         }
@@ -479,27 +357,6 @@ export class StatementPipeline {
     return new FinishedResult(facts, rows, open, () => view?.[Symbol.dispose]());
   }
 
-  /** Runs the plan to its end, slice by slice; keeps as many rows as the caller takes. */
-  async #runToEnd(compiled: CompiledStatement, order: Order, scope: Scope): Promise<Outcome> {
-    const opened = this.#open(compiled, order, scope);
-    const { execution, memory } = opened;
-    try {
-      const facts = this.#factsOf(opened, scope.view.snapshotIndex);
-      const wanted = isProfile(compiled) ? 0 : (order.options.rowCountMax ?? Infinity) + 1;
-      const first = execution.pullNow();
-      if (execution.hasEnded && first.rowCount <= wanted) return { rows: first, facts };
-      const kept = new KeptRows(wanted, memory);
-      kept.add(first);
-      for (;;) {
-        const rows = await execution.nextBatch();
-        if (rows === undefined) return { rows: kept, facts };
-        kept.add(rows);
-      }
-    } finally {
-      this.#close(opened);
-    }
-  }
-
   async #runInSession(
     statement: Statement,
     options: RunOptions,
@@ -533,9 +390,13 @@ export class StatementPipeline {
       return this.#explained(compiled, { view: transaction, transaction: undefined, settle });
     }
     if (compiled.isReadOnly) {
-      return this.#read(compiled, order, { view: transaction, transaction: undefined, settle });
+      return this.#plans.read(compiled, order, {
+        view: transaction,
+        transaction: undefined,
+        settle,
+      });
     }
-    return this.#readToEnd(compiled, order, { view: transaction, transaction, settle });
+    return this.#plans.readToEnd(compiled, order, { view: transaction, transaction, settle });
   }
 
   /** The plan of a statement that is not run. */
@@ -549,17 +410,6 @@ export class StatementPipeline {
       requireOpen: this.#options.requireOpen,
     };
     return new FinishedResult(facts, noRows, scope.view, scope.settle);
-  }
-
-  #factsOf({ compiled, explain, isTold }: Opened, index: LogIndex): ResultFacts {
-    return {
-      shape: isProfile(compiled) ? noColumns : compiled.shape,
-      isReadOnly: compiled.isReadOnly,
-      statementLimit: compiled.program.statementLimit,
-      index,
-      explain: isTold ? explain : undefined,
-      requireOpen: this.#options.requireOpen,
-    };
   }
 
   /** What is left of the session after a statement (house decision 52; limits.md 7). */
@@ -589,15 +439,6 @@ const noRows: ResultBatch = { rowCount: 0, values: [] };
 const noColumns = { kind: 'columns', names: [] } as const;
 
 function nothing(): void {}
-
-function isProfile(compiled: CompiledStatement): boolean {
-  return compiled.program.inspect === 'profile';
-}
-
-/** True when the rows after the caller's cap matter too: they write, or are measured. */
-function runsToEnd(compiled: CompiledStatement): boolean {
-  return !compiled.isReadOnly || isProfile(compiled);
-}
 
 function abbreviated(text: string): string {
   return text.length > 100 ? `${text.slice(0, 100)}...` : text;

@@ -1,0 +1,199 @@
+import type { LogIndex } from '#core/rid.ts';
+import type { Runtime } from '#core/runtime.ts';
+import { explainOperators } from '#query/explain.ts';
+import { measureOperators } from '#query/profile.ts';
+import type { ReadView } from '#transaction/read-view.ts';
+import type { Transaction } from '#transaction/transaction.ts';
+import type { CompiledStatement, PlanInstance } from './compiled-statement.ts';
+import { KeptRows } from './kept-rows.ts';
+import { StatementMemory, type ServerMemory } from './memory-accounts.ts';
+import { PlanExecution } from './plan-execution.ts';
+import { FinishedResult, type ResultFacts, StreamingResult } from './results.ts';
+import type { ExplainedPlan, ResultBatch, ResultStream, RunOptions, Statement } from './session.ts';
+import type { StatementLimits } from './statement-limits.ts';
+import type { StatementWatch } from './statement-watch.ts';
+import { WriteWatch } from './write-watch.ts';
+
+/** What a statement runs in; `settle` is called once, when nothing of it is used any more. */
+export interface Scope {
+  readonly view: ReadView;
+  readonly transaction: Transaction | undefined;
+  readonly settle: (error: unknown) => void;
+}
+
+/** What is asked, and what bounds it. */
+export interface Order {
+  readonly statement: Statement;
+  readonly options: RunOptions;
+  readonly limits: StatementLimits;
+  readonly watch: StatementWatch;
+}
+
+/** A plan at work in a scope. */
+interface Opened {
+  readonly compiled: CompiledStatement;
+  readonly instance: PlanInstance;
+  readonly execution: PlanExecution;
+  readonly memory: StatementMemory;
+  /** Undefined unless somebody wants to see the plan; its operators are then not used again. */
+  readonly explain: (() => ExplainedPlan) | undefined;
+  /** The caller wants to see it. */
+  readonly isTold: boolean;
+}
+
+/** What a statement that ran to its end gives. */
+export interface Outcome {
+  readonly rows: ResultBatch;
+  readonly facts: ResultFacts;
+}
+
+/** Runs the plan of an admitted statement in a scope that the pipeline chose. */
+export class PlanRuns {
+  readonly #memory: ServerMemory;
+  readonly #runtime: Runtime;
+  readonly #requireOpen: () => void;
+
+  /** @param surroundings `requireOpen` throws when the database was closed or dropped */
+  constructor(surroundings: {
+    readonly memory: ServerMemory;
+    readonly runtime: Runtime;
+    readonly requireOpen: () => void;
+  }) {
+    this.#memory = surroundings.memory;
+    this.#runtime = surroundings.runtime;
+    this.#requireOpen = surroundings.requireOpen;
+  }
+
+  /**
+   * A reading statement: its first slice at once. If that was all, the rows are complete, else pulling them drives the rest.
+   */
+  read(
+    compiled: CompiledStatement,
+    order: Order,
+    scope: Scope,
+  ): ResultStream | Promise<ResultStream> {
+    if (isProfile(compiled)) return this.readToEnd(compiled, order, scope);
+    const opened = this.#open(compiled, order, scope);
+    const { execution } = opened;
+    try {
+      const facts = this.#factsOf(opened, scope.view.snapshotIndex);
+      const first = execution.pullNow();
+      if (execution.hasEnded) {
+        this.#close(opened);
+        return new FinishedResult(facts, first, scope.view, scope.settle);
+      }
+      return new StreamingResult(facts, {
+        execution,
+        first,
+        active: order.watch.statement(),
+        view: scope.view,
+        end: (error) => {
+          order.watch.finish();
+          this.#close(opened);
+          scope.settle(error);
+        },
+      });
+    } catch (error) {
+      this.#close(opened);
+      scope.settle(error);
+      throw error;
+    }
+  }
+
+  /** A statement whose rows are given when it is over: one that writes in a session, PROFILE of a reading one. */
+  async readToEnd(compiled: CompiledStatement, order: Order, scope: Scope): Promise<ResultStream> {
+    try {
+      const { rows, facts } = await this.runToEnd(compiled, order, scope);
+      return new FinishedResult(facts, rows, scope.view, scope.settle);
+    } catch (error) {
+      scope.settle(error);
+      throw error;
+    } finally {
+      order.watch.finish();
+    }
+  }
+
+  /** Runs the plan to its end, slice by slice; keeps as many rows as the caller takes. */
+  async runToEnd(compiled: CompiledStatement, order: Order, scope: Scope): Promise<Outcome> {
+    const opened = this.#open(compiled, order, scope);
+    const { execution, memory } = opened;
+    try {
+      const facts = this.#factsOf(opened, scope.view.snapshotIndex);
+      const wanted = isProfile(compiled) ? 0 : (order.options.rowCountMax ?? Infinity) + 1;
+      const first = execution.pullNow();
+      if (execution.hasEnded && first.rowCount <= wanted) return { rows: first, facts };
+      const kept = new KeptRows(wanted, memory);
+      kept.add(first);
+      for (;;) {
+        const rows = await execution.nextBatch();
+        if (rows === undefined) return { rows: kept, facts };
+        kept.add(rows);
+      }
+    } finally {
+      this.#close(opened);
+    }
+  }
+
+  #open(compiled: CompiledStatement, order: Order, scope: Scope): Opened {
+    const { options, limits, statement, watch } = order;
+    const memory = new StatementMemory(this.#memory, limits.memoryBytesMax);
+    const rowCap = options.rowCountMax === undefined ? undefined : options.rowCountMax + 1;
+    const isTold = isProfile(compiled) || options.profile !== undefined;
+    const isRecorded = options.planSink !== undefined;
+    const isShown = isTold || isRecorded;
+    const instance = isShown ? compiled.fresh() : compiled.take();
+    const { root, context } = instance;
+    const isMeasured = isProfile(compiled) || options.profile === 'detailed' || isRecorded;
+    const measured = isMeasured ? measureOperators(root, this.#runtime.clock) : undefined;
+    context.enter({
+      view: scope.view,
+      transaction: scope.transaction,
+      parameters: statement.parameters,
+      limits,
+      memory,
+      deadlineMs: watch.deadlineMs,
+      rowCap,
+      mayCommitInPieces: options.autoCommit === false && options.sessionId === undefined,
+    });
+    const execution = new PlanExecution({
+      root,
+      context,
+      outputSlots: compiled.outputSlots,
+      timers: this.#runtime.timers,
+      watch:
+        scope.transaction === undefined ? watch : new WriteWatch(watch, memory, scope.transaction),
+      rowCountMax: runsToEnd(compiled) || rowCap === undefined ? Infinity : rowCap,
+    });
+    const explain = isShown ? () => explainOperators(root, measured) : undefined;
+    if (options.planSink !== undefined) options.planSink.plan = explain;
+    return { compiled, instance, execution, memory, explain, isTold };
+  }
+
+  #close({ compiled, instance, execution, memory, explain }: Opened): void {
+    execution.close();
+    memory.close();
+    if (explain === undefined) compiled.give(instance);
+  }
+
+  #factsOf({ compiled, explain, isTold }: Opened, index: LogIndex): ResultFacts {
+    return {
+      shape: isProfile(compiled) ? noColumns : compiled.shape,
+      isReadOnly: compiled.isReadOnly,
+      statementLimit: compiled.program.statementLimit,
+      index,
+      explain: isTold ? explain : undefined,
+      requireOpen: this.#requireOpen,
+    };
+  }
+}
+
+const noColumns = { kind: 'columns', names: [] } as const;
+
+export function isProfile(compiled: CompiledStatement): boolean {
+  return compiled.program.inspect === 'profile';
+}
+
+/** True when the rows after the caller's cap matter too: they write, or are measured. */
+function runsToEnd(compiled: CompiledStatement): boolean {
+  return !compiled.isReadOnly || isProfile(compiled);
+}
