@@ -52,16 +52,21 @@ export function didYouMean(name: string, candidates: Iterable<string>): string |
   return best === undefined ? undefined : `did you mean '${best}'?`;
 }
 
-/** Levenshtein distance, two rows at a time. */
+/** Letters added, left out, changed or swapped with their neighbour (optimal string alignment), three rows at a time. */
 function editDistance(a: string, b: string): number {
-  let previous = Array.from({ length: b.length + 1 }, (_, i) => i);
+  let beforeLast: number[] = [];
+  let last = Array.from({ length: b.length + 1 }, (_, at) => at);
   for (let i = 1; i <= a.length; i++) {
-    const current = [i];
+    const row = [i];
     for (let j = 1; j <= b.length; j++) {
-      const substitution = (previous[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
-      current.push(Math.min((previous[j] ?? 0) + 1, (current[j - 1] ?? 0) + 1, substitution));
+      const substitution = (last[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
+      let distance = Math.min((last[j] ?? 0) + 1, (row[j - 1] ?? 0) + 1, substitution);
+      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1])
+        distance = Math.min(distance, (beforeLast[j - 2] ?? 0) + 1);
+      row.push(distance);
     }
-    previous = current;
+    beforeLast = last;
+    last = row;
   }
-  return previous[b.length] ?? 0;
+  return last[b.length] ?? 0;
 }

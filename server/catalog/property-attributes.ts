@@ -1,6 +1,7 @@
 import type { TemporalFormats } from '#core/temporal-format.ts';
 import { convertValue } from '#core/conversion.ts';
 import { DatabaseError } from '#core/errors.ts';
+import { didYouMean } from './name-rules.ts';
 import { kindOf, type Value } from '#core/value.ts';
 import type { PropertyDefinition } from './catalog.ts';
 import { propertyTypeSpec } from './property-type.ts';
@@ -50,7 +51,12 @@ const getters = {
 function attributeNamed(name: string): AttributeName {
   const lower = name.toLowerCase();
   if (Object.hasOwn(setters, lower)) return lower as AttributeName;
-  throw new DatabaseError('IllegalArgument', `Invalid attribute definition: '${name}'`);
+  const help = didYouMean(name, Object.keys(setters));
+  throw new DatabaseError(
+    'IllegalArgument',
+    `Invalid attribute definition: '${name}'`,
+    help === undefined ? {} : { help },
+  );
 }
 
 /**

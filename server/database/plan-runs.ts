@@ -1,3 +1,4 @@
+import { withPlace } from '#language/name-place.ts';
 import type { LogIndex } from '#core/rid.ts';
 import type { Runtime } from '#core/runtime.ts';
 import { explainOperators } from '#query/explain.ts';
@@ -96,7 +97,7 @@ export class PlanRuns {
     } catch (error) {
       this.#close(opened);
       scope.settle(error);
-      throw error;
+      throw withPlace(error, compiled.program.source);
     }
   }
 
@@ -129,6 +130,8 @@ export class PlanRuns {
         if (rows === undefined) return { rows: kept, facts };
         kept.add(rows);
       }
+    } catch (error) {
+      throw withPlace(error, compiled.program.source);
     } finally {
       this.#close(opened);
     }

@@ -3,6 +3,7 @@ import type { Log } from '#core/log.ts';
 import type { Runtime } from '#core/runtime.ts';
 import { explainOperators } from '#query/explain.ts';
 import { measureOperators } from '#query/profile.ts';
+import { withPlace } from '#language/name-place.ts';
 import type { Part } from '#language/sql/script/steps.ts';
 import type { ReadView } from '#transaction/read-view.ts';
 import type { Transaction } from '#transaction/transaction.ts';
@@ -185,7 +186,7 @@ class PartRunner {
       first = opened.execution.pullNow();
     } catch (error) {
       close(opened);
-      throw error;
+      throw withPlace(error, compiled.program.source);
     }
     if (!opened.execution.hasEnded) return this.#drain(opened, first, kept);
     const explain = opened.explain?.();
@@ -240,6 +241,8 @@ class PartRunner {
         if (more === undefined) return { compiled, rows, explain: opened.explain?.() };
         rows.add(more);
       }
+    } catch (error) {
+      throw withPlace(error, compiled.program.source);
     } finally {
       close(opened);
       pace.startedMs = this.#services.runtime.clock.monotonicMs();

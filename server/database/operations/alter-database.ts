@@ -1,8 +1,19 @@
-import { findSetting } from '#config/registry.ts';
+import { didYouMean } from '#catalog/name-rules.ts';
+import { allSettings, findSetting } from '#config/registry.ts';
 import type { SettingSpec } from '#config/setting.ts';
 import { DatabaseError } from '#core/errors.ts';
 import { isList, isMap, type Value, type ValueMap } from '#core/value.ts';
 import type { Maintenance } from '#query/algebra/maintenance.ts';
+
+/** A setting of databases that was probably meant. */
+function settingHint(key: string): { help?: string } {
+  const bare = (name: string): string => name.replace(/^service\./u, '');
+  const known = allSettings
+    .filter(({ scope }) => scope === 'database')
+    .map((spec) => bare(spec.key));
+  const help = didYouMean(bare(key), known);
+  return help === undefined ? {} : { help };
+}
 
 /** The settings of one database, as ALTER DATABASE changes them. */
 export interface ChangeableSettings {
@@ -21,7 +32,11 @@ export async function alterDatabase(
 ): Promise<readonly ValueMap[]> {
   const spec = findSetting(work.key);
   if (spec === undefined)
-    throw new DatabaseError('IllegalArgument', `Database setting '${work.key}' not found`);
+    throw new DatabaseError(
+      'IllegalArgument',
+      `Database setting '${work.key}' not found`,
+      settingHint(work.key),
+    );
   if (spec.scope !== 'database')
     throw new DatabaseError(
       'IllegalArgument',

@@ -415,6 +415,8 @@ export interface PathSpec {
     readonly edge: Slot | undefined;
     readonly predicate: Expression | undefined;
     readonly types?: readonly TypeId[];
+    /** The move is a repetition itself, whose ends stand in `element`; `move` is its first one. */
+    readonly path?: PathSpec;
   }[];
   readonly min: number;
   /** undefined: unbounded. */

@@ -31,8 +31,13 @@ export function unknownFunction(functions: FunctionRegistry, name: string): Data
   return new DatabaseError(
     'CommandExecution',
     message,
-    suggestion === undefined ? {} : { help: `did you mean '${suggestion}'?` },
+    suggestion === undefined ? {} : { help: `did you mean '${asWritten(name, suggestion)}'?` },
   );
+}
+
+/** Of a method for a method the bare name: the dot is there already. */
+function asWritten(name: string, suggestion: string): string {
+  return name.startsWith('.') && suggestion.startsWith('.') ? suggestion.slice(1) : suggestion;
 }
 
 function arityMessage(definition: ScalarFunction, argumentCount: number): string {

@@ -73,7 +73,7 @@ function spellingDistance(a: string, b: string): number {
 
 /** A name that begins with the written one, one mistake forgiven. */
 function longerName(key: string, names: readonly string[]): string | undefined {
-  if (key.length < 4) return undefined;
+  if (key.length < (key.startsWith('.') ? 5 : 4)) return undefined;
   const begins = (name: string, length: number) =>
     spellingDistance(key, name.toLowerCase().slice(0, length)) <= 1;
   return (

@@ -5,6 +5,7 @@ import type { OperationProgram } from '#query/algebra/program.ts';
 import { functionRegistry } from '#query/functions/registry.ts';
 import { QueryScope, type Scope } from '#query/binder/scope.ts';
 import type { AnalysisContext } from '../../frontend.ts';
+import { type StatementSource, withPlace } from '../../name-place.ts';
 import type { Command, ScriptStatement, Statement } from '../statements.ts';
 import { DatabaseError } from '#core/errors.ts';
 import type { Expression } from '../ast.ts';
@@ -50,9 +51,13 @@ export function analyzeProgram(
 ): QueryProgram {
   const inspected = statement.kind === 'inspect' ? statement : undefined;
   const analysis = newAnalysis(text, context);
-  const query = analyzeStatement(analysis, inspected?.statement ?? statement, undefined);
+  const source = { text, at: statement.at, end: statement.end };
+  const query = placed(source, () =>
+    analyzeStatement(analysis, inspected?.statement ?? statement, undefined),
+  );
   return {
     kind: 'query',
+    source,
     plan: query.plan,
     output: query.output,
     slotCount: analysis.slots.count,
@@ -72,7 +77,8 @@ export function analyzeOperationProgram(
   context: AnalysisContext,
 ): OperationProgram | undefined {
   if (statement.kind !== 'command' || !isOperation(statement)) return undefined;
-  return analyzeOperation(newAnalysis(text, context), statement);
+  const source = { text, at: statement.at, end: statement.end };
+  return placed(source, () => analyzeOperation(newAnalysis(text, context), statement));
 }
 
 /**
@@ -86,11 +92,13 @@ export function analyzeValueProgram(
 ): QueryProgram {
   const analysis = newAnalysis(text, context);
   const scope = new QueryScope(undefined);
-  const value = analysis.expression(node, rowEnvironment(scope));
+  const source = { text, at: node.at, end: node.end };
+  const value = placed(source, () => analysis.expression(node, rowEnvironment(scope)));
   const slot = analysis.slots.next();
   scope.stage((input) => ({ op: 'Project', input, columns: [{ slot, value }] }));
   return {
     kind: 'query',
+    source,
     plan: scope.close(),
     output: { kind: 'value', slot },
     slotCount: analysis.slots.count,
@@ -98,6 +106,15 @@ export function analyzeValueProgram(
     inspect: undefined,
     ...(analysis.dependsOnParameters ? { dependsOnParameters: true } : {}),
   };
+}
+
+/** Errors about names say where the name stands. */
+function placed<T>(source: StatementSource, analyze: () => T): T {
+  try {
+    return analyze();
+  } catch (error) {
+    throw withPlace(error, source);
+  }
 }
 
 /** A statement as a plan, alone or inside another one. */

@@ -20,6 +20,7 @@ import { type Analysis, type AnalyzedQuery, type Environment, rowEnvironment } f
 import { withoutParentheses } from './condition.ts';
 import { shapeOf } from './projection.ts';
 import { finishRows } from './result-pipeline.ts';
+import { bucketHint } from './target.ts';
 
 /** INSERT, CREATE VERTEX and CREATE EDGE (sql.md 8, 10.4, 10.5). */
 export function analyzeInsert(
@@ -273,7 +274,11 @@ function targetBucket(analysis: Analysis, bucket: string | number) {
       ? analysis.catalog.bucketWithId(bucket as BucketId)
       : analysis.catalog.bucketNamed(bucket);
   if (found !== undefined) return found;
-  throw new DatabaseError('Syntax', `Target bucket '${bucket}' not found`);
+  throw new DatabaseError(
+    'Syntax',
+    `Target bucket '${bucket}' not found`,
+    bucketHint(analysis.catalog, bucket),
+  );
 }
 
 /** The name, or the text that a script variable of that name holds. */

@@ -1,7 +1,7 @@
 import { type Expression, isCondition } from '../ast.ts';
 import { compareSigns } from '../statements.ts';
 import { constantsUntil } from './literal.ts';
-import type { Parser } from './parser.ts';
+import { comparison, type Parser } from './parser.ts';
 
 /** Conditions (sql.md 6.1). Chains of AND and OR are flat. */
 
@@ -51,7 +51,7 @@ function atom(parser: Parser, mayBeBare: boolean): Expression {
   const tested = wordTest(parser, left);
   if (tested !== undefined) return tested;
   if (mayBeBare || isCondition(left)) return left;
-  return parser.unexpected('a comparison');
+  return parser.unexpected(comparison);
 }
 
 function wordTest(parser: Parser, left: Expression): Expression | undefined {

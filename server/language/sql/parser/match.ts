@@ -1,3 +1,4 @@
+import { closestWord } from '../../suggestion.ts';
 import type { Expression } from '../ast.ts';
 import type {
   Match,

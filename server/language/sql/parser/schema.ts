@@ -1,5 +1,6 @@
 import type { IndexComponent, IndexKind } from '#catalog/catalog.ts';
 import type { RecordKind } from '#core/record.ts';
+import { closestWord } from '../../suggestion.ts';
 import type {
   AlterTypeItem,
   CreateIndex,
@@ -344,6 +345,7 @@ function indexType(parser: Parser): { readonly kind: IndexKind; readonly isUniqu
     return parser.fail(
       parser.start,
       `Index type '${parser.source()}' is not supported, expected one of ${indexTypeNames}`,
+      closestWord(parser.source(), indexTypes.keys()),
     );
   parser.advance();
   return found;

@@ -1,3 +1,4 @@
+import { closestWord } from '../../suggestion.ts';
 import type { Located } from '../ast.ts';
 import type { ScriptStatement, Statement } from '../statements.ts';
 import type { Parser } from './parser.ts';
@@ -114,7 +115,12 @@ export function consoleStatement(parser: Parser): ScriptStatement {
   parser.expect('.');
   const levelAt = parser.start;
   const level = parser.propertyName('a level').toLowerCase();
-  if (!consoleLevels.has(level)) parser.fail(levelAt, `Unsupported log level: ${level}`);
+  if (!consoleLevels.has(level))
+    parser.fail(
+      levelAt,
+      `Unsupported log level: ${level}`,
+      closestWord(level, consoleLevels.keys()),
+    );
   return {
     kind: 'console',
     level,

@@ -105,6 +105,7 @@ function scriptStatement(parser: Parser): Statement {
   const parse = parser.keyword && scriptOnlyStarts.get(parser.keyword);
   if (parse !== undefined) return parse(parser);
   const isCall = parser.atName() && parser.keyword !== 'IF' && parser.peek(1).kind === '(';
+  for (const keyword of scriptOnlyStarts.keys()) parser.acceptKeyword(keyword);
   return isCall ? script.callStatement(parser) : statement(parser);
 }
 
