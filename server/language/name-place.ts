@@ -1,0 +1,70 @@
+import { DatabaseError, type ErrorCode } from '#core/errors.ts';
+import { excerptAt, positionAt } from './text-cursor.ts';
+
+/** The part of a text that one statement takes up. */
+export interface StatementSource {
+  readonly text: string;
+  readonly at: number;
+  readonly end: number;
+}
+
+/** Errors about names: their messages are fixed (sql.md 4), so the place goes into `help`. */
+const nameErrors: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  'Schema',
+  'CommandExecution',
+  'IllegalArgument',
+]);
+const namedMessages =
+  /not found|does not exist|Unknown (?:function|method|data type|procedure)|Invalid (?:metadata|attribute)|already exists/u;
+/** Before a name of a type, so that a property of the same name is passed over. */
+const introduces =
+  /(?:\b(?:from|into|update|type|types|vertex|edge|on|extends|of|index|bucket|property|trigger|view|name)|[:(+,-])\s*$/iu;
+const shownMax = 256;
+
+/**
+ * An error about a name that is not known, with the place of the name in the statement as its `help`: `line 1, column 13 in
+ * "SELECT FROM ^Persn"; did you mean 'Person'?`. Any other error is given back as it is.
+ */
+export function withPlace(error: unknown, source: StatementSource | undefined): unknown {
+  if (!(error instanceof DatabaseError) || source === undefined) return error;
+  if (!nameErrors.has(error.code) || !namedMessages.test(error.message)) return error;
+  if (error.help?.startsWith('line ')) return error;
+  const at = placeOf(namesIn(error.message), source);
+  if (at === undefined) return error;
+  const { line, column } = positionAt(source.text, at);
+  const place = `line ${line}, column ${column} in "${excerptAt(source.text, at)}"`;
+  return new DatabaseError(error.code, error.message, {
+    arguments: error.arguments,
+    cause: error.cause ?? error,
+    help: error.help === undefined ? place : `${place}; ${error.help}`,
+  });
+}
+
+/** What a message quotes, or names after its colon; the parts of `Type.property`, the last one first. */
+function namesIn(message: string): readonly string[] {
+  const names: string[] = [];
+  const quoted = [...message.matchAll(/'([^']{1,256})'/gu)].map((match) => match[1] as string);
+  const after = /: ([^\s:].{0,255})$/u.exec(message)?.[1];
+  for (const name of after === undefined ? quoted : [...quoted, after]) {
+    names.push(name);
+    const dot = name.lastIndexOf('.');
+    if (dot > 0) names.push(name.slice(dot + 1), name.slice(0, dot));
+  }
+  return names;
+}
+
+function placeOf(names: readonly string[], { text, at, end }: StatementSource): number | undefined {
+  const statement = text.slice(at, end);
+  for (const name of names) {
+    if (name.length > shownMax) continue;
+    const escaped = name.replace(/[.*+?^${}()|[\]\\]/gu, '\\$&');
+    const word = new RegExp(`(?<![\\w$])${escaped}(?![\\w$])`, 'giu');
+    const hits = [...statement.matchAll(word)].map((match) => match.index);
+    const introduced = hits.find((hit) =>
+      introduces.test(statement.slice(Math.max(0, hit - 40), hit)),
+    );
+    const found = introduced ?? hits[0];
+    if (found !== undefined) return at + found;
+  }
+  return undefined;
+}
