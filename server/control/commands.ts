@@ -27,11 +27,10 @@ import {
   connectCluster,
   disconnectCluster,
   getServerEvents,
-  laterCommands,
   shutdown,
 } from './commands/server-commands.ts';
 import { setDatabaseSetting, setServerSetting } from './commands/setting-commands.ts';
-import { restoreDatabase } from './commands/transfer-commands.ts';
+import { importDatabase, restoreDatabase } from './commands/transfer-commands.ts';
 import { createUser, dropUser } from './commands/user-commands.ts';
 import { parseCommand } from './command-parser.ts';
 import type {
@@ -62,6 +61,7 @@ export const controlCommands: readonly ControlCommand[] = [
   connectCluster,
   disconnectCluster,
   restoreDatabase,
+  importDatabase,
   triggerBackup,
   listBackupsCommand,
   deleteBackupCommand,
@@ -69,7 +69,6 @@ export const controlCommands: readonly ControlCommand[] = [
   getBackupConfig,
   setBackupConfig,
   ...profilerCommands,
-  ...laterCommands,
 ];
 
 /** What the last progress event of the command says; undefined for a command that tells no progress. */

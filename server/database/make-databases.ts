@@ -66,13 +66,17 @@ export function makeDatabases(options: ServerDatabasesOptions): ServerDatabases 
   const meter = new StatementMeter(runtime.clock);
   const sessions = makeSessions(runtime, settings);
   const opened = new Set<Database>();
+  const engineSurroundings = { settings, timers: runtime.timers, clock: runtime.clock };
   const operations = new ServerOperations({
     settings,
     runtime,
     progress,
     paths: options.paths ?? pathsBelow(options.directory),
+    serverVersion: options.serverVersion,
     open: (name) => openedDatabase(databases.open(name), opened),
     isOpen: (name) => [...opened].some((database) => database.name === name),
+    initialize: (directory) => initializeEngine(directory, engineSurroundings),
+    openAt: (name, directory) => openDatabase(name, directory, surroundings),
     databases: () => databases,
     audit: options.audit ?? (() => {}),
   });

@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { type FileHandle, open } from 'node:fs/promises';
-import { Readable, Writable } from 'node:stream';
+import { open } from 'node:fs/promises';
+import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import yazl from 'yazl';
+import { fileSink } from './file-sink.ts';
 
 /** A file that goes into an archive. */
 export interface ArchiveInput {
@@ -78,25 +79,6 @@ export async function writeArchive(writing: ArchiveWriting): Promise<number> {
     await output.close();
   }
   return size;
-}
-
-function fileSink(file: FileHandle, onWrite: (bytes: number) => void): Writable {
-  return new Writable({
-    highWaterMark: pieceBytes,
-    write(piece: Uint8Array, _encoding, done) {
-      writeAll(file, piece).then(() => {
-        onWrite(piece.length);
-        done();
-      }, done);
-    },
-  });
-}
-
-async function writeAll(file: FileHandle, piece: Uint8Array): Promise<void> {
-  for (let at = 0; at < piece.length; ) {
-    const { bytesWritten } = await file.write(piece, at);
-    at += bytesWritten;
-  }
 }
 
 /** The bytes of a file, with the digest of what was read. */

@@ -41,30 +41,5 @@ function needsCluster(phrase: string): ControlCommand {
   };
 }
 
-function notYet(phrase: string): ControlCommand {
-  return {
-    phrase,
-    access: 'root',
-    run: () => {
-      throw new DatabaseError(
-        'NotSupported',
-        `Command '${phrase}' is not supported in this version`,
-      );
-    },
-  };
-}
-
 export const connectCluster = needsCluster('connect cluster');
 export const disconnectCluster = needsCluster('disconnect cluster');
-
-/** Commands of the contract whose rooms do not exist yet; refused by name. */
-export const laterCommands: readonly ControlCommand[] = [
-  'restore database',
-  'import database',
-  'trigger backup',
-  'list backups',
-  'delete backup',
-  'restore backup',
-  'get backup config',
-  'set backup config',
-].map(notYet);

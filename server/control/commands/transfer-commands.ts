@@ -42,6 +42,32 @@ function nameOf(argument: string): string {
   return takeName(argument, 'database name').name;
 }
 
+/** Counts are told at most so often. */
+const reportEveryMs = 1000;
+
+export const importDatabase: ControlCommand = {
+  phrase: 'import database',
+  access: 'root',
+  mask: maskUrl,
+  completedText: (argument) => `Database '${nameOf(argument)}' imported`,
+  run: async (call) => {
+    const { name, url } = nameAndUrl(call);
+    const { body, report, targets } = call;
+    const { clock } = targets.runtime;
+    let reportedMs = -Infinity;
+    const asker = askerOf(call, ({ counts, percentage }, step) => {
+      const nowMs = clock.monotonicMs();
+      if (step === '' && nowMs - reportedMs < reportEveryMs) return;
+      reportedMs = nowMs;
+      const message = step === '' ? {} : { message: `Importing database '${name}': ${step}` };
+      report?.({ status: 'progress', ...message, ...counts, percentage });
+    });
+    const settings = body.get('settings') ?? undefined;
+    const counts = await targets.operations.importNew(name, { url, settings }, asker);
+    return { result: 'ok', ...counts };
+  },
+};
+
 export const restoreDatabase: ControlCommand = {
   phrase: 'restore database',
   access: 'root',

@@ -11,8 +11,12 @@ import type { DatabasesPort } from '../session.ts';
 import { backupOptions, backupStepCount, writeBackup } from './backup.ts';
 import { backupFileName } from './backup-names.ts';
 import type { OperatedDatabase, StatementOperations } from './operated-database.ts';
+import { exportOrder, writeExport } from './export.ts';
 import { restoreStepCount, unpackBackup } from './restore.ts';
-import { openSource, type SourceDoor, type SourceFile } from './source.ts';
+import { importFiles, importStepCount } from './import.ts';
+import { type ImportSettings, importSettings } from '../importers/import-settings.ts';
+import type { ImportCounts } from '../importers/import-sink.ts';
+import { openSource, shownUrl, type SourceDoor, type SourceFile } from './source.ts';
 
 /** Directories that operations read and write. */
 export interface OperationPaths {
@@ -29,9 +33,14 @@ export interface ServerOperationsOptions {
   readonly runtime: Runtime;
   readonly progress: ProgressRegistry;
   readonly paths: OperationPaths;
+  readonly serverVersion: string;
   /** Databases by name. @throws DatabaseError `DatabaseNotFound`, `DatabaseClosed`, ... */
   readonly open: (name: string) => OperatedDatabase;
   readonly isOpen: (name: string) => boolean;
+  /** Makes the files of an empty database. */
+  readonly initialize: (directory: string) => Promise<void>;
+  /** Opens a database that nobody else sees; the caller closes it. */
+  readonly openAt: (name: string, directory: string) => Promise<OperatedDatabase>;
   readonly databases: () => Pick<DatabasesPort, 'install' | 'replace' | 'exists'>;
   /** Who did what, without secrets; for the event log. */
   readonly audit: (message: string, database: string) => void;
@@ -68,6 +77,10 @@ export class ServerOperations implements StatementOperations {
     switch (program.name) {
       case 'backup database':
         return this.#backupStatement(database, { target, settings }, asker);
+      case 'export database':
+        return this.#exportStatement(database, { target, settings }, asker);
+      case 'import database':
+        return this.#importStatement(database, { target, settings }, asker);
       default:
         throw new DatabaseError('NotSupported', `not supported: ${program.name.toUpperCase()}`);
     }
@@ -173,6 +186,78 @@ export class ServerOperations implements StatementOperations {
     audit(`User '${asker.principal.name}' restored database '${name}'`, name);
   }
 
+  /**
+   * Makes a database and reads a file into it. It appears when all of it was read, or not at all.
+   * @throws DatabaseError `DatabaseExists`, `Forbidden`, `IllegalArgument`, `Validation`
+   */
+  async importNew(
+    name: string,
+    about: { readonly url: string; readonly settings: Value | undefined },
+    asker: Asker,
+  ): Promise<ImportCounts> {
+    const { audit, initialize, openAt } = this.#options;
+    const settings = importSettings(about.settings);
+    let counts: ImportCounts | undefined;
+    await this.#reported(
+      { database: name, operation: 'import database', stepCount: importStepCount },
+      asker,
+      (reporter) =>
+        this.#options.databases().install(
+          name,
+          async (directory) => {
+            await initialize(directory);
+            const database = await openAt(name, directory);
+            try {
+              const order = { database, url: about.url, settings, reporter };
+              counts = await this.#import({ ...order, door: 'command' });
+            } finally {
+              await database.close('closed');
+            }
+          },
+          'import-tmp',
+        ),
+    );
+    const url = shownUrl(about.url);
+    audit(`User '${asker.principal.name}' imported '${url}' as database '${name}'`, name);
+    return counts ?? noCounts;
+  }
+
+  async #importStatement(
+    database: OperatedDatabase,
+    about: { target: string | undefined; settings: Value | undefined },
+    asker: Asker,
+  ): Promise<ValueMap> {
+    const { name } = database;
+    const { target } = about;
+    const settings = importSettings(about.settings);
+    const counts = await this.#reported(
+      { database: name, operation: 'import database', stepCount: importStepCount },
+      asker,
+      (reporter) => this.#import({ database, url: target, settings, reporter, door: 'statement' }),
+    );
+    const shown = shownUrl(target ?? settings.parts[0]?.url ?? '');
+    this.#options.audit(`User '${asker.principal.name}' imported '${shown}'`, name);
+    return new Map<string, Value>([
+      ['operation', 'import database'],
+      ['fromUrl', target ?? settings.parts[0]?.url ?? null],
+      ['result', 'OK'],
+      ...Object.entries(counts),
+    ]);
+  }
+
+  #import(order: {
+    readonly database: OperatedDatabase;
+    readonly url: string | undefined;
+    readonly settings: ImportSettings;
+    readonly reporter: ProgressReporter;
+    readonly door: SourceDoor;
+  }): Promise<ImportCounts> {
+    const { settings: serverSettings, runtime } = this.#options;
+    const { door, reporter } = order;
+    const source = (url: string): Promise<SourceFile> => this.source(url, door, reporter);
+    return importFiles({ ...order, source, serverSettings, runtime });
+  }
+
   async #archive(
     about: { readonly url: string; readonly isOwnArchive?: boolean },
     reporter: ProgressReporter,
@@ -211,6 +296,38 @@ export class ServerOperations implements StatementOperations {
     return row.set('result', 'OK').set('backupFile', fileName);
   }
 
+  async #exportStatement(
+    database: OperatedDatabase,
+    { target, settings }: { target: string | undefined; settings: Value | undefined },
+    asker: Asker,
+  ): Promise<ValueMap> {
+    const { runtime, paths, audit, serverVersion } = this.#options;
+    const { name } = database;
+    const nowMs = runtime.clock.now();
+    const order = exportOrder(name, { url: target, settings, nowMs });
+    const directory = paths.exports;
+    const totals = await this.#reported(
+      { database: name, operation: 'export database', stepCount: 1 },
+      asker,
+      (reporter) => writeExport({ database, order, directory, runtime, reporter, serverVersion }),
+    );
+    audit(
+      `User '${asker.principal.name}' exported database '${name}' to '${order.fileName}'`,
+      name,
+    );
+    const { documents, vertices, edges, warnings } = totals;
+    return new Map<string, Value>([
+      ['operation', 'export database'],
+      ['toUrl', target ?? `file://${order.fileName}`],
+      ['documents', documents],
+      ['vertices', vertices],
+      ['edges', edges],
+      ['totalRecords', documents + vertices + edges],
+      ['warnings', warnings],
+      ['result', 'OK'],
+    ]);
+  }
+
   /** Runs work that reports its progress and may be cancelled by its id. */
   async #reported<T>(
     about: { readonly database: string; readonly operation: string; readonly stepCount: number },
@@ -231,6 +348,15 @@ export class ServerOperations implements StatementOperations {
     }
   }
 }
+
+const noCounts: ImportCounts = {
+  parsedRecords: 0,
+  createdDocuments: 0,
+  createdVertices: 0,
+  createdEdges: 0,
+  errors: 0,
+  warnings: 0,
+};
 
 function alreadyRunning(name: string): DatabaseError {
   return new DatabaseError(

@@ -1,0 +1,25 @@
+import type { ImportFormat } from './import-settings.ts';
+
+/**
+ * The format of a file: by what it begins with where that is plain, else by the extension of its name (http-api.md 18.5).
+ * @param head the first characters of the content, some thousand if there are so many
+ */
+export function detectFormat(name: string, head: string): ImportFormat {
+  const start = head.replace(/^\ufeff/, '').trimStart();
+  const extension = /\.([a-z0-9]+)$/i.exec(name)?.[1]?.toLowerCase();
+  if (start.startsWith('<')) return 'graphml';
+  if (extension === 'csv' || extension === 'tsv') return 'csv';
+  if (extension === 'graphml') return 'graphml';
+  if (extension === 'graphson') return 'graphson';
+  if (start.startsWith('{')) return formatOfObject(start);
+  if (start.startsWith('[')) return 'json';
+  return extension === 'json' || extension === 'jsonl' ? 'json' : 'csv';
+}
+
+function formatOfObject(start: string): ImportFormat {
+  const line = start.split('\n', 1)[0] ?? '';
+  if (/^\{\s*"t"\s*:\s*"(info|db|schema|d|v|e)"/.test(line)) return 'jsonl';
+  if (/^\{\s*"info"\s*:/.test(start) && !/^\{\s*"info"[^{]*\}\s*$/.test(line)) return 'orientdb';
+  const isVertex = /^\{\s*"(id|@type|label)"\s*:/.test(line) && /"label"\s*:/.test(line);
+  return isVertex && /"(outE|inE|properties|id)"\s*:/.test(line) ? 'graphson' : 'json';
+}

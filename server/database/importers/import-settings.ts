@@ -1,0 +1,162 @@
+import { DatabaseError } from '#core/errors.ts';
+import type { Value } from '#core/value.ts';
+import { OperationSettings } from '../operations/operation-settings.ts';
+
+const formats = ['csv', 'json', 'jsonl', 'graphml', 'graphson', 'orientdb'] as const;
+export type ImportFormat = (typeof formats)[number];
+
+/** What one file of an import holds, when the statement says so. */
+export interface ImportPart {
+  readonly content: 'documents' | 'vertices' | 'edges';
+  readonly url: string;
+  readonly format: ImportFormat | undefined;
+  readonly skipEntries: number;
+  /** Names of columns; undefined: the first line. */
+  readonly header: readonly string[] | undefined;
+  /** Names of columns that become properties; undefined: all. */
+  readonly include: ReadonlySet<string> | undefined;
+}
+
+/** Settings of IMPORT DATABASE (http-api.md 18.5). */
+export interface ImportSettings {
+  readonly format: ImportFormat | undefined;
+  readonly parts: readonly ImportPart[];
+  /** What the main file holds, when it is CSV or JSON. */
+  readonly selected: ImportPart['content'];
+  readonly commitEvery: number | undefined;
+  readonly onRowError: 'abort' | 'skip';
+  readonly documentType: string;
+  readonly vertexType: string;
+  readonly edgeType: string;
+  /** Column or field that names a vertex for the edges. */
+  readonly typeIdProperty: string | undefined;
+  readonly typeIdUnique: boolean;
+  readonly typeIdType: string;
+  readonly edgeFromField: string | undefined;
+  readonly edgeToField: string | undefined;
+  readonly edgeBidirectional: boolean;
+  readonly delimiter: string | undefined;
+  readonly trimText: boolean;
+  readonly probeOnly: boolean;
+  readonly parsingLimitBytes: number | undefined;
+  readonly parsingLimitEntries: number | undefined;
+}
+
+const countMax = Number.MAX_SAFE_INTEGER;
+const partNames = ['documents', 'vertices', 'edges'] as const;
+const supported = [
+  'format',
+  'commitEvery',
+  'parallel',
+  'onRowError',
+  'documentType',
+  'vertexType',
+  'edgeType',
+  'documents',
+  'vertices',
+  'edges',
+  'documentsFileType',
+  'verticesFileType',
+  'edgesFileType',
+  'documentsSkipEntries',
+  'verticesSkipEntries',
+  'edgesSkipEntries',
+  'documentsHeader',
+  'verticesHeader',
+  'edgesHeader',
+  'documentPropertiesInclude',
+  'vertexPropertiesInclude',
+  'edgePropertiesInclude',
+  'typeIdProperty',
+  'typeIdUnique',
+  'typeIdType',
+  'edgeFromField',
+  'edgeToField',
+  'edgeBidirectional',
+  'delimiter',
+  'trimText',
+  'probeOnly',
+  'parsingLimitBytes',
+  'parsingLimitEntries',
+  'forceDatabaseCreate',
+] as const;
+
+/**
+ * The settings after WITH. `parallel` and `forceDatabaseCreate` are checked and have no effect: one importer reads, and the
+ * database is there.
+ * @throws DatabaseError `IllegalArgument` naming the setting
+ */
+export function importSettings(given: Value | undefined): ImportSettings {
+  const settings = new OperationSettings('import', given);
+  settings.integer('parallel', 0, 1024);
+  settings.flag('forceDatabaseCreate');
+  const onRowError = settings.text('onRowError')?.toLowerCase() ?? 'abort';
+  if (onRowError !== 'abort' && onRowError !== 'skip')
+    throw new DatabaseError(
+      'IllegalArgument',
+      `import setting 'onRowError' is '${onRowError.slice(0, 40)}'; use 'abort' or 'skip'`,
+    );
+  const delimiter = settings.text('delimiter');
+  if (delimiter !== undefined && (delimiter.length !== 1 || delimiter === '"'))
+    throw new DatabaseError('IllegalArgument', "import setting 'delimiter' must be one character");
+  const selected = settings.has('edgeFromField')
+    ? 'edges'
+    : settings.has('typeIdProperty') || settings.has('vertexType')
+      ? 'vertices'
+      : 'documents';
+  const result: ImportSettings = {
+    selected,
+    format: formatOf(settings, 'format'),
+    parts: partNames.flatMap((content) => partOf(settings, content)),
+    commitEvery: settings.integer('commitEvery', 1, countMax),
+    onRowError,
+    documentType: settings.text('documentType') ?? 'Document',
+    vertexType: settings.text('vertexType') ?? 'Node',
+    edgeType: settings.text('edgeType') ?? 'Relationship',
+    typeIdProperty: settings.text('typeIdProperty'),
+    typeIdUnique: settings.flag('typeIdUnique') ?? false,
+    typeIdType: settings.text('typeIdType') ?? 'String',
+    edgeFromField: settings.text('edgeFromField'),
+    edgeToField: settings.text('edgeToField'),
+    edgeBidirectional: settings.flag('edgeBidirectional') ?? true,
+    delimiter,
+    trimText: settings.flag('trimText') ?? true,
+    probeOnly: settings.flag('probeOnly') ?? false,
+    parsingLimitBytes: settings.integer('parsingLimitBytes', 0, countMax),
+    parsingLimitEntries: settings.integer('parsingLimitEntries', 0, countMax),
+  };
+  settings.requireNoOther(supported);
+  return result;
+}
+
+function formatOf(settings: OperationSettings, name: string): ImportFormat | undefined {
+  const text = settings.text(name)?.toLowerCase();
+  if (text === undefined) return undefined;
+  const found = formats.find((format) => format === text);
+  if (found !== undefined) return found;
+  throw new DatabaseError(
+    'IllegalArgument',
+    `import setting '${name}' is '${text.slice(0, 40)}'; use one of ${formats.join(', ')}`,
+  );
+}
+
+const singular = { documents: 'document', vertices: 'vertex', edges: 'edge' } as const;
+
+/** The file of one kind; its other settings are taken in any case. */
+function partOf(
+  settings: OperationSettings,
+  content: ImportPart['content'],
+): readonly ImportPart[] {
+  const url = settings.text(content);
+  const format = formatOf(settings, `${content}FileType`);
+  const skipEntries = settings.integer(`${content}SkipEntries`, 0, countMax) ?? 0;
+  const header = listOf(settings.text(`${content}Header`));
+  const include = listOf(settings.text(`${singular[content]}PropertiesInclude`));
+  if (url === undefined) return [];
+  const names = include === undefined || include.includes('*') ? undefined : new Set(include);
+  return [{ content, url, format, skipEntries, header, include: names }];
+}
+
+function listOf(text: string | undefined): readonly string[] | undefined {
+  return text?.split(',').map((name) => name.trim());
+}

@@ -1,0 +1,68 @@
+import { DatabaseError } from '#core/errors.ts';
+import type { RecordKind } from '#core/record.ts';
+import { noRid, type Rid } from '#core/rid.ts';
+import type { Value } from '#core/value.ts';
+import type { Transaction } from '#transaction/transaction.ts';
+import type { OperatedDatabase } from '../operations/operated-database.ts';
+
+/** Rows of one type with the same properties. */
+export interface InsertRows {
+  readonly type: string;
+  readonly kind: RecordKind;
+  readonly columns: readonly string[];
+  readonly values: readonly Value[];
+  readonly rowCount: number;
+  readonly from: readonly number[];
+  readonly to: readonly number[];
+}
+
+const attemptsMax = 5;
+
+/**
+ * Inserts rows in one transaction; a row that may not be stored is left out.
+ * @returns the record id of each row, `noRid` for those that were left out
+ */
+export async function insertRows(
+  database: OperatedDatabase,
+  rows: InsertRows,
+): Promise<Float64Array> {
+  for (let attempt = 1; ; attempt += 1) {
+    const transaction = database.state.begin('READ_COMMITTED');
+    try {
+      const rids = insertAll(transaction, rows);
+      await transaction.commit();
+      return rids;
+    } catch (error) {
+      transaction.rollback();
+      const isConflict = error instanceof DatabaseError && error.code === 'ConcurrentModification';
+      if (!isConflict || attempt >= attemptsMax) throw error;
+    }
+  }
+}
+
+function insertAll(transaction: Transaction, rows: InsertRows): Float64Array {
+  const { type, kind, columns, values, rowCount, from, to } = rows;
+  const found = transaction.catalog.typeNamed(type);
+  if (found === undefined)
+    throw new DatabaseError('Schema', `Type with name '${type}' was not found`);
+  const rids = new Float64Array(rowCount).fill(noRid);
+  for (let at = 0; at < rowCount; at += 1) {
+    const properties = new Map<string, Value>();
+    for (let column = 0; column < columns.length; column += 1)
+      properties.set(columns[column] as string, values[at * columns.length + column] as Value);
+    const undo = transaction.savepoint();
+    try {
+      const record =
+        kind === 'edge'
+          ? transaction.insertEdge(found.id, from[at] as Rid, to[at] as Rid, properties)
+          : kind === 'vertex'
+            ? transaction.insertVertex(found.id, properties)
+            : transaction.insertDocument(found.id, properties);
+      rids[at] = record.rid;
+    } catch (error) {
+      if (!(error instanceof DatabaseError)) throw error;
+      undo();
+    }
+  }
+  return rids;
+}

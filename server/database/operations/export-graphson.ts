@@ -1,0 +1,61 @@
+import type { TypeDefinition } from '#catalog/catalog.ts';
+import type { StoredRecord } from '#core/record.ts';
+import { formatRid, type Rid } from '#core/rid.ts';
+import { type ExportSource, recordPieces } from './export-reader.ts';
+import { graphsonJson } from './graphson-values.ts';
+
+/**
+ * GraphSON 3 as an adjacency list, one vertex a line with its outgoing edges (http-api.md 18.5). Documents and unidirectional
+ * links have no place in it: documents count as warnings.
+ */
+export async function* graphsonPieces(source: ExportSource): AsyncGenerator<string> {
+  const { view, totals } = source;
+  const edgeTypes = view.catalog.types().filter(({ kind }) => kind === 'edge');
+  for (const type of view.catalog.types())
+    if (type.kind === 'document')
+      for (const bucket of type.buckets) totals.warnings += view.recordCount(bucket);
+  yield* recordPieces(source, ['vertex'], (vertex) => vertexLine(vertex, edgeTypes, source));
+}
+
+function vertexLine(
+  vertex: StoredRecord,
+  edgeTypes: readonly TypeDefinition[],
+  source: ExportSource,
+): string {
+  const groups: string[] = [];
+  for (const type of edgeTypes) {
+    const edges = outgoing(vertex.rid, type, source);
+    if (edges !== '') groups.push(`${JSON.stringify(type.name)}:[${edges}]`);
+  }
+  const outE = groups.length === 0 ? '' : `,"outE":{${groups.join(',')}}`;
+  const properties = vertex.propertyNames().map((name) => {
+    const value = graphsonJson(vertex.get(name) ?? null);
+    return `${JSON.stringify(name)}:[{"id":${graphsonJson(`${formatRid(vertex.rid)}/${name}`)},"value":${value}}]`;
+  });
+  const id = JSON.stringify(formatRid(vertex.rid));
+  const label = JSON.stringify(vertex.typeName);
+  const held = properties.length === 0 ? '' : `,"properties":{${properties.join(',')}}`;
+  return `{"id":${id},"label":${label}${outE}${held}}\n`;
+}
+
+function outgoing(vertex: Rid, type: TypeDefinition, { view, totals }: ExportSource): string {
+  const { count, edges, vertices } = view.adjacency(vertex, 'out', type.id);
+  const parts: string[] = [];
+  for (let at = 0; at < count; at += 1) {
+    const edge = view.record(edges[at] as Rid);
+    const id = JSON.stringify(formatRid(edges[at] as Rid));
+    const inV = JSON.stringify(formatRid(vertices[at] as Rid));
+    parts.push(`{"id":${id},"inV":${inV}${edgeProperties(edge)}}`);
+    totals.edges += 1;
+  }
+  return parts.join(',');
+}
+
+function edgeProperties(edge: StoredRecord | undefined): string {
+  const names = edge?.propertyNames() ?? [];
+  if (edge === undefined || names.length === 0) return '';
+  const parts = names.map(
+    (name) => `${JSON.stringify(name)}:${graphsonJson(edge.get(name) ?? null)}`,
+  );
+  return `,"properties":{${parts.join(',')}}`;
+}

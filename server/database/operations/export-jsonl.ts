@@ -1,0 +1,54 @@
+import type { StoredRecord } from '#core/record.ts';
+import { formatRid } from '#core/rid.ts';
+import type { Value, ValueMap } from '#core/value.ts';
+import { type ExportSource, recordPieces } from './export-reader.ts';
+import { mapJson, valueJson } from './record-json.ts';
+import { schemaValue } from './schema-json.ts';
+
+const kinds = ['document', 'vertex', 'edge'] as const;
+
+/**
+ * The server's own format, one JSON object a line (http-api.md 18.5): what wrote it, the database, its schema, then documents,
+ * vertices and edges, so that every edge comes after its ends. Carries everything that is stored.
+ */
+export async function* jsonlPieces(
+  source: ExportSource,
+  about: { readonly createdAt: number; readonly serverVersion: string },
+): AsyncGenerator<string> {
+  const { name, view } = source;
+  const { createdAt, serverVersion } = about;
+  const info = { description: 'database export', exporterVersion: 1, serverVersion, createdAt };
+  yield `${JSON.stringify({ t: 'info', c: info })}\n${JSON.stringify({ t: 'db', c: { name } })}\n`;
+  yield `{"t":"schema","c":${mapJson(schemaValue(view.catalog))}}\n`;
+  yield* recordPieces(source, kinds, recordLine);
+}
+
+function recordLine(record: StoredRecord): string {
+  const { kind, typeName, rid } = record;
+  const p = propertiesJson(record);
+  const ends =
+    kind === 'edge' ? `,"o":"${formatRid(record.out)}","i":"${formatRid(record.in)}"` : '';
+  const letter = kind === 'edge' ? 'e' : kind === 'vertex' ? 'v' : 'd';
+  const type = JSON.stringify(typeName);
+  return `{"t":"${letter}","c":{"t":${type},"r":"${formatRid(rid)}","p":${p}${ends}}}\n`;
+}
+
+function propertiesJson(record: StoredRecord): string {
+  const parts: string[] = [];
+  for (const name of record.propertyNames()) {
+    if (name.startsWith('$')) return mapJson(propertiesOf(record));
+    const value = record.get(name);
+    if (value !== undefined) parts.push(`${JSON.stringify(name)}:${valueJson(value)}`);
+  }
+  return `{${parts.join(',')}}`;
+}
+
+/** All properties of a record. */
+export function propertiesOf(record: StoredRecord): ValueMap {
+  const properties = new Map<string, Value>();
+  for (const name of record.propertyNames()) {
+    const value = record.get(name);
+    if (value !== undefined) properties.set(name, value);
+  }
+  return properties;
+}
