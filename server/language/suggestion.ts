@@ -1,13 +1,13 @@
 /**
  * The candidate that a misspelt word was probably meant to be: at most two slips (letters added, left out, changed or
- * swapped), at most one in words of up to three letters. Letter case is ignored.
+ * swapped), at most one in words of up to four letters. Letter case is ignored.
  * Cost: O(candidates * length^2); for errors only.
  */
 export function closestWord(word: string, candidates: Iterable<string>): string | undefined {
   if (word.length > 64) return undefined;
   const lower = word.toLowerCase();
   let best: string | undefined;
-  let bestDistance = word.length <= 3 ? 2 : 3;
+  let bestDistance = word.length <= 4 ? 2 : 3;
   for (const candidate of candidates) {
     if (Math.abs(candidate.length - word.length) >= bestDistance) continue;
     const distance = slips(lower, candidate.toLowerCase());

@@ -36,7 +36,7 @@ import { temporalFunctions, temporalMethods } from './temporal.ts';
 import { textMethods } from './text.ts';
 import { timeBucketFunctions } from './time-bucket.ts';
 import { transformMethod } from './transform.ts';
-import { userFunctions } from './user-function.ts';
+import { userFunctionCall, userFunctions } from './user-function.ts';
 import { vectorFunctions, vectorMethods } from './vector/functions.ts';
 import { rankingFunctions } from './vector/ranking.ts';
 import { scoreFunctions } from './vector/scores.ts';
@@ -138,13 +138,15 @@ export const functionRegistry: FunctionRegistry = {
 
 /** Canonical names; of methods with the leading dot. A `sum` of two arguments and of rows is one name. */
 function knownNames(): readonly string[] {
-  return [...new Set([...scalars.values(), ...aggregates.values()].map(({ name }) => name))];
+  const names = [...scalars.values(), ...aggregates.values()].map(({ name }) => name);
+  return [...new Set(names)].filter((name) => name !== userFunctionCall);
 }
 
 /** Everything that is registered, sorted by kind and name, for documentation and its tests. */
 export function documentedFunctions(): readonly FunctionDocumentation[] {
   const rows: FunctionDocumentation[] = [];
   for (const { name, syntax, isDeterministic } of scalars.values()) {
+    if (name === userFunctionCall) continue;
     const isMethod = name.startsWith('.');
     rows.push({
       name: isMethod ? name.slice(1) : name,

@@ -2,8 +2,8 @@ import { DatabaseError } from '#core/errors.ts';
 import { ANY_NUMBER, volatileScalar } from './define.ts';
 
 /**
- * How a program calls a function of the schema (sql.md 14.2): the first argument is its full name, a constant. No statement can
- * write this name.
+ * How a program calls a function of the schema (sql.md 14.2): the first argument is its full name, a constant. Front
+ * ends take it from no text: what such a call may do is read off the constant.
  */
 export const userFunctionCall = '#userFunction';
 

@@ -25,7 +25,9 @@ export function analyzeCall(analysis: Analysis, node: FunctionCall, env: Environ
       node.at,
       'expand() must be the only projection, and nothing may follow it',
     );
-  const found = functions.scalar(name);
+  // The call of a function of the schema is made below, after its rights were seen to.
+  const found =
+    name.toLowerCase() === userFunctionCall.toLowerCase() ? undefined : functions.scalar(name);
   if (found === undefined) {
     if (functions.aggregate(name) !== undefined)
       throw analysis.fault(node.at, `aggregate function '${name}' is not allowed here`);
