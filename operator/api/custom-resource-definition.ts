@@ -94,6 +94,23 @@ function withRules(schema: JsonObject, rules: readonly ValidationRule[]): JsonOb
   return root;
 }
 
+/**
+ * What a Cluster says before the operator has seen it. Without it tools that wait for an object take one without a status for
+ * reached, and go on before anything runs.
+ */
+const unseenStatus: JsonObject = {
+  observedGeneration: 0,
+  conditions: [
+    {
+      type: 'Ready',
+      status: 'Unknown',
+      reason: 'Pending',
+      message: 'no operator has looked at it yet',
+      lastTransitionTime: '1970-01-01T00:00:00Z',
+    },
+  ],
+};
+
 /** The schema of a whole Cluster. */
 export function clusterSchema(): JsonObject {
   const status = structuralSchema(clusterStatus);
@@ -108,7 +125,7 @@ export function clusterSchema(): JsonObject {
         kind: { type: 'string' },
         metadata: { type: 'object' },
         spec,
-        status,
+        status: { ...status, default: unseenStatus },
       },
     },
     clusterRules,

@@ -102,17 +102,15 @@ export class DatabaseClient {
     await this.command(member, password, { command: `set server setting ${key} ${value}` });
   }
 
-  /** @returns `unsupported` when the server does not know the command */
+  /** @returns the configuration, null when there is none, `unsupported` when the server does not know the command */
   async backupConfig(
     member: Member,
     password: string,
   ): Promise<{ readonly config: unknown } | 'unsupported'> {
     try {
       const body = await this.command(member, password, { command: 'get backup config' });
-      const parsed = JSON.parse(body) as { result?: unknown; config?: unknown };
-      const result = parsed.result ?? parsed;
-      const inner = (result as { config?: unknown }).config;
-      return { config: inner ?? result };
+      const { config } = JSON.parse(body) as { config?: unknown };
+      return { config: config ?? null };
     } catch (error) {
       if (error instanceof MemberError && error.status === 400) return 'unsupported';
       throw error;

@@ -11,6 +11,7 @@ import { parseSpec } from '../../operator/api/cluster.ts';
 import type { ClusterObject } from '../../operator/api/cluster.ts';
 import { guardVolume } from '../../operator/guard/guard.ts';
 import { systemRuntime } from '../../operator/kubernetes/system-runtime.ts';
+import { holds } from '../../operator/reconcile/same-content.ts';
 import { DatabaseClient, MemberError } from '../../operator/observe/database-client.ts';
 import type { Member } from '../../operator/observe/database-client.ts';
 import { MemberHttp } from '../../operator/observe/member-http.ts';
@@ -122,8 +123,11 @@ test('the server starts with what the operator gives it and answers what the ope
       (error) => error instanceof MemberError && error.status >= 400 && error.status < 500,
     );
 
-    const backup = await databases.backupConfig(member, password);
-    assert.ok(backup === 'unsupported' || typeof backup.config === 'object');
+    assert.deepEqual(await databases.backupConfig(member, password), { config: null });
+    const schedules = { version: 1, enabled: true, defaults: { retention: { maxFiles: 3 } } };
+    await databases.setBackupConfig(member, password, JSON.stringify(schedules));
+    const kept = await databases.backupConfig(member, password);
+    assert.equal(holds(kept === 'unsupported' ? null : kept.config, schedules), true);
     await databases.backUpAll(member, password);
 
     const next = 'the-second-password';

@@ -157,7 +157,10 @@ export class SimulatedMembers implements MemberTransport {
       return { status: 400, body: JSON.stringify({ error: 'Not supported', detail: command }) };
     if (command === 'set backup config') member.backup = config;
     if (command === 'get backup config')
-      return { status: 200, body: JSON.stringify({ result: { config: member.backup ?? {} } }) };
+      return {
+        status: 200,
+        body: JSON.stringify({ result: 'ok', config: member.backup ?? null }),
+      };
     return ok();
   }
 }
