@@ -1,6 +1,7 @@
 import { appendFileSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { compareText } from '#core/value-order.ts';
 import type { SettingsReader } from '#config/effective-settings.ts';
 import { serverEventLogFiles, serverEventLogMaxSize } from '#config/server-settings.ts';
 import { DatabaseError } from '#core/errors.ts';
@@ -145,7 +146,7 @@ export class ServerEvents {
 function byTimeAndIndex(a: string, b: string): number {
   const [, dayA, timeA, indexA] = fileShape.exec(a) ?? [];
   const [, dayB, timeB, indexB] = fileShape.exec(b) ?? [];
-  const stamp = `${dayA}${timeA}`.localeCompare(`${dayB}${timeB}`);
+  const stamp = compareText(`${dayA}${timeA}`, `${dayB}${timeB}`);
   return stamp !== 0 ? stamp : Number(indexA) - Number(indexB);
 }
 

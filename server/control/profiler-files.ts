@@ -1,5 +1,6 @@
 import { mkdir, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { compareText } from '#core/value-order.ts';
 import { DatabaseError } from '#core/errors.ts';
 import type { Clock } from '#core/runtime.ts';
 import { isErrno, replaceFile } from '#platform/files.ts';
@@ -72,5 +73,5 @@ export class ProfilerFiles {
 function newestFirst(a: string, b: string): number {
   const [, stampA = '', indexA = '0'] = fileShape.exec(a) ?? [];
   const [, stampB = '', indexB = '0'] = fileShape.exec(b) ?? [];
-  return stampB.localeCompare(stampA) || Number(indexB) - Number(indexA);
+  return compareText(stampB, stampA) || Number(indexB) - Number(indexA);
 }

@@ -1,11 +1,17 @@
-/**
- * Letter case independent of the host's locale: the Unicode default mappings, which `String.prototype.toLowerCase` uses
- * (the locale-sensitive ones are `toLocaleLowerCase`; they are never called).
+/*
+ * Letter case and order of text, the same on every machine: the Unicode default mappings, which `String.prototype.toLowerCase`
+ * uses whatever LANG, LC_ALL or `--icu-data-dir` say (the tables are compiled into the `node` of the npm package, which is built
+ * with full ICU; `toLocaleLowerCase`, `localeCompare` and `Intl.Collator` ask the host and are never called). Order is that of
+ * code points (`compareText`).
  */
 
-/** Lower case for ILIKE, COLLATE CI and `strcmpci`; the length may change. */
+/**
+ * Case folding for ILIKE, COLLATE CI and `strcmpci`; the length may change. Folding parts gives the parts of the folded whole,
+ * which prefixes need: the two forms of the small sigma, between which lower case chooses by its neighbours, are one.
+ */
 export function foldCase(text: string): string {
-  return text.toLowerCase();
+  const lower = text.toLowerCase();
+  return lower.includes('\u03c2') ? lower.replaceAll('\u03c2', '\u03c3') : lower;
 }
 
 /** Equal up to letter case. */

@@ -1,3 +1,4 @@
+import { foldCase } from '#core/case-folding.ts';
 import type { Value } from '#core/value.ts';
 import { isList } from '#core/value.ts';
 import type { KeyBounds } from '#transaction/read-view.ts';
@@ -129,7 +130,7 @@ function withRange(
   if (textPrefix === null) return { kind: 'nothing' };
   if (textPrefix !== undefined && (typeof textPrefix !== 'string' || component.type !== 'STRING'))
     return { kind: 'scan' };
-  const text = component.caseInsensitive ? textPrefix?.toLowerCase() : textPrefix;
+  const text = component.caseInsensitive && textPrefix ? foldCase(textPrefix) : textPrefix;
   const range = {
     ...(low && { low: { value: low.value, inclusive: low.exact ? low.inclusive : true } }),
     ...(high && { high: { value: high.value, inclusive: high.exact ? high.inclusive : true } }),

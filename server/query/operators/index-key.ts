@@ -1,3 +1,4 @@
+import { foldCase } from '#core/case-folding.ts';
 import type { PropertyTypeName } from '#catalog/catalog.ts';
 import { convertValue } from '#core/conversion.ts';
 import { exactDecimalOfDouble, decimalToNumber } from '#core/decimal.ts';
@@ -113,7 +114,7 @@ function textKey(
   // Keys without letter case find more than a comparison that minds it.
   if (kind === 'string')
     return caseInsensitive
-      ? { kind: 'key', value: (value as string).toLowerCase(), exact: false }
+      ? { kind: 'key', value: foldCase(value as string), exact: false }
       : exactKey(value);
   if (kind === 'integer' || kind === 'double' || kind === 'boolean')
     return { kind: 'key', value: textOf(value, formats), exact: false };
