@@ -112,19 +112,26 @@ export class CsvRows {
   }
 }
 
-const candidates = [',', '\t', '|', ';', ' ', '-', '_'] as const;
+/** Those of the second kind are parts of words as well, so they count only where there is none of the first. */
+const delimiters = [
+  [',', '\t', '|', ';'],
+  [' ', '-', '_'],
+] as const;
 
-/** The delimiter that stands most often in the beginning of a file, outside of quotes (http-api.md 18.5). */
-export function guessDelimiter(head: string): string {
+/** The delimiter that stands most often in the first line, outside of quotes (http-api.md 18.5); undefined: there is none. */
+export function guessDelimiter(head: string): string | undefined {
   const [line = ''] = head.replace(/"[^"]*"/g, '').split(/\r?\n/);
-  let best: string = ',';
-  let most = 0;
-  for (const candidate of candidates) {
-    const count = line.split(candidate).length - 1;
-    if (count > most) {
-      most = count;
-      best = candidate;
+  for (const candidates of delimiters) {
+    let best: string | undefined;
+    let most = 0;
+    for (const candidate of candidates) {
+      const count = line.split(candidate).length - 1;
+      if (count > most) {
+        most = count;
+        best = candidate;
+      }
     }
+    if (best !== undefined) return best;
   }
-  return best;
+  return undefined;
 }

@@ -23,7 +23,7 @@ const sampleCharacters = 64 * 1024;
  * gives such values, any other one texts. An empty field that is not in quotes is no value.
  */
 export async function importCsv(job: ImportJob, part: ImportPart): Promise<void> {
-  const delimiter = job.settings.delimiter ?? guessDelimiter(await headOf(job));
+  const delimiter = job.settings.delimiter ?? guessDelimiter(await headOf(job)) ?? ',';
   const reading = new CsvImport(job, part, delimiter);
   await reading.run();
 }

@@ -1,7 +1,10 @@
+import { DatabaseError } from '#core/errors.ts';
+import { guessDelimiter } from './csv-rows.ts';
 import type { ImportFormat } from './import-settings.ts';
 
 /**
  * The format of a file: by what it begins with where that is plain, else by the extension of its name (http-api.md 18.5).
+ * @throws DatabaseError `Validation` for what looks like none of them
  * @param head the first characters of the content, some thousand if there are so many
  */
 export function detectFormat(name: string, head: string): ImportFormat {
@@ -13,7 +16,12 @@ export function detectFormat(name: string, head: string): ImportFormat {
   if (extension === 'graphson') return 'graphson';
   if (start.startsWith('{')) return formatOfObject(start);
   if (start.startsWith('[')) return 'json';
-  return extension === 'json' || extension === 'jsonl' ? 'json' : 'csv';
+  if (extension === 'json' || extension === 'jsonl') return 'json';
+  if (guessDelimiter(start) !== undefined && !head.includes('\u0000')) return 'csv';
+  throw new DatabaseError(
+    'Validation',
+    `the format of '${name.slice(0, 100)}' is not known; the setting 'format' names it`,
+  );
 }
 
 function formatOfObject(start: string): ImportFormat {

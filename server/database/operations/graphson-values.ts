@@ -1,6 +1,8 @@
+import { toNumber } from '#core/conversion.ts';
 import { decimalText, parseDecimal } from '#core/decimal.ts';
 import type { Link } from '#core/record.ts';
 import { DateTime } from '#core/temporal.ts';
+import { doubleText } from '#core/text-form.ts';
 import { double, isList, isMap, type Value, type ValueMap } from '#core/value.ts';
 import { mapJson, storedMap } from './record-json.ts';
 
@@ -46,7 +48,7 @@ function typed(type: string, value: string): string {
 }
 
 function doubleJson(n: number): string {
-  return Number.isFinite(n) ? String(n) : `"${n}"`;
+  return Number.isFinite(n) ? doubleText(n) : `"${n}"`;
 }
 
 /**
@@ -89,9 +91,7 @@ function unwrapped(type: string, content: Value, seen: (link: Link) => void): Va
 }
 
 function numberOf(content: Value): number {
-  if (isMap(content)) return Number.NaN;
-  if (typeof content === 'object' && content !== null && 'number' in content) return content.number;
-  return Number(content);
+  return typeof content === 'string' ? Number(content) : (toNumber(content) ?? Number.NaN);
 }
 
 function mapOf(list: readonly Value[], seen: (link: Link) => void): ValueMap {

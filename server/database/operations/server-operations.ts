@@ -206,7 +206,8 @@ export class ServerOperations implements StatementOperations {
           name,
           async (directory) => {
             await initialize(directory);
-            const database = await openAt(name, directory);
+            // Closing it ends operations on its name, which must not be this one.
+            const database = await openAt(`.import-tmp-${name}`, directory);
             try {
               const order = { database, url: about.url, settings, reporter };
               counts = await this.#import({ ...order, door: 'command' });
@@ -274,6 +275,7 @@ export class ServerOperations implements StatementOperations {
       settings,
       door,
       rootPath: paths.root,
+      exportsPath: paths.exports,
       closedDirectories: paths.closed,
       temporaryDirectory: paths.databases,
       signal: reporter.signal,
@@ -343,7 +345,7 @@ export class ServerOperations implements StatementOperations {
     } catch (error) {
       reporter.fail(error);
       // What an abort broke off shows as some other error.
-      reporter.check();
+      if (!(error instanceof DatabaseError)) reporter.check();
       throw error;
     }
   }

@@ -23,8 +23,9 @@ export type SourceDoor = 'command' | 'statement';
 export interface SourceOptions {
   readonly settings: SettingsReader;
   readonly door: SourceDoor;
-  /** Relative paths lie below it. */
+  /** Relative paths lie below it, or else in the directory of exports. */
   readonly rootPath: string;
+  readonly exportsPath: string;
   /** Directories that nothing is read from: what the server keeps there is nobody's import. */
   readonly closedDirectories: readonly string[];
   /** For downloads; made when needed. */
@@ -87,9 +88,15 @@ function splitEntry(url: string): {
 
 async function localFile(
   location: string,
-  { settings, rootPath, closedDirectories }: SourceOptions,
+  { settings, rootPath, exportsPath, closedDirectories }: SourceOptions,
 ): Promise<Omit<SourceFile, 'entry'>> {
-  const path = resolve(rootPath, pathOf(location));
+  const given = pathOf(location);
+  const below = resolve(rootPath, given);
+  const isThere = await stat(below).then(
+    () => true,
+    () => false,
+  );
+  const path = isThere ? below : resolve(exportsPath, given);
   const real = await realpath(path).catch(() => undefined);
   const closed = await realDirectories(closedDirectories);
   // Judged before anything is told about what is there or not.
