@@ -9,7 +9,6 @@ import type { ServerPaths } from '#config/server-paths.ts';
 import {
   haEnabled,
   serverApiTokenMax,
-  serverDefaultDatabaseMode,
   serverDefaultDatabases,
   serverHttpAuthSessionAbsoluteTimeout,
   serverHttpAuthSessionExpireTimeout,
@@ -504,10 +503,5 @@ function refuseUnavailable(settings: Settings): void {
     throw new DatabaseError(
       'InvalidSetting',
       `${haEnabled.key}=true is not available in this version`,
-    );
-  if (settings.get(serverDefaultDatabaseMode) === 'READ_ONLY')
-    throw new DatabaseError(
-      'InvalidSetting',
-      `${serverDefaultDatabaseMode.key}=READ_ONLY is not available in this version`,
     );
 }

@@ -30,6 +30,7 @@ export const errorSpecs = {
   Unauthorized: { exception: 'ServerSecurityException', retry: 'never' },
   DatabaseNotFound: { exception: 'DatabaseNotFoundException', retry: 'never' },
   DatabaseClosed: { exception: 'DatabaseNotFoundException', retry: 'never' },
+  DatabaseReadOnly: { exception: 'DatabaseIsReadOnlyException', retry: 'never' },
   DatabaseExists: { exception: 'IllegalArgumentException', retry: 'never' },
   DatabaseInstalling: { exception: 'DatabaseIsInstallingException', retry: 'client' },
   CorruptedRecord: { exception: 'CorruptedRecordException', retry: 'never' },

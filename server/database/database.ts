@@ -11,6 +11,7 @@ import type { Settings, SettingsReader } from '#config/effective-settings.ts';
 import {
   haIdempotencyCacheTtlMs,
   serverEventBusQueueSize,
+  serverDefaultDatabaseMode,
   serverMaxSnapshotAge,
 } from '#config/server-settings.ts';
 import {
@@ -341,6 +342,7 @@ export class Database implements OpenDatabase {
       memory,
       counters,
       replayKeys: this.#replayKeys,
+      requireWritable: () => this.#requireWritable(),
       globals: options.statements.globals,
       log,
       operate: (call) => surroundings.operations.run(this, call),
@@ -378,6 +380,7 @@ export class Database implements OpenDatabase {
   ): Promise<{ readonly previous: string; readonly current: string }> {
     // One after the other: each writes all of them.
     const change = this.#settingChanges.then(async () => {
+      this.#requireWritable();
       const document = this.#own.encodedWith(key, text);
       await this.state.writeMeta(new Map([[settingsDocumentName, document]]));
       return this.#own.set(key, text);
@@ -424,6 +427,7 @@ export class Database implements OpenDatabase {
 
   bulkLoader(options: BulkLoadOptions = {}): BulkLoader {
     this.#requireOpen();
+    this.#requireWritable();
     const { authorizer, runtime } = this.#surroundings;
     const { principal } = options;
     return new BulkLoader({
@@ -445,6 +449,7 @@ export class Database implements OpenDatabase {
 
   insertStream(options: InsertOptions): InsertStream {
     this.#requireOpen();
+    this.#requireWritable();
     const { authorizer, memory, counters, runtime } = this.#surroundings;
     return new TransactionStream({
       ...options,
@@ -546,6 +551,15 @@ export class Database implements OpenDatabase {
 
   #requireOpen(): void {
     if (this.#end !== undefined) throw this.#ended(this.#end);
+  }
+
+  /** `server.defaultDatabaseMode` (http-api.md 21.3). */
+  #requireWritable(): void {
+    if (this.#own.values.get(serverDefaultDatabaseMode) === 'READ_WRITE') return;
+    throw new DatabaseError(
+      'DatabaseReadOnly',
+      `Database '${this.name}' is read only (${serverDefaultDatabaseMode.key})`,
+    );
   }
 
   #ended(why: DatabaseEnd): DatabaseError {

@@ -54,6 +54,8 @@ export interface PipelineOptions extends OperationRoom {
   readonly memory: ServerMemory;
   readonly counters: Counters;
   readonly replayKeys: ReplayKeys;
+  /** @throws DatabaseError `DatabaseReadOnly` when the databases of the server are opened for reading only */
+  readonly requireWritable: () => void;
   readonly globals: GlobalVariables;
   readonly log: Log;
   /** `service.server.maxSnapshotAge`, milliseconds. */
@@ -61,6 +63,9 @@ export interface PipelineOptions extends OperationRoom {
   /** Its `yield` is fair among statements. */
   readonly runtime: Runtime;
 }
+
+/** Operations that only copy the database elsewhere. */
+const copyingOperations: ReadonlySet<string> = new Set(['backup database', 'export database']);
 
 export class StatementPipeline {
   readonly #options: PipelineOptions;
@@ -156,6 +161,7 @@ export class StatementPipeline {
     }
     this.#authorize(options, compiled);
     if (compiled.kind === 'script') this.#scripts.authorize(compiled, { statement, options, view });
+    if (!compiled.isReadOnly && mayChange(compiled)) this.#options.requireWritable();
     return compiled;
   }
 
@@ -442,4 +448,10 @@ function nothing(): void {}
 
 function abbreviated(text: string): string {
   return text.length > 100 ? `${text.slice(0, 100)}...` : text;
+}
+
+/** Whether what is not only a read changes the database: plans that are shown and copies to elsewhere do not. */
+function mayChange(compiled: Compiled): boolean {
+  if (compiled.kind === 'operation') return !copyingOperations.has(compiled.program.name);
+  return compiled.kind === 'script' || compiled.program.inspect !== 'explain';
 }

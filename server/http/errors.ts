@@ -40,6 +40,7 @@ const outcomeOf = {
   Unauthorized: { status: 403, text: 'Security error' },
   DatabaseNotFound: { status: 500, text: 'Database does not exist' },
   DatabaseClosed: { status: 500, text: 'Database is closed' },
+  DatabaseReadOnly: { status: 500, text: 'Database is read only' },
   DatabaseExists: { status: 400, text: undefined },
   DatabaseInstalling: { status: 503, text: 'Database is not available', retryAfter: 1 },
   CorruptedRecord: { status: 500, text: cannotExecute },

@@ -138,11 +138,13 @@ export class HttpServer {
     return this.#securePort;
   }
 
-  /** Lets running requests finish; cancels what still runs after `timeoutMs`. New requests are refused meanwhile. */
+  /**
+   * Lets running requests finish; cancels what still runs after `timeoutMs`. New requests are refused meanwhile; connections
+   * without one stay open for that, since their clients may just be sending.
+   */
   async drain(timeoutMs: number): Promise<void> {
     const { clock, timers } = this.#door.runtime;
     const deadline = clock.monotonicMs() + timeoutMs;
-    this.#gate.closeIdle();
     while (this.#gate.busyCount > 0 && clock.monotonicMs() < deadline) await timers.sleep(10);
     if (this.#gate.busyCount === 0) return;
     this.#gate.cancelAll(new DatabaseError('Cancelled', 'the server is stopping'));
@@ -200,6 +202,7 @@ export class HttpServer {
     const refusal = malformed(request, this.#door.settings);
     if (refusal) exchange.refuse(refusal);
     else if (request.method === 'OPTIONS') answerPreflight(exchange);
+    else if (!routedMethods.has(request.method ?? '')) this.#refuseUnknown(exchange);
     else if (request.method === 'GET' || request.method === 'HEAD')
       skipBody(request, this.#door.settings, {
         next: () => route(request, response),
@@ -304,6 +307,9 @@ export class HttpServer {
     });
   }
 }
+
+/** No route has another method; fastify has rules of its own for some of those that node:http lets through. */
+const routedMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE']);
 
 const upgradeRequired: Refusal = {
   status: 400,

@@ -167,6 +167,16 @@ test('unknown paths are 404, wrong methods 405 with Allow, both with a request i
   }
 });
 
+test('methods that no route has are 405 on known paths and 404 elsewhere', async (context) => {
+  const door = await startDoor(context);
+  for (const method of ['PATCH', 'TRACE', 'QUERY', 'PROPFIND', 'SEARCH', 'LOCK', 'PURGE']) {
+    const known = await door.ask(method, 'server', { headers: { 'x-request-id': 'x' } });
+    assert.deepEqual([known.status, known.headers.allow], [405, 'GET, POST, OPTIONS'], method);
+    assert.equal(known.body['requestId'], 'x');
+    assert.equal((await door.ask(method, 'nowhere', { body: {} })).status, 404, method);
+  }
+});
+
 test('a trailing slash changes nothing, a missing database is 400', async (context) => {
   const door = await startDoor(context);
   assert.equal((await door.ask('GET', 'databases/')).status, 200);

@@ -22,6 +22,8 @@ export interface SocketFixture {
   readonly door: DoorFixture;
   readonly sockets: SocketServer;
   readonly databases: Databases;
+  /** What the databases read their settings from. */
+  readonly settings: Settings;
   /** Runs a statement over HTTP, as root. @returns its rows */
   sql(command: string): Promise<readonly Frame[]>;
   /** Opens a connection. */
@@ -37,6 +39,7 @@ export async function startSockets(
   let databases: Databases | undefined;
   let sockets: SocketServer | undefined;
   const clients: TestClient[] = [];
+  const ofDatabases = new Settings(new Map(Object.entries(settings)));
   context.after(() => {
     for (const client of clients) client.socket.terminate();
   });
@@ -46,7 +49,7 @@ export async function startSockets(
     async (authorizer) => {
       ({ databases } = makeDatabases({
         directory,
-        settings: new Settings(new Map(Object.entries(settings))),
+        settings: ofDatabases,
         runtime: systemRuntime,
         log: silentLog,
         authorizer,
@@ -76,6 +79,7 @@ export async function startSockets(
   return {
     door,
     ...opened,
+    settings: ofDatabases,
     sql: async (command) => {
       const body = { language: 'sql', command };
       const answer = await door.ask('POST', 'command/school', { body });
