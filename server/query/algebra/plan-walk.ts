@@ -28,50 +28,59 @@ export interface PartMapping {
 
 /** The node with its direct input plans and expressions replaced; the node itself when nothing changed. */
 export function mapParts(plan: LogicalPlan, mapping: PartMapping): LogicalPlan {
-  let changed = false;
-  const rebuilt = rebuild(plan, {
-    plan(part) {
-      const mapped = mapping.plan(part);
-      if (mapped !== part) changed = true;
-      return mapped;
-    },
-    expression(part) {
-      const mapped = mapping.expression(part);
-      if (mapped !== part) changed = true;
-      return mapped;
-    },
+  const { inputs, expressions } = partsOf(plan);
+  const mappedInputs = inputs.map(mapping.plan);
+  const mappedExpressions = expressions.map(mapping.expression);
+  if (sameParts(inputs, mappedInputs) && sameParts(expressions, mappedExpressions)) return plan;
+  let inputAt = 0;
+  let expressionAt = 0;
+  return rebuild(plan, {
+    plan: () => mappedInputs[inputAt++] as LogicalPlan,
+    expression: () => mappedExpressions[expressionAt++] as Expression,
   });
-  return changed ? rebuilt : plan;
 }
 
-/** Direct input plans, left to right. The plans of sub-plan expressions are not among them. */
-export function inputsOf(plan: LogicalPlan): readonly LogicalPlan[] {
+function sameParts<T>(parts: readonly T[], mapped: readonly T[]): boolean {
+  return parts.every((part, at) => part === mapped[at]);
+}
+
+/** What stands directly in a node. */
+interface PlanParts {
+  readonly inputs: readonly LogicalPlan[];
+  readonly expressions: readonly Expression[];
+}
+
+/** Nodes never change, and every rule looks through all of them several times. */
+const knownParts = new WeakMap<LogicalPlan, PlanParts>();
+
+function partsOf(plan: LogicalPlan): PlanParts {
+  const known = knownParts.get(plan);
+  if (known !== undefined) return known;
   const inputs: LogicalPlan[] = [];
+  const expressions: Expression[] = [];
   rebuild(plan, {
     plan(part) {
       inputs.push(part);
       return part;
     },
-    expression: identity,
-  });
-  return inputs;
-}
-
-/** Expressions that stand directly in the node. */
-export function expressionsOf(plan: LogicalPlan): readonly Expression[] {
-  const expressions: Expression[] = [];
-  rebuild(plan, {
-    plan: identity,
     expression(part) {
       expressions.push(part);
       return part;
     },
   });
-  return expressions;
+  const parts = { inputs, expressions };
+  knownParts.set(plan, parts);
+  return parts;
 }
 
-function identity<T>(part: T): T {
-  return part;
+/** Direct input plans, left to right. The plans of sub-plan expressions are not among them. */
+export function inputsOf(plan: LogicalPlan): readonly LogicalPlan[] {
+  return partsOf(plan).inputs;
+}
+
+/** Expressions that stand directly in the node. */
+export function expressionsOf(plan: LogicalPlan): readonly Expression[] {
+  return partsOf(plan).expressions;
 }
 
 export interface PlanVisitor {
@@ -228,7 +237,17 @@ function rebuild(plan: LogicalPlan, map: PartMapping): LogicalPlan {
     case 'BranchCount':
       return { ...plan, input: map.plan(plan.input) };
     case 'Apply':
-      return { ...plan, outer: map.plan(plan.outer), inner: map.plan(plan.inner) };
+      return {
+        ...plan,
+        outer: map.plan(plan.outer),
+        inner: map.plan(plan.inner),
+        ...(plan.equality && {
+          equality: {
+            outer: map.expression(plan.equality.outer),
+            inner: map.expression(plan.equality.inner),
+          },
+        }),
+      };
     default:
       return rebuildGraphOrWrite(plan, map);
   }
@@ -246,6 +265,7 @@ type GraphOrWriteOp =
   | 'MoveVertex'
   | 'RestoreRecord'
   | 'CommitEvery'
+  | 'Profile'
   | 'FindReferences'
   | 'Call';
 
@@ -280,6 +300,7 @@ function rebuildGraphOrWrite(plan: PlanNode<GraphOrWriteOp>, map: PartMapping): 
         assignments: plan.assignments.map((assignment) => mapAssignment(assignment, map)),
       };
     case 'Delete':
+    case 'Profile':
       return { ...plan, input: map.plan(plan.input) };
     case 'CommitEvery':
       return { ...plan, input: map.plan(plan.input), count: map.expression(plan.count) };
@@ -376,6 +397,7 @@ function mapPath(path: PathSpec, map: PartMapping): PathSpec {
     moves: path.moves.map((move) => ({
       ...move,
       predicate: move.predicate && map.expression(move.predicate),
+      ...(move.path && { path: mapPath(move.path, map) }),
     })),
     condition: path.condition && map.expression(path.condition),
     predicate: path.predicate && map.expression(path.predicate),
@@ -451,7 +473,11 @@ export function pathSlots(path: PathSpec): readonly Slot[] {
   return definedSlots([
     path.depth,
     path.path,
-    ...path.moves.flatMap((move) => [move.element, move.edge]),
+    ...path.moves.flatMap((move) => [
+      move.element,
+      move.edge,
+      ...(move.path ? pathSlots(move.path) : []),
+    ]),
   ]);
 }
 
