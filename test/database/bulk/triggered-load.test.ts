@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { openTestDatabase, type TestDatabase } from '../support/open-test-database.ts';
+import { openTestDatabase, root, type TestDatabase } from '../support/open-test-database.ts';
 
 // Bulk loads of types with triggers (sql.md 14.1), through the loader that POST /batch uses.
 
@@ -59,4 +59,37 @@ test('an edge of a vetoed vertex ends the load with its row, and nothing of the 
   assert.equal(loader.failedRow, 0);
   loader.close();
   assert.deepEqual(await db.run('SELECT count(*) AS n FROM Log'), before);
+});
+
+test('a streamed insert fires triggers; what one of a failed record wrote is taken back', async () => {
+  await db.run('CREATE DOCUMENT TYPE S');
+  await db.run('CREATE PROPERTY S.n INTEGER (max 10)');
+  for (const action of [
+    `CREATE TRIGGER seen BEFORE CREATE ON S EXECUTE SQL "INSERT INTO Log SET seen = $record.n"`,
+    `CREATE TRIGGER odd BEFORE CREATE ON S EXECUTE SQL "SELECT ($record.n <> 3)"`,
+  ])
+    await db.run(action);
+  const stream = db.database.insertStream({
+    principal: root,
+    targetType: 'S',
+    transactionMode: 'per_batch',
+    conflictMode: 'error',
+    keyColumns: [],
+    updateColumns: undefined,
+    validateOnly: false,
+    decode: (record) => record,
+  });
+  const records = [1, 99, 3, 4].map((n) => new Map([['n', n]]));
+  const { received, inserted, ignored, failed } = await stream.apply(records);
+  assert.deepEqual(
+    { received, inserted, ignored, failed },
+    { received: 4, inserted: 2, ignored: 1, failed: 1 },
+  );
+  assert.deepEqual(await db.run('SELECT n FROM S ORDER BY n'), [{ n: 1 }, { n: 4 }]);
+  assert.deepEqual(
+    (await db.run('SELECT seen FROM Log WHERE seen IS NOT NULL ORDER BY seen')).map(
+      (row) => row['seen'],
+    ),
+    [1, 3, 4],
+  );
 });
