@@ -28,6 +28,28 @@ export function parseJson(text: string, limits: JsonLimits = defaultJsonLimits):
   return parser.parse();
 }
 
+/** Tells when to let others run, and lets them. */
+export interface Slices {
+  readonly isSpent: boolean;
+  pause(): Promise<void>;
+}
+
+/** As `parseJsonBytes` for long texts (fifty megabytes take seconds): pauses whenever a slice is spent. */
+export async function parseJsonInSlices(
+  bytes: Uint8Array,
+  limits: JsonLimits,
+  slices: Slices,
+): Promise<Value> {
+  const text = decodeUtf8(bytes);
+  if (!text.isWellFormed()) throw invalid(text, 0, 'the text holds a lone surrogate');
+  const parser = new JsonParser(text, limits.depthMax);
+  while (!parser.run(valuesPerLook)) if (slices.isSpent) await slices.pause();
+  return parser.result;
+}
+
+/** Some 100 microseconds of values. */
+const valuesPerLook = 512;
+
 const strictUtf8 = new TextDecoder('utf-8', { fatal: true });
 
 /** As `parseJson`, from UTF-8; a byte order mark is skipped. @throws DatabaseError `IllegalArgument`, also for invalid UTF-8 */
@@ -83,22 +105,63 @@ const escapes: Readonly<Record<string, string>> = {
   t: '\t',
 };
 
+const expected = {
+  name: 'expected a name in double quotes',
+  colon: "expected ':'",
+  commaOrBrace: "expected ',' or '}'",
+  commaOrBracket: "expected ',' or ']'",
+  end: 'expected the end of the text',
+} as const;
+
+const noContainers: (Value[] | Map<string, Value>)[] = [];
+const noKeys: string[] = [];
+
 class JsonParser {
   readonly #text: string;
   readonly #depthMax: number;
+  /** What `run` has opened. */
+  #open = noContainers;
+  /** The name that is being read, of each open object by its level. */
+  #keys = noKeys;
   #position = 0;
   #depth = 0;
+  #result: Value = null;
+  #isOver = false;
 
   constructor(text: string, depthMax: number) {
     this.#text = text;
     this.#depthMax = depthMax;
   }
 
+  /** All at once, by recursion: a fifth faster than `run`. */
   parse(): Value {
     const value = this.#value(this.#next());
-    const rest = this.#next();
-    if (!Number.isNaN(rest)) throw this.#unexpected('expected the end of the text');
+    if (!Number.isNaN(this.#next())) throw this.#unexpected(expected.end);
     return value;
+  }
+
+  /** The value, once `run` answered true. */
+  get result(): Value {
+    return this.#result;
+  }
+
+  /**
+   * Reads some `valueCount` values more; it can stop between any two of them, since what is open stands on a stack of its own.
+   * @returns true when the text is over
+   */
+  run(valueCount: number): boolean {
+    if (this.#open === noContainers) {
+      this.#open = [];
+      this.#keys = [];
+    }
+    for (let left = valueCount; left > 0; left -= 1) {
+      const unit = this.#next();
+      if (unit === 123) this.#openObject();
+      else if (unit === 91) this.#openArray();
+      else this.#settle(this.#scalar(unit));
+      if (this.#isOver) return true;
+    }
+    return false;
   }
 
   /** Skips white space; the unit at the position, NaN at the end. */
@@ -110,14 +173,10 @@ class JsonParser {
     return unit;
   }
 
-  #value(unit: number): Value {
+  #scalar(unit: number): Value {
     switch (unit) {
       case quote:
         return this.#string();
-      case 123:
-        return this.#object();
-      case 91:
-        return this.#array();
       case 116:
         return this.#word('true', true);
       case 102:
@@ -147,20 +206,25 @@ class JsonParser {
     return value;
   }
 
+  #value(unit: number): Value {
+    if (unit === 123) return this.#object();
+    return unit === 91 ? this.#array() : this.#scalar(unit);
+  }
+
   #object(): Value {
     this.#enter();
     const map = new Map<string, Value>();
     let unit = this.#next();
     if (unit === 125) return this.#leave(map);
     for (;;) {
-      if (unit !== quote) throw this.#unexpected('expected a name in double quotes');
+      if (unit !== quote) throw this.#unexpected(expected.name);
       const key = this.#string();
-      if (this.#next() !== 58) throw this.#unexpected("expected ':'");
+      if (this.#next() !== 58) throw this.#unexpected(expected.colon);
       this.#position++;
       map.set(key, this.#value(this.#next()));
       unit = this.#next();
       if (unit === 125) return this.#leave(map);
-      if (unit !== 44) throw this.#unexpected("expected ',' or '}'");
+      if (unit !== 44) throw this.#unexpected(expected.commaOrBrace);
       this.#position++;
       unit = this.#next();
     }
@@ -175,10 +239,70 @@ class JsonParser {
       list.push(this.#value(unit));
       unit = this.#next();
       if (unit === 93) return this.#leave(list);
-      if (unit !== 44) throw this.#unexpected("expected ',' or ']'");
+      if (unit !== 44) throw this.#unexpected(expected.commaOrBracket);
       this.#position++;
       unit = this.#next();
     }
+  }
+
+  // --- the same in pieces
+
+  #openObject(): void {
+    this.#enter();
+    const map = new Map<string, Value>();
+    if (this.#next() === 125) {
+      this.#settle(this.#leave(map));
+      return;
+    }
+    this.#open.push(map);
+    this.#key();
+  }
+
+  #openArray(): void {
+    this.#enter();
+    const list: Value[] = [];
+    if (this.#next() === 93) this.#settle(this.#leave(list));
+    else this.#open.push(list);
+  }
+
+  /** Reads a name and its colon; it stands for the innermost object. */
+  #key(): void {
+    if (this.#next() !== quote) throw this.#unexpected(expected.name);
+    this.#keys[this.#open.length - 1] = this.#string();
+    if (this.#next() !== 58) throw this.#unexpected(expected.colon);
+    this.#position++;
+  }
+
+  /** Puts a value where it belongs and closes what ends behind it; then the next value follows, or the text is over. */
+  #settle(value: Value): void {
+    let complete = value;
+    for (let level = this.#open.length - 1; level >= 0; level -= 1) {
+      const container = this.#open[level] as Value[] | Map<string, Value>;
+      if (Array.isArray(container)) {
+        container.push(complete);
+        if (this.#continues(93, expected.commaOrBracket)) return;
+      } else {
+        container.set(this.#keys[level] as string, complete);
+        if (this.#continues(125, expected.commaOrBrace)) {
+          this.#key();
+          return;
+        }
+      }
+      this.#open.length = level;
+      complete = this.#leave(container);
+    }
+    if (!Number.isNaN(this.#next())) throw this.#unexpected(expected.end);
+    this.#result = complete;
+    this.#isOver = true;
+  }
+
+  /** @returns true behind a comma, false before the closing sign */
+  #continues(close: number, reason: string): boolean {
+    const unit = this.#next();
+    if (unit === close) return false;
+    if (unit !== 44) throw this.#unexpected(reason);
+    this.#position++;
+    return true;
   }
 
   /** Most strings have no escape: one scan and one slice. */

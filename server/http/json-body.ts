@@ -1,7 +1,8 @@
 import { serverHttpJsonMaxDepth } from '#config/server-settings.ts';
 import { DatabaseError } from '#core/errors.ts';
-import { parseJsonBytes } from '#core/json-value.ts';
+import { parseJsonBytes, parseJsonInSlices } from '#core/json-value.ts';
 import type { Value, ValueMap } from '#core/value.ts';
+import { SliceTimer } from '#transaction/slice-timer.ts';
 import type { Exchange } from './exchange.ts';
 import { HttpRefusal } from './errors.ts';
 
@@ -27,20 +28,60 @@ export function parseJsonObject(
   throw invalidJson(invalidStatus, 'the body must be a JSON object');
 }
 
+/** True for bodies that take longer than a slice to parse; those go through `parseLongJsonObject`. */
+export function isLongBody(bytes: Uint8Array): boolean {
+  return bytes.length > 128 * 1024;
+}
+
+/** As `parseJsonObject`, for bodies of any length. */
+export async function parseAnyJsonObject(
+  exchange: Exchange,
+  bytes: Uint8Array,
+  rules: JsonBodyRules,
+): Promise<ValueMap> {
+  return isLongBody(bytes)
+    ? parseLongJsonObject(exchange, bytes, rules)
+    : parseJsonObject(exchange, bytes, rules);
+}
+
+/** As `parseJsonObject`, giving others a turn now and then. */
+export async function parseLongJsonObject(
+  exchange: Exchange,
+  bytes: Uint8Array,
+  rules: JsonBodyRules,
+): Promise<ValueMap> {
+  const { invalidStatus } = rules;
+  const depthMax = depthMaxOf(exchange);
+  const slices = new SliceTimer(exchange.door.runtime);
+  const value = await parseJsonInSlices(bytes, { depthMax }, slices).catch((error: unknown) => {
+    throw refusalOfJson(error, depthMax, invalidStatus);
+  });
+  if (value instanceof Map) return value as ValueMap;
+  throw invalidJson(invalidStatus, 'the body must be a JSON object');
+}
+
 function parse(exchange: Exchange, bytes: Uint8Array, invalidStatus: 400 | 500): Value {
-  const depthMax = exchange.door.settings.get(serverHttpJsonMaxDepth);
+  const depthMax = depthMaxOf(exchange);
   try {
     return parseJsonBytes(bytes, { depthMax });
   } catch (error) {
-    if (!(error instanceof DatabaseError)) throw error;
-    if (!error.message.includes('nested deeper')) throw invalidJson(invalidStatus, error.message);
-    throw new HttpRefusal({
-      status: invalidStatus,
-      error: `JSON nesting exceeds ${depthMax} levels`,
-      detail: `${serverHttpJsonMaxDepth.key} is ${depthMax}`,
-      exception: 'JSONException',
-    });
+    throw refusalOfJson(error, depthMax, invalidStatus);
   }
+}
+
+function depthMaxOf(exchange: Exchange): number {
+  return exchange.door.settings.get(serverHttpJsonMaxDepth);
+}
+
+function refusalOfJson(error: unknown, depthMax: number, status: 400 | 500): unknown {
+  if (!(error instanceof DatabaseError)) return error;
+  if (!error.message.includes('nested deeper')) return invalidJson(status, error.message);
+  return new HttpRefusal({
+    status,
+    error: `JSON nesting exceeds ${depthMax} levels`,
+    detail: `${serverHttpJsonMaxDepth.key} is ${depthMax}`,
+    exception: 'JSONException',
+  });
 }
 
 function invalidJson(status: 400 | 500, detail: string): HttpRefusal {

@@ -36,7 +36,7 @@ function decode(value: Value, depth: number, depthMax: number): Value {
       'IllegalArgument',
       `parameters are nested deeper than ${depthMax} levels (${serverHttpMarkerMaxDepth.key})`,
     );
-  if (Array.isArray(value)) return value.map((item) => decode(item, depth + 1, depthMax));
+  if (Array.isArray(value)) return decodeList(value, depth, depthMax);
   if (!(value instanceof Map)) return value;
   const map = value as ValueMap;
   if (map.size === 1) {
@@ -45,9 +45,28 @@ function decode(value: Value, depth: number, depthMax: number): Value {
     const int8 = map.get(int8Marker);
     if (int8 !== undefined) return decodeInt8(int8);
   }
-  const decoded = new Map<string, Value>();
-  for (const [key, item] of map) decoded.set(key, decode(item, depth + 1, depthMax));
-  return decoded;
+  let decoded: Map<string, Value> | undefined;
+  for (const [key, item] of map) {
+    const value = decode(item, depth + 1, depthMax);
+    if (value === item) continue;
+    decoded ??= new Map(map);
+    decoded.set(key, value);
+  }
+  return decoded ?? map;
+}
+
+/** Lists of millions of numbers are looked through, not copied. */
+function decodeList(list: readonly Value[], depth: number, depthMax: number): readonly Value[] {
+  let decoded: Value[] | undefined;
+  for (let at = 0; at < list.length; at += 1) {
+    const item = list[at] as Value;
+    if (typeof item !== 'object' || item === null) continue;
+    const value = decode(item, depth + 1, depthMax);
+    if (value === item) continue;
+    decoded ??= list.slice();
+    decoded[at] = value;
+  }
+  return decoded ?? list;
 }
 
 /** Base64 in the standard or the URL-safe alphabet, with or without padding, without white space. */

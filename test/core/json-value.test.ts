@@ -2,7 +2,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { Decimal, decimalToNumber } from '#core/decimal.ts';
-import { parseJson, parseJsonBytes } from '#core/json-value.ts';
+import {
+  defaultJsonLimits,
+  parseJson,
+  parseJsonBytes,
+  parseJsonInSlices,
+  type Slices,
+} from '#core/json-value.ts';
 import { Float, type Value } from '#core/value.ts';
 
 test('numbers keep their type and their digits', () => {
@@ -119,5 +125,59 @@ test('it reads what JSON.stringify writes', () => {
       );
       assert.equal(JSON.stringify(plain(parseJson(text))), JSON.stringify(JSON.parse(text)));
     }),
+  );
+});
+
+/** Pauses at each look. */
+class EveryLook implements Slices {
+  readonly isSpent = true;
+  count = 0;
+
+  async pause(): Promise<void> {
+    this.count += 1;
+  }
+}
+
+test('a text read in slices gives the value, or the error, that it gives at once', async () => {
+  const anyText = fc.oneof(
+    fc.json({ maxDepth: 6 }),
+    fc
+      .tuple(fc.json(), fc.nat(), fc.constantFrom(',', ']', '}', '"', ':', 'x', ''))
+      .map(([text, at, sign]) => {
+        const place = at % (text.length + 1);
+        return text.slice(0, place) + sign + text.slice(place + 1);
+      }),
+  );
+  await fc.assert(
+    fc.asyncProperty(anyText, async (text) => {
+      const bytes = Buffer.from(text);
+      const inSlices = await parseJsonInSlices(bytes, defaultJsonLimits, new EveryLook()).catch(
+        String,
+      );
+      let atOnce: unknown;
+      try {
+        atOnce = parseJsonBytes(bytes);
+      } catch (error) {
+        atOnce = String(error);
+      }
+      assert.deepEqual(inSlices, atOnce);
+    }),
+  );
+});
+
+test('a long text read in slices pauses in between, at any depth', async () => {
+  const slices = new EveryLook();
+  const rows = Array.from({ length: 3000 }, (_, at) => ({ a: [at, { b: 'text' }] }));
+  const value = await parseJsonInSlices(
+    Buffer.from(JSON.stringify(rows)),
+    defaultJsonLimits,
+    slices,
+  );
+  assert.equal((value as readonly Value[]).length, 3000);
+  assert.ok(slices.count > 10, `${slices.count} pauses`);
+  const deep = Buffer.from('['.repeat(600) + ']'.repeat(600));
+  await assert.rejects(
+    parseJsonInSlices(deep, { depthMax: 512 }, slices),
+    /nested deeper than 512/,
   );
 });

@@ -11,7 +11,7 @@ import {
 } from '../body-fields.ts';
 import type { Field } from '../body-fields.ts';
 import { badRequest, HttpRefusal, refusalOf } from '../errors.ts';
-import { parseJsonObject } from '../json-body.ts';
+import { parseAnyJsonObject } from '../json-body.ts';
 import { flag, integer, listOf, mapOf, object, refusal, resultAnswer, text } from '../schemas.ts';
 import type { Route } from './route.ts';
 
@@ -117,7 +117,10 @@ export const apiTokensPost: Route = {
   },
   handle: async (exchange, door) => {
     const bytes = await exchange.body();
-    const body = parseJsonObject(exchange, bytes, { invalidStatus: 400, mayBeEmpty: false });
+    const body = await parseAnyJsonObject(exchange, bytes, {
+      invalidStatus: 400,
+      mayBeEmpty: false,
+    });
     const { name, database = '*', expiresAt = 0, permissions } = readFields(createFields, body);
     if (database.trim() === '') throw badRequest("Field 'database' is blank");
     if (door.apiTokens.has(name))

@@ -8,7 +8,7 @@ import {
   schemaOfFields,
 } from '../body-fields.ts';
 import { badRequest, HttpRefusal, refusalOf } from '../errors.ts';
-import { parseJsonObject } from '../json-body.ts';
+import { parseAnyJsonObject } from '../json-body.ts';
 import { integer, listOf, mapOf, object, refusal, resultAnswer, text } from '../schemas.ts';
 import type { Route } from './route.ts';
 
@@ -81,7 +81,10 @@ export const groupsPost: Route = {
   },
   handle: async (exchange, door) => {
     const bytes = await exchange.body();
-    const body = parseJsonObject(exchange, bytes, { invalidStatus: 400, mayBeEmpty: false });
+    const body = await parseAnyJsonObject(exchange, bytes, {
+      invalidStatus: 400,
+      mayBeEmpty: false,
+    });
     const { database, name } = readFields(groupFields, body);
     try {
       await door.groups.put(database, name, parseGroup(body, name));

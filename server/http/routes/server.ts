@@ -6,7 +6,7 @@ import type { Door } from '../door.ts';
 import { HttpRefusal, refusalOf } from '../errors.ts';
 import { EventStream } from '../event-stream.ts';
 import type { Exchange } from '../exchange.ts';
-import { parseJsonObject } from '../json-body.ts';
+import { parseAnyJsonObject } from '../json-body.ts';
 import { onceOnly } from '../replay.ts';
 import { flag, listOf, mapOf, object, refusal, text } from '../schemas.ts';
 import type { Route } from './route.ts';
@@ -93,7 +93,10 @@ export const serverPost: Route = {
   handle: async (exchange, door) => {
     door.meters.meter('http.server').mark();
     const bytes = await exchange.body();
-    const body = parseJsonObject(exchange, bytes, { invalidStatus: 500, mayBeEmpty: false });
+    const body = await parseAnyJsonObject(exchange, bytes, {
+      invalidStatus: 500,
+      mayBeEmpty: false,
+    });
     const command = body.get('command');
     const text = typeof command === 'string' ? command : '';
     const wantsEvents = exchange.header('accept')?.includes('text/event-stream') === true;

@@ -4,7 +4,7 @@ import { readFields, schemaOfFields } from '../body-fields.ts';
 import { badRequest } from '../errors.ts';
 import type { Exchange } from '../exchange.ts';
 import { answerJson } from '../json-answer.ts';
-import { parseJsonObject } from '../json-body.ts';
+import { isLongBody, parseJsonObject, parseLongJsonObject } from '../json-body.ts';
 import { answerLines, wantsLines } from '../ndjson-answer.ts';
 import { onceOnly } from '../replay.ts';
 import type { CommandFields } from '../statement-request.ts';
@@ -128,9 +128,18 @@ function answerBody(exchange: Exchange, endpoint: Endpoint): void {
   const startedMs = exchange.door.runtime.clock.monotonicMs();
   accessibleName(exchange);
   exchange.withBody((bytes) => {
+    if (isLongBody(bytes)) return answerLongBody(exchange, { bytes, endpoint, startedMs });
     const body = parseJsonObject(exchange, bytes, jsonRules);
     return answerStatement(exchange, { body, bytes, endpoint, startedMs });
   });
+}
+
+async function answerLongBody(
+  exchange: Exchange,
+  call: Omit<StatementCall, 'body' | 'bytes'> & { readonly bytes: Uint8Array },
+): Promise<void> {
+  const body = await parseLongJsonObject(exchange, call.bytes, jsonRules);
+  await answerStatement(exchange, { ...call, body });
 }
 
 const jsonRules = { invalidStatus: 400, mayBeEmpty: false } as const;

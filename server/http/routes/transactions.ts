@@ -3,7 +3,7 @@ import type { Door } from '../door.ts';
 import { HttpRefusal, withStatus } from '../errors.ts';
 import { objectField, readFields, schemaOfFields } from '../body-fields.ts';
 import type { Exchange } from '../exchange.ts';
-import { parseJsonObject } from '../json-body.ts';
+import { parseAnyJsonObject } from '../json-body.ts';
 import { sessionHeader } from '../statement-run.ts';
 import { accessibleName, databaseOf } from './database-parameter.ts';
 import { text } from '../schemas.ts';
@@ -57,7 +57,10 @@ export const begin: Route = {
     const bytes = await exchange.body();
     const database = databaseOf(exchange);
     refuseRunningSession(exchange, (id) => database.hasSession(exchange.principal, id));
-    const body = parseJsonObject(exchange, bytes, { invalidStatus: 500, mayBeEmpty: true });
+    const body = await parseAnyJsonObject(exchange, bytes, {
+      invalidStatus: 500,
+      mayBeEmpty: true,
+    });
     const { isolationLevel } = readFields(beginFields, body);
     const id = database.begin(exchange.principal, isolationLevel ?? 'READ_COMMITTED');
     exchange.send(204, [sessionHeader, id], undefined);

@@ -11,7 +11,7 @@ import {
 } from '../body-fields.ts';
 import { badRequest, HttpRefusal, refusalOf } from '../errors.ts';
 import type { Exchange } from '../exchange.ts';
-import { parseJsonObject } from '../json-body.ts';
+import { parseAnyJsonObject } from '../json-body.ts';
 import { listOf, mapOf, object, refusal, resultAnswer, text } from '../schemas.ts';
 import type { Route } from './route.ts';
 
@@ -156,7 +156,7 @@ export const usersByPath: readonly Route[] = [usersPut, usersDelete].map((route)
 
 async function jsonBody(exchange: Exchange) {
   const bytes = await exchange.body();
-  return parseJsonObject(exchange, bytes, { invalidStatus: 400, mayBeEmpty: false });
+  return parseAnyJsonObject(exchange, bytes, { invalidStatus: 400, mayBeEmpty: false });
 }
 
 /** From the path, else from the query string. */
