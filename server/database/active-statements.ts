@@ -107,7 +107,7 @@ export class ActiveStatement {
     this.info = info;
     this.#bounds = bounds;
     this.#forget = options.forget;
-    this.#onAbort = () => this.end(new DatabaseError('Cancelled', 'the client has left'));
+    this.#onAbort = () => this.end(reasonOf(bounds.signal));
     bounds.signal.addEventListener('abort', this.#onAbort, { once: true });
     const { timers } = options.runtime;
     const after = (ms: number, error: () => DatabaseError): Cancel =>
@@ -144,6 +144,13 @@ export class ActiveStatement {
     this.#bounds.signal.removeEventListener('abort', this.#onAbort);
     this.#whenEnded = undefined;
   }
+}
+
+/** Without a reason of ours the client has left. */
+function reasonOf({ reason }: AbortSignal): DatabaseError {
+  return reason instanceof DatabaseError
+    ? reason
+    : new DatabaseError('Cancelled', 'the client has left');
 }
 
 /** The refusal of a statement that runs longer than its database allows. */

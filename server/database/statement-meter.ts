@@ -52,11 +52,12 @@ export class StatementMeter {
       throw error;
     }
     const returnedMs = this.#clock.monotonicMs();
-    if (result.complete !== undefined) this.#observe(statement.language, result, startedMs);
+    const { language } = statement;
+    if (result.complete !== undefined) this.#observe(language, result, returnedMs - startedMs);
     if (recorded !== undefined || result.complete === undefined)
       result.whenClosed = () => {
-        if (result.complete === undefined) this.#observe(statement.language, result, startedMs);
         const closedMs = this.#clock.monotonicMs();
+        if (result.complete === undefined) this.#observe(language, result, closedMs - startedMs);
         recorded?.ended({
           startedMs,
           returnedMs,
@@ -67,13 +68,13 @@ export class StatementMeter {
     return result;
   }
 
-  #observe(language: string, { isReadOnly }: ResultStream, startedMs: number): void {
+  #observe(language: string, { isReadOnly }: ResultStream, ms: number): void {
     const kinds = isReadOnly ? this.#reads : this.#writes;
     let times = kinds.get(language);
     if (times === undefined) {
       times = { language, kind: isReadOnly ? 'read' : 'write', seconds: new Histogram() };
       kinds.set(language, times);
     }
-    times.seconds.observe((this.#clock.monotonicMs() - startedMs) / 1000);
+    times.seconds.observe(ms / 1000);
   }
 }

@@ -179,10 +179,6 @@ export class ConnectionGate {
     for (const connection of this.#all) connection.cancel(reason);
   }
 
-  closeIdle(): void {
-    for (const connection of this.#idle) connection.socket.destroy();
-  }
-
   closeAll(): void {
     for (const connection of this.#all) connection.socket.destroy();
     for (const socket of this.#belowTls) socket.destroy();

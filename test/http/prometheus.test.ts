@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { expositionText } from '#control/prometheus-text.ts';
 import { parsePlugins, unavailability } from '#control/plugins.ts';
-import { HttpClient, startServer } from '../support/server-process.ts';
+import { HttpClient, quickStart, startServer } from '../support/server-process.ts';
 import { startDoor } from './door-fixture.ts';
 import { type ParsedFamily, parseExposition } from './exposition-parser.ts';
 
@@ -63,6 +63,7 @@ test('a real server is scraped: requests, statements, storage and process', asyn
   const server = await startServer({
     rootPath,
     rootPassword: 'password',
+    environment: quickStart,
     settings: { 'service.server.plugins': 'prometheus,teleport:x' },
   });
   try {

@@ -1,0 +1,147 @@
+import assert from 'node:assert/strict';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { silentLog } from '#core/log.ts';
+import { openTestDatabase, root } from '../database/support/open-test-database.ts';
+import {
+  HttpClient,
+  quickStart,
+  type ServerProcess,
+  startServer,
+} from '../support/server-process.ts';
+
+// What SIGTERM leaves, and when a server is ready (limits.md 18, 19, 20), on a real process.
+
+const endless =
+  'SELECT count(*) AS c FROM (MATCH {type: N, as: x}, {type: N, as: y} RETURN 1 AS n)';
+
+async function withServer(
+  settings: Readonly<Record<string, string>>,
+  use: (start: () => Promise<Started>, rootPath: string) => Promise<void>,
+): Promise<void> {
+  const rootPath = mkdtempSync(join(tmpdir(), 'polyad-stop-'));
+  const servers: ServerProcess[] = [];
+  try {
+    await use(async () => {
+      const server = await startServer({
+        rootPath,
+        rootPassword: 'password',
+        settings,
+        environment: quickStart,
+      });
+      servers.push(server);
+      return { server, client: new HttpClient(server.port, 'root', 'password') };
+    }, rootPath);
+  } finally {
+    for (const server of servers) if (server.child.exitCode === null) await server.kill();
+    rmSync(rootPath, { recursive: true, force: true });
+  }
+}
+
+interface Started {
+  readonly server: ServerProcess;
+  readonly client: HttpClient;
+}
+
+async function until(isSo: () => Promise<boolean>): Promise<void> {
+  while (!(await isSo())) await new Promise((done) => setTimeout(done, 5));
+}
+
+test('SIGTERM: not ready, received requests answered, new ones 503, sessions rolled back, exit 0', () =>
+  withServer({ 'service.server.shutdownTimeout': '1500' }, async (start) => {
+    const { server, client } = await start();
+    await client.server('create database school');
+    await client.sql('school', 'CREATE DOCUMENT TYPE N');
+    const rows = Array.from({ length: 20_000 }, (_, n) => `(${n})`);
+    await client.sql('school', `INSERT INTO N (n) VALUES ${rows.join()}`);
+    const begun = await client.request('POST', '/begin/school');
+    const session = { 'service-session-id': begun.headers.get('service-session-id') ?? '' };
+    await client.sql('school', 'INSERT INTO N SET n = -1', {}, session);
+    // One that ends by itself after the signal, and one that never does.
+    const sleeping = client.request('POST', '/command/school', {
+      language: 'sqlscript',
+      command: 'SLEEP 700; INSERT INTO N SET n = -2; RETURN 1',
+    });
+    const reading = client.request('POST', '/query/school', { language: 'sql', command: endless });
+    const count = async () =>
+      ((await client.request('GET', '/server/statements')).body as { count: number }).count;
+    await until(async () => (await count()) === 2);
+
+    const stopped = server.stop();
+    const ready = () => fetch(`http://127.0.0.1:${server.port}/api/v1/ready`);
+    await until(async () => (await ready()).status === 503);
+    const late = await client.request('GET', '/databases');
+    assert.equal(late.status, 503);
+    assert.equal(late.headers.get('retry-after'), '1');
+    assert.equal(late.headers.get('connection'), 'close');
+    assert.match(JSON.stringify(late.body), /ServerNotOnlineException/);
+    const health = await fetch(`http://127.0.0.1:${server.port}/api/v1/health`);
+    assert.equal(health.status, 204);
+    const slept = await sleeping;
+    assert.deepEqual([slept.status, slept.headers.get('connection')], [200, 'close']);
+    const read = await reading;
+    assert.equal(read.status, 500);
+    assert.match(JSON.stringify(read.body), /the server is stopping/);
+    assert.equal(await stopped, 0);
+
+    const again = await start();
+    const stored = await again.client.sql('school', 'SELECT n FROM N WHERE n < 0');
+    assert.deepEqual(stored, [{ n: -2 }]);
+    assert.equal(await again.server.stop(), 0);
+  }));
+
+test('a stop drains the queue of 202 answers; what does not end in time is logged by request id', async () => {
+  const logged: string[] = [];
+  const note = (text: string, fields: object = {}) => {
+    logged.push(`${text} ${JSON.stringify(fields)}`);
+  };
+  const log = { ...silentLog, error: note };
+  const data = await openTestDatabase({ log, settings: { asyncCloseTimeout: '300' } });
+  const queue = (text: string, requestId: string, language = 'sql') =>
+    data.database.runLater(
+      { language, text, parameters: new Map() },
+      {
+        principal: root,
+        mustBeIdempotent: false,
+        requestId,
+        signal: new AbortController().signal,
+      },
+    );
+  try {
+    await data.run('CREATE DOCUMENT TYPE N');
+    await queue('SLEEP 50', 'first', 'sqlscript');
+    for (let n = 0; n < 20; n++) await queue(`INSERT INTO N SET n = ${n}`, `queued-${n}`);
+    await data.reopen();
+    assert.deepEqual(await data.run('SELECT count(*) AS c FROM N'), [{ c: 20 }]);
+    assert.equal(logged.length, 0);
+    for (const id of ['left-1', 'left-2']) await queue('SLEEP 50000', id, 'sqlscript');
+    await data.reopen();
+    for (const id of ['left-1', 'left-2'])
+      assert(
+        logged.some((line) => line.includes(id)),
+        id,
+      );
+  } finally {
+    await data.close();
+  }
+});
+
+test('one database that cannot be opened answers 503, and the server is ready for the others', () =>
+  withServer({}, async (start, rootPath) => {
+    const bad = join(rootPath, 'databases', 'bad');
+    mkdirSync(bad, { recursive: true });
+    writeFileSync(join(bad, 'data.mdb'), 'no database');
+    const { server, client } = await start();
+    assert.equal((await client.server('create database good')).status, 200);
+    assert.deepEqual(await client.sql('good', 'SELECT 1 AS one'), [{ one: 1 }]);
+    const answer = await client.request('POST', '/query/bad', {
+      language: 'sql',
+      command: 'SELECT 1',
+    });
+    assert.equal(answer.status, 503);
+    assert.match(JSON.stringify(answer.body), /DatabaseIsInstallingException/);
+    assert.match(server.output(), /database could not be opened/);
+    assert.equal(await server.stop(), 0);
+  }));
