@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { stringify } from 'yaml';
 import { z } from 'zod';
@@ -5,6 +6,7 @@ import { renderDefinition } from '../api/definition-file.ts';
 import { operatorPermissions } from '../api/permissions.ts';
 import { hotSettings, managedSettings } from '../api/setting-classes.ts';
 import { chartValues } from './values-schema.ts';
+import { valuesTable } from './values-table.ts';
 
 /** A file of the chart that is made from code; `npm run generate` writes it and a test compares. */
 export interface ChartFile {
@@ -28,11 +30,26 @@ export function chartFiles(): readonly ChartFile[] {
     file('files/clusters.polyad.io.yaml', renderDefinition()),
     file('files/hot-settings.txt', lines([...hotSettings].sort())),
     file('files/managed-settings.txt', lines(managedSettings)),
+    file('README.md', withTable(readChart('README.md'), valuesTable(readChart('values.yaml')))),
   ];
 }
 
 function file(name: string, content: string): ChartFile {
-  return { path: fileURLToPath(new URL(`../../chart/${name}`, import.meta.url)), content };
+  return { path: pathOf(name), content };
+}
+
+function pathOf(name: string): string {
+  return fileURLToPath(new URL(`../../chart/${name}`, import.meta.url));
+}
+
+function readChart(name: string): string {
+  return readFileSync(pathOf(name), 'utf8');
+}
+
+function withTable(text: string, table: string): string {
+  const [before = '', rest = ''] = text.split('<!-- values -->');
+  const [, after = ''] = rest.split('<!-- end of values -->');
+  return `${before}<!-- values -->\n\n${table}\n<!-- end of values -->${after}`;
 }
 
 function lines(words: readonly string[]): string {
