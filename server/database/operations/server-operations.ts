@@ -117,24 +117,17 @@ export class ServerOperations implements StatementOperations {
     if (this.#backups.has(name)) throw alreadyRunning(name);
     this.#backups.add(name);
     try {
-      await mkdir(about.directory, { recursive: true, mode: 0o750 });
       const now = runtime.clock.now();
       const fileName = about.fileName ?? backupFileName(name, now);
       const { directory } = about;
       const size = await this.#reported(
         { database: name, operation: 'backup database', stepCount: backupStepCount },
         asker,
-        (reporter) =>
-          writeBackup({
-            database: name,
-            engine,
-            directory,
-            fileName,
-            options,
-            settings,
-            reporter,
-            runtime,
-          }),
+        async (reporter) => {
+          await mkdir(directory, { recursive: true, mode: 0o750 });
+          const job = { database: name, engine, directory, fileName, options, settings };
+          return writeBackup({ ...job, reporter, runtime });
+        },
       );
       audit(`User '${asker.principal.name}' backed up database '${name}' to '${fileName}'`, name);
       return { fileName, size };
