@@ -12,6 +12,7 @@ for (const name of [
   'maintenance',
   'record-commands',
   'index-entries',
+  'match-groups',
 ]) {
   runDatabaseGoldenFile(new URL(`./${name}.txt`, import.meta.url));
 }

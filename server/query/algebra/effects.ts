@@ -49,6 +49,7 @@ const effectsOfNode: { readonly [Op in PlanOp]: readonly Effect[] } = {
   MoveVertex: ['insert', 'delete'],
   RestoreRecord: ['insert'],
   CommitEvery: [],
+  Profile: [],
   FindReferences: ['read'],
   FindOrInsert: ['read', 'insert'],
   Alter: ['schema'],

@@ -6,6 +6,7 @@ import type {
   Column,
   IndexBounds,
   IndexSearchNode,
+  JoinEquality,
   LogicalPlan,
   PathSpec,
   Pattern,
@@ -241,12 +242,7 @@ function rebuild(plan: LogicalPlan, map: PartMapping): LogicalPlan {
         ...plan,
         outer: map.plan(plan.outer),
         inner: map.plan(plan.inner),
-        ...(plan.equality && {
-          equality: {
-            outer: map.expression(plan.equality.outer),
-            inner: map.expression(plan.equality.inner),
-          },
-        }),
+        ...(plan.equality && { equality: mapEquality(plan.equality, map) }),
       };
     default:
       return rebuildGraphOrWrite(plan, map);
@@ -368,6 +364,10 @@ function mapBounds(bounds: IndexBounds, map: PartMapping): IndexBounds {
     ...(high && { high: { ...high, value: map.expression(high.value) } }),
     ...(prefix && { prefix: map.expression(prefix) }),
   };
+}
+
+function mapEquality({ outer, inner }: JoinEquality, map: PartMapping): JoinEquality {
+  return { outer: map.expression(outer), inner: map.expression(inner) };
 }
 
 function mapRange(range: RidRange, map: PartMapping): RidRange {

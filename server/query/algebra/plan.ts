@@ -155,6 +155,8 @@ export type LogicalPlan =
       readonly outer: LogicalPlan;
       readonly inner: LogicalPlan;
       readonly mode: ApplyMode;
+      /** Set by the optimizer (cross): other pairs than those that can be equal by SQL are not wanted. */
+      readonly equality?: JoinEquality;
     }
   // --- graph
   /** A graph pattern to be matched as a whole; the optimizer chooses start, order and directions. */
@@ -286,6 +288,8 @@ export type LogicalPlan =
       readonly inserted: Slot;
     }
   | { readonly op: 'Alter'; readonly change: SchemaChange; readonly as: Slot }
+  /** Runs its input to the end and gives one row: how that went, as text. */
+  | { readonly op: 'Profile'; readonly input: LogicalPlan; readonly as: Slot }
   /** Work on the database as a whole; gives row maps. */
   | { readonly op: 'Maintain'; readonly work: Maintenance; readonly as: Slot }
   /** A stored procedure or maintenance operation by registry name; gives row maps. */
@@ -346,6 +350,12 @@ export interface SortKey {
   readonly value: Expression;
   /** Evaluated once; ascending when a constant 'ASC' or true. */
   readonly descending: boolean | Expression;
+}
+
+/** What of an outer row is compared with what of an inner row. */
+export interface JoinEquality {
+  readonly outer: Expression;
+  readonly inner: Expression;
 }
 
 export type ApplyMode =

@@ -152,7 +152,7 @@ class NodePrinter {
       case 'Eager':
         return this.#slots(plan.slots);
       case 'Apply':
-        return this.#mode(plan.mode);
+        return `${this.#mode(plan.mode)}${plan.equality ? ` on ${printExpression(plan.equality.outer, this.#slot)} = ${printExpression(plan.equality.inner, this.#slot)}` : ''}`;
       case 'Match':
         return this.#pattern(plan.pattern);
       case 'Expand': {
@@ -193,6 +193,8 @@ class NodePrinter {
         return `${this.#slot(plan.record)} to ${this.#types([plan.type])} ${this.#assignments(plan.assignments)} → ${this.#slot(plan.as)}`;
       case 'RestoreRecord':
         return `${this.#types([plan.type])} ${printExpression(plan.rid, this.#slot)} ${this.#assignments(plan.assignments)} → ${this.#slot(plan.as)}`;
+      case 'Profile':
+        return this.#slot(plan.as);
       case 'CommitEvery':
         return `${printExpression(plan.count, this.#slot)} rows`;
       case 'FindReferences':
@@ -295,7 +297,9 @@ class NodePrinter {
   }
 
   #path(path: PathSpec): string {
-    const moves = path.moves.map((move) => this.#move(move.move)).join('.');
+    const moves = path.moves
+      .map((move) => (move.path ? `(${this.#path(move.path)})` : this.#move(move.move)))
+      .join('.');
     const parts = [`${moves}*${path.min}..${path.max ?? ''}`];
     if (path.condition) parts.push(`while ${printExpression(path.condition, this.#slot)}`);
     if (path.predicate) parts.push(`where ${printExpression(path.predicate, this.#slot)}`);

@@ -1,6 +1,7 @@
 import type { ApplyMode } from '../algebra/plan.ts';
 import type { Output, Slot } from '../algebra/expression.ts';
 import type { Frame } from '../evaluate/context.ts';
+import type { Evaluator } from '../evaluate/evaluator.ts';
 import type { Value } from '#core/value.ts';
 import { approximateBytes, HeldMemory } from './held-memory.ts';
 import {
@@ -10,6 +11,7 @@ import {
   type PhysicalOperator,
   type Pulled,
 } from './operator.ts';
+import { JoinTable, joinEntryBytes } from './join-table.ts';
 import { detach } from './record-reference.ts';
 import { RowStore } from './row-store.ts';
 import { WorkShare } from './work-share.ts';
@@ -23,6 +25,8 @@ export interface ApplyOptions {
    * once per statement (it reads none at all).
    */
   readonly innerRuns: 'per-row' | 'per-open' | 'per-statement';
+  /** Of kept inner rows only those that can be equal are given; the plan compares them above. */
+  readonly equality: { readonly outer: Evaluator; readonly inner: Evaluator } | undefined;
   /** The inner plan gives the same rows when it runs again, so rows that take too much memory need not be kept. */
   readonly mayRunAgain: boolean;
   /** Inner slots that somebody above reads; kept when the inner rows are kept. */
@@ -34,6 +38,8 @@ type Phase = 'outer' | 'inner' | 'kept';
 
 /** Inner rows of a join above this are not kept when the inner plan may run again. */
 const keptBytesMax = 16 * 1024 * 1024;
+/** With an equality each pass over the inner rows that is saved is worth more. */
+const joinedBytesMax = 128 * 1024 * 1024;
 
 /**
  * For each outer row the rows of the inner plan: joined (cross, optional), tested (semi, anti, exists, count) or gathered in a
@@ -45,6 +51,9 @@ export class ApplyOperator implements PhysicalOperator {
   readonly description: string;
   readonly #options: ApplyOptions;
   readonly #kept: RowStore;
+  readonly #table: JoinTable | undefined;
+  /** Kept rows that the outer row at hand may meet; undefined: all. */
+  #candidates: readonly number[] | undefined;
   #context: ExecutionContext | undefined;
   #memory: HeldMemory | undefined;
   #phase: Phase = 'outer';
@@ -67,6 +76,7 @@ export class ApplyOperator implements PhysicalOperator {
     this.description = options.description;
     this.#options = options;
     this.#kept = new RowStore(options.innerSlots);
+    this.#table = options.equality && new JoinTable();
   }
 
   open(context: ExecutionContext): void {
@@ -136,12 +146,20 @@ export class ApplyOperator implements PhysicalOperator {
   }
 
   #keepRow(frame: Frame): void {
-    const bytes = this.#kept.append(frame);
+    const { equality, mayRunAgain } = this.#options;
+    const row = this.#kept.rowCount;
+    let bytes = this.#kept.append(frame);
+    if (equality !== undefined) {
+      this.#table?.add(row, equality.inner(this.#context as ExecutionContext));
+      bytes += joinEntryBytes;
+    }
     this.#keptBytes += bytes;
     this.#memory?.addBytes(bytes);
-    if (this.#keptBytes <= keptBytesMax || !this.#options.mayRunAgain) return;
+    const bytesMax = equality === undefined ? keptBytesMax : joinedBytesMax;
+    if (this.#keptBytes <= bytesMax || !mayRunAgain) return;
     this.#isKeeping = false;
     this.#kept.clear();
+    this.#table?.clear();
     this.#memory?.release();
   }
 
@@ -169,17 +187,25 @@ export class ApplyOperator implements PhysicalOperator {
     if (mode.kind !== 'cross' && mode.kind !== 'optional') return this.#giveTested(this.#keptValue);
     if (this.#kept.rowCount === 0)
       return mode.kind === 'cross' ? undefined : this.#giveNulls(mode.slots);
+    const { equality } = this.#options;
+    this.#candidates =
+      equality && this.#table?.candidates(equality.outer(this.#context as ExecutionContext));
     this.#keptPosition = 0;
     this.#phase = 'kept';
     return undefined;
   }
 
   #giveKept(): Pulled | undefined {
-    if (this.#keptPosition === this.#kept.rowCount) {
+    const candidates = this.#candidates;
+    if (
+      this.#keptPosition === (candidates === undefined ? this.#kept.rowCount : candidates.length)
+    ) {
       this.#phase = 'outer';
       return undefined;
     }
-    this.#kept.restore(this.#keptPosition, (this.#context as ExecutionContext).frame);
+    const row =
+      candidates === undefined ? this.#keptPosition : (candidates[this.#keptPosition] as number);
+    this.#kept.restore(row, (this.#context as ExecutionContext).frame);
     this.#keptPosition += 1;
     return ROW;
   }
@@ -202,6 +228,7 @@ export class ApplyOperator implements PhysicalOperator {
     this.#memory?.release();
     this.#memory = new HeldMemory(context, 'a sub-query');
     this.#kept.clear();
+    this.#table?.clear();
     this.#isKept = false;
     this.#keptValue = null;
     this.#collected = [];
@@ -215,6 +242,7 @@ export class ApplyOperator implements PhysicalOperator {
     this.#memory?.release();
     this.#memory = undefined;
     this.#kept.clear();
+    this.#table?.clear();
     this.#isKept = false;
     this.#collected = [];
   }

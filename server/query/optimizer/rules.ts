@@ -7,6 +7,7 @@ import { edgeEnds } from './rules/edge-ends.ts';
 import { expandMoves } from './rules/expand-moves.ts';
 import { filterIntoMatch } from './rules/filter-into-match.ts';
 import { foldConstants } from './rules/fold-constants.ts';
+import { hashJoin } from './rules/hash-join.ts';
 import { indexDependentEquality } from './rules/index-dependent-equality.ts';
 import { indexExtreme } from './rules/index-extreme.ts';
 import { indexOrder } from './rules/index-order.ts';
@@ -53,5 +54,6 @@ export const rules: readonly OptimizerRule[] = [
   indexSearch,
   limitedSearch,
   edgeEnds,
+  hashJoin,
   sortColumns,
 ];

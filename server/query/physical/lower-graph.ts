@@ -3,7 +3,9 @@ import { slotsReadBy } from '../algebra/slots.ts';
 import { BranchCountOperator, type ResolvedBranch } from '../operators/branch-count.ts';
 import { DegreeOperator } from '../operators/degree.ts';
 import { ExpandIntoOperator, ExpandOperator } from '../operators/expand.ts';
-import { ExpandPathOperator, type CompiledMove } from '../operators/expand-path.ts';
+import { ExpandPathOperator } from '../operators/expand-path.ts';
+import type { Slot } from '../algebra/expression.ts';
+import type { CompiledMove, PathWalkOptions } from '../operators/path-walk.ts';
 import { resolveMove } from '../operators/neighbour-cursor.ts';
 import { TraverseOperator } from '../operators/traverse.ts';
 import { typeCheckFor } from '../operators/type-check.ts';
@@ -117,12 +119,22 @@ function lowerPath(
   required: RequiredSlots,
   lowering: Lowering,
 ): OperatorFactory {
-  const { path } = plan;
+  const { path, from, to, into } = plan;
   const input = lowering.lower(plan.input, withSlots(required, slotsReadBy(plan)));
-  const options = {
-    from: plan.from,
-    to: plan.to,
-    into: plan.into,
+  const isPathRead = path.path !== undefined && required.has(path.path);
+  const walk = compilePath(path, { to, into, isPathRead }, lowering);
+  const options = { ...walk, from, description: descriptionOf(lowering, plan) };
+  return () => new ExpandPathOperator({ ...options, input: input() });
+}
+
+function compilePath(
+  path: PathSpec,
+  end: { readonly to: Slot; readonly into: boolean; readonly isPathRead: boolean },
+  lowering: Lowering,
+): PathWalkOptions {
+  return {
+    to: end.to,
+    into: end.into,
     moves: path.moves.map((move) => compileMove(move, lowering)),
     min: path.min,
     max: path.max ?? Number.POSITIVE_INFINITY,
@@ -130,17 +142,17 @@ function lowerPath(
     predicate: optionalFilter(lowering, path.predicate),
     typeCheck: typeCheckFor(path.toTypes, lowering.catalog),
     depth: path.depth,
-    path: path.path !== undefined && required.has(path.path) ? path.path : undefined,
+    path: end.isPathRead ? path.path : undefined,
     pathHolds: path.pathHolds,
     distinctEdges: path.distinctEdges,
-    description: descriptionOf(lowering, plan),
   };
-  return () => new ExpandPathOperator({ ...options, input: input() });
 }
 
 function compileMove(move: PathSpec['moves'][number], lowering: Lowering): CompiledMove {
+  const end = { to: move.element, into: false, isPathRead: false };
   return {
     move: resolveMove(move.move, lowering.catalog),
+    path: move.path && compilePath(move.path, end, lowering),
     element: move.element,
     edge: move.edge,
     predicate: optionalFilter(lowering, move.predicate),

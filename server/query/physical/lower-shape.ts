@@ -280,8 +280,13 @@ function lowerApply(
   const readsOuter = [...reads].some((slot) => outerSlots.has(slot));
   const innerSlots = slotsOf(plan.inner);
   const isFree = [...reads].every((slot) => innerSlots.has(slot));
+  const { equality } = plan;
   const options = {
     mode,
+    equality: equality && {
+      outer: compileValue(lowering, equality.outer),
+      inner: compileValue(lowering, equality.inner),
+    },
     innerRuns: readsOuter
       ? ('per-row' as const)
       : isFree && lowering.isInner

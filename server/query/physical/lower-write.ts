@@ -14,6 +14,7 @@ import { InsertOperator } from '../operators/insert.ts';
 import { MaintainOperator } from '../operators/maintain.ts';
 import { MoveVertexOperator } from '../operators/move-vertex.ts';
 import { resolveMove } from '../operators/neighbour-cursor.ts';
+import { ProfileOperator } from '../operators/profile.ts';
 import { RestoreRecordOperator } from '../operators/restore-record.ts';
 import { UpdateOperator } from '../operators/update.ts';
 import { allEdges } from './lower-graph.ts';
@@ -38,6 +39,7 @@ export type WriteOp =
   | 'MoveVertex'
   | 'RestoreRecord'
   | 'CommitEvery'
+  | 'Profile'
   | 'Call';
 
 /** Operators for the nodes that write, and for procedures. */
@@ -97,6 +99,11 @@ export function lowerWrite(
       const input = lowering.lower(plan.input, needed);
       const count = compileValue(lowering, plan.count);
       return () => new CommitEveryOperator(input(), count, description);
+    }
+    case 'Profile': {
+      const input = lowering.lower(plan.input, slotsOf(plan.input));
+      const { as } = plan;
+      return () => new ProfileOperator(input, as);
     }
     case 'Maintain': {
       const { work, as } = plan;
@@ -245,5 +252,6 @@ const writeOps: ReadonlySet<string> = new Set<WriteOp>([
   'MoveVertex',
   'RestoreRecord',
   'CommitEvery',
+  'Profile',
   'Call',
 ]);

@@ -16,6 +16,7 @@ import { openTestDatabase, root, type TestDatabase } from './open-test-database.
  *     commit session=name      `committed`, or the error
  *     rollback session=name
  *     index                    the index that the plan of a statement searches
+ *     plan                     the plan of a statement
  *     reopen                   stop and start from disk
  */
 export function runDatabaseGoldenFile(file: URL): void {
@@ -54,6 +55,8 @@ async function answer(
       return 'rolled back';
     case 'index':
       return searchedIndex(test, golden.input);
+    case 'plan':
+      return planOf(test, golden.input);
     case 'reopen':
       await test.reopen();
       return 'reopened';
@@ -105,8 +108,12 @@ async function runAll(test: TestDatabase, input: string): Promise<string> {
 }
 
 async function searchedIndex(test: TestDatabase, input: string): Promise<string> {
+  return /INDEX SEARCH (\S+)/.exec(await planOf(test, input))?.[1] ?? 'none';
+}
+
+async function planOf(test: TestDatabase, input: string): Promise<string> {
   const result = await test.stream(`EXPLAIN ${input}`);
   const plan = result.summary().explain;
   result.close();
-  return /INDEX SEARCH (\S+)/.exec(plan?.text ?? '')?.[1] ?? 'none';
+  return plan?.text ?? '';
 }

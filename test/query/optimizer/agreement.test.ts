@@ -217,6 +217,9 @@ const match = fc
       '',
       ', NOT {as: a}-Likes->{as: b}',
       ', {type: City, as: z, where: (name < "city2")}',
+      ', {type: Person, as: z, where: (age = $matched.a.age AND id < 12)}',
+      ', {type: Person, as: z, where: ($matched.b.score = age)}',
+      ', {type: Student, as: z, where: (name = $matched.a.id OR name = $matched.a.name)}',
     ),
     fc.constantFrom(
       'a, b',

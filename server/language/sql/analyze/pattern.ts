@@ -7,7 +7,7 @@ import type { Row } from '#query/binder/row.ts';
 import type { Binding, ElementScope, QueryScope } from '#query/binder/scope.ts';
 import type { Expression } from '../ast.ts';
 import type { MatchNode, MatchPath, MatchStep } from '../statements.ts';
-import { type Analysis, type Environment, notSupportedYet } from './analysis.ts';
+import type { Analysis, Environment } from './analysis.ts';
 import { moveOf } from './move.ts';
 import { bucketIds } from './target.ts';
 
@@ -72,16 +72,12 @@ export class PatternBuilder {
     if (first.where !== undefined)
       throw this.#analysis.fault(first.at, 'The first node in a NOT expression may have no WHERE');
     const aliases = new Map<string, AliasParts>();
-    for (const parts of this.#aliases.values())
-      aliases.set(parts.alias, {
-        ...parts,
-        bound: true,
-        types: undefined,
-        buckets: undefined,
-        rids: undefined,
-        predicates: [],
-        isOptional: false,
-      });
+    const bound = new Map<AliasParts, AliasParts>();
+    for (const [alias, parts] of this.#aliases) {
+      const copy = bound.get(parts) ?? boundOutside(parts);
+      bound.set(parts, copy);
+      aliases.set(alias, copy);
+    }
     const pattern = this.#patternOf([path], aliases);
     const used = new Set(pattern.steps.flatMap((step) => [step.from, step.to]));
     const nodes = pattern.nodes.filter((node) => used.has(node.slot));
@@ -96,8 +92,8 @@ export class PatternBuilder {
   /** Slots of the elements by alias. */
   elements(which: 'named' | 'all'): ReadonlyMap<string, Slot> {
     const slots = new Map<string, Slot>();
-    for (const parts of this.#aliases.values())
-      if (which === 'all' || parts.isNamed) slots.set(parts.alias, parts.slot);
+    for (const [alias, parts] of this.#aliases)
+      if (which === 'all' || parts.isNamed) slots.set(alias, parts.slot);
     return slots;
   }
 
@@ -108,10 +104,10 @@ export class PatternBuilder {
       let from = this.#aliasOf(path.first, aliases);
       occurrences.push({ parts: from, node: path.first });
       if (path.first.isOptional) throw this.#optionalNotLast(path.first);
-      for (const { step, group } of plainSteps(path.steps)) {
-        const to = this.#aliasOf(step.node, aliases);
+      for (const { step, groups } of plainSteps(path.steps)) {
+        const to = this.#endOf([step.node, ...groups], aliases);
         planned.push(this.#plannedStep(from, to, step));
-        if (group !== undefined) occurrences.push({ parts: to, node: group });
+        for (const node of groups) occurrences.push({ parts: to, node });
         if (!isRepeated(step)) occurrences.push({ parts: to, node: step.node });
         if (step.node.isOptional) to.isOptional = true;
         from = to;
@@ -122,7 +118,7 @@ export class PatternBuilder {
     for (const { parts, node } of occurrences) this.#constrain(parts, node, aliases);
     const steps = planned.map((step) => this.#stepOf(step, aliases));
     this.#requireRoots(aliases, planned, paths);
-    const nodes = [...aliases.values()].map((parts) => ({
+    const nodes = [...new Set(aliases.values())].map((parts) => ({
       slot: parts.slot,
       types: parts.types,
       ...(parts.buckets && { buckets: parts.buckets }),
@@ -156,6 +152,20 @@ export class PatternBuilder {
       isOptional: false,
     };
     aliases.set(alias, parts);
+    return parts;
+  }
+
+  /** The element that several nodes name: one slot for all of their aliases. */
+  #endOf(nodes: readonly MatchNode[], aliases: Map<string, AliasParts>): AliasParts {
+    const named = nodes.filter((node) => node.alias !== undefined);
+    const known = named.find((node) => aliases.has(node.alias as string));
+    const parts = this.#aliasOf(known ?? named[0] ?? (nodes[0] as MatchNode), aliases);
+    for (const node of named) {
+      const alias = node.alias as string;
+      const other = aliases.get(alias);
+      if (other === undefined) aliases.set(alias, parts);
+      else if (other !== parts) parts.predicates.push(sameRecord(parts.slot, other.slot));
+    }
     return parts;
   }
 
@@ -233,7 +243,7 @@ export class PatternBuilder {
   ): Environment {
     const level = this.#scope.level + 1;
     const members = new Map<string, Slot>();
-    for (const parts of aliases.values()) members.set(parts.alias, parts.slot);
+    for (const [alias, parts] of aliases) members.set(alias, parts.slot);
     const bindings = new Map<string, Binding>([['matched', { kind: 'group', members, level }]]);
     if (depth !== undefined)
       bindings.set('depth', { kind: 'value', value: { op: 'Slot', slot: depth }, level });
@@ -262,14 +272,34 @@ export class PatternBuilder {
   }
 
   /** A step that is repeated, or a group of steps. */
-  #pathOf(planned: PlannedStep, aliases: ReadonlyMap<string, AliasParts>): PathSpec {
-    const { to, step, depth, path } = planned;
+  #pathOf(
+    { to, step, depth, path }: PlannedStep,
+    aliases: ReadonlyMap<string, AliasParts>,
+  ): PathSpec {
+    // Where a group is walked once its node is constrained like every other one.
+    const nodes = depth === undefined ? [] : [step.node];
+    return this.#repetition(step, { to: to.slot, depth, path, nodes }, aliases);
+  }
+
+  /** @param ends where the ends stand, and the nodes that they must satisfy */
+  #repetition(
+    step: MatchStep,
+    ends: {
+      readonly to: Slot;
+      readonly depth: Slot | undefined;
+      readonly path: Slot | undefined;
+      readonly nodes: readonly MatchNode[];
+    },
+    aliases: ReadonlyMap<string, AliasParts>,
+  ): PathSpec {
     const { node } = step;
+    const { to, depth, path, nodes } = ends;
     const isOnce = depth === undefined;
-    const where = node.where && !isOnce ? node.where : undefined;
-    const predicates = where ? this.#conditions(where, to.slot, aliases, depth) : [];
-    const conditions = node.while ? this.#conditions(node.while, to.slot, aliases, depth) : [];
-    const types = isOnce ? undefined : this.#typesOf(node);
+    const predicates = nodes.flatMap(({ where }) =>
+      where ? this.#conditions(where, to, aliases, depth) : [],
+    );
+    const conditions = node.while ? this.#conditions(node.while, to, aliases, depth) : [];
+    const types = this.#commonTypes(nodes);
     return {
       moves: this.#movesOf(step, aliases),
       min: isOnce ? 1 : 0,
@@ -284,25 +314,52 @@ export class PatternBuilder {
     };
   }
 
+  /** What all nodes allow; undefined: anything. */
+  #commonTypes(nodes: readonly MatchNode[]): readonly TypeId[] | undefined {
+    let common: readonly TypeId[] | undefined;
+    for (const node of nodes) {
+      const types = this.#typesOf(node);
+      if (types === undefined) continue;
+      common = common === undefined ? types : common.filter((id) => types.includes(id));
+    }
+    return common;
+  }
+
   #movesOf(step: MatchStep, aliases: ReadonlyMap<string, AliasParts>): PathSpec['moves'] {
-    const inner = step.move.kind === 'group' ? step.move.steps : [step];
-    return inner.map((part) => {
-      if (part.move.kind === 'group' || (part !== step && isRepeated(part)))
-        throw notSupportedYet('repeated steps inside a repeated group of MATCH steps');
+    if (step.move.kind !== 'group') {
       const element = this.#analysis.slots.next();
-      const ownNode = part === step ? undefined : part.node;
-      const predicates = ownNode?.where
-        ? this.#conditions(ownNode.where, element, aliases, undefined)
-        : [];
-      const types = ownNode && this.#typesOf(ownNode);
-      return {
-        move: moveOf(this.#analysis, part.move),
-        element,
-        edge: undefined,
-        predicate: conjunctionOf(predicates),
-        ...(types && { types }),
-      };
-    });
+      const move = moveOf(this.#analysis, step.move);
+      return [{ move, element, edge: undefined, predicate: undefined }];
+    }
+    return plainSteps(step.move.steps).map((inner) => this.#innerMove(inner, aliases));
+  }
+
+  /** A step of a repeated group, which may be repeated itself. */
+  #innerMove(
+    { step, groups }: PlainStep,
+    aliases: ReadonlyMap<string, AliasParts>,
+  ): PathSpec['moves'][number] {
+    const element = this.#analysis.slots.next();
+    const nodes = [step.node, ...groups];
+    if (isRepeated(step) || step.move.kind === 'group') {
+      const depth = isRepeated(step) ? this.#analysis.slots.next() : undefined;
+      const ends = { to: element, depth, path: undefined, nodes };
+      const path = this.#repetition(step, ends, aliases);
+      const move = path.moves[0]?.move;
+      if (move === undefined) throw this.#analysis.fault(step.at, 'an empty group of steps');
+      return { move, element, edge: undefined, predicate: undefined, path };
+    }
+    const predicates = nodes.flatMap(({ where }) =>
+      where ? this.#conditions(where, element, aliases, undefined) : [],
+    );
+    const types = this.#commonTypes(nodes);
+    return {
+      move: moveOf(this.#analysis, step.move),
+      element,
+      edge: undefined,
+      predicate: conjunctionOf(predicates),
+      ...(types && { types }),
+    };
   }
 
   /** Each connected part needs a node that says where to start. */
@@ -338,28 +395,51 @@ export class PatternBuilder {
   }
 }
 
-/** A step, and the node behind the group that it was the end of. */
+/** The same element as the outer row has it, on which nothing is demanded yet. */
+function boundOutside(parts: AliasParts): AliasParts {
+  return {
+    ...parts,
+    bound: true,
+    types: undefined,
+    buckets: undefined,
+    rids: undefined,
+    predicates: [],
+    isOptional: false,
+  };
+}
+
+function sameRecord(left: Slot, right: Slot): Computed {
+  return {
+    op: 'Compare',
+    operator: '=',
+    left: { op: 'Slot', slot: left },
+    right: { op: 'Slot', slot: right },
+    dialect: 'sql',
+  };
+}
+
+/** A step, and the nodes behind the groups that it was the end of, from the inside. */
 interface PlainStep {
   readonly step: MatchStep;
-  readonly group: MatchNode | undefined;
+  readonly groups: readonly MatchNode[];
 }
 
 /** A group that is walked once and holds more than plain steps is the same as its steps one after the other. */
 function plainSteps(steps: readonly MatchStep[]): readonly PlainStep[] {
   return steps.flatMap((step): readonly PlainStep[] => {
     const { move, node } = step;
-    if (move.kind !== 'group' || isRepeated(step) || node.isOptional)
-      return [{ step, group: undefined }];
-    if (!move.steps.some((part) => part.move.kind === 'group' || isRepeated(part)))
-      return [{ step, group: undefined }];
+    if (move.kind !== 'group' || isRepeated(step) || node.isOptional) return [{ step, groups: [] }];
+    if (!move.steps.some(isMoreThanPlain)) return [{ step, groups: [] }];
     const inner = [...plainSteps(move.steps)];
     const last = inner.pop();
-    if (last === undefined) return [{ step, group: undefined }];
-    if (last.group !== undefined || (last.step.node.alias && node.alias))
-      throw notSupportedYet('several nodes behind the last step of a group of MATCH steps');
-    const alias = last.step.node.alias ?? node.alias;
-    return [...inner, { step: { ...last.step, node: { ...last.step.node, alias } }, group: node }];
+    if (last === undefined) return [{ step, groups: [] }];
+    return [...inner, { step: last.step, groups: [...last.groups, node] }];
   });
+}
+
+/** It is repeated, a group, or what it leads to has a name. */
+function isMoreThanPlain(step: MatchStep): boolean {
+  return step.move.kind === 'group' || isRepeated(step) || step.node.alias !== undefined;
 }
 
 function isRepeated(step: MatchStep): boolean {

@@ -140,7 +140,7 @@ function analyzeStatement(
       return analyzeDelete(analysis, statement, parent);
     case 'inspect':
       if (statement.mode === 'explain') return explained(analysis, statement.statement, parent);
-      throw notSupportedYet('PROFILE inside another statement');
+      return profiled(analysis, statement.statement, parent);
     case 'command': {
       if (maintenanceCommands.has(statement.name)) return analyzeMaintenance(analysis, statement);
       const written = analyzeRecordCommand(analysis, statement, parent);
@@ -184,6 +184,22 @@ function explained(
   scope.stage((input) => ({ op: 'Project', input, columns: [{ slot, value }] }));
   return {
     plan: scope.close(),
+    output: { kind: 'columns', columns: [{ name: 'executionPlan', slot }] },
+    metadata: new Map(),
+    statementLimit: undefined,
+  };
+}
+
+/** PROFILE as a sub-query: it runs, what it writes stays, and one row tells how that went. */
+function profiled(
+  analysis: Analysis,
+  statement: Statement,
+  parent: Scope | undefined,
+): AnalyzedQuery {
+  const { plan } = analyzeStatement(analysis, statement, parent);
+  const slot = analysis.slots.next();
+  return {
+    plan: { op: 'Profile', input: plan, as: slot },
     output: { kind: 'columns', columns: [{ name: 'executionPlan', slot }] },
     metadata: new Map(),
     statementLimit: undefined,
