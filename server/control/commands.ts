@@ -1,4 +1,5 @@
 import { DatabaseError } from '#core/errors.ts';
+import { maskSecrets } from '#core/masked-text.ts';
 import type { Principal } from '#core/principal.ts';
 import {
   deleteBackupCommand,
@@ -96,12 +97,9 @@ export async function runControlCommand(
   const { command, argument } = parsed;
   const answer = await command.run({ ...request, principal, argument, targets });
   if (command.isAudited !== false) {
-    const shown = (command.mask?.(argument) ?? argument).slice(0, 200);
-    targets.events.report(
-      'INFO',
-      'Security',
-      `User '${principal.name}' ran: ${command.phrase} ${shown}`.trim(),
-    );
+    const shown = maskSecrets((command.mask?.(argument) ?? argument).slice(0, 200));
+    const message = `User '${principal.name}' ran: ${command.phrase} ${shown}`.trim();
+    targets.events.report('INFO', 'Security', message, null, request.requestId);
   }
   return answer;
 }

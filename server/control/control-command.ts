@@ -37,6 +37,8 @@ export interface CommandRequest {
   readonly signal: AbortSignal;
   /** Told how far the command is, when the client wants to know. */
   readonly report: ((event: Readonly<Record<string, unknown>>) => void) | undefined;
+  /** For the log. */
+  readonly requestId: string | undefined;
 }
 
 export interface CommandCall extends CommandRequest {

@@ -56,18 +56,20 @@ export class ServerEvents {
     this.#log = options.log;
   }
 
+  /** @param requestId goes to the log only: the events have the fields of the contract */
   report(
     type: EventType,
     component: EventComponent,
     message: string,
     database: string | null = null,
+    requestId?: string,
   ): void {
     const time = formatTimestamp(this.#clock.now());
     const event: ServerEvent = { time, type, component, db: database, message };
     this.#recent.push(event);
     if (this.#recent.length > recentEventsMax) this.#recent.splice(0, recentEventsMax / 2);
     this.#count(type);
-    this.#print(event);
+    this.#print(event, requestId);
     this.#write(`${JSON.stringify(event)}\n`);
   }
 
@@ -109,8 +111,8 @@ export class ServerEvents {
     else this.counts.info += 1;
   }
 
-  #print({ type, component, message, db }: ServerEvent): void {
-    const fields = { component, db: db ?? undefined };
+  #print({ type, component, message, db }: ServerEvent, requestId: string | undefined): void {
+    const fields = { component, db: db ?? undefined, requestId };
     if (type === 'ERROR' || type === 'CRITICAL') this.#log.error(message, fields);
     else if (type === 'WARNING') this.#log.warn(message, fields);
     else this.#log.info(message, fields);

@@ -1,6 +1,6 @@
 const secretLiteral =
-  /\b(pass(?:word|wd|phrase)|identified\s+by|secret|token|encryptionKey)(["'`]?\s*(?:[:=]|to)?\s*)("(?:[^"\\]|\\.)*"?|'(?:[^'\\]|\\.)*'?)/gi;
-const userInfo = /\b([a-z][a-z0-9+.-]*:\/\/)[^\s/@'"]+@/gi;
+  /\b(pass(?:word|wd|phrase)|secret|token|encryptionKey)(["'`]?\s*[:=]\s*|\s+(?:to\s+)?)("(?:[^"\\]|\\.|"")*"?|'(?:[^'\\]|\\.|'')*'?)/gi;
+const userInfo = /\b([a-z][a-z0-9+.-]{0,30}:\/\/)[^\s/@'"]{1,1000}@/gi;
 
 /**
  * A statement or command as it may be shown to people and logged: literals that stand behind words such as `password` and
@@ -8,15 +8,4 @@ const userInfo = /\b([a-z][a-z0-9+.-]*:\/\/)[^\s/@'"]+@/gi;
  */
 export function maskSecrets(text: string): string {
   return text.replace(secretLiteral, '$1$2***').replace(userInfo, '$1***@');
-}
-
-/** As `maskSecrets`, with a star for each hidden character, so that places in the text stay where they are. */
-export function maskSecretsInPlace(text: string): string {
-  return text
-    .replace(secretLiteral, (_, word: string, gap: string, literal: string) => {
-      return word + gap + '*'.repeat(literal.length);
-    })
-    .replace(userInfo, (found, scheme: string) => {
-      return `${scheme}${'*'.repeat(found.length - scheme.length - 1)}@`;
-    });
 }

@@ -158,7 +158,7 @@ export class Exchange {
   fail(error: unknown): void {
     const refusal = refusalOf(error);
     if (refusal.status >= 500) this.#logServerError(error, refusal);
-    else if (refusal.status === 403) this.door.denials.consider(error);
+    else if (refusal.status === 403) this.door.denials.consider(error, this.requestId);
     this.refuse(refusal);
   }
 

@@ -38,7 +38,7 @@ export class DenialReports {
   }
 
   /** Reports `error` if it is the refusal of a right. */
-  consider(error: unknown): void {
+  consider(error: unknown, requestId: string): void {
     if (!(error instanceof DatabaseError) || error.code !== 'Forbidden') return;
     const now = this.#clock.monotonicMs();
     if (now - this.#windowStartMs > windowMs || this.#count === 0) {
@@ -47,6 +47,6 @@ export class DenialReports {
     }
     this.#count += 1;
     if (this.#count <= reportsPerWindowMax)
-      this.#events.report('WARNING', 'Security', `Denied: ${error.message}`);
+      this.#events.report('WARNING', 'Security', `Denied: ${error.message}`, null, requestId);
   }
 }

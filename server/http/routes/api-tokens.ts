@@ -130,7 +130,8 @@ export const apiTokensPost: Route = {
       return await door.apiTokens.create(given);
     });
     const what = `created API token '${name}' for database '${database}'`;
-    door.events.report('INFO', 'Security', `User '${exchange.principal.name}' ${what}`);
+    const message = `User '${exchange.principal.name}' ${what}`;
+    door.events.report('INFO', 'Security', message, null, exchange.requestId);
     exchange.jsonValue(201, { result: { ...apiTokenToJson(stored), token } });
   },
 };
@@ -165,7 +166,8 @@ export const apiTokensDelete: Route = {
     const which = tokenHash === '' ? { name } : { tokenHash };
     const deleted = await inWords(() => door.apiTokens.delete(which));
     const what = `deleted API token '${deleted}'`;
-    door.events.report('INFO', 'Security', `User '${exchange.principal.name}' ${what}`);
+    const message = `User '${exchange.principal.name}' ${what}`;
+    door.events.report('INFO', 'Security', message, null, exchange.requestId);
     exchange.jsonValue(200, { result: 'API token deleted' });
   },
 };

@@ -92,7 +92,8 @@ export const groupsPost: Route = {
       throw inWords(error);
     }
     const what = `saved group '${name}' for database '${database}'`;
-    door.events.report('INFO', 'Security', `User '${exchange.principal.name}' ${what}`);
+    const message = `User '${exchange.principal.name}' ${what}`;
+    door.events.report('INFO', 'Security', message, null, exchange.requestId);
     exchange.jsonValue(200, { result: `Group '${name}' saved for database '${database}'` });
   },
 };
@@ -120,7 +121,8 @@ export const groupsDelete: Route = {
       throw inWords(error);
     }
     const what = `deleted group '${name}' from database '${database}'`;
-    door.events.report('INFO', 'Security', `User '${exchange.principal.name}' ${what}`);
+    const message = `User '${exchange.principal.name}' ${what}`;
+    door.events.report('INFO', 'Security', message, null, exchange.requestId);
     exchange.jsonValue(200, { result: `Group '${name}' deleted from database '${database}'` });
   },
 };

@@ -61,7 +61,7 @@ function cancelling(path: string, operation: Pick<Operation, 'id' | 'summary'>):
       cancelRunning(databases.running, task, name);
       const what = task.kind === 'statement' ? 'Statement' : 'Operation';
       const message = `User '${name}' cancelled ${task.kind} ${task.id} of user '${task.user}'`;
-      events.report('INFO', 'Database', message, task.database);
+      events.report('INFO', 'Database', message, task.database, exchange.requestId);
       exchange.jsonValue(200, { result: `${what} ${task.id} cancelled` });
     },
   };

@@ -122,6 +122,7 @@ async function run(exchange: Exchange, door: Door, asked: Asked): Promise<void> 
       body,
       signal,
       report,
+      requestId: exchange.requestId,
     });
     const message = events && answer ? completedTextOf(text) : undefined;
     if (!answer) exchange.refuse({ status: 400, error: 'Invalid command' });

@@ -23,7 +23,8 @@ export const login: Route = {
     if (principal.via !== 'password')
       throw new HttpRefusal({ status: 403, error: 'Basic credentials required' });
     const token = tokens.login(principal.name, clientOf(exchange));
-    events.report('INFO', 'Security', `User '${principal.name}' logged in from ${exchange.source}`);
+    const message = `User '${principal.name}' logged in from ${exchange.source}`;
+    events.report('INFO', 'Security', message, null, exchange.requestId);
     exchange.jsonValue(200, { token, user: principal.name });
   },
 };

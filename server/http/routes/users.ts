@@ -183,5 +183,6 @@ async function refuseInWords(change: Promise<void>): Promise<void> {
 }
 
 function report(door: Door, exchange: Exchange, what: string): void {
-  door.events.report('INFO', 'Security', `User '${exchange.principal.name}' ${what}`);
+  const message = `User '${exchange.principal.name}' ${what}`;
+  door.events.report('INFO', 'Security', message, null, exchange.requestId);
 }
