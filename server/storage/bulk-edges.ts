@@ -15,8 +15,8 @@ import { sortedOrder } from './radix-sort.ts';
 import { describeChunk } from './state-reader.ts';
 import { AdjKey, keyBytes } from './sub-databases.ts';
 
-/** Vertices between two turns of the event loop: a few milliseconds. */
-const verticesPerSlice = 4096;
+/** Vertices between two turns of the event loop: a millisecond or two. */
+const verticesPerSlice = 1024;
 
 const entrySize = 12;
 

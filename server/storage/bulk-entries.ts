@@ -1,7 +1,9 @@
 import type { IndexId, Rid } from '#core/rid.ts';
+import type { Timers } from '#core/runtime.ts';
 import type { CommitBuilder } from './commit-builder.ts';
 import type { EntryChanges, IndexTarget } from './engine.ts';
 import { entryWrite, withRid } from './entry-builder.ts';
+import { sortedInSlices } from './sliced-sort.ts';
 import { IxKey } from './sub-databases.ts';
 import type { Write } from './write-batch.ts';
 
@@ -32,21 +34,25 @@ export class BulkEntries implements EntryChanges {
   /** Records of a bulk load are new. */
   remove(): void {}
 
-  build(commit: CommitBuilder): void {
+  /** Puts the entries into a commit; lets others in between now and then. */
+  async build(commit: CommitBuilder, timers: Pick<Timers, 'yield'>): Promise<void> {
     for (const { target, list } of this.#entries.values()) {
-      list.sort(compareEntries);
-      if (target.isBuilding) {
-        for (const { components, rid } of list) commit.entries.addEncoded(target, components, rid);
-        continue;
+      const sorted = await sortedInSlices(list, compareEntries, timers);
+      const writes: Write[] = [];
+      for (let at = 0; at < sorted.length; at += 1) {
+        const entry = sorted[at] as NewEntry;
+        if (target.isBuilding) commit.entries.addEncoded(target, entry.components, entry.rid);
+        else writes.push(writeOf(commit, target, entry));
+        if ((at + 1) % entriesPerSlice === 0) await timers.yield();
       }
-      commit.entries.addSorted(
-        target.id,
-        list.map((entry) => writeOf(commit, target, entry)),
-      );
+      if (!target.isBuilding) commit.entries.addSorted(target.id, writes);
     }
     commit.entries.endEntry();
   }
 }
+
+/** Entries between two turns of the event loop: a millisecond or two. */
+const entriesPerSlice = 2048;
 
 function writeOf(commit: CommitBuilder, target: IndexTarget, entry: NewEntry): Write {
   const key = new IxKey();

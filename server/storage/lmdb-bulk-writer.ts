@@ -22,7 +22,7 @@ export interface LmdbBulkWriterOptions {
 }
 
 /** Blocks between two turns of the event loop. */
-const blocksPerSlice = 64;
+const blocksPerSlice = 16;
 /** Memory per edge until its adjacency is written. */
 const edgeBytes = 64;
 
@@ -150,7 +150,7 @@ export class LmdbBulkWriter implements BulkWriter {
       }
       commit.takePositions(blocks.bucket, blocks.next);
     }
-    entries.build(commit);
+    await entries.build(commit, this.#options.timers);
     await chunk.edges.build(commit, this.#options.timers);
     commit.position = position;
   }
