@@ -6,7 +6,6 @@ import type {
   Column,
   IndexBounds,
   IndexSearchNode,
-  JoinEquality,
   LogicalPlan,
   PathSpec,
   Pattern,
@@ -238,12 +237,7 @@ function rebuild(plan: LogicalPlan, map: PartMapping): LogicalPlan {
     case 'BranchCount':
       return { ...plan, input: map.plan(plan.input) };
     case 'Apply':
-      return {
-        ...plan,
-        outer: map.plan(plan.outer),
-        inner: map.plan(plan.inner),
-        ...(plan.equality && { equality: mapEquality(plan.equality, map) }),
-      };
+      return mapApply(plan, map);
     default:
       return rebuildGraphOrWrite(plan, map);
   }
@@ -366,8 +360,18 @@ function mapBounds(bounds: IndexBounds, map: PartMapping): IndexBounds {
   };
 }
 
-function mapEquality({ outer, inner }: JoinEquality, map: PartMapping): JoinEquality {
-  return { outer: map.expression(outer), inner: map.expression(inner) };
+function mapApply(plan: PlanNode<'Apply'>, map: PartMapping): LogicalPlan {
+  const { equality } = plan;
+  const joined = equality && {
+    outer: map.expression(equality.outer),
+    inner: map.expression(equality.inner),
+  };
+  return {
+    ...plan,
+    outer: map.plan(plan.outer),
+    inner: map.plan(plan.inner),
+    ...(joined && { equality: joined }),
+  };
 }
 
 function mapRange(range: RidRange, map: PartMapping): RidRange {
