@@ -13,6 +13,9 @@ import type { Runtime } from '#core/runtime.ts';
 export interface KeptAnswer {
   readonly status: number;
   readonly body: Uint8Array;
+  /** Of the beginning and of all of the request's body, where its key does not hold them. */
+  readonly headDigest?: string;
+  readonly bodyDigest?: string;
 }
 
 interface Kept {

@@ -13,6 +13,7 @@ import { BodyPieces } from '../body-pieces.ts';
 import { badRequest, HttpRefusal, withStatus } from '../errors.ts';
 import type { Exchange } from '../exchange.ts';
 import { wantsLines } from '../ndjson-answer.ts';
+import { onceOnlyStreamed, type PieceSource } from '../streamed-replay.ts';
 import { databaseOf } from './database-parameter.ts';
 import { refusal, shared } from '../schemas.ts';
 import type { Route } from './route.ts';
@@ -67,33 +68,55 @@ export const batchPost: Route = {
     const format = formatOf(exchange);
     const parameters = readBatchParameters(exchange.queryString);
     const pieces = new BodyPieces(exchange);
-    const call = { exchange, parameters, startedMs };
-    const answer = wantsLines(exchange)
-      ? new StreamedBatchAnswer(call)
-      : new WholeBatchAnswer(call);
-    const progress = startProgress(exchange, database);
-    const batch = begin(exchange, database, { format, parameters, answer, progress });
+    const load = (source: PieceSource) =>
+      loadPieces({ exchange, database, format, parameters, startedMs, pieces, source });
     try {
-      for (let piece = await pieces.next(); piece; piece = await pieces.next()) {
-        await batch.write(piece);
-        progress.advance(piece.length);
-        progress.check();
-      }
-      await batch.complete();
-      requireExpected(batch, parameters);
-      await batch.end();
-      pieces.close();
-      progress.finish();
-      await answer.succeeded(batch);
-    } catch (error) {
-      pieces.close();
-      progress.fail(error);
-      answer.failed(error, batch);
+      if (exchange.hasClientRequestId && !wantsLines(exchange))
+        await onceOnlyStreamed(exchange, pieces, load);
+      else await load(pieces);
     } finally {
-      batch.close();
+      pieces.close();
     }
   },
 };
+
+interface Load {
+  readonly exchange: Exchange;
+  readonly database: DatabaseHandle;
+  readonly format: 'jsonl' | 'csv';
+  readonly parameters: BatchParameters;
+  readonly startedMs: number;
+  /** The body itself, closed before the answer. */
+  readonly pieces: BodyPieces;
+  /** What gives it out. */
+  readonly source: PieceSource;
+}
+
+async function loadPieces(load: Load): Promise<void> {
+  const { exchange, database, parameters, pieces, source } = load;
+  const answer = wantsLines(exchange) ? new StreamedBatchAnswer(load) : new WholeBatchAnswer(load);
+  const progress = startProgress(exchange, database);
+  const batch = begin(exchange, database, { ...load, answer, progress });
+  try {
+    for (let piece = await source.next(); piece; piece = await source.next()) {
+      await batch.write(piece);
+      progress.advance(piece.length);
+      progress.check();
+    }
+    await batch.complete();
+    requireExpected(batch, parameters);
+    await batch.end();
+    pieces.close();
+    progress.finish();
+    await answer.succeeded(batch);
+  } catch (error) {
+    pieces.close();
+    progress.fail(error);
+    answer.failed(error, batch);
+  } finally {
+    batch.close();
+  }
+}
 
 /** A database that is not there is 404 here, unlike on queries (http-api.md 10.6). */
 function existingDatabase(exchange: Exchange): DatabaseHandle {
