@@ -120,7 +120,7 @@ export async function openDatabase(
       checkDefault: (source) => statements.evaluator.checkDefault(source),
       runTrigger: (trigger, subject, transaction) =>
         statements.bodies.fire(trigger, subject, transaction, transaction),
-      committed: (buckets) => statements.views.committed(buckets),
+      committed: (buckets, records) => statements.views.committed(buckets, records),
       schemaChanged: () => statements.views.schemaChanged(),
       defaultBucketCount: () => own.values.get(typeDefaultBuckets),
       commitLockTimeoutMs: () => own.limits.conflictWaitMs,
@@ -227,6 +227,8 @@ class Statements {
     this.views = new MaterializedViews({
       databaseName: name,
       compile: (text, view) => this.#compiledQuery(text, view),
+      compileSourced: (text, view, ofChangedOnly) =>
+        this.compiler.compiledSourced(text, view, ofChangedOnly),
       begin: () => this.#opened().beginRefresh(),
       view: () => this.view(),
       catalog: () => this.#opened().catalog,
@@ -437,7 +439,7 @@ export class Database implements OpenDatabase {
       runtime,
       formats: this.formats(),
       changes: this.changes,
-      onCommit: (buckets) => this.#statements.views.committed(buckets),
+      onCommit: (buckets) => this.#statements.views.committed(buckets, undefined),
       defaults: (source) => this.#statements.evaluator.default(source),
       requireOpen: () => this.#requireOpen(),
       authorize: (type) => {

@@ -21,6 +21,7 @@ import { PlanCache } from './plan-cache.ts';
 import type { Statement } from './session.ts';
 import { rowCapVariable, type StatementContext } from './statement-context.ts';
 import type { StatementLimits } from './statement-limits.ts';
+import { sourcedProgram } from './views/row-source.ts';
 
 /** A text as it is kept. */
 export type Compiled = CompiledStatement | CompiledScript | CompiledOperation;
@@ -142,6 +143,26 @@ export class StatementCompiler {
     if (known?.kind === 'statement' && known.catalogVersion === view.catalog.version)
       if (!known.isStale(view)) return known;
     const compiled = completed(this.#plan(this.#bodyProgram(text, view), view));
+    cache.set(text, compiled);
+    return compiled;
+  }
+
+  /**
+   * The query of a simple materialized view with the records of its rows (`sourcedProgram`).
+   * @throws DatabaseError as `compiled`
+   */
+  compiledSourced(
+    text: string,
+    view: ReadView,
+    ofChangedOnly: boolean,
+  ): CompiledStatement | undefined {
+    const cache = this.#cache(ofChangedOnly ? changedRows : sourcedRows);
+    const known = cache.get(text);
+    if (known?.kind === 'statement' && known.catalogVersion === view.catalog.version)
+      if (!known.isStale(view)) return known;
+    const program = sourcedProgram(this.#bodyProgram(text, view), ofChangedOnly);
+    if (program === undefined) return undefined;
+    const compiled = completed(this.#plan(program, view));
     cache.set(text, compiled);
     return compiled;
   }
@@ -288,6 +309,9 @@ function holds(known: Compiled, view: ReadView): boolean {
 
 /** The language under which bodies are kept: no request can name it. */
 const bodies = 'body of a trigger or function';
+/** As `bodies`, for the queries of materialized views. */
+const sourcedRows = 'rows of a view';
+const changedRows = 'changed rows of a view';
 const noVariables: ReadonlyMap<string, Value> = new Map();
 /** What a trigger finds set (sql.md 14.1). */
 const bodyVariables: ReadonlyMap<string, Value> = new Map([

@@ -1,4 +1,5 @@
 import { DatabaseError, type ErrorCode } from '#core/errors.ts';
+import { maskSecretsInPlace } from '#core/masked-text.ts';
 import { excerptAt, positionAt } from './text-cursor.ts';
 
 /** The part of a text that one statement takes up. */
@@ -32,7 +33,7 @@ export function withPlace(error: unknown, source: StatementSource | undefined): 
   const at = placeOf(namesIn(error.message), source);
   if (at === undefined) return error;
   const { line, column } = positionAt(source.text, at);
-  const place = `line ${line}, column ${column} in "${excerptAt(source.text, at)}"`;
+  const place = `line ${line}, column ${column} in "${excerptAt(maskSecretsInPlace(source.text), at)}"`;
   return new DatabaseError(error.code, error.message, {
     arguments: error.arguments,
     cause: error.cause ?? error,

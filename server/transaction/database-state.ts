@@ -1,7 +1,7 @@
 import type { Catalog, IndexDefinition } from '#catalog/catalog.ts';
 import type { SchemaChange } from '#catalog/changes.ts';
 import { DatabaseError } from '#core/errors.ts';
-import type { BucketId, LogIndex } from '#core/rid.ts';
+import type { BucketId, LogIndex, Rid } from '#core/rid.ts';
 import type { Runtime } from '#core/runtime.ts';
 import type { TemporalFormats } from '#core/temporal-format.ts';
 import type { ValueMap } from '#core/value.ts';
@@ -45,8 +45,8 @@ export interface DatabaseStateOptions {
   readonly evaluateDefault: DefaultEvaluator;
   /** Runs the triggers of the schema; absent: they are refused. */
   readonly runTrigger?: TriggerRunner;
-  /** Told after each commit of a transaction, with the buckets of the records that it changed; must not throw. */
-  readonly committed?: (buckets: Iterable<BucketId>) => void;
+  /** Told after each commit of a transaction, with the records that it changed and their buckets; must not throw. */
+  readonly committed?: (buckets: Iterable<BucketId>, records: readonly Rid[]) => void;
   /** Told after each change of the schema. */
   readonly schemaChanged?: () => void;
   /** Refuses a DEFAULT text that is no expression; absent: not checked here. */

@@ -33,8 +33,8 @@ export interface TransactionServices extends WriteServices {
   readonly locks: BucketLocks;
   readonly changes: ChangeObserver | undefined;
   readonly runTrigger: TriggerRunner;
-  /** Told, after each commit, in which buckets it changed records. */
-  readonly committed: ((buckets: Iterable<BucketId>) => void) | undefined;
+  /** Told, after each commit, in which buckets it changed records, and which. */
+  readonly committed: ((buckets: Iterable<BucketId>, records: readonly Rid[]) => void) | undefined;
   /** The newest committed state with its schema; the caller closes the snapshot. */
   pin(): PinnedState;
   alter(change: SchemaChange, pause?: () => Promise<void>): Promise<readonly ValueMap[]>;
@@ -376,7 +376,7 @@ export class TransactionValue implements Transaction {
   }
 
   #announce(receipt: CommitReceipt): void {
-    this.#services.committed?.(this.#overlay.changedBuckets());
+    this.#services.committed?.(this.#overlay.changedBuckets(), this.#overlay.log);
     const { changes } = this.#services;
     if (!changes?.isWatched) return;
     // Who began to watch in between learns what each record has become.

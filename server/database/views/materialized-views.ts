@@ -3,12 +3,12 @@ import { requireView } from '#catalog/change-view.ts';
 import type { ViewDefinition } from '#catalog/definitions.ts';
 import { DatabaseError } from '#core/errors.ts';
 import type { Log } from '#core/log.ts';
-import type { BucketId, TypeId } from '#core/rid.ts';
+import { type BucketId, bucketOf, type Rid, type TypeId } from '#core/rid.ts';
 import type { EpochMs } from '#core/runtime.ts';
 import type { Value, ValueMap } from '#core/value.ts';
 import type { Maintenance } from '#query/algebra/maintenance.ts';
 import type { MaintenanceOrder } from '../statement-context.ts';
-import { type RefreshServices, refreshView } from './view-refresh.ts';
+import { refreshChanged, type RefreshServices, refreshView } from './view-refresh.ts';
 import { viewRow, ViewState } from './view-state.ts';
 
 /** The kinds of work that are done here. */
@@ -81,6 +81,7 @@ export class MaterializedViews {
     if (work.kind === 'refresh-view') return this.#refreshNow(work.name, order.pause);
     const rows = await order.transaction.alter(work.change, order.pause);
     this.#lookAtSchema();
+    if (work.kind === 'alter-view') this.#catchUpAltered(work.change.name);
     if (work.kind !== 'create-view' || rows.length === 0) return rows;
     try {
       await this.#refreshNow(work.change.name, order.pause);
@@ -93,8 +94,17 @@ export class MaterializedViews {
     return rows;
   }
 
-  /** A commit has changed records in these buckets. Cheap when there are no views. */
-  committed(buckets: Iterable<BucketId>): void {
+  /** A view that becomes INCREMENTAL has missed what was committed before. */
+  #catchUpAltered(name: string): void {
+    const view = this.#options.catalog().definitions.view(name);
+    if (view?.refreshMode === 'INCREMENTAL') this.#markBehind(view, this.#state(view));
+  }
+
+  /**
+   * A commit has changed records in these buckets. Cheap when there are no views.
+   * @param records all of them; undefined when that is not known
+   */
+  committed(buckets: Iterable<BucketId>, records: readonly Rid[] | undefined): void {
     const views = this.#views();
     if (views.length === 0 || this.#isClosed) return;
     this.#lookAtSchema();
@@ -106,7 +116,9 @@ export class MaterializedViews {
       const isTouched = touched.some((bucket) =>
         state.sources === undefined ? !own.includes(bucket) : state.sources.has(bucket),
       );
-      if (isTouched) this.#markBehind(view, state);
+      if (!isTouched) continue;
+      noteChanges(state, records);
+      this.#markBehind(view, state);
     }
   }
 
@@ -185,11 +197,13 @@ export class MaterializedViews {
       const state = this.#state(view);
       const before = state.sources;
       state.sources = sourceBuckets(catalog, view);
+      if (view.refreshMode !== 'INCREMENTAL') state.rows = undefined;
       if (view.refreshMode === 'PERIODIC') this.#schedule(view, state, view.refreshIntervalMs);
       else if (!state.isBehind) state.cancelTimer?.();
       const isKnown = state.refreshCount > 0 && before !== undefined;
-      if (isKnown && view.refreshMode === 'INCREMENTAL' && !isSameSet(before, state.sources))
-        this.#markBehind(view, state);
+      if (!isKnown || isSameSet(before, state.sources)) continue;
+      state.rows = undefined;
+      if (view.refreshMode === 'INCREMENTAL') this.#markBehind(view, state);
     }
   }
 
@@ -291,6 +305,32 @@ export class MaterializedViews {
     return run;
   }
 
+  /** The rows of changed records alone, where that is possible and less work; else all of them. */
+  async #write(view: ViewDefinition, state: ViewState, check: () => void): Promise<void> {
+    const { rows, changed } = state;
+    // What changes from here on belongs to the next refresh.
+    state.rows = undefined;
+    // Changes are noted for INCREMENTAL views alone; the mode may have been altered meanwhile.
+    const { refreshMode } = this.#options.catalog().definitions.view(view.name) ?? view;
+    const isFollowed = view.isSimple && refreshMode === 'INCREMENTAL';
+    state.changed = isFollowed ? new Set() : undefined;
+    const isFew =
+      rows !== undefined && changed !== undefined && changed.size * 4 <= rows.size + 400;
+    if (!isFew) {
+      const written = await refreshView(view, this.#options, check);
+      state.rows = isFollowed ? written : undefined;
+      return;
+    }
+    try {
+      await refreshChanged(view, this.#options, { rows, changed: [...changed], check });
+      state.rows = rows;
+    } catch (error) {
+      const isDuplicate = error instanceof DatabaseError && error.code === 'DuplicatedKey';
+      if (!isDuplicate) throw error;
+      state.rows = await refreshView(view, this.#options, check);
+    }
+  }
+
   async #refreshOnce(view: ViewDefinition, state: ViewState, check: () => void): Promise<void> {
     const { clock } = this.#options.runtime;
     const startedMs = clock.monotonicMs();
@@ -303,7 +343,7 @@ export class MaterializedViews {
     const number = state.startedCount;
     state.status = 'BUILDING';
     try {
-      await refreshView(view, this.#options, () => {
+      await this.#write(view, state, () => {
         if (this.#isClosed) throw new DatabaseError('DatabaseClosed', 'the database is closing');
         check();
       });
@@ -320,6 +360,19 @@ export class MaterializedViews {
       this.#runningCount -= 1;
     }
   }
+}
+
+/** More changed records than this, or than a quarter of the rows, are not looked up one by one. */
+const changedMax = 20_000;
+
+function noteChanges(state: ViewState, records: readonly Rid[] | undefined): void {
+  const { sources, changed } = state;
+  if (sources === undefined || changed === undefined) return;
+  if (records === undefined || records.length + changed.size > changedMax) {
+    state.changed = undefined;
+    return;
+  }
+  for (const rid of records) if (sources.has(bucketOf(rid))) changed.add(rid);
 }
 
 function nothing(): void {}

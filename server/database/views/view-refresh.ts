@@ -1,17 +1,23 @@
 import type { ViewDefinition } from '#catalog/definitions.ts';
 import { DatabaseError } from '#core/errors.ts';
+import { Link } from '#core/record.ts';
 import { type BucketId, noRid, type Rid } from '#core/rid.ts';
 import type { Runtime } from '#core/runtime.ts';
-import { EmbeddedDocument, isMap, isRecord, type Value } from '#core/value.ts';
 import type { ReadView } from '#transaction/read-view.ts';
 import type { Transaction } from '#transaction/transaction.ts';
 import type { CompiledStatement } from '../compiled-statement.ts';
 import { type ServerMemory, StatementMemory } from '../memory-accounts.ts';
-import { PlanExecution } from '../plan-execution.ts';
 import type { StatementLimits } from '../statement-limits.ts';
+import { forEachRow } from './row-source.ts';
 
 export interface RefreshServices {
   readonly compile: (query: string, view: ReadView) => CompiledStatement;
+  /** As `sourcedProgram`. */
+  readonly compileSourced: (
+    query: string,
+    view: ReadView,
+    ofChangedOnly: boolean,
+  ) => CompiledStatement | undefined;
   readonly begin: () => Transaction;
   /** The newest committed state. */
   readonly view: () => ReadView;
@@ -20,27 +26,49 @@ export interface RefreshServices {
   readonly runtime: Runtime;
 }
 
+/** Records of a simple view by the record that each was made from. */
+export type ViewRows = Map<Rid, Rid>;
+
 const rowsPerLook = 256;
+/** More records of a view are not remembered by their sources; it is then refreshed as a whole each time. */
+const rememberedMax = 250_000;
 
 /**
  * Makes the records of a view the rows of its query, in their order, in one transaction: the i-th record becomes the i-th row, so
  * that rows that stayed the same are not written. Runs in slices beside statements.
  *
  * @param check throws when the refresh is to end
+ * @returns where the rows of a simple view are
  * @throws DatabaseError what the query or the writes raise; the rows are then what they were
  */
 export async function refreshView(
   view: ViewDefinition,
   services: RefreshServices,
   check: () => void,
-): Promise<void> {
+): Promise<ViewRows | undefined> {
   try {
-    await new ViewWriter(view, services, check).run(false);
+    return await new ViewWriter(view, services, check).whole(false);
   } catch (error) {
     // Rows that change places may hold a unique key twice for a moment.
     if (!(error instanceof DatabaseError) || error.code !== 'DuplicatedKey') throw error;
-    await new ViewWriter(view, services, check).run(true);
+    return await new ViewWriter(view, services, check).whole(true);
   }
+}
+
+/**
+ * As `refreshView`, for a simple view of which only these records may give other rows than before. New rows come last.
+ * @param rows brought up to date when it succeeds
+ */
+export async function refreshChanged(
+  view: ViewDefinition,
+  services: RefreshServices,
+  about: {
+    readonly rows: ViewRows;
+    readonly changed: readonly Rid[];
+    readonly check: () => void;
+  },
+): Promise<void> {
+  await new ViewWriter(view, services, about.check).changed(about.rows, about.changed);
 }
 
 /** Under what the time of the newest refresh that wrote rows is stored: types are never given the same id again. */
@@ -52,45 +80,57 @@ class ViewWriter {
   readonly #view: ViewDefinition;
   readonly #services: RefreshServices;
   readonly #check: () => void;
+  readonly #transaction: Transaction;
+  readonly #memory: StatementMemory;
 
   constructor(view: ViewDefinition, services: RefreshServices, check: () => void) {
     this.#view = view;
     this.#services = services;
     this.#check = check;
+    this.#transaction = services.begin();
+    this.#memory = new StatementMemory(services.memory, services.limits().memoryBytesMax);
   }
 
-  async run(isFromScratch: boolean): Promise<void> {
-    const { begin, memory: server, limits } = this.#services;
-    const transaction = begin();
-    const memory = new StatementMemory(server, limits().memoryBytesMax);
-    try {
-      transaction.beginStatement();
-      const old = await this.#recordsOf(transaction);
-      if (isFromScratch) {
-        await this.#delete(transaction, old, 0);
-        await this.#write(transaction, noRecords, memory);
-      } else {
-        const count = await this.#write(transaction, old, memory);
-        await this.#delete(transaction, old, count);
-      }
-      transaction.attach(refreshTimeName(this.#view), this.#now());
-      await transaction.commit();
-    } finally {
-      transaction.rollback();
-      memory.close();
+  whole(isFromScratch: boolean): Promise<ViewRows | undefined> {
+    return this.#committed(async () => {
+      const old = await this.#records();
+      if (isFromScratch) await this.#delete(old, 0);
+      const { rows, count } = await this.#writeAll(isFromScratch ? noRecords : old);
+      if (!isFromScratch) await this.#delete(old, count);
+      return rows;
+    });
+  }
+
+  async changed(rows: ViewRows, changed: readonly Rid[]): Promise<void> {
+    const moved = await this.#committed(() => this.#writeChanged(rows, changed));
+    for (const [source, record] of moved) {
+      if (record === noRid) rows.delete(source);
+      else rows.set(source, record);
     }
   }
 
-  #now(): Uint8Array {
-    return new TextEncoder().encode(String(this.#services.runtime.clock.now()));
+  async #committed<T>(work: () => Promise<T>): Promise<T> {
+    const transaction = this.#transaction;
+    try {
+      transaction.beginStatement();
+      const result = await work();
+      const now = String(this.#services.runtime.clock.now());
+      transaction.attach(refreshTimeName(this.#view), new TextEncoder().encode(now));
+      await transaction.commit();
+      return result;
+    } finally {
+      transaction.rollback();
+      this.#memory.close();
+    }
   }
 
-  async #recordsOf(transaction: Transaction): Promise<Float64Array> {
-    const { buckets } = transaction.catalog.typeWithId(this.#view.type);
+  /** The records of the view, in their order. */
+  async #records(): Promise<Float64Array> {
+    const { buckets } = this.#transaction.catalog.typeWithId(this.#view.type);
     let rids = new Float64Array(1024);
     let count = 0;
     for (const bucket of buckets as readonly BucketId[]) {
-      const cursor = transaction.scan(bucket, 'ascending');
+      const cursor = this.#transaction.scan(bucket, 'ascending');
       for (let record = cursor.next(); record !== undefined; record = cursor.next()) {
         if (count === rids.length) {
           const grown = new Float64Array(count * 2);
@@ -105,61 +145,63 @@ class ViewWriter {
     return rids.subarray(0, count);
   }
 
-  /** @returns how many rows there are */
-  async #write(
-    transaction: Transaction,
-    old: Float64Array,
-    memory: StatementMemory,
-  ): Promise<number> {
-    const { compile, limits, runtime } = this.#services;
-    using source = this.#services.view();
-    const compiled = compile(this.#view.query, source);
-    const instance = compiled.take();
-    const { root, context } = instance;
-    context.enter({
-      view: source,
-      transaction: undefined,
-      parameters: new Map(),
-      limits: limits(),
-      memory,
-      deadlineMs: Number.POSITIVE_INFINITY,
-      rowCap: undefined,
-    });
-    const execution = new PlanExecution({
-      root,
-      context,
-      outputSlots: compiled.outputSlots,
-      timers: runtime.timers,
-      watch: { startedMs: runtime.clock.monotonicMs(), check: this.#check },
-      rowCountMax: Number.POSITIVE_INFINITY,
-    });
-    const names = compiled.shape.kind === 'columns' ? compiled.shape.names : undefined;
-    const width = compiled.outputSlots.length;
+  async #writeAll(old: Float64Array) {
+    const { type, isSimple } = this.#view;
+    const transaction = this.#transaction;
+    let rows: ViewRows | undefined = isSimple ? new Map() : undefined;
     let count = 0;
-    try {
-      for (;;) {
-        const batch = await execution.nextBatch();
-        if (batch === undefined) break;
-        for (let row = 0; row < batch.rowCount; row += 1) {
-          const properties = propertiesOfRow(names, batch.values, row * width);
-          const rid = (old[count] ?? noRid) as Rid;
-          if (rid === noRid) transaction.insertDocument(this.#view.type, properties);
-          else transaction.update(rid, properties);
-          count += 1;
-        }
-        memory.holdWrites(transaction.heldBytes);
-        await this.#pause();
-      }
-    } finally {
-      execution.close();
-      compiled.give(instance);
-    }
-    return count;
+    using source = this.#services.view();
+    await forEachRow(this.#view, this.#services, this.#about(source, undefined), (row) => {
+      const rid = (old[count] ?? noRid) as Rid;
+      const record =
+        rid === noRid
+          ? transaction.insertDocument(type, row.properties)
+          : transaction.update(rid, row.properties);
+      count += 1;
+      if (row.source === undefined || count > rememberedMax) rows = undefined;
+      else rows?.set(row.source, record.rid);
+    });
+    return { rows, count };
   }
 
-  async #delete(transaction: Transaction, old: Float64Array, from: number): Promise<void> {
+  /** @returns the new place of each row that came or went; `noRid` for one that went */
+  async #writeChanged(rows: ViewRows, changed: readonly Rid[]): Promise<ViewRows> {
+    const { type } = this.#view;
+    const transaction = this.#transaction;
+    const moved: ViewRows = new Map();
+    const seen = new Set<Rid>();
+    using source = this.#services.view();
+    const links = changed.map((rid) => new Link(rid));
+    await forEachRow(this.#view, this.#services, this.#about(source, links), (row) => {
+      const from = row.source ?? noRid;
+      seen.add(from);
+      const known = rows.get(from);
+      if (known !== undefined) transaction.update(known, row.properties);
+      else moved.set(from, transaction.insertDocument(type, row.properties).rid);
+    });
+    let count = 0;
+    for (const from of changed) {
+      const known = seen.has(from) ? undefined : rows.get(from);
+      if (known === undefined) continue;
+      transaction.delete(known);
+      moved.set(from, noRid);
+      count += 1;
+      if (count % rowsPerLook === 0) await this.#pause();
+    }
+    return moved;
+  }
+
+  #about(source: ReadView, changed: readonly Link[] | undefined) {
+    const pause = async (): Promise<void> => {
+      this.#memory.holdWrites(this.#transaction.heldBytes);
+      await this.#pause();
+    };
+    return { source, changed, memory: this.#memory, check: this.#check, pause };
+  }
+
+  async #delete(old: Float64Array, from: number): Promise<void> {
     for (let at = from; at < old.length; at += 1) {
-      transaction.delete(old[at] as Rid);
+      this.#transaction.delete(old[at] as Rid);
       if (at % rowsPerLook === 0) await this.#pause();
     }
   }
@@ -171,29 +213,3 @@ class ViewWriter {
 }
 
 const noRecords = new Float64Array(0);
-
-/** A row as INSERT ... FROM SELECT would copy it: names that start with '@' are left out. */
-function propertiesOfRow(
-  names: readonly string[] | undefined,
-  values: readonly Value[],
-  start: number,
-): Map<string, Value> {
-  const properties = new Map<string, Value>();
-  if (names !== undefined) {
-    for (let at = 0; at < names.length; at += 1)
-      set(properties, names[at] as string, values[start + at] ?? null);
-    return properties;
-  }
-  const row = values[start] ?? null;
-  if (isRecord(row)) {
-    for (const name of row.propertyNames()) set(properties, name, row.get(name) ?? null);
-  } else if (isMap(row)) for (const [name, value] of row) set(properties, name, value);
-  else if (row instanceof EmbeddedDocument)
-    for (const [name, value] of row.properties) set(properties, name, value);
-  else properties.set('value', row);
-  return properties;
-}
-
-function set(properties: Map<string, Value>, name: string, value: Value): void {
-  if (!name.startsWith('@')) properties.set(name, value);
-}

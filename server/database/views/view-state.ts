@@ -1,6 +1,8 @@
 import type { ViewDefinition } from '#catalog/definitions.ts';
+import type { Rid } from '#core/rid.ts';
 import type { EpochMs } from '#core/runtime.ts';
 import type { Value, ValueMap } from '#core/value.ts';
+import type { ViewRows } from './view-refresh.ts';
 
 /** STALE: a source has changed since the last refresh; ERROR: the last refresh failed, the rows before it stay. */
 export type ViewStatus = 'VALID' | 'STALE' | 'BUILDING' | 'ERROR';
@@ -21,6 +23,10 @@ export class ViewState {
   cancelTimer: (() => void) | undefined;
   /** Buckets of the sources when the schema was last looked at; undefined: any bucket. */
   sources: ReadonlySet<number> | undefined;
+  /** Where the rows of a simple view are; undefined: not known, so the next refresh is one of the whole. */
+  rows: ViewRows | undefined;
+  /** Records that have changed since the newest refresh began; undefined: too many, or not known which. */
+  changed: Set<Rid> | undefined;
   refreshCount = 0;
   errorCount = 0;
   totalMs = 0;
