@@ -24,6 +24,12 @@ export function codeOf(error: unknown): number | undefined {
   return error instanceof KubernetesError ? error.code : undefined;
 }
 
+/**
+ * Where the API server checks who may set owner references, it learns of a kind up to half a minute after its definition was
+ * made, and forbids owners of that kind until then. That passes by itself.
+ */
+const newKindMs = 2000;
+
 /** Makes an error of an answer. The body is a `Status`; its message names the object and the reason, never a secret value. */
 export function errorOfAnswer(answer: {
   readonly status: number;
@@ -39,6 +45,8 @@ export function errorOfAnswer(answer: {
   } catch {
     // Proxies in between answer in their own words.
   }
+  if (answer.status === 403 && message.includes('cannot find RESTMapping'))
+    return new KubernetesError({ code: 503, reason, message, retryAfterMs: newKindMs });
   const seconds = Number(answer.retryAfter);
   return new KubernetesError({
     code: answer.status,
