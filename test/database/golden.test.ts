@@ -13,6 +13,7 @@ for (const name of [
   'record-commands',
   'index-entries',
   'match-groups',
+  'index-use',
 ]) {
   runDatabaseGoldenFile(new URL(`./${name}.txt`, import.meta.url));
 }
