@@ -49,6 +49,11 @@ const refusals: Readonly<Record<AuthRefusal, Refusal>> = {
 /** Calls `next` when the request is from a user, at once if possible; else answers it. */
 export function authenticated(exchange: Exchange, mustBeRoot: boolean, next: () => void): void {
   const { authenticator } = exchange.door;
+  const peer = peerRefusal(exchange.request);
+  if (peer) {
+    exchange.refuse(peer);
+    return;
+  }
   const header = exchange.request.headers.authorization;
   const known = authenticator.authenticateNow(header, exchange.connection.lastHeader);
   if (known) {
@@ -71,10 +76,27 @@ export async function principalOf(
   { authenticator, settings }: Pick<Door, 'authenticator' | 'settings'>,
   request: IncomingMessage,
 ): Promise<Principal> {
+  const peer = peerRefusal(request);
+  if (peer) throw new HttpRefusal(peer);
   const source = request.socket.remoteAddress ?? 'unknown';
   const found = await authenticator.authenticate(request.headers.authorization, source);
   return admitted(found, request, settings);
 }
+
+/**
+ * The refusal of a request that claims to come from another server of a cluster (security.md 3.1, http-api.md 19.5). There
+ * are none without replication: no cluster token is right, and nobody acts for somebody else.
+ */
+function peerRefusal({ headers }: IncomingMessage): Refusal | undefined {
+  if (headers['x-service-cluster-token'] !== undefined) return wrongClusterToken;
+  const claimsForwarding =
+    headers['x-service-forwarded-user'] !== undefined ||
+    headers['x-service-forwarded-to-leader'] !== undefined;
+  return claimsForwarding ? clusterTokenMissing : undefined;
+}
+
+const wrongClusterToken: Refusal = { ...securityError, detail: 'Cluster token not valid' };
+const clusterTokenMissing: Refusal = { status: 401, error: 'Cluster token required' };
 
 /** @throws HttpRefusal 401, 403, 412, 503 */
 function admitted(

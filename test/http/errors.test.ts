@@ -120,6 +120,26 @@ test('credentials: missing 401, wrong 403, malformed 403, dead token 401', async
   ]);
 });
 
+test('nobody passes for another server, whatever else proves who it is', async (context) => {
+  const door = await startDoor(context);
+  const statusWith = async (headers: Record<string, string>, user: string | null = 'root') =>
+    (await door.ask('GET', 'databases', { headers, user })).status;
+  for (const user of ['root', null]) {
+    assert.equal(await statusWith({ 'x-service-forwarded-user': 'root' }, user), 401);
+    assert.equal(await statusWith({ 'x-service-forwarded-to-leader': '1' }, user), 401);
+    for (const token of ['', 'guess'])
+      assert.equal(
+        await statusWith(
+          { 'x-service-cluster-token': token, 'x-service-forwarded-user': 'root' },
+          user,
+        ),
+        403,
+      );
+  }
+  const peer = { 'x-service-cluster-token': 'guess' };
+  assert.equal((await door.ask('GET', 'health', { headers: peer, user: null })).status, 204);
+});
+
 test('a wrong password has the body of the text, and five of them lock the name', async (context) => {
   const door = await startDoor(context);
   const wrong = { authorization: `Basic ${Buffer.from('jay:wrong').toString('base64')}` };

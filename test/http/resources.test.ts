@@ -205,6 +205,12 @@ test('control commands: what they do and how they refuse', async (context) => {
     assert.equal(await run(command, 'jay'), '403 Security error');
 });
 
+test('words behind a command that takes none are refused', async (context) => {
+  const door = await startDoor(context);
+  const body = { command: 'list databases please' };
+  assert.equal((await door.ask('POST', 'server', { body })).status, 400);
+});
+
 test('create user and drop user', async (context) => {
   const door = await startDoor(context);
   const run = async (command: string) => {

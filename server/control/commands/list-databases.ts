@@ -1,3 +1,4 @@
+import { requireNothing } from '../command-parser.ts';
 import type { ControlCommand } from '../control-command.ts';
 
 /** The only command that everybody may run; tells the databases that the caller may access. */
@@ -5,9 +6,12 @@ export const listDatabases: ControlCommand = {
   phrase: 'list databases',
   access: 'user',
   isAudited: false,
-  run: ({ principal, targets: { databases, authorizer, version } }) => ({
-    result: databases.names().filter((name) => authorizer.canAccess(principal, name)),
-    user: principal.name,
-    version,
-  }),
+  run: ({ principal, argument, targets: { databases, authorizer, version } }) => {
+    requireNothing(argument);
+    return {
+      result: databases.names().filter((name) => authorizer.canAccess(principal, name)),
+      user: principal.name,
+      version,
+    };
+  },
 };
