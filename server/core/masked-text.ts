@@ -1,5 +1,5 @@
 const secretLiteral =
-  /\b(pass(?:word|wd|phrase)|secret|token|encryptionKey)(["'`]?\s*[:=]\s*|\s+(?:to\s+)?)("(?:[^"\\]|\\.|"")*"?|'(?:[^'\\]|\\.|'')*'?)/gi;
+  /\b(pass(?:word|wd|phrase)|identified\s{1,10}by|secret|token|encryptionKey)(["'`]?\s{0,50}[:=]\s{0,50}|\s{1,50}(?:to\s{1,50})?)("(?:[^"\\]|\\.|"")*"?|'(?:[^'\\]|\\.|'')*'?)/gi;
 const userInfo = /\b([a-z][a-z0-9+.-]{0,30}:\/\/)[^\s/@'"]{1,1000}@/gi;
 
 /**
@@ -8,4 +8,15 @@ const userInfo = /\b([a-z][a-z0-9+.-]{0,30}:\/\/)[^\s/@'"]{1,1000}@/gi;
  */
 export function maskSecrets(text: string): string {
   return text.replace(secretLiteral, '$1$2***').replace(userInfo, '$1***@');
+}
+
+/** As `maskSecrets`, with a star for each hidden character, so that places in the text stay where they are. */
+export function maskSecretsInPlace(text: string): string {
+  return text
+    .replace(secretLiteral, (_, word: string, gap: string, literal: string) => {
+      return word + gap + '*'.repeat(literal.length);
+    })
+    .replace(userInfo, (found, scheme: string) => {
+      return `${scheme}${'*'.repeat(found.length - scheme.length - 1)}@`;
+    });
 }
