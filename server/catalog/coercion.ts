@@ -1,7 +1,7 @@
 import { convertValue, outOfRange, type Conversion } from '#core/conversion.ts';
 import { DatabaseError } from '#core/errors.ts';
-import { Link } from '#core/record.ts';
-import type { TypeId } from '#core/rid.ts';
+import { Link, type StoredRecord } from '#core/record.ts';
+import { noRid, type TypeId } from '#core/rid.ts';
 import type { TemporalFormats } from '#core/temporal-format.ts';
 import {
   EmbeddedDocument,
@@ -150,8 +150,17 @@ export function storable(value: Value, context: CoercionContext): Value {
       ? mapValues(value, (item) => storable(item, context))
       : embedded(typeName, value, context);
   }
-  if (isRecord(value)) return new Link(value.rid);
+  if (isRecord(value)) return linkTo(value);
   return value;
+}
+
+/** @throws DatabaseError `IllegalArgument` for a record that is yet to be written (a trigger BEFORE CREATE): it has no id */
+function linkTo({ rid, typeName }: StoredRecord): Link {
+  if (rid !== noRid) return new Link(rid);
+  throw new DatabaseError(
+    'IllegalArgument',
+    `the record of type '${typeName}' is not written yet: link to it AFTER CREATE, or store its properties`,
+  );
 }
 
 /** The list with `one` applied; the same list when nothing changed. */

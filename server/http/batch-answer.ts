@@ -1,6 +1,6 @@
 import { serverHttpStreamingKeepAlive, serverMode } from '#config/server-settings.ts';
 import { DatabaseError, errorSpecs } from '#core/errors.ts';
-import { formatRid } from '#core/rid.ts';
+import { formatRid, noRid } from '#core/rid.ts';
 import type { Cancel } from '#core/runtime.ts';
 import type { BatchImport } from '#database/bulk/batch-import.ts';
 import { AnswerSink } from './answer-sink.ts';
@@ -58,8 +58,12 @@ function summaryFields(call: BatchCall, batch: BatchImport) {
 function* mappingText(batch: BatchImport, from: number, to: number): Generator<string> {
   const { ids } = batch.rows;
   let piece = '{';
+  let separator = '';
   for (let entry = from; entry < to; entry = ids.after(entry)) {
-    if (entry > from) piece += ',';
+    // A trigger kept it from being written.
+    if (ids.ridOf(entry) === noRid) continue;
+    piece += separator;
+    separator = ',';
     piece += `${JSON.stringify(ids.textOf(entry))}:"${formatRid(ids.ridOf(entry))}"`;
     if (piece.length < pieceLength) continue;
     yield piece;
