@@ -78,9 +78,13 @@ function setLightweight(
     );
   }
   const changed = { ...type, lightweight };
-  const next = nextCatalog(catalog, { types: replaceType(catalog.parts.types, changed) });
+  // What keeps its edges unique belongs to a lightweight type, and is an index like others on a regular one.
+  const indexes = catalog.parts.indexes.map((index) =>
+    index.type === type.id && isUniqueEdges(index) ? { ...index, isInternal: lightweight } : index,
+  );
+  const types = replaceType(catalog.parts.types, changed);
   return {
-    catalog: next,
+    catalog: nextCatalog(catalog, { types, indexes }),
     columns,
     effects: lightweight ? [{ kind: 'check-bare-edges', type: changed }] : [],
   };

@@ -106,6 +106,8 @@ export interface IndexDefinition {
   readonly state: 'BUILDING' | 'READY';
   /** The index that this one takes the place and the name of when it is built (REBUILD INDEX). */
   readonly replaces?: IndexId;
+  /** It belongs to its type, a UNIQUE LIGHTWEIGHT one, and is listed nowhere. */
+  readonly isInternal?: boolean;
   /** It replaces one that is gone already: a build that a stop interrupted is done again instead of being dropped. */
   readonly isOwed?: true;
 }

@@ -206,10 +206,11 @@ export function dropIndex(catalog: CatalogValue, change: Change<'drop-index'>): 
 }
 
 export function dropAllIndexes(catalog: CatalogValue): AppliedChange {
-  const dropped = catalog.indexes();
+  const { indexes } = catalog.parts;
+  const dropped = indexes.filter((index) => index.isInternal !== true);
   if (dropped.length === 0) return unchanged(catalog);
   return {
-    catalog: nextCatalog(catalog, { indexes: [] }),
+    catalog: nextCatalog(catalog, { indexes: indexes.filter((index) => !dropped.includes(index)) }),
     rows: dropped
       .filter(isShown)
       .map((index) => row({ operation: 'drop index', bucketName: index.name })),
@@ -234,12 +235,17 @@ export function requireIndex(catalog: Catalog, name: string): IndexDefinition {
 
 function shownIndex(catalog: Catalog, name: string): IndexDefinition | undefined {
   const index = catalog.indexNamed(name);
-  return index !== undefined && isShown(index) ? index : undefined;
+  return index !== undefined && isWhole(index) ? index : undefined;
 }
 
 /** False for an index under construction that will take the place of another one. */
-export function isShown(index: IndexDefinition): boolean {
+export function isWhole(index: IndexDefinition): boolean {
   return index.replaces === undefined;
+}
+
+/** Whether lists of indexes name it. */
+export function isShown(index: IndexDefinition): boolean {
+  return isWhole(index) && index.isInternal !== true;
 }
 
 /** Names from users have no control characters, so this one is free. */

@@ -96,9 +96,12 @@ export function uniqueEdgeIndex(
     components: [component('@out'), component('@in')],
     nullStrategy: 'SKIP',
     metadata: new Map(),
+    ...(type.lightweight && { isInternal: true }),
     state,
   };
 }
+
+const kindWords = { document: 'a document', vertex: 'a vertex', edge: 'an edge' } as const;
 
 /** @throws DatabaseError `Schema` for missing supertypes and those of another family */
 export function supertypeIds(
@@ -115,7 +118,7 @@ export function supertypeIds(
     if (supertype.kind !== kind) {
       throw new DatabaseError(
         'Schema',
-        `Supertype '${name}' is a ${supertype.kind} type and cannot be extended by a ${kind} type`,
+        `Supertype '${name}' is ${kindWords[supertype.kind]} type and cannot be extended by ${kindWords[kind]} type`,
       );
     }
     ids.add(supertype.id);

@@ -1,5 +1,5 @@
 import type { Catalog, IndexDefinition, TypeDefinition } from '#catalog/catalog.ts';
-import { isShown } from '#catalog/change-index.ts';
+import { isWhole } from '#catalog/change-index.ts';
 import { DatabaseError } from '#core/errors.ts';
 import { type BucketId, bucketOf, formatRid, makeRid, positionOf, type Rid } from '#core/rid.ts';
 import type { StoredRecord } from '#core/record.ts';
@@ -84,7 +84,7 @@ function recordCountOf(work: CheckDatabase, view: ReadView): number {
 function indexesOf(work: CheckDatabase, catalog: Catalog): readonly IndexDefinition[] {
   const named = bucketsNamed(work, catalog);
   return catalog.indexes().filter((index) => {
-    if (!isShown(index) || index.state !== 'READY') return false;
+    if (!isWhole(index) || index.state !== 'READY') return false;
     if (index.kind !== 'LSM_TREE' && index.kind !== 'HASH') return false;
     return (
       named === undefined ||
