@@ -123,7 +123,7 @@ export class DatabaseState {
       formats: options.formats,
       defaultBucketCount: options.defaultBucketCount,
       checkDefault: options.checkDefault,
-      begin: () => this.begin('READ_COMMITTED'),
+      begin: () => this.beginMaintenance(),
       indexBuildRound: options.indexBuildRound ?? roundRecordsDefault,
     });
     this.#services = this.#makeServices(committer);
@@ -141,6 +141,12 @@ export class DatabaseState {
   /** A transaction that may write the records of materialized views. */
   beginRefresh(): Transaction {
     return new TransactionValue(this.#services, 'READ_COMMITTED', true);
+  }
+
+  /** A transaction for work on records that no statement asked for: no trigger fires, and views may be written. */
+  beginMaintenance(): Transaction {
+    const services = { ...this.#services, runTrigger: () => true };
+    return new TransactionValue(services, 'READ_COMMITTED', true);
   }
 
   /** The newest committed state, to read only. */

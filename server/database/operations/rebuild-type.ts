@@ -150,7 +150,7 @@ async function rewriteBucket(
   const timer = new SliceTimer(runtime, () => pauseOf(task));
   while (from !== undefined && from < options.end) {
     const start: number = from;
-    from = await committed(state, timer, async (transaction) => {
+    const rewrite = async (transaction: Transaction) => {
       const { records, next } = recordsFrom(transaction, bucket, start, options);
       const counted = { ...tally };
       for (const record of records) {
@@ -162,7 +162,9 @@ async function rewriteBucket(
         task.progress.advance(records.length);
         return next;
       };
-    });
+    };
+    // The records stay what they are: no trigger fires.
+    from = await committed(state, timer, rewrite, () => state.beginMaintenance());
   }
 }
 
