@@ -364,7 +364,8 @@ async function serve(ground: Ground, security: Security): Promise<void> {
   const port = await http.listen();
   await databases.start();
   await backups.start(settings.get(serverReloadEvery));
-  await createDefaultDatabases(settings.get(serverDefaultDatabases), { databases, users, events });
+  const targets = { databases, users, events, operations };
+  await createDefaultDatabases(settings.get(serverDefaultDatabases), targets);
   meters.start(() => metrics.refresh());
   control.started(() => databases.isRecovered());
   printWelcome(ground, port, http.securePort);

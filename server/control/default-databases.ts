@@ -1,4 +1,5 @@
 import { DatabaseError } from '#core/errors.ts';
+import type { Asker, ServerOperations } from '#database/operations/server-operations.ts';
 import type { DatabasesPort } from '#database/session.ts';
 import { rootName } from '#security/credential-policy.ts';
 import type { Users } from '#security/users.ts';
@@ -20,7 +21,15 @@ export interface DefaultDatabaseTargets {
   readonly databases: DatabasesPort;
   readonly users: Users;
   readonly events: ServerEvents;
+  /** Carries out `{restore:URL}` and `{import:URL}`. */
+  readonly operations: Pick<ServerOperations, 'restore' | 'importNew'>;
 }
+
+/** The server itself asks, and nobody ends it. */
+const startUp: Asker = {
+  principal: { name: rootName, isRoot: true, via: 'peer' },
+  signal: new AbortController().signal,
+};
 
 const entryShape = /^\s*([^[\]{};]+)\[([^\]]*)\]\s*((?:\{[^}]*\}\s*)*)$/;
 
@@ -88,25 +97,46 @@ export async function createDefaultDatabases(
 
 async function createDefaultDatabase(
   { name, credentials, actions }: DefaultDatabase,
-  { databases, users, events }: DefaultDatabaseTargets,
+  targets: DefaultDatabaseTargets,
 ): Promise<void> {
+  const { databases, users, events } = targets;
   try {
+    // Only what is missing is made: a restart must never destroy data (http-api.md 21.3).
     if (!databases.exists(name)) {
-      await databases.create(name);
+      await make(name, actions, targets);
       events.report('INFO', 'Server', 'Default database created', name);
-      for (const action of actions)
-        events.report(
-          'WARNING',
-          'Server',
-          `Action '${action.split(':')[0]}' is not supported in this version`,
-          name,
-        );
     }
     for (const credential of credentials) await grant(name, credential, { users, events });
   } catch (error) {
     if (!(error instanceof DatabaseError)) throw error;
     events.report('ERROR', 'Server', `Default database '${name}': ${error.message}`);
   }
+}
+
+/** An empty database, or one of an archive or a file; of several actions the first one makes it. */
+async function make(
+  name: string,
+  actions: readonly string[],
+  { databases, operations, events }: DefaultDatabaseTargets,
+): Promise<void> {
+  const [action, ...others] = actions;
+  for (const other of others)
+    events.report('WARNING', 'Server', `Action '${other.split(':')[0]}' is left out`, name);
+  if (action === undefined) {
+    await databases.create(name);
+    return;
+  }
+  const at = action.indexOf(':');
+  const verb = action.slice(0, at).trim().toLowerCase();
+  const url = action.slice(at + 1).trim();
+  if (at > 0 && verb === 'restore') await operations.restore(name, { url }, startUp);
+  else if (at > 0 && verb === 'import')
+    await operations.importNew(name, { url, settings: undefined }, startUp);
+  else
+    throw new DatabaseError(
+      'IllegalArgument',
+      `the action '${action.slice(0, 40)}' is neither restore:URL nor import:URL`,
+    );
 }
 
 /** Gives a user a level on the database; the user is made when there is a password for it. */

@@ -11,6 +11,7 @@ import { createDefaultDatabases, parseDefaultDatabases } from '#control/default-
 import { ServerEvents } from '#control/event-log.ts';
 import { Meters } from '#control/meters.ts';
 import { ServerControl } from '#control/server-control.ts';
+import { DatabaseError } from '#core/errors.ts';
 import { silentLog } from '#core/log.ts';
 import { ProcessLock } from '#platform/process-lock.ts';
 import { FakeDatabases } from '../http/fake-databases.ts';
@@ -65,9 +66,12 @@ test('meters tell the last minute and the time since the last reading', () => {
     meter.mark();
     meter.sample();
   }
-  assert.deepEqual(meters.read((meter) => meter.read(2), 'http.'), {
-    query: { count: 120, reqPerMinLastMinute: 60, reqPerMinSinceLastTime: 60 },
-  });
+  assert.deepEqual(
+    meters.read((meter) => meter.read(2), 'http.'),
+    {
+      query: { count: 120, reqPerMinLastMinute: 60, reqPerMinSinceLastTime: 60 },
+    },
+  );
   meter.mark();
   const [reading] = Object.values(meters.read((meter) => meter.read(0.5), 'http.'));
   assert.equal(reading?.reqPerMinSinceLastTime, 2);
@@ -110,6 +114,50 @@ test('default databases are taken apart up to the first broken entry', () => {
   assert.equal(broken, 'broken');
 });
 
+const noOperations = {
+  restore: () => Promise.reject(new Error('not asked for')),
+  importNew: () => Promise.reject(new Error('not asked for')),
+};
+
+test('default databases are restored or imported when they are missing, and never again', async (context) => {
+  const { users } = await usersWithRoot(context);
+  const events = eventsIn(directoryOf(context));
+  const databases = new FakeDatabases(new Settings(), ['Old']);
+  const asked: string[] = [];
+  const operations = {
+    restore: async (name: string, { url }: { url: string }) => {
+      asked.push(`restore ${name} ${url}`);
+      await databases.create(name);
+    },
+    importNew: async (name: string, { url }: { url: string }) => {
+      asked.push(`import ${name} ${url}`);
+      if (url.includes('bad')) throw new DatabaseError('Validation', 'no such format');
+      await databases.create(name);
+      return noCounts;
+    },
+  };
+  const text =
+    'Old[]{restore:file:///x.zip};A[]{restore:file:///a.zip};B[]{import:http://h/b;c,d};C[]{import:file:///bad};D[]{drop:x}';
+  const targets = { databases, users, events, operations };
+  for (let start = 0; start < 2; start++) await createDefaultDatabases(text, targets);
+  assert.deepEqual(asked.slice(0, 3), [
+    'restore A file:///a.zip',
+    'import B http://h/b;c,d',
+    'import C file:///bad',
+  ]);
+  assert.deepEqual(databases.names(), ['A', 'B', 'Old']);
+  assert.match(JSON.stringify(events.recent()), /'drop:x' is neither/);
+});
+
+const noCounts = {
+  parsedRecords: 0,
+  createdDocuments: 0,
+  createdVertices: 0,
+  createdEdges: 0,
+  errors: 0,
+  warnings: 0,
+};
+
 test('default databases are made once, their users granted when the password is theirs', async (context) => {
   const { users } = await usersWithRoot(context);
   await users.create('jay', { password: 'miner2024', databases: new Map() });
@@ -119,7 +167,7 @@ test('default databases are made once, their users granted when the password is 
   const text =
     'New[albert:einstein2024:reader,jay,joe:wrongone,nobody];Old[jay:miner2024];Bad[x:short]';
   for (let start = 0; start < 2; start++)
-    await createDefaultDatabases(text, { databases, users, events });
+    await createDefaultDatabases(text, { databases, users, events, operations: noOperations });
   assert.deepEqual(databases.names(), ['Bad', 'New', 'Old']);
   assert.deepEqual(users.get('albert')?.databases, new Map([['New', ['reader']]]));
   assert.deepEqual(
