@@ -227,12 +227,14 @@ export const queryMaxNumberDigits = integerSetting('queryMaxNumberDigits', {
   scope: 'database',
   default: 10_000,
   min: 40,
+  max: 10_000,
   description: 'Longest number in a statement or a request',
 });
 export const queryMaxNumberExponent = integerSetting('queryMaxNumberExponent', {
   scope: 'database',
   default: 6144,
   min: 308,
+  max: 6144,
   description: 'Largest exponent of a number in a statement or a request',
 });
 export const maxNameLength = integerSetting('maxNameLength', {

@@ -1,6 +1,7 @@
 import { isAscii } from 'node:buffer';
 import { decimalDigitsMax, parseDecimal } from './decimal.ts';
 import { DatabaseError } from './errors.ts';
+import { defaultNumberLimits, type NumberLimits, oversizeOf } from './number-text.ts';
 import { parseDouble, parseInteger } from './number-text.ts';
 import { double } from './value.ts';
 import type { Value } from './value.ts';
@@ -14,6 +15,8 @@ import type { Value } from './value.ts';
 export interface JsonLimits {
   /** Levels of nested arrays and objects. */
   readonly depthMax: number;
+  /** Default: those of the formats. */
+  readonly numbers?: NumberLimits;
 }
 
 export const defaultJsonLimits: JsonLimits = { depthMax: 512 };
@@ -24,7 +27,7 @@ export const defaultJsonLimits: JsonLimits = { depthMax: 512 };
  */
 export function parseJson(text: string, limits: JsonLimits = defaultJsonLimits): Value {
   if (!text.isWellFormed()) throw invalid(text, 0, 'the text holds a lone surrogate');
-  const parser = new JsonParser(text, limits.depthMax);
+  const parser = new JsonParser(text, limits);
   return parser.parse();
 }
 
@@ -42,7 +45,7 @@ export async function parseJsonInSlices(
 ): Promise<Value> {
   const text = decodeUtf8(bytes);
   if (!text.isWellFormed()) throw invalid(text, 0, 'the text holds a lone surrogate');
-  const parser = new JsonParser(text, limits.depthMax);
+  const parser = new JsonParser(text, limits);
   while (!parser.run(valuesPerLook)) if (slices.isSpent) await slices.pause();
   return parser.result;
 }
@@ -119,6 +122,7 @@ const noKeys: string[] = [];
 class JsonParser {
   readonly #text: string;
   readonly #depthMax: number;
+  readonly #numbers: NumberLimits;
   /** What `run` has opened. */
   #open = noContainers;
   /** The name that is being read, of each open object by its level. */
@@ -128,9 +132,10 @@ class JsonParser {
   #result: Value = null;
   #isOver = false;
 
-  constructor(text: string, depthMax: number) {
+  constructor(text: string, { depthMax, numbers = defaultNumberLimits }: JsonLimits) {
     this.#text = text;
     this.#depthMax = depthMax;
+    this.#numbers = numbers;
   }
 
   /** All at once, by recursion: a fifth faster than `run`. */
@@ -400,6 +405,7 @@ class JsonParser {
 
   #longInteger(start: number, end: number): Value {
     const digits = this.#text.slice(start, end);
+    this.#requireSize(start, digits.length, 0);
     const n =
       parseInteger(digits) ??
       (parseDouble(digits) === undefined ? undefined : parseDecimal(digits));
@@ -415,6 +421,7 @@ class JsonParser {
       if (end === position + 1) throw this.#fail(end, 'expected a digit');
       position = end;
     }
+    const mantissaEnd = position;
     const unit = text.charCodeAt(position);
     if (unit === 101 || unit === 69) {
       position++;
@@ -425,9 +432,20 @@ class JsonParser {
       position = end;
     }
     this.#position = position;
+    const exponent = position === mantissaEnd ? 0 : Number(text.slice(mantissaEnd + 1, position));
+    this.#requireSize(start, mantissaEnd - start, exponent);
     const n = parseDouble(text.slice(start, position));
     if (n === undefined) throw this.#fail(start, numberOutside);
     return double(n);
+  }
+
+  /** @param digitCount with sign and point, which makes no difference worth a scan */
+  #requireSize(start: number, digitCount: number, exponent: number): void {
+    const { digitsMax, exponentMax } = this.#numbers;
+    if (digitCount <= digitsMax && Math.abs(exponent) <= exponentMax) return;
+    const digits = this.#text.slice(start, start + digitCount).replace(/[^0-9]/g, '').length;
+    const problem = oversizeOf(digits, exponent, this.#numbers);
+    if (problem !== undefined) throw this.#fail(start, problem);
   }
 
   #unexpected(reason: string): DatabaseError {

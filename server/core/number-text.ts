@@ -8,6 +8,32 @@ import type { Value } from './value.ts';
  * value within the range of a double or of int64. Digits are decimal, also with leading zeros.
  */
 
+/** How long numbers of statements and requests may be; settings may tighten the bounds of the formats. */
+export interface NumberLimits {
+  /** `queryMaxNumberDigits` */
+  readonly digitsMax: number;
+  /** `queryMaxNumberExponent`, in either direction. */
+  readonly exponentMax: number;
+}
+
+export const defaultNumberLimits: NumberLimits = {
+  digitsMax: decimalDigitsMax,
+  exponentMax: decimalExponentMax,
+};
+
+/** What is wrong with the size of a number, naming the setting; undefined when nothing is. */
+export function oversizeOf(
+  digitCount: number,
+  exponent: number,
+  limits: NumberLimits,
+): string | undefined {
+  if (digitCount > limits.digitsMax)
+    return `number with ${digitCount} digits, more than the limit of ${limits.digitsMax} (service.queryMaxNumberDigits)`;
+  if (Math.abs(exponent) > limits.exponentMax)
+    return `exponent ${exponent} is beyond the limit of ${limits.exponentMax} (service.queryMaxNumberExponent)`;
+  return undefined;
+}
+
 /**
  * An integer literal, with an optional sign, as int64. @throws DatabaseError `Syntax` `Invalid integer: <text>` beyond int64
  */

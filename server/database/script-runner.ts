@@ -20,7 +20,6 @@ import type { StatementWatch } from './statement-watch.ts';
 /** As long as a slice of a plan (plan-execution.ts). */
 const sliceMs = 5;
 /** limits.md 32. */
-const sleepMsMax = 60_000;
 
 /** The rows of one part. */
 export interface PartRows {
@@ -331,10 +330,11 @@ export class ScriptRunner {
   // --- the rest
 
   async #sleep(given: Value): Promise<Value> {
+    const { sleepMsMax } = this.#options.limits;
     if (typeof given !== 'number' || !Number.isInteger(given) || given < 0 || given > sleepMsMax)
       throw new DatabaseError(
         'IllegalArgument',
-        `SLEEP takes 0 to ${sleepMsMax} milliseconds, not ${shown(given, this.#options.limits)}`,
+        `SLEEP takes 0 to ${sleepMsMax} milliseconds (service.command.maxSleep), not ${shown(given, this.#options.limits)}`,
       );
     const { watch, runtime, pace } = this.#options;
     const active = watch.statement();

@@ -1,5 +1,7 @@
 import type { Settings } from '#config/effective-settings.ts';
 import {
+  commandMaxSleep,
+  commandRegexMaxSize,
   commandRegexTimeout,
   commandTimeout,
   commitLockTimeout,
@@ -7,6 +9,8 @@ import {
   dateTimeFormat,
   queryMaxHeapElementsAllowedPerOp,
   queryMaxMemory,
+  queryMaxNumberDigits,
+  queryMaxNumberExponent,
   queryMaxRangeSize,
   queryMaxValueSize,
   sqlMaxBodyDepth,
@@ -31,6 +35,7 @@ export interface StatementLimits {
   readonly bodyTimeMs: number;
   readonly timeoutMs: number;
   readonly regexMs: number;
+  readonly sleepMsMax: number;
   readonly attemptCountMax: number;
   readonly retryDelayMs: number;
   readonly conflictWaitMs: number;
@@ -43,10 +48,15 @@ export function readStatementLimits(settings: Settings): StatementLimits {
       elementCountMax: settings.get(queryMaxHeapElementsAllowedPerOp),
       rangeSizeMax: settings.get(queryMaxRangeSize),
       valueBytesMax: settings.get(queryMaxValueSize),
+      patternLengthMax: settings.get(commandRegexMaxSize),
     },
     parse: {
       expressionDepthMax: settings.get(sqlMaxExpressionDepth),
       statementBytesMax: settings.get(sqlMaxStatementSize),
+      numbers: {
+        digitsMax: settings.get(queryMaxNumberDigits),
+        exponentMax: settings.get(queryMaxNumberExponent),
+      },
     },
     formats: {
       dateFormat: settings.get(dateFormat),
@@ -58,6 +68,7 @@ export function readStatementLimits(settings: Settings): StatementLimits {
     bodyTimeMs: settings.get(sqlMaxBodyTime),
     timeoutMs: settings.get(commandTimeout),
     regexMs: settings.get(commandRegexTimeout),
+    sleepMsMax: settings.get(commandMaxSleep),
     attemptCountMax: settings.get(txRetries),
     retryDelayMs: settings.get(txRetryDelay),
     conflictWaitMs: settings.get(commitLockTimeout),

@@ -1,6 +1,7 @@
 import { serverHttpJsonMaxDepth } from '#config/server-settings.ts';
+import { queryMaxNumberDigits, queryMaxNumberExponent } from '#config/settings.ts';
 import { DatabaseError } from '#core/errors.ts';
-import { parseJsonBytes, parseJsonInSlices } from '#core/json-value.ts';
+import { type JsonLimits, parseJsonBytes, parseJsonInSlices } from '#core/json-value.ts';
 import type { Value, ValueMap } from '#core/value.ts';
 import { SliceTimer } from '#transaction/slice-timer.ts';
 import type { Exchange } from './exchange.ts';
@@ -51,9 +52,10 @@ export async function parseLongJsonObject(
   rules: JsonBodyRules,
 ): Promise<ValueMap> {
   const { invalidStatus } = rules;
-  const depthMax = depthMaxOf(exchange);
+  const limits = limitsOf(exchange);
+  const { depthMax } = limits;
   const slices = new SliceTimer(exchange.door.runtime);
-  const value = await parseJsonInSlices(bytes, { depthMax }, slices).catch((error: unknown) => {
+  const value = await parseJsonInSlices(bytes, limits, slices).catch((error: unknown) => {
     throw refusalOfJson(error, depthMax, invalidStatus);
   });
   if (value instanceof Map) return value as ValueMap;
@@ -61,16 +63,22 @@ export async function parseLongJsonObject(
 }
 
 function parse(exchange: Exchange, bytes: Uint8Array, invalidStatus: 400 | 500): Value {
-  const depthMax = depthMaxOf(exchange);
+  const limits = limitsOf(exchange);
   try {
-    return parseJsonBytes(bytes, { depthMax });
+    return parseJsonBytes(bytes, limits);
   } catch (error) {
-    throw refusalOfJson(error, depthMax, invalidStatus);
+    throw refusalOfJson(error, limits.depthMax, invalidStatus);
   }
 }
 
-function depthMaxOf(exchange: Exchange): number {
-  return exchange.door.settings.get(serverHttpJsonMaxDepth);
+function limitsOf(exchange: Exchange): JsonLimits {
+  const { settings } = exchange.door;
+  const depthMax = settings.get(serverHttpJsonMaxDepth);
+  const numbers = {
+    digitsMax: settings.get(queryMaxNumberDigits),
+    exponentMax: settings.get(queryMaxNumberExponent),
+  };
+  return { depthMax, numbers };
 }
 
 function refusalOfJson(error: unknown, depthMax: number, status: 400 | 500): unknown {

@@ -1,4 +1,5 @@
 import type { Catalog } from '#catalog/catalog.ts';
+import type { NumberLimits } from '#core/number-text.ts';
 import type { Value } from '#core/value.ts';
 import type { Program } from '#query/algebra/program.ts';
 
@@ -17,6 +18,8 @@ export interface ParseLimits {
   readonly expressionDepthMax: number;
   /** Bytes, `sql.maxStatementSize`. */
   readonly statementBytesMax: number;
+  /** Default: those of the formats. */
+  readonly numbers?: NumberLimits;
 }
 
 /** Script variables; a `Map` is one. */

@@ -37,7 +37,11 @@ test('numbers outside the limits are refused', () => {
     '9'.repeat(400),
     `0.${'1'.repeat(10_001)}`,
   ])
-    assert.throws(() => parseJson(text), /outside the range/, text.slice(0, 20));
+    assert.throws(
+      () => parseJson(text),
+      /outside the range|service\.queryMaxNumber/,
+      text.slice(0, 20),
+    );
 });
 
 test('objects are maps in the order of the text; hostile names are data', () => {
@@ -180,4 +184,13 @@ test('a long text read in slices pauses in between, at any depth', async () => {
     parseJsonInSlices(deep, { depthMax: 512 }, slices),
     /nested deeper than 512/,
   );
+});
+
+test('numbers are as long as the settings allow', () => {
+  const limits = { depthMax: 10, numbers: { digitsMax: 40, exponentMax: 310 } };
+  assert.ok(parseJson(`[0.${'1'.repeat(39)}, ${'1'.repeat(40)}, 0e310, 0e-310]`, limits));
+  for (const text of [`0.${'1'.repeat(40)}`, '1'.repeat(41)])
+    assert.throws(() => parseJson(text, limits), /service\.queryMaxNumberDigits/);
+  for (const text of ['0e311', '0E-311'])
+    assert.throws(() => parseJson(text, limits), /service\.queryMaxNumberExponent/);
 });

@@ -1,12 +1,9 @@
+import { defaultNumberLimits, type NumberLimits, oversizeOf } from '#core/number-text.ts';
 import { parseRid, type Rid } from '#core/rid.ts';
 import { double, int64Max, int64Min, integer, type Value } from '#core/value.ts';
 
 /** What literals of the text mean (sql.md 3.2 to 3.4). Faults are returned as text; the parser knows where they stand. */
 export type Decoded<T> = { readonly value: T } | { readonly fault: string };
-
-/** limits.md row 11. */
-const digitCountMax = 10_000;
-const exponentMax = 6_144;
 
 const simpleEscapes = new Map([
   ['n', '\n'],
@@ -60,20 +57,22 @@ const decimalShape = /^(\d*)(?:\.(\d+))?(?:[eE]([+-]?\d+))?([lLdDfF]?)$/;
 const hexFloatShape = /^0[xX]([0-9a-fA-F]+)(?:\.([0-9a-fA-F]+))?[pP]([+-]?\d+)[dDfF]?$/;
 
 /** The number that a token spells, negated when a minus was folded into it. */
-export function decodeNumber(source: string, isNegative: boolean): Decoded<Value> {
-  if (source.length > digitCountMax)
-    return {
-      fault: `number with ${source.length} digits, more than the limit of ${digitCountMax}`,
-    };
+export function decodeNumber(
+  source: string,
+  isNegative: boolean,
+  limits: NumberLimits = defaultNumberLimits,
+): Decoded<Value> {
+  const tooLong = oversizeOf(source.length, 0, limits);
+  if (tooLong !== undefined) return { fault: tooLong };
   const hex = hexFloatShape.exec(source);
-  if (hex) return hexFloat(hex, isNegative);
+  if (hex) return hexFloat(hex, isNegative, limits);
   const parts = decimalShape.exec(source);
   if (!parts) return { fault: `Invalid integer: ${source}` };
   const [, whole = '', fraction, exponent, suffix = ''] = parts;
   const isInteger = fraction === undefined && exponent === undefined && !/[dDfF]/.test(suffix);
   if (isInteger) return integerLiteral(whole, isNegative, source);
-  if (exponent !== undefined && Math.abs(Number(exponent)) > exponentMax)
-    return { fault: `exponent of ${source} is beyond the limit of ${exponentMax}` };
+  const tooLarge = oversizeOf(0, Number(exponent ?? 0), limits);
+  if (tooLarge !== undefined) return { fault: tooLarge };
   return doubleLiteral(
     Number(/[dDfF]$/.test(source) ? source.slice(0, -1) : source),
     isNegative,
@@ -93,10 +92,14 @@ function integerLiteral(digits: string, isNegative: boolean, source: string): De
   return { value: integer(value) };
 }
 
-function hexFloat(parts: RegExpExecArray, isNegative: boolean): Decoded<Value> {
+function hexFloat(
+  parts: RegExpExecArray,
+  isNegative: boolean,
+  limits: NumberLimits,
+): Decoded<Value> {
   const [source, whole = '', fraction = '', exponent = '0'] = parts;
-  if (Math.abs(Number(exponent)) > exponentMax)
-    return { fault: `exponent of ${source} is beyond the limit of ${exponentMax}` };
+  const tooLarge = oversizeOf(0, Number(exponent), limits);
+  if (tooLarge !== undefined) return { fault: tooLarge };
   let mantissa = 0;
   for (const digit of whole + fraction) mantissa = mantissa * 16 + Number.parseInt(digit, 16);
   return doubleLiteral(

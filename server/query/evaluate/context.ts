@@ -49,6 +49,8 @@ export interface EvaluationLimits {
   readonly rangeSizeMax: number;
   /** `queryMaxValueSize`, bytes of one text, list or map. */
   readonly valueBytesMax: number;
+  /** `command.regexMaxSize`, characters of a pattern; default 64 K. */
+  readonly patternLengthMax?: number;
 }
 
 export interface MemoryAccount {

@@ -1,3 +1,4 @@
+import { DatabaseError } from '#core/errors.ts';
 import { compileLike } from '#core/like-pattern.ts';
 import type { LikePattern } from '#core/like-pattern.ts';
 import { compileRegularExpression } from '#core/regular-expression.ts';
@@ -42,6 +43,8 @@ class LastPattern<Compiled extends object> {
   compiled(pattern: Value, context: EvaluationContext): Compiled {
     const text = typeof pattern === 'string' ? pattern : textOf(pattern, context.formats);
     if (this.#compiled !== undefined && this.#text === text) return this.#compiled;
+    const { patternLengthMax = Infinity } = context.limits;
+    if (text.length > patternLengthMax) throw patternTooLong(text.length, patternLengthMax);
     if (text.length > keptPatternLength) return this.#compileLarge(text, context.regexBudget);
     this.#compiled = this.#compile(text);
     this.#text = text;
@@ -58,6 +61,13 @@ class LastPattern<Compiled extends object> {
 }
 
 const keptPatternLength = 1_024;
+
+function patternTooLong(length: number, lengthMax: number): DatabaseError {
+  return new DatabaseError(
+    'IllegalArgument',
+    `pattern of ${length} characters, more than the limit of ${lengthMax} (service.command.regexMaxSize)`,
+  );
+}
 
 function likeAny(value: Value, pattern: LikePattern, context: EvaluationContext): boolean {
   if (!Array.isArray(value)) return pattern.matches(textOf(value, context.formats));

@@ -1,4 +1,5 @@
 import { DatabaseError } from '#core/errors.ts';
+import type { NumberLimits } from '#core/number-text.ts';
 import type { Value } from '#core/value.ts';
 import type { ParseLimits } from '../../frontend.ts';
 import { closestWord } from '../../suggestion.ts';
@@ -53,6 +54,7 @@ export class Parser {
   /** False while a list of literals is read, which becomes one value. */
   countsTokens = true;
   readonly #tokenCountMax: number;
+  readonly #numbers: NumberLimits | undefined;
   readonly #lexer: Lexer;
   readonly #tokens: Token[];
   #first = 0;
@@ -65,6 +67,7 @@ export class Parser {
     this.text = text;
     this.grammar = grammar;
     this.depthMax = limits.expressionDepthMax;
+    this.#numbers = limits.numbers;
     const tokenCountMax = Math.floor(limits.statementBytesMax / bytesPerToken);
     this.#tokenCountMax = Math.max(10_000, tokenCountMax);
     this.#expectations = expectations;
@@ -267,7 +270,7 @@ export class Parser {
   }
 
   numberLiteral(isNegative: boolean): Value {
-    const value = this.decoded(decodeNumber(this.source(), isNegative));
+    const value = this.decoded(decodeNumber(this.source(), isNegative, this.#numbers));
     this.advance();
     return value;
   }
@@ -276,7 +279,7 @@ export class Parser {
   integer(what = 'an integer'): number {
     if (this.kind !== 'number') return this.unexpected(what);
     const start = this.start;
-    const value = this.decoded(decodeNumber(this.source(), false));
+    const value = this.decoded(decodeNumber(this.source(), false, this.#numbers));
     if (typeof value !== 'number' || !Number.isSafeInteger(value))
       return this.fail(start, `${quoteForMessage(this.source())} is not an integer`);
     this.advance();
