@@ -7,7 +7,7 @@ import {
   serverWsMaxControlFrameSize,
   serverWsMaxInsertFrameSize,
 } from '#config/server-settings.ts';
-import { parseJsonBytes } from '#core/json-value.ts';
+import { type JsonLimits, parseJsonBytes, parseJsonInSlices } from '#core/json-value.ts';
 import type { Log } from '#core/log.ts';
 import type { Cancel, Runtime } from '#core/runtime.ts';
 import { isMap, type Value, type ValueMap } from '#core/value.ts';
@@ -19,6 +19,7 @@ import type { ApiTokens } from '#security/api-tokens.ts';
 import type { Authenticator } from '#security/authenticator.ts';
 import type { GroupAuthorizer } from '#security/authorizer.ts';
 import type { Users } from '#security/users.ts';
+import { SliceTimer } from '#transaction/slice-timer.ts';
 import { ChangeFeed } from './change-feed.ts';
 import { Client, closeCode } from './client.ts';
 import { asFrameError, errorFrame, FrameError, requiredText } from './frames.ts';
@@ -163,30 +164,60 @@ export class SocketServer {
   }
 
   #handle(client: Client, message: Buffer): void | Promise<void> {
-    let frame: ValueMap | undefined;
+    if (message.length > longMessageBytes) return this.#handleLong(client, message);
+    let value: Value;
     try {
-      frame = this.#parsed(message);
+      value = parseJsonBytes(message, this.#jsonLimits());
+    } catch (error) {
+      this.#answerUnparsed(client, message.length, error);
+      return undefined;
+    }
+    return this.#handleValue(client, value, message.length);
+  }
+
+  /** A message that takes longer than a slice to parse; the next one waits. */
+  async #handleLong(client: Client, message: Buffer): Promise<void> {
+    let value: Value;
+    try {
+      const slices = new SliceTimer(this.#options.runtime);
+      value = await parseJsonInSlices(message, this.#jsonLimits(), slices);
+    } catch (error) {
+      this.#answerUnparsed(client, message.length, error);
+      return;
+    }
+    await this.#handleValue(client, value, message.length);
+  }
+
+  #handleValue(client: Client, value: Value, length: number): void | Promise<void> {
+    const frame = isMap(value) ? value : undefined;
+    try {
+      if (frame === undefined) throw unparsed('the message is no JSON object');
       if (!this.#isStillKnown(client)) return undefined;
-      const later = this.#dispatch(client, frame, message.length);
+      const later = this.#dispatch(client, frame, length);
       return later?.catch((error: unknown) => this.#answerError(client, frame, error));
     } catch (error) {
-      if (!this.#inserts.has(client) && this.#isTooLarge(client, message.length)) return undefined;
-      this.#answerError(client, frame, error);
+      this.#answerRefused(client, length, frame, error);
       return undefined;
     }
   }
 
-  #parsed(message: Buffer): ValueMap {
-    const depthMax = this.#options.settings.get(serverHttpJsonMaxDepth);
-    let value: Value;
-    try {
-      value = parseJsonBytes(message, { depthMax });
-    } catch (error) {
-      const detail = error instanceof Error ? error.message : String(error);
-      throw new FrameError('Unable to parse JSON', detail, 'JSONException');
-    }
-    if (isMap(value)) return value;
-    throw new FrameError('Unable to parse JSON', 'the message is no JSON object', 'JSONException');
+  #jsonLimits(): JsonLimits {
+    return { depthMax: this.#options.settings.get(serverHttpJsonMaxDepth) };
+  }
+
+  #answerUnparsed(client: Client, length: number, error: unknown): void {
+    const reason = unparsed(error instanceof Error ? error.message : String(error));
+    this.#answerRefused(client, length, undefined, reason);
+  }
+
+  #answerRefused(
+    client: Client,
+    length: number,
+    frame: ValueMap | undefined,
+    error: unknown,
+  ): void {
+    if (!this.#inserts.has(client) && this.#isTooLarge(client, length)) return;
+    this.#answerError(client, frame, error);
   }
 
   #dispatch(client: Client, frame: ValueMap, length: number): void | Promise<void> {
@@ -232,6 +263,13 @@ export class SocketServer {
     const isInsert = typeof action === 'string' && insertActions.has(action.toLowerCase());
     client.send(errorFrame(shown, isInsert && frame ? sessionIdOf(frame) : undefined));
   }
+}
+
+/** Some milliseconds of parsing. */
+const longMessageBytes = 128 * 1024;
+
+function unparsed(detail: string): FrameError {
+  return new FrameError('Unable to parse JSON', detail, 'JSONException');
 }
 
 const wrongVersion = new HttpRefusal({

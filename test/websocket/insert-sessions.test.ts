@@ -238,6 +238,20 @@ test('records are written as SQL writes them, and each refusal has its row and c
   assert.equal(degree?.['n'], 2);
 });
 
+test('a long chunk, parsed in slices, is handled before the message behind it', async (context) => {
+  const { open, client, names } = await start(context);
+  const sessionId = await open({ targetType: 'Note' });
+  const records = Array.from({ length: 40 }, (_, at) => ({ name: `n${at}${'x'.repeat(5000)}` }));
+  const broken = await client.ask(`{"action":"chunk","x":"${'y'.repeat(200_000)}`);
+  assert.equal(broken['error'], 'Unable to parse JSON');
+  client.send({ action: 'chunk', sessionId, chunkSeq: 1, records });
+  client.send({ action: 'commit', sessionId });
+  const [chunk, commit] = await client.take(2);
+  assert.equal(chunk?.['inserted'], 40);
+  assert.equal(commit?.['action'], 'committed');
+  assert.equal((await names('Note')).length, 40);
+});
+
 test('a taken key: error, ignore and update, by index and by scan', async (context) => {
   const { client, sql, open, chunk } = await start(context);
   await sql("INSERT INTO Person SET email = 'a@x', name = 'old', age = 1, city = 'Rome'");
