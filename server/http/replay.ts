@@ -1,3 +1,4 @@
+import type { Door } from './door.ts';
 import type { Exchange } from './exchange.ts';
 import { replayKeyOf } from './replay-cache.ts';
 
@@ -35,4 +36,16 @@ export async function onceOnly(
   } finally {
     if (!isFinished) replays.finish(key, undefined);
   }
+}
+
+/** A handler that is given the body, and executes a request with an id of the client's choice once. */
+export function repeatable(
+  handle: (exchange: Exchange, door: Door, body: Uint8Array) => Promise<void>,
+): (exchange: Exchange, door: Door) => Promise<void> {
+  return async (exchange, door) => {
+    const body = await exchange.body();
+    if (exchange.hasClientRequestId)
+      await onceOnly(exchange, body, () => handle(exchange, door, body));
+    else await handle(exchange, door, body);
+  };
 }

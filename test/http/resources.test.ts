@@ -330,6 +330,26 @@ test('users over REST', async (context) => {
   assert.equal((await users('DELETE', '/ada')).status, 404);
 });
 
+test('a repeated change of users and groups gets the first answer', async (context) => {
+  const door = await startDoor(context);
+  const headers = { 'x-request-id': 'once' };
+  const twice = async (method: string, path: string, body?: object) => {
+    const asked = { headers, ...(body && { body }) };
+    const first = await door.ask(method, path, asked);
+    const again = await door.ask(method, path, asked);
+    assert.ok(first.status < 300, first.text);
+    assert.deepEqual([again.status, again.text], [first.status, first.text]);
+  };
+  await twice('POST', 'server/users', { name: 'kim', password: 'password' });
+  await twice('PUT', 'server/users?name=kim', { password: 'password2' });
+  await twice('DELETE', 'server/users?name=kim');
+  await twice('POST', 'server/groups', { database: '*', name: 'few' });
+  await twice('DELETE', 'server/groups?database=*&name=few');
+  const made = { body: { name: 'ci' }, headers };
+  assert.equal((await door.ask('POST', 'server/api-tokens', made)).status, 201);
+  assert.equal((await door.ask('POST', 'server/api-tokens', made)).status, 409, 'shown only once');
+});
+
 test('groups over REST', async (context) => {
   const door = await startDoor(context);
   const groups = (method: string, query: string, body?: object) =>

@@ -9,6 +9,7 @@ import {
 } from '../body-fields.ts';
 import { badRequest, HttpRefusal, refusalOf } from '../errors.ts';
 import { parseAnyJsonObject } from '../json-body.ts';
+import { repeatable } from '../replay.ts';
 import { integer, listOf, mapOf, object, refusal, resultAnswer, text } from '../schemas.ts';
 import type { Route } from './route.ts';
 
@@ -79,8 +80,7 @@ export const groupsPost: Route = {
     },
     answers: { 200: resultAnswer('Saved', text()) },
   },
-  handle: async (exchange, door) => {
-    const bytes = await exchange.body();
+  handle: repeatable(async (exchange, door, bytes) => {
     const body = await parseAnyJsonObject(exchange, bytes, {
       invalidStatus: 400,
       mayBeEmpty: false,
@@ -95,7 +95,7 @@ export const groupsPost: Route = {
     const message = `User '${exchange.principal.name}' ${what}`;
     door.events.report('INFO', 'Security', message, null, exchange.requestId);
     exchange.jsonValue(200, { result: `Group '${name}' saved for database '${database}'` });
-  },
+  }),
 };
 
 export const groupsDelete: Route = {
@@ -109,7 +109,7 @@ export const groupsDelete: Route = {
     example: { query: { database: '*', name: 'auditor' } },
     answers: { 200: resultAnswer('Deleted', text()), 404: refusal('No such level') },
   },
-  handle: async (exchange, door) => {
+  handle: repeatable(async (exchange, door) => {
     const given = new URLSearchParams(exchange.queryString);
     const database = given.get('database') ?? '';
     const name = given.get('name') ?? '';
@@ -124,7 +124,7 @@ export const groupsDelete: Route = {
     const message = `User '${exchange.principal.name}' ${what}`;
     door.events.report('INFO', 'Security', message, null, exchange.requestId);
     exchange.jsonValue(200, { result: `Group '${name}' deleted from database '${database}'` });
-  },
+  }),
 };
 
 function inWords(error: unknown): unknown {

@@ -12,6 +12,7 @@ import {
 import { badRequest, HttpRefusal, refusalOf } from '../errors.ts';
 import type { Exchange } from '../exchange.ts';
 import { parseAnyJsonObject } from '../json-body.ts';
+import { repeatable } from '../replay.ts';
 import { listOf, mapOf, object, refusal, resultAnswer, text } from '../schemas.ts';
 import type { Route } from './route.ts';
 
@@ -83,8 +84,8 @@ export const usersPost: Route = {
     },
     answers: { 201: resultAnswer('Created', text()), 409: refusal('The user exists') },
   },
-  handle: async (exchange, door) => {
-    const given = readFields(createFields, await jsonBody(exchange));
+  handle: repeatable(async (exchange, door, bytes) => {
+    const given = readFields(createFields, await jsonBody(exchange, bytes));
     const { name, password } = given;
     if (door.users.get(name))
       throw new HttpRefusal({ status: 409, error: `User '${name}' already exists` });
@@ -92,7 +93,7 @@ export const usersPost: Route = {
     await refuseInWords(door.users.create(name, { password, databases }));
     report(door, exchange, `created user '${name}'`);
     exchange.jsonValue(201, { result: `User '${name}' created` });
-  },
+  }),
 };
 
 export const usersPut: Route = {
@@ -110,9 +111,9 @@ export const usersPut: Route = {
     },
     answers: { 200: resultAnswer('Updated', text()), 404: refusal('No such user') },
   },
-  handle: async (exchange, door) => {
+  handle: repeatable(async (exchange, door, bytes) => {
     const name = userName(exchange);
-    const { password, databases } = readFields(updateFields, await jsonBody(exchange));
+    const { password, databases } = readFields(updateFields, await jsonBody(exchange, bytes));
     if (password === undefined && databases === undefined)
       throw badRequest("Nothing to update: give 'password' or 'databases'");
     requireUser(door, name);
@@ -124,7 +125,7 @@ export const usersPut: Route = {
     const changed = Object.keys(change).join(' and ');
     report(door, exchange, `changed ${changed} of user '${name}'`);
     exchange.jsonValue(200, { result: `User '${name}' updated` });
-  },
+  }),
 };
 
 export const usersDelete: Route = {
@@ -138,13 +139,13 @@ export const usersDelete: Route = {
     example: { query: { name: 'kim' } },
     answers: { 200: resultAnswer('Deleted', text()), 404: refusal('No such user') },
   },
-  handle: async (exchange, door) => {
+  handle: repeatable(async (exchange, door) => {
     const name = userName(exchange);
     requireUser(door, name);
     await refuseInWords(Promise.resolve().then(() => door.users.drop(name)));
     report(door, exchange, `deleted user '${name}'`);
     exchange.jsonValue(200, { result: `User '${name}' deleted` });
-  },
+  }),
 };
 
 export const usersByPath: readonly Route[] = [usersPut, usersDelete].map((route) => ({
@@ -154,8 +155,7 @@ export const usersByPath: readonly Route[] = [usersPut, usersDelete].map((route)
   handle: route.handle,
 }));
 
-async function jsonBody(exchange: Exchange) {
-  const bytes = await exchange.body();
+function jsonBody(exchange: Exchange, bytes: Uint8Array) {
   return parseAnyJsonObject(exchange, bytes, { invalidStatus: 400, mayBeEmpty: false });
 }
 
