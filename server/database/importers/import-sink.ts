@@ -181,6 +181,11 @@ export class ImportSink {
     this.#sinceCommit = 0;
   }
 
+  /** Lets go of what was not committed; to be called at the end, however it came. */
+  close(): void {
+    this.#loader.close();
+  }
+
   async #turn(): Promise<void> {
     const { runtime, reporter } = this.#options;
     reporter.check();

@@ -73,9 +73,13 @@ export async function importFiles(order: ImportOrder): Promise<ImportCounts> {
             include: undefined,
           },
         ];
-  for (const part of [...main, ...parts]) await importPart(order, part, sink);
-  await sink.commit();
-  return sink.counts;
+  try {
+    for (const part of [...main, ...parts]) await importPart(order, part, sink);
+    await sink.commit();
+    return sink.counts;
+  } finally {
+    sink.close();
+  }
 }
 
 async function importPart(order: ImportOrder, part: ImportPart, sink: ImportSink): Promise<void> {
