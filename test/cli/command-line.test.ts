@@ -4,6 +4,7 @@ import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
+import { turnsUntil } from '../support/turns.ts';
 import { commandLine } from './terminal-fixture.ts';
 
 const root = resolve(import.meta.dirname, '../..');
@@ -169,10 +170,10 @@ test('Ctrl-C ends the running statement, and the server hears of it', async (con
   const shell = open(['sql', 'test', '--language', 'sqlscript']);
   await shell.until('test> ');
   shell.type('SLEEP 50000;\r');
-  while (data.active.count === 0) await new Promise((done) => setImmediate(done));
+  await turnsUntil(() => data.active.count > 0);
   shell.type('\u0003');
   await shell.until('Stopped.');
-  while (data.active.count > 0) await new Promise((done) => setImmediate(done));
+  await turnsUntil(() => data.active.count === 0);
   shell.type('RETURN 7\u0003');
   shell.type('RETURN 8;\r');
   await shell.until('8');

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { request as httpRequest } from 'node:http';
 import { test, type TestContext } from 'node:test';
+import { turnsUntil } from '../support/turns.ts';
 import { openTestDatabase, type TestDatabase } from '../database/support/open-test-database.ts';
 import { type Answer, type Asked, basic, type DoorFixture, startDoor } from './door-fixture.ts';
 
@@ -40,7 +41,7 @@ async function fixture(context: TestContext): Promise<RunningFixture> {
   const start = async (path: string, body: object, asked: Asked = {}): Promise<Started> => {
     const before = opened.active.count;
     const answer = door.ask('POST', path, { ...asked, body });
-    while (opened.active.count === before) await new Promise((done) => setImmediate(done));
+    await turnsUntil(() => opened.active.count > before);
     const { result } = (await door.ask('GET', 'server/statements')).body;
     const listed = (result as Entries).at(-1);
     assert(listed);
@@ -128,7 +129,7 @@ test('every kind of statement ends when it is cancelled; a write leaves nothing'
   });
   assert.equal((await queued.answer).status, 202);
   await ask('DELETE', `server/statements/${queued.listed['id']}`);
-  while (data.active.count > 0) await new Promise((done) => setImmediate(done));
+  await turnsUntil(() => data.active.count === 0);
   assert.deepEqual(await data.run('SELECT count(*) AS c FROM N WHERE m IS DEFINED'), [{ c: 0 }]);
 });
 
