@@ -16,6 +16,10 @@ export interface AsyncQueueOptions {
   readonly waitMsMax: () => number;
   /** `service.asyncTxBatchSize` */
   readonly batchSize: () => number;
+  /** `service.asyncWorkerThreads`; more than one gives up the order of arrival. */
+  readonly workerCountMax: () => number;
+  /** `service.asyncBackPressure`, percent; 0 means none. */
+  readonly backPressure: () => number;
   /**
    * Executes statements from the front of the list, in order, in one transaction for at most some 100 ms, and commits.
    * @returns how many it has taken, at least one
@@ -28,13 +32,16 @@ export interface AsyncQueueOptions {
 /**
  * Statements sent with `awaitResponse: false` (http-api.md 6.7, house decision 53): executed in order of arrival, visible at
  * most 100 ms after their turn. What is queued is in memory only, so a crash loses it; a regular stop drains it. A full
- * queue keeps its senders waiting.
+ * queue keeps its senders waiting; one that is filled beyond `service.asyncBackPressure` lets each wait until a batch is done,
+ * 100 ms at most.
  */
 export class AsyncQueue {
   readonly #options: AsyncQueueOptions;
   readonly #waiting: QueuedStatement[] = [];
+  /** Batches that are being executed. */
+  readonly #running = new Set<readonly QueuedStatement[]>();
   readonly #senders: (() => void)[] = [];
-  #isWorking = false;
+  #workerCount = 0;
   #isClosed = false;
   #completedCount = 0;
   #idle: (() => void)[] = [];
@@ -44,11 +51,13 @@ export class AsyncQueue {
   }
 
   get queuedCount(): number {
-    return this.#waiting.length;
+    let count = this.#waiting.length;
+    for (const batch of this.#running) count += batch.length;
+    return count;
   }
 
   get activeCount(): number {
-    return this.#isWorking ? 1 : 0;
+    return this.#workerCount;
   }
 
   get completedCount(): number {
@@ -62,13 +71,21 @@ export class AsyncQueue {
   async add(item: QueuedStatement): Promise<void> {
     const { clock } = this.#options.runtime;
     const untilMs = clock.monotonicMs() + this.#options.waitMsMax();
-    while (!this.#isClosed && this.#waiting.length >= this.#options.capacity()) {
+    await this.#slowDown();
+    while (!this.#isClosed && this.queuedCount >= this.#options.capacity()) {
       const leftMs = untilMs - clock.monotonicMs();
       if (leftMs <= 0 || !(await this.#room(leftMs))) throw queueIsFull(this.#options.capacity());
     }
     if (this.#isClosed) throw new DatabaseError('Busy', 'the asynchronous queue is closing');
     this.#waiting.push(item);
-    if (!this.#isWorking) void this.#work();
+    if (this.#workerCount < this.#options.workerCountMax()) void this.#work();
+  }
+
+  async #slowDown(): Promise<void> {
+    const { backPressure, capacity } = this.#options;
+    const percent = backPressure();
+    if (percent === 0 || this.#isClosed) return;
+    if (this.queuedCount * 100 >= capacity() * percent) await this.#room(slowedMs);
   }
 
   /**
@@ -78,7 +95,7 @@ export class AsyncQueue {
   async close(waitMs: number): Promise<readonly QueuedStatement[]> {
     this.#isClosed = true;
     for (const sender of this.#senders.splice(0)) sender();
-    if (this.#isWorking || this.#waiting.length > 0) {
+    if (this.queuedCount > 0) {
       await new Promise<void>((resolve) => {
         const cancel = this.#options.runtime.timers.after(waitMs, resolve);
         this.#idle.push(() => {
@@ -87,7 +104,7 @@ export class AsyncQueue {
         });
       });
     }
-    const left = this.#waiting.splice(0);
+    const left = [...[...this.#running].flat(), ...this.#waiting.splice(0)];
     for (const { options } of left) {
       this.#options.log.error('asynchronous command was not executed before the stop', {
         requestId: options.requestId,
@@ -112,25 +129,36 @@ export class AsyncQueue {
   }
 
   async #work(): Promise<void> {
-    this.#isWorking = true;
+    this.#workerCount += 1;
     // What arrives in the same turn shares a transaction.
     await this.#options.runtime.timers.yield();
-    while (this.#waiting.length > 0) {
-      const batch = this.#waiting.slice(0, this.#options.batchSize());
-      let taken = batch.length;
-      try {
-        taken = await this.#options.execute(batch);
-      } catch (error) {
-        this.#options.log.error('asynchronous commands failed', { reason: String(error) });
-      }
-      this.#waiting.splice(0, taken);
-      this.#completedCount += taken;
-      for (const sender of this.#senders.splice(0, taken)) sender();
+    while (this.#waiting.length > 0) await this.#execute(this.#nextBatch());
+    this.#workerCount -= 1;
+    if (this.#workerCount === 0) for (const done of this.#idle.splice(0)) done();
+  }
+
+  #nextBatch(): readonly QueuedStatement[] {
+    const share = Math.ceil(this.#waiting.length / this.#options.workerCountMax());
+    return this.#waiting.splice(0, Math.min(share, this.#options.batchSize()));
+  }
+
+  async #execute(batch: readonly QueuedStatement[]): Promise<void> {
+    this.#running.add(batch);
+    let taken = batch.length;
+    try {
+      taken = await this.#options.execute(batch);
+    } catch (error) {
+      this.#options.log.error('asynchronous commands failed', { reason: String(error) });
     }
-    this.#isWorking = false;
-    for (const done of this.#idle.splice(0)) done();
+    this.#running.delete(batch);
+    this.#waiting.unshift(...batch.slice(taken));
+    this.#completedCount += taken;
+    for (const sender of this.#senders.splice(0, taken)) sender();
   }
 }
+
+/** Longest that a sender is slowed down. */
+const slowedMs = 100;
 
 function queueIsFull(capacity: number): DatabaseError {
   return new DatabaseError(

@@ -16,9 +16,11 @@ import {
 } from '#config/server-settings.ts';
 import {
   asyncCloseTimeout,
+  asyncBackPressure,
   asyncOperationsQueueSize,
   asyncQueueTimeout,
   asyncTxBatchSize,
+  asyncWorkerThreads,
   sqlPlanCacheSize,
   truncateBatchSize,
   typeDefaultBuckets,
@@ -357,6 +359,8 @@ export class Database implements OpenDatabase {
       capacity: () => own.values.get(asyncOperationsQueueSize),
       waitMsMax: () => own.values.get(asyncQueueTimeout),
       batchSize: () => own.values.get(asyncTxBatchSize),
+      workerCountMax: () => own.values.get(asyncWorkerThreads),
+      backPressure: () => own.values.get(asyncBackPressure),
       execute: (statements) => runQueued(this.pipeline, statements, log),
       runtime,
       log,
