@@ -1,0 +1,33 @@
+import type { KubernetesObject, Namespace } from './steps/objects.ts';
+import type { Load } from './steps/load.ts';
+
+/** What a cluster must have for a scenario to mean something. */
+export type Capability = 'node chaos' | 'several nodes' | 'volume expansion' | 'container kill';
+
+/** What one scenario of the e2e text, section 5, is given. */
+export interface ScenarioContext {
+  /** Its own, admits restricted pods only. */
+  readonly namespace: Namespace;
+  readonly image: string;
+  /** The namespace in which the operator runs. */
+  readonly operatorNamespace: Namespace;
+  /** A command for nodes: name, action, words. */
+  node(name: string, action: string, ...words: readonly string[]): Promise<string>;
+  /** The four lines, and what is added to the spec; waits until it is Ready. */
+  cluster(name: string, spec?: object): Promise<KubernetesObject>;
+  load(cluster: string, rootSecret?: string): Promise<Load>;
+  /** A figure for the table. */
+  report(text: string): void;
+  /** Containers of members that the scenario restarts on purpose are no fault. */
+  expectRestarts(): void;
+}
+
+export interface Scenario {
+  /** As in the e2e text; a part of it when the whole needs more than one member. */
+  readonly id: string;
+  readonly title: string;
+  /** 0 smoke ... 4 everything. */
+  readonly level: number;
+  readonly needs?: readonly Capability[];
+  run(context: ScenarioContext): Promise<void>;
+}

@@ -1,0 +1,93 @@
+import assert from 'node:assert/strict';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Scenario } from '../scenario.ts';
+import { ask, serverCommand, sql } from '../steps/member.ts';
+import { conditionOf, isReady, valueAt } from '../steps/objects.ts';
+
+export const clientScenarios: readonly Scenario[] = [
+  {
+    id: 'C1',
+    title: 'a transaction session and a login through the Service',
+    level: 1,
+    async run({ namespace, cluster }) {
+      await cluster('web');
+      const host = 'web-http';
+      await serverCommand(namespace, 'web-0', 'create database shop');
+      await sql(namespace, 'web-0', 'shop', 'CREATE DOCUMENT TYPE T', { host });
+      const begun = await ask(namespace, 'web-0', { path: '/begin/shop', body: {}, host });
+      assert.equal(begun.status, 204);
+      const session = begun.headers['service-session-id'] ?? '';
+      const headers = { 'service-session-id': session };
+      await sql(namespace, 'web-0', 'shop', 'INSERT INTO T SET n = 1', { host, headers });
+      const count = async (more: object) =>
+        (
+          await sql(namespace, 'web-0', 'shop', 'SELECT count(*) AS n FROM T', { host, ...more })
+        )[0]?.['n'];
+      assert.equal(await count({}), 0);
+      assert.equal(await count({ headers }), 1);
+      const committed = await ask(namespace, 'web-0', {
+        path: '/commit/shop',
+        body: {},
+        host,
+        headers,
+      });
+      assert.equal(committed.status, 204);
+      assert.equal(await count({}), 1);
+      const login = await ask(namespace, 'web-0', { path: '/login', body: {}, host });
+      const token = (JSON.parse(login.body) as { token: string }).token;
+      assert.equal(await count({ headers: { authorization: `Bearer ${token}` } }), 1);
+    },
+  },
+  {
+    id: 'C4',
+    title: 'the same manifests again and again change nothing after the first time',
+    level: 1,
+    async run({ namespace, cluster, report }) {
+      await cluster('git', { settings: { 'service.txRetries': '4' } });
+      const manifest = JSON.stringify({
+        apiVersion: 'polyad.io/v1alpha1',
+        kind: 'Cluster',
+        metadata: { name: 'git' },
+        spec: { replicas: 1, settings: { 'service.txRetries': '4' } },
+      });
+      const clientSide = ['apply', '-f', '-'];
+      const serverSide = ['apply', '--server-side', '--force-conflicts', '-f', '-'];
+      await namespace.kubectl(clientSide, manifest);
+      await namespace.kubectl(serverSide, manifest);
+      const { generation } = (await namespace.require('pyd', 'git')).metadata;
+      const set = (await namespace.require('statefulset', 'git')).metadata;
+      for (let turn = 0; turn < 6; turn += 1) {
+        await namespace.kubectl(turn % 2 === 0 ? clientSide : serverSide, manifest);
+        await pause(10_000);
+      }
+      assert.equal((await namespace.require('pyd', 'git')).metadata.generation, generation);
+      const after = (await namespace.require('statefulset', 'git')).metadata;
+      assert.equal(after.generation, set.generation);
+      report('6 applies, generation unchanged');
+    },
+  },
+  {
+    id: 'C5',
+    title: 'kstatus while it comes, stands and goes; no permanent difference',
+    level: 1,
+    async run({ namespace }) {
+      const manifest = JSON.stringify({
+        apiVersion: 'polyad.io/v1alpha1',
+        kind: 'Cluster',
+        metadata: { name: 'status' },
+        spec: { replicas: 1 },
+      });
+      await namespace.kubectl(['apply', '-f', '-'], manifest);
+      const young = await namespace.waitFor('pyd', 'status', 'reconciling', 'stalled', (object) =>
+        Boolean(valueAt(object, 'status.conditions')),
+      );
+      assert.equal(conditionOf(young, 'Reconciling'), 'True');
+      assert.notEqual(conditionOf(young, 'Ready'), 'True');
+      const current = await namespace.waitFor('pyd', 'status', 'Ready', 'clusterReady', isReady);
+      assert.equal(conditionOf(current, 'Reconciling'), undefined);
+      assert.equal(conditionOf(current, 'Stalled'), undefined);
+      const difference = await namespace.tryKubectl(['diff', '-f', '-'], manifest);
+      assert.equal(difference.output, '');
+    },
+  },
+];

@@ -1,0 +1,201 @@
+import assert from 'node:assert/strict';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Scenario } from '../scenario.ts';
+import { ask, serverCommand, sql } from '../steps/member.ts';
+import { conditionOf, isReady, type Namespace, reasonOf, valueAt } from '../steps/objects.ts';
+
+async function fill(namespace: Namespace, pod: string): Promise<void> {
+  await serverCommand(namespace, pod, 'create database kept');
+  await sql(namespace, pod, 'kept', 'CREATE DOCUMENT TYPE T');
+  await sql(namespace, pod, 'kept', 'INSERT INTO T SET n = 42');
+}
+
+async function isFilled(namespace: Namespace, pod: string): Promise<boolean> {
+  return (await sql(namespace, pod, 'kept', 'SELECT n FROM T'))[0]?.['n'] === 42;
+}
+
+const passwordOf = async (namespace: Namespace, secret: string): Promise<string> =>
+  String(valueAt(await namespace.require('secret', secret), 'data.rootPassword'));
+
+export const lifecycleScenarios: readonly Scenario[] = [
+  {
+    id: 'T6',
+    title: 'the password of root changed: old refused, new accepted, no restart',
+    level: 1,
+    async run({ namespace, cluster }) {
+      const secret = (rootPassword: string) => ({
+        apiVersion: 'v1',
+        kind: 'Secret',
+        metadata: { name: 'admin' },
+        stringData: { rootPassword },
+      });
+      await namespace.apply(secret('first-password-of-root'));
+      await cluster('turn', {
+        auth: { rootPassword: { secretName: 'admin', key: 'rootPassword' } },
+      });
+      const { uid } = (await namespace.require('pod', 'turn-0')).metadata;
+      await namespace.apply(secret('second-password-of-root'));
+      const status = async (password: string) =>
+        (await ask(namespace, 'turn-0', { path: '/databases', password })).status;
+      const deadline = performance.now() + 60_000;
+      while ((await status('second-password-of-root')) !== 200 && performance.now() < deadline)
+        await pause(500);
+      assert.equal(await status('second-password-of-root'), 200);
+      assert.equal(await status('first-password-of-root'), 403);
+      assert.equal((await namespace.require('pod', 'turn-0')).metadata.uid, uid);
+    },
+  },
+  {
+    id: 'B7',
+    title: 'more storage: grown, or said clearly why not, and mended by the old size',
+    level: 1,
+    async run({ namespace, cluster, report }) {
+      await cluster('grow', { storage: { size: '1Gi' } });
+      await namespace.patch('pyd', 'grow', { spec: { storage: { size: '2Gi' } } });
+      const told = await namespace.waitFor(
+        'pyd',
+        'grow',
+        'grown or told why not',
+        'storageCondition',
+        (object) =>
+          JSON.stringify(valueAt(object, 'status.storage') ?? '').includes('"capacity":"2Gi"') ||
+          /storage|expan/i.test(
+            ['StorageResized', 'StorageReady', 'Stalled', 'Progressing', 'Ready', 'SpecWarnings']
+              .map((type) => reasonOf(object, type))
+              .join(' '),
+          ),
+      );
+      report(JSON.stringify(valueAt(told, 'status.storage')).slice(0, 120));
+      await sql(namespace, 'grow-0', 'nothing', 'SELECT 1').catch(() => undefined);
+    },
+  },
+  {
+    id: 'L2',
+    title: 'an image that never gets ready: automatic return to the last good one',
+    level: 1,
+    async run({ namespace, image, cluster, report, expectRestarts }) {
+      expectRestarts();
+      await cluster('ship', { update: { progressDeadlineSeconds: 60 } });
+      await fill(namespace, 'ship-0');
+      const start = performance.now();
+      await namespace.patch('pyd', 'ship', { spec: { image: 'polyad:no-such-tag' } });
+      const returned = await namespace.waitFor(
+        'pyd',
+        'ship',
+        'returned',
+        'imageReturn',
+        (object) =>
+          valueAt(object, 'status.failedImage') === 'polyad:no-such-tag' &&
+          valueAt(object, 'status.image') === image &&
+          valueAt(object, 'status.readyReplicas') === 1,
+      );
+      report(`returned after ${((performance.now() - start) / 1000).toFixed(0)} s`);
+      assert.match(JSON.stringify(valueAt(returned, 'status.conditions')), /UpgradeFailed/);
+      assert.equal(await isFilled(namespace, 'ship-0'), true);
+      const { uid } = (await namespace.require('pod', 'ship-0')).metadata;
+      await pause(10_000);
+      assert.equal(
+        (await namespace.require('pod', 'ship-0')).metadata.uid,
+        uid,
+        'it tries again and again',
+      );
+      await namespace.patch('pyd', 'ship', { spec: { image } });
+      await namespace.waitFor('pyd', 'ship', 'Ready', 'memberBack', isReady);
+    },
+  },
+  {
+    id: 'L4',
+    title: 'the operator rolled: no database restarts',
+    level: 1,
+    async run({ namespace, operatorNamespace, cluster }) {
+      await cluster('calm');
+      const { uid } = (await namespace.require('pod', 'calm-0')).metadata;
+      await operatorNamespace.kubectl(['rollout', 'restart', 'deployment', 'polyad-operator']);
+      await operatorNamespace.kubectl([
+        ...['rollout', 'status', 'deployment', 'polyad-operator', '--timeout=120s'],
+      ]);
+      await namespace.patch('pyd', 'calm', {
+        spec: { podMetadata: {}, settings: { 'service.server.httpQueryDefaultLimit': '777' } },
+      });
+      await namespace.waitFor('pyd', 'calm', 'Ready', 'deliveredFile', isReady);
+      assert.equal((await namespace.require('pod', 'calm-0')).metadata.uid, uid);
+    },
+  },
+  {
+    id: 'L5',
+    title: 'hibernate and resume: data and names intact',
+    level: 1,
+    async run({ namespace, cluster, report }) {
+      await cluster('sleep');
+      await fill(namespace, 'sleep-0');
+      const start = performance.now();
+      await namespace.patch('pyd', 'sleep', { spec: { hibernate: true } });
+      await namespace.waitGone('pod', 'sleep-0', 'hibernate');
+      const slept = (performance.now() - start) / 1000;
+      await namespace.patch('pyd', 'sleep', { spec: { hibernate: false } });
+      await namespace.waitFor('pyd', 'sleep', 'Ready', 'hibernate', isReady);
+      assert.equal(await isFilled(namespace, 'sleep-0'), true);
+      report(`asleep after ${slept.toFixed(0)} s`);
+    },
+  },
+  {
+    id: 'L6',
+    title: 'deleted with Retain and made again: same data, same password',
+    level: 1,
+    async run({ namespace, cluster }) {
+      await cluster('phoenix');
+      await fill(namespace, 'phoenix-0');
+      const before = await passwordOf(namespace, 'phoenix-root');
+      await namespace.kubectl(['delete', 'pyd', 'phoenix', '--wait=false']);
+      await namespace.waitGone('pyd', 'phoenix', 'deletion');
+      await namespace.waitGone('statefulset', 'phoenix', 'deletion');
+      await namespace.waitGone('pod', 'phoenix-0', 'deletion');
+      await cluster('phoenix');
+      assert.equal(await passwordOf(namespace, 'phoenix-root'), before);
+      assert.equal(await isFilled(namespace, 'phoenix-0'), true);
+    },
+  },
+  {
+    id: 'L7',
+    title: 'deleted with Delete: nothing is left',
+    level: 1,
+    async run({ namespace, cluster, report }) {
+      await cluster('ash', { deletionPolicy: 'Delete' });
+      const start = performance.now();
+      await namespace.kubectl(['delete', 'pyd', 'ash', '--wait=false']);
+      await namespace.waitGone('pyd', 'ash', 'deletion');
+      await namespace.waitGone('pvc', 'data-ash-0', 'deletion');
+      const kinds = 'statefulsets,services,configmaps,secrets,persistentvolumeclaims,pods';
+      const left = (await namespace.list(kinds, '-l', 'app.kubernetes.io/instance=ash')).filter(
+        (object) => object.metadata.deletionTimestamp === undefined,
+      );
+      assert.deepEqual(
+        left.map((object) => `${String(object.kind)}/${object.metadata.name}`),
+        [],
+      );
+      report(`${((performance.now() - start) / 1000).toFixed(0)} s`);
+    },
+  },
+  {
+    id: 'L10',
+    title: 'paused: the status moves, nothing else does',
+    level: 1,
+    async run({ namespace, cluster }) {
+      await cluster('still');
+      await namespace.kubectl(['annotate', 'pyd', 'still', 'polyad.io/reconcile=paused']);
+      await pause(2_000);
+      const { uid } = (await namespace.require('pod', 'still-0')).metadata;
+      await namespace.patch('pyd', 'still', { spec: { settings: { 'service.txRetries': '9' } } });
+      await namespace.kubectl(['delete', 'service', 'still-http']);
+      await pause(8_000);
+      assert.equal(await namespace.get('service', 'still-http'), undefined);
+      assert.equal((await namespace.require('pod', 'still-0')).metadata.uid, uid);
+      const seen = await namespace.require('pyd', 'still');
+      assert.notEqual(isReady(seen), true, 'Ready is said of a spec that was not applied');
+      await namespace.kubectl(['annotate', 'pyd', 'still', 'polyad.io/reconcile-']);
+      await namespace.waitFor('pyd', 'still', 'Ready', 'memberBack', isReady);
+      assert.notEqual(await namespace.get('service', 'still-http'), undefined);
+      assert.equal(conditionOf(await namespace.get('pod', 'still-0'), 'Ready'), 'True');
+    },
+  },
+];
