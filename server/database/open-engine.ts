@@ -1,7 +1,7 @@
 import { decodeCatalog } from '#catalog/catalog-codec.ts';
 import type { Settings } from '#config/effective-settings.ts';
 import { serverHttpTxSnapshotMax } from '#config/server-settings.ts';
-import { storageMapSize } from '#config/settings.ts';
+import { maxRecordSize, storageMapSize, storageMaxReaders } from '#config/settings.ts';
 import type { Clock, Timers } from '#core/runtime.ts';
 import { OrderedIndexMaintainer } from '#index/ordered/maintainer.ts';
 import type { StorageEngine } from '#storage/engine.ts';
@@ -41,5 +41,7 @@ export function openEngine(
     clock,
     snapshotMax: settings.get(serverHttpTxSnapshotMax),
     mapSizeBytes: settings.get(storageMapSize),
+    readersMax: settings.get(storageMaxReaders),
+    recordBytesMax: () => settings.get(maxRecordSize),
   });
 }

@@ -63,6 +63,10 @@ export interface LmdbEngineOptions {
   readonly snapshotMax?: number;
   /** Address space to begin with (limits.md 3); grows by itself. Default 1 GiB. */
   readonly mapSizeBytes?: number;
+  /** `service.storage.maxReaders`; default 1024. */
+  readonly readersMax?: number;
+  /** `service.maxRecordSize`; default 64 MiB. */
+  readonly recordBytesMax?: () => number;
 }
 
 interface Unit {
@@ -82,6 +86,7 @@ export function openLmdbEngine(options: LmdbEngineOptions): LmdbEngine {
   const subs = openSubDatabases({
     directory: options.directory,
     mapSizeBytes: options.mapSizeBytes ?? 2 ** 30,
+    readersMax: options.readersMax ?? 1024,
   });
   try {
     return new LmdbEngine(options, subs);
@@ -93,7 +98,7 @@ export function openLmdbEngine(options: LmdbEngineOptions): LmdbEngine {
 
 export class LmdbEngine implements StorageEngine {
   readonly shapes = new ShapeRegistry();
-  readonly rows = new RowEncoder(this.shapes);
+  readonly rows: RowEncoder;
   readonly labels: TypeLabels;
   readonly #options: LmdbEngineOptions;
   readonly #subs: SubDatabases;
@@ -117,6 +122,7 @@ export class LmdbEngine implements StorageEngine {
 
   constructor(options: LmdbEngineOptions, subs: SubDatabases) {
     this.#options = options;
+    this.rows = new RowEncoder(this.shapes, options.recordBytesMax);
     this.labels = options.labels;
     this.#subs = subs;
     const cacheBytes = options.cacheBytes ?? 64 * 1024 * 1024;

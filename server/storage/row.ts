@@ -24,8 +24,8 @@ import { decimalText, requireInt64, writeValue } from './value-codec.ts';
 export const insideCellMax = 512;
 /** Rows above this many bytes give up their largest cells. */
 export const insideRowMax = 2048;
-/** Limits row 23. */
-export const recordBytesMax = 64 * 1024 * 1024;
+/** Limits row 23; what holds is `service.maxRecordSize`. */
+const recordBytesDefault = 64 * 1024 * 1024;
 export const recordPropertiesMax = 65_535;
 
 /** A row whose length stays below this has u16 end offsets; their highest bit marks cells kept outside. */
@@ -44,14 +44,17 @@ export interface EdgeEnds {
 /** Encodes records into rows. Holds a scratch buffer, so one per engine is enough. */
 export class RowEncoder {
   readonly #shapes: ShapeRegistry;
+  readonly #bytesMax: () => number;
   readonly #out = new ByteWriter();
   readonly #values: Value[] = [];
   /** Number of variable cells written so far, and whether all text so far is JSON-safe. */
   #variable = 0;
   #isJsonSafe = true;
 
-  constructor(shapes: ShapeRegistry) {
+  /** @param bytesMax `service.maxRecordSize`, asked for each row */
+  constructor(shapes: ShapeRegistry, bytesMax: () => number = () => recordBytesDefault) {
     this.#shapes = shapes;
+    this.#bytesMax = bytesMax;
   }
 
   /**
@@ -113,10 +116,11 @@ export class RowEncoder {
       writeExtraMap(out, properties, columns.length);
     }
     const length = out.position;
-    if (length > recordBytesMax) {
+    const bytesMax = this.#bytesMax();
+    if (length > bytesMax) {
       throw new DatabaseError(
         'TooLarge',
-        `a record of ${length} bytes is above the limit of ${recordBytesMax} bytes`,
+        `a record of ${length} bytes is above the limit of ${bytesMax} bytes (service.maxRecordSize)`,
       );
     }
     if (endWidth === 2 && length >= narrowRowMax) {

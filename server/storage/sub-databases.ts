@@ -201,6 +201,8 @@ export interface OpenOptions {
   readonly directory: string;
   /** Address space to begin with; grows by itself. */
   readonly mapSizeBytes: number;
+  /** Read transactions that may be open at once. */
+  readonly readersMax: number;
 }
 
 /** Opens the environment with all of its sub-databases; makes them when the directory is empty. */
@@ -227,7 +229,7 @@ export function openSubDatabases(options: OpenOptions): SubDatabases {
     mapSize: options.mapSizeBytes,
     pageSize: 4096,
     maxDbs: 32,
-    maxReaders: 1024,
+    maxReaders: options.readersMax,
     ...codec,
   };
   try {

@@ -167,3 +167,15 @@ test('an entry carries the definitions of the shapes that are not durable yet', 
   shapes.saved(definition.id);
   assert.deepEqual(shapes.definitionsFor([put]), []);
 });
+
+test('a record may be as long as service.maxRecordSize', () => {
+  const shapes = new ShapeRegistry();
+  const properties = new Map<string, Value>([['text', 'x'.repeat(3000)]]);
+  const { length } = new RowEncoder(shapes).encode(type, properties);
+  assert.equal(new RowEncoder(shapes, () => length).encode(type, properties).length, length);
+  const tooShort = new RowEncoder(shapes, () => length - 1);
+  assert.throws(() => tooShort.encode(type, properties), {
+    code: 'TooLarge',
+    message: /service\.maxRecordSize/,
+  });
+});
