@@ -109,6 +109,12 @@ const doors: Readonly<Record<string, (language: string, command: string) => Aske
     post('/command/school', { language, command, awaitResponse: false }),
 };
 
+/** One caller of each kind tries every door, the others the plain ones. */
+function tries({ name }: Caller, door: string): boolean {
+  const everywhere = ['reader', 'undefinedLevel', 'stranger', 'token that reads'];
+  return everywhere.includes(name) || ['POST /query', 'POST /command'].includes(door);
+}
+
 function post(path: string, body: object): Asked {
   return { method: 'POST', path, body };
 }
@@ -135,6 +141,7 @@ test('who lacks the right writes through no door', async (context) => {
   for (const { language, statement } of statements()) {
     for (const caller of without(statement.need)) {
       for (const [door, requestOf] of Object.entries(doors)) {
+        if (!tries(caller, door)) continue;
         const given = await asker.ask(caller.name, requestOf(language, statement.text));
         const isLater = door.endsWith('later') && mayUse(caller);
         const isRight = isLater
