@@ -77,10 +77,15 @@ export class Settings implements SettingsReader {
       .filter((spec) => spec.scope === scope)
       .map((spec) => ({
         key: spec.key,
-        value: spec.secret ? mask : spec.format(this.get(spec)),
+        value: shownText(spec, this.get(spec)),
         description: spec.description,
         overridden: this.isOverridden(spec),
-        default: spec.secret ? mask : spec.format(spec.default),
+        default: shownText(spec, spec.default),
       }));
   }
+}
+
+function shownText<T>(spec: SettingSpec<T>, value: T): string {
+  const text = spec.format(value);
+  return spec.secret ? (spec.shown?.(text) ?? mask) : text;
 }

@@ -1,3 +1,4 @@
+import { maskSecrets } from '#core/masked-text.ts';
 import {
   booleanSetting,
   choiceSetting,
@@ -78,10 +79,21 @@ export const serverDatabaseLoadAtStartup = booleanSetting('server.databaseLoadAt
   description: 'Open all databases when the server starts, else at their first use',
   reload: 'restart',
 });
+/** `name[user:*****:group]{import:URL};...` */
+function withoutPasswords(text: string): string {
+  const hidden = (credential: string) => credential.replace(/^([^:]*):[^:]*/, '$1:*****');
+  const inBrackets = text.replace(/\[([^\]]*)\]?/g, (found, credentials: string) => {
+    const end = found.endsWith(']') ? ']' : '';
+    return `[${credentials.split(',').map(hidden).join(',')}${end}`;
+  });
+  return maskSecrets(inBrackets);
+}
+
 export const serverDefaultDatabases = textSetting('server.defaultDatabases', {
   description: 'Databases made at start: name[user:password:group,...]{import:URL};...',
   reload: 'restart',
   secret: true,
+  shown: withoutPasswords,
 });
 export const serverDefaultDatabaseMode = choiceSetting('server.defaultDatabaseMode', {
   default: 'READ_WRITE',

@@ -16,8 +16,10 @@ export interface SettingSpec<T> {
   readonly description: string;
   /** `live`: read at each use. `restart`: read when the server (or the database) starts. */
   readonly reload: 'live' | 'restart';
-  /** Printed as `*****`. */
+  /** Printed as `*****`, or as `shown` makes it. */
   readonly secret: boolean;
+  /** A secret text without its secrets. */
+  readonly shown: ((text: string) => string) | undefined;
   /** A wrong value at start ends the process instead of falling back to the default (http-api.md 21.1). */
   readonly fatal: boolean;
   /** @throws DatabaseError `InvalidSetting` naming key, value and what is allowed */
@@ -31,6 +33,7 @@ interface Common {
   readonly scope?: 'server' | 'database';
   readonly reload?: 'live' | 'restart';
   readonly secret?: boolean;
+  readonly shown?: (text: string) => string;
   readonly fatal?: boolean;
 }
 
@@ -50,6 +53,7 @@ export function defineSetting<T>(
     description: options.description,
     reload: options.reload ?? 'live',
     secret: options.secret ?? false,
+    shown: options.shown,
     fatal: options.fatal ?? false,
     parse: options.parse,
     format: options.format ?? ((value) => String(value)),

@@ -55,6 +55,7 @@ export class Metrics {
     this.#clock = options.clock;
     this.#usage = options.usage;
     this.#lastReadMs = options.clock.monotonicMs();
+    this.#lastProcessorMicroseconds = options.usage.processorMicroseconds();
   }
 
   /** Brings the counts of the engine into their meters. */
@@ -94,6 +95,9 @@ export class Metrics {
         cpuLoad: { space: this.#processorPercent(elapsedMs) },
         openDatabases: { count: counters.openDatabases },
         openSessions: { count: counters.openSessions },
+        statementsRunning: { count: this.#databases.running.statements.count },
+        operationsRunning: { count: this.#databases.running.operations.running().length },
+        ...this.#storage(),
       },
       meters,
       executors: {
@@ -104,6 +108,23 @@ export class Metrics {
         },
       },
       events: this.#events.counts,
+    };
+  }
+
+  /** Of all open databases. */
+  #storage(): Readonly<Record<string, Readonly<Record<string, number>>>> {
+    let flushes = 0;
+    let logBytes = 0;
+    let mapBytes = 0;
+    for (const storage of this.#databases.storage()) {
+      flushes += storage.flushCount;
+      logBytes += storage.logBytes;
+      mapBytes += storage.mapBytes;
+    }
+    return {
+      diskFlushes: { count: flushes },
+      logWritten: { space: logBytes },
+      databaseFiles: { space: mapBytes },
     };
   }
 

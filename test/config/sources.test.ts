@@ -7,6 +7,7 @@ import {
   serverHttpQueryDefaultLimit,
   serverHttpTxExpireTimeout,
   serverName,
+  serverDefaultDatabases,
   serverRootPassword,
 } from '#config/server-settings.ts';
 import { commandTimeout, queryMaxMemory, txRetries } from '#config/settings.ts';
@@ -123,6 +124,18 @@ test('reports mask secrets', () => {
   const settings = new Settings();
   settings.set(serverRootPassword, 'topsecret');
   assert.doesNotMatch(JSON.stringify(settings.report('server')), /topsecret/);
+});
+
+test('of the default databases only the passwords are masked', () => {
+  const settings = new Settings();
+  settings.set(
+    serverDefaultDatabases,
+    'U[albert:einstein2024:admin];A[jay:miner2024, jack]{import:http://x:y2024@h/f}',
+  );
+  const report = settings.report('server').find(({ key }) => key.endsWith('.defaultDatabases'));
+  assert.equal(report?.value, 'U[albert:*****:admin];A[jay:*****, jack]{import:http://***@h/f}');
+  settings.set(serverDefaultDatabases, 'A[jay:miner2024');
+  assert.doesNotMatch(JSON.stringify(settings.report('server')), /miner2024/);
 });
 
 test('every setting is found by key and variable, and its default survives its text', () => {
