@@ -1,6 +1,6 @@
 import { createReadStream } from 'node:fs';
 import { open } from 'node:fs/promises';
-import type { Readable } from 'node:stream';
+import { pipeline, type Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import yauzl from 'yauzl';
 import { DatabaseError } from '#core/errors.ts';
@@ -34,7 +34,9 @@ export async function openUnpacked(name: string, options: UnpackOptions): Promis
   const packing = await packingOf(options.path);
   if (packing === 'none') return { pieces: createReadStream(options.path), name };
   if (packing === 'gzip') {
-    const stream = createReadStream(options.path).pipe(createGunzip());
+    const stream = createGunzip();
+    // Who reads `stream` hears of failures there; leaving it early closes the file, too.
+    pipeline(createReadStream(options.path), stream, () => {});
     const plainName = name.replace(/\.(gz|gzip|tgz|tar)$/i, '').replace(/\.tar$/i, '');
     return { pieces: bounded(withoutTar(stream), options), name: plainName };
   }
@@ -129,12 +131,16 @@ async function openZipEntry(
   options: UnpackOptions,
 ): Promise<{ readonly stream: Readable; readonly entryName: string }> {
   const archive = await new Promise<yauzl.ZipFile>((done, failed) => {
-    yauzl.open(options.path, { lazyEntries: true, autoClose: true }, (error, opened) => {
+    yauzl.open(options.path, { lazyEntries: true, autoClose: false }, (error, opened) => {
       if (error) failed(unreadable(error));
       else done(opened);
     });
   });
-  return new Promise((done, failed) => {
+  return new Promise((done, refused) => {
+    const failed = (error: DatabaseError): void => {
+      archive.close();
+      refused(error);
+    };
     archive.on('error', (error: Error) => failed(unreadable(error)));
     archive.on('end', () => {
       const which = options.entry === undefined ? 'a file' : `the entry '${options.entry}'`;
@@ -148,7 +154,10 @@ async function openZipEntry(
       }
       archive.openReadStream(entry, (error, stream) => {
         if (error) failed(unreadable(error));
-        else done({ stream, entryName: entry.fileName.slice(entry.fileName.lastIndexOf('/') + 1) });
+        else {
+          stream.once('close', () => archive.close());
+          done({ stream, entryName: entry.fileName.slice(entry.fileName.lastIndexOf('/') + 1) });
+        }
       });
     });
     archive.readEntry();

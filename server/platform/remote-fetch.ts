@@ -1,6 +1,7 @@
 import { lookup } from 'node:dns/promises';
 import { open } from 'node:fs/promises';
 import { isIP, type BlockList } from 'node:net';
+import type { Readable } from 'node:stream';
 import { Agent, request } from 'undici';
 import { DatabaseError } from '#core/errors.ts';
 import { isBlockedAddress } from './address-ranges.ts';
@@ -102,11 +103,11 @@ async function fetchOnce(
     const { statusCode, headers, body } = answer;
     const location = headers['location'];
     if (redirectStatuses.has(statusCode) && typeof location === 'string') {
-      body.destroy();
+      drop(body);
       return location;
     }
     if (statusCode !== 200) {
-      body.destroy();
+      drop(body);
       throw failed(url, `it answers status ${statusCode}`);
     }
     await store(body, { path, policy, onRead });
@@ -117,6 +118,12 @@ async function fetchOnce(
   } finally {
     await agent.destroy();
   }
+}
+
+/** The answer is not read any further; breaking it off is an error of the stream that nobody else hears of. */
+function drop(body: Readable): void {
+  body.on('error', () => {});
+  body.destroy();
 }
 
 function failed(url: URL, reason: string, cause?: unknown): DatabaseError {
