@@ -320,9 +320,9 @@ export class ScriptRunner {
     return names.flatMap((name) => {
       if (what === 'bucket') {
         const bucket = catalog.bucketNamed(name);
-        return [(bucket ?? didNotFind('Bucket', name)).id];
+        return [(bucket ?? didNotFind('Bucket', name, catalog)).id];
       }
-      const type = catalog.typeNamed(name) ?? didNotFind('Type', name);
+      const type = catalog.typeNamed(name) ?? didNotFind('Type', name, catalog);
       return catalog.withSubtypes(type.id).flatMap((id) => catalog.typeWithId(id).buckets);
     });
   }

@@ -1,3 +1,4 @@
+import { requireType } from '#catalog/catalog-value.ts';
 import type { Slot } from '../algebra/expression.ts';
 import { DatabaseError } from '#core/errors.ts';
 import type { BucketId } from '#core/rid.ts';
@@ -118,11 +119,8 @@ export class DynamicSourceOperator implements PhysicalOperator {
 
 function bucketsOfType(name: string, context: ExecutionContext): readonly BucketId[] {
   const { catalog } = context.view;
-  const type = catalog.typeNamed(name);
-  if (type === undefined)
-    throw new DatabaseError('Schema', `Type with name '${name}' was not found`);
   return catalog
-    .withSubtypes(type.id)
+    .withSubtypes(requireType(catalog, name).id)
     .map((id) => catalog.typeWithId(id))
     .filter((subtype) => !subtype.lightweight)
     .flatMap((subtype) => subtype.buckets);
