@@ -27,7 +27,9 @@ export function detectFormat(name: string, head: string): ImportFormat {
 function formatOfObject(start: string): ImportFormat {
   const line = start.split('\n', 1)[0] ?? '';
   if (/^\{\s*"t"\s*:\s*"(info|db|schema|d|v|e)"/.test(line)) return 'jsonl';
-  if (/^\{\s*"info"\s*:/.test(start) && !/^\{\s*"info"[^{]*\}\s*$/.test(line)) return 'orientdb';
+  if (/^\{\s*"info"\s*:\s*\{[^}]*"(exporter-version|engine-build|schemaRecordId)"/.test(start))
+    return 'orientdb';
+  if (/^\{\s*"info"\s*:/.test(start) && /"(clusters|schema)"\s*:/.test(start)) return 'orientdb';
   const isVertex = /^\{\s*"(id|@type|label)"\s*:/.test(line) && /"label"\s*:/.test(line);
   return isVertex && /"(outE|inE|properties|id)"\s*:/.test(line) ? 'graphson' : 'json';
 }

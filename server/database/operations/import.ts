@@ -16,6 +16,7 @@ import type { ImportFormat, ImportPart, ImportSettings } from '../importers/impo
 import { type ImportCounts, ImportSink } from '../importers/import-sink.ts';
 import { importJson } from '../importers/json.ts';
 import { importJsonl } from '../importers/jsonl.ts';
+import { importOrientdb } from '../importers/orientdb.ts';
 import type { ProgressReporter } from '../progress-registry.ts';
 import type { OperatedDatabase } from './operated-database.ts';
 import type { SourceFile } from './source.ts';
@@ -132,7 +133,7 @@ function runImporter(format: ImportFormat, job: ImportJob, part: ImportPart): Pr
     case 'graphson':
       return importGraphson(job);
     case 'orientdb':
-      throw new DatabaseError('NotSupported', 'not supported yet: import of an OrientDB export');
+      return importOrientdb(job);
   }
 }
 

@@ -151,3 +151,165 @@ test('CSV makes documents, and vertices with edges between them', async (context
     ],
   );
 });
+
+test('an OrientDB export becomes types, records, edges, links and indexes', async (context) => {
+  const test = await open(context);
+  const file = join(test.directory, '.orient.json');
+  writeFileSync(
+    file,
+    JSON.stringify({
+      info: { name: 'old', 'exporter-version': 13, 'engine-version': '3.1' },
+      clusters: [{ name: 'v', id: 9 }],
+      schema: {
+        version: 4,
+        classes: [
+          { name: 'V', 'cluster-ids': [9] },
+          { name: 'E' },
+          { name: 'OUser' },
+          {
+            name: 'Person',
+            'super-classes': ['V'],
+            properties: [
+              { name: 'name', type: 'STRING' },
+              { name: 'tags', type: 'EMBEDDEDLIST' },
+            ],
+          },
+          { name: 'Boss', 'super-classes': ['Person'] },
+          { name: 'Knows', 'super-classes': ['E'] },
+          { name: 'Note', properties: [{ name: 'about', type: 'LINK' }] },
+          { name: 'Place' },
+        ],
+      },
+      records: [
+        {
+          '@rid': '#0:2',
+          '@type': 'd',
+          indexes: [
+            {
+              name: 'Person.name',
+              type: 'UNIQUE',
+              definition: { className: 'Person', field: 'name', keyType: 'STRING' },
+            },
+          ],
+        },
+        { '@type': 'd', '@rid': '#4:0', '@class': 'OUser', name: 'admin' },
+        { '@type': 'd', '@rid': '#20:0', '@class': 'Note', about: '#9:1', text: 'a, "b" {c} [d]' },
+        {
+          '@type': 'd',
+          '@rid': '#9:0',
+          '@class': 'Person',
+          name: 'Ada',
+          tags: ['x'],
+          out_Knows: ['#12:0'],
+          home: { '@type': 'd', '@class': 'Place', city: 'Rome' },
+        },
+        { '@type': 'd', '@rid': '#9:1', '@class': 'Boss', name: 'Bob', in_Knows: ['#12:0'] },
+        { '@type': 'd', '@rid': '#12:0', '@class': 'Knows', out: '#9:0', in: '#9:1', since: 1999 },
+        { '@type': 'd', '@rid': '#12:1', '@class': 'Knows', out: '#9:0', in: '#9:99' },
+        { '@type': 'b', '@rid': '#3:0', value: 'AA==' },
+      ],
+    }),
+  );
+  const counts = await test.operations.importNew('copy', { url: file, settings: undefined }, asker);
+  assert.deepEqual(counts, {
+    parsedRecords: 4,
+    createdDocuments: 1,
+    createdVertices: 2,
+    createdEdges: 1,
+    errors: 0,
+    warnings: 1,
+  });
+  const types = await test.runOn('copy', 'SELECT name, type FROM schema:types ORDER BY name');
+  assert.deepEqual(
+    types.map(({ name }) => name),
+    ['Boss', 'Knows', 'Note', 'Person', 'Place'],
+  );
+  assert.deepEqual(
+    await test.runOn(
+      'copy',
+      "SELECT name, tags, home.city AS city, outE('Knows').since AS s, out().name AS o FROM Person WHERE name = 'Ada'",
+    ),
+    [{ name: 'Ada', tags: ['x'], city: 'Rome', s: [1999], o: ['Bob'] }],
+  );
+  assert.deepEqual(await test.runOn('copy', 'SELECT about.name AS n, text FROM Note'), [
+    { n: 'Bob', text: 'a, "b" {c} [d]' },
+  ]);
+  await assert.rejects(test.runOn('copy', "INSERT INTO Person SET name = 'Bob'"), {
+    code: 'DuplicatedKey',
+  });
+});
+
+test('rows that may not be stored are left out when the statement says so, else nothing more is read', async (context) => {
+  const test = await open(context);
+  await test.run('CREATE DOCUMENT TYPE Strict');
+  await test.run('CREATE PROPERTY Strict.n INTEGER (mandatory true, max 10)');
+  await test.run('CREATE INDEX ON Strict (n) UNIQUE');
+  const file = join(test.directory, '.rows.csv');
+  writeFileSync(file, 'n,t\n1,a\n99,b\n,c\n2,d\n1,e\n3,f\n');
+  await assert.rejects(test.run(`IMPORT DATABASE '${file}' WITH documentType = 'Strict'`));
+  const [row] = await test.run(
+    `IMPORT DATABASE '${file}' WITH documentType = 'Strict', onRowError = 'skip'`,
+  );
+  assert.deepEqual([row?.['parsedRecords'], row?.['createdDocuments'], row?.['errors']], [6, 3, 3]);
+  assert.deepEqual(await test.run('SELECT n, t FROM Strict ORDER BY n'), [
+    { n: 1, t: 'a' },
+    { n: 2, t: 'd' },
+    { n: 3, t: 'f' },
+  ]);
+});
+
+test('an import ends when it is cancelled, and a new database is not made', async (context) => {
+  const test = await open(context);
+  const file = join(test.directory, '.many.csv');
+  writeFileSync(file, `n,t\n${Array.from({ length: 60_000 }, (_, n) => `${n},text`).join('\n')}\n`);
+  const abort = new AbortController();
+  const about = { url: file, settings: undefined };
+  const running = test.operations.importNew('copy', about, {
+    principal: root,
+    signal: abort.signal,
+    onProgress: ({ counts }) => {
+      if ((counts['parsed'] ?? 0) > 1000) abort.abort();
+    },
+  });
+  await assert.rejects(running, { code: 'Cancelled' });
+  assert.equal(test.databases.exists('copy'), false);
+  assert.deepEqual(test.progress.of('copy'), []);
+});
+
+test('hostile files are refused without an end of the server', async (context) => {
+  const test = await open(context);
+  const deep = '['.repeat(100_000);
+  const files: readonly [string, string][] = [
+    ['a.json', `{"a":${deep}`],
+    ['a.json', `[{"a":${'['.repeat(2000)}${']'.repeat(2000)}}]`],
+    ['a.json', '[1,2]'],
+    ['a.json', '[{"a":1}'],
+    ['a.json', '[{"a":1}] x'],
+    ['a.graphml', '<graphml><graph><node id="1"></graph></graphml>'],
+    ['a.graphml', '<html></html>'],
+    [
+      'a.graphml',
+      '<!DOCTYPE x [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;">]><graphml><graph><node id="1"><data key="k">&b;</data></node></graph></graphml>',
+    ],
+    ['a.graphson', '{"id":1,"label":5,"outE":[]}\n{'],
+    ['a.jsonl', '{"t":"v","c":{"t":"","p":{}}}'],
+    ['a.jsonl', '{"t":"v","c":{"t":"T","p":{"a":{"$date":"x"}}}}'],
+    [
+      'a.jsonl',
+      '{"t":"schema","c":{"types":{"A":{"type":"v","properties":{"x":{"type":"NOPE"}}}}}}',
+    ],
+    ['a.csv', 'a,a\n1,2\n'],
+    ['a.csv', 'a,b\n"1,2\n'],
+    ['a.bin', '\u0000\u0001\u0002'],
+  ];
+  for (const [name, text] of files) {
+    const file = join(test.directory, `.${name}`);
+    writeFileSync(file, text);
+    await assert.rejects(
+      test.operations.importNew('copy', { url: file, settings: undefined }, asker),
+      (error: Error) => 'code' in error,
+      text.slice(0, 60),
+    );
+    assert.equal(test.databases.exists('copy'), false);
+  }
+});
