@@ -70,10 +70,10 @@ export const ok: CommandAnswer = { result: 'ok' };
 
 /** Who runs the command, for operations on databases. */
 export function askerOf(
-  { principal, signal }: CommandCall,
+  { principal, signal, requestId }: CommandCall,
   onProgress?: (entry: ProgressEntry, step: string) => void,
 ): Asker {
-  return { principal, signal, ...(onProgress === undefined ? {} : { onProgress }) };
+  return { principal, signal, requestId, ...(onProgress === undefined ? {} : { onProgress }) };
 }
 
 /** A field of the body that holds a text, if it is there. @throws DatabaseError `IllegalArgument` for another value */

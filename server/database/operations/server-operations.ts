@@ -50,6 +50,7 @@ export interface ServerOperationsOptions {
 export interface Asker {
   readonly principal: Principal;
   readonly signal: AbortSignal;
+  readonly requestId?: string | undefined;
   /** Told of each step and, now and then, of what was done. */
   readonly onProgress?: (entry: ProgressEntry, step: string) => void;
 }
@@ -326,10 +327,11 @@ export class ServerOperations implements StatementOperations {
   /** Runs work that reports its progress and may be cancelled by its id. */
   async #reported<T>(
     about: { readonly database: string; readonly operation: string; readonly stepCount: number },
-    { principal, signal, onProgress }: Asker,
+    { principal, signal, requestId, onProgress }: Asker,
     work: (reporter: ProgressReporter) => Promise<T>,
   ): Promise<T> {
-    const reporter = this.#options.progress.start({ ...about, user: principal.name, signal });
+    const user = principal.name;
+    const reporter = this.#options.progress.start({ ...about, user, requestId, signal });
     const told = onProgress === undefined ? reporter : telling(reporter, onProgress);
     try {
       const result = await work(told);
