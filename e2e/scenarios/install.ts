@@ -13,7 +13,10 @@ const refused: readonly (readonly [object, RegExp])[] = [
   [{ replicas: 3 }, /replication is not available in this version: set spec\.replicas to 1/],
   [{ replicas: 1, readReplicas: 1 }, /readReplicas/],
   [{ replicas: 1, tls: { raft: { enabled: true } } }, /tls/],
-  [{ replicas: 1, settings: { 'service.server.rootPath': '/x' } }, /service\.server\.rootPath/],
+  [
+    { replicas: 1, settings: { 'service.server.rootPath': '/x' } },
+    /spec\.settings may not hold names, ports, directories/,
+  ],
   [{ replicas: 1, settings: { plain: 'x' } }, /service\./],
   [{ replicas: 1, storage: { size: 'big' } }, /size/],
   [{ replicas: 1, deletionPolicy: 'Keep' }, /deletionPolicy/],
