@@ -113,9 +113,16 @@ export class Definitions {
     this.hasReadTriggers = parts.triggers.some(({ event }) => event === 'READ');
     this.hasCreateTriggers = parts.triggers.some(({ event }) => event === 'CREATE');
     this.isHooked = parts.triggers.length + parts.views.length > 0;
-    const types = [...parts.triggers, ...parts.views].map(({ type }) => type);
-    for (const type of types)
-      if (!this.#hooks.has(type)) this.#hooks.set(type, hooksOf(type, parts));
+    const triggersOf = new Map<TypeId, TriggerDefinition[]>();
+    for (const view of parts.views) triggersOf.set(view.type, []);
+    for (const trigger of parts.triggers) {
+      const known = triggersOf.get(trigger.type);
+      if (known === undefined) triggersOf.set(trigger.type, [trigger]);
+      else known.push(trigger);
+    }
+    const viewOf = new Map(parts.views.map((view) => [view.type, view]));
+    for (const [type, triggers] of triggersOf)
+      this.#hooks.set(type, hooksOf(triggers, viewOf.get(type)));
   }
 
   trigger(name: string): TriggerDefinition | undefined {
@@ -149,13 +156,14 @@ export function fullName(defined: Pick<FunctionDefinition, 'library' | 'name'>):
   return `${defined.library}.${defined.name}`;
 }
 
-function hooksOf(type: TypeId, { triggers, views }: DefinitionParts): TypeHooks {
+function hooksOf(
+  triggers: readonly TriggerDefinition[],
+  view: ViewDefinition | undefined,
+): TypeHooks {
   const at = (timing: TriggerTiming, event: TriggerEvent): readonly TriggerDefinition[] =>
-    triggers.filter(
-      (trigger) => trigger.type === type && trigger.timing === timing && trigger.event === event,
-    );
+    triggers.filter((trigger) => trigger.timing === timing && trigger.event === event);
   return {
-    view: views.find((view) => view.type === type),
+    view,
     beforeCreate: at('BEFORE', 'CREATE'),
     afterCreate: at('AFTER', 'CREATE'),
     beforeRead: at('BEFORE', 'READ'),

@@ -54,13 +54,52 @@ test('every value survives the schema document', () => {
   );
 });
 
+/** A trigger, a function and a view whose names and texts hold the name. */
+function definitionsNamed(name: string, at: number): readonly SchemaChange[] {
+  const view = `view ${name}`;
+  return [
+    {
+      kind: 'create-trigger',
+      name,
+      ifNotExists: false,
+      timing: 'BEFORE',
+      event: 'READ',
+      type: name,
+      language: 'SQL',
+      action: `SELECT ${name}`,
+    },
+    {
+      kind: 'define-function',
+      // Names of functions that differ in letter case only are one.
+      library: `library ${at}`,
+      name,
+      parameters: [name],
+      language: 'sql',
+      body: name,
+    },
+    {
+      kind: 'create-view',
+      name: view,
+      ifNotExists: false,
+      query: name,
+      refreshMode: 'PERIODIC',
+      refreshIntervalMs: 1000,
+      isSimple: true,
+      sourceTypes: [name],
+      readsAnyType: false,
+      bucketCount: undefined,
+    },
+  ];
+}
+
 test('a catalog survives its document, hostile names included', () => {
   fc.assert(
     fc.property(fc.uniqueArray(names, { minLength: 1, maxLength: 5 }), scalars, (all, value) => {
-      const changes = all.flatMap((name): SchemaChange[] => [
+      const changes = all.flatMap((name, at): SchemaChange[] => [
         type('vertex', name, { bucketCount: 2, custom: new Map([[name, value]]) }),
         property([name, name], 'LONG', [{ name: 'min', value: 1 }]),
         index(name, [name], { unique: true }),
+        ...definitionsNamed(name, at),
       ]);
       const catalog = catalogAfter(changes);
       const decoded = decodeCatalog(encodeCatalog(catalog));
@@ -70,6 +109,8 @@ test('a catalog survives its document, hostile names included', () => {
         const id = decoded.typeNamed(name)?.id as TypeId;
         assert.equal(decoded.property(id, name)?.type, 'LONG');
         assert.equal(decoded.indexesOn(id).length, 1);
+        assert.equal(decoded.definitions.hooks(id)?.beforeRead.length, 1);
+        assert.equal(decoded.definitions.view(`view ${name}`)?.query, name);
       }
     }),
     { numRuns: 50 },
