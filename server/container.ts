@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { loadSettings } from '#config/sources.ts';
 import { serverHttpIncomingHost, serverHttpIncomingPort } from '#config/server-settings.ts';
-import { isHeapPinned, oldSpaceMiB, parseHeapPercent } from '#platform/container-memory.ts';
+import { heapOptions, isHeapPinned, parseHeapPercent } from '#platform/container-memory.ts';
 
 /*
  * What the image runs: `container.ts [argument...]` becomes the server with a heap that fits into the container, and
@@ -29,17 +29,17 @@ function becomeServer(): void {
     );
     process.exit(1);
   }
-  const options = [...process.execArgv, ...heapOptions(percent)];
+  const options = [...process.execArgv, ...optionsFor(percent)];
   const line = [process.execPath, ...options, mainScript, ...commandLine];
   process.execve?.(process.execPath, line, process.env);
 }
 
 /** Without a limit nothing is set: a share of the whole machine would be wrong (house decision 4). */
-function heapOptions(percent: number): readonly string[] {
+function optionsFor(percent: number): readonly string[] {
   const limitBytes = process.constrainedMemory();
   const isLimited = limitBytes > 0 && limitBytes < totalmem();
   if (!isLimited || isHeapPinned(process.env['NODE_OPTIONS'] ?? '', process.execArgv)) return [];
-  return [`--max-old-space-size=${oldSpaceMiB(limitBytes, percent)}`];
+  return heapOptions(limitBytes, percent);
 }
 
 /** Exit code 0 when `/api/v1/health` answers 2xx, else 1. */

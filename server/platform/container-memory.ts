@@ -7,15 +7,29 @@ const MiB = 1024 * 1024;
 
 /** Memory beside the heap that grows with the data: the caches of blocks and adjacency, pages of the storage map in use. */
 const storageBudgetBytes = 64 * MiB;
-/** Of a small container the storage gets no more than this part. */
-const storageShareMax = 1 / 8;
+/** What the heap gets at least, of however small a container. */
+const oldSpaceShareMin = 3 / 8;
+
+/** Up to this limit the young generation is kept small: three half-spaces of 32 MiB would be memory that nobody counted. */
+const smallContainerBytes = 2048 * MiB;
+const halfSpaceMiB = { min: 2, max: 16, perContainer: 1 / 64 } as const;
 
 export const heapPercentDefault = 75;
 
 /** Largest size of the old generation for a container, whole MiB: `percent` of its limit less what storage is budgeted. */
 export function oldSpaceMiB(limitBytes: number, percent = heapPercentDefault): number {
-  const storageBytes = Math.min(storageBudgetBytes, limitBytes * storageShareMax);
-  return Math.max(16, Math.floor(((limitBytes * percent) / 100 - storageBytes) / MiB));
+  const wanted = (limitBytes * percent) / 100 - storageBudgetBytes;
+  const least = Math.min(limitBytes * oldSpaceShareMin, (limitBytes * percent) / 100);
+  return Math.max(16, Math.floor(Math.max(wanted, least) / MiB));
+}
+
+/** Options of the platform for a container with this limit. */
+export function heapOptions(limitBytes: number, percent = heapPercentDefault): readonly string[] {
+  const old = `--max-old-space-size=${oldSpaceMiB(limitBytes, percent)}`;
+  if (limitBytes >= smallContainerBytes) return [old];
+  const share = Math.round((limitBytes / MiB) * halfSpaceMiB.perContainer);
+  const half = Math.min(halfSpaceMiB.max, Math.max(halfSpaceMiB.min, share));
+  return [old, `--max-semi-space-size=${half}`];
 }
 
 /** Whether the person who started the process chose a heap size, in `NODE_OPTIONS` or as an option of the platform. */

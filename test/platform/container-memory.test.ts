@@ -1,6 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { isHeapPinned, oldSpaceMiB, parseHeapPercent } from '#platform/container-memory.ts';
+import {
+  heapOptions,
+  isHeapPinned,
+  oldSpaceMiB,
+  parseHeapPercent,
+} from '#platform/container-memory.ts';
 
 const MiB = 1024 * 1024;
 
@@ -12,8 +17,18 @@ describe('heap of a container', () => {
   });
 
   it('leaves a small container a heap to start with', () => {
-    assert.equal(oldSpaceMiB(128 * MiB), 96 - 16);
+    assert.equal(oldSpaceMiB(256 * MiB), 192 - 64);
+    assert.equal(oldSpaceMiB(128 * MiB), 48);
+    assert.equal(oldSpaceMiB(128 * MiB, 20), 25);
     assert.equal(oldSpaceMiB(16 * MiB, 10), 16);
+  });
+
+  it('has a young generation that fits in too', () => {
+    const of = (limitMiB: number) => heapOptions(limitMiB * MiB).join(' ');
+    assert.equal(of(64), '--max-old-space-size=24 --max-semi-space-size=2');
+    assert.equal(of(512), '--max-old-space-size=320 --max-semi-space-size=8');
+    assert.equal(of(1024), '--max-old-space-size=704 --max-semi-space-size=16');
+    assert.equal(of(2048), '--max-old-space-size=1472');
   });
 
   it('is left to whoever chose one', () => {
