@@ -119,7 +119,9 @@ async function run(port: number, pid: number): Promise<readonly Outcome[]> {
     outcomes.push({ what: 'schemathesis', isRight: fuzz(program, port) });
     // The client's connection has been idle all the time, and may have been closed.
     const look = () => client.request('GET', '/databases');
-    outcomes.push({ what: 'alive', isRight: (await look().catch(look)).status === 200 });
+    const { status, body } = await look().catch(look);
+    if (status !== 200) console.log(`after the run: ${status} ${JSON.stringify(body)}`);
+    outcomes.push({ what: 'alive', isRight: status === 200 });
   }
   return outcomes;
 }

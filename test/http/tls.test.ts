@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { request } from 'node:https';
 import { connect as connectPlain } from 'node:net';
@@ -7,7 +8,9 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import type { TestContext } from 'node:test';
 import { connect, type ConnectionOptions, type TLSSocket } from 'node:tls';
+import { WebSocket } from 'ws';
 import { makeCertificate, makePkcs12 } from '../support/certificates.ts';
+import { startSockets, TestClient } from '../websocket/socket-fixture.ts';
 import { basic, type DoorFixture, startDoor } from './door-fixture.ts';
 
 // HTTPS beside HTTP (contract 3, TLS; http-api.md 21.5).
@@ -163,4 +166,22 @@ test('API tokens that want a secure connection work on it', async (context) => {
   const socket = await open(door, { ca });
   assert.equal(await askOn(socket, '/api/v1/databases', headers), 'HTTP/1.1 200 OK');
   socket.destroy();
+});
+
+test('change events come over TLS, too', async (context) => {
+  const store = mounted(context);
+  const ca = store.use('first');
+  const { door } = await startSockets(context, { 'ssl.keyStore': store.path });
+  const socket = new WebSocket(`wss://127.0.0.1:${door.server.securePort}/ws`, {
+    ca,
+    headers: { authorization: basic('root') },
+  });
+  const client = new TestClient(socket);
+  await once(socket, 'open');
+  assert.deepEqual(await client.ask({ action: 'subscribe', database: 'school' }), {
+    result: 'ok',
+    action: 'subscribe',
+  });
+  socket.terminate();
+  await client.closed;
 });
