@@ -59,8 +59,10 @@ export async function restoreCommand(
       ? `restore database ${quoted(database)} ${source}`
       : `restore backup ${quoted(archived)} ${source} as ${quoted(database)}`;
   const overwrite = options.overwrite === true;
+  const encryptionKey = terminal.environment['POLYAD_ENCRYPTION_KEY'];
   try {
-    await runStreamed(client, { command, overwrite }, bar);
+    const body = { command, overwrite, ...(encryptionKey !== undefined && { encryptionKey }) };
+    await runStreamed(client, body, bar);
     bar.clear();
     await write(terminal.output, `Restored database '${printable(database)}'\n`);
   } finally {

@@ -19,6 +19,7 @@ Options of commands that talk to a server
   import   -f, --format jsonl|csv        for a file whose first line does not tell
   backup   --to <url>                    writes the archive there
   restore  --overwrite                   replaces a database that exists
+           POLYAD_ENCRYPTION_KEY         opens an encrypted archive
 
 Exit codes: 0 done, 1 failed, 2 wrong use, 3 server not reached, 4 refused.
 Colour is for terminals; NO_COLOR=1 takes it away.
