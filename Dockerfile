@@ -24,6 +24,7 @@ WORKDIR /opt/polyad
 COPY --from=packages /opt/polyad/node_modules node_modules
 COPY package.json LICENSE ./
 COPY crds crds
+COPY assets assets
 COPY server server
 COPY operator operator
 ENV NODE_COMPILE_CACHE=/opt/polyad/.compile-cache

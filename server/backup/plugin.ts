@@ -202,11 +202,12 @@ export class AutoBackup implements BackupControl {
   }
 
   async #removeUnfinished(): Promise<void> {
-    const { databases, settingDirectory, log } = this.#options;
+    const { databases, operations, settingDirectory, log } = this.#options;
     try {
       const directories = new Set([settingDirectory, await this.directory()]);
       for (const directory of directories)
         for (const name of databases.names()) await removeUnfinished(join(directory, name));
+      await removeUnfinished(operations.paths.exports);
     } catch (error) {
       log.warn('leftovers of backups could not be deleted', { reason: String(error) });
     }

@@ -60,10 +60,10 @@ export async function deleteBackup(
   await removeFile(await backupPath(directory, database, fileName));
 }
 
-/** Takes away what interrupted backups left in a directory of archives. Nothing may be writing there. */
+/** Takes away what interrupted backups or exports left in a directory. Nothing may be writing there. */
 export async function removeUnfinished(directory: string): Promise<void> {
   for (const name of await namesIn(directory)) {
-    if (name.startsWith(temporaryPrefix))
+    if (name.startsWith(temporaryPrefix) || name.startsWith('.export-tmp-'))
       await rm(join(directory, name), { recursive: true, force: true });
   }
 }

@@ -26,7 +26,8 @@ export interface ExportOrder {
 }
 
 const settingNames = ['format', 'overwrite'] as const;
-const temporarySuffix = '.export-tmp';
+/** What is being written starts with this. */
+const temporaryPrefix = '.export-tmp-';
 
 /**
  * The order of an EXPORT DATABASE statement. Without a URL the name is `<database>-export-<timestamp>.<format>.tgz`; the format
@@ -97,7 +98,7 @@ export async function writeExport(job: ExportJob): Promise<ExportTotals> {
   const target = join(directory, order.fileName);
   await requireFree(target, order);
   const suffix = runtime.random.uint32().toString(16).padStart(8, '0');
-  const temporary = join(directory, `.${suffix}${temporarySuffix}`);
+  const temporary = join(directory, `${temporaryPrefix}${suffix}`);
   const totals: ExportTotals = { documents: 0, vertices: 0, edges: 0, warnings: 0 };
   reporter.step(`writing ${order.format}`, undefined);
   const view = database.state.view();

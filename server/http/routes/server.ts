@@ -74,6 +74,10 @@ export const serverPost: Route = {
       type: 'object',
       properties: {
         command: { type: 'string', description: 'For example: create database school' },
+        config: { type: 'object', description: 'Of set backup config: the new backup.json' },
+        overwrite: { type: 'boolean', description: 'Of restore backup: replaces the target' },
+        encryptionKey: { type: 'string', description: 'Of restore: key of the archive' },
+        settings: { type: 'object', description: 'Of import database: as in IMPORT DATABASE' },
       },
       required: ['command'],
     },

@@ -313,3 +313,24 @@ test('hostile files are refused without an end of the server', async (context) =
     assert.equal(test.databases.exists('copy'), false);
   }
 });
+
+test('files of the package are named by classpath, and nothing beside them', async (context) => {
+  const test = await open(context);
+  const about = { url: 'classpath://beatles.jsonl', settings: undefined };
+  const counts = await test.operations.importNew('beatles', about, asker);
+  assert.deepEqual([counts.createdVertices, counts.createdEdges], [5, 4]);
+  assert.deepEqual(
+    await test.runOn(
+      'beatles',
+      "SELECT in('MemberOf').name AS n FROM Band WHERE name = 'The Beatles'",
+    ),
+    [{ n: ['John Lennon', 'Paul McCartney', 'George Harrison', 'Ringo Starr'] }],
+  );
+  for (const name of ['../package.json', '/../../package.json', '..', 'sub/../../package.json'])
+    await assert.rejects(
+      test.operations.importNew('bad', { url: `classpath://${name}`, settings: undefined }, asker),
+      (error: Error) =>
+        'code' in error && (error.code === 'Forbidden' || error.code === 'IllegalArgument'),
+      name,
+    );
+});
