@@ -13,7 +13,11 @@ import type {
   PropertyDefinition,
   TypeDefinition,
 } from '#catalog/catalog.ts';
-import type { GraphViewDefinition } from '#catalog/definitions.ts';
+import type {
+  FunctionDefinition,
+  GraphViewDefinition,
+  TriggerDefinition,
+} from '#catalog/definitions.ts';
 import type { ReadView } from '#transaction/read-view.ts';
 
 /** What `schema:` rows tell beyond the catalog. */
@@ -49,6 +53,10 @@ const rowsOfKind: Readonly<Record<string, RowsOf>> = {
   dictionary: (view, facts) => [dictionaryRow(view, facts)],
   materializedviews: (view, facts) => facts.viewRows(view.catalog),
   continuousaggregates: () => [],
+  /** Beyond the table of sql.md 7.12: how else would one see them. */
+  triggers: (view) =>
+    mapped(view.catalog.definitions.parts.triggers, (trigger) => triggerRow(view, trigger)),
+  functions: (view) => mapped(view.catalog.definitions.parts.functions, functionRow),
   graphanalyticalviews: (view) => mapped(view.catalog.definitions.parts.graphViews, graphViewRow),
 };
 
@@ -70,6 +78,27 @@ export function schemaRows(
     throw new DatabaseError('IllegalArgument', `Invalid metadata: ${shown}`, hint(kind, known));
   }
   return rowsOf(view, facts, asked.name);
+}
+
+function triggerRow(view: ReadView, trigger: TriggerDefinition): ValueMap {
+  return row([
+    ['name', trigger.name],
+    ['timing', trigger.timing],
+    ['event', trigger.event],
+    ['typeName', view.catalog.typeWithId(trigger.type).name],
+    ['actionType', 'SQL'],
+    ['action', trigger.action],
+  ]);
+}
+
+function functionRow(defined: FunctionDefinition): ValueMap {
+  return row([
+    ['libraryName', defined.library],
+    ['functionName', defined.name],
+    ['parameters', defined.parameters],
+    ['language', defined.language],
+    ['body', defined.body],
+  ]);
 }
 
 /** Nothing is built for them: they only remember what was asked for (sql.md 14.4). */
