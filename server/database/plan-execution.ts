@@ -199,6 +199,8 @@ export class PlanExecution {
     const { pending } = this.#context;
     const { work } = pending;
     pending.work = undefined;
+    // From now on others see the statement and may end it, also a client that leaves before the first pause.
+    this.#watch.check();
     await work?.(() => this.#pauseWork());
     this.#newSlice();
   }

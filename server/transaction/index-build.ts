@@ -23,7 +23,7 @@ export interface IndexBuildServices {
   readonly formats: TemporalFormats;
   /** Records per round. */
   readonly roundRecords: number;
-  /** Between two rounds; throws when the build is to end. */
+  /** Others have their turn; throws when the build is to end. */
   readonly pause: () => Promise<void>;
 }
 
@@ -66,7 +66,7 @@ async function round(
   services: IndexBuildServices,
 ): Promise<number> {
   using snapshot = services.engine.snapshot();
-  const timer = new SliceTimer(services.runtime);
+  const timer = new SliceTimer(services.runtime, services.pause);
   const gathered = await gather(
     keys,
     { buckets, place, snapshot, recordsMax: services.roundRecords },
@@ -78,6 +78,7 @@ async function round(
   // Storage takes a batch in one go, so it is kept short.
   for (let at = 0; at < entries.length; at += batchLength) {
     await services.engine.addEntries(id, unique, entries.slice(at, at + batchLength));
+    if (timer.isSpent) await timer.pause();
   }
   return gathered.recordCount;
 }
