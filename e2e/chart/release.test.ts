@@ -47,6 +47,7 @@ describe('every render is accepted by the API server', { skip }, () => {
     const path = join(chart, 'ci', file);
     if (readFileSync(path, 'utf8').startsWith('# fails:')) continue;
     it(file, async (context) => {
+      for (const helm of helms) await must(helm, ['lint', '--strict', chart, '--values', path]);
       const words = ['template', 'orders', chart, '-n', namespace, '--values', path];
       const rendered = parseAllDocuments(await must(helms[0] ?? '', words))
         .map((document) => document.toJS() as { apiVersion: string; kind: string } | null)

@@ -31,10 +31,15 @@ export const rollingScenarios: readonly Scenario[] = [
       await cluster('roll');
       const clients = await load('roll');
       const before = await podUid(namespace, 'roll-0');
-      await namespace.patch('pyd', 'roll', { spec: { settings: { 'service.txRetries': '7' } } });
+      await namespace.patch('pyd', 'roll', {
+        spec: { settings: { 'service.server.wsMaxConnections': '777' } },
+      });
       await restarted(namespace, 'roll-0', before);
       await namespace.waitFor('pyd', 'roll', 'Ready', 'memberRestart', isReady);
-      assert.equal(String(await settingOf(namespace, 'roll-0', 'service.txRetries')), '7');
+      assert.equal(
+        String(await settingOf(namespace, 'roll-0', 'service.server.wsMaxConnections')),
+        '777',
+      );
       await clients.untilAcknowledged(20);
       const { longestGapSeconds, acknowledged } = await clients.stop();
       report(`gap ${longestGapSeconds.toFixed(1)} s, ${acknowledged} writes`);
