@@ -50,6 +50,10 @@ spec:
       image: {{ include "polyad.image" . }}
       imagePullPolicy: {{ $values.image.pullPolicy }}
       command: [node, operator/main.ts, install-config]
+      {{- with $values.resources }}
+      resources:
+        {{- toYaml . | nindent 8 }}
+      {{- end }}
       {{- with $values.securityContext }}
       securityContext:
         {{- toYaml . | nindent 8 }}
@@ -287,4 +291,13 @@ preStop:
 
 {{- define "polyad.haTlsSecretName" -}}
 {{- default (printf "%s-ha-tls" (include "polyad.fullname" .)) .Values.ha.tls.secretName -}}
+{{- end -}}
+
+{{/* For short pods of the release, which a quota must be able to count. */}}
+{{- define "polyad.smallResources" -}}
+requests:
+  cpu: 10m
+  memory: 64Mi
+limits:
+  memory: 128Mi
 {{- end -}}

@@ -178,7 +178,12 @@ it('operator rules are those of the operator, in the scope that is asked for', n
       .map(({ group, resources, verbs }) => ({ apiGroups: [group], resources, verbs }));
   const wide = await renderWith('mode=operator', 'operator.rbac.aggregateRoles=false');
   assert.deepEqual(pick(wide, 'ClusterRole').rules, rulesOf(['whole', 'optional']));
-  assert.deepEqual(pick(wide, 'Role').rules, rulesOf(['own']));
+  const leases = { apiGroups: ['coordination.k8s.io'], resources: ['leases'] };
+  assert.deepEqual(rulesOf(['own']), [{ ...leases, verbs: ['get', 'create', 'update'] }]);
+  assert.deepEqual(pick(wide, 'Role').rules, [
+    { ...leases, verbs: ['create'] },
+    { ...leases, verbs: ['get', 'update'], resourceNames: ['polyad-operator'] },
+  ]);
   const narrow = await renderWith('mode=operator', 'operator.watchNamespaces={a,b}');
   const roles = narrow.filter(
     ({ kind, metadata }) => kind === 'Role' && metadata.namespace !== 'shop',
@@ -209,4 +214,12 @@ it('a Cluster has a spec that the operator understands', needed, async () => {
   assert.deepEqual(storage.backups, { size: '50Gi' });
   assert.equal(Object.keys(clusterSpec.shape).length >= Object.keys(cluster.spec).length, true);
   for (const key of Object.keys(cluster.spec)) assert.equal(key in clusterSpec.shape, true, key);
+});
+
+it('a release is small enough for the Secret that Helm keeps it in', needed, async () => {
+  const bytesMax = 800 * 1024;
+  for (const mode of ['statefulset', 'operator', 'cluster']) {
+    const { output } = await template(helms[0] ?? '', '--set', `mode=${mode}`);
+    assert.equal(output.length < bytesMax, true, mode);
+  }
 });

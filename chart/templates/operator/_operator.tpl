@@ -15,10 +15,17 @@ polyad-operator
 {{/* Rules of files/permissions.yaml of the given scopes. Arguments: root, scopes. */}}
 {{- define "polyad.rules" -}}
 {{- $scopes := .scopes -}}
+{{- $root := .root -}}
 {{- $rules := list -}}
 {{- range (.root.Files.Get "files/permissions.yaml" | fromYaml).rules -}}
 {{- if has .scope $scopes -}}
 {{- $rule := dict "apiGroups" (list .group) "resources" .resources "verbs" .verbs -}}
+{{- if eq (first .resources) "leases" -}}
+{{- /* Creating cannot be limited to a name. */ -}}
+{{- $rules = append $rules (set (deepCopy $rule) "verbs" (list "create")) -}}
+{{- $_ := set $rule "verbs" (without .verbs "create") -}}
+{{- $_ := set $rule "resourceNames" (list (include "polyad.leaseName" $root)) -}}
+{{- end -}}
 {{- $rules = append $rules $rule -}}
 {{- end -}}
 {{- end -}}
