@@ -166,9 +166,9 @@ const notYetRules: readonly ValidationRule[] = [
   notYet(
     'spec',
     'plugins',
-    '!(has(self.plugins.gremlin) && self.plugins.gremlin.enabled) && !(has(self.plugins.postgres) && self.plugins.postgres.enabled) && !(has(self.plugins.mongo) && self.plugins.mongo.enabled) && !(has(self.plugins.redis) && self.plugins.redis.enabled) && !(has(self.plugins.prometheus) && self.plugins.prometheus.enabled) && !has(self.plugins.custom)',
-    'the server of this version has no plugins',
-    'leave it out or set enabled to false',
+    '!(has(self.plugins.gremlin) && self.plugins.gremlin.enabled) && !(has(self.plugins.postgres) && self.plugins.postgres.enabled) && !(has(self.plugins.mongo) && self.plugins.mongo.enabled) && !(has(self.plugins.redis) && self.plugins.redis.enabled) && !has(self.plugins.custom) && !(has(self.plugins.prometheus) && (has(self.plugins.prometheus.port) || has(self.plugins.prometheus.settings)))',
+    'the server of this version has no plugin but prometheus, which has neither port nor settings of its own',
+    'leave the others out or set enabled to false',
   ),
   notYet(
     'spec',
@@ -181,7 +181,7 @@ const notYetRules: readonly ValidationRule[] = [
     'spec',
     'monitoring',
     '!self.monitoring.podMonitor.enabled && !self.monitoring.serviceMonitor.enabled && !self.monitoring.prometheusRule.enabled',
-    'members of this version serve no Prometheus metrics',
+    'monitors and rules are not made yet, scrape /metrics of the service with spec.plugins.prometheus',
     'leave it out or set enabled to false',
   ),
   notYet(

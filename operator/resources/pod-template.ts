@@ -10,6 +10,7 @@ import {
   selectorLabels,
   serverContainerName,
 } from '../api/names.ts';
+import { pluginList } from './plugins.ts';
 import { serviceAccountName } from './service-account.ts';
 
 /*
@@ -161,11 +162,15 @@ function environment(spec: ClusterSpec): readonly Json[] {
     spec.heapPercent === 75
       ? []
       : [{ name: 'POLYAD_HEAP_PERCENT', value: String(spec.heapPercent) }];
+  const list = pluginList(spec);
+  const plugins: readonly Json[] =
+    list === undefined ? [] : [{ name: 'SERVICE_SERVER_PLUGINS', value: list }];
   const secrets = (spec.secretSettings ?? []).map(({ key, secretKeyRef }) => ({
     name: variableOf(key),
     valueFrom: { secretKeyRef },
   }));
-  return [...fixed, ...heap, ...secrets, ...((spec.env ?? []) as unknown as readonly Json[])];
+  const own = (spec.env ?? []) as unknown as readonly Json[];
+  return [...fixed, ...heap, ...plugins, ...secrets, ...own];
 }
 
 /** `service.server.httpIncomingPort` as `SERVICE_SERVER_HTTP_INCOMING_PORT` (house decision 3). */

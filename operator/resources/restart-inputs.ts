@@ -2,6 +2,7 @@ import type { ClusterSpec } from '../api/cluster-spec.ts';
 import { annotationKeys } from '../api/names.ts';
 import { hotSettings } from '../api/setting-classes.ts';
 import { contentHash } from './content-hash.ts';
+import { pluginList } from './plugins.ts';
 
 /** Settings of the spec by what a change of them needs. */
 export function settingsByClass(spec: ClusterSpec): {
@@ -29,6 +30,7 @@ export function restartHash(
     imagePullPolicy: spec.imagePullPolicy,
     imagePullSecrets: spec.imagePullSecrets,
     settings: settingsByClass(spec).restart,
+    plugins: pluginList(spec),
     secretSettings: spec.secretSettings,
     extraArgs: spec.extraArgs,
     env: spec.env,
