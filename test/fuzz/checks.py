@@ -30,3 +30,13 @@ def request_id_everywhere(ctx, response, case):
 @schemathesis.serializer("application/x-ndjson", "application/jsonl")
 def lines_serializer(ctx, value):
     return value.encode("utf-8", "replace") if isinstance(value, str) else str(value).encode()
+
+
+@schemathesis.hook
+def before_call(context, case, kwargs):
+    """Another password of root would make everything after it a refusal, and a shutdown ends the run."""
+    query = case.query or {}
+    if case.method.upper() == "PUT" and query.get("name") == "root":
+        case.query["name"] = "kim"
+    if isinstance(case.body, dict) and "shutdown" in str(case.body.get("command", "")).lower():
+        case.body["command"] = "list databases"

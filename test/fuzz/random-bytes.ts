@@ -26,7 +26,7 @@ interface NoiseOptions {
   readonly patienceMs: number;
 }
 
-const parallel = 32;
+const parallel = 64;
 
 /** Sends the noise; resolves when every connection is over. @returns how many answers began with a status line */
 export async function makeNoise(options: NoiseOptions): Promise<number> {
