@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Scenario } from '../scenario.ts';
 import { ask, serverCommand, sql } from '../steps/member.ts';
-import { conditionOf, isReady, valueAt } from '../steps/objects.ts';
+import { conditionOf, isReady } from '../steps/objects.ts';
 
 export const clientScenarios: readonly Scenario[] = [
   {
@@ -78,8 +78,13 @@ export const clientScenarios: readonly Scenario[] = [
         spec: { replicas: 1 },
       });
       await namespace.kubectl(['apply', '-f', '-'], manifest);
-      const young = await namespace.waitFor('pyd', 'status', 'reconciling', 'stalled', (object) =>
-        Boolean(valueAt(object, 'status.conditions')),
+      // Before the operator has looked nothing is said but that it is not ready.
+      const young = await namespace.waitFor(
+        'pyd',
+        'status',
+        'reconciling',
+        'stalled',
+        (object) => conditionOf(object, 'Reconciling') === 'True' || isReady(object),
       );
       assert.equal(conditionOf(young, 'Reconciling'), 'True');
       assert.notEqual(conditionOf(young, 'Ready'), 'True');
