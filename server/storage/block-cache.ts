@@ -11,6 +11,9 @@ export interface CachedBlock {
   used: boolean;
 }
 
+/** A power of two. */
+const recentCount = 1024;
+
 interface SlabEntries {
   readonly slab: Slab;
   readonly entries: CachedBlock[];
@@ -27,6 +30,8 @@ export class BlockCache {
   /** Oldest first. */
   #slabs: SlabEntries[] = [];
   #bytes = 0;
+  /** Blocks that were asked for lately, each in its place by number. */
+  readonly #recent = new Float64Array(recentCount).fill(-1);
 
   constructor(budgetBytes: number) {
     this.#budgetBytes = budgetBytes;
@@ -48,6 +53,20 @@ export class BlockCache {
 
   get(bucket: BucketId, number: number): CachedBlock | undefined {
     return this.#buckets[bucket]?.get(number);
+  }
+
+  /**
+   * Whether a block that was asked for and is not here should come in. A full cache lets in what is asked for twice within some
+   * hundred others: random reads over more than it holds would otherwise drive out everything, block by block, and each
+   * block for the sake of one record.
+   */
+  admits(bucket: BucketId, number: number): boolean {
+    if (!this.isFull) return true;
+    const key = bucket * 2 ** 32 + number;
+    const place = (number ^ (bucket * 7919)) & (recentCount - 1);
+    if (this.#recent[place] === key) return true;
+    this.#recent[place] = key;
+    return false;
   }
 
   /** Takes over an image that lies in `slab`. */

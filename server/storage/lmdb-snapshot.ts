@@ -81,10 +81,24 @@ export class LmdbSnapshot implements StorageSnapshot {
     const position = positionOf(rid);
     if (state === undefined || position >= state.next) return undefined;
     const slot = position % state.slotCount;
-    const block = this.block(bucket, (position - slot) / state.slotCount);
-    if (block === undefined) return undefined;
+    const number = (position - slot) / state.slotCount;
+    let block = this.#state.cachedBlock(this.#reader, bucket, number);
+    if (block === undefined) {
+      if (!this.#state.blocks.admits(bucket, number)) return this.#looseRecord(rid, number, slot);
+      block = this.block(bucket, number);
+      if (block === undefined) return undefined;
+    }
     const row = block.rowOffset(slot);
     return row === 0 ? undefined : this.#recordOf(rid, block, row);
+  }
+
+  /** A record whose block stays outside the cache. */
+  #looseRecord(rid: Rid, number: number, slot: number): RowRecord | undefined {
+    const start = this.#state.looseRow(this.#reader, bucketOf(rid), number, slot);
+    if (start < 0) return undefined;
+    const { slab } = this.#state.rows;
+    const shape = this.#source.shapes.shape(slab.view.getUint16(start + 4, true));
+    return new RowRecord(rid, shape, slab, start, this.#source.labels, this.#large);
   }
 
   recordAt(block: Block, slot: number): RowRecord {

@@ -9,6 +9,7 @@ import {
   type TypeId,
 } from '#core/rid.ts';
 import { AdjacencyCache, type CachedList } from './adjacency-cache.ts';
+import { ListMemory } from './list-memory.ts';
 import {
   chunkDegree,
   chunkEntryCount,
@@ -16,12 +17,13 @@ import {
   chunkLast,
   readEntries,
 } from './adjacency-chunk.ts';
-import { Block, blockFormat } from './block.ts';
+import { Block, blockFormat, rowOffsetsOffset } from './block.ts';
 import { BlockCache } from './block-cache.ts';
 import type { BlockWindow } from './block-window.ts';
 import { checksumSize } from './checksum.ts';
 import type { BucketState } from './counters.ts';
 import type { AdjacencyList, Direction } from './engine.ts';
+import { ImageMemory } from './image-memory.ts';
 import type { PinnedReader } from './pinned-reader.ts';
 import { AdjKey, BlkKey, blockKey, IxKey, readRidBytes } from './sub-databases.ts';
 import { UniqueEntryCache } from './unique-entry-cache.ts';
@@ -48,12 +50,15 @@ export interface StateReaderOptions {
 export class StateReader {
   readonly blocks: BlockCache;
   readonly lists: AdjacencyCache;
+  /** Memory of rows without their blocks. */
+  readonly rows = new ImageMemory();
   readonly uniqueEntries: UniqueEntryCache;
   /** undefined as a value: dropped. */
   readonly buckets = new Map<BucketId, Versioned<BucketState | undefined>>();
   readonly entryCounts = new Map<IndexId, Versioned<number>>();
   /** LSN of the last change of adjacency by edge type, since the engine was opened. */
   readonly listsChanged = new Map<TypeId, LogIndex>();
+  readonly #numbers = new ListMemory();
   readonly #blkKey = new BlkKey();
   readonly #adjKey = new AdjKey();
   readonly #ixKey = new IxKey();
@@ -93,12 +98,30 @@ export class StateReader {
 
   /** Cost: two array reads when cached; else an LMDB get, a checksum and a copy. */
   block(reader: PinnedReader, bucket: BucketId, number: number): Block | undefined {
+    return this.cachedBlock(reader, bucket, number) ?? this.#loadBlock(reader, bucket, number);
+  }
+
+  cachedBlock(reader: PinnedReader, bucket: BucketId, number: number): Block | undefined {
     const cached = this.blocks.get(bucket, number);
-    if (cached !== undefined && cached.since <= reader.index) {
-      cached.used = true;
-      return cached.block;
-    }
-    return this.#loadBlock(reader, bucket, number);
+    if (cached === undefined || cached.since > reader.index) return undefined;
+    cached.used = true;
+    return cached.block;
+  }
+
+  /**
+   * A copy of one row of a block that is not to come into the cache.
+   * @returns where it starts in `rows.slab`; -1 when there is no such row
+   */
+  looseRow(reader: PinnedReader, bucket: BucketId, number: number, slot: number): number {
+    if (this.#findBlock(reader, bucket, number) === undefined) return -1;
+    const { view, bytes, base } = reader.window;
+    const units = view.getUint16(base + rowOffsetsOffset + slot * 2, true);
+    if (units === 0) return -1;
+    const row = base + units * 8;
+    const length = view.getUint32(row, true);
+    const start = this.rows.take(length);
+    bytes.copy(this.rows.slab.bytes, start, row, row + length);
+    return start;
   }
 
   /** As `block` for a scan: what it reads drives nothing out of the cache, but lands in its window. */
@@ -108,12 +131,10 @@ export class StateReader {
     number: number,
     window: BlockWindow,
   ): Block | undefined {
-    const cached = this.blocks.get(bucket, number);
-    if (cached !== undefined && cached.since <= reader.index) {
-      cached.used = true;
-      return cached.block;
-    }
-    return this.#loadBlock(reader, bucket, number, this.blocks.isFull ? window : undefined);
+    return (
+      this.cachedBlock(reader, bucket, number) ??
+      this.#loadBlock(reader, bucket, number, this.blocks.isFull ? window : undefined)
+    );
   }
 
   /** Into the cache, or past it into `passing`. */
@@ -123,6 +144,28 @@ export class StateReader {
     number: number,
     passing?: BlockWindow,
   ): Block | undefined {
+    const versions = this.#findBlock(reader, bucket, number);
+    if (versions === undefined) return undefined;
+    const { slotCount } = versions.at(reader.index) as BucketState;
+    const { window } = reader;
+    const length = window.length - checksumSize;
+    const memory = passing ?? this.blocks.memory;
+    const start = memory.take(length);
+    const { slab } = memory;
+    window.bytes.copy(slab.bytes, start, window.base, window.base + length);
+    const block = new Block(slab, start, bucket, number, slotCount);
+    if (passing !== undefined) return passing.hold(block);
+    // The state has not changed since the snapshot, so the image is the newest one.
+    if (versions.since <= reader.index) this.blocks.put(block, slab, versions.since);
+    return block;
+  }
+
+  /** Reads a block into the window. @returns the states of its bucket; undefined when there is no such block */
+  #findBlock(
+    reader: PinnedReader,
+    bucket: BucketId,
+    number: number,
+  ): Versioned<BucketState | undefined> | undefined {
     const versions = this.buckets.get(bucket);
     const state = versions?.at(reader.index);
     if (versions === undefined || state === undefined) return undefined;
@@ -130,23 +173,12 @@ export class StateReader {
     this.#blkKey.key = blockKey(bucket, number);
     const describe = () => describeBlock(bucket, number * slotCount, slotCount);
     if (!reader.findChecked(reader.subs.blk, this.#blkKey, describe)) return undefined;
-    const { window } = reader;
-    const length = window.length - checksumSize;
-    const memory = passing ?? this.blocks.memory;
-    const start = memory.take(length);
-    const { slab } = memory;
-    window.bytes.copy(slab.bytes, start, window.base, window.base + length);
-    if (slab.bytes[start] !== blockFormat) {
-      throw new DatabaseError(
-        'CorruptedRecord',
-        `${describe()} have the unknown block format ${slab.bytes[start]}`,
-      );
-    }
-    const block = new Block(slab, start, bucket, number, slotCount);
-    if (passing !== undefined) return passing.hold(block);
-    // The state has not changed since the snapshot, so the image is the newest one.
-    if (versions.since <= reader.index) this.blocks.put(block, slab, versions.since);
-    return block;
+    const format = reader.window.bytes[reader.window.base];
+    if (format === blockFormat) return versions;
+    throw new DatabaseError(
+      'CorruptedRecord',
+      `${describe()} have the unknown block format ${format}`,
+    );
   }
 
   adjacency(reader: PinnedReader, vertex: Rid, direction: Direction, type: TypeId): AdjacencyList {
@@ -162,9 +194,7 @@ export class StateReader {
     if (count === 0) return noEdges;
     const last = chunkLast(window.view, window.base);
     const since = this.listsChanged.get(type) ?? (0 as LogIndex);
-    const numbers = new Float64Array(count * 2);
-    const edges = numbers.subarray(0, count);
-    const vertices = numbers.subarray(count);
+    const { edges, vertices } = this.#numbers.take(count);
     let at = 0;
     for (let chunk = 0; chunk <= last; chunk++) {
       if (chunk > 0 && !this.#findChunk(reader, vertex, direction, type, chunk)) continue;

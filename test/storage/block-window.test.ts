@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Block } from '#storage/block.ts';
 import { BlockWindow } from '#storage/block-window.ts';
+import { ListMemory } from '#storage/list-memory.ts';
 import {
   Log,
   openEngine,
@@ -41,6 +42,36 @@ test('records of blocks that a scan has left keep their values', async (context)
     records.map((record) => record.get('text')),
     records.map((_, number) => textOf(number * 64 + number)),
   );
+});
+
+test('records read at random past a full cache are those that were written', async (context) => {
+  await using engine = await engineWithBlocks(temporaryDirectory(context));
+  using snapshot = engine.snapshot();
+  const positions = Array.from(
+    { length: 2 * blockCountWanted * 64 },
+    (_, at) => (at * 7919) % (blockCountWanted * 64),
+  );
+  const records = positions.map((position) => snapshot.record(person(position)));
+  assert.deepEqual(
+    records.map((record) => record?.get('text')),
+    positions.map(textOf),
+  );
+  assert.equal(snapshot.record(person(blockCountWanted * 64)), undefined);
+});
+
+test('edges that several lists keep in one piece of memory stay apart', () => {
+  const memory = new ListMemory();
+  const lists = [3, 0, 500, 20_000, 5000, 5000, 5000, 7].map((count, number) => {
+    const list = memory.take(count);
+    list.edges.fill(number);
+    list.vertices.fill(-number);
+    return { ...list, count, number };
+  });
+  for (const { edges, vertices, count, number } of lists) {
+    assert.deepEqual([edges.length, vertices.length], [count, count]);
+    assert.ok(edges.every((edge) => edge === number));
+    assert.ok(vertices.every((vertex) => vertex === -number));
+  }
 });
 
 function textOf(position: number): string {
