@@ -156,6 +156,7 @@ export class PlanRuns {
       memory,
       deadlineMs: watch.deadlineMs,
       rowCap,
+      asker: options,
       mayCommitInPieces: options.autoCommit === false && options.sessionId === undefined,
     });
     const execution = new PlanExecution({

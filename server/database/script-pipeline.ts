@@ -216,6 +216,7 @@ class PartRunner {
       memory,
       deadlineMs: watch.deadlineMs,
       rowCap: undefined,
+      asker: options,
       script: variables,
     });
     const execution = new PlanExecution({

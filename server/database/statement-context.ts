@@ -13,6 +13,7 @@ import type { ExecutionContext, PendingWork, WriteStatistics } from '#query/oper
 import type { ReadView } from '#transaction/read-view.ts';
 import type { DefaultEvaluator, Transaction } from '#transaction/transaction.ts';
 import { pullsUnwatchedMin } from './plan-execution.ts';
+import type { RunOptions } from './session.ts';
 import type { StatementLimits } from './statement-limits.ts';
 
 /** What stays the same for all statements of a database. */
@@ -39,9 +40,13 @@ export interface StatementSurroundings {
   readonly maintain: (work: Maintenance, order: MaintenanceOrder) => Promise<readonly ValueMap[]>;
 }
 
+/** Whose statement it is, for lists of what runs. */
+export type StatementAsker = Pick<RunOptions, 'principal' | 'requestId'>;
+
 /** What a maintenance statement runs in. */
 export interface MaintenanceOrder {
   readonly transaction: Transaction;
+  readonly asker: StatementAsker | undefined;
   /** The statement stands alone and was sent with `autoCommit: false`: it may commit in pieces. */
   readonly mayCommitInPieces: boolean;
   /** Others have their turn; throws when the statement is to end. */
@@ -87,6 +92,7 @@ export class StatementContext implements ExecutionContext {
   deadlineMs = Number.POSITIVE_INFINITY;
   rowCap: number | undefined = undefined;
   mayCommitInPieces = false;
+  asker: StatementAsker | undefined = undefined;
   /** The variables of the script that the statement stands in. */
   script: VariableScope | undefined = undefined;
 
@@ -103,10 +109,10 @@ export class StatementContext implements ExecutionContext {
       surroundings.callFunction(name, args, { view: this.view, transaction: this.transaction });
     this.schemaSource = (kind, name) => surroundings.schemaSource(this.view, kind, name);
     this.maintain = (work, pause) => {
-      const { transaction, mayCommitInPieces } = this;
+      const { transaction, mayCommitInPieces, asker } = this;
       if (transaction === undefined)
         throw new DatabaseError('Internal', 'maintenance was started without a transaction');
-      return surroundings.maintain(work, { transaction, mayCommitInPieces, pause });
+      return surroundings.maintain(work, { transaction, mayCommitInPieces, asker, pause });
     };
     this.variables = {
       get: (name) =>
@@ -128,6 +134,7 @@ export class StatementContext implements ExecutionContext {
     readonly rowCap: number | undefined;
     readonly script?: VariableScope | undefined;
     readonly mayCommitInPieces?: boolean;
+    readonly asker?: StatementAsker;
   }): void {
     this.view = execution.view.catalog.definitions.hasReadTriggers
       ? this.#watched(execution.view)
@@ -141,6 +148,7 @@ export class StatementContext implements ExecutionContext {
     this.rowCap = execution.rowCap;
     this.script = execution.script;
     this.mayCommitInPieces = execution.mayCommitInPieces === true;
+    this.asker = execution.asker;
     this.regexBudget = { remainingMs: execution.limits.regexMs };
     this.pending.work = undefined;
     if (execution.transaction !== undefined) Object.assign(this.statistics, emptyStatistics());
@@ -152,6 +160,7 @@ export class StatementContext implements ExecutionContext {
     this.view = noView;
     this.memory = noMemory;
     this.script = undefined;
+    this.asker = undefined;
     this.transaction = undefined;
     this.parameters = noParameters;
     this.pending.work = undefined;

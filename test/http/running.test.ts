@@ -203,6 +203,38 @@ test('a batch import is an operation: it shows progress, and ends with what is c
   assert.deepEqual(await data.run('SELECT count(*) AS c FROM V'), [{ c: 10 }]);
 });
 
+test('maintenance shows its progress and who asked for it, and ends when it is cancelled', async (context) => {
+  const { ask, data } = await fixture(context);
+  await data.run('CREATE PROPERTY N.n INTEGER');
+  await data.run('CREATE INDEX ON N (n) NOTUNIQUE');
+  const rows = Array.from({ length: 20_000 }, (_, n) => `(${n})`);
+  await data.run(`INSERT INTO N (n) VALUES ${rows.join()}`);
+  const operations = async () =>
+    (await ask('GET', 'server/operations', { user: 'mary' })).body['result'] as Entries;
+  for (const [command, operation] of [
+    ['REBUILD INDEX *', 'rebuild index'],
+    ['CHECK DATABASE', 'check database'],
+  ]) {
+    const answer = ask('POST', 'command/test', {
+      user: 'mary',
+      body: { language: 'sql', command },
+    });
+    await turnsUntil(() => data.progress.running().length > 0);
+    const entry = (await operations()).at(-1);
+    assert.deepEqual([entry?.['operation'], entry?.['user']], [operation, 'mary']);
+    const [shown] = (await ask('GET', 'progress/test', { user: 'mary' })).body['result'] as Entries;
+    // It may have ended meanwhile; if not, it is shown as the contract says.
+    if (shown !== undefined) assert.equal(shown['operation'], operation);
+    await ask('DELETE', `server/operations/${entry?.['id']}`, { user: 'mary' });
+    const { status, body } = await answer;
+    assert([200, 500].includes(status));
+    if (status === 500) assert.equal(body['exception'], 'CommandCancelledException');
+    const ended = status === 200 ? 'completed' : 'cancelled';
+    assert.equal((await operations()).at(-1)?.['state'], ended);
+    assert.deepEqual((await ask('GET', 'progress/test')).body, { result: [] });
+  }
+});
+
 test('the same by control commands, which are for root', async (context) => {
   const { ask, start } = await fixture(context);
   const run = (command: string, user = 'root') =>

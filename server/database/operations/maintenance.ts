@@ -7,7 +7,7 @@ import { alterDatabase } from './alter-database.ts';
 import { checkDatabase } from './check-database.ts';
 import { compactIndexes, rebuildIndexes } from './rebuild-index.ts';
 import { rebuildType, repartitionType } from './rebuild-type.ts';
-import type { MaintenanceRoom } from './task.ts';
+import type { MaintenanceRoom, MaintenanceTask } from './task.ts';
 import { truncate } from './truncate.ts';
 
 /**
@@ -24,24 +24,26 @@ export function maintain(
     case 'alter-database':
       return alterDatabase(work, room.settings);
     case 'rebuild-index':
-      return reported(room, 'rebuild index', (progress) =>
+      return reported({ room, order }, 'rebuild index', (progress) =>
         rebuildIndexes(work, { order, room, progress }),
       );
     case 'compact-index':
-      return reported(room, 'compact index', () => compactIndexes(work, order));
+      return reported({ room, order }, 'compact index', () => compactIndexes(work, order));
     case 'rebuild-type':
-      return reported(room, 'rebuild type', (progress) =>
+      return reported({ room, order }, 'rebuild type', (progress) =>
         rebuildType(work, { order, room, progress }),
       );
     case 'repartition':
-      return reported(room, 'repartition', (progress) =>
+      return reported({ room, order }, 'repartition', (progress) =>
         repartitionType(work, { order, room, progress }),
       );
     case 'truncate':
       return truncate(work, order, room);
     case 'check-database':
-      return reported(room, work.fix ? 'check database fix' : 'check database', (progress) =>
-        checkDatabase(work, { order, room, progress }),
+      return reported(
+        { room, order },
+        work.fix ? 'check database fix' : 'check database',
+        (progress) => checkDatabase(work, { order, room, progress }),
       );
     case 'create-view':
     case 'alter-view':
@@ -55,7 +57,7 @@ export function maintain(
 
 /** The work as an operation that `GET /progress` shows; cancelled there it ends at its next pause. */
 async function reported<T>(
-  room: MaintenanceRoom,
+  { room, order }: Pick<MaintenanceTask, 'room' | 'order'>,
   operation: string,
   work: (progress: ProgressReporter) => Promise<T>,
 ): Promise<T> {
@@ -63,6 +65,8 @@ async function reported<T>(
     database: room.databaseName,
     operation,
     stepCount: 1,
+    user: order.asker?.principal.name ?? '',
+    requestId: order.asker?.requestId,
   });
   try {
     const result = await work(progress);
