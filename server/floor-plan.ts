@@ -22,6 +22,7 @@ import {
   serverName,
   serverPlugins,
   serverReloadEvery,
+  serverRootPasswordPath,
   serverSaltIterations,
   serverSecurityHashQueueSize,
   serverSecurityLockoutAttempts,
@@ -292,7 +293,7 @@ async function serve(ground: Ground, security: Security): Promise<void> {
   const { users, apiTokens } = security;
   const { clock, timers } = systemRuntime;
   const { databases, meter, operations } = makeDatabases({
-    paths: operationPaths(paths),
+    paths: operationPaths(paths, settings),
     audit: (message, database) => events.report('INFO', 'Security', message, database),
     directory: paths.databases,
     settings,
@@ -411,16 +412,23 @@ async function closeSecurity(security: Security): Promise<void> {
   await derivation.close();
 }
 
-/** Nothing is imported from where the server keeps users, settings and data. */
-function operationPaths(paths: ServerPaths): OperationPaths {
+/** Nothing is imported from where the server keeps users, settings and data, nor from the files of its secrets. */
+function operationPaths(paths: ServerPaths, settings: Settings): OperationPaths {
   const { root, databases, backups, config } = paths;
   return {
     root,
     databases,
     backups,
     exports: join(root, 'exports'),
-    closed: [config, databases],
+    closed: [config, databases, ...secretFiles(settings)],
   };
+}
+
+function secretFiles(settings: Settings): readonly string[] {
+  return [serverRootPasswordPath, sslKeyStore, sslTrustStore]
+    .map((setting) => settings.get(setting))
+    .filter((path) => path !== '')
+    .map((path) => resolve(path));
 }
 
 function printWelcome(

@@ -164,9 +164,13 @@ export class DatabaseDirectory {
   }
 
   async #finishReplacing(entry: string): Promise<void> {
-    const target = this.path(entry.slice(replacingPrefix.length));
+    const name = entry.slice(replacingPrefix.length);
+    const target = this.path(name);
     if (await exists(target)) {
-      this.#deleteLater(entry);
+      // Its name must be free for the next replacement before it is deleted.
+      const trash = `.trash-${name}-${this.#suffix()}`;
+      await rename(join(this.#root, entry), join(this.#root, trash));
+      this.#deleteLater(trash);
       return;
     }
     await rename(join(this.#root, entry), target);

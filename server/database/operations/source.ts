@@ -44,6 +44,9 @@ export interface SourceFile {
   dispose(): Promise<void>;
 }
 
+/** What the system shows there as files is its own: environments of processes, devices, mounted secrets. */
+const systemDirectories = ['/proc', '/sys', '/dev', '/run/secrets', '/var/run/secrets'] as const;
+
 const assets = fileURLToPath(new URL('../../../assets/', import.meta.url));
 
 /**
@@ -98,7 +101,7 @@ async function localFile(
   );
   const path = isThere ? below : resolve(exportsPath, given);
   const real = await realpath(path).catch(() => undefined);
-  const closed = await realDirectories(closedDirectories);
+  const closed = await realDirectories([...closedDirectories, ...systemDirectories]);
   // Judged before anything is told about what is there or not.
   const judged = real ?? path;
   const allowed = await realDirectories(
@@ -110,7 +113,7 @@ async function localFile(
       `'${path}' lies outside of service.server.security.importAllowedLocalPaths`,
     );
   if (closed.some((directory) => isBelow(judged, directory)))
-    throw new DatabaseError('Forbidden', `'${path}' belongs to the server itself`);
+    throw new DatabaseError('Forbidden', `'${path}' belongs to the server or the system`);
   if (real === undefined) throw notFound(path);
   await requireFile(real, path);
   return { path: real, name: nameOf(path), dispose: async () => {} };

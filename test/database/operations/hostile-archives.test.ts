@@ -5,6 +5,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  renameSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
@@ -247,4 +248,37 @@ test('a link inside of an allowed directory leads nowhere else', async (context)
   });
   const [row] = await database.run(`IMPORT DATABASE '${join(allowed, 'good.csv')}'`);
   assert.equal(row?.['createdDocuments'], 1);
+});
+
+test("what the system shows as files is nobody's import", async (context) => {
+  const { test: database } = await open(context);
+  for (const url of [
+    '/proc/self/environ',
+    'file:///proc/self/maps',
+    '/dev/zero',
+    '/sys/kernel/mm/ksm/run',
+  ])
+    await assert.rejects(
+      database.run(`IMPORT DATABASE '${url}' WITH format = 'csv'`),
+      { code: 'Forbidden' },
+      url,
+    );
+});
+
+test('a database whose replacement was interrupted is the old or the new one', async (context) => {
+  const { test: database } = await open(context);
+  const inside = join(database.directory, '.replacing-test');
+  // Both are there: the swap had not begun.
+  await database.database.engine.copyTo(inside);
+  await database.run('INSERT INTO D SET a = 2');
+  await database.reopen();
+  assert.equal((await database.run('SELECT FROM D')).length, 2);
+  // The old one is gone: the new one is whole and takes its place.
+  await database.database.engine.copyTo(inside);
+  await database.run('INSERT INTO D SET a = 3');
+  await database.databases.shutdown();
+  renameSync(join(database.directory, 'test'), join(database.directory, '.trash-test-1'));
+  await database.reopen();
+  assert.equal((await database.run('SELECT FROM D')).length, 2);
+  await database.run('INSERT INTO D SET a = 4');
 });
