@@ -93,7 +93,7 @@ export const rollingScenarios: readonly Scenario[] = [
     level: 1,
     async run({ namespace, cluster, expectRestarts }) {
       expectRestarts();
-      await cluster('bad');
+      await cluster('bad', { update: { progressDeadlineSeconds: 60 } });
       await namespace.patch('pyd', 'bad', {
         spec: { settings: { 'service.noSuchSetting': 'x' } },
       });

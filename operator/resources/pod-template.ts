@@ -98,6 +98,8 @@ function server({ spec, image }: PodInputs): JsonObject {
     args: spec.extraArgs,
     env: environment(spec),
     envFrom: spec.envFrom as readonly Json[] | undefined,
+    // What a server that refuses its settings said last becomes the cause in the conditions.
+    terminationMessagePolicy: 'FallbackToLogsOnError',
     ports: [
       { name: 'http', containerPort: spec.ports.http, protocol: 'TCP' },
       { name: 'raft', containerPort: spec.ports.raft, protocol: 'TCP' },
