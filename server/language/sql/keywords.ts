@@ -265,10 +265,14 @@ for (const word of [...reservedWords, ...contextualWords]) {
   lengthMax = Math.max(lengthMax, word.length);
 }
 
-/** The keyword that a word of the text spells, in any letter case; undefined for other words. */
-export function keywordOf(word: string): Keyword | undefined {
+/**
+ * The keyword that a word of the text spells, in any letter case; undefined for other words.
+ * @param isMixed the word has capital and small letters
+ */
+export function keywordOf(word: string, isMixed: boolean): Keyword | undefined {
+  if (word.length > lengthMax) return undefined;
   const known = spellings.get(word);
-  if (known !== undefined || word.length > lengthMax) return known;
+  if (known !== undefined || !isMixed) return known;
   return spellings.get(word.toUpperCase());
 }
 

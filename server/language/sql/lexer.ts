@@ -78,10 +78,14 @@ export function emptyToken(): Token {
 
 const isNameStart = new Uint8Array(128);
 const isNamePart = new Uint8Array(128);
+/** 1: a capital letter, 2: a small one. */
+const letterCase = new Uint8Array(128);
+const bothCases = 3;
 for (let code = 0; code < 128; code += 1) {
   const character = String.fromCharCode(code);
   if (/[A-Za-z_$]/.test(character)) isNameStart[code] = 1;
   if (/[A-Za-z0-9_]/.test(character)) isNamePart[code] = 1;
+  if (/[A-Za-z]/.test(character)) letterCase[code] = /[A-Z]/.test(character) ? 1 : 2;
 }
 
 export class Lexer {
@@ -161,12 +165,17 @@ export class Lexer {
 
   #word(token: Token): TokenKind {
     const { text } = this;
-    let at = token.start + 1;
-    while (isNameCode(text.charCodeAt(at))) at += 1;
+    let at = token.start;
+    let cases = 0;
+    for (let code = text.charCodeAt(at); at === token.start || isNameCode(code); ) {
+      cases |= letterCase[code] as number;
+      at += 1;
+      code = text.charCodeAt(at);
+    }
     if (text.charCodeAt(token.start) === 36 && isAllDigits(text, token.start + 1, at)) {
       return this.#finish(token, 'positional', at);
     }
-    token.keyword = keywordOf(text.slice(token.start, at));
+    token.keyword = keywordOf(text.slice(token.start, at), cases === bothCases);
     return this.#finish(token, 'word', at);
   }
 
@@ -260,6 +269,9 @@ export class Lexer {
   #punctuation(token: Token): TokenKind {
     const { text } = this;
     const start = token.start;
+    const only = singleSigns[text.charCodeAt(start)];
+    if (only !== undefined && isSignPart[text.charCodeAt(start + 1)] !== 1)
+      return this.#finish(token, only, start + 1);
     // Blanks and comments were skipped before: this one has no end.
     if (text.startsWith('/*', start))
       return this.#invalid(token, 'unterminated comment', text.length);
@@ -330,6 +342,16 @@ const punctuation = new Map<string, Punctuation>(
     ] as const
   ).map((sign) => [sign, sign]),
 );
+
+/** Signs of one character by their code, and the codes that may stand second in a longer one. */
+const singleSigns: (Punctuation | undefined)[] = [];
+const isSignPart = new Uint8Array(128);
+for (const sign of punctuation.keys()) {
+  if (sign.length === 1) singleSigns[sign.charCodeAt(0)] = sign as Punctuation;
+  else isSignPart[sign.charCodeAt(1)] = 1;
+}
+// The beginning of a comment.
+isSignPart['*'.charCodeAt(0)] = 1;
 
 function isDigit(code: number): boolean {
   return code >= 48 && code <= 57;

@@ -62,6 +62,10 @@ export function decodeNumber(
   isNegative: boolean,
   limits: NumberLimits = defaultNumberLimits,
 ): Decoded<Value> {
+  if (source.length <= 15 && isDigits(source)) {
+    const value = Number(source);
+    return { value: isNegative && value !== 0 ? -value : value };
+  }
   const tooLong = oversizeOf(source.length, 0, limits);
   if (tooLong !== undefined) return { fault: tooLong };
   const hex = hexFloatShape.exec(source);
@@ -78,6 +82,14 @@ export function decodeNumber(
     isNegative,
     source,
   );
+}
+
+function isDigits(source: string): boolean {
+  for (let at = 0; at < source.length; at += 1) {
+    const code = source.charCodeAt(at);
+    if (code < 48 || code > 57) return false;
+  }
+  return source.length > 0;
 }
 
 function integerLiteral(digits: string, isNegative: boolean, source: string): Decoded<Value> {

@@ -59,7 +59,8 @@ export class Parser {
   readonly #tokens: Token[];
   #first = 0;
   #readCount = 0;
-  #lastWord = '';
+  /** Where the token before the current one starts, if it is a word and no keyword; else -1. */
+  #lastWordStart = -1;
   #depth = 0;
   readonly #expectations: Expectations | undefined;
 
@@ -111,10 +112,8 @@ export class Parser {
       this.tokenCount += 1;
       if (this.tokenCount > this.#tokenCountMax) this.#refuseTokens();
     }
-    this.#lastWord =
-      token.kind === 'word' && token.keyword === undefined
-        ? this.text.slice(token.start, Math.min(token.end, token.start + 40))
-        : '';
+    const isPlainWord = token.kind === 'word' && token.keyword === undefined;
+    this.#lastWordStart = isPlainWord ? token.start : -1;
     if (this.#readCount > 1) {
       this.#first = (this.#first + 1) % lookaheadMax;
       this.#readCount -= 1;
@@ -352,7 +351,9 @@ export class Parser {
       const found = closestWord(this.source(), [...words, ...hidden] as string[]);
       if (found !== undefined) return found;
     }
-    return this.#lastWord === '' ? undefined : closestWord(this.#lastWord, swallowedWords);
+    if (this.#lastWordStart < 0) return undefined;
+    const lastWord = this.text.slice(this.#lastWordStart, this.lastEnd).slice(0, 40);
+    return closestWord(lastWord, swallowedWords);
   }
 
   #expect(what: string): void {
