@@ -1,3 +1,4 @@
+import type { Transaction } from '#transaction/transaction.ts';
 import { formatRid, type Rid, type TypeId } from '#core/rid.ts';
 import type { StoredRecord } from '#core/record.ts';
 import type { Direction, StorageSnapshot } from '#storage/engine.ts';
@@ -158,12 +159,15 @@ export class EdgeCheck {
   async #delete(edges: readonly Rid[]): Promise<void> {
     for (let at = 0; at < edges.length; at += repairsPerCommit) {
       const part = edges.slice(at, at + repairsPerCommit);
-      await committed(this.#room.state, this.#timer, async (transaction) => {
+      const { state } = this.#room;
+      const remove = async (transaction: Transaction) => {
         const deleted = part.filter((edge) => transaction.delete(edge));
         return () => {
           for (const edge of deleted) this.#report.deleted(edge);
         };
-      });
+      };
+      // What is repaired here was never right: no trigger has a say in it.
+      await committed(state, this.#timer, remove, () => state.beginMaintenance());
       await this.#timer.pause();
     }
   }

@@ -45,7 +45,7 @@ class Printer {
       case 'IsDefined':
         return `${this.#tight(expression.of)}.${expression.name} IS DEFINED`;
       case 'Call':
-        return `${expression.function}(${this.#list(expression.arguments)})`;
+        return this.#call(expression);
       case 'Negate':
         return `-${this.#tight(expression.operand)}`;
       case 'Arithmetic':
@@ -158,6 +158,14 @@ class Printer {
   }
 
   /** In parentheses when it would not read as one operand otherwise. */
+  /** A function of the schema is called by way of another one, whose first argument is its name. */
+  #call({ function: name, arguments: args }: Extract<Expression, { op: 'Call' }>): string {
+    const [first, ...rest] = args;
+    if (name.startsWith('#') && first?.op === 'Constant' && typeof first.value === 'string')
+      return `${first.value}(${this.#list(rest)})`;
+    return `${name}(${this.#list(args)})`;
+  }
+
   #tight(expression: Expression): string {
     const text = this.print(expression);
     return loose.has(expression.op) ? `(${text})` : text;
