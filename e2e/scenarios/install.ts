@@ -122,7 +122,9 @@ export const installScenarios: readonly Scenario[] = [
     level: 1,
     async run({ namespace, report }) {
       const text = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
-      const blocks = [...text.matchAll(/```yaml\n([\s\S]*?)```/g)].map((match) => match[1] ?? '');
+      const blocks = [...text.matchAll(/^(apiVersion: polyad\.io[\s\S]*?)\n(?:EOF|```)/gm)].map(
+        (match) => match[1] ?? '',
+      );
       const clusters = blocks
         .flatMap((block) => parseAllDocuments(block))
         .map((document) => document.toJS() as { kind?: string; metadata?: { name?: string } })
