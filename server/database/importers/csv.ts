@@ -6,6 +6,7 @@ import { CsvRows, guessDelimiter, type CsvField } from './csv-rows.ts';
 import type { ImportJob } from './import-job.ts';
 import type { ImportPart } from './import-settings.ts';
 import { textOf } from './lines.ts';
+import { declareVertexId, knowStoredVertices } from './vertex-ids.ts';
 
 /** What the values of a column are when all of them are of one kind. */
 type ColumnKind = 'integer' | 'double' | 'boolean' | 'text';
@@ -56,12 +57,14 @@ class CsvImport {
     const { settings, sink } = this.#job;
     if (content === 'edges') {
       await sink.requireType('edge', settings.edgeType);
+      await knowStoredVertices(this.#job);
       await this.#edges(columns);
       return;
     }
     const kind = content === 'vertices' ? 'vertex' : 'document';
     const type = kind === 'vertex' ? settings.vertexType : settings.documentType;
     await sink.requireType(kind, type);
+    if (kind === 'vertex') await declareVertexId(this.#job);
     const idAt = kind === 'vertex' ? this.#columnNamed(settings.typeIdProperty) : -1;
     await this.#eachRow((row) => {
       const id = idAt < 0 ? undefined : row[idAt];

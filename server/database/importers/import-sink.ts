@@ -146,6 +146,13 @@ export class ImportSink {
     this.counts.parsedRecords += 1;
   }
 
+  /** A vertex that was there before may be named by this id, unless a new one has it. */
+  nameStored(id: string, rid: Rid): void {
+    const bytes = Buffer.from(id);
+    const entry = this.#ids.add(bytes, 0, bytes.length, hashOf(bytes, 0, bytes.length));
+    if (entry >= 0) this.#ids.setRid(entry, rid);
+  }
+
   /** The record with this id; `noRid` when there is none. */
   ridOf(id: string): Rid {
     const bytes = Buffer.from(id);

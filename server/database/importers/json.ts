@@ -6,6 +6,7 @@ import { type ImportJob, textOr } from './import-job.ts';
 import type { ImportPart } from './import-settings.ts';
 import { JsonValues } from './json-values.ts';
 import { textOf } from './lines.ts';
+import { declareVertexId, knowStoredVertices } from './vertex-ids.ts';
 
 /**
  * A JSON file (http-api.md 18.5): an object is stored as one document, an array as one for each of its objects, and so are
@@ -13,6 +14,11 @@ import { textOf } from './lines.ts';
  */
 export async function importJson(job: ImportJob, part: ImportPart): Promise<void> {
   const { open, sink, lineBytesMax } = job;
+  if (part.content === 'edges') await knowStoredVertices(job);
+  if (part.content === 'vertices') {
+    await sink.requireType('vertex', job.settings.vertexType);
+    await declareVertexId(job);
+  }
   const reader = new JsonValues(lineBytesMax);
   let index = 0;
   const take = async (texts: readonly string[]): Promise<void> => {

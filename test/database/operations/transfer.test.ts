@@ -334,3 +334,38 @@ test('files of the package are named by classpath, and nothing beside them', asy
       name,
     );
 });
+
+test('edges of a later import find the vertices of an earlier one, whose ids may be unique', async (context) => {
+  const test = await open(context);
+  const write = (name: string, text: string): string => {
+    const path = join(test.directory, name);
+    writeFileSync(path, text);
+    return path;
+  };
+  const people = write('.p.csv', 'Id,name\n7,Ada\n8,Bob\n');
+  const named = "vertexType = 'Person', typeIdProperty = 'Id'";
+  await test.run(
+    `IMPORT DATABASE '${people}' WITH ${named}, typeIdUnique = true, typeIdType = 'Long'`,
+  );
+  await assert.rejects(test.run(`IMPORT DATABASE '${people}' WITH ${named}`), {
+    code: 'DuplicatedKey',
+  });
+  const csv = write('.k.csv', 'a,b,w\n7,8,1\n8,7,2\n');
+  const json = write('.k.json', '[{"a":7,"b":7,"w":3},{"a":9,"b":7}]');
+  const ends = "edgeType = 'Knows', edgeFromField = 'a', edgeToField = 'b'";
+  const [first] = await test.run(`IMPORT DATABASE '${csv}' WITH ${named}, ${ends}`);
+  const [second] = await test.run(`IMPORT DATABASE '${json}' WITH ${named}, ${ends}`);
+  assert.deepEqual(
+    [first?.['createdEdges'], second?.['createdEdges'], second?.['warnings']],
+    [2, 1, 1],
+  );
+  assert.deepEqual(
+    await test.run('SELECT w, @out.name AS o, @in.name AS i FROM Knows ORDER BY w'),
+    [
+      { w: 1, o: 'Ada', i: 'Bob' },
+      { w: 2, o: 'Bob', i: 'Ada' },
+      { w: 3, o: 'Ada', i: 'Ada' },
+    ],
+  );
+  assert.equal((await test.run('SELECT FROM Person WHERE Id = 7')).length, 1);
+});
