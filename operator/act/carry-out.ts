@@ -204,7 +204,7 @@ async function tellMember(
       return;
     case 'back-up':
       await actors.databases.backUpAll(member, password);
-      memory.noteDone(`back-up ${seen.cluster.metadata.uid ?? ''}`);
+      memory.noteDone(action.mark);
   }
 }
 

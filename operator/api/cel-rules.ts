@@ -221,13 +221,6 @@ const notYetRules: readonly ValidationRule[] = [
   ),
   notYet(
     'spec',
-    'update.backupFirst',
-    '!self.update.backupFirst',
-    'the server of this version makes no backups',
-    'leave it out or set false',
-  ),
-  notYet(
-    'spec',
     'update.verifyMaxBytes',
     "string(self.update.verifyMaxBytes) == '10Gi'",
     replication,

@@ -92,8 +92,8 @@ export type Action =
       readonly changes: readonly { readonly key: string; readonly value: string }[];
     }
   | { readonly kind: 'set-backup-config'; readonly config: string }
-  /** Backs up every database and reports through the `backups` of the next status. */
-  | { readonly kind: 'back-up' };
+  /** Backs up every database; `mark` is among what was done in the next observation. */
+  | { readonly kind: 'back-up'; readonly mark: string };
 
 export type SecretValue =
   | { readonly random: number }

@@ -95,6 +95,18 @@ test('the restart annotation and kubectl rollout restart each restart once', asy
   assert.notEqual(podUid(world), second);
 });
 
+test('every database is backed up once before another image gets at it, if that is asked for', async () => {
+  const world = await readyWorld({ image: 'polyad:26.10.1', update: { backupFirst: true } });
+  const first = podUid(world);
+  await change(world, { settings: { 'service.server.logLevel': 'debug' } });
+  assert.notEqual(podUid(world), first);
+  assert.deepEqual(world.members.backedUp, []);
+  await change(world, { image: 'polyad:26.10.2' });
+  assert.deepEqual(world.members.backedUp, ['orders']);
+  assert.equal(world.cluster().status?.image, 'polyad:26.10.2');
+  assert.equal(world.condition('Ready'), 'True AllMembersReady');
+});
+
 test('an image that never gets ready is taken back, and not tried again', async () => {
   const world = await readyWorld({
     image: 'polyad:26.10.1',

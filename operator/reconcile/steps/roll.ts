@@ -76,6 +76,8 @@ function restart(pass: Pass, draft: Draft, pod: Pod): StepEnd | undefined {
     draft.progress = { reason: 'RollingUpdate', message: 'waiting for the new template' };
     return {};
   }
+  const backup = isRunning ? backUpFirst(pass, draft) : undefined;
+  if (backup !== undefined) return backup;
   begin(pass, draft, pod);
   draft.progress = { reason: waitingReason(draft), message: `${pod.metadata.name} restarts` };
   const refusal = isRunning ? rejectionOf(pass, draft, 'evict') : undefined;
@@ -97,6 +99,21 @@ function restart(pass: Pass, draft: Draft, pod: Pod): StepEnd | undefined {
       ? { kind: 'evict', target }
       : { kind: 'delete', propagation: 'background', target },
   };
+}
+
+/**
+ * `spec.update.backupFirst`: every database is backed up before another image gets at the volume. Another instance of the
+ * operator does not know of it and backs up again, which costs time only.
+ */
+function backUpFirst(pass: Pass, draft: Draft): StepEnd | undefined {
+  if (!pass.spec.update.backupFirst || kindOfRestart(pass, draft) !== 'Upgrade') return undefined;
+  const mark = `back-up ${targetOf(pass)}`;
+  if (pass.seen.done.has(mark)) return undefined;
+  draft.progress = { reason: 'Upgrading', message: 'backing up before the image is changed' };
+  const refusal = rejectionOf(pass, draft, 'back-up');
+  if (refusal === undefined) return { action: { kind: 'back-up', mark } };
+  stall(draft, 'BackupFailed', `the image stays ${pass.previous.image ?? 'as it is'}: ${refusal}`);
+  return {};
 }
 
 function reasonToWait(pass: Pass, draft: Draft): string | undefined {

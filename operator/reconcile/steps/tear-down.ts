@@ -32,7 +32,8 @@ function backUp(pass: Pass, draft: Draft): StepEnd | undefined {
   const uid = cluster.metadata.uid ?? '';
   if (previous.backups?.final === uid || seen.isNamespaceTerminating) return undefined;
   if (annotations[annotationKeys.skipFinalBackup] === uid) return undefined;
-  if (seen.done.has(`back-up ${uid}`)) {
+  const mark = `back-up ${uid}`;
+  if (seen.done.has(mark)) {
     draft.backups = { ...draft.backups, final: uid };
     lookAgain(draft, 0);
     return {};
@@ -48,7 +49,7 @@ function backUp(pass: Pass, draft: Draft): StepEnd | undefined {
     lookAgain(draft, 5000);
     return {};
   }
-  return { action: { kind: 'back-up' } };
+  return { action: { kind: 'back-up', mark } };
 }
 
 function stopPods(pass: Pass, draft: Draft): StepEnd | undefined {

@@ -31,6 +31,8 @@ export class SimulatedMembers implements MemberTransport {
   readonly #running = new Map<string, Running>();
   readonly calls: string[] = [];
   hasBackups = true;
+  /** Databases that were backed up, in order. */
+  readonly backedUp: string[] = [];
   #tokens = 0;
 
   constructor(api: SimulatedApi) {
@@ -155,6 +157,8 @@ export class SimulatedMembers implements MemberTransport {
     if (command === 'list databases') return { status: 200, body: '{"result":["orders"]}' };
     if (!this.hasBackups)
       return { status: 400, body: JSON.stringify({ error: 'Not supported', detail: command }) };
+    const backup = /^trigger backup (\S+)$/.exec(command);
+    if (backup !== null) this.backedUp.push(backup[1] ?? '');
     if (command === 'set backup config') member.backup = config;
     if (command === 'get backup config')
       return {
