@@ -108,7 +108,7 @@ function printVersion(asJson: boolean): void {
     node: process.versions.node,
     platform: `${process.platform}-${process.arch}`,
     formats: { storage: format, log: format, catalog: format },
-    capabilities: ['http', 'sql'],
+    capabilities: ['http', 'https', 'websocket', 'batch', 'sql', 'backup', 'prometheus'],
     downgradeSafeTo: version,
   };
   console.log(JSON.stringify(description));

@@ -34,6 +34,7 @@ export function serverTelemetry(given: {
     ...statementFamilies(meter),
     ...transactionFamilies(databases),
     ...storageFamilies(databases.storage(), reader),
+    ...backupFamilies(databases, reader),
     countersBy('type', { name: 'server_events', help: 'Events of the server event log' }, [
       ['error', events.errors],
       ['warning', events.warnings],
@@ -117,6 +118,34 @@ function storageFamilies(
       help: 'Records of a database',
       type: 'gauge',
       samples: by(({ recordCount }) => recordCount()),
+    },
+  ];
+}
+
+/** Of the first databases by name; when a backup of the others was made, their archives tell. */
+function backupFamilies(
+  { running }: DatabasesPort,
+  { canSee }: TelemetryReader,
+): readonly MetricFamily[] {
+  const backups = running.operations
+    .lastCompleted('backup database')
+    .filter(({ database }) => canSee(database))
+    .sort((a, b) => (a.database < b.database ? -1 : 1))
+    .slice(0, databasesMax);
+  const by = (value: (backup: (typeof backups)[number]) => number) =>
+    backups.map((backup) => ({ labels: { database: backup.database }, value: value(backup) }));
+  return [
+    {
+      name: 'backup_last_success_timestamp_seconds',
+      help: 'When the last backup of a database was completed, seconds since 1970',
+      type: 'gauge',
+      samples: by(({ endedAt }) => endedAt / 1000),
+    },
+    {
+      name: 'backup_last_success_seconds',
+      help: 'How long that backup took',
+      type: 'gauge',
+      samples: by(({ elapsedMs }) => elapsedMs / 1000),
     },
   ];
 }

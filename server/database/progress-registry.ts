@@ -63,6 +63,15 @@ export interface ProgressReporter {
   fail(error: unknown): void;
 }
 
+/** When an operation on a database was last completed. */
+export interface CompletedOperation {
+  readonly operation: string;
+  readonly database: string;
+  readonly endedAt: EpochMs;
+  readonly elapsedMs: number;
+}
+
+const completedMax = 5_000;
 const runningMax = 1_000;
 const endedMax = 200;
 const endedLifetimeMs = 3_600_000;
@@ -76,6 +85,8 @@ export class ProgressRegistry {
   readonly #nextId: () => number;
   readonly #running = new Map<number, Operation>();
   #ended: Operation[] = [];
+  /** By operation and database. */
+  readonly #completed = new Map<string, CompletedOperation>();
 
   /** @param nextId shared with what else is cancelled by id; absent: a sequence of its own */
   constructor(clock: Clock, nextId: () => number = idSequence()) {
@@ -91,6 +102,7 @@ export class ProgressRegistry {
       this.#running.delete(operation.id);
       this.#ended.push(operation);
       this.#forgetOld();
+      this.#keep(operation.entry());
     });
     this.#running.set(operation.id, operation);
     return operation;
@@ -115,6 +127,11 @@ export class ProgressRegistry {
     return this.#ended.map((operation) => operation.entry());
   }
 
+  /** The last one of each database that was completed since the start, however long ago. */
+  lastCompleted(operation: string): readonly CompletedOperation[] {
+    return [...this.#completed.values()].filter((last) => last.operation === operation);
+  }
+
   /** @returns false when no such operation runs */
   cancel(id: number, reason = 'cancelled'): boolean {
     const operation = this.#running.get(id);
@@ -126,6 +143,15 @@ export class ProgressRegistry {
   cancelOf(database: string, reason: string): void {
     for (const operation of [...this.#running.values()])
       if (operation.database === database) operation.cancel(reason);
+  }
+
+  #keep({ operation, database, state, startedAt, endedAt }: ProgressEntry): void {
+    if (state !== 'completed' || endedAt === undefined) return;
+    const key = JSON.stringify([operation, database]);
+    this.#completed.delete(key);
+    this.#completed.set(key, { operation, database, endedAt, elapsedMs: endedAt - startedAt });
+    const [oldest] = this.#completed.keys();
+    if (this.#completed.size > completedMax && oldest !== undefined) this.#completed.delete(oldest);
   }
 
   #forgetOld(): void {

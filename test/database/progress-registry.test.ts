@@ -77,3 +77,17 @@ test('there is a bound to what runs', () => {
   const isBusy = (error: unknown) => error instanceof DatabaseError && error.code === 'Busy';
   assert.throws(() => registry.start(about), isBusy);
 });
+
+test('when an operation was last completed is known for longer', async () => {
+  const runtime = new ManualRuntime();
+  const registry = new ProgressRegistry(runtime.clock);
+  const backup = { ...about, operation: 'backup database' };
+  const first = registry.start(backup);
+  await runtime.advance(2000);
+  first.finish();
+  registry.start(backup).fail(new Error('full disk'));
+  registry.start(about).finish();
+  await runtime.advance(86_400_000);
+  const [last, ...others] = registry.lastCompleted('backup database');
+  assert.deepEqual([last?.database, last?.elapsedMs, others], ['school', 2000, []]);
+});

@@ -64,6 +64,7 @@ test('a real server is scraped: requests, statements, storage and process', asyn
     rootPath,
     rootPassword: 'password',
     environment: quickStart,
+    readyTimeoutMs: 60_000,
     settings: { 'service.server.plugins': 'prometheus,teleport:x' },
   });
   try {
@@ -75,6 +76,7 @@ test('a real server is scraped: requests, statements, storage and process', asyn
     await client.sql('school', 'CREATE DOCUMENT TYPE N');
     await client.sql('school', 'INSERT INTO N SET n = 1');
     await client.sql('school', 'SELECT FROM N');
+    assert.equal((await client.server('trigger backup school')).status, 200);
     await client.request('POST', '/command/school', { language: 'sql', command: 'SELECT 1/0' });
     await fetch(`${url}/no/such/path/${'x'.repeat(50)}`);
     await fetch(`${url}/api/v1/databases`);
@@ -106,6 +108,7 @@ test('a real server is scraped: requests, statements, storage and process', asyn
       ],
     );
     const school = { database: 'school' };
+    assert(value(families, 'polyad_backup_last_success_timestamp_seconds', school) > 1e9);
     assert.equal(value(families, 'polyad_storage_records', school), 1);
     assert(value(families, 'polyad_storage_map_bytes', school) > 0);
     assert(value(families, 'polyad_storage_flushes_total', school) > 0);

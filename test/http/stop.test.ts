@@ -30,6 +30,7 @@ async function withServer(
         rootPassword: 'password',
         settings,
         environment: quickStart,
+        readyTimeoutMs: 60_000,
       });
       servers.push(server);
       return { server, client: new HttpClient(server.port, 'root', 'password') };
