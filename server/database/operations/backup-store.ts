@@ -1,7 +1,7 @@
 import { readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseError } from '#core/errors.ts';
-import { isErrno, removeFile } from '#platform/files.ts';
+import { directorySynced, isErrno } from '#platform/files.ts';
 import { temporaryPrefix } from './backup.ts';
 import { parseBackupFileName, requireBackupFileName } from './backup-names.ts';
 
@@ -57,7 +57,8 @@ export async function deleteBackup(
   database: string,
   fileName: string,
 ): Promise<void> {
-  await removeFile(await backupPath(directory, database, fileName));
+  await rm(await backupPath(directory, database, fileName), { force: true });
+  await directorySynced(directory);
 }
 
 /** Takes away what interrupted backups or exports left in a directory. Nothing may be writing there. */

@@ -5,7 +5,7 @@ import { backupCompressionLevel, backupMaxMBPerSecond } from '#config/settings.t
 import { DatabaseError } from '#core/errors.ts';
 import type { Runtime } from '#core/runtime.ts';
 import type { Value } from '#core/value.ts';
-import { syncDirectory } from '#platform/files.ts';
+import { directorySynced } from '#platform/files.ts';
 import { type ArchivedFile, writeArchive } from '#platform/archive-writer.ts';
 import { ratioFloorBytes, readArchive } from '#platform/archive-reader.ts';
 import { encryptFile } from '#platform/file-cipher.ts';
@@ -100,7 +100,7 @@ export async function writeBackup(job: BackupJob): Promise<number> {
     const target = join(directory, fileName);
     const { size } = await stat(finished);
     await rename(finished, target);
-    syncDirectory(directory);
+    await directorySynced(directory);
     return size;
   } finally {
     await rm(work, { recursive: true, force: true });

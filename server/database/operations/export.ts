@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { DatabaseError } from '#core/errors.ts';
 import type { Runtime } from '#core/runtime.ts';
 import type { Value } from '#core/value.ts';
-import { syncDirectory } from '#platform/files.ts';
+import { directorySynced } from '#platform/files.ts';
 import { writePieces } from '#platform/file-sink.ts';
 import { formatFileTimestamp } from '#platform/timestamp.ts';
 import type { ProgressReporter } from '../progress-registry.ts';
@@ -109,7 +109,7 @@ export async function writeExport(job: ExportJob): Promise<ExportTotals> {
     reporter.check();
     await requireFree(target, order);
     await rename(temporary, target);
-    syncDirectory(directory);
+    await directorySynced(directory);
     return totals;
   } finally {
     view[Symbol.dispose]();

@@ -4,7 +4,7 @@ import type { SettingsReader } from '#config/effective-settings.ts';
 import { DatabaseError } from '#core/errors.ts';
 import { readArchive } from '#platform/archive-reader.ts';
 import { decryptFile } from '#platform/file-cipher.ts';
-import { syncDirectory } from '#platform/files.ts';
+import { directorySynced } from '#platform/files.ts';
 import type { ProgressReporter } from '../progress-registry.ts';
 import { archiveLimits, dataFileName, manifestName, parseManifest } from './backup-archive.ts';
 import { checkEnvironmentApart } from './environment-check.ts';
@@ -66,7 +66,7 @@ export async function unpackBackup(job: RestoreJob): Promise<void> {
   if (archive !== job.path) await rm(archive);
   // What the check leaves behind, and nothing that was not in the archive.
   await rm(join(directory, 'lock.mdb'), { force: true });
-  syncDirectory(directory);
+  await directorySynced(directory);
 }
 
 const manifestBytesMax = 1024 * 1024;
