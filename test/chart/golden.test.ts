@@ -6,7 +6,7 @@ import { stringify } from 'yaml';
 import { chartDirectory, helms, objectsOf, skipWithoutHelm, template } from './helm.ts';
 
 /*
- * Every file of `chart/ci/` is rendered with every Helm at hand. Its render is compared with `golden/<case>.txt` (`REWRITE=1`
+ * Every file of `chart/ci/` is rendered with every Helm at hand. Its render is compared with `golden/<case>.yaml` (`REWRITE=1`
  * records it), or, when its first line says `# fails: <expression>`, the refusal with that expression.
  */
 
@@ -24,7 +24,7 @@ describe('the chart renders', { skip: skipWithoutHelm, concurrency: 2 }, () => {
   }
 
   it('into golden files of these cases only', () => {
-    const known = new Set(cases.map((name) => `${name}.txt`));
+    const known = new Set(cases.map((name) => `${name}.yaml`));
     assert.deepEqual(
       readdirSync(goldenDirectory).filter((file) => !known.has(file)),
       [],
@@ -33,7 +33,7 @@ describe('the chart renders', { skip: skipWithoutHelm, concurrency: 2 }, () => {
 });
 
 async function compare(name: string, values: string): Promise<void> {
-  const golden = join(goldenDirectory, `${name}.txt`);
+  const golden = join(goldenDirectory, `${name}.yaml`);
   for (const helm of helms) {
     const { isGood, output, error } = await template(helm, '--values', values);
     assert.equal(isGood, true, `${helm}: ${error}`);
