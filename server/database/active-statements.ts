@@ -24,6 +24,8 @@ export interface StatementBounds {
   readonly signal: AbortSignal;
   /** `service.command.timeout`, milliseconds; 0 means none. */
   readonly timeoutMs: number;
+  /** What sets the time limit, for the message. */
+  readonly timeoutOf: string;
   /** `service.server.maxSnapshotAge`, milliseconds. */
   readonly snapshotAgeMsMax: number;
 }
@@ -114,9 +116,7 @@ export class ActiveStatement {
       timers.after(Math.max(0, ms - options.elapsedMs), () => this.end(error()));
     const age = after(bounds.snapshotAgeMsMax, () => tooOld(bounds.snapshotAgeMsMax));
     this.#timers =
-      bounds.timeoutMs > 0
-        ? [age, after(bounds.timeoutMs, () => tookTooLong(bounds.timeoutMs))]
-        : [age];
+      bounds.timeoutMs > 0 ? [age, after(bounds.timeoutMs, () => tookTooLong(bounds))] : [age];
     if (bounds.signal.aborted) this.#onAbort();
   }
 
@@ -153,11 +153,11 @@ function reasonOf({ reason }: AbortSignal): DatabaseError {
     : new DatabaseError('Cancelled', 'the client has left');
 }
 
-/** The refusal of a statement that runs longer than its database allows. */
-export function tookTooLong(timeoutMs: number): DatabaseError {
+/** The refusal of a statement that runs longer than its database, or a group of its user, allows. */
+function tookTooLong({ timeoutMs, timeoutOf }: StatementBounds): DatabaseError {
   return new DatabaseError(
     'Timeout',
-    `the statement ran longer than service.command.timeout (${timeoutMs} ms)`,
+    `the statement ran longer than ${timeoutOf} (${timeoutMs} ms)`,
   );
 }
 

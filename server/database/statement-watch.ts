@@ -1,3 +1,4 @@
+import { commandTimeout } from '#config/settings.ts';
 import type { Runtime } from '#core/runtime.ts';
 import type { ActiveStatement, ActiveStatements } from './active-statements.ts';
 import type { ExecutionWatch } from './plan-execution.ts';
@@ -52,6 +53,10 @@ export class StatementWatch implements ExecutionWatch {
       {
         signal: options.signal,
         timeoutMs: this.#timeoutMs,
+        timeoutOf:
+          this.#timeoutMs === this.#about.limits.timeoutMs
+            ? commandTimeout.key
+            : "readTimeout of the user's groups",
         snapshotAgeMsMax: this.#about.snapshotAgeMsMax(),
       },
       runtime.clock.monotonicMs() - this.startedMs,
