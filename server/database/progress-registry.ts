@@ -1,4 +1,5 @@
 import { DatabaseError } from '#core/errors.ts';
+import { maskSecrets } from '#core/masked-text.ts';
 import type { Clock, EpochMs } from '#core/runtime.ts';
 
 /** `cancelling`: told to stop, not over yet. */
@@ -241,7 +242,7 @@ class Operation implements ProgressReporter {
   }
 
   fail(error: unknown): void {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = reasonText(error);
     this.#end(this.#state === 'cancelling' ? 'cancelled' : 'failed', this.#reason ?? reason);
   }
 
@@ -275,6 +276,14 @@ class Operation implements ProgressReporter {
     this.#about.signal?.removeEventListener('abort', this.#onOuterAbort);
     this.#whenOver();
   }
+}
+
+const reasonLengthMax = 1000;
+
+/** On one line, without the user part of addresses. */
+function reasonText(error: unknown): string {
+  const text = error instanceof Error ? error.message : String(error);
+  return maskSecrets(text.slice(0, reasonLengthMax)).replaceAll(/\p{Cc}/gu, ' ');
 }
 
 /** A step without work is done at once. */

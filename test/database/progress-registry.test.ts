@@ -91,3 +91,9 @@ test('when an operation was last completed is known for longer', async () => {
   const [last, ...others] = registry.lastCompleted('backup database');
   assert.deepEqual([last?.database, last?.elapsedMs, others], ['school', 2000, []]);
 });
+
+test('the reason of a failure holds no secret and no second line', () => {
+  const registry = new ProgressRegistry(new ManualRuntime().clock);
+  registry.start(about).fail(new Error('GET http://jay:miner2024@host/x:\n404'));
+  assert.equal(registry.ended()[0]?.reason, 'GET http://***@host/x: 404');
+});

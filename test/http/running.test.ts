@@ -254,6 +254,20 @@ test('the same by control commands, which are for root', async (context) => {
   assert.deepEqual((await run('list operations')).body, { result: [], count: 0 });
 });
 
+test('odd ids and databases name nothing', async (context) => {
+  const { ask } = await fixture(context);
+  for (const id of ['0', '-1', '1e3', '%00', '%0d%0ax', 'x'.repeat(5000), '__proto__', '%2e%2e'])
+    for (const kind of ['statements', 'operations']) {
+      const { status, body } = await ask('DELETE', `server/${kind}/${id}`);
+      assert.equal(status, 404, id);
+      assert.match(String(body['error']), /^[^\u0000-\u001f]{1,200}$/);
+    }
+  for (const database of ['', '%00', '..', 'x'.repeat(5000)])
+    assert.equal((await ask('GET', `server/statements?database=${database}`)).body['count'], 0);
+  assert.equal((await ask('GET', 'server/statements', { user: null })).status, 401);
+  assert.equal((await ask('POST', 'server/statements')).status, 405);
+});
+
 test('secrets in the text of a statement are not listed', async (context) => {
   const { ask, start } = await fixture(context);
   const { answer, listed } = await start('command/test', {

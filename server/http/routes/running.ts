@@ -56,7 +56,7 @@ function cancelling(path: string, operation: Pick<Operation, 'id' | 'summary'>):
       const id = exchange.parameters['id'] ?? '';
       const task = findRunning(databases.running, id, ownUser(exchange));
       if (task === undefined)
-        throw new HttpRefusal({ status: 404, error: `Nothing with id '${id.slice(0, 128)}' runs` });
+        throw new HttpRefusal({ status: 404, error: `Nothing with id '${shown(id)}' runs` });
       const { name } = exchange.principal;
       cancelRunning(databases.running, task, name);
       const what = task.kind === 'statement' ? 'Statement' : 'Operation';
@@ -65,6 +65,11 @@ function cancelling(path: string, operation: Pick<Operation, 'id' | 'summary'>):
       exchange.jsonValue(200, { result: `${what} ${task.id} cancelled` });
     },
   };
+}
+
+/** An id as it may stand in an answer. */
+function shown(id: string): string {
+  return id.slice(0, 128).replaceAll(/\p{Cc}/gu, ' ');
 }
 
 function ownUser({ principal }: Exchange): string | undefined {
