@@ -194,3 +194,20 @@ test('what was not committed in a session is rolled back before a backup, and th
   await test.database.commit(root, sessionId);
   assert.equal((await test.run('SELECT FROM D')).length, 1);
 });
+
+test('a database that is dropped or closed ends its backup, and the copy harms nobody', async (context) => {
+  const test = await open(context);
+  await fill(test);
+  for (const end of ['close', 'drop'] as const) {
+    const running = test.run('BACKUP DATABASE');
+    const refused = assert.rejects(running);
+    await test.databases[end]('test');
+    await refused;
+    if (end === 'close') await test.databases.openClosed('test');
+  }
+  assert.equal(test.databases.exists('test'), false);
+  assert.deepEqual(
+    readdirSync(join(test.directory, '.backups', 'test')).filter((name) => name.startsWith('.')),
+    [],
+  );
+});
