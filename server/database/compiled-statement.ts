@@ -1,5 +1,5 @@
 import type { Effect } from '#core/effects.ts';
-import { isReadOnly } from '#core/effects.ts';
+import { isReadOnly, readOnly } from '#core/effects.ts';
 import type { Access } from '#core/principal.ts';
 import { walkPlan } from '#query/algebra/plan-walk.ts';
 import type { LogicalPlan, QueryProgram } from '#query/algebra/plan.ts';
@@ -58,6 +58,9 @@ function isPurePlan(plan: LogicalPlan): boolean {
   return isPure;
 }
 
+/** The user may open the database, no more. */
+const databaseAccess: readonly Access[] = [{ effects: readOnly, types: [] }];
+
 function commitsInParts(plan: LogicalPlan): boolean {
   let commits = false;
   walkPlan(plan, {
@@ -99,7 +102,8 @@ export class CompiledStatement {
     const { program } = options;
     this.program = program;
     this.catalogVersion = options.catalogVersion;
-    this.accesses = options.accesses;
+    // The plan of a statement shows nothing of the records (security.md 4.3).
+    this.accesses = program.inspect === 'explain' ? databaseAccess : options.accesses;
     this.isReadOnly = isReadOnly(options.effects);
     this.changesSchema =
       options.effects.has('schema') ||

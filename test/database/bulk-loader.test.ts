@@ -204,3 +204,29 @@ test('a type that is changed while it is loaded ends the load', () =>
     await assert.rejects(loader.finish(), { code: 'ConcurrentModification' });
     assert.deepEqual(await opened.run('SELECT count(*) AS n FROM Person'), [{ n: 0 }]);
   }));
+
+test('loaded edges of a lightweight type may have no properties', () =>
+  withGraph(async (opened) => {
+    await opened.run('CREATE EDGE TYPE Light LIGHTWEIGHT');
+    const load = async (names: readonly string[], values: Value[]): Promise<void> => {
+      const loader = opened.database.bulkLoader();
+      const { values: people0, ids } = people(0, 2);
+      await loader.addRecords({ type: 'Person', columns, values: people0, rowCount: 2, ids });
+      await loader.addEdges({
+        type: 'Light',
+        columns: names,
+        values,
+        rowCount: 1,
+        from: [0],
+        to: [1],
+      });
+      await loader.finish();
+    };
+    await assert.rejects(load(['w'], [5]), /declared LIGHTWEIGHT/);
+    await load([], []);
+    assert.deepEqual(await opened.run("SELECT id, out('Light').id AS o FROM Person ORDER BY id"), [
+      { id: 0, o: [1] },
+      { id: 1, o: [] },
+    ]);
+    assert.deepEqual(await opened.run('SELECT count(*) AS n FROM Light'), [{ n: 0 }]);
+  }));

@@ -46,6 +46,12 @@ test('each maintenance statement asks for the rights of sql.md 16.8', async () =
     'REBUILD TYPE S': ['schema S', 'update S'],
     'TRUNCATE TYPE S': ['delete S'],
     'TRUNCATE BUCKET S_0': ['delete S'],
+    'CHECK DATABASE': ['read '],
+    'CHECK DATABASE FIX': ['schema *'],
+    // Seeing a plan needs access to the database, no more (security.md 4.3).
+    'EXPLAIN DELETE FROM S': ['read '],
+    'PROFILE DELETE FROM S': ['delete S', 'read S'],
+    'FIND REFERENCES #1:0': ['read S'],
   };
   for (const [text, rights] of Object.entries(expected)) {
     authorizer.take();

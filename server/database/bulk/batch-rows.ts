@@ -54,7 +54,7 @@ export function batchRows(
   const isPlain = [...declared.values()].every(
     (property) => isUnconstrained(property) && !isMissingDefault(property, table.columns),
   );
-  if (!isPlain) return new CheckedRows(type, table, surroundings);
+  if (!isPlain || type.lightweight) return new CheckedRows(type, table, surroundings);
   const rows = new ColumnRows(type, table, surroundings);
   return rows.shape === undefined ? new CheckedRows(type, table, surroundings) : rows;
 }

@@ -381,6 +381,8 @@ export interface IndexBounds {
   readonly high?: IndexBound;
   /** Text prefix on the component after the equalities (LIKE 'abc%'). */
   readonly prefix?: Expression;
+  /** `prefix` gives a pattern, known at run time only, whose text before the first wildcard is meant. */
+  readonly prefixIsPattern?: 'like' | 'ilike';
 }
 
 export interface IndexBound {

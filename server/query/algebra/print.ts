@@ -254,7 +254,10 @@ class NodePrinter {
       parts.push(
         `${bounds.high.inclusive ? '<=' : '<'} ${printExpression(bounds.high.value, this.#slot)}`,
       );
-    if (bounds.prefix) parts.push(`starts with ${printExpression(bounds.prefix, this.#slot)}`);
+    if (bounds.prefix)
+      parts.push(
+        `${bounds.prefixIsPattern ? 'starts like' : 'starts with'} ${printExpression(bounds.prefix, this.#slot)}`,
+      );
     return parts.length === 0 ? 'all' : parts.join(', ');
   }
 

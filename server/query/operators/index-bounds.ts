@@ -1,4 +1,5 @@
 import { foldCase } from '#core/case-folding.ts';
+import { compileLike } from '#core/like-pattern.ts';
 import type { Value } from '#core/value.ts';
 import { isList } from '#core/value.ts';
 import type { KeyBounds } from '#transaction/read-view.ts';
@@ -20,6 +21,7 @@ export interface CompiledBounds {
   readonly low: CompiledBound | undefined;
   readonly high: CompiledBound | undefined;
   readonly prefix: Evaluator | undefined;
+  readonly prefixIsPattern: 'like' | 'ilike' | undefined;
 }
 
 export interface CompiledBound {
@@ -126,8 +128,10 @@ function withRange(
   const high = bounds.high && boundKey(bounds.high, component, context);
   if (low?.kind === 'scan' || high?.kind === 'scan') return { kind: 'scan' };
   if (low?.kind === 'nothing' || high?.kind === 'nothing') return { kind: 'nothing' };
-  const textPrefix = bounds.prefix?.(context);
+  const textPrefix = prefixOf(bounds, context);
   if (textPrefix === null) return { kind: 'nothing' };
+  // A pattern that begins with a wildcard says nothing.
+  if (textPrefix === '' && bounds.prefixIsPattern) return { kind: 'scan' };
   if (textPrefix !== undefined && (typeof textPrefix !== 'string' || component.type !== 'STRING'))
     return { kind: 'scan' };
   const text = component.caseInsensitive && textPrefix ? foldCase(textPrefix) : textPrefix;
@@ -143,6 +147,15 @@ function withRange(
     // An open side may hold nulls or values of other kinds.
     exact: exactPrefix && low?.exact === true && high?.exact === true && textPrefix === undefined,
   };
+}
+
+function prefixOf(
+  { prefix, prefixIsPattern }: CompiledBounds,
+  context: ExecutionContext,
+): Value | undefined {
+  const text = prefix?.(context);
+  if (prefixIsPattern === undefined || typeof text !== 'string') return text;
+  return compileLike(text, { ignoreCase: prefixIsPattern === 'ilike' }).prefix;
 }
 
 type BoundKey =

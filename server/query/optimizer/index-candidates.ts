@@ -290,7 +290,7 @@ function containsPart(
 }
 
 interface RangeBounds {
-  readonly bounds: Pick<IndexBounds, 'low' | 'high' | 'prefix'>;
+  readonly bounds: Pick<IndexBounds, 'low' | 'high' | 'prefix' | 'prefixIsPattern'>;
   readonly covered: readonly Expression[];
   readonly share: number;
 }
@@ -366,9 +366,15 @@ function prefixOn(
   record: Slot,
 ): RangeBounds | undefined {
   for (const conjunct of conjuncts) {
-    if (conjunct.op !== 'Like' || conjunct.pattern.op !== 'Constant') continue;
+    if (conjunct.op !== 'Like') continue;
     if (conjunct.ignoreCase && !component.caseInsensitive) continue;
     if (!isComponent(conjunct.text, component, record)) continue;
+    if (conjunct.pattern.op === 'Parameter' || conjunct.pattern.op === 'Variable') {
+      const prefixIsPattern = conjunct.ignoreCase ? 'ilike' : 'like';
+      const bounds = { prefix: conjunct.pattern, prefixIsPattern } as const;
+      return { bounds, covered: [conjunct], share: prefixShare };
+    }
+    if (conjunct.pattern.op !== 'Constant') continue;
     const pattern = conjunct.pattern.value;
     if (typeof pattern !== 'string') continue;
     const { prefix } = compileLike(pattern, { ignoreCase: conjunct.ignoreCase });

@@ -18,6 +18,7 @@ import { mergeFilters } from './rules/merge-filters.ts';
 import { planMatches } from './rules/plan-match.ts';
 import { pushDistinct } from './rules/push-distinct.ts';
 import { pushFilters } from './rules/push-filters.ts';
+import { ridOrder } from './rules/rid-order.ts';
 import { ridLookup } from './rules/rid-lookup.ts';
 import { sortColumns } from './rules/sort-columns.ts';
 
@@ -50,6 +51,7 @@ export const rules: readonly OptimizerRule[] = [
   limitSort,
   indexExtreme,
   ridLookup,
+  ridOrder,
   indexOrder,
   indexSearch,
   limitedSearch,

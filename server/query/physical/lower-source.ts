@@ -200,6 +200,7 @@ function compileBounds(
     low: bound(bounds.low),
     high: bound(bounds.high),
     prefix: bounds.prefix && compileValue(lowering, bounds.prefix),
+    prefixIsPattern: bounds.prefixIsPattern,
   };
 }
 

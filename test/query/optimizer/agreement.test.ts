@@ -128,6 +128,7 @@ const order = fc.oneof(
   fc.constant(''),
   fc.array(orderKey, { minLength: 1, maxLength: 2 }).map((keys) => ` ORDER BY ${keys.join(', ')}`),
   fc.constantFrom(' ORDER BY age, score', ' ORDER BY age DESC, score DESC'),
+  fc.constantFrom(' ORDER BY @rid', ' ORDER BY @rid DESC'),
 );
 const limit = fc.constantFrom('', '', ' LIMIT 3', ' LIMIT 10', ' SKIP 2 LIMIT 4', ' SKIP 3');
 const target = fc.constantFrom(
@@ -158,6 +159,8 @@ const aggregate = fc
       'min(name)',
       'max(born)',
       'count(age), sum(age)',
+      'min(age), max(age)',
+      'max(born) AS b, min(age) AS a, max(age) AS m',
     ),
     target,
     where,
@@ -234,6 +237,39 @@ const match = fc
   )
   .map(([pattern, more, items]) => `MATCH ${pattern}${more} RETURN ${items}`);
 
+const group = fc
+  .tuple(
+    fc.constantFrom(
+      ".out('Knows')",
+      ".out('Knows'){maxDepth: 1}",
+      ".in('Likes'){while: ($depth < 1)}",
+    ),
+    fc.constantFrom('', ".both('Likes')", ".(.out('Likes').in('Knows')){maxDepth: 1}"),
+    fc.constantFrom(
+      'as: b',
+      'as: b, maxDepth: 1',
+      'as: b, where: (age > 6)',
+      'as: b, type: Student',
+    ),
+    nodeFilter,
+  )
+  .map(
+    ([first, second, end, filter]) =>
+      `MATCH {type: Person, as: a${filter}}.(${first}${second}){${end}} RETURN a.id AS x, b.id AS y`,
+  );
+
+const entries = fc
+  .tuple(
+    fc.constantFrom('Person[age]', 'Person[id]', 'Person[name]', 'Person[age,score]'),
+    fc.constantFrom('=', '<', '>=', '>'),
+    constant,
+    fc.constantFrom('', '', ' AND rid <> #1:3', ' OR key = [7]'),
+  )
+  .map(
+    ([name, sign, value, more]) =>
+      `SELECT FROM index:\`${name}\` WHERE key ${sign} ${value}${more}`,
+  );
+
 const hops = fc
   .tuple(
     fc.constantFrom("out('Knows')", "in('Likes')", 'both()', "outE('Knows')"),
@@ -245,8 +281,10 @@ const hops = fc
 test('patterns and steps give the same rows with and without the rules', async () => {
   await using db = await filled();
   await fc.assert(
-    fc.asyncProperty(fc.oneof(match, match, hops), fc.constantFrom(...allRules), (text, rule) =>
-      agree(db, text, rule, 'any order'),
+    fc.asyncProperty(
+      fc.oneof(match, match, hops, group, entries),
+      fc.constantFrom(...allRules),
+      (text, rule) => agree(db, text, rule, 'any order'),
     ),
     { numRuns: 200 },
   );
