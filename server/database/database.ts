@@ -1,6 +1,5 @@
 import { assert } from '#core/assert.ts';
 import { DatabaseError } from '#core/errors.ts';
-import type { ViewDefinition } from '#catalog/definitions.ts';
 import type { Effect } from '#core/effects.ts';
 import type { Log } from '#core/log.ts';
 import type { Authorizer, Principal } from '#core/principal.ts';
@@ -68,7 +67,7 @@ import type { StatementMeter } from './statement-meter.ts';
 import { StatementPipeline } from './statement-pipeline.ts';
 import { TextEvaluator } from './text-evaluator.ts';
 import { MaterializedViews } from './views/materialized-views.ts';
-import { refreshTimeName } from './views/view-refresh.ts';
+import { storedRefreshTime } from './views/view-refresh.ts';
 
 /** What all databases of a server share. */
 export interface DatabaseSurroundings {
@@ -134,12 +133,6 @@ export async function openDatabase(
     await engine.close();
     throw error;
   }
-}
-
-function refreshTimeIn(engine: StorageEngine, view: ViewDefinition): number | undefined {
-  using snapshot = engine.snapshot();
-  const stored = snapshot.meta(refreshTimeName(view));
-  return stored && Number(new TextDecoder().decode(stored));
 }
 
 function readSettings(engine: StorageEngine, settings: Settings, log: Log): DatabaseSettings {
@@ -234,7 +227,7 @@ class Statements {
       begin: () => this.#opened().beginRefresh(),
       view: () => this.view(),
       catalog: () => this.#opened().catalog,
-      lastRefreshTime: (view) => refreshTimeIn(engine, view),
+      lastRefreshTime: (view) => storedRefreshTime(engine, view),
       limits: () => own.limits,
       memory: surroundings.memory,
       runtime,
@@ -260,6 +253,22 @@ class Statements {
   }
 
   /** The database as maintenance statements work on it. */
+  /** Whether the statement reads one of these types; of a script, whether it may. */
+  reads(statement: Statement, types: readonly string[]): boolean {
+    using view = this.view();
+    try {
+      const compiled = this.compiler.compiled(statement, view);
+      if (compiled.kind !== 'statement') return compiled.kind === 'script';
+      return compiled.accesses.some(
+        (access) =>
+          access.effects.has('read') && access.types?.some((name) => types.includes(name)),
+      );
+    } catch {
+      // It will be refused.
+      return false;
+    }
+  }
+
   #compiledQuery(text: string, view: ReadView): CompiledStatement {
     const compiled = this.compiler.compiled({ language: 'sql', text, parameters: new Map() }, view);
     assert(compiled.kind === 'statement', 'the query of a view is no script');
@@ -407,14 +416,22 @@ export class Database implements OpenDatabase {
   }
 
   #runNow(statement: Statement, options: RunOptions): ResultStream | Promise<ResultStream> {
-    return this.#statements.views.mustWait(statement.text)
-      ? this.#runCaughtUp(statement, options)
-      : this.pipeline.runNow(statement, options);
+    const { views } = this.#statements;
+    if (views.isPending) {
+      const named = views.pendingIn(statement.text);
+      if (named.length > 0 && this.#statements.reads(statement, named))
+        return this.#runCaughtUp(statement, options, named);
+    }
+    return this.pipeline.runNow(statement, options);
   }
 
-  /** After the materialized views that the statement names show what was committed before it. */
-  async #runCaughtUp(statement: Statement, options: RunOptions): Promise<ResultStream> {
-    await this.#statements.views.caughtUp(statement.text);
+  /** After the materialized views that it reads show what was committed before it. */
+  async #runCaughtUp(
+    statement: Statement,
+    options: RunOptions,
+    views: readonly string[],
+  ): Promise<ResultStream> {
+    await this.#statements.views.caughtUp(views);
     this.#requireOpen();
     return this.pipeline.runNow(statement, options);
   }

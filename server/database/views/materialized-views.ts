@@ -127,29 +127,33 @@ export class MaterializedViews {
     if (!this.#isClosed) this.#lookAtSchema();
   }
 
-  /** Whether a statement with this text may have to wait for `caughtUp`. Cost: nothing as long as all views are up to date. */
-  mustWait(text: string): boolean {
-    return this.#behindCount + this.#runningCount > 0 && this.#behindIn(text).length > 0;
+  /** False: all views show what was committed. */
+  get isPending(): boolean {
+    return this.#behindCount + this.#runningCount > 0;
   }
 
-  /** Resolves when the views that the text names show what was committed before, or after a while. */
-  async caughtUp(text: string): Promise<void> {
+  /** The views with something to catch up on that the text names. */
+  pendingIn(text: string): readonly string[] {
+    return this.#views()
+      .filter((view) => {
+        const state = this.#states.get(view.type);
+        const hasWork = state?.isBehind === true || state?.running !== undefined;
+        return hasWork && view.refreshMode === 'INCREMENTAL' && holdsWord(text, view.name);
+      })
+      .map((view) => view.name);
+  }
+
+  /** Resolves when these views show what was committed before, or after a while. */
+  async caughtUp(names: readonly string[]): Promise<void> {
     const { timers } = this.#options.runtime;
     let cancel: () => void = () => {};
     const patience = new Promise<void>((resolve) => {
       cancel = timers.after(freshnessWaitMs, resolve);
     });
-    const work = this.#behindIn(text).map((view) => this.#catchUp(view));
-    await Promise.race([Promise.all(work), patience]);
+    const { definitions } = this.#options.catalog();
+    const views = names.map((name) => definitions.view(name)).filter((view) => view !== undefined);
+    await Promise.race([Promise.all(views.map((view) => this.#catchUp(view))), patience]);
     cancel();
-  }
-
-  #behindIn(text: string): readonly ViewDefinition[] {
-    return this.#views().filter((view) => {
-      const state = this.#states.get(view.type);
-      const isPending = state?.isBehind === true || state?.running !== undefined;
-      return isPending && view.refreshMode === 'INCREMENTAL' && text.includes(view.name);
-    });
   }
 
   async #catchUp(view: ViewDefinition): Promise<void> {
@@ -373,6 +377,23 @@ function noteChanges(state: ViewState, records: readonly Rid[] | undefined): voi
     return;
   }
   for (const rid of records) if (sources.has(bucketOf(rid))) changed.add(rid);
+}
+
+/** Whether the name stands in the text and is not a part of a longer word. */
+function holdsWord(text: string, name: string): boolean {
+  for (let at = text.indexOf(name); at >= 0; at = text.indexOf(name, at + 1))
+    if (!isWordCode(text.charCodeAt(at - 1)) && !isWordCode(text.charCodeAt(at + name.length)))
+      return true;
+  return false;
+}
+
+function isWordCode(code: number): boolean {
+  return (
+    (code >= 97 && code <= 122) ||
+    (code >= 65 && code <= 90) ||
+    (code >= 48 && code <= 57) ||
+    code === 95
+  );
 }
 
 function nothing(): void {}

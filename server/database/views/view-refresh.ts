@@ -2,7 +2,8 @@ import type { ViewDefinition } from '#catalog/definitions.ts';
 import { DatabaseError } from '#core/errors.ts';
 import { Link } from '#core/record.ts';
 import { type BucketId, noRid, type Rid } from '#core/rid.ts';
-import type { Runtime } from '#core/runtime.ts';
+import type { EpochMs, Runtime } from '#core/runtime.ts';
+import type { StorageEngine } from '#storage/engine.ts';
 import type { ReadView } from '#transaction/read-view.ts';
 import type { Transaction } from '#transaction/transaction.ts';
 import type { CompiledStatement } from '../compiled-statement.ts';
@@ -71,8 +72,18 @@ export async function refreshChanged(
   await new ViewWriter(view, services, about.check).changed(about.rows, about.changed);
 }
 
-/** Under what the time of the newest refresh that wrote rows is stored: types are never given the same id again. */
-export function refreshTimeName(view: ViewDefinition): string {
+/** When the rows of the view were last written by a refresh; undefined: not since there are such times. */
+export function storedRefreshTime(
+  engine: StorageEngine,
+  view: ViewDefinition,
+): EpochMs | undefined {
+  using snapshot = engine.snapshot();
+  const stored = snapshot.meta(refreshTimeName(view));
+  return stored && Number(new TextDecoder().decode(stored));
+}
+
+/** Types are never given the same id again. */
+function refreshTimeName(view: ViewDefinition): string {
   return `view-refresh:${view.type}`;
 }
 
