@@ -95,6 +95,8 @@ export class Definitions {
   readonly hasReadTriggers: boolean;
   /** True when inserting records of some type fires triggers. */
   readonly hasCreateTriggers: boolean;
+  /** Types with triggers on DELETE: edges of them are looked at one by one when their vertex goes. */
+  readonly deleteTriggerTypes: readonly TypeId[];
   /** False: no type has hooks. */
   readonly isHooked: boolean;
   readonly #triggers = new Map<string, TriggerDefinition>();
@@ -112,6 +114,8 @@ export class Definitions {
     for (const view of parts.graphViews) this.#graphViews.set(view.name, view);
     this.hasReadTriggers = parts.triggers.some(({ event }) => event === 'READ');
     this.hasCreateTriggers = parts.triggers.some(({ event }) => event === 'CREATE');
+    const onDelete = parts.triggers.filter(({ event }) => event === 'DELETE');
+    this.deleteTriggerTypes = [...new Set(onDelete.map(({ type }) => type))];
     this.isHooked = parts.triggers.length + parts.views.length > 0;
     const triggersOf = new Map<TypeId, TriggerDefinition[]>();
     for (const view of parts.views) triggersOf.set(view.type, []);

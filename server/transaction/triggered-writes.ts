@@ -157,12 +157,10 @@ export class TriggeredWrites {
         if (edge !== undefined) found.set(edge.rid, edge);
       }
     };
-    for (const { id, kind } of catalog.types()) {
-      const hooks = kind === 'edge' ? catalog.definitions.hooks(id) : undefined;
-      if (hooks === undefined) continue;
-      if (hooks.beforeDelete.length + hooks.afterDelete.length === 0) continue;
-      collect('out', id);
-      collect('in', id);
+    for (const type of catalog.definitions.deleteTriggerTypes) {
+      if (catalog.typeWithId(type).kind !== 'edge') continue;
+      collect('out', type);
+      collect('in', type);
     }
     return [...found.values()];
   }
