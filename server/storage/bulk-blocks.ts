@@ -71,6 +71,12 @@ export class BulkBlocks {
     return this.#builder.place(this.#openSlot(position), length);
   }
 
+  /** The commit is over, whatever became of it: the images are in LMDB or nowhere, and their memory is given back at once. */
+  release(): void {
+    for (const { slab } of this.finished) slab.release();
+    this.finished.length = 0;
+  }
+
   /** A bucket that stays within its first block need not decide. */
   end(): void {
     if (this.#early !== undefined && this.next > rowsPerFirstBlock) this.#settle();

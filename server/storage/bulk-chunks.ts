@@ -50,17 +50,19 @@ export class ChunkRun {
     adj.put(key, source);
   }
 
+  /** As `BulkBlocks.release`. */
+  release(): void {
+    for (const slab of this.#slabs) slab.release();
+    this.count = 0;
+  }
+
   #grow(): void {
     const length = this.#vertices.length * 2;
-    const grow = <T extends Float64Array | Uint32Array | Uint16Array>(from: T, to: T): T => {
-      to.set(from);
-      return to;
-    };
-    this.#vertices = grow(this.#vertices, new Float64Array(length));
-    this.#numbers = grow(this.#numbers, new Uint32Array(length));
-    this.#starts = grow(this.#starts, new Uint32Array(length));
-    this.#sizes = grow(this.#sizes, new Uint16Array(length));
-    this.#slabNumbers = grow(this.#slabNumbers, new Uint32Array(length));
+    this.#vertices = new Float64Array(this.#vertices.buffer.transfer(length * 8));
+    this.#numbers = new Uint32Array(this.#numbers.buffer.transfer(length * 4));
+    this.#starts = new Uint32Array(this.#starts.buffer.transfer(length * 4));
+    this.#sizes = new Uint16Array(this.#sizes.buffer.transfer(length * 2));
+    this.#slabNumbers = new Uint32Array(this.#slabNumbers.buffer.transfer(length * 4));
   }
 }
 

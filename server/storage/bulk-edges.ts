@@ -11,6 +11,7 @@ import { ChunkRun } from './bulk-chunks.ts';
 import { checksumSize, sealValue } from './checksum.ts';
 import type { CommitBuilder } from './commit-builder.ts';
 import type { Direction } from './engine.ts';
+import { ImageMemory } from './image-memory.ts';
 import { sortedOrder } from './radix-sort.ts';
 import { describeChunk } from './state-reader.ts';
 import { AdjKey, keyBytes } from './sub-databases.ts';
@@ -30,25 +31,31 @@ export class EdgeColumn {
   add(edge: Rid, from: Rid, to: Rid): void {
     const at = this.count++;
     if (at === this.edges.length) {
-      this.edges = doubled(this.edges);
-      this.from = doubled(this.from);
-      this.to = doubled(this.to);
+      this.edges = lengthened(this.edges);
+      this.from = lengthened(this.from);
+      this.to = lengthened(this.to);
     }
     this.edges[at] = edge;
     this.from[at] = from;
     this.to[at] = to;
   }
+
+  /** Gives the memory back at once; nothing is read after that. */
+  release(): void {
+    for (const numbers of [this.edges, this.from, this.to]) numbers.buffer.transfer(0);
+  }
 }
 
-function doubled(numbers: Float64Array<ArrayBuffer>): Float64Array<ArrayBuffer> {
-  const grown = new Float64Array(numbers.length * 2);
-  grown.set(numbers);
-  return grown;
+/** By half, in place of the old one: what is left behind would weigh as much again until it is collected. */
+function lengthened(numbers: Float64Array<ArrayBuffer>): Float64Array<ArrayBuffer> {
+  return new Float64Array(numbers.buffer.transfer(Math.ceil(numbers.length * 1.5) * 8));
 }
 
 /** The adjacency of a bulk load: typed arrays until the end, then sorted by vertex and written once. */
 export class BulkEdges {
   readonly #columns = new Map<TypeId, { readonly both: EdgeColumn; readonly source: EdgeColumn }>();
+  /** Of the commits it was built for: more than one when they were refused. */
+  readonly #runs: ChunkRun[] = [];
 
   add(type: TypeId, edge: Rid, from: Rid, to: Rid, both: boolean): void {
     this.column(type, both).add(edge, from, to);
@@ -62,6 +69,15 @@ export class BulkEdges {
       this.#columns.set(type, columns);
     }
     return both ? columns.both : columns.source;
+  }
+
+  /** The commit is over: collecting tens of megabytes could take until the next ones are gathered. */
+  release(): void {
+    for (const { both, source } of this.#columns.values()) {
+      both.release();
+      source.release();
+    }
+    for (const run of this.#runs) run.release();
   }
 
   /** Puts the adjacency into a commit. */
@@ -82,6 +98,7 @@ export class BulkEdges {
       commit.lists.touch(type);
     }
     commit.addChunks(runs);
+    for (const run of runs) this.#runs.push(run);
   }
 }
 
@@ -141,6 +158,8 @@ class RunBuilder {
   readonly #run: Run;
   readonly #order: Uint32Array;
   readonly #key = new AdjKey();
+  /** Apart from that of others, so that it can be given back when the commit is over. */
+  readonly #memory = new ImageMemory();
 
   constructor(commit: CommitBuilder, run: Run, order: Uint32Array) {
     this.#commit = commit;
@@ -188,7 +207,8 @@ class RunBuilder {
 
   /** @param stored entries of chunk 0 that stand in the reader's window and go first */
   #write(vertex: Rid, stored: number, start: number, end: number): void {
-    const { memory, reader } = this.#commit;
+    const { reader } = this.#commit;
+    const memory = this.#memory;
     const degree = stored + end - start;
     const last = Math.ceil(degree / narrowEntriesMax) - 1;
     let next = start;

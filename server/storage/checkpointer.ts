@@ -60,10 +60,10 @@ export class Checkpointer {
     }
   }
 
-  /** Waits while too much is dirty. */
-  async room(): Promise<void> {
+  /** So much is dirty that commits are to wait for `all`. */
+  get isBehind(): boolean {
     const { layer } = this.#options.readers;
-    if (layer.bytes > dirtyBytesLimit || layer.count > dirtyValuesLimit) await this.all();
+    return layer.bytes > dirtyBytesLimit || layer.count > dirtyValuesLimit;
   }
 
   /** Resolves when everything committed before the call is in LMDB. */
@@ -89,7 +89,7 @@ export class Checkpointer {
     const index = appliedIndex();
     const frozen = readers.freeze();
     try {
-      await writeBatch(subs, frozen.newest(), []);
+      await writeBatch(subs, frozen.newest());
       readers.rebase(appliedIndex());
       written(index);
     } catch (error) {

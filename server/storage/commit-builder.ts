@@ -14,6 +14,7 @@ import type { BlockBuilder } from './block-builder.ts';
 import { Block, blockHeaderSize } from './block.ts';
 import type { BulkBlock } from './bulk-blocks.ts';
 import type { ChunkRun } from './bulk-chunks.ts';
+import type { EntryRun } from './bulk-entries.ts';
 import { type Image, imageOf, viewOf } from './bytes.ts';
 import { checksumSize, sealValue } from './checksum.ts';
 import {
@@ -90,6 +91,7 @@ export class CommitBuilder implements LargeCells {
   readonly lists: ListBuilder;
   readonly deletions: PrefixDeletion[] = [];
   readonly chunkRuns: ChunkRun[] = [];
+  readonly entryRuns: EntryRun[] = [];
   readonly reader: PinnedReader;
   readonly #context: CommitContext;
   readonly #memory: ImageMemory;
@@ -409,6 +411,12 @@ export class CommitBuilder implements LargeCells {
   /** Chunks that a bulk load laid itself; they belong to lists that this commit does not change otherwise. */
   addChunks(runs: readonly ChunkRun[]): void {
     for (const run of runs) this.chunkRuns.push(run);
+  }
+
+  /** Sorted entries of a bulk load. */
+  addEntries(run: EntryRun): void {
+    this.entryRuns.push(run);
+    this.entries.addCount(run.target.id, run.count);
   }
 
   // --- what is pending

@@ -55,10 +55,9 @@ export class EntryBuilder implements EntryChanges {
     this.#additions.push({ target, components, rid });
   }
 
-  /** Entries put in by a bulk load: sorted, known to be new. */
-  addSorted(index: IndexId, writes: readonly Write[]): void {
-    for (const write of writes) this.#writes.push(write);
-    this.#deltas.set(index, (this.#deltas.get(index) ?? 0) + writes.length);
+  /** Counts entries that a bulk load puts in itself; known to be new. */
+  addCount(index: IndexId, count: number): void {
+    this.#deltas.set(index, (this.#deltas.get(index) ?? 0) + count);
   }
 
   get deltas(): ReadonlyMap<IndexId, number> {

@@ -29,6 +29,12 @@ export class Slab implements Image {
     return start;
   }
 
+  /** Gives the memory back before it is collected; nobody may look at an image in it any more. */
+  release(): void {
+    const { buffer } = this.bytes;
+    if (buffer instanceof ArrayBuffer && !buffer.detached) buffer.transfer(0);
+  }
+
   /** What was taken from `start` on is free again. */
   takeBack(start: number): void {
     this.#used = start;

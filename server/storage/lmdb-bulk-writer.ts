@@ -131,7 +131,12 @@ export class LmdbBulkWriter implements BulkWriter {
     this.#chunk = emptyChunk();
     for (const blocks of chunk.blocks.values()) blocks.end();
     // A refused commit is prepared again, so preparing changes nothing but images that nobody reads.
-    await this.#options.enqueue((commit) => this.#prepare(chunk, commit, position));
+    try {
+      await this.#options.enqueue((commit) => this.#prepare(chunk, commit, position));
+    } finally {
+      chunk.edges.release();
+      for (const blocks of chunk.blocks.values()) blocks.release();
+    }
   }
 
   async #prepare(chunk: Chunk, commit: CommitBuilder, position: AppliedPosition): Promise<void> {

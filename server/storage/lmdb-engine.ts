@@ -31,7 +31,7 @@ import type { TypeLabels } from './row-record.ts';
 import { ShapeRegistry } from './shape.ts';
 import { StateReader } from './state-reader.ts';
 import { metaKey, openSubDatabases, type SubDatabases } from './sub-databases.ts';
-import { carryOut, putSealed, type Write, writeBatch } from './write-batch.ts';
+import { carryOut, putSealed, writeBatch } from './write-batch.ts';
 import { decodeWriteSet, encodeWriteSet, writeSetKind } from './write-set-codec.ts';
 
 // One database over LMDB. A change is durable when its record is in the commit log (storage.md 5): it then stands in the
@@ -335,16 +335,21 @@ export class LmdbEngine implements StorageEngine {
   }
 
   async #commitToLog(group: Unit[]): Promise<void> {
-    await this.#checkpointer.room();
-    const { commit, writes } = await this.#prepare(group);
+    if (this.#checkpointer.isBehind) await this.#checkpointer.all();
+    const commit = await this.#prepare(group);
     const records = group
       .flatMap((unit) => (typeof unit.records === 'object' ? unit.records : []))
       .filter(({ index }) => index > this.#applied.index);
-    if (writes.length > 0 && records.length > 0) {
+    if (records.length > 0) {
       if (!this.#log.hasRoomFor(CommitLog.sizeOf(records))) await this.#checkpointer.all();
+      // Only deletions look at what is stored, and may meet damage: not once the log has the entry.
+      const early = commit.deletions.length > 0 ? commit.finish() : undefined;
       // A checkpoint keeps the disk busy for milliseconds, so nothing waits for it in place then.
       const isAlone = group.length === 1 && group[0]?.isAlone === true;
-      await this.#log.append(records, isAlone && !this.#checkpointer.isRunning);
+      const written = this.#log.append(records, isAlone && !this.#checkpointer.isRunning);
+      // The images are made while the disk writes.
+      const writes = early ?? commit.finish();
+      await written;
       const { index } = commit.position ?? this.#applied;
       const heldIndex = this.#readers.heldIndex;
       const { layer } = this.#readers;
@@ -360,9 +365,10 @@ export class LmdbEngine implements StorageEngine {
   async #commitToLmdb(group: Unit[]): Promise<void> {
     await this.#checkpointer.all();
     if (this.#failure !== undefined) throw this.#failure;
-    const { commit, writes } = await this.#prepare(group);
+    const commit = await this.#prepare(group);
+    const writes = commit.finish();
     if (writes.length > 0 || commit.chunkRuns.length > 0) {
-      await writeBatch(this.#subs, writes, commit.chunkRuns);
+      await writeBatch(this.#subs, writes, commit);
       this.#lmdbCommits += 1;
       this.#publish(commit);
       this.#readers.rebase(this.#applied.index);
@@ -378,9 +384,7 @@ export class LmdbEngine implements StorageEngine {
   }
 
   /** Builds the group's commit. A unit that meets damaged data fails alone: it is taken out and the rest is built again. */
-  async #prepare(
-    group: Unit[],
-  ): Promise<{ readonly commit: CommitBuilder; readonly writes: readonly Write[] }> {
+  async #prepare(group: Unit[]): Promise<CommitBuilder> {
     for (;;) {
       const reader = this.#readers.newest;
       const commit = new CommitBuilder(reader, this.#context);
@@ -388,7 +392,7 @@ export class LmdbEngine implements StorageEngine {
       reader.hold();
       try {
         const refused = await prepareAll(group, commit);
-        if (refused === undefined) return { commit, writes: commit.finish() };
+        if (refused === undefined) return commit;
         group.splice(group.indexOf(refused.unit), 1);
         refused.unit.reject(refused.error);
         if (this.#schema !== undefined) this.#options.deriver.schemaChanged(this.#schema);

@@ -1,4 +1,5 @@
 import { type ChunkRun, putChunks } from './bulk-chunks.ts';
+import type { EntryRun } from './bulk-entries.ts';
 import { type ImageMemory, sealedSize, sealInto, Slab } from './image-memory.ts';
 import type { Key, Store, SubDatabases } from './sub-databases.ts';
 
@@ -13,6 +14,14 @@ export interface Write {
   readonly start: number;
   readonly size: number;
 }
+
+/** What a bulk load writes by the hundred thousand. */
+export interface PackedWrites {
+  readonly chunkRuns: readonly ChunkRun[];
+  readonly entryRuns: readonly EntryRun[];
+}
+
+const nothingPacked: PackedWrites = { chunkRuns: [], entryRuns: [] };
 
 const noBytes = new Slab(8);
 
@@ -55,11 +64,13 @@ export function putSealed(
 export async function writeBatch(
   subs: SubDatabases,
   writes: readonly Write[],
-  chunkRuns: readonly ChunkRun[],
+  packed: PackedWrites = nothingPacked,
 ): Promise<void> {
+  const { chunkRuns, entryRuns } = packed;
   try {
     await subs.root.batch(() => {
       for (let i = 0; i < writes.length; i++) carryOut(writes[i] as Write);
+      for (const run of entryRuns) run.put(subs.ix);
       if (chunkRuns.length > 0) putChunks(chunkRuns, subs.adj);
     });
   } catch (error) {

@@ -17,13 +17,13 @@ export class Applier {
    * @param bulk the writer that holds what the only entry stands for
    * @param isAlone see `StorageEngine.apply`
    */
-  async apply(
+  apply(
     entries: readonly LogEntry[],
     bulk: BulkWriter | undefined,
     isAlone: boolean,
   ): Promise<void> {
     const first = entries[0];
-    if (bulk !== undefined && first !== undefined) await bulk.flush(first.position);
-    else await this.#engine.apply(entries, isAlone);
+    if (bulk !== undefined && first !== undefined) return bulk.flush(first.position);
+    return this.#engine.apply(entries, isAlone);
   }
 }
