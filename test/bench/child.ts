@@ -21,6 +21,22 @@ export async function startListening(
   return { port, child };
 }
 
+/** Runs a program of this folder to its end. @returns what it printed */
+export async function runToEnd(file: string, ...parameters: readonly string[]): Promise<string> {
+  const child = spawn(process.execPath, [file, ...parameters], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  let text = '';
+  child.stdout.on('data', (chunk) => {
+    text += String(chunk);
+  });
+  const code = await new Promise<number | null>((done) => {
+    child.once('close', (exitCode) => done(exitCode));
+  });
+  if (code !== 0) throw new Error(`${file} ended with ${code}`);
+  return text;
+}
+
 export async function stopChild(child: ChildProcess): Promise<void> {
   const exited = new Promise<void>((done) => {
     child.once('exit', () => done());

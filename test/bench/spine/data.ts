@@ -11,6 +11,11 @@ export interface SpineData {
   readonly since: Uint16Array;
 }
 
+/** Some persons, or some edges as parallel arrays. */
+export type SpinePart =
+  | { readonly kind: 'persons'; readonly persons: readonly Person[] }
+  | ({ readonly kind: 'edges' } & Pick<SpineData, 'from' | 'to' | 'since'>);
+
 export interface Person {
   readonly id: number;
   readonly name: string;
@@ -43,23 +48,61 @@ const cities = [
 ];
 
 export function makeSpineData(persons = personCount, edges = knowsCount, seed = 42): SpineData {
+  const people: Person[] = [];
+  const from = new Uint32Array(edges);
+  const to = new Uint32Array(edges);
+  const since = new Uint16Array(edges);
+  let edge = 0;
+  for (const part of spineParts(persons, edges, seed)) {
+    if (part.kind === 'persons') people.push(...part.persons);
+    else {
+      from.set(part.from, edge);
+      to.set(part.to, edge);
+      since.set(part.since, edge);
+      edge += part.from.length;
+    }
+  }
+  return { persons: people, from, to, since };
+}
+
+const partLength = 5_000;
+
+/** The same data in the same order, some thousand rows at a time, so that nobody needs to hold all of it. */
+export function* spineParts(
+  persons = personCount,
+  edges = knowsCount,
+  seed = 42,
+): Generator<SpinePart> {
   const random = mulberry32(seed);
-  const people = Array.from({ length: persons }, (_, id) => ({
+  for (let start = 0; start < persons; start += partLength) {
+    const length = Math.min(partLength, persons - start);
+    yield {
+      kind: 'persons',
+      persons: Array.from({ length }, (_, at) => personOf(start + at, random)),
+    };
+  }
+  for (let start = 0; start < edges; start += partLength) {
+    const length = Math.min(partLength, edges - start);
+    const from = new Uint32Array(length);
+    const to = new Uint32Array(length);
+    const since = new Uint16Array(length);
+    for (let edge = 0; edge < length; edge += 1) {
+      from[edge] = powerLaw(random, persons);
+      to[edge] = Math.floor(random() * persons);
+      since[edge] = 1990 + Math.floor(random() * 35);
+    }
+    yield { kind: 'edges', from, to, since };
+  }
+}
+
+function personOf(id: number, random: () => number): Person {
+  return {
     id,
     name: `person ${id.toString(36)}`,
     age: 15 + Math.floor(random() * 75),
     city: cities[Math.floor(random() * random() * cities.length)] ?? 'Oslo',
     score: Math.floor(random() * 1e6) / 100 + 0.001,
-  }));
-  const from = new Uint32Array(edges);
-  const to = new Uint32Array(edges);
-  const since = new Uint16Array(edges);
-  for (let edge = 0; edge < edges; edge += 1) {
-    from[edge] = powerLaw(random, persons);
-    to[edge] = Math.floor(random() * persons);
-    since[edge] = 1990 + Math.floor(random() * 35);
-  }
-  return { persons: people, from, to, since };
+  };
 }
 
 /** Density falls as rank^-1/2: the largest of 100,000 gets some 3,000 of a million edges. */

@@ -7,7 +7,7 @@ import {
   root,
   type TestDatabase,
 } from '../../database/support/open-test-database.ts';
-import type { SpineData } from './data.ts';
+import type { SpinePart } from './data.ts';
 import { spineSchema } from './upload.ts';
 
 /** One text per number of hops: what is prepared is not put together anew for each question. */
@@ -15,6 +15,9 @@ const hopTexts: readonly string[] = [1, 2, 3].map((hops) => {
   const steps = Array.from({ length: hops }, (_, hop) => `-KNOWS->{as: h${hop}}`).join('');
   return `MATCH {type: Person, as: a, where: (id = :id)}${steps} RETURN DISTINCT h${hops - 1}.@rid AS rid`;
 });
+
+/** Row-major values; a promise when the statement outlived its first slice. */
+export type Answer = readonly Value[] | Promise<readonly Value[]>;
 
 /** The engine in process: the statement pipeline without a door. */
 export class EnginePeer {
@@ -36,59 +39,52 @@ export class EnginePeer {
   }
 
   /** Bulk path: unique index on Person.id, adjacency both ways; durable when resolved. */
-  async load(data: SpineData): Promise<void> {
+  async load(parts: Iterable<SpinePart>): Promise<void> {
     const loader = this.#test.database.bulkLoader();
-    const step = 5_000;
-    const { persons, from, to, since } = data;
-    for (let start = 0; start < persons.length; start += step) {
-      const part = persons.slice(start, start + step);
-      const values: Value[] = [];
-      for (const { id, name, age, city, score } of part)
-        values.push(id, name, age, city, double(score));
-      await loader.addRecords({
-        type: 'Person',
-        columns: ['id', 'name', 'age', 'city', 'score'],
-        values,
-        rowCount: part.length,
-        ids: part.map(({ id }) => id),
-      });
-    }
-    for (let start = 0; start < from.length; start += step) {
-      await loader.addEdges({
-        type: 'KNOWS',
-        columns: ['since'],
-        values: Array.from(since.subarray(start, start + step)),
-        rowCount: Math.min(step, from.length - start),
-        from: Array.from(from.subarray(start, start + step)),
-        to: Array.from(to.subarray(start, start + step)),
-      });
+    for (const part of parts) {
+      if (part.kind === 'persons') {
+        const { persons } = part;
+        const values: Value[] = [];
+        for (const { id, name, age, city, score } of persons)
+          values.push(id, name, age, city, double(score));
+        await loader.addRecords({
+          type: 'Person',
+          columns: ['id', 'name', 'age', 'city', 'score'],
+          values,
+          rowCount: persons.length,
+          ids: persons.map(({ id }) => id),
+        });
+      } else {
+        await loader.addEdges({
+          type: 'KNOWS',
+          columns: ['since'],
+          values: Array.from(part.since),
+          rowCount: part.from.length,
+          from: Array.from(part.from),
+          to: Array.from(part.to),
+        });
+      }
     }
     await loader.finish();
   }
 
-  #run(text: string, parameters: ReadonlyMap<string, Value>): Promise<ResultStream> {
-    return this.#test.database.run({ language: 'sql', text, parameters }, this.#options);
-  }
-
-  async #rows(text: string, parameters: ReadonlyMap<string, Value>): Promise<readonly Value[]> {
-    const result = await this.#run(text, parameters);
-    const rows: Value[] = [];
-    if (result.complete !== undefined) rows.push(...result.complete.values);
-    else {
-      for (let batch = await result.nextBatch(); batch; batch = await result.nextBatch())
-        rows.push(...batch.values);
-    }
+  /** The rows of a short statement at once, without a promise, as the peer gives them. */
+  #rows(text: string, parameters: ReadonlyMap<string, Value>): Answer {
+    const result = this.#test.database.runNow({ language: 'sql', text, parameters }, this.#options);
+    if (result instanceof Promise) return result.then(allValues);
+    const { complete } = result;
+    if (complete === undefined) return allValues(result);
     result.close();
-    return rows;
+    return complete.values;
   }
 
   /** name, age */
-  async pointRead(id: number): Promise<readonly Value[]> {
+  pointRead(id: number): Answer {
     return this.#rows('SELECT name, age FROM Person WHERE id = :id', new Map([['id', id]]));
   }
 
   /** Record ids of the distinct persons reached by walks of exactly `hops` KNOWS edges. */
-  neighbours(hops: number, id: number): Promise<readonly Value[]> {
+  neighbours(hops: number, id: number): Answer {
     const text = hopTexts[hops - 1] ?? '';
     return this.#rows(text, new Map([['id', id]]));
   }
@@ -103,7 +99,7 @@ export class EnginePeer {
   }
 
   /** city, n, s by city */
-  async groupByCity(): Promise<readonly Value[]> {
+  groupByCity(): Answer {
     return this.#rows(
       'SELECT city, count(*) AS n, avg(score) AS s FROM Person WHERE age > 40 GROUP BY city ORDER BY city',
       new Map(),
@@ -117,9 +113,11 @@ export class EnginePeer {
     const writer = async () => {
       while (next < count) {
         next += 1;
-        const result = await this.#run(
-          'INSERT INTO Log SET text = :text',
-          new Map([['text', `entry ${next}`]]),
+        const parameters = new Map([['text', `entry ${next}`]]);
+        const text = 'INSERT INTO Log SET text = :text';
+        const result = await this.#test.database.run(
+          { language: 'sql', text, parameters },
+          this.#options,
         );
         result.close();
       }
@@ -136,4 +134,13 @@ export class EnginePeer {
   close(): Promise<void> {
     return this.#test.close();
   }
+}
+
+async function allValues(result: ResultStream): Promise<readonly Value[]> {
+  const rows: Value[] = [];
+  for (let batch = await result.nextBatch(); batch; batch = await result.nextBatch()) {
+    for (const value of batch.values) rows.push(value);
+  }
+  result.close();
+  return rows;
 }

@@ -1,7 +1,7 @@
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
-import type { SpineData } from './data.ts';
+import type { SpinePart } from './data.ts';
 
 /** The same data and the same questions in SQLite, in process, with the same indexes. */
 export class SqlitePeer {
@@ -37,17 +37,22 @@ export class SqlitePeer {
   }
 
   /** Everything in one transaction with the indexes in place, checkpointed into the database file at the end. */
-  load(data: SpineData): void {
+  load(parts: Iterable<SpinePart>): void {
     const database = this.#database;
     database.exec('BEGIN');
     const person = database.prepare(
       'INSERT INTO person (id, name, age, city, score) VALUES (?, ?, ?, ?, ?)',
     );
-    for (const { id, name, age, city, score } of data.persons)
-      person.run(id, name, age, city, score);
     const knows = database.prepare('INSERT INTO knows (src, dst, since) VALUES (?, ?, ?)');
-    for (let edge = 0; edge < data.from.length; edge += 1) {
-      knows.run(data.from[edge] ?? 0, data.to[edge] ?? 0, data.since[edge] ?? 0);
+    for (const part of parts) {
+      if (part.kind === 'persons') {
+        for (const { id, name, age, city, score } of part.persons)
+          person.run(id, name, age, city, score);
+      } else {
+        const { from, to, since } = part;
+        for (let edge = 0; edge < from.length; edge += 1)
+          knows.run(from[edge] ?? 0, to[edge] ?? 0, since[edge] ?? 0);
+      }
     }
     database.exec('COMMIT; PRAGMA wal_checkpoint(TRUNCATE);');
   }
