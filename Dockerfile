@@ -31,7 +31,8 @@ ENV NODE_COMPILE_CACHE=/opt/polyad/.compile-cache
 RUN install -d -o 1000 -g 1000 .compile-cache
 USER 1000:1000
 RUN node server/main.ts --fill-compile-cache \
- && node operator/main.ts --fill-compile-cache
+ && node operator/main.ts --fill-compile-cache \
+ && { node server/container.ts --health 2>/dev/null || true; }
 
 FROM node:24-bookworm-slim
 ARG VERSION=26.10.1
