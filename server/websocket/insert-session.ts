@@ -1,5 +1,6 @@
 import type { Cancel } from '#core/runtime.ts';
 import type { ChunkOutcome, InsertStream } from '#database/inserts/insert-port.ts';
+import type { ProgressReporter } from '#database/progress-registry.ts';
 import type { Client } from './client.ts';
 import type { StartOptions } from './insert-options.ts';
 
@@ -18,6 +19,8 @@ export class InsertSession {
   readonly database: string;
   readonly options: StartOptions;
   readonly stream: InsertStream;
+  /** Shows the session among what runs. */
+  readonly operation: ProgressReporter;
   readonly #startedMs: number;
   readonly #totals: Counts = { received: 0, inserted: 0, updated: 0, ignored: 0, failed: 0 };
   /** The last attempt of the chunk that comes next; counted when no other follows. */
@@ -32,6 +35,7 @@ export class InsertSession {
     readonly database: string;
     readonly options: StartOptions;
     readonly stream: InsertStream;
+    readonly operation: ProgressReporter;
     readonly startedMs: number;
   }) {
     this.id = given.id;
@@ -39,6 +43,7 @@ export class InsertSession {
     this.database = given.database;
     this.options = given.options;
     this.stream = given.stream;
+    this.operation = given.operation;
     this.#startedMs = given.startedMs;
   }
 
@@ -55,6 +60,9 @@ export class InsertSession {
     this.#failedAttempt = undefined;
     this.#lastSequence += 1;
     add(this.#totals, outcome);
+    this.operation.advance(outcome.received);
+    for (const name of ['inserted', 'updated', 'failed'] as const)
+      this.operation.count(name, this.#totals[name]);
   }
 
   /** Totals of the whole session. */

@@ -71,7 +71,17 @@ export class InsertSessions {
       decode: (record) => statementParameters(record, depthMax),
     });
     const startedMs = runtime.clock.monotonicMs();
-    const session = new InsertSession({ id, client, database, options, stream, startedMs });
+    const operation = databases.running.operations.start({
+      database,
+      operation: 'insert stream',
+      stepCount: 1,
+      user: principal.name,
+      requestId: id,
+    });
+    operation.step('insert', undefined);
+    const about = { id, client, database, options, stream, operation, startedMs };
+    const session = new InsertSession(about);
+    operation.signal.addEventListener('abort', () => this.#cancel(session));
     this.#sessions.set(id, session);
     this.#ofClient.set(client, session);
     const { transactionMode, conflictMode, validateOnly } = options;
@@ -95,8 +105,14 @@ export class InsertSessions {
   async end(client: Client, frame: ValueMap, outcome: 'commit' | 'rollback'): Promise<void> {
     const session = this.#sessionOf(client, frame);
     this.#close(session);
-    if (outcome === 'commit') await session.stream.commit();
-    else session.stream.rollback();
+    try {
+      if (outcome === 'commit') await session.stream.commit();
+      else session.stream.rollback();
+      session.operation.finish();
+    } catch (error) {
+      session.operation.fail(error);
+      throw error;
+    }
     const summary = session.summary(this.#options.runtime.clock.monotonicMs());
     answer(client, { action: 'committed', sessionId: session.id, outcome, summary });
   }
@@ -107,6 +123,7 @@ export class InsertSessions {
     if (session === undefined) return;
     this.#close(session);
     session.stream.rollback();
+    session.operation.fail(new Error('the client has left'));
   }
 
   async #apply(session: InsertSession, frame: ValueMap): Promise<void> {
@@ -144,6 +161,7 @@ export class InsertSessions {
     } catch (error) {
       this.#close(session);
       session.stream.rollback();
+      session.operation.fail(error);
       throw error;
     }
   }
@@ -205,12 +223,33 @@ export class InsertSessions {
   }
 
   #expire(session: InsertSession, limitMs: number): void {
-    const { log, settings } = this.#options;
+    this.#options.log.info('insert session expired', { database: session.database });
+    const detail = `Insert session '${session.id}' was rolled back after ${limitMs} ms of inactivity`;
+    this.#break(session, new FrameError('Insert session expired', detail));
+  }
+
+  /** Somebody ended it by its id; a chunk that is being written hears of it at its next pause. */
+  #cancel(session: InsertSession): void {
+    // With its database a session ends at its next message, which says what became of the database.
+    if (session.isEnded || !this.#isOpen(session.database)) return;
+    const detail = session.operation.entry().reason ?? 'cancelled';
+    this.#break(session, new FrameError('Insert session cancelled', detail));
+  }
+
+  #isOpen(database: string): boolean {
+    try {
+      this.#options.databases.open(database);
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  #break(session: InsertSession, reason: FrameError): void {
     this.#close(session);
     session.stream.rollback();
-    log.info('insert session expired', { database: session.database });
-    const detail = `Insert session '${session.id}' was rolled back after ${limitMs} ms of inactivity`;
-    const error = asFrameError(new FrameError('Insert session expired', detail), settings);
+    session.operation.fail(new Error(reason.detail));
+    const error = asFrameError(reason, this.#options.settings);
     session.client.send(errorFrame(error, { sessionId: session.id }));
   }
 }

@@ -512,3 +512,29 @@ test('events of a streamed insert come after its commit', async (context) => {
   assert.equal(frames.filter(({ changeType }) => changeType === 'create').length, 2);
   assert.equal(frames.filter(({ action }) => action === 'committed').length, 1);
 });
+
+test('a session is an operation: it shows its counts, and ends when it is cancelled', async (context) => {
+  const { open, chunk, client, door, names } = await start(context);
+  const operations = async () =>
+    (await door.ask('GET', 'server/operations')).body['result'] as readonly Frame[];
+  const committed = await open({ targetType: 'City' });
+  await chunk(committed, 1, [{ name: 'Rome' }]);
+  await client.ask({ action: 'commit', sessionId: committed });
+  const id = await open({ targetType: 'City' });
+  await chunk(id, 1, [{ name: 'Oslo' }, { name: 'Bern' }]);
+  const [first, second] = await operations();
+  assert.deepEqual(
+    [first?.['state'], second?.['state'], second?.['operation'], second?.['done']],
+    ['completed', 'running', 'insert stream', 2],
+  );
+  assert.deepEqual(second?.['counts'], { inserted: 2, updated: 0, failed: 0 });
+  const told = client.next();
+  assert.equal((await door.ask('DELETE', `server/operations/${id}`)).status, 200);
+  const frame = await told;
+  assert.deepEqual([frame?.['result'], frame?.['sessionId']], ['error', id]);
+  assert.match(JSON.stringify(frame), /was cancelled by user 'root'/);
+  assert.equal((await operations()).at(-1)?.['state'], 'cancelled');
+  assert.deepEqual(await names('City'), ['Rome']);
+  const refused = await chunk(id, 2, [{ name: 'Lima' }]);
+  assert.match(JSON.stringify(refused), /not found or expired/);
+});
