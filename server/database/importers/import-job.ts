@@ -16,6 +16,8 @@ export interface ImportJob {
   readonly open: () => Promise<AsyncIterable<Uint8Array>>;
   readonly lineBytesMax: number;
   readonly depthMax: number;
+  /** The database is made by the import, so what an export says of it holds. */
+  readonly isNew: boolean;
 }
 
 /** A JSON value that should be a text. */

@@ -4,6 +4,7 @@ import { Link, type RecordKind } from '#core/record.ts';
 import { noRid, parseRid, type Rid } from '#core/rid.ts';
 import { EmbeddedDocument, isMap, type Value, type ValueMap } from '#core/value.ts';
 import { RidMap } from '#transaction/rid-map.ts';
+import { carriedSettings } from '../operations/export-jsonl.ts';
 import { mapWithLinks, storedMap } from '../operations/record-json.ts';
 import { planSchema, type SchemaPlan } from '../operations/schema-json.ts';
 import { type ImportJob, textOr } from './import-job.ts';
@@ -83,10 +84,25 @@ class JsonlImport {
 
   #first(line: Line, type: string, content: ValueMap): Promise<void> | undefined {
     const kind = kindsByLetter.get(type);
-    if (kind === undefined) return type === 'schema' ? this.#startSchema(content) : undefined;
+    if (kind === undefined) return this.#head(type, content);
     const record = readRecord(kind, content, line.bytes);
     if (record.hasLinks) this.#hasLinks = true;
     return kind === 'edge' ? this.#edge(record, line.number) : this.#record(kind, record);
+  }
+
+  /** What stands before the records. */
+  #head(type: string, content: ValueMap): Promise<void> | undefined {
+    if (type === 'schema') return this.#startSchema(content);
+    return type === 'db' && this.#job.isNew ? this.#takeSettings(content) : undefined;
+  }
+
+  async #takeSettings(content: ValueMap): Promise<void> {
+    const settings = content.get('settings');
+    if (settings === undefined || !isMap(settings)) return;
+    for (const { key } of carriedSettings) {
+      const text = settings.get(key);
+      if (typeof text === 'string') await this.#job.database.setSetting(key, text);
+    }
   }
 
   #late(line: Line, type: string, content: ValueMap): Promise<void> | undefined {

@@ -1,3 +1,5 @@
+import type { SettingsReader } from '#config/effective-settings.ts';
+import { dateFormat, dateTimeFormat, timeZone } from '#config/settings.ts';
 import type { StoredRecord } from '#core/record.ts';
 import { formatRid } from '#core/rid.ts';
 import type { Value, ValueMap } from '#core/value.ts';
@@ -7,18 +9,30 @@ import { schemaValue } from './schema-json.ts';
 
 const kinds = ['document', 'vertex', 'edge'] as const;
 
+/** Settings that decide what values look like; they go with the data. */
+export const carriedSettings = [dateFormat, dateTimeFormat, timeZone] as const;
+
+function shapingSettings(settings: SettingsReader): Readonly<Record<string, string>> {
+  const changed = carriedSettings.filter((spec) => settings.get(spec) !== spec.default);
+  return Object.fromEntries(changed.map((spec) => [spec.key, settings.get(spec)]));
+}
+
 /**
  * The server's own format, one JSON object a line (http-api.md 18.5): what wrote it, the database, its schema, then documents,
  * vertices and edges, so that every edge comes after its ends. Carries everything that is stored.
  */
 export async function* jsonlPieces(
   source: ExportSource,
-  about: { readonly createdAt: number; readonly serverVersion: string },
+  about: {
+    readonly createdAt: number;
+    readonly serverVersion: string;
+    readonly settings: SettingsReader;
+  },
 ): AsyncGenerator<string> {
   const { name, view } = source;
   const { createdAt, serverVersion } = about;
   const info = { description: 'database export', exporterVersion: 1, serverVersion, createdAt };
-  yield `${JSON.stringify({ t: 'info', c: info })}\n${JSON.stringify({ t: 'db', c: { name } })}\n`;
+  yield `${JSON.stringify({ t: 'info', c: info })}\n${JSON.stringify({ t: 'db', c: { name, settings: shapingSettings(about.settings) } })}\n`;
   yield `{"t":"schema","c":${mapJson(schemaValue(view.catalog))}}\n`;
   yield* recordPieces(source, kinds, recordLine);
 }

@@ -121,7 +121,11 @@ function piecesOf(source: ExportSource, job: ExportJob): AsyncGenerator<string> 
   const { order, runtime, serverVersion, database } = job;
   switch (order.format) {
     case 'jsonl':
-      return jsonlPieces(source, { createdAt: runtime.clock.now(), serverVersion });
+      return jsonlPieces(source, {
+        createdAt: runtime.clock.now(),
+        serverVersion,
+        settings: database.settings,
+      });
     case 'graphml':
       return graphmlPieces(source, database.formats());
     case 'graphson':

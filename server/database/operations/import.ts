@@ -31,6 +31,7 @@ export interface ImportOrder {
   readonly serverSettings: Settings;
   readonly runtime: Runtime;
   readonly reporter: ProgressReporter;
+  readonly isNew: boolean;
 }
 
 const headBytes = 8192;
@@ -84,7 +85,7 @@ export async function importFiles(order: ImportOrder): Promise<ImportCounts> {
 }
 
 async function importPart(order: ImportOrder, part: ImportPart, sink: ImportSink): Promise<void> {
-  const { database, settings, serverSettings, runtime, reporter } = order;
+  const { database, settings, serverSettings, runtime, reporter, isNew } = order;
   reporter.step('fetching', undefined);
   const file = await order.source(part.url);
   try {
@@ -112,6 +113,7 @@ async function importPart(order: ImportOrder, part: ImportPart, sink: ImportSink
       open,
       lineBytesMax: serverSettings.get(serverHttpBatchLineMaxSize),
       depthMax: serverSettings.get(serverHttpJsonMaxDepth),
+      isNew,
     };
     await runImporter(format, job, part);
     await sink.flush();

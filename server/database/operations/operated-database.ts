@@ -14,6 +14,8 @@ export interface OperatedDatabase {
   readonly state: DatabaseState;
   readonly settings: SettingsReader;
   formats(): TemporalFormats;
+  /** Persists a setting of the database. */
+  setSetting(key: string, text: string): Promise<void>;
   bulkLoader(options?: BulkLoadOptions): BulkLoader;
   close(why: 'closed'): Promise<void>;
 }

@@ -250,7 +250,8 @@ export class ServerOperations implements StatementOperations {
     const { settings: serverSettings, runtime } = this.#options;
     const { door, reporter } = order;
     const source = (url: string): Promise<SourceFile> => this.source(url, door, reporter);
-    return importFiles({ ...order, source, serverSettings, runtime });
+    const isNew = door === 'command';
+    return importFiles({ ...order, source, serverSettings, runtime, isNew });
   }
 
   async #archive(

@@ -21,6 +21,7 @@ function printed(rows: unknown): string {
 
 async function fill(test: TestDatabase): Promise<void> {
   for (const text of [
+    "ALTER DATABASE dateFormat 'dd/MM/yyyy'",
     'CREATE VERTEX TYPE Thing',
     'CREATE PROPERTY Thing.name STRING (mandatory true, default "uuid()")',
     'CREATE PROPERTY Thing.friend LINK',
@@ -33,7 +34,7 @@ async function fill(test: TestDatabase): Promise<void> {
     'CREATE DOCUMENT TYPE Note',
     'CREATE EDGE TYPE Knows',
     'CREATE PROPERTY Knows.since INTEGER',
-    "INSERT INTO Person SET name = 'ada', born = '1815-12-10', seen = '2026-01-31 10:20:30', score = 12.50, big = 9007199254740993, f = 4.0, h = 0.5, yes = true, none = null, tags = ['a', 1, 2.0, null], m = {'a': {'b': [1]}, '$x': 1}, home = {'@type': 'Address', 'city': 'Rome'}",
+    "INSERT INTO Person SET name = 'ada', born = '10/12/1815', seen = '2026-01-31 10:20:30', score = 12.50, big = 9007199254740993, f = 4.0, h = 0.5, yes = true, none = null, tags = ['a', 1, 2.0, null], m = {'a': {'b': [1]}, '$x': 1}, home = {'@type': 'Address', 'city': 'Rome'}",
     "INSERT INTO Person SET name = 'bob', text = 'line\\nbreak \"q\" <x> & \\u20ac'",
     "INSERT INTO Thing SET name = 'rock'",
     "UPDATE Person SET friend = (SELECT FROM Person WHERE name = 'ada') WHERE name = 'bob'",
@@ -82,6 +83,7 @@ test('the own format gives back the same database', async (context) => {
     'SELECT name, friend.name, out("Knows").name, home.city, score, f, h, big, tags, m, born, seen FROM Person ORDER BY name',
     'SELECT since, self, @in.name, @out.name FROM Knows ORDER BY since',
     'SELECT t, about.name FROM Note',
+    'SELECT dateFormat FROM schema:database',
     "SELECT name FROM Thing WHERE name = 'rock'",
     'SELECT name, properties.name, indexes FROM schema:types ORDER BY name',
   ])
