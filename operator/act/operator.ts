@@ -89,8 +89,20 @@ export class Operator {
     if (namespaces.length === 0) this.#watch('Node', undefined, {}, true);
   }
 
+  /** The caches hold all that may be read. A namespace that is gone, or not granted yet, keeps no other one waiting. */
   get isSynced(): boolean {
-    return this.#reflectors.every((reflector) => reflector.isSynced);
+    return this.#reflectors.every(
+      ({ isSynced, isDenied, namespace }) => isSynced || (isDenied && namespace !== undefined),
+    );
+  }
+
+  /** What is looked at in the namespace is the truth: no cache is empty only because it may not be read. */
+  #isWhole(namespace: string): boolean {
+    return this.#reflectors.every(
+      (reflector) =>
+        (reflector.namespace !== undefined && reflector.namespace !== namespace) ||
+        (reflector.isSynced && !(reflector.isDenied && reflector.namespace === namespace)),
+    );
   }
 
   /** The longest time for which a watch has not worked. */
@@ -185,6 +197,10 @@ export class Operator {
   async #work(key: string): Promise<void> {
     const { runtime, metrics, pollMs, resyncMs } = this.#options;
     const [namespace = '', name = ''] = key.split('/');
+    if (!this.#isWhole(namespace)) {
+      this.#queue.addAfter(key, pollMs);
+      return;
+    }
     const startedMs = runtime.clock.monotonicMs();
     this.#watchGivenSecret(namespace, name);
     const afterMs = await this.#controller.look(namespace, name);

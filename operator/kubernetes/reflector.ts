@@ -36,6 +36,7 @@ export class Reflector {
   readonly #stop = new AbortController();
   #resourceVersion: string | undefined;
   #isSynced = false;
+  #isDenied = false;
   #failingSinceMs: number | undefined;
   #failures = 0;
 
@@ -43,14 +44,24 @@ export class Reflector {
     this.#options = options;
   }
 
+  /** The scope; undefined: the whole cluster. */
+  get namespace(): string | undefined {
+    return this.#options.namespace;
+  }
+
   /** Whether the cache has been filled once, or never will be because it may not. */
   get isSynced(): boolean {
     return this.#isSynced;
   }
 
-  /** Milliseconds for which nothing has worked; 0 while all is well. */
+  /** The API server answers, and says that this may not be read: the namespace is gone, or nobody granted the right. */
+  get isDenied(): boolean {
+    return this.#isDenied;
+  }
+
+  /** Milliseconds for which nothing has worked; 0 while all is well, and while it may not be read. */
   failingForMs(): number {
-    if (this.#failingSinceMs === undefined) return 0;
+    if (this.#failingSinceMs === undefined || this.#isDenied) return 0;
     return this.#options.runtime.clock.monotonicMs() - this.#failingSinceMs;
   }
 
@@ -137,6 +148,7 @@ export class Reflector {
 
   #succeeded(): void {
     this.#isSynced = true;
+    this.#isDenied = false;
     this.#failingSinceMs = undefined;
     this.#failures = 0;
   }
@@ -162,8 +174,11 @@ export class Reflector {
     this.#failingSinceMs ??= runtime.clock.monotonicMs();
     const step = Math.min(backoffMs.first * 2 ** this.#failures, backoffMs.max);
     this.#failures++;
+    this.#isDenied = error instanceof KubernetesError && (error.code === 403 || error.code === 404);
     const asked = error instanceof KubernetesError ? (error.retryAfterMs ?? 0) : 0;
-    log.warn({ kind, failures: this.#failures }, `watch failed: ${message}`);
+    // What fails for hours is told ever more rarely.
+    if ((this.#failures & (this.#failures - 1)) === 0)
+      log.warn({ kind, failures: this.#failures }, `watch failed: ${message}`);
     return Math.max(asked, step * (0.8 + 0.4 * runtime.random.fraction()));
   }
 }

@@ -88,6 +88,37 @@ for (const { name, fault } of faults) {
   });
 }
 
+test('a namespace that is gone keeps no other one waiting', async () => {
+  const world = new SimulatedWorld();
+  const { operator } = runOperatorOn(world, { namespaces: [namespace, 'gone'] });
+  world.api.faultBefore = ({ path }) =>
+    path.includes('/namespaces/gone/') ? { status: 403 } : undefined;
+  await started(world, operator);
+  world.create('orders');
+  await pass(world, 10_000);
+  assert.equal(world.condition('Ready'), 'True AllMembersReady');
+  await pass(world, 600_000, 10_000);
+  assert.equal(operator.failingForMs(), 0);
+  await operator.stop();
+});
+
+test('where one kind may not be read nothing is done until it may', async () => {
+  const world = new SimulatedWorld();
+  const { operator } = runOperatorOn(world, { namespaces: [namespace] });
+  world.api.faultBefore = ({ path }) =>
+    path.includes('/persistentvolumeclaims') ? { status: 403 } : undefined;
+  await started(world, operator);
+  const writes = world.api.effectiveWrites;
+  world.create('orders');
+  const made = world.api.effectiveWrites;
+  await pass(world, 20_000);
+  assert.deepEqual([writes, world.api.effectiveWrites], [made - 1, made]);
+  world.api.faultBefore = undefined;
+  await pass(world, 90_000);
+  assert.equal(world.condition('Ready'), 'True AllMembersReady');
+  await operator.stop();
+});
+
 test('a watch that is cut goes on where it was, and one that is too old begins anew', async () => {
   const { world, operator } = await readyWorld();
   world.api.cutWatches();
