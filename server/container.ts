@@ -1,5 +1,5 @@
 import { totalmem } from 'node:os';
-import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
 import { heapOptions, isHeapPinned, parseHeapPercent } from '#platform/container-memory.ts';
 
 /*
@@ -10,7 +10,7 @@ import { heapOptions, isHeapPinned, parseHeapPercent } from '#platform/container
 
 process.once('SIGTERM', () => process.exit(0));
 
-const mainScript = fileURLToPath(new URL('main.ts', import.meta.url));
+const mainScript = join(import.meta.dirname, 'main.ts');
 
 const commandLine = process.argv.slice(2);
 if (commandLine[0] === '--health') await reportHealth();
