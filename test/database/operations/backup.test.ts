@@ -103,6 +103,20 @@ test('a backup while others write is one state: records, edges and indexes agree
   }
 });
 
+test('EXPLAIN of an operation shows it and does nothing', async (context) => {
+  const test = await open(context);
+  const result = await test.stream('EXPLAIN BACKUP DATABASE', {}, { mustBeIdempotent: true });
+  assert.match(result.summary().explain?.text ?? '', /backup database/);
+  result.close();
+  assert.equal(readdirSync(test.directory).includes('.backups'), false);
+  await assert.rejects(test.run('SELECT 1; BACKUP DATABASE;', {}, {}, 'sqlscript'), {
+    code: 'NotSupported',
+    message: /inside a script/,
+  });
+  const [row] = await test.run('BACKUP DATABASE;', {}, {}, 'sqlscript');
+  assert.equal(row?.['result'], 'OK');
+});
+
 test('a second backup of the same database at a time is refused', async (context) => {
   const test = await open(context);
   await fill(test);

@@ -2,7 +2,8 @@ import { DatabaseError } from '#core/errors.ts';
 import type { Value } from '#core/value.ts';
 import type { OperationProgram } from '#query/algebra/program.ts';
 import type { Command, Statement } from '../statements.ts';
-import type { Analysis } from './analysis.ts';
+import { QueryScope } from '#query/binder/scope.ts';
+import type { Analysis, AnalyzedQuery } from './analysis.ts';
 import { constantOf } from './constant.ts';
 
 /** Statements on the database as a whole that are run outside of transactions (sql.md 16.4, 16.5). */
@@ -36,4 +37,19 @@ export function analyzeOperation(analysis: Analysis, statement: Command): Operat
   }
   found.set('settings', settings);
   return { kind: 'operation', name: statement.name.toLowerCase(), arguments: found };
+}
+
+/** What EXPLAIN shows of an operation, which has no plan: its name. @throws DatabaseError as `analyzeOperation` */
+export function outlineOfOperation(analysis: Analysis, statement: Command): AnalyzedQuery {
+  const { name } = analyzeOperation(analysis, statement);
+  const scope = new QueryScope(undefined);
+  const slot = analysis.slots.next();
+  const value = { op: 'Constant', value: name } as const;
+  scope.stage((input) => ({ op: 'Project', input, columns: [{ slot, value }] }));
+  return {
+    plan: scope.close(),
+    output: { kind: 'columns', columns: [{ name: 'operation', slot }] },
+    metadata: new Map(),
+    statementLimit: undefined,
+  };
 }

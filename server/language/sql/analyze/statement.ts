@@ -14,7 +14,7 @@ import { analyzeExpression } from './expression.ts';
 import { definitionChange } from './definition.ts';
 import { analyzeMaintenance, maintenance, maintenanceCommands } from './maintain.ts';
 import { analyzeMatch } from './match.ts';
-import { analyzeOperation, isOperation } from './operation.ts';
+import { analyzeOperation, isOperation, outlineOfOperation } from './operation.ts';
 import { analyzeRecordCommand } from './record-command.ts';
 import { alteration, analyzeSchemaStatement } from './schema.ts';
 import { analyzeSelect } from './select.ts';
@@ -52,8 +52,11 @@ export function analyzeProgram(
   const inspected = statement.kind === 'inspect' ? statement : undefined;
   const analysis = newAnalysis(text, context);
   const source = { text, at: statement.at, end: statement.end };
+  const inner = inspected?.statement ?? statement;
   const query = placed(source, () =>
-    analyzeStatement(analysis, inspected?.statement ?? statement, undefined),
+    inspected?.mode === 'explain' && inner.kind === 'command' && isOperation(inner)
+      ? outlineOfOperation(analysis, inner)
+      : analyzeStatement(analysis, inner, undefined),
   );
   return {
     kind: 'query',
