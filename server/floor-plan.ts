@@ -78,8 +78,6 @@ import { SocketServer } from '#websocket/socket-server.ts';
  */
 
 const internalErrorCode = 70;
-/** Start-up leaves more behind than it needs; by then the first requests are usually answered. */
-const trimAfterMs = 1000;
 /** How long WebSocket clients may take to answer that the server stops. */
 const closeTimeoutMs = 2000;
 
@@ -368,9 +366,10 @@ async function serve(ground: Ground, security: Security): Promise<void> {
   const targets = { databases, users, events, operations };
   await createDefaultDatabases(settings.get(serverDefaultDatabases), targets);
   meters.start(() => metrics.refresh());
+  // It stops everything for some 50 ms, which nobody should meet after `/ready` has answered.
+  giveStartupMemoryBack();
   control.started(() => databases.isRecovered());
   printWelcome(ground, port, http.securePort);
-  timers.after(trimAfterMs, giveStartupMemoryBack);
 }
 
 /** A plugin that cannot be started is reported, and the start goes on (http-api.md 21.4). */
