@@ -66,7 +66,10 @@ export class Checkpointer {
     return layer.bytes > dirtyBytesLimit || layer.count > dirtyValuesLimit;
   }
 
-  /** Resolves when everything committed before the call is in LMDB. */
+  /**
+   * Resolves when everything committed before the call is in LMDB; what was committed meanwhile may or may not be. A run that is
+   * under way may have begun before, so it is awaited first; the next one has all of it, whoever starts it.
+   */
   async all(): Promise<void> {
     await this.#running;
     await this.#start();
