@@ -58,6 +58,25 @@ test('plugins are named with or without a class; what cannot be started is told'
   assert.equal(unavailability('teleport'), 'not known');
 });
 
+/** Four commands that succeed and one that fails, a batch, a backup, a path that nobody has, a refusal. */
+async function workOn(client: HttpClient, url: string, authorization: string): Promise<void> {
+  await client.server('create database school');
+  await client.sql('school', 'CREATE DOCUMENT TYPE N');
+  await client.sql('school', 'INSERT INTO N SET n = 1');
+  await client.sql('school', 'SELECT FROM N');
+  assert.equal((await client.server('trigger backup school')).status, 200);
+  await client.request('POST', '/command/school', { language: 'sql', command: 'SELECT 1/0' });
+  await client.sql('school', 'CREATE VERTEX TYPE V');
+  const batch = await fetch(`${url}/api/v1/batch/school?commitEvery=2`, {
+    method: 'POST',
+    headers: { authorization, 'content-type': 'application/x-ndjson' },
+    body: '{"@type":"v","@class":"V"}\n'.repeat(3),
+  });
+  assert.equal(batch.status, 200);
+  await fetch(`${url}/no/such/path/${'x'.repeat(50)}`);
+  await fetch(`${url}/api/v1/databases`);
+}
+
 test('a real server is scraped: requests, statements, storage and process', async () => {
   const rootPath = mkdtempSync(join(tmpdir(), 'polyad-metrics-'));
   const server = await startServer({
@@ -72,14 +91,7 @@ test('a real server is scraped: requests, statements, storage and process', asyn
     const url = `http://127.0.0.1:${server.port}`;
     const authorization = `Basic ${Buffer.from('root:password').toString('base64')}`;
     assert.equal((await fetch(`${url}/metrics`)).status, 401);
-    await client.server('create database school');
-    await client.sql('school', 'CREATE DOCUMENT TYPE N');
-    await client.sql('school', 'INSERT INTO N SET n = 1');
-    await client.sql('school', 'SELECT FROM N');
-    assert.equal((await client.server('trigger backup school')).status, 200);
-    await client.request('POST', '/command/school', { language: 'sql', command: 'SELECT 1/0' });
-    await fetch(`${url}/no/such/path/${'x'.repeat(50)}`);
-    await fetch(`${url}/api/v1/databases`);
+    await workOn(client, url, authorization);
     const scrape = async (path: string, accept = 'text/plain') => {
       const answer = await fetch(url + path, { headers: { authorization, accept } });
       assert.equal(answer.status, 200);
@@ -91,11 +103,12 @@ test('a real server is scraped: requests, statements, storage and process', asyn
     assert(families.every(({ name }) => name.startsWith('polyad_')));
     const requests = 'polyad_http_requests_total';
     const command = { method: 'POST', route: '/api/v1/command/:database' };
-    assert.equal(value(families, requests, { ...command, status: '200' }), 3);
+    assert.equal(value(families, requests, { ...command, status: '200' }), 4);
     assert.equal(value(families, requests, { ...command, status: '400' }), 1);
     assert.equal(value(families, requests, { method: '*', route: 'unknown', status: '404' }), 1);
     const refused = { method: 'GET', route: '/api/v1/databases', status: '401' };
     assert.equal(value(families, requests, refused), 1);
+    assert.equal(value(families, 'polyad_batch_rows_total', { kind: 'vertex' }), 3);
     const failure = { exception: 'ArithmeticErrorException' };
     assert.equal(value(families, 'polyad_query_failures_total', failure), 1);
     const times = families.find(({ name }) => name === 'polyad_query_seconds');
@@ -104,12 +117,12 @@ test('a real server is scraped: requests, statements, storage and process', asyn
       counts?.map(({ labels, value: count }) => [labels['language'], labels['kind'], count]),
       [
         ['sql', 'read', 1],
-        ['sql', 'write', 2],
+        ['sql', 'write', 3],
       ],
     );
     const school = { database: 'school' };
     assert(value(families, 'polyad_backup_last_success_timestamp_seconds', school) > 1e9);
-    assert.equal(value(families, 'polyad_storage_records', school), 1);
+    assert.equal(value(families, 'polyad_storage_records', school), 4);
     assert(value(families, 'polyad_storage_map_bytes', school) > 0);
     assert(value(families, 'polyad_storage_flushes_total', school) > 0);
     assert(value(families, 'polyad_process_cpu_seconds_total') > 0);
