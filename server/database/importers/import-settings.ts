@@ -21,8 +21,8 @@ export interface ImportPart {
 export interface ImportSettings {
   readonly format: ImportFormat | undefined;
   readonly parts: readonly ImportPart[];
-  /** What the main file holds, when it is CSV or JSON. */
-  readonly selected: ImportPart['content'];
+  /** What the main file holds, when it is CSV or JSON, and how it is read. */
+  readonly main: Omit<ImportPart, 'url'>;
   readonly commitEvery: number | undefined;
   readonly onRowError: 'abort' | 'skip';
   readonly documentType: string;
@@ -104,10 +104,19 @@ export function importSettings(given: Value | undefined): ImportSettings {
     : settings.has('typeIdProperty') || settings.has('vertexType')
       ? 'vertices'
       : 'documents';
+  const specs = {
+    documents: partSpec(settings, 'documents'),
+    vertices: partSpec(settings, 'vertices'),
+    edges: partSpec(settings, 'edges'),
+  };
+  const parts = partNames.flatMap((content) => {
+    const url = settings.text(content);
+    return url === undefined ? [] : [{ ...specs[content], url }];
+  });
   const result: ImportSettings = {
-    selected,
+    main: specs[selected],
     format: formatOf(settings, 'format'),
-    parts: partNames.flatMap((content) => partOf(settings, content)),
+    parts,
     commitEvery: settings.integer('commitEvery', 1, countMax),
     onRowError,
     documentType: settings.text('documentType') ?? 'Document',
@@ -142,19 +151,17 @@ function formatOf(settings: OperationSettings, name: string): ImportFormat | und
 
 const singular = { documents: 'document', vertices: 'vertex', edges: 'edge' } as const;
 
-/** The file of one kind; its other settings are taken in any case. */
-function partOf(
+/** How the file of one kind is read; the main file, when it holds this kind, is read so too. */
+function partSpec(
   settings: OperationSettings,
   content: ImportPart['content'],
-): readonly ImportPart[] {
-  const url = settings.text(content);
+): Omit<ImportPart, 'url'> {
   const format = formatOf(settings, `${content}FileType`);
   const skipEntries = settings.integer(`${content}SkipEntries`, 0, countMax) ?? 0;
   const header = listOf(settings.text(`${content}Header`));
   const include = listOf(settings.text(`${singular[content]}PropertiesInclude`));
-  if (url === undefined) return [];
   const names = include === undefined || include.includes('*') ? undefined : new Set(include);
-  return [{ content, url, format, skipEntries, header, include: names }];
+  return { content, format, skipEntries, header, include: names };
 }
 
 function listOf(text: string | undefined): readonly string[] | undefined {

@@ -65,16 +65,7 @@ export async function importFiles(order: ImportOrder): Promise<ImportCounts> {
   const main: readonly ImportPart[] =
     url === undefined
       ? []
-      : [
-          {
-            content: settings.selected,
-            url,
-            format: settings.format,
-            skipEntries: 0,
-            header: undefined,
-            include: undefined,
-          },
-        ];
+      : [{ ...settings.main, url, format: settings.format ?? settings.main.format }];
   try {
     for (const part of [...main, ...parts]) await importPart(order, part, sink);
     await sink.commit();

@@ -371,3 +371,21 @@ test('edges of a later import find the vertices of an earlier one, whose ids may
   );
   assert.equal((await test.run('SELECT FROM Person WHERE Id = 7')).length, 1);
 });
+
+test('a file without a header is read with the header and the columns of the settings', async (context) => {
+  const test = await open(context);
+  const path = join(test.directory, '.plain.txt');
+  writeFileSync(path, 'to be skipped|x|y\n1|Ada|3\n2|Bob|4\n3|Cy|5\n');
+  const settings =
+    "format = 'csv', delimiter = '|', documentsHeader = 'id,name,rest', documentsSkipEntries = 1, documentPropertiesInclude = 'id,name', parsingLimitEntries = 2, documentType = 'Plain'";
+  await test.run(`IMPORT DATABASE '${path}' WITH ${settings}`);
+  assert.deepEqual(await test.run('SELECT id, name, rest FROM Plain'), [
+    { id: 1, name: 'Ada', rest: null },
+    { id: 2, name: 'Bob', rest: null },
+  ]);
+  await assert.rejects(test.run(`IMPORT DATABASE '${path}' WITH mapping = {}`), {
+    message: /^Unsupported import setting 'mapping'/,
+  });
+  const [probed] = await test.run(`IMPORT DATABASE '${path}' WITH probeOnly = true`);
+  assert.equal(probed?.['parsedRecords'], 0);
+});
