@@ -56,6 +56,7 @@ test('plugins are named with or without a class; what cannot be started is told'
   ]);
   assert.equal(unavailability('prometheus'), undefined);
   assert.equal(unavailability('teleport'), 'not known');
+  assert.equal(unavailability('mcp'), 'not available in this version');
 });
 
 /** Four commands that succeed and one that fails, a batch, a backup, a path that nobody has, a refusal. */
