@@ -4,10 +4,13 @@ import type { Clock } from '#core/runtime.ts';
 const aloneMin = 16;
 /** Every so many writes one is made elsewhere all the same, to see whether somebody comes meanwhile. */
 const probeEvery = 8;
-/** A write in place that takes longer has held the main thread too long ... */
+/** A write in place that takes longer holds up others, though less than a slice of a statement (3 ms) does at first ... */
 const slowMs = 1;
-/** ... and is followed by so many times its duration without another one: the main thread is held for 1 % of the time at most. */
-const recoveryFactor = 100;
+/**
+ * ... and is followed by so many times the square of its milliseconds without another one. So a hiccup of 2 ms, which quick disks
+ * have every hundred writes, costs 20 ms, while a write of 20 ms holds the main thread for 1 % of the time at most.
+ */
+const recoveryFactor = 5;
 
 /**
  * Where a write to the log is made: on the thread pool, which leaves the main thread free, or in place, which saves a single
@@ -41,6 +44,6 @@ export class WritePlace {
   end(): void {
     const nowMs = this.#clock.monotonicMs();
     const tookMs = nowMs - this.#startMs;
-    if (tookMs > slowMs) this.#recoveredMs = nowMs + tookMs * recoveryFactor;
+    if (tookMs > slowMs) this.#recoveredMs = nowMs + tookMs * tookMs * recoveryFactor;
   }
 }
