@@ -34,8 +34,8 @@ export async function makeNoise(options: NoiseOptions): Promise<number> {
   let answered = 0;
   const queue = Array.from({ length: options.connections }, () => noise(random, options));
   const worker = async () => {
-    for (let bytes = queue.pop(); bytes; bytes = queue.pop()) {
-      const answer = await sendBytes(options, bytes);
+    for (let next = queue.pop(); next; next = queue.pop()) {
+      const answer = await sendBytes(options, next);
       if (answer.startsWith('HTTP/1.1 ')) answered += 1;
     }
   };
@@ -43,11 +43,12 @@ export async function makeNoise(options: NoiseOptions): Promise<number> {
   return answered;
 }
 
-function sendBytes({ port, patienceMs }: NoiseOptions, pieces: readonly Buffer[]): Promise<string> {
+function sendBytes({ port, patienceMs }: NoiseOptions, { pieces, ends }: Noise): Promise<string> {
   return new Promise((resolve) => {
     let received = '';
     const socket = connect(port, '127.0.0.1', () => {
       for (const piece of pieces) socket.write(piece);
+      if (ends) socket.end();
     });
     socket.setTimeout(patienceMs, () => socket.destroy());
     socket.on('data', (piece) => {
@@ -58,7 +59,17 @@ function sendBytes({ port, patienceMs }: NoiseOptions, pieces: readonly Buffer[]
   });
 }
 
-function noise(random: () => number, options: NoiseOptions): readonly Buffer[] {
+interface Noise {
+  readonly pieces: readonly Buffer[];
+  /** The client says that nothing more will come, instead of staying. */
+  readonly ends: boolean;
+}
+
+function noise(random: () => number, options: NoiseOptions): Noise {
+  return { ends: random() < 0.8, pieces: piecesOf(random, options) };
+}
+
+function piecesOf(random: () => number, options: NoiseOptions): readonly Buffer[] {
   const kind = Math.floor(random() * 4);
   if (kind === 0) return [randomBytes(random, 1 + Math.floor(random() * 4000))];
   if (kind === 1) return [Buffer.from(upgrade(options)), ...frames(random)];

@@ -7,7 +7,7 @@ import { basic } from './door-fixture.ts';
 test('noise on the port is answered or cut off, and leaves nothing behind', async (context) => {
   const { door, sockets, databases, sql } = await startSockets(context);
   await sql('CREATE VERTEX TYPE Person');
-  const noise = { port: door.port, authorization: basic('root'), patienceMs: 200 };
+  const noise = { port: door.port, authorization: basic('root'), patienceMs: 1000 };
   const answered = await makeNoise({ ...noise, seed: 1, connections: 300 });
   assert.ok(answered > 30, `${answered} of 300 got an answer`);
   assert.deepEqual(door.internalErrors, []);
