@@ -133,8 +133,12 @@ class TransactionSession {
   #transaction: Transaction | undefined;
   #state: 'idle' | 'busy' | 'stale' | 'ended' = 'idle';
   #cancelIdleTimer: Cancel | undefined;
+  #idleUntilMs = 0;
+  /** When the idle timer goes off. */
+  #idleTimerMs = 0;
   #cancelAgeTimer: Cancel | undefined;
   #isOverAge = false;
+  readonly #lease: SessionLease;
 
   constructor(options: {
     user: string;
@@ -152,10 +156,27 @@ class TransactionSession {
     this.#forget = options.forget;
     this.#runtime = options.runtime;
     this.#limits = options.limits;
+    this.#lease = new Lease(this, options.isolation);
   }
 
+  /** One timer serves many short requests: where it goes off before the idle time is over it is set anew. */
   startIdling(): void {
-    this.#cancelIdleTimer = this.#runtime.timers.after(this.#limits.expireMs(), () => this.end());
+    this.#idleUntilMs = this.#runtime.clock.monotonicMs() + this.#limits.expireMs();
+    if (this.#cancelIdleTimer !== undefined && this.#idleTimerMs <= this.#idleUntilMs) return;
+    this.#cancelIdleTimer?.();
+    this.#setIdleTimer();
+  }
+
+  #setIdleTimer(): void {
+    const { timers, clock } = this.#runtime;
+    this.#idleTimerMs = this.#idleUntilMs;
+    const leftMs = Math.max(0, this.#idleUntilMs - clock.monotonicMs());
+    this.#cancelIdleTimer = timers.after(leftMs, () => {
+      this.#cancelIdleTimer = undefined;
+      if (this.#state === 'busy' || this.#state === 'ended') return;
+      if (clock.monotonicMs() >= this.#idleUntilMs) this.end();
+      else this.#setIdleTimer();
+    });
   }
 
   async acquire(): Promise<SessionLease> {
@@ -171,9 +192,8 @@ class TransactionSession {
         `the snapshot of the session is older than service.server.maxSnapshotAge (${this.#limits.snapshotAgeMsMax() / 1000} s); the session was rolled back`,
       );
     }
-    this.#cancelIdleTimer?.();
     this.#state = 'busy';
-    return this.#lease();
+    return this.#lease;
   }
 
   /** Rolls back now, or as soon as the running request is over. */
@@ -205,34 +225,33 @@ class TransactionSession {
     });
   }
 
-  #lease(): SessionLease {
-    const session = this;
-    return {
-      isolation: this.#isolation,
-      get hasTransaction() {
-        return session.#transaction !== undefined;
-      },
-      transaction: () => this.#begun(),
-      release: () => this.#release(),
-      end: () => {
-        this.end();
-        this.#rollback();
-      },
-      detach: () => {
-        session.#cancelAgeTimer?.();
-        session.#isOverAge = false;
-        const transaction = session.#transaction;
-        session.#transaction = undefined;
-        return transaction;
-      },
-      take: () => {
-        const transaction = this.#transaction;
-        this.#transaction = undefined;
-        this.end();
-        this.#rollback();
-        return transaction;
-      },
-    };
+  /** The session's transaction; begun at its first use. */
+  transaction(): Transaction {
+    return this.#begun();
+  }
+
+  get hasTransaction(): boolean {
+    return this.#transaction !== undefined;
+  }
+
+  endNow(): void {
+    this.end();
+    this.#rollback();
+  }
+
+  detach(): Transaction | undefined {
+    this.#cancelAgeTimer?.();
+    this.#isOverAge = false;
+    const transaction = this.#transaction;
+    this.#transaction = undefined;
+    return transaction;
+  }
+
+  take(): Transaction | undefined {
+    const transaction = this.#transaction;
+    this.#transaction = undefined;
+    this.endNow();
+    return transaction;
   }
 
   #begun(): Transaction {
@@ -247,7 +266,7 @@ class TransactionSession {
     return this.#transaction;
   }
 
-  #release(): void {
+  release(): void {
     if (this.#state === 'ended') {
       this.#rollback();
       return;
@@ -272,5 +291,40 @@ class TransactionSession {
     const transaction = this.#transaction;
     this.#transaction = undefined;
     transaction?.rollback();
+  }
+}
+
+/** One for all requests of a session: they come one after the other, and a statement should not make one. */
+class Lease implements SessionLease {
+  readonly isolation: Isolation;
+  readonly #session: TransactionSession;
+
+  constructor(session: TransactionSession, isolation: Isolation) {
+    this.#session = session;
+    this.isolation = isolation;
+  }
+
+  get hasTransaction(): boolean {
+    return this.#session.hasTransaction;
+  }
+
+  transaction(): Transaction {
+    return this.#session.transaction();
+  }
+
+  release(): void {
+    this.#session.release();
+  }
+
+  end(): void {
+    this.#session.endNow();
+  }
+
+  detach(): Transaction | undefined {
+    return this.#session.detach();
+  }
+
+  take(): Transaction | undefined {
+    return this.#session.take();
   }
 }
