@@ -340,9 +340,10 @@ export class ServerOperations implements StatementOperations {
       return result;
     } catch (error) {
       reporter.fail(error);
+      if (error instanceof DatabaseError) throw error;
       // What an abort broke off shows as some other error.
-      if (!(error instanceof DatabaseError)) reporter.check();
-      throw error;
+      reporter.check();
+      throw ofSystem(about.operation, error);
     }
   }
 }
@@ -355,6 +356,15 @@ const noCounts: ImportCounts = {
   errors: 0,
   warnings: 0,
 };
+
+/** A full or missing disk is nobody's fault in here: it is told by its name. */
+function ofSystem(operation: string, error: unknown): unknown {
+  if (!(error instanceof Error) || (error as NodeJS.ErrnoException).syscall === undefined)
+    return error;
+  return new DatabaseError('CommandExecution', `${operation} failed: ${error.message}`, {
+    cause: error,
+  });
+}
 
 function alreadyRunning(name: string): DatabaseError {
   return new DatabaseError(

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { DatabaseError } from '#core/errors.ts';
@@ -224,4 +224,13 @@ test('a database that is dropped or closed ends its backup, and the copy harms n
     readdirSync(join(test.directory, '.backups', 'test')).filter((name) => name.startsWith('.')),
     [],
   );
+});
+
+test('a directory that cannot be used is told by its name', async (context) => {
+  const test = await open(context);
+  writeFileSync(join(test.directory, '.backups'), 'no directory can be made here');
+  await assert.rejects(test.run('BACKUP DATABASE'), {
+    code: 'CommandExecution',
+    message: /^backup database failed: .*\.backups/,
+  });
 });
