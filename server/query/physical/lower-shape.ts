@@ -2,6 +2,7 @@ import { compareValues } from '#core/value-order.ts';
 import { isReadOnly } from '#core/effects.ts';
 import { DatabaseError } from '#core/errors.ts';
 import type { Expression, Slot } from '../algebra/expression.ts';
+import { userFunctionCall } from '../functions/user-function.ts';
 import type { Column, LogicalPlan, PlanNode, SortKey } from '../algebra/plan.ts';
 import { freeSlots, slotsOf, slotsRead, slotsReadBy } from '../algebra/slots.ts';
 import { effectsOfPlan } from '../algebra/effects.ts';
@@ -138,7 +139,10 @@ function lowerProject(
   return () => new ProjectOperator(input(), compiled, description);
 }
 
-/** Columns that somebody above or a later column reads. Those that run a sub-plan are kept: it may write. */
+/**
+ * Columns that somebody above or a later column reads. Those that run a sub-plan or a function of the schema are kept: they may
+ * write.
+ */
 export function neededColumns(
   columns: readonly Column[],
   required: RequiredSlots,
@@ -147,17 +151,18 @@ export function neededColumns(
   const needed: Column[] = [];
   for (let at = columns.length - 1; at >= 0; at -= 1) {
     const column = columns[at] as Column;
-    if (!wanted.has(column.slot) && !runsSubPlan(column)) continue;
+    if (!wanted.has(column.slot) && !mayWrite(column)) continue;
     needed.push(column);
     for (const slot of slotsRead(column.value)) wanted.add(slot);
   }
   return needed.reverse();
 }
 
-function runsSubPlan(column: Column): boolean {
+function mayWrite(column: Column): boolean {
   let found = false;
   walkExpression(column.value, (part) => {
     if (part.op === 'SubPlan') found = true;
+    if (part.op === 'Call' && part.function === userFunctionCall) found = true;
   });
   return found;
 }
