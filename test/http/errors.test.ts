@@ -140,6 +140,21 @@ test('nobody passes for another server, whatever else proves who it is', async (
   assert.equal((await door.ask('GET', 'health', { headers: peer, user: null })).status, 204);
 });
 
+test('headers of consistency have known values', async (context) => {
+  const door = await startDoor(context);
+  door.databases.behaviours.set('x', { complete: rowBatch(0, 1) });
+  const statusWith = async (headers: Record<string, string>) =>
+    (await door.ask('POST', 'query/school', { body: sql('x'), headers })).status;
+  for (const value of ['eventual', 'READ_YOUR_WRITES', ' linearizable '])
+    assert.equal(await statusWith({ 'x-service-read-consistency': value }), 200, value);
+  for (const value of ['strong', ''])
+    assert.equal(await statusWith({ 'x-service-read-consistency': value }), 400, value);
+  for (const value of ['', '0', '4711'])
+    assert.equal(await statusWith({ 'x-service-read-after': value }), 200, value);
+  for (const value of ['-1', 'x', '1.5'])
+    assert.equal(await statusWith({ 'x-service-read-after': value }), 400, value);
+});
+
 test('a wrong password has the body of the text, and five of them lock the name', async (context) => {
   const door = await startDoor(context);
   const wrong = { authorization: `Basic ${Buffer.from('jay:wrong').toString('base64')}` };

@@ -13,11 +13,14 @@ export function databaseOf(exchange: Exchange): DatabaseHandle {
   return exchange.door.databases.open(name);
 }
 
-/** The name in the path, checked for form and access. */
+/** The name in the path, checked for form and access, with the headers that every request about a database may carry. */
 export function accessibleName(exchange: Exchange): string {
   const name = databaseName(exchange);
   const { principal, door } = exchange;
-  if (principal.isRoot || door.authorizer.canAccess(principal, name)) return name;
+  if (principal.isRoot || door.authorizer.canAccess(principal, name)) {
+    requireKnownConsistency(exchange);
+    return name;
+  }
   throw new DatabaseError(
     'Forbidden',
     `User '${principal.name}' has not access to database '${name}'`,
@@ -33,6 +36,25 @@ export function databaseName(exchange: Exchange): string {
       `Invalid database name '${printable(name)}': a name holds no '/', '\\', NUL or '..'`,
     );
   return name;
+}
+
+const consistencies = ['eventual', 'read_your_writes', 'linearizable'];
+
+/**
+ * One server always reads what was committed last, so these headers of clusters ask for nothing more; what is no value of
+ * theirs is refused all the same (http-api.md 19.7).
+ */
+function requireKnownConsistency({ request: { headers } }: Exchange): void {
+  const wanted = headers['x-service-read-consistency'];
+  if (wanted !== undefined && !consistencies.includes(String(wanted).trim().toLowerCase()))
+    throw badRequest(
+      `Header X-Service-Read-Consistency is '${printable(String(wanted))}'; use ${consistencies.join(', ')}`,
+    );
+  const bookmark = headers['x-service-read-after'];
+  if (bookmark !== undefined && !/^\d{0,19}$/.test(String(bookmark).trim()))
+    throw badRequest(
+      `Header X-Service-Read-After is '${printable(String(bookmark))}'; it must be a commit index`,
+    );
 }
 
 function printable(name: string): string {
