@@ -202,7 +202,8 @@ export class PlanExecution {
     // From now on others see the statement and may end it, also a client that leaves before the first pause.
     this.#watch.check();
     await work?.(() => this.#pauseWork());
-    this.#newSlice();
+    // What it did is done, and told even when the time is over by now.
+    this.#startSlice();
   }
 
   /** Work that is awaited stands still here and learns whether it is to go on. */
@@ -212,9 +213,13 @@ export class PlanExecution {
   }
 
   #newSlice(): void {
+    this.#startSlice();
+    if (!this.hasEnded) this.#watch.check();
+  }
+
+  #startSlice(): void {
     this.#sliceStartMs = this.#context.runtime.clock.monotonicMs();
     this.#lookedAtMs = this.#sliceStartMs;
-    if (!this.hasEnded) this.#watch.check();
   }
 
   /** What closing says after an error adds nothing: the first error is the one to tell. */

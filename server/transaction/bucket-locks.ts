@@ -38,7 +38,9 @@ export class BucketLocks {
 
   /** @throws DatabaseError `LockTimeout` when others hold one of them for too long */
   async acquire(owner: Owner, buckets: readonly BucketId[]): Promise<() => void> {
-    await this.free(owner, buckets);
+    // Several that waited for one release wake together: only the first finds the buckets free.
+    do await this.free(owner, buckets);
+    while (this.heldBy(owner, buckets) !== undefined);
     const { promise, resolve } = Promise.withResolvers<void>();
     const hold: Hold = { owner, released: promise, release: resolve };
     for (const bucket of buckets) this.#holds.set(bucket, hold);
@@ -52,6 +54,16 @@ export class BucketLocks {
       }
       resolve();
     };
+  }
+
+  /** Resolves when the one who holds one of the buckets lets go of it; undefined when nobody else does. */
+  heldBy(owner: Owner, buckets: Iterable<BucketId>): Promise<void> | undefined {
+    if (this.#holds.size === 0) return undefined;
+    for (const bucket of buckets) {
+      const hold = this.#holds.get(bucket);
+      if (hold !== undefined && hold.owner !== owner) return hold.released;
+    }
+    return undefined;
   }
 
   /**

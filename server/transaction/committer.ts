@@ -52,6 +52,11 @@ export class Committer {
         limitMs = this.#options.offerTimeoutMs;
       }
       if (wait === undefined) {
+        // In one block with entering flight: who takes a lock waits for what is in flight, and for nothing else.
+        wait = writeSet.heldBack?.();
+        refusal = lockBusy;
+      }
+      if (wait === undefined) {
         const owner = this.#validate(writeSet);
         if (owner === undefined) return this.#replicate(writeSet);
         wait = owner.settled;
@@ -88,6 +93,13 @@ function schemaBusy(): DatabaseError {
   return new DatabaseError(
     'LockTimeout',
     'a schema change holds back commits for longer than commitLockTimeout; nothing was committed',
+  );
+}
+
+function lockBusy(): DatabaseError {
+  return new DatabaseError(
+    'LockTimeout',
+    'another transaction holds a LOCK for longer than service.commitLockTimeout; nothing was committed',
   );
 }
 

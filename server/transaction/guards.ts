@@ -52,6 +52,8 @@ export interface WriteSet {
   readonly buckets: ReadonlySet<BucketId>;
   /** Estimated size in the log. */
   readonly bytes: number;
+  /** While another transaction holds a LOCK on what it changes: resolves when that is over. */
+  readonly heldBack?: () => Promise<void> | undefined;
 }
 
 /**

@@ -330,11 +330,12 @@ export class TransactionValue implements Transaction {
     try {
       const { locks } = this.#services;
       if (!locks.isEmpty) hasWaited = await locks.free(this, this.#overlay.changedBuckets());
-      const index = await this.#services.committer.commit(
+      const heldBack = () => locks.heldBy(this, this.#overlay.changedBuckets());
+      const operations =
         this.#attached.length === 0
-          ? writeSet
-          : { ...writeSet, operations: [...writeSet.operations, ...this.#attached] },
-      );
+          ? writeSet.operations
+          : [...writeSet.operations, ...this.#attached];
+      const index = await this.#services.committer.commit({ ...writeSet, operations, heldBack });
       const receipt = new Receipt(index, this.#overlay, view);
       this.#announce(receipt);
       return receipt;
