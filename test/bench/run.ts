@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util';
 import { benchBatch } from './http/batch.ts';
+import { benchPoints } from './http/points.ts';
 import { type Comparison, printTable } from './measure.ts';
 import { makeSpineData } from './spine/data.ts';
 import { benchEngine } from './spine/engine.ts';
@@ -9,7 +10,7 @@ import { benchLsqb } from './sql/lsqb.ts';
 import { benchStatements } from './sql/statements.ts';
 
 // npm run bench -- --suite spine [--only engine|http|responsiveness] [--rounds 5]
-// npm run bench -- --suite http [--only batch] [--rounds 5]
+// npm run bench -- --suite http [--only batch|points] [--rounds 5]
 // npm run bench -- --suite sql [--only statements|lsqb] [--rounds 5]
 // Ratios against peers in the same run; every answer is checked for equality first. Loopback and this machine only.
 const { values } = parseArgs({
@@ -35,6 +36,7 @@ const suites: Readonly<Record<string, Sections>> = {
   },
   http: {
     batch: () => benchBatch(data(), rounds),
+    points: () => benchPoints(data(), rounds),
   },
 };
 const sections = suites[values.suite];
