@@ -108,7 +108,8 @@ export const failureScenarios: readonly Scenario[] = [
     title: 'the node stopped and started: nothing destructive, everything there afterwards',
     level: 1,
     needs: ['node chaos', 'several nodes'],
-    async run({ namespace, operatorNamespace, cluster, load, node, report }) {
+    async run({ namespace, operatorNamespace, cluster, load, node, report, expectRestarts }) {
+      expectRestarts();
       await cluster('island');
       const clients = await load('island');
       const pod = await namespace.require('pod', 'island-0');

@@ -31,4 +31,6 @@ export interface StoredRecord {
   get(property: string): Value | undefined;
   /** Names of the existing properties, in stored order, without system attributes. */
   propertyNames(): readonly string[];
+  /** Bytes of memory that keeping the record costs, its share of a larger image included; some 100 when it is not known. */
+  readonly heldBytes?: number;
 }

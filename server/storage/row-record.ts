@@ -10,6 +10,7 @@ import {
 } from '#core/rid.ts';
 import { DateTime, LocalDate } from '#core/temporal.ts';
 import { double, integer, type Value } from '#core/value.ts';
+import { Block } from './block.ts';
 import { type Image, imageOf, readAscii } from './bytes.ts';
 import { cellKind } from './cell.ts';
 import { narrowOutside, wideOutside } from './row.ts';
@@ -39,6 +40,9 @@ export interface TypeLabel {
 
 /** Name and kind of a type; the catalog answers. */
 export type TypeLabels = (type: TypeId) => TypeLabel;
+
+/** The object itself and what it points at beside its image. */
+const objectBytes = 128;
 
 /** For rows that stand alone (of uncommitted changes): they are complete. */
 export const noLargeCells: LargeCells = {
@@ -76,6 +80,12 @@ export class RowRecord implements StoredRecord {
     this.row = row;
     this.#labels = labels;
     this.#large = large;
+  }
+
+  get heldBytes(): number {
+    const { image } = this;
+    const shared = image instanceof Block ? image.usedBytes / image.rowCount : image.bytes.length;
+    return objectBytes + Math.ceil(shared);
   }
 
   get kind(): RecordKind {

@@ -1,5 +1,5 @@
 import { DatabaseError } from '#core/errors.ts';
-import { isMap, type Value } from '#core/value.ts';
+import { isMap, isRecord, type Value } from '#core/value.ts';
 import type { MemoryAccount } from '../evaluate/context.ts';
 import type { ExecutionContext } from './operator.ts';
 
@@ -64,9 +64,9 @@ export class HeldMemory {
   }
 }
 
-/** Bytes that keeping the value costs, roughly and quickly: records count as a reference to their block. */
+/** Bytes that keeping the value costs, roughly and quickly. */
 export function approximateBytes(value: Value): number {
-  if (typeof value === 'string') return 24 + value.length;
+  if (typeof value === 'string') return 32 + value.length;
   if (typeof value !== 'object' || value === null) return 8;
   if (Array.isArray(value)) {
     let bytes = 32;
@@ -79,5 +79,6 @@ export function approximateBytes(value: Value): number {
     return bytes;
   }
   if (value instanceof Uint8Array) return 64 + value.byteLength;
+  if (isRecord(value)) return value.heldBytes ?? 112;
   return 96;
 }

@@ -1,7 +1,7 @@
 import type { Slot } from '../algebra/expression.ts';
 import type { Value } from '#core/value.ts';
 import type { Evaluator } from '../evaluate/evaluator.ts';
-import { HeldMemory } from './held-memory.ts';
+import { approximateBytes, HeldMemory } from './held-memory.ts';
 import {
   END,
   PAUSE,
@@ -117,17 +117,23 @@ export class SortOperator implements PhysicalOperator {
   #append(): void {
     const context = this.#context as ExecutionContext;
     const row = this.#rows.rowCount;
-    this.#setKeys(row);
-    this.#memory?.addElement(this.#rows.append(context.frame) + this.#options.keys.length * 16);
+    const keyBytes = this.#setKeys(row);
+    this.#memory?.addElement(this.#rows.append(context.frame) + keyBytes);
     this.#runs?.add(row);
   }
 
-  #setKeys(row: number): void {
+  /** @returns bytes that keeping the keys costs, about: texts are decoded for them */
+  #setKeys(row: number): number {
     const context = this.#context as ExecutionContext;
     const { keys } = this.#options;
     const sortKeys = this.#keys as SortKeys;
-    for (let at = 0; at < keys.length; at += 1)
-      sortKeys.set(row, at, (keys[at] as CompiledSortKey).value(context));
+    let bytes = 0;
+    for (let at = 0; at < keys.length; at += 1) {
+      const key = (keys[at] as CompiledSortKey).value(context);
+      sortKeys.set(row, at, key);
+      bytes += 16 + (typeof key === 'number' ? 0 : approximateBytes(key));
+    }
+    return bytes;
   }
 
   /** Keeps the row when it is among the best so far, in the place of the one that drops out. */
@@ -135,11 +141,11 @@ export class SortOperator implements PhysicalOperator {
     const context = this.#context as ExecutionContext;
     // The candidate's keys stand behind those of all kept rows while it is compared.
     const candidate = this.#rows.rowCount;
-    this.#setKeys(candidate);
+    const keyBytes = this.#setKeys(candidate);
     const place = top.place(candidate);
     if (place < 0) return;
     if (place === candidate) {
-      this.#memory?.addElement(this.#rows.append(context.frame) + this.#options.keys.length * 16);
+      this.#memory?.addElement(this.#rows.append(context.frame) + keyBytes);
     } else {
       this.#keys?.copy(candidate, place);
       this.#rows.replace(place, context.frame);
