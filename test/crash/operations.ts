@@ -15,8 +15,7 @@ const password = 'operations-crash';
 const root = mkdtempSync(join(tmpdir(), 'polyad-crash-operations-'));
 const recordCount = 60_000;
 
-const start = () =>
-  startServer({ rootPath: root, rootPassword: password, readyTimeoutMs: 60_000 });
+const start = () => startServer({ rootPath: root, rootPassword: password, readyTimeoutMs: 60_000 });
 let server = await start();
 let client = new HttpClient(server.port, 'root', password);
 
