@@ -9,13 +9,8 @@ import type { ServerOperations } from '#database/operations/server-operations.ts
 import type { DatabasesPort } from '#database/session.ts';
 import { WatchedFile } from '#security/watched-file.ts';
 import { join } from 'node:path';
-import {
-  type BackupConfig,
-  directoryBelow,
-  parseBackupConfig,
-  parseBackupText,
-  policyOf,
-} from './config.ts';
+import { directoryBelow, policyOf } from './config.ts';
+import type { BackupConfig } from './config-file.ts';
 import { BackupRunner } from './runner.ts';
 import { BackupSchedules, type DueBackup } from './scheduler.ts';
 
@@ -66,7 +61,7 @@ export class AutoBackup implements BackupControl {
 
   /** Reads the file, clears away what an interrupted backup left, and starts. */
   async start(reloadEveryMs: number): Promise<void> {
-    this.#take((await this.#file.read()) ?? '');
+    await this.#take((await this.#file.read()) ?? '');
     await this.#removeUnfinished();
     this.#file.watch(reloadEveryMs);
     this.#tickLater();
@@ -138,6 +133,7 @@ export class AutoBackup implements BackupControl {
   async replace(config: Value): Promise<void> {
     const { rootPath } = this.#options;
     const written = plainJson(config);
+    const { parseBackupConfig } = await import('./config-file.ts');
     const parsed = parseBackupConfig(written);
     directoryBelow(rootPath, parsed.backupDirectory);
     await this.#file.write(`${JSON.stringify(written, undefined, 2)}\n`);
@@ -145,7 +141,7 @@ export class AutoBackup implements BackupControl {
   }
 
   /** The text of the file; empty: there is none. */
-  #take(text: string): void {
+  async #take(text: string): Promise<void> {
     const { events } = this.#options;
     if (text.trim() === '') {
       this.#config = undefined;
@@ -153,6 +149,7 @@ export class AutoBackup implements BackupControl {
       return;
     }
     try {
+      const { parseBackupText } = await import('./config-file.ts');
       const parsed = parseBackupText(text);
       this.#apply(parsed, JSON.parse(text));
     } catch (error) {

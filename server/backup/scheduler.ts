@@ -1,4 +1,5 @@
-import type { BackupConfig, BackupPolicy } from './config.ts';
+import type { BackupConfig } from './config-file.ts';
+import type { BackupPolicy } from './config.ts';
 import { policyOf } from './config.ts';
 import { cronSchedule, frequencySchedule, isInWindow, type Schedule } from './schedule.ts';
 

@@ -2,7 +2,6 @@ import { lookup } from 'node:dns/promises';
 import { open } from 'node:fs/promises';
 import { isIP, type BlockList } from 'node:net';
 import type { Readable } from 'node:stream';
-import { Agent, request } from 'undici';
 import { DatabaseError } from '#core/errors.ts';
 import { isBlockedAddress } from './address-ranges.ts';
 
@@ -79,6 +78,8 @@ async function fetchOnce(
   { path, policy, signal, onRead, resolve = resolveAll }: Download,
 ): Promise<string | undefined> {
   const address = await allowedAddress(url, policy, resolve);
+  // Loaded when it is needed: an idle server would hold some 10 MB for it.
+  const { Agent, request } = await import('undici');
   const agent = new Agent({
     connect: {
       timeout: timeoutMs,

@@ -9,13 +9,17 @@ import { readTextIfExists, replaceFile } from '#platform/files.ts';
 export class WatchedFile {
   readonly path: string;
   readonly #timers: Timers;
-  readonly #changed: (text: string) => void;
+  readonly #changed: (text: string) => void | Promise<void>;
   #seen = '';
   #stop: Cancel = () => {};
   #isClosed = false;
   #writes: Promise<void> = Promise.resolve();
 
-  constructor(options: { path: string; timers: Timers; changed: (text: string) => void }) {
+  constructor(options: {
+    path: string;
+    timers: Timers;
+    changed: (text: string) => void | Promise<void>;
+  }) {
     this.path = options.path;
     this.#timers = options.timers;
     this.#changed = options.changed;
@@ -52,7 +56,7 @@ export class WatchedFile {
     const now = await this.#fingerprint();
     if (now === this.#seen || this.#isClosed) return;
     this.#seen = now;
-    this.#changed((await readTextIfExists(this.path)) ?? '');
+    await this.#changed((await readTextIfExists(this.path)) ?? '');
   }
 
   close(): void {

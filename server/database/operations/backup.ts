@@ -11,12 +11,8 @@ import { ratioFloorBytes, readArchive } from '#platform/archive-reader.ts';
 import { encryptFile } from '#platform/file-cipher.ts';
 import type { StorageEngine } from '#storage/engine.ts';
 import type { ProgressReporter } from '../progress-registry.ts';
-import {
-  archiveLimits,
-  dataFileName,
-  manifestName,
-  type BackupManifest,
-} from './backup-archive.ts';
+import { archiveLimits, dataFileName, manifestName } from './backup-archive.ts';
+import type { BackupManifest } from './backup-manifest.ts';
 import { checkEnvironmentApart } from './environment-check.ts';
 import { OperationSettings } from './operation-settings.ts';
 

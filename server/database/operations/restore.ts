@@ -6,7 +6,7 @@ import { readArchive } from '#platform/archive-reader.ts';
 import { decryptFile } from '#platform/file-cipher.ts';
 import { directorySynced } from '#platform/files.ts';
 import type { ProgressReporter } from '../progress-registry.ts';
-import { archiveLimits, dataFileName, manifestName, parseManifest } from './backup-archive.ts';
+import { archiveLimits, dataFileName, manifestName } from './backup-archive.ts';
 import { checkEnvironmentApart } from './environment-check.ts';
 
 export interface RestoreJob {
@@ -52,6 +52,7 @@ export async function unpackBackup(job: RestoreJob): Promise<void> {
   const manifestFile = files.find(({ name }) => name === manifestName);
   if (manifestFile === undefined || manifestFile.size > manifestBytesMax)
     throw invalid(`it has no '${manifestName}' of a usual size`);
+  const { parseManifest } = await import('./backup-manifest.ts');
   const manifest = parseManifest(await readFile(manifestPath, 'utf8'));
   for (const expected of manifest.files) {
     const found = files.find(({ name }) => name === expected.name);
