@@ -161,15 +161,16 @@ class Bitmaps {
   ridsOf(bucket: BucketId): Float64Array {
     const pages = this.#buckets.get(bucket);
     if (pages === undefined) return new Float64Array(0);
+    // The keys of a sparse array; its length would be walked hole by hole.
+    const pageNumbers = Object.keys(pages).map(Number);
     let count = 0;
-    pages.forEach((page) => {
-      count += page === undefined ? 0 : bitCount(page);
-    });
+    for (const pageNumber of pageNumbers) count += bitCount(pages[pageNumber] as Uint32Array);
     const rids = new Float64Array(count);
     count = 0;
-    pages.forEach((page, pageNumber) => {
-      if (page) count = appendPage(rids, count, page, makeRid(bucket, pageNumber * pageBits));
-    });
+    for (const pageNumber of pageNumbers) {
+      const base = makeRid(bucket, pageNumber * pageBits);
+      count = appendPage(rids, count, pages[pageNumber] as Uint32Array, base);
+    }
     return rids;
   }
 
