@@ -1,8 +1,8 @@
+import { makeAlterSchema, makeMaintain } from '../operators/awaited-rows.ts';
 import { DatabaseError } from '#core/errors.ts';
 import type { Expression, Slot } from '../algebra/expression.ts';
 import type { Assignment, LogicalPlan, PathElement, PlanNode } from '../algebra/plan.ts';
 import { slotsOf, slotsReadBy } from '../algebra/slots.ts';
-import { AlterOperator } from '../operators/alter.ts';
 import type { CompiledAssignment, CompiledPathElement } from '../operators/assignments.ts';
 import { CallOperator } from '../operators/call.ts';
 import { CommitEveryOperator } from '../operators/commit-every.ts';
@@ -11,7 +11,6 @@ import { EagerOperator } from '../operators/eager.ts';
 import { FindOrInsertOperator } from '../operators/find-or-insert.ts';
 import { InsertEdgeOperator } from '../operators/insert-edge.ts';
 import { InsertOperator } from '../operators/insert.ts';
-import { MaintainOperator } from '../operators/maintain.ts';
 import { MoveVertexOperator } from '../operators/move-vertex.ts';
 import { resolveMove } from '../operators/neighbour-cursor.ts';
 import { ProfileOperator } from '../operators/profile.ts';
@@ -84,7 +83,7 @@ export function lowerWrite(
     }
     case 'Alter': {
       const { change, as } = plan;
-      return () => new AlterOperator(change, as);
+      return () => makeAlterSchema(change, as);
     }
     case 'MoveVertex': {
       const { record, type, bucket, as } = plan;
@@ -107,7 +106,7 @@ export function lowerWrite(
     }
     case 'Maintain': {
       const { work, as } = plan;
-      return () => new MaintainOperator(work, as);
+      return () => makeMaintain(work, as);
     }
     default:
       return lowerCall(plan, needed, lowering);
