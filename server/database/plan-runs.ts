@@ -13,6 +13,7 @@ import { FinishedResult, type ResultFacts, StreamingResult } from './results.ts'
 import type { ExplainedPlan, ResultBatch, ResultStream, RunOptions, Statement } from './session.ts';
 import type { StatementLimits } from './statement-limits.ts';
 import type { StatementWatch } from './statement-watch.ts';
+import { takenRows } from './taken-rows.ts';
 import { WriteWatch } from './write-watch.ts';
 
 /** What a statement runs in; `settle` is called once, when nothing of it is used any more. */
@@ -120,7 +121,8 @@ export class PlanRuns {
     const { execution, memory } = opened;
     try {
       const facts = this.#factsOf(opened, scope.view.snapshotIndex);
-      const wanted = isProfile(compiled) ? 0 : (order.options.rowCountMax ?? Infinity) + 1;
+      const taken = takenRows(order.options, compiled.program.statementLimit);
+      const wanted = isProfile(compiled) ? 0 : taken + 1;
       const first = execution.pullNow();
       if (execution.hasEnded && first.rowCount <= wanted) return { rows: first, facts };
       const kept = new KeptRows(wanted, memory);
@@ -140,7 +142,8 @@ export class PlanRuns {
   #open(compiled: CompiledStatement, order: Order, scope: Scope): Opened {
     const { options, limits, statement, watch } = order;
     const memory = new StatementMemory(this.#memory, limits.memoryBytesMax);
-    const rowCap = options.rowCountMax === undefined ? undefined : options.rowCountMax + 1;
+    const taken = takenRows(options, compiled.program.statementLimit);
+    const rowCap = taken === Infinity ? undefined : taken + 1;
     const isTold = isProfile(compiled) || options.profile !== undefined;
     const isRecorded = options.planSink !== undefined;
     const isShown = isTold || isRecorded;

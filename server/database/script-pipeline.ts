@@ -4,7 +4,8 @@ import type { Runtime } from '#core/runtime.ts';
 import { explainOperators } from '#query/explain.ts';
 import { measureOperators } from '#query/profile.ts';
 import { withPlace } from '#language/name-place.ts';
-import type { Part } from '#language/sql/script/steps.ts';
+import type { ValueMap } from '#core/value.ts';
+import type { OperationStep, Part } from '#language/sql/script/steps.ts';
 import type { ReadView } from '#transaction/read-view.ts';
 import type { Transaction } from '#transaction/transaction.ts';
 import type { CompiledScript } from './compiled-script.ts';
@@ -13,6 +14,7 @@ import type { ConflictLanes } from './conflict-lanes.ts';
 import type { GlobalVariables } from './global-variables.ts';
 import { KeptRows } from './kept-rows.ts';
 import { type ServerMemory, StatementMemory } from './memory-accounts.ts';
+import type { OperationRoom } from './operation-run.ts';
 import { PlanExecution } from './plan-execution.ts';
 import { type Pace, type PartRows, ScriptRunner, type ScriptRows } from './script-runner.ts';
 import { ScriptTransactions, type TransactionHost } from './script-transaction.ts';
@@ -21,6 +23,7 @@ import type { ExplainedPlan, ResultBatch, RunOptions, Statement } from './sessio
 import type { StatementCompiler } from './statement-compiler.ts';
 import type { StatementLimits } from './statement-limits.ts';
 import type { StatementWatch } from './statement-watch.ts';
+import { takenRows } from './taken-rows.ts';
 
 export interface ScriptPipelineOptions {
   readonly databaseName: string;
@@ -31,6 +34,7 @@ export interface ScriptPipelineOptions {
   readonly runtime: Runtime;
   readonly log: Log;
   readonly view: () => ReadView;
+  readonly operate: OperationRoom['operate'];
   /** @throws DatabaseError `Forbidden` */
   readonly authorize: (options: RunOptions, compiled: CompiledStatement) => void;
 }
@@ -114,7 +118,8 @@ export class ScriptPipeline {
       databaseName,
       rowCountMax: options.rowCountMax === undefined ? Infinity : options.rowCountMax + 1,
       view,
-      run: (part, wanted) => parts.run(part, wanted),
+      run: (part, keeps) => parts.run(part, keeps),
+      operate: (step, signal) => parts.operate(step, signal),
     });
     try {
       const rows = await runner.run(order.script.program.steps);
@@ -162,7 +167,7 @@ class PartRunner {
     this.#state = state;
   }
 
-  run(part: Part, wanted: number): PartRows | Promise<PartRows> {
+  run(part: Part, keeps: number | 'taken'): PartRows | Promise<PartRows> {
     const { transactions, variables } = this.#state;
     const { script, statement, options } = this.#order;
     const { compiler, authorize } = this.#services;
@@ -180,6 +185,8 @@ class PartRunner {
       return { compiled, rows: noRows, explain: explainOperators(compiled.fresh().root) };
     if (compiled.changesSchema) this.changedSchema = true;
     const opened = this.#open(compiled, view);
+    const wanted =
+      keeps === 'taken' ? takenRows(options, compiled.program.statementLimit) + 1 : keeps;
     const kept = inspect === 'profile' ? 0 : wanted;
     let first: ResultBatch;
     try {
@@ -195,6 +202,18 @@ class PartRunner {
     const rows = new KeptRows(kept, noAccount);
     rows.add(first);
     return { compiled, rows, explain };
+  }
+
+  /** The right to it was asked for with the script as a whole (`CompiledScript.accesses`). */
+  async operate(step: OperationStep, signal: AbortSignal): Promise<ValueMap> {
+    const { transactions, variables } = this.#state;
+    const { script, statement, options } = this.#order;
+    const { compiler, operate } = this.#services;
+    const { parameters } = statement;
+    const view = transactions.current;
+    const program = compiler.operationOf(script, step, { view, variables, parameters });
+    transactions.giveUp();
+    return operate({ program, principal: options.principal, signal });
   }
 
   #open(compiled: CompiledStatement, transaction: Transaction): Opened {

@@ -2,9 +2,9 @@ import { DatabaseError, errorSpecs } from '#core/errors.ts';
 import type { Log } from '#core/log.ts';
 import type { BucketId } from '#core/rid.ts';
 import type { Runtime } from '#core/runtime.ts';
-import { isList, isMap, isRecord, kindOf, type Value } from '#core/value.ts';
+import { isList, isMap, isRecord, kindOf, type Value, type ValueMap } from '#core/value.ts';
 import { textOf } from '#core/text-form.ts';
-import type { Block, Part, RetryStep, Step } from '#language/sql/script/steps.ts';
+import type { Block, OperationStep, Part, RetryStep, Step } from '#language/sql/script/steps.ts';
 import type { ReadView } from '#transaction/read-view.ts';
 import type { CompiledStatement } from './compiled-statement.ts';
 import type { ConflictLanes } from './conflict-lanes.ts';
@@ -57,8 +57,10 @@ export interface ScriptRunnerOptions {
   readonly rowCountMax: number;
   /** The newest committed state, for the names in LOCK. */
   readonly view: () => ReadView;
-  /** Runs a part to its end; a short one without a promise. @param wanted how many rows to keep */
-  readonly run: (part: Part, wanted: number) => PartRows | Promise<PartRows>;
+  /** Runs a part to its end; a short one without a promise. @param keeps how many rows; or those that the caller takes */
+  readonly run: (part: Part, keeps: number | 'taken') => PartRows | Promise<PartRows>;
+  /** Runs BACKUP, EXPORT or IMPORT DATABASE. @returns its row */
+  readonly operate: (step: OperationStep, signal: AbortSignal) => Promise<ValueMap>;
 }
 
 /** How a block ended; undefined: at its end. */
@@ -130,9 +132,9 @@ export class ScriptRunner {
   // --- values
 
   async #query(part: Part, isLast: boolean): Promise<End> {
-    const { run, rowCountMax } = this.#options;
+    const { run } = this.#options;
     const isCall = part.gives !== 'rows';
-    const ran = run(part, isLast ? rowCountMax : 0);
+    const ran = run(part, isLast ? 'taken' : 0);
     const { compiled, rows, explain } = ran instanceof Promise ? await ran : ran;
     if (!isLast) return undefined;
     if (isCall) this.#give(rowsOfValue(rows.values[0] ?? null, part.gives === 'map'));
@@ -285,6 +287,8 @@ export class ScriptRunner {
       case 'lock':
         await this.#lock(this.#bucketsNamed(step.what, step.names));
         return operation('lock');
+      case 'operate':
+        return this.#operate(step);
       case 'sleep':
         return this.#sleep(await this.#value(step.millis));
       case 'console':
@@ -294,6 +298,26 @@ export class ScriptRunner {
         return undefined;
       default:
         return undefined;
+    }
+  }
+
+  /** A pending transaction is rolled back first (sql.md 16.4); what the operation did may stand on disk, so it is done once. */
+  async #operate(step: OperationStep): Promise<Value> {
+    const { transactions, operate, watch, runtime, pace } = this.#options;
+    const active = watch.statement();
+    active.check();
+    transactions.hasCommitted = true;
+    const abort = new AbortController();
+    active.onEnd(() => abort.abort());
+    try {
+      return await operate(step, abort.signal);
+    } catch (error) {
+      // Whatever an abort made fail: the reason is what the client is told.
+      active.check();
+      throw error;
+    } finally {
+      active.onEnd(undefined);
+      pace.startedMs = runtime.clock.monotonicMs();
     }
   }
 

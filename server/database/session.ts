@@ -32,6 +32,8 @@ export interface RunOptions {
   readonly retries?: number;
   /** Largest number of rows that the caller will take; pushed into plans without a LIMIT of their own. */
   readonly rowCountMax?: number;
+  /** As many rows as the caller takes of a statement that has a LIMIT of its own; default `rowCountMax`. */
+  readonly limitedRowCountMax?: number;
   readonly profile?: 'basic' | 'detailed';
   /** `readTimeout` of the user's groups (http-api.md 16), beside `command.timeout`; -1 or absent: none. */
   readonly readTimeoutMs?: number;

@@ -88,6 +88,7 @@ export class StatementOptions implements RunOptions {
   readonly autoCommit?: boolean;
   readonly retries?: number;
   readonly rowCountMax?: number;
+  readonly limitedRowCountMax?: number;
   readonly profile?: 'basic' | 'detailed';
   readonly readTimeoutMs?: number;
   readonly replayKey?: string;
@@ -101,6 +102,7 @@ export class StatementOptions implements RunOptions {
       readonly mustBeIdempotent: boolean;
       readonly fields: QueryFields & { readonly retries?: number | undefined };
       readonly rowCountMax: number | undefined;
+      readonly limitedRowCountMax?: number | undefined;
       readonly sessionId: string | undefined;
       readonly readTimeoutMs: number;
       readonly replayKey: string | undefined;
@@ -117,6 +119,7 @@ export class StatementOptions implements RunOptions {
     if (fields.autoCommit !== undefined) this.autoCommit = fields.autoCommit;
     if (fields.retries !== undefined) this.retries = Math.max(1, fields.retries);
     if (given.rowCountMax !== undefined) this.rowCountMax = given.rowCountMax;
+    if (given.limitedRowCountMax !== undefined) this.limitedRowCountMax = given.limitedRowCountMax;
     if (fields.profileExecution !== undefined) this.profile = fields.profileExecution;
     if (given.readTimeoutMs >= 0) this.readTimeoutMs = given.readTimeoutMs;
     if (given.replayKey !== undefined) this.replayKey = given.replayKey;

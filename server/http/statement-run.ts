@@ -32,12 +32,20 @@ export function start(run: StatementRun): Promise<ResultStream> {
     mustBeIdempotent: run.mustBeIdempotent,
     fields: run.fields,
     rowCountMax: isByElement ? undefined : rowsToAskFor(limit),
+    limitedRowCountMax: rowsUpToOwnLimit(run),
     sessionId: run.sessionId,
     readTimeoutMs: run.readTimeoutMs,
     replayKey: run.replayKey,
     receivedMs: run.startedMs,
   });
   return run.database.run(run.statement, options);
+}
+
+/** As many rows as are asked for when the statement turns out to have a LIMIT. */
+function rowsUpToOwnLimit({ limits, database }: StatementRun): number | undefined {
+  if (limits.requested !== undefined) return undefined;
+  const most = rowLimit(limits, Number.POSITIVE_INFINITY, database.settings);
+  return rowsToAskFor(most) ?? Number.POSITIVE_INFINITY;
 }
 
 /** The limit in force, now that the statement's own one is known. */

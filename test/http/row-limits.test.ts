@@ -1,0 +1,50 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { openTestDatabase, type TestDatabase } from '../database/support/open-test-database.ts';
+import { startDoor } from './door-fixture.ts';
+
+// How many rows of a real database an answer holds (http-api.md 6.3).
+
+interface Counted {
+  readonly limit: unknown;
+  readonly returned: unknown;
+  readonly truncated: unknown;
+}
+
+test('a LIMIT in the statement above the default gives all of its rows', async (context) => {
+  let data: TestDatabase | undefined;
+  const settings = { 'server.httpQueryDefaultLimit': '10', 'server.httpQueryMaxResultRows': '40' };
+  const door = await startDoor(context, {}, async (authorizer) => {
+    data = await openTestDatabase({ authorizer, settings });
+    return data.databases;
+  });
+  assert(data);
+  const opened = data;
+  context.after(() => opened.close());
+  await opened.run('CREATE DOCUMENT TYPE T');
+  for (let i = 0; i < 50; i += 1) await opened.run(`INSERT INTO T SET i = ${i}`);
+  const ask = async (command: string, more = {}): Promise<Counted> => {
+    const fields = { language: 'sql', ...more, command };
+    const { body } = await door.ask('POST', 'command/test', { body: fields });
+    const { limit, returned, truncated, result } = body;
+    assert.equal((result as unknown[]).length, returned, command);
+    return { limit, returned, truncated };
+  };
+  const of = (limit: number, returned: number, truncated: boolean): Counted => ({
+    limit,
+    returned,
+    truncated,
+  });
+  for (const tail of ['', ' ORDER BY i', ' ORDER BY i DESC SKIP 1', ' WHERE i >= 0']) {
+    assert.deepEqual(await ask(`SELECT FROM T${tail}`), of(10, 10, true));
+    assert.deepEqual(await ask(`SELECT FROM T${tail} LIMIT 5`), of(10, 5, false));
+    assert.deepEqual(await ask(`SELECT FROM T${tail} LIMIT 30`), of(30, 30, false));
+    assert.deepEqual(await ask(`SELECT FROM T${tail} LIMIT 45`), of(40, 40, true));
+    assert.deepEqual(await ask(`SELECT FROM T${tail} LIMIT 30`, { limit: 20 }), of(20, 20, true));
+  }
+  assert.deepEqual(await ask('MATCH {type: T, as: t} RETURN t LIMIT 30'), of(30, 30, false));
+  const script = { language: 'sqlscript' };
+  assert.deepEqual(await ask('LET a = 1; SELECT FROM T LIMIT 30', script), of(30, 30, false));
+  assert.deepEqual(await ask('RETURN (SELECT FROM T LIMIT 30)', script), of(30, 30, false));
+  assert.deepEqual(await ask('LET a = 1; SELECT FROM T', script), of(10, 10, true));
+});
