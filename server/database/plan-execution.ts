@@ -135,8 +135,45 @@ export class PlanExecution {
     this.#root.open(this.#context);
   }
 
-  /** Pulls rows until the batch is full, the slice is spent, or work must be awaited. */
   #pullSlice(): ResultBatch {
+    return this.#root.fill === undefined ? this.#pullRows() : this.#fillRows(this.#root.fill);
+  }
+
+  /** As `#pullRows`, in portions as large as the number of pulls between two looks at the clock. */
+  #fillRows(fill: NonNullable<PhysicalOperator['fill']>): ResultBatch {
+    const { pending } = this.#context;
+    const width = this.#slots.length;
+    const values: Value[] = [];
+    let rowCount = 0;
+    let characters = 0;
+    while (rowCount < rowsPerBatch && characters < charactersPerBatch) {
+      if (this.#rowsLeft <= 0) {
+        this.close();
+        break;
+      }
+      const before = values.length;
+      const portion = Math.min(rowsPerBatch - rowCount, this.#rowsLeft, this.#pullsToLook);
+      const pulled = fill(values, portion);
+      for (let at = before; at < values.length; at += 1) {
+        const value = values[at];
+        if (typeof value === 'string') characters += value.length;
+      }
+      const filled = (values.length - before) / width;
+      rowCount += filled;
+      this.#rowsLeft -= filled;
+      if (pulled === END) {
+        this.close();
+        break;
+      }
+      if (pulled !== ROW && pending.work !== undefined) break;
+      this.#pullsToLook -= Math.max(1, filled);
+      if (this.#pullsToLook <= 0 && this.#isSliceSpent()) break;
+    }
+    return { rowCount, values };
+  }
+
+  /** Pulls rows until the batch is full, the slice is spent, or work must be awaited. */
+  #pullRows(): ResultBatch {
     const { frame, pending } = this.#context;
     const root = this.#root;
     const slots = this.#slots;

@@ -156,7 +156,9 @@ export class StatementContext implements ExecutionContext {
 
   /** Lets go of what the execution held: values in the frame may be large. */
   leave(): void {
-    this.frame.fill(null);
+    const { frame } = this;
+    // A frame has a few slots: a loop is quicker than `fill`.
+    for (let slot = 0; slot < frame.length; slot += 1) frame[slot] = null;
     this.view = noView;
     this.memory = noMemory;
     this.script = undefined;

@@ -36,6 +36,7 @@ function measure(
   const open = operator.open.bind(operator);
   const next = operator.next.bind(operator);
   Object.assign(operator, {
+    fill: undefined,
     open(context: ExecutionContext): void {
       const startMs = clock.monotonicMs();
       open(context);

@@ -1,3 +1,4 @@
+import { Link } from '#core/record.ts';
 import { noRid, type Rid } from '#core/rid.ts';
 import type { Value } from '#core/value.ts';
 import type { Slot } from '../algebra/expression.ts';
@@ -73,17 +74,14 @@ export class ExpandOperator implements PhysicalOperator {
 
   next(): Pulled {
     const { view, frame } = this.#context as ExecutionContext;
-    const { input, from, edge, to, typeCheck, fromBareId, toBareId } = this.#options;
+    const { edge, to, typeCheck, toBareId } = this.#options;
     const neighbours = this.#neighbours;
     const seen = this.#seen;
     for (;;) {
       if (this.#share.isSpent()) return PAUSE;
       if (!this.#isWalking) {
-        const pulled = input.next();
+        const pulled = this.#startNext();
         if (pulled !== ROW) return pulled;
-        if (fromBareId) neighbours.startAt(view, frame[from] as Rid);
-        else neighbours.start(view, frame[from] as Value);
-        this.#isWalking = true;
       }
       if (!neighbours.next()) {
         this.#isWalking = false;
@@ -97,6 +95,48 @@ export class ExpandOperator implements PhysicalOperator {
       if (edge !== undefined) frame[edge] = new RecordReference(view, neighbours.edge);
       return ROW;
     }
+  }
+
+  /** True when the rows are nothing but bare ids in `slot`: then `fillIds` gives them. */
+  givesIdsIn(slot: Slot): boolean {
+    const { to, toBareId, edge } = this.#options;
+    return to === slot && toBareId && edge === undefined;
+  }
+
+  /** As `fill` of an operator whose columns, `columnCount` of them, are all the id of the neighbour. */
+  fillIds(values: Value[], columnCount: number, rowCountMax: number): Pulled {
+    const { typeCheck } = this.#options;
+    const neighbours = this.#neighbours;
+    const seen = this.#seen;
+    for (let row = 0; row < rowCountMax; ) {
+      if (this.#share.isSpent()) return PAUSE;
+      if (!this.#isWalking) {
+        const pulled = this.#startNext();
+        if (pulled !== ROW) return pulled;
+      }
+      if (!neighbours.next()) {
+        this.#isWalking = false;
+        if (seen !== undefined) this.#account(seen);
+        continue;
+      }
+      const { element } = neighbours;
+      if (seen !== undefined && !seen.add(element)) continue;
+      if (typeCheck !== undefined && !typeCheck(element)) continue;
+      for (let column = 0; column < columnCount; column += 1) values.push(new Link(element));
+      row += 1;
+    }
+    return ROW;
+  }
+
+  #startNext(): Pulled {
+    const { view, frame } = this.#context as ExecutionContext;
+    const { input, from, fromBareId } = this.#options;
+    const pulled = input.next();
+    if (pulled !== ROW) return pulled;
+    if (fromBareId) this.#neighbours.startAt(view, frame[from] as Rid);
+    else this.#neighbours.start(view, frame[from] as Value);
+    this.#isWalking = true;
+    return ROW;
   }
 
   #account(seen: RidSet): void {

@@ -2,7 +2,7 @@ import type { Maintenance } from '../algebra/maintenance.ts';
 import type { EvaluationContext } from '../evaluate/context.ts';
 import type { Transaction } from '#transaction/transaction.ts';
 import type { DefaultEvaluator } from '#transaction/transaction.ts';
-import type { ValueMap } from '#core/value.ts';
+import type { Value, ValueMap } from '#core/value.ts';
 
 /** A row stands in the frame. */
 export const ROW = 1;
@@ -24,6 +24,12 @@ export interface PhysicalOperator {
   readonly description: string;
   open(context: ExecutionContext): void;
   next(): Pulled;
+  /**
+   * Several rows in one call, for whoever takes the rows of the whole plan: appends the values of the columns, row after row,
+   * without writing them into the frame. Answers ROW after `rowCountMax` rows, else what `next()` would have answered after the
+   * rows that were appended. Only some operators have it, and not while they are measured.
+   */
+  readonly fill?: ((values: Value[], rowCountMax: number) => Pulled) | undefined;
   close(): void;
 }
 

@@ -136,7 +136,30 @@ function lowerProject(
   if (columns.length === 0) return input;
   const compiled = compileColumns(columns, lowering);
   const description = descriptionOf(lowering, { ...plan, columns });
-  return () => new ProjectOperator(input(), compiled, description);
+  const areOutput = isOutput(plan, columns, lowering);
+  const idsOf = slotOfIds(columns);
+  return () =>
+    new ProjectOperator({ input: input(), columns: compiled, areOutput, idsOf, description });
+}
+
+/** The columns are those of the statement, in their order, and none reads another one. */
+function isOutput(plan: LogicalPlan, columns: readonly Column[], { output }: Lowering): boolean {
+  if (output?.plan !== plan || output.slots.length !== columns.length) return false;
+  const slots = new Set(output.slots);
+  return columns.every(
+    ({ slot, value }, at) =>
+      output.slots[at] === slot && [...slotsRead(value)].every((read) => !slots.has(read)),
+  );
+}
+
+/** The slot of which each column is the record id, if there is one. */
+function slotOfIds(columns: readonly Column[]): Slot | undefined {
+  const slots = columns.map(({ value }) =>
+    value.op === 'Attribute' && value.attribute === 'rid' && value.of.op === 'Slot'
+      ? value.of.slot
+      : undefined,
+  );
+  return slots.every((slot) => slot === slots[0]) ? slots[0] : undefined;
 }
 
 /**

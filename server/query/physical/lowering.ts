@@ -23,7 +23,11 @@ export interface Lowering {
   readonly bareIds: ReadonlySet<Slot>;
   /** The plan is opened several times in one execution: it stands inside an Apply or an expression. */
   readonly isInner: boolean;
+  /** The node whose rows are those of the statement, with the slots of its columns; undefined for plans inside. */
+  readonly output: { readonly plan: LogicalPlan; readonly slots: readonly Slot[] } | undefined;
   lower(plan: LogicalPlan, required: RequiredSlots): OperatorFactory;
+  /** Somebody will look at the operators: they are told what they do. */
+  readonly areDescribed: boolean;
   /** For plans inside. */
   inner(): Lowering;
 }
@@ -43,8 +47,9 @@ export function optionalFilter(
   return predicate && compilePredicate(predicate, lowering.environment);
 }
 
-/** What EXPLAIN shows beside the operator's name: the line of the node without the node's own name. */
+/** What EXPLAIN shows beside the operator's name: the line of the node without the node's own name; '' when nobody looks. */
 export function descriptionOf(lowering: Lowering, plan: LogicalPlan): string {
+  if (!lowering.areDescribed) return '';
   const line = describeNode(plan, { catalog: lowering.catalog });
   return line === plan.op ? '' : line.slice(plan.op.length + 1);
 }

@@ -22,6 +22,8 @@ export interface PlannerEnvironment {
   readonly catalog: Catalog;
   readonly functions: FunctionRegistry;
   readonly procedures: ProcedureRegistry;
+  /** False when nobody will look at `description` of the operators: writing them takes as long as the rest. Default true. */
+  readonly areDescribed?: boolean;
 }
 
 /**
@@ -37,7 +39,8 @@ export function planProgram(
 ): () => PhysicalOperator {
   const outputSlots = slotsOfOutput(program.output);
   const bareIds = bareIdSlots(program);
-  const planner = new Planner(environment, bareIds, false);
+  const output = { plan: program.plan, slots: outputSlots };
+  const planner = new Planner(environment, bareIds, output);
   const factory = planner.lower(program.plan, new Set(outputSlots));
   const slots = givesReferences(program.plan) ? slotsWithReferences(program.plan, outputSlots) : [];
   return slots.length > 0 ? () => new DetachOperator(factory(), slots) : factory;
@@ -49,13 +52,22 @@ class Planner implements Lowering {
   readonly environment: CompileEnvironment;
   readonly bareIds: ReadonlySet<Slot>;
   readonly isInner: boolean;
+  readonly output: Lowering['output'];
+  readonly areDescribed: boolean;
   readonly #environment: PlannerEnvironment;
 
-  constructor(environment: PlannerEnvironment, bareIds: ReadonlySet<Slot>, isInner: boolean) {
+  /** @param output undefined for plans inside another one */
+  constructor(
+    environment: PlannerEnvironment,
+    bareIds: ReadonlySet<Slot>,
+    output: Lowering['output'],
+  ) {
     this.catalog = environment.catalog;
     this.procedures = environment.procedures;
     this.bareIds = bareIds;
-    this.isInner = isInner;
+    this.isInner = output === undefined;
+    this.output = output;
+    this.areDescribed = environment.areDescribed !== false;
     this.#environment = environment;
     this.environment = {
       functions: environment.functions,
@@ -65,7 +77,7 @@ class Planner implements Lowering {
   }
 
   inner(): Lowering {
-    return this.isInner ? this : new Planner(this.#environment, this.bareIds, true);
+    return this.isInner ? this : new Planner(this.#environment, this.bareIds, undefined);
   }
 
   lower(plan: LogicalPlan, required: RequiredSlots): OperatorFactory {
