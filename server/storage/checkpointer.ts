@@ -1,12 +1,16 @@
 import type { LogIndex } from '#core/rid.ts';
-import type { Cancel, Timers } from '#core/runtime.ts';
+import type { Cancel, Clock, Timers } from '#core/runtime.ts';
 import type { OverlayLayer } from './overlay-store.ts';
 import type { ReaderBook } from './reader-book.ts';
 import type { SubDatabases } from './sub-databases.ts';
 import { writeBatch } from './write-batch.ts';
 
-/** Dirty bytes are written after this time (storage.md 5) ... */
-const delayMs = 50;
+/** Dirty bytes are written after this time at the earliest (storage.md 5) ... */
+const delayMsMin = 50;
+/** ... after so many times what the last checkpoint took, so that commits have the disk to themselves 95 % of the time ... */
+const restFactor = 20;
+/** ... though after this time at the latest ... */
+const delayMsMax = 1000;
 /** ... or when there are this many ... */
 const dirtyBytesMax = 4 * 1024 * 1024;
 /** ... or so many values, since handing them to LMDB takes the main thread a microsecond or two each ... */
@@ -14,6 +18,11 @@ const dirtyValuesMax = 2_048;
 /** ... and above this much, commits wait. */
 const dirtyBytesLimit = 64 * 1024 * 1024;
 const dirtyValuesLimit = 16_384;
+
+/** How long commits gather before a timed checkpoint, when the last one took `tookMs`. Milliseconds. */
+export function gatheringMs(tookMs: number): number {
+  return Math.min(delayMsMax, Math.max(delayMsMin, tookMs * restFactor));
+}
 
 function isFull(layer: OverlayLayer): boolean {
   return layer.bytes >= dirtyBytesMax || layer.count >= dirtyValuesMax;
@@ -23,6 +32,8 @@ export interface CheckpointerOptions {
   readonly subs: SubDatabases;
   readonly readers: ReaderBook;
   readonly timers: Pick<Timers, 'after'>;
+  /** Without it the pauses between checkpoints are the shortest ones. */
+  readonly clock?: Pick<Clock, 'monotonicMs'> | undefined;
   /** Newest applied LSN. */
   readonly appliedIndex: () => LogIndex;
   /** Everything up to the index is in LMDB, durably. */
@@ -35,6 +46,8 @@ export class Checkpointer {
   readonly #options: CheckpointerOptions;
   #running: Promise<void> | undefined;
   #cancelTimer: Cancel | undefined;
+  /** What the last run took. */
+  #tookMs = 0;
   /** What it was to write stays in the overlay and in the log; nothing later may overtake it. */
   #hasFailed = false;
 
@@ -53,7 +66,7 @@ export class Checkpointer {
     if (this.#running !== undefined || this.#hasFailed) return;
     if (isFull(readers.layer)) void this.#start();
     else {
-      this.#cancelTimer ??= timers.after(delayMs, () => {
+      this.#cancelTimer ??= timers.after(gatheringMs(this.#tookMs), () => {
         this.#cancelTimer = undefined;
         void this.#start();
       });
@@ -88,11 +101,13 @@ export class Checkpointer {
   }
 
   async #run(): Promise<void> {
-    const { subs, readers, appliedIndex, written, failed } = this.#options;
+    const { subs, readers, clock, appliedIndex, written, failed } = this.#options;
+    const startMs = clock?.monotonicMs() ?? 0;
     const index = appliedIndex();
     const frozen = readers.freeze();
     try {
       await writeBatch(subs, frozen.newest());
+      if (clock !== undefined) this.#tookMs = clock.monotonicMs() - startMs;
       readers.rebase(appliedIndex());
       written(index);
     } catch (error) {

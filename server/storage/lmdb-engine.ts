@@ -156,6 +156,7 @@ export class LmdbEngine implements StorageEngine {
       subs,
       readers: this.#readers,
       timers: options.timers,
+      clock: options.clock,
       appliedIndex: () => this.#applied.index,
       written: (index) => {
         this.#lmdbCommits += 1;

@@ -2,8 +2,11 @@ import type { Clock } from '#core/runtime.ts';
 
 /** Writes in a row that nobody else wanted to commit during, before one is made in place. */
 const aloneMin = 16;
-/** Every so many writes one is made elsewhere all the same, to see whether somebody comes meanwhile. */
-const probeEvery = 8;
+/**
+ * Every so many writes one is made elsewhere all the same, to see whether somebody comes meanwhile. Two writers who have missed
+ * each other lose some milliseconds by it; a lone one pays twice for each probe.
+ */
+const probeEvery = 32;
 /** A write in place that takes longer holds up others, though less than a slice of a statement (3 ms) does at first ... */
 const slowMs = 1;
 /**
