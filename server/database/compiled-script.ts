@@ -2,6 +2,7 @@ import type { Access } from '#core/principal.ts';
 import type { Value } from '#core/value.ts';
 import type { Part, SqlScript } from '#language/sql/script/steps.ts';
 import type { ReadView } from '#transaction/read-view.ts';
+import { operationAccesses } from './compiled-operation.ts';
 import type { CompiledStatement } from './compiled-statement.ts';
 
 /** What the analysis of a part may ask of the script's variables. */
@@ -37,12 +38,13 @@ export class CompiledScript {
    */
   constructor(program: SqlScript, callsWriting: boolean, catalogVersion: number | undefined) {
     this.#catalogVersion = catalogVersion;
-    const { writes, changesState, affectsOthers } = program.effects;
+    const { writes, changesState, affectsOthers, operates } = program.effects;
     this.program = program;
     this.isReadOnly = !writes && !changesState && !callsWriting;
-    this.accesses = affectsOthers
-      ? [{ effects: new Set(['update']), types: undefined }]
-      : [{ effects: new Set(['read']), types: [] }];
+    const own: Access = affectsOthers
+      ? { effects: new Set(['update']), types: undefined }
+      : { effects: new Set(['read']), types: [] };
+    this.accesses = operates ? [own, ...operationAccesses] : [own];
   }
 
   /** Whether what was found out about it holds in the state that `view` shows. */

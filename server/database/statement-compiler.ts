@@ -6,11 +6,12 @@ import type { Catalog } from '#catalog/catalog.ts';
 import { accessesOf, effectsOf, type WritingNames } from '#query/algebra/effects.ts';
 import { walkPlan } from '#query/algebra/plan-walk.ts';
 import type { LogicalPlan, QueryProgram } from '#query/algebra/plan.ts';
-import type { Program } from '#query/algebra/program.ts';
+import type { OperationProgram, Program } from '#query/algebra/program.ts';
+import type { AnalysisContext } from '#language/frontend.ts';
 import type { LanguageRegistry } from '#language/registry.ts';
 import type { ReadView } from '#transaction/read-view.ts';
 import type { PhysicalOperator } from '#query/operators/operator.ts';
-import type { Part, SqlScript } from '#language/sql/script/steps.ts';
+import type { OperationStep, Part, SqlScript } from '#language/sql/script/steps.ts';
 import type { Value } from '#core/value.ts';
 import { CalledFunctions, type Doings, withEagerSources } from './called-functions.ts';
 import { completed, type CompileSteps } from './compile-steps.ts';
@@ -22,6 +23,13 @@ import type { Statement } from './session.ts';
 import { rowCapVariable, type StatementContext } from './statement-context.ts';
 import type { StatementLimits } from './statement-limits.ts';
 import { sourcedProgram } from './views/row-source.ts';
+
+/** What the analysis of a part of a script looks at. */
+export interface PartContext {
+  readonly view: ReadView;
+  readonly variables: NameValues;
+  readonly parameters: ReadonlyMap<string, Value>;
+}
 
 /** A text as it is kept. */
 export type Compiled = CompiledStatement | CompiledScript | CompiledOperation;
@@ -100,21 +108,30 @@ export class StatementCompiler {
    * A statement or expression of a script, for the state that `view` shows and the values that variables have now.
    * @param names those that the script assigns
    */
-  compiledPart(
-    script: CompiledScript,
-    part: Part,
-    context: {
-      readonly view: ReadView;
-      readonly variables: NameValues;
-      readonly parameters: ReadonlyMap<string, Value>;
-    },
-  ): CompiledStatement {
-    const { view, variables, parameters } = context;
+  compiledPart(script: CompiledScript, part: Part, context: PartContext): CompiledStatement {
+    const { view, variables } = context;
     const known = script.known(part, view, variables);
     if (known !== undefined) return known;
     const asked: [string, Value][] = [];
+    const program = part.analyze(this.#contextOfPart(script, context, asked));
+    const compiled = completed(this.#plan(program, view));
+    if (program.dependsOnParameters !== true) script.remember(part, { compiled, asked });
+    return compiled;
+  }
+
+  /** What an operation of a script is to do, as `compiledPart`. @throws DatabaseError `IllegalArgument` */
+  operationOf(script: CompiledScript, step: OperationStep, context: PartContext): OperationProgram {
+    return step.analyze(this.#contextOfPart(script, context, []));
+  }
+
+  /** @param asked gets the variables that the analysis looks at, with their values */
+  #contextOfPart(
+    script: CompiledScript,
+    { view, variables, parameters }: PartContext,
+    asked: [string, Value][],
+  ): AnalysisContext {
     const { names } = script.program;
-    const program = part.analyze({
+    return {
       catalog: view.catalog,
       variables: {
         has: (name) => names.has(name),
@@ -127,10 +144,7 @@ export class StatementCompiler {
       parameters,
       parameterNames: undefined,
       expressionDepthMax: this.#limits().parse.expressionDepthMax,
-    });
-    const compiled = completed(this.#plan(program, view));
-    if (program.dependsOnParameters !== true) script.remember(part, { compiled, asked });
-    return compiled;
+    };
   }
 
   /**

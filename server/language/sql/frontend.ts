@@ -1,5 +1,6 @@
 import type { Program } from '#query/algebra/program.ts';
 import type { AnalysisContext, LanguageFrontend, ParseLimits } from '../frontend.ts';
+import { isOperation } from './analyze/operation.ts';
 import { analyzeOperationProgram, analyzeProgram } from './analyze/statement.ts';
 import { singleStatementScript } from './script/build.ts';
 import { parseStatement } from './parser/statement.ts';
@@ -21,9 +22,9 @@ export const sqlFrontend: LanguageFrontend<SqlAst> = {
   }),
   analyze: (ast: SqlAst, context: AnalysisContext): Program => {
     const { text, statement } = ast;
-    return isScriptStatement(statement)
-      ? singleStatementScript(text, statement)
-      : (analyzeOperationProgram(text, statement, context) ??
-          analyzeProgram(text, statement, context));
+    if (isScriptStatement(statement)) return singleStatementScript(text, statement);
+    return isOperation(statement)
+      ? analyzeOperationProgram(text, statement, context)
+      : analyzeProgram(text, statement, context);
   },
 };

@@ -17,7 +17,7 @@ export const sqlScriptFrontend: LanguageFrontend<SqlScript | SqlAst> = {
   parse: (text: string, limits: ParseLimits): SqlScript | SqlAst => {
     const statements = parseScript(text, limits);
     const [only] = statements;
-    // An operation on the database is outside of transactions, so it is a script only by itself.
+    // An operation on the database alone needs no transaction around it.
     if (statements.length === 1 && only !== undefined && isOperation(only))
       return { text, statement: only };
     return scriptOf(text, statements);
@@ -25,6 +25,8 @@ export const sqlScriptFrontend: LanguageFrontend<SqlScript | SqlAst> = {
   analyze: (parsed: SqlScript | SqlAst, context: AnalysisContext): Program => {
     if ('steps' in parsed) return parsed;
     const { text, statement } = parsed;
-    return analyzeOperationProgram(text, statement, context) ?? scriptOf(text, [statement]);
+    return isOperation(statement)
+      ? analyzeOperationProgram(text, statement, context)
+      : scriptOf(text, [statement]);
   },
 };

@@ -1,7 +1,7 @@
 import { DatabaseError } from '#core/errors.ts';
 import type { Value } from '#core/value.ts';
 import type { OperationProgram } from '#query/algebra/program.ts';
-import type { Command, Statement } from '../statements.ts';
+import type { Command } from '../statements.ts';
 import { QueryScope } from '#query/binder/scope.ts';
 import type { Analysis, AnalyzedQuery } from './analysis.ts';
 import { constantOf } from './constant.ts';
@@ -14,8 +14,12 @@ const operationNames: ReadonlySet<string> = new Set([
 ]);
 
 /** Whether the statement is no plan but an operation. */
-export function isOperation(statement: Statement): boolean {
-  return statement.kind === 'command' && operationNames.has(statement.name);
+export function isOperation(statement: {
+  readonly kind: string;
+  readonly name?: unknown;
+}): statement is Command {
+  const { kind, name } = statement;
+  return kind === 'command' && typeof name === 'string' && operationNames.has(name);
 }
 
 /**

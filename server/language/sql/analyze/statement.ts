@@ -71,15 +71,14 @@ export function analyzeProgram(
 }
 
 /**
- * A statement that is an operation on the database; undefined for every other one.
+ * A statement that is an operation on the database.
  * @throws DatabaseError `IllegalArgument`
  */
 export function analyzeOperationProgram(
   text: string,
-  statement: Statement,
+  statement: Command,
   context: AnalysisContext,
-): OperationProgram | undefined {
-  if (statement.kind !== 'command' || !isOperation(statement)) return undefined;
+): OperationProgram {
   const source = { text, at: statement.at, end: statement.end };
   return placed(source, () => analyzeOperation(newAnalysis(text, context), statement));
 }
@@ -213,16 +212,14 @@ function profiled(
 const refusedForGood: ReadonlySet<string> = new Set(['ALTER BUCKET', 'ALIGN DATABASE']);
 
 function refusedCommand(command: Command): DatabaseError {
+  const { name } = command;
   // House decision 28.
-  if (/TIMESERIES|CONTINUOUS AGGREGATE/.test(command.name))
+  if (/TIMESERIES|CONTINUOUS AGGREGATE/.test(name))
     return new DatabaseError('NotSupported', 'not supported: time series');
   if (isOperation(command))
-    return new DatabaseError(
-      'NotSupported',
-      `not supported inside a script or another statement: ${command.name}`,
-    );
-  if (!refusedForGood.has(command.name)) return notSupportedYet(command.name);
-  return new DatabaseError('NotSupported', `not supported: ${command.name}`);
+    return new DatabaseError('NotSupported', `not supported inside another statement: ${name}`);
+  if (!refusedForGood.has(name)) return notSupportedYet(name);
+  return new DatabaseError('NotSupported', `not supported: ${name}`);
 }
 
 const scriptStatementNames = {

@@ -1,10 +1,15 @@
 import { isMap } from '#core/value.ts';
 import { syntaxError } from '../../syntax-error.ts';
 import type { Expression } from '../ast.ts';
-import { analyzeProgram, analyzeValueProgram } from '../analyze/statement.ts';
-import type { ScriptStatement, Statement } from '../statements.ts';
+import { isOperation } from '../analyze/operation.ts';
+import {
+  analyzeOperationProgram,
+  analyzeProgram,
+  analyzeValueProgram,
+} from '../analyze/statement.ts';
+import type { Command, ScriptStatement, Statement } from '../statements.ts';
 import { effectsOfSyntax } from './effects.ts';
-import type { Block, Part, QueryStep, RetryStep, SqlScript, Step } from './steps.ts';
+import type { Block, OperationStep, Part, QueryStep, RetryStep, SqlScript, Step } from './steps.ts';
 
 type Commit = Extract<ScriptStatement, { readonly kind: 'commit' }>;
 type Begin = Extract<ScriptStatement, { readonly kind: 'begin' }>;
@@ -149,8 +154,16 @@ class ScriptBuilder {
       case 'callStatement':
         return { kind: 'query', query: this.#value(statement.call) };
       default:
-        return this.#query(statement);
+        return isOperation(statement) ? this.#operation(statement) : this.#query(statement);
     }
+  }
+
+  #operation(statement: Command): OperationStep {
+    const text = this.#text;
+    return {
+      kind: 'operate',
+      analyze: (context) => analyzeOperationProgram(text, statement, context),
+    };
   }
 
   #query(statement: Statement): QueryStep {

@@ -1,3 +1,4 @@
+import { isOperation } from '../analyze/operation.ts';
 import type { ScriptEffects } from './steps.ts';
 
 /** Statements that write, and whatever is not known to only read. */
@@ -31,6 +32,7 @@ export function effectsOfSyntax(tree: unknown): ScriptEffects {
     writes: false,
     changesState: false,
     affectsOthers: false,
+    operates: false,
     functions: new Set<string>(),
   };
   for (const node of nodesOf(tree)) {
@@ -38,6 +40,7 @@ export function effectsOfSyntax(tree: unknown): ScriptEffects {
     if (writing.has(kind) || isWritingCommand(node)) found.writes = true;
     if (changing.has(kind)) found.changesState = true;
     if (affecting.has(kind)) found.affectsOthers = true;
+    if (isOperation(node)) found.operates = true;
     if (kind === 'call') found.functions.add((node as { name: string }).name.toLowerCase());
   }
   return found;

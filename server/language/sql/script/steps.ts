@@ -1,5 +1,5 @@
 import type { QueryProgram } from '#query/algebra/plan.ts';
-import type { ScriptProgram, ScriptStep } from '#query/algebra/program.ts';
+import type { OperationProgram, ScriptProgram, ScriptStep } from '#query/algebra/program.ts';
 import type { AnalysisContext } from '../../frontend.ts';
 
 /** What a script does, step by step; `database/script-runner.ts` runs it (sql.md 17). */
@@ -34,6 +34,7 @@ export type Step =
       readonly names: readonly string[];
     })
   | (ScriptStep & { readonly kind: 'sleep'; readonly millis: Part })
+  | OperationStep
   | (ScriptStep & { readonly kind: 'console'; readonly level: string; readonly message: Part });
 
 export type Block = readonly Step[];
@@ -43,6 +44,13 @@ export type ScriptIsolation = 'READ_COMMITTED' | 'REPEATABLE_READ';
 export interface QueryStep extends ScriptStep {
   readonly kind: 'query';
   readonly query: Part;
+}
+
+/** BACKUP, EXPORT or IMPORT DATABASE: outside of transactions, with one row. */
+export interface OperationStep extends ScriptStep {
+  readonly kind: 'operate';
+  /** @throws DatabaseError `IllegalArgument` */
+  analyze(context: AnalysisContext): OperationProgram;
 }
 
 /** BEGIN ... COMMIT RETRY: the block between them is run until it commits, `attemptCount` times in all. */
@@ -86,6 +94,8 @@ export interface ScriptEffects {
   readonly changesState: boolean;
   /** LOCK or SET GLOBAL: whoever may change nothing may not do these, either. */
   readonly affectsOthers: boolean;
+  /** BACKUP, EXPORT or IMPORT DATABASE. */
+  readonly operates: boolean;
   /** Names of the functions that are called, in lower case. */
   readonly functions: ReadonlySet<string>;
 }
