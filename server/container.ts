@@ -1,6 +1,11 @@
-import { totalmem } from 'node:os';
 import { join } from 'node:path';
-import { heapOptions, isHeapPinned, parseHeapPercent } from '#platform/container-memory.ts';
+import {
+  containerLimitBytes,
+  heapOptions,
+  isHeapPinned,
+  memoryVariables,
+  parseHeapPercent,
+} from '#platform/container-memory.ts';
 
 /*
  * What the image runs: `container.ts [argument...]` becomes the server with a heap that fits into the container, and
@@ -36,13 +41,12 @@ function becomeServer(): void {
   }
   const options = [...process.execArgv, ...optionsFor(percent)];
   const line = [process.execPath, ...options, mainScript, ...commandLine];
-  process.execve?.(process.execPath, line, process.env);
+  process.execve?.(process.execPath, line, { ...memoryVariables, ...process.env });
 }
 
 /** Without a limit nothing is set: a share of the whole machine would be wrong (house decision 4). */
 function optionsFor(percent: number): readonly string[] {
-  const limitBytes = process.constrainedMemory();
-  const isLimited = limitBytes > 0 && limitBytes < totalmem();
-  if (!isLimited || isHeapPinned(process.env['NODE_OPTIONS'] ?? '', process.execArgv)) return [];
-  return heapOptions(limitBytes, percent);
+  const limitBytes = containerLimitBytes();
+  const isPinned = isHeapPinned(process.env['NODE_OPTIONS'] ?? '', process.execArgv);
+  return limitBytes === undefined || isPinned ? [] : heapOptions(limitBytes, percent);
 }

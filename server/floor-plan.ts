@@ -50,9 +50,11 @@ import { AssertionFailure } from '#core/assert.ts';
 import { DatabaseError } from '#core/errors.ts';
 import type { Log } from '#core/log.ts';
 import { makeDatabases, type ServerDatabases } from '#database/make-databases.ts';
+import type { ContainerMemory } from '#database/memory-accounts.ts';
 import { HttpServer } from '#http/http-server.ts';
 import { languageFrontends } from '#language/front-ends.ts';
 import { LanguageRegistry } from '#language/registry.ts';
+import { containerLimitBytes, ownMemoryBytes } from '#platform/container-memory.ts';
 import { WorkerKeyDerivation } from '#platform/key-derivation.ts';
 import { LogSink } from '#platform/log-sink.ts';
 import { createLog } from '#platform/pino-log.ts';
@@ -285,6 +287,14 @@ async function makeRoot(ground: Ground, users: Users, mayPrompt: boolean): Promi
 /** Shown once, when the port is known. */
 let madeUpPassword: string | undefined;
 
+/** What bounds the memory of statements (limits.md 33). */
+function processMemory(): { heapBytesMax: number; container: ContainerMemory | undefined } {
+  const limitBytes = containerLimitBytes();
+  const container =
+    limitBytes === undefined ? limitBytes : { limitBytes, usedBytes: ownMemoryBytes };
+  return { heapBytesMax: getHeapStatistics().heap_size_limit, container };
+}
+
 /** Databases, control and doors; the server is online when this resolves. */
 async function serve(ground: Ground, security: Security): Promise<void> {
   const { settings, log, events, paths } = ground;
@@ -300,7 +310,7 @@ async function serve(ground: Ground, security: Security): Promise<void> {
     authorizer: security.authorizer,
     languages: new LanguageRegistry(languageFrontends),
     serverVersion: version,
-    heapBytesMax: getHeapStatistics().heap_size_limit,
+    ...processMemory(),
   });
   const backups = new AutoBackup({
     configDirectory: paths.config,
@@ -366,7 +376,7 @@ async function serve(ground: Ground, security: Security): Promise<void> {
   const targets = { databases, users, events, operations };
   await createDefaultDatabases(settings.get(serverDefaultDatabases), targets);
   meters.start(() => metrics.refresh());
-  // It stops everything for some 50 ms, which nobody should meet after `/ready` has answered.
+  // Stops everything for some 50 ms, which nobody should meet after `/ready` has answered.
   giveStartupMemoryBack();
   control.started(() => databases.isRecovered());
   printWelcome(ground, port, http.securePort);

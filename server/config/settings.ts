@@ -223,6 +223,12 @@ export const serverQueryMaxMemory = sizeSetting('server.queryMaxMemory', {
   default: 0,
   description: 'Memory that all statements may hold; 0 means half of the heap limit',
 });
+export const serverMaxContainerMemory = integerSetting('server.maxContainerMemory', {
+  default: 90,
+  min: 50,
+  max: 100,
+  description: "Percent of the container's memory up to which statements may take more",
+});
 export const queryMaxNumberDigits = integerSetting('queryMaxNumberDigits', {
   scope: 'database',
   default: 10_000,

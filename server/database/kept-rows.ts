@@ -1,9 +1,10 @@
 import type { Value } from '#core/value.ts';
 import type { MemoryAccount } from '#query/evaluate/context.ts';
+import { approximateBytes } from '#query/evaluate/held-bytes.ts';
 import type { ResultBatch } from './session.ts';
 
-/** What a kept value is counted with: its place in the list and a small object. */
-const valueBytes = 32;
+/** The place of a value in the list. */
+const placeBytes = 16;
 
 /** The first rows of a statement that gives more than its caller takes. */
 export class KeptRows implements ResultBatch {
@@ -22,7 +23,12 @@ export class KeptRows implements ResultBatch {
     const count = Math.min(rows.rowCount, this.#wanted - this.rowCount);
     if (count <= 0) return;
     const length = (rows.values.length / rows.rowCount) * count;
-    this.#memory.reserve(length * valueBytes);
+    let bytes = 0;
+    for (let at = 0; at < length; at += 1) {
+      const value = rows.values[at] as Value;
+      bytes += placeBytes + (typeof value === 'number' ? 0 : approximateBytes(value));
+    }
+    this.#memory.reserve(bytes);
     for (let at = 0; at < length; at += 1) this.values.push(rows.values[at] as Value);
     this.rowCount += count;
   }

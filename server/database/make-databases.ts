@@ -12,7 +12,7 @@ import {
   serverMaxDatabases,
   serverMaxSnapshotAge,
 } from '#config/server-settings.ts';
-import { serverQueryMaxMemory } from '#config/settings.ts';
+import { serverMaxContainerMemory, serverQueryMaxMemory } from '#config/settings.ts';
 import type { LanguageRegistry } from '#language/registry.ts';
 import { ActiveStatements } from './active-statements.ts';
 import { type Counters, newCounters } from './counters.ts';
@@ -20,7 +20,7 @@ import { type Database, type DatabaseSurroundings, openDatabase } from './databa
 import { DatabaseDirectory } from './database-directory.ts';
 import { Databases } from './databases.ts';
 import { FairTurns } from './fair-turns.ts';
-import { ServerMemory } from './memory-accounts.ts';
+import { type ContainerMemory, ServerMemory } from './memory-accounts.ts';
 import { initializeEngine } from './open-engine.ts';
 import { idSequence, ProgressRegistry } from './progress-registry.ts';
 import { type OperationPaths, ServerOperations } from './operations/server-operations.ts';
@@ -39,6 +39,8 @@ export interface ServerDatabasesOptions {
   readonly serverVersion: string;
   /** Old space of the process, bytes: half of it is what all statements may hold, unless a setting says otherwise. */
   readonly heapBytesMax: number;
+  /** Of the process, where it has a limit. */
+  readonly container?: ContainerMemory | undefined;
   /** Where backups and exports go; below `directory` when absent. */
   readonly paths?: OperationPaths;
   /** Told who backed up, restored, exported or imported what. */
@@ -90,6 +92,9 @@ export function makeDatabases(options: ServerDatabasesOptions): ServerDatabases 
     memory: new ServerMemory({
       bytesMax: settings.get(serverQueryMaxMemory) || Math.floor(options.heapBytesMax / 2),
       settingKey: serverQueryMaxMemory.key,
+      container: options.container,
+      containerPercentMax: settings.get(serverMaxContainerMemory),
+      percentSettingKey: serverMaxContainerMemory.key,
     }),
     sessions,
     active,

@@ -1,19 +1,42 @@
 import { DatabaseError } from '#core/errors.ts';
 import type { MemoryAccount } from '#query/evaluate/context.ts';
 
-/**
- * What all running statements hold together (limits.md 33). A number, not a measurement: operators announce what they keep,
- * so that the process refuses work before it dies of it.
- */
-export class ServerMemory {
+/** The memory of the process in a container, for statements that want more. */
+export interface ContainerMemory {
+  readonly limitBytes: number;
+  /** What the process has for itself. Asked at most once for each piece that all statements together take. */
+  usedBytes(): number;
+}
+
+export interface ServerMemoryOptions {
   readonly bytesMax: number;
   /** Named in the refusal. */
   readonly settingKey: string;
-  #used = 0;
+  /** Absent without a limit. */
+  readonly container?: ContainerMemory | undefined;
+  /** Of the container's limit; above it statements get no more. */
+  readonly containerPercentMax?: number;
+  /** Named in the refusal. */
+  readonly percentSettingKey?: string;
+}
 
-  constructor(options: { bytesMax: number; settingKey: string }) {
+/** Granted since the memory of the process was looked at; what grows in between must fit above the share. */
+const lookEveryBytes = 1024 * 1024;
+
+/**
+ * What all running statements hold together (limits.md 33). A number, not a measurement: operators announce what they keep,
+ * so that the process refuses work before it dies of it. In a container the process is measured too: memory that was let go
+ * of and not yet collected is in no account.
+ */
+export class ServerMemory {
+  readonly bytesMax: number;
+  readonly #options: ServerMemoryOptions;
+  #used = 0;
+  #sinceLook = 0;
+
+  constructor(options: ServerMemoryOptions) {
     this.bytesMax = options.bytesMax;
-    this.settingKey = options.settingKey;
+    this.#options = options;
   }
 
   get usedBytes(): number {
@@ -25,10 +48,26 @@ export class ServerMemory {
     if (this.#used + bytes > this.bytesMax) {
       throw new DatabaseError(
         'Busy',
-        `the statements running now hold ${this.#used} bytes, ${bytes} more would pass ${this.settingKey} (${this.bytesMax})`,
+        `the statements running now hold ${this.#used} bytes, ${bytes} more would pass ${this.#options.settingKey} (${this.bytesMax})`,
       );
     }
+    this.#sinceLook += bytes;
+    if (this.#sinceLook >= lookEveryBytes) this.#look();
     this.#used += bytes;
+  }
+
+  #look(): void {
+    const { container, containerPercentMax = 100, percentSettingKey } = this.#options;
+    if (container === undefined) return;
+    const used = container.usedBytes();
+    if (used <= (container.limitBytes * containerPercentMax) / 100) {
+      this.#sinceLook = 0;
+      return;
+    }
+    throw new DatabaseError(
+      'Busy',
+      `the server takes ${used} of the ${container.limitBytes} bytes of its container; statements get more below ${containerPercentMax} percent (${percentSettingKey})`,
+    );
   }
 
   give(bytes: number): void {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { FairTurns } from '#database/fair-turns.ts';
+import { approximateBytes } from '#query/evaluate/held-bytes.ts';
 import { ServerMemory, StatementMemory } from '#database/memory-accounts.ts';
 import { PlanCache } from '#database/plan-cache.ts';
 import { ManualRuntime } from './support/manual-runtime.ts';
@@ -43,23 +44,62 @@ test('all statements together may hold the share of the server, beyond it 503 na
   assert.equal(server.usedBytes, 0);
 });
 
+/** As often as it takes until a plan stays. */
+function useOften(cache: PlanCache<number>, key: string): void {
+  for (let time = 0; time < 3; time += 1) cache.get(key);
+}
+
 test('the plan cache keeps the most recently used plans within its bounds', () => {
   let countMax = 4;
   const cache = new PlanCache<number>({ countMax: () => countMax, textLengthMax: 800 });
-  for (const [at, key] of ['a', 'b', 'c', 'd'].entries()) cache.set(key, at);
+  for (const [at, key] of ['a', 'b', 'c', 'd'].entries()) {
+    cache.set(key, at);
+    useOften(cache, key);
+  }
   assert.equal(cache.get('a'), 0);
   cache.set('e', 4);
   assert.equal(cache.get('b'), undefined);
   assert.equal(cache.get('a'), 0);
   cache.set('x'.repeat(101), 5);
   assert.equal(cache.get('x'.repeat(101)), undefined);
-  for (let n = 0; n < 12; n += 1) cache.set(`${n}`.padEnd(99, '.'), n);
+  for (let n = 0; n < 12; n += 1) {
+    cache.set(`${n}`.padEnd(99, '.'), n);
+    useOften(cache, `${n}`.padEnd(99, '.'));
+  }
   assert.equal(cache.size, 4);
   countMax = 0;
   cache.set('f', 6);
   assert.equal(cache.get('f'), undefined);
   cache.clear();
   assert.equal(cache.size, 0);
+});
+
+test('plans of texts that are seen once push out no others; a text that comes back stays', () => {
+  const cache = new PlanCache<number>({ countMax: () => 100, textLengthMax: 10_000 });
+  for (let n = 0; n < 75; n += 1) {
+    cache.set(`often ${n}`, n);
+    useOften(cache, `often ${n}`);
+  }
+  for (let n = 0; n < 5_000; n += 1) {
+    cache.set(`once ${n}`, n);
+    assert.equal(cache.get(`once ${n}`), n, 'a writing statement looks itself up once more');
+  }
+  for (let n = 0; n < 75; n += 1) assert.equal(cache.get(`often ${n}`), n);
+  assert.ok(cache.size <= 100);
+  assert.equal(cache.get('once 4950'), undefined, 'its probation is over');
+  cache.set('once 4950', 1);
+  for (let n = 0; n < 1_000; n += 1) cache.set(`again ${n}`, n);
+  assert.equal(cache.get('once 4950'), 1);
+});
+
+test('the plan cache holds no more text than it may, whatever stays in it', () => {
+  const cache = new PlanCache<number>({ countMax: () => 1_000, textLengthMax: 2_000 });
+  for (let n = 0; n < 300; n += 1) {
+    const key = `${n}`.padEnd(200, '.');
+    cache.set(key, n);
+    if (n % 2 === 0) useOften(cache, key);
+  }
+  assert.ok(cache.size <= 10);
 });
 
 test('one long statement is resumed per turn of the event loop, in order of arrival', async () => {
@@ -81,4 +121,33 @@ test('one long statement is resumed per turn of the event loop, in order of arri
   };
   await Promise.all([statement('a'), statement('b'), statement('c')]);
   assert.deepEqual(resumed, ['a0@1', 'b0@2', 'c0@3', 'a1@4', 'b1@5', 'c1@6']);
+});
+
+test('statements get no more memory when the container is nearly full, whatever the accounts say', () => {
+  let used = 100 * MiB;
+  const server = new ServerMemory({
+    bytesMax: 400 * MiB,
+    settingKey: 'service.server.queryMaxMemory',
+    container: { limitBytes: 512 * MiB, usedBytes: () => used },
+    containerPercentMax: 90,
+    percentSettingKey: 'service.server.maxContainerMemory',
+  });
+  const account = new StatementMemory(server, 256 * MiB);
+  account.reserve(2 * MiB);
+  used = 470 * MiB;
+  assert.throws(() => account.reserve(2 * MiB), {
+    code: 'Busy',
+    message: /492830720 of the 536870912 bytes of its container.*90 percent \(service\.server\.max/,
+  });
+  used = 300 * MiB;
+  account.reserve(2 * MiB);
+  account.close();
+  assert.equal(server.usedBytes, 0);
+});
+
+test('texts in two bytes a character, properties of embedded documents and parts of lists count', () => {
+  assert.equal(approximateBytes('x'.repeat(100)), 132);
+  assert.equal(approximateBytes('я'.repeat(100)), 232);
+  assert.equal(approximateBytes(['x'.repeat(100), 1]), 32 + 8 + 132 + 8 + 8);
+  assert.ok(approximateBytes(new Map([['key', 'x'.repeat(1000)]])) > 1000);
 });

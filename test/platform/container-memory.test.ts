@@ -11,13 +11,13 @@ const MiB = 1024 * 1024;
 
 describe('heap of a container', () => {
   it('is three quarters of the limit less what the storage is budgeted', () => {
-    assert.equal(oldSpaceMiB(2048 * MiB), 1536 - 64);
-    assert.equal(oldSpaceMiB(512 * MiB), 384 - 64);
-    assert.equal(oldSpaceMiB(2048 * MiB, 50), 1024 - 64);
+    assert.equal(oldSpaceMiB(2048 * MiB), 1536 - 128);
+    assert.equal(oldSpaceMiB(512 * MiB), 384 - 128);
+    assert.equal(oldSpaceMiB(2048 * MiB, 50), 1024 - 128);
   });
 
   it('leaves a small container a heap to start with', () => {
-    assert.equal(oldSpaceMiB(256 * MiB), 192 - 64);
+    assert.equal(oldSpaceMiB(256 * MiB), 96);
     assert.equal(oldSpaceMiB(128 * MiB), 48);
     assert.equal(oldSpaceMiB(128 * MiB, 20), 25);
     assert.equal(oldSpaceMiB(16 * MiB, 10), 16);
@@ -26,9 +26,9 @@ describe('heap of a container', () => {
   it('has a young generation that fits in too', () => {
     const of = (limitMiB: number) => heapOptions(limitMiB * MiB).join(' ');
     assert.equal(of(64), '--max-old-space-size=24 --max-semi-space-size=2');
-    assert.equal(of(512), '--max-old-space-size=320 --max-semi-space-size=8');
-    assert.equal(of(1024), '--max-old-space-size=704 --max-semi-space-size=16');
-    assert.equal(of(2048), '--max-old-space-size=1472');
+    assert.equal(of(512), '--max-old-space-size=256 --max-semi-space-size=8');
+    assert.equal(of(1024), '--max-old-space-size=640 --max-semi-space-size=16');
+    assert.equal(of(2048), '--max-old-space-size=1408');
   });
 
   it('is left to whoever chose one', () => {

@@ -24,6 +24,8 @@ export interface ServerOptions {
   readonly rootPassword: string;
   readonly settings?: Readonly<Record<string, string>>;
   readonly nodeArguments?: readonly string[];
+  /** What starts the server's command line, which follows: `['nice']`. */
+  readonly launcher?: readonly string[];
   readonly environment?: Readonly<Record<string, string>>;
   /** Default 20 s. */
   readonly readyTimeoutMs?: number;
@@ -43,15 +45,18 @@ export async function startServer(options: ServerOptions): Promise<ServerProcess
     ...options.settings,
   };
   const text = Object.entries(settings).map(([key, value]) => `${key}="${value}"`);
-  const child = spawn(
+  const script = join(projectDirectory, 'server/main.ts');
+  const line = [
+    ...(options.launcher ?? []),
     process.execPath,
-    [...(options.nodeArguments ?? []), join(projectDirectory, 'server/main.ts')],
-    {
-      env: { ...process.env, ...options.environment, SERVICE_SETTINGS: text.join(' ') },
-      stdio: ['ignore', 'pipe', 'pipe'],
-      cwd: options.rootPath,
-    },
-  );
+    ...(options.nodeArguments ?? []),
+    script,
+  ];
+  const child = spawn(line[0] ?? process.execPath, line.slice(1), {
+    env: { ...process.env, ...options.environment, SERVICE_SETTINGS: text.join(' ') },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    cwd: options.rootPath,
+  });
   let printed = '';
   child.stdout.on('data', (chunk) => {
     printed = (printed + String(chunk)).slice(-20_000);

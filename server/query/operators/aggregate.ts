@@ -2,8 +2,9 @@ import type { Slot } from '../algebra/expression.ts';
 import type { Accumulator, AggregateFunction } from '../evaluate/function-definition.ts';
 import type { Value } from '#core/value.ts';
 import type { Evaluator } from '../evaluate/evaluator.ts';
+import { approximateBytes } from '../evaluate/held-bytes.ts';
 import { GroupTable } from './group-table.ts';
-import { approximateBytes, HeldMemory } from './held-memory.ts';
+import { HeldMemory } from './held-memory.ts';
 import { KeySet } from './key-set.ts';
 import {
   END,

@@ -2,8 +2,9 @@ import type { ApplyMode } from '../algebra/plan.ts';
 import type { Output, Slot } from '../algebra/expression.ts';
 import type { Frame } from '../evaluate/context.ts';
 import type { Evaluator } from '../evaluate/evaluator.ts';
+import { approximateBytes } from '../evaluate/held-bytes.ts';
 import type { Value } from '#core/value.ts';
-import { approximateBytes, HeldMemory } from './held-memory.ts';
+import { HeldMemory } from './held-memory.ts';
 import {
   PAUSE,
   ROW,
@@ -11,7 +12,7 @@ import {
   type PhysicalOperator,
   type Pulled,
 } from './operator.ts';
-import { JoinTable, joinEntryBytes } from './join-table.ts';
+import { JoinTable } from './join-table.ts';
 import { detach } from './record-reference.ts';
 import { RowStore } from './row-store.ts';
 import { WorkShare } from './work-share.ts';
@@ -39,7 +40,7 @@ type Phase = 'outer' | 'inner' | 'kept';
 /** Inner rows of a join above this are not kept when the inner plan may run again. */
 const keptBytesMax = 16 * 1024 * 1024;
 /** With an equality each pass over the inner rows that is saved is worth more. */
-const joinedBytesMax = 128 * 1024 * 1024;
+const joinedBytesMax = 192 * 1024 * 1024;
 
 /**
  * For each outer row the rows of the inner plan: joined (cross, optional), tested (semi, anti, exists, count) or gathered in a
@@ -149,10 +150,8 @@ export class ApplyOperator implements PhysicalOperator {
     const { equality, mayRunAgain } = this.#options;
     const row = this.#kept.rowCount;
     let bytes = this.#kept.append(frame);
-    if (equality !== undefined) {
-      this.#table?.add(row, equality.inner(this.#context as ExecutionContext));
-      bytes += joinEntryBytes;
-    }
+    if (equality !== undefined)
+      bytes += this.#table?.add(row, equality.inner(this.#context as ExecutionContext)) ?? 0;
     this.#keptBytes += bytes;
     this.#memory?.addBytes(bytes);
     const bytesMax = equality === undefined ? keptBytesMax : joinedBytesMax;

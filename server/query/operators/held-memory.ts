@@ -1,5 +1,4 @@
 import { DatabaseError } from '#core/errors.ts';
-import { isMap, isRecord, type Value } from '#core/value.ts';
 import type { MemoryAccount } from '../evaluate/context.ts';
 import type { ExecutionContext } from './operator.ts';
 
@@ -62,23 +61,4 @@ export class HeldMemory {
     this.#reserved = 0;
     this.#elementCount = 0;
   }
-}
-
-/** Bytes that keeping the value costs, roughly and quickly. */
-export function approximateBytes(value: Value): number {
-  if (typeof value === 'string') return 32 + value.length;
-  if (typeof value !== 'object' || value === null) return 8;
-  if (Array.isArray(value)) {
-    let bytes = 32;
-    for (let at = 0; at < value.length; at += 1) bytes += approximateBytes(value[at] as Value);
-    return bytes;
-  }
-  if (isMap(value)) {
-    let bytes = 64;
-    for (const [key, item] of value) bytes += 48 + key.length + approximateBytes(item);
-    return bytes;
-  }
-  if (value instanceof Uint8Array) return 64 + value.byteLength;
-  if (isRecord(value)) return value.heldBytes ?? 112;
-  return 96;
 }

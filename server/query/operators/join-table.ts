@@ -1,8 +1,9 @@
 import { valueKey, type ValueKey } from '#core/equality.ts';
 import { kindOf, type Value } from '#core/value.ts';
+import { textBytes } from '../evaluate/held-bytes.ts';
 
-/** Bytes that one row costs here, about. */
-export const joinEntryBytes = 64;
+/** Places of a row in the tables below, and of its key. */
+const rowBytes = 72;
 
 /** Values of one class are equal in SQL exactly when their keys are; across classes conversions may make them equal. */
 type KeyClass = 'number' | 'text' | 'boolean' | 'record' | 'other';
@@ -11,24 +12,29 @@ const classes: readonly KeyClass[] = ['number', 'text', 'boolean', 'record', 'ot
 
 /**
  * Finds rows by the value of one expression, for joins: `candidates` are all rows that can be equal to a value by the rules
- * of SQL (sql.md 6.3), in their order, and few others, so the comparison must be made on each of them.
+ * of SQL (sql.md 6.3), in their order, and few others, so the comparison must be made on each of them. Rows of one key are a
+ * chain, from the last one back: a list for each key would cost several times as much when keys are unique.
  */
 export class JoinTable {
-  readonly #byKey = new Map<ValueKey, number[]>();
+  readonly #lastByKey = new Map<ValueKey, number>();
+  /** By row: the row before it with the same key, or -1. */
+  #previous: number[] = [];
   readonly #ofClass = new Map<KeyClass, number[]>();
 
-  /** Rows come in ascending order. Null equals nothing. */
-  add(row: number, value: Value): void {
-    if (value === null) return;
+  /** Rows come in ascending order, each once. Null equals nothing. @returns bytes that keeping the entry costs, about */
+  add(row: number, value: Value): number {
+    while (this.#previous.length <= row) this.#previous.push(-1);
+    if (value === null) return 8;
     const found = classOf(value);
     const ofClass = this.#ofClass.get(found);
     if (ofClass === undefined) this.#ofClass.set(found, [row]);
     else ofClass.push(row);
-    if (found === 'other') return;
+    if (found === 'other') return rowBytes;
     const key = valueKey(value);
-    const rows = this.#byKey.get(key);
-    if (rows === undefined) this.#byKey.set(key, [row]);
-    else rows.push(row);
+    const last = this.#lastByKey.get(key);
+    if (last !== undefined) this.#previous[row] = last;
+    this.#lastByKey.set(key, row);
+    return typeof key === 'string' ? rowBytes + textBytes(key) : rowBytes;
   }
 
   candidates(value: Value): readonly number[] {
@@ -38,15 +44,23 @@ export class JoinTable {
     for (const name of classes) {
       const rows = this.#ofClass.get(name);
       if (rows === undefined) continue;
-      if (name !== wanted || wanted === 'other') lists.push(rows);
-      else lists.push(this.#byKey.get(valueKey(value)) ?? none);
+      lists.push(name !== wanted || wanted === 'other' ? rows : this.#rowsOf(valueKey(value)));
     }
     if (lists.length === 1) return lists[0] as readonly number[];
     return lists.flat().sort((a, b) => a - b);
   }
 
+  #rowsOf(key: ValueKey): readonly number[] {
+    const last = this.#lastByKey.get(key);
+    if (last === undefined) return none;
+    const rows: number[] = [];
+    for (let row = last; row >= 0; row = this.#previous[row] as number) rows.push(row);
+    return rows.reverse();
+  }
+
   clear(): void {
-    this.#byKey.clear();
+    this.#lastByKey.clear();
+    this.#previous = [];
     this.#ofClass.clear();
   }
 }

@@ -1,6 +1,7 @@
 import type { Value } from '#core/value.ts';
 import { valueKey, valuesKey, type ValueKey } from '#core/equality.ts';
 import type { Rid } from '#core/rid.ts';
+import { textBytes } from '../evaluate/held-bytes.ts';
 import type { HeldMemory } from './held-memory.ts';
 import { ridOf } from './record-identity.ts';
 import { RidSet } from './rid-set.ts';
@@ -31,7 +32,7 @@ export class KeySet {
     const sizeBefore = this.#keys.size;
     this.#keys.add(key);
     if (this.#keys.size === sizeBefore) return false;
-    this.#memory.addElement(typeof key === 'string' ? 56 + key.length : 40);
+    this.#memory.addElement(typeof key === 'string' ? 40 + textBytes(key) : 40);
     return true;
   }
 

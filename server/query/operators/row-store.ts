@@ -1,8 +1,8 @@
 import type { Slot } from '../algebra/expression.ts';
 import type { Frame } from '../evaluate/context.ts';
+import { approximateBytes } from '../evaluate/held-bytes.ts';
 import type { Value } from '#core/value.ts';
 import { Link } from '#core/record.ts';
-import { approximateBytes } from './held-memory.ts';
 import { ridOf } from './record-identity.ts';
 
 /** Rows of one chunk, a power of two. */

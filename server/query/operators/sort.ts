@@ -1,7 +1,8 @@
 import type { Slot } from '../algebra/expression.ts';
 import type { Value } from '#core/value.ts';
 import type { Evaluator } from '../evaluate/evaluator.ts';
-import { approximateBytes, HeldMemory } from './held-memory.ts';
+import { approximateBytes } from '../evaluate/held-bytes.ts';
+import { HeldMemory } from './held-memory.ts';
 import {
   END,
   PAUSE,

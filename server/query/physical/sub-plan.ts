@@ -7,7 +7,8 @@ import { slotsOfOutput } from '../algebra/walk.ts';
 import type { EvaluationContext } from '../evaluate/context.ts';
 import type { Evaluator } from '../evaluate/evaluator.ts';
 import { rowValue } from '../operators/apply.ts';
-import { approximateBytes, HeldMemory } from '../operators/held-memory.ts';
+import { approximateBytes } from '../evaluate/held-bytes.ts';
+import { HeldMemory } from '../operators/held-memory.ts';
 import {
   END,
   PAUSE,
@@ -91,10 +92,14 @@ class SubPlanRun {
         }
         if (pulled === ROW && rowCount % 1024 === 0) checkTime(context);
       }
+    } catch (error) {
+      memory.release();
+      throw error;
     } finally {
       this.#operator.close();
-      memory.release();
     }
+    // What is kept stays accounted; the statement's account gives it back at its end.
+    if (!this.#isFree) memory.release();
     if (this.#mode === 'collect') return rows;
     return this.#mode === 'count' ? rowCount : rowCount > 0;
   }

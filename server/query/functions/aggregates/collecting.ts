@@ -6,7 +6,7 @@ import { describe, refusal } from '../arguments.ts';
 import { boundedList, boundedMap, requireElements } from '../bounds.ts';
 import { aggregate } from '../define.ts';
 import { propertiesOf } from '../navigation.ts';
-import { bytesPerElement, KeyedElements } from './keyed-elements.ts';
+import { bytesOfElement, bytesPerKey, KeyedElements } from './keyed-elements.ts';
 
 /**
  * Aggregates that keep elements. Each holds at most `queryMaxHeapElementsAllowedPerOp` of them and accounts them with the
@@ -34,7 +34,7 @@ class ListOf implements Accumulator {
   #push(elements: Value[], value: Value, context: EvaluationContext): void {
     if (value === null) return;
     requireElements(elements.length + 1, this.#what, context);
-    context.memory.reserve(bytesPerElement);
+    context.memory.reserve(bytesOfElement(value));
     elements.push(value);
   }
 
@@ -74,8 +74,9 @@ class MapOf implements Accumulator {
       if (entry === null) continue;
       if (!this.#entries.has(key)) {
         requireElements(this.#entries.size + 1, 'map()', context);
-        context.memory.reserve(bytesPerElement);
+        context.memory.reserve(bytesPerKey + key.length);
       }
+      context.memory.reserve(bytesOfElement(entry));
       this.#entries.set(key, entry);
     }
   }
@@ -170,7 +171,7 @@ class Mode implements Accumulator {
       return;
     }
     requireElements(this.#counts.size + 1, 'mode()', context);
-    context.memory.reserve(bytesPerElement);
+    context.memory.reserve(2 * bytesPerKey + bytesOfElement(value));
     this.#counts.set(key, { value, count: 1 });
   }
 

@@ -1,10 +1,16 @@
 import { type ValueKey, valueKey } from '#core/equality.ts';
 import { isList, type Value } from '#core/value.ts';
 import type { EvaluationContext } from '../../evaluate/context.ts';
+import { approximateBytes } from '../../evaluate/held-bytes.ts';
 import { requireElements } from '../bounds.ts';
 
-/** What one kept element costs a statement's memory account, apart from the value itself. */
-export const bytesPerElement = 16;
+/** What an entry of a hash table costs beside key and value. */
+export const bytesPerKey = 48;
+
+/** What a kept element costs a statement's memory account: its place, and the value, which nobody else keeps. */
+export function bytesOfElement(value: Value): number {
+  return 16 + (typeof value === 'number' ? 0 : approximateBytes(value));
+}
 
 /** Distinct values in the order in which they came; nulls are never among them. */
 export class KeyedElements {
@@ -27,7 +33,7 @@ export class KeyedElements {
     const key = valueKey(element);
     if (this.#elements.has(key)) return;
     requireElements(this.#elements.size + 1, this.#what, context);
-    context.memory.reserve(bytesPerElement);
+    context.memory.reserve(bytesPerKey + bytesOfElement(element));
     this.#elements.set(key, element);
   }
 

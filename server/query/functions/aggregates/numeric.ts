@@ -122,7 +122,8 @@ class Percentile implements Accumulator {
     }
     requireNumber(value, this.#what);
     requireElements(this.#numbers.length + 1, this.#what, context);
-    context.memory.reserve(8);
+    // The value, and its double when they are put in order; most are small objects.
+    context.memory.reserve(typeof value === 'number' ? 24 : 48);
     this.#numbers.push(value);
   }
 
