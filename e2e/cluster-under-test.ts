@@ -1,38 +1,28 @@
 import { resolve } from 'node:path';
-import { e2eSettings } from './settings.ts';
+import type { Provider } from './providers/provider.ts';
 import type { Capability } from './scenario.ts';
+import { e2eSettings } from './settings.ts';
 import { Namespace } from './steps/objects.ts';
-import { isOnPath, must, run } from './steps/programs.ts';
+import { must, run } from './steps/programs.ts';
 
-const chart = resolve(import.meta.dirname, '../chart');
-
-/** What must be there before the first scenario; @returns why nothing can run here */
-export async function whyNot(): Promise<string | undefined> {
-  const { provider, context } = e2eSettings;
-  if (provider === 'sim') return 'E2E_PROVIDER=sim runs only the crash tests: npm run e2e:sim';
-  const none =
-    'no Kubernetes: set KUBECONFIG (a cluster of your own), or start Docker and install kind; E2E_PROVIDER=sim runs only the crash tests of the operator';
-  if (!isOnPath('kubectl') || !isOnPath(e2eSettings.helm))
-    return `${none}; kubectl and helm3 or helm4 are needed`;
-  const current = await run('kubectl', ['config', 'current-context']);
-  if (!current.isGood) return none;
-  const name = current.output.trim();
-  if (context !== name) return `set E2E_CONTEXT=${name} to allow tests there`;
-  return undefined;
-}
+export const chart = resolve(import.meta.dirname, '../chart');
+const expiryMs = 6 * 3_600_000;
+/** Of Clusters that the operator of the run leaves alone, since their scenario has one of its own. */
+export const ownOperatorLabel = { 'polyad.io/e2e-operator': 'own' } as const;
 
 /** The image under test: the one that is named, or built from these files and handed to the nodes. */
-export async function imageUnderTest(): Promise<string> {
+export async function imageUnderTest({ imageLoader }: Provider): Promise<string> {
   if (e2eSettings.image) return e2eSettings.image;
+  if (imageLoader !== undefined) process.env['E2E_IMAGE_LOADER'] = imageLoader;
   const output = await must(resolve(import.meta.dirname, 'build-image.sh'), []);
   return output.trim().split('\n').at(-1) ?? '';
 }
 
-export async function capabilitiesOf(): Promise<ReadonlySet<Capability>> {
+export async function capabilitiesOf(provider: Provider): Promise<ReadonlySet<Capability>> {
   const found = new Set<Capability>();
   const nodes = (await must('kubectl', ['get', 'nodes', '-o', 'name'])).trim().split('\n');
   if (nodes.length > 2) found.add('several nodes');
-  if (e2eSettings.nodeHook && e2eSettings.allowsNodeChaos) {
+  if (provider.node !== undefined) {
     found.add('node chaos');
     found.add('container kill');
   }
@@ -43,14 +33,13 @@ export async function capabilitiesOf(): Promise<ReadonlySet<Capability>> {
   return found;
 }
 
-/** A namespace for restricted pods, made anew. */
-export async function makeNamespace(name: string, run: string): Promise<Namespace> {
-  const labels = { 'pod-security.kubernetes.io/enforce': 'restricted', 'polyad.io/e2e': run };
-  await must(
-    'kubectl',
-    ['apply', '-f', '-'],
-    JSON.stringify({ apiVersion: 'v1', kind: 'Namespace', metadata: { name, labels } }),
-  );
+/** A namespace for restricted pods, made anew. `npm run e2e:sweep` removes it when the run could not. */
+export async function makeNamespace(name: string, runName: string): Promise<Namespace> {
+  const labels = { 'pod-security.kubernetes.io/enforce': 'restricted', 'polyad.io/e2e': runName };
+  const annotations = { 'polyad.io/e2e-expires': new Date(Date.now() + expiryMs).toISOString() };
+  const metadata = { name, labels, annotations };
+  const object = { apiVersion: 'v1', kind: 'Namespace', metadata };
+  await must('kubectl', ['apply', '-f', '-'], JSON.stringify(object));
   return new Namespace(name);
 }
 
@@ -63,7 +52,17 @@ export async function widespreadOperator(): Promise<string | undefined> {
   return lines.find((line) => line !== '' && !line.includes('--watch-namespaces'))?.split(' ')[0];
 }
 
-/** The operator from the chart, caring for `namespaces` only. @returns seconds until it was ready */
+/** The image as values of the chart. */
+export function imageValues(image: string): string {
+  const colon = image.lastIndexOf(':');
+  return `image.repository=${image.slice(0, colon)},image.tag=${image.slice(colon + 1)}`;
+}
+
+/**
+ * The operator from the chart.
+ * @param namespaces those it cares for; none: the whole cluster, but for Clusters of scenarios with an operator of their own
+ * @returns seconds until it was ready
+ */
 export async function installOperator(
   home: Namespace,
   namespaces: readonly string[],
@@ -77,13 +76,44 @@ export async function installOperator(
       ...['apply', '--server-side', '--force-conflicts', '-f'],
       resolve(import.meta.dirname, '../crds/clusters.polyad.io.yaml'),
     ]);
-  const colon = image.lastIndexOf(':');
+  const scope =
+    namespaces.length === 0
+      ? 'operator.clusterSelector=polyad.io/e2e-operator!=own'
+      : `operator.watchNamespaces={${namespaces.join(',')}}`;
   await must(e2eSettings.helm, [
     ...['install', 'polyad-operator', chart, '-n', home.name, '--set', 'mode=operator'],
-    ...['--set', `image.repository=${image.slice(0, colon)},image.tag=${image.slice(colon + 1)}`],
-    ...['--set', `operator.watchNamespaces={${namespaces.join(',')}}`],
+    ...['--set', imageValues(image), '--set', scope],
     ...['--set', `operator.crds.install=${!hasDefinition}`],
     ...['--wait', '--timeout', '180s'],
   ]);
   return (performance.now() - start) / 1000;
+}
+
+/** The rights that the release of the operator has, as `verb group/resource`. */
+export async function grantedRights(release: string): Promise<readonly string[]> {
+  const words = ['get', 'roles,clusterroles', '-A', '-o', 'json'];
+  const select = [
+    '-l',
+    `app.kubernetes.io/instance=${release},app.kubernetes.io/name=polyad-operator`,
+  ];
+  const { items } = JSON.parse(await must('kubectl', [...words, ...select])) as {
+    readonly items: readonly {
+      readonly metadata: { readonly labels?: Readonly<Record<string, string>> };
+      readonly rules?: readonly {
+        readonly apiGroups?: readonly string[];
+        readonly resources?: readonly string[];
+        readonly verbs: readonly string[];
+      }[];
+    }[];
+  };
+  const rights = new Set<string>();
+  for (const { rules, metadata } of items) {
+    // Those are of the people who use Clusters.
+    if (metadata.labels?.['rbac.authorization.k8s.io/aggregate-to-edit'] !== undefined) continue;
+    for (const { apiGroups = [], resources = [], verbs } of rules ?? [])
+      for (const group of apiGroups)
+        for (const resource of resources)
+          for (const verb of verbs) rights.add(`${verb} ${group}/${resource}`);
+  }
+  return [...rights];
 }

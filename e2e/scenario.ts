@@ -1,5 +1,6 @@
-import type { KubernetesObject, Namespace } from './steps/objects.ts';
+import type { ApiServer } from './steps/api-server.ts';
 import type { Load } from './steps/load.ts';
+import type { KubernetesObject, Namespace } from './steps/objects.ts';
 
 /** What a cluster must have for a scenario to mean something. */
 export type Capability = 'node chaos' | 'several nodes' | 'volume expansion' | 'container kill';
@@ -11,6 +12,9 @@ export interface ScenarioContext {
   readonly image: string;
   /** The namespace in which the operator runs. */
   readonly operatorNamespace: Namespace;
+  readonly api: ApiServer;
+  /** A namespace beside the own one, gone after the scenario. */
+  anotherNamespace(suffix: string): Promise<Namespace>;
   /** A command for nodes: name, action, words. */
   node(name: string, action: string, ...words: readonly string[]): Promise<string>;
   /** The four lines, and what is added to the spec; waits until it is Ready. */
@@ -20,6 +24,8 @@ export interface ScenarioContext {
   report(text: string): void;
   /** Containers of members that the scenario restarts on purpose are no fault. */
   expectRestarts(): void;
+  /** From here on volumes may be deleted. */
+  expectLostVolumes(): void;
 }
 
 export interface Scenario {
@@ -29,5 +35,9 @@ export interface Scenario {
   /** 0 smoke ... 4 everything. */
   readonly level: number;
   readonly needs?: readonly Capability[];
+  /** Takes the operator or a node from the others, or measures: runs alone, after them. */
+  readonly isSerial?: boolean;
+  /** Brings an operator of its own: that of the run leaves its Clusters alone. */
+  readonly hasOwnOperator?: boolean;
   run(context: ScenarioContext): Promise<void>;
 }

@@ -1,14 +1,40 @@
-/** What the environment says of a run (e2e text, 2.4). */
-export const e2eSettings = {
-  provider: process.env['E2E_PROVIDER'],
-  level: Number(process.env['E2E_LEVEL'] ?? '1'),
-  only: new Set((process.env['E2E_ONLY'] ?? '').split(',').filter((id) => id !== '')),
-  parallel: Number(process.env['E2E_PARALLEL'] ?? '2'),
-  keep: process.env['E2E_KEEP'] === '1',
-  artifacts: process.env['E2E_ARTIFACTS'],
-  context: process.env['E2E_CONTEXT'],
-  allowsNodeChaos: process.env['E2E_ALLOW_NODE_CHAOS'] === '1',
-  nodeHook: process.env['E2E_NODE_HOOK'],
-  image: process.env['E2E_SERVER_IMAGE'],
-  helm: process.env['E2E_INSTALL'] === 'helm4' ? 'helm4' : 'helm3',
-} as const;
+/** What the environment says of a run (e2e text, 2.4). A provider that makes its own cluster fills in the rest. */
+export interface E2eSettings {
+  provider: string | undefined;
+  readonly level: number;
+  readonly only: ReadonlySet<string>;
+  readonly parallel: number;
+  readonly keep: boolean;
+  readonly artifacts: string | undefined;
+  context: string | undefined;
+  allowsNodeChaos: boolean;
+  nodeHook: string | undefined;
+  /** The operator cares for the whole cluster, which nobody else uses. */
+  isClusterScoped: boolean;
+  image: string | undefined;
+  readonly kubernetesVersion: string | undefined;
+  /** The program; the first one found when nothing is said. */
+  helm: string;
+}
+
+const { env } = process;
+
+function wordsOf(text: string | undefined): ReadonlySet<string> {
+  return new Set((text ?? '').split(',').filter((word) => word !== ''));
+}
+
+export const e2eSettings: E2eSettings = {
+  provider: env['E2E_PROVIDER'],
+  level: Number(env['E2E_LEVEL'] ?? '1'),
+  only: wordsOf(env['E2E_ONLY']),
+  parallel: Number(env['E2E_PARALLEL'] ?? '2'),
+  keep: env['E2E_KEEP'] === '1',
+  artifacts: env['E2E_ARTIFACTS'],
+  context: env['E2E_CONTEXT'],
+  allowsNodeChaos: env['E2E_ALLOW_NODE_CHAOS'] === '1',
+  nodeHook: env['E2E_NODE_HOOK'],
+  isClusterScoped: env['E2E_CLUSTER_SCOPE'] === '1',
+  image: env['E2E_SERVER_IMAGE'],
+  kubernetesVersion: env['E2E_K8S_VERSION'],
+  helm: env['E2E_INSTALL'] ?? '',
+};

@@ -1,6 +1,7 @@
 import { hostname } from 'node:os';
 import { startHealthServer } from './act/health-server.ts';
 import { Operator } from './act/operator.ts';
+import { noteCall, reportProcess } from './act/process-metrics.ts';
 import { findCredentials } from './kubernetes/credentials.ts';
 import { fence } from './kubernetes/fence.ts';
 import { HttpTransport } from './kubernetes/http-transport.ts';
@@ -35,11 +36,7 @@ export async function runOperator(inputs: ProcessInputs): Promise<number> {
   const credentials = await findCredentials(inputs.environment);
   const transport = new HttpTransport(credentials);
   const metrics = new Metrics();
-  const afterCall = (call: CallRecord, code: number) =>
-    metrics.add('rest_client_requests_total', 'Calls of the API server', {
-      code: String(code),
-      method: call.verb,
-    });
+  const afterCall = (call: CallRecord, code: number) => noteCall(metrics, call, code);
   const instance = `${hostname()}_${systemRuntime.random.uuid().slice(0, 8)}`;
   const lease = new Lease({
     api: new RestClient({ transport, afterCall }),
@@ -52,9 +49,8 @@ export async function runOperator(inputs: ProcessInputs): Promise<number> {
   const isLeader = () => !settings.leaderElection || lease.isHeld();
   const api = new RestClient({ transport, afterCall, beforeCall: fence(isLeader) });
   const operator = makeOperator(settings, { api, log, metrics, instance });
+  reportProcess(metrics);
   metrics.onScrape(() => {
-    const rss = process.memoryUsage.rss();
-    metrics.set('process_resident_memory_bytes', 'Resident memory', {}, rss);
     const name = { name: settings.leaseName };
     metrics.set('leader_election_master_status', 'Whether it acts', name, isLeader() ? 1 : 0);
   });

@@ -1,15 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import {
-  chart,
-  deleteNamespaces,
-  helms,
-  imageValues,
-  makeNamespace,
-  must,
-  run,
-  whySkip,
-} from './tools.ts';
+import { chart, deleteNamespaces, helms, imageValues, makeNamespace, whySkip } from './tools.ts';
+import { must, run } from '../steps/programs.ts';
 
 /*
  * The chart's other two modes on a real cluster: an operator for one namespace, and Clusters from the same values (scenario I1).

@@ -9,14 +9,12 @@ import {
   deleteNamespaces,
   helms,
   imageValues,
-  isOnPath,
   makeNamespace,
-  must,
-  run,
   whySkip,
   withFolder,
   writeValues,
 } from './tools.ts';
+import { isOnPath, must, run } from '../steps/programs.ts';
 
 /*
  * The chart on a real cluster (scenarios I1, I4 and L9 of the e2e text in their one-member form): every render is accepted by the

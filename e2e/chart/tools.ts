@@ -1,7 +1,7 @@
-import { execFile } from 'node:child_process';
-import { accessSync, constants, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { delimiter, join, resolve } from 'node:path';
+import { join, resolve } from 'node:path';
+import { isOnPath, must, run } from '../steps/programs.ts';
 
 /*
  * Programs that the chart is tried out with on a real cluster: helm, kubectl, and requests from inside the cluster. Namespaces
@@ -9,47 +9,6 @@ import { delimiter, join, resolve } from 'node:path';
  */
 
 export const chart = resolve(import.meta.dirname, '../../chart');
-
-export interface Outcome {
-  readonly isGood: boolean;
-  readonly output: string;
-  readonly error: string;
-}
-
-const bytesMax = 16 * 1024 * 1024;
-
-/** Runs a program to its end; its exit code is part of the outcome. */
-export function run(program: string, words: readonly string[], input?: string): Promise<Outcome> {
-  return new Promise((settle) => {
-    const child = execFile(program, words, { maxBuffer: bytesMax }, (failure, output, error) =>
-      settle({ isGood: failure === null, output, error: error || (failure?.message ?? '') }),
-    );
-    child.stdin?.on('error', () => {});
-    child.stdin?.end(input ?? '');
-  });
-}
-
-/** @returns what it printed @throws Error with what it complained about */
-export async function must(
-  program: string,
-  words: readonly string[],
-  input?: string,
-): Promise<string> {
-  const { isGood, output, error } = await run(program, words, input);
-  if (!isGood) throw new Error(`${program} ${words.slice(0, 4).join(' ')}: ${error}\n${output}`);
-  return output;
-}
-
-export function isOnPath(program: string): boolean {
-  return (process.env['PATH'] ?? '').split(delimiter).some((folder) => {
-    try {
-      accessSync(join(folder, program), constants.X_OK);
-      return true;
-    } catch {
-      return false;
-    }
-  });
-}
 
 export const helms = ['helm3', 'helm4'].filter(isOnPath);
 

@@ -2,12 +2,14 @@
 export const budgets = {
   operatorReady: 60,
   clusterReady: 60,
+  manyClustersReady: 300,
   installToFirstWrite: 45,
   memberBack: 60,
   memberRestart: 45,
   hotSetting: 10,
   deliveredFile: 120,
   driftCorrected: 5,
+  reaction: 2,
   stalled: 30,
   imageReturn: 240,
   hibernate: 90,
@@ -18,6 +20,8 @@ export const budgets = {
   storageCondition: 60,
   refused: 10,
   namespaceGone: 120,
+  afterFault: 60,
+  certificateServed: 150,
 } as const;
 
 export type Budget = keyof typeof budgets;
@@ -26,7 +30,24 @@ const factor = Number(process.env['E2E_TIMEOUT_FACTOR'] ?? '1');
 const overrides = JSON.parse(process.env['E2E_TIMEOUTS'] ?? '{}') as Partial<
   Record<Budget, number>
 >;
+const noteworthyShare = 0.7;
+const longestMs = new Map<Budget, number>();
 
 export function budgetMs(budget: Budget): number {
   return (overrides[budget] ?? budgets[budget]) * factor * 1000;
+}
+
+/** Remembers how much of a budget a wait that succeeded took. */
+export function noteUse(budget: Budget, ms: number): void {
+  longestMs.set(budget, Math.max(ms, longestMs.get(budget) ?? 0));
+}
+
+/** Waits that took more than 70 percent of their budget, although they succeeded. */
+export function usedBudgets(): readonly string[] {
+  return [...longestMs]
+    .filter(([budget, ms]) => ms > noteworthyShare * budgetMs(budget))
+    .map(([budget, ms]) => {
+      const [took, may] = [ms / 1000, budgetMs(budget) / 1000];
+      return `budget ${budget}: ${took.toFixed(1)} s of ${may.toFixed(0)} s used`;
+    });
 }

@@ -55,6 +55,7 @@ export const failureScenarios: readonly Scenario[] = [
     id: 'F3',
     title: 'pod and operator deleted at once: converges, nothing lost, nothing twice',
     level: 1,
+    isSerial: true,
     async run({ namespace, operatorNamespace, cluster, load, report }) {
       await cluster('both');
       const clients = await load('both');
@@ -78,6 +79,7 @@ export const failureScenarios: readonly Scenario[] = [
     id: 'F4',
     title: 'the operator away for a while, and a pod lost meanwhile: the database does not need it',
     level: 1,
+    isSerial: true,
     async run({ namespace, operatorNamespace, cluster, load, report }) {
       await cluster('alone');
       const clients = await load('alone');
@@ -107,6 +109,7 @@ export const failureScenarios: readonly Scenario[] = [
     id: 'F5',
     title: 'the node stopped and started: nothing destructive, everything there afterwards',
     level: 1,
+    isSerial: true,
     needs: ['node chaos', 'several nodes'],
     async run({ namespace, operatorNamespace, cluster, load, node, report, expectRestarts }) {
       expectRestarts();
@@ -145,8 +148,9 @@ export const failureScenarios: readonly Scenario[] = [
     id: 'F6',
     title: 'the volume lost: an empty disk does not start in its place until a person says so',
     level: 1,
-    async run({ namespace, cluster, expectRestarts }) {
+    async run({ namespace, cluster, expectRestarts, expectLostVolumes }) {
       expectRestarts();
+      expectLostVolumes();
       await cluster('lost');
       await serverCommand(namespace, 'lost-0', 'create database precious');
       await namespace.kubectl(['delete', 'pvc', 'data-lost-0', '--wait=false']);

@@ -2,7 +2,14 @@ import assert from 'node:assert/strict';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Scenario } from '../scenario.ts';
 import { ask, serverCommand, sql } from '../steps/member.ts';
-import { conditionOf, isReady, type Namespace, reasonOf, valueAt } from '../steps/objects.ts';
+import {
+  conditionOf,
+  isReady,
+  type KubernetesObject,
+  type Namespace,
+  reasonOf,
+  valueAt,
+} from '../steps/objects.ts';
 
 async function fill(namespace: Namespace, pod: string): Promise<void> {
   await serverCommand(namespace, pod, 'create database kept');
@@ -16,6 +23,47 @@ async function isFilled(namespace: Namespace, pod: string): Promise<boolean> {
 
 const passwordOf = async (namespace: Namespace, secret: string): Promise<string> =>
   String(valueAt(await namespace.require('secret', secret), 'data.rootPassword'));
+
+/** Objects that are there and will stay. */
+async function leftOf(namespace: Namespace, cluster: string): Promise<readonly string[]> {
+  const kinds = 'statefulsets,services,configmaps,secrets,persistentvolumeclaims,pods';
+  return (await namespace.list(kinds, '-l', `app.kubernetes.io/instance=${cluster}`))
+    .filter((object) => object.metadata.deletionTimestamp === undefined)
+    .map((object) => `${String(object.kind)}/${object.metadata.name}`);
+}
+
+/** What lies among the backups of a volume that no member uses any more. */
+async function backupsOn(namespace: Namespace, image: string, claim: string): Promise<string> {
+  await namespace.apply({
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: 'look' },
+    spec: {
+      restartPolicy: 'Never',
+      automountServiceAccountToken: false,
+      securityContext: {
+        runAsNonRoot: true,
+        runAsUser: 1000,
+        seccompProfile: { type: 'RuntimeDefault' },
+      },
+      containers: [
+        {
+          name: 'look',
+          image,
+          imagePullPolicy: 'IfNotPresent',
+          command: ['find', '/volume/backups', '-type', 'f'],
+          securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } },
+          volumeMounts: [{ name: 'data', mountPath: '/volume' }],
+        },
+      ],
+      volumes: [{ name: 'data', persistentVolumeClaim: { claimName: claim } }],
+    },
+  });
+  const isOver = (pod: KubernetesObject | undefined): boolean =>
+    valueAt(pod, 'status.phase') === 'Succeeded';
+  await namespace.waitFor('pod', 'look', 'over', 'memberBack', isOver);
+  return namespace.kubectl(['logs', 'look']);
+}
 
 export const lifecycleScenarios: readonly Scenario[] = [
   {
@@ -71,11 +119,11 @@ export const lifecycleScenarios: readonly Scenario[] = [
   },
   {
     id: 'L2',
-    title: 'an image that never gets ready: automatic return to the last good one',
+    title: 'an image that never gets ready: backed up first, automatic return to the last good one',
     level: 1,
     async run({ namespace, image, cluster, report, expectRestarts }) {
       expectRestarts();
-      await cluster('ship', { update: { progressDeadlineSeconds: 60 } });
+      await cluster('ship', { update: { progressDeadlineSeconds: 60, backupFirst: true } });
       await fill(namespace, 'ship-0');
       const start = performance.now();
       await namespace.patch('pyd', 'ship', { spec: { image: 'polyad:no-such-tag' } });
@@ -92,6 +140,8 @@ export const lifecycleScenarios: readonly Scenario[] = [
       report(`returned after ${((performance.now() - start) / 1000).toFixed(0)} s`);
       assert.match(JSON.stringify(valueAt(returned, 'status.conditions')), /UpgradeFailed/);
       assert.equal(await isFilled(namespace, 'ship-0'), true);
+      const backups = await serverCommand(namespace, 'ship-0', 'list backups kept');
+      assert.match(backups, /kept-backup-\d{8}-\d{9}\.zip/);
       const { uid } = (await namespace.require('pod', 'ship-0')).metadata;
       await pause(10_000);
       assert.equal(
@@ -107,6 +157,7 @@ export const lifecycleScenarios: readonly Scenario[] = [
     id: 'L4',
     title: 'the operator rolled: no database restarts',
     level: 1,
+    isSerial: true,
     async run({ namespace, operatorNamespace, cluster }) {
       await cluster('calm');
       const { uid } = (await namespace.require('pod', 'calm-0')).metadata;
@@ -157,23 +208,60 @@ export const lifecycleScenarios: readonly Scenario[] = [
   },
   {
     id: 'L7',
-    title: 'deleted with Delete: nothing is left',
+    title:
+      'deleted with Delete, with BackupThenDelete, with its namespace: what is left is what was said',
     level: 1,
-    async run({ namespace, cluster, report }) {
+    async run({ namespace, image, cluster, report, expectLostVolumes }) {
+      expectLostVolumes();
       await cluster('ash', { deletionPolicy: 'Delete' });
+      await cluster('dust', { deletionPolicy: 'BackupThenDelete' });
+      await fill(namespace, 'dust-0');
       const start = performance.now();
-      await namespace.kubectl(['delete', 'pyd', 'ash', '--wait=false']);
+      await namespace.kubectl(['delete', 'pyd', 'ash', 'dust', '--wait=false']);
       await namespace.waitGone('pyd', 'ash', 'deletion');
       await namespace.waitGone('pvc', 'data-ash-0', 'deletion');
-      const kinds = 'statefulsets,services,configmaps,secrets,persistentvolumeclaims,pods';
-      const left = (await namespace.list(kinds, '-l', 'app.kubernetes.io/instance=ash')).filter(
-        (object) => object.metadata.deletionTimestamp === undefined,
-      );
-      assert.deepEqual(
-        left.map((object) => `${String(object.kind)}/${object.metadata.name}`),
-        [],
-      );
+      assert.deepEqual(await leftOf(namespace, 'ash'), []);
+      await namespace.waitGone('pyd', 'dust', 'deletion');
+      assert.deepEqual(await leftOf(namespace, 'dust'), ['PersistentVolumeClaim/data-dust-0']);
       report(`${((performance.now() - start) / 1000).toFixed(0)} s`);
+      const claim = await namespace.require('pvc', 'data-dust-0');
+      assert.notEqual(claim.metadata.labels?.['polyad.io/retired'], undefined);
+      assert.match(
+        await backupsOn(namespace, image, 'data-dust-0'),
+        /kept-backup-\d{8}-\d{9}\.zip/,
+      );
+      await cluster('both', { deletionPolicy: 'BackupThenDelete' });
+      await namespace.kubectl(['delete', 'namespace', namespace.name, '--wait=false']);
+      await namespace.waitGone('namespace', namespace.name, 'namespaceGone');
+    },
+  },
+  {
+    id: 'L7b',
+    title: 'the operator gone first: the documented command lets a Cluster go',
+    level: 1,
+    isSerial: true,
+    async run({ namespace, operatorNamespace, cluster }) {
+      await cluster('orphan', { deletionPolicy: 'Delete' });
+      const scale = (replicas: number) =>
+        operatorNamespace.kubectl([
+          'scale',
+          'deployment/polyad-operator',
+          `--replicas=${replicas}`,
+        ]);
+      await scale(0);
+      try {
+        await namespace.kubectl(['delete', 'pyd', 'orphan', '--wait=false']);
+        await pause(3_000);
+        await namespace.require('pyd', 'orphan');
+        const release = '{"metadata":{"finalizers":null}}';
+        await namespace.kubectl(['patch', 'pyd', 'orphan', '--type=merge', '-p', release]);
+        await namespace.waitGone('pyd', 'orphan', 'deletion');
+        await namespace.waitGone('statefulset', 'orphan', 'deletion');
+      } finally {
+        await scale(2);
+        await operatorNamespace.kubectl(['rollout', 'status', 'deployment/polyad-operator']);
+      }
+      await namespace.require('pvc', 'data-orphan-0');
     },
   },
   {

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { setTimeout as pause } from 'node:timers/promises';
-import { type Budget, budgetMs } from '../config/timeouts.ts';
+import { type Budget, budgetMs, noteUse } from '../config/timeouts.ts';
 import { must, type Outcome, run } from './programs.ts';
 
 /** A Kubernetes object as JSON, as far as the scenarios look into it. */
@@ -86,12 +86,15 @@ export class Namespace {
     budget: Budget,
     isWanted: (object: KubernetesObject | undefined) => boolean,
   ): Promise<KubernetesObject | undefined> {
-    const deadline = performance.now() + budgetMs(budget);
+    const start = performance.now();
+    const deadline = start + budgetMs(budget);
     const seen: string[] = [];
     const note = (object: KubernetesObject | undefined): boolean => {
       const text = summaryOf(object);
       if (seen.at(-1) !== text) seen.push(text);
-      return isWanted(object);
+      if (!isWanted(object)) return false;
+      noteUse(budget, performance.now() - start);
+      return true;
     };
     while (performance.now() < deadline) {
       const current = await this.get(kind, name);

@@ -15,9 +15,9 @@ import type { DatabaseClient } from '../observe/database-client.ts';
 import { observeCluster } from '../observe/observe-cluster.ts';
 import { reconcile } from '../reconcile/reconcile.ts';
 import { stableJson } from '../resources/content-hash.ts';
-import { parseQuantity } from '../resources/quantity.ts';
 import { carryOut } from './carry-out.ts';
 import { ClusterMemory } from './cluster-memory.ts';
+import { forgetCluster, reportCluster } from './cluster-metrics.ts';
 import { EventRecorder } from './event-recorder.ts';
 
 export interface ControllerOptions {
@@ -87,14 +87,12 @@ export class Controller {
   #forget(namespace: string | undefined, name: string): void {
     const prefix = `${namespace ?? ''}/${name}/`;
     for (const key of this.#memories.keys()) if (key.startsWith(prefix)) this.#memories.delete(key);
-    const labels = { namespace: namespace ?? '', name };
-    for (const metric of [...clusterMetrics, ...contentMetrics])
-      this.#options.metrics.removeAll(metric, labels);
+    forgetCluster(this.#options.metrics, namespace ?? '', name);
   }
 
   /** @returns false when the action was refused for good, which the next look reports */
   async #act(action: Action, seen: Observation, memory: ClusterMemory): Promise<boolean> {
-    const { runtime, log } = this.#options;
+    const { runtime, log, metrics } = this.#options;
     try {
       await carryOut(action, { seen, memory, actors: this.#options });
       memory.noteAccepted(action.kind);
@@ -103,6 +101,11 @@ export class Controller {
       if (!isLasting(error, action)) throw error;
       const message = error instanceof Error ? error.message : String(error);
       log.warn({ cluster: seen.cluster.metadata.name, action: action.kind }, message);
+      metrics.add(
+        'controller_runtime_terminal_reconcile_errors_total',
+        'Steps that were refused for good',
+        { controller: 'cluster' },
+      );
       memory.noteRejected(action.kind, {
         message,
         about: action.kind === 'set-root-password' ? seen.secrets.root?.hash : undefined,
@@ -134,83 +137,29 @@ export class Controller {
     this.#options.reader.noteWritten(answer);
   }
 
-  #reportContents(labels: Readonly<Record<string, string>>, status: ClusterStatus): void {
-    const { metrics } = this.#options;
-    const [info, storage] = contentMetrics;
-    for (const metric of contentMetrics) metrics.removeAll(metric, labels);
-    const version = status.version ?? '';
-    metrics.set(info, 'What a Cluster runs', { ...labels, version }, 1);
-    for (const { claim, capacity } of status.storage ?? []) {
-      const bytes = parseQuantity(capacity ?? '');
-      if (bytes !== undefined)
-        metrics.set(storage, 'Size of a volume', { ...labels, claim }, bytes);
-    }
-  }
-
-  #report({ metadata }: ClusterObject, { action, status }: Decision): void {
-    const { metrics, log } = this.#options;
-    const labels = { namespace: metadata.namespace ?? '', name: metadata.name };
-    const ready = conditionOf(status.conditions, 'Ready');
-    const available = conditionOf(status.conditions, 'Available')?.status === 'True';
-    metrics.set(
-      'polyad_cluster_ready',
-      'Whether the Cluster is Ready',
-      labels,
-      ready?.status === 'True' ? 1 : 0,
-    );
-    metrics.set('polyad_cluster_available', 'Whether writes work', labels, available ? 1 : 0);
-    metrics.set('polyad_cluster_voters', 'Voting members', labels, status.voters ?? 0);
-    metrics.set(
-      'polyad_cluster_healthy_voters',
-      'Voting members that are ready',
-      labels,
-      status.healthyVoters ?? 0,
-    );
-    metrics.set(
-      'polyad_cluster_fault_tolerance',
-      'Members that may fail',
-      labels,
-      status.faultTolerance ?? 0,
-    );
-    metrics.set(
-      'polyad_cluster_operation_running',
-      'Whether a restart is under way',
-      labels,
-      status.operation === undefined ? 0 : 1,
-    );
-    this.#reportContents(labels, status);
+  #report(cluster: ClusterObject, { action, status }: Decision): void {
+    const { metrics, log, runtime } = this.#options;
+    reportCluster(metrics, cluster, status, runtime.clock.now());
     if (action === undefined) return;
     log.info(
       {
-        cluster: `${labels.namespace}/${labels.name}`,
-        generation: metadata.generation,
+        cluster: `${cluster.metadata.namespace ?? ''}/${cluster.metadata.name}`,
+        generation: cluster.metadata.generation,
         operation: status.operation?.type,
         step: action.kind,
-        reason: ready?.reason,
+        reason: conditionOf(status.conditions, 'Ready')?.reason,
       },
       describe(action),
     );
   }
 }
 
-/** Numbers with labels beside the Cluster's: the version it runs, the volumes it has. */
-const contentMetrics = ['polyad_cluster_info', 'polyad_cluster_storage_capacity_bytes'] as const;
-
-const clusterMetrics = [
-  'polyad_cluster_ready',
-  'polyad_cluster_available',
-  'polyad_cluster_voters',
-  'polyad_cluster_healthy_voters',
-  'polyad_cluster_fault_tolerance',
-  'polyad_cluster_operation_running',
-] as const;
-
 /** What was refused for a reason that time alone does not mend. */
 function isLasting(error: unknown, action: Action): boolean {
   if (error instanceof MemberError) return error.status >= 400 && error.status < 500;
   if (!(error instanceof KubernetesError)) return false;
-  // Too many requests: from an eviction it is the budget that speaks, elsewhere a busy API server.
-  if (error.code === 429) return action.kind === 'evict';
+  // Too many requests: a budget that refuses an eviction, or else a busy API server.
+  if (error.code === 429) return action.kind === 'evict' && error.isByBudget;
   return lastingCodes.has(error.code);
 }
 
@@ -223,6 +172,7 @@ function canonical(status: ClusterStatus): string {
     conditions: by(status.conditions, ({ type }) => type),
     members: by(status.members, ({ name }) => name),
     storage: by(status.storage, ({ claim }) => claim),
+    certificates: by(status.certificates, ({ name }) => name),
   });
 }
 

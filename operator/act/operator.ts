@@ -11,6 +11,7 @@ import { Reflector } from '../kubernetes/reflector.ts';
 import type { KindName } from '../kubernetes/resource-kinds.ts';
 import { WorkQueue } from '../kubernetes/work-queue.ts';
 import { CachedReader } from '../observe/cluster-reader.ts';
+import { MemberError } from '../observe/database-client.ts';
 import type { DatabaseClient } from '../observe/database-client.ts';
 import { Controller } from './controller.ts';
 
@@ -22,7 +23,7 @@ export interface OperatorOptions {
   readonly log: Log;
   readonly metrics: Metrics;
   readonly instance: string;
-  /** Empty: the whole cluster, nodes included. */
+  /** Empty: the whole cluster. */
   readonly namespaces: readonly string[];
   readonly clusterSelector: string;
   readonly concurrency: number;
@@ -41,6 +42,13 @@ const ownedKinds = [
   'PersistentVolumeClaim',
 ] as const satisfies readonly KindName[];
 
+/** Counted from the start, so that a rate can be taken of them before the first failure. */
+const failureCounters = [
+  ['controller_runtime_reconcile_errors_total', 'Looks that failed'],
+  ['controller_runtime_terminal_reconcile_errors_total', 'Steps that were refused for good'],
+  ['controller_runtime_reconcile_panics_total', 'Faults of the operator'],
+] as const;
+
 /**
  * The running operator: watches fill caches and put names of Clusters on a queue; workers look at them. Every event only says
  * "look at this one"; what to do follows from the world.
@@ -48,6 +56,8 @@ const ownedKinds = [
 export class Operator {
   readonly #options: OperatorOptions;
   readonly #caches = new Map<KindName, ObjectCache>();
+  /** Kinds that may not be read: nobody must take their empty caches for the truth. */
+  readonly #unreadable = new Set<KindName>();
   readonly #reflectors: Reflector[] = [];
   /** Watches of Secrets that users name in a Cluster, by namespace and name. */
   readonly #secretWatches = new Map<string, Reflector>();
@@ -59,8 +69,8 @@ export class Operator {
     this.#options = options;
     for (const kind of ['Cluster', ...ownedKinds] as const)
       this.#caches.set(kind, new ObjectCache());
-    if (options.namespaces.length === 0) this.#caches.set('Node', new ObjectCache(projectNode));
-    const reader = new CachedReader(this.#caches, options.api);
+    this.#caches.set('Node', new ObjectCache(projectNode));
+    const reader = new CachedReader(this.#caches, options.api, this.#unreadable);
     this.#controller = new Controller({ ...options, reader });
     this.#queue = new WorkQueue({
       runtime: options.runtime,
@@ -71,6 +81,8 @@ export class Operator {
       onDone: (times) => this.#noteTimes(times),
     });
     options.metrics.onScrape(() => this.#setGauges());
+    for (const [metric, help] of failureCounters)
+      options.metrics.add(metric, help, { controller: 'cluster' }, 0);
   }
 
   /** Fills the caches; may be done before the lease is held. */
@@ -86,7 +98,8 @@ export class Operator {
       for (const kind of ownedKinds)
         this.#watch(kind, namespace, { labelSelector: labelKeys.cluster });
     }
-    if (namespaces.length === 0) this.#watch('Node', undefined, {}, true);
+    // Of the whole cluster, whatever the scope: granted to namespaced installations on its own, or not at all.
+    this.#watch('Node', undefined, {}, true);
   }
 
   /** The caches hold all that may be read. A namespace that is gone, or not granted yet, keeps no other one waiting. */
@@ -159,7 +172,10 @@ export class Operator {
       isOptional,
       onChange: (object) => this.#changed(object),
       onRelist: () => metrics.add('polyad_operator_relists_total', 'Lists of a kind', { kind }),
-      onDenied: () => this.#caches.delete(kind),
+      onReadable: (isReadable) => {
+        if (isReadable) this.#unreadable.delete(kind);
+        else this.#unreadable.add(kind);
+      },
     });
     reflector.run().catch((error: unknown) => log.error({ kind }, `watch ended: ${String(error)}`));
     return reflector;
@@ -226,6 +242,11 @@ export class Operator {
 
   #failed(key: string, error: unknown): void {
     const { log, metrics } = this.#options;
+    // What no answer of the world explains is a fault of ours.
+    if (!(error instanceof KubernetesError) && !(error instanceof MemberError))
+      metrics.add('controller_runtime_reconcile_panics_total', 'Faults of the operator', {
+        controller: 'cluster',
+      });
     metrics.add('controller_runtime_reconcile_errors_total', 'Looks that failed', {
       controller: 'cluster',
     });
@@ -282,8 +303,8 @@ export class Operator {
     const queue = { name: 'cluster' };
     const controller = { controller: 'cluster' };
     metrics.set('workqueue_depth', 'Clusters that wait to be looked at', queue, depth);
-    metrics.set('workqueue_adds_total', 'Reasons to look at a Cluster', queue, adds);
-    metrics.set(
+    metrics.setTotal('workqueue_adds_total', 'Reasons to look at a Cluster', queue, adds);
+    metrics.setTotal(
       'workqueue_retries_total',
       'Looks that were repeated after a failure',
       queue,
@@ -292,6 +313,9 @@ export class Operator {
     const longest = 'workqueue_longest_running_processor_seconds';
     const slowestMs = this.#queue.longestRunningMs();
     metrics.set(longest, 'Time of the slowest look under way', queue, slowestMs / 1000);
+    const unfinishedMs = this.#queue.unfinishedMs();
+    const unfinished = 'workqueue_unfinished_work_seconds';
+    metrics.set(unfinished, 'Time of all looks under way', queue, unfinishedMs / 1000);
     metrics.set(
       'controller_runtime_active_workers',
       'Clusters being looked at',

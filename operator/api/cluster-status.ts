@@ -76,6 +76,18 @@ export const clusterStatus = z.object({
     .max(75)
     .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['claim'] })
     .optional(),
+  certificates: z
+    .array(
+      z.object({
+        name: z.string().max(253),
+        notAfter: z.string().max(64),
+        serial: text(64),
+        trustedCas: whole,
+      }),
+    )
+    .max(8)
+    .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['name'] })
+    .optional(),
   backups: z.object({ lastSuccessful: text(64), lastFailed: text(64), final: text(64) }).optional(),
   endpoints: z
     .object({ http: text(), readWrite: text(), readOnly: text(), headless: text() })

@@ -5,18 +5,22 @@ export class KubernetesError extends Error {
   /** The API server's word for it, such as `Conflict`. */
   readonly reason: string;
   readonly retryAfterMs: number | undefined;
+  /** A budget refused an eviction, which shares its status with an API server that is busy. */
+  readonly isByBudget: boolean;
 
   constructor(given: {
     readonly code: number;
     readonly reason: string;
     readonly message: string;
     readonly retryAfterMs?: number | undefined;
+    readonly isByBudget?: boolean;
   }) {
     super(given.message);
     this.name = 'KubernetesError';
     this.code = given.code;
     this.reason = given.reason;
     this.retryAfterMs = given.retryAfterMs;
+    this.isByBudget = given.isByBudget ?? false;
   }
 }
 
@@ -29,6 +33,13 @@ export function codeOf(error: unknown): number | undefined {
  * made, and forbids owners of that kind until then. That passes by itself.
  */
 const newKindMs = 2000;
+const budgetCause = 'DisruptionBudget';
+
+interface StatusAnswer {
+  readonly reason?: string;
+  readonly message?: string;
+  readonly details?: { readonly causes?: readonly { readonly reason?: string }[] };
+}
 
 /** Makes an error of an answer. The body is a `Status`; its message names the object and the reason, never a secret value. */
 export function errorOfAnswer(answer: {
@@ -38,10 +49,12 @@ export function errorOfAnswer(answer: {
 }): KubernetesError {
   let reason = '';
   let message = answer.body.slice(0, 500);
+  let isByBudget = false;
   try {
-    const status = JSON.parse(answer.body) as { reason?: string; message?: string };
+    const status = JSON.parse(answer.body) as StatusAnswer;
     reason = status.reason ?? '';
     message = status.message ?? message;
+    isByBudget = (status.details?.causes ?? []).some((cause) => cause.reason === budgetCause);
   } catch {
     // Proxies in between answer in their own words.
   }
@@ -53,5 +66,6 @@ export function errorOfAnswer(answer: {
     reason,
     message: message === '' ? `the API server answered ${answer.status}` : message,
     retryAfterMs: Number.isFinite(seconds) && seconds > 0 ? seconds * 1000 : undefined,
+    isByBudget,
   });
 }

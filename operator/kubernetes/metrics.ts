@@ -40,12 +40,18 @@ export class Metrics {
     this.#family(name, 'gauge', help).values.set(labelText(labels), value);
   }
 
+  /** A counter that somebody else counts. */
+  setTotal(name: string, help: string, labels: Labels, value: number): void {
+    this.#family(name, 'counter', help).values.set(labelText(labels), value);
+  }
+
   /** Forgets all values whose labels begin with these, such as those of a Cluster that is gone. */
   removeAll(name: string, labels: Labels): void {
-    const values = this.#families.get(name)?.values;
+    const family = this.#families.get(name);
     const prefix = labelText(labels);
-    for (const key of values?.keys() ?? [])
-      if (key === prefix || key.startsWith(`${prefix},`)) values?.delete(key);
+    for (const map of family === undefined ? [] : [family.values, family.histograms])
+      for (const key of map.keys())
+        if (key === prefix || key.startsWith(`${prefix},`)) map.delete(key);
   }
 
   observeSeconds(name: string, help: string, labels: Labels, seconds: number): void {

@@ -9,6 +9,8 @@ const pageSize = 500;
 const backoffMs = { first: 800, max: 30_000 } as const;
 /** A kind that may not be read is asked for again after this time: rights may be granted later. */
 const deniedMs = 300_000;
+/** A selector that asks for a label alone. */
+const isLabelKey = /^[A-Za-z0-9./_-]+$/;
 
 export interface ReflectorOptions {
   readonly api: KubernetesApi;
@@ -23,8 +25,8 @@ export interface ReflectorOptions {
   /** Features that need it do without when it may not be read. */
   readonly isOptional?: boolean;
   readonly onRelist?: (kind: KindName) => void;
-  /** An optional kind may not be read: nobody must take its empty cache for the truth. */
-  readonly onDenied?: () => void;
+  /** Whether an optional kind may be read, each time that this is found out. */
+  readonly onReadable?: (isReadable: boolean) => void;
 }
 
 /**
@@ -112,6 +114,7 @@ export class Reflector {
     const changed = cache.replace(items, (object) => this.#isInScope(object));
     this.#resourceVersion = version;
     this.#succeeded();
+    if (this.#options.isOptional) this.#options.onReadable?.(true);
     for (const object of changed) this.#options.onChange(object);
   }
 
@@ -121,8 +124,9 @@ export class Reflector {
     if (namespace !== undefined && object.metadata.namespace !== namespace) return false;
     const name = /^metadata\.name=(.+)$/.exec(select.fieldSelector ?? '')?.[1];
     if (name !== undefined) return object.metadata.name === name;
-    const label = select.labelSelector;
-    return label === undefined || object.metadata.labels?.[label] !== undefined;
+    // What another selector does not list is gone, or selected no more, which is the same here.
+    const label = select.labelSelector ?? '';
+    return !isLabelKey.test(label) || object.metadata.labels?.[label] !== undefined;
   }
 
   async #watch(): Promise<void> {
@@ -167,7 +171,7 @@ export class Reflector {
     const message = error instanceof Error ? error.message : String(error);
     if (isOptional && error instanceof KubernetesError && error.code === 403) {
       this.#isSynced = true;
-      this.#options.onDenied?.();
+      this.#options.onReadable?.(false);
       log.info({ kind }, `may not be read, doing without: ${message}`);
       return deniedMs;
     }

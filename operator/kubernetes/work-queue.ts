@@ -92,6 +92,13 @@ export class WorkQueue {
     return Math.max(0, ...[...this.#running.values()].map((sinceMs) => this.#now() - sinceMs));
   }
 
+  /** Milliseconds for which all that is under way has been worked on, together. */
+  unfinishedMs(): number {
+    let sumMs = 0;
+    for (const sinceMs of this.#running.values()) sumMs += this.#now() - sinceMs;
+    return sumMs;
+  }
+
   #now(): number {
     return this.#options.runtime.clock.monotonicMs();
   }

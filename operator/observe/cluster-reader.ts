@@ -6,7 +6,10 @@ import type { KindName } from '../kubernetes/resource-kinds.ts';
 
 /** Where an observation comes from: the caches of a running operator, or the API itself in tests. */
 export interface ClusterReader {
-  /** As far as known without asking; for kinds that are not watched, asks. */
+  /**
+   * As far as known without asking; for kinds that are not watched, asks.
+   * @throws Error for a kind that may not be read
+   */
   get(
     kind: KindName,
     namespace: string | undefined,
@@ -32,13 +35,21 @@ export interface ClusterReader {
 export class CachedReader implements ClusterReader {
   readonly #caches: ReadonlyMap<KindName, ObjectCache>;
   readonly #api: KubernetesApi;
+  readonly #unreadable: ReadonlySet<KindName>;
 
-  constructor(caches: ReadonlyMap<KindName, ObjectCache>, api: KubernetesApi) {
+  /** @param unreadable kinds that may not be read at present */
+  constructor(
+    caches: ReadonlyMap<KindName, ObjectCache>,
+    api: KubernetesApi,
+    unreadable: ReadonlySet<KindName> = new Set(),
+  ) {
     this.#caches = caches;
     this.#api = api;
+    this.#unreadable = unreadable;
   }
 
   get(kind: KindName, namespace: string | undefined, name: string) {
+    if (this.#unreadable.has(kind)) return Promise.reject(new Error(`${kind} may not be read`));
     const cache = this.#caches.get(kind);
     return cache === undefined
       ? this.getLive(kind, namespace, name)

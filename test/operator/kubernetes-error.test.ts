@@ -21,3 +21,14 @@ it('every other refusal stays one', () => {
   const error = answer(403, 'statefulsets.apps is forbidden: User "x" cannot patch resource');
   assert.deepEqual([error.code, error.retryAfterMs], [403, undefined]);
 });
+
+it('a budget that refuses an eviction is told from an API server that is busy', () => {
+  const refused = (details: object) =>
+    errorOfAnswer({
+      status: 429,
+      body: JSON.stringify({ message: 'no', reason: 'TooManyRequests', details }),
+      retryAfter: undefined,
+    }).isByBudget;
+  assert.equal(refused({ causes: [{ reason: 'DisruptionBudget', message: 'needs 1' }] }), true);
+  assert.equal(refused({ retryAfterSeconds: 1 }), false);
+});

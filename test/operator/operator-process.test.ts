@@ -5,6 +5,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { test } from 'node:test';
+import { startFaultProxy } from '../../e2e/steps/fault-proxy.ts';
 import { systemRuntime } from '../../operator/kubernetes/system-runtime.ts';
 import { serveWorld } from './sim/http-front.ts';
 import { SimulatedWorld } from './sim/simulated-world.ts';
@@ -51,10 +52,8 @@ async function until(
   assert.fail(what());
 }
 
-test('the operator process makes a Cluster ready, holds the lease, and gives it back at the end', async () => {
-  const world = new SimulatedWorld();
-  const front = await serveWorld(world);
-  const directory = mkdtempSync(join(tmpdir(), 'polyad-operator-'));
+/** An operator process that knows the API server by a kubeconfig of its own. */
+function startOperator(apiPort: number, directory: string): Started {
   const kubeconfig = join(directory, 'config');
   writeFileSync(
     kubeconfig,
@@ -63,16 +62,19 @@ test('the operator process makes a Cluster ready, holds the lease, and gives it 
       kind: 'Config',
       'current-context': 'sim',
       contexts: [{ name: 'sim', context: { cluster: 'sim', user: 'sim', namespace: 'shop' } }],
-      clusters: [{ name: 'sim', cluster: { server: `http://127.0.0.1:${front.apiPort}` } }],
+      clusters: [{ name: 'sim', cluster: { server: `http://127.0.0.1:${apiPort}` } }],
       users: [{ name: 'sim', user: { token: 'a-very-secret-token' } }],
     }),
   );
-  const operator = start(
-    ['operator', '--default-server-image=polyad:26.10.1', '--port=0', '--host=127.0.0.1'],
-    {
-      KUBECONFIG: kubeconfig,
-    },
-  );
+  const flags = ['--default-server-image=polyad:26.10.1', '--port=0', '--host=127.0.0.1'];
+  return start(['operator', ...flags], { KUBECONFIG: kubeconfig });
+}
+
+test('the operator process makes a Cluster ready, holds the lease, and gives it back at the end', async () => {
+  const world = new SimulatedWorld();
+  const front = await serveWorld(world);
+  const directory = mkdtempSync(join(tmpdir(), 'polyad-operator-'));
+  const operator = startOperator(front.apiPort, directory);
   try {
     world.create('orders', { ports: { http: front.memberPort } });
     const isReady = () => world.condition('Ready') === 'True AllMembersReady';
@@ -91,6 +93,35 @@ test('the operator process makes a Cluster ready, holds the lease, and gives it 
       assert.equal(operator.output().includes(secret), false);
   } finally {
     operator.child.kill('SIGKILL');
+    front.close();
+    rmSync(directory, { recursive: true });
+  }
+});
+
+test('the operator process survives cut connections and expired watches, and catches up', async () => {
+  const world = new SimulatedWorld();
+  const front = await serveWorld(world);
+  const directory = mkdtempSync(join(tmpdir(), 'polyad-operator-'));
+  const proxy = await startFaultProxy({ upstream: `http://127.0.0.1:${front.apiPort}`, port: 0 });
+  const operator = startOperator(proxy.port, directory);
+  const limitOf = () => world.api.find('ConfigMap', 'orders-config')?.data?.['service.json'] ?? '';
+  try {
+    world.create('orders', { ports: { http: front.memberPort } });
+    const isReady = () => world.condition('Ready') === 'True AllMembersReady';
+    await until(world, isReady, operator.output);
+    for (const [at, fault] of (['cut', '410', 'none'] as const).entries()) {
+      proxy.set(fault);
+      const settings = { 'service.server.httpQueryDefaultLimit': String(100 + at) };
+      world.api.change('Cluster', 'orders', { spec: { settings } });
+      await systemRuntime.timers.sleep(100);
+      proxy.set('none');
+      await until(world, () => limitOf().includes(`"${100 + at}"`), operator.output);
+    }
+    assert.equal(operator.child.exitCode, null, operator.output());
+    assert.equal(world.api.all('Pod').length, 1);
+  } finally {
+    operator.child.kill('SIGKILL');
+    proxy.close();
     front.close();
     rmSync(directory, { recursive: true });
   }

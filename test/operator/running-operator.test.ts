@@ -102,6 +102,37 @@ test('a namespace that is gone keeps no other one waiting', async () => {
   await operator.stop();
 });
 
+test('Clusters that a selector chooses are forgotten when they go while nobody watches', async () => {
+  const world = new SimulatedWorld();
+  const { operator, metrics } = runOperatorOn(world, { clusterSelector: 'team=a' });
+  world.create('orders');
+  world.api.change('Cluster', 'orders', { metadata: { labels: { team: 'a' } } });
+  await started(world, operator);
+  await pass(world, 10_000);
+  assert.match(metrics.render(), /polyad_cluster_ready\{namespace="shop",name="orders"\} 1/);
+  world.api.cutWatches(new Error('cut'));
+  world.api.remove(world.cluster());
+  world.api.compact();
+  await pass(world, 60_000);
+  assert.doesNotMatch(metrics.render(), /polyad_cluster[a-z_]*\{namespace="shop",name="orders"/);
+  await operator.stop();
+});
+
+test('nodes that may not be read are not asked for with each look', async () => {
+  const world = new SimulatedWorld();
+  const { operator, calls } = runOperatorOn(world, { namespaces: [namespace] });
+  world.api.faultBefore = ({ path }) => (path.includes('/nodes') ? { status: 403 } : undefined);
+  await started(world, operator);
+  world.create('orders');
+  await pass(world, 60_000);
+  assert.equal(world.condition('Ready'), 'True AllMembersReady');
+  assert.deepEqual(
+    calls.filter(({ resource }) => resource === 'nodes').map(({ verb }) => verb),
+    ['list'],
+  );
+  await operator.stop();
+});
+
 test('where one kind may not be read nothing is done until it may', async () => {
   const world = new SimulatedWorld();
   const { operator } = runOperatorOn(world, { namespaces: [namespace] });

@@ -10,12 +10,13 @@ import type { SimulatedWorld } from './simulated-world.ts';
 export interface RunningOptions {
   readonly namespaces?: readonly string[];
   readonly mayWrite?: () => boolean;
+  readonly clusterSelector?: string;
 }
 
 /** The whole operator with its watches and its queue, on the simulated control plane and its clock. */
 export function runOperatorOn(
   world: SimulatedWorld,
-  { namespaces = [], mayWrite = () => true }: RunningOptions = {},
+  { namespaces = [], mayWrite = () => true, clusterSelector = '' }: RunningOptions = {},
 ): { readonly operator: Operator; readonly metrics: Metrics; readonly calls: CallRecord[] } {
   const metrics = new Metrics();
   const calls: CallRecord[] = [];
@@ -36,7 +37,7 @@ export function runOperatorOn(
     metrics,
     instance: 'running',
     namespaces,
-    clusterSelector: '',
+    clusterSelector,
     concurrency: 10,
     pollMs: 30_000,
     resyncMs: 600_000,

@@ -1,0 +1,115 @@
+import type { ClusterObject } from '../api/cluster.ts';
+import type { ClusterStatus } from '../api/cluster-status.ts';
+import { conditionOf } from '../api/conditions.ts';
+import type { Metrics } from '../kubernetes/metrics.ts';
+import { parseQuantity } from '../resources/quantity.ts';
+
+/*
+ * What the operator tells of each Cluster (operator.md 10.7), labelled with its namespace and name. All of it goes with the
+ * Cluster.
+ */
+
+type Labels = Readonly<Record<string, string>>;
+type Gauge = readonly [name: string, help: string, read: (status: ClusterStatus) => number];
+
+const isTrue = (status: ClusterStatus, type: string): number =>
+  conditionOf(status.conditions, type)?.status === 'True' ? 1 : 0;
+
+const gauges: readonly Gauge[] = [
+  ['polyad_cluster_ready', 'Whether the Cluster is Ready', (status) => isTrue(status, 'Ready')],
+  ['polyad_cluster_available', 'Whether writes work', (status) => isTrue(status, 'Available')],
+  ['polyad_cluster_voters', 'Voting members', ({ voters }) => voters ?? 0],
+  [
+    'polyad_cluster_healthy_voters',
+    'Voting members that are ready',
+    ({ healthyVoters }) => healthyVoters ?? 0,
+  ],
+  [
+    'polyad_cluster_fault_tolerance',
+    'Members that may fail',
+    ({ faultTolerance }) => faultTolerance ?? 0,
+  ],
+];
+
+/** Numbers with labels beside the Cluster's: they are set anew each time. */
+const contents = {
+  info: 'polyad_cluster_info',
+  storage: 'polyad_cluster_storage_capacity_bytes',
+  running: 'polyad_cluster_operation_running',
+  backup: 'polyad_cluster_last_backup_success_timestamp_seconds',
+  certificate: 'polyad_cluster_certificate_expiry_timestamp_seconds',
+} as const;
+
+const leaderChanges = 'polyad_cluster_leader_changes_total';
+const durations = 'polyad_cluster_operation_duration_seconds';
+
+/** Tells what one look found. @param nowMs milliseconds since 1970 */
+export function reportCluster(
+  metrics: Metrics,
+  cluster: ClusterObject,
+  status: ClusterStatus,
+  nowMs: number,
+): void {
+  const { namespace = '', name } = cluster.metadata;
+  const labels = { namespace, name };
+  for (const [gauge, help, read] of gauges) metrics.set(gauge, help, labels, read(status));
+  reportContents(metrics, labels, status);
+  const before = cluster.status ?? {};
+  const isLed = status.leader !== undefined;
+  const hasChanged = isLed && before.leader === undefined && before.lastGoodImage !== undefined;
+  metrics.add(leaderChanges, 'Times that another led', labels, hasChanged ? 1 : 0);
+  reportEnd(metrics, labels, { before, status, nowMs });
+}
+
+function reportContents(metrics: Metrics, labels: Labels, status: ClusterStatus): void {
+  for (const metric of Object.values(contents)) metrics.removeAll(metric, labels);
+  const { version = '', operation, storage = [], backups, certificates = [] } = status;
+  metrics.set(contents.info, 'What a Cluster runs', { ...labels, version }, 1);
+  for (const { claim, capacity } of storage) {
+    const bytes = parseQuantity(capacity ?? '');
+    if (bytes !== undefined)
+      metrics.set(contents.storage, 'Size of a volume', { ...labels, claim }, bytes);
+  }
+  if (operation !== undefined)
+    metrics.set(contents.running, 'What is under way', { ...labels, type: operation.type }, 1);
+  const backedUpAtMs = Date.parse(backups?.lastSuccessful ?? '');
+  if (!Number.isNaN(backedUpAtMs))
+    metrics.set(contents.backup, 'When a backup succeeded last', labels, backedUpAtMs / 1000);
+  for (const { name: certificate, notAfter } of certificates) {
+    const expiresAtMs = Date.parse(notAfter);
+    if (!Number.isNaN(expiresAtMs))
+      metrics.set(
+        contents.certificate,
+        'When a certificate expires',
+        { ...labels, certificate },
+        expiresAtMs / 1000,
+      );
+  }
+}
+
+/** An operation that was under way and is so no more. */
+function reportEnd(
+  metrics: Metrics,
+  labels: Labels,
+  given: {
+    readonly before: ClusterStatus;
+    readonly status: ClusterStatus;
+    readonly nowMs: number;
+  },
+): void {
+  const { operation } = given.before;
+  if (operation === undefined || given.status.operation?.id === operation.id) return;
+  const hasFailed =
+    given.status.failedImage !== undefined && given.before.failedImage === undefined;
+  const seconds = (given.nowMs - Date.parse(operation.startedAt)) / 1000;
+  if (!(seconds >= 0)) return;
+  const end = { ...labels, type: operation.type, result: hasFailed ? 'failed' : 'success' };
+  metrics.observeSeconds(durations, 'Time an operation took', end, seconds);
+}
+
+/** Forgets a Cluster that is gone. */
+export function forgetCluster(metrics: Metrics, namespace: string, name: string): void {
+  const labels = { namespace, name };
+  const own = [...gauges.map(([gauge]) => gauge), ...Object.values(contents)];
+  for (const metric of [...own, leaderChanges, durations]) metrics.removeAll(metric, labels);
+}
