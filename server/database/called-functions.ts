@@ -37,6 +37,7 @@ export class CalledFunctions {
    * @throws DatabaseError as the analysis of a body
    */
   doingsOf(plan: LogicalPlan, view: ReadView): Doings | undefined {
+    if (view.catalog.definitions.parts.functions.length === 0) return undefined;
     const named = functionsIn(plan);
     return named.size === 0 ? undefined : this.doingsNamed(named, view);
   }

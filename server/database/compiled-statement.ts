@@ -3,7 +3,8 @@ import { isReadOnly, readOnly } from '#core/effects.ts';
 import type { Access } from '#core/principal.ts';
 import { walkPlan } from '#query/algebra/plan-walk.ts';
 import type { LogicalPlan, QueryProgram } from '#query/algebra/plan.ts';
-import type { Expression, Slot } from '#query/algebra/expression.ts';
+import { constantOperations } from '#query/algebra/constant-operations.ts';
+import type { Slot } from '#query/algebra/expression.ts';
 import { slotsOfOutput } from '#query/algebra/walk.ts';
 import type { PhysicalOperator } from '#query/operators/operator.ts';
 import type { ReadView } from '#transaction/read-view.ts';
@@ -25,34 +26,13 @@ export interface PlanInstance {
 const idleInstancesMax = 4;
 const executionsPerLook = 64;
 
-const pureExpressions: ReadonlySet<Expression['op']> = new Set<Expression['op']>([
-  'Constant',
-  'Parameter',
-  'Slot',
-  'Variable',
-  'Negate',
-  'Arithmetic',
-  'Concatenate',
-  'Coalesce',
-  'Compare',
-  'And',
-  'Or',
-  'Not',
-  'IsNull',
-  'Between',
-  'Like',
-  'List',
-  'Map',
-  'Case',
-]);
-
 function isPurePlan(plan: LogicalPlan): boolean {
   if (plan.op !== 'Project' || plan.input.op !== 'Argument') return false;
   let isPure = true;
   walkPlan(plan, {
     plan() {},
     expression(part) {
-      if (!pureExpressions.has(part.op)) isPure = false;
+      if (part.op !== 'Slot' && !constantOperations.has(part.op)) isPure = false;
     },
   });
   return isPure;
@@ -67,7 +47,6 @@ function commitsInParts(plan: LogicalPlan): boolean {
     plan(node) {
       if (node.op === 'CommitEvery') commits = true;
     },
-    expression() {},
   });
   return commits;
 }
@@ -87,16 +66,23 @@ export class CompiledStatement {
   /** One per column; a single one for shape `value`. */
   readonly outputSlots: readonly Slot[];
   readonly #instantiate: () => PlanInstance;
+  readonly #describe: () => () => PlanInstance;
+  #instantiateDescribed: (() => PlanInstance) | undefined;
   readonly #sizes: PlannedSizes;
   readonly #idle: PlanInstance[] = [];
   #executionCount = 0;
 
+  /**
+   * @param options `instantiate` makes what one execution needs; `describe` gives the same with operators that say what they
+   *   do
+   */
   constructor(options: {
     program: QueryProgram;
     catalogVersion: number;
     effects: ReadonlySet<Effect>;
     accesses: readonly Access[];
     instantiate: () => PlanInstance;
+    describe: () => () => PlanInstance;
     sizes: PlannedSizes;
   }) {
     const { program } = options;
@@ -108,9 +94,10 @@ export class CompiledStatement {
     this.changesSchema =
       options.effects.has('schema') ||
       options.effects.has('settings') ||
-      commitsInParts(program.plan);
+      (!this.isReadOnly && commitsInParts(program.plan));
     this.isPure = isPurePlan(program.plan);
     this.#instantiate = options.instantiate;
+    this.#describe = options.describe;
     this.#sizes = options.sizes;
     const { output } = program;
     this.shape =
@@ -131,9 +118,10 @@ export class CompiledStatement {
     return this.#idle.pop() ?? this.#instantiate();
   }
 
-  /** As `take`, not to be given back: for looking at operators, or measuring them. */
+  /** As `take`, not to be given back: for looking at operators, or measuring them. The first call lowers the plan again. */
   fresh(): PlanInstance {
-    return this.#instantiate();
+    this.#instantiateDescribed ??= this.#describe();
+    return this.#instantiateDescribed();
   }
 
   /** The execution is over and its plan closed. */

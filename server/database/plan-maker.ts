@@ -17,5 +17,6 @@ export const planMaker: PlanMaker = {
       statistics: statisticsOf(view),
       functions,
     }),
-  lower: (program, catalog) => planProgram(program, { catalog, functions, procedures }),
+  lower: (program, catalog, areDescribed) =>
+    planProgram(program, { catalog, functions, procedures, areDescribed }),
 };

@@ -38,8 +38,11 @@ export type Compiled = CompiledStatement | CompiledScript | CompiledOperation;
 export interface PlanMaker {
   readonly writing: WritingNames;
   optimize(program: QueryProgram, view: ReadView): QueryProgram;
-  /** @returns makes the operators of one execution at each call */
-  lower(program: QueryProgram, catalog: Catalog): () => PhysicalOperator;
+  /**
+   * @param areDescribed somebody will look at the operators
+   * @returns makes the operators of one execution at each call
+   */
+  lower(program: QueryProgram, catalog: Catalog, areDescribed: boolean): () => PhysicalOperator;
 }
 
 /**
@@ -260,16 +263,19 @@ export class StatementCompiler {
     yield;
     const optimized = this.#planner.optimize(withRowCap({ ...program, plan }), view);
     yield;
-    const makeOperators = this.#planner.lower(optimized, view.catalog);
+    const { catalog } = view;
+    const makeOperators = this.#planner.lower(optimized, catalog, false);
+    const makeContext = () => this.#makeContext(optimized.slotCount);
     return new CompiledStatement({
       program: optimized,
       catalogVersion: view.catalog.version,
       effects,
       accesses,
-      instantiate: () => ({
-        root: makeOperators(),
-        context: this.#makeContext(optimized.slotCount),
-      }),
+      instantiate: () => ({ root: makeOperators(), context: makeContext() }),
+      describe: () => {
+        const makeDescribed = this.#planner.lower(optimized, catalog, true);
+        return () => ({ root: makeDescribed(), context: makeContext() });
+      },
       sizes: sizesSeen(optimized.plan, view),
     });
   }

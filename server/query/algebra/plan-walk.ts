@@ -14,7 +14,7 @@ import type {
   RidRange,
   SortKey,
 } from './plan.ts';
-import { rewriteExpression, walkExpression } from './walk.ts';
+import { operandsOf, rewriteExpression, walkExpression } from './walk.ts';
 
 /**
  * Traversal and rewriting of plans. `mapParts` is the one place that knows which fields of a node are plans and which are
@@ -29,9 +29,9 @@ export interface PartMapping {
 /** The node with its direct input plans and expressions replaced; the node itself when nothing changed. */
 export function mapParts(plan: LogicalPlan, mapping: PartMapping): LogicalPlan {
   const { inputs, expressions } = partsOf(plan);
-  const mappedInputs = inputs.map(mapping.plan);
-  const mappedExpressions = expressions.map(mapping.expression);
-  if (sameParts(inputs, mappedInputs) && sameParts(expressions, mappedExpressions)) return plan;
+  const mappedInputs = mappedParts(inputs, mapping.plan);
+  const mappedExpressions = mappedParts(expressions, mapping.expression);
+  if (mappedInputs === inputs && mappedExpressions === expressions) return plan;
   let inputAt = 0;
   let expressionAt = 0;
   return rebuild(plan, {
@@ -40,8 +40,25 @@ export function mapParts(plan: LogicalPlan, mapping: PartMapping): LogicalPlan {
   });
 }
 
-function sameParts<T>(parts: readonly T[], mapped: readonly T[]): boolean {
-  return parts.every((part, at) => part === mapped[at]);
+/** The node with other input plans in the place of its own, left to right. */
+export function withInputs(plan: LogicalPlan, inputs: readonly LogicalPlan[]): LogicalPlan {
+  let at = 0;
+  return rebuild(plan, {
+    plan: () => inputs[at++] as LogicalPlan,
+    expression: (expression) => expression,
+  });
+}
+
+/** The list itself when nothing changes. */
+function mappedParts<T>(parts: readonly T[], map: (part: T) => T): readonly T[] {
+  let changed: T[] | undefined;
+  for (let at = 0; at < parts.length; at += 1) {
+    const part = parts[at] as T;
+    const result = map(part);
+    if (result !== part) changed ??= parts.slice();
+    if (changed !== undefined) changed[at] = result;
+  }
+  return changed ?? parts;
 }
 
 /** What stands directly in a node. */
@@ -50,10 +67,44 @@ interface PlanParts {
   readonly expressions: readonly Expression[];
 }
 
-/** Nodes never change, and every rule looks through all of them several times. */
+const none: readonly never[] = [];
+const noParts: PlanParts = { inputs: none, expressions: none };
+
+/**
+ * Every rule looks through all nodes several times: those that stand in most plans are taken apart by hand, since asking
+ * `rebuild` makes a node that is thrown away.
+ */
+function partsOf(plan: LogicalPlan): PlanParts {
+  switch (plan.op) {
+    case 'Argument':
+      return noParts;
+    case 'TypeScan':
+    case 'BucketScan':
+      return plan.range ? partsByRebuilding(plan) : noParts;
+    case 'Filter':
+      return { inputs: [plan.input], expressions: [plan.predicate] };
+    case 'Project':
+      return { inputs: [plan.input], expressions: plan.columns.map(columnValue) };
+    case 'Skip':
+    case 'Limit':
+      return { inputs: [plan.input], expressions: [plan.count] };
+    case 'Eager':
+    case 'Expand':
+    case 'Delete':
+      return { inputs: [plan.input], expressions: none };
+    default:
+      return partsByRebuilding(plan);
+  }
+}
+
+function columnValue(column: Column): Expression {
+  return column.value;
+}
+
+/** Nodes never change. */
 const knownParts = new WeakMap<LogicalPlan, PlanParts>();
 
-function partsOf(plan: LogicalPlan): PlanParts {
+function partsByRebuilding(plan: LogicalPlan): PlanParts {
   const known = knownParts.get(plan);
   if (known !== undefined) return known;
   const inputs: LogicalPlan[] = [];
@@ -86,17 +137,24 @@ export function expressionsOf(plan: LogicalPlan): readonly Expression[] {
 export interface PlanVisitor {
   readonly plan?: (plan: LogicalPlan) => void;
   readonly expression?: (expression: Expression) => void;
+  /** Told of each expression that holds a plan, before it is looked into. */
+  readonly subPlan?: () => void;
 }
 
 /** Visits every node and every expression, parents first, sub-plans of expressions included. */
 export function walkPlan(plan: LogicalPlan, visitor: PlanVisitor): void {
   visitor.plan?.(plan);
-  for (const expression of expressionsOf(plan)) {
-    // Who looks at plans only need not see the terms of a condition that holds none.
-    if (visitor.expression !== undefined || holdsSubPlan(expression))
+  const { inputs, expressions } = partsOf(plan);
+  for (let at = 0; at < expressions.length; at += 1) {
+    const expression = expressions[at] as Expression;
+    if (holdsSubPlan(expression)) {
+      visitor.subPlan?.();
       walkExpressionAndPlans(expression, visitor);
+    }
+    // Who looks at plans only need not see the terms of a condition that holds none.
+    else if (visitor.expression !== undefined) walkExpression(expression, visitor.expression);
   }
-  for (const input of inputsOf(plan)) walkPlan(input, visitor);
+  for (let at = 0; at < inputs.length; at += 1) walkPlan(inputs[at] as LogicalPlan, visitor);
 }
 
 function walkExpressionAndPlans(expression: Expression, visitor: PlanVisitor): void {
@@ -125,16 +183,38 @@ export function rewritePlan(
 
 /** Expressions that were found to hold no plan: a condition of 100,000 terms is looked through once, not by every rule. */
 const withoutSubPlans = new WeakSet<Expression>();
+/** Parts that are looked through anew each time: that costs less than to remember them. */
+const smallPartCount = 16;
 
 function holdsSubPlan(expression: Expression): boolean {
-  if (expression.op === 'Slot' || expression.op === 'Constant') return false;
+  const found = searchedForSubPlan(expression, smallPartCount);
+  if (found !== undefined) return found;
   if (withoutSubPlans.has(expression)) return false;
-  let holds = false;
-  walkExpression(expression, (part) => {
-    if (part.op === 'SubPlan') holds = true;
-  });
+  const holds = searchedForSubPlan(expression, Infinity) === true;
   if (!holds) withoutSubPlans.add(expression);
   return holds;
+}
+
+/** @returns undefined when it was not settled after `countMax` parts */
+function searchedForSubPlan(expression: Expression, countMax: number): boolean | undefined {
+  if (expression.op === 'SubPlan') return true;
+  let operands = operandsOf(expression);
+  if (operands.length === 0) return false;
+  const waiting: (readonly Expression[])[] = [];
+  let count = 0;
+  for (;;) {
+    for (let at = 0; at < operands.length; at += 1) {
+      const operand = operands[at] as Expression;
+      if (operand.op === 'SubPlan') return true;
+      count += 1;
+      if (count > countMax) return undefined;
+      const inner = operandsOf(operand);
+      if (inner.length > 0) waiting.push(inner);
+    }
+    const next = waiting.pop();
+    if (next === undefined) return false;
+    operands = next;
+  }
 }
 
 /** Replaces the plans of all `SubPlan` expressions inside. */

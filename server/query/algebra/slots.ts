@@ -25,7 +25,10 @@ export function readsNoneOf(expression: Expression, slots: ReadonlySet<Slot>): b
 
 function collect(expression: Expression, read: Set<Slot>, bound: Set<Slot>): void {
   walkExpression(expression, (part) => {
-    if (part.op === 'Slot') read.add(part.slot);
+    if (part.op === 'Slot') {
+      read.add(part.slot);
+      return;
+    }
     for (const slot of slotsBoundBy(part)) bound.add(slot);
     if (part.op === 'SubPlan') {
       for (const slot of freeSlots(part.plan)) read.add(slot);

@@ -8,6 +8,8 @@ import type { Expression, NestedItem, Output, Slot } from './expression.ts';
  * `plan-walk.ts` does the same for plans.
  */
 
+const none: readonly never[] = [];
+
 /** The direct operands, in evaluation order; the plan of a `SubPlan` is not among them. */
 export function operandsOf(expression: Expression): readonly Expression[] {
   switch (expression.op) {
@@ -16,7 +18,7 @@ export function operandsOf(expression: Expression): readonly Expression[] {
     case 'Slot':
     case 'Variable':
     case 'SubPlan':
-      return [];
+      return none;
     case 'Property':
     case 'Attribute':
     case 'IsDefined':
@@ -244,22 +246,32 @@ export function walkExpression(
   expression: Expression,
   visit: (expression: Expression) => void,
 ): void {
-  const waiting: Expression[] = [expression];
+  visit(expression);
+  const first = operandsOf(expression);
+  if (first.length === 0) return;
+  const waiting: Expression[] = [];
+  pushReversed(waiting, first);
   for (let current = waiting.pop(); current !== undefined; current = waiting.pop()) {
     visit(current);
     const operands = operandsOf(current);
-    for (let at = operands.length - 1; at >= 0; at -= 1) {
-      const operand = operands[at];
-      if (operand !== undefined) waiting.push(operand);
-    }
+    if (operands.length > 0) pushReversed(waiting, operands);
+  }
+}
+
+function pushReversed(waiting: Expression[], operands: readonly Expression[]): void {
+  for (let at = operands.length - 1; at >= 0; at -= 1) {
+    const operand = operands[at];
+    if (operand !== undefined) waiting.push(operand);
   }
 }
 
 interface PendingRewrite {
   readonly expression: Expression;
   readonly operands: readonly Expression[];
-  readonly rewritten: Expression[];
-  changed: boolean;
+  /** Operands that are rewritten already. */
+  count: number;
+  /** All operands, as far as they are rewritten; undefined while none has changed. */
+  rewritten: Expression[] | undefined;
 }
 
 /**
@@ -270,27 +282,36 @@ export function rewriteExpression(
   expression: Expression,
   rewrite: (expression: Expression) => Expression,
 ): Expression {
-  const waiting: PendingRewrite[] = [pendingRewrite(expression)];
+  const operands = operandsOf(expression);
+  if (operands.length === 0) return rewrite(expression);
+  let top: PendingRewrite = { expression, operands, count: 0, rewritten: undefined };
+  const above: PendingRewrite[] = [];
   for (;;) {
-    const top = waiting[waiting.length - 1];
-    if (top === undefined) throw new RangeError('no expression left to rewrite');
-    const operand = top.operands[top.rewritten.length];
+    const operand = top.operands[top.count];
     if (operand !== undefined) {
-      waiting.push(pendingRewrite(operand));
+      const inner = operandsOf(operand);
+      if (inner.length === 0) {
+        takeRewritten(top, operand, rewrite(operand));
+        continue;
+      }
+      above.push(top);
+      top = { expression: operand, operands: inner, count: 0, rewritten: undefined };
       continue;
     }
-    const rebuilt = top.changed ? withOperands(top.expression, top.rewritten) : top.expression;
+    const { rewritten } = top;
+    const rebuilt = rewritten ? withOperands(top.expression, rewritten) : top.expression;
     const result = rewrite(rebuilt);
-    waiting.pop();
-    const parent = waiting[waiting.length - 1];
+    const parent = above.pop();
     if (parent === undefined) return result;
-    if (result !== top.expression) parent.changed = true;
-    parent.rewritten.push(result);
+    takeRewritten(parent, top.expression, result);
+    top = parent;
   }
 }
 
-function pendingRewrite(expression: Expression): PendingRewrite {
-  return { expression, operands: operandsOf(expression), rewritten: [], changed: false };
+function takeRewritten(parent: PendingRewrite, operand: Expression, result: Expression): void {
+  if (result !== operand) parent.rewritten ??= parent.operands.slice();
+  if (parent.rewritten !== undefined) parent.rewritten[parent.count] = result;
+  parent.count += 1;
 }
 
 /** Slots that the expression itself binds for its parts (elements of lists, accumulators). */
@@ -303,7 +324,7 @@ export function slotsBoundBy(expression: Expression): readonly Slot[] {
     case 'Reduce':
       return [expression.accumulator, expression.element];
     default:
-      return [];
+      return none;
   }
 }
 

@@ -1,6 +1,6 @@
 import type { Catalog } from '#catalog/catalog.ts';
 import type { Slot } from '../algebra/expression.ts';
-import { mapParts, rewriteSubPlans, walkPlan } from '../algebra/plan-walk.ts';
+import { inputsOf, mapParts, rewriteSubPlans, walkPlan, withInputs } from '../algebra/plan-walk.ts';
 import type { LogicalPlan, PlanOp, QueryProgram } from '../algebra/plan.ts';
 import { freeSlots, slotsReadBy } from '../algebra/slots.ts';
 import { slotsOfOutput } from '../algebra/walk.ts';
@@ -43,27 +43,58 @@ export function optimizeProgram(
   };
   const required: RequiredSlots = () => new Set(slotsOfOutput(program.output));
   let current = program;
-  let present = nodesOf(program.plan);
+  let present = contentOf(program.plan);
   for (const rule of rules) {
     if (disabled.has(rule.name) && !mandatoryRules.has(rule.name)) continue;
-    if (rule.needs !== 'any' && !rule.needs.some((op) => present.has(op))) continue;
-    const plan = applied(rule, current.plan, required, context);
+    if (rule.needs !== 'any' && !rule.needs.some((op) => present.nodes.has(op))) continue;
+    const apply = present.hasSubPlans ? applied : appliedToInputs;
+    const plan = apply(rule, current.plan, required, context);
     if (plan === current.plan) continue;
     current = { ...current, plan, slotCount };
-    present = nodesOf(plan);
+    present = contentOf(plan);
     options.onChange?.(rule.name, current);
   }
   return current;
 }
 
-function nodesOf(plan: LogicalPlan): ReadonlySet<PlanOp> {
-  const present = new Set<PlanOp>();
+interface PlanContent {
+  readonly nodes: ReadonlySet<PlanOp>;
+  readonly hasSubPlans: boolean;
+}
+
+function contentOf(plan: LogicalPlan): PlanContent {
+  const nodes = new Set<PlanOp>();
+  let hasSubPlans = false;
   walkPlan(plan, {
     plan(node) {
-      present.add(node.op);
+      nodes.add(node.op);
+    },
+    subPlan() {
+      hasSubPlans = true;
     },
   });
-  return present;
+  return { nodes, hasSubPlans };
+}
+
+/** As `applied`, for a plan without plans in its expressions. */
+function appliedToInputs(
+  rule: OptimizerRule,
+  plan: LogicalPlan,
+  required: RequiredSlots,
+  context: OptimizerContext,
+): LogicalPlan {
+  const inputs = inputsOf(plan);
+  let changed: LogicalPlan[] | undefined;
+  for (let at = 0; at < inputs.length; at += 1) {
+    const input = inputs[at] as LogicalPlan;
+    const below: RequiredSlots = () => requiredBelow(plan, input, required());
+    const result = appliedToInputs(rule, input, below, context);
+    if (result === input) continue;
+    changed ??= inputs.slice();
+    changed[at] = result;
+  }
+  const rewritten = changed === undefined ? plan : withInputs(plan, changed);
+  return rule.apply(rewritten, context, required) ?? rewritten;
 }
 
 /** The rule at every node, inputs first, plans inside expressions included. */

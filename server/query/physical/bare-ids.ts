@@ -2,7 +2,7 @@ import type { Expression, Slot } from '../algebra/expression.ts';
 import { expressionsOf, walkPlan } from '../algebra/plan-walk.ts';
 import type { LogicalPlan, QueryProgram } from '../algebra/plan.ts';
 import { slotsRead, slotsReadBy } from '../algebra/slots.ts';
-import { rewriteExpression, slotsOfOutput } from '../algebra/walk.ts';
+import { rewriteExpression, slotsOfOutput, walkExpression } from '../algebra/walk.ts';
 
 /**
  * Slots of graph elements of which nobody wants more than the identity: they are written by steps and index searches, and read by
@@ -56,10 +56,18 @@ function valuesReadBy(node: LogicalPlan): Iterable<Slot> {
 
 /** The slots that the expression reads, but those of which it takes the `@rid` only. */
 function slotsReadAsValues(expression: Expression): readonly Slot[] {
-  const others = rewriteExpression(expression, (part) =>
-    part.op === 'Attribute' && part.attribute === 'rid' && part.of.op === 'Slot' ? nothing : part,
-  );
+  let takesIds = false;
+  walkExpression(expression, (part) => {
+    if (takesIdOfSlot(part)) takesIds = true;
+  });
+  const others = takesIds
+    ? rewriteExpression(expression, (part) => (takesIdOfSlot(part) ? nothing : part))
+    : expression;
   return [...slotsRead(others)];
+}
+
+function takesIdOfSlot(part: Expression): boolean {
+  return part.op === 'Attribute' && part.attribute === 'rid' && part.of.op === 'Slot';
 }
 
 const nothing: Expression = { op: 'Constant', value: null };

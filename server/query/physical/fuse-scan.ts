@@ -100,6 +100,7 @@ function chainOf(plan: LogicalPlan): ScanChain | undefined {
 }
 
 function describeChain(chain: ScanChain, plan: LogicalPlan, lowering: Lowering): string {
+  if (!lowering.areDescribed) return '';
   const parts = [descriptionOf(lowering, chain.scan)];
   if (chain.predicate)
     parts.push(

@@ -100,7 +100,7 @@ export function lowerWrite(
       return () => new CommitEveryOperator(input(), count, description);
     }
     case 'Profile': {
-      const input = lowering.lower(plan.input, slotsOf(plan.input));
+      const input = lowering.described().lower(plan.input, slotsOf(plan.input));
       const { as } = plan;
       return () => new ProfileOperator(input, as);
     }

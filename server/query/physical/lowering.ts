@@ -28,6 +28,8 @@ export interface Lowering {
   lower(plan: LogicalPlan, required: RequiredSlots): OperatorFactory;
   /** Somebody will look at the operators: they are told what they do. */
   readonly areDescribed: boolean;
+  /** The same with operators that are described. */
+  described(): Lowering;
   /** For plans inside. */
   inner(): Lowering;
 }

@@ -80,6 +80,11 @@ class Planner implements Lowering {
     return this.isInner ? this : new Planner(this.#environment, this.bareIds, undefined);
   }
 
+  described(): Lowering {
+    if (this.areDescribed) return this;
+    return new Planner({ ...this.#environment, areDescribed: true }, this.bareIds, this.output);
+  }
+
   lower(plan: LogicalPlan, required: RequiredSlots): OperatorFactory {
     const fused =
       fuseCount(plan, this) ??

@@ -1,6 +1,7 @@
 import { DatabaseError } from '#core/errors.ts';
 import { defaultTemporalFormats } from '#core/temporal-format.ts';
 import type { Value, ValueMap } from '#core/value.ts';
+import { constantOperations } from '#query/algebra/constant-operations.ts';
 import type { Expression as Computed } from '#query/algebra/expression.ts';
 import { walkExpression } from '#query/algebra/walk.ts';
 import { QueryScope } from '#query/binder/scope.ts';
@@ -10,28 +11,6 @@ import type { Expression } from '../ast.ts';
 import type { NamedValue } from '../statements.ts';
 import { someExpression } from '../syntax-walk.ts';
 import { type Analysis, rowEnvironment } from './analysis.ts';
-
-/** What a constant may be computed with: nothing that looks at records, the clock or chance. */
-const constantOps: ReadonlySet<Computed['op']> = new Set<Computed['op']>([
-  'Constant',
-  'Parameter',
-  'Variable',
-  'Negate',
-  'Arithmetic',
-  'Concatenate',
-  'Coalesce',
-  'Compare',
-  'And',
-  'Or',
-  'Not',
-  'IsNull',
-  'Between',
-  'In',
-  'Like',
-  'List',
-  'Map',
-  'Case',
-]);
 
 /**
  * The value of an expression in a schema statement. Schema changes are data that every node applies alike, so they hold values
@@ -59,7 +38,7 @@ function isFieldName(node: Expression): boolean {
 function isConstant(computed: Computed): boolean {
   let isAllowed = true;
   walkExpression(computed, (part) => {
-    if (!constantOps.has(part.op)) isAllowed = false;
+    if (!constantOperations.has(part.op)) isAllowed = false;
   });
   return isAllowed;
 }

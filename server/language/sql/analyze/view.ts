@@ -4,7 +4,7 @@ import type { TypeId } from '#core/rid.ts';
 import type { Maintenance } from '#query/algebra/maintenance.ts';
 import { inputsOf, walkPlan } from '#query/algebra/plan-walk.ts';
 import type { LogicalPlan, Move, PlanNode } from '#query/algebra/plan.ts';
-import { nodesOf } from '../script/effects.ts';
+import { isWriting, nodesOf } from '../script/effects.ts';
 import type { Command, Statement } from '../statements.ts';
 import type { Analysis } from './analysis.ts';
 
@@ -65,31 +65,13 @@ function requireReading(analysis: Analysis, name: string, statement: Statement):
   };
   if (!queries.has(statement.kind)) refuse('needs a query: SELECT, MATCH or TRAVERSE');
   for (const node of nodesOf(statement)) {
-    if (writes.has(node.kind)) refuse('must not write in its query');
+    if (node.kind === 'command' || isWriting(node)) refuse('must not write in its query');
     if (node.kind === 'call' && typeof node.name === 'string')
       if (analysis.catalog.definitions.functionNamed(node.name) !== undefined)
         refuse(`calls '${node.name}', which may change; write out what it computes`);
   }
   if (hasParameter(statement)) refuse('must not depend on parameters');
 }
-
-const writes: ReadonlySet<string> = new Set<Statement['kind']>([
-  'insert',
-  'createEdge',
-  'update',
-  'delete',
-  'command',
-  'createType',
-  'alterType',
-  'dropType',
-  'createProperty',
-  'alterProperty',
-  'dropProperty',
-  'createBucket',
-  'dropBucket',
-  'createIndex',
-  'dropIndex',
-]);
 
 function hasParameter(tree: unknown): boolean {
   const waiting: unknown[] = [tree];

@@ -73,7 +73,7 @@ export class Parser {
     this.#tokenCountMax = Math.max(10_000, tokenCountMax);
     this.#expectations = expectations;
     this.#lexer = new Lexer(text);
-    this.#tokens = Array.from({ length: lookaheadMax }, emptyToken);
+    this.#tokens = [emptyToken(), emptyToken(), emptyToken(), emptyToken()];
     this.#readCount = 1;
     this.#lexer.read(this.token);
   }

@@ -37,7 +37,7 @@ export function effectsOfSyntax(tree: unknown): ScriptEffects {
   };
   for (const node of nodesOf(tree)) {
     const { kind } = node;
-    if (writing.has(kind) || isWritingCommand(node)) found.writes = true;
+    if (isWriting(node)) found.writes = true;
     if (changing.has(kind)) found.changesState = true;
     if (affecting.has(kind)) found.affectsOthers = true;
     if (isOperation(node)) found.operates = true;
@@ -69,6 +69,11 @@ export function* nodesOf(tree: unknown): Generator<SyntaxNode> {
     }
     for (const part of Object.values(node)) waiting.push(part);
   }
+}
+
+/** True for a statement that may write by itself; what stands in it is not looked at. */
+export function isWriting(node: SyntaxNode): boolean {
+  return writing.has(node.kind) || isWritingCommand(node);
 }
 
 function isExplained(node: object): boolean {
