@@ -15,7 +15,7 @@ const holding = {
   'hash join': 'MATCH {type: T, as: a}, {type: T, as: b, where: (x = $matched.a.x)} RETURN a, b',
   'sub-query': 'SELECT $all.size() AS n LET $all = (SELECT FROM T)',
   'concatenated texts': 'SELECT $t.length() AS n LET $t = (SELECT list(text) AS t FROM T LIMIT 1)',
-  'ORDER BY with LIMIT': 'SELECT FROM T ORDER BY name LIMIT 90000',
+  'ORDER BY with LIMIT': 'SELECT FROM T ORDER BY name LIMIT 30000',
   UPDATE: 'UPDATE T SET flag = true',
 } as const;
 
