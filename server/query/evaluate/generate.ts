@@ -443,7 +443,7 @@ class ProgramEmitter {
     this.#readsFlags = true;
     const cache = this.#bind(new TextCache());
     const cell = `${this.#start(column)}, ${this.#end(column)}`;
-    return `((flags & ${rowFlag.jsonSafe}) !== 0 ? ${cache}.read(bytes, ${cell}) : bytes.utf8Slice(${cell}))`;
+    return `((flags & ${rowFlag.jsonSafe}) !== 0 ? ${cache}.read(view, bytes, ${cell}) : bytes.utf8Slice(${cell}))`;
   }
 
   /** A cell that is not null, as a value. */

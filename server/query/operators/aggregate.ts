@@ -17,8 +17,15 @@ import {
 import type { CompiledColumn } from './project.ts';
 import { rowsPerTurn, WorkShare } from './work-share.ts';
 
+/** A key whose value stands in a slot of the input already when `from` says so. */
+export interface CompiledKey extends CompiledColumn {
+  readonly from: Slot | undefined;
+}
+
 export interface CompiledAggregate {
   readonly slot: Slot;
+  /** The only argument stands in this slot of the input. */
+  readonly from: Slot | undefined;
   readonly function: AggregateFunction;
   readonly arguments: readonly Evaluator[];
   readonly distinct: boolean;
@@ -26,7 +33,7 @@ export interface CompiledAggregate {
 
 export interface AggregateOptions {
   readonly input: PhysicalOperator;
-  readonly keys: readonly CompiledColumn[];
+  readonly keys: readonly CompiledKey[];
   readonly first: readonly CompiledColumn[];
   readonly aggregates: readonly CompiledAggregate[];
   readonly description: string;
@@ -96,16 +103,17 @@ export class AggregateOperator implements PhysicalOperator {
 
   #fill(): Pulled {
     const context = this.#context as ExecutionContext;
+    const { frame } = context;
     const { input, keys } = this.#options;
     const values = this.#keyValues;
     for (let count = 0; count < rowsPerTurn; count += 1) {
       const pulled = input.next();
       if (pulled !== ROW) return pulled;
       for (let at = 0; at < keys.length; at += 1) {
-        const key = keys[at] as CompiledColumn;
-        const value = key.value(context);
-        values[at] = value;
-        context.frame[key.slot] = value;
+        const key = keys[at] as CompiledKey;
+        if (key.from === undefined) values[at] = key.value(context);
+        else values[at] = frame[key.from] as Value;
+        if (key.from !== key.slot) frame[key.slot] = values[at] as Value;
       }
       const groupCountBefore = this.#table.size;
       const group = this.#table.groupOf(values);
@@ -123,11 +131,12 @@ export class AggregateOperator implements PhysicalOperator {
     for (let at = 0; at < aggregates.length; at += 1) {
       const aggregate = aggregates[at] as CompiledAggregate;
       const args = this.#arguments[at] as Value[];
-      for (let part = 0; part < args.length; part += 1)
-        args[part] = (aggregate.arguments[part] as Evaluator)(context);
-      const seen = this.#groups.seen[from + at];
+      if (aggregate.from !== undefined) args[0] = context.frame[aggregate.from] as Value;
+      else
+        for (let part = 0; part < args.length; part += 1)
+          args[part] = (aggregate.arguments[part] as Evaluator)(context);
       // Aggregates skip nulls, so a null needs no place among the distinct values.
-      if (seen !== undefined && !seen.add(args)) continue;
+      if (aggregate.distinct && this.#groups.seen[from + at]?.add(args) === false) continue;
       (this.#groups.accumulators[from + at] as Accumulator).add(args, accounted);
     }
   }

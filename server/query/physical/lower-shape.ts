@@ -254,7 +254,11 @@ function lowerAggregate(
   const lifted = liftAggregateInputs(needed);
   const input = lowering.lower(lifted.input, withSlots(new Set(), slotsReadBy(lifted)));
   const options = {
-    keys: compileColumns(lifted.keys, lowering),
+    keys: lifted.keys.map((key) => ({
+      slot: key.slot,
+      value: compileValue(lowering, key.value),
+      from: plainSlot(key.value, lowering),
+    })),
     first: compileColumns(lifted.first, lowering),
     aggregates: lifted.aggregates.map((aggregate): CompiledAggregate => {
       const found = lowering.environment.functions.aggregate(aggregate.function);
@@ -265,6 +269,7 @@ function lowerAggregate(
         );
       return {
         slot: aggregate.slot,
+        from: slotOfOnly(aggregate.arguments, lowering),
         function: found,
         arguments: aggregate.arguments.map((part) => compileValue(lowering, part)),
         distinct: aggregate.distinct,
@@ -273,6 +278,16 @@ function lowerAggregate(
     description: descriptionOf(lowering, needed),
   };
   return () => new AggregateOperator({ ...options, input: input() });
+}
+
+/** The slot in which the only argument stands as it is. */
+function slotOfOnly(args: readonly Expression[], lowering: Lowering): Slot | undefined {
+  const [only] = args;
+  return only === undefined || args.length > 1 ? undefined : plainSlot(only, lowering);
+}
+
+function plainSlot(expression: Expression, { bareIds }: Lowering): Slot | undefined {
+  return expression.op === 'Slot' && !bareIds.has(expression.slot) ? expression.slot : undefined;
 }
 
 function lowerUnion(plan: PlanNode<'Union'>, lowering: Lowering): OperatorFactory {
