@@ -9,8 +9,8 @@ import type { Value } from './value.ts';
 /**
  * Strict JSON (RFC 8259) to values. Objects become `Map`s in the order of the text (a repeated key keeps its first place
  * and its last value); integers keep all digits (int64 as integers, longer ones as decimals); a number with a point or an
- * exponent is a double, also when it is integral. Written by hand because `JSON.parse` loses the order of numeric keys, the
- * digits of long integers and the difference between 4 and 4.0.
+ * exponent is a double, also when it is integral, and a decimal when it has more digits than a double keeps. Written by hand
+ * because `JSON.parse` loses the order of numeric keys, the digits of long numbers and the difference between 4 and 4.0.
  */
 export interface JsonLimits {
   /** Levels of nested arrays and objects. */
@@ -434,9 +434,11 @@ class JsonParser {
     this.#position = position;
     const exponent = position === mantissaEnd ? 0 : Number(text.slice(mantissaEnd + 1, position));
     this.#requireSize(start, mantissaEnd - start, exponent);
-    const n = parseDouble(text.slice(start, position));
+    const number = text.slice(start, position);
+    const n = parseDouble(number);
     if (n === undefined) throw this.#fail(start, numberOutside);
-    return double(n);
+    const isExact = mantissaEnd - start > doubleDigitsMax && exceedsDouble(number);
+    return (isExact ? parseDecimal(number) : undefined) ?? double(n);
   }
 
   /** @param digitCount with sign and point, which makes no difference worth a scan */
@@ -455,6 +457,16 @@ class JsonParser {
   #fail(position: number, reason: string): DatabaseError {
     return invalid(this.#text, position, reason);
   }
+}
+
+/** A double is told apart from all others by as many significant digits. */
+const doubleDigitsMax = 17;
+
+/** Whether a number of JSON has more digits than a double keeps (http-api.md 1); zeros at its ends are none. */
+export function exceedsDouble(number: string): boolean {
+  const [mantissa = ''] = number.split(/[eE]/, 1);
+  const digits = mantissa.replace(/^-?[0.]*/, '').replace(/[0.]*$/, '');
+  return digits.replace('.', '').length > doubleDigitsMax;
 }
 
 const numberOutside = `number outside the range of a double, or above ${decimalDigitsMax} digits`;

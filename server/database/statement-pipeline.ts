@@ -1,5 +1,5 @@
 import { assert } from '#core/assert.ts';
-import { DatabaseError } from '#core/errors.ts';
+import { DatabaseError, type ErrorCode } from '#core/errors.ts';
 import type { Log } from '#core/log.ts';
 import type { Authorizer } from '#core/principal.ts';
 import type { LogIndex } from '#core/rid.ts';
@@ -377,8 +377,8 @@ export class StatementPipeline {
       transaction.beginStatement();
       compiled = this.#admit(statement, options, transaction);
     } catch (error) {
-      // Refused before it was executed: the session goes on (house decision 52).
-      lease.release();
+      if (isRefusal(error)) lease.release();
+      else this.#endSession(lease);
       throw error;
     }
     if (compiled.kind === 'operation') {
@@ -436,6 +436,10 @@ export class StatementPipeline {
       lease.release();
       return;
     }
+    this.#endSession(lease);
+  }
+
+  #endSession(lease: SessionLease): void {
     this.#options.counters.txRollbacks += 1;
     lease.end();
   }
@@ -443,6 +447,24 @@ export class StatementPipeline {
 
 const noRows: ResultBatch = { rowCount: 0, values: [] };
 const noColumns = { kind: 'columns', names: [] } as const;
+
+/**
+ * What is wrong with a statement by its text, its parameters or its caller; the session goes on (house decision 52). A type
+ * or function that is not there counts as an error of execution, as the same names do in DDL.
+ */
+const refusals: ReadonlySet<string> = new Set([
+  'Syntax',
+  'IllegalArgument',
+  'NotIdempotent',
+  'NotSupported',
+  'Forbidden',
+  'TooLarge',
+  'DatabaseReadOnly',
+] satisfies ErrorCode[]);
+
+function isRefusal(error: unknown): boolean {
+  return error instanceof DatabaseError && refusals.has(error.code);
+}
 
 function nothing(): void {}
 

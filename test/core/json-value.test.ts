@@ -24,6 +24,12 @@ test('numbers keep their type and their digits', () => {
     ['-9223372036854775808', -(2n ** 63n)],
     ['9223372036854775808', new Decimal(2n ** 63n, 0)],
     ['1e308', new Float(1e308)],
+    ['0.10000000000000001', 0.1],
+    ['0.12345678901234567890', new Decimal(12_345_678_901_234_567_890n, 20)],
+    ['-1234567890123456.789', new Decimal(-1_234_567_890_123_456_789n, 3)],
+    ['0.000000000000000000001', 1e-21],
+    ['1.00000000000000000e2', new Float(100)],
+    ['100000000000000000000.0', new Float(1e20)],
   ];
   for (const [text, value] of cases) assert.deepEqual(parseJson(text), value, text);
 });

@@ -95,3 +95,17 @@ test('an error while a script runs ends its session, a refusal does not', async 
   assert.equal((await command('RETURN 1', session)).status, 404);
   assert.equal(await end('commit', session), 500);
 });
+
+test('names that are not there end a session like other errors of execution', async (context) => {
+  const { command, begin } = await scriptDoor(context);
+  const sql = { language: 'sql' };
+  const after = async (text: string): Promise<number> => {
+    const session = await begin();
+    assert.notEqual((await command(text, session, sql)).status, 200, text);
+    return (await command('SELECT 1', session, sql)).status;
+  };
+  for (const text of ['SELEC', 'SELECT sqrt()', 'CREATE VERTEX T'])
+    assert.equal(await after(text), 200, text);
+  for (const text of ['SELECT FROM Missing', 'SELECT missing(1)', 'DROP TYPE Missing'])
+    assert.equal(await after(text), 404, text);
+});

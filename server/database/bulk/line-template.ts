@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { defaultJsonLimits, parseJsonBytes } from '#core/json-value.ts';
+import { exceedsDouble, defaultJsonLimits, parseJsonBytes } from '#core/json-value.ts';
 import { DatabaseError } from '#core/errors.ts';
 import { double, type Value } from '#core/value.ts';
 import { type Bytes, readAscii } from '#storage/bytes.ts';
@@ -232,7 +232,9 @@ export class LineMatcher {
     if (fraction === 0 || byte === 101 || byte === 69) return -1;
     if (number.digits + fraction > 15) {
       if (number.digits + fraction > 300) return -1;
-      this.#value = double(Number(bytes.latin1Slice(number.start, at)));
+      const text = bytes.latin1Slice(number.start, at);
+      if (exceedsDouble(text)) return -1;
+      this.#value = double(Number(text));
       return at;
     }
     const value = n / (powersOfTen[fraction] as number);
