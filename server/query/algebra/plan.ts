@@ -323,6 +323,8 @@ export interface IndexSearchNode {
    * in it; otherwise the types are scanned.
    */
   readonly needsEveryRecord?: boolean;
+  /** With `order`: records with null in a component that the bounds leave open are not wanted. */
+  readonly skipsNulls?: boolean;
   /** With `order`: no more rows than this are wanted. */
   readonly limit?: Expression;
 }

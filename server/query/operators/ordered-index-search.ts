@@ -23,6 +23,8 @@ export interface OrderedIndexSearchOptions {
   readonly as: Slot;
   readonly order: 'ascending' | 'descending';
   readonly covers: Predicate | undefined;
+  /** `covers` says more than the bounds do, so it is asked for every record. */
+  readonly coversMore: boolean;
   /**
    * Scans and sorts instead. Used when the bounds do not fit the index or the index does not hold every record that the
    * order must place (those with null in an indexed property).
@@ -30,6 +32,8 @@ export interface OrderedIndexSearchOptions {
   readonly fallback: () => PhysicalOperator;
   /** The order must also place records without a key: it may be used only when every record has one entry. */
   readonly needsEveryRecord: boolean;
+  /** Gives the records that the index skips, which come behind the others in this order; asked when the others are given. */
+  readonly rest: (() => PhysicalOperator) | undefined;
   readonly description: string;
 }
 
@@ -52,7 +56,9 @@ export class OrderedIndexSearchOperator implements PhysicalOperator {
   #key: readonly Value[] | undefined;
   #exact = false;
   #fallback: PhysicalOperator | undefined;
-  #isFallback = false;
+  #rest: PhysicalOperator | undefined;
+  /** What gives the rows in place of the index. */
+  #standIn: PhysicalOperator | undefined;
   #hasEnded = false;
   readonly #share = new WorkShare();
 
@@ -69,27 +75,28 @@ export class OrderedIndexSearchOperator implements PhysicalOperator {
     this.#key = undefined;
     this.#hasEnded = false;
     const bound = bindBounds(bounds, context);
-    this.#isFallback =
+    const isFallback =
       bound.kind === 'scan' ||
       (bound.kind === 'search' && bound.ranges.length !== 1) ||
       (this.#options.needsEveryRecord && !holdsEveryRecord(context.view, index));
-    if (this.#isFallback) {
+    if (isFallback) {
       this.#fallback ??= fallback();
-      this.#fallback.open(context);
+      this.#standIn = this.#fallback;
+      this.#standIn.open(context);
       return;
     }
     if (bound.kind !== 'search') {
       this.#hasEnded = true;
       return;
     }
-    this.#exact = bound.exact;
+    this.#exact = bound.exact && !this.#options.coversMore;
     this.#reader = context.view.index(index);
     this.#cursor = this.#reader.range(bound.ranges[0] as KeyBounds, order);
   }
 
   next(): Pulled {
-    if (this.#isFallback) return (this.#fallback as PhysicalOperator).next();
     for (;;) {
+      if (this.#standIn !== undefined) return this.#standIn.next();
       if (this.#hasEnded) return END;
       if (this.#share.isSpent()) return PAUSE;
       const rid = this.#nextRid();
@@ -105,7 +112,7 @@ export class OrderedIndexSearchOperator implements PhysicalOperator {
     }
     const cursor = this.#cursor as IndexCursor;
     if (!cursor.next()) {
-      this.#hasEnded = true;
+      this.#goOn();
       return undefined;
     }
     if (order === 'ascending' || bounds.isUnique) return cursor.rid;
@@ -115,6 +122,17 @@ export class OrderedIndexSearchOperator implements PhysicalOperator {
     this.#key = key.slice();
     this.#sameKey = (this.#reader as IndexReader).lookup(this.#key);
     return undefined;
+  }
+
+  /** The index has given what it holds. */
+  #goOn(): void {
+    const { rest, index } = this.#options;
+    const context = this.#context as ExecutionContext;
+    this.#hasEnded = true;
+    if (rest === undefined || holdsEveryRecord(context.view, index)) return;
+    this.#rest ??= rest();
+    this.#standIn = this.#rest;
+    this.#standIn.open(context);
   }
 
   #give(rid: Rid): boolean {
@@ -127,8 +145,8 @@ export class OrderedIndexSearchOperator implements PhysicalOperator {
   }
 
   close(): void {
-    if (this.#isFallback) this.#fallback?.close();
-    this.#isFallback = false;
+    this.#standIn?.close();
+    this.#standIn = undefined;
     this.#cursor = undefined;
     this.#sameKey = undefined;
     this.#reader = undefined;

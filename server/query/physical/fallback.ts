@@ -10,6 +10,17 @@ export function fallbackScan(
   return search.covers ? { op: 'Filter', input: scan, predicate: search.covers } : scan;
 }
 
+/** The records of a search that its index skips since `property`, the last component, is null in them. */
+export function scanOfNulls(search: IndexSearchNode, property: string): LogicalPlan {
+  const operand: Expression = {
+    op: 'Property',
+    of: { op: 'Slot', slot: search.as },
+    name: property,
+    dialect: 'sql',
+  };
+  return { op: 'Filter', input: fallbackScan(search), predicate: { op: 'IsNull', operand } };
+}
+
 /**
  * What an ordered index search stands for, written as scan, filter and sort: used when the index cannot serve it at run time.
  */

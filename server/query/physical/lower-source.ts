@@ -29,7 +29,7 @@ import {
   type Lowering,
   type OperatorFactory,
 } from './lowering.ts';
-import { fallbackScan, fallbackSort } from './fallback.ts';
+import { fallbackScan, fallbackSort, scanOfNulls } from './fallback.ts';
 
 export type SourceOp =
   | 'Argument'
@@ -162,6 +162,16 @@ function lowerOrderedSearch(plan: IndexSearchNode, lowering: Lowering): Operator
   const definition = lowering.catalog.indexWithId(index);
   const openCount = definition.components.length - bounds.equals.length;
   const hasRange = (bounds.low ?? bounds.high ?? bounds.prefix) !== undefined;
+  const skipsNulls =
+    definition.nullStrategy === 'INDEX' ||
+    plan.skipsNulls === true ||
+    (hasRange && openCount === 1);
+  const last = definition.components.at(-1);
+  const comesLast = order === 'descending' && openCount === 1 && last?.by === 'value';
+  const rest =
+    !skipsNulls && comesLast
+      ? loweredOnDemand(() => lowering.lower(scanOfNulls(plan, last.property), new Set([as])))
+      : undefined;
   const options = {
     index,
     bounds: compileBounds(index, bounds, lowering),
@@ -169,8 +179,10 @@ function lowerOrderedSearch(plan: IndexSearchNode, lowering: Lowering): Operator
     as,
     order,
     covers: optionalFilter(lowering, plan.covers),
+    coversMore: plan.skipsNulls === true,
     // A range on the last component leaves out nulls by itself.
-    needsEveryRecord: definition.nullStrategy !== 'INDEX' && !(hasRange && openCount === 1),
+    needsEveryRecord: !skipsNulls && rest === undefined,
+    rest,
     description: descriptionOf(lowering, plan),
   };
   return () => new OrderedIndexSearchOperator({ ...options, fallback });

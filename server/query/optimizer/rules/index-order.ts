@@ -1,6 +1,6 @@
 import type { IndexDefinition } from '#catalog/catalog.ts';
-import type { Expression } from '../../algebra/expression.ts';
-import type { IndexSearchNode, LogicalPlan } from '../../algebra/plan.ts';
+import type { Expression, Slot } from '../../algebra/expression.ts';
+import type { IndexBounds, IndexSearchNode, LogicalPlan } from '../../algebra/plan.ts';
 import { conjunctionOf, conjunctsOf } from '../../algebra/walk.ts';
 import { fetchCost, limitOf, randomFetchCost, scanCost, seekCost, selectivityOf } from '../cost.ts';
 import { belowProject } from '../projected.ts';
@@ -81,18 +81,25 @@ function searchFor(
   if (index.components.some((part) => part.caseInsensitive || part.by !== 'value'))
     return undefined;
   const conjuncts = predicate ? conjunctsOf(predicate) : [];
-  const candidate = indexCandidates(conjuncts, scan.as, scan.types, context).find(
+  // Descending, records that the index skips for the last key come behind those that it holds: they need not be there.
+  const last = keys.at(-1);
+  const isThere: readonly Expression[] =
+    direction === 'descending' && last !== undefined
+      ? [{ op: 'Not', operand: { op: 'IsNull', operand: last } }]
+      : [];
+  const candidate = indexCandidates([...conjuncts, ...isThere], scan.as, scan.types, context).find(
     (found) => found.index.id === index.id,
   );
-  const boundCount = index.components.length - keys.length;
-  if (boundCount < 0) return undefined;
   const bounds = candidate?.bounds ?? { equals: [] };
+  const open = keys.filter((value) => !isBoundBy(value, bounds, index, scan.as));
+  const boundCount = index.components.length - open.length;
+  if (boundCount < 0 || open.length === 0) return undefined;
   // More equalities than needed leave fewer keys to order by; IN gives several runs that are not one order.
   if (bounds.equals.length !== boundCount) return undefined;
   if (bounds.equals.some((part) => part.kind !== 'equals')) return undefined;
-  const isServed = keys.every((key, at) => {
+  const isServed = open.every((value, at) => {
     const component = index.components[boundCount + at];
-    return component !== undefined && key !== undefined && isComponent(key, component, scan.as);
+    return component !== undefined && value !== undefined && isComponent(value, component, scan.as);
   });
   if (!isServed) return undefined;
   const covered = candidate?.covered ?? [];
@@ -109,6 +116,20 @@ function searchFor(
     ...(!residual && { limit }),
   };
   return { node, residual };
+}
+
+/** A key that has one value in all rows orders nothing. */
+function isBoundBy(
+  key: Expression | undefined,
+  { equals }: IndexBounds,
+  index: IndexDefinition,
+  record: Slot,
+): boolean {
+  if (key === undefined) return false;
+  return equals.some((part, at) => {
+    const component = index.components[at];
+    return part.kind === 'equals' && component !== undefined && isComponent(key, component, record);
+  });
 }
 
 /** Compares walking the index until the limit is reached with the best way to find all rows and keep the best. */
