@@ -103,9 +103,27 @@ export class PlanRuns {
   }
 
   /** A statement whose rows are given when it is over: one that writes in a session, PROFILE of a reading one. */
-  async readToEnd(compiled: CompiledStatement, order: Order, scope: Scope): Promise<ResultStream> {
+  readToEnd(
+    compiled: CompiledStatement,
+    order: Order,
+    scope: Scope,
+  ): ResultStream | Promise<ResultStream> {
+    let outcome: Outcome | Promise<Outcome>;
     try {
-      const { rows, facts } = await this.runToEnd(compiled, order, scope);
+      outcome = this.runToEnd(compiled, order, scope);
+    } catch (error) {
+      scope.settle(error);
+      order.watch.finish();
+      throw error;
+    }
+    if (outcome instanceof Promise) return this.#finished(outcome, order, scope);
+    order.watch.finish();
+    return new FinishedResult(outcome.facts, outcome.rows, scope.view, scope.settle);
+  }
+
+  async #finished(outcome: Promise<Outcome>, order: Order, scope: Scope): Promise<ResultStream> {
+    try {
+      const { rows, facts } = await outcome;
       return new FinishedResult(facts, rows, scope.view, scope.settle);
     } catch (error) {
       scope.settle(error);
@@ -115,16 +133,33 @@ export class PlanRuns {
     }
   }
 
-  /** Runs the plan to its end, slice by slice; keeps as many rows as the caller takes. */
-  async runToEnd(compiled: CompiledStatement, order: Order, scope: Scope): Promise<Outcome> {
+  /** Runs the plan to its end, slice by slice; keeps as many rows as the caller takes. A short one gives no promise. */
+  runToEnd(compiled: CompiledStatement, order: Order, scope: Scope): Outcome | Promise<Outcome> {
     const opened = this.#open(compiled, order, scope);
-    const { execution, memory } = opened;
+    const facts = this.#factsOf(opened, scope.view.snapshotIndex);
+    const taken = takenRows(order.options, compiled.program.statementLimit);
+    const wanted = isProfile(compiled) ? 0 : taken + 1;
+    const { execution } = opened;
+    let first: ResultBatch;
     try {
-      const facts = this.#factsOf(opened, scope.view.snapshotIndex);
-      const taken = takenRows(order.options, compiled.program.statementLimit);
-      const wanted = isProfile(compiled) ? 0 : taken + 1;
-      const first = execution.pullNow();
-      if (execution.hasEnded && first.rowCount <= wanted) return { rows: first, facts };
+      first = execution.pullNow();
+    } catch (error) {
+      this.#close(opened);
+      throw withPlace(error, compiled.program.source);
+    }
+    if (!execution.hasEnded || first.rowCount > wanted)
+      return this.#runRest(opened, { rows: first, facts }, wanted);
+    this.#close(opened);
+    return { rows: first, facts };
+  }
+
+  async #runRest(
+    opened: Opened,
+    { rows: first, facts }: Outcome,
+    wanted: number,
+  ): Promise<Outcome> {
+    const { compiled, execution, memory } = opened;
+    try {
       const kept = new KeptRows(wanted, memory);
       kept.add(first);
       for (;;) {

@@ -90,9 +90,18 @@ export class TransactionSessions {
    * @throws DatabaseError `SessionNotFound`, `LockTimeout`; `Busy` when its snapshot grew too old, which ends it
    */
   async acquire(principal: Principal, database: string, id: string): Promise<SessionLease> {
+    return this.acquireNow(principal, database, id) ?? this.#found(principal, database, id).turn();
+  }
+
+  /** As `acquire`; undefined while another request runs in the session. */
+  acquireNow(principal: Principal, database: string, id: string): SessionLease | undefined {
+    return this.#found(principal, database, id).acquireNow();
+  }
+
+  #found(principal: Principal, database: string, id: string): TransactionSession {
     const session = this.#find(principal, database, id);
     if (session === undefined) throw unknownSession();
-    return session.acquire();
+    return session;
   }
 
   /** Rolls back the sessions of a user who was dropped or has a new password. */
@@ -179,8 +188,17 @@ class TransactionSession {
     });
   }
 
-  async acquire(): Promise<SessionLease> {
-    const hasTurn = this.#state === 'busy' && (await this.#turn());
+  /** @returns undefined while another request runs in it */
+  acquireNow(): SessionLease | undefined {
+    return this.#state === 'busy' ? undefined : this.#taken(false);
+  }
+
+  /** Waits for the request that runs in it. */
+  async turn(): Promise<SessionLease> {
+    return this.#taken(await this.#turn());
+  }
+
+  #taken(hasTurn: boolean): SessionLease {
     if (this.#state === 'ended') {
       if (hasTurn) this.#rollback();
       throw unknownSession();

@@ -363,13 +363,25 @@ export class StatementPipeline {
     return new FinishedResult(facts, rows, open, () => view?.[Symbol.dispose]());
   }
 
-  async #runInSession(
+  /** Without a promise when the session is free and the statement short. */
+  #runInSession(
     statement: Statement,
     options: RunOptions,
     sessionId: string,
-  ): Promise<ResultStream> {
+  ): ResultStream | Promise<ResultStream> {
     const { sessions, databaseName } = this.#options;
-    const lease = await sessions.acquire(options.principal, databaseName, sessionId);
+    const lease = sessions.acquireNow(options.principal, databaseName, sessionId);
+    if (lease !== undefined) return this.#runLeased(statement, options, lease);
+    return sessions
+      .acquire(options.principal, databaseName, sessionId)
+      .then((own) => this.#runLeased(statement, options, own));
+  }
+
+  #runLeased(
+    statement: Statement,
+    options: RunOptions,
+    lease: SessionLease,
+  ): ResultStream | Promise<ResultStream> {
     let compiled: Compiled;
     let transaction: Transaction;
     try {

@@ -57,10 +57,10 @@ export class IndexView implements IndexReader {
   recordWith(key: readonly Value[]): Rid | undefined {
     const definition = this.#definition;
     if (!definition.unique || key.length !== definition.components.length) return undefined;
-    if (this.#host.hasChanges) return undefined;
     const written = writeWholeKey(definition, key);
     if (written === undefined || written.length > keyBytesMax) return undefined;
-    const { snapshot } = this.#host;
+    const { snapshot, hasChanges } = this.#host;
+    if (hasChanges) return this.#holderOf(written.take()) ?? noRid;
     return snapshot.uniqueEntry(definition.id, written.bytes, written.length) ?? noRid;
   }
 
@@ -86,13 +86,17 @@ export class IndexView implements IndexReader {
 
   /** The common case of a point read: one get. */
   #uniqueHit(key: Uint8Array): IndexCursor {
+    return new SingleHit(this, this.#holderOf(key) ?? noRid, key);
+  }
+
+  /** The record that has the whole key, after the changes of the transaction. */
+  #holderOf(key: Uint8Array): Rid | undefined {
     const host = this.#host;
-    let hit = host.hasChanges ? host.claimHolder(this.#definition, key) : undefined;
-    if (hit === undefined) {
-      hit = host.snapshot.uniqueEntry(this.#definition.id, key);
-      if (hit !== undefined && host.isHidden(hit) && !this.#stillHas(hit, key)) hit = undefined;
-    }
-    return new SingleHit(this, hit ?? noRid, key);
+    const claimed = host.hasChanges ? host.claimHolder(this.#definition, key) : undefined;
+    if (claimed !== undefined) return claimed;
+    const hit = host.snapshot.uniqueEntry(this.#definition.id, key);
+    if (hit === undefined || !host.isHidden(hit)) return hit;
+    return this.#stillHas(hit, key) ? hit : undefined;
   }
 
   /** Whether a record that the transaction changed kept the key it is stored with. */

@@ -57,6 +57,8 @@ export class StatementView implements ReadView, IndexHost, ChangeLog {
   #openCursors: Set<EntryCursor> | undefined;
   /** Remembered as long as nothing more was written. */
   #hiddenEntries: Map<IndexId, { logLength: number; count: number }> | undefined;
+  /** What was read last: a statement that changes a record reads it to find it, to compute with it and to check the change. */
+  #lastStored: StoredRecord | undefined;
   #isClosed = false;
 
   constructor(services: ViewServices, state: PinnedState, overlay: Overlay) {
@@ -67,11 +69,16 @@ export class StatementView implements ReadView, IndexHost, ChangeLog {
     this.snapshot = state.snapshot;
   }
 
-  /** Moves to another committed state; cursors of the old one end. */
+  /** Moves to another committed state; cursors of the old one end. What it knows of this one it keeps while nothing changed. */
   moveTo(state: PinnedState): void {
     this.#closeCursors();
+    if (state.snapshot.index === this.snapshot.index && state.catalog === this.catalog) {
+      state.snapshot[Symbol.dispose]();
+      return;
+    }
     this.snapshot[Symbol.dispose]();
     this.snapshot = state.snapshot;
+    this.#lastStored = undefined;
     if (this.catalog !== state.catalog) {
       this.catalog = state.catalog;
       this.#indexOverlays = undefined;
@@ -93,6 +100,7 @@ export class StatementView implements ReadView, IndexHost, ChangeLog {
   [Symbol.dispose](): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
+    this.#lastStored = undefined;
     this.#closeCursors();
     this.snapshot[Symbol.dispose]();
   }
@@ -111,9 +119,11 @@ export class StatementView implements ReadView, IndexHost, ChangeLog {
 
   /** The record as it is in the snapshot. A record id of a client may name anything. */
   storedRecord(rid: Rid): StoredRecord | undefined {
-    return this.catalog.bucketWithId(bucketOf(rid)) === undefined
-      ? undefined
-      : this.snapshot.record(rid);
+    if (this.#lastStored?.rid === rid) return this.#lastStored;
+    if (this.catalog.bucketWithId(bucketOf(rid)) === undefined) return undefined;
+    const record = this.snapshot.record(rid);
+    this.#lastStored = record;
+    return record;
   }
 
   /** The changed record; undefined when deleted. */

@@ -65,6 +65,20 @@ export class OrderedIndexMaintainer implements IndexDeriver {
 
 const noKeys: readonly Uint8Array[] = [];
 
+/** A cheap test before keys are made: most changes leave the indexed properties as they are. */
+function hasSameValues(
+  { components }: IndexDefinition,
+  before: StoredRecord,
+  after: StoredRecord,
+): boolean {
+  for (let i = 0; i < components.length; i++) {
+    const { property, by } = components[i] as IndexDefinition['components'][number];
+    if (by !== 'value' || property.startsWith('@') || property.includes('.')) return false;
+    if (before.get(property) !== after.get(property)) return false;
+  }
+  return true;
+}
+
 /** Entries that stay are left alone. */
 function deriveOne(
   index: IndexKeys,
@@ -72,6 +86,8 @@ function deriveOne(
   after: StoredRecord | undefined,
   changes: EntryChanges,
 ): void {
+  if (before !== undefined && after !== undefined && hasSameValues(index.definition, before, after))
+    return;
   const target = index.target;
   const old = before === undefined ? noKeys : index.keysOf(before);
   const now = after === undefined ? noKeys : index.keysOf(after);
