@@ -2,7 +2,7 @@ import { managedSettings } from './setting-classes.ts';
 
 /**
  * A validation rule of the custom resource definition, in the expression language of the API server as Kubernetes 1.27
- * knows it. `at` is the path of the object it speaks about; '' is the Cluster itself.
+ * knows it. `at` is the path of the object it speaks about; '' is the Cluster itself, `*` every value of a map.
  */
 export interface ValidationRule {
   readonly at: string;
@@ -309,8 +309,10 @@ const shapeRules: readonly ValidationRule[] = [
     rule: "self.type != 'cron' || has(self.expression)",
     message: "spec.backup.defaults.schedule.expression is needed when type is 'cron'",
   },
-  timeOfDay('start'),
-  timeOfDay('end'),
+  ...['spec.backup.defaults', 'spec.backup.databases.*'].flatMap((at) => [
+    timeOfDay(at, 'start'),
+    timeOfDay(at, 'end'),
+  ]),
   {
     at: 'spec',
     rule: "self.deletionPolicy != 'BackupThenDelete' || !self.ephemeral",
@@ -323,11 +325,12 @@ const shapeRules: readonly ValidationRule[] = [
   },
 ];
 
-function timeOfDay(field: 'start' | 'end'): ValidationRule {
+function timeOfDay(at: string, field: 'start' | 'end'): ValidationRule {
+  const name = `${at.replace('*', '<name>')}.schedule.timeWindow.${field}`;
   return {
-    at: 'spec.backup.defaults.schedule.timeWindow',
+    at: `${at}.schedule.timeWindow`,
     rule: `self.${field}.matches('^([01][0-9]|2[0-3]):[0-5][0-9]$')`,
-    message: `spec.backup.defaults.schedule.timeWindow.${field} must be a time of day, HH:mm`,
+    message: `${name} must be a time of day, HH:mm`,
   };
 }
 

@@ -84,7 +84,10 @@ function withRules(schema: JsonObject, rules: readonly ValidationRule[]): JsonOb
   for (const { at, rule, message } of rules) {
     let place = root;
     for (const field of at === '' ? [] : at.split('.')) {
-      const inner = (place['properties'] as MutableSchema | undefined)?.[field];
+      const inner =
+        field === '*'
+          ? place['additionalProperties']
+          : (place['properties'] as MutableSchema | undefined)?.[field];
       if (inner === undefined) throw new Error(`rule for ${at}: there is no field ${field}`);
       place = inner as MutableSchema;
     }

@@ -4,7 +4,7 @@ import type { ClusterStatus } from '../api/cluster-status.ts';
 import type { Decision } from '../api/decision.ts';
 import { annotationKeys, finalizerName } from '../api/names.ts';
 import type { Observation } from '../api/observation.ts';
-import { windowProblem } from './maintenance-window.ts';
+import { backupProblem, windowProblem } from './maintenance-window.ts';
 import { makeDraft, makePass, note, stall } from './pass.ts';
 import type { Draft, Pass, Step, StepEnd } from './pass.ts';
 import { applySettings } from './steps/apply-settings.ts';
@@ -36,8 +36,11 @@ const steps: readonly Step[] = [
   roll,
 ];
 
-/** With the annotation `polyad.io/reconcile=paused` nothing is changed; what is known is still reported. */
-const pausedSteps: readonly Step[] = [decideRecord];
+/**
+ * With the annotation `polyad.io/reconcile=paused`, or a spec that makes no sense, nothing is changed; what is known is
+ * still reported.
+ */
+const passiveSteps: readonly Step[] = [decideRecord];
 
 /**
  * What to do next about one Cluster. Pure: the same observation and time give the same decision, and nothing is remembered
@@ -62,8 +65,9 @@ export function reconcile(seen: Observation, nowMs: number): Decision {
   const draft = makeDraft(pass);
   const isPaused = pass.annotations[annotationKeys.reconcile] === 'paused';
   const mode: Mode = { isPaused: isPaused && !isDeleting, isDeleting };
-  checkWords(pass, draft);
-  const end = run(isDeleting ? [tearDown] : isPaused ? pausedSteps : steps, pass, draft);
+  const isUnderstood = checkWords(pass, draft);
+  const passive = isPaused || !isUnderstood;
+  const end = run(isDeleting ? [tearDown] : passive ? passiveSteps : steps, pass, draft);
   // The status goes out before the action: it must not call a spec reached that is being worked on.
   const isNewSpec = pass.previous.observedGeneration !== pass.generation;
   if (end?.action !== undefined && isNewSpec)
@@ -82,10 +86,11 @@ function run(list: readonly Step[], pass: Pass, draft: Draft): StepEnd | undefin
   return undefined;
 }
 
-/** What the schema cannot say. */
-function checkWords({ spec }: Pass, draft: Draft): void {
-  const problem = windowProblem(spec.update.maintenanceWindows ?? []);
+/** What the schema cannot say. @returns whether the spec makes sense */
+function checkWords({ spec }: Pass, draft: Draft): boolean {
+  const problem = windowProblem(spec.update.maintenanceWindows ?? []) ?? backupProblem(spec.backup);
   if (problem !== undefined) stall(draft, 'InvalidSpec', problem);
+  return problem === undefined;
 }
 
 function noteTransitions(pass: Pass, draft: Draft, status: ClusterStatus): void {

@@ -103,12 +103,19 @@ function complete(cluster: object): unknown {
   });
 }
 
-function valueAt(object: unknown, path: string): unknown {
-  return path === ''
-    ? object
-    : path
-        .split('.')
-        .reduce<unknown>((value, name) => (value as JsonObject | undefined)?.[name], object);
+/** What stands at a path; a star stands for every value of a map. */
+function valuesAt(object: unknown, path: string): readonly unknown[] {
+  return (path === '' ? [] : path.split('.')).reduce<readonly unknown[]>(
+    (values, name) =>
+      values
+        .flatMap((value) =>
+          name === '*'
+            ? Object.values((value ?? {}) as JsonObject)
+            : [(value as JsonObject | undefined)?.[name]],
+        )
+        .filter((value) => value !== undefined),
+    [object],
+  );
 }
 
 const environment = new Environment({ unlistedVariablesAreDyn: true });
@@ -127,16 +134,16 @@ function refusals(cluster: object, old?: object): string[] {
   const before = old === undefined ? undefined : complete(old);
   const found: string[] = [];
   for (const { at, rule, message } of clusterRules) {
-    const value = valueAt(self, at);
-    const previous = valueAt(before, at);
-    const isTransition = rule.includes('oldSelf');
-    if (value === undefined || (isTransition && previous === undefined)) continue;
-    const result: unknown = environment.evaluate(rule, {
-      self: asCel(value),
-      oldSelf: asCel(previous),
-    });
-    assert.equal(typeof result, 'boolean', `${rule} answers ${String(result)}`);
-    if (result === false) found.push(message);
+    const [previous] = before === undefined ? [] : valuesAt(before, at);
+    if (rule.includes('oldSelf') && previous === undefined) continue;
+    for (const value of valuesAt(self, at)) {
+      const result: unknown = environment.evaluate(rule, {
+        self: asCel(value),
+        oldSelf: asCel(previous),
+      });
+      assert.equal(typeof result, 'boolean', `${rule} answers ${String(result)}`);
+      if (result === false) found.push(message);
+    }
   }
   return found;
 }
@@ -250,6 +257,12 @@ const refused: readonly (readonly [object, RegExp])[] = [
   [
     { backup: { defaults: { schedule: { timeWindow: { start: '24:00', end: '05:00' } } } } },
     /timeWindow\.start/,
+  ],
+  [
+    {
+      backup: { databases: { audit: { schedule: { timeWindow: { start: '01:00', end: '5' } } } } },
+    },
+    /spec\.backup\.databases\.<name>\.schedule\.timeWindow\.end/,
   ],
   [{ deletionPolicy: 'BackupThenDelete', ephemeral: true }, /^spec\.deletionPolicy/],
   [{ serviceAccount: { create: false } }, /^spec\.serviceAccount\.name/],

@@ -187,6 +187,7 @@ function withObjects(seen: Observation): Observation {
           'controller-revision-hash': 'r1',
           'polyad.io/role': 'leader',
           'polyad.io/voter': 'true',
+          'app.kubernetes.io/version': '26.10.1',
         },
       },
     }),

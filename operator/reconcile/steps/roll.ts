@@ -261,7 +261,10 @@ function hasReturn(pass: Pass, draft: Draft): boolean {
 function reportProblem(draft: Draft, problem: ReturnType<typeof podProblem>): void {
   if (problem?.kind === 'image') stall(draft, 'ImagePullFailed', problem.message);
   if (problem?.kind === 'unschedulable') stall(draft, 'Unschedulable', problem.message);
-  if (problem?.kind === 'config') stall(draft, 'InvalidSpec', problem.message);
+  if (problem?.kind !== 'config') return;
+  // The kubelet says so of Secrets in spec.secretSettings, env and envFrom that are not there.
+  const isSecret = /secret "[^"]*" not found|key \S+ in Secret/i.test(problem.message);
+  stall(draft, isSecret ? 'SecretMissing' : 'InvalidSpec', problem.message);
 }
 
 /** A pod on a node that is gone for good never ends by itself; it is ended only when nothing can still run there. */
