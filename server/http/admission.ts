@@ -32,6 +32,11 @@ export function malformed(request: IncomingMessage, settings: SettingsReader): R
       detail: `${url.length} bytes, ${serverHttpUrlMaxSize.key} is ${urlMax}`,
       closes: true,
     };
+  if (request.httpVersionMajor !== 1)
+    return { status: 505, error: 'HTTP version not supported', closes: true };
+  const { expect } = request.headers;
+  if (expect !== undefined && expect.toLowerCase() !== '100-continue')
+    return { status: 417, error: 'Expectation failed', detail: "only '100-continue' is met" };
   if (hasSeveralHosts(rawHeaders))
     return { status: 400, error: 'Several Host headers', closes: true };
   if (request.headers.host === undefined && request.httpVersion !== '1.0')

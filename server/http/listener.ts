@@ -15,7 +15,12 @@ import {
 import type { SettingSpec } from '#config/setting.ts';
 import { DatabaseError } from '#core/errors.ts';
 import { isErrno } from '#platform/files.ts';
-import { answerClientError, type ParserError } from './client-error.ts';
+import {
+  answerByHand,
+  answerClientError,
+  type ParserError,
+  unknownMethod,
+} from './client-error.ts';
 import { type ConnectionGate, connectionOf } from './connection-gate.ts';
 import type { RequestIds } from './request-ids.ts';
 import { isWebSocketRequest } from './upgrade.ts';
@@ -60,6 +65,12 @@ export function makeListener(
   // Headers beyond this number are dropped silently, so it lies above the one that is refused.
   server.maxHeadersCount = settings.get(serverHttpHeaderMaxCount) + 10;
   server.on('checkContinue', admit);
+  // Refused by `malformed`, too.
+  server.on('checkExpectation', admit);
+  // Tunnels are for proxies; without a listener the connection ends without an answer.
+  server.on('connect', (_request, socket) =>
+    answerByHand(unknownMethod, socket, requestIds.next()),
+  );
   server.on('upgrade', upgrade);
   server.on('clientError', (error: ParserError, socket) => {
     const connection = connectionOf({ socket: socket as Socket });

@@ -391,6 +391,9 @@ test('awaitResponse false is acknowledged with 202', async (context) => {
     [202, { result: 'Command accepted for asynchronous execution' }],
   );
   assert.equal(door.databases.later[0]?.statement.text, 'later');
+  const headers = { accept: 'application/x-ndjson' };
+  const asStream = await door.ask('POST', 'command/school', { body, headers });
+  assert.equal(asStream.status, 202);
   const inSession = await door.ask('POST', 'command/school', {
     body,
     headers: { 'service-session-id': 'AS-x' },

@@ -40,6 +40,8 @@ test('what is no HTTP is 400, another version 505, and the connection ends', asy
   const cases: [string, number][] = [
     ['nonsense\r\n\r\n', 400],
     ['GET / HTTP/9.9\r\nHost: a\r\n\r\n', 505],
+    ['GET /api/v1/health HTTP/2.0\r\nHost: a\r\n\r\n', 505],
+    ['GET /api/v1/health HTTP/0.9\r\nHost: a\r\n\r\n', 505],
     ['GET / HTTP/1.1\r\nHost: a\r\nX: 1\r\n folded\r\n\r\n', 400],
     ['GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n', 400],
     ['GET / HTTP/1.1\r\n\r\n', 400],
@@ -47,7 +49,9 @@ test('what is no HTTP is 400, another version 505, and the connection ends', asy
     ['POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n', 400],
     ['POST / HTTP/1.1\r\nHost: a\r\nContent-Length: x\r\n\r\n', 400],
     ['GET /api/v1/health HTTP/1.1\nHost: a\n\n', 400],
-    ['FLY / HTTP/1.1\r\nHost: a\r\n\r\n', 400],
+    ['FLY / HTTP/1.1\r\nHost: a\r\n\r\n', 405],
+    ['FLY\r\n\r\n', 400],
+    ['CONNECT a:80 HTTP/1.1\r\nHost: a\r\n\r\n', 405],
   ];
   for (const [bytes, status] of cases) {
     const answer = await door.raw(bytes);
@@ -67,13 +71,21 @@ test('headers are bounded in number and size, the path in length', async (contex
   assert.equal(statusOf(await door.raw(get('/api/v1/health', many(5000) + close))), 431);
   const sized = (bytes: number) => `X-Big: ${'x'.repeat(bytes)}\r\n`;
   assert.equal(statusOf(await door.raw(get('/api/v1/health', sized(900_000) + close))), 204);
-  // Several lines: what overflows within one line of several packets cannot be told from a long path.
   const lines = Array.from({ length: 150 }, () => sized(8000)).join('');
-  assert.equal(statusOf(await door.raw(get('/api/v1/health', lines + close))), 431);
+  for (const headers of [lines, sized(1_060_000), sized(1_200_000), sized(3_000_000)])
+    assert.equal(statusOf(await door.raw(get('/api/v1/health', headers + close))), 431);
   const path = (length: number) => `/api/v1/health?${'x'.repeat(length - 15)}`;
   assert.equal(statusOf(await door.raw(get(path(16_384), close))), 204);
   assert.equal(statusOf(await door.raw(get(path(16_385), close))), 414);
-  assert.equal(statusOf(await door.raw(get(path(2_000_000), close))), 414);
+  assert.equal(statusOf(await door.raw(get(path(1_060_000), close))), 414);
+  assert.equal(statusOf(await door.raw(get(path(2_000_000).replaceAll('xx', '%20'), close))), 414);
+});
+
+test('an expectation that is unknown is refused like any request', async (context) => {
+  const door = await startDoor(context);
+  const answer = await door.raw(get('/api/v1/health', `Expect: 200-ok\r\n${close}`));
+  assert.equal(statusOf(answer), 417);
+  assert.match(answer, /X-Request-Id: .*"error":"Expectation failed"/s);
 });
 
 test('bodies beyond the limit are refused before and while they are read', async (context) => {

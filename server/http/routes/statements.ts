@@ -156,7 +156,7 @@ function answerStatement(exchange: Exchange, call: StatementCall): Promise<void>
   const sessionId = exchange.header(sessionHeader);
   if (sessionId !== undefined) return answerInSession(exchange, call, sessionId);
   const run = prepare(exchange, call, undefined);
-  if (run.limits.isStream) return answerLines(run);
+  if (run.limits.isStream && run.fields.awaitResponse !== false) return answerLines(run);
   if (exchange.hasClientRequestId && call.bytes)
     return onceOnly(exchange, call.bytes, (replayKey) => answerRun({ ...run, replayKey }));
   return run.fields.awaitResponse === false ? answerLater(run) : answerJson(run);
