@@ -69,3 +69,11 @@ function readShortAscii(b: readonly number[], s: number, end: number): string {
       return code(c0, c1, c2, c3, c4, b[s + 5] as number, b[s + 6] as number, b[s + 7] as number);
   }
 }
+
+/** A whole number below 2^16 or 2^32, so that bytes sort as numbers do. */
+export function bigEndian(value: number, size: 2 | 4): Uint8Array {
+  const bytes = new Uint8Array(size);
+  if (size === 2) viewOf(bytes).setUint16(0, value);
+  else viewOf(bytes).setUint32(0, value);
+  return bytes;
+}

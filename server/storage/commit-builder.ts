@@ -15,7 +15,7 @@ import { Block, blockHeaderSize } from './block.ts';
 import type { BulkBlock } from './bulk-blocks.ts';
 import type { ChunkRun } from './bulk-chunks.ts';
 import type { EntryRun } from './bulk-entries.ts';
-import { type Image, imageOf, viewOf } from './bytes.ts';
+import { bigEndian, type Image, imageOf, viewOf } from './bytes.ts';
 import { checksumSize, sealValue } from './checksum.ts';
 import {
   type BucketState,
@@ -33,7 +33,7 @@ import { readLargeCell, type RetiredCells } from './large-cells.ts';
 import { ListBuilder } from './list-builder.ts';
 import type { PinnedReader } from './pinned-reader.ts';
 import { applyPatch } from './cell-patch.ts';
-import { type LargeCell, outsideCellsOf, type RowEncoder, splitRow } from './row.ts';
+import { type LargeCell, outsideCellsOf, type RowEncoder, shapeIdOf, splitRow } from './row.ts';
 import { addHash, type HashHalves, hashRow } from './row-hash.ts';
 import type { RowOperation } from './row-operations.ts';
 import { type LargeCells, RowRecord, type TypeLabels } from './row-record.ts';
@@ -85,6 +85,7 @@ const rowsPerFirstBlock = 64;
 
 /** Entries with more operations than this are applied in slices; each slice takes a few milliseconds. */
 export const operationsPerSlice = 256;
+const blocksPerSlice = 128;
 
 export class CommitBuilder implements LargeCells {
   readonly entries: EntryBuilder;
@@ -495,10 +496,20 @@ export class CommitBuilder implements LargeCells {
 
   // --- the end
 
-  /** All writes of the commit. Nothing may be applied any more. */
-  finish(): readonly Write[] {
-    const { subs } = this.reader;
+  /** As `finish`, giving up the event loop between blocks. */
+  async finishInSlices(timers: Pick<Timers, 'yield'>): Promise<readonly Write[]> {
     const writes: Write[] = [];
+    for (const [key, pending] of this.#blocks) {
+      this.#finishBlock(pending, writes);
+      this.#blocks.delete(key);
+      if (writes.length % blocksPerSlice === 0) await timers.yield();
+    }
+    return this.finish(writes);
+  }
+
+  /** All writes of the commit. Nothing may be applied any more. @param writes of the blocks that are finished already */
+  finish(writes: Write[] = []): readonly Write[] {
+    const { subs } = this.reader;
     for (const pending of this.#blocks.values()) this.#finishBlock(pending, writes);
     for (const write of this.#writes) writes.push(write);
     this.lists.finish(this.#memory, writes, subs.adj);
@@ -579,18 +590,7 @@ export class CommitBuilder implements LargeCells {
   }
 }
 
-function shapeIdOf(row: Uint8Array): number {
-  return (row[4] as number) | ((row[5] as number) << 8);
-}
-
 function bucketState(bucket: PendingBucket): BucketState {
   const { next, live, slotCount, isSized, hash } = bucket;
   return { next, live, slotCount, isSized, hashLow: hash.low, hashHigh: hash.high };
-}
-
-function bigEndian(value: number, size: 2 | 4): Uint8Array {
-  const bytes = new Uint8Array(size);
-  if (size === 2) viewOf(bytes).setUint16(0, value);
-  else viewOf(bytes).setUint32(0, value);
-  return bytes;
 }

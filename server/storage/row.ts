@@ -386,3 +386,8 @@ export function outsideCellsOf(row: Uint8Array, shape: Shape): PropertyId[] {
   if ((flags & rowFlag.outsideExtra) !== 0) ids.push(extraMapId);
   return ids;
 }
+
+/** The number of the shape that a row has. */
+export function shapeIdOf(row: Uint8Array): number {
+  return (row[4] as number) | ((row[5] as number) << 8);
+}

@@ -212,12 +212,13 @@ export class DatabaseState {
 
   /** Resolves when no commit is in flight. */
   async close(): Promise<void> {
+    await this.#changes.close();
     await this.#sequencer.idle();
   }
 
   /** Finishes what a stop interrupted; called once, before anything else. */
   async recover(): Promise<void> {
-    await this.#changes.settleUnfinishedIndexes();
+    await this.#changes.settleUnfinished();
   }
 
   #makeServices(committer: Committer): TransactionServices {
@@ -249,6 +250,7 @@ export class DatabaseState {
         waitMsMax: this.#options.commitLockTimeoutMs,
         inFlight: () => this.#sequencer.settledSoFar(),
       }),
+      timers: this.#options.runtime.timers,
       changes: this.#options.changes,
       runTrigger: this.#options.runTrigger ?? refuseTrigger,
       committed: this.#options.committed,

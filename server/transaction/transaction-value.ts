@@ -3,6 +3,7 @@ import type { SchemaChange } from '#catalog/changes.ts';
 import { DatabaseError } from '#core/errors.ts';
 import type { RecordKind, StoredRecord } from '#core/record.ts';
 import type { BucketId, IndexId, LogIndex, Rid, TypeId } from '#core/rid.ts';
+import type { Timers } from '#core/runtime.ts';
 import type { TemporalFormats } from '#core/temporal-format.ts';
 import type { ValueMap } from '#core/value.ts';
 import type { AdjacencyList, Direction, StorageSnapshot } from '#storage/engine.ts';
@@ -11,6 +12,7 @@ import type { BucketLocks } from './bucket-locks.ts';
 import { captureWriteSet } from './capture.ts';
 import type { ChangeObserver } from './change-observer.ts';
 import type { Committer } from './committer.ts';
+import type { WriteSet } from './guards.ts';
 import { Overlay } from './overlay.ts';
 import type { IndexReader, RecordCursor } from './read-view.ts';
 import { RecordWriter, type WriteServices } from './record-writer.ts';
@@ -31,6 +33,7 @@ export interface TransactionServices extends WriteServices {
   readonly formats: () => TemporalFormats;
   readonly evaluateDefault: DefaultEvaluator;
   readonly locks: BucketLocks;
+  readonly timers: Pick<Timers, 'yield'>;
   readonly changes: ChangeObserver | undefined;
   readonly runTrigger: TriggerRunner;
   /** Told, after each commit, in which buckets it changed records, and which. */
@@ -201,15 +204,15 @@ export class TransactionValue implements Transaction {
     properties: ValueMap,
   ): StoredRecord {
     const current = this.#read().record(rid);
-    const move = (): StoredRecord => {
-      const moved = this.#write().moveVertex(rid, to, properties);
+    const move = (left: ValueMap): StoredRecord => {
+      const moved = this.#write().moveVertex(rid, to, left);
       this.#recorded?.push({ kind: 'create', record: moved });
       if (current !== undefined) this.#recorded?.push({ kind: 'delete', record: current });
       return moved;
     };
     return current !== undefined && this.#read().catalog.definitions.isHooked
       ? this.#triggered().move(current, { type: to.type, properties }, move)
-      : move();
+      : move(properties);
   }
 
   restore(
@@ -218,14 +221,14 @@ export class TransactionValue implements Transaction {
     properties: ValueMap,
     ends: { readonly from: Rid; readonly to: Rid } | undefined,
   ): StoredRecord {
-    const restore = (): StoredRecord => {
-      const record = this.#write().restore(rid, type, properties, ends);
+    const restore = (left: ValueMap): StoredRecord => {
+      const record = this.#write().restore(rid, type, left, ends);
       this.#recorded?.push({ kind: 'create', record });
       return record;
     };
     const hooks = this.#read().catalog.definitions.hooks(type);
     return hooks === undefined
-      ? restore()
+      ? restore(properties)
       : this.#triggered().restore(hooks, { rid, type, properties, ends }, restore);
   }
 
@@ -316,11 +319,8 @@ export class TransactionValue implements Transaction {
     const view = this.#read();
     if (this.#writer === undefined || this.#overlay.isEmpty)
       return { index: view.snapshotIndex, changes: [] };
-    const writeSet = captureWriteSet(this.#overlay, this.#writer, {
-      catalog: this.#writer.madeUnder,
-      shapes: this.#services.engine.shapes,
-      positions: this.#services.positions,
-    });
+    const captured = this.#captured(this.#writer);
+    const writeSet = captured instanceof Promise ? await captured : captured;
     if (writeSet.operations.length === 0) {
       const receipt = { index: view.snapshotIndex, changes: [] };
       this.#announce(receipt);
@@ -345,6 +345,17 @@ export class TransactionValue implements Transaction {
         throw new DatabaseError(error.code, error.message, { blockedBy: Promise.resolve() });
       throw error;
     }
+  }
+
+  /** A promise only where others get a turn in between. */
+  #captured(writer: RecordWriter): WriteSet | Promise<WriteSet> {
+    const steps = captureWriteSet(this.#overlay, writer, {
+      catalog: writer.madeUnder,
+      shapes: this.#services.engine.shapes,
+      positions: this.#services.positions,
+    });
+    const { done, value } = steps.next();
+    return done ? value : pausing(steps, this.#services.timers);
   }
 
   rollback(): void {
@@ -410,6 +421,17 @@ export class TransactionValue implements Transaction {
       if (this.#services.changes?.isWatched) this.#recorded ??= [];
     }
     return this.#writer;
+  }
+}
+
+async function pausing<T>(
+  steps: Generator<undefined, T, undefined>,
+  timers: Pick<Timers, 'yield'>,
+): Promise<T> {
+  for (;;) {
+    await timers.yield();
+    const { done, value } = steps.next();
+    if (done) return value;
   }
 }
 
