@@ -52,6 +52,8 @@ export interface TypeDefinition {
   readonly lightweight: boolean;
   /** The bucket strategy was changed while records existed; they may lie in other buckets than it would choose. */
   readonly needsRepartition: boolean;
+  /** DROP TYPE is decided and its records are being deleted: what a stop interrupts is finished at the next start. */
+  readonly isDropped?: true;
 }
 
 export interface BucketDefinition {

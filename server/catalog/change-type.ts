@@ -260,6 +260,16 @@ export function dropType(
   };
 }
 
+/** The mark that DROP TYPE is decided (true), or is not to be done after all. */
+export function markDropped(catalog: CatalogValue, id: TypeId, isDropped: boolean): CatalogValue {
+  const types = catalog.parts.types.map((type) => {
+    if (type.id !== id) return type;
+    const { isDropped: _, ...rest } = type;
+    return isDropped ? { ...rest, isDropped } : rest;
+  });
+  return nextCatalog(catalog, { types });
+}
+
 function detached(type: TypeDefinition, from: TypeDefinition): TypeDefinition {
   if (!type.supertypes.includes(from.id)) return type;
   const supertypes = type.supertypes.flatMap((id) => (id === from.id ? from.supertypes : [id]));

@@ -1,11 +1,12 @@
 import type { AppliedChange, ChangeContext, SchemaEffect } from '#catalog/applied-change.ts';
 import { applyChange } from '#catalog/apply-change.ts';
 import { settleIndex } from '#catalog/change-index.ts';
+import { markDropped } from '#catalog/change-type.ts';
 import type { IndexDefinition } from '#catalog/catalog.ts';
 import type { CatalogValue } from '#catalog/catalog-value.ts';
 import type { SchemaChange } from '#catalog/changes.ts';
 import { DatabaseError } from '#core/errors.ts';
-import type { BucketId } from '#core/rid.ts';
+import type { BucketId, TypeId } from '#core/rid.ts';
 import type { Runtime } from '#core/runtime.ts';
 import type { TemporalFormats } from '#core/temporal-format.ts';
 import type { ValueMap } from '#core/value.ts';
@@ -48,6 +49,7 @@ type EmptyBucket = Extract<SchemaEffect, { kind: 'empty-bucket' }>;
 type CheckProperty = Extract<SchemaEffect, { kind: 'check-property' }>;
 type CheckBareEdges = Extract<SchemaEffect, { kind: 'check-bare-edges' }>;
 type Check = CheckProperty | CheckBareEdges;
+type DropType = Extract<SchemaChange, { kind: 'drop-type' }>;
 type BuildIndex = Extract<SchemaEffect, { kind: 'build-index' }>;
 
 /**
@@ -58,14 +60,17 @@ type BuildIndex = Extract<SchemaEffect, { kind: 'build-index' }>;
 export class SchemaChanges {
   readonly #options: SchemaChangesOptions;
   #last: Promise<unknown> = Promise.resolve();
+  /** Drops that go on although whoever asked for them may have given up. */
+  #drops: Promise<unknown> = Promise.resolve();
+  #isClosing = false;
 
   constructor(options: SchemaChangesOptions) {
     this.#options = options;
   }
 
   /**
-   * @param pause called between pieces of long work; throws when the caller gives up, and the change is undone as far as it
-   *   can be (records of a type that is being dropped stay deleted)
+   * @param pause called between pieces of long work; throws when the caller gives up, and the change is undone. A type whose
+   *   records are being deleted is dropped all the same, also over a stop
    * @returns the result rows of sql.md 13
    * @throws DatabaseError as `applyChange`; `DuplicatedKey`, `Schema` when existing records do not allow the change
    */
@@ -74,9 +79,15 @@ export class SchemaChanges {
     return this.afterOthers(() => this.#alter(change, patient), pause);
   }
 
-  /** Removes indexes whose build was interrupted by a stop: their statements were never answered. Owed ones are built. */
-  settleUnfinishedIndexes(): Promise<void> {
+  /**
+   * Removes indexes whose build was interrupted by a stop: their statements were never answered. Owed ones are built, and types
+   * whose records were being deleted go.
+   */
+  settleUnfinished(): Promise<void> {
     return this.afterOthers(async () => {
+      for (const type of this.#catalog.types()) {
+        if (type.isDropped) await this.#deleteAndDrop(dropOf(type.name));
+      }
       for (const index of this.#options.schema.catalog.indexes()) {
         if (index.state === 'READY') continue;
         if (index.isOwed) await this.#fill(index, () => this.#options.runtime.timers.yield());
@@ -94,6 +105,12 @@ export class SchemaChanges {
     const run = this.#wait(before, pause).then(work);
     this.#last = Promise.allSettled([before, run]);
     return run;
+  }
+
+  /** No schema change may begin any more. Resolves when none deletes records. */
+  async close(): Promise<void> {
+    this.#isClosing = true;
+    await this.#drops;
   }
 
   async #wait(before: Promise<unknown>, pause: Pause | undefined): Promise<void> {
@@ -118,13 +135,58 @@ export class SchemaChanges {
     const planned = this.#apply(change);
     if (planned.catalog === this.#catalog) return planned.rows;
     await this.#checkBefore(planned, pause);
+    if (change.kind === 'drop-type' && this.#hasRecordsToDelete(planned)) {
+      return this.#dropWithRecords(change, pause);
+    }
+    const applied = await this.#options.gate.exclusively(() => this.#publish(change));
+    // Records came in between.
+    if (applied === 'not-empty') return this.#alter(change, pause);
+    await this.#checkAfter(applied, pause);
+    return this.#build(applied, pause, change);
+  }
+
+  #hasRecordsToDelete(applied: AppliedChange): boolean {
+    return ofKind(applied, 'empty-bucket').some(({ bucket }) => this.#recordCount(bucket) > 0);
+  }
+
+  /**
+   * The records go in many commits, so the type is marked first: from then on it is dropped, whoever gives up or stops
+   * meanwhile, and nobody is left with half of it.
+   */
+  async #dropWithRecords(change: DropType, pause: Pause): Promise<readonly ValueMap[]> {
+    await pause();
+    const id = this.#catalog.typeNamed(change.name)?.id;
+    if (id !== undefined) await this.#mark(id, true);
+    const dropped = this.#deleteAndDrop(change).catch(async (error: unknown) => {
+      if (id !== undefined && !this.#isClosing) await this.#mark(id, false);
+      throw error;
+    });
+    this.#drops = Promise.allSettled([this.#drops, dropped]);
+    this.#last = Promise.allSettled([this.#last, dropped]);
+    await this.#wait(dropped, pause);
+    return dropped;
+  }
+
+  #mark(id: TypeId, isDropped: boolean): Promise<void> {
+    const { gate, schema, replicator } = this.#options;
+    return gate.exclusively(async () => {
+      await schema.publish(markDropped(this.#catalog, id, isDropped), [], replicator);
+    });
+  }
+
+  async #deleteAndDrop(change: DropType): Promise<readonly ValueMap[]> {
+    const pause = async () => {
+      if (this.#isClosing)
+        throw new DatabaseError('DatabaseClosed', 'the database is being closed');
+      await this.#options.runtime.timers.yield();
+    };
     for (;;) {
-      for (const effect of ofKind(planned, 'empty-bucket')) await this.#emptyBucket(effect, pause);
+      for (const effect of ofKind(this.#apply(change), 'empty-bucket')) {
+        await this.#emptyBucket(effect, pause);
+      }
       const applied = await this.#options.gate.exclusively(() => this.#publish(change));
       // Records came in between: empty the buckets again.
-      if (applied === 'not-empty') continue;
-      await this.#checkAfter(applied, pause);
-      return this.#build(applied, pause, change);
+      if (applied !== 'not-empty') return applied.rows;
     }
   }
 
@@ -148,9 +210,7 @@ export class SchemaChanges {
     const { schema, replicator, positions } = this.#options;
     const applied = this.#apply(change);
     if (applied.catalog === this.#catalog) return applied;
-    if (ofKind(applied, 'empty-bucket').some(({ bucket }) => this.#recordCount(bucket) > 0)) {
-      return 'not-empty';
-    }
+    if (this.#hasRecordsToDelete(applied)) return 'not-empty';
     await schema.publish(applied.catalog, dropOperations(applied.effects), replicator);
     for (const effect of applied.effects) {
       if (effect.kind === 'drop-bucket') positions.drop(effect.bucket);
@@ -288,6 +348,10 @@ export class SchemaChanges {
       await schema.publish(settleIndex(this.#catalog, index.id, outcome), operations, replicator);
     });
   }
+}
+
+function dropOf(name: string): DropType {
+  return { kind: 'drop-type', name, ifExists: true, unsafe: true };
 }
 
 function checksOf(applied: AppliedChange): readonly Check[] {

@@ -15,6 +15,7 @@ function photographed(
   photos: string,
 ): {
   readonly taken: Moment[];
+  begin(): void;
   wrap(engine: StorageEngine): StorageEngine;
 } {
   const taken: Moment[] = [];
@@ -26,6 +27,9 @@ function photographed(
   };
   return {
     taken,
+    begin: () => {
+      isOn = true;
+    },
     wrap: (engine) =>
       new Proxy(engine, {
         get(target, name) {
@@ -81,5 +85,30 @@ test('after a power loss during an index build the index is whole or gone, and n
     if (found !== undefined) assert.equal(snapshot.entryCount(found.id), expected);
     snapshot[Symbol.dispose]();
     await again.close();
+  }
+});
+
+test('after a power loss during DROP TYPE the type has all of its records or is gone', async (context) => {
+  const root = mkdtempSync(join(tmpdir(), 'polyad-transaction-'));
+  context.after(() => rmSync(root, { recursive: true, force: true }));
+  const directory = join(root, 'live');
+  const camera = photographed(directory, root);
+  const db = await openTestState({ directory, wrap: camera.wrap });
+  await db.alter(type('vertex', 'V'));
+  const count = 1000;
+  {
+    using tx = db.state.begin('READ_COMMITTED');
+    for (let n = 0; n < count; n += 1) tx.insertVertex(db.typeId('V'), new Map([['k', n]]));
+    await tx.commit();
+  }
+  camera.begin();
+  await db.alter({ kind: 'drop-type', name: 'V', ifExists: false, unsafe: true });
+  await db.close();
+  assert.ok(camera.taken.length > 4, 'the records went in several commits');
+  for (let photo = 0; photo < camera.taken.length; photo += 1) {
+    const after = await openTestState({ directory: join(root, String(photo)) });
+    assert.equal(after.state.catalog.typeNamed('V'), undefined, `photo ${photo}`);
+    assert.deepEqual(after.state.catalog.buckets(), []);
+    await after.close();
   }
 });

@@ -177,6 +177,23 @@ test('DROP TYPE UNSAFE takes vertices, their edges and their indexes', async () 
   assert.ok(!db.rids.includes(again.rid), 'record ids are not given again');
 });
 
+test('a type whose records are being deleted goes, also when who asked for it gives up', async () => {
+  await using db = await withRecords(Array.from({ length: 900 }, (_, n) => ({ n })));
+  const drop = { kind: 'drop-type', name: 'P', ifExists: false, unsafe: true } as const;
+  const early = db.state.alter(drop, () => Promise.reject(new Error('given up')));
+  await assert.rejects(early, /given up/);
+  {
+    using view = db.state.view();
+    assert.equal(
+      db.state.catalog.typeNamed('P')?.buckets.reduce((sum, b) => sum + view.recordCount(b), 0),
+      900,
+      'nothing has begun',
+    );
+  }
+  await db.alter(drop);
+  assert.equal(db.state.catalog.typeNamed('P'), undefined);
+});
+
 test('an open transaction goes on when the schema change does not concern it', async () => {
   await using db = await withRecords([{ n: 1 }]);
   using tx = db.state.begin('REPEATABLE_READ');
