@@ -1,6 +1,6 @@
 import type { ClusterObject } from '../api/cluster.ts';
 import type { KubernetesObject, Node } from '../api/kubernetes-object.ts';
-import { clusterKind, labelKeys } from '../api/names.ts';
+import { clusterKind, labelKeys, monitorKinds } from '../api/names.ts';
 import type { OperatorFacts } from '../api/observation.ts';
 import type { Log, Runtime } from '../api/runtime.ts';
 import { KubernetesError } from '../kubernetes/kubernetes-error.ts';
@@ -10,7 +10,7 @@ import type { KubernetesApi, ListOptions } from '../kubernetes/port.ts';
 import { Reflector } from '../kubernetes/reflector.ts';
 import type { KindName } from '../kubernetes/resource-kinds.ts';
 import { WorkQueue } from '../kubernetes/work-queue.ts';
-import { CachedReader } from '../observe/cluster-reader.ts';
+import { CachedReader, scopeKey } from '../observe/cluster-reader.ts';
 import { MemberError } from '../observe/database-client.ts';
 import type { DatabaseClient } from '../observe/database-client.ts';
 import { Controller } from './controller.ts';
@@ -57,7 +57,7 @@ export class Operator {
   readonly #options: OperatorOptions;
   readonly #caches = new Map<KindName, ObjectCache>();
   /** Kinds that may not be read: nobody must take their empty caches for the truth. */
-  readonly #unreadable = new Set<KindName>();
+  readonly #unreadable = new Set<string>();
   readonly #reflectors: Reflector[] = [];
   /** Watches of Secrets that users name in a Cluster, by namespace and name. */
   readonly #secretWatches = new Map<string, Reflector>();
@@ -67,7 +67,7 @@ export class Operator {
 
   constructor(options: OperatorOptions) {
     this.#options = options;
-    for (const kind of ['Cluster', ...ownedKinds] as const)
+    for (const kind of ['Cluster', ...ownedKinds, ...monitorKinds] as const)
       this.#caches.set(kind, new ObjectCache());
     this.#caches.set('Node', new ObjectCache(projectNode));
     const reader = new CachedReader(this.#caches, options.api, this.#unreadable);
@@ -97,6 +97,8 @@ export class Operator {
       );
       for (const kind of ownedKinds)
         this.#watch(kind, namespace, { labelSelector: labelKeys.cluster });
+      for (const kind of monitorKinds)
+        this.#watch(kind, namespace, { labelSelector: labelKeys.cluster }, true);
     }
     // Of the whole cluster, whatever the scope: granted to namespaced installations on its own, or not at all.
     this.#watch('Node', undefined, {}, true);
@@ -173,8 +175,9 @@ export class Operator {
       onChange: (object) => this.#changed(object),
       onRelist: () => metrics.add('polyad_operator_relists_total', 'Lists of a kind', { kind }),
       onReadable: (isReadable) => {
-        if (isReadable) this.#unreadable.delete(kind);
-        else this.#unreadable.add(kind);
+        const scope = scopeKey(kind, namespace);
+        if (isReadable) this.#unreadable.delete(scope);
+        else this.#unreadable.add(scope);
       },
     });
     reflector.run().catch((error: unknown) => log.error({ kind }, `watch ended: ${String(error)}`));

@@ -179,13 +179,6 @@ const notYetRules: readonly ValidationRule[] = [
   ),
   notYet(
     'spec',
-    'monitoring',
-    '!self.monitoring.podMonitor.enabled && !self.monitoring.serviceMonitor.enabled && !self.monitoring.prometheusRule.enabled',
-    'monitors and rules are not made yet, scrape /metrics of the service with spec.plugins.prometheus',
-    'leave it out or set enabled to false',
-  ),
-  notYet(
-    'spec',
     'update.strategy',
     "self.update.strategy != 'Recreate'",
     'with one member it would be the same as LeaderLast',

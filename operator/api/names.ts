@@ -20,6 +20,8 @@ export const labelKeys = {
   role: 'polyad.io/role',
   voter: 'polyad.io/voter',
   retired: 'polyad.io/retired',
+  /** Which of its services a Service is: `http` for that of all ready members. */
+  service: 'polyad.io/service',
   name: 'app.kubernetes.io/name',
   instance: 'app.kubernetes.io/instance',
   component: 'app.kubernetes.io/component',
@@ -44,6 +46,10 @@ export const annotationKeys = {
   kubectlRestartedAt: 'kubectl.kubernetes.io/restartedAt',
 } as const;
 
+/** Kinds of the Prometheus operator, which a cluster may lack. */
+export const monitorKinds = ['PodMonitor', 'ServiceMonitor', 'PrometheusRule'] as const;
+export type MonitorKind = (typeof monitorKinds)[number];
+
 export const serverContainerName = 'server';
 export const guardContainerName = 'guard';
 
@@ -61,6 +67,7 @@ export function objectNames(cluster: string) {
     root: `${cluster}-root`,
     rootApplied: `${cluster}-root-applied`,
     token: `${cluster}-token`,
+    monitor: cluster,
     pod: (ordinal: number) => `${cluster}-${ordinal}`,
     dataClaim: (ordinal: number) => `data-${cluster}-${ordinal}`,
     backupsClaim: (ordinal: number) => `backups-${cluster}-${ordinal}`,

@@ -1,5 +1,6 @@
 import type { ClusterObject } from './cluster.ts';
 import type { Action } from './decision.ts';
+import type { MonitorKind } from './names.ts';
 import type { Claim, ConfigMap, KubernetesObject, Pod, StatefulSet } from './kubernetes-object.ts';
 
 /** Everything a decision is made from: the world around one Cluster as it was read at one moment. */
@@ -25,6 +26,8 @@ export interface Observation {
   readonly node: ObservedNode | undefined;
   /** Whether the class of the data claim can grow; undefined when classes may not be read. */
   readonly isExpandable: boolean | undefined;
+  /** Kinds of the Prometheus operator that this Kubernetes has and that may be read. */
+  readonly monitorKinds: ReadonlySet<MonitorKind>;
   readonly member: MemberView;
   /** Known only when it matters: while a Cluster is deleted that wants a last backup. */
   readonly isNamespaceTerminating: boolean;

@@ -4,7 +4,7 @@
  * operator's namespace; `optional` ones may be left out at the price of the feature they name.
  */
 export interface PermissionRule {
-  readonly scope: 'whole' | 'own' | 'optional';
+  readonly scope: 'whole' | 'own' | 'optional' | 'monitoring';
   readonly group: string;
   readonly resources: readonly string[];
   readonly verbs: readonly string[];
@@ -95,6 +95,13 @@ export const operatorPermissions: readonly PermissionRule[] = [
     resources: ['namespaces'],
     verbs: ['get'],
     why: 'a namespace that is being deleted gets no last backup',
+  },
+  {
+    scope: 'monitoring',
+    group: 'monitoring.coreos.com',
+    resources: ['podmonitors', 'servicemonitors', 'prometheusrules'],
+    verbs: ['get', 'list', 'watch', 'create', 'patch', 'delete'],
+    why: 'spec.monitoring; in the scope of the installation, and may be left out at the price of it',
   },
   {
     scope: 'own',

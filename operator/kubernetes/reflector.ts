@@ -159,7 +159,7 @@ export class Reflector {
 
   /** Notes the failure. @returns how long to wait before the next try */
   #pauseAfter(error: unknown): number {
-    const { runtime, log, kind, isOptional } = this.#options;
+    const { runtime, log, kind, namespace, isOptional } = this.#options;
     if (isExpired(error)) {
       const wasExpired = this.#resourceVersion === undefined;
       this.#resourceVersion = undefined;
@@ -169,16 +169,19 @@ export class Reflector {
       }
     }
     const message = error instanceof Error ? error.message : String(error);
-    if (isOptional && error instanceof KubernetesError && error.code === 403) {
+    // 403: not granted; 404: this cluster has no such kind.
+    const isRefused = error instanceof KubernetesError && [403, 404].includes(error.code);
+    if (isOptional && isRefused) {
       this.#isSynced = true;
       this.#options.onReadable?.(false);
-      log.info({ kind }, `may not be read, doing without: ${message}`);
+      this.#failingSinceMs = undefined;
+      log.info({ kind, namespace }, `cannot be read, doing without: ${message}`);
       return deniedMs;
     }
     this.#failingSinceMs ??= runtime.clock.monotonicMs();
     const step = Math.min(backoffMs.first * 2 ** this.#failures, backoffMs.max);
     this.#failures++;
-    this.#isDenied = error instanceof KubernetesError && (error.code === 403 || error.code === 404);
+    this.#isDenied = isRefused;
     const asked = error instanceof KubernetesError ? (error.retryAfterMs ?? 0) : 0;
     // What fails for hours is told ever more rarely.
     if ((this.#failures & (this.#failures - 1)) === 0)

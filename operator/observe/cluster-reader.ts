@@ -6,6 +6,8 @@ import type { KindName } from '../kubernetes/resource-kinds.ts';
 
 /** Where an observation comes from: the caches of a running operator, or the API itself in tests. */
 export interface ClusterReader {
+  /** Whether objects of a kind that not every cluster has, or grants, can be read at present. */
+  canRead(kind: KindName, namespace: string | undefined): boolean;
   /**
    * As far as known without asking; for kinds that are not watched, asks.
    * @throws Error for a kind that may not be read
@@ -35,21 +37,27 @@ export interface ClusterReader {
 export class CachedReader implements ClusterReader {
   readonly #caches: ReadonlyMap<KindName, ObjectCache>;
   readonly #api: KubernetesApi;
-  readonly #unreadable: ReadonlySet<KindName>;
+  readonly #unreadable: ReadonlySet<string>;
 
-  /** @param unreadable kinds that may not be read at present */
+  /** @param unreadable what may not be read at present, see `scopeKey` */
   constructor(
     caches: ReadonlyMap<KindName, ObjectCache>,
     api: KubernetesApi,
-    unreadable: ReadonlySet<KindName> = new Set(),
+    unreadable: ReadonlySet<string> = new Set(),
   ) {
     this.#caches = caches;
     this.#api = api;
     this.#unreadable = unreadable;
   }
 
+  canRead(kind: KindName, namespace: string | undefined): boolean {
+    return (
+      !this.#unreadable.has(scopeKey(kind, namespace)) && !this.#unreadable.has(scopeKey(kind))
+    );
+  }
+
   get(kind: KindName, namespace: string | undefined, name: string) {
-    if (this.#unreadable.has(kind)) return Promise.reject(new Error(`${kind} may not be read`));
+    if (!this.canRead(kind, namespace)) return Promise.reject(new Error(`${kind} may not be read`));
     const cache = this.#caches.get(kind);
     return cache === undefined
       ? this.getLive(kind, namespace, name)
@@ -75,12 +83,21 @@ export class CachedReader implements ClusterReader {
   }
 }
 
+/** A kind in a namespace, or in the whole cluster. */
+export function scopeKey(kind: KindName, namespace?: string): string {
+  return `${namespace ?? ''}/${kind}`;
+}
+
 /** Asks the API server every time. */
 export class LiveReader implements ClusterReader {
   readonly #api: KubernetesApi;
 
   constructor(api: KubernetesApi) {
     this.#api = api;
+  }
+
+  canRead(): boolean {
+    return true;
   }
 
   get(kind: KindName, namespace: string | undefined, name: string) {

@@ -12,7 +12,13 @@ import type {
   StatefulSet,
   StorageClass,
 } from '../api/kubernetes-object.ts';
-import { labelKeys, objectNames, rootPasswordKey, volumeIdentityKey } from '../api/names.ts';
+import {
+  labelKeys,
+  monitorKinds,
+  objectNames,
+  rootPasswordKey,
+  volumeIdentityKey,
+} from '../api/names.ts';
 import { unknownMember } from '../api/observation.ts';
 import type {
   MemberView,
@@ -47,6 +53,7 @@ export async function observeCluster(
   const { reader, facts } = observers;
   const { name, namespace } = cluster.metadata;
   const { spec } = parseSpec(cluster);
+  const present = new Set(monitorKinds.filter((kind) => reader.canRead(kind, namespace)));
   const objects = spec === undefined ? new Map() : await readObjects(cluster, spec, reader);
   const pods = (await reader.list('Pod', namespace, name)) as readonly Pod[];
   const names = objectNames(name);
@@ -68,6 +75,7 @@ export async function observeCluster(
     otherPods: pods.filter(({ metadata }) => metadata.name !== names.pod(0)),
     claims: ownClaims(name, claims),
     node: await readNode(reader, pod),
+    monitorKinds: present,
     isExpandable: await readExpandable(reader, spec, claims),
     member: await readMember(observers, { cluster, spec, pod, password: secrets.password }),
     isNamespaceTerminating: await readTerminating(reader, cluster, spec),
@@ -89,6 +97,7 @@ async function readObjects(
   const { name, namespace } = cluster.metadata;
   const found = new Map<string, KubernetesObject>();
   for (const { kind, name: objectName, isWanted } of expectedObjects(name, spec)) {
+    if (!reader.canRead(kind, namespace)) continue;
     let object = await reader.get(kind, namespace, objectName);
     // Caches hold what carries our label; a stranger under a name that we want shows only when asked for.
     if (object === undefined && isWanted && cluster.metadata.deletionTimestamp === undefined)

@@ -3,6 +3,7 @@ import type { WantedCondition } from '../api/conditions.ts';
 import type { ClusterStatus, MemberStatus } from '../api/cluster-status.ts';
 import { annotationKeys } from '../api/names.ts';
 import type { Draft, Pass } from './pass.ts';
+import { wantedMonitors } from '../resources/monitors.ts';
 import { incarnationOf, isReady, podProblem } from '../resources/pod-state.ts';
 import { lacksBackup } from './steps/apply-settings.ts';
 
@@ -272,6 +273,9 @@ function backupCondition(draft: Draft): WantedCondition {
     : truth('BackupConfigured', 'Configured', 'the member runs the schedules of spec.backup');
 }
 
+/** The server asks for a user by default, and monitors carry none. */
+const scrapeUserKey = 'service.prometheus.requireAuthentication';
+
 function warningsOf(pass: Pass, draft: Draft): Draft['warnings'] {
   const { spec } = pass;
   const found = [...draft.warnings];
@@ -280,6 +284,19 @@ function warningsOf(pass: Pass, draft: Draft): Draft['warnings'] {
     warn('NoMemoryLimit', 'spec.resources.limits.memory is not set: the heap cannot follow it');
   if (spec.resources?.limits?.['cpu'] !== undefined)
     warn('CpuLimitSet', 'spec.resources.limits.cpu throttles the event loop');
+  const lacking = wantedMonitors(spec).filter((kind) => !pass.seen.monitorKinds.has(kind));
+  if (lacking.length > 0)
+    warn(
+      'NoMonitoringKinds',
+      `spec.monitoring: this Kubernetes has no ${lacking.join(', ')}, or the operator may not make it`,
+    );
+  const scrapes = wantedMonitors(spec).some((kind) => kind !== 'PrometheusRule');
+  const needsUser = spec.settings?.[scrapeUserKey] !== 'false';
+  if (scrapes && (needsUser || spec.plugins.prometheus?.enabled !== true))
+    warn(
+      'MetricsNotServed',
+      `spec.monitoring: set spec.plugins.prometheus.enabled, and ${scrapeUserKey} to false in spec.settings, or scrapes are refused`,
+    );
   if (/:latest$/.test(pass.image) || !/[:@][^/]+$/.test(pass.image))
     warn('TagLatest', `image ${pass.image} names no fixed version`);
   return found;

@@ -1,5 +1,7 @@
 import type { ClusterSpec } from '../api/cluster-spec.ts';
-import { objectNames } from '../api/names.ts';
+import { monitorKinds, objectNames } from '../api/names.ts';
+import type { MonitorKind } from '../api/names.ts';
+import { wantedMonitors } from './monitors.ts';
 import { networkPolicyNames } from './network-policy.ts';
 import { serviceAccountName } from './service-account.ts';
 
@@ -10,7 +12,8 @@ export interface ExpectedObject {
     | 'ConfigMap'
     | 'Secret'
     | 'ServiceAccount'
-    | 'NetworkPolicy';
+    | 'NetworkPolicy'
+    | MonitorKind;
   readonly name: string;
   /** False: only looked at when it is there, since this spec does not ask for it. */
   readonly isWanted: boolean;
@@ -32,6 +35,11 @@ export function expectedObjects(cluster: string, spec: ClusterSpec): readonly Ex
       kind: 'NetworkPolicy' as const,
       name,
       isWanted: spec.networkPolicy.enabled,
+    })),
+    ...monitorKinds.map((kind) => ({
+      kind,
+      name: names.monitor,
+      isWanted: wantedMonitors(spec).includes(kind),
     })),
     { kind: 'Secret', name: names.root, isWanted: spec.auth.rootPassword === undefined },
     { kind: 'Secret', name: names.rootApplied, isWanted: true },

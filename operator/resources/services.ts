@@ -8,7 +8,7 @@ import { ownedObject } from './owner.ts';
 export function services(cluster: ClusterObject, spec: ClusterSpec): readonly DesiredObject[] {
   const names = objectNames(cluster.metadata.name);
   const { http, readWrite, readOnly } = spec.services;
-  const found = [headless(cluster, spec), routed(cluster, spec, names.http, http, undefined)];
+  const found = [headless(cluster, spec), routed(cluster, spec, names.http, http, 'all')];
   if (readWrite.enabled) found.push(routed(cluster, spec, names.readWrite, readWrite, 'leader'));
   if (readOnly.enabled) found.push(routed(cluster, spec, names.readOnly, readOnly, 'follower'));
   return found;
@@ -36,18 +36,21 @@ function routed(
   spec: ClusterSpec,
   name: string,
   template: ServiceTemplate,
-  role: 'leader' | 'follower' | undefined,
+  role: 'leader' | 'follower' | 'all',
 ): DesiredObject {
   const selector: JsonObject = {
     ...selectorLabels(cluster.metadata.name),
-    ...(role === undefined ? undefined : { [labelKeys.role]: role }),
+    ...(role === 'all' ? undefined : { [labelKeys.role]: role }),
   };
   return ownedObject(cluster, {
     apiVersion: 'v1',
     kind: 'Service',
     name,
     inherited: spec.inheritedMetadata,
-    ...(template.labels === undefined ? undefined : { labels: template.labels }),
+    labels: {
+      ...template.labels,
+      ...(role === 'all' ? { [labelKeys.service]: 'http' } : undefined),
+    },
     ...(template.annotations === undefined ? undefined : { annotations: template.annotations }),
     spec: {
       type: template.type,

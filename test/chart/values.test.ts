@@ -177,7 +177,7 @@ it('operator rules are those of the operator, in the scope that is asked for', n
       .filter(({ scope }) => scopes.includes(scope))
       .map(({ group, resources, verbs }) => ({ apiGroups: [group], resources, verbs }));
   const wide = await renderWith('mode=operator', 'operator.rbac.aggregateRoles=false');
-  assert.deepEqual(pick(wide, 'ClusterRole').rules, rulesOf(['whole', 'optional']));
+  assert.deepEqual(pick(wide, 'ClusterRole').rules, rulesOf(['whole', 'monitoring', 'optional']));
   const leases = { apiGroups: ['coordination.k8s.io'], resources: ['leases'] };
   assert.deepEqual(rulesOf(['own']), [{ ...leases, verbs: ['get', 'create', 'update'] }]);
   assert.deepEqual(pick(wide, 'Role').rules, [
@@ -190,7 +190,7 @@ it('operator rules are those of the operator, in the scope that is asked for', n
   );
   assert.deepEqual(
     roles.map((role) => [role.metadata.namespace, role.rules]),
-    ['a', 'b'].map((namespace) => [namespace, rulesOf(['whole'])]),
+    ['a', 'b'].map((namespace) => [namespace, rulesOf(['whole', 'monitoring'])]),
   );
   assert.match(JSON.stringify(pick(narrow, 'Deployment')), /--lease-name=polyad-operator-orders/);
 });

@@ -118,6 +118,28 @@ test('Clusters that a selector chooses are forgotten when they go while nobody w
   await operator.stop();
 });
 
+test('kinds that this Kubernetes lacks are done without, and used when they come', async () => {
+  const world = new SimulatedWorld();
+  const { operator } = runOperatorOn(world);
+  world.api.faultBefore = ({ path }) =>
+    path.includes('/monitoring.coreos.com/') ? { status: 404 } : undefined;
+  await started(world, operator);
+  world.create('orders', { monitoring: { podMonitor: { enabled: true } } });
+  await pass(world, 10_000);
+  assert.equal(world.condition('Ready'), 'True AllMembersReady');
+  assert.match(JSON.stringify(world.cluster().status), /this Kubernetes has no PodMonitor/);
+  world.api.faultBefore = undefined;
+  await pass(world, 400_000, 5000);
+  const { spec } = world.api.find('PodMonitor', 'orders') ?? {};
+  assert.deepEqual(spec?.['podMetricsEndpoints'], [
+    { port: 'http', path: '/metrics', interval: '30s' },
+  ]);
+  world.api.change('Cluster', 'orders', { spec: { monitoring: null } });
+  await pass(world, 5000);
+  assert.equal(world.api.find('PodMonitor', 'orders'), undefined);
+  await operator.stop();
+});
+
 test('nodes that may not be read are not asked for with each look', async () => {
   const world = new SimulatedWorld();
   const { operator, calls } = runOperatorOn(world, { namespaces: [namespace] });
@@ -226,6 +248,11 @@ async function callsOfAllFlows(namespaces: readonly string[]): Promise<readonly 
   await started(world, operator);
   world.create('orders', {
     networkPolicy: { enabled: true },
+    monitoring: {
+      podMonitor: { enabled: true },
+      serviceMonitor: { enabled: true },
+      prometheusRule: { enabled: true },
+    },
     storage: { size: '1Gi', backups: { size: '1Gi' } },
     deletionPolicy: 'BackupThenDelete',
   });
@@ -236,6 +263,7 @@ async function callsOfAllFlows(namespaces: readonly string[]): Promise<readonly 
       image: 'polyad:2',
       storage: { size: '2Gi' },
       networkPolicy: { enabled: false },
+      monitoring: null,
       services: { readOnly: { enabled: false } },
       serviceAccount: { create: false, name: 'other' },
     },
@@ -270,6 +298,9 @@ test('the rights of the operator are exactly what its flows use', async () => {
       (name) => `${name} create`,
     ),
     'networking.k8s.io networkpolicies create',
+    ...['podmonitors', 'servicemonitors', 'prometheusrules'].map(
+      (name) => `monitoring.coreos.com ${name} create`,
+    ),
     'polyad.io clusters/finalizers update',
     ...['get', 'create', 'update'].map((verb) => `coordination.k8s.io leases ${verb}`),
   ];

@@ -29,5 +29,8 @@ polyad-operator
 {{- $rules = append $rules $rule -}}
 {{- end -}}
 {{- end -}}
+{{- if has "snapshot" $scopes -}}
+{{- $rules = append $rules (dict "apiGroups" (list "snapshot.storage.k8s.io") "resources" (list "volumesnapshots") "verbs" (list "get" "list" "watch" "create" "delete")) -}}
+{{- end -}}
 {{- $rules | toYaml -}}
 {{- end -}}

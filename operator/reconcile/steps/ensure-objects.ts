@@ -1,7 +1,8 @@
 import type { DesiredObject, KubernetesObject } from '../../api/kubernetes-object.ts';
-import { annotationKeys, objectNames } from '../../api/names.ts';
+import { annotationKeys, monitorKinds, objectNames } from '../../api/names.ts';
 import { objectKey } from '../../api/observation.ts';
 import { configMap, membersConfigMap } from '../../resources/config-maps.ts';
+import { monitors } from '../../resources/monitors.ts';
 import { networkPolicies, networkPolicyNames } from '../../resources/network-policy.ts';
 import { serviceAccount } from '../../resources/service-account.ts';
 import { services } from '../../resources/services.ts';
@@ -19,6 +20,7 @@ export function desiredObjects(pass: Pass, draft: Pick<Draft, 'record'>): readon
     ...(draft.record === undefined ? [] : [membersConfigMap(cluster, draft.record)]),
     ...services(cluster, spec),
     ...networkPolicies(cluster, spec),
+    ...monitors(cluster, spec, seen.monitorKinds),
     statefulSet({
       cluster,
       spec,
@@ -85,6 +87,7 @@ function surplusOf(
     `Service/${names.readOnly}`,
     `ServiceAccount/${names.serviceAccount}`,
     ...networkPolicyNames(cluster.metadata.name).map((name) => `NetworkPolicy/${name}`),
+    ...monitorKinds.map((kind) => `${kind}/${names.monitor}`),
   ];
   for (const key of removable) {
     const present = seen.objects.get(key);
