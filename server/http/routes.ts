@@ -1,6 +1,7 @@
 import { openApiGet } from './openapi.ts';
 import { apiTokensDelete, apiTokensGet, apiTokensPost } from './routes/api-tokens.ts';
 import { batchPost } from './routes/batch.ts';
+import { documentedClusterRoutes, otherClusterRoutes } from './routes/cluster.ts';
 import { databasesGet, existsGet, missingDatabaseRoutes, progressGet } from './routes/databases.ts';
 import { groupsDelete, groupsGet, groupsPost } from './routes/groups.ts';
 import { healthGet, healthHead, readyGet, readyHead } from './routes/health.ts';
@@ -50,6 +51,7 @@ export const documentedRoutes: readonly Route[] = [
   apiTokensGet,
   apiTokensPost,
   apiTokensDelete,
+  ...documentedClusterRoutes,
 ];
 
 /** Every route of the HTTP door. */
@@ -61,4 +63,5 @@ export const allRoutes: readonly Route[] = [
   ...missingDatabaseRoutes,
   queryGetWithoutCommand,
   ...usersByPath,
+  ...otherClusterRoutes,
 ];

@@ -9,6 +9,7 @@ import type { TestContext } from 'node:test';
 import { Settings } from '#config/effective-settings.ts';
 import {
   serverHttpAuthSessionMax,
+  serverPlugins,
   sslKeyStore,
   sslKeyStorePassword,
 } from '#config/server-settings.ts';
@@ -18,7 +19,9 @@ import { Meters } from '#control/meters.ts';
 import { Metrics } from '#control/metrics.ts';
 import { Profiler } from '#control/profiler.ts';
 import { ProfilerFiles } from '#control/profiler-files.ts';
+import { parsePlugins } from '#control/plugins.ts';
 import { ServerControl } from '#control/server-control.ts';
+import { Telemetry } from '#control/telemetry.ts';
 import { silentLog } from '#core/log.ts';
 import type { Authorizer } from '#core/principal.ts';
 import type { ServerOperations } from '#database/operations/server-operations.ts';
@@ -128,6 +131,7 @@ export async function startDoor(
     runtime: systemRuntime,
     log: silentLog,
     version: '26.10.1',
+    telemetry: parsePlugins(settings.get(serverPlugins)).length > 0 ? new Telemetry() : undefined,
     onInternalError: (error) => void internalErrors.push(error),
   };
   const server = new HttpServer(parts);

@@ -52,6 +52,14 @@ const refusedExamples: Readonly<Record<string, number>> = {
   cancelOperation: 404,
   commitTransaction: 500,
   rollbackTransaction: 500,
+  // There is no cluster.
+  getClusterStatus: 400,
+  addClusterPeer: 400,
+  removeClusterPeer: 400,
+  transferClusterLeadership: 400,
+  stepDownLeader: 400,
+  leaveCluster: 400,
+  verifyClusterDatabase: 400,
 };
 
 function send(door: DoorFixture, { method, path, headers, body }: Example): Promise<Answer> {
@@ -118,6 +126,11 @@ test('every route is documented, but for those that only refuse or repeat anothe
     'GET /query/:database/:language',
     'PUT /server/users/:name',
     'DELETE /server/users/:name',
+    'POST /cluster/peer/:peerId/promote',
+    'POST /cluster/prepare-stop',
+    'POST /cluster/resync/:database',
+    'POST /cluster/auth-session',
+    'GET /ha/snapshot/:database',
   ].map((route) => route.replace(' ', ` ${basePath}`));
   assert.deepEqual(undocumented.toSorted(), expected.toSorted());
 });

@@ -5,8 +5,9 @@ import { type Caller, callers } from './rules.ts';
 /** A request of somebody. */
 export interface Asked {
   readonly method: string;
-  /** Below `/api/v1`. */
+  /** Below `/api/v1`, unless `isAtRoot`. */
   readonly path: string;
+  readonly isAtRoot?: boolean;
   readonly body?: object | string;
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -71,7 +72,7 @@ export class Asker {
   }
 
   async ask(caller: string, asked: Asked): Promise<Given> {
-    const { method, path, body, headers = {} } = asked;
+    const { method, path, isAtRoot = false, body, headers = {} } = asked;
     const bytes = body === undefined ? '' : typeof body === 'string' ? body : JSON.stringify(body);
     const authorization = this.#headers.get(caller);
     return await new Promise((resolve, reject) => {
@@ -80,7 +81,7 @@ export class Asker {
           host: '127.0.0.1',
           port: this.#port,
           method,
-          path: `/api/v1${path}`,
+          path: isAtRoot ? path : `/api/v1${path}`,
           agent: this.#agent,
           headers: {
             ...(authorization === undefined ? undefined : { authorization }),

@@ -82,6 +82,8 @@ export type Need =
   /** A user who logged in by password. */
   | 'password'
   | 'root'
+  /** Another server of the cluster; with 401 or 403 for users. */
+  | { readonly peer: 401 | 403 }
   /** Access to database `school`, and these rights in it. */
   | readonly Right[];
 
@@ -94,6 +96,7 @@ export function outcomeOf(caller: Caller, need: Need): Outcome {
   if (caller.refused !== undefined) return caller.refused;
   if (need === 'user' || need === 'logout') return 'allowed';
   if (need === 'password') return caller.via === 'basic' ? 'allowed' : 403;
+  if (typeof need === 'object' && 'peer' in need) return need.peer;
   if (caller.isRoot) return 'allowed';
   if (need === 'root' || !mayUse(caller)) return 403;
   return need.every((right) => caller.rights.includes(right)) ? 'allowed' : 403;
@@ -108,6 +111,8 @@ export function mayUse(caller: Caller): boolean {
 export interface RouteRequest {
   readonly need: Need;
   readonly path: string;
+  /** Not below `/api/v1`. */
+  readonly isAtRoot?: boolean;
   readonly body?: object | string;
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -175,6 +180,21 @@ export const routeRequests: Readonly<Record<string, RouteRequest>> = {
   'DELETE /server/statements/:id': { need: 'user', path: '/server/statements/999999' },
   'GET /server/operations': { need: 'user', path: '/server/operations' },
   'DELETE /server/operations/:id': { need: 'user', path: '/server/operations/999999' },
+  'GET /cluster': { need: 'root', path: '/cluster' },
+  'POST /cluster/peer': { need: 'root', path: '/cluster/peer', body: {} },
+  'DELETE /cluster/peer/:peerId': { need: 'root', path: '/cluster/peer/node1_2434' },
+  'POST /cluster/peer/:peerId/promote': { need: 'root', path: '/cluster/peer/node1_2434/promote' },
+  'POST /cluster/leader': { need: 'root', path: '/cluster/leader', body: {} },
+  'POST /cluster/stepdown': { need: 'root', path: '/cluster/stepdown' },
+  'POST /cluster/leave': { need: 'root', path: '/cluster/leave' },
+  'POST /cluster/prepare-stop': { need: 'root', path: '/cluster/prepare-stop' },
+  'POST /cluster/verify/:database': { need: 'root', path: '/cluster/verify/school' },
+  'POST /cluster/resync/:database': { need: 'root', path: '/cluster/resync/school' },
+  'POST /cluster/auth-session': { need: { peer: 403 }, path: '/cluster/auth-session', body: {} },
+  'GET /ha/snapshot/:database': { need: { peer: 401 }, path: '/ha/snapshot/school' },
+  // Plugin `prometheus`; who sees which database is tested with it.
+  'GET /metrics': { need: 'user', path: '/metrics', isAtRoot: true },
+  'GET /prometheus': { need: 'user', path: '/prometheus', isAtRoot: true },
 };
 
 /** A statement with side effects and what it needs. */

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import type { TestContext } from 'node:test';
 import { controlCommands } from '#control/commands.ts';
 import { allRoutes } from '#http/routes.ts';
+import { prometheusRoutes } from '#http/routes/prometheus.ts';
 import { WebSocket } from 'ws';
 import { startSockets } from '../../websocket/socket-fixture.ts';
 import {
@@ -26,6 +27,7 @@ import { type Asked, Asker, type Given } from './asker.ts';
 async function open(context: TestContext): Promise<{ asker: Asker; port: number }> {
   const { door, databases } = await startSockets(context, {
     'server.httpAuthSessionMax': '1000',
+    'server.plugins': 'prometheus',
   });
   await databases.create('other');
   const asker = new Asker(door.port, 'password');
@@ -40,7 +42,7 @@ function agrees(expected: 401 | 403 | 'allowed', { status }: Given): boolean {
 
 test('every route admits and refuses as the rules say', async (context) => {
   const { asker } = await open(context);
-  const unruled = allRoutes
+  const unruled = [...allRoutes, ...prometheusRoutes]
     .map(({ method, path }) => `${method} ${path}`)
     .filter((route) => !(route in routeRequests));
   assert.deepEqual(unruled, [], 'routes without a rule in rules.ts');
