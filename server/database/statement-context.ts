@@ -5,6 +5,7 @@ import type { Value, ValueMap } from '#core/value.ts';
 import type {
   EvaluationLimits,
   Frame,
+  LongCallRunner,
   MemoryAccount,
   VariableScope,
 } from '#query/evaluate/context.ts';
@@ -93,6 +94,7 @@ export class StatementContext implements ExecutionContext {
   rowCap: number | undefined = undefined;
   mayCommitInPieces = false;
   asker: StatementAsker | undefined = undefined;
+  longCalls: LongCallRunner | undefined = undefined;
   /** The variables of the script that the statement stands in. */
   script: VariableScope | undefined = undefined;
 

@@ -94,7 +94,13 @@ export type LogicalPlan =
   // --- shaping
   | { readonly op: 'Filter'; readonly input: LogicalPlan; readonly predicate: Expression }
   /** Computes values into slots (projection, LET). Later columns may read earlier ones. */
-  | { readonly op: 'Project'; readonly input: LogicalPlan; readonly columns: readonly Column[] }
+  | {
+      readonly op: 'Project';
+      readonly input: LogicalPlan;
+      readonly columns: readonly Column[];
+      /** Set by the optimizer: a column may take seconds, and is computed in slices. */
+      readonly isLong?: boolean;
+    }
   /** One row per element of a list; `keepEmpty`: an empty list gives one row with null, a non-list passes unchanged (SQL UNWIND). */
   | {
       readonly op: 'Unwind';

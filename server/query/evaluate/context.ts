@@ -27,6 +27,8 @@ export interface EvaluationContext {
    * absent when there is no limit.
    */
   readonly deadlineMs?: number;
+  /** Set while an expression is evaluated that may take several turns (`long-calls.ts`). */
+  longCalls?: LongCallRunner | undefined;
   readonly databaseName: string;
   readonly serverVersion: string;
   /**
@@ -56,4 +58,17 @@ export interface EvaluationLimits {
 export interface MemoryAccount {
   reserve(bytes: number): void;
   release(bytes: number): void;
+}
+
+/** Work in steps; each `yield` is a place to pause. What it holds it gives back in `finally`. */
+export type LongWork = Generator<undefined, Value, undefined>;
+
+export interface WorkMeter {
+  /** Counts work. @returns true when it is time to pause */
+  isSpent(units: number): boolean;
+}
+
+export interface LongCallRunner extends WorkMeter {
+  /** The value of a call, when it is over; otherwise the evaluation is ended and begun anew in the next turn. */
+  value(site: object, begin: (meter: WorkMeter) => LongWork, context: EvaluationContext): Value;
 }

@@ -18,6 +18,8 @@ export interface ScalarFunction {
   readonly arity: Arity;
   /** Same arguments, same result within one statement, so calls on constants may be computed once. */
   readonly isDeterministic: boolean;
+  /** One call may work for seconds: it is evaluated where the statement can pause (`long-calls.ts`). */
+  readonly mayTakeLong?: boolean;
   /** As documented, for arity errors: `substring(from [, to])`. */
   readonly syntax: string;
   /**

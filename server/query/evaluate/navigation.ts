@@ -5,8 +5,9 @@ import { noRid, type Rid } from '#core/rid.ts';
 import { EmbeddedDocument, isRecord } from '#core/value.ts';
 import type { Value } from '#core/value.ts';
 import type { Attribute, Dialect, Slot } from '../algebra/expression.ts';
-import type { EvaluationContext } from './context.ts';
+import type { EvaluationContext, LongWork, WorkMeter } from './context.ts';
 import { requireDialect } from './compile-comparison.ts';
+import { unitsPerLookup } from './long-calls.ts';
 import type { Condition, Evaluator } from './evaluator.ts';
 
 /**
@@ -27,8 +28,35 @@ export function compileProperty(of: Evaluator, name: string, dialect: Dialect): 
     // The common case first: a record, or what has the shape of one.
     if ((value as { valueKind?: unknown }).valueKind === 'record')
       return (value as { get(name: string): Value | undefined }).get(name) ?? null;
+    const { longCalls } = context;
+    if (longCalls !== undefined && Array.isArray(value)) {
+      if (value.length > shortListLength)
+        return longCalls.value(
+          step,
+          (meter) => propertiesStepwise(value, name, context, meter),
+          context,
+        );
+      longCalls.isSpent(value.length * unitsPerLookup);
+    }
     return step(value, name, context);
   };
+}
+
+/** Properties of so many elements are read in slices where the statement can pause. */
+const shortListLength = 64;
+
+function* propertiesStepwise(
+  values: readonly Value[],
+  name: string,
+  context: EvaluationContext,
+  meter: WorkMeter,
+): LongWork {
+  const items: Value[] = [];
+  for (let i = 0; i < values.length; i++) {
+    items.push(propertyOf(values[i] as Value, name, context));
+    if (meter.isSpent(unitsPerLookup)) yield;
+  }
+  return items;
 }
 
 /** The property of a value in dialect sql; null when it has none. */

@@ -1,3 +1,6 @@
+import type { Value } from '#core/value.ts';
+import type { EvaluationContext, LongWork, WorkMeter } from '../evaluate/context.ts';
+import { longValue } from '../evaluate/long-calls.ts';
 import type {
   Accumulator,
   AggregateFunction,
@@ -20,6 +23,21 @@ export function scalar(syntax: string, count: ArgumentCount, evaluate: Evaluate)
     isDeterministic: true,
     syntax,
     evaluate,
+  };
+}
+
+/** A function whose call may work for seconds, step by step. */
+export function longScalar(
+  syntax: string,
+  count: ArgumentCount,
+  begin: (args: readonly Value[], context: EvaluationContext, meter: WorkMeter) => LongWork,
+): ScalarFunction {
+  const what = `${nameIn(syntax)}()`;
+  return {
+    ...scalar(syntax, count, (args, context) =>
+      longValue(context, begin, what, (meter) => begin(args, context, meter)),
+    ),
+    mayTakeLong: true,
   };
 }
 

@@ -2,7 +2,8 @@ import { Link, type StoredRecord } from '#core/record.ts';
 import type { Rid, TypeId } from '#core/rid.ts';
 import { isList, isRecord, type Value } from '#core/value.ts';
 import type { Direction } from '#storage/engine.ts';
-import type { EvaluationContext } from '../evaluate/context.ts';
+import type { EvaluationContext, LongWork, WorkMeter } from '../evaluate/context.ts';
+import { longValue, unitsPerLookup } from '../evaluate/long-calls.ts';
 import type { ScalarFunction } from '../evaluate/function-definition.ts';
 import { RecordReference } from '../operators/record-reference.ts';
 import { textArgument } from './arguments.ts';
@@ -46,15 +47,22 @@ function vertexMove(
   directions: readonly Direction[],
   yields: 'vertices' | 'edges',
 ): ScalarFunction {
+  const what = `${name}()`;
   const follow: Follow = (vertex, types, context) => {
     const found: Value[] = [];
     for (const direction of directions)
       collect(vertex.rid, direction, types, yields, found, context);
+    context.longCalls?.isSpent(found.length + unitsPerLookup * types.length);
     return found;
   };
   return nullSafe(`${name}(type...)`, [1, ANY_NUMBER], (args, context) => {
     const types = edgeTypesNamed(typeNames(args, name), context.view.catalog);
-    return moved(args[0] as Value, 'vertex', types, follow, context);
+    const from = args[0] as Value;
+    if (!isList(from) || from.length <= shortListLength)
+      return moved(from, 'vertex', types, follow, context);
+    return longValue(context, follow, what, (meter) =>
+      movedStepwise(from, types, follow, context, meter),
+    );
   });
 }
 
@@ -66,6 +74,30 @@ function edgeMove(
   return nullSafe(`${name}()`, [1, ANY_NUMBER], (args, context) =>
     moved(args[0] as Value, 'edge', [], follow, context),
   );
+}
+
+/** Moves from so many vertices are made in slices. */
+const shortListLength = 16;
+
+/** As `movedAll` from vertices. */
+function* movedStepwise(
+  values: readonly Value[],
+  types: readonly TypeId[],
+  follow: Follow,
+  context: EvaluationContext,
+  meter: WorkMeter,
+): LongWork {
+  const all: Value[] = [];
+  for (let i = 0; i < values.length; i++) {
+    const before = all.length;
+    const found = moved(values[i] as Value, 'vertex', types, follow, context);
+    if (isList(found)) for (let j = 0; j < found.length; j++) all.push(found[j] as Value);
+    else if (found !== null) all.push(found);
+    requireElements(all.length, 'a graph move', context);
+    const lookups = 1 + types.length;
+    if (meter.isSpent(all.length - before + unitsPerLookup * lookups)) yield;
+  }
+  return all;
 }
 
 function typeNames(args: readonly Value[], what: string): readonly string[] {

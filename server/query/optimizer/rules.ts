@@ -14,6 +14,7 @@ import { indexOrder } from './rules/index-order.ts';
 import { indexSearch } from './rules/index-search.ts';
 import { limitSort } from './rules/limit-sort.ts';
 import { limitedSearch } from './rules/limited-search.ts';
+import { longCalls } from './rules/long-calls.ts';
 import { mergeFilters } from './rules/merge-filters.ts';
 import { planMatches } from './rules/plan-match.ts';
 import { pushDistinct } from './rules/push-distinct.ts';
@@ -58,4 +59,6 @@ export const rules: readonly OptimizerRule[] = [
   edgeEnds,
   hashJoin,
   sortColumns,
+  // Last: what it makes of an expression no other rule knows.
+  longCalls,
 ];

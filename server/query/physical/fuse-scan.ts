@@ -86,6 +86,7 @@ function optionsOf(
 }
 
 function chainOf(plan: LogicalPlan): ScanChain | undefined {
+  if (plan.op === 'Project' && plan.isLong === true) return undefined;
   const columns = plan.op === 'Project' ? plan.columns : [];
   let current = plan.op === 'Project' ? plan.input : plan;
   let conjuncts: readonly Expression[] = [];

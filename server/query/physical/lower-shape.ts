@@ -16,6 +16,7 @@ import { EagerOperator } from '../operators/eager.ts';
 import { ExpandValueOperator } from '../operators/expand-value.ts';
 import { FilterOperator } from '../operators/filter.ts';
 import { LimitOperator } from '../operators/limit.ts';
+import { PatientProjectOperator } from '../operators/patient-project.ts';
 import { ProjectOperator, type CompiledColumn } from '../operators/project.ts';
 import { SkipOperator } from '../operators/skip.ts';
 import { SortOperator, type CompiledSortKey } from '../operators/sort.ts';
@@ -136,6 +137,7 @@ function lowerProject(
   if (columns.length === 0) return input;
   const compiled = compileColumns(columns, lowering);
   const description = descriptionOf(lowering, { ...plan, columns });
+  if (plan.isLong === true) return () => new PatientProjectOperator(input(), compiled, description);
   const areOutput = isOutput(plan, columns, lowering);
   const idsOf = slotOfIds(columns);
   return () =>

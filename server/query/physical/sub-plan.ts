@@ -4,23 +4,17 @@ import type { Output } from '../algebra/expression.ts';
 import type { LogicalPlan } from '../algebra/plan.ts';
 import { freeSlots, slotsOf } from '../algebra/slots.ts';
 import { slotsOfOutput } from '../algebra/walk.ts';
-import type { EvaluationContext } from '../evaluate/context.ts';
+import type { EvaluationContext, LongWork } from '../evaluate/context.ts';
 import type { Evaluator } from '../evaluate/evaluator.ts';
 import { rowValue } from '../operators/apply.ts';
 import { approximateBytes } from '../evaluate/held-bytes.ts';
 import { HeldMemory } from '../operators/held-memory.ts';
-import {
-  END,
-  PAUSE,
-  ROW,
-  type ExecutionContext,
-  type PhysicalOperator,
-} from '../operators/operator.ts';
+import { END, PAUSE, type ExecutionContext, type PhysicalOperator } from '../operators/operator.ts';
 import type { Lowering, OperatorFactory } from './lowering.ts';
 
 /**
- * A sub-plan that stands inside an expression: it runs to its end in place, without giving up the event loop, so analyzers and
- * the optimizer lift what they can into `Apply`. A sub-plan that depends on no row runs once per statement.
+ * A sub-plan that stands inside an expression: it runs in slices where the expression can pause, else to its end in place;
+ * analyzers lift what they can into `Apply`. A sub-plan that depends on no row runs once per statement.
  */
 export function compileSubPlan(
   plan: LogicalPlan,
@@ -44,6 +38,9 @@ export function compileSubPlan(
   };
 }
 
+/** Rows between two looks at the clock where nobody can pause. */
+const rowsPerStep = 256;
+
 class SubPlanRun {
   readonly #operator: PhysicalOperator;
   readonly #output: Output;
@@ -65,22 +62,39 @@ class SubPlanRun {
 
   value(context: ExecutionContext): Value {
     if (this.#kept !== undefined) return this.#kept;
-    const value = this.#run(context);
+    const { longCalls } = context;
+    const value =
+      longCalls === undefined
+        ? this.#inPlace(context)
+        : longCalls.value(this, () => this.#steps(context), context);
     if (this.#isFree) this.#kept = value;
     return value;
   }
 
-  #run(context: ExecutionContext): Value {
+  #inPlace(context: ExecutionContext): Value {
+    const steps = this.#steps(context);
+    for (;;) {
+      const step = steps.next();
+      if (step.done === true) return step.value;
+      checkTime(context);
+    }
+  }
+
+  /** The plan from its start to its end; stops where the plan pauses. */
+  *#steps(context: ExecutionContext): LongWork {
     const memory = new HeldMemory(context, 'a sub-query');
     const rows: Value[] = [];
     let rowCount = 0;
+    let isOver = false;
     this.#operator.open(context);
     try {
       for (;;) {
         const pulled = this.#operator.next();
         if (pulled === END) break;
         if (pulled === PAUSE) {
-          checkTime(context);
+          if (context.pending.work !== undefined)
+            throw new DatabaseError('NotSupported', 'a schema change inside an expression');
+          yield;
           continue;
         }
         rowCount += 1;
@@ -90,16 +104,14 @@ class SubPlanRun {
           memory.addElement(approximateBytes(row));
           rows.push(row);
         }
-        if (pulled === ROW && rowCount % 1024 === 0) checkTime(context);
+        if (rowCount % rowsPerStep === 0) yield;
       }
-    } catch (error) {
-      memory.release();
-      throw error;
+      isOver = true;
     } finally {
       this.#operator.close();
+      // What is kept stays accounted; the statement's account gives it back at its end.
+      if (!isOver || !this.#isFree) memory.release();
     }
-    // What is kept stays accounted; the statement's account gives it back at its end.
-    if (!this.#isFree) memory.release();
     if (this.#mode === 'collect') return rows;
     return this.#mode === 'count' ? rowCount : rowCount > 0;
   }
@@ -107,8 +119,6 @@ class SubPlanRun {
 
 /** Work in place cannot be awaited or cancelled from outside, but it does not outlive the statement's time. */
 function checkTime(context: ExecutionContext): void {
-  if (context.pending.work !== undefined)
-    throw new DatabaseError('NotSupported', 'a schema change inside an expression');
   const { deadlineMs } = context;
   if (deadlineMs !== undefined && context.runtime.clock.monotonicMs() > deadlineMs)
     throw new DatabaseError('Timeout', 'the statement took longer than its time limit');

@@ -1,7 +1,7 @@
 import { DatabaseError } from '#core/errors.ts';
 import type { Rid } from '#core/rid.ts';
 import { isList, isMap, type Value } from '#core/value.ts';
-import type { EvaluationContext } from '../../evaluate/context.ts';
+import type { EvaluationContext, LongWork, WorkMeter } from '../../evaluate/context.ts';
 import type { ScalarFunction } from '../../evaluate/function-definition.ts';
 import {
   booleanArgument,
@@ -12,9 +12,15 @@ import {
   textArgument,
   wordArgument,
 } from '../arguments.ts';
-import { scalar } from '../define.ts';
+import { longScalar } from '../define.ts';
 import { edgeTypesNamed } from '../edge-types.ts';
-import { GraphSearch, linksOf, type PathDirection, vertexArgument } from './graph-search.ts';
+import {
+  GraphSearch,
+  linksOf,
+  type PathDirection,
+  type PathSteps,
+  vertexArgument,
+} from './graph-search.ts';
 import { estimate, heuristicNames, tieBreaker } from './heuristics.ts';
 import { shortestPath } from './shortest-path.ts';
 import { bellmanFordPath, weightedPath } from './weighted-path.ts';
@@ -23,33 +29,44 @@ type Options = ReadonlyMap<string, Value>;
 
 /** Paths between two vertices (sql-functions.md 4.1). Results are record ids from source to destination. */
 export const pathFunctions: readonly ScalarFunction[] = [
-  scalar(
-    'shortestPath(src, dst [, direction [, edgeTypes [, options]]])',
-    [2, 5],
-    (args, context) => fewestEdges(args, context),
+  longScalar('shortestPath(src, dst [, direction [, edgeTypes [, options]]])', [2, 5], fewestEdges),
+  longScalar(
+    'dijkstra(src, dst, weightProp [, direction | options])',
+    [3, 4],
+    (args, context, meter) => leastWeight(args, { context, meter }, 'dijkstra()'),
   ),
-  scalar('dijkstra(src, dst, weightProp [, direction | options])', [3, 4], (args, context) =>
-    leastWeight(args, context, 'dijkstra()'),
-  ),
-  scalar('astar(src, dst, weightProp [, options])', [3, 4], (args, context) =>
-    guided(args, context),
-  ),
-  scalar('bellmanFord(src, dst, weightProp [, direction | options])', [3, 4], (args, context) => {
-    const what = 'bellmanFord()';
-    const { source, destination } = ends(args, context);
-    const { direction } = directionOrOptions(args[3] ?? null, ['direction'], what);
-    const search = new GraphSearch(context, edgeTypesNamed([], context.view.catalog));
-    const weightProperty = textArgument(args[2], what);
-    return linksOf(bellmanFordPath(source, destination, search, { weightProperty, direction }));
-  }),
-  scalar("duanSSSP(src, dst [, weightProp='weight' [, direction]])", [2, 4], (args, context) =>
-    leastWeight(
-      [args[0] as Value, args[1] as Value, args[2] ?? 'weight', args[3] ?? null],
-      context,
-      'duanSSSP()',
-    ),
+  longScalar('astar(src, dst, weightProp [, options])', [3, 4], guided),
+  longScalar('bellmanFord(src, dst, weightProp [, direction | options])', [3, 4], relaxed),
+  longScalar(
+    "duanSSSP(src, dst [, weightProp='weight' [, direction]])",
+    [2, 4],
+    (args, context, meter) =>
+      leastWeight(
+        [args[0] as Value, args[1] as Value, args[2] ?? 'weight', args[3] ?? null],
+        { context, meter },
+        'duanSSSP()',
+      ),
   ),
 ];
+
+/** The links of a path; the search is closed at its end, also when nobody wants it any more. */
+function* linksAlong(search: GraphSearch, steps: PathSteps): LongWork {
+  try {
+    return linksOf(yield* steps);
+  } finally {
+    search.close();
+  }
+}
+
+function* relaxed(args: readonly Value[], context: EvaluationContext, meter: WorkMeter): LongWork {
+  const what = 'bellmanFord()';
+  const { source, destination } = ends(args, context);
+  const { direction } = directionOrOptions(args[3] ?? null, ['direction'], what);
+  const search = new GraphSearch(context, edgeTypesNamed([], context.view.catalog), meter);
+  const weightProperty = textArgument(args[2], what);
+  const steps = bellmanFordPath(source, destination, search, { weightProperty, direction });
+  return yield* linksAlong(search, steps);
+}
 
 function ends(
   args: readonly Value[],
@@ -63,7 +80,11 @@ function ends(
 
 const shortestPathOptions = ['direction', 'edgeType', 'edgeTypeNames', 'maxDepth', 'edge'];
 
-function fewestEdges(args: readonly Value[], context: EvaluationContext): Value {
+function* fewestEdges(
+  args: readonly Value[],
+  context: EvaluationContext,
+  meter: WorkMeter,
+): LongWork {
   const what = 'shortestPath()';
   const { source, destination } = ends(args, context);
   const isByOptions = isMap(args[2] ?? null);
@@ -77,16 +98,21 @@ function fewestEdges(args: readonly Value[], context: EvaluationContext): Value 
   const search = new GraphSearch(
     context,
     edgeTypesNamed(namesIn(types, what), context.view.catalog),
+    meter,
   );
-  const route = shortestPath(source, destination, search, {
+  const steps = shortestPath(source, destination, search, {
     direction: directionNamed(direction, what),
     maxDepth: depthIn(options, what),
     withEdges: booleanArgument(options.get('edge') ?? false, `${what} option edge`),
   });
-  return linksOf(route);
+  return yield* linksAlong(search, steps);
 }
 
-function leastWeight(args: readonly Value[], context: EvaluationContext, what: string): Value {
+function* leastWeight(
+  args: readonly Value[],
+  { context, meter }: { readonly context: EvaluationContext; readonly meter: WorkMeter },
+  what: string,
+): LongWork {
   const { source, destination } = ends(args, context);
   const { direction, options } = directionOrOptions(
     args[3] ?? null,
@@ -97,14 +123,15 @@ function leastWeight(args: readonly Value[], context: EvaluationContext, what: s
     namesIn(options.get('edgeTypeNames') ?? null, what),
     context.view.catalog,
   );
-  const route = weightedPath(source, destination, new GraphSearch(context, types), {
+  const search = new GraphSearch(context, types, meter);
+  const steps = weightedPath(source, destination, search, {
     weightProperty: textArgument(args[2], what),
     direction,
     maxDepth: depthIn(options, what),
     emptyIfMaxDepth: booleanArgument(options.get('emptyIfMaxDepth') ?? true, what),
     remainingCost: () => 0,
   });
-  return linksOf(route);
+  return yield* linksAlong(search, steps);
 }
 
 const astarOptions = [
@@ -120,7 +147,7 @@ const astarOptions = [
   'parallel',
 ];
 
-function guided(args: readonly Value[], context: EvaluationContext): Value {
+function* guided(args: readonly Value[], context: EvaluationContext, meter: WorkMeter): LongWork {
   const what = 'astar()';
   const { source, destination } = ends(args, context);
   const { direction, options } = directionOrOptions(args[3] ?? null, astarOptions, what);
@@ -128,15 +155,15 @@ function guided(args: readonly Value[], context: EvaluationContext): Value {
     namesIn(options.get('edgeTypeNames') ?? null, what),
     context.view.catalog,
   );
-  const search = new GraphSearch(context, types);
-  const route = weightedPath(source, destination, search, {
+  const search = new GraphSearch(context, types, meter);
+  const steps = weightedPath(source, destination, search, {
     weightProperty: textArgument(args[2], what),
     direction,
     maxDepth: depthIn(options, what),
     emptyIfMaxDepth: booleanArgument(options.get('emptyIfMaxDepth') ?? false, what),
     remainingCost: heuristicOf(options, source, destination, search),
   });
-  return linksOf(route);
+  return yield* linksAlong(search, steps);
 }
 
 function heuristicOf(

@@ -1,9 +1,9 @@
-import { DatabaseError } from '#core/errors.ts';
 import { Link } from '#core/record.ts';
-import type { Rid, TypeId } from '#core/rid.ts';
+import { noRid, type Rid, type TypeId } from '#core/rid.ts';
 import { isRecord, type Value } from '#core/value.ts';
-import type { Direction } from '#storage/engine.ts';
-import type { EvaluationContext } from '../../evaluate/context.ts';
+import type { AdjacencyList, Direction } from '#storage/engine.ts';
+import type { EvaluationContext, WorkMeter } from '../../evaluate/context.ts';
+import { unitsPerLookup } from '../../evaluate/long-calls.ts';
 import { describe, isNumeric, refusal, ridArgument, toDouble } from '../arguments.ts';
 
 export type PathDirection = 'OUT' | 'IN' | 'BOTH';
@@ -20,56 +20,104 @@ const opposite: Readonly<Record<PathDirection, PathDirection>> = {
   BOTH: 'BOTH',
 };
 
-/** Called for every edge of a vertex. */
-export type Visit = (edge: Rid, neighbour: Rid) => void;
-
-const edgesPerLook = 4_096;
 /** What remembering one vertex costs, roughly: two map entries. */
 const bytesPerVertex = 96;
+/** Reserved at once. */
+const verticesPerReserve = 1_024;
+
+const noEdges: AdjacencyList = {
+  count: 0,
+  edges: new Float64Array(0),
+  vertices: new Float64Array(0),
+};
 
 /**
- * The part of a graph that a path search sees: edges of some types in one direction. It charges every remembered vertex
- * to the statement and looks at the statement's deadline, since a search works in one call.
+ * The part of a graph that a path search sees: edges of some types in one direction, walked one by one. It charges every
+ * remembered vertex to the statement and counts the work, so that the search pauses in time.
  */
 export class GraphSearch {
   readonly #context: EvaluationContext;
   readonly #types: readonly TypeId[];
-  #edgesLeft = edgesPerLook;
+  readonly #meter: WorkMeter;
+  #units = 0;
+  #reserved = 0;
+  #vertexCount = 0;
+  #vertex: Rid = noRid;
+  #directions: readonly Direction[] = [];
+  /** Number of the list that is walked next, over directions and types. */
+  #listNumber = 0;
+  #list: AdjacencyList = noEdges;
+  #position = 0;
 
-  constructor(context: EvaluationContext, types: readonly TypeId[]) {
+  constructor(context: EvaluationContext, types: readonly TypeId[], meter: WorkMeter) {
     this.#context = context;
     this.#types = types;
+    this.#meter = meter;
   }
 
-  /** @throws DatabaseError `Timeout` when the statement's time is over */
-  eachEdge(vertex: Rid, direction: PathDirection, visit: Visit): void {
-    const { view } = this.#context;
-    const directions = storageDirections[direction];
-    for (let d = 0; d < directions.length; d++) {
-      for (let t = 0; t < this.#types.length; t++) {
-        const list = view.adjacency(vertex, directions[d] as Direction, this.#types[t] as TypeId);
-        for (let i = 0; i < list.count; i++) {
-          if (--this.#edgesLeft <= 0) this.#look();
-          visit(list.edges[i] as Rid, list.vertices[i] as Rid);
-        }
-      }
-    }
+  /** The edges of a vertex come next. */
+  start(vertex: Rid, direction: PathDirection): void {
+    this.#vertex = vertex;
+    this.#directions = storageDirections[direction];
+    this.#listNumber = 0;
+    this.#list = noEdges;
+    this.#position = 0;
   }
 
-  #look(): void {
-    this.#edgesLeft = edgesPerLook;
-    const { deadlineMs, runtime } = this.#context;
-    if (deadlineMs !== undefined && runtime.clock.monotonicMs() > deadlineMs)
-      throw new DatabaseError('Timeout', 'the statement ran out of time in a path search');
+  /** The next edge stands in `edge` and `neighbour`; false after the last. */
+  next(): boolean {
+    while (this.#position === this.#list.count) if (!this.#nextList()) return false;
+    this.#position += 1;
+    this.#units += 1;
+    return true;
+  }
+
+  get edge(): Rid {
+    return this.#list.edges[this.#position - 1] as Rid;
+  }
+
+  get neighbour(): Rid {
+    return this.#list.vertices[this.#position - 1] as Rid;
+  }
+
+  #nextList(): boolean {
+    const typeCount = this.#types.length;
+    if (this.#listNumber >= this.#directions.length * typeCount) return false;
+    const direction = this.#directions[Math.floor(this.#listNumber / typeCount)] as Direction;
+    const type = this.#types[this.#listNumber % typeCount] as TypeId;
+    this.#listNumber += 1;
+    this.#list = this.#context.view.adjacency(this.#vertex, direction, type);
+    this.#position = 0;
+    this.#units += unitsPerLookup;
+    return true;
+  }
+
+  /** True when the search is to pause; to be asked once an edge. */
+  isSpent(): boolean {
+    const units = this.#units;
+    this.#units = 0;
+    return this.#meter.isSpent(units);
   }
 
   /** To be called once for each vertex that the search remembers. @throws DatabaseError `TooLarge` */
   remember(): void {
-    this.#context.memory.reserve(bytesPerVertex);
+    this.#vertexCount += 1;
+    const wanted = this.#vertexCount * bytesPerVertex;
+    if (wanted <= this.#reserved) return;
+    const step = verticesPerReserve * bytesPerVertex;
+    this.#context.memory.reserve(step);
+    this.#reserved += step;
+  }
+
+  /** Gives back what remembering vertices has reserved. */
+  close(): void {
+    if (this.#reserved > 0) this.#context.memory.release(this.#reserved);
+    this.#reserved = 0;
   }
 
   /** The edge's weight; 0 without the property. @throws DatabaseError `IllegalArgument` when it is no number */
   weight(edge: Rid, property: string): number {
+    this.#units += unitsPerLookup;
     const value = this.#context.view.record(edge)?.get(property) ?? null;
     if (value === null) return 0;
     if (!isNumeric(value))
@@ -78,10 +126,14 @@ export class GraphSearch {
   }
 
   coordinate(vertex: Rid, property: string): number {
+    this.#units += unitsPerLookup;
     const value = this.#context.view.record(vertex)?.get(property) ?? null;
     return value !== null && isNumeric(value) ? toDouble(value) : 0;
   }
 }
+
+/** Ids of a path, step by step. */
+export type PathSteps = Generator<undefined, Rid[], undefined>;
 
 export function reversed(direction: PathDirection): PathDirection {
   return opposite[direction];

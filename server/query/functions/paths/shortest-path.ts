@@ -2,6 +2,7 @@ import type { Rid } from '#core/rid.ts';
 import {
   type GraphSearch,
   type PathDirection,
+  type PathSteps,
   reversed,
   routeTo,
   type Step,
@@ -27,19 +28,21 @@ interface Side {
  *
  * @returns record ids from source to destination, `[]` when it is not reachable
  */
-export function shortestPath(
+export function* shortestPath(
   source: Rid,
   destination: Rid,
   search: GraphSearch,
   { direction, maxDepth, withEdges }: ShortestPathOptions,
-): Rid[] {
+): PathSteps {
   if (source === destination) return [source];
   const front = sideFrom(source, direction);
   const back = sideFrom(destination, reversed(direction));
   for (let depth = 0; depth < maxDepth; depth++) {
     if (front.frontier.length === 0 || back.frontier.length === 0) return [];
     const isFront = front.frontier.length <= back.frontier.length;
-    const meeting = isFront ? grow(front, back, search) : grow(back, front, search);
+    const meeting: Rid | undefined = yield* isFront
+      ? grow(front, back, search)
+      : grow(back, front, search);
     if (meeting === undefined) continue;
     const there = routeTo(meeting, front.steps, withEdges);
     const rest = routeTo(meeting, back.steps, withEdges).reverse();
@@ -54,18 +57,23 @@ function sideFrom(rid: Rid, direction: PathDirection): Side {
 }
 
 /** One level further; a vertex that the other side knows ends the search. */
-function grow(side: Side, other: Side, search: GraphSearch): Rid | undefined {
+function* grow(
+  side: Side,
+  other: Side,
+  search: GraphSearch,
+): Generator<undefined, Rid | undefined, undefined> {
   const next: Rid[] = [];
-  let meeting: Rid | undefined;
   for (const vertex of side.frontier) {
-    search.eachEdge(vertex, side.direction, (edge, neighbour) => {
-      if (meeting !== undefined || side.steps.has(neighbour)) return;
+    search.start(vertex, side.direction);
+    while (search.next()) {
+      if (search.isSpent()) yield;
+      const { neighbour } = search;
+      if (side.steps.has(neighbour)) continue;
       search.remember();
-      side.steps.set(neighbour, { from: vertex, edge });
+      side.steps.set(neighbour, { from: vertex, edge: search.edge });
       next.push(neighbour);
-      if (other.steps.has(neighbour)) meeting = neighbour;
-    });
-    if (meeting !== undefined) return meeting;
+      if (other.steps.has(neighbour)) return neighbour;
+    }
   }
   side.frontier = next;
   return undefined;

@@ -1,6 +1,6 @@
 import type { Rid } from '#core/rid.ts';
 import { refusal } from '../arguments.ts';
-import type { GraphSearch, PathDirection } from './graph-search.ts';
+import type { GraphSearch, PathDirection, PathSteps } from './graph-search.ts';
 import { PriorityQueue } from './priority-queue.ts';
 
 export interface WeightedPathOptions {
@@ -28,12 +28,12 @@ interface Way {
  *
  * @throws DatabaseError `IllegalArgument` for a negative weight
  */
-export function weightedPath(
+export function* weightedPath(
   source: Rid,
   destination: Rid,
   search: GraphSearch,
   options: WeightedPathOptions,
-): Rid[] {
+): PathSteps {
   const { weightProperty, direction, maxDepth, remainingCost } = options;
   const queue = new PriorityQueue<Way>();
   /** The fewest edges with which a vertex was taken from the queue; costs only grow. */
@@ -53,14 +53,16 @@ export function weightedPath(
       isCut = true;
       continue;
     }
-    const from = way;
-    search.eachEdge(from.vertex, direction, (edge, neighbour) => {
-      const weight = search.weight(edge, weightProperty);
+    search.start(way.vertex, direction);
+    while (search.next()) {
+      if (search.isSpent()) yield;
+      const { neighbour } = search;
+      const weight = search.weight(search.edge, weightProperty);
       if (weight < 0) throw refusal(`negative weight ${weight}: use bellmanFord()`);
-      const cost = from.cost + weight;
-      const next = { vertex: neighbour, before: from, cost, edgeCount: from.edgeCount + 1 };
-      queue.add(cost + remainingCost(neighbour, from.vertex), next);
-    });
+      const cost = way.cost + weight;
+      const next = { vertex: neighbour, before: way, cost, edgeCount: way.edgeCount + 1 };
+      queue.add(cost + remainingCost(neighbour, way.vertex), next);
+    }
   }
   return isCut && !options.emptyIfMaxDepth && last !== undefined ? verticesOf(last) : [];
 }
@@ -78,12 +80,12 @@ function verticesOf(end: Way): Rid[] {
  *
  * @throws DatabaseError `IllegalArgument` when a cycle of negative weight can be reached
  */
-export function bellmanFordPath(
+export function* bellmanFordPath(
   source: Rid,
   destination: Rid,
   search: GraphSearch,
   options: { readonly weightProperty: string; readonly direction: PathDirection },
-): Rid[] {
+): PathSteps {
   const costs = new Map<Rid, number>([[source, 0]]);
   const before = new Map<Rid, Rid>();
   let changed: ReadonlySet<Rid> = new Set([source]);
@@ -93,15 +95,18 @@ export function bellmanFordPath(
     const next = new Set<Rid>();
     for (const vertex of changed) {
       const cost = costs.get(vertex) as number;
-      search.eachEdge(vertex, options.direction, (edge, neighbour) => {
-        const reached = cost + search.weight(edge, options.weightProperty);
+      search.start(vertex, options.direction);
+      while (search.next()) {
+        if (search.isSpent()) yield;
+        const { neighbour } = search;
+        const reached = cost + search.weight(search.edge, options.weightProperty);
         const known = costs.get(neighbour);
-        if (known !== undefined && known <= reached) return;
+        if (known !== undefined && known <= reached) continue;
         if (known === undefined) search.remember();
         costs.set(neighbour, reached);
         before.set(neighbour, vertex);
         next.add(neighbour);
-      });
+      }
     }
     changed = next;
   }

@@ -1,0 +1,190 @@
+import type { Expression, Slot } from '../../algebra/expression.ts';
+import type { Column, LogicalPlan, PlanNode } from '../../algebra/plan.ts';
+import { mapParts, slotsWrittenBy, walkPlan } from '../../algebra/plan-walk.ts';
+import { readsNoneOf } from '../../algebra/slots.ts';
+import { conjunctionOf, conjunctsOf, walkExpression } from '../../algebra/walk.ts';
+import { isDeterministic } from '../index-candidates.ts';
+import type { OptimizerContext, OptimizerRule } from '../rule.ts';
+
+/**
+ * Expressions with a call that may work for seconds (a search for a path, moves from the results of moves, a sub-plan that is
+ * needed only sometimes) are computed by a projection of their own, which pauses (`evaluate/long-calls.ts`), and are read
+ * from its slot. What stands before such a condition in an AND stays below it.
+ *
+ * Left where they are: conditions of repeated steps and TRAVERSE, values of conditions that an index answers, first values of
+ * groups, and expressions that give something else at each call, since a projection in slices evaluates them several times.
+ */
+export const longCalls: OptimizerRule = {
+  name: 'long-calls',
+  needs: 'any',
+  why: 'one expression would hold the event loop for seconds',
+  apply(plan, context) {
+    switch (plan.op) {
+      case 'Project':
+        return markProject(plan, context);
+      case 'Filter':
+        return liftCondition(plan, context);
+      case 'Unwind':
+      case 'ExpandValue':
+      case 'Distinct':
+      case 'Sort':
+      case 'Insert':
+      case 'InsertEdge':
+      case 'Update':
+      case 'Call':
+        return liftFromInput(plan, context);
+      case 'Aggregate':
+        return liftFromAggregate(plan, context);
+      case 'DynamicSource':
+      case 'RecordLookup':
+        return liftFromSource(plan, context);
+      default:
+        return undefined;
+    }
+  },
+};
+
+type WithInput = Extract<LogicalPlan, { readonly input: LogicalPlan }>;
+
+function markProject(
+  plan: PlanNode<'Project'>,
+  context: OptimizerContext,
+): LogicalPlan | undefined {
+  if (plan.isLong === true) return undefined;
+  const isLong = plan.columns.some(({ value }) => isLongIn(value, plan, context));
+  return isLong ? { ...plan, isLong } : undefined;
+}
+
+function liftCondition(
+  plan: PlanNode<'Filter'>,
+  context: OptimizerContext,
+): LogicalPlan | undefined {
+  const conjuncts = conjunctsOf(plan.predicate);
+  const first = conjuncts.findIndex((conjunct) => isLongIn(conjunct, plan.input, context));
+  if (first < 0) return undefined;
+  const before = conjunctionOf(conjuncts.slice(0, first));
+  const lifted = new Lifted(context);
+  const predicate = lifted.slotFor(conjunctionOf(conjuncts.slice(first)) as Expression);
+  const input: LogicalPlan = before
+    ? { op: 'Filter', input: plan.input, predicate: before }
+    : plan.input;
+  return { op: 'Filter', input: lifted.over(input), predicate };
+}
+
+/** Nodes that evaluate each of their expressions once for a row of their input. */
+function liftFromInput(plan: WithInput, context: OptimizerContext): LogicalPlan | undefined {
+  const own = new Set<Slot>(slotsWrittenBy(plan));
+  if (plan.op === 'Update') own.add(plan.record);
+  const lifted = new Lifted(context);
+  let isFirst = true;
+  const rewritten = mapParts(plan, {
+    plan: (input) => input,
+    expression(expression) {
+      // What was assigned before may be read by the next assignment.
+      const mayBeLifted = readsNoneOf(expression, own) || (plan.op === 'Update' && isFirst);
+      isFirst = false;
+      return mayBeLifted && isLongIn(expression, plan.input, context)
+        ? lifted.slotFor(expression)
+        : expression;
+    },
+  }) as WithInput;
+  return lifted.isEmpty ? undefined : { ...rewritten, input: lifted.over(plan.input) };
+}
+
+function liftFromAggregate(
+  plan: PlanNode<'Aggregate'>,
+  context: OptimizerContext,
+): LogicalPlan | undefined {
+  const lifted = new Lifted(context);
+  const lift = (expression: Expression): Expression =>
+    isLongIn(expression, plan.input, context) ? lifted.slotFor(expression) : expression;
+  const keys = plan.keys.map((key): Column => ({ ...key, value: lift(key.value) }));
+  const aggregates = plan.aggregates.map((aggregate) => ({
+    ...aggregate,
+    arguments: aggregate.arguments.map(lift),
+  }));
+  return lifted.isEmpty ? undefined : { ...plan, keys, aggregates, input: lifted.over(plan.input) };
+}
+
+/** A source reads the value as that of an outer row. */
+function liftFromSource(
+  plan: PlanNode<'DynamicSource' | 'RecordLookup'>,
+  context: OptimizerContext,
+): LogicalPlan | undefined {
+  const value = plan.op === 'DynamicSource' ? plan.value : plan.rids;
+  if (!isLongIn(value, plan, context)) return undefined;
+  const lifted = new Lifted(context);
+  const slot = lifted.slotFor(value);
+  const inner: LogicalPlan =
+    plan.op === 'DynamicSource' ? { ...plan, value: slot } : { ...plan, rids: slot };
+  return { op: 'Apply', outer: lifted.over({ op: 'Argument' }), inner, mode: { kind: 'cross' } };
+}
+
+/** The columns of a projection in slices. */
+class Lifted {
+  readonly #context: OptimizerContext;
+  readonly #columns: Column[] = [];
+
+  constructor(context: OptimizerContext) {
+    this.#context = context;
+  }
+
+  get isEmpty(): boolean {
+    return this.#columns.length === 0;
+  }
+
+  slotFor(value: Expression): Expression {
+    const slot = this.#context.newSlot();
+    this.#columns.push({ slot, value });
+    return { op: 'Slot', slot };
+  }
+
+  over(input: LogicalPlan): LogicalPlan {
+    return { op: 'Project', input, columns: this.#columns, isLong: true };
+  }
+}
+
+/** @param input where the slots of the expression come from */
+function isLongIn(expression: Expression, input: LogicalPlan, context: OptimizerContext): boolean {
+  if (isQuick(expression)) return false;
+  let isLong = false;
+  walkExpression(expression, (part) => {
+    isLong ||= mayTakeLong(part, input, context);
+  });
+  return isLong && isDeterministic(expression, context);
+}
+
+function isQuick({ op }: Expression): boolean {
+  return op === 'Slot' || op === 'Constant' || op === 'Parameter';
+}
+
+function mayTakeLong(part: Expression, input: LogicalPlan, context: OptimizerContext): boolean {
+  if (part.op === 'SubPlan') return true;
+  if (part.op === 'Property') return isMove(part.of);
+  if (part.op !== 'Call') return false;
+  if (context.functions.scalar(part.function)?.mayTakeLong === true) return true;
+  const [from] = part.arguments;
+  if (from === undefined || !isMove(part)) return false;
+  // A move from one record is quick; from a list, which only something computed can be, it is not.
+  return from.op === 'Slot' ? isComputed(from.slot, input) : !isQuick(from);
+}
+
+function isMove(part: Expression): boolean {
+  if (part.op !== 'Call') return false;
+  const name = part.function.toLowerCase();
+  return moves.has(name.startsWith('.') ? name.slice(1) : name);
+}
+
+/** From a vertex to any number of others; those from an edge to its ends are quick. */
+const moves: ReadonlySet<string> = new Set(['out', 'in', 'both', 'oute', 'ine', 'bothe']);
+
+function isComputed(slot: Slot, plan: LogicalPlan): boolean {
+  let found = false;
+  walkPlan(plan, {
+    plan(node) {
+      if (node.op === 'Project' || node.op === 'Aggregate' || node.op === 'Apply')
+        found ||= slotsWrittenBy(node).includes(slot);
+    },
+  });
+  return found;
+}
