@@ -15,6 +15,9 @@ import type { Refusal } from './errors.ts';
 const lingerMs = 5000;
 const lingerBytesMax = 1024 * 1024 * 1024;
 
+/** Answers up to this length leave in one piece with their headers. */
+const joinedBytesMax = 4096;
+
 const noHeaders: readonly string[] = [];
 
 /** Who asks where there is nobody yet: on public routes and before authentication. */
@@ -182,7 +185,9 @@ export class Exchange {
     const { response } = this;
     response.writeHead(status, this.headersOf(headers, body?.length));
     if (body === undefined || this.request.method === 'HEAD') response.end();
-    else response.end(body);
+    else if (body.length > joinedBytesMax) response.end(body);
+    // node:http puts headers and text into one buffer and one write; bytes would be a write of two (6 us more).
+    else response.end(latin1Of(body), 'latin1');
   }
 
   /** All headers of an answer in one flat list. */
@@ -240,6 +245,11 @@ export class Exchange {
       onInternalError(error);
     } else log.debug(refusal.detail ?? refusal.error, fields);
   }
+}
+
+/** A text that is these bytes when it is sent as latin1. */
+function latin1Of({ buffer, byteOffset, byteLength }: Uint8Array): string {
+  return Buffer.from(buffer, byteOffset, byteLength).toString('latin1');
 }
 
 const jsonHeaders: readonly string[] = [
