@@ -35,7 +35,7 @@ export function createTrigger(
     throw new DatabaseError('Schema', `Trigger '${name}' already exists`);
   }
   requireName('trigger', name);
-  if (language !== 'SQL')
+  if (language === 'JAVA')
     throw new DatabaseError('NotSupported', `not supported: ${language} triggers`);
   const type = catalog.typeNamed(change.type);
   if (type === undefined)
@@ -49,7 +49,8 @@ export function createTrigger(
       'IllegalArgument',
       `'${type.name}' is a materialized view: create the trigger on the types that it reads`,
     );
-  const made: TriggerDefinition = { name, timing, event, type: type.id, action };
+  const plain: TriggerDefinition = { name, timing, event, type: type.id, action };
+  const made = language === 'JAVASCRIPT' ? { ...plain, language } : plain;
   return withDefinitions(catalog, { triggers: added('triggers', triggers, made) }, answer(true));
 }
 
@@ -81,7 +82,7 @@ export function defineFunction(
   const { functions } = catalog.definitions.parts;
   requireName('function library', library);
   requireName('function', name);
-  requireSqlLanguage(catalog, change);
+  const language = functionLanguage(catalog, change);
   if (catalog.definitions.functionNamed(fullName(change)) !== undefined)
     throw new DatabaseError(
       'Schema',
@@ -93,7 +94,7 @@ export function defineFunction(
       'IllegalArgument',
       `function '${fullName(change)}' has two parameters '${twice}'`,
     );
-  const made: FunctionDefinition = { library, name, parameters, language: 'sql', body };
+  const made: FunctionDefinition = { library, name, parameters, language, body };
   return withDefinitions(
     catalog,
     { functions: added('functions', functions, made) },
@@ -102,18 +103,27 @@ export function defineFunction(
 }
 
 /** Other languages are refused after the rights were checked, so that who may not use them learns nothing else. */
-function requireSqlLanguage(catalog: CatalogValue, change: Change<'define-function'>): void {
-  const { language, library } = change;
-  if (language === 'sql') return;
-  if (language === 'js' || language === 'javascript')
-    throw new DatabaseError('NotSupported', 'not supported: functions in JavaScript');
+function functionLanguage(
+  catalog: CatalogValue,
+  change: Change<'define-function'>,
+): FunctionDefinition['language'] {
+  const { library } = change;
+  const language = change.language === 'javascript' ? 'js' : change.language;
+  const known = catalog.definitions.parts.functions.find((other) => other.library === library);
+  if (language === 'sql' || language === 'js') {
+    if (known === undefined || known.language === language) return language;
+    throw new DatabaseError(
+      'IllegalArgument',
+      `library '${library}' holds functions in ${known.language}, not in ${language}`,
+    );
+  }
   if (language === 'cypher' || language === 'opencypher')
     throw new DatabaseError('NotSupported', `not supported yet: functions in ${language}`);
-  const known = catalog.definitions.parts.functions.find((other) => other.library === library);
-  const rule = known === undefined ? '' : `; library '${library}' holds functions in sql`;
+  const rule =
+    known === undefined ? '' : `; library '${library}' holds functions in ${known.language}`;
   throw new DatabaseError(
     'IllegalArgument',
-    `unknown language '${language}' of a function, expected sql${rule}`,
+    `unknown language '${language}' of a function, expected sql or js${rule}`,
   );
 }
 

@@ -15,15 +15,17 @@ export interface TriggerDefinition {
   readonly event: TriggerEvent;
   /** Fires for records of exactly this type. */
   readonly type: TypeId;
-  /** One SQL statement. */
+  /** One SQL statement, or the body of a function in JavaScript. */
   readonly action: string;
+  /** Absent: SQL. */
+  readonly language?: 'JAVASCRIPT';
 }
 
 export interface FunctionDefinition {
   readonly library: string;
   readonly name: string;
   readonly parameters: readonly string[];
-  readonly language: 'sql';
+  readonly language: 'sql' | 'js';
   readonly body: string;
 }
 

@@ -182,6 +182,19 @@ export const sqlMaxBodyTime = integerSetting('sql.maxBodyTime', {
   max: 60_000,
   description: 'Longest run of one trigger or user function with all that it sets off (ms)',
 });
+export const polyglotCommandTimeout = integerSetting('polyglotCommand.timeout', {
+  scope: 'database',
+  default: 10_000,
+  min: 1,
+  description:
+    'Longest run of one trigger or function in JavaScript (ms), within sql.maxBodyTime of the statement',
+});
+export const polyglotCommandMaxMemory = integerSetting('polyglotCommand.maxMemory', {
+  default: 64,
+  min: 16,
+  max: 1024,
+  description: 'Heap of the process that runs JavaScript (MiB)',
+});
 export const sqlMaxStatementSize = sizeSetting('sql.maxStatementSize', {
   scope: 'database',
   default: 4 * MiB,

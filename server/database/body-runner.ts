@@ -5,13 +5,15 @@ import { Link } from '#core/record.ts';
 import { noRid } from '#core/rid.ts';
 import type { Runtime } from '#core/runtime.ts';
 import { isMap, type Value } from '#core/value.ts';
-import type { VariableScope } from '#query/evaluate/context.ts';
+import type { MemoryAccount, VariableScope } from '#query/evaluate/context.ts';
+import { approximateBytes } from '#query/evaluate/held-bytes.ts';
 import { END, ROW } from '#query/operators/operator.ts';
 import type { ReadView } from '#transaction/read-view.ts';
 import type { Transaction } from '#transaction/transaction.ts';
-import type { TriggerSubject } from '#transaction/trigger-runner.ts';
+import type { TriggerSubject, TriggerVerdict } from '#transaction/trigger-runner.ts';
 import type { CompiledStatement } from './compiled-statement.ts';
 import { type ServerMemory, StatementMemory } from './memory-accounts.ts';
+import type { ScriptBodies, ScriptPlace } from './script-bodies.ts';
 import type { StatementLimits } from './statement-limits.ts';
 
 export interface BodyRunnerOptions {
@@ -20,6 +22,8 @@ export interface BodyRunnerOptions {
   readonly memory: ServerMemory;
   readonly runtime: Runtime;
   readonly globals: VariableScope;
+  /** Bodies in JavaScript. */
+  readonly scripts: ScriptBodies;
 }
 
 /** Where a body runs. */
@@ -57,14 +61,18 @@ export class BodyRunner {
   /**
    * Fires a trigger (sql.md 14.1).
    * @param transaction undefined: the action may not write
-   * @returns false when it is a query of exactly one row with one column that is false
+   * @returns false when it is a query of exactly one row with one column that is false, or a script that returns false
    */
   fire(
     trigger: TriggerDefinition,
     subject: TriggerSubject,
     view: ReadView,
     transaction: Transaction | undefined,
-  ): boolean {
+  ): TriggerVerdict {
+    if (trigger.language === 'JAVASCRIPT')
+      return this.#nested(`trigger '${trigger.name}'`, () =>
+        this.#options.scripts.fire(trigger, subject, this.#scriptPlace({ view, transaction })),
+      );
     const { record = null, oldRecord = null, rid } = subject;
     const named = new Map<string, Value>([
       ['record', record],
@@ -97,6 +105,10 @@ export class BodyRunner {
     const defined = place.view.catalog.definitions.functionNamed(name);
     if (defined === undefined)
       throw new DatabaseError('CommandExecution', `Unknown function name '${name}'`);
+    if (defined.language === 'js')
+      return this.#nested(`function '${fullName(defined)}'`, () =>
+        this.#options.scripts.call(defined, args, this.#scriptPlace(place)),
+      );
     const { parameters } = defined;
     const compiled = this.#options.compile(defined.body, place.view);
     const rows = this.#run(compiled, `function '${fullName(defined)}'`, {
@@ -107,19 +119,77 @@ export class BodyRunner {
     return resultOf(compiled, rows);
   }
 
-  #run(compiled: CompiledStatement, what: string, place: Surroundings): BodyRows {
-    const limits = this.#options.limits();
+  #scriptPlace(place: Pick<Surroundings, 'view' | 'transaction'>): ScriptPlace {
     const { clock } = this.#options.runtime;
+    return {
+      owner: place.transaction ?? place.view,
+      bodyMs: this.#untilMs - clock.monotonicMs(),
+      limits: this.#options.limits(),
+      run: (text, parameters, mayWrite) => this.#statement(text, { parameters, mayWrite, place }),
+    };
+  }
+
+  /** A statement of a script: all of its rows. */
+  #statement(
+    text: string,
+    how: {
+      readonly parameters: ReadonlyMap<string, Value>;
+      readonly mayWrite: boolean;
+      readonly place: Pick<Surroundings, 'view' | 'transaction'>;
+    },
+  ): readonly Value[] {
+    const compiled = this.#options.compile(text, how.place.view);
+    if (!compiled.isReadOnly && !how.mayWrite)
+      throw new DatabaseError('NotIdempotent', `Query '${text}' is not idempotent`);
+    const { shape } = compiled;
+    const rows: Value[] = [];
+    const surroundings = { ...how.place, parameters: how.parameters, variables: undefined };
+    this.#run(compiled, 'a statement of a script', surroundings, (values) => {
+      const isRow = shape.kind === 'columns';
+      rows.push(isRow ? new Map(namedValues(shape.names, values)) : (values[0] ?? null));
+    });
+    return rows;
+  }
+
+  /** Runs a body one level deeper, within its time. */
+  #nested<T>(what: string, run: () => T): T {
+    const limits = this.#options.limits();
     if (this.#depth >= limits.bodyDepthMax)
       throw new DatabaseError(
         'IllegalArgument',
         `${what}: triggers and functions call each other deeper than service.sql.maxBodyDepth (${limits.bodyDepthMax})`,
       );
-    if (!compiled.isReadOnly && place.transaction === undefined)
-      throw new DatabaseError('IllegalArgument', `${what} writes, which it may not here`);
     const outerMs = this.#untilMs;
+    const { clock } = this.#options.runtime;
     this.#untilMs = Math.min(outerMs, clock.monotonicMs() + limits.bodyTimeMs);
     this.#depth += 1;
+    try {
+      return run();
+    } finally {
+      this.#depth -= 1;
+      this.#untilMs = outerMs;
+    }
+  }
+
+  /** @param each told of every row */
+  #run(
+    compiled: CompiledStatement,
+    what: string,
+    place: Surroundings,
+    each?: (values: readonly Value[]) => void,
+  ): BodyRows {
+    if (!compiled.isReadOnly && place.transaction === undefined)
+      throw new DatabaseError('IllegalArgument', `${what} writes, which it may not here`);
+    return this.#nested(what, () => this.#execute(compiled, what, place, each));
+  }
+
+  #execute(
+    compiled: CompiledStatement,
+    what: string,
+    place: Surroundings,
+    each: ((values: readonly Value[]) => void) | undefined,
+  ): BodyRows {
+    const limits = this.#options.limits();
     const memory = new StatementMemory(this.#options.memory, limits.memoryBytesMax);
     const instance = compiled.take();
     instance.context.enter({
@@ -132,10 +202,8 @@ export class BodyRunner {
       script: place.variables,
     });
     try {
-      return this.#pull(compiled, instance, what);
+      return this.#pull(compiled, instance, { what, each, memory });
     } finally {
-      this.#depth -= 1;
-      this.#untilMs = outerMs;
       memory.close();
     }
   }
@@ -143,8 +211,13 @@ export class BodyRunner {
   #pull(
     compiled: CompiledStatement,
     instance: ReturnType<CompiledStatement['take']>,
-    what: string,
+    how: {
+      readonly what: string;
+      readonly each: ((values: readonly Value[]) => void) | undefined;
+      readonly memory: MemoryAccount;
+    },
   ): BodyRows {
+    const { what, each, memory } = how;
     const { root, context } = instance;
     const { frame, pending } = context;
     const first: Value[] = [];
@@ -160,6 +233,11 @@ export class BodyRunner {
           if (rowCount === 0)
             for (const slot of compiled.outputSlots) first.push(frame[slot] ?? null);
           rowCount += 1;
+          if (each !== undefined) {
+            const values = compiled.outputSlots.map((slot) => frame[slot] ?? null);
+            memory.reserve(approximateBytes(values));
+            each(values);
+          }
         } else if (pending.work !== undefined)
           throw new DatabaseError('NotSupported', `not supported in ${what}: schema changes`);
         pulls += 1;

@@ -67,6 +67,8 @@ export class CalledFunctions {
     this.#known.delete(name);
     const defined = catalog.definitions.functionNamed(name);
     if (defined === undefined) return undefined;
+    // A script computes from its arguments alone.
+    if (defined.language === 'js') return pure;
     const program = this.#analyze(defined.body, view);
     const own: OwnDoings = {
       effects: effectsOf(program),
@@ -78,6 +80,13 @@ export class CalledFunctions {
     return own;
   }
 }
+
+const pure: OwnDoings = {
+  effects: new Set(),
+  accesses: [],
+  catalogVersion: -1,
+  calls: new Set(),
+};
 
 function functionsIn(plan: LogicalPlan): ReadonlySet<string> {
   const names = new Set<string>();

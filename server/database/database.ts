@@ -33,6 +33,7 @@ import { WatchedView } from '#transaction/watched-view.ts';
 import { TypeLabelBook } from '#transaction/type-label-book.ts';
 import type { ActiveStatements } from './active-statements.ts';
 import { AsyncQueue } from './async-queue.ts';
+import type { ScriptEngine } from '#platform/script-engine.ts';
 import { BodyRunner } from './body-runner.ts';
 import { BulkLoader } from './bulk/bulk-loader.ts';
 import type { CompiledStatement } from './compiled-statement.ts';
@@ -61,6 +62,7 @@ import type {
   Statement,
 } from './session.ts';
 import type { TransactionSessions } from './sessions.ts';
+import { ScriptBodies } from './script-bodies.ts';
 import { StatementCompiler } from './statement-compiler.ts';
 import { StatementContext, type StatementSurroundings } from './statement-context.ts';
 import type { StatementMeter } from './statement-meter.ts';
@@ -87,6 +89,7 @@ export interface DatabaseSurroundings {
   /** Runs statements that are operations on a whole database. */
   readonly operations: StatementOperations;
   readonly meter: StatementMeter;
+  readonly scripts: ScriptEngine;
 }
 
 /**
@@ -206,8 +209,10 @@ class Statements {
       evaluateCondition: (text, current, view) => this.evaluator.condition(text, current, view),
       globals: this.globals,
       watched: (view) =>
-        new WatchedView(view, (trigger, subject, inner) =>
-          this.bodies.fire(trigger, subject, inner, undefined),
+        new WatchedView(
+          view,
+          (trigger, subject, inner) =>
+            this.bodies.fire(trigger, subject, inner, undefined) !== false,
         ),
       callFunction: (called, args, place) => this.bodies.call(called, args, place),
       maintain: (work, order) => maintain(work, order, this.#room(name, options)),
@@ -239,6 +244,7 @@ class Statements {
       memory: surroundings.memory,
       runtime,
       globals: this.globals,
+      scripts: new ScriptBodies(surroundings.scripts, name),
     });
     this.evaluator = new TextEvaluator({
       compiler: this.compiler,
@@ -252,7 +258,6 @@ class Statements {
     return this.state.view();
   }
 
-  /** The database as maintenance statements work on it. */
   /** Whether the statement reads one of these types; of a script, whether it may. */
   reads(statement: Statement, types: readonly string[]): boolean {
     using view = this.view();

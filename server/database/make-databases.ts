@@ -12,8 +12,13 @@ import {
   serverMaxDatabases,
   serverMaxSnapshotAge,
 } from '#config/server-settings.ts';
-import { serverMaxContainerMemory, serverQueryMaxMemory } from '#config/settings.ts';
+import {
+  polyglotCommandMaxMemory,
+  serverMaxContainerMemory,
+  serverQueryMaxMemory,
+} from '#config/settings.ts';
 import type { LanguageRegistry } from '#language/registry.ts';
+import { ScriptEngine } from '#platform/script-engine.ts';
 import { ActiveStatements } from './active-statements.ts';
 import { type Counters, newCounters } from './counters.ts';
 import { type Database, type DatabaseSurroundings, openDatabase } from './database.ts';
@@ -102,6 +107,10 @@ export function makeDatabases(options: ServerDatabasesOptions): ServerDatabases 
     counters,
     meter,
     operations,
+    scripts: new ScriptEngine({
+      timers: options.runtime.timers,
+      heapMiB: () => settings.get(polyglotCommandMaxMemory),
+    }),
   };
   const databases: Databases = new Databases({
     directory: new DatabaseDirectory({ root: options.directory, random: runtime.random, log }),

@@ -86,7 +86,7 @@ function triggerRow(view: ReadView, trigger: TriggerDefinition): ValueMap {
     ['timing', trigger.timing],
     ['event', trigger.event],
     ['typeName', view.catalog.typeWithId(trigger.type).name],
-    ['actionType', 'SQL'],
+    ['actionType', trigger.language ?? 'SQL'],
     ['action', trigger.action],
   ]);
 }

@@ -7,6 +7,7 @@ import {
   commitLockTimeout,
   dateFormat,
   dateTimeFormat,
+  polyglotCommandTimeout,
   queryMaxHeapElementsAllowedPerOp,
   queryMaxMemory,
   queryMaxNumberDigits,
@@ -33,6 +34,7 @@ export interface StatementLimits {
   readonly memoryBytesMax: number;
   readonly bodyDepthMax: number;
   readonly bodyTimeMs: number;
+  readonly scriptTimeMs: number;
   readonly timeoutMs: number;
   readonly regexMs: number;
   readonly sleepMsMax: number;
@@ -66,6 +68,7 @@ export function readStatementLimits(settings: Settings): StatementLimits {
     memoryBytesMax: settings.get(queryMaxMemory),
     bodyDepthMax: settings.get(sqlMaxBodyDepth),
     bodyTimeMs: settings.get(sqlMaxBodyTime),
+    scriptTimeMs: settings.get(polyglotCommandTimeout),
     timeoutMs: settings.get(commandTimeout),
     regexMs: settings.get(commandRegexTimeout),
     sleepMsMax: settings.get(commandMaxSleep),

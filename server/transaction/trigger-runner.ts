@@ -1,6 +1,7 @@
 import type { TriggerDefinition } from '#catalog/definitions.ts';
 import type { StoredRecord } from '#core/record.ts';
 import { type LogIndex, noRid, type Rid, type TypeId } from '#core/rid.ts';
+import type { ValueMap } from '#core/value.ts';
 import type { Transaction } from './transaction.ts';
 
 /** The record that a trigger fires for. */
@@ -12,16 +13,18 @@ export interface TriggerSubject {
   readonly rid: Rid;
 }
 
+/** False: the trigger vetoes. Properties: as it left those of a record that is not yet written. */
+export type TriggerVerdict = boolean | ValueMap;
+
 /**
  * Runs the action of a trigger to its end, inside the transaction; handed in from the floor of statements.
- * @returns false when it vetoes
  * @throws DatabaseError whatever the action raises; `IllegalArgument` when triggers fire each other too deep
  */
 export type TriggerRunner = (
   trigger: TriggerDefinition,
   subject: TriggerSubject,
   transaction: Transaction,
-) => boolean;
+) => TriggerVerdict;
 
 /** What a write gives in place of a record that a trigger has vetoed: nothing was written (sql.md 14.1). */
 export const vetoed: StoredRecord = Object.freeze({

@@ -12,6 +12,14 @@ import type { StatementView } from './statement-view.ts';
 import type { Transaction } from './transaction.ts';
 import { type TriggerRunner, vetoed } from './trigger-runner.ts';
 
+/** A record as it is to be. */
+interface Draft {
+  readonly rid: Rid;
+  readonly type: TypeId;
+  readonly properties: ValueMap;
+  readonly ends: Place['ends'];
+}
+
 /** The writes that triggers stand around. */
 export interface PlainWrites {
   insert(type: TypeId, kind: RecordKind, properties: ValueMap, place: Place): StoredRecord;
@@ -58,9 +66,10 @@ export class TriggeredWrites {
     const { type, kind, properties } = record;
     if (hooks.beforeCreate.length > 0) {
       const complete = this.#converted(type, writes.withDefaults(type, properties));
-      const draft = this.#image(noRid, type, complete, place.ends);
-      if (!this.#allow(hooks.beforeCreate, draft)) return vetoed;
-      return this.#created(hooks, writes.insert(type, kind, complete, place));
+      const draft = { rid: noRid, type, properties: complete, ends: place.ends };
+      const left = this.#allowDraft(hooks.beforeCreate, draft);
+      if (left === undefined) return vetoed;
+      return this.#created(hooks, writes.insert(type, kind, left, place));
     }
     return this.#created(hooks, writes.insert(type, kind, properties, place));
   }
@@ -69,17 +78,24 @@ export class TriggeredWrites {
   move(
     current: StoredRecord,
     to: { readonly type: TypeId; readonly properties: ValueMap },
-    move: () => StoredRecord,
+    move: (properties: ValueMap) => StoredRecord,
   ): StoredRecord {
     const { definitions } = this.#options.view().catalog;
     const left = definitions.hooks(current.type);
     const entered = definitions.hooks(to.type);
+    let properties: ValueMap | undefined = to.properties;
     if (entered !== undefined && entered.beforeCreate.length > 0) {
-      const draft = this.#image(noRid, to.type, this.#converted(to.type, to.properties), undefined);
-      if (!this.#allow(entered.beforeCreate, draft)) return vetoed;
+      const draft = this.#converted(to.type, properties);
+      properties = this.#allowDraft(entered.beforeCreate, {
+        rid: noRid,
+        type: to.type,
+        properties: draft,
+        ends: undefined,
+      });
     }
+    if (properties === undefined) return vetoed;
     if (left !== undefined && !this.#allow(left.beforeDelete, current)) return vetoed;
-    const moved = move();
+    const moved = move(properties);
     if (entered !== undefined) this.#tell(entered.afterCreate, moved);
     if (left !== undefined) this.#tell(left.afterDelete, current);
     return moved;
@@ -94,15 +110,13 @@ export class TriggeredWrites {
       readonly properties: ValueMap;
       readonly ends: Place['ends'];
     },
-    restore: () => StoredRecord,
+    restore: (properties: ValueMap) => StoredRecord,
   ): StoredRecord {
     this.#requireWritable(hooks);
-    if (hooks.beforeCreate.length > 0) {
-      const { rid, type, properties, ends } = record;
-      const draft = this.#image(rid, type, this.#converted(type, properties), ends);
-      if (!this.#allow(hooks.beforeCreate, draft)) return vetoed;
-    }
-    return this.#created(hooks, restore());
+    if (hooks.beforeCreate.length === 0) return this.#created(hooks, restore(record.properties));
+    const properties = this.#converted(record.type, record.properties);
+    const left = this.#allowDraft(hooks.beforeCreate, { ...record, properties });
+    return left === undefined ? vetoed : this.#created(hooks, restore(left));
   }
 
   #created(hooks: TypeHooks, record: StoredRecord): StoredRecord {
@@ -116,13 +130,15 @@ export class TriggeredWrites {
     const { rid, type } = current;
     // An equal record is not written, so nothing happens to it.
     if (isSame(current, properties)) return writes.update(rid, properties);
+    let left: ValueMap | undefined = properties;
     if (hooks.beforeUpdate.length > 0) {
       const isEdge = current.kind === 'edge';
       const ends = isEdge ? { from: current.out, to: current.in } : undefined;
-      const draft = this.#image(rid, type, this.#converted(type, properties), ends);
-      if (!this.#allow(hooks.beforeUpdate, draft, current)) return vetoed;
+      const draft = { rid, type, properties: this.#converted(type, properties), ends };
+      left = this.#allowDraft(hooks.beforeUpdate, draft, current);
     }
-    const record = writes.update(rid, properties);
+    if (left === undefined) return vetoed;
+    const record = writes.update(rid, left);
     this.#tell(hooks.afterUpdate, record, current);
     return record;
   }
@@ -174,6 +190,29 @@ export class TriggeredWrites {
     throw viewIsWritten(view.name);
   }
 
+  /**
+   * As `#allow` for a record that is not yet written: what a trigger changes in it, the ones after it see.
+   * @returns the properties to be written, or undefined when one vetoes
+   */
+  #allowDraft(
+    triggers: readonly TriggerDefinition[],
+    draft: Draft,
+    oldRecord?: StoredRecord,
+  ): ValueMap | undefined {
+    const { run, transaction } = this.#options;
+    const { rid, type, ends } = draft;
+    let { properties } = draft;
+    let record = this.#image(rid, type, properties, ends);
+    for (const trigger of triggers) {
+      const verdict = run(trigger, { record, oldRecord, rid }, transaction);
+      if (verdict === false) return undefined;
+      if (verdict === true) continue;
+      properties = this.#converted(type, verdict);
+      record = this.#image(rid, type, properties, ends);
+    }
+    return properties;
+  }
+
   /** @returns false when one of the triggers vetoes; those after it do not run */
   #allow(
     triggers: readonly TriggerDefinition[],
@@ -182,7 +221,7 @@ export class TriggeredWrites {
   ): boolean {
     const { run, transaction } = this.#options;
     for (const trigger of triggers)
-      if (!run(trigger, { record, oldRecord, rid: record.rid }, transaction)) return false;
+      if (run(trigger, { record, oldRecord, rid: record.rid }, transaction) === false) return false;
     return true;
   }
 

@@ -90,8 +90,12 @@ test('scripting languages need the right for them before anything else is said',
   const js = 'CREATE TRIGGER j AFTER CREATE ON Item EXECUTE JAVASCRIPT "return true"';
   await refused(clerk, js);
   await refused(clerk, 'DEFINE FUNCTION j.f "return 1" LANGUAGE js');
-  await assert.rejects(db.run(js), { code: 'NotSupported' });
-  await assert.rejects(db.run('DEFINE FUNCTION j.f "return 1" LANGUAGE js'), {
-    code: 'NotSupported',
-  });
+  await db.run(js);
+  await db.run('DEFINE FUNCTION j.f "return 1" LANGUAGE js');
+  await refused(clerk, js);
+  await refused(clerk, 'DEFINE FUNCTION j.f "return 2" LANGUAGE js');
+  await refused(clerk, 'DROP TRIGGER j');
+  await refused(clerk, 'DELETE FUNCTION j.f');
+  await db.run('DROP TRIGGER j');
+  await db.run('DELETE FUNCTION j.f');
 });

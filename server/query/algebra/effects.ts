@@ -3,6 +3,7 @@ import type { Access } from '#core/principal.ts';
 import type { TypeId } from '#core/rid.ts';
 import type { Catalog } from '#catalog/catalog.ts';
 import { isScripting } from '#catalog/definition-changes.ts';
+import { fullName } from '#catalog/definitions.ts';
 import { effectsOfMaintenance, typesOfMaintenance } from './maintenance.ts';
 import { walkPlan } from './plan-walk.ts';
 import type { LogicalPlan, PlanOp } from './plan.ts';
@@ -113,6 +114,7 @@ export function accessesOf(program: Program, catalog: Catalog): readonly Access[
   walkPlan(program.plan, {
     plan(node) {
       for (const effect of effectsOfNode[node.op]) touch(touched, effect, typesOf(node, catalog));
+      if (dropsScript(node, catalog)) touch(touched, 'security', []);
       if (isPlainCheck(node)) touch(touched, 'read', []);
       else for (const effect of effectsOfWork(node)) touch(touched, effect, typesOf(node, catalog));
     },
@@ -125,6 +127,16 @@ export function accessesOf(program: Program, catalog: Catalog): readonly Access[
     effects: new Set([effect]),
     types: types && [...types],
   }));
+}
+
+/** A script is taken away, or replaced by something else, only by who might have made it. */
+function dropsScript(node: LogicalPlan, catalog: Catalog): boolean {
+  if (node.op !== 'Alter') return false;
+  const { change } = node;
+  if (change.kind === 'drop-trigger')
+    return catalog.definitions.trigger(change.name)?.language !== undefined;
+  if (change.kind !== 'delete-function') return false;
+  return catalog.definitions.functionNamed(fullName(change))?.language === 'js';
 }
 
 /** CHECK DATABASE without FIX changes nothing, though it is no query: access to the database is enough (security.md 4.3). */

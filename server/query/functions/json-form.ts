@@ -7,6 +7,8 @@ import { EmbeddedDocument, isList, isMap, isRecord, type Value } from '#core/val
 import type { EvaluationContext } from '../evaluate/context.ts';
 import { refusal } from './arguments.ts';
 
+type Formatting = Pick<EvaluationContext, 'formats'>;
+
 /** Deeper values are refused; a list can hold itself only by nesting, so this ends. */
 const depthMax = 512;
 
@@ -21,11 +23,11 @@ export function jsonValueOf(value: Value, context: EvaluationContext): Value {
 }
 
 /** As `jsonValueOf`, texts as they are. */
-export function jsonFormOf(value: Value, context: EvaluationContext): Value {
+export function jsonFormOf(value: Value, context: Formatting): Value {
   return plain(value, context, 0);
 }
 
-function plain(value: Value, context: EvaluationContext, depth: number): Value {
+function plain(value: Value, context: Formatting, depth: number): Value {
   if (value === null || typeof value !== 'object') return value;
   if (depth > depthMax) throw refusal(`value nested deeper than ${depthMax} levels`);
   if (isList(value)) return value.map((element) => plain(element, context, depth + 1));
@@ -43,7 +45,7 @@ function plain(value: Value, context: EvaluationContext, depth: number): Value {
 function plainEntries(
   entries: ReadonlyMap<string, Value>,
   target: Map<string, Value>,
-  context: EvaluationContext,
+  context: Formatting,
   depth: number,
 ): Value {
   for (const [key, entry] of entries) target.set(key, plain(entry, context, depth + 1));
@@ -52,7 +54,7 @@ function plainEntries(
 
 const categories = { document: 'd', vertex: 'v', edge: 'e' } as const;
 
-function plainRecord(record: StoredRecord, context: EvaluationContext, depth: number): Value {
+function plainRecord(record: StoredRecord, context: Formatting, depth: number): Value {
   const target = metadataOf(record);
   for (const name of record.propertyNames())
     target.set(name, plain(record.get(name) ?? null, context, depth + 1));

@@ -1,6 +1,7 @@
 import type { Catalog } from '#catalog/catalog.ts';
 import type { TriggerEvent } from '#catalog/definitions.ts';
 import { DatabaseError } from '#core/errors.ts';
+import { problemOfScript } from '#platform/script-engine.ts';
 import { parseStatement } from '../parser/statement.ts';
 import { nodesOf } from '../script/effects.ts';
 import type { Statement } from '../statements.ts';
@@ -63,6 +64,12 @@ export function requireFunctionBody(analysis: Analysis, name: string, body: stri
   parsedBody(analysis, `the body of function '${name}'`, body);
 }
 
+/** @throws DatabaseError `Syntax` for what is no body of a function in JavaScript; it is not run */
+export function requireScriptBody(what: string, parameters: readonly string[], body: string): void {
+  const problem = problemOfScript(parameters, body);
+  if (problem !== undefined) throw new DatabaseError('Syntax', `${what}: ${problem}`);
+}
+
 function parsedBody(analysis: Analysis, what: string, text: string): Statement {
   const statement = inBody(what, () => parseStatement(text, analysis.parseLimits));
   if (statement.kind === 'inspect') throw refusal(what, 'EXPLAIN or PROFILE');
@@ -112,5 +119,6 @@ function mayWrite(analysis: Analysis, statement: Statement): boolean {
 }
 
 function bodyOf(catalog: Catalog, name: string): string | undefined {
-  return catalog.definitions.functionNamed(name)?.body;
+  const defined = catalog.definitions.functionNamed(name);
+  return defined?.language === 'sql' ? defined.body : undefined;
 }

@@ -1,7 +1,7 @@
 import type { DefinitionChange } from '#catalog/definition-changes.ts';
 import type { GraphViewMode, TriggerEvent, TriggerTiming } from '#catalog/definitions.ts';
 import type { Command } from '../statements.ts';
-import { requireFunctionBody, requireTriggerAction } from './body.ts';
+import { requireFunctionBody, requireScriptBody, requireTriggerAction } from './body.ts';
 import type { Analysis } from './analysis.ts';
 
 /** Triggers, functions and graph analytical views (sql.md 14) as changes of the schema; undefined for other commands. */
@@ -29,6 +29,7 @@ function createTrigger(analysis: Analysis, command: Command): DefinitionChange {
   const name = text(command, 'name');
   const action = text(command, 'body');
   if (language === 'SQL') requireTriggerAction(analysis, { name, event, action });
+  if (language === 'JAVASCRIPT') requireScriptBody(`the action of trigger '${name}'`, [], action);
   return {
     kind: 'create-trigger',
     name,
@@ -45,12 +46,15 @@ function defineFunction(analysis: Analysis, command: Command): DefinitionChange 
   const { library, name } = functionName(command);
   const language = text(command, 'language').toLowerCase();
   const body = text(command, 'body');
+  const parameters = names(command, 'parameters');
   if (language === 'sql') requireFunctionBody(analysis, `${library}.${name}`, body);
+  if (language === 'js' || language === 'javascript')
+    requireScriptBody(`the body of function '${library}.${name}'`, parameters, body);
   return {
     kind: 'define-function',
     library,
     name,
-    parameters: names(command, 'parameters'),
+    parameters,
     language,
     body,
   };

@@ -1,0 +1,92 @@
+import { spawn } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { workerData } from 'node:worker_threads';
+
+/*
+ * Stands between the server's thread, which waits, and the process that runs scripts: starts it, carries frames, ends it when it
+ * does not answer in time, and says so when it dies. Frames of the process answer a call or ask something back; both go on as they
+ * are.
+ */
+
+const { port, signal, heapMiB } = workerData;
+const script = fileURLToPath(new URL('./script-process.mjs', import.meta.url));
+/** A script is stopped from inside first; who does not even hear that is ended. */
+const graceMs = 300;
+
+let child;
+let pieces = [];
+let pieceBytes = 0;
+let timer;
+
+function answer(message) {
+  port.postMessage(message);
+  Atomics.add(signal, 0, 1);
+  Atomics.notify(signal, 0);
+}
+
+function start() {
+  const started = spawn(
+    process.execPath,
+    [
+      '--permission',
+      `--allow-fs-read=${script}`,
+      '--disallow-code-generation-from-strings',
+      '--no-warnings',
+      `--max-old-space-size=${heapMiB}`,
+      '--max-semi-space-size=2',
+      script,
+    ],
+    { env: {}, stdio: ['pipe', 'pipe', 'ignore'], cwd: '/' },
+  );
+  pieces = [];
+  pieceBytes = 0;
+  started.stdout.on('data', (bytes) => {
+    if (child === started) take(bytes);
+  });
+  started.stdin.on('error', () => {});
+  started.on('error', () => gone(started));
+  started.on('exit', () => gone(started));
+  return started;
+}
+
+function gone(process) {
+  if (child !== process) return;
+  child = undefined;
+  clearTimeout(timer);
+  answer({ died: true });
+}
+
+function take(bytes) {
+  pieces.push(bytes);
+  pieceBytes += bytes.length;
+  if (pieceBytes < 4) return;
+  const all = pieces.length === 1 ? bytes : Buffer.concat(pieces);
+  pieces = [all];
+  const length = all.readUInt32LE(0);
+  if (all.length < 4 + length) return;
+  pieces = [];
+  pieceBytes = 0;
+  clearTimeout(timer);
+  answer({ text: all.toString('utf8', 4, 4 + length) });
+}
+
+function send(text) {
+  const body = Buffer.from(text);
+  const head = Buffer.allocUnsafe(4);
+  head.writeUInt32LE(body.length);
+  child.stdin.write(head);
+  child.stdin.write(body);
+}
+
+port.on('message', ({ text, timeoutMs }) => {
+  child ??= start();
+  clearTimeout(timer);
+  const running = child;
+  timer = setTimeout(() => {
+    if (child !== running) return;
+    child = undefined;
+    running.kill('SIGKILL');
+    answer({ isLate: true });
+  }, timeoutMs + graceMs);
+  send(text);
+});

@@ -1,0 +1,125 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { runDatabaseGoldenFile } from './support/golden-database.ts';
+import { openTestDatabase, type TestDatabase } from './support/open-test-database.ts';
+
+// Triggers and functions in JavaScript: what they do, and that nothing they do reaches beyond them.
+
+runDatabaseGoldenFile(new URL('./javascript.txt', import.meta.url));
+
+let db: TestDatabase;
+
+before(async () => {
+  db = await openTestDatabase({
+    settings: { 'polyglotCommand.timeout': '200', 'polyglotCommand.maxMemory': '32' },
+  });
+});
+after(() => db.close());
+
+let count = 0;
+
+/** The value of a function with this body, called once. */
+async function resultOf(body: string): Promise<unknown> {
+  count += 1;
+  const name = `lib.f${count}`;
+  const text = body.replaceAll('\\', '\\\\').replaceAll('"', '\\"');
+  await db.run(`DEFINE FUNCTION ${name} "${text}" LANGUAGE js`);
+  const [row] = await db.run(`SELECT \`${name}\`() AS v`);
+  return row?.['v'];
+}
+
+test('a script that does not end is stopped in the name of its setting, wherever it hangs', async () => {
+  for (const body of [
+    'for (;;) {}',
+    'while (true) try { while (true); } finally { continue }',
+    'Promise.resolve().then(function again() { return Promise.resolve().then(again) })',
+    'throw { get message() { for (;;); } }',
+    'return { toJSON() { for (;;); } }',
+    'return /(a+)+b/.test("a".repeat(60))',
+  ])
+    await assert.rejects(resultOf(body), {
+      code: 'Timeout',
+      message: /takes longer than service\.polyglotCommand\.timeout \(200 ms\)/,
+    });
+  assert.equal(await resultOf('return 1'), 1);
+});
+
+test('a script that takes all memory is ended, and the next one runs', async () => {
+  for (const body of [
+    'const all = []; for (;;) all.push("x".repeat(1000) + all.length)',
+    'return "x".repeat(2 ** 29 - 24).split("").length',
+  ])
+    await assert.rejects(resultOf(body), { message: /polyglotCommand\.(maxMemory|timeout)/ });
+  assert.equal(await resultOf('return "still here"'), 'still here');
+});
+
+test('no way leads out of a script', async () => {
+  for (const body of [
+    "return this.constructor.constructor('return process')().pid",
+    "return Function('return process')().pid",
+    "return eval('1')",
+    "return (async () => {}).constructor('return process')()",
+    "return (function* () {}).constructor('yield process')().next()",
+    "function deep() { try { return deep() } catch (e) { return e.constructor.constructor('return process')() } } return deep()",
+    'return process.pid',
+    "return require('fs')",
+    "return import('node:fs')",
+    'return new Uint8Array(1)',
+    'return new WebAssembly.Module(1)',
+    "return fetch('http://localhost')",
+    'return setTimeout(() => {}, 0)',
+    "return database.query('sql', 'SELECT 1')",
+  ])
+    await assert.rejects(resultOf(body), { code: 'CommandExecution', message: /lib\.f\d+/ }, body);
+  assert.equal(
+    await resultOf('return [typeof process, typeof require, typeof module, typeof Buffer].join()'),
+    'undefined,undefined,undefined,undefined',
+  );
+  assert.equal(await resultOf('return String(arguments.callee.caller)'), 'null');
+  // Errors of the process's own world reach a script in microtasks; they open nothing either.
+  await resultOf(
+    "import('node:fs').catch((e) => { globalThis.leak = e.constructor.constructor('return process')() })",
+  );
+  const stack =
+    'Error.prepareStackTrace = (_, sites) => sites.map((site) => String(site.getThis?.()?.process) + String(site.getFunction?.()?.caller)); return new Error().stack.join()';
+  assert.doesNotMatch(String(await resultOf(stack)), /\[object process\]|native code/);
+});
+
+test('what a script changes in its world is gone for the others', async () => {
+  assert.equal(
+    await resultOf(
+      "Object.prototype.polluted = 1; Array.prototype.push = null; JSON.stringify = () => 'evil'; globalThis.left = 1; return 'done'",
+    ),
+    'done',
+  );
+  assert.equal(await resultOf('return String({}.polluted) + typeof left'), 'undefinedundefined');
+  assert.deepEqual(await resultOf('const a = []; a.push(1); return a'), [1]);
+  await db.run('CREATE DOCUMENT TYPE P');
+  await db.run(
+    `CREATE TRIGGER p BEFORE CREATE ON P EXECUTE JAVASCRIPT "record.__proto__ = {evil: 1}; record['constructor'] = 2; record.ok = true"`,
+  );
+  const [row] = await db.run('INSERT INTO P SET n = 1');
+  assert.deepEqual([row?.['n'], row?.['ok'], row?.['evil']], [1, true, undefined]);
+  assert.equal(({} as { evil?: unknown }).evil, undefined);
+});
+
+test('a function that is called for many records keeps one world while the statement runs', async () => {
+  await db.run(
+    'DEFINE FUNCTION state.next "globalThis.n = (globalThis.n ?? 0) + 1; return n" LANGUAGE js',
+  );
+  await db.run('CREATE DOCUMENT TYPE Many');
+  for (let n = 0; n < 50; n += 1) await db.run('INSERT INTO Many SET n = :n', { n });
+  const rows = await db.run('SELECT `state.next`() AS v FROM Many');
+  assert.equal(rows.at(-1)?.['v'], 50);
+  assert.deepEqual(await db.run('SELECT `state.next`() AS v'), [{ v: 1 }]);
+});
+
+test('triggers and functions in JavaScript are there after a restart', async () => {
+  await db.run('DEFINE FUNCTION kept.f "return x * 2" PARAMETERS [x] LANGUAGE js');
+  await db.run('CREATE DOCUMENT TYPE Kept');
+  await db.run('CREATE TRIGGER kept BEFORE CREATE ON Kept EXECUTE JAVASCRIPT "record.n = 1"');
+  await db.reopen();
+  assert.deepEqual(await db.run('SELECT `kept.f`(21) AS v'), [{ v: 42 }]);
+  const [row] = await db.run('INSERT INTO Kept SET a = 1');
+  assert.equal(row?.['n'], 1);
+});
