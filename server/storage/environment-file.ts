@@ -1,4 +1,14 @@
-import { closeSync, existsSync, fstatSync, ftruncateSync, openSync, readSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  fstatSync,
+  ftruncateSync,
+  mkdirSync,
+  openSync,
+  readSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseError } from '#core/errors.ts';
 import { viewOf } from './bytes.ts';
@@ -38,6 +48,33 @@ export function requireEnvironmentFile(directory: string): void {
     if (size < needed) ftruncateSync(file, needed);
   } finally {
     closeSync(file);
+  }
+}
+
+/** What LMDB makes of its table of readers: a header and one entry each. */
+const lockHeaderBytes = 272;
+const lockReaderBytes = 64;
+
+/**
+ * Gives the lock file its blocks before LMDB maps it: a page that the disk has no room for would end the process (SIGBUS),
+ * since LMDB makes the file as long as it needs without writing it. Only while nobody has the environment open.
+ * @throws DatabaseError `Internal` when it cannot be written
+ */
+export function reserveLockFile(directory: string, readersMax: number): void {
+  const path = join(directory, 'lock.mdb');
+  const length = (readersMax - 1) * lockReaderBytes + lockHeaderBytes;
+  const known = statSync(path, { throwIfNoEntry: false });
+  if (known !== undefined && known.size >= length && known.blocks * 512 >= known.size) return;
+  try {
+    mkdirSync(directory, { recursive: true });
+    writeFileSync(path, new Uint8Array(length), { flag: known === undefined ? 'w' : 'r+' });
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new DatabaseError(
+      'Internal',
+      `the database in '${directory}' cannot be opened: '${path}' cannot be written: ${reason}`,
+      { cause },
+    );
   }
 }
 

@@ -2,7 +2,7 @@ import { open, type RootDatabase, type RootDatabaseOptionsWithPath } from 'lmdb'
 import { DatabaseError } from '#core/errors.ts';
 import type { BucketId, IndexId, PropertyId, Rid, TypeId } from '#core/rid.ts';
 import type { Direction } from './engine.ts';
-import { requireEnvironmentFile } from './environment-file.ts';
+import { requireEnvironmentFile, reserveLockFile } from './environment-file.ts';
 
 // The sub-databases of one environment and the bytes of their keys (storage.md 3): the only file that knows them.
 // Integers in keys are big-endian. Keys are written straight into LMDB's key buffer from the small key objects below;
@@ -216,6 +216,7 @@ export function openSubDatabases(options: OpenOptions): SubDatabases {
     },
   };
   requireEnvironmentFile(options.directory);
+  reserveLockFile(options.directory, options.readersMax);
   // Not all of these are in the published types.
   const settings: RootDatabaseOptionsWithPath & { txnStartThreshold: number } = {
     path: options.directory,
