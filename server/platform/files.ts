@@ -5,8 +5,18 @@ import { dirname } from 'node:path';
 /**
  * Replaces a file as a whole: after a crash at any moment it has the old or the new content. Readable by its owner only.
  * Two replacements of one file must not overlap.
+ * @throws Error naming the file; it then has its old content
  */
 export async function replaceFile(path: string, content: string | Uint8Array): Promise<void> {
+  try {
+    await writeBeside(path, content);
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new Error(`'${path}' cannot be written: ${reason}`, { cause });
+  }
+}
+
+async function writeBeside(path: string, content: string | Uint8Array): Promise<void> {
   const temporary = `${path}.tmp`;
   const file = await open(temporary, 'w', 0o600);
   try {

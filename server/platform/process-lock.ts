@@ -1,4 +1,4 @@
-import { linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { DatabaseError } from '#core/errors.ts';
 import { isErrno } from './files.ts';
 
@@ -18,7 +18,12 @@ export class ProcessLock {
   static acquire(path: string): ProcessLock {
     const own = JSON.stringify(identityOf(process.pid));
     const temporary = `${path}.${process.pid}`;
-    writeFileSync(temporary, own, { mode: 0o644 });
+    try {
+      writeFileSync(temporary, own, { mode: 0o644 });
+    } catch (cause) {
+      const reason = cause instanceof Error ? cause.message : String(cause);
+      throw new DatabaseError('InvalidSetting', `${path} cannot be written: ${reason}`, { cause });
+    }
     try {
       for (let attempt = 0; attempt < 10; attempt++) {
         try {
@@ -34,7 +39,7 @@ export class ProcessLock {
             'InvalidSetting',
             `process ${holder} uses this directory already (${path}); stop it, or set another service.server.rootPath`,
           );
-        rmSync(path, { force: true });
+        setAside(path);
       }
     } finally {
       rmSync(temporary, { force: true });
@@ -44,6 +49,22 @@ export class ProcessLock {
 
   release(): void {
     rmSync(this.#path, { force: true });
+  }
+}
+
+/**
+ * Takes away the lock of a process that has ended. Of several that do it at once the slower ones meet the lock that the
+ * quickest has made meanwhile, and put it back.
+ */
+function setAside(path: string): void {
+  const aside = `${path}.${process.pid}.old`;
+  try {
+    renameSync(path, aside);
+    if (livingHolder(aside) !== undefined) linkSync(aside, path);
+  } catch (error) {
+    if (!isErrno(error, 'ENOENT') && !isErrno(error, 'EEXIST')) throw error;
+  } finally {
+    rmSync(aside, { force: true });
   }
 }
 
