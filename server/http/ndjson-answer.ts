@@ -106,6 +106,8 @@ class LineAnswer {
   async #sendRows(first: ResultBatch | undefined, sink: AnswerSink): Promise<void> {
     const { cap, ceiling } = limitOf(this.#run, this.#stream);
     const most = Math.min(cap, ceiling);
+    const { timers } = this.#run.exchange.door.runtime;
+    const isWhole = this.#stream.complete !== undefined;
     let batch = first;
     while (batch) {
       const wanted = Math.min(batch.rowCount, most - this.#returned);
@@ -114,6 +116,8 @@ class LineAnswer {
         this.#returned += 1;
         const isDue = this.#returned === 1 || this.#writer.length >= pieceBytes;
         if (isDue && !this.#flush(sink)) await sink.drained();
+        // What was written leaves at the end of a turn; the first row does not wait for all that fits into this one.
+        if (this.#returned === 1 && !isWhole) await timers.yield();
       }
       if (wanted < batch.rowCount) {
         if (ceiling < cap) throw tooManyRows(ceiling);
