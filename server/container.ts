@@ -1,25 +1,20 @@
-import { join } from 'node:path';
-import {
-  containerLimitBytes,
-  heapOptions,
-  isHeapPinned,
-  memoryVariables,
-  parseHeapPercent,
-} from '#platform/container-memory.ts';
-
 /*
  * What the image runs: `container.ts [argument...]` becomes the server with a heap that fits into the container, and
- * `container.ts --health` asks the server of this container whether it is alive. Loads next to nothing: until a process 1
- * listens to SIGTERM, it does not get it.
+ * `container.ts --health` asks the server of this container whether it is alive. Imports nothing before it listens: until a
+ * process 1 listens to SIGTERM, it does not get it.
  */
 
 process.once('SIGTERM', () => process.exit(0));
+
+const { join } = await import('node:path');
+const { containerLimitBytes, heapOptions, isHeapPinned, memoryVariables, parseHeapPercent } =
+  await import('#platform/container-memory.ts');
 
 const mainScript = join(import.meta.dirname, 'main.ts');
 
 const commandLine = process.argv.slice(2);
 if (commandLine[0] === '--health') await reportHealth();
-else becomeServer();
+else await becomeServer();
 
 /** Exit code 0 when the server is alive, else 1. */
 async function reportHealth(): Promise<void> {
@@ -30,7 +25,7 @@ async function reportHealth(): Promise<void> {
 }
 
 /** The server is this process: it has number 1 in the container and gets the signals. */
-function becomeServer(): void {
+async function becomeServer(): Promise<void> {
   const percentText = process.env['POLYAD_HEAP_PERCENT'];
   const percent = parseHeapPercent(percentText);
   if (percent === undefined) {
@@ -41,6 +36,8 @@ function becomeServer(): void {
   }
   const options = [...process.execArgv, ...optionsFor(percent)];
   const line = [process.execPath, ...options, mainScript, ...commandLine];
+  // A signal that was caught is told in a turn of the event loop, which the process after this one would not have.
+  await new Promise((resolve) => setImmediate(resolve));
   process.execve?.(process.execPath, line, { ...memoryVariables, ...process.env });
 }
 

@@ -21,6 +21,10 @@ import { setFlagsFromString } from 'node:v8';
  * short-lived process fills the cache before.
  */
 
+// Process 1 of a container gets no signal that it does not listen to, and loading takes a second when the disk is cold. The
+// server puts its own listener in the place of this one.
+process.once('SIGTERM', () => process.exit(0));
+
 const exitCodes = { wrongUse: 1, internal: 70 } as const;
 /**
  * Calls of a function before its best code is made; V8 waits for 3,000. A statement runs through hundreds of functions once each,
@@ -38,14 +42,11 @@ const commandLine = process.argv.slice(2);
 if (commandLine.includes('--version')) printVersion(commandLine.includes('--json'));
 else if (commandLine[0] === fillingSwitch) await import('./floor-plan.ts');
 else {
-  if (process.env[cacheVariable] === undefined) restartWithCache();
+  if (process.env[cacheVariable] === undefined) await restartWithCache();
   await run();
 }
 
 async function run(): Promise<void> {
-  // Process 1 of a container gets no signal that it does not listen to, and loading takes a second when the disk is cold. The
-  // server puts its own listener in the place of this one.
-  process.once('SIGTERM', () => process.exit(0));
   const { startServer } = await import('./floor-plan.ts');
   const { DatabaseError } = await import('#core/errors.ts');
   try {
@@ -60,11 +61,13 @@ async function run(): Promise<void> {
 }
 
 /** Does not return when it succeeds: the process goes on as another one with the same number. */
-function restartWithCache(): void {
+async function restartWithCache(): Promise<void> {
   const environment = { ...process.env, [cacheVariable]: fileURLToPath(cacheDirectory) };
   const script = fileURLToPath(import.meta.url);
   try {
     fillCache(environment, script);
+    // A signal that came meanwhile is told in a turn of the event loop, which the next process would not have.
+    await new Promise((resolve) => setImmediate(resolve));
     process.execve?.(
       process.execPath,
       [process.execPath, ...process.execArgv, script, ...commandLine],
