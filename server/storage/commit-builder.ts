@@ -17,14 +17,7 @@ import type { ChunkRun } from './bulk-chunks.ts';
 import type { EntryRun } from './bulk-entries.ts';
 import { bigEndian, type Image, imageOf, viewOf } from './bytes.ts';
 import { checksumSize, sealValue } from './checksum.ts';
-import {
-  type BucketState,
-  encodeApplied,
-  encodeBucketState,
-  encodeIndexState,
-  newBucket,
-  rowsPerBlockFor,
-} from './counters.ts';
+import { encodeApplied, encodeBucketState, encodeIndexState, rowsPerBlockFor } from './counters.ts';
 import type { AppliedPosition, IndexDeriver, LogEntry } from './engine.ts';
 import type { DeletionJobs, PrefixDeletion } from './deletion-jobs.ts';
 import { EntryBuilder } from './entry-builder.ts';
@@ -33,8 +26,10 @@ import { readLargeCell, type RetiredCells } from './large-cells.ts';
 import { ListBuilder } from './list-builder.ts';
 import type { PinnedReader } from './pinned-reader.ts';
 import { applyPatch } from './cell-patch.ts';
+import { bucketStateOf, type PendingBucket, pendingBucketOf } from './pending-bucket.ts';
 import { type LargeCell, outsideCellsOf, type RowEncoder, shapeIdOf, splitRow } from './row.ts';
 import { addHash, type HashHalves, hashRow } from './row-hash.ts';
+import { areInOrder } from './operation-order.ts';
 import type { RowOperation } from './row-operations.ts';
 import { type LargeCells, RowRecord, type TypeLabels } from './row-record.ts';
 import { encodeShape, rowVersionOffset, type ShapeRegistry } from './shape.ts';
@@ -68,24 +63,19 @@ interface PendingBlock {
   readonly builder: BlockBuilder;
 }
 
-interface PendingBucket {
-  next: number;
-  live: number;
-  readonly hash: HashHalves;
-  slotCount: number;
-  isSized: boolean;
-}
-
 interface FinishedBlock {
-  readonly block: Block;
-  readonly slab: Slab;
+  readonly bucket: BucketId;
+  readonly number: number;
+  /** Undefined: no rows are left in it. */
+  readonly image: { readonly block: Block; readonly slab: Slab } | undefined;
 }
 
 const rowsPerFirstBlock = 64;
 
 /** Entries with more operations than this are applied in slices; each slice takes a few milliseconds. */
 export const operationsPerSlice = 256;
-const blocksPerSlice = 128;
+/** Blocks under change above which those that a sorted entry has passed are finished: each holds 16 KiB and more. */
+const openBlocksMax = 128;
 
 export class CommitBuilder implements LargeCells {
   readonly entries: EntryBuilder;
@@ -101,8 +91,8 @@ export class CommitBuilder implements LargeCells {
   readonly #large = new Map<string, Uint8Array | undefined>();
   readonly #meta = new Map<string, Uint8Array | undefined>();
   readonly #writes: Write[] = [];
-  readonly #finished: FinishedBlock[] = [];
-  readonly #emptied: PendingBlock[] = [];
+  readonly #blockWrites: Write[] = [];
+  readonly #finished = new Map<number, FinishedBlock>();
   readonly #droppedIndexes = new Set<IndexId>();
   /** Records that the log entry being applied has changed so far. */
   readonly #touched = new Set<Rid>();
@@ -136,8 +126,13 @@ export class CommitBuilder implements LargeCells {
   /** Like `apply`, giving up the event loop every some thousand microseconds. */
   async applyInSlices(entry: LogEntry, timers: Pick<Timers, 'yield'>): Promise<void> {
     const { operations, position } = entry;
+    let isSorted = true;
     for (let i = 0; i < operations.length; i++) {
-      if (i % operationsPerSlice === operationsPerSlice - 1) await timers.yield();
+      if (i % operationsPerSlice === operationsPerSlice - 1) {
+        isSorted &&= areInOrder(operations, i - operationsPerSlice, i);
+        if (isSorted && this.#blocks.size > openBlocksMax) this.#finishBlocks();
+        await timers.yield();
+      }
       this.#operation(operations[i] as RowOperation, position.index);
     }
     this.#endEntry();
@@ -373,6 +368,8 @@ export class CommitBuilder implements LargeCells {
       this.#blocks.delete(key);
       this.#context.spareBuilders.push(pending.builder);
     }
+    for (const [key, finished] of this.#finished)
+      if (finished.bucket === bucket) this.#finished.delete(key);
     const prefix = bigEndian(bucket, 2);
     for (const store of ['blk', 'big', 'adj'] as const) this.deletions.push({ store, prefix });
   }
@@ -426,8 +423,7 @@ export class CommitBuilder implements LargeCells {
     const known = this.#buckets.get(id);
     if (known !== undefined) return known;
     const stored = this.#buckets.has(id) ? undefined : this.#context.state.bucket(this.reader, id);
-    const { hashLow, hashHigh, ...state } = stored ?? newBucket;
-    const pending = { ...state, hash: { low: hashLow, high: hashHigh } };
+    const pending = pendingBucketOf(stored);
     this.#buckets.set(id, pending);
     return pending;
   }
@@ -458,7 +454,8 @@ export class CommitBuilder implements LargeCells {
   mayTakeBlock(block: Block): boolean {
     const { slotCount } = this.#bucket(block.bucket);
     if (slotCount !== block.slotCount) return false;
-    if (this.#blocks.has(blockKey(block.bucket, block.number))) return false;
+    const key = blockKey(block.bucket, block.number);
+    if (this.#blocks.has(key) || this.#finished.has(key)) return false;
     return this.#context.state.block(this.reader, block.bucket, block.number) === undefined;
   }
 
@@ -481,7 +478,10 @@ export class CommitBuilder implements LargeCells {
     const key = blockKey(bucket, number);
     const known = this.#blocks.get(key);
     if (known !== undefined) return known;
-    const stored = this.#context.state.block(this.reader, bucket, number);
+    const finished = this.#finished.get(key);
+    const stored = finished
+      ? finished.image?.block
+      : this.#context.state.block(this.reader, bucket, number);
     const builder = this.#takeBuilder();
     if (stored === undefined) builder.startEmpty();
     else builder.startFrom(stored);
@@ -496,26 +496,16 @@ export class CommitBuilder implements LargeCells {
 
   // --- the end
 
-  /** As `finish`, giving up the event loop between blocks. */
-  async finishInSlices(timers: Pick<Timers, 'yield'>): Promise<readonly Write[]> {
-    const writes: Write[] = [];
-    for (const [key, pending] of this.#blocks) {
-      this.#finishBlock(pending, writes);
-      this.#blocks.delete(key);
-      if (writes.length % blocksPerSlice === 0) await timers.yield();
-    }
-    return this.finish(writes);
-  }
-
-  /** All writes of the commit. Nothing may be applied any more. @param writes of the blocks that are finished already */
-  finish(writes: Write[] = []): readonly Write[] {
+  /** All writes of the commit. Nothing may be applied any more. */
+  finish(): readonly Write[] {
     const { subs } = this.reader;
-    for (const pending of this.#blocks.values()) this.#finishBlock(pending, writes);
+    const writes = this.#blockWrites;
+    this.#finishBlocks();
     for (const write of this.#writes) writes.push(write);
     this.lists.finish(this.#memory, writes, subs.adj);
     this.entries.finish(writes);
     for (const [id, bucket] of this.#buckets) {
-      const state = bucket && encodeBucketState(bucketState(bucket));
+      const state = bucket && encodeBucketState(bucketStateOf(bucket));
       this.#meta.set(`bucket/${id}`, state);
     }
     for (const deletion of this.deletions) {
@@ -537,13 +527,19 @@ export class CommitBuilder implements LargeCells {
     return writes;
   }
 
-  #finishBlock(pending: PendingBlock, writes: Write[]): void {
-    const { bucket, number, builder } = pending;
+  /** Their images are final unless an operation comes back to one, which then starts from its image. */
+  #finishBlocks(): void {
+    for (const [key, pending] of this.#blocks) this.#finishBlock(key, pending);
+    this.#blocks.clear();
+  }
+
+  #finishBlock(place: number, { bucket, number, builder }: PendingBlock): void {
+    const writes = this.#blockWrites;
     const { blk } = this.reader.subs;
     const key = new BlkKey();
     key.key = blockKey(bucket, number);
     if (builder.rowCount === 0) {
-      this.#emptied.push(pending);
+      this.#finished.set(place, { bucket, number, image: undefined });
       writes.push(removal(blk, key));
     } else {
       const { slotCount } = this.#bucket(bucket);
@@ -554,7 +550,8 @@ export class CommitBuilder implements LargeCells {
       builder.copyTo(slab.bytes, start);
       sealValue(keyBytes(key, this.reader.window.scratch), slab.bytes, start, start + size);
       writes.push({ store: blk, key, slab, start, size });
-      this.#finished.push({ block: new Block(slab, start, bucket, number, slotCount), slab });
+      const block = new Block(slab, start, bucket, number, slotCount);
+      this.#finished.set(place, { bucket, number, image: { block, slab } });
     }
     this.#context.spareBuilders.push(builder);
   }
@@ -577,10 +574,12 @@ export class CommitBuilder implements LargeCells {
     for (const id of this.#shapes) shapes.saved(id);
     for (const [id, bucket] of this.#buckets) {
       if (bucket === undefined) state.blocks.removeBucket(id);
-      state.setBucket(id, bucket && bucketState(bucket), index, heldIndex);
+      state.setBucket(id, bucket && bucketStateOf(bucket), index, heldIndex);
     }
-    for (const { bucket, number } of this.#emptied) state.blocks.remove(bucket, number);
-    for (const { block, slab } of this.#finished) state.blocks.put(block, slab, index);
+    for (const { bucket, number, image } of this.#finished.values()) {
+      if (image === undefined) state.blocks.remove(bucket, number);
+      else state.blocks.put(image.block, image.slab, index);
+    }
     this.lists.publish(state, index);
     if (this.#droppedIndexes.size > 0) state.uniqueEntries.clear();
     this.entries.publish(state.uniqueEntries);
@@ -588,9 +587,4 @@ export class CommitBuilder implements LargeCells {
       state.setEntryCount(id, entries?.count ?? 0, index, heldIndex);
     }
   }
-}
-
-function bucketState(bucket: PendingBucket): BucketState {
-  const { next, live, slotCount, isSized, hash } = bucket;
-  return { next, live, slotCount, isSized, hashLow: hash.low, hashHigh: hash.high };
 }

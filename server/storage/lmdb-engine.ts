@@ -31,7 +31,7 @@ import type { TypeLabels } from './row-record.ts';
 import { ShapeRegistry } from './shape.ts';
 import { StateReader } from './state-reader.ts';
 import { metaKey, openSubDatabases, type SubDatabases } from './sub-databases.ts';
-import { carryOut, putSealed, type Write, writeBatch } from './write-batch.ts';
+import { carryOut, putSealed, writeBatch } from './write-batch.ts';
 import { decodeWriteSet, encodeWriteSet, writeSetKind } from './write-set-codec.ts';
 
 // One database over LMDB. A change is durable when its record is in the commit log (storage.md 5): it then stands in the
@@ -367,7 +367,7 @@ export class LmdbEngine implements StorageEngine {
     await this.#checkpointer.all();
     if (this.#failure !== undefined) throw this.#failure;
     const commit = await this.#prepare(group);
-    const writes = await this.#finished(commit);
+    const writes = commit.finish();
     if (writes.length > 0 || commit.chunkRuns.length > 0) {
       await writeBatch(this.#subs, writes, commit);
       this.#lmdbCommits += 1;
@@ -377,17 +377,6 @@ export class LmdbEngine implements StorageEngine {
       this.#log.marker(this.#applied.index);
     }
     this.#resolve(group, commit);
-  }
-
-  async #finished(commit: CommitBuilder): Promise<readonly Write[]> {
-    const { reader } = commit;
-    reader.hold();
-    try {
-      return await commit.finishInSlices(this.#options.timers);
-    } finally {
-      reader.drop();
-      this.#readers.released(reader);
-    }
   }
 
   #resolve(group: readonly Unit[], commit: CommitBuilder): void {
