@@ -1,7 +1,7 @@
 import type { Timers } from '#core/runtime.ts';
 import type { Value } from '#core/value.ts';
 import type { Slot } from '#query/algebra/expression.ts';
-import { END, ROW, type PhysicalOperator } from '#query/operators/operator.ts';
+import { END, PAUSE, ROW, type PhysicalOperator } from '#query/operators/operator.ts';
 import { refusalOfOverflow } from './compile-steps.ts';
 import type { ResultBatch } from './session.ts';
 import type { StatementContext } from './statement-context.ts';
@@ -165,8 +165,10 @@ export class PlanExecution {
         this.close();
         break;
       }
-      if (pulled !== ROW && pending.work !== undefined) break;
-      this.#pullsToLook -= Math.max(1, filled);
+      if (pulled === PAUSE) {
+        if (pending.work !== undefined) break;
+        this.#pullsToLook = 0;
+      } else this.#pullsToLook -= filled;
       if (this.#pullsToLook <= 0 && this.#isSliceSpent()) break;
     }
     return { rowCount, values };
@@ -197,7 +199,11 @@ export class PlanExecution {
       } else if (pulled === END) {
         this.close();
         break;
-      } else if (pending.work !== undefined) break;
+      } else {
+        if (pending.work !== undefined) break;
+        // A pause comes after a share of work, of which a look at the clock is a small part.
+        this.#pullsToLook = 1;
+      }
       this.#pullsToLook -= 1;
       if (this.#pullsToLook <= 0 && this.#isSliceSpent()) break;
     }

@@ -20,6 +20,7 @@ import { formatWkt, parseWkt } from '#query/functions/geo/wkt.ts';
 import { PriorityQueue } from '#query/functions/paths/priority-queue.ts';
 import { GraphSearch, type PathSteps } from '#query/functions/paths/graph-search.ts';
 import { shortestPath } from '#query/functions/paths/shortest-path.ts';
+import { VertexTable } from '#query/functions/paths/vertex-table.ts';
 import { bellmanFordPath, weightedPath } from '#query/functions/paths/weighted-path.ts';
 import { functionRegistry } from '#query/functions/registry.ts';
 import { toDouble } from '#query/functions/arguments.ts';
@@ -93,14 +94,30 @@ test('rounding by HALF_UP at the digits of a number changes nothing', () => {
 test('a queue gives its items in the order of their keys', () => {
   fc.assert(
     fc.property(fc.array(fc.integer({ min: 0, max: 20 })), (keys) => {
-      const queue = new PriorityQueue<number>();
+      const queue = new PriorityQueue();
       for (const key of keys) queue.add(key, key);
       const taken: number[] = [];
-      for (let item = queue.take(); item !== undefined; item = queue.take()) taken.push(item);
+      for (let item = queue.take(); item >= 0; item = queue.take()) taken.push(item);
       assert.deepEqual(
         taken,
         keys.toSorted((a, b) => a - b),
       );
+    }),
+  );
+});
+
+test('vertices keep the numbers in whose order they were met', () => {
+  fc.assert(
+    fc.property(fc.array(fc.integer({ min: 0, max: 2 ** 40 }), { maxLength: 400 }), (rids) => {
+      const table = new VertexTable();
+      const met = [...new Set(rids)];
+      for (const rid of rids) assert.equal(table.add(rid as Rid), met.indexOf(rid));
+      met.forEach((rid, number) => {
+        assert.equal(table.numberOf(rid as Rid), number);
+        assert.equal(table.ridOf(number), rid);
+      });
+      assert.equal(table.numberOf((2 ** 41) as Rid), -1);
+      assert.equal(table.size, met.length);
     }),
   );
 });

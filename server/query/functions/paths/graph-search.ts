@@ -20,7 +20,7 @@ const opposite: Readonly<Record<PathDirection, PathDirection>> = {
   BOTH: 'BOTH',
 };
 
-/** What remembering one vertex costs, roughly: two map entries. */
+/** What remembering one vertex or way costs, roughly: a few numbers in arrays that are up to half empty. */
 const bytesPerVertex = 96;
 /** Reserved at once. */
 const verticesPerReserve = 1_024;
@@ -99,7 +99,7 @@ export class GraphSearch {
     return this.#meter.isSpent(units);
   }
 
-  /** To be called once for each vertex that the search remembers. @throws DatabaseError `TooLarge` */
+  /** To be called once for each vertex or way that the search remembers. @throws DatabaseError `TooLarge` */
   remember(): void {
     this.#vertexCount += 1;
     const wanted = this.#vertexCount * bytesPerVertex;
@@ -137,28 +137,6 @@ export type PathSteps = Generator<undefined, Rid[], undefined>;
 
 export function reversed(direction: PathDirection): PathDirection {
   return opposite[direction];
-}
-
-/** How a search came to a vertex. */
-export interface Step {
-  readonly from: Rid;
-  readonly edge: Rid;
-}
-
-/** Record ids from the source, which has no step, to `end`; edges between them when asked for. */
-export function routeTo(
-  end: Rid,
-  steps: ReadonlyMap<Rid, Step | undefined>,
-  withEdges: boolean,
-): Rid[] {
-  const route: Rid[] = [end];
-  let step = steps.get(end);
-  while (step !== undefined) {
-    if (withEdges) route.push(step.edge);
-    route.push(step.from);
-    step = steps.get(step.from);
-  }
-  return route.reverse();
 }
 
 export function linksOf(route: readonly Rid[]): Value {

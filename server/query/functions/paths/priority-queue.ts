@@ -1,15 +1,22 @@
-/** A binary heap: `take` gives the item of the least key, of equal keys the one added first. */
-export class PriorityQueue<Item> {
-  readonly #keys: number[] = [];
-  readonly #order: number[] = [];
-  readonly #items: Item[] = [];
-  #added = 0;
+import { grownFloats, grownIntegers } from './vertex-table.ts';
 
-  add(key: number, item: Item): void {
-    let at = this.#items.length;
-    this.#keys.push(key);
-    this.#order.push(this.#added++);
-    this.#items.push(item);
+const capacityMin = 64;
+
+/** A binary heap of numbers: `take` gives the one of the least key, of equal keys the least one. */
+export class PriorityQueue {
+  #keys = new Float64Array(capacityMin);
+  #items = new Int32Array(capacityMin);
+  #size = 0;
+
+  add(key: number, item: number): void {
+    if (this.#size === this.#keys.length) {
+      this.#keys = grownFloats(this.#keys, this.#size * 2);
+      this.#items = grownIntegers(this.#items, this.#size * 2);
+    }
+    let at = this.#size;
+    this.#size += 1;
+    this.#keys[at] = key;
+    this.#items[at] = item;
     while (at > 0) {
       const parent = (at - 1) >> 1;
       if (!this.#isBefore(at, parent)) return;
@@ -18,19 +25,18 @@ export class PriorityQueue<Item> {
     }
   }
 
-  take(): Item | undefined {
-    const first = this.#items[0];
-    const last = this.#items.length - 1;
-    if (last < 0) return undefined;
-    this.#swap(0, last);
-    this.#keys.pop();
-    this.#order.pop();
-    this.#items.pop();
-    this.#sink(last);
+  /** -1 when there is none. */
+  take(): number {
+    if (this.#size === 0) return -1;
+    const first = this.#items[0] as number;
+    this.#size -= 1;
+    this.#swap(0, this.#size);
+    this.#sink();
     return first;
   }
 
-  #sink(count: number): void {
+  #sink(): void {
+    const count = this.#size;
     let at = 0;
     for (;;) {
       const left = 2 * at + 1;
@@ -47,19 +53,16 @@ export class PriorityQueue<Item> {
     const difference = (this.#keys[a] as number) - (this.#keys[b] as number);
     return (
       difference < 0 ||
-      (difference === 0 && (this.#order[a] as number) < (this.#order[b] as number))
+      (difference === 0 && (this.#items[a] as number) < (this.#items[b] as number))
     );
   }
 
   #swap(a: number, b: number): void {
-    swap(this.#keys, a, b);
-    swap(this.#order, a, b);
-    swap(this.#items, a, b);
+    const key = this.#keys[a] as number;
+    this.#keys[a] = this.#keys[b] as number;
+    this.#keys[b] = key;
+    const item = this.#items[a] as number;
+    this.#items[a] = this.#items[b] as number;
+    this.#items[b] = item;
   }
-}
-
-function swap<T>(list: T[], a: number, b: number): void {
-  const kept = list[a] as T;
-  list[a] = list[b] as T;
-  list[b] = kept;
 }

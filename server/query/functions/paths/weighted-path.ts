@@ -2,6 +2,7 @@ import type { Rid } from '#core/rid.ts';
 import { refusal } from '../arguments.ts';
 import type { GraphSearch, PathDirection, PathSteps } from './graph-search.ts';
 import { PriorityQueue } from './priority-queue.ts';
+import { grownFloats, grownIntegers, VertexTable } from './vertex-table.ts';
 
 export interface WeightedPathOptions {
   readonly weightProperty: string;
@@ -14,12 +15,68 @@ export interface WeightedPathOptions {
   readonly remainingCost: (vertex: Rid, before: Rid | undefined) => number;
 }
 
-/** A way to a vertex; ways share their beginnings. */
-interface Way {
-  readonly vertex: Rid;
-  readonly before: Way | undefined;
-  readonly cost: number;
-  readonly edgeCount: number;
+/** Ways to vertices, by number; they share their beginnings. */
+class Ways {
+  #vertices = new Int32Array(64);
+  #before = new Int32Array(64);
+  #edgeCounts = new Int32Array(64);
+  #costs = new Float64Array(64);
+  #size = 0;
+
+  add(vertex: number, before: number, cost: number): number {
+    const way = this.#size;
+    if (way === this.#vertices.length) {
+      this.#vertices = grownIntegers(this.#vertices, way * 2);
+      this.#before = grownIntegers(this.#before, way * 2);
+      this.#edgeCounts = grownIntegers(this.#edgeCounts, way * 2);
+      this.#costs = grownFloats(this.#costs, way * 2);
+    }
+    this.#vertices[way] = vertex;
+    this.#before[way] = before;
+    this.#edgeCounts[way] = before < 0 ? 0 : this.edgeCountOf(before) + 1;
+    this.#costs[way] = cost;
+    this.#size += 1;
+    return way;
+  }
+
+  /** Number of the vertex where it ends. */
+  vertexOf(way: number): number {
+    return this.#vertices[way] as number;
+  }
+
+  edgeCountOf(way: number): number {
+    return this.#edgeCounts[way] as number;
+  }
+
+  costOf(way: number): number {
+    return this.#costs[way] as number;
+  }
+
+  /** The vertices along it, from the source. */
+  along(way: number, vertices: VertexTable): Rid[] {
+    const route: Rid[] = [];
+    for (let at = way; at >= 0; at = this.#before[at] as number)
+      route.push(vertices.ridOf(this.vertexOf(at)));
+    return route.reverse();
+  }
+}
+
+/** What is known of vertices that may be reached: by number, Infinity for nothing yet. */
+class LeastNumbers {
+  #numbers = new Float64Array(64).fill(Number.POSITIVE_INFINITY);
+
+  of(vertex: number): number {
+    return this.#numbers[vertex] ?? Number.POSITIVE_INFINITY;
+  }
+
+  set(vertex: number, number: number): void {
+    if (vertex >= this.#numbers.length) {
+      const before = this.#numbers.length;
+      this.#numbers = grownFloats(this.#numbers, Math.max(vertex + 1, before * 2));
+      this.#numbers.fill(Number.POSITIVE_INFINITY, before);
+    }
+    this.#numbers[vertex] = number;
+  }
 }
 
 /**
@@ -35,43 +92,46 @@ export function* weightedPath(
   options: WeightedPathOptions,
 ): PathSteps {
   const { weightProperty, direction, maxDepth, remainingCost } = options;
-  const queue = new PriorityQueue<Way>();
+  const queue = new PriorityQueue();
+  const vertices = new VertexTable();
+  const ways = new Ways();
   /** The fewest edges with which a vertex was taken from the queue; costs only grow. */
-  const taken = new Map<Rid, number>();
-  let last: Way | undefined;
+  const taken = new LeastNumbers();
+  const costs = new LeastNumbers();
+  costs.set(0, 0);
+  let last = -1;
   let isCut = false;
-  queue.add(0, { vertex: source, before: undefined, cost: 0, edgeCount: 0 });
-  for (let way = queue.take(); way !== undefined; way = queue.take()) {
-    const known = taken.get(way.vertex);
-    if (known !== undefined && known <= (maxDepth === Infinity ? Infinity : way.edgeCount))
-      continue;
-    if (known === undefined) search.remember();
-    taken.set(way.vertex, way.edgeCount);
-    if (way.vertex === destination) return verticesOf(way);
+  queue.add(0, ways.add(vertices.add(source), -1, 0));
+  for (let way = queue.take(); way >= 0; way = queue.take()) {
+    const vertex = ways.vertexOf(way);
+    const edgeCount = ways.edgeCountOf(way);
+    const known = taken.of(vertex);
+    if (known !== Infinity && (maxDepth === Infinity || known <= edgeCount)) continue;
+    taken.set(vertex, edgeCount);
+    const rid = vertices.ridOf(vertex);
+    if (rid === destination) return ways.along(way, vertices);
     last = way;
-    if (way.edgeCount >= maxDepth) {
+    if (edgeCount >= maxDepth) {
       isCut = true;
       continue;
     }
-    search.start(way.vertex, direction);
+    search.start(rid, direction);
     while (search.next()) {
       if (search.isSpent()) yield;
-      const { neighbour } = search;
       const weight = search.weight(search.edge, weightProperty);
       if (weight < 0) throw refusal(`negative weight ${weight}: use bellmanFord()`);
-      const cost = way.cost + weight;
-      const next = { vertex: neighbour, before: way, cost, edgeCount: way.edgeCount + 1 };
-      queue.add(cost + remainingCost(neighbour, way.vertex), next);
+      const cost = ways.costOf(way) + weight;
+      const neighbour = vertices.add(search.neighbour);
+      // A way that is no cheaper than one in the queue is taken after that one, and then left.
+      if (maxDepth === Infinity) {
+        if (costs.of(neighbour) <= cost) continue;
+        costs.set(neighbour, cost);
+      }
+      search.remember();
+      queue.add(cost + remainingCost(search.neighbour, rid), ways.add(neighbour, way, cost));
     }
   }
-  return isCut && !options.emptyIfMaxDepth && last !== undefined ? verticesOf(last) : [];
-}
-
-function verticesOf(end: Way): Rid[] {
-  const vertices: Rid[] = [];
-  for (let way: Way | undefined = end; way !== undefined; way = way.before)
-    vertices.push(way.vertex);
-  return vertices.reverse();
+  return isCut && !options.emptyIfMaxDepth && last >= 0 ? ways.along(last, vertices) : [];
 }
 
 /**
@@ -86,35 +146,42 @@ export function* bellmanFordPath(
   search: GraphSearch,
   options: { readonly weightProperty: string; readonly direction: PathDirection },
 ): PathSteps {
-  const costs = new Map<Rid, number>([[source, 0]]);
-  const before = new Map<Rid, Rid>();
-  let changed: ReadonlySet<Rid> = new Set([source]);
-  for (let round = 0; changed.size > 0; round++) {
-    if (round > costs.size)
+  const vertices = new VertexTable();
+  const costs = new LeastNumbers();
+  const before = new LeastNumbers();
+  /** The round for which a vertex is noted already. */
+  const notedFor = new LeastNumbers();
+  costs.set(vertices.add(source), 0);
+  let changed: readonly number[] = [0];
+  for (let round = 0; changed.length > 0; round++) {
+    if (round > vertices.size)
       throw refusal('bellmanFord(): the graph has a cycle of negative weight');
-    const next = new Set<Rid>();
+    const next: number[] = [];
     for (const vertex of changed) {
-      const cost = costs.get(vertex) as number;
-      search.start(vertex, options.direction);
+      const cost = costs.of(vertex);
+      search.start(vertices.ridOf(vertex), options.direction);
       while (search.next()) {
         if (search.isSpent()) yield;
-        const { neighbour } = search;
         const reached = cost + search.weight(search.edge, options.weightProperty);
-        const known = costs.get(neighbour);
-        if (known !== undefined && known <= reached) continue;
-        if (known === undefined) search.remember();
+        const neighbour = vertices.add(search.neighbour);
+        const known = costs.of(neighbour);
+        if (known <= reached) continue;
+        if (known === Infinity) search.remember();
         costs.set(neighbour, reached);
         before.set(neighbour, vertex);
-        next.add(neighbour);
+        if (notedFor.of(neighbour) === round) continue;
+        notedFor.set(neighbour, round);
+        next.push(neighbour);
       }
     }
     changed = next;
   }
-  if (!costs.has(destination)) return [];
-  const vertices: Rid[] = [destination];
-  for (let at = destination; at !== source; ) {
-    at = before.get(at) as Rid;
-    vertices.push(at);
+  const end = vertices.numberOf(destination);
+  if (end < 0) return [];
+  const route: Rid[] = [destination];
+  for (let at = end; at !== 0; ) {
+    at = before.of(at);
+    route.push(vertices.ridOf(at));
   }
-  return vertices.reverse();
+  return route.reverse();
 }
