@@ -18,22 +18,22 @@ import type { EntryRun } from './bulk-entries.ts';
 import { bigEndian, type Image, imageOf, viewOf } from './bytes.ts';
 import { checksumSize, sealValue } from './checksum.ts';
 import { encodeApplied, encodeBucketState, encodeIndexState, rowsPerBlockFor } from './counters.ts';
-import type { AppliedPosition, IndexDeriver, LogEntry } from './engine.ts';
-import type { DeletionJobs, PrefixDeletion } from './deletion-jobs.ts';
+import type { CommitContext } from './commit-context.ts';
+import type { AppliedPosition, LogEntry } from './engine.ts';
+import type { PrefixDeletion } from './deletion-jobs.ts';
 import { EntryBuilder } from './entry-builder.ts';
 import type { ImageMemory, Slab } from './image-memory.ts';
-import { readLargeCell, type RetiredCells } from './large-cells.ts';
+import { readLargeCell } from './large-cells.ts';
 import { ListBuilder } from './list-builder.ts';
 import type { PinnedReader } from './pinned-reader.ts';
 import { applyPatch } from './cell-patch.ts';
 import { bucketStateOf, type PendingBucket, pendingBucketOf } from './pending-bucket.ts';
-import { type LargeCell, outsideCellsOf, type RowEncoder, shapeIdOf, splitRow } from './row.ts';
+import { type LargeCell, outsideCellsOf, shapeIdOf, splitRow } from './row.ts';
 import { addHash, type HashHalves, hashRow } from './row-hash.ts';
 import { areInOrder } from './operation-order.ts';
 import type { RowOperation } from './row-operations.ts';
-import { type LargeCells, RowRecord, type TypeLabels } from './row-record.ts';
-import { encodeShape, rowVersionOffset, type ShapeRegistry } from './shape.ts';
-import type { StateReader } from './state-reader.ts';
+import { type LargeCells, RowRecord } from './row-record.ts';
+import { encodeShape, rowVersionOffset } from './shape.ts';
 import { BigKey, BlkKey, blockKey, keyBytes, metaKey } from './sub-databases.ts';
 import { putSealed, removal, type Write } from './write-batch.ts';
 
@@ -41,21 +41,6 @@ import { putSealed, removal, type Write } from './write-batch.ts';
 // adjacency, index entries, counters, content hashes) is derived here and nowhere else. It reads the newest durable state
 // and its own pending changes; nothing else changes that state meanwhile. `finish` gives the writes, `publish` tells the
 // caches after they are durable.
-
-export interface CommitContext {
-  readonly state: StateReader;
-  readonly shapes: ShapeRegistry;
-  readonly rows: RowEncoder;
-  readonly labels: TypeLabels;
-  readonly deriver: IndexDeriver;
-  readonly retired: RetiredCells;
-  /** Block builders to reuse; what a commit took it gives back when it ends. */
-  readonly spareBuilders: BlockBuilder[];
-  readonly makeBlockBuilder: () => BlockBuilder;
-  readonly jobs: DeletionJobs;
-  /** For values that are written and not cached. */
-  readonly memory: ImageMemory;
-}
 
 interface PendingBlock {
   readonly bucket: BucketId;

@@ -6,7 +6,8 @@ import { type BulkBlock, BulkBlocks, forEachRow, stampVersions } from './bulk-bl
 import { BulkEdges } from './bulk-edges.ts';
 import { BulkEntries } from './bulk-entries.ts';
 import type { BulkEdge, BulkEdgeRows, BulkWriter } from './bulk-writer.ts';
-import type { CommitBuilder, CommitContext } from './commit-builder.ts';
+import type { CommitBuilder } from './commit-builder.ts';
+import type { CommitContext } from './commit-context.ts';
 import type { AppliedPosition } from './engine.ts';
 import { type LargeCell, splitRow, writeFixedRow } from './row.ts';
 import { RowRecord } from './row-record.ts';

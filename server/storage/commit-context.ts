@@ -1,0 +1,25 @@
+import type { BlockBuilder } from './block-builder.ts';
+import type { DeletionJobs } from './deletion-jobs.ts';
+import type { IndexDeriver } from './engine.ts';
+import type { ImageMemory } from './image-memory.ts';
+import type { RetiredCells } from './large-cells.ts';
+import type { RowEncoder } from './row.ts';
+import type { TypeLabels } from './row-record.ts';
+import type { ShapeRegistry } from './shape.ts';
+import type { StateReader } from './state-reader.ts';
+
+/** What all commits of one database are built with. */
+export interface CommitContext {
+  readonly state: StateReader;
+  readonly shapes: ShapeRegistry;
+  readonly rows: RowEncoder;
+  readonly labels: TypeLabels;
+  readonly deriver: IndexDeriver;
+  readonly retired: RetiredCells;
+  /** Block builders to reuse; what a commit took it gives back when it ends. */
+  readonly spareBuilders: BlockBuilder[];
+  readonly makeBlockBuilder: () => BlockBuilder;
+  readonly jobs: DeletionJobs;
+  /** For values that are written and not cached. */
+  readonly memory: ImageMemory;
+}
