@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { setTimeout as pause } from 'node:timers/promises';
+import { budgetMs } from '../config/timeouts.ts';
 import type { Scenario } from '../scenario.ts';
 import { ask, serverCommand, sql } from '../steps/member.ts';
 import {
@@ -65,6 +66,28 @@ async function backupsOn(namespace: Namespace, image: string, claim: string): Pr
   return namespace.kubectl(['logs', 'look']);
 }
 
+/** The certificate that the Service shows, trusted by the authority in the Cluster's Secret. */
+async function servedOver(
+  namespace: Namespace,
+  cluster: string,
+): Promise<{ readonly serial: string; readonly names: string; readonly error: string }> {
+  const program = `
+    const socket = require('node:tls').connect({
+      host: '${cluster}-http', port: 2490, servername: '${cluster}-http',
+      ca: require('node:fs').readFileSync('/etc/polyad/tls/ca.crt'), rejectUnauthorized: false,
+    }, () => {
+      const { serialNumber: serial, subjectaltname: names } = socket.getPeerCertificate();
+      console.log(JSON.stringify({ serial, names, error: String(socket.authorizationError ?? '') }));
+      socket.end();
+    });`;
+  const words = ['exec', `${cluster}-0`, '-c', 'server', '--', 'node', '-e', program];
+  return JSON.parse(await namespace.kubectl(words)) as {
+    readonly serial: string;
+    readonly names: string;
+    readonly error: string;
+  };
+}
+
 export const lifecycleScenarios: readonly Scenario[] = [
   {
     id: 'T6',
@@ -91,6 +114,32 @@ export const lifecycleScenarios: readonly Scenario[] = [
       assert.equal(await status('second-password-of-root'), 200);
       assert.equal(await status('first-password-of-root'), 403);
       assert.equal((await namespace.require('pod', 'turn-0')).metadata.uid, uid);
+    },
+  },
+  {
+    id: 'T2',
+    title:
+      'HTTPS: served with a certificate of the operator, another one taken over without a restart',
+    level: 1,
+    async run({ namespace, cluster, report }) {
+      await cluster('safe', { tls: { http: { enabled: true } } });
+      const uid = (await namespace.require('pod', 'safe-0')).metadata.uid;
+      const first = await servedOver(namespace, 'safe');
+      assert.equal(first.error, '', 'the authority of the Secret is trusted');
+      const before = valueAt(await namespace.require('pyd', 'safe'), 'status.certificates');
+      assert.match(JSON.stringify(before), new RegExp(first.serial));
+      await namespace.patch('pyd', 'safe', { spec: { tls: { extraDnsNames: ['db.example'] } } });
+      const start = performance.now();
+      const deadline = start + budgetMs('certificateServed');
+      let now = first;
+      while (now.serial === first.serial && performance.now() < deadline) {
+        await pause(1_000);
+        now = await servedOver(namespace, 'safe');
+      }
+      assert.notEqual(now.serial, first.serial);
+      assert.match(now.names, /db\.example/);
+      report(`another one served after ${((performance.now() - start) / 1000).toFixed(0)} s`);
+      assert.equal((await namespace.require('pod', 'safe-0')).metadata.uid, uid);
     },
   },
   {

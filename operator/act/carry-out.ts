@@ -24,6 +24,7 @@ import { contentHash } from '../resources/content-hash.ts';
 import { incarnationOf } from '../resources/pod-state.ts';
 import { settingsByClass } from '../resources/restart-inputs.ts';
 import type { ClusterMemory } from './cluster-memory.ts';
+import { issueCertificate } from './issue-certificate.ts';
 
 export interface Actors {
   readonly api: KubernetesApi;
@@ -52,6 +53,8 @@ export async function carryOut(action: Action, task: Task): Promise<void> {
       return;
     case 'create-secret':
       return createSecret(action, task);
+    case 'issue-certificate':
+      return issueCertificate(action, task);
     case 'set-finalizer':
       return setFinalizer(action.isPresent, task);
     case 'label':

@@ -208,7 +208,7 @@ export class Operator {
   #enqueueUsersOf({ metadata }: KubernetesObject): void {
     for (const cluster of this.#caches.get('Cluster')?.values() ?? []) {
       if (cluster.metadata.namespace !== metadata.namespace) continue;
-      if (givenSecretOf(cluster) === metadata.name)
+      if (givenSecretsOf(cluster).includes(metadata.name))
         this.#queue.add(keyOf(cluster.metadata.namespace, cluster.metadata.name));
     }
   }
@@ -240,7 +240,7 @@ export class Operator {
       return;
     }
     const spreadMs = resyncMs * (0.8 + 0.4 * runtime.random.fraction());
-    this.#queue.addAfter(key, afterMs ?? Math.min(pollMs, spreadMs));
+    this.#queue.addAfter(key, Math.min(afterMs ?? pollMs, pollMs, spreadMs));
   }
 
   #failed(key: string, error: unknown): void {
@@ -260,8 +260,8 @@ export class Operator {
   /** A Secret of the user carries no label of ours: it is watched by its name for as long as a Cluster names it. */
   #watchGivenSecret(namespace: string, name: string): void {
     const cluster = this.#caches.get('Cluster')?.get(namespace, name);
-    const secret = cluster === undefined ? undefined : givenSecretOf(cluster);
-    if (secret !== undefined && !this.#secretWatches.has(keyOf(namespace, secret))) {
+    for (const secret of cluster === undefined ? [] : givenSecretsOf(cluster)) {
+      if (this.#secretWatches.has(keyOf(namespace, secret))) continue;
       const select = { fieldSelector: `metadata.name=${secret}` };
       this.#secretWatches.set(
         keyOf(namespace, secret),
@@ -275,8 +275,8 @@ export class Operator {
     if (this.#secretWatches.size === 0) return;
     const used = new Set<string>();
     for (const cluster of this.#caches.get('Cluster')?.values() ?? []) {
-      const secret = givenSecretOf(cluster);
-      if (secret !== undefined) used.add(keyOf(cluster.metadata.namespace, secret));
+      for (const secret of givenSecretsOf(cluster))
+        used.add(keyOf(cluster.metadata.namespace, secret));
     }
     for (const [key, reflector] of this.#secretWatches) {
       if (used.has(key)) continue;
@@ -342,13 +342,16 @@ function clusterOf(object: KubernetesObject): string | undefined {
   return owner?.kind === clusterKind || owner?.kind === 'StatefulSet' ? owner.name : undefined;
 }
 
-function givenSecretOf(cluster: KubernetesObject): string | undefined {
+/** Secrets of the user that the operator reads. */
+function givenSecretsOf(cluster: KubernetesObject): readonly string[] {
   const { spec } = cluster as ClusterObject & {
     readonly spec?: {
       readonly auth?: { readonly rootPassword?: { readonly secretName?: string } };
+      readonly tls?: { readonly issuer?: { readonly secretRef?: { readonly name?: string } } };
     };
   };
-  return spec?.auth?.rootPassword?.secretName;
+  const names = [spec?.auth?.rootPassword?.secretName, spec?.tls?.issuer?.secretRef?.name];
+  return names.filter((name) => name !== undefined);
 }
 
 /** A node lists all its images; the operator reads where it is and whether it works. */

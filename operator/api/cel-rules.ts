@@ -129,31 +129,17 @@ const notYetRules: readonly ValidationRule[] = [
   ),
   notYet(
     'spec',
-    'tls.http.enabled',
-    '!self.tls.http.enabled',
-    'HTTPS of members is not available in this version',
-    'leave it out or set false',
-  ),
-  notYet(
-    'spec',
-    'tls.issuer',
-    '!has(self.tls.issuer) || (has(self.tls.issuer.selfManaged) && !has(self.tls.issuer.secretRef) && !has(self.tls.issuer.certManager))',
-    'certificates are not used in this version',
-    'leave it out',
-  ),
-  notYet(
-    'spec',
-    'tls',
-    'self.tls.caDays == 3650 && self.tls.certDays == 90 && self.tls.renewBeforeDays == 30 && !has(self.tls.extraDnsNames)',
-    'certificates are not used in this version',
-    'leave out caDays, certDays, renewBeforeDays and extraDnsNames',
+    'tls.issuer.certManager',
+    '!has(self.tls.issuer) || !has(self.tls.issuer.certManager)',
+    'the operator makes no cert-manager Certificate in this version',
+    "let cert-manager fill a Secret and name it in 'secretRef', or leave it out",
   ),
   notYet(
     'spec',
     'ports',
-    'self.ports.https == 2490 && self.ports.raft == 2434',
-    'HTTPS and replication are not available in this version',
-    'only http may differ from its default',
+    'self.ports.raft == 2434',
+    replication,
+    'only http and https may differ from their defaults',
   ),
   notYet('spec', 'storage.raft', '!has(self.storage.raft)', replication, 'leave it out'),
   notYet(
@@ -286,6 +272,16 @@ const settingRules: readonly ValidationRule[] = [
 ];
 
 const shapeRules: readonly ValidationRule[] = [
+  {
+    at: 'spec.tls.issuer',
+    rule: '[has(self.selfManaged), has(self.secretRef), has(self.certManager)].filter(x, x).size() == 1',
+    message: "spec.tls.issuer takes exactly one of 'selfManaged', 'secretRef' and 'certManager'",
+  },
+  {
+    at: 'spec.ports',
+    rule: 'self.http != self.https && self.http != self.raft && self.https != self.raft',
+    message: 'spec.ports: http, https and raft must be three different ports',
+  },
   {
     at: 'spec.electionTimeout',
     rule: 'self.minMs < self.maxMs',

@@ -92,7 +92,9 @@ export const clusterStatus = z.object({
   endpoints: z
     .object({ http: text(), readWrite: text(), readOnly: text(), headless: text() })
     .optional(),
-  secrets: z.object({ root: text(253), token: text(253) }).optional(),
+  secrets: z
+    .object({ root: text(253), token: text(253), ca: text(253), tls: text(253) })
+    .optional(),
   recovery: z
     .object({
       incidentToken: text(64),

@@ -35,6 +35,7 @@ export const eventReasons = [
   'UpgradeStarted',
   'UpgradeFinished',
   'UpgradeRolledBack',
+  'CertificateRenewed',
   'Hibernated',
   'Resumed',
   'VolumeLost',
@@ -64,6 +65,14 @@ export type Action =
       readonly annotations: Readonly<Record<string, string>>;
       /** Random values by key, or given ones. */
       readonly fill: Readonly<Record<string, SecretValue>>;
+    }
+  /** Makes the authority of the Cluster if there is none, or a certificate in place of the present one. */
+  | { readonly kind: 'issue-certificate'; readonly what: 'authority'; readonly days: number }
+  | {
+      readonly kind: 'issue-certificate';
+      readonly what: 'leaf';
+      readonly days: number;
+      readonly dnsNames: readonly string[];
     }
   | { readonly kind: 'set-finalizer'; readonly isPresent: boolean }
   /** Merges labels and annotations into a pod or claim. */

@@ -68,6 +68,8 @@ export function objectNames(cluster: string) {
     rootApplied: `${cluster}-root-applied`,
     token: `${cluster}-token`,
     monitor: cluster,
+    ca: `${cluster}-ca`,
+    tls: `${cluster}-tls`,
     pod: (ordinal: number) => `${cluster}-${ordinal}`,
     dataClaim: (ordinal: number) => `data-${cluster}-${ordinal}`,
     backupsClaim: (ordinal: number) => `backups-${cluster}-${ordinal}`,

@@ -17,6 +17,8 @@ export interface Observation {
   readonly statefulSet: StatefulSet | undefined;
   readonly membersRecord: ConfigMap | undefined;
   readonly secrets: ObservedSecrets;
+  /** Undefined when the spec asks for none. */
+  readonly certificates: ObservedCertificates | undefined;
   /** The pod of ordinal 0, whoever owns it. */
   readonly pod: Pod | undefined;
   /** Other pods with our labels; of one-member clusters there are none for long. */
@@ -67,6 +69,22 @@ export interface ObservedSecrets {
   readonly applied: ObservedPassword | undefined;
   readonly token: { readonly volumeIdentity: string | undefined } | undefined;
 }
+
+/** Certificates of `spec.tls.http`: what members serve, and who signed it when that is us. */
+export interface ObservedCertificates {
+  readonly leaf: ObservedCertificate | undefined;
+  readonly authority: ObservedCertificate | undefined;
+}
+
+export type ObservedCertificate =
+  | { readonly problem: string; readonly notAfterMs?: undefined }
+  | {
+      readonly problem: undefined;
+      readonly notAfterMs: number;
+      readonly serial: string;
+      readonly dnsNames: readonly string[];
+      readonly isIssuedByAuthority: boolean;
+    };
 
 export interface ObservedPassword {
   readonly secretName: string;

@@ -31,6 +31,7 @@ import type {
 import { expectedObjects } from '../resources/expected-objects.ts';
 import { memberNeeds } from '../resources/member-needs.ts';
 import { incarnationOf, isReady } from '../resources/pod-state.ts';
+import { readCertificates } from './certificates.ts';
 import type { ClusterReader } from './cluster-reader.ts';
 import { MemberError } from './database-client.ts';
 import type { DatabaseClient, Member } from './database-client.ts';
@@ -71,6 +72,7 @@ export async function observeCluster(
     statefulSet,
     membersRecord: objects.get(`ConfigMap/${names.members}`) as ConfigMap | undefined,
     secrets: secrets.observed,
+    certificates: await readCertificates(cluster, spec, reader),
     pod,
     otherPods: pods.filter(({ metadata }) => metadata.name !== names.pod(0)),
     claims: ownClaims(name, claims),

@@ -37,6 +37,9 @@ export interface Draft {
   record: MembersRecord | undefined;
   applied: NonNullable<ClusterStatus['applied']>;
   backups: ClusterStatus['backups'];
+  certificates: ClusterStatus['certificates'];
+  /** Why certificates are not as they should be. */
+  certificateProblem: string | undefined;
   stalled: Trouble | undefined;
   /** Work in progress towards this generation. */
   progress: Trouble | undefined;
@@ -97,6 +100,8 @@ export function makeDraft(pass: Pass): Draft {
     record: undefined,
     applied: { ...previous.applied },
     backups: previous.backups,
+    certificates: undefined,
+    certificateProblem: undefined,
     stalled: undefined,
     progress: undefined,
     storage: undefined,

@@ -9,6 +9,7 @@ import { makeDraft, makePass, note, stall } from './pass.ts';
 import type { Draft, Pass, Step, StepEnd } from './pass.ts';
 import { applySettings } from './steps/apply-settings.ts';
 import { checkConflicts } from './steps/check-conflicts.ts';
+import { ensureCertificates } from './steps/ensure-certificates.ts';
 import { ensureFinalizer } from './steps/ensure-finalizer.ts';
 import { ensureObjects } from './steps/ensure-objects.ts';
 import { ensureSecrets } from './steps/ensure-secrets.ts';
@@ -26,6 +27,7 @@ const steps: readonly Step[] = [
   ensureFinalizer,
   checkConflicts,
   ensureSecrets,
+  ensureCertificates,
   decideRecord,
   ensureObjects,
   labelPod,

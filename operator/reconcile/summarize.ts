@@ -3,6 +3,7 @@ import type { WantedCondition } from '../api/conditions.ts';
 import type { ClusterStatus, MemberStatus } from '../api/cluster-status.ts';
 import { annotationKeys } from '../api/names.ts';
 import type { Draft, Pass } from './pass.ts';
+import { servedSecret } from '../resources/certificates.ts';
 import { wantedMonitors } from '../resources/monitors.ts';
 import { incarnationOf, isReady, podProblem } from '../resources/pod-state.ts';
 import { lacksBackup } from './steps/apply-settings.ts';
@@ -43,11 +44,13 @@ export function summarize(pass: Pass, draft: Draft, mode: Mode): ClusterStatus {
     members: pod === undefined ? [] : [memberStatus(pass)],
     operation: draft.operation,
     storage: storageOf(pass, draft),
+    certificates: draft.certificates,
     backups: draft.backups,
     endpoints: endpointsOf(pass),
     secrets: {
       root: spec.auth.rootPassword?.secretName ?? names.root,
       token: names.token,
+      ...certificateSecrets(pass),
     },
     recovery:
       draft.incidentToken === undefined
@@ -181,6 +184,7 @@ function conditionsOf(pass: Pass, draft: Draft, mode: Mode): readonly WantedCond
       ? truth('StorageReady', 'Ready', 'volumes have the size that is asked for')
       : { type: 'StorageReady', status: 'False', ...draft.storage },
   );
+  if (spec.tls.http.enabled) found.push(certificateCondition(draft));
   if (spec.backup !== undefined) found.push(backupCondition(draft));
   if (isHibernated) found.push(truth('Hibernated', 'Hibernated', 'spec.hibernate is true'));
   if (mode.isPaused)
@@ -258,6 +262,21 @@ function configCondition(pass: Pass, draft: Draft): WantedCondition {
   if (pass.seen.pod !== undefined && !podIsUpdated(pass))
     return untruth('ConfigApplied', 'RestartPending', 'the member restarts with the new settings');
   return truth('ConfigApplied', 'Applied', 'the member runs with the settings of the spec');
+}
+
+function certificateCondition({ certificates, certificateProblem }: Draft): WantedCondition {
+  if (certificateProblem !== undefined)
+    return untruth('CertificatesValid', 'NotValid', certificateProblem);
+  return certificates === undefined
+    ? untruth('CertificatesValid', 'Pending', 'certificates are being made')
+    : truth('CertificatesValid', 'Valid', `until ${certificates.at(-1)?.notAfter ?? ''}`);
+}
+
+/** Names only. */
+function certificateSecrets({ cluster, spec, names }: Pass): { ca?: string; tls?: string } {
+  const served = servedSecret(cluster.metadata.name, spec);
+  if (served === undefined) return {};
+  return served.isGiven ? { tls: served.name } : { ca: names.ca, tls: served.name };
 }
 
 function backupCondition(draft: Draft): WantedCondition {

@@ -1,6 +1,7 @@
 import type { ClusterSpec } from '../api/cluster-spec.ts';
 import { monitorKinds, objectNames } from '../api/names.ts';
 import type { MonitorKind } from '../api/names.ts';
+import { servedSecret } from './certificates.ts';
 import { wantedMonitors } from './monitors.ts';
 import { networkPolicyNames } from './network-policy.ts';
 import { serviceAccountName } from './service-account.ts';
@@ -44,6 +45,11 @@ export function expectedObjects(cluster: string, spec: ClusterSpec): readonly Ex
     { kind: 'Secret', name: names.root, isWanted: spec.auth.rootPassword === undefined },
     { kind: 'Secret', name: names.rootApplied, isWanted: true },
     { kind: 'Secret', name: names.token, isWanted: true },
+    ...[names.ca, names.tls].map((name) => ({
+      kind: 'Secret' as const,
+      name,
+      isWanted: servedSecret(cluster, spec)?.isGiven === false,
+    })),
     { kind: 'StatefulSet', name: names.statefulSet, isWanted: true },
   ];
 }

@@ -21,9 +21,10 @@ export function networkPolicies(
     namespaceSelector: {},
     podSelector: { matchLabels: { 'app.kubernetes.io/name': 'polyad-operator' } },
   };
+  const ports = [spec.ports.http, ...(spec.tls.http.enabled ? [spec.ports.https] : [])];
   return [
     policy(cluster, spec, objectNames(name).http, [
-      { from: [...from, operator], ports: [{ port: spec.ports.http, protocol: 'TCP' }] },
+      { from: [...from, operator], ports: ports.map((port) => ({ port, protocol: 'TCP' })) },
       ...extra,
     ]),
     policy(cluster, spec, `${name}-raft`, [

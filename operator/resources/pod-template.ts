@@ -10,6 +10,7 @@ import {
   selectorLabels,
   serverContainerName,
 } from '../api/names.ts';
+import { servedSecret } from './certificates.ts';
 import { pluginList } from './plugins.ts';
 import { serviceAccountName } from './service-account.ts';
 
@@ -26,6 +27,7 @@ export const directories = {
   backups: '/home/service/backups',
   log: '/home/service/log',
   rootPassword: '/etc/polyad/root',
+  tls: '/etc/polyad/tls',
   managedFiles: '/etc/polyad/config',
   members: '/etc/polyad/members',
   /** The whole data volume, for the guard. */
@@ -102,6 +104,9 @@ function server({ spec, image }: PodInputs): JsonObject {
     terminationMessagePolicy: 'FallbackToLogsOnError',
     ports: [
       { name: 'http', containerPort: spec.ports.http, protocol: 'TCP' },
+      ...(spec.tls.http.enabled
+        ? [{ name: 'https', containerPort: spec.ports.https, protocol: 'TCP' }]
+        : []),
       { name: 'raft', containerPort: spec.ports.raft, protocol: 'TCP' },
     ],
     startupProbe: probe(spec.probes.startup, '/api/v1/health', {
@@ -135,6 +140,9 @@ function server({ spec, image }: PodInputs): JsonObject {
       { name: 'scratch', mountPath: directories.log, subPath: 'log' },
       { name: 'scratch', mountPath: '/tmp', subPath: 'tmp' },
       { name: 'root-password', mountPath: directories.rootPassword, readOnly: true },
+      ...(spec.tls.http.enabled
+        ? [{ name: 'tls', mountPath: directories.tls, readOnly: true }]
+        : []),
       ...((spec.volumeMounts ?? []) as readonly Json[]),
     ],
   });
@@ -164,6 +172,13 @@ function environment(spec: ClusterSpec): readonly Json[] {
     spec.heapPercent === 75
       ? []
       : [{ name: 'POLYAD_HEAP_PERCENT', value: String(spec.heapPercent) }];
+  const https: readonly Json[] = spec.tls.http.enabled
+    ? [
+        { name: 'SERVICE_SSL_ENABLED', value: 'true' },
+        { name: 'SERVICE_SSL_KEY_STORE', value: directories.tls },
+        { name: 'SERVICE_SERVER_HTTPS_INCOMING_PORT', value: String(spec.ports.https) },
+      ]
+    : [];
   const list = pluginList(spec);
   const plugins: readonly Json[] =
     list === undefined ? [] : [{ name: 'SERVICE_SERVER_PLUGINS', value: list }];
@@ -172,7 +187,7 @@ function environment(spec: ClusterSpec): readonly Json[] {
     valueFrom: { secretKeyRef },
   }));
   const own = (spec.env ?? []) as unknown as readonly Json[];
-  return [...fixed, ...heap, ...plugins, ...secrets, ...own];
+  return [...fixed, ...https, ...heap, ...plugins, ...secrets, ...own];
 }
 
 /** `service.server.httpIncomingPort` as `SERVICE_SERVER_HTTP_INCOMING_PORT` (house decision 3). */
@@ -210,6 +225,7 @@ function guard({ spec, image }: PodInputs): JsonObject {
 
 function volumes(name: string, spec: ClusterSpec): readonly Json[] {
   const names = objectNames(name);
+  const served = servedSecret(name, spec);
   const root = spec.auth.rootPassword ?? { secretName: names.root, key: rootPasswordKey };
   return [
     ...(spec.ephemeral ? [{ name: 'data', emptyDir: {} }] : []),
@@ -222,6 +238,9 @@ function volumes(name: string, spec: ClusterSpec): readonly Json[] {
         items: [{ key: root.key, path: rootPasswordKey }],
       },
     },
+    ...(served === undefined
+      ? []
+      : [{ name: 'tls', secret: { secretName: served.name, defaultMode: 0o440 } }]),
     { name: 'managed-files', configMap: { name: names.config } },
     { name: 'members', configMap: { name: names.members } },
     ...((spec.volumes ?? []) as readonly Json[]),

@@ -37,6 +37,8 @@ export function restartHash(
     envFrom: spec.envFrom,
     ports: spec.ports,
     rootPassword: spec.auth.rootPassword,
+    // The content of the Secret is taken over live; another Secret is not.
+    httpTls: spec.tls.http.enabled ? (spec.tls.issuer?.secretRef?.name ?? 'own') : undefined,
     resources: spec.resources,
     nodeSelector: spec.nodeSelector,
     tolerations: spec.tolerations,

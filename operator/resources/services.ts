@@ -26,7 +26,11 @@ function headless(cluster: ClusterObject, spec: ClusterSpec): DesiredObject {
       // A member must be found before it is ready: the others decide whether it may become so.
       publishNotReadyAddresses: true,
       selector: selectorLabels(cluster.metadata.name),
-      ports: [port('http', spec.ports.http, 'http'), port('raft', spec.ports.raft, 'raft')],
+      ports: [
+        port('http', spec.ports.http, 'http'),
+        ...httpsPort(spec),
+        port('raft', spec.ports.raft, 'raft'),
+      ],
     },
   });
 }
@@ -55,7 +59,7 @@ function routed(
     spec: {
       type: template.type,
       selector,
-      ports: [port('http', template.port ?? spec.ports.http, 'http')],
+      ports: [port('http', template.port ?? spec.ports.http, 'http'), ...httpsPort(spec)],
       ...(template.loadBalancerClass === undefined
         ? undefined
         : { loadBalancerClass: template.loadBalancerClass }),
@@ -67,6 +71,10 @@ function routed(
         : { externalTrafficPolicy: template.externalTrafficPolicy }),
     },
   });
+}
+
+function httpsPort(spec: ClusterSpec): readonly JsonObject[] {
+  return spec.tls.http.enabled ? [port('https', spec.ports.https, 'https')] : [];
 }
 
 function port(name: string, number: number, targetPort: string): JsonObject {

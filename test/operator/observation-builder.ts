@@ -140,6 +140,7 @@ function settleAnew(spec: object): Observation {
     rejections: new Map(),
     done: new Set(),
     isNamespaceTerminating: false,
+    certificates: undefined,
     monitorKinds: new Set(['PodMonitor', 'PrometheusRule']),
   };
   for (let look = 0; look < 10; look++) {

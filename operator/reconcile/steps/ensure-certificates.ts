@@ -1,0 +1,84 @@
+import type { ObservedCertificate } from '../../api/observation.ts';
+import { dnsNames, servedSecret } from '../../resources/certificates.ts';
+import { lookAgain, note, stall } from '../pass.ts';
+import type { Draft, Pass, Step, StepEnd } from '../pass.ts';
+
+/*
+ * Certificates of `spec.tls.http` (operator.md 6). With `selfManaged` the operator makes an authority and a leaf, and renews the
+ * leaf in time; members take a new one over by themselves. A Secret of the user is only looked at.
+ */
+
+const dayMs = 86_400_000;
+
+export const ensureCertificates: Step = (pass, draft) => {
+  const served = servedSecret(pass.cluster.metadata.name, pass.spec);
+  if (served === undefined) return undefined;
+  return served.isGiven ? checkGiven(pass, draft, served.name) : ensureOwn(pass, draft);
+};
+
+/** One that cannot serve keeps a new member from starting, and leaves a running one alone. */
+function checkGiven(pass: Pass, draft: Draft, name: string): StepEnd | undefined {
+  const leaf = pass.seen.certificates?.leaf;
+  const field = `spec.tls.issuer.secretRef: Secret ${name}`;
+  if (leaf === undefined) {
+    stall(draft, 'SecretMissing', `${field} is not in this namespace`);
+    lookAgain(draft, 10_000);
+  } else if (leaf.problem !== undefined) stall(draft, 'InvalidSpec', `${field}: ${leaf.problem}`);
+  else {
+    draft.certificates = [statusOf('served', leaf)];
+    if (leaf.notAfterMs > pass.nowMs) return undefined;
+    draft.certificateProblem = `${field} has expired`;
+    stall(draft, 'CertificateExpired', draft.certificateProblem);
+  }
+  draft.certificateProblem ??= draft.stalled?.message;
+  return pass.seen.pod === undefined ? {} : undefined;
+}
+
+type Known = Extract<ObservedCertificate, { readonly problem: undefined }>;
+
+function statusOf(name: string, { notAfterMs, serial }: Known) {
+  return { name, notAfter: new Date(notAfterMs).toISOString(), serial };
+}
+
+function ensureOwn(pass: Pass, draft: Draft): StepEnd | undefined {
+  const { seen, spec, names, cluster, nowMs } = pass;
+  const { authority, leaf } = seen.certificates ?? {};
+  if (authority === undefined)
+    return { action: { kind: 'issue-certificate', what: 'authority', days: spec.tls.caDays } };
+  if (authority.problem !== undefined) {
+    // Made anew only when a person has taken it away: clients trust the one that is there.
+    stall(draft, 'InvalidSpec', `Secret ${names.ca}: ${authority.problem}`);
+    draft.certificateProblem = draft.stalled?.message;
+    return seen.pod === undefined ? {} : undefined;
+  }
+  const wanted = dnsNames(cluster, spec);
+  const { certDays, renewBeforeDays } = spec.tls;
+  // A short one is renewed after two thirds of its life at the latest.
+  const early = Math.min(renewBeforeDays, certDays / 3) * dayMs;
+  const restMs = isGood(leaf, wanted) ? leaf.notAfterMs - early - nowMs : 0;
+  if (restMs <= 0 && !isAtEnd(authority, leaf)) {
+    if (leaf !== undefined) note(draft, 'CertificateRenewed', `Secret ${names.tls} has a new one`);
+    lookAgain(draft, 0);
+    return {
+      action: { kind: 'issue-certificate', what: 'leaf', days: certDays, dnsNames: wanted },
+    };
+  }
+  if (isGood(leaf, wanted))
+    draft.certificates = [statusOf('authority', authority), statusOf('served', leaf)];
+  if (authority.notAfterMs - early <= nowMs)
+    draft.certificateProblem = `the authority in Secret ${names.ca} ends on ${new Date(authority.notAfterMs).toISOString()}: delete the Secret to have another one made, which clients then have to trust`;
+  return undefined;
+}
+
+/** Issued by the present authority, for all names. */
+function isGood(leaf: ObservedCertificate | undefined, wanted: readonly string[]): leaf is Known {
+  if (leaf === undefined || leaf.problem !== undefined || !leaf.isIssuedByAuthority) return false;
+  const held = new Set(leaf.dnsNames);
+  return wanted.every((name) => held.has(name));
+}
+
+/** A leaf never outlives its authority: one that ends with it cannot be renewed. */
+function isAtEnd(authority: Known, leaf: ObservedCertificate | undefined): boolean {
+  if (leaf === undefined || leaf.problem !== undefined) return false;
+  return leaf.isIssuedByAuthority && leaf.notAfterMs >= authority.notAfterMs - 1000;
+}

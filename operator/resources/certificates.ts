@@ -1,0 +1,44 @@
+import type { ClusterObject } from '../api/cluster.ts';
+import type { ClusterSpec } from '../api/cluster-spec.ts';
+import { objectNames } from '../api/names.ts';
+
+/** Keys of the Secrets of certificates. */
+export const certificateKeys = {
+  certificate: 'tls.crt',
+  key: 'tls.key',
+  authority: 'ca.crt',
+} as const;
+
+/** Ordinals whose names stand in a certificate, beside the wildcard: some programs compare names letter by letter. */
+const ordinalCount = 25;
+
+/** The Secret that members serve HTTPS with; undefined when they serve HTTP only. */
+export function servedSecret(
+  cluster: string,
+  { tls }: ClusterSpec,
+): { readonly name: string; readonly isGiven: boolean } | undefined {
+  if (!tls.http.enabled) return undefined;
+  const given = tls.issuer?.secretRef?.name;
+  return given === undefined
+    ? { name: objectNames(cluster).tls, isGiven: false }
+    : { name: given, isGiven: true };
+}
+
+/** Every name under which members and services of the Cluster are reached (operator.md 6). */
+export function dnsNames({ metadata }: ClusterObject, spec: ClusterSpec): readonly string[] {
+  const { name, namespace = 'default' } = metadata;
+  const { headless, http, readWrite, readOnly, pod } = objectNames(name);
+  const inside = `${namespace}.svc`;
+  const members = `${headless}.${inside}`;
+  const found = [`*.${members}.${spec.clusterDomain}`, `*.${members}`];
+  for (const service of [http, readWrite, readOnly])
+    found.push(
+      service,
+      `${service}.${namespace}`,
+      `${service}.${inside}`,
+      `${service}.${inside}.${spec.clusterDomain}`,
+    );
+  for (let ordinal = 0; ordinal < ordinalCount; ordinal++)
+    found.push(`${pod(ordinal)}.${members}.${spec.clusterDomain}`);
+  return [...new Set([...found, 'localhost', ...(spec.tls.extraDnsNames ?? [])])];
+}

@@ -1,0 +1,152 @@
+import assert from 'node:assert/strict';
+import { X509Certificate } from 'node:crypto';
+import { describe, it } from 'node:test';
+import { makeAuthority, makeLeaf } from '../../operator/act/x509.ts';
+import { conditionOf } from '../../operator/api/conditions.ts';
+import type { KubernetesObject } from '../../operator/api/kubernetes-object.ts';
+import { namespace, SimulatedWorld } from './sim/simulated-world.ts';
+
+const dayMs = 86_400_000;
+const nowMs = Date.UTC(2026, 10, 22);
+
+describe('a certificate', () => {
+  const authority = makeAuthority('orders-ca', 3650, nowMs);
+  const issue = (notAfterMs: number, dnsNames: readonly string[] = ['localhost']) =>
+    new X509Certificate(
+      makeLeaf(
+        { commonName: 'orders-peers', dnsNames, notAfterMs },
+        { commonName: 'orders-ca', key: authority.key },
+        nowMs,
+      ).certificate,
+    );
+
+  it('is signed by its authority, and by no other', () => {
+    const leaf = issue(nowMs + dayMs);
+    const signer = new X509Certificate(authority.certificate);
+    assert.equal(leaf.verify(signer.publicKey), true);
+    assert.equal(leaf.checkIssued(signer), true);
+    assert.equal(signer.ca, true);
+    assert.equal(leaf.ca, false);
+    const stranger = new X509Certificate(makeAuthority('orders-ca', 1, nowMs).certificate);
+    assert.equal(leaf.verify(stranger.publicKey), false);
+  });
+
+  it('holds its names, however many', () => {
+    const names = Array.from({ length: 300 }, (_, at) => `member-${at}.example.org`);
+    const leaf = issue(nowMs + dayMs, ['*.orders.shop.svc', ...names]);
+    for (const name of ['orders-12.orders.shop.svc', 'member-299.example.org'])
+      assert.notEqual(leaf.checkHost(name), undefined, name);
+    assert.equal(leaf.checkHost('a.b.orders.shop.svc'), undefined);
+    assert.deepEqual(leaf.keyUsage, ['1.3.6.1.5.5.7.3.1', '1.3.6.1.5.5.7.3.2']);
+  });
+
+  it('ends when it is told to, after 2050 too', () => {
+    for (const end of [
+      nowMs + dayMs,
+      Date.UTC(2049, 11, 31),
+      Date.UTC(2050, 0, 1),
+      Date.UTC(2090, 5, 1),
+    ])
+      assert.equal(issue(end).validToDate.getTime(), end);
+    assert.equal(issue(nowMs + dayMs).validFromDate.getTime(), nowMs - 300_000);
+  });
+
+  it('has a positive serial of its own', () => {
+    const serials = Array.from({ length: 50 }, () => issue(nowMs + dayMs).serialNumber);
+    assert.equal(new Set(serials).size, 50);
+    for (const serial of serials) assert.match(serial, /^[4-7][0-9A-F]{31}$/);
+  });
+});
+
+const textOf = (world: SimulatedWorld, secret: string, key: string): string =>
+  Buffer.from(world.api.find('Secret', secret)?.data?.[key] ?? '', 'base64').toString('utf8');
+
+const https = { tls: { http: { enabled: true } } };
+
+describe('HTTPS of a Cluster', () => {
+  it('is served with a certificate that the operator made', async () => {
+    const world = new SimulatedWorld();
+    world.create('orders', { tls: { http: { enabled: true }, extraDnsNames: ['db.example'] } });
+    await world.settle();
+    assert.equal(world.condition('Ready'), 'True AllMembersReady');
+    assert.equal(world.condition('CertificatesValid'), 'True Valid');
+    const leaf = new X509Certificate(textOf(world, 'orders-tls', 'tls.crt'));
+    const authority = new X509Certificate(textOf(world, 'orders-tls', 'ca.crt'));
+    assert.equal(leaf.verify(authority.publicKey), true);
+    for (const name of ['orders-http.shop.svc.cluster.local', 'orders-http', 'db.example'])
+      assert.notEqual(leaf.checkHost(name), undefined, name);
+    const { certificates, secrets } = world.cluster().status ?? {};
+    assert.deepEqual(
+      certificates?.map(({ name, serial }) => [name, serial === leaf.serialNumber]),
+      [
+        ['authority', false],
+        ['served', true],
+      ],
+    );
+    assert.deepEqual([secrets?.ca, secrets?.tls], ['orders-ca', 'orders-tls']);
+    const set = JSON.stringify(world.api.find('StatefulSet', 'orders'));
+    assert.match(set, /"SERVICE_SSL_KEY_STORE","value":"\/etc\/polyad\/tls"/);
+    assert.match(set, /"containerPort":2490/);
+    assert.match(JSON.stringify(world.api.find('Service', 'orders-http')), /"port":2490/);
+    assert.equal(JSON.stringify(world.cluster().status).includes('PRIVATE'), false);
+  });
+
+  it('is renewed in time, without a restart and with the same authority', async () => {
+    const world = new SimulatedWorld();
+    world.create('orders', https);
+    await world.settle();
+    const uid = world.api.find('Pod', 'orders-0')?.metadata.uid;
+    const before = [textOf(world, 'orders-tls', 'tls.crt'), textOf(world, 'orders-ca', 'tls.crt')];
+    world.runtime.skip(59 * dayMs);
+    await world.settle();
+    assert.equal(textOf(world, 'orders-tls', 'tls.crt'), before[0]);
+    world.runtime.skip(2 * dayMs);
+    await world.settle();
+    assert.notEqual(textOf(world, 'orders-tls', 'tls.crt'), before[0]);
+    assert.equal(textOf(world, 'orders-ca', 'tls.crt'), before[1]);
+    assert.equal(world.api.find('Pod', 'orders-0')?.metadata.uid, uid);
+  });
+
+  it('gets a certificate for names that were added', async () => {
+    const world = new SimulatedWorld();
+    world.create('orders', https);
+    await world.settle();
+    world.api.change('Cluster', 'orders', { spec: { tls: { extraDnsNames: ['db.example'] } } });
+    await world.settle();
+    const leaf = new X509Certificate(textOf(world, 'orders-tls', 'tls.crt'));
+    assert.notEqual(leaf.checkHost('db.example'), undefined);
+  });
+});
+
+describe('HTTPS with a Secret of the user', () => {
+  it('waits for one that can serve', async () => {
+    const world = new SimulatedWorld();
+    const put = (data: Record<string, string>) =>
+      world.api.put({
+        apiVersion: 'v1',
+        kind: 'Secret',
+        metadata: { name: 'mine', namespace },
+        data: Object.fromEntries(
+          Object.entries(data).map(([key, text]) => [key, Buffer.from(text).toString('base64')]),
+        ),
+      } as KubernetesObject);
+    world.create('orders', {
+      tls: { http: { enabled: true }, issuer: { secretRef: { name: 'mine' } } },
+    });
+    const stalled = () =>
+      conditionOf(world.cluster().status?.conditions, 'Stalled')?.message ?? 'not stalled';
+    await world.turn();
+    await world.settle();
+    assert.match(stalled(), /Secret mine is not in this namespace/);
+    const right = makeAuthority('right', 30, world.runtime.clock.now());
+    const other = makeAuthority('other', 30, world.runtime.clock.now());
+    put({ 'tls.crt': right.certificate, 'tls.key': other.key });
+    await world.settle();
+    assert.match(stalled(), /tls\.key does not belong to tls\.crt/);
+    assert.equal(world.api.find('Pod', 'orders-0'), undefined);
+    put({ 'tls.crt': right.certificate, 'tls.key': right.key });
+    await world.settle();
+    assert.equal(world.condition('Ready'), 'True AllMembersReady');
+    assert.equal(world.api.find('Secret', 'orders-ca'), undefined);
+  });
+});
