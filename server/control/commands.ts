@@ -95,11 +95,20 @@ export async function runControlCommand(
     throw new DatabaseError('Forbidden', `User '${principal.name}' may not run server commands`);
   if (!parsed) return undefined;
   const { command, argument } = parsed;
-  const answer = await command.run({ ...request, principal, argument, targets });
-  if (command.isAudited !== false) {
+  const report = (type: 'INFO' | 'WARNING', verb: string, outcome = ''): void => {
+    if (command.isAudited === false) return;
     const shown = maskSecrets((command.mask?.(argument) ?? argument).slice(0, 200));
-    const message = `User '${principal.name}' ran: ${command.phrase} ${shown}`.trim();
-    targets.events.report('INFO', 'Security', message, null, request.requestId);
+    const text = `User '${principal.name}' ${verb}: ${`${command.phrase} ${shown}`.trim()}${outcome}`;
+    targets.events.report(type, 'Security', text, null, request.requestId);
+  };
+  try {
+    const answer = await command.run({ ...request, principal, argument, targets });
+    report('INFO', 'ran');
+    return answer;
+  } catch (error) {
+    // Messages hold what was given, which may be a secret.
+    const reason = error instanceof DatabaseError ? error.exception : 'InternalException';
+    report('WARNING', 'ran in vain', ` (${reason})`);
+    throw error;
   }
-  return answer;
 }
