@@ -5,6 +5,7 @@ import type { IndexDefinition, TypeDefinition } from './catalog.ts';
 import type { CatalogValue } from './catalog-value.ts';
 import { uniqueEdgeIndex } from './change-type.ts';
 import type { AlterTypeItem } from './changes.ts';
+import { didYouMean } from './name-rules.ts';
 import { type ChangeContext, nextCatalog, replaceType } from './applied-change.ts';
 
 type Setting = Extract<AlterTypeItem, { kind: 'setting' }>;
@@ -24,9 +25,11 @@ export function changeSetting(
 ): ItemResult {
   const name = item.name.toLowerCase();
   if (!alterTypeSettings.some((known) => known === name)) {
+    const help = didYouMean(name, alterTypeSettings);
     throw new DatabaseError(
       'Syntax',
       `unknown setting '${item.name}' of ALTER TYPE, expected one of ${alterTypeSettings.join(', ')}`,
+      help === undefined ? {} : { help },
     );
   }
   const value = booleanOf(item);

@@ -4,6 +4,7 @@ import type { BucketId } from '#core/rid.ts';
 import type { Runtime } from '#core/runtime.ts';
 import { isList, isMap, isRecord, kindOf, type Value, type ValueMap } from '#core/value.ts';
 import { textOf } from '#core/text-form.ts';
+import { withPlace } from '#language/name-place.ts';
 import type { Block, OperationStep, Part, RetryStep, Step } from '#language/sql/script/steps.ts';
 import type { ReadView } from '#transaction/read-view.ts';
 import type { CompiledStatement } from './compiled-statement.ts';
@@ -285,7 +286,7 @@ export class ScriptRunner {
         transactions.rollback();
         return operation('rollback');
       case 'lock':
-        await this.#lock(this.#bucketsNamed(step.what, step.names));
+        await this.#lock(this.#bucketsToLock(step));
         return operation('lock');
       case 'operate':
         return this.#operate(step);
@@ -336,6 +337,14 @@ export class ScriptRunner {
     active.onEnd(undefined);
     pace.startedMs = runtime.clock.monotonicMs();
     active.check();
+  }
+
+  #bucketsToLock(step: Extract<Step, { kind: 'lock' }>): readonly BucketId[] {
+    try {
+      return this.#bucketsNamed(step.what, step.names);
+    } catch (error) {
+      throw withPlace(error, step.source);
+    }
   }
 
   #bucketsNamed(what: 'type' | 'bucket', names: readonly string[]): readonly BucketId[] {

@@ -1,5 +1,6 @@
 import { DatabaseError, type ErrorCode } from '#core/errors.ts';
 import { maskSecretsInPlace } from '#core/masked-text.ts';
+import { syntaxError } from './syntax-error.ts';
 import { excerptAt, positionAt } from './text-cursor.ts';
 
 /** The part of a text that one statement takes up. */
@@ -16,7 +17,7 @@ const nameErrors: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'IllegalArgument',
 ]);
 const namedMessages =
-  /not found|does not exist|Unknown (?:function|method|data type|procedure)|Invalid (?:metadata|attribute)|already exists/u;
+  /not found|does not exist|Unknown (?:function|method|data type|procedure)|Invalid (?:metadata|attribute)|already (?:exists|names)|does not belong|is (?:an?|not an?) (?:document|vertex|edge)/u;
 /** Before a name of a type, so that a property of the same name is passed over. */
 const introduces =
   /(?:\b(?:from|into|update|type|types|vertex|edge|on|extends|of|index|bucket|property|trigger|view|name)|[:(+,-])\s*$/iu;
@@ -28,7 +29,9 @@ const shownMax = 256;
  */
 export function withPlace(error: unknown, source: StatementSource | undefined): unknown {
   if (!(error instanceof DatabaseError) || source === undefined) return error;
-  if (!nameErrors.has(error.code) || !namedMessages.test(error.message)) return error;
+  if (error.code === 'Syntax') return withPlaceInMessage(error, source);
+  if (!nameErrors.has(error.code)) return error;
+  if (error.code !== 'Schema' && !namedMessages.test(error.message)) return error;
   if (error.help?.startsWith('line ')) return error;
   const at = placeOf(namesIn(error.message), source);
   if (at === undefined) return error;
@@ -41,13 +44,31 @@ export function withPlace(error: unknown, source: StatementSource | undefined): 
   });
 }
 
-/** What a message quotes, or names after its colon; the parts of `Type.property`, the last one first. */
+/**
+ * What is found out after parsing, but is an error of syntax all the same: its message begins with the place (sql.md 4). Faults
+ * in bodies, which are texts of their own, stay as they are.
+ */
+function withPlaceInMessage(error: DatabaseError, source: StatementSource): DatabaseError {
+  if (/\bline \d|^the (?:body|action) of /u.test(error.message)) return error;
+  const offset = placeOf(namesIn(error.message), source) ?? source.at;
+  const suggestion = /did you mean '(.+)'\?/u.exec(error.help ?? '')?.[1];
+  return syntaxError({ text: source.text, offset, problem: error.message, suggestion });
+}
+
+/**
+ * What a message quotes, or names after its colon or as its type; the parts of `Type.property`, the last one first; the type of
+ * `Type[property]`.
+ */
 function namesIn(message: string): readonly string[] {
   const names: string[] = [];
   const quoted = [...message.matchAll(/'([^']{1,256})'/gu)].map((match) => match[1] as string);
   const after = /: ([^\s:].{0,255})$/u.exec(message)?.[1];
-  for (const name of after === undefined ? quoted : [...quoted, after]) {
+  const taken = /^Type (.{1,256}) already exists$/u.exec(message)?.[1];
+  for (const name of [...quoted, after, taken]) {
+    if (name === undefined) continue;
     names.push(name);
+    const bracket = name.indexOf('[');
+    if (bracket > 0) names.push(name.slice(0, bracket));
     const dot = name.lastIndexOf('.');
     if (dot > 0) names.push(name.slice(dot + 1), name.slice(0, dot));
   }

@@ -128,8 +128,8 @@ export class Analysis {
   }
 
   /** An error about the shape of the statement, with its place. */
-  fault(at: number, problem: string): DatabaseError {
-    return syntaxError({ text: this.text, offset: at, problem });
+  fault(at: number, problem: string, suggestion?: string): DatabaseError {
+    return syntaxError({ text: this.text, offset: at, problem, suggestion });
   }
 }
 

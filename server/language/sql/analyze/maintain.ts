@@ -4,6 +4,7 @@ import { parseRid, type Rid } from '#core/rid.ts';
 import { isRecord, type Value } from '#core/value.ts';
 import { Link } from '#core/record.ts';
 import type { Maintenance } from '#query/algebra/maintenance.ts';
+import { closestWord } from '../../suggestion.ts';
 import type { Command, CommandArgument, NamedValue } from '../statements.ts';
 import type { Analysis, AnalyzedQuery } from './analysis.ts';
 import { constantOf } from './constant.ts';
@@ -164,6 +165,7 @@ function settingsOf(
       throw analysis.fault(
         value.at,
         `unknown setting '${name}' of ${node.name}, expected one of ${known.join(', ')}`,
+        closestWord(name, known),
       );
     settings.set(found, constantOf(analysis, value, `setting '${name}'`));
   }

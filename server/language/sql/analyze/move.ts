@@ -1,3 +1,4 @@
+import { assert } from '#core/assert.ts';
 import type { TypeId } from '#core/rid.ts';
 import { isList } from '#core/value.ts';
 import type { Move } from '#query/algebra/plan.ts';
@@ -36,7 +37,7 @@ export function moveOf(
     }
     default: {
       const found = methods.get(move.name.toLowerCase());
-      if (found === undefined) throw notSupportedYet(`method '${move.name}' as a step of MATCH`);
+      assert(found !== undefined, 'the parser lets no other method pass');
       const { kind, direction } = found;
       if (kind === 'end') return { kind, direction };
       return { kind, direction, types: edgeTypes(analysis, move.arguments) };

@@ -91,9 +91,19 @@ function dotMove(parser: Parser): ParsedMove {
   return namedMove(parser);
 }
 
+/** The steps that 11.1 lists. */
+const methods = ['out', 'in', 'both', 'outE', 'inE', 'bothE', 'outV', 'inV', 'bothV'] as const;
+
 function namedMove(parser: Parser): ParsedMove {
+  const at = parser.start;
   const name = parser.propertyName('a method or property');
   if (!parser.accept('(')) return { move: { kind: 'property', name }, needsNode: false };
+  if (!methods.some((method) => method.toLowerCase() === name.toLowerCase()))
+    parser.fail(
+      at,
+      `'${name}' is no step of MATCH, expected one of ${methods.join(', ')}`,
+      closestWord(name, methods),
+    );
   return { move: { kind: 'call', name, arguments: argumentsUntilClose(parser) }, needsNode: false };
 }
 

@@ -142,7 +142,12 @@ class ScriptBuilder {
       case 'begin':
         return { kind: 'begin', isolation: statement.isolation ?? 'READ_COMMITTED' };
       case 'lock':
-        return { kind: 'lock', what: statement.what, names: statement.names };
+        return {
+          kind: 'lock',
+          what: statement.what,
+          names: statement.names,
+          source: { text: this.#text, at: statement.at, end: statement.end },
+        };
       case 'sleep':
         return { kind: 'sleep', millis: this.#value(statement.ms) };
       case 'console':

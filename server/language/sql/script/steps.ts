@@ -1,6 +1,7 @@
 import type { QueryProgram } from '#query/algebra/plan.ts';
 import type { OperationProgram, ScriptProgram, ScriptStep } from '#query/algebra/program.ts';
 import type { AnalysisContext } from '../../frontend.ts';
+import type { StatementSource } from '../../name-place.ts';
 
 /** What a script does, step by step; `database/script-runner.ts` runs it (sql.md 17). */
 export type Step =
@@ -32,6 +33,7 @@ export type Step =
       readonly kind: 'lock';
       readonly what: 'type' | 'bucket';
       readonly names: readonly string[];
+      readonly source: StatementSource;
     })
   | (ScriptStep & { readonly kind: 'sleep'; readonly millis: Part })
   | OperationStep
