@@ -26,8 +26,8 @@ export interface RegexBudget {
 const expressions = new Map<string, RegularExpression>();
 const cachedExpressionCountMax = 500;
 const cachedPatternLengthMax = 4_096;
-/** Characters times program size. One unit takes at most some 12 ns, so that the longest match ends within 1.5 s. */
-const workMax = 120_000_000;
+/** Characters times program size. One unit takes at most some 12 ns, so that the longest match ends within 0.3 s. */
+const workMax = 25_000_000;
 /** Below this a match takes microseconds, less than its share of a time slice, and is not charged. */
 const workFree = 4_000;
 
