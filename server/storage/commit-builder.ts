@@ -42,6 +42,8 @@ import { putSealed, removal, type Write } from './write-batch.ts';
 // and its own pending changes; nothing else changes that state meanwhile. `finish` gives the writes, `publish` tells the
 // caches after they are durable.
 
+type Mending = 'mend-bucket' | 'drop-list';
+
 interface PendingBlock {
   readonly bucket: BucketId;
   readonly number: number;
@@ -156,7 +158,7 @@ export class CommitBuilder implements LargeCells {
   #metaOperation(
     operation: Extract<
       RowOperation,
-      { op: 'schema' | 'shape' | 'drop-index' | 'drop-bucket' | 'positions' | 'meta' }
+      { op: 'schema' | 'shape' | 'drop-index' | 'drop-bucket' | 'positions' | 'meta' | Mending }
     >,
   ): void {
     switch (operation.op) {
@@ -179,6 +181,12 @@ export class CommitBuilder implements LargeCells {
         return;
       case 'drop-bucket':
         this.#dropBucket(operation.bucket as BucketId);
+        return;
+      case 'drop-list':
+        this.lists.drop(operation.vertex, operation.direction, operation.type);
+        return;
+      case 'mend-bucket':
+        this.#mendBucket(operation);
     }
   }
 
@@ -357,6 +365,19 @@ export class CommitBuilder implements LargeCells {
       if (finished.bucket === bucket) this.#finished.delete(key);
     const prefix = bigEndian(bucket, 2);
     for (const store of ['blk', 'big', 'adj'] as const) this.deletions.push({ store, prefix });
+  }
+
+  /** Rows of blocks that cannot be read are in no count any more. */
+  #mendBucket(mended: Extract<RowOperation, { op: 'mend-bucket' }>): void {
+    const id = mended.bucket as BucketId;
+    const bucket = this.#bucket(id);
+    bucket.live += mended.liveChange;
+    addHash(bucket.hash, { low: mended.hashLowChange, high: mended.hashHighChange }, 1);
+    for (const number of mended.droppedBlocks) {
+      const builder = this.#takeBuilder();
+      builder.startEmpty();
+      this.#blocks.set(blockKey(id, number), { bucket: id, number, builder });
+    }
   }
 
   // --- large cells

@@ -4,6 +4,7 @@ import type { Block } from './block.ts';
 import type { BlockWindow } from './block-window.ts';
 import type { BulkWriter } from './bulk-writer.ts';
 import type { RowEncoder } from './row.ts';
+import type { HashHalves } from './row-hash.ts';
 import type { RowOperation } from './row-operations.ts';
 import type { RowRecord, TypeLabels } from './row-record.ts';
 import type { ShapeRegistry } from './shape.ts';
@@ -100,6 +101,8 @@ export interface StorageSnapshot extends Disposable {
   recordAt(block: Block, slot: number): RowRecord;
   /** Live records; O(1). */
   recordCount(bucket: BucketId): number;
+  /** Sum modulo 2^64 of `hashRow` of all live rows, kept with every change; O(1). */
+  contentHash(bucket: BucketId): Readonly<HashHalves>;
   /** Edges of one vertex, direction and concrete edge type; a shared empty list when there are none. Cached. */
   adjacency(vertex: Rid, direction: Direction, edgeType: TypeId): AdjacencyList;
   /** O(1). */

@@ -20,6 +20,14 @@ interface VertexList {
   readonly changed: Set<number>;
 }
 
+/** Chunks of a dropped list that are taken away: some 5,000 edges. */
+const droppedChunks = 16;
+
+function emptyList(vertex: Rid, direction: Direction, type: TypeId): VertexList {
+  const chunks = new Map<number, ChunkBuilder | undefined>();
+  return { vertex, direction, type, degree: 0, last: 0, chunks, changed: new Set() };
+}
+
 /** Gathers the adjacency changes of one commit. */
 export class ListBuilder {
   readonly #reader: PinnedReader;
@@ -57,6 +65,16 @@ export class ListBuilder {
       while (list.last > 0 && (this.#chunk(list, list.last)?.count ?? 0) === 0) list.last -= 1;
       return;
     }
+  }
+
+  /** Takes the whole list away, also one that cannot be read. What lies beyond its first chunks is never looked at again. */
+  drop(vertex: Rid, direction: Direction, type: TypeId): void {
+    const list = emptyList(vertex, direction, type);
+    for (let number = 0; number < droppedChunks; number++) {
+      list.chunks.set(number, undefined);
+      list.changed.add(number);
+    }
+    this.#listsOf(type, direction).set(vertex, list);
   }
 
   /** Notes that lists of the type change beside those added here (bulk loads write theirs themselves). */
@@ -116,12 +134,7 @@ export class ListBuilder {
   }
 
   #list(vertex: Rid, direction: Direction, type: TypeId): VertexList {
-    const key = type * 2 + (direction === 'out' ? 0 : 1);
-    let lists = this.#lists.get(key);
-    if (lists === undefined) {
-      lists = new Map();
-      this.#lists.set(key, lists);
-    }
+    const lists = this.#listsOf(type, direction);
     let list = lists.get(vertex);
     if (list === undefined) {
       list = this.#readList(vertex, direction, type);
@@ -130,16 +143,18 @@ export class ListBuilder {
     return list;
   }
 
+  #listsOf(type: TypeId, direction: Direction): Map<Rid, VertexList> {
+    const key = type * 2 + (direction === 'out' ? 0 : 1);
+    let lists = this.#lists.get(key);
+    if (lists === undefined) {
+      lists = new Map();
+      this.#lists.set(key, lists);
+    }
+    return lists;
+  }
+
   #readList(vertex: Rid, direction: Direction, type: TypeId): VertexList {
-    const list: VertexList = {
-      vertex,
-      direction,
-      type,
-      degree: 0,
-      last: 0,
-      chunks: new Map(),
-      changed: new Set(),
-    };
+    const list = emptyList(vertex, direction, type);
     if (this.#chunk(list, 0) !== undefined) {
       list.degree = chunkDegree(this.#reader.window.view, this.#reader.window.base);
       list.last = chunkLast(this.#reader.window.view, this.#reader.window.base);

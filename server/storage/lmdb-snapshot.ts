@@ -14,6 +14,7 @@ import type { BlockWindow } from './block-window.ts';
 import type { AdjacencyList, Direction, EntryCursor, StorageSnapshot } from './engine.ts';
 import { LmdbEntryCursor } from './entry-cursor.ts';
 import type { PinnedReader } from './pinned-reader.ts';
+import type { HashHalves } from './row-hash.ts';
 import { type LargeCells, RowRecord, type TypeLabels } from './row-record.ts';
 import type { ShapeRegistry } from './shape.ts';
 import type { StateReader } from './state-reader.ts';
@@ -72,6 +73,11 @@ export class LmdbSnapshot implements StorageSnapshot {
 
   recordCount(bucket: BucketId): number {
     return this.#state.bucket(this.#reader, bucket)?.live ?? 0;
+  }
+
+  contentHash(bucket: BucketId): HashHalves {
+    const state = this.#state.bucket(this.#reader, bucket);
+    return { low: state?.hashLow ?? 0, high: state?.hashHigh ?? 0 };
   }
 
   record(rid: Rid): RowRecord | undefined {

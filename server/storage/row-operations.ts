@@ -23,6 +23,25 @@ export type RowOperation =
   /** All entries of a dropped index, or all blocks and large cells of a dropped bucket. */
   | { readonly op: 'drop-index'; readonly index: IndexId }
   | { readonly op: 'drop-bucket'; readonly bucket: number }
+  /**
+   * Blocks that cannot be read go, and what the bucket counts becomes what its blocks hold. Differences, so that commits in between
+   * do not matter.
+   */
+  | {
+      readonly op: 'mend-bucket';
+      readonly bucket: number;
+      readonly liveChange: number;
+      readonly hashLowChange: number;
+      readonly hashHighChange: number;
+      readonly droppedBlocks: readonly number[];
+    }
+  /** The list of a vertex that cannot be read goes. */
+  | {
+      readonly op: 'drop-list';
+      readonly vertex: Rid;
+      readonly direction: 'out' | 'in';
+      readonly type: TypeId;
+    }
   /** `bucket`'s next position is at least `next`. */
   | { readonly op: 'positions'; readonly bucket: number; readonly next: number }
   /** A named value kept in meta: database settings, dedupe entries, sequences. */

@@ -18,6 +18,8 @@ import { readRidBytes, ridSize, writeRid } from './sub-databases.ts';
 // 3   delete row          none
 // 4/5 add / remove edge   u8 1 at both ends, u16 edge type, RID from, RID to     RID: the edge
 // 6   schema              u8 0 document, 1 shape (u16 number), 2 drop index (u32), 3 drop bucket (u16); then its bytes
+//                         u8 4 mend bucket: u16 bucket, f64 live change, u32 and u32 change of the hash, u32 per dropped block
+//                         u8 5 drop list: u8 1 for in, u16 edge type                     RID: the vertex
 // 7   positions taken     u16 bucket, u64 next
 // 8   whole block         u16 bucket, u32 block, the image
 // 9   named value         u16 length of the name, name in UTF-8, u8 1 when there is a value, the value
@@ -71,7 +73,14 @@ const op = {
   touch: 34,
 } as const;
 
-const schemaPart = { document: 0, shape: 1, dropIndex: 2, dropBucket: 3 } as const;
+const schemaPart = {
+  document: 0,
+  shape: 1,
+  dropIndex: 2,
+  dropBucket: 3,
+  mendBucket: 4,
+  dropList: 5,
+} as const;
 
 const noRecord = 0 as Rid;
 
@@ -177,7 +186,7 @@ function writeOther(
     writeData(out, operation);
     return;
   }
-  beginItem(out, op.schema, noRecord, 0);
+  beginItem(out, op.schema, operation.op === 'drop-list' ? operation.vertex : noRecord, 0);
   const start = out.position;
   switch (operation.op) {
     case 'schema':
@@ -196,8 +205,41 @@ function writeOther(
     case 'drop-bucket':
       out.u8(schemaPart.dropBucket);
       out.u16(operation.bucket);
+      break;
+    case 'drop-list':
+      out.u8(schemaPart.dropList);
+      out.u8(operation.direction === 'in' ? 1 : 0);
+      out.u16(operation.type);
+      break;
+    case 'mend-bucket':
+      out.u8(schemaPart.mendBucket);
+      writeMend(out, operation);
   }
   setLength(out, start);
+}
+
+function writeMend(out: ByteWriter, operation: Extract<RowOperation, { op: 'mend-bucket' }>): void {
+  out.u16(operation.bucket);
+  out.reserve(8);
+  out.view.setFloat64(out.position, operation.liveChange, true);
+  out.position += 8;
+  out.u32(operation.hashLowChange);
+  out.u32(operation.hashHighChange);
+  for (const number of operation.droppedBlocks) out.u32(number);
+}
+
+function readMend(view: DataView): RowOperation {
+  const droppedBlocks: number[] = [];
+  for (let at = 19; at + 4 <= view.byteLength; at += 4)
+    droppedBlocks.push(view.getUint32(at, true));
+  return {
+    op: 'mend-bucket',
+    bucket: view.getUint16(1, true),
+    liveChange: view.getFloat64(3, true),
+    hashLowChange: view.getUint32(11, true),
+    hashHighChange: view.getUint32(15, true),
+    droppedBlocks,
+  };
 }
 
 const dataCode = { positions: op.positions, 'whole-block': op.wholeBlock, meta: op.namedValue };
@@ -300,7 +342,7 @@ function readOperation(code: number, rid: Rid, body: Uint8Array): RowOperation {
         both: view.getUint8(0) === 1,
       };
     case op.schema:
-      return readSchemaPart(view, body);
+      return readSchemaPart(view, body, rid);
     case op.positions:
       return { op: 'positions', bucket: view.getUint16(0, true), next: readU64(view, 2) };
     case op.wholeBlock:
@@ -317,7 +359,7 @@ function readOperation(code: number, rid: Rid, body: Uint8Array): RowOperation {
   }
 }
 
-function readSchemaPart(view: DataView, body: Uint8Array): RowOperation {
+function readSchemaPart(view: DataView, body: Uint8Array, rid: Rid): RowOperation {
   switch (view.getUint8(0)) {
     case schemaPart.document:
       return { op: 'schema', document: body.subarray(1) };
@@ -327,6 +369,12 @@ function readSchemaPart(view: DataView, body: Uint8Array): RowOperation {
       return { op: 'drop-index', index: view.getUint32(1, true) as IndexId };
     case schemaPart.dropBucket:
       return { op: 'drop-bucket', bucket: view.getUint16(1, true) };
+    case schemaPart.mendBucket:
+      return readMend(view);
+    case schemaPart.dropList: {
+      const direction = view.getUint8(1) === 1 ? 'in' : 'out';
+      return { op: 'drop-list', vertex: rid, direction, type: view.getUint16(2, true) as TypeId };
+    }
     default:
       throw damaged(`part ${view.getUint8(0)} of a schema operation`);
   }

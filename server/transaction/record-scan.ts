@@ -3,6 +3,7 @@ import { type BucketId, positionOf, type Rid } from '#core/rid.ts';
 import type { Block } from '#storage/block.ts';
 import { BlockWindow } from '#storage/block-window.ts';
 import type { StorageSnapshot } from '#storage/engine.ts';
+import { requireWholeBucket } from '#storage/whole-bucket.ts';
 import type { RecordCursor } from './read-view.ts';
 
 /** What a scan sees of a transaction's own writes; undefined fields mean there are none in the bucket. */
@@ -40,6 +41,8 @@ export class RecordScan implements RecordCursor {
   #nextBlock: number;
   readonly #blockCount: number;
   readonly #window = new BlockWindow();
+  /** Rows of the blocks passed, or -1 when not all of them are. */
+  #rowCount = 0;
 
   constructor(snapshot: StorageSnapshot, overlay: ScanOverlay | undefined, range: ScanRange) {
     this.#snapshot = snapshot;
@@ -59,6 +62,7 @@ export class RecordScan implements RecordCursor {
   }
 
   #startAt(position: number): void {
+    this.#rowCount = -1;
     const perBlock = this.#snapshot.rowsPerBlock(this.#bucket);
     const number = Math.floor(position / perBlock);
     if (number < this.#blockCount) {
@@ -82,6 +86,7 @@ export class RecordScan implements RecordCursor {
     this.#nextBlock += this.#step;
     this.#block = block;
     if (block === undefined) return;
+    if (this.#rowCount >= 0) this.#rowCount += block.rowCount;
     this.#slot = slot ?? (this.#step === 1 ? 0 : block.slotCount - 1);
   }
 
@@ -89,7 +94,7 @@ export class RecordScan implements RecordCursor {
     for (;;) {
       const block = this.#block;
       if (block === undefined) {
-        if (this.#nextBlock < 0 || this.#nextBlock >= this.#blockCount) return undefined;
+        if (this.#nextBlock < 0 || this.#nextBlock >= this.#blockCount) return this.#endStored();
         this.#openBlock(undefined);
         continue;
       }
@@ -105,6 +110,12 @@ export class RecordScan implements RecordCursor {
       if (changed === unchanged) return stored;
       if (changed !== undefined) return changed;
     }
+  }
+
+  #endStored(): undefined {
+    if (this.#rowCount >= 0) requireWholeBucket(this.#snapshot, this.#bucket, this.#rowCount);
+    this.#rowCount = -1;
+    return undefined;
   }
 
   #nextInserted(): StoredRecord | undefined {

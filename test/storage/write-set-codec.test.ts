@@ -29,6 +29,20 @@ const operation: fc.Arbitrary<RowOperation> = fc.oneof(
   }),
   fc.record({ op: fc.constant('drop-bucket' as const), bucket: fc.nat({ max: 65_535 }) }),
   fc.record({
+    op: fc.constant('mend-bucket' as const),
+    bucket: fc.nat({ max: 65_535 }),
+    liveChange: fc.integer(),
+    hashLowChange: fc.nat({ max: 2 ** 31 - 1 }).map((n) => n * 2 + 1),
+    hashHighChange: fc.nat(),
+    droppedBlocks: fc.array(fc.nat(), { maxLength: 5 }),
+  }),
+  fc.record({
+    op: fc.constant('drop-list' as const),
+    vertex: arbitraryRid,
+    direction: fc.constantFrom('out' as const, 'in' as const),
+    type: fc.nat({ max: 65_535 }).map((n) => n as TypeId),
+  }),
+  fc.record({
     op: fc.constant('positions' as const),
     bucket: fc.nat({ max: 65_535 }),
     next: fc.nat({ max: 2 ** 37 }),

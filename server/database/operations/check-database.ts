@@ -1,15 +1,18 @@
 import type { Catalog, IndexDefinition, TypeDefinition } from '#catalog/catalog.ts';
 import { isWhole } from '#catalog/change-index.ts';
 import { DatabaseError } from '#core/errors.ts';
-import { type BucketId, bucketOf, formatRid, makeRid, positionOf, type Rid } from '#core/rid.ts';
+import { type BucketId, bucketOf, formatRid, positionOf, type Rid } from '#core/rid.ts';
 import type { StoredRecord } from '#core/record.ts';
 import type { ValueMap } from '#core/value.ts';
 import type { CheckDatabase } from '#query/algebra/maintenance.ts';
 import type { ReadView } from '#transaction/read-view.ts';
 import { SliceTimer } from '#transaction/slice-timer.ts';
+import type { Block } from '#storage/block.ts';
+import { BucketTally, isDamage, mendBuckets, positionsOf } from './check-buckets.ts';
 import { EdgeCheck } from './check-edges.ts';
 import { checkIndex } from './check-index.ts';
 import { countDanglingLinks } from './check-links.ts';
+import type { CheckedView } from './checked-view.ts';
 import { CheckReport } from './check-report.ts';
 import { type MaintenanceTask, pauseOf } from './task.ts';
 
@@ -31,8 +34,10 @@ export async function checkDatabase(
   const timer = new SliceTimer(task.room.runtime, () => pauseOf(task));
   const brokenIndexes: IndexDefinition[] = [];
   using edges = new EdgeCheck(task.room, report, timer);
+  if (work.fix && work.records === undefined) await mendStorage(work, task, { report, timer });
   {
-    using view = task.room.state.view();
+    using opened = task.room.state.view();
+    const view = soundView(opened);
     task.progress.step('records', recordCountOf(work, view));
     const check = new RecordCheck(work, { view, report, timer, edges, task });
     await check.run();
@@ -47,6 +52,47 @@ export async function checkDatabase(
     for (const index of brokenIndexes) await rebuild(index, report, task);
   }
   return [report.row(blockBytes)];
+}
+
+/** Databases whose storage is being mended: what two would find at once, both would take off. */
+const beingMended = new WeakSet<object>();
+
+async function mendStorage(
+  work: CheckDatabase,
+  task: MaintenanceTask,
+  around: { readonly report: CheckReport; readonly timer: SliceTimer },
+): Promise<void> {
+  const { state } = task.room;
+  if (beingMended.has(state))
+    throw new DatabaseError('Busy', 'another CHECK DATABASE FIX is at work on the database');
+  beingMended.add(state);
+  try {
+    using view = state.view();
+    const named = bucketsNamed(work, view.catalog);
+    const buckets = view.catalog.buckets().map(({ id }) => id);
+    const checked = buckets.filter((id) => named?.has(id) !== false);
+    await mendBuckets(checked, task.room, { ...around, view });
+  } finally {
+    beingMended.delete(state);
+  }
+}
+
+/** A record in a block that cannot be read is none for those who refer to it: the block is told of once. */
+function soundView(view: ReadView): CheckedView {
+  return {
+    catalog: view.catalog,
+    snapshot: view.snapshot,
+    recordCount: (bucket) => view.recordCount(bucket),
+    scan: (bucket, order) => view.scan(bucket, order),
+    record(rid) {
+      try {
+        return view.record(rid);
+      } catch (error) {
+        if (isDamage(error)) return undefined;
+        throw error;
+      }
+    },
+  };
 }
 
 async function rebuild(
@@ -73,7 +119,7 @@ function bucketsNamed(work: CheckDatabase, catalog: Catalog): ReadonlySet<Bucket
   return buckets;
 }
 
-function recordCountOf(work: CheckDatabase, view: ReadView): number {
+function recordCountOf(work: CheckDatabase, view: CheckedView): number {
   if (work.records !== undefined) return work.records.length;
   const named = bucketsNamed(work, view.catalog);
   return view.catalog
@@ -96,7 +142,7 @@ function indexesOf(work: CheckDatabase, catalog: Catalog): readonly IndexDefinit
 }
 
 interface Surroundings {
-  readonly view: ReadView;
+  readonly view: CheckedView;
   readonly report: CheckReport;
   readonly timer: SliceTimer;
   readonly edges: EdgeCheck;
@@ -128,9 +174,9 @@ class RecordCheck {
   }
 
   #checkNamed(rid: Rid): void {
-    const { view, report } = this.#around;
+    const { report } = this.#around;
     try {
-      const record = view.record(rid);
+      const record = this.#named(rid);
       if (record === undefined) report.error(`record ${formatRid(rid)} does not exist`);
       else this.#check(record);
     } catch (error) {
@@ -138,43 +184,70 @@ class RecordCheck {
     }
   }
 
+  /** As the snapshot has it, damage included. */
+  #named(rid: Rid): StoredRecord | undefined {
+    return this.#around.view.snapshot.record(rid);
+  }
+
   async #checkBucket(bucket: BucketId, type: TypeDefinition | undefined): Promise<void> {
     const { view, report, timer, task } = this.#around;
     const { snapshot } = view;
-    const rowsPerBlock = snapshot.rowsPerBlock(bucket);
     const kind = type?.kind ?? 'document';
     const isCounted = type?.lightweight !== true;
-    let live = 0;
+    const tally = new BucketTally();
     let last = -1;
     for (let number = 0; number < snapshot.blockCount(bucket); number += 1) {
-      const first = makeRid(bucket, number * rowsPerBlock);
-      try {
-        const block = snapshot.block(bucket, number);
-        if (block === undefined) continue;
-        report.blocks += 1;
-        report.usedBytes += block.usedBytes;
+      const block = this.#blockOf(bucket, number);
+      if (block !== undefined) {
+        tally.add(block);
         for (let slot = block.nextSlot(0); slot >= 0; slot = block.nextSlot(slot + 1)) {
           const record = snapshot.recordAt(block, slot);
-          live += 1;
           last = positionOf(record.rid);
-          this.#check(record);
+          this.#checkCarefully(record);
         }
-      } catch (error) {
-        this.#noteDamage(first, error);
       }
       if (timer.isSpent) await timer.pause();
     }
+    const { live } = tally;
     task.progress.advance(live);
     report.maxPosition = Math.max(report.maxPosition, last + 1);
     if (isCounted) {
       report.allocated[kind] += last + 1;
       report.active[kind] += live;
     }
-    if (live !== view.recordCount(bucket)) {
-      const name = view.catalog.bucketWithId(bucket)?.name ?? String(bucket);
+    const name = view.catalog.bucketWithId(bucket)?.name ?? String(bucket);
+    if (!tally.isCountOf(snapshot, bucket)) {
       report.error(
         `bucket '${name}' counts ${view.recordCount(bucket)} records, but holds ${live}`,
       );
+    } else if (!tally.isContentOf(snapshot, bucket)) {
+      report.error(`bucket '${name}' has another content hash than its records`);
+    }
+  }
+
+  #blockOf(bucket: BucketId, number: number): Block | undefined {
+    const { view, report } = this.#around;
+    const { snapshot } = view;
+    try {
+      const block = snapshot.block(bucket, number);
+      report.blocks += block === undefined ? 0 : 1;
+      report.usedBytes += block?.usedBytes ?? 0;
+      return block;
+    } catch (error) {
+      if (!isDamage(error)) throw error;
+      const name = view.catalog.bucketWithId(bucket)?.name ?? '';
+      const rids = positionsOf(snapshot, bucket, number);
+      report.damagedBlock(rids, `bucket '${name}': ${error.message}`);
+      return undefined;
+    }
+  }
+
+  /** Damage outside the block, as of a large cell, spoils one record. */
+  #checkCarefully(record: StoredRecord): void {
+    try {
+      this.#check(record);
+    } catch (error) {
+      this.#noteDamage(record.rid, error);
     }
   }
 
@@ -189,9 +262,8 @@ class RecordCheck {
     else if (record.kind === 'edge') edges.checkEdge(record, view);
   }
 
-  /** Damage spoils the block that it is in, and no other one. */
   #noteDamage(rid: Rid, error: unknown): void {
-    if (!(error instanceof DatabaseError) || error.code !== 'CorruptedRecord') throw error;
+    if (!isDamage(error)) throw error;
     const { report, view } = this.#around;
     const name = view.catalog.bucketWithId(bucketOf(rid))?.name ?? '';
     report.corrupted(rid, `bucket '${name}': ${error.message}`);

@@ -1,11 +1,12 @@
 import type { Transaction } from '#transaction/transaction.ts';
 import { formatRid, type Rid, type TypeId } from '#core/rid.ts';
 import type { StoredRecord } from '#core/record.ts';
-import type { Direction, StorageSnapshot } from '#storage/engine.ts';
+import type { AdjacencyList, Direction, StorageSnapshot } from '#storage/engine.ts';
 import type { RowOperation } from '#storage/row-operations.ts';
-import type { ReadView } from '#transaction/read-view.ts';
+import type { CheckedView } from './checked-view.ts';
 import type { SliceTimer } from '#transaction/slice-timer.ts';
 import { committed } from './batches.ts';
+import { isDamage } from './check-buckets.ts';
 import type { CheckReport } from './check-report.ts';
 import type { MaintenanceRoom } from './task.ts';
 
@@ -35,6 +36,9 @@ export class EdgeCheck {
   readonly #headless: Rid[] = [];
   /** Edges that a vertex does not list. */
   readonly #unlisted: Rid[] = [];
+  /** Edges that a list did not tell of because it cannot be read. */
+  readonly #toListAgain: Rid[] = [];
+  readonly #unreadable = new Map<string, Omit<StrayEntry, 'edge'>>();
   readonly #lists = new Map<string, ReadonlySet<Rid>>();
   #rememberedCount = 0;
 
@@ -48,7 +52,7 @@ export class EdgeCheck {
     this.#lists.clear();
   }
 
-  checkVertex(vertex: StoredRecord, view: ReadView): void {
+  checkVertex(vertex: StoredRecord, view: CheckedView): void {
     for (const { id, kind } of view.catalog.types()) {
       if (kind !== 'edge') continue;
       this.#checkList(vertex.rid, 'out', id, view);
@@ -56,9 +60,10 @@ export class EdgeCheck {
     }
   }
 
-  #checkList(vertex: Rid, direction: Direction, type: TypeId, view: ReadView): void {
-    // The snapshot knows the incoming edges of unidirectional types, too.
-    const { edges, vertices, count } = view.snapshot.adjacency(vertex, direction, type);
+  #checkList(vertex: Rid, direction: Direction, type: TypeId, view: CheckedView): void {
+    const list = this.#read(vertex, direction, type, view);
+    if (list === undefined) return;
+    const { edges, vertices, count } = list;
     for (let at = 0; at < count; at += 1) {
       const edge = edges[at] as Rid;
       const record = view.record(edge);
@@ -76,7 +81,25 @@ export class EdgeCheck {
       this.#report.error(`vertex ${formatRid(vertex)} counts its edges wrongly`);
   }
 
-  checkEdge(edge: StoredRecord, view: ReadView): void {
+  /** The snapshot knows the incoming edges of unidirectional types, too. @returns undefined for a list that cannot be read */
+  #read(
+    vertex: Rid,
+    direction: Direction,
+    type: TypeId,
+    view: CheckedView,
+  ): AdjacencyList | undefined {
+    try {
+      return view.snapshot.adjacency(vertex, direction, type);
+    } catch (error) {
+      if (!isDamage(error)) throw error;
+      const key = `${vertex}/${direction}/${type}`;
+      if (!this.#unreadable.has(key)) this.#report.corrupted(vertex, error.message);
+      this.#unreadable.set(key, { vertex, direction, type });
+      return undefined;
+    }
+  }
+
+  checkEdge(edge: StoredRecord, view: CheckedView): void {
     const missing = [edge.out, edge.in].filter((end) => view.record(end)?.kind !== 'vertex');
     if (missing.length > 0) {
       this.#headless.push(edge.rid);
@@ -84,20 +107,33 @@ export class EdgeCheck {
       this.#report.error(`edge ${formatRid(edge.rid)} has no vertex at ${ends}`);
       return;
     }
-    const isListed =
-      this.#edgesOf(edge.out, 'out', edge.type, view).has(edge.rid) &&
-      this.#edgesOf(edge.in, 'in', edge.type, view).has(edge.rid);
-    if (isListed) return;
+    const listed = [
+      this.#edgesOf(edge.out, 'out', edge.type, view),
+      this.#edgesOf(edge.in, 'in', edge.type, view),
+    ];
+    if (listed.every((list) => list?.has(edge.rid) === true)) return;
+    if (listed.every((list) => list === undefined || list.has(edge.rid))) {
+      this.#toListAgain.push(edge.rid);
+      return;
+    }
     this.#unlisted.push(edge.rid);
     this.#report.unreachableEdges += 1;
     this.#report.error(`edge ${formatRid(edge.rid)} is not listed by its vertices`);
   }
 
-  #edgesOf(vertex: Rid, direction: Direction, type: TypeId, view: ReadView): ReadonlySet<Rid> {
+  /** @returns undefined for a list that cannot be read */
+  #edgesOf(
+    vertex: Rid,
+    direction: Direction,
+    type: TypeId,
+    view: CheckedView,
+  ): ReadonlySet<Rid> | undefined {
     const key = `${vertex}/${direction}/${type}`;
     const known = this.#lists.get(key);
     if (known !== undefined) return known;
-    const { edges, count } = view.snapshot.adjacency(vertex, direction, type);
+    const read = this.#read(vertex, direction, type, view);
+    if (read === undefined) return undefined;
+    const { edges, count } = read;
     const list = new Set<Rid>();
     for (let at = 0; at < count; at += 1) list.add(edges[at] as Rid);
     if (this.#rememberedCount + count > rememberedMax) {
@@ -111,8 +147,10 @@ export class EdgeCheck {
 
   /** Deletes edges without a vertex, takes stray entries out, and lists unlisted edges or, if asked to, deletes them. */
   async mend(deleteOrphans: boolean): Promise<void> {
+    await this.#dropUnreadable();
     await this.#takeOutStray();
-    if (!deleteOrphans) await this.#listAgain();
+    await this.#listAgain(this.#toListAgain);
+    if (!deleteOrphans) await this.#listAgain(this.#unlisted);
     await this.#delete(deleteOrphans ? [...this.#headless, ...this.#unlisted] : this.#headless);
   }
 
@@ -129,8 +167,12 @@ export class EdgeCheck {
     });
   }
 
-  async #listAgain(): Promise<void> {
-    await this.#repair(this.#unlisted, (rid, latest) => {
+  async #dropUnreadable(): Promise<void> {
+    await this.#repair([...this.#unreadable.values()], (list) => [{ op: 'drop-list', ...list }]);
+  }
+
+  async #listAgain(edges: readonly Rid[]): Promise<void> {
+    await this.#repair(edges, (rid, latest) => {
       const edge = latest.record(rid);
       if (edge === undefined) return [];
       const entry = { rid, type: edge.type, from: edge.out, to: edge.in, both: true };

@@ -1,8 +1,9 @@
 import type { IndexDefinition } from '#catalog/catalog.ts';
 import { formatRid } from '#core/rid.ts';
 import { IndexKeys } from '#index/ordered/index-keys.ts';
-import type { ReadView } from '#transaction/read-view.ts';
+import type { CheckedView } from './checked-view.ts';
 import type { SliceTimer } from '#transaction/slice-timer.ts';
+import { isDamage } from './check-buckets.ts';
 import type { CheckReport } from './check-report.ts';
 
 /** Below and above every key: tags of components lie in between. */
@@ -16,7 +17,7 @@ const highest = Uint8Array.of(0xff);
  */
 export async function checkIndex(
   definition: IndexDefinition,
-  around: { readonly view: ReadView; readonly report: CheckReport; readonly timer: SliceTimer },
+  around: { readonly view: CheckedView; readonly report: CheckReport; readonly timer: SliceTimer },
 ): Promise<boolean> {
   const { view, report, timer } = around;
   const keys = new IndexKeys(definition);
@@ -37,6 +38,10 @@ export async function checkIndex(
     cursor.close();
   }
   const wanted = await countKeys(keys, around);
+  if (wanted === undefined) {
+    report.error(`index '${definition.name}' cannot be compared: not all records can be read`);
+    return false;
+  }
   const counted = view.snapshot.entryCount(definition.id);
   if (wanted > found.right) {
     report.error(`index '${definition.name}' misses ${wanted - found.right} entries`);
@@ -52,18 +57,30 @@ export async function checkIndex(
 function isEntryRight(
   keys: IndexKeys,
   entry: { readonly key: Uint8Array; readonly rid: number },
-  view: ReadView,
+  view: CheckedView,
 ): boolean {
-  const record = view.record(entry.rid as Parameters<ReadView['record']>[0]);
+  const record = view.record(entry.rid as Parameters<CheckedView['record']>[0]);
   if (record === undefined) return false;
   if (!view.catalog.isSubtype(record.type, keys.definition.type)) return false;
   return keys.keysOf(record).some((key) => Buffer.compare(key, entry.key) === 0);
 }
 
-/** How many entries the records ask for. */
+/** How many entries the records ask for; undefined when some cannot be read. */
 async function countKeys(
   keys: IndexKeys,
-  { view, timer }: { readonly view: ReadView; readonly timer: SliceTimer },
+  around: { readonly view: CheckedView; readonly timer: SliceTimer },
+): Promise<number | undefined> {
+  try {
+    return await countAllKeys(keys, around);
+  } catch (error) {
+    if (isDamage(error)) return undefined;
+    throw error;
+  }
+}
+
+async function countAllKeys(
+  keys: IndexKeys,
+  { view, timer }: { readonly view: CheckedView; readonly timer: SliceTimer },
 ): Promise<number> {
   const { catalog } = view;
   let wanted = 0;

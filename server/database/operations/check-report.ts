@@ -36,6 +36,18 @@ export class CheckReport {
     this.error(message);
   }
 
+  /** A block that cannot be read; the ids that it may hold. */
+  damagedBlock(rids: readonly Rid[], message: string): void {
+    for (const rid of rids) if (this.#corrupted.size < listedMax) this.#corrupted.add(rid);
+    this.error(message);
+  }
+
+  /** It was taken out. */
+  droppedBlock(rids: readonly Rid[]): void {
+    this.fixed += 1;
+    for (const rid of rids) if (this.#deleted.size < listedMax) this.#deleted.add(rid);
+  }
+
   deleted(rid: Rid): void {
     this.fixed += 1;
     if (this.#deleted.size < listedMax) this.#deleted.add(rid);

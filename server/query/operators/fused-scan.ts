@@ -1,6 +1,7 @@
 import type { BucketId } from '#core/rid.ts';
 import type { Block } from '#storage/block.ts';
 import { BlockWindow } from '#storage/block-window.ts';
+import { requireWholeBucket } from '#storage/whole-bucket.ts';
 import type { RecordCursor } from '#transaction/read-view.ts';
 import type { CompiledScan, RowSource } from '../evaluate/block-scan.ts';
 import type { Slot } from '../algebra/expression.ts';
@@ -115,6 +116,7 @@ class BlockWalk {
   #bucket: BucketId | undefined;
   #blockNumber = 0;
   #blocksLeft = 0;
+  #rowCount = 0;
 
   constructor(buckets: readonly BucketId[], order: 'ascending' | 'descending') {
     this.order = order;
@@ -126,6 +128,7 @@ class BlockWalk {
     this.#window = new BlockWindow();
     this.records = undefined;
     this.#bucketNumber = 0;
+    this.#bucket = undefined;
     this.#blocksLeft = 0;
   }
 
@@ -147,8 +150,13 @@ class BlockWalk {
         );
         this.#blockNumber += this.order === 'ascending' ? 1 : -1;
         this.#blocksLeft -= 1;
-        if (block !== undefined) return block;
+        if (block === undefined) continue;
+        this.#rowCount += block.rowCount;
+        return block;
       }
+      if (this.#bucket !== undefined)
+        requireWholeBucket(view.snapshot, this.#bucket, this.#rowCount);
+      this.#bucket = undefined;
       const bucket = this.#buckets[this.#bucketNumber];
       if (bucket === undefined) return 'end';
       this.#bucketNumber += 1;
@@ -157,6 +165,7 @@ class BlockWalk {
         return 'records';
       }
       this.#bucket = bucket;
+      this.#rowCount = 0;
       this.#blocksLeft = view.snapshot.blockCount(bucket);
       this.#blockNumber = this.order === 'ascending' ? 0 : this.#blocksLeft - 1;
     }

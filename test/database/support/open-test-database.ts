@@ -51,8 +51,8 @@ export interface TestDatabase {
     options?: Partial<RunOptions>,
     language?: string,
   ): Promise<ResultStream>;
-  /** Stops everything and opens it again from disk. */
-  reopen(): Promise<void>;
+  /** Stops everything and opens it again from disk. @param meanwhile done while it is closed */
+  reopen(meanwhile?: () => void): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -140,8 +140,9 @@ export async function openTestDatabase(options: TestDatabaseOptions = {}): Promi
       rowsOf(await stream(text, parameters, overrides, language), plainRow),
     print: async (text, parameters, overrides, language) =>
       (await rowsOf(await stream(text, parameters, overrides, language), printRow)).join('\n'),
-    reopen: async () => {
+    reopen: async (meanwhile) => {
       await made.databases.shutdown();
+      meanwhile?.();
       made = await start();
     },
     close: async () => {
