@@ -49,7 +49,7 @@ export async function runOperator(inputs: ProcessInputs): Promise<number> {
   const isLeader = () => !settings.leaderElection || lease.isHeld();
   const api = new RestClient({ transport, afterCall, beforeCall: fence(isLeader) });
   const operator = makeOperator(settings, { api, log, metrics, instance });
-  reportProcess(metrics);
+  reportProcess(metrics, systemRuntime.clock.now());
   metrics.onScrape(() => {
     const name = { name: settings.leaseName };
     metrics.set('leader_election_master_status', 'Whether it acts', name, isLeader() ? 1 : 0);

@@ -22,7 +22,7 @@ export class Watchdog {
   readonly #faults: string[] = [];
   #mayLoseVolumes = false;
 
-  constructor(api: ApiServer, namespace: string) {
+  constructor(api: Pick<ApiServer, 'watch'>, namespace: string) {
     for (const resource of resources) {
       const onChange = (change: WatchedChange): void => this.#note(change);
       const onBegin = (): void => {

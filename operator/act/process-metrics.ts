@@ -21,9 +21,9 @@ export function noteCall(
   metrics.add('polyad_operator_api_calls_total', 'Calls of the API server by right', call);
 }
 
-/** Numbers of the process, under the names that Prometheus clients of Node give them. */
-export function reportProcess(metrics: Metrics): void {
-  const startedAtSeconds = (Date.now() - process.uptime() * 1000) / 1000;
+/** Numbers of the process, under the names that Prometheus clients of Node give them. @param nowMs milliseconds since 1970 */
+export function reportProcess(metrics: Metrics, nowMs: number): void {
+  const startedAtSeconds = nowMs / 1000 - process.uptime();
   metrics.onScrape(() => {
     const { rss, heapUsed, heapTotal, external } = process.memoryUsage();
     const gauges: readonly (readonly [string, string, number])[] = [

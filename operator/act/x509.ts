@@ -3,7 +3,6 @@ import {
   createPrivateKey,
   createPublicKey,
   generateKeyPairSync,
-  randomBytes,
   sign,
 } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
@@ -112,8 +111,8 @@ interface Parts {
 }
 
 function build(parts: Parts): string {
-  // Positive and never longer than its bytes: the first one has a digit that is neither 0 nor signed.
-  const serial = randomBytes(serialBytes);
+  // As good as random, since each certificate has a key of its own. Positive, and never shorter than its bytes.
+  const serial = createHash('sha256').update(parts.publicKey).digest().subarray(0, serialBytes);
   serial[0] = ((serial[0] ?? 0) & 0x3f) | 0x40;
   const signed = sequence(
     context(0, true, tlv(tags.integer, Buffer.from([2]))),
