@@ -1,4 +1,4 @@
-import type { HistogramReading } from '#core/instruments.ts';
+import type { Histogram, HistogramReading } from '#core/instruments.ts';
 
 /** Label values by name; only values of our own tables, and names of databases up to a bound. */
 export type Labels = Readonly<Record<string, string>>;
@@ -57,6 +57,11 @@ export function counter(name: string, help: string, value: number): MetricFamily
 /** A gauge without labels. */
 export function gauge(name: string, help: string, value: number): MetricFamily {
   return { name, help, type: 'gauge', samples: [{ labels: {}, value }] };
+}
+
+/** A histogram without labels. */
+export function histogram(name: string, help: string, values: Histogram): MetricFamily {
+  return { name, help, type: 'histogram', samples: [{ labels: {}, histogram: values.read() }] };
 }
 
 /** A counter with one label. */

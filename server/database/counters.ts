@@ -1,3 +1,7 @@
+import { Histogram } from '#core/instruments.ts';
+import type { Clock } from '#core/runtime.ts';
+import type { CommitReceipt, Transaction } from '#transaction/transaction.ts';
+
 /** Counted since the server started; `GET /server` shows them. */
 export interface Counters {
   writeTx: number;
@@ -5,6 +9,10 @@ export interface Counters {
   txRollbacks: number;
   queries: number;
   concurrentModificationExceptions: number;
+  /** Seconds from the wish to commit until the change was durable and visible; those that succeeded. */
+  readonly commitSeconds: Histogram;
+  /** Seconds of each write of a commit log, which is one flush of the disk. */
+  readonly flushSeconds: Histogram;
 }
 
 export function newCounters(): Counters {
@@ -14,5 +22,27 @@ export function newCounters(): Counters {
     txRollbacks: 0,
     queries: 0,
     concurrentModificationExceptions: 0,
+    commitSeconds: new Histogram(),
+    flushSeconds: new Histogram(),
   };
+}
+
+/** The counts alone. */
+export function plainCounts(counters: Counters): Readonly<Record<string, number>> {
+  const { writeTx, readTx, txRollbacks, queries, concurrentModificationExceptions } = counters;
+  return { writeTx, readTx, txRollbacks, queries, concurrentModificationExceptions };
+}
+
+/** Commits and counts it; its time only when there was something to write. @throws what `commit` throws */
+export async function timedCommit(
+  transaction: Transaction,
+  counters: Counters,
+  clock: Pick<Clock, 'monotonicMs'>,
+): Promise<CommitReceipt> {
+  const { hasWrites } = transaction;
+  const startMs = clock.monotonicMs();
+  const receipt = await transaction.commit();
+  counters.writeTx += 1;
+  if (hasWrites) counters.commitSeconds.observe((clock.monotonicMs() - startMs) / 1000);
+  return receipt;
 }

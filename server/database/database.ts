@@ -37,7 +37,7 @@ import type { ScriptEngine } from '#platform/script-engine.ts';
 import { BodyRunner } from './body-runner.ts';
 import { BulkLoader } from './bulk/bulk-loader.ts';
 import type { CompiledStatement } from './compiled-statement.ts';
-import type { Counters } from './counters.ts';
+import { type Counters, plainCounts, timedCommit } from './counters.ts';
 import { DatabaseSettings, settingsDocumentName } from './database-settings.ts';
 import type { DatabaseEnd, OpenDatabase } from './databases.ts';
 import { ChangeQueue } from './events.ts';
@@ -104,7 +104,8 @@ export async function openDatabase(
   const { settings, runtime, log } = surroundings;
   const labels = new TypeLabelBook();
   const { timers, clock } = runtime;
-  const engine = openEngine(path, { settings, timers, clock }, labels.labels);
+  const { flushSeconds } = surroundings.counters;
+  const engine = openEngine(path, { settings, timers, clock, flushSeconds }, labels.labels);
   try {
     const own = readSettings(engine, settings, log);
     const statements = new Statements(name, path, { surroundings, own, engine });
@@ -127,6 +128,7 @@ export async function openDatabase(
       committed: (buckets, records) => statements.views.committed(buckets, records),
       schemaChanged: () => statements.views.schemaChanged(),
       defaultBucketCount: () => own.values.get(typeDefaultBuckets),
+      nameLengthMax: () => own.values.get(maxNameLength),
       commitLockTimeoutMs: () => own.limits.conflictWaitMs,
     });
     statements.state = state;
@@ -195,7 +197,7 @@ class Statements {
       sizeBytes: () => engine.sizeBytes(),
       formats: () => own.limits.formats,
       settings: () => own.values.report('database'),
-      counters: () => ({ ...counters }),
+      counters: () => plainCounts(counters),
       now: () => runtime.clock.now(),
       propertyNames: () => engine.shapes.propertyNames(),
       viewRows: (catalog) => this.views.rows(catalog),
@@ -503,7 +505,7 @@ export class Database implements OpenDatabase {
   }
 
   async commit(principal: Principal, sessionId: string): Promise<LogIndex> {
-    const { sessions, counters } = this.#surroundings;
+    const { sessions, counters, runtime } = this.#surroundings;
     const lease = await sessions.acquire(principal, this.name, sessionId);
     const transaction = lease.take();
     if (transaction === undefined) {
@@ -511,8 +513,7 @@ export class Database implements OpenDatabase {
       return view.snapshotIndex;
     }
     try {
-      const { index } = await transaction.commit();
-      counters.writeTx += 1;
+      const { index } = await timedCommit(transaction, counters, runtime.clock);
       return index;
     } catch (error) {
       transaction.rollback();

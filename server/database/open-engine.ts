@@ -2,6 +2,7 @@ import { decodeCatalog } from '#catalog/catalog-codec.ts';
 import type { Settings } from '#config/effective-settings.ts';
 import { serverHttpTxSnapshotMax } from '#config/server-settings.ts';
 import { maxRecordSize, storageMapSize, storageMaxReaders } from '#config/settings.ts';
+import type { Histogram } from '#core/instruments.ts';
 import type { Clock, Timers } from '#core/runtime.ts';
 import { OrderedIndexMaintainer } from '#index/ordered/maintainer.ts';
 import type { StorageEngine } from '#storage/engine.ts';
@@ -21,6 +22,8 @@ export interface EngineSurroundings {
   readonly settings: Settings;
   readonly timers: Timers;
   readonly clock: Clock;
+  /** Told of each write of the commit log. */
+  readonly flushSeconds?: Histogram;
 }
 
 /**
@@ -30,7 +33,7 @@ export interface EngineSurroundings {
  */
 export function openEngine(
   directory: string,
-  { settings, timers, clock }: EngineSurroundings,
+  { settings, timers, clock, flushSeconds }: EngineSurroundings,
   labels: TypeLabels,
 ): StorageEngine {
   return openLmdbEngine({
@@ -39,6 +42,7 @@ export function openEngine(
     deriver: new OrderedIndexMaintainer({ decodeCatalog }),
     timers,
     clock,
+    flushSeconds,
     snapshotMax: settings.get(serverHttpTxSnapshotMax),
     mapSizeBytes: settings.get(storageMapSize),
     readersMax: settings.get(storageMaxReaders),

@@ -1,3 +1,4 @@
+import type { Histogram } from '#core/instruments.ts';
 import type { Principal } from '#core/principal.ts';
 import type { SettingsReader } from '#config/effective-settings.ts';
 import type { StoredRecord } from '#core/record.ts';
@@ -208,6 +209,8 @@ export interface DatabaseCounters {
   readonly asyncCompleted: number;
   readonly openDatabases: number;
   readonly openSessions: number;
+  readonly commitSeconds: Histogram;
+  readonly flushSeconds: Histogram;
 }
 
 /** What an open database takes; counts since it was opened. */

@@ -16,7 +16,7 @@ import type { GlobalVariables } from './global-variables.ts';
 import { partlyDone, ScriptPipeline } from './script-pipeline.ts';
 import type { ScriptRows } from './script-runner.ts';
 import { OwnTransactions, SessionTransactions } from './script-hosts.ts';
-import type { Counters } from './counters.ts';
+import { type Counters, timedCommit } from './counters.ts';
 import { type Order, PlanRuns, type Scope } from './plan-runs.ts';
 import { isLongText, prepareLongText } from './prepared-texts.ts';
 import { type OperationRoom, runOperation } from './operation-run.ts';
@@ -341,14 +341,13 @@ export class StatementPipeline {
 
   /** Commits, and remembers with it that the client's request was executed. */
   async #commit(transaction: Transaction, replayKey: string | undefined): Promise<LogIndex> {
-    const { replayKeys, counters } = this.#options;
+    const { replayKeys, counters, runtime } = this.#options;
     if (replayKey !== undefined) {
       for (const { name, value } of replayKeys.valuesFor(replayKey))
         transaction.attach(name, value);
     }
     const hasWrites = transaction.hasWrites;
-    const { index } = await transaction.commit();
-    counters.writeTx += 1;
+    const { index } = await timedCommit(transaction, counters, runtime.clock);
     if (replayKey !== undefined && hasWrites) replayKeys.committed(replayKey, index);
     return index;
   }

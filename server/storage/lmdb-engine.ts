@@ -2,6 +2,7 @@ import { mkdirSync, statfsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseError } from '#core/errors.ts';
 import type { BucketId, IndexId, LogIndex } from '#core/rid.ts';
+import type { Histogram } from '#core/instruments.ts';
 import type { Clock, Timers } from '#core/runtime.ts';
 import { BlockBuilder } from './block-builder.ts';
 import type { BulkWriter } from './bulk-writer.ts';
@@ -56,6 +57,8 @@ export interface LmdbEngineOptions {
   readonly timers: Pick<Timers, 'yield' | 'after'>;
   /** Without it the log is never written in place. */
   readonly clock?: Pick<Clock, 'monotonicMs'>;
+  /** Told of each write of the log, in seconds; needs the clock. */
+  readonly flushSeconds?: Histogram | undefined;
   /** What makes a commit durable; default 'log'. */
   readonly durability?: 'log' | 'commit';
   /** For block images, adjacency and unique keys together; default 64 MiB. */
@@ -151,7 +154,10 @@ export class LmdbEngine implements StorageEngine {
     this.#load();
     // Before the replay, whose deletions are numbered behind those that are left over.
     this.#jobs.load(this.#readers.newest);
-    this.#log = new CommitLog(options.directory, this.#applied.index, { clock: options.clock });
+    this.#log = new CommitLog(options.directory, this.#applied.index, {
+      clock: options.clock,
+      flushSeconds: options.flushSeconds,
+    });
     this.#replay();
     this.#checkpointer = new Checkpointer({
       subs,

@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
+import { Histogram } from '#core/instruments.ts';
 import { silentLog } from '#core/log.ts';
 import { ActiveStatements } from '#database/active-statements.ts';
 import { DatabaseDirectory, requireDatabaseName } from '#database/database-directory.ts';
@@ -55,6 +56,8 @@ function setUp(
       asyncQueued: 0,
       asyncCompleted: 0,
       openSessions: 0,
+      commitSeconds: new Histogram(),
+      flushSeconds: new Histogram(),
     }),
     storage: () => [],
     running: {

@@ -1,3 +1,4 @@
+import { Histogram } from '#core/instruments.ts';
 import type { Settings } from '#config/effective-settings.ts';
 import { requireSetting } from '#config/registry.ts';
 import { DatabaseError } from '#core/errors.ts';
@@ -53,6 +54,8 @@ const noCounters: DatabaseCounters = {
   asyncCompleted: 0,
   openDatabases: 0,
   openSessions: 0,
+  commitSeconds: new Histogram(),
+  flushSeconds: new Histogram(),
 };
 
 /** Databases whose statements are scripted by their text; everything that the door hands in is kept in `seen`. */

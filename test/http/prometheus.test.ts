@@ -126,6 +126,12 @@ test('a real server is scraped: requests, statements, storage and process', asyn
     assert.equal(value(families, 'polyad_storage_records', school), 4);
     assert(value(families, 'polyad_storage_map_bytes', school) > 0);
     assert(value(families, 'polyad_storage_flushes_total', school) > 0);
+    for (const name of ['polyad_commit_seconds', 'polyad_storage_flush_seconds']) {
+      const samples = families.find((family) => family.name === name)?.samples ?? [];
+      assert.equal(samples.filter(({ labels }) => labels['le'] === '+Inf').length, 1, name);
+      const last = samples.find(({ labels }) => labels['le'] === '+Inf');
+      assert(last && last.value > 0, name);
+    }
     assert(value(families, 'polyad_process_cpu_seconds_total') > 0);
     assert.equal(value(families, 'polyad_databases_open'), 1);
     assert.equal(value(families, 'polyad_websocket_clients'), 0);

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { assert } from '#core/assert.ts';
 import { DatabaseError } from '#core/errors.ts';
 import type { LogIndex } from '#core/rid.ts';
+import type { Histogram } from '#core/instruments.ts';
 import type { Clock } from '#core/runtime.ts';
 import { ByteWriter } from '../byte-writer.ts';
 import { readLog, type ReadSegment, segmentFileName } from './recovery.ts';
@@ -45,6 +46,8 @@ export interface CommitLogOptions {
   readonly segmentBytes?: number;
   /** Without it no write is made in place. */
   readonly clock?: Pick<Clock, 'monotonicMs'> | undefined;
+  /** Told of each write that succeeded, in seconds; needs the clock. */
+  readonly flushSeconds?: Histogram | undefined;
   /** Tests make a write fail with it. */
   readonly write?: typeof write;
 }
@@ -59,6 +62,8 @@ export class CommitLog {
   readonly #segmentBytes: number;
   readonly #writeFile: typeof write;
   readonly #place: WritePlace | undefined;
+  readonly #clock: Pick<Clock, 'monotonicMs'> | undefined;
+  readonly #flushSeconds: Histogram | undefined;
   /** Filled segments, oldest first, and what recovery found. */
   readonly #closed: ClosedSegment[] = [];
   #active: Active | undefined;
@@ -91,6 +96,8 @@ export class CommitLog {
     this.#segmentBytes = options.segmentBytes ?? segmentBytesDefault;
     this.#writeFile = options.write ?? write;
     this.#place = options.clock && new WritePlace(options.clock);
+    this.#clock = options.clock;
+    this.#flushSeconds = options.flushSeconds;
     const found = readLog(this.#directory, applied);
     for (const segment of found.segments) this.#closed.push({ ...segment, isReusable: false });
     this.#records = found.records;
@@ -202,6 +209,7 @@ export class CommitLog {
       flags = 0;
     }
     const lastIndex = (records.at(-1) as LogRecord).index;
+    const startMs = this.#clock?.monotonicMs() ?? 0;
     const ended = (error: Error | null): DatabaseError | undefined => {
       this.#isWriting = false;
       if (inPlace) this.#place?.end();
@@ -209,6 +217,7 @@ export class CommitLog {
       this.#end = start + out.position;
       this.#lastIndex = lastIndex;
       this.#writeCount += 1;
+      if (this.#clock) this.#flushSeconds?.observe((this.#clock.monotonicMs() - startMs) / 1000);
       this.#writtenBytes += out.position;
       if (this.#end * 2 > active.size) this.#prepareSpare();
       return undefined;
