@@ -11,7 +11,7 @@ interface NewPlan<Plan> {
 /**
  * Plans by text: those that were used again, the most recently used ones first, and a few new ones on probation, first in, first
  * out (S3-FIFO, Yang et al. 2023). Texts with their values written into them are seen once: they push no others out, and their
- * plans are gone before the garbage collector moves them among the old objects, which cost a third of the time of such
+ * plans are gone before the garbage collector moves them among the old objects, which costs it twice the work of such
  * statements. A text that comes back after its probation is remembered by name and stays at once.
  *
  * Bounded in two ways: by count, and by the length of the texts that are their keys, so that megabytes of generated statements do
