@@ -15,6 +15,7 @@ import { BucketSelector } from './bucket-selector.ts';
 import type { ChangeObserver } from './change-observer.ts';
 import { Committer } from './committer.ts';
 import { CurrentSchema } from './current-schema.ts';
+import { EdgeClaims } from './edge-claims.ts';
 import { GuardSequencer } from './guard-sequencer.ts';
 import {
   defaultGroupCommitLimits,
@@ -250,6 +251,7 @@ export class DatabaseState {
         waitMsMax: this.#options.commitLockTimeoutMs,
         inFlight: () => this.#sequencer.settledSoFar(),
       }),
+      edgeClaims: new EdgeClaims(),
       timers: this.#options.runtime.timers,
       changes: this.#options.changes,
       runTrigger: this.#options.runTrigger ?? refuseTrigger,

@@ -9,6 +9,7 @@ import type { ValueMap } from '#core/value.ts';
 import type { AdjacencyList, Direction, StorageSnapshot } from '#storage/engine.ts';
 import type { RowOperation } from '#storage/row-operations.ts';
 import type { BucketLocks } from './bucket-locks.ts';
+import { type EdgeClaim, EdgeClaims } from './edge-claims.ts';
 import { captureWriteSet } from './capture.ts';
 import type { ChangeObserver } from './change-observer.ts';
 import type { Committer } from './committer.ts';
@@ -33,6 +34,7 @@ export interface TransactionServices extends WriteServices {
   readonly formats: () => TemporalFormats;
   readonly evaluateDefault: DefaultEvaluator;
   readonly locks: BucketLocks;
+  readonly edgeClaims: EdgeClaims;
   readonly timers: Pick<Timers, 'yield'>;
   readonly changes: ChangeObserver | undefined;
   readonly runTrigger: TriggerRunner;
@@ -61,6 +63,7 @@ export class TransactionValue implements Transaction {
   #recorded: RecordChange[] | undefined;
   readonly #attached: RowOperation[] = [];
   readonly #heldLocks: (() => void)[] = [];
+  readonly #edgeClaims: EdgeClaim[] = [];
 
   /** @param mayWriteViews true for the refresh of materialized views */
   constructor(services: TransactionServices, isolation: Isolation, mayWriteViews = false) {
@@ -142,6 +145,11 @@ export class TransactionValue implements Transaction {
     bucket?: BucketId,
   ): StoredRecord {
     return this.#insert(type, 'edge', properties, { bucket, ends: { from, to } });
+  }
+
+  claimEdge(type: TypeId, from: Rid, to: Rid): void {
+    const { snapshotIndex } = this.#read();
+    this.#edgeClaims.push({ key: EdgeClaims.keyOf(type, from, to), snapshotIndex });
   }
 
   #insert(type: TypeId, kind: RecordKind, properties: ValueMap, place: Place): StoredRecord {
@@ -307,6 +315,7 @@ export class TransactionValue implements Transaction {
   discard(): void {
     this.#overlay.restore(new Overlay());
     this.#overlay.heldBytes = 0;
+    this.#edgeClaims.length = 0;
     this.#writer = undefined;
     if (this.#recorded !== undefined) this.#recorded = [];
     if (this.#view === undefined) return;
@@ -327,15 +336,19 @@ export class TransactionValue implements Transaction {
       return receipt;
     }
     let hasWaited = false;
+    let settleClaims: ((committedAt: LogIndex | undefined) => void) | undefined;
+    let committedAt: LogIndex | undefined;
     try {
-      const { locks } = this.#services;
+      const { locks, edgeClaims } = this.#services;
       if (!locks.isEmpty) hasWaited = await locks.free(this, this.#overlay.changedBuckets());
       const heldBack = () => locks.heldBy(this, this.#overlay.changedBuckets());
       const operations =
         this.#attached.length === 0
           ? writeSet.operations
           : [...writeSet.operations, ...this.#attached];
+      if (this.#edgeClaims.length > 0) settleClaims = edgeClaims.take(this.#edgeClaims.splice(0));
       const index = await this.#services.committer.commit({ ...writeSet, operations, heldBack });
+      committedAt = index;
       const receipt = new Receipt(index, this.#overlay, view);
       this.#announce(receipt);
       return receipt;
@@ -344,6 +357,8 @@ export class TransactionValue implements Transaction {
       if (hasWaited && error instanceof DatabaseError && error.code === 'ConcurrentModification')
         throw new DatabaseError(error.code, error.message, { blockedBy: Promise.resolve() });
       throw error;
+    } finally {
+      settleClaims?.(committedAt);
     }
   }
 

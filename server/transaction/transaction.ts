@@ -30,6 +30,11 @@ export interface Transaction extends ReadView {
     properties: ValueMap,
     bucket?: BucketId,
   ): StoredRecord;
+  /**
+   * Says that the edge which is made next is made because there is none of its type between the two: of several transactions
+   * that do so at once one commits, the others meet a conflict.
+   */
+  claimEdge(type: TypeId, from: Rid, to: Rid): void;
   /** Replaces the properties by `properties`; writes nothing when they are equal to the stored ones. */
   update(rid: Rid, properties: ValueMap): StoredRecord;
   /** A vertex takes its edges with it. @returns false when it does not exist (any more), or a trigger keeps it */

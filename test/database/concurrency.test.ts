@@ -48,6 +48,26 @@ test('64 increments of one record at the same time all count', () =>
     },
   ));
 
+test('many CREATE EDGE IF NOT EXISTS of one pair at the same time make one edge', () =>
+  withDatabase(
+    [
+      'CREATE VERTEX TYPE V',
+      'CREATE EDGE TYPE E',
+      "INSERT INTO V SET k = 'a'",
+      "INSERT INTO V SET k = 'b'",
+    ],
+    async ({ run }) => {
+      const creations = Array.from({ length: 50 }, () =>
+        run(
+          "CREATE EDGE E FROM (SELECT FROM V WHERE k = 'a') TO (SELECT FROM V WHERE k = 'b') IF NOT EXISTS",
+        ),
+      );
+      const rows = (await Promise.all(creations)).flat() as readonly Record<string, unknown>[];
+      assert.equal(new Set(rows.map((row) => row['@rid'])).size, 1, 'all give the same edge');
+      assert.deepEqual(await run('SELECT count(*) AS n FROM E'), [{ n: 1 }]);
+    },
+  ));
+
 test('of many inserts of one unique key at the same time one succeeds, the others are duplicates', () =>
   withDatabase(
     ['CREATE DOCUMENT TYPE U', 'CREATE PROPERTY U.k STRING', 'CREATE INDEX ON U (k) UNIQUE'],

@@ -114,6 +114,7 @@ export class InsertEdgeOperator implements PhysicalOperator {
     this.#ordinal += 1;
     applyDefaults(draft, this.#defaults, context);
     const { properties } = draft;
+    if (ifNotExists) transactionOf(context).claimEdge(type.id, source, target);
     const edge = transactionOf(context).insertEdge(type.id, source, target, properties, bucket);
     if (edge === vetoed) return false;
     context.frame[as] = edge;
