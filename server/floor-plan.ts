@@ -34,6 +34,7 @@ import {
   sslTrustStore,
   sslTrustStorePassword,
 } from '#config/server-settings.ts';
+import { maxNameLength } from '#config/settings.ts';
 import { loadSettings } from '#config/sources.ts';
 import { createDefaultDatabases } from '#control/default-databases.ts';
 import { ServerEvents } from '#control/event-log.ts';
@@ -173,14 +174,14 @@ async function openSecurity(ground: Ground, mayPrompt: boolean): Promise<Securit
   });
   const iterations = () => settings.get(serverSaltIterations);
   const configDirectory = paths.config;
-  const users = new Users({ configDirectory, derivation, random, timers, audit, iterations });
+  const nameLengthMax = () => settings.get(maxNameLength);
+  const common = { configDirectory, timers, audit, nameLengthMax };
+  const users = new Users({ ...common, derivation, random, iterations });
   const groups = new Groups({ configDirectory, timers, audit });
   const apiTokens = new ApiTokens({
-    configDirectory,
-    timers,
+    ...common,
     clock,
     random,
-    audit,
     countMax: () => settings.get(serverApiTokenMax),
   });
   await users.load();

@@ -8,20 +8,26 @@ export const nameLengthMax = 256;
  * normalised, so look-alikes are different names.
  * @throws DatabaseError `SchemaLimit` (HTTP 400) naming the rule
  */
-export function requireName(what: string, name: string): void {
-  let length = 0;
+export function requireName(what: string, name: string, lengthMax = nameLengthMax): void {
+  let isEmpty = true;
   for (const character of name) {
     const code = character.codePointAt(0) ?? 0;
-    length += 1;
+    isEmpty = false;
     if (code < 0x20 || (code >= 0x7f && code <= 0x9f)) {
       throw refusal(what, name, 'must not contain control characters');
     }
   }
-  if (length === 0) throw refusal(what, name, 'must not be empty');
-  if (length > nameLengthMax) {
-    throw refusal(what, name, `is longer than the limit of ${nameLengthMax} characters`);
-  }
+  if (isEmpty) throw refusal(what, name, 'must not be empty');
+  requireLength(what, name, Math.min(lengthMax, nameLengthMax));
   if (!name.isWellFormed()) throw refusal(what, name, 'is not valid Unicode text');
+}
+
+/** @param lengthMax `service.maxNameLength`, in code points @throws DatabaseError `SchemaLimit` naming the setting */
+export function requireLength(what: string, name: string, lengthMax: number): void {
+  // A code point has at most two units.
+  if (name.length <= lengthMax || [...name].length <= lengthMax) return;
+  const rule = `is longer than the limit of ${lengthMax} characters (service.maxNameLength)`;
+  throw refusal(what, name, rule);
 }
 
 function refusal(what: string, name: string, rule: string): DatabaseError {

@@ -260,8 +260,9 @@ export const maxNameLength = integerSetting('maxNameLength', {
   scope: 'database',
   default: 256,
   min: 1,
-  max: 1024,
-  description: 'Longest name of a type, property, bucket or index',
+  max: 256,
+  description:
+    'Longest new name (characters) of a type, property, bucket, index, trigger, function, view, user, token or database',
 });
 export const maxRecordSize = sizeSetting('maxRecordSize', {
   scope: 'database',

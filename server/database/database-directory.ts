@@ -14,10 +14,11 @@ const dataFile = 'data.mdb';
 /**
  * Refuses what is no database name (limits.md 22, http-api.md 12): one path segment of letters, digits, `_`, `-` and `.`,
  * 1 to 128 characters, not starting with `.` and without `..`.
+ * @param lengthMax a lower limit, `service.maxNameLength`
  * @throws DatabaseError `IllegalArgument`
  */
-export function requireDatabaseName(name: string): void {
-  const problem = problemWithName(name);
+export function requireDatabaseName(name: string, lengthMax = databaseNameLengthMax): void {
+  const problem = problemWithName(name) ?? problemWithLength(name, lengthMax);
   if (problem !== undefined) {
     const shown = name.length > 160 ? `${name.slice(0, 160)}...` : name;
     throw new DatabaseError('IllegalArgument', `database name '${printable(shown)}' ${problem}`);
@@ -33,6 +34,11 @@ function problemWithName(name: string): string | undefined {
   if (name.includes('..')) return "contains '..'";
   if (!nameShape.test(name)) return "may only hold letters, digits, '_', '-' and '.'";
   return undefined;
+}
+
+function problemWithLength(name: string, lengthMax: number): string | undefined {
+  if (name.length <= lengthMax) return undefined;
+  return `has ${name.length} characters, at most ${lengthMax} are allowed (service.maxNameLength)`;
 }
 
 function printable(text: string): string {

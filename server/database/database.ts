@@ -20,6 +20,7 @@ import {
   asyncQueueTimeout,
   asyncTxBatchSize,
   asyncWorkerThreads,
+  maxNameLength,
   sqlPlanCacheSize,
   truncateBatchSize,
   typeDefaultBuckets,
@@ -83,10 +84,8 @@ export interface DatabaseSurroundings {
   readonly memory: ServerMemory;
   readonly sessions: TransactionSessions;
   readonly active: ActiveStatements;
-  /** Operations that take long report here. */
   readonly progress: ProgressRegistry;
   readonly counters: Counters;
-  /** Runs statements that are operations on a whole database. */
   readonly operations: StatementOperations;
   readonly meter: StatementMeter;
   readonly scripts: ScriptEngine;

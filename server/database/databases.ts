@@ -29,6 +29,8 @@ export interface DatabasesOptions {
   readonly loadsAtStart: () => boolean;
   /** `service.server.maxDatabases` */
   readonly countMax: () => number;
+  /** `service.maxNameLength`; absent: as the rule for names of databases has it. */
+  readonly nameLengthMax?: () => number;
   readonly languages: () => readonly string[];
   readonly counters: () => Omit<DatabaseCounters, 'openDatabases'>;
   readonly storage: () => readonly DatabaseStorage[];
@@ -131,7 +133,7 @@ export class Databases implements DatabasesPort {
     fill: (directory: string) => Promise<void>,
     work: BuildKind,
   ): Promise<void> {
-    requireDatabaseName(name);
+    requireDatabaseName(name, this.#options.nameLengthMax?.());
     const other = this.#entries.get(name.toLowerCase());
     if (other !== undefined) {
       const difference = other.name === name ? '' : `: '${other.name}' differs in case only`;

@@ -13,6 +13,7 @@ import {
   serverMaxSnapshotAge,
 } from '#config/server-settings.ts';
 import {
+  maxNameLength,
   polyglotCommandMaxMemory,
   serverMaxContainerMemory,
   serverQueryMaxMemory,
@@ -124,6 +125,7 @@ export function makeDatabases(options: ServerDatabasesOptions): ServerDatabases 
     },
     loadsAtStart: () => settings.get(serverDatabaseLoadAtStartup),
     countMax: () => settings.get(serverMaxDatabases),
+    nameLengthMax: () => settings.get(maxNameLength),
     languages: () => options.languages.names(),
     counters: () => countersNow(counters, sessions, opened),
     storage: () => [...opened].map((database) => database.storage()),

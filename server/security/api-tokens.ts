@@ -18,7 +18,6 @@ import { WatchedFile } from './watched-file.ts';
 /** What the principals of API tokens are called: this and the token's name. No user may begin with it. */
 export const apiTokenPrincipalPrefix = 'apitoken:';
 
-const nameLengthMax = 256;
 const tokenLength = apiTokenPrefix.length + 64;
 
 /** What is given for a new token. */
@@ -41,6 +40,7 @@ export class ApiTokens {
   readonly #clock: Clock;
   readonly #random: Random;
   readonly #countMax: () => number;
+  readonly #nameLengthMax: () => number;
   readonly #changed: (() => void)[] = [];
   readonly #revoked: ((principalName: string) => void)[] = [];
   #byName: ReadonlyMap<string, StoredApiToken> = new Map();
@@ -55,11 +55,14 @@ export class ApiTokens {
     audit: Audit;
     /** Read at each use. */
     countMax: () => number;
+    /** `service.maxNameLength`; absent: 256 (limits.md 22). */
+    nameLengthMax?: () => number;
   }) {
     this.#audit = options.audit;
     this.#clock = options.clock;
     this.#random = options.random;
     this.#countMax = options.countMax;
+    this.#nameLengthMax = options.nameLengthMax ?? (() => 256);
     this.#file = new WatchedFile({
       path: join(options.configDirectory, 'server-api-tokens.json'),
       timers: options.timers,
@@ -137,7 +140,7 @@ export class ApiTokens {
    * @throws DatabaseError `IllegalArgument` for a name that is taken or refused, a moment in the past, too many tokens
    */
   create(given: NewApiToken): Promise<{ readonly token: string; readonly stored: StoredApiToken }> {
-    requireTokenName(given.name);
+    requireTokenName(given.name, this.#nameLengthMax());
     const createdAt = this.#clock.now();
     if (given.expiresAt !== 0 && given.expiresAt <= createdAt)
       throw new DatabaseError('IllegalArgument', `expiresAt ${given.expiresAt} is in the past`);
@@ -216,11 +219,12 @@ export class ApiTokens {
 }
 
 /** limits.md 22. */
-function requireTokenName(name: string): void {
+function requireTokenName(name: string, lengthMax: number): void {
   const refuse = (problem: string): never => {
     throw new DatabaseError('IllegalArgument', `Name of the API token ${problem}`);
   };
   if (name.trim() === '') refuse('is blank');
-  if ([...name].length > nameLengthMax) refuse(`is longer than ${nameLengthMax} characters`);
+  if ([...name].length > lengthMax)
+    refuse(`is longer than ${lengthMax} characters (service.maxNameLength)`);
   if (/[\u0000-\u001f\u007f-\u009f]/.test(name)) refuse('has control characters');
 }

@@ -3,23 +3,24 @@ import { DatabaseError } from '#core/errors.ts';
 /** The user that may do everything. */
 export const rootName = 'root';
 
-const nameLengthMax = 256;
 const passwordLengthMin = 8;
 const passwordLengthMax = 256;
 
 /**
  * Refuses what cannot be the name of a user: limits.md 22, and a colon, which would end the name in Basic credentials
  * (it also covers the reserved prefix `apitoken:`).
+ * @param lengthMax `service.maxNameLength`
  * @throws DatabaseError `IllegalArgument`
  */
-export function requireUserName(name: string): void {
-  const problem = problemWithName(name);
+export function requireUserName(name: string, lengthMax: number): void {
+  const problem = problemWithName(name, lengthMax);
   if (problem !== undefined) throw new DatabaseError('IllegalArgument', `User name ${problem}`);
 }
 
-function problemWithName(name: string): string | undefined {
+function problemWithName(name: string, lengthMax: number): string | undefined {
   if (name.trim() === '') return 'is blank';
-  if ([...name].length > nameLengthMax) return `is longer than ${nameLengthMax} characters`;
+  if ([...name].length > lengthMax)
+    return `is longer than ${lengthMax} characters (service.maxNameLength)`;
   if (/[\u0000-\u001f\u007f-\u009f]/.test(name)) return 'has control characters';
   if (name.startsWith('apitoken:')) return `'${name}' starts with the reserved 'apitoken:'`;
   if (name.includes(':')) return `'${name}' contains ':'`;

@@ -25,6 +25,8 @@ export interface UsersOptions {
   readonly audit: Audit;
   /** Read at each use. */
   readonly iterations: () => number;
+  /** `service.maxNameLength`, read at each use; absent: 256 (limits.md 22). */
+  readonly nameLengthMax?: () => number;
 }
 
 /** What a change may replace. */
@@ -103,7 +105,7 @@ export class Users {
     name: string,
     given: { password: string; databases: ReadonlyMap<string, readonly string[]> },
   ): Promise<void> {
-    requireUserName(name);
+    requireUserName(name, this.#options.nameLengthMax?.() ?? 256);
     requirePassword(given.password);
     return this.#change(async () => {
       this.#requireAbsent(name);

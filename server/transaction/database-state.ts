@@ -1,5 +1,6 @@
 import type { Catalog, IndexDefinition } from '#catalog/catalog.ts';
 import type { SchemaChange } from '#catalog/changes.ts';
+import { nameLengthMax } from '#catalog/name-rules.ts';
 import { DatabaseError } from '#core/errors.ts';
 import type { BucketId, LogIndex, Rid } from '#core/rid.ts';
 import type { Runtime } from '#core/runtime.ts';
@@ -54,6 +55,8 @@ export interface DatabaseStateOptions {
   readonly checkDefault?: (source: string) => void;
   /** `service.typeDefaultBuckets` */
   readonly defaultBucketCount: () => number;
+  /** `service.maxNameLength`; absent: as limits.md 22 has it. */
+  readonly nameLengthMax?: () => number;
   /** `service.commitLockTimeout`, milliseconds */
   readonly commitLockTimeoutMs: () => number;
   /** `groupCommitOfferTimeout`, milliseconds; 100 when absent */
@@ -123,6 +126,7 @@ export class DatabaseState {
       runtime,
       formats: options.formats,
       defaultBucketCount: options.defaultBucketCount,
+      nameLengthMax: () => this.nameLengthMax,
       checkDefault: options.checkDefault,
       begin: () => this.beginMaintenance(),
       indexBuildRound: options.indexBuildRound ?? roundRecordsDefault,
@@ -142,6 +146,11 @@ export class DatabaseState {
   /** A transaction that may write the records of materialized views. */
   beginRefresh(): Transaction {
     return new TransactionValue(this.#services, 'READ_COMMITTED', true);
+  }
+
+  /** Characters of a new name. */
+  get nameLengthMax(): number {
+    return this.#options.nameLengthMax?.() ?? nameLengthMax;
   }
 
   /** A transaction for work on records that no statement asked for: no trigger fires, and views may be written. */
@@ -242,6 +251,7 @@ export class DatabaseState {
       positions: this.positions,
       buckets: new BucketSelector(),
       knownNames: new Set(),
+      nameLengthMax: () => this.nameLengthMax,
       rulesFor: (view) => {
         if (book?.catalog !== view.catalog) book = new WriteRuleBook(view.catalog);
         return book;

@@ -13,9 +13,10 @@ interface BucketPositions {
 }
 
 /**
- * Gives record positions, in order and never twice: neither after a rollback nor after a crash. The high-water mark lives in
- * memory; commits carry it forward in leases (`positions` operations), so that positions handed to transactions that never
- * committed stay unused after a restart too. Gaps are allowed (ha.md 5.3).
+ * Gives record positions, in order and never twice while the process lives, rolled back or not; no position that a committed record
+ * ever had is given again (ha.md 5.3: gaps allowed, reuse never). The high-water mark lives in memory; commits carry it forward in
+ * leases (`positions` operations). After a crash positions beyond the last lease, which only transactions without a commit can
+ * have been given, are free: nothing that is stored can name them, and making each BEGIN wait for the disk would buy nothing.
  */
 export class PositionAllocator {
   readonly #buckets = new Map<BucketId, BucketPositions>();

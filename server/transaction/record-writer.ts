@@ -35,6 +35,8 @@ export interface WriteServices extends ViewServices {
   readonly buckets: BucketSelector;
   /** Property names that were found to be legal; bounded. */
   readonly knownNames: Set<string>;
+  /** `service.maxNameLength` */
+  nameLengthMax(): number;
   /** The rules of the current schema, shared as long as it lasts. */
   rulesFor(view: StatementView): WriteRuleBook;
 }
@@ -369,7 +371,7 @@ export class RecordWriter implements KeyHolders {
     const { knownNames } = this.#services;
     for (const name of properties.keys()) {
       if (knownNames.has(name)) continue;
-      requireName('property', name);
+      requireName('property', name, this.#services.nameLengthMax());
       if (knownNames.size >= knownNamesMax) knownNames.clear();
       knownNames.add(name);
     }

@@ -5,6 +5,7 @@ import { markDropped } from '#catalog/change-type.ts';
 import type { IndexDefinition } from '#catalog/catalog.ts';
 import type { CatalogValue } from '#catalog/catalog-value.ts';
 import type { SchemaChange } from '#catalog/changes.ts';
+import { requireShortNames } from '#catalog/new-names.ts';
 import { DatabaseError } from '#core/errors.ts';
 import type { BucketId, TypeId } from '#core/rid.ts';
 import type { Runtime } from '#core/runtime.ts';
@@ -30,6 +31,8 @@ export interface SchemaChangesOptions {
   readonly formats: () => TemporalFormats;
   /** `service.typeDefaultBuckets` */
   readonly defaultBucketCount: () => number;
+  /** `service.maxNameLength` */
+  readonly nameLengthMax: () => number;
   readonly checkDefault: ((source: string) => void) | undefined;
   readonly begin: () => Transaction;
   /** Records indexed per round of an index build. */
@@ -202,6 +205,7 @@ export class SchemaChanges {
       recordCount: (bucket) => snapshot.recordCount(bucket),
       ...(this.#options.checkDefault && { checkDefault: this.#options.checkDefault }),
     };
+    requireShortNames(change, this.#options.nameLengthMax());
     return applyChange(this.#catalog, change, context);
   }
 

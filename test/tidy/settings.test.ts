@@ -10,7 +10,6 @@ const unread: Readonly<Record<string, string>> = {
   txWalFlush: 'contract: accepted, commits are always flushed',
   asyncOperationsQueueImpl: 'contract: accepted, there is one queue',
   backupCompressionThreads: 'contract: accepted, backups are packed by one thread',
-  maxNameLength: 'the catalog holds names to the 256 characters of limits.md 22',
   serverReadinessRequiresHA: 'waits for replication',
   serverReadinessHAMaxLag: 'waits for replication',
   serverSecurityAlgorithm: 'contract: there is one algorithm',

@@ -34,6 +34,8 @@ export interface RowSurroundings {
   readonly formats: TemporalFormats;
   readonly shapes: ShapeRegistry;
   readonly defaults: DefaultEvaluator;
+  /** `service.maxNameLength` */
+  readonly nameLengthMax: number;
 }
 
 /**
@@ -48,7 +50,7 @@ export function batchRows(
   surroundings: RowSurroundings,
 ): BatchRows {
   for (const name of table.columns) {
-    requireName('property', name);
+    requireName('property', name, surroundings.nameLengthMax);
   }
   const declared = surroundings.catalog.properties(type.id);
   const isPlain = [...declared.values()].every(

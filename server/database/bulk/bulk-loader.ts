@@ -315,8 +315,9 @@ export class BulkLoader {
   }
 
   #surroundingsFor(catalog: Catalog): RowSurroundings {
-    const { formats, defaults, engine } = this.#options;
-    return { catalog, formats, shapes: engine.shapes, defaults };
+    const { formats, defaults, engine, state } = this.#options;
+    const { nameLengthMax } = state;
+    return { catalog, formats, shapes: engine.shapes, defaults, nameLengthMax };
   }
 
   #keysFor(catalog: Catalog): BulkKeys {
