@@ -37,8 +37,13 @@ async function becomeServer(): Promise<void> {
   const options = [...process.execArgv, ...optionsFor(percent)];
   const line = [process.execPath, ...options, mainScript, ...commandLine];
   // A signal that was caught is told in a turn of the event loop, which the process after this one would not have.
-  await new Promise((resolve) => setImmediate(resolve));
+  await aTurn();
   process.execve?.(process.execPath, line, { ...memoryVariables, ...process.env });
+}
+
+async function aTurn(): Promise<void> {
+  const { systemRuntime } = await import('#platform/system-runtime.ts');
+  await systemRuntime.timers.yield();
 }
 
 /** Without a limit nothing is set: a share of the whole machine would be wrong (house decision 4). */

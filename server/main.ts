@@ -67,7 +67,7 @@ async function restartWithCache(): Promise<void> {
   try {
     fillCache(environment, script);
     // A signal that came meanwhile is told in a turn of the event loop, which the next process would not have.
-    await new Promise((resolve) => setImmediate(resolve));
+    await aTurn();
     process.execve?.(
       process.execPath,
       [process.execPath, ...process.execArgv, script, ...commandLine],
@@ -76,6 +76,11 @@ async function restartWithCache(): Promise<void> {
   } catch {
     // A package that cannot be written to, a system that cannot replace a process: everything works without the cache.
   }
+}
+
+async function aTurn(): Promise<void> {
+  const { systemRuntime } = await import('#platform/system-runtime.ts');
+  await systemRuntime.timers.yield();
 }
 
 /** Once for each state of the sources and version of the platform. */
