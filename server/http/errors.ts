@@ -119,7 +119,8 @@ export function messageOf(error: unknown): string {
   let cause: unknown = error;
   for (let depth = 0; depth < 5 && cause !== undefined && cause !== null; depth++) {
     const text = oneLine(cause instanceof Error ? cause.message : String(cause));
-    if (text !== '' && !messages.includes(text)) messages.push(text);
+    // A message often quotes its cause.
+    if (text !== '' && !messages.some((said) => said.includes(text))) messages.push(text);
     cause = cause instanceof Error ? cause.cause : undefined;
   }
   return messages.join(' -> ') || 'unknown';

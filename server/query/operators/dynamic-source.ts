@@ -21,6 +21,8 @@ export interface DynamicSourceOptions {
   readonly as: Slot;
   /** What text means: the name of a type, or the name or number of a bucket. */
   readonly names: 'type' | 'bucket';
+  /** Maps are rows; otherwise they stand for the record under their `@rid`. */
+  readonly takesMaps: boolean;
   readonly description: string;
 }
 
@@ -35,6 +37,7 @@ export class DynamicSourceOperator implements PhysicalOperator {
   readonly #value: Evaluator;
   readonly #as: Slot;
   readonly #names: 'type' | 'bucket';
+  readonly #takesMaps: boolean;
   #context: ExecutionContext | undefined;
   #elements: readonly Value[] = [];
   #position = 0;
@@ -45,6 +48,7 @@ export class DynamicSourceOperator implements PhysicalOperator {
     this.#value = options.value;
     this.#as = options.as;
     this.#names = options.names;
+    this.#takesMaps = options.takesMaps;
     this.description = options.description;
   }
 
@@ -79,7 +83,7 @@ export class DynamicSourceOperator implements PhysicalOperator {
       this.#startScan([bucketNamed(element, context)]);
       return false;
     }
-    if (isRecord(element) || isMap(element)) {
+    if (isRecord(element) || (this.#takesMaps && isMap(element))) {
       context.frame[this.#as] = element;
       return true;
     }

@@ -63,7 +63,9 @@ export function lowerSource(plan: PlanNode<SourceOp>, lowering: Lowering): Opera
       const value = compileValue(lowering, plan.value);
       const { as } = plan;
       const names = plan.names ?? 'type';
-      return () => new DynamicSourceOperator({ value, as, names, description });
+      // A client's maps are no rows (sql.md 7.3).
+      const takesMaps = plan.value.op !== 'Parameter';
+      return () => new DynamicSourceOperator({ value, as, names, takesMaps, description });
     }
     case 'IndexSearch':
       return plan.order ? lowerOrderedSearch(plan, lowering) : lowerSearch(plan, lowering);
