@@ -36,7 +36,8 @@ export async function runOperator(inputs: ProcessInputs): Promise<number> {
   const credentials = await findCredentials(inputs.environment);
   const transport = new HttpTransport(credentials);
   const metrics = new Metrics();
-  const afterCall = (call: CallRecord, code: number) => noteCall(metrics, call, code);
+  const afterCall = (call: CallRecord, code: number, isTerminating: boolean) =>
+    noteCall(metrics, call, code, isTerminating);
   const instance = `${hostname()}_${systemRuntime.random.uuid().slice(0, 8)}`;
   const lease = new Lease({
     api: new RestClient({ transport, afterCall }),

@@ -17,6 +17,8 @@ const requestTimeoutMs = 10_000;
 /** Longer than the pauses between bookmarks, so that only a dead connection runs into it. */
 const watchSilenceMs = 120_000;
 
+const terminatingCause = '"NamespaceTerminating"';
+
 const contentTypes = {
   json: 'application/json',
   apply: 'application/apply-patch+yaml',
@@ -27,7 +29,8 @@ interface RestClientOptions {
   readonly transport: Transport;
   /** Hears of every call before it goes out; may throw to hold it back, as one does that lost its lease. */
   readonly beforeCall?: (call: CallRecord) => void;
-  readonly afterCall?: (call: CallRecord, code: number) => void;
+  /** Told the status, and whether it is a namespace on its way out that refused, not a missing right. */
+  readonly afterCall?: (call: CallRecord, code: number, isTerminating: boolean) => void;
 }
 
 /** The Kubernetes API in its own words: paths, verbs and content types, over any transport. */
@@ -103,7 +106,7 @@ export class RestClient implements KubernetesApi {
       signal: options.signal,
       timeoutMs: watchSilenceMs,
     });
-    this.#options.afterCall?.(call, stream.status);
+    this.#options.afterCall?.(call, stream.status, false);
     if (stream.status !== 200) {
       let body = '';
       for await (const line of stream.lines) body += line;
@@ -233,7 +236,8 @@ export class RestClient implements KubernetesApi {
       ...(request.contentType === undefined ? undefined : { contentType: request.contentType }),
       ...(request.body === undefined ? undefined : { body: JSON.stringify(request.body) }),
     });
-    this.#options.afterCall?.(call, answer.status);
+    const isTerminating = answer.status === 403 && answer.body.includes(terminatingCause);
+    this.#options.afterCall?.(call, answer.status, isTerminating);
     if (answer.status < 200 || answer.status > 299) throw errorOfAnswer(answer);
     return answer;
   }

@@ -70,14 +70,20 @@ export function reconcile(seen: Observation, nowMs: number): Decision {
   const isUnderstood = checkWords(pass, draft);
   const passive = isPaused || !isUnderstood;
   const end = run(isDeleting ? [tearDown] : passive ? passiveSteps : steps, pass, draft);
-  // The status goes out before the action: it must not call a spec reached that is being worked on.
-  const isNewSpec = pass.previous.observedGeneration !== pass.generation;
-  if (end?.action !== undefined && isNewSpec)
+  // The status goes out before the action, and steps behind this one have not been looked at: a spec that was not reached
+  // before is not reached now. What is only put right again leaves a Cluster as ready as it was.
+  if (end?.action !== undefined && !wasReached(pass))
     draft.progress ??= { reason: 'Reconciling', message: `next: ${end.action.kind}` };
   const status = summarize(pass, draft, mode);
   noteTransitions(pass, draft, status);
   const { action } = end ?? {};
   return { action, status, events: draft.events, againAfterMs: action ? 0 : draft.againAfterMs };
+}
+
+/** Whether the spec of now has been called reached. */
+function wasReached({ previous, generation }: Pass): boolean {
+  const ready = conditionOf(previous.conditions, 'Ready');
+  return previous.observedGeneration === generation && ready?.status === 'True';
 }
 
 function run(list: readonly Step[], pass: Pass, draft: Draft): StepEnd | undefined {
