@@ -23,6 +23,8 @@ interface Parsed {
   second: number;
   nanos: number;
   milliOfDay: number;
+  /** The text names a week-year, a week or a quarter, which alone name no day. */
+  isRough: boolean;
 }
 
 function unparsed(): Parsed {
@@ -38,6 +40,7 @@ function unparsed(): Parsed {
     second: 0,
     nanos: 0,
     milliOfDay: Number.NaN,
+    isRough: false,
   };
 }
 
@@ -162,10 +165,12 @@ function store(
     case 'milliOfDay':
       into.milliOfDay = n;
       return n < msPerDay;
-    // These say nothing that the other fields do not say; they are read and dropped.
+    // These say nothing that a year, month and day do not say; they are read and dropped.
     case 'weekYear':
     case 'week':
     case 'quarter':
+      into.isRough = true;
+      return true;
     case 'dayOfWeek':
       return true;
   }
@@ -220,6 +225,7 @@ function nameAt(names: readonly string[], width: number, text: string, start: nu
 }
 
 function resolve(parsed: Parsed): LocalFields | undefined {
+  if (Number.isNaN(parsed.year) && parsed.isRough) return undefined;
   const year = Number.isNaN(parsed.year) ? 1970 : parsed.year;
   let epochDay: number;
   if (!Number.isNaN(parsed.dayOfYear)) {

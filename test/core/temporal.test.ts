@@ -161,7 +161,9 @@ test('every letter of the table prints and is read back', () => {
   ];
   for (const [pattern, text] of cases) {
     assert.equal(formatDateTimeBy(moment, pattern, 'UTC'), text);
-    assert.notEqual(parseDateTimeBy(text, pattern, 'UTC'), undefined, pattern);
+    // A week-year names no day.
+    const isRead = parseDateTimeBy(text, pattern, 'UTC') !== undefined;
+    assert.equal(isRead, !pattern.startsWith('YYYY'), pattern);
   }
   assert.equal(formatDateTimeBy(moment, 'HH:mm XXX Z', 'America/New_York'), '11:04 -04:00 -0400');
   assert.equal(formatDateBy(new LocalDate(0), 'EEEE d MMMM yyyy'), 'Thursday 1 January 1970');
