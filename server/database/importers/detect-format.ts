@@ -1,15 +1,17 @@
 import { DatabaseError } from '#core/errors.ts';
 import { guessDelimiter } from './csv-rows.ts';
 import type { ImportFormat } from './import-settings.ts';
+import { refuseUnsupportedFile } from './unsupported-formats.ts';
 
 /**
  * The format of a file: by what it begins with where that is plain, else by the extension of its name (http-api.md 18.5).
- * @throws DatabaseError `Validation` for what looks like none of them
+ * @throws DatabaseError `Validation` for what looks like none of them, `NotSupported` for formats that only others read
  * @param head the first characters of the content, some thousand if there are so many
  */
 export function detectFormat(name: string, head: string): ImportFormat {
   const start = head.replace(/^\ufeff/, '').trimStart();
   const extension = /\.([a-z0-9]+)$/i.exec(name)?.[1]?.toLowerCase();
+  refuseUnsupportedFile(extension, start);
   if (start.startsWith('<')) return 'graphml';
   if (extension === 'csv' || extension === 'tsv') return 'csv';
   if (extension === 'graphml') return 'graphml';

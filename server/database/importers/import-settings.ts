@@ -1,6 +1,7 @@
 import { DatabaseError } from '#core/errors.ts';
 import type { Value } from '#core/value.ts';
 import { OperationSettings } from '../operations/operation-settings.ts';
+import { refuseUnsupportedFormat } from './unsupported-formats.ts';
 
 const formats = ['csv', 'json', 'jsonl', 'graphml', 'graphson', 'orientdb'] as const;
 export type ImportFormat = (typeof formats)[number];
@@ -143,6 +144,7 @@ function formatOf(settings: OperationSettings, name: string): ImportFormat | und
   if (text === undefined) return undefined;
   const found = formats.find((format) => format === text);
   if (found !== undefined) return found;
+  refuseUnsupportedFormat(text);
   throw new DatabaseError(
     'IllegalArgument',
     `import setting '${name}' is '${text.slice(0, 40)}'; use one of ${formats.join(', ')}`,

@@ -31,7 +31,8 @@ export function ifExists(parser: Parser): boolean {
 export function namedValues(parser: Parser): readonly NamedValue[] {
   const values: NamedValue[] = [];
   do {
-    const name = parser.name();
+    // `WITH parallel = 4`: here stands a name, reserved or not.
+    const name = parser.keyword === undefined ? parser.name() : parser.takeName();
     parser.expect('=');
     values.push({ name, value: parser.grammar.expression(parser) });
   } while (parser.accept(','));
