@@ -47,6 +47,8 @@ export class HttpServer {
   readonly #secureServer: HttpsServer | undefined;
   readonly #upgrades: Upgrades;
   readonly #routes: readonly Route[];
+  /** Of `mountUpgrade`. */
+  readonly #upgradePaths: string[] = [];
   readonly #meters = new Map<Route, RouteMeter>();
   #securePort: number | undefined;
 
@@ -101,6 +103,7 @@ export class HttpServer {
   /** Gives requests for the WebSocket protocol on a path to a door above; to be called before `listen`. */
   mountUpgrade(path: string, handler: UpgradeHandler): void {
     this.#upgrades.add(path, handler);
+    this.#upgradePaths.push(path);
     this.#mountScope('user', (scope) => {
       scope.get(path, (request, reply) => {
         reply.hijack();
@@ -287,11 +290,14 @@ export class HttpServer {
     if (!exchange) return;
     const path = (exchange.request.url ?? '').split('?')[0] ?? '';
     const allowed = this.#routes.filter((route) => matches(urlOf(route), path));
-    if (allowed.length === 0) {
+    const isUpgradePath = this.#upgradePaths.includes(path.replace(/(?<=.)\/$/, ''));
+    if (allowed.length === 0 && !isUpgradePath) {
       exchange.refuse({ status: 404, error: 'Not found' });
       return;
     }
-    const methods = [...new Set(allowed.map(({ method }) => method))].join(', ');
+    const methods = isUpgradePath
+      ? 'GET'
+      : [...new Set(allowed.map(({ method }) => method))].join(', ');
     exchange.refuse({
       status: 405,
       error: 'Method not allowed',

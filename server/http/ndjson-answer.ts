@@ -27,7 +27,7 @@ const headers = ['Content-Type', 'application/x-ndjson', 'Cache-Control', 'no-st
 
 /** True when the client asks for lines. */
 export function wantsLines(exchange: Exchange): boolean {
-  const accepted = exchange.request.headers.accept;
+  const accepted = exchange.request.headers.accept?.toLowerCase();
   if (accepted === undefined || !accepted.includes('json')) return false;
   const qualities = parseQualities(accepted);
   const quality = qualities.get('application/x-ndjson') ?? qualities.get('application/jsonl') ?? 0;

@@ -73,11 +73,12 @@ export class SocketServer {
     return this.#clients.size;
   }
 
-  /** Takes a connection over. @throws HttpRefusal 426, 503 */
+  /** Takes a connection over. @throws HttpRefusal 400, 426, 503 */
   accept(upgrade: Upgrade): void {
     const { settings } = this.#options;
     const { request, socket, head } = upgrade;
     if (request.headers['sec-websocket-version']?.trim() !== '13') throw wrongVersion;
+    if (!handshakeKey.test(request.headers['sec-websocket-key'] ?? '')) throw wrongKey;
     const countMax = settings.get(serverWsMaxConnections);
     if (this.#isClosed || this.#clients.size >= countMax) throw tooMany(countMax);
     this.#protocol.options.maxPayload = Math.max(
@@ -271,6 +272,15 @@ const longMessageBytes = 128 * 1024;
 function unparsed(detail: string): FrameError {
   return new FrameError('Unable to parse JSON', detail, 'JSONException');
 }
+
+/** 16 bytes in base64. */
+const handshakeKey = /^[+/\dA-Za-z]{22}==$/;
+
+const wrongKey = new HttpRefusal({
+  status: 400,
+  error: 'WebSocket handshake is not valid',
+  detail: 'Sec-WebSocket-Key must hold 16 bytes in base64',
+});
 
 const wrongVersion = new HttpRefusal({
   status: 426,

@@ -21,7 +21,11 @@ function counting(rowCount: number, perBatch = 1000, text = 'text') {
 test('lines are records and a closing line', async (context) => {
   const door = await startDoor(context);
   door.databases.behaviours.set('x', { batches: [rowBatch(1, 1), rowBatch(2, 1)] });
-  for (const accept of ['application/x-ndjson', 'text/html, application/jsonl;q=0.5']) {
+  for (const accept of [
+    'application/x-ndjson',
+    'text/html, application/jsonl;q=0.5',
+    'Application/X-NDJSON',
+  ]) {
     const answer = await door.ask('POST', 'query/school', { body: sql('x'), headers: { accept } });
     assert.equal(answer.status, 200);
     assert.equal(answer.headers['content-type'], 'application/x-ndjson');
