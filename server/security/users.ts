@@ -1,4 +1,4 @@
-import { rename } from 'node:fs/promises';
+import { copyFile, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseError } from '#core/errors.ts';
 import type { Random, Timers } from '#core/runtime.ts';
@@ -57,15 +57,21 @@ export class Users {
     });
   }
 
-  /** Reads the file; one in which no line is readable is renamed aside. */
+  /** Reads the file. One in which no line is readable is renamed aside, one with unreadable lines copied: the next change drops them. */
   async load(): Promise<void> {
     const text = await this.#file.read();
     if (text === undefined) return;
     const { users, brokenLines } = parseUsers(text);
     this.#reportBroken(brokenLines);
     this.#users = new Map(users.map((user) => [user.name, this.#withGeneration(user)]));
-    if (users.length === 0 && brokenLines.length > 0)
-      await rename(this.#file.path, this.#file.path.replace(/\.jsonl$/, '-error.jsonl'));
+    if (users.length === 0 && brokenLines.length === 0) {
+      const { path } = this.#file;
+      this.#options.audit.report('CRITICAL', `${path} is empty: its users are lost`);
+    }
+    if (brokenLines.length === 0) return;
+    const aside = this.#file.path.replace(/\.jsonl$/, '-error.jsonl');
+    if (users.length === 0) await rename(this.#file.path, aside);
+    else await copyFile(this.#file.path, aside);
   }
 
   watch(everyMs: number): void {

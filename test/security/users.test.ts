@@ -148,6 +148,20 @@ test('a users file without any readable line is put aside at start', async (cont
   assert.deepEqual(readdirSync(directory), ['server-users-error.jsonl']);
 });
 
+test('at start an emptied users file is told of, and unreadable lines are kept aside', async (context) => {
+  const { directory } = await usersWithRoot(context);
+  const path = join(directory, 'server-users.jsonl');
+  writeFileSync(path, `${readFileSync(path, 'utf8')}{"name":"cut`);
+  const audit = new RecordedAudit();
+  await makeUsers(directory, audit).load();
+  assert.match(audit.lines.join(), /no user in line 2; skipped/);
+  const aside = readFileSync(join(directory, 'server-users-error.jsonl'), 'utf8');
+  assert.match(aside, /\{"name":"cut$/);
+  writeFileSync(path, '');
+  await makeUsers(directory, audit).load();
+  assert.match(audit.lines.join(), /server-users.jsonl is empty: its users are lost/);
+});
+
 interface Start {
   readonly settings?: Record<string, string>;
   readonly directory: string;
