@@ -37,6 +37,11 @@ export class AdjacencyCache {
     return this.#bytes;
   }
 
+  /** What the cache may still take. */
+  get spareBytes(): number {
+    return Math.max(0, this.#budgetBytes - this.#bytes);
+  }
+
   get(vertex: Rid, direction: Direction, type: TypeId): CachedList | undefined {
     const buckets = this.#tables.get(type * 2 + (direction === 'out' ? 0 : 1));
     return buckets?.[bucketOf(vertex)]?.get(positionOf(vertex));

@@ -14,17 +14,22 @@ export interface CachedBlock {
 /** A power of two. */
 const recentCount = 1024;
 
+function noSpareBytes(): number {
+  return 0;
+}
+
 interface SlabEntries {
   readonly slab: Slab;
   readonly entries: CachedBlock[];
 }
 
 /**
- * Newest block images by bucket and number, within a budget of bytes. Memory is given up slab by slab, oldest first;
+ * Newest block images by bucket and number, within a budget of bytes and what others leave of theirs. Memory is given up slab by slab, oldest first;
  * images in it that were used again move to a new slab. An image that was read only once, by a scan, does not stay.
  */
 export class BlockCache {
-  readonly #budgetBytes: number;
+  readonly #ownBytes: number;
+  readonly #spareBytes: () => number;
   readonly #memory = new ImageMemory();
   readonly #buckets: (PagedTable<CachedBlock> | undefined)[] = [];
   /** Oldest first. */
@@ -33,8 +38,14 @@ export class BlockCache {
   /** Blocks that were asked for lately, each in its place by number. */
   readonly #recent = new Float64Array(recentCount).fill(-1);
 
-  constructor(budgetBytes: number) {
-    this.#budgetBytes = budgetBytes;
+  /** @param spareBytes what the budgets of others leave at the moment; blocks take it until it is asked for (`trim`) */
+  constructor(budgetBytes: number, spareBytes: () => number = noSpareBytes) {
+    this.#ownBytes = budgetBytes;
+    this.#spareBytes = spareBytes;
+  }
+
+  get #budgetBytes(): number {
+    return this.#ownBytes + this.#spareBytes();
   }
 
   /** Memory for an image that will be put into the cache. */
@@ -74,6 +85,11 @@ export class BlockCache {
     const entry: CachedBlock = { block, since, used: false };
     this.#table(block.bucket).set(block.number, entry);
     this.#file(slab, entry);
+    this.trim();
+  }
+
+  /** Gives up what is above the budget. */
+  trim(): void {
     if (this.#bytes > this.#budgetBytes) this.#giveUp();
   }
 

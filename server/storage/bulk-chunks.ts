@@ -39,7 +39,7 @@ export class ChunkRun {
     return at < this.count ? (this.#vertices[at] as number) : Number.POSITIVE_INFINITY;
   }
 
-  put(at: number, adj: Store, key: AdjKey): void {
+  put(at: number, adj: Pick<Store, 'put'>, key: AdjKey): void {
     key.vertex = this.#vertices[at] as Rid;
     key.direction = this.direction;
     key.type = this.type;
@@ -66,23 +66,36 @@ export class ChunkRun {
   }
 }
 
-/** Puts the chunks of all runs in order of their vertices, which their keys begin with: LMDB is fastest so. */
-export function putChunks(runs: readonly ChunkRun[], adj: Store): void {
-  const key = new AdjKey();
-  const heads = runs.map(() => 0);
-  for (;;) {
-    let best = 0;
-    let vertex = Number.POSITIVE_INFINITY;
-    for (let run = 0; run < runs.length; run++) {
-      const head = (runs[run] as ChunkRun).vertexAt(heads[run] as number);
-      if (head >= vertex) continue;
-      best = run;
-      vertex = head;
+/** The chunks of all runs in order of their vertices, which their keys begin with: LMDB is fastest so. */
+export class ChunkMerge {
+  readonly #runs: readonly ChunkRun[];
+  readonly #heads: number[];
+  readonly #key = new AdjKey();
+
+  constructor(runs: readonly ChunkRun[]) {
+    this.#runs = runs;
+    this.#heads = runs.map(() => 0);
+  }
+
+  /** Puts the chunks of so many vertices. @returns whether there are more */
+  put(adj: Pick<Store, 'put'>, vertexCount: number): boolean {
+    const runs = this.#runs;
+    const heads = this.#heads;
+    for (let left = vertexCount; left > 0; left -= 1) {
+      let best = 0;
+      let vertex = Number.POSITIVE_INFINITY;
+      for (let run = 0; run < runs.length; run++) {
+        const head = (runs[run] as ChunkRun).vertexAt(heads[run] as number);
+        if (head >= vertex) continue;
+        best = run;
+        vertex = head;
+      }
+      const run = runs[best];
+      if (run === undefined || vertex === Number.POSITIVE_INFINITY) return false;
+      let head = heads[best] as number;
+      while (run.vertexAt(head) === vertex) run.put(head++, adj, this.#key);
+      heads[best] = head;
     }
-    const run = runs[best];
-    if (run === undefined || vertex === Number.POSITIVE_INFINITY) return;
-    let head = heads[best] as number;
-    while (run.vertexAt(head) === vertex) run.put(head++, adj, key);
-    heads[best] = head;
+    return true;
   }
 }

@@ -66,10 +66,10 @@ export class EntryRun {
     return this.#rids[this.#order[place] as number] as Rid;
   }
 
-  /** Puts all entries in order; inside a batch. Keep the run until the batch is durable: LMDB points to its values. */
-  put(ix: Store): void {
+  /** Puts the entries of places `[from, to)` of the order. Keep the run until they are durable: LMDB points to its values. */
+  put(ix: Pick<Store, 'put'>, from: number, to: number): void {
     const key = new PackedKey(this.target.id, this.#bytes);
-    for (let place = 0; place < this.count; place += 1) {
+    for (let place = from; place < to; place += 1) {
       const at = this.#order[place] as number;
       key.start = this.#starts[at] as number;
       key.end = this.#starts[at + 1] as number;

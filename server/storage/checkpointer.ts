@@ -31,7 +31,7 @@ function isFull(layer: OverlayLayer): boolean {
 export interface CheckpointerOptions {
   readonly subs: SubDatabases;
   readonly readers: ReaderBook;
-  readonly timers: Pick<Timers, 'after'>;
+  readonly timers: Pick<Timers, 'after' | 'yield'>;
   /** Without it the pauses between checkpoints are the shortest ones. */
   readonly clock?: Pick<Clock, 'monotonicMs'> | undefined;
   /** Newest applied LSN. */
@@ -101,12 +101,12 @@ export class Checkpointer {
   }
 
   async #run(): Promise<void> {
-    const { subs, readers, clock, appliedIndex, written, failed } = this.#options;
+    const { subs, readers, timers, clock, appliedIndex, written, failed } = this.#options;
     const startMs = clock?.monotonicMs() ?? 0;
     const index = appliedIndex();
     const frozen = readers.freeze();
     try {
-      await writeBatch(subs, frozen.newest());
+      await writeBatch(subs, frozen.newest(), timers);
       if (clock !== undefined) this.#tookMs = clock.monotonicMs() - startMs;
       readers.rebase(appliedIndex());
       written(index);

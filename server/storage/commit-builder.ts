@@ -28,12 +28,13 @@ import { ListBuilder } from './list-builder.ts';
 import type { PinnedReader } from './pinned-reader.ts';
 import { applyPatch } from './cell-patch.ts';
 import { bucketStateOf, type PendingBucket, pendingBucketOf } from './pending-bucket.ts';
-import { type LargeCell, outsideCellsOf, shapeIdOf, splitRow } from './row.ts';
+import { hasOutsideCells, type LargeCell, outsideCellsOf, shapeIdOf, splitRow } from './row.ts';
 import { addHash, type HashHalves, hashRow } from './row-hash.ts';
 import { areInOrder } from './operation-order.ts';
 import type { RowOperation } from './row-operations.ts';
 import { type LargeCells, RowRecord } from './row-record.ts';
 import { encodeShape, rowVersionOffset } from './shape.ts';
+import { TouchedRecords } from './touched-records.ts';
 import { BigKey, BlkKey, blockKey, keyBytes, metaKey } from './sub-databases.ts';
 import { putSealed, removal, type Write } from './write-batch.ts';
 
@@ -81,8 +82,7 @@ export class CommitBuilder implements LargeCells {
   readonly #blockWrites: Write[] = [];
   readonly #finished = new Map<number, FinishedBlock>();
   readonly #droppedIndexes = new Set<IndexId>();
-  /** Records that the log entry being applied has changed so far. */
-  readonly #touched = new Set<Rid>();
+  readonly #touched = new TouchedRecords();
   /** Defined by this commit. */
   readonly #shapes: number[] = [];
   readonly #hash: HashHalves = { low: 0, high: 0 };
@@ -105,6 +105,7 @@ export class CommitBuilder implements LargeCells {
 
   /** Applies one entry; entries come in log order. */
   apply(entry: LogEntry): void {
+    this.#touched.begin(entry.operations);
     for (const operation of entry.operations) this.#operation(operation, entry.position.index);
     this.#endEntry();
     this.position = entry.position;
@@ -113,6 +114,7 @@ export class CommitBuilder implements LargeCells {
   /** Like `apply`, giving up the event loop every some thousand microseconds. */
   async applyInSlices(entry: LogEntry, timers: Pick<Timers, 'yield'>): Promise<void> {
     const { operations, position } = entry;
+    await this.#touched.beginInSlices(operations, timers);
     let isSorted = true;
     for (let i = 0; i < operations.length; i++) {
       if (i % operationsPerSlice === operationsPerSlice - 1) {
@@ -209,7 +211,7 @@ export class CommitBuilder implements LargeCells {
     large: readonly LargeCell[],
     version: LogIndex,
   ): void {
-    const { shapes, labels, deriver } = this.#context;
+    const { shapes, labels, deriver, scratch } = this.#context;
     const bucket = this.#bucket(bucketOf(rid));
     const position = positionOf(rid);
     if (!bucket.isSized && position >= rowsPerFirstBlock) {
@@ -221,7 +223,7 @@ export class CommitBuilder implements LargeCells {
     this.#touch(rid, before);
     const shape = shapes.shape(shapeIdOf(whole));
     if (before !== undefined || deriver.isIndexed(shape.type)) {
-      const after = new RowRecord(rid, shape, imageOf(whole), 0, labels, this);
+      const after = new RowRecord(rid, shape, scratch.of(whole), 0, labels, this);
       deriver.derive(before, after, this.entries);
     }
     if (before !== undefined) this.#takeOut(before, bucket);
@@ -256,19 +258,21 @@ export class CommitBuilder implements LargeCells {
    */
   #touch(rid: Rid, before: RowRecord | undefined): void {
     if (before !== undefined && this.#touched.has(rid)) {
-      this.#endEntry();
+      this.entries.endEntry();
+      this.#touched.forget();
     }
     this.#touched.add(rid);
   }
 
   #endEntry(): void {
     this.entries.endEntry();
-    this.#touched.clear();
+    this.#touched.end();
   }
 
   /** Content hash and large cells of a row that goes. */
   #takeOut(before: RowRecord, bucket: PendingBucket): void {
     this.#addToHash(before.rid, before.image, before.row, bucket, -1);
+    if (!hasOutsideCells(before.image, before.row)) return;
     const length = before.image.view.getUint32(before.row, true);
     const row = before.image.bytes.subarray(before.row, before.row + length);
     for (const property of outsideCellsOf(row, before.shape)) {

@@ -5,6 +5,7 @@ import type { ImageMemory } from './image-memory.ts';
 import type { RetiredCells } from './large-cells.ts';
 import type { RowEncoder } from './row.ts';
 import type { TypeLabels } from './row-record.ts';
+import type { RowScratch } from './row-scratch.ts';
 import type { ShapeRegistry } from './shape.ts';
 import type { StateReader } from './state-reader.ts';
 
@@ -20,6 +21,7 @@ export interface CommitContext {
   readonly spareBuilders: BlockBuilder[];
   readonly makeBlockBuilder: () => BlockBuilder;
   readonly jobs: DeletionJobs;
+  readonly scratch: RowScratch;
   /** For values that are written and not cached. */
   readonly memory: ImageMemory;
 }

@@ -30,6 +30,7 @@ import { ValueWindow } from './pinned-reader.ts';
 import { ReaderBook } from './reader-book.ts';
 import { RowEncoder } from './row.ts';
 import type { TypeLabels } from './row-record.ts';
+import { RowScratch } from './row-scratch.ts';
 import { ShapeRegistry } from './shape.ts';
 import { StateReader } from './state-reader.ts';
 import { metaKey, openSubDatabases, type SubDatabases } from './sub-databases.ts';
@@ -131,9 +132,9 @@ export class LmdbEngine implements StorageEngine {
     this.#subs = subs;
     const cacheBytes = options.cacheBytes ?? 64 * 1024 * 1024;
     this.#state = new StateReader({
-      blockCacheBytes: cacheBytes * 0.55,
-      adjacencyCacheBytes: cacheBytes * 0.35,
-      entryCacheBytes: cacheBytes * 0.1,
+      blockCacheBytes: cacheBytes * 0.48,
+      adjacencyCacheBytes: cacheBytes * 0.33,
+      entryCacheBytes: (cacheBytes * 3) / 16,
     });
     this.#context = {
       state: this.#state,
@@ -144,6 +145,7 @@ export class LmdbEngine implements StorageEngine {
       retired: this.#retired,
       spareBuilders: [],
       makeBlockBuilder: () => new BlockBuilder(),
+      scratch: new RowScratch(),
       jobs: this.#jobs,
       memory: new ImageMemory(),
     };
@@ -278,7 +280,7 @@ export class LmdbEngine implements StorageEngine {
   }
 
   #recordsOf(entries: readonly LogEntry[]): Unit['records'] {
-    if (operationBytes(entries) > logGroupBytesMax) return 'alone';
+    if (isLarger(entries, logGroupBytesMax)) return 'alone';
     return this.#options.durability === 'commit' ? 'none' : entries.map(recordOf);
   }
 
@@ -376,7 +378,7 @@ export class LmdbEngine implements StorageEngine {
     const commit = await this.#prepare(group);
     const writes = commit.finish();
     if (writes.length > 0 || commit.chunkRuns.length > 0) {
-      await writeBatch(this.#subs, writes, commit);
+      await writeBatch(this.#subs, writes, this.#options.timers, commit);
       this.#lmdbCommits += 1;
       this.#publish(commit);
       this.#readers.rebase(this.#applied.index);
@@ -517,7 +519,8 @@ function groupKind(unit: Unit | undefined): 'log' | 'none' | 'alone' | undefined
   return typeof unit?.records === 'object' ? 'log' : unit?.records;
 }
 
-function operationBytes(entries: readonly LogEntry[]): number {
+/** Whether the operations take more than some bytes in the log; looks at no more of them than it takes to know. */
+function isLarger(entries: readonly LogEntry[], bytesMax: number): boolean {
   let bytes = 0;
   for (const { operations } of entries) {
     for (const operation of operations) {
@@ -527,9 +530,10 @@ function operationBytes(entries: readonly LogEntry[]): number {
       else if (operation.op === 'whole-block') bytes += operation.image.length;
       else if (operation.op === 'meta') bytes += operation.value?.length ?? 0;
       else if (operation.op === 'patch-cells') bytes += operation.patch.length;
+      if (bytes > bytesMax) return true;
     }
   }
-  return bytes;
+  return false;
 }
 
 function recordOf({ position, operations }: LogEntry): LogRecord {

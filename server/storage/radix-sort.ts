@@ -2,12 +2,12 @@ import type { Timers } from '#core/runtime.ts';
 
 const digitBits = 16;
 const digitCount = 1 << digitBits;
-/** Fewer numbers are sorted without letting others in between. */
-const yieldCountMin = 65_536;
+/** Numbers looked at or moved between two turns of the event loop: a millisecond or two. */
+const numbersPerSlice = 65_536;
 
 /**
  * The order that sorts `count` whole numbers from 0 to 2^53 - 1, stable: `keys[order[0]]` is the smallest. Cost: a few
- * passes over the numbers (10 ms per million and pass, with a turn of the event loop behind each), digits that are equal
+ * passes over the numbers (10 ms per million and pass, with turns of the event loop in between), digits that are equal
  * everywhere cost one.
  */
 export async function sortedOrder(
@@ -25,16 +25,17 @@ export async function sortedOrder(
     const scale = shift < 32 ? 1 : 2 ** -32;
     starts.fill(0);
     for (let i = 0; i < count; i++) {
+      if (i % numbersPerSlice === numbersPerSlice - 1) await timers.yield();
       const digit = (((keys[i] as number) * scale) >>> (shift & 31)) & (digitCount - 1);
       digits[i] = digit;
       starts[digit + 1] = (starts[digit + 1] as number) + 1;
     }
-    if (count >= yieldCountMin) await timers.yield();
     if (count === 0 || (starts[(digits[0] as number) + 1] as number) === count) continue;
     for (let digit = 1; digit < digitCount; digit++) {
       starts[digit] = (starts[digit] as number) + (starts[digit - 1] as number);
     }
     for (let i = 0; i < count; i++) {
+      if (i % numbersPerSlice === numbersPerSlice - 1) await timers.yield();
       const item = order[i] as number;
       const digit = digits[item] as number;
       const at = starts[digit] as number;
@@ -42,7 +43,6 @@ export async function sortedOrder(
       starts[digit] = at + 1;
     }
     [order, spare] = [spare, order];
-    if (count >= yieldCountMin) await timers.yield();
   }
   return order;
 }

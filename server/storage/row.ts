@@ -5,7 +5,7 @@ import type { PropertyId, Rid, TypeId } from '#core/rid.ts';
 import type { Link } from '#core/record.ts';
 import { Float, type Value, type ValueMap } from '#core/value.ts';
 import { ByteWriter } from './byte-writer.ts';
-import { type Bytes, viewOf } from './bytes.ts';
+import { type Bytes, type Image, viewOf } from './bytes.ts';
 import { cellKind } from './cell.ts';
 import {
   type Column,
@@ -365,6 +365,12 @@ function rebuild(
   out.view.setUint32(0, out.position, true);
   out.view.setUint16(rowFlagsOffset, flags, true);
   return { row: out.take(), large };
+}
+
+/** Whether `outsideCellsOf` the row at `at` finds any. */
+export function hasOutsideCells({ view }: Image, at: number): boolean {
+  const flags = view.getUint16(at + rowFlagsOffset, true);
+  return (flags & (rowFlag.outsideCells | rowFlag.outsideExtra)) !== 0;
 }
 
 /** Numbers of the cells of a stored row that are kept outside. */

@@ -64,8 +64,9 @@ export class StateReader {
   readonly #ixKey = new IxKey();
 
   constructor(options: StateReaderOptions) {
-    this.blocks = new BlockCache(options.blockCacheBytes);
-    this.lists = new AdjacencyCache(options.adjacencyCacheBytes);
+    const lists = new AdjacencyCache(options.adjacencyCacheBytes);
+    this.lists = lists;
+    this.blocks = new BlockCache(options.blockCacheBytes, () => lists.spareBytes);
     this.uniqueEntries = new UniqueEntryCache(options.entryCacheBytes);
   }
 
@@ -208,7 +209,10 @@ export class StateReader {
       );
     }
     const list: CachedList = { count, edges, vertices, since };
-    if (since <= reader.index) this.lists.put(vertex, direction, type, list);
+    if (since <= reader.index) {
+      this.lists.put(vertex, direction, type, list);
+      this.blocks.trim();
+    }
     return list;
   }
 

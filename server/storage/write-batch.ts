@@ -1,7 +1,9 @@
-import { type ChunkRun, putChunks } from './bulk-chunks.ts';
+import type { Timers } from '#core/runtime.ts';
+import { ChunkMerge, type ChunkRun } from './bulk-chunks.ts';
 import type { EntryRun } from './bulk-entries.ts';
 import { type ImageMemory, sealedSize, sealInto, Slab } from './image-memory.ts';
 import type { Key, Store, SubDatabases } from './sub-databases.ts';
+import { WriteInstructions } from './write-instructions.ts';
 
 /**
  * One put of `size` bytes that start in `slab`, or a removal when there is no slab. The bytes stay as they are from now on:
@@ -57,25 +59,60 @@ export function putSealed(
   return putLast(store, key, memory, start, sealedSize(body));
 }
 
+/** More writes than this are gathered over several turns of the event loop; a slice of them takes a millisecond or two. */
+const writesPerSlice = 2048;
+
 /**
- * Carries the writes out in order as one LMDB transaction. Resolves when it is durable.
+ * Carries the writes out in order as one LMDB transaction. Resolves when it is durable. No other one is under way meanwhile.
  * @throws what the binding reports; nothing was written then
  */
 export async function writeBatch(
   subs: SubDatabases,
   writes: readonly Write[],
+  timers: Pick<Timers, 'yield'>,
   packed: PackedWrites = nothingPacked,
 ): Promise<void> {
   const { chunkRuns, entryRuns } = packed;
+  if (writes.length > writesPerSlice || chunkRuns.length > 0 || entryRuns.length > 0)
+    return writeInSlices(subs, writes, timers, packed);
   try {
     await subs.root.batch(() => {
       for (let i = 0; i < writes.length; i++) carryOut(writes[i] as Write);
-      for (const run of entryRuns) run.put(subs.ix);
-      if (chunkRuns.length > 0) putChunks(chunkRuns, subs.adj);
     });
   } catch (error) {
     throw await reasonOf(error);
   }
+}
+
+async function writeInSlices(
+  subs: SubDatabases,
+  writes: readonly Write[],
+  timers: Pick<Timers, 'yield'>,
+  { chunkRuns, entryRuns }: PackedWrites,
+): Promise<void> {
+  const instructions = new WriteInstructions(subs);
+  const targets = new Map<Store, Pick<Store, 'put' | 'remove'>>();
+  for (let i = 0; i < writes.length; i++) {
+    const write = writes[i] as Write;
+    let target = targets.get(write.store);
+    if (target === undefined) {
+      target = instructions.into(write.store);
+      targets.set(write.store, target);
+    }
+    carryOut(write, target);
+    if ((i + 1) % writesPerSlice === 0) await timers.yield();
+  }
+  const ix = instructions.into(subs.ix);
+  for (const run of entryRuns) {
+    for (let from = 0; from < run.count; from += writesPerSlice) {
+      run.put(ix, from, Math.min(from + writesPerSlice, run.count));
+      await timers.yield();
+    }
+  }
+  const merge = new ChunkMerge(chunkRuns);
+  const adj = instructions.into(subs.adj);
+  while (merge.put(adj, writesPerSlice)) await timers.yield();
+  await instructions.carryOut();
 }
 
 /** The binding keeps the reason in a second promise, whose rejection would end the process if nobody looked at it. */
@@ -89,14 +126,14 @@ async function reasonOf(error: unknown): Promise<unknown> {
   return error;
 }
 
-/** Inside a transaction or batch. */
-export function carryOut(write: Write): void {
+/** Inside a transaction or batch, or into a list of instructions. */
+export function carryOut(write: Write, target: Pick<Store, 'put' | 'remove'> = write.store): void {
   const { slab } = write;
   if (slab === undefined) {
-    write.store.remove(write.key);
+    target.remove(write.key);
     return;
   }
   slab.source.start = write.start;
   slab.source.end = write.start + write.size;
-  write.store.put(write.key, slab.source);
+  target.put(write.key, slab.source);
 }
