@@ -57,8 +57,12 @@ interface Outcome {
   readonly text: string;
 }
 
+/** An answer that ends in the middle: what is refused behind the first bytes cannot be told in any other way. */
+const cut = 'cut: queryMaxMemory was passed behind the first bytes, or the server is gone';
+
 /** One statement; the answer is read and let go. */
-async function ask(port: number, command: string): Promise<Outcome> {
+async function ask(port: number, command: string, isAgain = false): Promise<Outcome> {
+  let hasBegun = false;
   try {
     const answer = await fetch(`http://127.0.0.1:${port}/api/v1/command/${databaseName}`, {
       method: 'POST',
@@ -68,6 +72,7 @@ async function ask(port: number, command: string): Promise<Outcome> {
       },
       body: JSON.stringify({ language: 'sql', command, limit: -1 }),
     });
+    hasBegun = true;
     let kept = '';
     let tail = '';
     for await (const chunk of answer.body ?? []) {
@@ -77,6 +82,9 @@ async function ask(port: number, command: string): Promise<Outcome> {
     }
     return { status: answer.status, text: answer.status === 200 ? tail : kept };
   } catch (error) {
+    if (hasBegun) return { status: 200, text: cut };
+    // A kept connection may end just when it is used again.
+    if (!isAgain) return ask(port, command, true);
     return { status: 0, text: String((error as Error).cause ?? error) };
   }
 }
