@@ -35,10 +35,14 @@ export class BlockBuilder {
 
   /** Begins with the rows of an image. */
   startFrom(block: Block): void {
-    const length = block.usedBytes;
+    this.startFromBytes(block.bytes, block.base, block.usedBytes);
+  }
+
+  /** Begins with the rows of the image of `length` bytes that starts at `start`. */
+  startFromBytes(bytes: Bytes, start: number, length: number): void {
     this.#end = 0;
     this.#reserve(length);
-    block.bytes.copy(this.#bytes, 0, block.base, block.base + length);
+    bytes.copy(this.#bytes, 0, start, start + length);
     this.#end = length;
     this.#holes = 0;
   }
@@ -79,8 +83,9 @@ export class BlockBuilder {
       } else this.#holes += oldSize - size;
     }
     if (at === 0) at = this.#append(slot, size);
-    this.#bytes.set(row, at);
-    this.#bytes.fill(0, at + row.length, at + size);
+    const bytes = this.#bytes;
+    bytes.set(row, at);
+    for (let end = at + row.length; end < at + size; end += 1) bytes[end] = 0;
     this.#view.setFloat64(at + rowVersionOffset, version, true);
   }
 

@@ -74,7 +74,10 @@ export class ByteWriter {
 
   zeros(count: number): void {
     this.reserve(count);
-    this.bytes.fill(0, this.position, this.position + count);
+    const { bytes, position } = this;
+    // The heads of rows, mostly: a call to `fill` takes longer than some dozen bytes.
+    if (count > 64) bytes.fill(0, position, position + count);
+    else for (let at = position; at < position + count; at += 1) bytes[at] = 0;
     this.position += count;
   }
 

@@ -488,13 +488,12 @@ export class CommitBuilder implements LargeCells {
     const key = blockKey(bucket, number);
     const known = this.#blocks.get(key);
     if (known !== undefined) return known;
-    const finished = this.#finished.get(key);
-    const stored = finished
-      ? finished.image?.block
-      : this.#context.state.block(this.reader, bucket, number);
     const builder = this.#takeBuilder();
-    if (stored === undefined) builder.startEmpty();
-    else builder.startFrom(stored);
+    const finished = this.#finished.get(key);
+    const { state } = this.#context;
+    if (finished === undefined) state.startBuilder(this.reader, bucket, number, builder);
+    else if (finished.image === undefined) builder.startEmpty();
+    else builder.startFrom(finished.image.block);
     const pending = { bucket, number, builder };
     this.#blocks.set(key, pending);
     return pending;

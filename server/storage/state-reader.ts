@@ -17,7 +17,8 @@ import {
   chunkLast,
   readEntries,
 } from './adjacency-chunk.ts';
-import { Block, blockFormat, rowOffsetsOffset } from './block.ts';
+import type { BlockBuilder } from './block-builder.ts';
+import { Block, blockFormat, rowOffsetsOffset, usedEndOffset } from './block.ts';
 import { BlockCache } from './block-cache.ts';
 import type { BlockWindow } from './block-window.ts';
 import { checksumSize } from './checksum.ts';
@@ -107,6 +108,24 @@ export class StateReader {
     if (cached === undefined || cached.since > reader.index) return undefined;
     cached.used = true;
     return cached.block;
+  }
+
+  /** Begins to change a block, if there is none an empty one. Its old image stays out of the cache, where the new one comes. */
+  startBuilder(
+    reader: PinnedReader,
+    bucket: BucketId,
+    number: number,
+    builder: BlockBuilder,
+  ): void {
+    const cached = this.cachedBlock(reader, bucket, number);
+    if (cached !== undefined) {
+      builder.startFrom(cached);
+    } else if (this.#findBlock(reader, bucket, number) === undefined) {
+      builder.startEmpty();
+    } else {
+      const { bytes, base, view } = reader.window;
+      builder.startFromBytes(bytes, base, view.getUint32(base + usedEndOffset, true));
+    }
   }
 
   /**
