@@ -83,6 +83,7 @@ function refuseTrigger(): never {
  * memory that transactions share; the engine is the caller's and is closed after `close`.
  */
 export class DatabaseState {
+  #isRecovered = false;
   /** Positions of records, for bulk loads too. */
   readonly positions: PositionAllocator;
   readonly #options: DatabaseStateOptions;
@@ -229,6 +230,7 @@ export class DatabaseState {
   /** Finishes what a stop interrupted; called once, before anything else. */
   async recover(): Promise<void> {
     await this.#changes.settleUnfinished();
+    this.#isRecovered = true;
   }
 
   #makeServices(committer: Committer): TransactionServices {
@@ -265,7 +267,10 @@ export class DatabaseState {
       timers: this.#options.runtime.timers,
       changes: this.#options.changes,
       runTrigger: this.#options.runTrigger ?? refuseTrigger,
-      committed: this.#options.committed,
+      // What follows commits is not there yet while the database is opened, and looks at everything afterwards.
+      committed: (buckets, log) => {
+        if (this.#isRecovered) this.#options.committed?.(buckets, log);
+      },
       pin: () => this.#pin(),
       alter: (change, pause) => this.alter(change, pause),
     };
