@@ -136,6 +136,8 @@ for (let round = 0; round < Number(values.rounds); round += 1) {
   try {
     await look(server, file, what);
   } catch (error) {
+    // The connection ends before the process is known to have ended.
+    await new Promise((done) => setTimeout(done, 500));
     const { signalCode } = server.child;
     tell(signalCode ? `ended by ${signalCode}` : 'FAILED: answer', file, what, String(error));
   }
