@@ -16,8 +16,11 @@ import { sortedOrder } from './radix-sort.ts';
 import { describeChunk } from './state-reader.ts';
 import { AdjKey, keyBytes } from './sub-databases.ts';
 
-/** Vertices between two turns of the event loop: a millisecond or two. */
-const verticesPerSlice = 1024;
+/** Edges between two turns of the event loop: a millisecond or two; a vertex counts as `edgesPerVertex`. */
+const edgesPerSlice = 8192;
+const edgesPerVertex = 8;
+/** Numbers looked through between two turns. */
+const numbersPerSlice = 262_144;
 
 const entrySize = 12;
 
@@ -87,7 +90,10 @@ export class BulkEdges {
       for (const column of [both, source]) {
         if (column.count === 0) continue;
         const { edges, from, to, count } = column;
-        const isNarrow = [edges, from, to].every((rids) => areNarrow(rids, count));
+        const isNarrow =
+          (await areNarrow(edges, count, timers)) &&
+          (await areNarrow(from, count, timers)) &&
+          (await areNarrow(to, count, timers));
         const common = { type, edges, count, isNarrow };
         const out = { ...common, direction: 'out', vertices: from, others: to } as const;
         runs.push(await buildRun(commit, timers, out));
@@ -111,7 +117,7 @@ async function buildRun(
   const { vertices, edges, others, count } = run;
   const order = await sortedOrder(vertices, count, timers);
   const builder = new RunBuilder(commit, run, order);
-  let untilYield = verticesPerSlice;
+  let untilYield = edgesPerSlice;
   for (let start = 0; start < count; ) {
     const vertex = vertices[order[start] as number] as Rid;
     let end = start + 1;
@@ -123,9 +129,10 @@ async function buildRun(
         commit.lists.add(vertex, run.direction, run.type, edge, other);
       }
     }
+    untilYield -= end - start + edgesPerVertex;
     start = end;
-    if (--untilYield === 0) {
-      untilYield = verticesPerSlice;
+    if (untilYield <= 0) {
+      untilYield = edgesPerSlice;
       await timers.yield();
     }
   }
@@ -144,9 +151,17 @@ interface Run {
 }
 
 /** One pass in order is a tenth of one in the order of the vertices. */
-function areNarrow(rids: Float64Array, count: number): boolean {
+async function areNarrow(
+  rids: Float64Array,
+  count: number,
+  timers: Pick<Timers, 'yield'>,
+): Promise<boolean> {
   let high = 0;
-  for (let i = 0; i < count; i++) high |= (rids[i] as number) / 2 ** 32;
+  for (let from = 0; from < count; from += numbersPerSlice) {
+    const to = Math.min(from + numbersPerSlice, count);
+    for (let i = from; i < to; i++) high |= (rids[i] as number) / 2 ** 32;
+    await timers.yield();
+  }
   // The five bits between those of a narrow position and those of the bucket.
   return (high & 31) === 0;
 }

@@ -3,7 +3,7 @@ import type { Timers } from '#core/runtime.ts';
 const digitBits = 16;
 const digitCount = 1 << digitBits;
 /** Numbers looked at or moved between two turns of the event loop: a millisecond or two. */
-const numbersPerSlice = 65_536;
+const numbersPerSlice = 32_768;
 
 /**
  * The order that sorts `count` whole numbers from 0 to 2^53 - 1, stable: `keys[order[0]]` is the smallest. Cost: a few
