@@ -3,9 +3,12 @@ import type { Runtime } from '#core/runtime.ts';
 import type { ChangeObserver } from '#transaction/change-observer.ts';
 import type { RecordChange } from '#transaction/transaction.ts';
 
-/** Who gets the change events of a database. Called synchronously, one event after the other; must not throw. */
+/** Who gets the change events of a database. Must not throw. */
 export interface ChangeSubscriber {
+  /** Keeps the event until `pass`: called for one after the other. */
   changed(change: RecordChange): void;
+  /** Passes on what was kept. More come when it has resolved: those of the meantime are passed on together. */
+  pass(): Promise<void>;
   /** The database was closed or dropped; nothing more comes. */
   ended(): void;
 }
@@ -123,12 +126,20 @@ export class ChangeQueue implements ChangeObserver, ChangeEvents {
         this.#tell(changes);
         this.#waitingCount = Math.max(0, this.#waitingCount - 1);
         if (clock.monotonicMs() < untilMs) continue;
-        await timers.yield();
+        await this.#pass();
         untilMs = clock.monotonicMs() + sliceMs;
       }
       if (this.#current === changes) this.#closeCurrent();
+      // The next ones may come while these are passed on.
+      if (this.#waiting.length === 0) await this.#pass();
     }
     this.#isDelivering = false;
+  }
+
+  /** Others have their turn, however little there is to pass on. */
+  async #pass(): Promise<void> {
+    for (const subscriber of this.#subscribers) await subscriber.pass();
+    await this.#options.runtime.timers.yield();
   }
 
   /** Nobody waits for an event, so one that cannot be told (a damaged record) is left out. */

@@ -1,8 +1,10 @@
 import type { DatabaseHandle, DatabasesPort } from '#database/session.ts';
 import type { ChangeSubscriber } from '#database/events.ts';
+import type { Runtime } from '#core/runtime.ts';
 import { isList, type ValueMap } from '#core/value.ts';
 import { JsonWriter, type NameCache } from '#http/json-writer.ts';
 import type { GroupAuthorizer } from '#security/authorizer.ts';
+import { SliceTimer } from '#transaction/slice-timer.ts';
 import type { RecordChange } from '#transaction/transaction.ts';
 import { type Client, closeCode, textFrame } from './client.ts';
 import { FrameError, messageError, optionalText, requiredText } from './frames.ts';
@@ -11,6 +13,7 @@ export interface ChangeFeedOptions {
   readonly databases: DatabasesPort;
   readonly authorizer: GroupAuthorizer;
   readonly names: NameCache;
+  readonly runtime: Runtime;
   /** Ends the connection of a client whose credentials are worth nothing any more. @returns whether they are good */
   readonly isStillKnown: (client: Client) => boolean;
 }
@@ -21,6 +24,13 @@ interface Subscription {
   /** Exact name; undefined: all types. */
   readonly type: string | undefined;
   readonly kinds: ReadonlySet<ChangeKind>;
+}
+
+/** An event as it goes to all who want it. */
+interface EventFrame {
+  readonly kind: ChangeKind;
+  readonly typeName: string;
+  readonly frame: Buffer;
 }
 
 const allKinds: ReadonlySet<ChangeKind> = new Set<ChangeKind>(['create', 'update', 'delete']);
@@ -76,13 +86,17 @@ export class ChangeFeed {
   }
 }
 
-/** The subscribers of one database. An event is written once and sent to all. */
+/**
+ * The subscribers of one database. An event is written once and sent to all; events that came together leave together, so that
+ * the more there is to send, the less each costs.
+ */
 class Audience implements ChangeSubscriber {
   readonly #database: DatabaseHandle;
   readonly #options: ChangeFeedOptions;
   readonly #members = new Map<Client, Subscription[]>();
   readonly #unsubscribe: () => void;
   readonly #whenEmpty: () => void;
+  #kept: EventFrame[] = [];
 
   constructor(database: DatabaseHandle, options: ChangeFeedOptions, whenEmpty: () => void) {
     this.#database = database;
@@ -120,20 +134,51 @@ class Audience implements ChangeSubscriber {
   }
 
   changed(change: RecordChange): void {
-    let encoded: Buffer | undefined;
+    const { kind } = change;
     const { typeName } = change.record;
-    for (const [client, subscriptions] of this.#members) {
-      if (!wants(subscriptions, change.kind, typeName) || !this.#mayGet(client)) continue;
-      const { authorizer } = this.#options;
-      if (!authorizer.canRead(client.principal, this.#database.name, typeName)) continue;
-      encoded ??= this.#encode(change);
-      client.sendFrame(encoded);
+    for (const subscriptions of this.#members.values()) {
+      if (!wants(subscriptions, kind, typeName)) continue;
+      this.#kept.push({ kind, typeName, frame: this.#encode(change) });
+      return;
+    }
+  }
+
+  async pass(): Promise<void> {
+    const events = this.#kept;
+    if (events.length === 0) return;
+    this.#kept = [];
+    const together =
+      events.length === 1 ? (events[0] as EventFrame).frame : Buffer.concat(framesOf(events));
+    const slices = new SliceTimer(this.#options.runtime);
+    // Who comes meanwhile asked after the commits of these.
+    for (const client of [...this.#members.keys()]) {
+      if (slices.isSpent) await slices.pause();
+      const subscriptions = this.#members.get(client);
+      if (subscriptions === undefined || !this.#mayGet(client)) continue;
+      const wanted = this.#wantedOf(client, subscriptions, events);
+      if (wanted.length === events.length) client.sendFrames([together]);
+      else if (wanted.length > 0) client.sendFrames(framesOf(wanted));
     }
   }
 
   ended(): void {
     this.#members.clear();
+    this.#kept = [];
     this.#whenEmpty();
+  }
+
+  #wantedOf(
+    client: Client,
+    subscriptions: readonly Subscription[],
+    events: readonly EventFrame[],
+  ): readonly EventFrame[] {
+    const { authorizer } = this.#options;
+    const { name } = this.#database;
+    return events.filter(
+      ({ kind, typeName }) =>
+        wants(subscriptions, kind, typeName) &&
+        authorizer.canRead(client.principal, name, typeName),
+    );
   }
 
   /** Asked anew at each event: rights may have been taken away (contract, Events). */
@@ -152,6 +197,10 @@ class Audience implements ChangeSubscriber {
     writer.ascii('}');
     return textFrame(writer.take(0));
   }
+}
+
+function framesOf(events: readonly EventFrame[]): Buffer[] {
+  return events.map(({ frame }) => frame);
 }
 
 function wants(

@@ -105,11 +105,14 @@ export class Client {
     this.#requireReader();
   }
 
-  /** As `send`, with a message that `textFrame` has made: the same bytes for many clients. */
-  sendFrame(frame: Buffer): void {
+  /** As `send`, with messages that `textFrame` has made: the same bytes for many clients. */
+  sendFrames(frames: readonly Buffer[]): void {
     if (this.#isClosing) return;
+    const { stream } = this.#options;
     // Nothing of the library waits above the stream, since messages are not compressed; so the order is kept.
-    this.#options.stream.write(frame);
+    stream.cork();
+    for (const frame of frames) stream.write(frame);
+    stream.uncork();
     this.#requireReader();
   }
 

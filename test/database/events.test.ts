@@ -40,6 +40,7 @@ function setUp(sizeMax = 1000) {
   const got: number[] = [];
   const subscriber: ChangeSubscriber = {
     changed: ({ record }) => void got.push(record.rid),
+    pass: async () => {},
     ended: () => void got.push(-1),
   };
   return { queue, warnings, got, subscriber };
@@ -48,6 +49,34 @@ function setUp(sizeMax = 1000) {
 async function delivered(): Promise<void> {
   for (let turn = 0; turn < 5; turn++) await systemRuntime.timers.yield();
 }
+
+test('what comes while events are passed on is passed on together', async () => {
+  const { queue } = setUp();
+  const passes: number[][] = [];
+  let kept: number[] = [];
+  let opened = () => {};
+  const gate = new Promise<void>((resolve) => {
+    opened = resolve;
+  });
+  queue.subscribe({
+    changed: ({ record }) => void kept.push(record.rid),
+    pass: async () => {
+      passes.push(kept);
+      kept = [];
+      if (passes.length === 1) await gate;
+    },
+    ended: () => {},
+  });
+  queue.committed([change(1)]);
+  await delivered();
+  queue.committed([change(2), change(3)]);
+  queue.committed([change(4)]);
+  await delivered();
+  assert.deepEqual(passes, [[1]], 'the second pass waits for the first');
+  opened();
+  await delivered();
+  assert.deepEqual(passes, [[1], [2, 3, 4]]);
+});
 
 test('nothing is kept while nobody subscribes', async () => {
   const { queue, got, subscriber } = setUp();
