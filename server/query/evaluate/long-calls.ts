@@ -32,6 +32,8 @@ export class LongCalls implements WorkMeter {
   readonly #calls: LongCall[] = [];
   #position = 0;
   #unitsLeft = unitsPerTurn;
+  /** A call has gone on in this turn. */
+  #hasGoneOn = false;
 
   /** The work of this turn is done. */
   get isExhausted(): boolean {
@@ -40,6 +42,7 @@ export class LongCalls implements WorkMeter {
 
   newTurn(): void {
     this.#unitsLeft = unitsPerTurn;
+    this.#hasGoneOn = false;
   }
 
   /** Before the expression is evaluated, for the first time or once more. */
@@ -63,7 +66,12 @@ export class LongCalls implements WorkMeter {
       this.#calls.push(call);
     }
     if (call.isOver) return call.value;
-    if (this.isExhausted) throw suspended;
+    if (this.isExhausted) {
+      if (this.#hasGoneOn) throw suspended;
+      // What stands around the calls is done anew each time: it may not take from them all that a turn has.
+      this.#unitsLeft = unitsPerTurn;
+    }
+    this.#hasGoneOn = true;
     // Expressions inside the work are none of the expression's own calls.
     context.longCalls = undefined;
     try {

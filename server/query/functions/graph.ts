@@ -52,14 +52,21 @@ function vertexMove(
     const found: Value[] = [];
     for (const direction of directions)
       collect(vertex.rid, direction, types, yields, found, context);
-    context.longCalls?.isSpent(found.length + unitsPerLookup * types.length);
     return found;
   };
   return nullSafe(`${name}(type...)`, [1, ANY_NUMBER], (args, context) => {
     const types = edgeTypesNamed(typeNames(args, name), context.view.catalog);
     const from = args[0] as Value;
-    if (!isList(from) || from.length <= shortListLength)
-      return moved(from, 'vertex', types, follow, context);
+    if (!isList(from) || from.length <= shortListLength) {
+      const { longCalls } = context;
+      if (longCalls === undefined) return moved(from, 'vertex', types, follow, context);
+      // A list of all neighbours of a hub is not made anew in each turn.
+      return longCalls.value(
+        follow,
+        (meter) => movedAtOnce(from, types, follow, context, meter),
+        context,
+      );
+    }
     return longValue(context, follow, what, (meter) =>
       movedStepwise(from, types, follow, context, meter),
     );
@@ -78,6 +85,21 @@ function edgeMove(
 
 /** Moves from so many vertices are made in slices. */
 const shortListLength = 16;
+
+/** From few vertices: work that is counted and remembered, not shared out. */
+function* movedAtOnce(
+  from: Value,
+  types: readonly TypeId[],
+  follow: Follow,
+  context: EvaluationContext,
+  meter: WorkMeter,
+): LongWork {
+  const found = moved(from, 'vertex', types, follow, context);
+  const vertexCount = isList(from) ? from.length : 1;
+  const foundCount = isList(found) ? found.length : 0;
+  if (meter.isSpent(foundCount + unitsPerLookup * types.length * vertexCount)) yield;
+  return found;
+}
 
 /** As `movedAll` from vertices. */
 function* movedStepwise(

@@ -10,6 +10,11 @@ import {
 } from './operator.ts';
 import type { CompiledColumn } from './project.ts';
 
+export interface PatientColumn extends CompiledColumn {
+  /** Gives the same each time and changes nothing; others are evaluated once, whatever it takes. */
+  readonly mayBeRepeated: boolean;
+}
+
 /**
  * As Project, for columns of which one evaluation may take seconds: it is done in slices (`evaluate/long-calls.ts`). Each
  * column is done before the next one begins.
@@ -21,17 +26,19 @@ export class PatientProjectOperator implements PhysicalOperator {
   readonly #input: PhysicalOperator;
   readonly #slots: readonly Slot[];
   readonly #evaluators: readonly Evaluator[];
+  readonly #mayBeRepeated: readonly boolean[];
   readonly #calls = new LongCalls();
   #context: ExecutionContext | undefined;
   /** The column of the row at hand that is computed next; none: the next row is wanted. */
   #column: number | undefined;
 
-  constructor(input: PhysicalOperator, columns: readonly CompiledColumn[], description: string) {
+  constructor(input: PhysicalOperator, columns: readonly PatientColumn[], description: string) {
     this.inputs = [input];
     this.description = description;
     this.#input = input;
     this.#slots = columns.map((column) => column.slot);
     this.#evaluators = columns.map((column) => column.value);
+    this.#mayBeRepeated = columns.map((column) => column.mayBeRepeated);
   }
 
   open(context: ExecutionContext): void {
@@ -68,7 +75,7 @@ export class PatientProjectOperator implements PhysicalOperator {
   #compute(at: number): boolean {
     const context = this.#context as ExecutionContext;
     const outer = context.longCalls;
-    context.longCalls = this.#calls;
+    context.longCalls = this.#mayBeRepeated[at] === true ? this.#calls : undefined;
     this.#calls.rewind();
     try {
       context.frame[this.#slots[at] as Slot] = (this.#evaluators[at] as Evaluator)(context);

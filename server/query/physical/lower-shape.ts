@@ -137,11 +137,27 @@ function lowerProject(
   if (columns.length === 0) return input;
   const compiled = compileColumns(columns, lowering);
   const description = descriptionOf(lowering, { ...plan, columns });
-  if (plan.isLong === true) return () => new PatientProjectOperator(input(), compiled, description);
+  if (plan.isLong === true) {
+    const patient = compiled.map((column, at) => ({
+      ...column,
+      mayBeRepeated: mayBeRepeated((columns[at] as Column).value, lowering),
+    }));
+    return () => new PatientProjectOperator(input(), patient, description);
+  }
   const areOutput = isOutput(plan, columns, lowering);
   const idsOf = slotOfIds(columns);
   return () =>
     new ProjectOperator({ input: input(), columns: compiled, areOutput, idsOf, description });
+}
+
+function mayBeRepeated(value: Expression, lowering: Lowering): boolean {
+  const { functions } = lowering.environment;
+  let isSame = true;
+  walkExpression(value, (part) => {
+    if (part.op === 'Call' && functions.scalar(part.function)?.isDeterministic !== true)
+      isSame = false;
+  });
+  return isSame;
 }
 
 /** The columns are those of the statement, in their order, and none reads another one. */

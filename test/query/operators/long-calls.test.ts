@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { DatabaseError } from '#core/errors.ts';
+import { unitsPerTurn } from '#query/evaluate/long-calls.ts';
 import type { PhysicalOperator } from '#query/operators/operator.ts';
 import { SqlDatabase } from '#test/query/support/sql-database.ts';
 
@@ -139,4 +140,38 @@ test('an error of a long call ends the statement and leaves nothing held', async
     db.run(`SELECT bellmanFord(${first}, @rid, 'n') AS p FROM E`),
     (error: unknown) => error instanceof DatabaseError && error.code === 'IllegalArgument',
   );
+});
+
+test('what stands around a long call may cost more than a turn, and the call is over all the same', async () => {
+  for (const text of [
+    'CREATE VERTEX TYPE Hub',
+    'CREATE VERTEX TYPE Leaf',
+    'CREATE EDGE TYPE Spoke',
+  ])
+    await db.run(text);
+  const leafCount = 2 * unitsPerTurn;
+  const transaction = db.state.begin('READ_COMMITTED');
+  transaction.beginStatement();
+  const { catalog } = transaction;
+  const [hub, leaf, spoke] = ['Hub', 'Leaf', 'Spoke'].map((name) => catalog.typeNamed(name)?.id);
+  assert.ok(hub !== undefined && leaf !== undefined && spoke !== undefined);
+  const middle = transaction.insertVertex(hub, new Map()).rid;
+  for (let n = 0; n < leafCount; n += 1) {
+    const { rid } = transaction.insertVertex(leaf, new Map([['n', n]]));
+    transaction.insertEdge(spoke, middle, rid, new Map());
+  }
+  await transaction.commit();
+  const lists = Array.from({ length: 4 }, () => '[$current, 1, 2].n.size()').join(', ');
+  for (const value of [
+    "out('Spoke').in('Spoke').size()",
+    "[out('Spoke').size(), out('Spoke').n.size()]",
+    "[out('Spoke').size(), shortestPath(@rid, @rid).size()]",
+    `[${lists}, out('Spoke').n.size(), ${lists}]`,
+  ]) {
+    const text = `SELECT ${value} AS v FROM Hub`;
+    const patient = await measured(text, new Set());
+    const plain = await measured(text, new Set(['long-calls']));
+    assert.deepEqual(patient.rows, plain.rows, text);
+    assert.equal(patient.bytesLeft, 0, text);
+  }
 });
