@@ -110,9 +110,9 @@ export class Client {
     if (this.#isClosing) return;
     const { stream } = this.#options;
     // Nothing of the library waits above the stream, since messages are not compressed; so the order is kept.
-    stream.cork();
+    if (frames.length > 1) stream.cork();
     for (const frame of frames) stream.write(frame);
-    stream.uncork();
+    if (frames.length > 1) stream.uncork();
     this.#requireReader();
   }
 

@@ -38,6 +38,14 @@ function residentMb(pid: number): number {
   return Number(line?.[1] ?? 0) / 1024;
 }
 
+/** Processor time that a process has used, in seconds. */
+function processorSeconds(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    .replace(/^.*\) /, '')
+    .split(' ');
+  return (Number(fields[11]) + Number(fields[12])) / 100;
+}
+
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 test('1,000 readers lose nothing at 100 events a second, who does not read is dropped', async (context) => {
@@ -83,6 +91,8 @@ test('1,000 readers lose nothing at 100 events a second, who does not read is dr
   }
   const before = residentMb(server.child.pid ?? 0);
   let peak = before;
+  const serverBefore = processorSeconds(server.child.pid ?? 0);
+  const ownBefore = process.cpuUsage();
   const startMs = performance.now();
   for (let n = 0; n < eventCount; n += 1) {
     await client.sql('school', `INSERT INTO Small SET n = ${n}`);
@@ -96,12 +106,15 @@ test('1,000 readers lose nothing at 100 events a second, who does not read is dr
   const isComplete = () => seen.every((count) => count >= eventCount);
   while (!isComplete() && performance.now() - startMs < 200_000) await pause(50);
   const seconds = (performance.now() - startMs) / 1000;
+  const serverSeconds = processorSeconds(server.child.pid ?? 0) - serverBefore;
+  const own = process.cpuUsage(ownBefore);
+  const ownSeconds = (own.user + own.system) / 1e6;
   // A socket that is paused does not see its end.
   for (const socket of sockets.slice(readerCount)) socket.resume();
   for (let tries = 0; tries < 100 && droppedCount < sleeperCount; tries += 1) await pause(50);
   const deliveries = Math.round((eventCount * readerCount) / seconds);
   console.log(
-    `${eventCount} events to ${readerCount} readers in ${seconds.toFixed(1)} s (${deliveries} a second); memory of the server: ${Math.round(before)} MB, at most ${Math.round(peak)} MB`,
+    `${eventCount} events to ${readerCount} readers in ${seconds.toFixed(1)} s (${deliveries} a second); processor: server ${serverSeconds.toFixed(1)} s, readers ${ownSeconds.toFixed(1)} s; memory of the server: ${Math.round(before)} MB, at most ${Math.round(peak)} MB`,
   );
   assert.ok(isComplete(), `the slowest got ${Math.min(...seen)} of ${eventCount}`);
   assert.equal(Math.max(...seen), eventCount);
