@@ -70,9 +70,9 @@ export async function installOperator(
 ): Promise<number> {
   const start = performance.now();
   const hasDefinition = (await run('kubectl', ['get', 'crd', 'clusters.polyad.io'])).isGood;
-  // A definition that nobody's release owns is brought up to date; one of a release is that release's.
+  // One that is there stays whose it is, and is brought up to date.
   if (hasDefinition)
-    await run('kubectl', [
+    await must('kubectl', [
       ...['apply', '--server-side', '--force-conflicts', '-f'],
       resolve(import.meta.dirname, '../crds/clusters.polyad.io.yaml'),
     ]);

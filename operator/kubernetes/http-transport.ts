@@ -7,6 +7,8 @@ import { KubernetesError } from './kubernetes-error.ts';
 import type { HttpAnswer, HttpRequest, HttpStream, Transport } from './port.ts';
 
 const answerBytesMax = 64 * 1024 * 1024;
+/** Until the first byte of an answer, watches included. */
+const firstAnswerMs = 10_000;
 
 /**
  * Talks to a real API server over kept-alive connections of one agent (the client library makes a new TLS agent for each
@@ -65,6 +67,9 @@ export class HttpTransport implements Transport {
         {
           method: request.method,
           agent,
+          // Counts from before the connection is made: packets to a service whose rules are not written yet are lost, and
+          // the system alone would try that same connection for two minutes.
+          timeout: Math.min(request.timeoutMs, firstAnswerMs),
           headers: {
             Accept: 'application/json',
             'User-Agent': 'polyad-operator',
@@ -78,12 +83,13 @@ export class HttpTransport implements Transport {
           },
           ...(request.signal === undefined ? undefined : { signal: request.signal }),
         },
-        resolve,
+        (message) => {
+          // A connection on which nothing comes for this long is dead, whatever TCP believes.
+          message.setTimeout(request.timeoutMs);
+          resolve(message);
+        },
       );
-      // A connection on which nothing comes for this long is dead, whatever TCP believes.
-      call.setTimeout(request.timeoutMs, () =>
-        call.destroy(new Error(`no answer within ${request.timeoutMs} ms`)),
-      );
+      call.on('timeout', () => call.destroy(new Error('no answer came in time')));
       call.on('error', (error) => reject(noAnswer(request, error)));
       call.end(request.body);
     });
