@@ -133,7 +133,9 @@ export class ChangeQueue implements ChangeObserver, ChangeEvents {
       }
       if (this.#current === changes) this.#closeCurrent();
       // The next ones may come while these are passed on.
-      if (this.#waiting.length === 0) await this.#pass();
+      if (this.#waiting.length > 0) continue;
+      await this.#pass();
+      untilMs = clock.monotonicMs() + sliceMs;
     }
     this.#isDelivering = false;
   }
