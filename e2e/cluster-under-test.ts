@@ -89,6 +89,33 @@ export async function installOperator(
   return (performance.now() - start) / 1000;
 }
 
+/**
+ * Definitions of the kinds of the Prometheus operator that keep whatever they are given, so that an operator makes its monitors;
+ * made only where the cluster is ours and has none. @returns takes them away again
+ */
+export async function lendMonitorKinds(): Promise<() => Promise<void>> {
+  const group = 'monitoring.coreos.com';
+  const isThere = (await run('kubectl', ['get', 'crd', `podmonitors.${group}`])).isGood;
+  if (isThere || !e2eSettings.isClusterScoped) return async () => {};
+  const open = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
+  const definitions = ['PodMonitor', 'ServiceMonitor', 'PrometheusRule'].map((kind) => {
+    const singular = kind.toLowerCase();
+    const plural = `${singular}s`;
+    const version = { name: 'v1', served: true, storage: true, schema: { openAPIV3Schema: open } };
+    return {
+      apiVersion: 'apiextensions.k8s.io/v1',
+      kind: 'CustomResourceDefinition',
+      metadata: { name: `${plural}.${group}` },
+      spec: { group, scope: 'Namespaced', names: { kind, plural, singular }, versions: [version] },
+    };
+  });
+  const list = JSON.stringify({ apiVersion: 'v1', kind: 'List', items: definitions });
+  await must('kubectl', ['apply', '-f', '-'], list);
+  const names = definitions.map(({ metadata }) => `crd/${metadata.name}`);
+  await must('kubectl', ['wait', '--for=condition=Established', '--timeout=30s', ...names]);
+  return async () => void (await run('kubectl', ['delete', ...names, '--wait=false']));
+}
+
 /** The rights that the release of the operator has, as `verb group/resource`. */
 export async function grantedRights(release: string): Promise<readonly string[]> {
   const words = ['get', 'roles,clusterroles', '-A', '-o', 'json'];

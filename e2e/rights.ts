@@ -3,6 +3,7 @@ import type { Result } from './report.ts';
 import { e2eSettings } from './settings.ts';
 import type { ApiServer } from './steps/api-server.ts';
 import type { Namespace } from './steps/objects.ts';
+import { run } from './steps/programs.ts';
 import { operatorNumbers, type RightsAudit } from './steps/operator-metrics.ts';
 
 /** Rights that this cluster or this run cannot use, and why. */
@@ -25,8 +26,12 @@ export async function auditRights({
 }): Promise<Result> {
   audit.note(await operatorNumbers(api, home));
   const unused = audit.unused(await grantedRights('polyad-operator'));
-  const excused = unused.filter((right) => cannotUse[right] !== undefined);
-  const idle = unused.filter((right) => cannotUse[right] === undefined);
+  const hasMonitors = (await run('kubectl', ['get', 'crd', 'podmonitors.monitoring.coreos.com']))
+    .isGood;
+  const isExcused = (right: string): boolean =>
+    cannotUse[right] !== undefined || (!hasMonitors && right.includes('monitoring.coreos.com'));
+  const excused = unused.filter(isExcused);
+  const idle = unused.filter((right) => !excused.includes(right));
   const isWhole = e2eSettings.only.size === 0 && e2eSettings.level >= 1;
   const faults = [
     ...audit.denied.map((call) => `denied: ${call}`),
@@ -34,7 +39,7 @@ export async function auditRights({
   ];
   const remarks = [
     `${audit.size} kinds of calls`,
-    ...excused.map((right) => `${right}: ${cannotUse[right]}`),
+    ...excused.map((right) => `${right}: ${cannotUse[right] ?? 'no such kind here'}`),
     ...(isWhole ? [] : [onlyOfWholeRuns]),
     ...faults,
   ];

@@ -2,6 +2,7 @@ import {
   capabilitiesOf,
   imageUnderTest,
   installOperator,
+  lendMonitorKinds,
   makeNamespace,
   widespreadOperator,
 } from './cluster-under-test.ts';
@@ -89,6 +90,7 @@ async function runAll(scenarios: readonly Scenario[], given: Given): Promise<voi
     .filter(({ hasOwnOperator }) => !hasOwnOperator)
     .map(({ id }) => namespaces.get(id)?.name ?? '');
   const scope = e2eSettings.isClusterScoped ? [] : [home.name, ...watched];
+  const takeBack = await lendMonitorKinds();
   const seconds = await installOperator(home, scope, image);
   const where = e2eSettings.isClusterScoped ? 'the whole cluster' : 'its namespaces';
   process.stdout.write(
@@ -109,6 +111,7 @@ async function runAll(scenarios: readonly Scenario[], given: Given): Promise<voi
   for (const scenario of scenarios) if (scenario.isSerial) await start(scenario);
   if (scenarios.length > 0) report.note(await auditRights({ api, audit, home }));
   api.close();
+  await takeBack();
   await run(e2eSettings.helm, ['uninstall', 'polyad-operator', '-n', home.name]);
   if (!e2eSettings.keep) await run('kubectl', ['delete', 'namespace', home.name, '--wait=false']);
 }

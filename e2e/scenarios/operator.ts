@@ -40,19 +40,33 @@ export const operatorScenarios: readonly Scenario[] = [
     title:
       'policy, services and account switched on and off: objects come and go, nothing restarts but once',
     level: 1,
-    async run({ namespace, cluster }) {
-      await cluster('door', { networkPolicy: { enabled: true } });
+    async run({ namespace, cluster, report }) {
+      const kinds = ['podMonitor', 'serviceMonitor', 'prometheusRule'] as const;
+      const monitors = kinds.map((kind) => `${kind.toLowerCase()}s.monitoring.coreos.com`);
+      const probe = await namespace.tryKubectl(['get', monitors.join(',')]);
+      const made = probe.isGood ? monitors : [];
+      if (!probe.isGood) report('no kinds of monitors here');
+      await cluster('door', {
+        networkPolicy: { enabled: true },
+        monitoring: Object.fromEntries(kinds.map((kind) => [kind, { enabled: true }])),
+      });
+      for (const kind of made) await namespace.require(kind, 'door');
       const policy = await namespace.require('networkpolicy', 'door-http');
       assert.match(JSON.stringify(policy['spec']), /polyad-operator/);
       await namespace.require('networkpolicy', 'door-raft');
       const { uid } = (await namespace.require('pod', 'door-0')).metadata;
       await namespace.patch('pyd', 'door', {
-        spec: { networkPolicy: { enabled: false }, services: { readOnly: { enabled: false } } },
+        spec: {
+          networkPolicy: { enabled: false },
+          services: { readOnly: { enabled: false } },
+          monitoring: null,
+        },
       });
       for (const [kind, name] of [
         ['networkpolicy', 'door-http'],
         ['networkpolicy', 'door-raft'],
         ['service', 'door-ro'],
+        ...made.map((kind) => [kind, 'door'] as const),
       ] as const)
         await namespace.waitGone(kind, name, 'driftCorrected');
       await namespace.waitFor('pyd', 'door', 'Ready', 'memberBack', isReady);
