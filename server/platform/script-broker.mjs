@@ -31,6 +31,8 @@ function start() {
       '--permission',
       `--allow-fs-read=${script}`,
       '--disallow-code-generation-from-strings',
+      // An import that fails hands a script an error of the process's own world; nothing may be changed through it.
+      '--frozen-intrinsics',
       '--no-warnings',
       `--max-old-space-size=${heapMiB}`,
       '--max-semi-space-size=2',
@@ -60,10 +62,10 @@ function take(bytes) {
   pieces.push(bytes);
   pieceBytes += bytes.length;
   if (pieceBytes < 4) return;
-  const all = pieces.length === 1 ? bytes : Buffer.concat(pieces);
-  pieces = [all];
-  const length = all.readUInt32LE(0);
-  if (all.length < 4 + length) return;
+  if (pieces[0].length < 4) pieces = [Buffer.concat(pieces)];
+  const length = pieces[0].readUInt32LE(0);
+  if (pieceBytes < 4 + length) return;
+  const all = pieces.length === 1 ? pieces[0] : Buffer.concat(pieces);
   pieces = [];
   pieceBytes = 0;
   clearTimeout(timer);

@@ -66,6 +66,8 @@ export class ScriptEngine {
   readonly #options: ScriptEngineOptions;
   #broker: Broker | undefined;
   #stopIdleTimer: Cancel = () => {};
+  /** Processes that ended while they had work. */
+  #endCount = 0;
 
   constructor(options: ScriptEngineOptions) {
     this.#options = options;
@@ -82,10 +84,17 @@ export class ScriptEngine {
         const message = this.#exchange(frame, timeoutMs);
         if (message.died === true) return { kind: 'out-of-memory' };
         if (message.isLate === true || message.text === undefined) return { kind: 'late' };
-        const answer = JSON.parse(message.text) as Answer;
-        if (answer.ask === undefined) return outcomeOf(answer);
-        frame = `A${questions(message.text)}`;
+        const body = message.text.slice(1);
+        if (message.text[0] !== questionFrame) return outcomeOf(body);
+        const endCount = this.#endCount;
+        frame = `A${questions(body)}`;
+        // A script that this one set off took the process with it: nobody waits for the answer any more.
+        if (this.#endCount !== endCount) return { kind: 'threw', message: errorOf(frame.slice(1)) };
       }
+    } catch (error) {
+      // The process still waits for an answer.
+      this.close();
+      throw error;
     } finally {
       this.#rest();
     }
@@ -107,7 +116,11 @@ export class ScriptEngine {
     port.postMessage({ text, timeoutMs });
     const waited = Atomics.wait(signal, 0, seen, timeoutMs + answerGraceMs);
     const received = receiveMessageOnPort(port) as { message: BrokerMessage } | undefined;
-    if (waited !== 'timed-out' && received !== undefined) return received.message;
+    if (waited !== 'timed-out' && received !== undefined) {
+      if (received.message.text === undefined) this.#endCount += 1;
+      return received.message;
+    }
+    this.#endCount += 1;
     this.close();
     return { isLate: true };
   }
@@ -136,18 +149,49 @@ export class ScriptEngine {
   }
 }
 
-interface Answer {
-  readonly ask?: string;
-  readonly error?: string;
-  readonly timeout?: boolean;
-  readonly result?: string;
-  readonly changes?: { set: Record<string, string>; removed: string[] };
+/** First letter of a frame in which a script asks something. */
+const questionFrame = 'Q';
+
+/** What a script makes of its own world may show here, so nothing is taken for granted. */
+function outcomeOf(text: string): ScriptOutcome {
+  const answer = objectOf(text);
+  if (answer === undefined) return { kind: 'threw', message: 'the script left no result' };
+  const { timeout, error, result, changes } = answer;
+  if (timeout === true) return { kind: 'late' };
+  if (error !== undefined) return { kind: 'threw', message: String(error) };
+  return {
+    kind: 'done',
+    result: typeof result === 'string' ? result : 'null',
+    changes: changesOf(changes),
+  };
 }
 
-function outcomeOf(answer: Answer): ScriptOutcome {
-  if (answer.timeout === true) return { kind: 'late' };
-  if (answer.error !== undefined) return { kind: 'threw', message: answer.error };
-  return { kind: 'done', result: answer.result ?? 'null', changes: answer.changes };
+function errorOf(text: string): string {
+  return String(objectOf(text)?.['error'] ?? 'the script was ended');
+}
+
+function changesOf(changes: unknown): Extract<ScriptOutcome, { kind: 'done' }>['changes'] {
+  if (!isObject(changes)) return undefined;
+  const { set, removed } = changes;
+  if (!isObject(set) || !Array.isArray(removed)) return undefined;
+  const texts = Object.entries(set).filter(([, json]) => typeof json === 'string');
+  return {
+    set: Object.fromEntries(texts) as Record<string, string>,
+    removed: removed.filter((name) => typeof name === 'string'),
+  };
+}
+
+function objectOf(text: string): Readonly<Record<string, unknown>> | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isObject(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null;
 }
 
 const parameterName = /^[A-Za-z_$][A-Za-z0-9_$]*$/;

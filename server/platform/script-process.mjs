@@ -3,7 +3,7 @@ import vm from 'node:vm';
 
 /*
  * The process that runs scripts of users (security.md 5.3), started by `script-broker.mjs` without rights on files, processes,
- * threads and addons, without environment, with a small heap. It reads frames (length in four bytes, JSON) from its input, and
+ * threads and addons, without environment, with a small heap, its own intrinsics frozen. It reads frames (length in four bytes, JSON) from its input, and
  * waits for each: nothing here is asynchronous, so a script may ask the server in the middle and get its answer.
  *
  * A script sees a context without any object of this realm: texts go in and out, and whatever may fail is caught inside.
@@ -15,6 +15,9 @@ const input = 0;
 const output = 1;
 /** First letter of a frame that answers what a script has asked; others are calls. */
 const answerFrame = 'A';
+/** First letters of what goes out. Nothing a script makes of its own world may turn one into the other. */
+const questionFrame = 'Q';
+const doneFrame = 'D';
 const contextsMax = 16;
 const scriptsMax = 200;
 
@@ -47,11 +50,11 @@ function send(text) {
  */
 function askServer(request) {
   try {
-    send(request);
+    send(questionFrame + request);
     for (;;) {
       const frame = receive();
       if (frame[0] === answerFrame) return frame.slice(1);
-      send(run(JSON.parse(frame.slice(1))));
+      send(doneFrame + run(JSON.parse(frame.slice(1))));
     }
   } catch {
     return '{"error":"the server did not answer"}';
@@ -209,4 +212,4 @@ function run({ key, name, source, request, timeoutMs }) {
   }
 }
 
-for (;;) send(run(JSON.parse(receive().slice(1))));
+for (;;) send(doneFrame + run(JSON.parse(receive().slice(1))));

@@ -85,6 +85,53 @@ test('no way leads out of a script', async () => {
   assert.doesNotMatch(String(await resultOf(stack)), /\[object process\]|native code/);
 });
 
+test('a script changes nothing in the world of its process', async () => {
+  await db.run('CREATE DOCUMENT TYPE Few');
+  for (let n = 0; n < 4; n += 1) await db.run('INSERT INTO Few SET n = :n', { n });
+  // The error of an import is an object of that world.
+  const body =
+    "const seen = globalThis.seen; import('x').catch((e) => { let p = e; while (Object.getPrototypeOf(p)) p = Object.getPrototypeOf(p); globalThis.seen = String(p.evil); p.evil = 'left' }); return String(seen)";
+  await db.run(`DEFINE FUNCTION lib.pollute "${body}" LANGUAGE js`);
+  const rows = await db.run('SELECT `lib.pollute`() AS v FROM Few');
+  assert.equal(rows.at(-1)?.['v'], 'undefined');
+});
+
+test('a script that forges what its process says ends nothing but itself', async () => {
+  await db.run('CREATE DOCUMENT TYPE Forged');
+  const forge = (json: string) =>
+    `Object.prototype.toJSON = function () { return ${json} }; database.command('sql', 'SELECT 1'); return 1`;
+  for (const json of [
+    'null',
+    '5',
+    '({result: 5, changes: {set: null, removed: 1}})',
+    '({result: "1"})',
+  ]) {
+    await db.run(
+      `CREATE TRIGGER forged BEFORE CREATE ON Forged EXECUTE JAVASCRIPT "${forge(json).replaceAll('"', "'")}"`,
+    );
+    const outcome = await db.run('INSERT INTO Forged SET n = 1').then(
+      () => undefined,
+      (error: unknown) => (error as { code?: string }).code,
+    );
+    assert.ok(outcome === undefined || outcome === 'CommandExecution', `${json}: ${outcome}`);
+    await db.run('DROP TRIGGER forged');
+    assert.equal(await resultOf('return 1'), 1, json);
+  }
+});
+
+test('a script that sets off one that ends the process learns why', async () => {
+  await db.run('CREATE DOCUMENT TYPE Outer1');
+  await db.run('CREATE DOCUMENT TYPE Inner1');
+  await db.run(
+    'CREATE TRIGGER endless BEFORE CREATE ON Inner1 EXECUTE JAVASCRIPT "throw { get message() { for (;;); } }"',
+  );
+  await db.run(
+    `CREATE TRIGGER sets BEFORE CREATE ON Outer1 EXECUTE JAVASCRIPT "database.command('sql', 'INSERT INTO Inner1 SET n = 1')"`,
+  );
+  await assert.rejects(db.run('INSERT INTO Outer1 SET n = 1'), /trigger '(sets|endless)'/);
+  assert.equal(await resultOf('return 1'), 1);
+});
+
 test('what a script changes in its world is gone for the others', async () => {
   assert.equal(
     await resultOf(
