@@ -10,7 +10,7 @@ import type { StatementContext } from './statement-context.ts';
  * Milliseconds that a statement may work before it lets other events have their turn. Less than the 5 ms of architecture.md 6: a
  * request on a new connection needs two or three turns, and `/health` is to answer within 20 ms.
  */
-const sliceMs = 3;
+const sliceMs = 2;
 export const rowsPerBatch = 1024;
 /** Text in one batch, in characters: wide rows make small batches. */
 const charactersPerBatch = 1024 * 1024;
@@ -50,7 +50,7 @@ export interface ExecutionWatch {
 }
 
 /**
- * One execution of a plan, pulled batch by batch. Work is synchronous inside a slice of 3 ms; between slices the event loop
+ * One execution of a plan, pulled batch by batch. Work is synchronous inside a slice of 2 ms; between slices the event loop
  * has its turn. A batch ends with the slice, so the first rows of a long statement come early.
  *
  * Close it in any case; after an error it is closed already.

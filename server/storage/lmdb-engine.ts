@@ -356,7 +356,7 @@ export class LmdbEngine implements StorageEngine {
       const early = commit.deletions.length > 0 ? commit.finish() : undefined;
       // A checkpoint keeps the disk busy for milliseconds, so nothing waits for it in place then.
       const isAlone = group.length === 1 && group[0]?.isAlone === true;
-      const written = this.#log.append(records, isAlone && !this.#checkpointer.isRunning);
+      const written = this.#log.append(records, isAlone, this.#checkpointer.isRunning);
       // The images are made while the disk writes.
       const writes = early ?? commit.finish();
       await written;

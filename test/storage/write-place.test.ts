@@ -18,7 +18,7 @@ test('a writer that is alone for a while writes in place, but for probes', () =>
   const { place, clock } = placeWithClock();
   const places = Array.from({ length: 80 }, () => at(place, clock, true, 0.1));
   assert.equal(places.indexOf(true), 16);
-  assert.equal(places.slice(16).filter((isInPlace) => !isInPlace).length, 2);
+  assert.equal(places.slice(16).filter((isInPlace) => !isInPlace).length, 1);
 });
 
 test('company ends it at once', () => {
@@ -26,6 +26,13 @@ test('company ends it at once', () => {
   for (let i = 0; i < 30; i++) at(place, clock, true, 0.1);
   assert.equal(at(place, clock, false, 0.1), false);
   assert.equal(at(place, clock, true, 0.1), false);
+});
+
+test('a busy disk keeps writes out, but is forgotten when it is idle again', () => {
+  const { place, clock } = placeWithClock();
+  for (let i = 0; i < 30; i++) at(place, clock, true, 0.1);
+  assert.equal(place.begin(true, true), false);
+  assert.equal(at(place, clock, true, 0.1), true);
 });
 
 /** Share of the time that the main thread is held by writes of which every `every`th takes `slowMs`, the others 0.1 ms. */
@@ -42,16 +49,16 @@ function shareHeld(slowMs: number, every = 1): number {
 }
 
 test('the slower the writes, the less they hold the main thread', () => {
-  assert.ok(shareHeld(2) <= 0.1);
-  assert.ok(shareHeld(5) <= 0.04);
+  assert.ok(shareHeld(2) <= 0.51);
+  assert.ok(shareHeld(5) <= 0.15);
   assert.ok(shareHeld(20) <= 0.011);
-  assert.ok(shareHeld(200) <= 0.002);
+  assert.ok(shareHeld(200) <= 0.007);
 });
 
-test('a hiccup now and then leaves nearly half of the writes of a lone writer in place', () => {
+test('a hiccup now and then leaves nearly all writes of a lone writer in place', () => {
   const { place, clock } = placeWithClock();
   let inPlace = 0;
   for (let i = 0; i < 10_000; i++)
     if (at(place, clock, true, i % 100 === 0 ? 1.5 : 0.1)) inPlace += 1;
-  assert.ok(inPlace > 4000, `${inPlace} of 10,000`);
+  assert.ok(inPlace > 8500, `${inPlace} of 10,000`);
 });

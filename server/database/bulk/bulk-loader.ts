@@ -43,7 +43,7 @@ export interface BulkReport {
 }
 
 const defaultChunkBytes = 64 * 1024 * 1024;
-const sliceMs = 5;
+const sliceMs = 3;
 
 /**
  * Loads many new records: vertices and documents, then the edges between them (architecture.md 5 C). Rows are converted,

@@ -147,17 +147,18 @@ export class CommitLog {
   /**
    * Resolves when the records are on the disk.
    * @param isAlone nobody else has wanted to commit since the write before
+   * @param isDiskBusy writes take longer than usual for a while
    * @throws DatabaseError `Internal` (rejects) when they could not be written; it is open then whether they are found again,
    *   and nothing can be appended any more
    */
-  append(records: readonly LogRecord[], isAlone = false): Promise<void> {
+  append(records: readonly LogRecord[], isAlone = false, isDiskBusy = false): Promise<void> {
     if (this.#failure !== undefined) return Promise.reject(this.#failure);
     assert(!this.#isWriting, 'one write to the log is in flight at a time');
     this.#isWriting = true;
     const bytes = CommitLog.sizeOf(records) + recordHeaderSize;
     const { index } = records[0] as LogRecord;
     if (this.#active !== undefined && this.#end + bytes <= this.#active.size) {
-      return this.#write(records, 0, this.#place?.begin(isAlone) ?? false);
+      return this.#write(records, 0, this.#place?.begin(isAlone, isDiskBusy) ?? false);
     }
     return this.#begin(index, bytes).then(
       () => this.#write(records, segmentHeaderSize, this.#place?.begin(false) ?? false),

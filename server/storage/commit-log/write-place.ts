@@ -6,14 +6,16 @@ const aloneMin = 16;
  * Every so many writes one is made elsewhere all the same, to see whether somebody comes meanwhile. Two writers who have missed
  * each other lose some milliseconds by it; a lone one pays twice for each probe.
  */
-const probeEvery = 32;
-/** A write in place that takes longer holds up others, though less than a slice of a statement (3 ms) does at first ... */
+const probeEvery = 64;
+/** A write in place that takes longer holds up others ... */
 const slowMs = 1;
 /**
- * ... and is followed by so many times the square of its milliseconds without another one. So a hiccup of 2 ms, which quick disks
- * have every hundred writes, costs 20 ms, while a write of 20 ms holds the main thread for 1 % of the time at most.
+ * ... and is followed by its milliseconds cubed, divided by this, without another one, up to `recoveryMsMax`. A write of 2 ms, which
+ * is no more than a slice of a statement and which quick disks have every hundred writes, costs 2 ms more; one of 20 ms holds the main
+ * thread for 1 % of the time at most.
  */
-const recoveryFactor = 5;
+const recoveryDivisor = 4;
+const recoveryMsMax = 30_000;
 
 /**
  * Where a write to the log is made: on the thread pool, which leaves the main thread free, or in place, which saves a single
@@ -31,14 +33,19 @@ export class WritePlace {
     this.#clock = clock;
   }
 
-  /** A write begins. @returns whether it is made in place */
-  begin(isAlone: boolean): boolean {
+  /**
+   * A write begins.
+   * @param isDiskBusy it would take longer than usual, which says nothing about other writers
+   * @returns whether it is made in place
+   */
+  begin(isAlone: boolean, isDiskBusy = false): boolean {
     if (!isAlone) {
       this.#aloneCount = 0;
       return false;
     }
     this.#aloneCount += 1;
-    if (this.#aloneCount <= aloneMin || this.#aloneCount % probeEvery === 0) return false;
+    if (isDiskBusy || this.#aloneCount <= aloneMin || this.#aloneCount % probeEvery === 0)
+      return false;
     this.#startMs = this.#clock.monotonicMs();
     return this.#startMs >= this.#recoveredMs;
   }
@@ -47,6 +54,7 @@ export class WritePlace {
   end(): void {
     const nowMs = this.#clock.monotonicMs();
     const tookMs = nowMs - this.#startMs;
-    if (tookMs > slowMs) this.#recoveredMs = nowMs + tookMs * tookMs * recoveryFactor;
+    if (tookMs > slowMs)
+      this.#recoveredMs = nowMs + Math.min(tookMs ** 3 / recoveryDivisor, recoveryMsMax);
   }
 }
