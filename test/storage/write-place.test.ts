@@ -49,10 +49,17 @@ function shareHeld(slowMs: number, every = 1): number {
 }
 
 test('the slower the writes, the less they hold the main thread', () => {
-  assert.ok(shareHeld(2) <= 0.51);
-  assert.ok(shareHeld(5) <= 0.15);
-  assert.ok(shareHeld(20) <= 0.011);
-  assert.ok(shareHeld(200) <= 0.007);
+  assert.ok(shareHeld(2) <= 0.17);
+  assert.ok(shareHeld(5) <= 0.14);
+  assert.ok(shareHeld(20) <= 0.07);
+  assert.ok(shareHeld(200) <= 0.011);
+});
+
+test('one long hiccup is forgiven', () => {
+  const { place, clock } = placeWithClock();
+  for (let i = 0; i < 30; i++) at(place, clock, true, 0.1);
+  assert.equal(at(place, clock, true, 15), true);
+  assert.equal(at(place, clock, true, 0.1), true);
 });
 
 test('a hiccup now and then leaves nearly all writes of a lone writer in place', () => {

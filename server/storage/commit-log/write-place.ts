@@ -10,12 +10,14 @@ const probeEvery = 64;
 /** A write in place that takes longer holds up others ... */
 const slowMs = 1;
 /**
- * ... and is followed by its milliseconds cubed, divided by this, without another one, up to `recoveryMsMax`. A write of 2 ms, which
- * is no more than a slice of a statement and which quick disks have every hundred writes, costs 2 ms more; one of 20 ms holds the main
- * thread for 1 % of the time at most.
+ * ... which is paid for: t ms cost t + t^2 / 10 of a credit that grows by a fifth of the time, and without credit no write is made in
+ * place. So writes of 2 ms, no more than a slice of a statement, hold the main thread for a sixth of the time at most, writes of 20 ms
+ * for a fifteenth, writes of 200 ms for a hundredth; a single one of 20 ms on a quick disk, which is the machine rather than the disk,
+ * is forgiven.
  */
-const recoveryDivisor = 4;
-const recoveryMsMax = 30_000;
+const creditShare = 0.2;
+const creditMsMax = 50;
+const steepMs = 10;
 
 /**
  * Where a write to the log is made: on the thread pool, which leaves the main thread free, or in place, which saves a single
@@ -26,8 +28,8 @@ export class WritePlace {
   readonly #clock: Pick<Clock, 'monotonicMs'>;
   #aloneCount = 0;
   #startMs = 0;
-  /** No write in place before. */
-  #recoveredMs = 0;
+  #creditMs = creditMsMax;
+  #creditedMs = 0;
 
   constructor(clock: Pick<Clock, 'monotonicMs'>) {
     this.#clock = clock;
@@ -46,15 +48,17 @@ export class WritePlace {
     this.#aloneCount += 1;
     if (isDiskBusy || this.#aloneCount <= aloneMin || this.#aloneCount % probeEvery === 0)
       return false;
-    this.#startMs = this.#clock.monotonicMs();
-    return this.#startMs >= this.#recoveredMs;
+    const nowMs = this.#clock.monotonicMs();
+    const credit = this.#creditMs + (nowMs - this.#creditedMs) * creditShare;
+    this.#creditMs = Math.min(credit, creditMsMax);
+    this.#creditedMs = nowMs;
+    this.#startMs = nowMs;
+    return this.#creditMs > 0;
   }
 
   /** A write in place has ended. */
   end(): void {
-    const nowMs = this.#clock.monotonicMs();
-    const tookMs = nowMs - this.#startMs;
-    if (tookMs > slowMs)
-      this.#recoveredMs = nowMs + Math.min(tookMs ** 3 / recoveryDivisor, recoveryMsMax);
+    const tookMs = this.#clock.monotonicMs() - this.#startMs;
+    if (tookMs > slowMs) this.#creditMs -= tookMs + (tookMs * tookMs) / steepMs;
   }
 }
