@@ -1,4 +1,5 @@
 import { mkdtempSync, rmSync } from 'node:fs';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startListening, stopChild } from '../child.ts';
@@ -11,6 +12,7 @@ import { benchDatabase, uploadBody, uploadSpine, visitBody } from './upload.ts';
 const password = 'bench-password';
 const authorization = `Basic ${Buffer.from(`root:${password}`).toString('base64')}`;
 const rowCount = 1_000_000;
+const firstRowTries = 15;
 
 /** Point query, row stream and durable commits through HTTP, each against the floor program in the same run. */
 export async function benchHttp(data: SpineData, rounds: number): Promise<Comparison[]> {
@@ -137,13 +139,47 @@ function requireAll200(name: string, result: LoadResult): void {
   }
 }
 
+const streamBody = JSON.stringify({
+  language: 'sql',
+  limit: -1,
+  command: 'SELECT name, age FROM Visit',
+});
+
+/**
+ * Milliseconds from the request to the first line on a raw socket. Not taken from `fetch`, whose web streams, and the collection of
+ * the megabytes that this process has read before, add 30 ms that are the client's.
+ */
+function firstRowMs(port: number): Promise<number> {
+  globalThis.gc?.();
+  const path = `/api/v1/query/${benchDatabase}`;
+  const headers = { authorization, accept: 'application/x-ndjson' };
+  const request = requestBytes('POST', path, headers, streamBody);
+  return new Promise((resolve, reject) => {
+    let text = '';
+    let start = 0;
+    const socket = connect(port, '127.0.0.1', () => {
+      start = performance.now();
+      socket.write(request);
+    });
+    socket.on('data', (chunk) => {
+      text += chunk.toString('latin1', 0, 4096);
+      const body = text.indexOf('\r\n\r\n');
+      if (body < 0 || !text.includes('"name":', body)) return;
+      resolve(performance.now() - start);
+      socket.removeAllListeners('data');
+      socket.destroy();
+    });
+    socket.once('error', reject);
+  });
+}
+
 /** Two columns of a million rows (every person ten times) as NDJSON, read to the end. */
 async function rowStream(
   server: ServerProcess,
   floorPort: number,
   rounds: number,
 ): Promise<Comparison[]> {
-  const firstRowMs: number[] = [];
+  const cold = await firstRowMs(server.port);
   const ours = async (): Promise<number> => {
     const start = performance.now();
     const answer = await fetch(`http://127.0.0.1:${server.port}/api/v1/query/${benchDatabase}`, {
@@ -153,21 +189,23 @@ async function rowStream(
         'content-type': 'application/json',
         accept: 'application/x-ndjson',
       },
-      body: JSON.stringify({
-        language: 'sql',
-        limit: -1,
-        command: 'SELECT name, age FROM Visit',
-      }),
+      body: streamBody,
     });
-    return drain(answer, start, firstRowMs);
+    return drain(answer, start);
   };
   const floor = async (): Promise<number> => {
     const start = performance.now();
-    return drain(await fetch(`http://127.0.0.1:${floorPort}/rows?count=${rowCount}`), start, []);
+    return drain(await fetch(`http://127.0.0.1:${floorPort}/rows?count=${rowCount}`), start);
   };
   const medians = await alternate({ ours, floor }, rounds);
   const ratio = (medians.get('ours') ?? 0) / (medians.get('floor') ?? 1);
-  const first = median(firstRowMs);
+  const firstRows: number[] = [];
+  for (let n = 0; n < firstRowTries; n += 1) {
+    firstRows.push(await firstRowMs(server.port));
+    // The server notices by its next write that the client left.
+    await new Promise((done) => setTimeout(done, 50));
+  }
+  const first = median(firstRows);
   return [
     {
       name: 'a million two-column rows as NDJSON',
@@ -185,18 +223,15 @@ async function rowStream(
       ratio: first,
       target: '< 20 ms',
       isReached: first < 20,
-      remarks: '',
+      remarks: `the first of all, on a server that never streamed, ${cold.toFixed(1)} ms`,
     },
   ];
 }
 
 /** @returns rows per second; lines are counted, not parsed */
-async function drain(answer: Response, start: number, firstRowMs: number[]): Promise<number> {
+async function drain(answer: Response, start: number): Promise<number> {
   let lines = 0;
-  let isFirst = true;
   for await (const chunk of answer.body ?? []) {
-    if (isFirst) firstRowMs.push(performance.now() - start);
-    isFirst = false;
     const bytes = chunk as Uint8Array;
     for (let at = bytes.indexOf(10); at >= 0; at = bytes.indexOf(10, at + 1)) lines += 1;
   }
