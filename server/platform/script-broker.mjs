@@ -30,6 +30,7 @@ function start() {
     [
       '--permission',
       `--allow-fs-read=${script}`,
+      '--disable-sigusr1',
       '--disallow-code-generation-from-strings',
       // An import that fails hands a script an error of the process's own world; nothing may be changed through it.
       '--frozen-intrinsics',
