@@ -54,23 +54,30 @@ function vertexMove(
       collect(vertex.rid, direction, types, yields, found, context);
     return found;
   };
+  // Apart, so that a move at once, which is made for each row, makes no closures.
+  const inSlices = (from: Value, types: readonly TypeId[], context: EvaluationContext): Value =>
+    isShort(from) && context.longCalls !== undefined
+      ? // A list of all neighbours of a hub is not made anew in each turn.
+        context.longCalls.value(
+          follow,
+          (meter) => movedAtOnce(from, types, follow, context, meter),
+          context,
+        )
+      : longValue(context, follow, what, (meter) =>
+          movedStepwise(from as readonly Value[], types, follow, context, meter),
+        );
   return nullSafe(`${name}(type...)`, [1, ANY_NUMBER], (args, context) => {
     const types = edgeTypesNamed(typeNames(args, name), context.view.catalog);
     const from = args[0] as Value;
-    if (!isList(from) || from.length <= shortListLength) {
-      const { longCalls } = context;
-      if (longCalls === undefined) return moved(from, 'vertex', types, follow, context);
-      // A list of all neighbours of a hub is not made anew in each turn.
-      return longCalls.value(
-        follow,
-        (meter) => movedAtOnce(from, types, follow, context, meter),
-        context,
-      );
-    }
-    return longValue(context, follow, what, (meter) =>
-      movedStepwise(from, types, follow, context, meter),
-    );
+    return context.longCalls === undefined && isShort(from)
+      ? moved(from, 'vertex', types, follow, context)
+      : inSlices(from, types, context);
   });
+}
+
+/** What is moved from in one go. */
+function isShort(from: Value): boolean {
+  return !isList(from) || from.length <= shortListLength;
 }
 
 function edgeMove(
