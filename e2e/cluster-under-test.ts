@@ -11,10 +11,12 @@ const expiryMs = 6 * 3_600_000;
 export const ownOperatorLabel = { 'polyad.io/e2e-operator': 'own' } as const;
 
 /** The image under test: the one that is named, or built from these files and handed to the nodes. */
-export async function imageUnderTest({ imageLoader }: Provider): Promise<string> {
-  if (e2eSettings.image) return e2eSettings.image;
+export async function imageUnderTest({ name, imageLoader }: Provider): Promise<string> {
+  const given = e2eSettings.image;
+  // A cluster that was there has it, or pulls it; one that was made for the run has nothing.
+  if (given && name === 'existing') return given;
   if (imageLoader !== undefined) process.env['E2E_IMAGE_LOADER'] = imageLoader;
-  const output = await must(resolve(import.meta.dirname, 'build-image.sh'), []);
+  const output = await must(resolve(import.meta.dirname, 'build-image.sh'), given ? [given] : []);
   return output.trim().split('\n').at(-1) ?? '';
 }
 
