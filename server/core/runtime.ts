@@ -19,6 +19,11 @@ export interface Timers {
   sleep(delayMs: number): Promise<void>;
   /** Resolves after pending I/O events had their turn (setImmediate). */
   yield(): Promise<void>;
+  /**
+   * Runs it when the events that are there already had their turn. Unlike `yield` it waits for no slice of long work, so what it runs
+   * must be short. A runtime without it has no such events.
+   */
+  soon?(run: () => void): void;
 }
 
 export interface Random {

@@ -22,6 +22,13 @@ export class FairTurns implements Timers {
     return this.#timers.sleep(delayMs);
   }
 
+  /** Not in the queue of long statements. */
+  soon(run: () => void): void {
+    const { soon } = this.#timers;
+    if (soon === undefined) queueMicrotask(run);
+    else soon(run);
+  }
+
   yield(): Promise<void> {
     return new Promise((resolve) => {
       this.#waiting.push(resolve);

@@ -32,6 +32,7 @@ export const systemRuntime: Runtime = {
     // Two turns: in the first a new connection is accepted, in the second its request is read and, if short, answered. With
     // one, that request would wait for two slices of long work instead of one.
     yield: () => new Promise((resolve) => setImmediate(setImmediate, resolve)),
+    soon: (run) => void setImmediate(run),
   },
   random: {
     uint32,

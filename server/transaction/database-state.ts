@@ -105,6 +105,7 @@ export class DatabaseState {
         engine,
         new Applier(engine),
         options.groupCommit ?? defaultGroupCommitLimits,
+        runtime.timers,
       );
     this.positions = new PositionAllocator((bucket) => this.#nextPosition(bucket));
     const committer = new Committer({

@@ -1,6 +1,7 @@
 import { assert } from '#core/assert.ts';
 import { DatabaseError } from '#core/errors.ts';
 import type { LogIndex } from '#core/rid.ts';
+import type { Timers } from '#core/runtime.ts';
 import type { LogEntry, StorageEngine } from '#storage/engine.ts';
 import type { Applier } from './applier.ts';
 import type { ProposedEntry, Replicator } from './replicator.ts';
@@ -20,6 +21,9 @@ export const defaultGroupCommitLimits: GroupCommitLimits = {
   batchBytesMax: 4 * 1024 * 1024,
 };
 
+/** So many groups after one of several entries the next ones are expected to have company, too. */
+const companyGroups = 8;
+
 interface Waiting {
   readonly entry: ProposedEntry;
   readonly resolve: (index: LogIndex) => void;
@@ -28,13 +32,16 @@ interface Waiting {
 
 /**
  * The log of a single server: the storage engine writes it, per database, before it shows a group (storage.md 5). LSN and txId
- * are given when a group is drained, contiguously. No artificial delay: the first entry goes at once, later ones gather while
- * its write is under way.
+ * are given when a group is drained, contiguously. No artificial delay: the entry of a lone writer goes at once. Where several write,
+ * those whose requests have arrived together go together, and others gather while their write is under way.
  */
 export class LocalReplicator implements Replicator {
   readonly #engine: StorageEngine;
   readonly #applier: Applier;
   readonly #limits: GroupCommitLimits;
+  readonly #timers: Pick<Timers, 'soon'> | undefined;
+  /** Above 0 while several write. */
+  #company = 0;
   #waiting: Waiting[] = [];
   #queuedBytes = 0;
   #isBusy = false;
@@ -43,10 +50,17 @@ export class LocalReplicator implements Replicator {
   /** Set when an apply failed in a way that leaves the state in doubt: nothing more may be committed. */
   #failure: unknown;
 
-  constructor(engine: StorageEngine, applier: Applier, limits: GroupCommitLimits) {
+  /** @param timers without them, a group is what came in one turn of the microtasks */
+  constructor(
+    engine: StorageEngine,
+    applier: Applier,
+    limits: GroupCommitLimits,
+    timers?: Pick<Timers, 'soon'>,
+  ) {
     this.#engine = engine;
     this.#applier = applier;
     this.#limits = limits;
+    this.#timers = timers;
   }
 
   role(): 'single' {
@@ -76,14 +90,19 @@ export class LocalReplicator implements Replicator {
     });
   }
 
-  /** Entries of one turn of the event loop's microtasks travel together. */
+  /**
+   * Entries of one turn of the microtasks travel together. Each request has such a turn of its own, so the first of sixteen that have
+   * arrived together would be written alone, and the others wait for it: where several write, the turns of all of them come first.
+   */
   #schedule(): void {
     if (this.#isBusy || this.#isScheduled) return;
     this.#isScheduled = true;
-    queueMicrotask(() => {
+    const begin = (): void => {
       this.#isScheduled = false;
       void this.#drain();
-    });
+    };
+    if (this.#company > 0 && this.#timers?.soon !== undefined) this.#timers.soon(begin);
+    else queueMicrotask(begin);
   }
 
   async #drain(): Promise<void> {
@@ -93,6 +112,8 @@ export class LocalReplicator implements Replicator {
     let isFirst = true;
     while (this.#waiting.length > 0) {
       const group = this.#nextGroup();
+      if (group.length > 1) this.#company = companyGroups;
+      else if (this.#company > 0) this.#company -= 1;
       await this.#commit(group, isFirst && group.length === 1);
       isFirst = false;
     }
