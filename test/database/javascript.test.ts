@@ -90,7 +90,7 @@ test('a script changes nothing in the world of its process', async () => {
   for (let n = 0; n < 4; n += 1) await db.run('INSERT INTO Few SET n = :n', { n });
   // The error of an import is an object of that world.
   const body =
-    "const seen = globalThis.seen; import('x').catch((e) => { let p = e; while (Object.getPrototypeOf(p)) p = Object.getPrototypeOf(p); globalThis.seen = String(p.evil); p.evil = 'left' }); return String(seen)";
+    "const seen = globalThis.seen; import('node:x').catch((e) => { let p = e; while (Object.getPrototypeOf(p)) p = Object.getPrototypeOf(p); globalThis.seen = String(p.evil); p.evil = 'left' }); return String(seen)";
   await db.run(`DEFINE FUNCTION lib.pollute "${body}" LANGUAGE js`);
   const rows = await db.run('SELECT `lib.pollute`() AS v FROM Few');
   assert.equal(rows.at(-1)?.['v'], 'undefined');
