@@ -1,5 +1,6 @@
 import { DatabaseError } from '#core/errors.ts';
 import { isMap, type Value, type ValueMap } from '#core/value.ts';
+import { closestWord } from '#language/suggestion.ts';
 
 /** The settings after WITH, taken one by one; what nobody took is refused by name. */
 export class OperationSettings {
@@ -60,9 +61,11 @@ export class OperationSettings {
   /** @throws DatabaseError `IllegalArgument` `Unsupported <what> setting '<name>'` */
   requireNoOther(supported: readonly string[]): void {
     for (const { name } of this.#given.values()) {
+      const meant = closestWord(name, supported);
       throw new DatabaseError(
         'IllegalArgument',
         `Unsupported ${this.#what} setting '${name}'. Supported settings are: ${supported.join(', ')}`,
+        meant === undefined ? {} : { help: `did you mean '${meant}'?` },
       );
     }
   }

@@ -176,6 +176,8 @@ export type InsertBody =
   | {
       readonly kind: 'values';
       readonly columns: readonly string[];
+      /** Where each of them stands. */
+      readonly columnsAt: readonly number[];
       /** One list literal or list of constants for each row. */
       readonly tuples: readonly Expression[];
     }
@@ -265,6 +267,8 @@ export type SchemaStatement =
 
 export interface NamedValue {
   readonly name: string;
+  /** Where the name stands. */
+  readonly at: number;
   readonly value: Expression;
 }
 

@@ -159,11 +159,11 @@ function settingsOf(
   const given: readonly NamedValue[] =
     typeof argument === 'object' && argument.kind === 'settings' ? argument.value : [];
   const settings = new Map<string, Value>();
-  for (const { name, value } of given) {
+  for (const { name, at, value } of given) {
     const found = known.find((one) => one.toLowerCase() === name.toLowerCase());
     if (found === undefined)
       throw analysis.fault(
-        value.at,
+        at,
         `unknown setting '${name}' of ${node.name}, expected one of ${known.join(', ')}`,
         closestWord(name, known),
       );

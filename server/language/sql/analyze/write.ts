@@ -194,8 +194,9 @@ function valuesAssignments(
   body: Extract<InsertBody, { readonly kind: 'values' }>,
   scope: QueryScope,
 ): readonly Assignment[] {
-  const { columns, tuples } = body;
-  for (const column of columns) requireAssignable(analysis, column, tuples[0]?.at ?? 0);
+  const { columns, columnsAt, tuples } = body;
+  for (const [number, column] of columns.entries())
+    requireAssignable(analysis, column, columnsAt[number] ?? 0);
   const env = rowEnvironment(scope);
   const [only] = tuples;
   const single = tuples.length === 1 && only ? cellsOf(analysis, only, env) : undefined;

@@ -401,6 +401,7 @@ const swallowedWords: readonly Keyword[] = [
   'UPSERT',
   'REMOVE',
   'MERGE',
+  'STRATEGY',
 ];
 
 /** True for tokens that may be read as a name. */

@@ -31,10 +31,11 @@ export function ifExists(parser: Parser): boolean {
 export function namedValues(parser: Parser): readonly NamedValue[] {
   const values: NamedValue[] = [];
   do {
+    const at = parser.start;
     // `WITH parallel = 4`: here stands a name, reserved or not.
     const name = parser.keyword === undefined ? parser.name() : parser.takeName();
     parser.expect('=');
-    values.push({ name, value: parser.grammar.expression(parser) });
+    values.push({ name, at, value: parser.grammar.expression(parser) });
   } while (parser.accept(','));
   return values;
 }
@@ -95,9 +96,10 @@ export function alterType(parser: Parser, at: number): SchemaStatement {
 function typeSettings(parser: Parser): readonly NamedValue[] {
   const values: NamedValue[] = [];
   do {
+    const at = parser.start;
     const name = parser.acceptKeyword('UNIQUE') ? 'unique' : parser.name('a setting');
     parser.expect('=');
-    values.push({ name, value: parser.grammar.expression(parser) });
+    values.push({ name, at, value: parser.grammar.expression(parser) });
   } while (parser.accept(','));
   return values;
 }
@@ -230,9 +232,10 @@ export function alterProperty(parser: Parser, at: number): SchemaStatement {
   let custom: readonly NamedValue[] = [];
   do {
     if (parser.acceptKeyword('CUSTOM')) {
+      const at = parser.start;
       const name = parser.name();
       parser.expect('=');
-      custom = [...custom, { name, value: parser.grammar.expression(parser) }];
+      custom = [...custom, { name, at, value: parser.grammar.expression(parser) }];
     } else {
       const name = parser.name('an attribute');
       attributes.push({ name, value: parser.grammar.expression(parser) });

@@ -185,17 +185,12 @@ function orderItem(parser: Parser): OrderItem {
 }
 
 function direction(parser: Parser): boolean | Expression {
-  switch (parser.keyword) {
-    case 'ASC':
-    case 'TRUE':
-      parser.advance();
-      return false;
-    case 'DESC':
-    case 'FALSE':
-      parser.advance();
-      return true;
-    default:
-      break;
+  if (parser.acceptKeyword('ASC')) return false;
+  if (parser.acceptKeyword('DESC')) return true;
+  if (parser.keyword === 'TRUE' || parser.keyword === 'FALSE') {
+    const isDescending = parser.keyword === 'FALSE';
+    parser.advance();
+    return isDescending;
   }
   if (parser.at('?') || parser.at('positional') || parser.at(':')) return parameter(parser);
   return false;

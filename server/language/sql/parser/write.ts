@@ -105,13 +105,17 @@ function startsSelect(parser: Parser): boolean {
 
 function valuesBody(parser: Parser): InsertBody {
   parser.expect('(');
-  const columns = [parser.propertyName()];
-  while (parser.accept(',')) columns.push(parser.propertyName());
+  const columns: string[] = [];
+  const columnsAt: number[] = [];
+  do {
+    columnsAt.push(parser.start);
+    columns.push(parser.propertyName());
+  } while (parser.accept(','));
   parser.expect(')');
   parser.expectKeyword('VALUES');
   const tuples = [valueTuple(parser, columns)];
   while (parser.accept(',')) tuples.push(valueTuple(parser, columns));
-  return { kind: 'values', columns, tuples };
+  return { kind: 'values', columns, columnsAt, tuples };
 }
 
 function valueTuple(parser: Parser, columns: readonly string[]): Expression {
