@@ -171,7 +171,12 @@ function openEntry(archive: yauzl.ZipFile, entry: yauzl.Entry): Promise<Readable
   return new Promise((done, failed) => {
     archive.openReadStream(entry, (error, stream) => {
       if (error) failed(refused(error.message, error));
-      else done(stream);
+      else {
+        // It unpacks from now on, and may fail before its reader is there, who learns of it then; without a listener the process
+        // would end.
+        stream.on('error', () => {});
+        done(stream);
+      }
     });
   });
 }
