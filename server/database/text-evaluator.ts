@@ -51,7 +51,11 @@ export class TextEvaluator {
   /** A condition on a record or map; null when unknown. */
   condition(text: string, current: Value, view: ReadView): boolean | null {
     const parameters = new Map<string, Value>([['current', isMap(current) ? [current] : current]]);
-    const value = this.#first(`SELECT (${text}) AS value FROM (SELECT expand(:current))`, parameters, view);
+    const value = this.#first(
+      `SELECT (${text}) AS value FROM (SELECT expand(:current))`,
+      parameters,
+      view,
+    );
     return value === undefined || value === null ? null : value === true;
   }
 
