@@ -155,6 +155,8 @@ async function openZipEntry(
       archive.openReadStream(entry, (error, stream) => {
         if (error) failed(unreadable(error));
         else {
+          // It may fail before its reader is there, who learns of it then; without a listener the process would end.
+          stream.on('error', () => {});
           stream.once('close', () => archive.close());
           done({ stream, entryName: entry.fileName.slice(entry.fileName.lastIndexOf('/') + 1) });
         }
