@@ -38,7 +38,7 @@ const work: readonly (readonly [string, object])[] = [
   [`restore backup base ${backupFile} as copy`, {}],
   [`restore backup base ${backupFile}`, { overwrite: true }],
   ['import database copy base.jsonl.tgz', {}],
-  ['import database copy rows.csv', {}],
+  ['import database copy rows.csv', { settings: { documentType: 'Row' } }],
 ];
 
 let state = Number(values.seed);
@@ -86,4 +86,4 @@ async function verify(command: string): Promise<void> {
 
 await server.stop();
 rmSync(root, { recursive: true, force: true });
-process.stdout.write(`crash of operations: ${values.kills} passed, 0 failed\n`);
+process.stdout.write(`crash-operations: ${values.kills} passed, 0 failed\n`);

@@ -25,5 +25,5 @@ const outcome = await runAttack({
 for (const [text, count] of outcome.remarks) process.stdout.write(`${count} x ${text}\n`);
 for (const violation of outcome.violations) process.stdout.write(`VIOLATION ${violation}\n`);
 const failed = outcome.violations.length === 0 ? 0 : 1;
-process.stdout.write(`crash attack: ${outcome.rounds - failed} passed, ${failed} failed\n`);
+process.stdout.write(`crash-attack: ${outcome.rounds - failed} passed, ${failed} failed\n`);
 process.exit(failed);
