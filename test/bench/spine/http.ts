@@ -38,6 +38,10 @@ export async function benchHttp(data: SpineData, rounds: number): Promise<Compar
   }
 }
 
+const measuredMs = 1500;
+/** Both sides are compiled by then; a server runs for long. */
+const warmUpMs = 6000;
+
 function pointBody(id: number): string {
   return JSON.stringify({
     language: 'sql',
@@ -67,11 +71,16 @@ async function pointQueries(
   rounds: number,
 ): Promise<Comparison> {
   const latencies = new Map<string, LoadResult>();
-  const load = async (name: string, port: number, path: string): Promise<number> => {
+  const load = async (
+    name: string,
+    port: number,
+    path: string,
+    durationMs = measuredMs,
+  ): Promise<number> => {
     const result = await generateLoad({
       port,
       connections: 8,
-      durationMs: 1500,
+      durationMs,
       request: (n) =>
         requestBytes('POST', path, { authorization }, pointBody((n * 7919) % personCount)),
     });
@@ -79,6 +88,8 @@ async function pointQueries(
     latencies.set(name, result);
     return result.requestsPerSecond;
   };
+  await load('ours', server.port, `/api/v1/query/${benchDatabase}`, warmUpMs);
+  await load('floor', floorPort, '/point', warmUpMs);
   const medians = await alternate(
     {
       ours: () => load('ours', server.port, `/api/v1/query/${benchDatabase}`),
@@ -104,16 +115,23 @@ async function durableCommits(
   rounds: number,
 ): Promise<Comparison> {
   const body = JSON.stringify({ language: 'sql', command: "INSERT INTO Log SET text = 'entry'" });
-  const load = async (name: string, port: number, path: string): Promise<number> => {
+  const load = async (
+    name: string,
+    port: number,
+    path: string,
+    durationMs = measuredMs,
+  ): Promise<number> => {
     const result = await generateLoad({
       port,
       connections: 16,
-      durationMs: 1500,
+      durationMs,
       request: () => requestBytes('POST', path, { authorization }, body),
     });
     requireAll200(name, result);
     return result.requestsPerSecond;
   };
+  await load('ours', server.port, `/api/v1/command/${benchDatabase}`, warmUpMs);
+  await load('floor', floorPort, '/commit', warmUpMs);
   const medians = await alternate(
     {
       ours: () => load('ours', server.port, `/api/v1/command/${benchDatabase}`),
