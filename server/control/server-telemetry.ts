@@ -83,7 +83,11 @@ function transactionFamilies(databases: DatabasesPort): readonly MetricFamily[] 
       'Time of the writes of commit logs, each of them one flush of the disk',
       counters.flushSeconds,
     ),
-    gauge('statements_running', 'Statements that run for longer than a slice of 2 ms', statements.count),
+    gauge(
+      'statements_running',
+      'Statements that run for longer than a slice of 2 ms',
+      statements.count,
+    ),
     gauge('operations_running', 'Long operations that run', operations.running().length),
     gauge('databases', 'Databases of the server', databases.names().length),
     gauge('databases_open', 'Databases that are open', counters.openDatabases),
