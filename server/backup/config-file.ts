@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { DatabaseError } from '#core/errors.ts';
 import { merged } from './config.ts';
-import { cronSchedule } from './schedule.ts';
+import { isPossibleCron } from './schedule.ts';
 
 // The form of `config/backup.json`. Loaded when there is such a file: an idle server would hold some MB for zod.
 
@@ -9,7 +9,7 @@ const timeOfDay = z.string().regex(/^([01]\d|2[0-3]):[0-5]\d$/, 'must be a time 
 const timeWindow = z.strictObject({ start: timeOfDay, end: timeOfDay });
 const expression = z.string().superRefine((text, context) => {
   try {
-    cronSchedule(text);
+    isPossibleCron(text);
   } catch (error) {
     context.addIssue({ code: 'custom', message: error instanceof Error ? error.message : '' });
   }
@@ -55,10 +55,35 @@ const fileShape = z.strictObject({
 export type BackupConfig = z.infer<typeof fileShape>;
 
 /**
- * Checks a configuration as it comes from a file or a command.
+ * Checks a configuration as it comes from a command.
  * @throws DatabaseError `IllegalArgument` naming the field
  */
 export function parseBackupConfig(value: unknown): BackupConfig {
+  const config = checkForm(value);
+  const [impossible] = impossibleSchedules(config);
+  if (impossible !== undefined) throw invalid(impossible);
+  return config;
+}
+
+/**
+ * What is said of each schedule that no date fulfils, such as 30 February. In a file it concerns its databases only (http-api.md
+ * 18.2): they have no backups, the others do.
+ */
+export function impossibleSchedules(config: BackupConfig): readonly string[] {
+  const places: readonly (readonly [string, string | undefined])[] = [
+    ['defaults', config.defaults.schedule?.expression],
+    ...Object.entries(config.databases).map(
+      ([name, { schedule }]) => [`databases.${name}`, schedule?.expression] as const,
+    ),
+  ];
+  return places
+    .filter(([, expression]) => expression !== undefined && !isPossibleCron(expression))
+    .map(
+      ([place, text]) => `${place}.schedule.expression: no date fulfils the expression '${text}'`,
+    );
+}
+
+function checkForm(value: unknown): BackupConfig {
   const parsed = fileShape.safeParse(value);
   if (parsed.success) {
     requireExpressions(parsed.data);
@@ -73,7 +98,7 @@ export function parseBackupConfig(value: unknown): BackupConfig {
   );
 }
 
-/** As `parseBackupConfig`, from the text of a file. */
+/** As `parseBackupConfig`, from the text of a file, in which a schedule may be impossible. */
 export function parseBackupText(text: string): BackupConfig {
   let value: unknown;
   try {
@@ -81,7 +106,7 @@ export function parseBackupText(text: string): BackupConfig {
   } catch (cause) {
     throw invalid(`it is no JSON (${cause instanceof Error ? cause.message : cause})`);
   }
-  return parseBackupConfig(value);
+  return checkForm(value);
 }
 
 function invalid(reason: string): DatabaseError {

@@ -55,13 +55,14 @@ export class AutoBackup implements BackupControl {
       path: join(configDirectory, 'backup.json'),
       timers: runtime.timers,
       changed: (text) => this.#take(text),
+      unreadable: (reason) => options.events.report('CRITICAL', 'Auto-Backup', reason),
     });
     this.#runner = new BackupRunner({ ...options, signal: this.#abort.signal });
   }
 
   /** Reads the file, clears away what an interrupted backup left, and starts. */
   async start(reloadEveryMs: number): Promise<void> {
-    await this.#take((await this.#file.read()) ?? '');
+    await this.#file.poll();
     await this.#removeUnfinished();
     this.#file.watch(reloadEveryMs);
     this.#tickLater();
@@ -149,8 +150,10 @@ export class AutoBackup implements BackupControl {
       return;
     }
     try {
-      const { parseBackupText } = await import('./config-file.ts');
+      const { parseBackupText, impossibleSchedules } = await import('./config-file.ts');
       const parsed = parseBackupText(text);
+      for (const reason of impossibleSchedules(parsed))
+        events.report('CRITICAL', 'Auto-Backup', `config/backup.json: ${reason}; no backups by it`);
       this.#apply(parsed, JSON.parse(text));
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
@@ -163,6 +166,7 @@ export class AutoBackup implements BackupControl {
     const { serverName, events, rootPath, runtime, databases } = this.#options;
     this.#config = config;
     this.#written = written;
+    const former = this.#schedules;
     this.#schedules = undefined;
     this.#waiting = [];
     try {
@@ -172,7 +176,7 @@ export class AutoBackup implements BackupControl {
       return;
     }
     if (!config.enabled) return;
-    this.#schedules = new BackupSchedules(config, serverName);
+    this.#schedules = new BackupSchedules(config, serverName, former);
     // From now on, not from the next tick.
     this.#schedules.due(runtime.clock.now(), databases.names());
     events.report('INFO', 'Auto-Backup', 'Scheduled backups are on');

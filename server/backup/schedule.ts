@@ -17,6 +17,20 @@ const fieldCount = 6;
  * @throws Error saying what is wrong with the expression, also for one that no date fulfils
  */
 export function cronSchedule(expression: string): Schedule {
+  const cron = readCron(expression);
+  if (!hasDate(cron)) throw new Error(`no date fulfils the expression '${expression}'`);
+  return { next: (epochMs) => cron.nextRun(new Date(epochMs))?.getTime() };
+}
+
+/**
+ * Whether there is a date that fulfils the expression: 30 February is none.
+ * @throws Error saying what is wrong with the form of the expression
+ */
+export function isPossibleCron(expression: string): boolean {
+  return hasDate(readCron(expression));
+}
+
+function readCron(expression: string): Cron {
   const fields = expression.trim().split(/\s+/);
   if (fields.length !== fieldCount)
     throw new Error(`the expression has ${fields.length} fields, not ${fieldCount}`);
@@ -24,11 +38,12 @@ export function cronSchedule(expression: string): Schedule {
     if (!fieldShape.test(field) || /[LW#]/i.test(field.replace(/[A-Za-z]{3}/g, '')))
       throw new Error(`the field '${field.slice(0, 40)}' of the expression is not understood`);
   const pattern = fields.map((field) => field.replaceAll('?', '*')).join(' ');
-  const cron = new Cron(pattern, { paused: true, mode: '6-part', sloppyRanges: true });
-  // 2000-01-01: whether there is such a date does not depend on the day on which it is asked.
-  if (cron.nextRun(new Date(946_684_800_000)) === null)
-    throw new Error(`no date fulfils the expression '${expression}'`);
-  return { next: (epochMs) => cron.nextRun(new Date(epochMs))?.getTime() };
+  return new Cron(pattern, { paused: true, mode: '6-part', sloppyRanges: true });
+}
+
+/** Asked from 2000-01-01, so that the answer does not depend on the day. */
+function hasDate(cron: Cron): boolean {
+  return cron.nextRun(new Date(946_684_800_000)) !== null;
 }
 
 /** Every so many minutes, the first time one period after it was set up. */

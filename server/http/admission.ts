@@ -37,20 +37,33 @@ export function malformed(request: IncomingMessage, settings: SettingsReader): R
   const { expect } = request.headers;
   if (expect !== undefined && expect.toLowerCase() !== '100-continue')
     return { status: 417, error: 'Expectation failed', detail: "only '100-continue' is met" };
-  if (hasSeveralHosts(rawHeaders))
-    return { status: 400, error: 'Several Host headers', closes: true };
+  const repeated = repeatedHeader(rawHeaders);
+  if (repeated !== undefined)
+    return { status: 400, error: `Several ${repeated} headers`, closes: true };
+  const coding = request.headers['transfer-encoding'];
+  if (coding !== undefined && coding.toLowerCase() !== 'chunked')
+    return {
+      status: 501,
+      error: 'Transfer coding not supported',
+      detail: "only 'chunked' is; a packed body is told by Content-Encoding",
+      closes: true,
+    };
   if (request.headers.host === undefined && request.httpVersion !== '1.0')
     return { status: 400, error: 'Host header is missing', closes: true };
   return undefined;
 }
 
-function hasSeveralHosts(rawHeaders: readonly string[]): boolean {
-  let count = 0;
+/** A header that may come once and came twice: node:http takes the first, a proxy before us perhaps the last. */
+function repeatedHeader(rawHeaders: readonly string[]): 'Host' | 'Authorization' | undefined {
+  let hosts = 0;
+  let authorizations = 0;
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i] as string;
-    if (name.length === 4 && name.toLowerCase() === 'host') count += 1;
+    if (name.length === 4 && name.toLowerCase() === 'host') hosts += 1;
+    else if (name.length === 13 && name.toLowerCase() === 'authorization') authorizations += 1;
   }
-  return count > 1;
+  if (hosts > 1) return 'Host';
+  return authorizations > 1 ? 'Authorization' : undefined;
 }
 
 /**

@@ -67,6 +67,7 @@ export class ApiTokens {
       path: join(options.configDirectory, 'server-api-tokens.json'),
       timers: options.timers,
       changed: (text) => this.#reload(text),
+      unreadable: (reason) => this.#audit.report('CRITICAL', reason),
     });
   }
 
@@ -209,7 +210,11 @@ export class ApiTokens {
     try {
       const { tokens, heldPlainTokens } = parseApiTokens(text);
       this.#use(tokens);
-      if (heldPlainTokens) void this.#change(() => this.#store([...this.#byName.values()]));
+      if (heldPlainTokens) {
+        this.#change(() => this.#store([...this.#byName.values()])).catch((error) => {
+          this.#audit.report('CRITICAL', `${this.#file.path} cannot be written: ${String(error)}`);
+        });
+      }
       this.#audit.report('WARNING', `${this.#file.path} was changed on disk and taken over`);
     } catch (error) {
       if (!(error instanceof DatabaseError)) throw error;

@@ -21,6 +21,7 @@ export class Groups {
       path: join(options.configDirectory, 'server-groups.json'),
       timers: options.timers,
       changed: (text) => this.#reload(text),
+      unreadable: (reason) => this.#audit.report('CRITICAL', reason),
     });
   }
 

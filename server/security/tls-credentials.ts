@@ -1,6 +1,5 @@
 import { stat } from 'node:fs/promises';
 import type { SecureContextOptions } from 'node:tls';
-import { DatabaseError } from '#core/errors.ts';
 import type { Cancel, Clock, Timers } from '#core/runtime.ts';
 import { filesOfStore, readIdentity, type StoreAddress } from '#platform/tls-store.ts';
 import type { Audit } from './audit.ts';
@@ -64,8 +63,9 @@ export class TlsCredentials {
     try {
       await this.load();
     } catch (error) {
-      if (!(error instanceof DatabaseError)) throw error;
-      this.#audit.report('CRITICAL', `the TLS certificate stays as it was: ${error.message}`);
+      // Also a file that went away between two looks at it.
+      const reason = error instanceof Error ? error.message : String(error);
+      this.#audit.report('CRITICAL', `the TLS certificate stays as it was: ${reason}`);
       return;
     }
     this.#audit.report('INFO', `the TLS certificate was read again from ${this.#store.path}`);
@@ -80,8 +80,8 @@ export class TlsCredentials {
   /** The private key is nobody else's business; a mounted one may have to be readable, so this is no refusal. */
   async #warnOfReaders(keyFiles: readonly string[]): Promise<void> {
     for (const file of keyFiles) {
-      const { mode } = await stat(file);
-      if ((mode & 0o077) !== 0)
+      const found = await stat(file).catch(() => undefined);
+      if (found !== undefined && (found.mode & 0o077) !== 0)
         this.#audit.report('WARNING', `${file} can be read by others; its mode should be 600`);
     }
   }
@@ -98,8 +98,9 @@ export class TlsCredentials {
     const parts: string[] = [];
     for (const file of await filesOfStore(this.#store)) {
       try {
-        const { mtimeMs, size, ino } = await stat(file);
-        parts.push(`${mtimeMs}:${size}:${ino}`);
+        // The time of the last change of rights, too: a file may become readable only.
+        const { mtimeMs, ctimeMs, size, ino } = await stat(file);
+        parts.push(`${mtimeMs}:${ctimeMs}:${size}:${ino}`);
       } catch {
         parts.push('absent');
       }

@@ -54,6 +54,7 @@ export class Users {
       path: join(options.configDirectory, 'server-users.jsonl'),
       timers: options.timers,
       changed: (text) => this.#reload(text),
+      unreadable: (reason) => options.audit.report('CRITICAL', reason),
     });
   }
 

@@ -10,7 +10,10 @@ export class WatchedFile {
   readonly path: string;
   readonly #timers: Timers;
   readonly #changed: (text: string) => void | Promise<void>;
+  readonly #unreadable: (reason: string) => void;
   #seen = '';
+  /** State of the file in which it was told that it cannot be read. */
+  #toldOf = '';
   #stop: Cancel = () => {};
   #isClosed = false;
   #writes: Promise<void> = Promise.resolve();
@@ -19,10 +22,13 @@ export class WatchedFile {
     path: string;
     timers: Timers;
     changed: (text: string) => void | Promise<void>;
+    /** Told once for each state of a file that the system does not give; what was read before should stay in force. */
+    unreadable: (reason: string) => void;
   }) {
     this.path = options.path;
     this.#timers = options.timers;
     this.#changed = options.changed;
+    this.#unreadable = options.unreadable;
   }
 
   /** @returns undefined when there is no file */
@@ -55,8 +61,24 @@ export class WatchedFile {
     await this.#writes;
     const now = await this.#fingerprint();
     if (now === this.#seen || this.#isClosed) return;
+    let text: string;
+    try {
+      text = (await readTextIfExists(this.path)) ?? '';
+    } catch (error) {
+      this.#tellUnreadable(now, error);
+      return;
+    }
     this.#seen = now;
-    await this.#changed((await readTextIfExists(this.path)) ?? '');
+    this.#toldOf = '';
+    await this.#changed(text);
+  }
+
+  /** It is read again at each look: rights that are given back leave no trace in what is compared. */
+  #tellUnreadable(state: string, error: unknown): void {
+    if (this.#toldOf === state) return;
+    this.#toldOf = state;
+    const reason = error instanceof Error ? error.message : String(error);
+    this.#unreadable(`${this.path} cannot be read and stays as it was: ${reason}`);
   }
 
   close(): void {

@@ -148,3 +148,53 @@ test('fields of the configuration are refused by name', async (context) => {
   for (const [text, message] of wrong)
     await assert.rejects(backups.replace(config(text)), { code: 'IllegalArgument', message });
 });
+
+test('a schedule that no date fulfils is told of and leaves out its databases only', async (context) => {
+  const { backups, config: directory, events, pass, archives } = await open(context);
+  const text = {
+    defaults: { schedule: { type: 'frequency', frequencyMinutes: 1 } },
+    databases: { other: { schedule: { type: 'cron', expression: '0 0 0 30 2 ?' } } },
+  };
+  writeFileSync(join(directory, 'backup.json'), JSON.stringify(text));
+  await backups.start(1000);
+  const told = events.recent().map(({ message }) => message);
+  assert.ok(told.some((line) => /databases\.other\.schedule\.expression: no date/.test(line)));
+  await pass(60_000);
+  assert.equal(archives('test').length, 1);
+  // A command is answered, so it is refused as a whole.
+  await assert.rejects(backups.replace(config(text)), { code: 'IllegalArgument' });
+});
+
+test('a file that is written again does not begin its schedules anew, a clock set back does not stop them', async (context) => {
+  const { backups, config: directory, pass, archives } = await open(context);
+  const path = join(directory, 'backup.json');
+  const text = { defaults: { schedule: { type: 'frequency', frequencyMinutes: 60 } } };
+  writeFileSync(path, JSON.stringify(text));
+  await backups.start(1000);
+  await pass(45 * 60_000);
+  writeFileSync(path, JSON.stringify({ ...text, databases: { other: { enabled: false } } }));
+  await backups.poll();
+  await pass(15 * 60_000);
+  assert.equal(archives('test').length, 1);
+  await pass(-24 * 3600_000);
+  await pass(60 * 60_000);
+  assert.equal(archives('test').length, 2);
+});
+
+test('a file that cannot be read is told of once and changes nothing, also at start', async (context) => {
+  const { backups, config: directory, events, root } = await open(context);
+  const path = join(directory, 'backup.json');
+  mkdirSync(path);
+  const tellings = () =>
+    events.recent().filter(({ message }) => /backup\.json cannot be read/.test(message)).length;
+  await backups.start(1000);
+  await backups.poll();
+  assert.equal(tellings(), 1);
+  rmSync(path, { recursive: true });
+  writeFileSync(path, JSON.stringify({ backupDirectory: 'elsewhere' }));
+  assert.equal(await backups.directory(), join(root, 'elsewhere'));
+  rmSync(path);
+  mkdirSync(path);
+  assert.equal(await backups.directory(), join(root, 'elsewhere'));
+  assert.equal(tellings(), 2);
+});

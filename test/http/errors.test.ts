@@ -221,6 +221,7 @@ test('a trailing slash changes nothing, a missing database is 400', async (conte
     ['GET', 'exists/'],
     ['GET', 'progress'],
     ['GET', 'progress/'],
+    ['GET', 'query'],
     ['POST', 'query'],
     ['POST', 'command/'],
     ['POST', 'begin'],

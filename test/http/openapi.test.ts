@@ -117,6 +117,7 @@ test('every route is documented, but for those that only refuse or repeat anothe
     'HEAD /health',
     'GET /exists',
     'GET /progress',
+    'GET /query',
     'POST /query',
     'POST /command',
     'POST /begin',

@@ -49,6 +49,8 @@ test('what is no HTTP is 400, another version 505, and the connection ends', asy
     ['POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n', 400],
     ['POST / HTTP/1.1\r\nHost: a\r\nContent-Length: x\r\n\r\n', 400],
     ['GET /api/v1/health HTTP/1.1\nHost: a\n\n', 400],
+    ['GET / HTTP/1.1\r\nHost: a\r\nAuthorization: b\r\nAuthorization: c\r\n\r\n', 400],
+    ['POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n', 501],
     ['FLY / HTTP/1.1\r\nHost: a\r\n\r\n', 405],
     ['FLY\r\n\r\n', 400],
     ['CONNECT a:80 HTTP/1.1\r\nHost: a\r\n\r\n', 405],

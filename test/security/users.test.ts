@@ -1,6 +1,14 @@
 import assert from 'node:assert/strict';
 import { pbkdf2Sync } from 'node:crypto';
-import { existsSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import {
@@ -224,4 +232,20 @@ test('a start without a usable password is refused where nobody sees the screen'
   ];
   for (const [settings, message] of cases)
     await assert.rejects(start({ directory: temporaryDirectory(context), settings }), message);
+});
+
+test('a users file that becomes unreadable leaves the users as they were, and is told of once', async (context) => {
+  const { users, audit, directory } = await usersWithRoot(context);
+  const path = join(directory, 'server-users.jsonl');
+  const text = readFileSync(path);
+  rmSync(path);
+  mkdirSync(path);
+  await users.poll();
+  await users.poll();
+  assert.ok(users.get('root'));
+  assert.equal(audit.lines.filter((line) => /cannot be read/.test(line)).length, 1);
+  rmSync(path, { recursive: true });
+  writeFileSync(path, text);
+  await users.poll();
+  assert.match(audit.lines.at(-1) ?? '', /changed on disk and taken over/);
 });

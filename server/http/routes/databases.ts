@@ -71,6 +71,7 @@ export const missingDatabaseRoutes: readonly Route[] = (
   [
     ['GET', '/exists'],
     ['GET', '/progress'],
+    ['GET', '/query'],
     ['POST', '/query'],
     ['POST', '/command'],
     ['POST', '/begin'],

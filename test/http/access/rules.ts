@@ -143,6 +143,7 @@ export const routeRequests: Readonly<Record<string, RouteRequest>> = {
     need: ['readRecord'],
     path: '/query/school/sql/SELECT%20FROM%20P',
   },
+  'GET /query': { need: 'user', path: '/query' },
   'POST /query': { need: 'user', path: '/query', body: read },
   'POST /query/:database': { need: ['readRecord'], path: '/query/school', body: read },
   'POST /command': { need: 'user', path: '/command', body: read },
