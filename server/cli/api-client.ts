@@ -73,7 +73,7 @@ export class ApiClient {
   #failure(error: NodeJS.ErrnoException): unknown {
     if (error.name === 'AbortError') return error;
     const { origin } = this.target.url;
-    const reason = error.code === 'ECONNREFUSED' ? 'nobody listens there' : error.message;
+    const reason = reasonOf(error);
     return new CommandFailure(exitCodes.unreachable, `${origin} cannot be reached: ${reason}`);
   }
 }
@@ -109,10 +109,16 @@ export function refusalOf(status: number, text: string): CommandFailure {
     // Something in between answered, not the server.
   }
   const { error, detail, help } = told;
-  const parts = [error, detail === error ? undefined : detail, help].filter(
+  const isSaid = typeof help === 'string' && String(detail ?? error).includes(help);
+  const parts = [error, detail === error ? undefined : detail, isSaid ? undefined : help].filter(
     (part): part is string => typeof part === 'string' && part !== '',
   );
   const message = parts.length > 0 ? parts.join(': ') : `the server answered ${status}`;
   const isRefused = status === 401 || status === 403;
   return new CommandFailure(isRefused ? exitCodes.refused : exitCodes.failed, message);
+}
+
+function reasonOf({ code, message }: NodeJS.ErrnoException): string {
+  if (code === 'ECONNREFUSED') return 'nobody listens there';
+  return code === 'EPROTO' ? 'it does not speak TLS as this does (is it http://?)' : message;
 }

@@ -4,7 +4,14 @@ import { type Arguments, requireWords } from './arguments.ts';
 import { connect } from './connection.ts';
 import { ProgressBar } from './progress-bar.ts';
 import { quoted, runStreamed, showingProgress } from './server-operation.ts';
-import { type ExitCode, exitCodes, printable, type Terminal, write } from './terminal.ts';
+import {
+  CommandFailure,
+  type ExitCode,
+  exitCodes,
+  printable,
+  type Terminal,
+  write,
+} from './terminal.ts';
 
 /** `polyad backup <db>`: prints the name of the archive, or the address it was written to (`--to`). */
 export async function backupCommand(
@@ -62,11 +69,22 @@ export async function restoreCommand(
   const encryptionKey = terminal.environment['POLYAD_ENCRYPTION_KEY'];
   try {
     const body = { command, overwrite, ...(encryptionKey !== undefined && { encryptionKey }) };
-    await runStreamed(client, body, bar);
+    await runStreamed(client, body, bar).catch((error) => {
+      throw overwrite ? error : namingTheSwitch(error);
+    });
     bar.clear();
     await write(terminal.output, `Restored database '${printable(database)}'\n`);
   } finally {
     bar.clear();
   }
   return exitCodes.ok;
+}
+
+/** The server names the field of its API. */
+function namingTheSwitch(error: unknown): unknown {
+  if (!(error instanceof CommandFailure)) return error;
+  return new CommandFailure(
+    error.code,
+    error.message.replace('the field "overwrite": true', '--overwrite'),
+  );
 }

@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs';
 import { open, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { Transform } from 'node:stream';
+import { Readable, Transform } from 'node:stream';
 import { pathToFileURL } from 'node:url';
 import { gunzipSync, constants } from 'node:zlib';
 import { systemRuntime } from '#platform/system-runtime.ts';
@@ -23,9 +23,20 @@ import {
 
 type BatchFormat = 'jsonl' | 'csv';
 
+/** Vertices and edges for `/batch`. */
+interface BatchInput {
+  readonly stream: Readable;
+  readonly format: BatchFormat;
+  readonly isPacked: boolean;
+  /** Bytes; undefined when nobody knows. */
+  readonly size: number | undefined;
+}
+
+const inputName = '-';
+
 /**
- * `polyad import <db> <file|url>`. A local file of vertices and edges is streamed to `/batch`; everything else is imported by
- * the server itself: into a database that exists, or a new one.
+ * `polyad import <db> <file|url|->`. A local file of vertices and edges, or what comes on the input, is streamed to `/batch`;
+ * everything else is imported by the server itself: into a database that exists, or a new one.
  */
 export async function importCommand(
   { words, options }: Arguments,
@@ -35,13 +46,11 @@ export async function importCommand(
   const client = await connect(options, terminal);
   const bar = new ProgressBar(terminal);
   try {
-    const format = /^[a-z]+:\/\//i.test(source)
-      ? undefined
-      : await batchFormat(source, options.format);
+    const input = await batchInput(source, options.format, terminal);
     const report =
-      format === undefined
+      input === undefined
         ? await importByServer(client, { database, url: urlOf(source, client) }, bar)
-        : await upload(client, { database, path: source, format }, bar);
+        : await upload(client, database, input, bar);
     bar.clear();
     await write(terminal.output, `${report}\n`);
   } finally {
@@ -52,16 +61,49 @@ export async function importCommand(
 
 const headBytes = 64 * 1024;
 
-/** How `/batch` reads the file; undefined when it is of another kind. */
-async function batchFormat(
-  path: string,
+/** What `/batch` can read; undefined when it is of another kind. */
+async function batchInput(
+  source: string,
   asked: string | undefined,
-): Promise<BatchFormat | undefined> {
+  { input }: Terminal,
+): Promise<BatchInput | undefined> {
+  if (/^[a-z]+:\/\//i.test(source)) return undefined;
   if (asked !== undefined && asked !== 'jsonl' && asked !== 'csv')
     throw wrongUse(`'${asked}' is no format of an import: jsonl, csv`);
-  const head = await headOf(path);
-  if (asked !== undefined) return asked;
-  const [line = ''] = head
+  if (source === inputName) return pipedInput(input, asked);
+  const { head, size } = await fileHead(source);
+  const format = asked ?? formatOf(head);
+  if (format === undefined) return undefined;
+  const stream = createReadStream(source, { highWaterMark: 256 * 1024 });
+  return { stream, format, isPacked: isPacked(head), size };
+}
+
+/** What comes on the input; its first piece tells what it is. */
+async function pipedInput(input: Readable, asked: BatchFormat | undefined): Promise<BatchInput> {
+  const pieces = input[Symbol.asyncIterator]() as AsyncIterator<Uint8Array>;
+  let head = new Uint8Array(0);
+  while (head.length < headBytes) {
+    const { done, value } = await pieces.next();
+    if (done === true) break;
+    head = Buffer.concat([head, value]);
+    // A slow sender is not waited for once the first line is there.
+    if (head.includes(0x0a)) break;
+  }
+  const format = asked ?? formatOf(head);
+  if (format === undefined)
+    throw wrongUse('what comes on the input is no form of /batch that could be told: --format');
+  const all = async function* () {
+    if (head.length > 0) yield head;
+    for (let next = await pieces.next(); next.done !== true; next = await pieces.next())
+      yield next.value;
+  };
+  const stream = Readable.from(all(), { objectMode: false });
+  return { stream, format, isPacked: isPacked(head), size: undefined };
+}
+
+/** @param head the beginning of what is imported, perhaps packed */
+function formatOf(head: Uint8Array): BatchFormat | undefined {
+  const [line = ''] = textOfHead(head)
     .replace(/^\ufeff/, '')
     .trimStart()
     .split('\n', 1);
@@ -70,20 +112,31 @@ async function batchFormat(
   return columns.includes('@type') && columns.includes('@class') ? 'csv' : undefined;
 }
 
-/** The beginning of a file, unpacked. */
-async function headOf(path: string): Promise<string> {
+function textOfHead(head: Uint8Array): string {
+  if (!isPacked(head)) return Buffer.from(head).toString('utf8');
   try {
+    // The beginning of an archive has no end.
+    return gunzipSync(head, { finishFlush: constants.Z_SYNC_FLUSH }).toString('utf8');
+  } catch (error) {
+    throw new CommandFailure(exitCodes.failed, (error as Error).message);
+  }
+}
+
+/** The beginning of a file and its length; of a pipe that has a name there is none without taking it away. */
+async function fileHead(path: string): Promise<{ head: Uint8Array; size: number }> {
+  try {
+    const found = await stat(path);
+    if (!found.isFile() && !found.isDirectory())
+      throw wrongUse(`'${path}' is no file; '${inputName}' reads what comes on the input`);
     const file = await open(path);
     try {
       const { buffer, bytesRead } = await file.read(Buffer.alloc(headBytes), 0, headBytes, 0);
-      const bytes = buffer.subarray(0, bytesRead);
-      if (!isPacked(bytes)) return bytes.toString('utf8');
-      // The beginning of an archive has no end.
-      return gunzipSync(bytes, { finishFlush: constants.Z_SYNC_FLUSH }).toString('utf8');
+      return { head: buffer.subarray(0, bytesRead), size: found.size };
     } finally {
       await file.close();
     }
   } catch (error) {
+    if (error instanceof CommandFailure) throw error;
     throw new CommandFailure(exitCodes.failed, (error as Error).message);
   }
 }
@@ -106,13 +159,10 @@ interface BatchEvent {
 /** @returns what to tell at the end */
 async function upload(
   client: ApiClient,
-  { database, path, format }: { database: string; path: string; format: BatchFormat },
+  database: string,
+  { stream, format, isPacked: packed, size = 0 }: BatchInput,
   bar: ProgressBar,
 ): Promise<string> {
-  const { size } = await stat(path);
-  const file = await open(path);
-  const { buffer } = await file.read(Buffer.alloc(2), 0, 2, 0);
-  await file.close();
   let sent = 0;
   let stored: BatchCounts = { verticesCreated: 0, edgesCreated: 0 };
   const show = () =>
@@ -124,17 +174,16 @@ async function upload(
       done(null, piece);
     },
   });
-  const input = createReadStream(path, { highWaterMark: 256 * 1024 });
-  input.on('error', (error) => counted.destroy(error));
+  stream.on('error', (error) => counted.destroy(error));
   const answer = await client.open({
     method: 'POST',
     path: `/batch/${encodeURIComponent(database)}?idMapping=false`,
     headers: {
       'content-type': format === 'csv' ? 'text/csv' : 'application/x-ndjson',
       accept: 'application/x-ndjson',
-      ...(isPacked(buffer) && { 'content-encoding': 'gzip' }),
+      ...(packed && { 'content-encoding': 'gzip' }),
     },
-    body: input.pipe(counted),
+    body: stream.pipe(counted),
   });
   const status = answer.statusCode ?? 0;
   if (status !== 200) throw refusalOf(status, await textOf(answer));

@@ -1,11 +1,19 @@
 import { createInterface } from 'node:readline';
+import { Readable } from 'node:stream';
 import { type Arguments, requireWords } from './arguments.ts';
 import { connect } from './connection.ts';
 import { type Format, formats, type OutputStyle, rowsText } from './row-output.ts';
 import { runShell } from './shell.ts';
 import { StatementClient } from './statement-client.ts';
 import { StatementSplitter } from './statement-splitter.ts';
-import { type ExitCode, exitCodes, type Terminal, write, wrongUse } from './terminal.ts';
+import {
+  CommandFailure,
+  type ExitCode,
+  exitCodes,
+  type Terminal,
+  write,
+  wrongUse,
+} from './terminal.ts';
 
 /** `polyad sql <db> [statement]`: one statement, a file, what comes on the input, or a conversation. */
 export async function sqlCommand(given: Arguments, terminal: Terminal): Promise<ExitCode> {
@@ -35,7 +43,8 @@ async function runInput(
   const splitter = new StatementSplitter();
   splitter.language = client.language;
   const lines: string[] = [];
-  for await (const line of createInterface({ input: terminal.input, crlfDelay: Infinity })) {
+  const input = Readable.from(wholeText(terminal.input), { objectMode: false });
+  for await (const line of createInterface({ input, crlfDelay: Infinity })) {
     if (!isCut) lines.push(line);
     else
       for (const statement of splitter.add(`${line}\n`))
@@ -43,6 +52,19 @@ async function runInput(
   }
   const rest = isCut ? splitter.end() : lines.join('\n').trim();
   if (rest !== undefined && rest !== '') await runStatement(client, rest, { style, terminal });
+}
+
+/** Bytes that are no UTF-8 would reach the database as replacement characters, and nobody would know. */
+async function* wholeText(input: AsyncIterable<Uint8Array | string>): AsyncGenerator<string> {
+  const decoder = new TextDecoder('utf-8', { fatal: true });
+  try {
+    for await (const piece of input)
+      yield typeof piece === 'string' ? piece : decoder.decode(piece, { stream: true });
+    yield decoder.decode();
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    throw new CommandFailure(exitCodes.failed, 'what comes on the input is no UTF-8');
+  }
 }
 
 async function runStatement(

@@ -72,6 +72,11 @@ test('what comes through a pipe is cut into statements; the first failure ends i
   const broken = await run(['sql', 'test', '-f', 'json'], 'SELECT 1 AS a; SELECT FROM; SELECT 3');
   assert.deepEqual([broken.code, broken.output], [1, '{"a":1}\n']);
   assert.match(broken.messages, /^polyad: Cannot execute command: line 1/);
+  const torn = await run(['sql', 'test'], Buffer.from("SELECT '\xff' AS a", 'latin1'));
+  assert.deepEqual(
+    [torn.code, torn.messages],
+    [1, 'polyad: what comes on the input is no UTF-8\n'],
+  );
   const script = 'LET a = 5;\nIF ($a > 3) {\n  RETURN $a;\n}\n';
   const ofScript = await run(['sql', 'test', '-l', 'sqlscript', '-f', 'json'], script);
   assert.equal(ofScript.output, '{"value":5}\n');
@@ -127,6 +132,11 @@ test('files of vertices and edges are streamed, packed ones too; errors tell wha
   const csv = '@type,@class,@id\nv,V,x\n---\n@type,@class,@from,@to\ne,E,x,x\n';
   assert.match((await run(['import', 'test', save('a.csv', csv)])).output, /1 vertex, 1 edge/);
   assert.deepEqual(await data.run('SELECT count(*) AS n FROM V'), [{ n: 5 }]);
+  // What comes through a pipe, too.
+  assert.match((await run(['import', 'test', '-'], lines)).output, /2 vertices, 1 edge/);
+  assert.match((await run(['import', 'test', '-', '-f', 'csv'], csv)).output, /1 vertex, 1 edge/);
+  const unknown = await run(['import', 'test', '-'], 'a;b\n1;2\n');
+  assert.deepEqual([unknown.code, /--format/.test(unknown.messages)], [2, true]);
   const broken = await run(['import', 'test', save('b.jsonl', `${lines}{"@type":"v"}\n`)]);
   assert.deepEqual([broken.code, broken.output], [1, '']);
   assert.match(broken.messages, /^polyad: .*[Ll]ine 4/);

@@ -19,7 +19,11 @@ export interface CommandLine {
   readonly data: TestDatabase;
   readonly directory: string;
   /** Runs `polyad` with these words; `input` is what comes through a pipe. */
-  run(words: readonly string[], input?: string, environment?: Environment): Promise<Ran>;
+  run(
+    words: readonly string[],
+    input?: string | Uint8Array,
+    environment?: Environment,
+  ): Promise<Ran>;
   /** Runs `polyad` at a terminal. */
   open(words: readonly string[], environment?: Environment): Conversation;
 }
