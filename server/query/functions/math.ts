@@ -31,12 +31,12 @@ export const mathFunctions: readonly ScalarFunction[] = [
 ];
 
 function absolute(value: Value): Value {
-  if (typeof value === 'number') return value < 0 ? -value : value;
+  if (typeof value === 'number') return Math.abs(value);
   if (typeof value === 'bigint') {
     if (value === int64Min) throw new DatabaseError('Arithmetic', 'long overflow');
     return integer(value < 0n ? -value : value);
   }
-  if (value instanceof Float) return value.number < 0 ? new Float(-value.number) : value;
+  if (value instanceof Float) return new Float(Math.abs(value.number));
   if (value instanceof Decimal)
     return value.unscaled < 0n ? new Decimal(-value.unscaled, value.scale) : value;
   if (value instanceof Duration)

@@ -11,6 +11,8 @@ import { openTestDatabase, root, type TestDatabase } from './open-test-database.
  *     sql [params=JSON] [session=name] [query] [limit=n] [retries=n] [pieces]   one statement; rows or the error; `pieces`: sent
  *                              with `autoCommit: false`
  *     sqlscript                as sql, a script
+ *     lines [query] [session=name]   one statement per line, one line of rows or the error for each
+ *     values                   one expression per line, one value or the error for each
  *     all                      one statement per line, each must work; prints how many rows each gave
  *     begin session=name [isolation=REPEATABLE_READ]
  *     commit session=name      `committed`, or the error
@@ -39,6 +41,9 @@ async function answer(
     case 'sql':
     case 'sqlscript':
       return runOne(test, sessions, golden);
+    case 'lines':
+    case 'values':
+      return eachLine(test, sessions, golden);
     case 'all':
       return runAll(test, golden.input);
     case 'begin': {
@@ -83,6 +88,35 @@ async function runOne(
   };
   const text = await test.print(input, parametersOf(options.get('params')), overrides, command);
   return text === '' ? 'no rows' : text;
+}
+
+async function eachLine(
+  test: TestDatabase,
+  sessions: ReadonlyMap<string, string>,
+  golden: GoldenCase,
+): Promise<string> {
+  const answers: string[] = [];
+  for (const line of golden.input.split('\n')) {
+    const isValue = golden.command === 'values';
+    const input = isValue ? `SELECT ${line} AS r` : line;
+    answers.push(await oneLine(test, sessions, { ...golden, command: 'sql', input }, isValue));
+  }
+  return answers.join('\n');
+}
+
+async function oneLine(
+  test: TestDatabase,
+  sessions: ReadonlyMap<string, string>,
+  golden: GoldenCase,
+  isValue: boolean,
+): Promise<string> {
+  try {
+    const text = (await runOne(test, sessions, golden)).replaceAll('\n', ' ');
+    return isValue ? text.slice('{r: '.length, -1) : text;
+  } catch (error) {
+    if (error instanceof DatabaseError) return `error ${error.code}: ${error.message}`;
+    throw error;
+  }
 }
 
 function parametersOf(json: string | undefined): Readonly<Record<string, Value>> {

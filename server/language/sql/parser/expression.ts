@@ -2,6 +2,7 @@ import { Link } from '#core/record.ts';
 import type { Value } from '#core/value.ts';
 import type { Case, CaseBranch, ChainSign, Expression, MapEntry, SystemAttribute } from '../ast.ts';
 import type { TokenKind } from '../lexer.ts';
+import { isBeyondRids, ridBounds } from '#core/rid.ts';
 import { decodeRid } from '../literals.ts';
 import { conditionOrExpression } from './condition.ts';
 import { constantsUntil, literalOf } from './literal.ts';
@@ -148,17 +149,19 @@ function isRidPosition(parser: Parser): boolean {
   return next.kind === 'number' || (next.kind === '-' && parser.peek(3).kind === 'number');
 }
 
-/** `#12:0` as the current token. */
-export function rid(parser: Parser): Expression {
+/** `#12:0` as the current token. As a target it may be an id that no record can have, which gives no rows (sql.md 7.3). */
+export function rid(parser: Parser, isTarget = false): Expression {
   const at = parser.start;
   const source = parser.source();
   parser.advance();
-  return ridLiteral(parser, source, at);
+  return ridLiteral(parser, source, at, isTarget);
 }
 
-function ridLiteral(parser: Parser, source: string, at: number): Expression {
+function ridLiteral(parser: Parser, source: string, at: number, isTarget = false): Expression {
   const value = decodeRid(source);
   if (value === undefined) return parser.fail(at, `'${source}' is not a record id`);
+  if (!isTarget && isBeyondRids(source))
+    return parser.fail(at, `record id ${source} is out of range: ${ridBounds}`);
   return { kind: 'rid', value: new Link(value), at, end: parser.lastEnd };
 }
 
@@ -250,7 +253,7 @@ export function map(parser: Parser): Expression {
   const entries: MapEntry[] = [];
   parser.enter();
   while (!parser.at('}')) {
-    const key = parser.at('string') ? parser.stringLiteral() : parser.propertyName('a key');
+    const key = mapKey(parser);
     parser.expect(':');
     entries.push({ key, value: literalOf(parser) ?? expression(parser) });
     if (!parser.accept(',')) break;
@@ -267,6 +270,16 @@ export function map(parser: Parser): Expression {
   parser.forgetTokensSince(count);
   const value = new Map(entries.map((entry, at) => [entry.key, values[at] ?? null]));
   return { kind: 'literal', value, ...span };
+}
+
+/**
+ * A reserved word with a colon behind it can only be a key: options like `maxDepth` (sql-functions.md 4.1) need no
+ * back-ticks.
+ */
+function mapKey(parser: Parser): string {
+  if (parser.at('string')) return parser.stringLiteral();
+  if (parser.kind === 'word' && parser.peek(1).kind === ':') return parser.takeName();
+  return parser.propertyName('a key');
 }
 
 /** The values of expressions that are all literals; undefined otherwise. */

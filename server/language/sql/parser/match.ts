@@ -158,9 +158,10 @@ function emptyNode(at: number): MatchNode {
 function node(parser: Parser): MatchNode {
   const at = parser.start;
   const parts = emptyParts();
+  const given = new Set<string>();
   parser.expect('{');
   while (!parser.at('}')) {
-    nodeItem(parser, parts);
+    nodeItem(parser, parts, given);
     if (!parser.accept(',')) break;
     if (parser.at('}')) parser.unexpected('a key: type, as, where, ...');
   }
@@ -168,7 +169,8 @@ function node(parser: Parser): MatchNode {
   return { ...parts, at, end: parser.lastEnd };
 }
 
-function nodeItem(parser: Parser, parts: NodeParts): void {
+/** A key that stands twice would silently lose what one of the two says. */
+function nodeItem(parser: Parser, parts: NodeParts, given: Set<string>): void {
   const start = parser.start;
   // Keys are keywords here, reserved ones too; they may be quoted like keys of JSON.
   const key = parser.at('string') ? parser.stringLiteral().toUpperCase() : nodeKey(parser);
@@ -179,6 +181,8 @@ function nodeItem(parser: Parser, parts: NodeParts): void {
       closestWord(key, nodeKeys),
     );
   }
+  if (given.has(key)) parser.fail(start, `the key '${key.toLowerCase()}' of a node stands twice`);
+  given.add(key);
   parser.expect(':');
   readers[key](parser, parts);
 }

@@ -80,6 +80,8 @@ class Samples implements Accumulator {
   }
 
   result(context: EvaluationContext): Value {
+    // Without a row the options were never seen, and the answer is null (house decision 16).
+    if (this.#isFirst) return null;
     // A stable sort: samples of one time stay in the order of the rows.
     this.#samples.sort((a, b) => a.time - b.time);
     return this.#summarize(this.#samples, this.#options, context);

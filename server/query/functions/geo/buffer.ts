@@ -1,15 +1,17 @@
-import { DatabaseError } from '#core/errors.ts';
 import {
   coordinatesOf,
+  envelopeOf,
   type Geometry,
   type Point,
   polygonGeometry,
+  rectangleGeometry,
   type Ring,
   samePoint,
   segmentsOf,
 } from './geometry.ts';
 import { refusal } from '../arguments.ts';
 import { signedArea } from './measure.ts';
+import { predicates } from './relate.ts';
 import { unionOf } from './union.ts';
 
 export interface BufferStyle {
@@ -24,32 +26,28 @@ const sideCountMax = 5_000;
 
 /**
  * Everything within `radius` degrees, as one or more polygons with counter-clockwise outlines: the union of the polygons,
- * of a strip along every segment and of what joins the strips.
+ * of a strip along every segment and of what joins the strips. A negative radius gives what is farther than that from the
+ * outside of polygons; of points and lines nothing is left.
  *
- * @throws DatabaseError `NotSupported` for negative distances, `IllegalArgument` for NaN and when the geometry has too many
- * segments for a circle of so many corners around each
+ * @throws DatabaseError `IllegalArgument` for NaN and when the geometry has too many segments for a circle of so many
+ * corners around each
  */
 export function bufferOf(geometry: Geometry, radius: number, style: BufferStyle): Geometry {
   if (!Number.isFinite(radius)) throw refusal('geo.buffer() requires a finite distance');
   if (radius === 0) return geometry;
-  if (radius < 0)
-    throw new DatabaseError(
-      'NotSupported',
-      'not supported yet: geo.buffer() with a negative distance',
-    );
+  if (radius < 0) return shrunk(geometry, -radius, style);
   const { points, lines, polygons } = geometry;
   const [point] = points;
   const [line] = lines;
   const [rings] = polygons;
-  if (geometry.kind === 'POINT' && point)
-    return circleAround(point, radius, style.quadrantSegments);
+  if (geometry.kind === 'POINT' && point) return aroundPoint(point, radius, style);
   if (geometry.kind === 'LINESTRING' && line?.length === 2)
     return aroundSegment(line[0] as Point, line[1] as Point, radius, style);
   if (geometry.kind === 'POLYGON' && rings?.length === 1 && isConvex(rings[0] as Ring))
     return aroundConvex(rings[0] as Ring, radius, style);
   requireSides(coordinatesOf(geometry).length * (style.quadrantSegments * 4 + 4));
   const parts: (readonly Ring[])[] = points.flatMap(
-    (centre) => circleAround(centre, radius, style.quadrantSegments).polygons,
+    (centre) => aroundPoint(centre, radius, style).polygons,
   );
   for (const path of lines)
     alongPath(
@@ -64,6 +62,43 @@ export function bufferOf(geometry: Geometry, radius: number, style: BufferStyle)
     for (const ring of polygon) alongPath(ring, radius, style, true, parts);
   }
   return unionOf(parts);
+}
+
+/** What stays when the outside, a frame around the polygon and its holes, grows by `radius`. */
+function shrunk(geometry: Geometry, radius: number, style: BufferStyle): Geometry {
+  const corners = geometry.polygons.flat().reduce((sum, ring) => sum + ring.length, 0);
+  requireSides(corners * (style.quadrantSegments * 4 + 4));
+  const polygons = geometry.polygons.flatMap((rings) => {
+    const box = envelopeOf(polygonGeometry(rings));
+    if (box === undefined) return [];
+    const margin = radius + 1;
+    const frame = rectangleGeometry({
+      minX: box.minX - margin,
+      minY: box.minY - margin,
+      maxX: box.maxX + margin,
+      maxY: box.maxY + margin,
+    }).polygons[0] as readonly Ring[];
+    const parts: (readonly Ring[])[] = [[...frame, rings[0] as Ring]];
+    for (const hole of rings.slice(1)) parts.push([hole]);
+    for (const ring of rings) alongPath(ring, radius, style, true, parts);
+    return complement(unionOf(parts).polygons);
+  });
+  const kind = polygons.length > 1 ? 'MULTIPOLYGON' : 'POLYGON';
+  return { kind, points: [], lines: [], polygons };
+}
+
+/** The gaps of the largest polygon, which is the first, without the others. */
+function complement([outside, ...islands]: readonly (readonly Ring[])[]): (readonly Ring[])[] {
+  const gaps = (outside ?? []).slice(1).map((ring) => polygonGeometry([ring.toReversed()]));
+  return gaps.map((gap) => {
+    const inner = islands.filter(([outline]) =>
+      predicates.within(polygonGeometry([outline as Ring]), gap),
+    );
+    return [
+      ...(gap.polygons[0] as readonly Ring[]),
+      ...inner.map(([outline]) => (outline as Ring).toReversed()),
+    ];
+  });
 }
 
 function requireSides(sideCount: number): void {
@@ -138,6 +173,23 @@ export function circleAround(centre: Point, radius: number, quadrantSegments: nu
     ring.push(onCircle(centre, radius, (i / corners) * 2 * Math.PI));
   ring.push(ring[0] as Point);
   return polygonGeometry([ring]);
+}
+
+/** A point has no direction: a flat cap leaves nothing of it, a square one the square around the circle. */
+function aroundPoint({ x, y }: Point, radius: number, style: BufferStyle): Geometry {
+  switch (style.endCapStyle) {
+    case 'ROUND':
+      return circleAround({ x, y }, radius, style.quadrantSegments);
+    case 'SQUARE':
+      return rectangleGeometry({
+        minX: x - radius,
+        minY: y - radius,
+        maxX: x + radius,
+        maxY: y + radius,
+      });
+    case 'FLAT':
+      return { kind: 'POLYGON', points: [], lines: [], polygons: [] };
+  }
 }
 
 function onCircle(centre: Point, radius: number, angle: number): Point {
