@@ -32,7 +32,8 @@ export function bucketOf(rid: Rid): BucketId {
 }
 
 export function positionOf(rid: Rid): number {
-  return rid % positionsPerBucket;
+  // A remainder of doubles is a call of the library, ten times as slow; both are exact for a power of two.
+  return rid - Math.trunc(rid / positionsPerBucket) * positionsPerBucket;
 }
 
 /** `#bucket:position`. */
@@ -59,6 +60,14 @@ export function parseRid(text: string): Rid | undefined {
   if (bucket < 0 || position < 0 || bucket >= bucketCountMax || position >= positionMax)
     return noRid;
   return makeRid(bucket, position);
+}
+
+/** What messages say about ids that no record can have. */
+export const ridBounds = `buckets end at ${bucketCountMax - 1}, positions at ${positionMax - 1}`;
+
+/** True for a spelt record id above every id that a record can have; negative ones stand for records yet to be written. */
+export function isBeyondRids(text: string): boolean {
+  return !text.includes('-') && parseRid(text) === noRid;
 }
 
 /** The id of unsaved records; formats as `#-1:-1` nowhere, it never reaches a client. */

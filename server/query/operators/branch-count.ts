@@ -3,6 +3,7 @@ import { noRid, type Rid } from '#core/rid.ts';
 import type { Value } from '#core/value.ts';
 import type { Slot } from '../algebra/expression.ts';
 import { CountCache } from './count-cache.ts';
+import type { EdgeTables } from './edge-tables.ts';
 import { NeighbourCursor, type ResolvedMove } from './neighbour-cursor.ts';
 import {
   PAUSE,
@@ -31,6 +32,7 @@ export interface BranchCountOptions {
   readonly fromBareId: boolean;
   readonly branches: readonly ResolvedBranch[];
   readonly as: Slot;
+  readonly tables: EdgeTables;
   readonly description: string;
 }
 
@@ -56,13 +58,14 @@ export class BranchCountOperator implements PhysicalOperator {
     this.inputs = [options.input];
     this.description = options.description;
     this.#options = options;
-    this.#top = options.branches.map((branch) => new Branch(branch));
+    this.#top = options.branches.map((branch) => new Branch(branch, options.tables));
   }
 
   open(context: ExecutionContext): void {
     this.#context = context;
     this.#visits.length = 0;
     this.#known = new CountCache();
+    for (const branch of this.#top) branch.use(context);
     this.#options.input.open(context);
   }
 
@@ -104,9 +107,13 @@ export class BranchCountOperator implements PhysicalOperator {
 
   /** Goes on with one branch of the vertex visited last, as far as its end or a vertex to be visited. @returns false: pause */
   #walk(branch: Branch, visit: Visit): boolean {
-    const { view } = this.#context as ExecutionContext;
-    if (!branch.isOpen) branch.open(view, visit.vertex);
-    const { cursor, typeCheck } = branch;
+    const context = this.#context as ExecutionContext;
+    if (!branch.isOpen) branch.open(context.view, visit.vertex);
+    if (!branch.isReady) {
+      branch.isReady = branch.cursor.prepare(context);
+      if (!branch.isReady) return false;
+    }
+    const { cursor } = branch;
     if (branch.isCountedByDegree) {
       if (this.#share.isSpent()) return false;
       branch.sum = cursor.remainingDegree();
@@ -116,14 +123,14 @@ export class BranchCountOperator implements PhysicalOperator {
           cursor.unread();
           return false;
         }
-        const { element } = cursor;
-        if (typeCheck !== undefined && !typeCheck(element)) continue;
+        const { element, check } = cursor;
+        if (check !== undefined && !check(element)) continue;
         const known = branch.known(element);
         if (known < 0) {
           this.#visits.push(new Visit(element, branch.branches, branch));
           return true;
         }
-        branch.sum += known;
+        branch.sum = exact(branch.sum + known);
       }
     }
     visit.multiply(branch.isOptional ? Math.max(1, branch.sum) : branch.sum);
@@ -163,37 +170,61 @@ class Visit {
 /** One branch and what is known of the vertices at its end. A branch is walked from one vertex at a time. */
 class Branch {
   readonly cursor: NeighbourCursor;
-  readonly typeCheck: TypeCheck | undefined;
   readonly isOptional: boolean;
   readonly branches: readonly Branch[];
-  /** Nothing hangs on the neighbours and all of them count. */
-  readonly isCountedByDegree: boolean;
+  /** Nothing hangs on the neighbours. */
+  readonly #isLeaf: boolean;
+  /** What a neighbour counts is in the tables of the branches that hang on it. */
+  #isShallow = false;
   isOpen = false;
+  /** The cursor may be walked. */
+  isReady = false;
   sum = 0;
   #cache: CountCache | undefined;
 
-  constructor(branch: ResolvedBranch) {
+  constructor(branch: ResolvedBranch, tables: EdgeTables) {
     const { move } = branch;
-    this.cursor = new NeighbourCursor(move);
-    this.typeCheck = branch.typeCheck;
+    this.cursor = new NeighbourCursor(move, tables, branch.typeCheck);
     this.isOptional = branch.isOptional;
-    this.branches = branch.branches.map((inner) => new Branch(inner));
-    this.isCountedByDegree =
-      branch.branches.length === 0 &&
-      branch.typeCheck === undefined &&
-      (move.kind === 'vertex' || move.kind === 'edge');
+    this.branches = branch.branches.map((inner) => new Branch(inner, tables));
+    this.#isLeaf = branch.branches.length === 0 && (move.kind === 'vertex' || move.kind === 'edge');
+  }
+
+  /** All neighbours count one. */
+  get isCountedByDegree(): boolean {
+    return this.#isLeaf && this.cursor.check === undefined;
   }
 
   open(view: ExecutionContext['view'], vertex: Rid): void {
     this.cursor.startAt(view, vertex);
     this.sum = 0;
     this.isOpen = true;
+    this.isReady = false;
+    this.#isShallow = this.branches.every(
+      (inner) => inner.isCountedByDegree && inner.cursor.isGathered,
+    );
+  }
+
+  use(context: ExecutionContext): void {
+    this.cursor.use(context);
+    for (const branch of this.branches) branch.use(context);
   }
 
   /** What a neighbour counts; -1 when it must be visited. */
   known(neighbour: Rid): number {
-    if (this.branches.length === 0) return 1;
+    if (this.#isShallow) return this.#productOfDegrees(neighbour);
     return this.#cache?.get(neighbour) ?? -1;
+  }
+
+  #productOfDegrees(neighbour: Rid): number {
+    const { branches } = this;
+    let product = 1;
+    for (let at = 0; at < branches.length && product > 0; at += 1) {
+      const { cursor, isOptional } = branches[at] as Branch;
+      const degree = cursor.gatheredDegree(neighbour);
+      product = exact(product * (isOptional ? Math.max(1, degree) : degree));
+    }
+    return product;
   }
 
   finish(visit: Visit): void {

@@ -2,6 +2,7 @@ import { Link } from '#core/record.ts';
 import { noRid, type Rid } from '#core/rid.ts';
 import type { Value } from '#core/value.ts';
 import type { Slot } from '../algebra/expression.ts';
+import type { EdgeTables } from './edge-tables.ts';
 import { HeldMemory } from './held-memory.ts';
 import { NeighbourCursor, type ResolvedMove } from './neighbour-cursor.ts';
 import { NeighbourTable } from './neighbour-table.ts';
@@ -36,6 +37,8 @@ export interface ExpandOptions {
   readonly typeCheck: TypeCheck | undefined;
   /** Each neighbour is given once, whatever leads to it. */
   readonly isDistinct: boolean;
+  /** Present when the order of the rows does not matter. */
+  readonly tables: EdgeTables | undefined;
   readonly description: string;
 }
 
@@ -48,6 +51,8 @@ export class ExpandOperator implements PhysicalOperator {
   readonly #neighbours: NeighbourCursor;
   #context: ExecutionContext | undefined;
   #isWalking = false;
+  /** The cursor is started and may not be walked yet. */
+  #isPreparing = false;
   readonly #share = new WorkShare();
   #seen: RidSet | undefined;
   #memory: HeldMemory | undefined;
@@ -58,12 +63,14 @@ export class ExpandOperator implements PhysicalOperator {
     this.inputs = [options.input];
     this.description = options.description;
     this.#options = options;
-    this.#neighbours = new NeighbourCursor(options.move);
+    this.#neighbours = new NeighbourCursor(options.move, tablesOf(options), options.typeCheck);
   }
 
   open(context: ExecutionContext): void {
     this.#context = context;
     this.#isWalking = false;
+    this.#isPreparing = false;
+    this.#neighbours.use(context);
     if (this.#options.isDistinct) {
       this.#seen ??= new RidSet(seenCapacity);
       this.#memory = new HeldMemory(context, 'DISTINCT');
@@ -74,7 +81,7 @@ export class ExpandOperator implements PhysicalOperator {
 
   next(): Pulled {
     const { view, frame } = this.#context as ExecutionContext;
-    const { edge, to, typeCheck, toBareId } = this.#options;
+    const { edge, to, toBareId } = this.#options;
     const neighbours = this.#neighbours;
     const seen = this.#seen;
     for (;;) {
@@ -88,9 +95,9 @@ export class ExpandOperator implements PhysicalOperator {
         if (seen !== undefined) this.#account(seen);
         continue;
       }
-      const { element } = neighbours;
+      const { element, check } = neighbours;
       if (seen !== undefined && !seen.add(element)) continue;
-      if (typeCheck !== undefined && !typeCheck(element)) continue;
+      if (check !== undefined && !check(element)) continue;
       if (to !== undefined) frame[to] = toBareId ? element : new RecordReference(view, element);
       if (edge !== undefined) frame[edge] = new RecordReference(view, neighbours.edge);
       return ROW;
@@ -105,7 +112,6 @@ export class ExpandOperator implements PhysicalOperator {
 
   /** As `fill` of an operator whose columns, `columnCount` of them, are all the id of the neighbour. */
   fillIds(values: Value[], columnCount: number, rowCountMax: number): Pulled {
-    const { typeCheck } = this.#options;
     const neighbours = this.#neighbours;
     const seen = this.#seen;
     for (let row = 0; row < rowCountMax; ) {
@@ -119,9 +125,9 @@ export class ExpandOperator implements PhysicalOperator {
         if (seen !== undefined) this.#account(seen);
         continue;
       }
-      const { element } = neighbours;
+      const { element, check } = neighbours;
       if (seen !== undefined && !seen.add(element)) continue;
-      if (typeCheck !== undefined && !typeCheck(element)) continue;
+      if (check !== undefined && !check(element)) continue;
       for (let column = 0; column < columnCount; column += 1) values.push(new Link(element));
       row += 1;
     }
@@ -129,12 +135,17 @@ export class ExpandOperator implements PhysicalOperator {
   }
 
   #startNext(): Pulled {
-    const { view, frame } = this.#context as ExecutionContext;
+    const context = this.#context as ExecutionContext;
+    const { view, frame } = context;
     const { input, from, fromBareId } = this.#options;
-    const pulled = input.next();
-    if (pulled !== ROW) return pulled;
-    if (fromBareId) this.#neighbours.startAt(view, frame[from] as Rid);
-    else this.#neighbours.start(view, frame[from] as Value);
+    if (!this.#isPreparing) {
+      const pulled = input.next();
+      if (pulled !== ROW) return pulled;
+      if (fromBareId) this.#neighbours.startAt(view, frame[from] as Rid);
+      else this.#neighbours.start(view, frame[from] as Value);
+    }
+    this.#isPreparing = !this.#neighbours.prepare(context);
+    if (this.#isPreparing) return PAUSE;
     this.#isWalking = true;
     return ROW;
   }
@@ -177,6 +188,8 @@ export class ExpandIntoOperator implements PhysicalOperator {
   #walking: NeighbourCursor;
   #context: ExecutionContext | undefined;
   #isWalking = false;
+  /** The cursors may not be started yet. */
+  #isPreparing = false;
   readonly #share = new WorkShare();
   #target: Rid = noRid;
   /** The element that the last rows came from, its degree, and the steps that were walked for it. */
@@ -194,14 +207,18 @@ export class ExpandIntoOperator implements PhysicalOperator {
     this.inputs = [options.input];
     this.description = options.description;
     this.#options = options;
-    this.#neighbours = new NeighbourCursor(options.move);
-    this.#reversed = options.reversed && new NeighbourCursor(options.reversed);
+    const tables = tablesOf(options);
+    this.#neighbours = new NeighbourCursor(options.move, tables);
+    this.#reversed = options.reversed && new NeighbourCursor(options.reversed, tables);
     this.#walking = this.#neighbours;
   }
 
   open(context: ExecutionContext): void {
     this.#context = context;
     this.#isWalking = false;
+    this.#isPreparing = false;
+    this.#neighbours.use(context);
+    this.#reversed?.use(context);
     this.#rowsLeft = 0;
     if (this.#tableFor !== context.regexBudget) {
       this.#tableFor = context.regexBudget;
@@ -221,8 +238,10 @@ export class ExpandIntoOperator implements PhysicalOperator {
         return ROW;
       }
       if (!this.#isWalking) {
-        const pulled = input.next();
+        const pulled = this.#isPreparing ? ROW : input.next();
         if (pulled !== ROW) return pulled;
+        this.#isPreparing = !this.#areReady();
+        if (this.#isPreparing) return PAUSE;
         this.#start();
         continue;
       }
@@ -234,6 +253,11 @@ export class ExpandIntoOperator implements PhysicalOperator {
       if (edge !== undefined) frame[edge] = new RecordReference(view, this.#walking.edge);
       return ROW;
     }
+  }
+
+  #areReady(): boolean {
+    const context = this.#context as ExecutionContext;
+    return this.#neighbours.prepare(context) && this.#reversed?.prepare(context) !== false;
   }
 
   /** Walks from the end with fewer edges. */
@@ -301,6 +325,11 @@ export class ExpandIntoOperator implements PhysicalOperator {
     this.#isWalking = false;
     this.#options.input.close();
   }
+}
+
+/** The tables know no edges. */
+function tablesOf(options: ExpandOptions): EdgeTables | undefined {
+  return options.edge === undefined ? options.tables : undefined;
 }
 
 function idOf(value: Value, isBareId: boolean): Rid {

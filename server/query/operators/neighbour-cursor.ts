@@ -1,11 +1,15 @@
 import type { Catalog } from '#catalog/catalog.ts';
 import { Link, type StoredRecord } from '#core/record.ts';
-import { noRid, type Rid, type TypeId } from '#core/rid.ts';
+import { makeRid, noRid, type Rid, type TypeId } from '#core/rid.ts';
 import { isList, isMap, isRecord, type Value } from '#core/value.ts';
 import type { AdjacencyList, Direction } from '#storage/engine.ts';
 import type { ReadView } from '#transaction/read-view.ts';
 import type { Move } from '../algebra/plan.ts';
+import type { EdgeTable } from './edge-table.ts';
+import { type EdgeTables, looksMin } from './edge-tables.ts';
+import type { ExecutionContext } from './operator.ts';
 import { ridOf } from './record-identity.ts';
+import type { TypeCheck } from './type-check.ts';
 
 /** A move with its names resolved: one adjacency list per pair of direction and concrete edge type. */
 export type ResolvedMove =
@@ -33,10 +37,18 @@ export function resolveMove(move: Move, catalog: Catalog): ResolvedMove {
   };
 }
 
+function leadsOnlyTo(table: EdgeTable, check: TypeCheck): boolean {
+  for (const bucket of table.neighbourBuckets) if (!check(makeRid(bucket, 0))) return false;
+  return true;
+}
+
 const emptyRids: Float64Array = new Float64Array(0);
 
 /**
- * Walks the neighbours of one element. After `next()` answered true, `element` is the record id that the move leads to and
+ * Walks the neighbours of one element. With tables, which may give them in another order and without their edges, a cursor that
+ * is started often enough reads those instead of lists: then `prepare` is to be called after each start.
+ *
+ *  After `next()` answered true, `element` is the record id that the move leads to and
  * `edge` that of the edge walked (`noRid` for links). Cost per neighbour: two array reads; nothing is loaded, except that
  * the ends of an edge and links need their record.
  */
@@ -50,9 +62,81 @@ export class NeighbourCursor {
   #count = 0;
   /** One past the neighbour given last. */
   #position = 0;
+  readonly #tables: EdgeTables | undefined;
+  #tablesFor: ExecutionContext['regexBudget'] | undefined;
+  #gathered: readonly EdgeTable[] | undefined;
+  /** Starts until it is time to look for tables. */
+  #looksLeft = Number.POSITIVE_INFINITY;
+  #isThresholdKnown = false;
 
-  constructor(move: ResolvedMove) {
+  readonly #typeCheck: TypeCheck | undefined;
+  /** What is to be asked of each element before it counts. Nothing, once it is known that all of them pass. */
+  check: TypeCheck | undefined;
+
+  constructor(move: ResolvedMove, tables?: EdgeTables, typeCheck?: TypeCheck) {
     this.#move = move;
+    if (move.kind === 'vertex') this.#tables = tables;
+    this.#typeCheck = typeCheck;
+    this.check = typeCheck;
+  }
+
+  /** Reads tables, not lists. */
+  get isGathered(): boolean {
+    return this.#gathered !== undefined;
+  }
+
+  /** The number of neighbours of a vertex, for a cursor that reads tables. */
+  gatheredDegree(vertex: Rid): number {
+    const tables = this.#gathered as readonly EdgeTable[];
+    let degree = 0;
+    for (let at = 0; at < tables.length; at += 1)
+      degree += (tables[at] as EdgeTable).degree(vertex);
+    return degree;
+  }
+
+  /** Begins an execution, or goes on with one. */
+  use(context: ExecutionContext): void {
+    if (this.#tables === undefined || this.#tablesFor === context.regexBudget) return;
+    this.leave();
+    this.#tablesFor = context.regexBudget;
+    this.#looksLeft = looksMin;
+    this.#isThresholdKnown = false;
+  }
+
+  /** Lets go of what belongs to an execution that is over. */
+  leave(): void {
+    this.#tablesFor = undefined;
+    this.#gathered = undefined;
+    this.check = this.#typeCheck;
+    this.#looksLeft = Number.POSITIVE_INFINITY;
+  }
+
+  /** @returns false: pause, and call again before the walk begins */
+  prepare(context: ExecutionContext): boolean {
+    this.#looksLeft -= 1;
+    return this.#looksLeft >= 0 || this.#gather(context);
+  }
+
+  #gather(context: ExecutionContext): boolean {
+    const { lists } = this.#move as ResolvedMove & { readonly kind: 'vertex' };
+    const tables = this.#tables as EdgeTables;
+    if (!this.#isThresholdKnown) {
+      this.#isThresholdKnown = true;
+      this.#looksLeft = tables.looksBefore(context, lists);
+      if (this.#looksLeft > 0) return true;
+    }
+    const gathered = tables.gather(context, lists, this);
+    if (gathered === undefined) {
+      this.#looksLeft = 0;
+      return false;
+    }
+    this.#looksLeft = Number.POSITIVE_INFINITY;
+    if (gathered === 'none') return true;
+    this.#gathered = gathered;
+    const { check } = this;
+    if (check !== undefined && gathered.every((table) => leadsOnlyTo(table, check)))
+      this.check = undefined;
+    return true;
   }
 
   get element(): Rid {
@@ -103,6 +187,12 @@ export class NeighbourCursor {
     let degree = this.#count - this.#position;
     if (move.kind === 'end' || move.kind === 'link' || this.#from < 0) return degree;
     const view = this.#view as ReadView;
+    const gathered = this.#gathered;
+    if (gathered !== undefined) {
+      for (; this.#listNumber < gathered.length; this.#listNumber += 1)
+        degree += (gathered[this.#listNumber] as EdgeTable).degree(this.#from);
+      return degree;
+    }
     for (; this.#listNumber < move.lists.length; this.#listNumber += 1) {
       const { direction, type } = move.lists[this.#listNumber] as (typeof move.lists)[number];
       degree += view.degree(this.#from, direction, type);
@@ -115,7 +205,16 @@ export class NeighbourCursor {
     if (move.kind === 'end' || move.kind === 'link' || this.#from < 0) return false;
     const place = move.lists[this.#listNumber];
     if (place === undefined) return false;
+    const table = this.#gathered?.[this.#listNumber];
     this.#listNumber += 1;
+    if (table !== undefined) {
+      this.#elements = table.neighbours;
+      this.#edges = emptyRids;
+      table.look(this.#from);
+      this.#count = table.end;
+      this.#position = table.start;
+      return true;
+    }
     const list = (this.#view as ReadView).adjacency(this.#from, place.direction, place.type);
     this.#take(list, move.kind);
     return true;

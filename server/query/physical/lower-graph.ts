@@ -38,6 +38,7 @@ export function lowerGraph(
         fromBareId: lowering.bareIds.has(plan.from),
         move: resolveMove(plan.move, lowering.catalog),
         as: plan.as,
+        tables: lowering.edgeTables,
         description: descriptionOf(lowering, plan),
       };
       return () => new DegreeOperator({ ...options, input: input() });
@@ -49,6 +50,7 @@ export function lowerGraph(
         fromBareId: lowering.bareIds.has(plan.from),
         branches: plan.branches.map((branch) => resolveBranch(branch, lowering)),
         as: plan.as,
+        tables: lowering.edgeTables,
         description: descriptionOf(lowering, plan),
       };
       return () => new BranchCountOperator({ ...options, input: input() });
@@ -98,6 +100,7 @@ function lowerExpand(
     edge: plan.edge !== undefined && required.has(plan.edge) ? plan.edge : undefined,
     typeCheck: typeCheckFor(plan.toTypes, catalog),
     isDistinct: rows === 'distinct',
+    tables: lowering.unordered.has(plan) ? lowering.edgeTables : undefined,
     fromBareId: lowering.bareIds.has(plan.from),
     toBareId: lowering.bareIds.has(plan.to),
     description: descriptionOf(lowering, plan),

@@ -5,6 +5,7 @@ import type { LogicalPlan } from '../algebra/plan.ts';
 import { describeNode } from '../algebra/print.ts';
 import { compileExpression, compilePredicate } from '../evaluate/compile.ts';
 import type { CompileEnvironment, Evaluator, Predicate } from '../evaluate/evaluator.ts';
+import type { EdgeTables } from '../operators/edge-tables.ts';
 import type { PhysicalOperator } from '../operators/operator.ts';
 import type { ProcedureRegistry } from '../procedures/procedure.ts';
 
@@ -21,6 +22,10 @@ export interface Lowering {
   readonly procedures: ProcedureRegistry;
   /** Slots that hold bare record ids. */
   readonly bareIds: ReadonlySet<Slot>;
+  /** Steps whose rows may come in any order. */
+  readonly unordered: ReadonlySet<LogicalPlan>;
+  /** Of all operators of the program. */
+  readonly edgeTables: EdgeTables;
   /** The plan is opened several times in one execution: it stands inside an Apply or an expression. */
   readonly isInner: boolean;
   /** The node whose rows are those of the statement, with the slots of its columns; undefined for plans inside. */

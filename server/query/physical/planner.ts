@@ -7,7 +7,9 @@ import { walkPlan } from '../algebra/plan-walk.ts';
 import type { CompileEnvironment } from '../evaluate/evaluator.ts';
 import type { FunctionRegistry } from '../evaluate/function-definition.ts';
 import { DetachOperator } from '../operators/detach.ts';
+import { EdgeTables } from '../operators/edge-tables.ts';
 import type { PhysicalOperator } from '../operators/operator.ts';
+import { TableScopeOperator } from '../operators/table-scope.ts';
 import type { ProcedureRegistry } from '../procedures/procedure.ts';
 import { bareIdSlots } from './bare-ids.ts';
 import { fuseCount, fuseScan } from './fuse-scan.ts';
@@ -17,6 +19,7 @@ import { isSource, lowerSource } from './lower-source.ts';
 import { isWrite, lowerWrite } from './lower-write.ts';
 import type { Lowering, OperatorFactory, RequiredSlots } from './lowering.ts';
 import { compileSubPlan } from './sub-plan.ts';
+import { unorderedSteps } from './unordered-steps.ts';
 
 export interface PlannerEnvironment {
   readonly catalog: Catalog;
@@ -40,10 +43,26 @@ export function planProgram(
   const outputSlots = slotsOfOutput(program.output);
   const bareIds = bareIdSlots(program);
   const output = { plan: program.plan, slots: outputSlots };
-  const planner = new Planner(environment, bareIds, output);
+  const shared: Shared = {
+    environment,
+    bareIds,
+    unordered: unorderedSteps(program.plan),
+    edgeTables: new EdgeTables(),
+  };
+  const planner = new Planner(shared, output);
   const factory = planner.lower(program.plan, new Set(outputSlots));
   const slots = givesReferences(program.plan) ? slotsWithReferences(program.plan, outputSlots) : [];
-  return slots.length > 0 ? () => new DetachOperator(factory(), slots) : factory;
+  const top = slots.length > 0 ? () => new DetachOperator(factory(), slots) : factory;
+  const { edgeTables } = shared;
+  return countsEdges(program.plan) ? () => new TableScopeOperator(top(), edgeTables) : top;
+}
+
+/** What the planner of a program and those of the plans inside it have in common. */
+interface Shared {
+  readonly environment: PlannerEnvironment;
+  readonly bareIds: ReadonlySet<Slot>;
+  readonly unordered: ReadonlySet<LogicalPlan>;
+  readonly edgeTables: EdgeTables;
 }
 
 class Planner implements Lowering {
@@ -54,21 +73,22 @@ class Planner implements Lowering {
   readonly isInner: boolean;
   readonly output: Lowering['output'];
   readonly areDescribed: boolean;
-  readonly #environment: PlannerEnvironment;
+  readonly unordered: ReadonlySet<LogicalPlan>;
+  readonly edgeTables: EdgeTables;
+  readonly #shared: Shared;
 
   /** @param output undefined for plans inside another one */
-  constructor(
-    environment: PlannerEnvironment,
-    bareIds: ReadonlySet<Slot>,
-    output: Lowering['output'],
-  ) {
+  constructor(shared: Shared, output: Lowering['output']) {
+    const { environment, bareIds } = shared;
     this.catalog = environment.catalog;
     this.procedures = environment.procedures;
     this.bareIds = bareIds;
     this.isInner = output === undefined;
     this.output = output;
     this.areDescribed = environment.areDescribed !== false;
-    this.#environment = environment;
+    this.unordered = shared.unordered;
+    this.edgeTables = shared.edgeTables;
+    this.#shared = shared;
     this.environment = {
       functions: environment.functions,
       bareIds,
@@ -77,12 +97,13 @@ class Planner implements Lowering {
   }
 
   inner(): Lowering {
-    return this.isInner ? this : new Planner(this.#environment, this.bareIds, undefined);
+    return this.isInner ? this : new Planner(this.#shared, undefined);
   }
 
   described(): Lowering {
     if (this.areDescribed) return this;
-    return new Planner({ ...this.#environment, areDescribed: true }, this.bareIds, this.output);
+    const environment = { ...this.#shared.environment, areDescribed: true };
+    return new Planner({ ...this.#shared, environment }, this.output);
   }
 
   lower(plan: LogicalPlan, required: RequiredSlots): OperatorFactory {
@@ -97,6 +118,19 @@ class Planner implements Lowering {
     if (isWrite(plan)) return lowerWrite(plan, required, this);
     throw new DatabaseError('Internal', `a ${plan.op} was left by the optimizer`);
   }
+}
+
+/** Some operators may gather tables of edges. */
+function countsEdges(plan: LogicalPlan): boolean {
+  let counts = false;
+  walkPlan(plan, {
+    plan(node) {
+      if (node.op === 'Degree' || node.op === 'BranchCount' || node.op === 'Aggregate')
+        counts = true;
+    },
+    expression() {},
+  });
+  return counts;
 }
 
 /** The output slots that may hold references; attributes of elements are none. */

@@ -1,3 +1,4 @@
+import { DatabaseError } from '#core/errors.ts';
 import { defaultTemporalFormats } from '#core/temporal-format.ts';
 import type { Value, ValueMap } from '#core/value.ts';
 import { sqlFrontend } from '#language/sql/frontend.ts';
@@ -29,6 +30,10 @@ export interface RunOptions {
   readonly limits?: Partial<ExecutionContext['limits']>;
   /** Run in this transaction, without commit. */
   readonly transaction?: Transaction;
+  /** The statement writes nothing, and its operators are told so. */
+  readonly isRead?: boolean;
+  /** Bytes that the statement may hold. */
+  readonly bytesMax?: number;
   /** Sees each operator tree before it runs. */
   readonly inspect?: (root: PhysicalOperator) => void;
 }
@@ -125,7 +130,7 @@ export class SqlDatabase implements AsyncDisposable {
       functions: functionRegistry,
       procedures: procedureRegistry(),
     });
-    const memory = new CountingMemory();
+    const memory = new CountingMemory(options.bytesMax);
     const context = contextFor(program, transaction, memory, options);
     const root = factory();
     options.inspect?.(root);
@@ -156,9 +161,14 @@ export class SqlDatabase implements AsyncDisposable {
 }
 
 class CountingMemory {
+  readonly #bytesMax: number;
   peak = 0;
   held = 0;
+  constructor(bytesMax = Number.POSITIVE_INFINITY) {
+    this.#bytesMax = bytesMax;
+  }
   reserve(bytes: number): void {
+    if (this.held + bytes > this.#bytesMax) throw new DatabaseError('TooLarge', 'out of memory');
     this.held += bytes;
     this.peak = Math.max(this.peak, this.held);
   }
@@ -181,7 +191,7 @@ function contextFor(
   return {
     frame,
     view: transaction,
-    transaction,
+    transaction: options.isRead === true ? undefined : transaction,
     parameters: options.parameters ?? new Map(),
     variables: { get: () => null },
     runtime: systemRuntime,
@@ -205,7 +215,7 @@ function contextFor(
       relationshipsDeleted: 0,
       propertiesSet: 0,
     },
-    pending: { work: undefined },
+    pending: { work: undefined, wait: undefined },
     schemaSource: (): Iterable<ValueMap> => [],
   };
 }
