@@ -1,7 +1,7 @@
 import { convertValue, outOfRange, type Conversion } from '#core/conversion.ts';
 import { DatabaseError } from '#core/errors.ts';
 import { Link, type StoredRecord } from '#core/record.ts';
-import { noRid, type TypeId } from '#core/rid.ts';
+import { noRid, ridBounds, type TypeId } from '#core/rid.ts';
 import type { TemporalFormats } from '#core/temporal-format.ts';
 import {
   EmbeddedDocument,
@@ -73,6 +73,7 @@ export function coerceDeclared(
   const plain = typeof value === 'object' ? storable(value, context) : value;
   const converted = convertValue(plain, property.type, context.formats);
   if (typeof converted === 'symbol') throw cannotConvert(plain, property, converted);
+  if (property.type === 'LINK') return converted instanceof Link ? toRecord(converted) : converted;
   return property.ofType === undefined ? converted : coerceElements(property, converted, context);
 }
 
@@ -131,7 +132,7 @@ function coerceElements(
     }
     const converted = convertValue(item, scalar, context.formats);
     if (typeof converted === 'symbol') throw cannotConvert(item, element, converted);
-    return converted;
+    return converted instanceof Link ? toRecord(converted) : converted;
   };
   if (isList(value)) return mapList(value, one);
   return isMap(value) ? mapValues(value, one) : value;
@@ -151,7 +152,16 @@ export function storable(value: Value, context: CoercionContext): Value {
       : embedded(typeName, value, context);
   }
   if (isRecord(value)) return linkTo(value);
-  return value;
+  return value instanceof Link ? toRecord(value) : value;
+}
+
+/** @throws DatabaseError `IllegalArgument` for an id that no record can have: the formats cannot hold it (house decision 30) */
+function toRecord(link: Link): Link {
+  if (link.rid !== noRid) return link;
+  throw new DatabaseError(
+    'IllegalArgument',
+    `a negative record id stands for a record that is not written yet, and cannot be stored; ${ridBounds}`,
+  );
 }
 
 /** @throws DatabaseError `IllegalArgument` for a record that is yet to be written (a trigger BEFORE CREATE): it has no id */

@@ -4,7 +4,7 @@ import type { Decimal } from './decimal.ts';
 import { shortestFloat32 } from './float32.ts';
 import { parseDouble, parseInteger } from './number-text.ts';
 import { Link } from './record.ts';
-import { isRidShaped, parseRid } from './rid.ts';
+import { isBeyondRids, isRidShaped, parseRid } from './rid.ts';
 import { dateOf, dateTimeToDate, dateToDateTime, momentOf } from './temporal-format.ts';
 import { parseDate, parseDateTime } from './temporal-format.ts';
 import type { TemporalFormats } from './temporal-format.ts';
@@ -330,7 +330,8 @@ function toLink(value: Value): Conversion {
   if (value === null) return null;
   if (typeof value === 'string') {
     const rid = isRidShaped(value) ? parseRid(value) : undefined;
-    return rid === undefined ? notConvertible : new Link(rid);
+    if (rid === undefined) return notConvertible;
+    return isBeyondRids(value) ? outOfRange : new Link(rid);
   }
   if (Array.isArray(value)) {
     const list = value as readonly Value[];

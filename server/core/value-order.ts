@@ -5,9 +5,9 @@ import type { DateTime, LocalDate } from './temporal.ts';
 import type { Float, Value, ValueMap } from './value.ts';
 
 /**
- * The total order of all values, shared by ORDER BY and ordered indexes: null < false < true < numbers < dates < text <
- * bytes < links and records < durations < lists < maps < embedded documents (tags of storage.md 3.4, then the kinds that
- * indexes do not hold).
+ * The total order of all values, that of ordered indexes; ORDER BY follows it within one kind (`sort-order.ts`): null <
+ * false < true < numbers < dates < text < bytes < links and records < durations < lists < maps < embedded documents (tags
+ * of storage.md 3.4, then the kinds that indexes do not hold).
  *
  * Numbers compare by value whatever their type (`exactDecimalOfDouble`), NaN above all others; text by its UTF-8 bytes, that is by code point;
  * record ids by bucket, then position; a calendar date as its midnight in UTC; lists element by element, then by length;

@@ -81,7 +81,9 @@ function placeOf(names: readonly string[], { text, at, end }: StatementSource): 
     if (name.length > shownMax) continue;
     const escaped = name.replace(/[.*+?^${}()|[\]\\]/gu, '\\$&');
     const word = new RegExp(`(?<![\\w$])${escaped}(?![\\w$])`, 'giu');
-    const hits = [...statement.matchAll(word)].map((match) => match.index);
+    const all = [...statement.matchAll(word)];
+    const asSpelt = all.filter((match) => match[0] === name);
+    const hits = (asSpelt.length > 0 ? asSpelt : all).map((match) => match.index);
     const introduced = hits.find((hit) =>
       introduces.test(statement.slice(Math.max(0, hit - 40), hit)),
     );

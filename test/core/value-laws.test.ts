@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { valueKey, valuesEqual, valuesKey } from '#core/equality.ts';
+import { compareForSort } from '#core/sort-order.ts';
 import { compareText, compareValues } from '#core/value-order.ts';
 import { Decimal } from '#core/decimal.ts';
 import { DateTime, LocalDate } from '#core/temporal.ts';
@@ -18,6 +19,39 @@ test('the order of values is total: antisymmetric and transitive', () => {
         assert.ok(compareValues(a, c) <= 0, 'transitive');
     }),
     { numRuns: 3_000 },
+  );
+});
+
+test('the order of ORDER BY is total over values of all kinds, and that of indexes within one kind', () => {
+  const word = fc.constantFrom(
+    '',
+    ' ',
+    '!',
+    '#1:0',
+    '-',
+    '-5',
+    '.',
+    '10',
+    '2',
+    '9x',
+    'a',
+    'f',
+    'true',
+    'z',
+    '[',
+    '{',
+    '}',
+  );
+  const value = () => fc.oneof(arbitraryValue(), word);
+  fc.assert(
+    fc.property(value(), value(), value(), (a, b, c) => {
+      assert.equal(Math.sign(compareForSort(a, b)), -Math.sign(compareForSort(b, a)) + 0);
+      if (compareForSort(a, b) <= 0 && compareForSort(b, c) <= 0)
+        assert.ok(compareForSort(a, c) <= 0, 'transitive');
+      if (typeof a === 'string' && typeof b === 'string')
+        assert.equal(compareForSort(a, b), compareText(a, b));
+    }),
+    { numRuns: 5_000 },
   );
 });
 

@@ -14,6 +14,7 @@ for (const name of [
   'index-entries',
   'match-groups',
   'index-use',
+  'sentences',
 ]) {
   runDatabaseGoldenFile(new URL(`./${name}.txt`, import.meta.url));
 }

@@ -62,7 +62,7 @@ function addPairs(
 
 /**
  * List - x removes the first element equal to x (a list that is no element itself removes each of its elements once);
- * map - map removes equal entries, map - list removes keys, map - text removes that key.
+ * map - map removes equal entries, map - list removes keys (sql.md 5.3).
  * @returns undefined when the left operand is no collection
  */
 export function subtractFromCollection(left: Value, right: Value): Value | undefined {
@@ -105,8 +105,6 @@ function removeFromMap(map: ValueMap, right: Value): ValueMap | undefined {
     }
   } else if (Array.isArray(right)) {
     for (const key of right) if (typeof key === 'string') rest.delete(key);
-  } else if (typeof right === 'string') {
-    rest.delete(right);
   } else {
     return undefined;
   }

@@ -6,8 +6,8 @@ import type { Evaluator } from './evaluator.ts';
 import { boundedGrowth, boundedText } from './value-size.ts';
 
 /**
- * `a || b || ...`, left to right (sql.md 5.4): lists are joined, a value beside a list becomes its last element, everything
- * else is concatenated as text; null on either side gives null.
+ * `a || b || ...`, left to right (sql.md 5.4): lists are joined, a value beside a list becomes its last or first element,
+ * as it stands, everything else is concatenated as text; null on either side gives null.
  */
 export function compileConcatenate(operands: readonly Evaluator[]): Evaluator {
   return (context) => {
@@ -26,8 +26,8 @@ export function concatenate(left: Value, right: Value, context: EvaluationContex
   if (typeof left === 'string' && typeof right === 'string')
     return boundedText(left + right, context.limits);
   if (Array.isArray(left)) return appendToList(left, right, context);
-  // The value goes to the end of the list, whichever side it stands on.
-  if (Array.isArray(right)) return boundedGrowth(right.concat([left]), context.limits);
+  // The value goes to the end of the list at which it stands.
+  if (Array.isArray(right)) return boundedGrowth([left as Value].concat(right), context.limits);
   return boundedText(
     textOf(left, context.formats) + textOf(right, context.formats),
     context.limits,

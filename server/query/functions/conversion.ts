@@ -7,6 +7,7 @@ import {
 } from '#core/conversion.ts';
 import { decimalOfInteger } from '#core/decimal.ts';
 import { Link } from '#core/record.ts';
+import { isBeyondRids } from '#core/rid.ts';
 import {
   dateTimeToDate,
   formatDateBy,
@@ -71,8 +72,10 @@ export const conversionMethods: readonly ScalarFunction[] = [
   methodOnNull('asSet()', [0, 0], (args) => distinct(listOf(args[0] as Value))),
   methodOnNull('asMap()', [0, 0], (args, context) => asMap(args[0] as Value, context)),
   method('asRID()', [0, 0], (args) => {
-    const rid = ridArgument(args[0] as Value);
-    return rid === undefined ? null : new Link(rid);
+    const value = args[0] as Value;
+    const rid = ridArgument(value);
+    if (rid === undefined || (typeof value === 'string' && isBeyondRids(value))) return null;
+    return new Link(rid);
   }),
   method('asRecord()', [0, 0], (args, context) => {
     const value = args[0] as Value;

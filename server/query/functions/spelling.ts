@@ -30,8 +30,8 @@ const foreignNames: ReadonlyMap<string, string> = new Map([
 
 /**
  * The name that a misspelt one most likely means: a known foreign name, a method of that name, a name that begins with it,
- * or one of which at most a quarter of the characters differ; ties go to the first in alphabetical order. Methods start with
- * a dot.
+ * or one of which at most a quarter of the characters differ, methods last; ties go to the first in alphabetical order.
+ * Methods start with a dot.
  */
 export function closestName(written: string, names: readonly string[]): string | undefined {
   if (written.length === 0 || written.length > nameLengthMax) return undefined;
@@ -45,7 +45,10 @@ export function closestName(written: string, names: readonly string[]): string |
     if (ownMethod !== undefined) return ownMethod;
   }
   const candidates = sorted.filter((name) => name.startsWith('.') === isMethod);
-  return closestBySpelling(key, candidates) ?? longerName(key, candidates);
+  const closest = closestBySpelling(key, candidates) ?? longerName(key, candidates);
+  if (closest !== undefined || isMethod) return closest;
+  const methods = sorted.filter((name) => name.startsWith('.'));
+  return closestBySpelling(`.${key}`, methods);
 }
 
 function closestBySpelling(key: string, names: readonly string[]): string | undefined {

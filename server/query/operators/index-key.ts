@@ -1,11 +1,11 @@
 import { foldCase } from '#core/case-folding.ts';
 import type { PropertyTypeName } from '#catalog/catalog.ts';
 import { convertValue } from '#core/conversion.ts';
-import { exactDecimalOfDouble, decimalToNumber } from '#core/decimal.ts';
+import { type Decimal, decimalToNumber, exactDecimalOfDouble } from '#core/decimal.ts';
 import { Link } from '#core/record.ts';
 import type { TemporalFormats } from '#core/temporal-format.ts';
 import { textOf } from '#core/text-form.ts';
-import { double, kindOf, type Value, type ValueKind } from '#core/value.ts';
+import { double, type Float, kindOf, type Value, type ValueKind } from '#core/value.ts';
 import { ridOf } from './record-identity.ts';
 
 /** What an ordered index holds in one component. */
@@ -58,7 +58,7 @@ export function keyFor(
     case 'LONG':
     case 'FLOAT':
     case 'DOUBLE':
-      return numberKey(value, kind);
+      return numberKey(value, kind, type);
     case 'DECIMAL':
       return decimalKey(value, kind);
     case 'BOOLEAN':
@@ -124,13 +124,22 @@ function textKey(
 /** Text that names one integer and nothing else, whatever number type it is converted to. */
 const plainInteger = /^(0|-?[1-9]\d{0,14})$/;
 
-function numberKey(value: Value, kind: ValueKind): KeyOf {
-  if (kind === 'integer' || kind === 'double') return exactKey(value);
+/**
+ * Two numbers of different kinds are compared as doubles (sql.md 2.3). Beyond 2^53 several integers are one double there,
+ * while keys are exact.
+ */
+const exactDoubleMax = 2 ** 53;
+
+function numberKey(value: Value, kind: ValueKind, type: PropertyTypeName): KeyOf {
+  const isInexact = type === 'FLOAT' || type === 'DOUBLE';
+  if (kind === 'integer') return isInexact && typeof value === 'bigint' ? scan : exactKey(value);
+  if (kind === 'double') return !isInexact && isHuge(value) ? scan : exactKey(value);
+  if (kind === 'decimal' && isHuge(value)) return scan;
   // The key of a decimal is rounded down, that of a stored double is not; the nearest double is at the right place.
   if (kind === 'decimal')
     return {
       kind: 'key',
-      value: double(decimalToNumber(value as Parameters<typeof decimalToNumber>[0])),
+      value: double(decimalToNumber(value as Decimal)),
       exact: false,
     };
   if (kind === 'string' && plainInteger.test(value as string))
@@ -138,11 +147,20 @@ function numberKey(value: Value, kind: ValueKind): KeyOf {
   return scan;
 }
 
+function isHuge(value: Value): boolean {
+  const n = kindOf(value) === 'decimal' ? decimalToNumber(value as Decimal) : doubleOf(value);
+  return Number.isFinite(n) && Math.abs(n) >= exactDoubleMax;
+}
+
+/** The number of a double, integral ones included. */
+function doubleOf(value: Value): number {
+  return typeof value === 'number' ? value : (value as Float).number;
+}
+
 function decimalKey(value: Value, kind: ValueKind): KeyOf {
   if (kind === 'decimal' || kind === 'integer') return { kind: 'key', value, exact: false };
   if (kind === 'double') {
-    const n = typeof value === 'number' ? value : (value as { readonly number: number }).number;
-    const decimal = exactDecimalOfDouble(n);
+    const decimal = exactDecimalOfDouble(doubleOf(value));
     return decimal === undefined ? scan : { kind: 'key', value: decimal, exact: false };
   }
   if (kind === 'string' && plainInteger.test(value as string))

@@ -1,4 +1,4 @@
-import { compareValues } from '#core/value-order.ts';
+import { compareForSort } from '#core/sort-order.ts';
 import { isReadOnly } from '#core/effects.ts';
 import { DatabaseError } from '#core/errors.ts';
 import type { Expression, Slot } from '../algebra/expression.ts';
@@ -138,26 +138,12 @@ function lowerProject(
   const compiled = compileColumns(columns, lowering);
   const description = descriptionOf(lowering, { ...plan, columns });
   if (plan.isLong === true) {
-    const patient = compiled.map((column, at) => ({
-      ...column,
-      mayBeRepeated: mayBeRepeated((columns[at] as Column).value, lowering),
-    }));
-    return () => new PatientProjectOperator(input(), patient, description);
+    return () => new PatientProjectOperator(input(), compiled, description);
   }
   const areOutput = isOutput(plan, columns, lowering);
   const idsOf = slotOfIds(columns);
   return () =>
     new ProjectOperator({ input: input(), columns: compiled, areOutput, idsOf, description });
-}
-
-function mayBeRepeated(value: Expression, lowering: Lowering): boolean {
-  const { functions } = lowering.environment;
-  let isSame = true;
-  walkExpression(value, (part) => {
-    if (part.op === 'Call' && functions.scalar(part.function)?.isDeterministic !== true)
-      isSame = false;
-  });
-  return isSame;
 }
 
 /** The columns are those of the statement, in their order, and none reads another one. */
@@ -225,7 +211,7 @@ function lowerSort(
     keys: plan.keys.map((key) => compileSortKey(key, lowering)),
     slots: keptSlots(required, slotsOf(plan.input)),
     limit: plan.limit && compileLimit(plan.limit, lowering),
-    compare: compareValues,
+    compare: compareForSort,
     description: descriptionOf(lowering, plan),
   };
   return () => new SortOperator({ ...options, input: input() });

@@ -253,7 +253,7 @@ test('|| concatenates texts and lists, null makes null', () => {
   assert.equal(join(1, 2, 'x'), '12x');
   assert.deepEqual(join([1], [2]), [1, 2]);
   assert.deepEqual(join([1], 2), [1, 2]);
-  assert.deepEqual(join(2, [1]), [1, 2]);
+  assert.deepEqual(join(2, [1]), [2, 1]);
   assert.equal(join('a', null), null);
   assert.equal(join(null, 'a', 'b'), null);
 });

@@ -125,7 +125,7 @@ function ridsUntilNoComma(parser: Parser): readonly Expression[] {
 
 /** `#12:0`, `12:0` or `{@rid: expr}`. */
 export function ridExpression(parser: Parser): Expression {
-  if (parser.at('rid')) return rid(parser);
+  if (parser.at('rid')) return rid(parser, true);
   const at = parser.start;
   if (parser.at('{')) {
     const made = map(parser);
