@@ -91,8 +91,6 @@ export const conversionMethods: readonly ScalarFunction[] = [
     if (type === undefined) throw refusal(`convert(): unknown type '${name.slice(0, 40)}'`);
     return converted(args[0] as Value, type, context);
   }),
-  method('type()', [0, 0], (args) => schemaTypeOf(args[0] as Exclude<Value, null>)),
-  method('javaType()', [0, 0], (args) => javaTypes[schemaTypeOf(args[0] as Exclude<Value, null>)]),
 ];
 
 /** @throws DatabaseError `IllegalArgument` when the value has no form in the type */
@@ -191,31 +189,3 @@ function asMap(value: Value, context: EvaluationContext): Value {
     map.set(textOf(value[i] as Value, context.formats), value[i + 1] as Value);
   return boundedMap(map, context);
 }
-
-const javaTypes: Readonly<Record<SchemaTypeName | 'DURATION', string>> = {
-  BOOLEAN: 'java.lang.Boolean',
-  INTEGER: 'java.lang.Integer',
-  SHORT: 'java.lang.Short',
-  LONG: 'java.lang.Long',
-  FLOAT: 'java.lang.Float',
-  DOUBLE: 'java.lang.Double',
-  DATETIME: 'java.time.LocalDateTime',
-  STRING: 'java.lang.String',
-  BINARY: 'byte[]',
-  LIST: 'java.util.ArrayList',
-  MAP: 'java.util.LinkedHashMap',
-  LINK: 'java.lang.Record',
-  BYTE: 'java.lang.Byte',
-  DATE: 'java.time.LocalDate',
-  DECIMAL: 'java.math.BigDecimal',
-  EMBEDDED: 'java.lang.Record',
-  DATETIME_MICROS: 'java.time.LocalDateTime',
-  DATETIME_NANOS: 'java.time.LocalDateTime',
-  DATETIME_SECOND: 'java.time.LocalDateTime',
-  ARRAY_OF_SHORTS: 'short[]',
-  ARRAY_OF_INTEGERS: 'int[]',
-  ARRAY_OF_LONGS: 'long[]',
-  ARRAY_OF_FLOATS: 'float[]',
-  ARRAY_OF_DOUBLES: 'double[]',
-  DURATION: 'java.time.Duration',
-};

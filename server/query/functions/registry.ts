@@ -36,7 +36,8 @@ import { temporalFunctions, temporalMethods } from './temporal.ts';
 import { textMethods } from './text.ts';
 import { timeBucketFunctions } from './time-bucket.ts';
 import { transformMethod } from './transform.ts';
-import { userFunctionCall, userFunctions } from './user-function.ts';
+import { userFunctions } from './user-function.ts';
+import { typeMethods } from './type-of.ts';
 import { vectorFunctions, vectorMethods } from './vector/functions.ts';
 import { rankingFunctions } from './vector/ranking.ts';
 import { scoreFunctions } from './vector/scores.ts';
@@ -82,6 +83,7 @@ for (const family of [
   textMethods,
   temporalFunctions,
   temporalMethods,
+  typeMethods,
   graphFunctions,
   graphMethods,
   pathFunctions,
@@ -136,17 +138,22 @@ export const functionRegistry: FunctionRegistry = {
   suggest: (name) => closestName(keyOf(name), knownNames()),
 };
 
+/** What only analyzers call. */
+function isInternal(name: string): boolean {
+  return name.startsWith('#');
+}
+
 /** Canonical names; of methods with the leading dot. A `sum` of two arguments and of rows is one name. */
 function knownNames(): readonly string[] {
   const names = [...scalars.values(), ...aggregates.values()].map(({ name }) => name);
-  return [...new Set(names)].filter((name) => name !== userFunctionCall);
+  return [...new Set(names)].filter((name) => !isInternal(name));
 }
 
 /** Everything that is registered, sorted by kind and name, for documentation and its tests. */
 export function documentedFunctions(): readonly FunctionDocumentation[] {
   const rows: FunctionDocumentation[] = [];
   for (const { name, syntax, isDeterministic } of scalars.values()) {
-    if (name === userFunctionCall) continue;
+    if (isInternal(name)) continue;
     const isMethod = name.startsWith('.');
     rows.push({
       name: isMethod ? name.slice(1) : name,

@@ -6,7 +6,7 @@ import { resolveScalar, unknownFunction } from '#query/evaluate/calls.ts';
 import { currentRecordFunctions } from '#query/functions/graph.ts';
 import { userFunctionCall } from '#query/functions/user-function.ts';
 import type { Expression, FunctionCall, Method } from '../ast.ts';
-import type { Analysis, Environment } from './analysis.ts';
+import { type Analysis, type Environment, nullConstant } from './analysis.ts';
 import { memberOf, wholeRow } from './names.ts';
 
 /** Functions and methods (sql-functions.md 0). Aggregates over groups are taken care of before this is asked. */
@@ -25,9 +25,8 @@ export function analyzeCall(analysis: Analysis, node: FunctionCall, env: Environ
       node.at,
       'expand() must be the only projection, and nothing may follow it',
     );
-  // The call of a function of the schema is made below, after its rights were seen to.
-  const found =
-    name.toLowerCase() === userFunctionCall.toLowerCase() ? undefined : functions.scalar(name);
+  // What analyzers alone may call, functions of the schema for one: their call is made below, after their rights were seen to.
+  const found = name.startsWith('#') ? undefined : functions.scalar(name);
   if (found === undefined) {
     if (functions.aggregate(name) !== undefined)
       throw analysis.fault(node.at, `aggregate function '${name}' is not allowed here`);
@@ -102,7 +101,8 @@ function methodOfPath(
 
 export function analyzeMethod(analysis: Analysis, node: Method, env: Environment): Computed {
   const receiver = analysis.expression(node.of, env);
-  return methodCall(analysis, receiver, node.name, node.arguments, env);
+  const told = widthOf(node.of, analysis.text);
+  return methodCall(analysis, receiver, node.name, node.arguments, env, told);
 }
 
 function methodCall(
@@ -111,11 +111,62 @@ function methodCall(
   name: string,
   args: readonly Expression[],
   env: Environment,
+  told?: string,
 ): Computed {
   const found = resolveScalar(analysis.functions, `.${name}`, args.length + 1);
+  if (found.name === '.type' || found.name === '.javaType')
+    return typeCall(found.name, receiver, told);
   return {
     op: 'Call',
     function: found.name,
     arguments: [receiver, ...args.map((argument) => analysis.expression(argument, env))],
   };
+}
+
+/** `.type()` of what is known to be of a certain width, or of a property, whose declaration tells (`type-of.ts`). */
+function typeCall(name: string, receiver: Computed, told: string | undefined): Computed {
+  if (told === undefined && receiver.op !== 'Property')
+    return { op: 'Call', function: name, arguments: [receiver] };
+  const holder: Computed = receiver.op === 'Property' ? receiver.of : nullConstant;
+  const property: Computed = {
+    op: 'Constant',
+    value: receiver.op === 'Property' ? receiver.name : null,
+  };
+  const width: Computed = { op: 'Constant', value: told ?? null };
+  return { op: 'Call', function: `#${name}`, arguments: [receiver, width, holder, property] };
+}
+
+const conversions: ReadonlyMap<string, string> = new Map([
+  ['aslong', 'LONG'],
+  ['asshort', 'SHORT'],
+  ['asbyte', 'BYTE'],
+]);
+
+/** The integer type that an expression has if its value is an integer of 32 bits, as far as the text tells (sql.md 2.2, 3.4). */
+function widthOf(node: Expression, text: string): string | undefined {
+  switch (node.kind) {
+    case 'literal':
+      return typeof node.value === 'number' && /[lL]$/.test(text.slice(node.at, node.end))
+        ? 'LONG'
+        : undefined;
+    case 'paren':
+      return widthOf(node.inner, text);
+    case 'unary':
+      return widthOf(node.operand, text) === 'LONG' ? 'LONG' : undefined;
+    case 'chain':
+      // Shifts and operators on bits work on 64 bits (5.3); the others widen to their widest operand.
+      if (node.signs.some((sign) => !'+-*/%'.includes(sign))) return 'LONG';
+      return node.operands.some((operand) => widthOf(operand, text) === 'LONG')
+        ? 'LONG'
+        : undefined;
+    case 'method':
+      return conversions.get(node.name.toLowerCase()) ?? convertedTo(node);
+    default:
+      return undefined;
+  }
+}
+
+function convertedTo({ name, arguments: [type] }: Method): string | undefined {
+  if (name.toLowerCase() !== 'convert' || type?.kind !== 'literal') return undefined;
+  return String(type.value).toUpperCase();
 }
