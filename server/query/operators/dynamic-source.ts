@@ -39,6 +39,7 @@ export class DynamicSourceOperator implements PhysicalOperator {
   readonly #names: 'type' | 'bucket';
   readonly #takesMaps: boolean;
   #context: ExecutionContext | undefined;
+  #isList = false;
   #elements: readonly Value[] = [];
   #position = 0;
   #scan: RecordScanOperator | undefined;
@@ -55,6 +56,7 @@ export class DynamicSourceOperator implements PhysicalOperator {
   open(context: ExecutionContext): void {
     this.#context = context;
     const value = this.#value(context);
+    this.#isList = isList(value);
     this.#elements = isList(value) ? value : [value];
     this.#position = 0;
     this.#scan = undefined;
@@ -95,7 +97,7 @@ export class DynamicSourceOperator implements PhysicalOperator {
       return true;
     }
     // Type names stand alone; in a list they are no target.
-    if (typeof element === 'string' && this.#elements.length === 1) {
+    if (typeof element === 'string' && !this.#isList) {
       this.#startScan(bucketsOfType(element, context));
       return false;
     }

@@ -141,9 +141,9 @@ function isDefined(analysis: Analysis, node: Expression, env: Environment): Comp
 
 function analyzeContains(analysis: Analysis, node: Containment, env: Environment): Computed {
   const { mode } = node;
-  const collection = listOperand(analysis, node.collection, env);
   const takesPredicate = mode === 'element' || mode === 'all' || mode === 'any';
   if (!takesPredicate || !isPredicate(node.value)) {
+    const collection = listOperand(analysis, node.collection, env);
     const value = listOperand(analysis, node.value, env);
     return { op: 'Contains', kind: mode, collection, value };
   }
@@ -152,7 +152,8 @@ function analyzeContains(analysis: Analysis, node: Containment, env: Environment
     op: 'Quantifier',
     // CONTAINSANY (cond): some element satisfies it (sql.md 6.4, DECISION).
     kind: mode === 'all' ? 'all' : 'any',
-    list: collection,
+    // Rows as they are: the condition names their columns.
+    list: analysis.expression(node.collection, env),
     element,
     predicate: analysis.expression(node.value, elementEnvironment(scope)),
     dialect: 'sql',

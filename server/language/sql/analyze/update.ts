@@ -11,6 +11,7 @@ import { skipAndLimit } from './result-pipeline.ts';
 import { filter, limitTime } from './select.ts';
 import { analyzeTarget } from './target.ts';
 import {
+  assignedContent,
   assignedValue,
   newRecordEnvironment,
   pathOf,
@@ -158,7 +159,7 @@ export function assignmentsOf(
           };
         });
       default:
-        return [{ kind: operation.kind, value: analysis.expression(operation.value, env) }];
+        return [{ kind: operation.kind, value: assignedContent(analysis, operation.value, env) }];
     }
   });
 }

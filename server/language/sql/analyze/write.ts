@@ -159,6 +159,20 @@ export function assignedValue(analysis: Analysis, node: Expression, env: Environ
   return withoutParentheses(node).kind === 'subQuery' ? { op: 'UnwrapRows', rows: value } : value;
 }
 
+/** What CONTENT and MERGE assign: entries of a map are assignments, too. */
+export function assignedContent(analysis: Analysis, node: Expression, env: Environment): Computed {
+  if (node.kind === 'list')
+    return { op: 'List', items: node.items.map((item) => assignedContent(analysis, item, env)) };
+  if (node.kind !== 'map') return analysis.expression(node, env);
+  return {
+    op: 'Map',
+    entries: node.entries.map(({ key, value }) => ({
+      key,
+      value: assignedValue(analysis, value, env),
+    })),
+  };
+}
+
 /** System attributes cannot be assigned (sql.md 1.6), and names keep the rules of limits.md row 22. */
 export function requireAssignable(analysis: Analysis, property: string, at: number): void {
   if (property.startsWith('@'))
@@ -169,7 +183,7 @@ export function requireAssignable(analysis: Analysis, property: string, at: numb
 /** CONTENT: one record per map. Of a list literal or a list parameter each item makes one record. */
 function contentOf(analysis: Analysis, node: Expression, scope: QueryScope): Assignment {
   const env = rowEnvironment(scope);
-  const value = analysis.expression(node, env);
+  const value = assignedContent(analysis, node, env);
   const isMap = value.op === 'Map' || (value.op === 'Constant' && value.value instanceof Map);
   if (isMap) return { kind: 'content', value };
   const item = analysis.slots.next();
@@ -335,7 +349,8 @@ export function analyzeCreateEdge(
 
 /** A map, or a list of exactly one. */
 function edgeContent(analysis: Analysis, node: Expression, env: Environment): Computed {
-  if (node.kind !== 'list' && node.kind !== 'constants') return analysis.expression(node, env);
+  if (node.kind !== 'list' && node.kind !== 'constants')
+    return assignedContent(analysis, node, env);
   const items = node.kind === 'list' ? node.items : [];
   const values = node.kind === 'constants' ? node.values : [];
   if (items.length + values.length !== 1)
@@ -343,5 +358,5 @@ function edgeContent(analysis: Analysis, node: Expression, env: Environment): Co
   const [only] = items;
   return only === undefined
     ? { op: 'Constant', value: values[0] ?? null }
-    : analysis.expression(only, env);
+    : assignedContent(analysis, only, env);
 }
