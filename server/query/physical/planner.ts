@@ -41,20 +41,19 @@ export function planProgram(
   environment: PlannerEnvironment,
 ): () => PhysicalOperator {
   const outputSlots = slotsOfOutput(program.output);
-  const bareIds = bareIdSlots(program);
-  const output = { plan: program.plan, slots: outputSlots };
+  const { givesReferences, countsEdges } = traitsOf(program.plan);
+  const edgeTables = new EdgeTables();
   const shared: Shared = {
     environment,
-    bareIds,
-    unordered: unorderedSteps(program.plan),
-    edgeTables: new EdgeTables(),
+    bareIds: bareIdSlots(program),
+    unordered: countsEdges ? unorderedSteps(program.plan) : new Set(),
+    edgeTables,
   };
-  const planner = new Planner(shared, output);
+  const planner = new Planner(shared, { plan: program.plan, slots: outputSlots });
   const factory = planner.lower(program.plan, new Set(outputSlots));
-  const slots = givesReferences(program.plan) ? slotsWithReferences(program.plan, outputSlots) : [];
+  const slots = givesReferences ? slotsWithReferences(program.plan, outputSlots) : [];
   const top = slots.length > 0 ? () => new DetachOperator(factory(), slots) : factory;
-  const { edgeTables } = shared;
-  return countsEdges(program.plan) ? () => new TableScopeOperator(top(), edgeTables) : top;
+  return countsEdges ? () => new TableScopeOperator(top(), edgeTables) : top;
 }
 
 /** What the planner of a program and those of the plans inside it have in common. */
@@ -120,19 +119,6 @@ class Planner implements Lowering {
   }
 }
 
-/** Some operators may gather tables of edges. */
-function countsEdges(plan: LogicalPlan): boolean {
-  let counts = false;
-  walkPlan(plan, {
-    plan(node) {
-      if (node.op === 'Degree' || node.op === 'BranchCount' || node.op === 'Aggregate')
-        counts = true;
-    },
-    expression() {},
-  });
-  return counts;
-}
-
 /** The output slots that may hold references; attributes of elements are none. */
 function slotsWithReferences(plan: LogicalPlan, outputSlots: readonly Slot[]): readonly Slot[] {
   let current = plan;
@@ -149,17 +135,27 @@ const passesRows: ReadonlySet<PlanOp> = new Set<PlanOp>(['Limit', 'Skip', 'Sort'
 /** Graph functions, in lower case and without the dot of methods. */
 const graphFunctions: ReadonlySet<string> = new Set(['out', 'in', 'both', 'oute', 'ine', 'bothe']);
 
-/** Walking the graph gives references, which must be resolved before a row leaves the statement. */
-function givesReferences(plan: LogicalPlan): boolean {
-  let gives = false;
+/** What one walk over a plan finds out. */
+interface PlanTraits {
+  /** Walking the graph gives references, which must be resolved before a row leaves the statement. */
+  readonly givesReferences: boolean;
+  /** Some operators may gather tables of edges. */
+  readonly countsEdges: boolean;
+}
+
+function traitsOf(plan: LogicalPlan): PlanTraits {
+  let givesReferences = false;
+  let countsEdges = false;
   walkPlan(plan, {
-    plan(node) {
-      if (node.op === 'Expand' || node.op === 'ExpandPath' || node.op === 'Traverse') gives = true;
+    plan({ op }) {
+      if (op === 'Expand' || op === 'ExpandPath' || op === 'Traverse') givesReferences = true;
+      if (op === 'Degree' || op === 'BranchCount' || op === 'Aggregate') countsEdges = true;
     },
     expression(part) {
-      if (part.op !== 'Call') return;
-      if (graphFunctions.has(part.function.toLowerCase().replace(/^\./, ''))) gives = true;
+      if (part.op !== 'Call' || givesReferences) return;
+      if (graphFunctions.has(part.function.toLowerCase().replace(/^\./, '')))
+        givesReferences = true;
     },
   });
-  return gives;
+  return { givesReferences, countsEdges };
 }

@@ -16,7 +16,6 @@ export function unorderedSteps(plan: LogicalPlan): ReadonlySet<LogicalPlan> {
       if (node.op === 'Degree' || node.op === 'BranchCount') wholes.add(node.as);
       if (node.op === 'Aggregate') aggregates.push(node);
     },
-    expression() {},
   });
   for (const aggregate of aggregates) {
     if (aggregate.first.length > 0) continue;
