@@ -14,6 +14,9 @@ export interface CachedBlock {
 /** A power of two. */
 const recentCount = 1024;
 
+/** Used images that are moved at a time: half as much as is given up. */
+const movedBytesMax = slabBytes / 2;
+
 function noSpareBytes(): number {
   return 0;
 }
@@ -121,20 +124,23 @@ export class BlockCache {
   }
 
   #giveUp(): void {
+    // Where everything is used, moving all of it to give up a little would cost more than it saves.
+    let movable = movedBytesMax;
     // Each slab is looked at once at most; what is moved lands in slabs behind them.
     for (let left = this.#slabs.length - 1; left > 0 && this.#bytes > this.#budgetBytes; left--) {
       const oldest = this.#slabs.shift() as SlabEntries;
       this.#bytes -= oldest.slab.bytes.length;
-      for (const entry of oldest.entries) this.#keepOrDrop(entry);
+      for (const entry of oldest.entries) movable -= this.#keepOrDrop(entry, movable);
     }
   }
 
-  #keepOrDrop(entry: CachedBlock): void {
+  /** @returns bytes that were moved, at most about `movable` */
+  #keepOrDrop(entry: CachedBlock, movable: number): number {
     const { block } = entry;
-    if (this.get(block.bucket, block.number) !== entry) return;
-    if (!entry.used) {
+    if (this.get(block.bucket, block.number) !== entry) return 0;
+    if (!entry.used || movable <= 0) {
       this.remove(block.bucket, block.number);
-      return;
+      return 0;
     }
     entry.used = false;
     const length = block.usedBytes;
@@ -143,5 +149,6 @@ export class BlockCache {
     block.bytes.copy(slab.bytes, start, block.base, block.base + length);
     entry.block = new Block(slab, start, block.bucket, block.number, block.slotCount);
     this.#file(slab, entry);
+    return length;
   }
 }

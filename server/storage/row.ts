@@ -29,7 +29,7 @@ const recordBytesDefault = 64 * 1024 * 1024;
 export const recordPropertiesMax = 65_535;
 
 /** A row whose length stays below this has u16 end offsets; their highest bit marks cells kept outside. */
-const narrowRowMax = 0x8000;
+export const narrowRowMax = 0x8000;
 export const narrowOutside = 0x8000;
 export const wideOutside = 0x8000_0000;
 /** What stands in the row for a cell kept outside: u32 length, u32 CRC-32. */
@@ -55,6 +55,11 @@ export class RowEncoder {
   constructor(shapes: ShapeRegistry, bytesMax: () => number = () => recordBytesDefault) {
     this.#shapes = shapes;
     this.#bytesMax = bytesMax;
+  }
+
+  /** Bytes that a row may have at the moment. */
+  get bytesMax(): number {
+    return this.#bytesMax();
   }
 
   /**
@@ -183,7 +188,8 @@ export function writeFixedRow(
   }
 }
 
-function writeFixed(out: RowTarget, column: Column, value: Value, base: number): void {
+/** @param base where the row starts in `out` */
+export function writeFixed(out: RowTarget, column: Column, value: Value, base: number): void {
   const at = base + column.fixedOffset;
   const { view } = out;
   switch (column.kind) {
@@ -208,7 +214,7 @@ function writeFixed(out: RowTarget, column: Column, value: Value, base: number):
 }
 
 /** @returns false for text that JSON must escape or that is not ASCII */
-function writeVariable(out: ByteWriter, column: Column, value: Value): boolean {
+export function writeVariable(out: ByteWriter, column: Column, value: Value): boolean {
   switch (column.kind) {
     case cellKind.string:
       return out.text(value as string);

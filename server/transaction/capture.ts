@@ -114,38 +114,23 @@ function addEdgeOperations(
   }
 }
 
-/** What there is to write, without records that came and went within the transaction. */
+/**
+ * What there is to write, without records that came and went within the transaction. Entries lie anywhere in memory, so
+ * each is looked at once: their numbers alone are sorted, in a tenth of the time of objects by a number in them.
+ */
 function* sortedEntries(
   overlay: Overlay,
 ): Generator<undefined, readonly OverlayEntry[], undefined> {
-  const entries: OverlayEntry[] = [];
-  let isSorted = true;
-  let last = -1;
-  let count = 0;
-  for (const entry of overlay.entries.values()) {
-    count += 1;
-    if (count % recordsPerSlice === 0) yield;
-    if (entry.isNew && entry.isDeleted) continue;
-    entries.push(entry);
-    if (entry.rid < last) isSorted = false;
-    last = entry.rid;
-  }
-  if (!isSorted) yield* sortById(entries, overlay);
-  return entries;
-}
-
-/** Numbers alone are sorted in a tenth of the time of objects by a number in them. */
-function* sortById(
-  entries: OverlayEntry[],
-  overlay: Overlay,
-): Generator<undefined, void, undefined> {
-  const rids = new Float64Array(entries.length);
-  for (let i = 0; i < entries.length; i++) rids[i] = (entries[i] as OverlayEntry).rid;
+  const rids = overlay.entries.rids();
+  if (rids.length >= recordsPerSlice) yield;
   rids.sort();
+  const entries: OverlayEntry[] = [];
   for (let i = 0; i < rids.length; i++) {
     if (i % recordsPerSlice === recordsPerSlice - 1) yield;
-    entries[i] = overlay.entries.get(rids[i] as Rid) as OverlayEntry;
+    const entry = overlay.entries.get(rids[i] as Rid) as OverlayEntry;
+    if (!entry.isNew || !entry.isDeleted) entries.push(entry);
   }
+  return entries;
 }
 
 /** An entry has the fields of the operation that its `op` names. */

@@ -10,6 +10,7 @@ import { IndexKeys } from '#index/ordered/index-keys.ts';
 import type { BulkWriter } from '#storage/bulk-writer.ts';
 import type { StorageEngine, StorageSnapshot } from '#storage/engine.ts';
 import type { RowOperation } from '#storage/row-operations.ts';
+import { RowPatcher } from '#storage/row-patch.ts';
 import { Applier } from './applier.ts';
 import { BucketLocks } from './bucket-locks.ts';
 import { BucketSelector } from './bucket-selector.ts';
@@ -253,6 +254,7 @@ export class DatabaseState {
       evaluateDefault,
       positions: this.positions,
       buckets: new BucketSelector(),
+      patcher: new RowPatcher(() => engine.rows.bytesMax),
       knownNames: new Set(),
       nameLengthMax: () => this.nameLengthMax,
       rulesFor: (view) => {

@@ -16,6 +16,8 @@ export interface IndexHost {
   readonly snapshot: StorageSnapshot;
   record(rid: Rid): StoredRecord | undefined;
   readonly hasChanges: boolean;
+  /** Some of them gave records a unique key. */
+  readonly hasClaims: boolean;
   /** The transaction's own record that has a unique key it was not stored with. */
   claimHolder(index: IndexDefinition, key: Uint8Array): Rid | undefined;
   /** True for records that the transaction changed: their stored entries do not count. */
@@ -59,9 +61,12 @@ export class IndexView implements IndexReader {
     if (!definition.unique || key.length !== definition.components.length) return undefined;
     const written = writeWholeKey(definition, key);
     if (written === undefined || written.length > keyBytesMax) return undefined;
-    const { snapshot, hasChanges } = this.#host;
-    if (hasChanges) return this.#holderOf(written.take()) ?? noRid;
-    return snapshot.uniqueEntry(definition.id, written.bytes, written.length) ?? noRid;
+    const host = this.#host;
+    if (host.hasClaims) return this.#holderOf(written.take()) ?? noRid;
+    const hit = host.snapshot.uniqueEntry(definition.id, written.bytes, written.length);
+    if (hit === undefined) return noRid;
+    if (!host.hasChanges || !host.isHidden(hit)) return hit;
+    return this.#stillHas(hit, written.take()) ? hit : noRid;
   }
 
   lookup(key: readonly Value[]): IndexCursor {

@@ -18,11 +18,15 @@ import type { TemporalFormats } from '#core/temporal-format.ts';
 import type { Value, ValueMap } from '#core/value.ts';
 import type { KeySource } from '#index/ordered/index-keys.ts';
 import type { Direction, StorageSnapshot } from '#storage/engine.ts';
+import { notPatchable, type RowPatcher, sameRow } from '#storage/row-patch.ts';
+import { RowRecord } from '#storage/row-record.ts';
 import type { BucketSelector } from './bucket-selector.ts';
 import { isSameForWrites } from './guards.ts';
+import { ChangedRecord } from './changed-record.ts';
 import { type Overlay, OverlayEntry } from './overlay.ts';
 import { PendingRecord } from './pending-record.ts';
 import type { PositionAllocator } from './position-allocator.ts';
+import type { PropertyPatch } from './property-patch.ts';
 import { isSameRow } from './same-row.ts';
 import type { StatementView, ViewServices } from './statement-view.ts';
 import type { DefaultEvaluator } from './transaction.ts';
@@ -33,6 +37,7 @@ import type { WriteRules, WriteRuleBook } from './write-rules.ts';
 export interface WriteServices extends ViewServices {
   readonly positions: PositionAllocator;
   readonly buckets: BucketSelector;
+  readonly patcher: RowPatcher;
   /** Property names that were found to be legal; bounded. */
   readonly knownNames: Set<string>;
   /** `service.maxNameLength` */
@@ -218,6 +223,36 @@ export class RecordWriter implements KeyHolders {
     entry.record = undefined;
     this.#overlay.update(entry);
     return record;
+  }
+
+  /**
+   * As `update` with the values of some properties of a record that this view has just given, in the bytes of its row.
+   * @returns undefined when it must be written the long way; nothing was done then
+   */
+  patch(
+    current: StoredRecord,
+    patch: PropertyPatch,
+    values: readonly Value[],
+  ): StoredRecord | undefined {
+    if (!(current instanceof RowRecord)) return undefined;
+    const rules = this.#rules(current.type);
+    const columns = patch.columnsIn(current, rules, values);
+    if (columns === undefined) return undefined;
+    const row = this.#services.patcher.patched(current, columns, values);
+    if (row === notPatchable) return undefined;
+    if (row === sameRow) return current;
+    const { rid } = current;
+    const known = this.#overlay.entry(rid);
+    let entry = known;
+    if (entry === undefined) {
+      const ends = current.shape.isEdge ? { from: current.out, to: current.in } : undefined;
+      entry = new OverlayEntry(rid, current.type, current.version, ends);
+      this.#noteRead();
+    }
+    entry.row = row;
+    entry.record = undefined;
+    this.#overlay.update(entry);
+    return new ChangedRecord(current, patch.names, values, entry.base);
   }
 
   delete(rid: Rid): boolean {

@@ -69,6 +69,20 @@ export class RidMap<V> {
     for (const table of this.#buckets.values()) yield* table.values();
   }
 
+  /** All keys, in the order of `values`. */
+  rids(): Float64Array {
+    const rids = new Float64Array(this.#size);
+    let at = 0;
+    for (const [bucket, table] of this.#buckets) {
+      const first = makeRid(bucket, 0);
+      table.forEach((_, position) => {
+        rids[at] = first + position;
+        at += 1;
+      });
+    }
+    return rids;
+  }
+
   /** Calls `visit` with every value; for loops that count. */
   forEach(visit: (value: V) => void): void {
     for (const table of this.#buckets.values()) table.forEach(visit);

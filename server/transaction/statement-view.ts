@@ -227,6 +227,10 @@ export class StatementView implements ReadView, IndexHost, ChangeLog {
     return !this.#overlay.isEmpty;
   }
 
+  get hasClaims(): boolean {
+    return this.claims !== undefined && this.claims.size > 0;
+  }
+
   isHidden(rid: Rid): boolean {
     return this.#overlay.entries.has(rid);
   }

@@ -5,7 +5,7 @@ import type { RecordKind, StoredRecord } from '#core/record.ts';
 import type { BucketId, IndexId, LogIndex, Rid, TypeId } from '#core/rid.ts';
 import type { Timers } from '#core/runtime.ts';
 import type { TemporalFormats } from '#core/temporal-format.ts';
-import type { ValueMap } from '#core/value.ts';
+import type { Value, ValueMap } from '#core/value.ts';
 import type { AdjacencyList, Direction, StorageSnapshot } from '#storage/engine.ts';
 import type { RowOperation } from '#storage/row-operations.ts';
 import type { BucketLocks } from './bucket-locks.ts';
@@ -16,6 +16,7 @@ import type { Committer } from './committer.ts';
 import type { WriteSet } from './guards.ts';
 import { Overlay } from './overlay.ts';
 import type { IndexReader, RecordCursor } from './read-view.ts';
+import type { PropertyPatch } from './property-patch.ts';
 import { RecordWriter, type WriteServices } from './record-writer.ts';
 import { type PinnedState, StatementView } from './statement-view.ts';
 import { type Place, TriggeredWrites } from './triggered-writes.ts';
@@ -178,6 +179,17 @@ export class TransactionValue implements Transaction {
         return this.#triggered().update(hooks, current, properties);
     }
     return this.#plainUpdate(rid, properties);
+  }
+
+  patch(
+    record: StoredRecord,
+    patch: PropertyPatch,
+    values: readonly Value[],
+  ): StoredRecord | undefined {
+    if (this.#read().catalog.definitions.isHooked) return undefined;
+    const writer = this.#write();
+    // What is watched is kept for its watchers, and must hold no block.
+    return this.#recorded === undefined ? writer.patch(record, patch, values) : undefined;
   }
 
   #plainUpdate(rid: Rid, properties: ValueMap): StoredRecord {

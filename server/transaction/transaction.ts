@@ -2,6 +2,7 @@ import type { SchemaChange } from '#catalog/changes.ts';
 import type { StoredRecord } from '#core/record.ts';
 import type { BucketId, LogIndex, Rid, TypeId } from '#core/rid.ts';
 import type { Value, ValueMap } from '#core/value.ts';
+import type { PropertyPatch } from './property-patch.ts';
 import type { ReadView } from './read-view.ts';
 
 export type Isolation = 'READ_COMMITTED' | 'REPEATABLE_READ';
@@ -37,6 +38,17 @@ export interface Transaction extends ReadView {
   claimEdge(type: TypeId, from: Rid, to: Rid): void;
   /** Replaces the properties by `properties`; writes nothing when they are equal to the stored ones. */
   update(rid: Rid, properties: ValueMap): StoredRecord;
+  /**
+   * As `update` for some properties of a record that the current statement has read here, where that can be done without
+   * looking at the others.
+   * @param values in the order of the patch's names; those of declared properties converted to their types
+   * @returns undefined when `update` must do it; nothing was done then
+   */
+  patch(
+    record: StoredRecord,
+    patch: PropertyPatch,
+    values: readonly Value[],
+  ): StoredRecord | undefined;
   /** A vertex takes its edges with it. @returns false when it does not exist (any more), or a trigger keeps it */
   delete(rid: Rid): boolean;
   /**

@@ -1,4 +1,9 @@
-import type { Catalog, IndexDefinition, TypeDefinition } from '#catalog/catalog.ts';
+import type {
+  Catalog,
+  IndexDefinition,
+  PropertyDefinition,
+  TypeDefinition,
+} from '#catalog/catalog.ts';
 import type { TypeId } from '#core/rid.ts';
 import { IndexKeys } from '#index/ordered/index-keys.ts';
 
@@ -8,6 +13,8 @@ const longKeyComponents = 4;
 /** What writing a record of one type involves, worked out once per schema version. */
 export interface WriteRules {
   readonly type: TypeDefinition;
+  /** Declared ones, inherited ones among them. */
+  readonly properties: ReadonlyMap<string, PropertyDefinition>;
   /** Properties with a DEFAULT, and its text. */
   readonly defaults: readonly { readonly name: string; readonly source: string }[];
   readonly uniqueIndexes: readonly IndexKeys[];
@@ -15,6 +22,8 @@ export interface WriteRules {
   readonly nullRefusing: readonly IndexKeys[];
   /** Indexes whose keys may be too long; they are made once before the commit, where the error belongs. */
   readonly longKeyed: readonly IndexKeys[];
+  /** Properties from which keys of these indexes are made. */
+  readonly keyedProperties: ReadonlySet<string>;
 }
 
 /** The rules of all types of a catalog, made on demand. */
@@ -40,12 +49,21 @@ export class WriteRuleBook {
         defaults.push({ name: property.name, source: property.default });
       }
     }
+    const uniqueIndexes = keysFor((index) => index.unique);
+    const nullRefusing = keysFor((index) => index.nullStrategy === 'ERROR');
+    const longKeyed = keysFor((i) => !i.unique && i.components.length >= longKeyComponents);
     const rules: WriteRules = {
       type: catalog.typeWithId(id),
+      properties: catalog.properties(id),
       defaults,
-      uniqueIndexes: keysFor((index) => index.unique),
-      nullRefusing: keysFor((index) => index.nullStrategy === 'ERROR'),
-      longKeyed: keysFor((i) => !i.unique && i.components.length >= longKeyComponents),
+      uniqueIndexes,
+      nullRefusing,
+      longKeyed,
+      keyedProperties: new Set(
+        [...uniqueIndexes, ...nullRefusing, ...longKeyed].flatMap(({ definition }) =>
+          definition.components.map(({ property }) => property.split('.')[0] as string),
+        ),
+      ),
     };
     this.#rules.set(id, rules);
     return rules;

@@ -1,5 +1,6 @@
 import { coerceDeclared } from '#catalog/coercion.ts';
 import { DatabaseError } from '#core/errors.ts';
+import type { TypeId } from '#core/rid.ts';
 import { EmbeddedDocument, isList, isMap, isRecord, type Value } from '#core/value.ts';
 import type { Evaluator } from '../evaluate/evaluator.ts';
 import {
@@ -69,6 +70,31 @@ export function runAssignments(
   return changeCount;
 }
 
+/** `property = value`. */
+export type PlainAssignment = CompiledAssignment & { readonly kind: 'set' };
+
+/** The assignments, when each gives a value to a property of its own. */
+export function plainAssignments(
+  assignments: readonly CompiledAssignment[],
+): readonly PlainAssignment[] | undefined {
+  const plain: PlainAssignment[] = [];
+  for (const assignment of assignments) {
+    if (assignment.kind !== 'set' || assignment.path.length > 0) return undefined;
+    if (plain.some(({ property }) => property === assignment.property)) return undefined;
+    plain.push(assignment);
+  }
+  return plain;
+}
+
+/** The value for a record of the type, converted as `runAssignments` does. */
+export function assignedValue(
+  type: TypeId,
+  { property, value }: PlainAssignment,
+  context: ExecutionContext,
+): Value {
+  return converted(type, property, value(context), context);
+}
+
 function set(
   draft: RecordDraft,
   assignment: CompiledAssignment & { readonly kind: 'set' },
@@ -92,12 +118,13 @@ function assign(
   value: Value,
   context: ExecutionContext,
 ): void {
+  draft.properties.set(property, converted(draft.type, property, value, context));
+}
+
+function converted(type: TypeId, property: string, value: Value, context: ExecutionContext): Value {
   const { catalog } = context.view;
-  const declared = catalog.property(draft.type, property);
-  draft.properties.set(
-    property,
-    declared ? coerceDeclared(declared, value, { catalog, formats: context.formats }) : value,
-  );
+  const declared = catalog.property(type, property);
+  return declared ? coerceDeclared(declared, value, { catalog, formats: context.formats }) : value;
 }
 
 function remove(

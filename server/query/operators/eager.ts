@@ -1,5 +1,7 @@
+import type { Value } from '#core/value.ts';
 import type { Slot } from '../algebra/expression.ts';
 import { HeldMemory } from './held-memory.ts';
+import { IndexSearchOperator } from './index-search.ts';
 import {
   END,
   PAUSE,
@@ -21,11 +23,14 @@ export class EagerOperator implements PhysicalOperator {
   readonly inputs: readonly PhysicalOperator[];
   readonly description = 'read everything before writing';
   readonly #input: PhysicalOperator;
+  readonly #slots: readonly Slot[];
   readonly #rows: RowStore;
   #context: ExecutionContext | undefined;
   #memory: HeldMemory | undefined;
   #isFull = false;
   #position = 0;
+  /** The input has one row at most: there is nothing to gather. */
+  #isSingle = false;
   readonly #share = new WorkShare();
 
   /** @param identities slots of records of which the write above needs only the id: it reads them again */
@@ -36,18 +41,22 @@ export class EagerOperator implements PhysicalOperator {
   ) {
     this.inputs = [input];
     this.#input = input;
+    this.#slots = slots;
     this.#rows = new RowStore(slots, identities);
   }
 
   open(context: ExecutionContext): void {
     this.#context = context;
-    this.#memory = new HeldMemory(context, 'a write');
     this.#isFull = false;
     this.#position = 0;
-    this.#input.open(context);
+    const input = this.#input;
+    input.open(context);
+    this.#isSingle = input instanceof IndexSearchOperator && input.givesOneAtMost;
+    if (!this.#isSingle) this.#memory = new HeldMemory(context, 'a write');
   }
 
   next(): Pulled {
+    if (this.#isSingle) return this.#pass();
     const { frame } = this.#context as ExecutionContext;
     if (!this.#isFull) {
       if (this.#fill() !== END) return PAUSE;
@@ -57,6 +66,17 @@ export class EagerOperator implements PhysicalOperator {
     if (this.#share.isSpent()) return PAUSE;
     this.#rows.restore(this.#position, frame);
     this.#position += 1;
+    return ROW;
+  }
+
+  #pass(): Pulled {
+    const pulled = this.#input.next();
+    if (pulled !== ROW) return pulled;
+    const { frame } = this.#context as ExecutionContext;
+    for (let at = 0; at < this.#slots.length; at += 1) {
+      const slot = this.#slots[at] as Slot;
+      frame[slot] = detach(frame[slot] as Value);
+    }
     return ROW;
   }
 
@@ -78,7 +98,7 @@ export class EagerOperator implements PhysicalOperator {
     this.#memory?.release();
     this.#memory = undefined;
     this.#context = undefined;
-    this.#rows.clear();
+    if (!this.#isSingle) this.#rows.clear();
     this.#input.close();
   }
 }

@@ -118,6 +118,11 @@ export class IndexSearchOperator implements PhysicalOperator {
     this.#chooseMode();
   }
 
+  /** Once it is open: there is one record to give, or none. */
+  get givesOneAtMost(): boolean {
+    return this.#mode === 'hit';
+  }
+
   /** The common case of one equality on a unique key, kept short. @returns false when it must be searched the long way */
   #findPoint({ search, key }: PointSearch, context: ExecutionContext): boolean {
     const { equals, components } = search.bounds;

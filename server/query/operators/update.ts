@@ -2,13 +2,18 @@ import { DatabaseError } from '#core/errors.ts';
 import { Link, type StoredRecord } from '#core/record.ts';
 import type { TypeId } from '#core/rid.ts';
 import type { Value } from '#core/value.ts';
+import { ChangedRecord } from '#transaction/changed-record.ts';
+import { PropertyPatch } from '#transaction/property-patch.ts';
 import { vetoed } from '#transaction/trigger-runner.ts';
 import type { Slot } from '../algebra/expression.ts';
 import {
   applyDefaults,
+  assignedValue,
   defaultsOf,
   runAssignments,
   type CompiledAssignment,
+  type PlainAssignment,
+  plainAssignments,
 } from './assignments.ts';
 import {
   PAUSE,
@@ -43,6 +48,9 @@ export class UpdateOperator implements PhysicalOperator {
   readonly description: string;
   readonly #options: UpdateOptions;
   readonly #defaults = new Map<TypeId, ReturnType<typeof defaultsOf>>();
+  /** Set when nothing but properties is assigned, each once. */
+  readonly #plain: readonly PlainAssignment[] | undefined;
+  readonly #patch: PropertyPatch;
   #context: ExecutionContext | undefined;
   #ordinal = 0;
 
@@ -50,6 +58,8 @@ export class UpdateOperator implements PhysicalOperator {
     this.inputs = [options.input];
     this.description = options.description;
     this.#options = options;
+    this.#plain = plainAssignments(options.assignments);
+    this.#patch = new PropertyPatch(this.#plain?.map(({ property }) => property) ?? []);
   }
 
   open(context: ExecutionContext): void {
@@ -88,6 +98,12 @@ export class UpdateOperator implements PhysicalOperator {
     const record = transaction.record(rid);
     if (record === undefined) return false;
     if (before !== undefined) context.frame[before] = rowOf(record);
+    const hasDefaults = this.#options.applyDefaults && this.#defaultsOf(record.type).length > 0;
+    if (this.#plain !== undefined && !hasDefaults) {
+      const written = this.#assign(this.#plain, record, context);
+      context.frame[slot] = written;
+      return written !== vetoed;
+    }
     const draft = RecordDraft.of(record);
     context.frame[slot] = draft;
     context.statistics.propertiesSet += runAssignments(draft, assignments, context, this.#ordinal);
@@ -96,6 +112,32 @@ export class UpdateOperator implements PhysicalOperator {
     const written = transaction.update(rid, draft.properties);
     context.frame[slot] = written;
     return written !== vetoed;
+  }
+
+  /** Where nothing but properties is assigned; the others need not be read. */
+  #assign(
+    plain: readonly PlainAssignment[],
+    record: StoredRecord,
+    context: ExecutionContext,
+  ): StoredRecord {
+    const { record: slot } = this.#options;
+    const { names } = this.#patch;
+    const values: Value[] = [];
+    context.frame[slot] = record;
+    for (let at = 0; at < plain.length; at += 1) {
+      // Right sides see what was assigned before.
+      if (at === 1) context.frame[slot] = new ChangedRecord(record, names, values);
+      values.push(assignedValue(record.type, plain[at] as PlainAssignment, context));
+    }
+    context.statistics.propertiesSet += plain.length;
+    this.#ordinal += 1;
+    const transaction = transactionOf(context);
+    const written = transaction.patch(record, this.#patch, values);
+    if (written !== undefined) return written;
+    const properties = propertiesOf(record);
+    for (let at = 0; at < names.length; at += 1)
+      properties.set(names[at] as string, values[at] as Value);
+    return transaction.update(record.rid, properties);
   }
 
   #defaultsOf(type: TypeId): ReturnType<typeof defaultsOf> {

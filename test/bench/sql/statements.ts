@@ -180,7 +180,8 @@ async function updates(test: TestDatabase, directory: string, rounds: number): P
   const insert = sqlite.prepare('INSERT INTO item VALUES (?, ?, ?)');
   for (let id = 0; id < recordCount; id += 1)
     insert.run(id, (id * 7919) % recordCount, `item ${id}`);
-  sqlite.exec('COMMIT');
+  // The same indexes as ours: the key, and the rank.
+  sqlite.exec('COMMIT; CREATE INDEX rank ON item (rank)');
   const change = sqlite.prepare('UPDATE item SET name = ? WHERE id = ?');
   const keyOf = (at: number): number => (at * 6_101) % recordCount;
   // Both sides: one prepared statement, new values in each round, one durable commit.
