@@ -1,6 +1,7 @@
-import type { TriggerDefinition } from '#catalog/definitions.ts';
+import type { FunctionDefinition, TriggerDefinition } from '#catalog/definitions.ts';
 import { fullName } from '#catalog/definitions.ts';
 import { DatabaseError } from '#core/errors.ts';
+import { doneInPlace, type PausingWork, type Wait } from '#core/pausing-work.ts';
 import { Link } from '#core/record.ts';
 import { noRid } from '#core/rid.ts';
 import type { Runtime } from '#core/runtime.ts';
@@ -40,18 +41,20 @@ interface BodyRows {
   readonly first: readonly Value[];
 }
 
-/** Between two looks at the clock, in rows or pauses. */
+/** Between two looks at the clock, in rows. */
 const pullsPerLook = 64;
+/** A body works about as long before whoever called it may pause. */
+const stepMs = 1;
 
 /**
  * Runs the bodies of triggers and functions: one statement each, in the transaction and on the state of the statement that calls
- * it, to its end in one go, since a write or an expression cannot wait. So that nothing is held up by it, a body with all that it
- * calls has `service.sql.maxBodyTime`, and bodies nest no deeper than `service.sql.maxBodyDepth`.
+ * it, in steps between which the caller pauses (`#core/pausing-work.ts`). A body with all that it calls may work for
+ * `service.sql.maxBodyTime`, the turns of others not counted, and bodies nest no deeper than `service.sql.maxBodyDepth`.
  */
 export class BodyRunner {
   readonly #options: BodyRunnerOptions;
+  /** Of the body whose step runs now; bodies of several statements take turns. */
   #depth = 0;
-  /** For the bodies that run now. */
   #untilMs = Number.POSITIVE_INFINITY;
 
   constructor(options: BodyRunnerOptions) {
@@ -68,10 +71,30 @@ export class BodyRunner {
     subject: TriggerSubject,
     view: ReadView,
     transaction: Transaction | undefined,
-  ): TriggerVerdict {
+  ): PausingWork<TriggerVerdict> {
+    return this.#nested(`trigger '${trigger.name}'`, () =>
+      this.#fire(trigger, subject, view, transaction),
+    );
+  }
+
+  /** As `fire` where nobody can pause, without writing: it has some milliseconds. */
+  fireInPlace(trigger: TriggerDefinition, subject: TriggerSubject, view: ReadView): boolean {
+    const work = this.fire(trigger, subject, view, undefined);
+    const { clock } = this.#options.runtime;
+    return doneInPlace(work, clock, `trigger '${trigger.name}'`) !== false;
+  }
+
+  *#fire(
+    trigger: TriggerDefinition,
+    subject: TriggerSubject,
+    view: ReadView,
+    transaction: Transaction | undefined,
+  ): PausingWork<TriggerVerdict> {
     if (trigger.language === 'JAVASCRIPT')
-      return this.#nested(`trigger '${trigger.name}'`, () =>
-        this.#options.scripts.fire(trigger, subject, this.#scriptPlace({ view, transaction })),
+      return yield* this.#options.scripts.fire(
+        trigger,
+        subject,
+        this.#scriptPlace({ view, transaction }),
       );
     const { record = null, oldRecord = null, rid } = subject;
     const named = new Map<string, Value>([
@@ -80,7 +103,7 @@ export class BodyRunner {
       ['rid', rid === noRid ? null : new Link(rid)],
     ]);
     const compiled = this.#options.compile(trigger.action, view);
-    const rows = this.#run(compiled, `trigger '${trigger.name}'`, {
+    const rows = yield* this.#run(compiled, `trigger '${trigger.name}'`, {
       view,
       transaction,
       parameters: named,
@@ -101,17 +124,24 @@ export class BodyRunner {
     name: string,
     args: readonly Value[],
     place: { readonly view: ReadView; readonly transaction: Transaction | undefined },
-  ): Value {
+  ): PausingWork<Value> {
     const defined = place.view.catalog.definitions.functionNamed(name);
     if (defined === undefined)
       throw new DatabaseError('CommandExecution', `Unknown function name '${name}'`);
+    const what = `function '${fullName(defined)}'`;
+    return this.#nested(what, () => this.#call(defined, args, place));
+  }
+
+  *#call(
+    defined: FunctionDefinition,
+    args: readonly Value[],
+    place: { readonly view: ReadView; readonly transaction: Transaction | undefined },
+  ): PausingWork<Value> {
     if (defined.language === 'js')
-      return this.#nested(`function '${fullName(defined)}'`, () =>
-        this.#options.scripts.call(defined, args, this.#scriptPlace(place)),
-      );
+      return yield* this.#options.scripts.call(defined, args, this.#scriptPlace(place));
     const { parameters } = defined;
     const compiled = this.#options.compile(defined.body, place.view);
-    const rows = this.#run(compiled, `function '${fullName(defined)}'`, {
+    const rows = yield* this.#run(compiled, `function '${fullName(defined)}'`, {
       ...place,
       parameters: new Map(parameters.map((name, at) => [name, args[at] ?? null])),
       variables: undefined,
@@ -130,65 +160,75 @@ export class BodyRunner {
   }
 
   /** A statement of a script: all of its rows. */
-  #statement(
+  *#statement(
     text: string,
     how: {
       readonly parameters: ReadonlyMap<string, Value>;
       readonly mayWrite: boolean;
       readonly place: Pick<Surroundings, 'view' | 'transaction'>;
     },
-  ): readonly Value[] {
+  ): PausingWork<readonly Value[]> {
     const compiled = this.#options.compile(text, how.place.view);
     if (!compiled.isReadOnly && !how.mayWrite)
       throw new DatabaseError('NotIdempotent', `Query '${text}' is not idempotent`);
     const { shape } = compiled;
     const rows: Value[] = [];
     const surroundings = { ...how.place, parameters: how.parameters, variables: undefined };
-    this.#run(compiled, 'a statement of a script', surroundings, (values) => {
+    const what = 'a statement of a script';
+    const run = (): PausingWork<BodyRows> => this.#run(compiled, what, surroundings, keep);
+    const keep = (values: readonly Value[]): void => {
       const isRow = shape.kind === 'columns';
       rows.push(isRow ? new Map(namedValues(shape.names, values)) : (values[0] ?? null));
-    });
+    };
+    yield* this.#nested(what, run);
     return rows;
   }
 
-  /** Runs a body one level deeper, within its time. */
-  #nested<T>(what: string, run: () => T): T {
+  /** A body one level deeper, within its time. */
+  *#nested<T>(what: string, begin: () => PausingWork<T>): PausingWork<T> {
     const limits = this.#options.limits();
     if (this.#depth >= limits.bodyDepthMax)
       throw new DatabaseError(
         'IllegalArgument',
         `${what}: triggers and functions call each other deeper than service.sql.maxBodyDepth (${limits.bodyDepthMax})`,
       );
-    const outerMs = this.#untilMs;
     const { clock } = this.#options.runtime;
-    this.#untilMs = Math.min(outerMs, clock.monotonicMs() + limits.bodyTimeMs);
-    this.#depth += 1;
+    const depth = this.#depth + 1;
+    let leftMs = limits.bodyTimeMs;
+    const work = begin();
     try {
-      return run();
+      for (;;) {
+        const [outerDepth, outerMs] = [this.#depth, this.#untilMs];
+        const startedMs = clock.monotonicMs();
+        this.#depth = depth;
+        this.#untilMs = Math.min(outerMs, startedMs + leftMs);
+        let step: IteratorResult<Wait | undefined, T>;
+        try {
+          step = work.next();
+        } finally {
+          this.#depth = outerDepth;
+          this.#untilMs = outerMs;
+        }
+        if (step.done === true) return step.value;
+        const pausedMs = clock.monotonicMs();
+        leftMs -= pausedMs - startedMs;
+        yield step.value;
+        if (step.value?.isWork === true) leftMs -= clock.monotonicMs() - pausedMs;
+      }
     } finally {
-      this.#depth -= 1;
-      this.#untilMs = outerMs;
+      work.return(undefined as T);
     }
   }
 
   /** @param each told of every row */
-  #run(
+  *#run(
     compiled: CompiledStatement,
     what: string,
     place: Surroundings,
     each?: (values: readonly Value[]) => void,
-  ): BodyRows {
+  ): PausingWork<BodyRows> {
     if (!compiled.isReadOnly && place.transaction === undefined)
       throw new DatabaseError('IllegalArgument', `${what} writes, which it may not here`);
-    return this.#nested(what, () => this.#execute(compiled, what, place, each));
-  }
-
-  #execute(
-    compiled: CompiledStatement,
-    what: string,
-    place: Surroundings,
-    each: ((values: readonly Value[]) => void) | undefined,
-  ): BodyRows {
     const limits = this.#options.limits();
     const memory = new StatementMemory(this.#options.memory, limits.memoryBytesMax);
     const instance = compiled.take();
@@ -202,13 +242,13 @@ export class BodyRunner {
       script: place.variables,
     });
     try {
-      return this.#pull(compiled, instance, { what, each, memory });
+      return yield* this.#pull(compiled, instance, { what, each, memory });
     } finally {
       memory.close();
     }
   }
 
-  #pull(
+  *#pull(
     compiled: CompiledStatement,
     instance: ReturnType<CompiledStatement['take']>,
     how: {
@@ -216,17 +256,17 @@ export class BodyRunner {
       readonly each: ((values: readonly Value[]) => void) | undefined;
       readonly memory: MemoryAccount;
     },
-  ): BodyRows {
+  ): PausingWork<BodyRows> {
     const { what, each, memory } = how;
     const { root, context } = instance;
     const { frame, pending } = context;
     const first: Value[] = [];
     let rowCount = 0;
-    let pulls = 0;
     let hasEnded = false;
+    let pauseMs = this.#nextPauseMs();
     root.open(context);
     try {
-      for (;;) {
+      for (let pulls = 1; ; pulls += 1) {
         const pulled = root.next();
         if (pulled === END) break;
         if (pulled === ROW) {
@@ -238,10 +278,15 @@ export class BodyRunner {
             memory.reserve(approximateBytes(values));
             each(values);
           }
+          if (pulls % pullsPerLook !== 0) continue;
         } else if (pending.work !== undefined)
           throw new DatabaseError('NotSupported', `not supported in ${what}: schema changes`);
-        pulls += 1;
-        if (pulls % pullsPerLook === 0 || pulled !== ROW) this.#checkTime(what);
+        if (this.#checkTime(what) < pauseMs && pulled === ROW) continue;
+        const { wait } = pending;
+        pending.wait = undefined;
+        yield wait;
+        context.deadlineMs = this.#untilMs;
+        pauseMs = this.#nextPauseMs();
       }
       hasEnded = true;
       return { rowCount, first };
@@ -252,9 +297,15 @@ export class BodyRunner {
     }
   }
 
-  #checkTime(what: string): void {
+  #nextPauseMs(): number {
+    return this.#options.runtime.clock.monotonicMs() + stepMs;
+  }
+
+  /** @returns the time */
+  #checkTime(what: string): number {
     const { runtime, limits } = this.#options;
-    if (runtime.clock.monotonicMs() <= this.#untilMs) return;
+    const nowMs = runtime.clock.monotonicMs();
+    if (nowMs <= this.#untilMs) return nowMs;
     throw new DatabaseError(
       'Timeout',
       `${what} takes longer than service.sql.maxBodyTime (${limits().bodyTimeMs} ms)`,

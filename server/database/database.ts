@@ -210,10 +210,8 @@ class Statements {
       evaluateCondition: (text, current, view) => this.evaluator.condition(text, current, view),
       globals: this.globals,
       watched: (view) =>
-        new WatchedView(
-          view,
-          (trigger, subject, inner) =>
-            this.bodies.fire(trigger, subject, inner, undefined) !== false,
+        new WatchedView(view, (trigger, subject, inner) =>
+          this.bodies.fireInPlace(trigger, subject, inner),
         ),
       callFunction: (called, args, place) => this.bodies.call(called, args, place),
       maintain: (work, order) => maintain(work, order, this.#room(name, options)),

@@ -1,4 +1,5 @@
-import type { Timers } from '#core/runtime.ts';
+import type { Wait } from '#core/pausing-work.ts';
+import type { Cancel, Timers } from '#core/runtime.ts';
 import type { Value } from '#core/value.ts';
 import type { Slot } from '#query/algebra/expression.ts';
 import { END, PAUSE, ROW, type PhysicalOperator } from '#query/operators/operator.ts';
@@ -28,6 +29,8 @@ const pullsUnwatchedMax = 16;
  */
 const shortLookMs = 0.1;
 const longLookMs = 0.3;
+/** While something else is waited for, the statement looks whether it is to end. */
+const waitLookMs = 50;
 
 export interface PlanExecutionOptions {
   readonly root: PhysicalOperator;
@@ -113,7 +116,9 @@ export class PlanExecution {
         // Closed by the caller meanwhile.
         if (this.hasEnded) return undefined;
         const batch = this.#pullSlice();
-        if (this.#context.pending.work !== undefined) await this.#runPendingWork();
+        const { pending } = this.#context;
+        if (pending.work !== undefined) await this.#runPendingWork();
+        if (pending.wait !== undefined) await this.#wait(pending.wait);
         if (batch.rowCount > 0) return batch;
         if (this.hasEnded) return undefined;
       }
@@ -166,7 +171,7 @@ export class PlanExecution {
         break;
       }
       if (pulled === PAUSE) {
-        if (pending.work !== undefined) break;
+        if (pending.work !== undefined || pending.wait !== undefined) break;
         this.#pullsToLook = 0;
       } else this.#pullsToLook -= filled;
       if (this.#pullsToLook <= 0 && this.#isSliceSpent()) break;
@@ -200,7 +205,7 @@ export class PlanExecution {
         this.close();
         break;
       } else {
-        if (pending.work !== undefined) break;
+        if (pending.work !== undefined || pending.wait !== undefined) break;
         // A pause comes after a share of work, of which a look at the clock is a small part.
         this.#pullsToLook = 1;
       }
@@ -246,6 +251,27 @@ export class PlanExecution {
     this.#watch.check();
     await work?.(() => this.#pauseWork());
     // What it did is done, and told even when the time is over by now.
+    this.#startSlice();
+  }
+
+  /** Until what operators wait for is over, or the statement is to end. */
+  async #wait({ over }: Wait): Promise<void> {
+    const { timers } = this.#context.runtime;
+    this.#context.pending.wait = undefined;
+    this.#watch.check();
+    let isOver = false;
+    void over.then(() => {
+      isOver = true;
+    });
+    while (!isOver && !this.hasEnded) {
+      let stop: Cancel = () => {};
+      const look = new Promise<void>((resolve) => {
+        stop = timers.after(waitLookMs, resolve);
+      });
+      await Promise.race([over, look]);
+      stop();
+      if (!this.hasEnded) this.#watch.check();
+    }
     this.#startSlice();
   }
 

@@ -6,6 +6,7 @@ import {
   sqlMaxBodyTime,
 } from '#config/settings.ts';
 import { DatabaseError } from '#core/errors.ts';
+import type { PausingWork } from '#core/pausing-work.ts';
 import { Link } from '#core/record.ts';
 import { noRid } from '#core/rid.ts';
 import { isMap, type Value } from '#core/value.ts';
@@ -29,7 +30,11 @@ export interface ScriptPlace {
   readonly bodyMs: number;
   readonly limits: StatementLimits;
   /** Runs a statement for `database`. @returns its rows */
-  run(text: string, parameters: ReadonlyMap<string, Value>, mayWrite: boolean): readonly Value[];
+  run(
+    text: string,
+    parameters: ReadonlyMap<string, Value>,
+    mayWrite: boolean,
+  ): PausingWork<readonly Value[]>;
 }
 
 /** Runs triggers and functions in JavaScript (sql.md 14.1, 14.2; security.md 5.3). */
@@ -45,7 +50,11 @@ export class ScriptBodies {
   }
 
   /** @returns false for a veto; the changed properties of a record that is not yet written */
-  fire(trigger: TriggerDefinition, subject: TriggerSubject, place: ScriptPlace): TriggerVerdict {
+  *fire(
+    trigger: TriggerDefinition,
+    subject: TriggerSubject,
+    place: ScriptPlace,
+  ): PausingWork<TriggerVerdict> {
     const { record = null, oldRecord = null } = subject;
     const isBefore = trigger.timing === 'BEFORE';
     const mayChange = isBefore && (trigger.event === 'CREATE' || trigger.event === 'UPDATE');
@@ -55,29 +64,34 @@ export class ScriptBodies {
       place.limits.formats,
     );
     const what = `trigger '${trigger.name}'`;
-    const done = this.#run(what, { parameters: [], body: trigger.action, request }, place);
+    const done = yield* this.#run(what, { parameters: [], body: trigger.action, request }, place);
     if (done.result === 'false') return false;
     if (!mayChange || record === null) return true;
     return changedProperties(record, done.changes) ?? true;
   }
 
-  call(defined: FunctionDefinition, args: readonly Value[], place: ScriptPlace): Value {
+  *call(
+    defined: FunctionDefinition,
+    args: readonly Value[],
+    place: ScriptPlace,
+  ): PausingWork<Value> {
     const { parameters, body } = defined;
     const given = parameters.map((_, at) => args[at] ?? null);
     const request = scriptRequest({ args: given, mayChange: false }, place.limits.formats);
     const what = `function '${fullName(defined)}'`;
-    return scriptValue(this.#run(what, { parameters, body, request }, place).result);
+    const done = yield* this.#run(what, { parameters, body, request }, place);
+    return scriptValue(done.result);
   }
 
-  #run(
+  *#run(
     name: string,
     script: { readonly parameters: readonly string[]; body: string; request: string },
     place: ScriptPlace,
-  ): Extract<ScriptOutcome, { kind: 'done' }> {
+  ): PausingWork<Extract<ScriptOutcome, { kind: 'done' }>> {
     const { limits, bodyMs } = place;
     const timeoutMs = Math.max(1, Math.ceil(Math.min(bodyMs, limits.scriptTimeMs)));
     const key = `${this.#database}/${this.#numberOf(place.owner)}/${name}`;
-    const outcome = this.#engine.run({ name, key, ...script, timeoutMs }, (text) =>
+    const outcome = yield* this.#engine.run({ name, key, ...script, timeoutMs }, (text) =>
       answerOf(text, place),
     );
     switch (outcome.kind) {
@@ -108,7 +122,7 @@ export class ScriptBodies {
 }
 
 /** Answers `database.query` and `database.command`; whatever goes wrong is an error in the script. */
-function answerOf(request: string, place: ScriptPlace): string {
+function* answerOf(request: string, place: ScriptPlace): PausingWork<string> {
   const { formats } = place.limits;
   try {
     const asked = parseJson(request);
@@ -122,7 +136,7 @@ function answerOf(request: string, place: ScriptPlace): string {
     if (parameters === undefined)
       return scriptRows({ error: 'parameters must be an object or a list' }, formats);
     const mayWrite = asked.get('ask') === 'command';
-    const rows = place.run(String(asked.get('text')), parameters, mayWrite);
+    const rows = yield* place.run(String(asked.get('text')), parameters, mayWrite);
     return scriptRows({ rows }, formats);
   } catch (error) {
     if (!(error instanceof DatabaseError)) throw error;

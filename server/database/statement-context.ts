@@ -1,4 +1,5 @@
 import { DatabaseError } from '#core/errors.ts';
+import type { PausingWork, Wait } from '#core/pausing-work.ts';
 import type { Runtime } from '#core/runtime.ts';
 import type { TemporalFormats } from '#core/temporal-format.ts';
 import type { Value, ValueMap } from '#core/value.ts';
@@ -36,7 +37,7 @@ export interface StatementSurroundings {
     name: string,
     args: readonly Value[],
     place: { readonly view: ReadView; readonly transaction: Transaction | undefined },
-  ) => Value;
+  ) => PausingWork<Value>;
   /** Work on the database as a whole. @returns the rows of the statement */
   readonly maintain: (work: Maintenance, order: MaintenanceOrder) => Promise<readonly ValueMap[]>;
 }
@@ -73,11 +74,14 @@ export class StatementContext implements ExecutionContext {
   readonly serverVersion: string;
   readonly defaults: DefaultEvaluator;
   readonly statistics: WriteStatistics = emptyStatistics();
-  readonly pending: { work: PendingWork | undefined } = { work: undefined };
+  readonly pending: { work: PendingWork | undefined; wait: Wait | undefined } = {
+    work: undefined,
+    wait: undefined,
+  };
   /** A fresh object per execution: constants of an execution are kept under it. */
   regexBudget: { remainingMs: number } = { remainingMs: 0 };
   readonly evaluateCondition: (text: string, current: Value) => boolean | null;
-  readonly callFunction: (name: string, args: readonly Value[]) => Value;
+  readonly callFunction: (name: string, args: readonly Value[]) => PausingWork<Value>;
   readonly schemaSource: (kind: string, name: string | undefined) => Iterable<ValueMap>;
   readonly maintain: ExecutionContext['maintain'];
   readonly variables: VariableScope;
@@ -153,6 +157,7 @@ export class StatementContext implements ExecutionContext {
     this.asker = execution.asker;
     this.regexBudget = { remainingMs: execution.limits.regexMs };
     this.pending.work = undefined;
+    this.pending.wait = undefined;
     if (execution.transaction !== undefined) Object.assign(this.statistics, emptyStatistics());
   }
 
@@ -168,6 +173,7 @@ export class StatementContext implements ExecutionContext {
     this.transaction = undefined;
     this.parameters = noParameters;
     this.pending.work = undefined;
+    this.pending.wait = undefined;
   }
 }
 

@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { constants, setPriority } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { workerData } from 'node:worker_threads';
 
@@ -41,6 +42,7 @@ function start() {
     ],
     { env: {}, stdio: ['pipe', 'pipe', 'ignore'], cwd: '/' },
   );
+  yieldToServer(started.pid);
   pieces = [];
   pieceBytes = 0;
   started.stdout.on('data', (bytes) => {
@@ -50,6 +52,15 @@ function start() {
   started.on('error', () => gone(started));
   started.on('exit', () => gone(started));
   return started;
+}
+
+/** What the server does comes first. */
+function yieldToServer(pid) {
+  try {
+    setPriority(pid, constants.priority.PRIORITY_LOW);
+  } catch {
+    // It could not be started, which is told elsewhere, or the platform has no priorities.
+  }
 }
 
 function gone(process) {

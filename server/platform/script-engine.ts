@@ -1,11 +1,7 @@
-import {
-  MessageChannel,
-  type MessagePort,
-  receiveMessageOnPort,
-  Worker,
-} from 'node:worker_threads';
 import { compileFunction, Script } from 'node:vm';
+import type { PausingWork, Wait } from '#core/pausing-work.ts';
 import type { Cancel, Timers } from '#core/runtime.ts';
+import { ScriptProcess } from './script-process.ts';
 
 /** One script of a user and what it is given; JSON texts throughout, no value of this process goes in. */
 export interface ScriptCall {
@@ -36,117 +32,158 @@ export type ScriptOutcome =
   | { readonly kind: 'out-of-memory' };
 
 /** What a script asks of the server in the middle. @returns JSON; must not throw */
-export type ScriptQuestions = (request: string) => string;
+export type ScriptQuestions = (request: string) => PausingWork<string>;
 
 export interface ScriptEngineOptions {
   readonly timers: Timers;
-  /** Heap of the process that runs scripts; read when it starts. */
+  /** Heap of each process that runs scripts; read when it starts. */
   readonly heapMiB: () => number;
-  /** It ends after this time without calls. */
+  /** Scripts that run at the same time, each in a process. */
+  readonly processCountMax?: number;
+  /** All end after this time without calls. */
   readonly idleMs?: number;
 }
 
-interface Broker {
-  readonly worker: Worker;
-  readonly port: MessagePort;
-  readonly signal: Int32Array;
-}
-
-type BrokerMessage = { text?: string; died?: boolean; isLate?: boolean };
-
-/** For a process that has to start, and a machine that is busy. */
-const answerGraceMs = 5000;
-
 /**
- * Scripts of users in a process of their own (security.md 5.3), without rights and with a small heap, started with the first
- * call. The caller waits: a record is written and an expression computed in one go. A worker thread carries the frames, so that
- * time runs out and a death is noticed while this thread stands still.
+ * Scripts of users in processes of their own (security.md 5.3), without rights, with a small heap and behind the server in the
+ * queue for processor time, started when they are needed. A script runs in one that runs nothing else, but for what its own
+ * statements set off; others wait for a free one. The work pauses while a script runs (`#core/pausing-work.ts`): nothing waits for
+ * it but its statement.
  */
 export class ScriptEngine {
   readonly #options: ScriptEngineOptions;
-  #broker: Broker | undefined;
+  readonly #processCountMax: number;
+  readonly #processes: ScriptProcess[] = [];
+  /** Not in use, the last one used at the end. */
+  readonly #free: ScriptProcess[] = [];
+  readonly #waiting: (() => void)[] = [];
+  /** Whose question is being answered: scripts that this sets off run there, since it waits. */
+  #asking: ScriptProcess | undefined;
   #stopIdleTimer: Cancel = () => {};
-  /** Processes that ended while they had work. */
-  #endCount = 0;
 
   constructor(options: ScriptEngineOptions) {
     this.#options = options;
+    this.#processCountMax = options.processCountMax ?? 2;
   }
 
-  /** Blocks until the script is done, at most some 300 ms beyond its time. */
-  run(call: ScriptCall, questions: ScriptQuestions): ScriptOutcome {
-    this.#stopIdleTimer();
+  /** Ends when the script does, at most some 300 ms beyond its time. */
+  run(call: ScriptCall, questions: ScriptQuestions): PausingWork<ScriptOutcome> {
     const source = `(function (${call.parameters.join(', ')}) {\n${call.body}\n})`;
     const { key, name, request, timeoutMs } = call;
-    let frame = `C${JSON.stringify({ key, name, source, request, timeoutMs })}`;
-    try {
-      for (;;) {
-        const message = this.#exchange(frame, timeoutMs);
-        if (message.died === true) return { kind: 'out-of-memory' };
-        if (message.isLate === true || message.text === undefined) return { kind: 'late' };
-        const body = message.text.slice(1);
-        if (message.text[0] !== questionFrame) return outcomeOf(body);
-        const endCount = this.#endCount;
-        frame = `A${questions(body)}`;
-        // A script that this one set off took the process with it: nobody waits for the answer any more.
-        if (this.#endCount !== endCount) return { kind: 'threw', message: errorOf(frame.slice(1)) };
-      }
-    } catch (error) {
-      // The process still waits for an answer.
-      this.close();
-      throw error;
-    } finally {
-      this.#rest();
-    }
+    const frame = `C${JSON.stringify({ key, name, source, request, timeoutMs })}`;
+    const order = { frame, key, timeoutMs, questions };
+    return this.#asking === undefined ? this.#runFirst(order) : this.#exchange(this.#asking, order);
   }
 
-  /** Ends the process; the next call starts another one. */
+  /** Ends all processes; the next call starts another one. */
   close(): void {
     this.#stopIdleTimer();
-    const broker = this.#broker;
-    this.#broker = undefined;
-    broker?.port.close();
-    void broker?.worker.terminate();
+    for (const process of [...this.#processes]) this.#end(process);
   }
 
-  #exchange(text: string, timeoutMs: number): BrokerMessage {
-    this.#broker ??= this.#start();
-    const { port, signal } = this.#broker;
-    const seen = Atomics.load(signal, 0);
-    port.postMessage({ text, timeoutMs });
-    const waited = Atomics.wait(signal, 0, seen, timeoutMs + answerGraceMs);
-    const received = receiveMessageOnPort(port) as { message: BrokerMessage } | undefined;
-    if (waited !== 'timed-out' && received !== undefined) {
-      if (received.message.text === undefined) this.#endCount += 1;
-      return received.message;
+  *#runFirst(order: ScriptOrder): PausingWork<ScriptOutcome> {
+    this.#stopIdleTimer();
+    let process = this.#take(order.key);
+    while (process === undefined) {
+      let isFree = false;
+      const over = new Promise<void>((resolve) => {
+        this.#waiting.push(() => {
+          isFree = true;
+          resolve();
+        });
+      });
+      while (!isFree) yield { over, isWork: false, standStill() {} };
+      process = this.#take(order.key);
     }
-    this.#endCount += 1;
-    this.close();
-    return { isLate: true };
+    let isOver = false;
+    try {
+      const outcome = yield* this.#exchange(process, order);
+      isOver = true;
+      return outcome;
+    } finally {
+      // Nobody knows what it is doing otherwise.
+      if (!isOver) this.#end(process);
+      this.#release(process);
+    }
   }
 
-  #start(): Broker {
-    const { port1, port2 } = new MessageChannel();
-    const signal = new Int32Array(new SharedArrayBuffer(4));
-    const worker = new Worker(new URL('./script-broker.mjs', import.meta.url), {
-      execArgv: [],
-      resourceLimits: { maxOldGenerationSizeMb: 32, maxYoungGenerationSizeMb: 4 },
-      workerData: { port: port2, signal, heapMiB: this.#options.heapMiB() },
-      transferList: [port2],
-    });
-    worker.unref();
-    port1.unref();
-    worker.on('error', () => {
-      if (this.#broker?.worker === worker) this.close();
-    });
-    return { worker, port: port1, signal };
+  *#exchange(process: ScriptProcess, order: ScriptOrder): PausingWork<ScriptOutcome> {
+    const { key, timeoutMs, questions } = order;
+    let { frame } = order;
+    process.lastKey = key;
+    for (;;) {
+      const message = yield* process.exchange(frame, timeoutMs);
+      if (message.died === true) return { kind: 'out-of-memory' };
+      if (message.isLate === true || message.text === undefined) return { kind: 'late' };
+      const body = message.text.slice(1);
+      if (message.text[0] !== questionFrame) return outcomeOf(body);
+      const { endCount } = process;
+      frame = `A${yield* this.#answered(process, questions(body))}`;
+      // A script that this one set off took the process with it: nobody waits for the answer any more.
+      if (process.endCount !== endCount) return { kind: 'threw', message: errorOf(frame.slice(1)) };
+    }
   }
 
-  #rest(): void {
+  /** The answer to a question of the script that runs in the process. */
+  *#answered(process: ScriptProcess, answer: PausingWork<string>): PausingWork<string> {
+    try {
+      for (;;) {
+        const outer = this.#asking;
+        this.#asking = process;
+        let step: IteratorResult<Wait | undefined, string>;
+        try {
+          step = answer.next();
+        } finally {
+          this.#asking = outer;
+        }
+        if (step.done === true) return step.value;
+        yield step.value;
+      }
+    } finally {
+      answer.return('');
+    }
+  }
+
+  /** One that knows the key, else the last one used, else a new one; undefined when all are in use. */
+  #take(key: string): ScriptProcess | undefined {
+    const free = this.#free;
+    if (free.length > 0) {
+      const known = free.findIndex(({ lastKey }) => lastKey === key);
+      return free.splice(known < 0 ? free.length - 1 : known, 1)[0];
+    }
+    if (this.#processes.length >= this.#processCountMax) return undefined;
+    const process = new ScriptProcess(this.#options, () => this.#forget(process));
+    this.#processes.push(process);
+    return process;
+  }
+
+  #release(process: ScriptProcess): void {
+    if (this.#processes.includes(process)) this.#free.push(process);
+    this.#waiting.shift()?.();
     const { timers, idleMs = 60_000 } = this.#options;
     this.#stopIdleTimer();
-    this.#stopIdleTimer = timers.after(idleMs, () => this.close());
+    if (this.#free.length === this.#processes.length)
+      this.#stopIdleTimer = timers.after(idleMs, () => this.close());
   }
+
+  #end(process: ScriptProcess): void {
+    process.close();
+    this.#forget(process);
+  }
+
+  #forget(process: ScriptProcess): void {
+    for (const list of [this.#processes, this.#free]) {
+      const at = list.indexOf(process);
+      if (at >= 0) list.splice(at, 1);
+    }
+  }
+}
+
+interface ScriptOrder {
+  readonly frame: string;
+  readonly key: string;
+  readonly timeoutMs: number;
+  readonly questions: ScriptQuestions;
 }
 
 /** First letter of a frame in which a script asks something. */

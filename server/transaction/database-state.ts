@@ -3,6 +3,7 @@ import type { SchemaChange } from '#catalog/changes.ts';
 import { nameLengthMax } from '#catalog/name-rules.ts';
 import { DatabaseError } from '#core/errors.ts';
 import type { BucketId, LogIndex, Rid } from '#core/rid.ts';
+import type { PausingWork } from '#core/pausing-work.ts';
 import type { Runtime } from '#core/runtime.ts';
 import type { TemporalFormats } from '#core/temporal-format.ts';
 import type { ValueMap } from '#core/value.ts';
@@ -74,6 +75,12 @@ export interface DatabaseStateOptions {
 const noOverlay = new Overlay();
 /** An operation of a repair in the log, roughly. */
 const repairBytes = 64;
+
+/** Triggers that do not run. */
+// biome-ignore lint/correctness/useYield: it is over at once
+function* allowEach(): PausingWork<boolean> {
+  return true;
+}
 
 function refuseTrigger(): never {
   throw new DatabaseError('NotSupported', 'not supported: triggers without statements');
@@ -158,7 +165,7 @@ export class DatabaseState {
 
   /** A transaction for work on records that no statement asked for: no trigger fires, and views may be written. */
   beginMaintenance(): Transaction {
-    const services = { ...this.#services, runTrigger: () => true };
+    const services = { ...this.#services, runTrigger: allowEach };
     return new TransactionValue(services, 'READ_COMMITTED', true);
   }
 
@@ -268,6 +275,7 @@ export class DatabaseState {
       }),
       edgeClaims: new EdgeClaims(),
       timers: this.#options.runtime.timers,
+      clock: this.#options.runtime.clock,
       changes: this.#options.changes,
       runTrigger: this.#options.runTrigger ?? refuseTrigger,
       // What follows commits is not there yet while the database is opened, and looks at everything afterwards.

@@ -1,9 +1,18 @@
 import type { Catalog } from '#catalog/catalog.ts';
+import type { TypeHooks } from '#catalog/definitions.ts';
 import type { SchemaChange } from '#catalog/changes.ts';
 import { DatabaseError } from '#core/errors.ts';
+import { doneInPlace, type PausingWork, type Replay } from '#core/pausing-work.ts';
 import type { RecordKind, StoredRecord } from '#core/record.ts';
-import type { BucketId, IndexId, LogIndex, Rid, TypeId } from '#core/rid.ts';
-import type { Timers } from '#core/runtime.ts';
+import {
+  type BucketId,
+  bucketOf,
+  type IndexId,
+  type LogIndex,
+  type Rid,
+  type TypeId,
+} from '#core/rid.ts';
+import type { Clock, Timers } from '#core/runtime.ts';
 import type { TemporalFormats } from '#core/temporal-format.ts';
 import type { Value, ValueMap } from '#core/value.ts';
 import type { AdjacencyList, Direction, StorageSnapshot } from '#storage/engine.ts';
@@ -37,6 +46,7 @@ export interface TransactionServices extends WriteServices {
   readonly locks: BucketLocks;
   readonly edgeClaims: EdgeClaims;
   readonly timers: Pick<Timers, 'yield'>;
+  readonly clock: Pick<Clock, 'monotonicMs'>;
   readonly changes: ChangeObserver | undefined;
   readonly runTrigger: TriggerRunner;
   /** Told, after each commit, in which buckets it changed records, and which. */
@@ -52,6 +62,7 @@ export interface TransactionServices extends WriteServices {
  */
 export class TransactionValue implements Transaction {
   readonly isolation: Isolation;
+  replay: Replay | undefined = undefined;
   readonly #services: TransactionServices;
   readonly #overlay = new Overlay();
   #view: StatementView | undefined;
@@ -157,7 +168,7 @@ export class TransactionValue implements Transaction {
     const hooks = this.#read().catalog.definitions.hooks(type);
     return hooks === undefined
       ? this.#plainInsert(type, kind, properties, place)
-      : this.#triggered().insert(hooks, { type, kind, properties }, place);
+      : this.#done(() => this.#triggered().insert(hooks, { type, kind, properties }, place));
   }
 
   #plainInsert(type: TypeId, kind: RecordKind, properties: ValueMap, place: Place): StoredRecord {
@@ -173,12 +184,17 @@ export class TransactionValue implements Transaction {
   update(rid: Rid, properties: ValueMap): StoredRecord {
     const { definitions } = this.#read().catalog;
     if (definitions.isHooked) {
-      const current = this.#read().record(rid);
-      const hooks = current && definitions.hooks(current.type);
-      if (current !== undefined && hooks !== undefined)
-        return this.#triggered().update(hooks, current, properties);
+      const type = this.#read().catalog.bucketWithId(bucketOf(rid))?.type;
+      const hooks = type === undefined ? undefined : definitions.hooks(type);
+      if (hooks !== undefined) return this.#done(() => this.#watchedUpdate(hooks, rid, properties));
     }
     return this.#plainUpdate(rid, properties);
+  }
+
+  *#watchedUpdate(hooks: TypeHooks, rid: Rid, properties: ValueMap): PausingWork<StoredRecord> {
+    const current = this.#read().record(rid);
+    if (current === undefined) return this.#plainUpdate(rid, properties);
+    return yield* this.#triggered().update(hooks, current, properties);
   }
 
   patch(
@@ -202,8 +218,12 @@ export class TransactionValue implements Transaction {
 
   delete(rid: Rid): boolean {
     if (!this.#read().catalog.definitions.isHooked) return this.#plainDelete(rid);
+    return this.#done(() => this.#watchedDelete(rid));
+  }
+
+  *#watchedDelete(rid: Rid): PausingWork<boolean> {
     const current = this.#read().record(rid);
-    return current !== undefined && this.#triggered().delete(current);
+    return current !== undefined && (yield* this.#triggered().delete(current));
   }
 
   #plainDelete(rid: Rid): boolean {
@@ -230,9 +250,17 @@ export class TransactionValue implements Transaction {
       if (current !== undefined) this.#recorded?.push({ kind: 'delete', record: current });
       return moved;
     };
-    return current !== undefined && this.#read().catalog.definitions.isHooked
-      ? this.#triggered().move(current, { type: to.type, properties }, move)
-      : move(properties);
+    if (!this.#read().catalog.definitions.isHooked) return move(properties);
+    return this.#done(() => this.#watchedMove(current, { type: to.type, properties }, move));
+  }
+
+  *#watchedMove(
+    current: StoredRecord | undefined,
+    to: { readonly type: TypeId; readonly properties: ValueMap },
+    move: (properties: ValueMap) => StoredRecord,
+  ): PausingWork<StoredRecord> {
+    if (current === undefined) return move(to.properties);
+    return yield* this.#triggered().move(current, to, move);
   }
 
   restore(
@@ -249,7 +277,9 @@ export class TransactionValue implements Transaction {
     const hooks = this.#read().catalog.definitions.hooks(type);
     return hooks === undefined
       ? restore(properties)
-      : this.#triggered().restore(hooks, { rid, type, properties, ends }, restore);
+      : this.#done(() =>
+          this.#triggered().restore(hooks, { rid, type, properties, ends }, restore),
+        );
   }
 
   async alter(change: SchemaChange, pause?: () => Promise<void>): Promise<readonly ValueMap[]> {
@@ -394,6 +424,13 @@ export class TransactionValue implements Transaction {
 
   [Symbol.dispose](): void {
     this.rollback();
+  }
+
+  /** A write that sets off triggers: over as many turns as they take, where whoever writes can pause. */
+  #done<T>(begin: () => PausingWork<T>): T {
+    const { replay } = this;
+    if (replay !== undefined) return replay.result(this, begin);
+    return doneInPlace(begin(), this.#services.clock, 'a write with its triggers');
   }
 
   #triggered(): TriggeredWrites {

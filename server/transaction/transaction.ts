@@ -1,4 +1,5 @@
 import type { SchemaChange } from '#catalog/changes.ts';
+import type { Replay } from '#core/pausing-work.ts';
 import type { StoredRecord } from '#core/record.ts';
 import type { BucketId, LogIndex, Rid, TypeId } from '#core/rid.ts';
 import type { Value, ValueMap } from '#core/value.ts';
@@ -15,6 +16,11 @@ export type Isolation = 'READ_COMMITTED' | 'REPEATABLE_READ';
 export interface Transaction extends ReadView {
   readonly isolation: Isolation;
   readonly hasWrites: boolean;
+  /**
+   * Set while whoever writes can pause: a write that sets off triggers then takes several turns, in each of which the same write is
+   * called again. Without it triggers have some milliseconds.
+   */
+  replay: Replay | undefined;
   /** Memory that its writes hold until the end, roughly. */
   readonly heldBytes: number;
   /**

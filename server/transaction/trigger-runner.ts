@@ -1,4 +1,5 @@
 import type { TriggerDefinition } from '#catalog/definitions.ts';
+import type { PausingWork } from '#core/pausing-work.ts';
 import type { StoredRecord } from '#core/record.ts';
 import { type LogIndex, noRid, type Rid, type TypeId } from '#core/rid.ts';
 import type { ValueMap } from '#core/value.ts';
@@ -17,14 +18,14 @@ export interface TriggerSubject {
 export type TriggerVerdict = boolean | ValueMap;
 
 /**
- * Runs the action of a trigger to its end, inside the transaction; handed in from the floor of statements.
+ * The run of the action of a trigger, inside the transaction; handed in from the floor of statements.
  * @throws DatabaseError whatever the action raises; `IllegalArgument` when triggers fire each other too deep
  */
 export type TriggerRunner = (
   trigger: TriggerDefinition,
   subject: TriggerSubject,
   transaction: Transaction,
-) => TriggerVerdict;
+) => PausingWork<TriggerVerdict>;
 
 /** What a write gives in place of a record that a trigger has vetoed: nothing was written (sql.md 14.1). */
 export const vetoed: StoredRecord = Object.freeze({

@@ -2,6 +2,7 @@ import { coerceProperties } from '#catalog/coercion.ts';
 import type { TriggerDefinition, TypeHooks } from '#catalog/definitions.ts';
 import { valuesEqual } from '#core/equality.ts';
 import { DatabaseError } from '#core/errors.ts';
+import type { PausingWork } from '#core/pausing-work.ts';
 import type { RecordKind, StoredRecord } from '#core/record.ts';
 import { type BucketId, type LogIndex, noRid, type Rid, type TypeId } from '#core/rid.ts';
 import type { TemporalFormats } from '#core/temporal-format.ts';
@@ -47,7 +48,7 @@ export interface TriggeredWritesOptions {
 /**
  * Writes of records whose type has triggers, or is a materialized view (sql.md 14.1): defaults, triggers BEFORE, the write with
  * its checks, triggers AFTER, all in the transaction. A vetoed record is not written. Triggers run where the statement runs, never
- * where its outcome is applied.
+ * where its outcome is applied. A write pauses inside of triggers; the statement does nothing else before it is over.
  */
 export class TriggeredWrites {
   readonly #options: TriggeredWritesOptions;
@@ -56,37 +57,37 @@ export class TriggeredWrites {
     this.#options = options;
   }
 
-  insert(
+  *insert(
     hooks: TypeHooks,
     record: { readonly type: TypeId; readonly kind: RecordKind; readonly properties: ValueMap },
     place: Place,
-  ): StoredRecord {
+  ): PausingWork<StoredRecord> {
     this.#requireWritable(hooks);
     const { writes } = this.#options;
     const { type, kind, properties } = record;
     if (hooks.beforeCreate.length > 0) {
       const complete = this.#converted(type, writes.withDefaults(type, properties));
       const draft = { rid: noRid, type, properties: complete, ends: place.ends };
-      const left = this.#allowDraft(hooks.beforeCreate, draft);
+      const left = yield* this.#allowDraft(hooks.beforeCreate, draft);
       if (left === undefined) return vetoed;
-      return this.#created(hooks, writes.insert(type, kind, left, place));
+      return yield* this.#created(hooks, writes.insert(type, kind, left, place));
     }
-    return this.#created(hooks, writes.insert(type, kind, properties, place));
+    return yield* this.#created(hooks, writes.insert(type, kind, properties, place));
   }
 
   /** A vertex that moves is made anew under another id: created in the one type, deleted in the other. */
-  move(
+  *move(
     current: StoredRecord,
     to: { readonly type: TypeId; readonly properties: ValueMap },
     move: (properties: ValueMap) => StoredRecord,
-  ): StoredRecord {
+  ): PausingWork<StoredRecord> {
     const { definitions } = this.#options.view().catalog;
     const left = definitions.hooks(current.type);
     const entered = definitions.hooks(to.type);
     let properties: ValueMap | undefined = to.properties;
     if (entered !== undefined && entered.beforeCreate.length > 0) {
       const draft = this.#converted(to.type, properties);
-      properties = this.#allowDraft(entered.beforeCreate, {
+      properties = yield* this.#allowDraft(entered.beforeCreate, {
         rid: noRid,
         type: to.type,
         properties: draft,
@@ -94,15 +95,15 @@ export class TriggeredWrites {
       });
     }
     if (properties === undefined) return vetoed;
-    if (left !== undefined && !this.#allow(left.beforeDelete, current)) return vetoed;
+    if (left !== undefined && !(yield* this.#allow(left.beforeDelete, current))) return vetoed;
     const moved = move(properties);
-    if (entered !== undefined) this.#tell(entered.afterCreate, moved);
-    if (left !== undefined) this.#tell(left.afterDelete, current);
+    if (entered !== undefined) yield* this.#tell(entered.afterCreate, moved);
+    if (left !== undefined) yield* this.#tell(left.afterDelete, current);
     return moved;
   }
 
   /** RESTORE creates a record under the id that it had. */
-  restore(
+  *restore(
     hooks: TypeHooks,
     record: {
       readonly rid: Rid;
@@ -111,20 +112,25 @@ export class TriggeredWrites {
       readonly ends: Place['ends'];
     },
     restore: (properties: ValueMap) => StoredRecord,
-  ): StoredRecord {
+  ): PausingWork<StoredRecord> {
     this.#requireWritable(hooks);
-    if (hooks.beforeCreate.length === 0) return this.#created(hooks, restore(record.properties));
+    if (hooks.beforeCreate.length === 0)
+      return yield* this.#created(hooks, restore(record.properties));
     const properties = this.#converted(record.type, record.properties);
-    const left = this.#allowDraft(hooks.beforeCreate, { ...record, properties });
-    return left === undefined ? vetoed : this.#created(hooks, restore(left));
+    const left = yield* this.#allowDraft(hooks.beforeCreate, { ...record, properties });
+    return left === undefined ? vetoed : yield* this.#created(hooks, restore(left));
   }
 
-  #created(hooks: TypeHooks, record: StoredRecord): StoredRecord {
-    this.#tell(hooks.afterCreate, record);
+  *#created(hooks: TypeHooks, record: StoredRecord): PausingWork<StoredRecord> {
+    yield* this.#tell(hooks.afterCreate, record);
     return record;
   }
 
-  update(hooks: TypeHooks, current: StoredRecord, properties: ValueMap): StoredRecord {
+  *update(
+    hooks: TypeHooks,
+    current: StoredRecord,
+    properties: ValueMap,
+  ): PausingWork<StoredRecord> {
     this.#requireWritable(hooks);
     const { writes } = this.#options;
     const { rid, type } = current;
@@ -135,29 +141,29 @@ export class TriggeredWrites {
       const isEdge = current.kind === 'edge';
       const ends = isEdge ? { from: current.out, to: current.in } : undefined;
       const draft = { rid, type, properties: this.#converted(type, properties), ends };
-      left = this.#allowDraft(hooks.beforeUpdate, draft, current);
+      left = yield* this.#allowDraft(hooks.beforeUpdate, draft, current);
     }
     if (left === undefined) return vetoed;
     const record = writes.update(rid, left);
-    this.#tell(hooks.afterUpdate, record, current);
+    yield* this.#tell(hooks.afterUpdate, record, current);
     return record;
   }
 
   /** The edges of a vertex go with it: one that a trigger keeps, keeps the vertex, too. */
-  delete(current: StoredRecord): boolean {
+  *delete(current: StoredRecord): PausingWork<boolean> {
     const { writes, view } = this.#options;
     const hooks = view().catalog.definitions.hooks(current.type);
     if (hooks !== undefined) {
       this.#requireWritable(hooks);
-      if (!this.#allow(hooks.beforeDelete, current)) return false;
+      if (!(yield* this.#allow(hooks.beforeDelete, current))) return false;
     }
     const edges = current.kind === 'vertex' ? this.#watchedEdges(current.rid) : [];
     for (const edge of edges)
-      if (!this.#allow(this.#hooksOf(edge).beforeDelete, edge)) return false;
+      if (!(yield* this.#allow(this.#hooksOf(edge).beforeDelete, edge))) return false;
     const existed = writes.delete(current.rid);
     if (!existed) return false;
-    for (const edge of edges) this.#tell(this.#hooksOf(edge).afterDelete, edge);
-    if (hooks !== undefined) this.#tell(hooks.afterDelete, current);
+    for (const edge of edges) yield* this.#tell(this.#hooksOf(edge).afterDelete, edge);
+    if (hooks !== undefined) yield* this.#tell(hooks.afterDelete, current);
     return true;
   }
 
@@ -194,17 +200,17 @@ export class TriggeredWrites {
    * As `#allow` for a record that is not yet written: what a trigger changes in it, the ones after it see.
    * @returns the properties to be written, or undefined when one vetoes
    */
-  #allowDraft(
+  *#allowDraft(
     triggers: readonly TriggerDefinition[],
     draft: Draft,
     oldRecord?: StoredRecord,
-  ): ValueMap | undefined {
+  ): PausingWork<ValueMap | undefined> {
     const { run, transaction } = this.#options;
     const { rid, type, ends } = draft;
     let { properties } = draft;
     let record = this.#image(rid, type, properties, ends);
     for (const trigger of triggers) {
-      const verdict = run(trigger, { record, oldRecord, rid }, transaction);
+      const verdict = yield* run(trigger, { record, oldRecord, rid }, transaction);
       if (verdict === false) return undefined;
       if (verdict === true) continue;
       properties = this.#converted(type, verdict);
@@ -214,25 +220,27 @@ export class TriggeredWrites {
   }
 
   /** @returns false when one of the triggers vetoes; those after it do not run */
-  #allow(
+  *#allow(
     triggers: readonly TriggerDefinition[],
     record: StoredRecord,
     oldRecord?: StoredRecord,
-  ): boolean {
+  ): PausingWork<boolean> {
     const { run, transaction } = this.#options;
-    for (const trigger of triggers)
-      if (run(trigger, { record, oldRecord, rid: record.rid }, transaction) === false) return false;
+    for (const trigger of triggers) {
+      const verdict = yield* run(trigger, { record, oldRecord, rid: record.rid }, transaction);
+      if (verdict === false) return false;
+    }
     return true;
   }
 
-  #tell(
+  *#tell(
     triggers: readonly TriggerDefinition[],
     record: StoredRecord,
     oldRecord?: StoredRecord,
-  ): void {
+  ): PausingWork<void> {
     const { run, transaction } = this.#options;
     for (const trigger of triggers)
-      run(trigger, { record, oldRecord, rid: record.rid }, transaction);
+      yield* run(trigger, { record, oldRecord, rid: record.rid }, transaction);
   }
 
   #converted(type: TypeId, properties: ValueMap): ValueMap {

@@ -1,9 +1,11 @@
 import type { TypeDefinition } from '#catalog/catalog.ts';
 import { DatabaseError } from '#core/errors.ts';
+import type { StoredRecord } from '#core/record.ts';
 import { type LogIndex, noRid, type Rid } from '#core/rid.ts';
 import type { Value } from '#core/value.ts';
 import type { Transaction } from '#transaction/transaction.ts';
 import { vetoed } from '#transaction/trigger-runner.ts';
+import { patientWrite } from '../patient-write.ts';
 import type { Table } from './batch-rows.ts';
 
 /** How many rows triggers have kept from being written. */
@@ -44,10 +46,11 @@ export class TriggeredLoad {
     for (let at = 0; at < table.rowCount; at += 1) {
       this.row = at;
       const properties = propertiesAt(table, at);
-      const record =
+      const insert = (): StoredRecord =>
         type.kind === 'vertex'
           ? transaction.insertVertex(type.id, properties)
           : transaction.insertDocument(type.id, properties);
+      const record = await patientWrite(transaction, insert, this.#pause);
       if (record === vetoed) this.vetoed.records += 1;
       place(at, record.rid);
       if (at % rowsPerLook === 0) await this.#pause();
@@ -70,7 +73,9 @@ export class TriggeredLoad {
           'RecordNotFound',
           'an end of an edge was not written, since a trigger vetoed it',
         );
-      const edge = transaction.insertEdge(type.id, from, to, propertiesAt(table, at));
+      const properties = propertiesAt(table, at);
+      const insert = (): StoredRecord => transaction.insertEdge(type.id, from, to, properties);
+      const edge = await patientWrite(transaction, insert, this.#pause);
       if (edge === vetoed) this.vetoed.edges += 1;
       place(at, edge.rid);
       if (at % rowsPerLook === 0) await this.#pause();

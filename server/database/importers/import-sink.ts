@@ -277,7 +277,9 @@ export class ImportSink {
     };
     group.count = 0;
     const named = group.named.splice(0);
-    const rids = await insertRows(this.#options.database, rows);
+    const rids = await insertRows(this.#options.database, rows, () =>
+      this.#options.runtime.timers.yield(),
+    );
     let stored = 0;
     for (let at = 0; at < rowCount; at += 1) {
       const rid = rids[at] as Rid;

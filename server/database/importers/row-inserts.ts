@@ -1,8 +1,9 @@
 import { DatabaseError } from '#core/errors.ts';
-import type { RecordKind } from '#core/record.ts';
+import type { RecordKind, StoredRecord } from '#core/record.ts';
 import { noRid, type Rid } from '#core/rid.ts';
 import type { Value } from '#core/value.ts';
 import type { Transaction } from '#transaction/transaction.ts';
+import { patientWrite } from '../patient-write.ts';
 import type { OperatedDatabase } from '../operations/operated-database.ts';
 
 /** Rows of one type with the same properties. */
@@ -20,16 +21,18 @@ const attemptsMax = 5;
 
 /**
  * Inserts rows in one transaction; a row that may not be stored is left out.
+ * @param pause gives others their turn while triggers run
  * @returns the record id of each row, `noRid` for those that were left out
  */
 export async function insertRows(
   database: OperatedDatabase,
   rows: InsertRows,
+  pause: () => Promise<void>,
 ): Promise<Float64Array> {
   for (let attempt = 1; ; attempt += 1) {
     const transaction = database.state.begin('READ_COMMITTED');
     try {
-      const rids = insertAll(transaction, rows);
+      const rids = await insertAll(transaction, rows, pause);
       await transaction.commit();
       return rids;
     } catch (error) {
@@ -40,11 +43,16 @@ export async function insertRows(
   }
 }
 
-function insertAll(transaction: Transaction, rows: InsertRows): Float64Array {
+async function insertAll(
+  transaction: Transaction,
+  rows: InsertRows,
+  pause: () => Promise<void>,
+): Promise<Float64Array> {
   const { type, kind, columns, values, rowCount, from, to } = rows;
   const found = transaction.catalog.typeNamed(type);
   if (found === undefined)
     throw new DatabaseError('Schema', `Type with name '${type}' was not found`);
+  const isWatched = transaction.catalog.definitions.hooks(found.id) !== undefined;
   const rids = new Float64Array(rowCount).fill(noRid);
   for (let at = 0; at < rowCount; at += 1) {
     const properties = new Map<string, Value>();
@@ -52,12 +60,13 @@ function insertAll(transaction: Transaction, rows: InsertRows): Float64Array {
       properties.set(columns[column] as string, values[at * columns.length + column] as Value);
     const undo = transaction.savepoint();
     try {
-      const record =
+      const insert = (): StoredRecord =>
         kind === 'edge'
           ? transaction.insertEdge(found.id, from[at] as Rid, to[at] as Rid, properties)
           : kind === 'vertex'
             ? transaction.insertVertex(found.id, properties)
             : transaction.insertDocument(found.id, properties);
+      const record = isWatched ? await patientWrite(transaction, insert, pause) : insert();
       rids[at] = record.rid;
     } catch (error) {
       if (!(error instanceof DatabaseError)) throw error;

@@ -8,6 +8,7 @@ import { isMap, type Value, type ValueMap } from '#core/value.ts';
 import type { TemporalFormats } from '#core/temporal-format.ts';
 import type { Transaction } from '#transaction/transaction.ts';
 import { vetoed } from '#transaction/trigger-runner.ts';
+import { patientWrite } from '../patient-write.ts';
 import type { InsertOptions } from './insert-port.ts';
 import { KeyFinder } from './key-finder.ts';
 import { RowFailure, type RowResult } from './tally.ts';
@@ -53,17 +54,39 @@ export class RowWriter {
   }
 
   /**
-   * Writes one record or leaves the transaction as it was. A record that a trigger keeps from being written is `ignored`.
+   * Writes one record or leaves the transaction as it was. A record that a trigger keeps from being written is `ignored`. A promise
+   * only for records of types with triggers.
+   * @param pause gives others their turn while triggers run
    * @throws RowFailure or DatabaseError
    */
-  write(record: Value, transaction: Transaction): RowResult {
+  write(
+    record: Value,
+    transaction: Transaction,
+    pause: () => Promise<void>,
+  ): RowResult | Promise<RowResult> {
     const row = this.#taken(record, transaction);
     if (transaction.catalog.definitions.hooks(row.type.id) === undefined)
       return this.#write(row, transaction);
+    return this.#writeWatched(row, transaction, pause);
+  }
+
+  async #writeWatched(
+    row: Row,
+    transaction: Transaction,
+    pause: () => Promise<void>,
+  ): Promise<RowResult> {
     // Triggers may have written when a later step fails. Cost: the transaction so far, for each record of such a type.
     const undo = transaction.savepoint();
     try {
-      return this.#write(row, transaction);
+      const { key, found } = this.#sought(row, transaction);
+      if (found === undefined) {
+        const insert = (): StoredRecord => this.#insert(row, transaction);
+        const made = await patientWrite(transaction, insert, pause);
+        return this.#tellInserted(row, key, made);
+      }
+      if (this.#keeps(row, key, found)) return 'ignored';
+      await patientWrite(transaction, () => this.#merge(found, row, transaction), pause);
+      return 'updated';
     } catch (error) {
       undo();
       throw error;
@@ -71,26 +94,39 @@ export class RowWriter {
   }
 
   #write(row: Row, transaction: Transaction): RowResult {
+    const { key, found } = this.#sought(row, transaction);
+    if (found === undefined) return this.#tellInserted(row, key, this.#insert(row, transaction));
+    if (this.#keeps(row, key, found)) return 'ignored';
+    this.#merge(found, row, transaction);
+    return 'updated';
+  }
+
+  /** The key of the record, and who has it; neither when nothing is asked of keys. */
+  #sought(
+    row: Row,
+    transaction: Transaction,
+  ): { readonly key: readonly Value[] | undefined; readonly found: Rid | undefined } {
+    if (this.#options.keyColumns.length === 0) return { key: undefined, found: undefined };
+    const key = this.#keys.keyOf(row.type, row.properties, transaction);
+    return { key, found: this.#keys.find(row.type, key, transaction) };
+  }
+
+  /**
+   * Whether the record that has the key stays as it is.
+   * @throws RowFailure when that is an error
+   */
+  #keeps({ type }: Row, key: readonly Value[] | undefined, found: Rid): boolean {
     const { keyColumns, conflictMode } = this.#options;
-    if (keyColumns.length > 0) {
-      const key = this.#keys.keyOf(row.type, row.properties, transaction);
-      const found = this.#keys.find(row.type, key, transaction);
-      if (found !== undefined) {
-        if (conflictMode === 'ignore') return 'ignored';
-        if (conflictMode === 'error') {
-          const formats = this.#options.formats();
-          const shown = key.map((value) => textOf(value, formats).slice(0, 200));
-          throw keyIsTaken(row.type, keyColumns, shown, found);
-        }
-        this.#merge(found, row, transaction);
-        return 'updated';
-      }
-      const made = this.#insert(row, transaction);
-      if (made === vetoed) return 'ignored';
-      this.#keys.inserted(row.type, key, made.rid);
-      return 'inserted';
-    }
-    return this.#insert(row, transaction) === vetoed ? 'ignored' : 'inserted';
+    if (conflictMode !== 'error') return conflictMode === 'ignore';
+    const formats = this.#options.formats();
+    const shown = (key ?? []).map((value) => textOf(value, formats).slice(0, 200));
+    throw keyIsTaken(type, keyColumns, shown, found);
+  }
+
+  #tellInserted(row: Row, key: readonly Value[] | undefined, made: StoredRecord): RowResult {
+    if (made === vetoed) return 'ignored';
+    if (key !== undefined) this.#keys.inserted(row.type, key, made.rid);
+    return 'inserted';
   }
 
   #taken(record: Value, transaction: Transaction): Row {

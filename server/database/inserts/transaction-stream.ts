@@ -34,6 +34,7 @@ const sliceMs = 5;
 export class TransactionStream implements InsertStream {
   readonly #options: TransactionStreamOptions;
   readonly #rows: RowWriter;
+  readonly #turn = (): Promise<void> => this.#pause();
   readonly #lanes: ConflictLanes;
   readonly #memory: StatementMemory;
   /** Of `per_stream`; begun by the first chunk. */
@@ -134,7 +135,8 @@ export class TransactionStream implements InsertStream {
     await this.#rows.begin(records, transaction, () => this.#pause());
     for (let at = 0; at < records.length; at++) {
       try {
-        tally.count(this.#rows.write(records[at] as Value, transaction));
+        const written = this.#rows.write(records[at] as Value, transaction, this.#turn);
+        tally.count(written instanceof Promise ? await written : written);
       } catch (error) {
         if (!isEager && isDuplicate(error)) {
           // Found by the engine at commit, says the contract; the row counts as taken until then.
@@ -184,10 +186,10 @@ export class TransactionStream implements InsertStream {
   async #writeOne(record: Value): Promise<RowResult> {
     let isWritten = false;
     try {
-      return await this.#retried((transaction) => {
+      return await this.#retried(async (transaction) => {
         isWritten = false;
         transaction.beginStatement();
-        const result = this.#rows.write(record, transaction);
+        const result = await this.#rows.write(record, transaction, this.#turn);
         isWritten = true;
         return result;
       });

@@ -4,6 +4,7 @@ import type { Value, ValueMap } from '#core/value.ts';
 import type { Maintenance } from '#query/algebra/maintenance.ts';
 import { SliceTimer } from '#transaction/slice-timer.ts';
 import type { Transaction } from '#transaction/transaction.ts';
+import { patientWrite } from '../patient-write.ts';
 import type { MaintenanceOrder } from '../statement-context.ts';
 import { committed } from './batches.ts';
 import type { MaintenanceRoom } from './task.ts';
@@ -67,11 +68,16 @@ async function empty(
 ): Promise<number> {
   let count = 0;
   const scan = transaction.scan(bucket, 'ascending');
+  const { isHooked } = transaction.catalog.definitions;
+  const pause = async (): Promise<void> => {
+    if (timer.isSpent) await timer.pause();
+  };
   while (count < countMax) {
     const record = scan.next();
     if (record === undefined) break;
+    const remove = (): boolean => transaction.delete(record.rid);
     // A trigger may keep a record.
-    if (transaction.delete(record.rid)) count += 1;
+    if (isHooked ? await patientWrite(transaction, remove, pause) : remove()) count += 1;
     if (timer.isSpent) await timer.pause();
   }
   return count;

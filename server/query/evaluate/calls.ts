@@ -58,6 +58,8 @@ export function compileCall(
   env: CompileEnvironment,
 ): Evaluator {
   const definition = resolveScalar(env.functions, expression.function, args.length);
+  if (!definition.isDeterministic && definition.mayTakeLong !== true)
+    return compileVolatile(definition, args);
   const [first, second] = args;
   if (args.length === 0) return (context) => definition.evaluate([], context);
   if (first && args.length === 1)
@@ -68,5 +70,17 @@ export function compileCall(
     const values: Value[] = new Array(args.length);
     for (let i = 0; i < args.length; i++) values[i] = (args[i] as Evaluator)(context);
     return definition.evaluate(values, context);
+  };
+}
+
+/** What it gives is remembered while the expression around it is evaluated once more (`long-calls.ts`). */
+function compileVolatile(definition: ScalarFunction, args: readonly Evaluator[]): Evaluator {
+  return (context) => {
+    const values: Value[] = new Array(args.length);
+    for (let i = 0; i < args.length; i++) values[i] = (args[i] as Evaluator)(context);
+    const { longCalls } = context;
+    return longCalls === undefined
+      ? definition.evaluate(values, context)
+      : longCalls.once(definition, () => definition.evaluate(values, context));
   };
 }

@@ -1,3 +1,4 @@
+import type { PausingWork, Replay } from '#core/pausing-work.ts';
 import type { Runtime } from '#core/runtime.ts';
 import type { Value } from '#core/value.ts';
 import type { ReadView } from '#transaction/read-view.ts';
@@ -37,7 +38,7 @@ export interface EvaluationContext {
    */
   readonly evaluateCondition?: (text: string, current: Value) => boolean | null;
   /** A function of the schema, by `library.name`; wired by the database room like the one above. */
-  readonly callFunction?: (name: string, args: readonly Value[]) => Value;
+  readonly callFunction?: (name: string, args: readonly Value[]) => LongWork;
 }
 
 export interface VariableScope {
@@ -60,15 +61,12 @@ export interface MemoryAccount {
   release(bytes: number): void;
 }
 
-/** Work in steps; each `yield` is a place to pause. What it holds it gives back in `finally`. */
-export type LongWork = Generator<undefined, Value, undefined>;
+export type LongWork = PausingWork<Value>;
 
 export interface WorkMeter {
   /** Counts work. @returns true when it is time to pause */
   isSpent(units: number): boolean;
 }
 
-export interface LongCallRunner extends WorkMeter {
-  /** The value of a call, when it is over; otherwise the evaluation is ended and begun anew in the next turn. */
-  value(site: object, begin: (meter: WorkMeter) => LongWork, context: EvaluationContext): Value;
-}
+/** Long calls of an expression count their work together. */
+export interface LongCallRunner extends WorkMeter, Replay {}

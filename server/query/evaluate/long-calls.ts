@@ -1,13 +1,15 @@
 import { DatabaseError } from '#core/errors.ts';
+import type { PausingWork, Replay, Wait } from '#core/pausing-work.ts';
 import type { Value } from '#core/value.ts';
 import type { EvaluationContext, LongWork, WorkMeter } from './context.ts';
 
 /**
- * Calls inside expressions that may work long: searches for paths, moves from many vertices, sub-plans. An expression is a
- * tree of closures that cannot stop half-way, so the operator that evaluates it does this instead: when the work of a turn is
- * done, the evaluation ends with `suspended`, the operator answers PAUSE, and evaluates the expression once more from its
- * beginning. Calls that are over give the value they had, the one that was stopped goes on. So an expression must give the
- * same calls each time, which deterministic ones do, and laziness (CASE, AND, ??) stays what it is.
+ * Calls inside expressions that may work long: searches for paths, moves from many vertices, sub-plans, functions of users; and
+ * writes that set off triggers. An expression is a tree of closures that cannot stop half-way, so the operator that evaluates it
+ * does this instead: when the work of a turn is done, the evaluation ends with `suspended`, the operator answers PAUSE, and
+ * evaluates the expression once more from its beginning. Calls that are over give the value they had, the one that was stopped
+ * goes on. So an expression must give the same calls each time: deterministic functions do, what others gave is remembered
+ * (`once`), and laziness (CASE, AND, ??) stays what it is.
  */
 
 /** Thrown through an expression whose work goes on in the next turn; no error, and cheap, since it has no stack. */
@@ -16,24 +18,37 @@ export const suspended = Object.freeze({ reason: 'the expression goes on in the 
 /** Work in one turn: edges looked at, 16 for each record or list that must be looked up (10 us when nothing is cached). */
 export const unitsPerTurn = 2_048;
 export const unitsPerLookup = 16;
+/** One run of the body of a function or trigger, beside what its plan counts itself. */
+export const unitsPerBody = 32;
 
 /** Work of a call where nobody can pause: conditions of paths, values of conditions that an index answers, DEFAULT. */
 const turnsInPlaceMax = 512;
 
 interface LongCall {
   readonly site: object;
-  readonly work: LongWork;
+  /** Undefined for what was over at once. */
+  readonly work: PausingWork<unknown> | undefined;
   isOver: boolean;
-  value: Value;
+  value: unknown;
+}
+
+/** What runs in turns: an evaluation, or the write of a record. Usually the context of a statement. */
+export interface ReplayedPlace {
+  longCalls?: EvaluationContext['longCalls'];
+  /** The transaction, where writes are part of it. */
+  readonly transaction?: { replay: Replay | undefined } | undefined;
+  readonly pending: { wait: Wait | undefined };
 }
 
 /** The long calls of one evaluation, in the order in which they are met. */
-export class LongCalls implements WorkMeter {
+export class LongCalls implements WorkMeter, Replay {
   readonly #calls: LongCall[] = [];
   #position = 0;
   #unitsLeft = unitsPerTurn;
   /** A call has gone on in this turn. */
   #hasGoneOn = false;
+  #place: ReplayedPlace | undefined;
+  #wait: Wait | undefined;
 
   /** The work of this turn is done. */
   get isExhausted(): boolean {
@@ -45,56 +60,103 @@ export class LongCalls implements WorkMeter {
     this.#hasGoneOn = false;
   }
 
-  /** Before the expression is evaluated, for the first time or once more. */
-  rewind(): void {
-    this.#position = 0;
-  }
-
   isSpent(units: number): boolean {
     this.#unitsLeft -= units;
     return this.#unitsLeft <= 0;
   }
 
-  /** @throws suspended when the call is not over yet, and what it throws itself */
-  value(site: object, begin: (meter: WorkMeter) => LongWork, context: EvaluationContext): Value {
+  /**
+   * Does the job, which is synchronous and may come to long calls; after an answer of false the caller pauses and tries the same
+   * job again.
+   * @returns false when it goes on in the next turn
+   */
+  attempt(place: ReplayedPlace, job: () => void): boolean {
+    const { transaction } = place;
+    const outerCalls = place.longCalls;
+    const outerReplay = transaction?.replay;
+    const outerPlace = this.#place;
+    this.#place = place;
+    this.#position = 0;
+    this.#enter(this, this);
+    try {
+      job();
+    } catch (error) {
+      if (error !== suspended) throw error;
+      place.pending.wait = this.#wait;
+      this.newTurn();
+      return false;
+    } finally {
+      this.#enter(outerCalls, outerReplay);
+      this.#place = outerPlace;
+    }
+    if (this.#calls.length > 0) this.#abandonFrom(0);
+    return true;
+  }
+
+  result<T>(site: object, begin: () => PausingWork<T>): T {
     const at = this.#position;
     this.#position += 1;
     let call = this.#calls[at];
     if (call?.site !== site) {
       this.#abandonFrom(at);
-      call = { site, work: begin(this), isOver: false, value: null };
+      call = { site, work: begin(), isOver: false, value: undefined };
       this.#calls.push(call);
     }
-    if (call.isOver) return call.value;
+    if (call.isOver) return call.value as T;
     if (this.isExhausted) {
       if (this.#hasGoneOn) throw suspended;
       // What stands around the calls is done anew each time: it may not take from them all that a turn has.
       this.#unitsLeft = unitsPerTurn;
     }
     this.#hasGoneOn = true;
-    // Expressions inside the work are none of the expression's own calls.
-    context.longCalls = undefined;
+    // What is met inside the work is none of the evaluation's own calls.
+    this.#enter(undefined, undefined);
     try {
-      const step = call.work.next();
+      const step = (call.work as PausingWork<T>).next();
+      this.#wait = step.done === true ? undefined : step.value;
       if (step.done !== true) throw suspended;
       call.isOver = true;
       call.value = step.value;
       return step.value;
     } finally {
-      context.longCalls = this;
+      this.#enter(this, this);
     }
   }
 
-  /** The expression is over, or is not wanted any more. */
+  once<T>(site: object, compute: () => T): T {
+    const at = this.#position;
+    this.#position += 1;
+    const known = this.#calls[at];
+    if (known?.site === site) return known.value as T;
+    this.#abandonFrom(at);
+    this.#enter(undefined, undefined);
+    let value: T;
+    try {
+      value = compute();
+    } finally {
+      this.#enter(this, this);
+    }
+    this.#calls.push({ site, work: undefined, isOver: true, value });
+    return value;
+  }
+
+  /** What was begun is not wanted any more. */
   reset(): void {
     if (this.#calls.length > 0) this.#abandonFrom(0);
     this.#position = 0;
+    this.#wait = undefined;
+  }
+
+  #enter(longCalls: EvaluationContext['longCalls'], replay: Replay | undefined): void {
+    const place = this.#place as ReplayedPlace;
+    place.longCalls = longCalls;
+    if (place.transaction !== undefined) place.transaction.replay = replay;
   }
 
   #abandonFrom(at: number): void {
     for (let number = at; number < this.#calls.length; number += 1) {
       const { isOver, work } = this.#calls[number] as LongCall;
-      if (!isOver) work.return(null);
+      if (!isOver) work?.return(undefined);
     }
     this.#calls.length = at;
   }
@@ -113,7 +175,7 @@ export function longValue(
   begin: (meter: WorkMeter) => LongWork,
 ): Value {
   const { longCalls } = context;
-  if (longCalls !== undefined) return longCalls.value(site, begin, context);
+  if (longCalls !== undefined) return longCalls.result(site, () => begin(longCalls));
   let unitsLeft = unitsPerTurn;
   const work = begin({
     isSpent(units) {

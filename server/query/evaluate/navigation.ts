@@ -31,11 +31,7 @@ export function compileProperty(of: Evaluator, name: string, dialect: Dialect): 
     const { longCalls } = context;
     if (longCalls !== undefined && Array.isArray(value)) {
       if (value.length > shortListLength)
-        return longCalls.value(
-          step,
-          (meter) => propertiesStepwise(value, name, context, meter),
-          context,
-        );
+        return longCalls.result(step, () => propertiesStepwise(value, name, context, longCalls));
       longCalls.isSpent(value.length * unitsPerLookup);
     }
     return step(value, name, context);

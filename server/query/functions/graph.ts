@@ -55,17 +55,15 @@ function vertexMove(
     return found;
   };
   // Apart, so that a move at once, which is made for each row, makes no closures.
-  const inSlices = (from: Value, types: readonly TypeId[], context: EvaluationContext): Value =>
-    isShort(from) && context.longCalls !== undefined
+  const inSlices = (from: Value, types: readonly TypeId[], context: EvaluationContext): Value => {
+    const { longCalls } = context;
+    return isShort(from) && longCalls !== undefined
       ? // A list of all neighbours of a hub is not made anew in each turn.
-        context.longCalls.value(
-          follow,
-          (meter) => movedAtOnce(from, types, follow, context, meter),
-          context,
-        )
+        longCalls.result(follow, () => movedAtOnce(from, types, follow, context, longCalls))
       : longValue(context, follow, what, (meter) =>
           movedStepwise(from as readonly Value[], types, follow, context, meter),
         );
+  };
   return nullSafe(`${name}(type...)`, [1, ANY_NUMBER], (args, context) => {
     const types = edgeTypesNamed(typeNames(args, name), context.view.catalog);
     const from = args[0] as Value;

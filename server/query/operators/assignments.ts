@@ -251,7 +251,11 @@ export function applyDefaults(
   for (let at = 0; at < declared.length; at += 1) {
     const { name, source } = declared[at] as (typeof declared)[number];
     if (draft.properties.has(name)) continue;
-    const value = context.defaults(source);
+    const { longCalls } = context;
+    const value =
+      longCalls === undefined
+        ? context.defaults(source)
+        : longCalls.once(declared, () => context.defaults(source));
     if (value !== undefined && value !== null) assign(draft, name, value, context);
   }
 }

@@ -3,6 +3,7 @@ import type { StoredRecord } from '#core/record.ts';
 import { formatRid } from '#core/rid.ts';
 import type { Value } from '#core/value.ts';
 import type { Slot } from '../algebra/expression.ts';
+import { LongCalls } from '../evaluate/long-calls.ts';
 import { NeighbourCursor, type ResolvedMove } from './neighbour-cursor.ts';
 import {
   PAUSE,
@@ -32,7 +33,16 @@ export class DeleteOperator implements PhysicalOperator {
   readonly description: string;
   readonly #options: DeleteOptions;
   readonly #edges: NeighbourCursor;
+  readonly #calls = new LongCalls();
   #context: ExecutionContext | undefined;
+  /** Being deleted, with its edges. */
+  #record: StoredRecord | undefined;
+  #edgeCount = 0;
+  #isDeleted = false;
+  readonly #write = (): void => {
+    const { rid } = this.#record as StoredRecord;
+    this.#isDeleted = transactionOf(this.#context as ExecutionContext).delete(rid);
+  };
 
   constructor(options: DeleteOptions) {
     this.inputs = [options.input];
@@ -49,16 +59,29 @@ export class DeleteOperator implements PhysicalOperator {
   next(): Pulled {
     const { frame } = this.#context as ExecutionContext;
     const { input, record } = this.#options;
+    if (this.#calls.isExhausted) {
+      this.#calls.newTurn();
+      return PAUSE;
+    }
+    if (this.#record !== undefined) {
+      const isDeleted = this.#finish();
+      if (isDeleted === undefined) return PAUSE;
+      if (isDeleted) return ROW;
+    }
     for (let count = 0; count < rowsPerTurn; count += 1) {
       const pulled = input.next();
       if (pulled !== ROW) return pulled;
       const target = frame[record] as Value;
-      if (target === null || this.#delete(target)) return ROW;
+      if (target === null) return ROW;
+      const isDeleted = this.#delete(target);
+      if (isDeleted === undefined) return PAUSE;
+      if (isDeleted) return ROW;
     }
     return PAUSE;
   }
 
-  #delete(target: Value): boolean {
+  /** @returns whether there is a row, or undefined when it goes on in the next turn */
+  #delete(target: Value): boolean | undefined {
     const context = this.#context as ExecutionContext;
     const rid = ridOf(target);
     if (rid === undefined || rid < 0)
@@ -69,12 +92,21 @@ export class DeleteOperator implements PhysicalOperator {
     const transaction = transactionOf(context);
     const record = transaction.record(rid);
     if (record === undefined) return false;
-    const edgeCount = this.#requireDeletable(record);
+    this.#edgeCount = this.#requireDeletable(record);
     context.frame[this.#options.record] = record;
-    if (!transaction.delete(rid)) return false;
+    this.#record = record;
+    return this.#finish();
+  }
+
+  #finish(): boolean | undefined {
+    const context = this.#context as ExecutionContext;
+    const record = this.#record as StoredRecord;
+    if (!this.#calls.attempt(context, this.#write)) return undefined;
+    this.#record = undefined;
+    if (!this.#isDeleted) return false;
     if (record.kind === 'edge') context.statistics.relationshipsDeleted += 1;
     else context.statistics.nodesDeleted += 1;
-    context.statistics.relationshipsDeleted += edgeCount;
+    context.statistics.relationshipsDeleted += this.#edgeCount;
     return true;
   }
 
@@ -92,6 +124,8 @@ export class DeleteOperator implements PhysicalOperator {
   }
 
   close(): void {
+    this.#calls.reset();
+    this.#record = undefined;
     this.#context = undefined;
     this.#options.input.close();
   }

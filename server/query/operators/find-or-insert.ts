@@ -3,7 +3,14 @@ import { vetoed } from '#transaction/trigger-runner.ts';
 import type { Slot } from '../algebra/expression.ts';
 import type { CompiledAssignment } from './assignments.ts';
 import { RecordInserter } from './insert.ts';
-import { END, ROW, type ExecutionContext, type PhysicalOperator, type Pulled } from './operator.ts';
+import {
+  END,
+  PAUSE,
+  ROW,
+  type ExecutionContext,
+  type PhysicalOperator,
+  type Pulled,
+} from './operator.ts';
 
 export interface FindOrInsertOptions {
   readonly find: PhysicalOperator;
@@ -23,6 +30,7 @@ export class FindOrInsertOperator implements PhysicalOperator {
   #context: ExecutionContext | undefined;
   #rowCount = 0;
   #hasEnded = false;
+  #inserter: RecordInserter | undefined;
 
   constructor(options: FindOrInsertOptions) {
     this.inputs = [options.find];
@@ -39,7 +47,8 @@ export class FindOrInsertOperator implements PhysicalOperator {
 
   next(): Pulled {
     const context = this.#context as ExecutionContext;
-    const { find, inserted, type, initial, as } = this.#options;
+    const { find, inserted } = this.#options;
+    if (this.#inserter !== undefined) return this.#insert(this.#inserter);
     if (this.#hasEnded) return END;
     const pulled = find.next();
     if (pulled === ROW) {
@@ -49,13 +58,24 @@ export class FindOrInsertOperator implements PhysicalOperator {
     if (pulled !== END) return pulled;
     this.#hasEnded = true;
     if (this.#rowCount > 0) return END;
+    const { type, initial, as } = this.#options;
     const options = { type, bucket: undefined, assignments: initial, as };
-    if (new RecordInserter(options, context).insert(context) === vetoed) return END;
-    context.frame[inserted] = true;
+    this.#inserter = new RecordInserter(options, context);
+    return this.#insert(this.#inserter);
+  }
+
+  #insert(inserter: RecordInserter): Pulled {
+    const record = inserter.insert();
+    if (record === undefined) return PAUSE;
+    this.#inserter = undefined;
+    if (record === vetoed) return END;
+    (this.#context as ExecutionContext).frame[this.#options.inserted] = true;
     return ROW;
   }
 
   close(): void {
+    this.#inserter?.close();
+    this.#inserter = undefined;
     this.#context = undefined;
     this.#options.find.close();
   }

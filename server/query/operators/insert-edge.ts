@@ -7,6 +7,7 @@ import type { Direction } from '#storage/engine.ts';
 import { vetoed } from '#transaction/trigger-runner.ts';
 import type { Slot } from '../algebra/expression.ts';
 import type { Evaluator } from '../evaluate/evaluator.ts';
+import { LongCalls } from '../evaluate/long-calls.ts';
 import {
   applyDefaults,
   defaultsOf,
@@ -52,6 +53,36 @@ export class InsertEdgeOperator implements PhysicalOperator {
   #pair = 0;
   #ordinal = 0;
   readonly #share = new WorkShare();
+  readonly #calls = new LongCalls();
+  /** The input row whose ends are computed. */
+  #hasRow = false;
+  /** The edge of the current pair: computed and not yet written. */
+  #draft: RecordDraft | undefined;
+  #written: StoredRecord = vetoed;
+  readonly #findEnds = (): void => {
+    const context = this.#context as ExecutionContext;
+    const { from, to } = this.#options;
+    this.#sources = verticesOf(from(context), context);
+    this.#targets = verticesOf(to(context), context);
+  };
+  readonly #compute = (): void => {
+    const context = this.#context as ExecutionContext;
+    const { as, assignments } = this.#options;
+    const { source, target } = this.#ends();
+    const type = this.#type as TypeDefinition;
+    const draft = RecordDraft.ofNew(type, { out: source, in: target });
+    context.frame[as] = draft;
+    runAssignments(draft, assignments, context, this.#ordinal);
+    applyDefaults(draft, this.#defaults, context);
+    this.#draft = draft;
+  };
+  readonly #write = (): void => {
+    const transaction = transactionOf(this.#context as ExecutionContext);
+    const { source, target } = this.#ends();
+    const { type, bucket } = this.#options;
+    const { properties } = this.#draft as RecordDraft;
+    this.#written = transaction.insertEdge(type, source, target, properties, bucket);
+  };
 
   constructor(options: InsertEdgeOptions) {
     this.inputs = [options.input];
@@ -75,55 +106,75 @@ export class InsertEdgeOperator implements PhysicalOperator {
     this.#targets = [];
     this.#pair = 0;
     this.#ordinal = 0;
+    this.#hasRow = false;
+    this.#draft = undefined;
+    this.#calls.reset();
     this.#options.input.open(context);
   }
 
   next(): Pulled {
     const context = this.#context as ExecutionContext;
-    const { input, from, to } = this.#options;
+    const { input } = this.#options;
+    const calls = this.#calls;
+    if (calls.isExhausted) {
+      calls.newTurn();
+      return PAUSE;
+    }
     for (;;) {
       if (this.#share.isSpent()) return PAUSE;
       if (this.#pair < this.#sources.length * this.#targets.length) {
-        const source = this.#sources[Math.floor(this.#pair / this.#targets.length)] as Rid;
-        const target = this.#targets[this.#pair % this.#targets.length] as Rid;
+        const isConnected = this.#connect();
+        if (isConnected === undefined) return PAUSE;
         this.#pair += 1;
-        if (this.#connect(source, target)) return ROW;
+        this.#draft = undefined;
+        if (isConnected) return ROW;
         continue;
       }
-      const pulled = input.next();
-      if (pulled !== ROW) return pulled;
-      this.#sources = verticesOf(from(context), context);
-      this.#targets = verticesOf(to(context), context);
+      if (!this.#hasRow) {
+        const pulled = input.next();
+        if (pulled !== ROW) return pulled;
+        this.#hasRow = true;
+      }
+      if (!calls.attempt(context, this.#findEnds)) return PAUSE;
+      this.#hasRow = false;
       this.#pair = 0;
     }
   }
 
-  /** @returns false when a trigger vetoes the edge */
-  #connect(source: Rid, target: Rid): boolean {
+  /** Of the current pair. */
+  #ends(): { readonly source: Rid; readonly target: Rid } {
+    const { length } = this.#targets;
+    const source = this.#sources[Math.floor(this.#pair / length)] as Rid;
+    return { source, target: this.#targets[this.#pair % length] as Rid };
+  }
+
+  /** @returns false when a trigger vetoes the edge, undefined when it goes on in the next turn */
+  #connect(): boolean | undefined {
     const context = this.#context as ExecutionContext;
-    const { as, ifNotExists, assignments, bucket } = this.#options;
+    const { as, ifNotExists } = this.#options;
     const type = this.#type as TypeDefinition;
-    const existing = ifNotExists ? existingEdge(context, type.id, source, target) : undefined;
-    if (existing !== undefined) {
-      context.frame[as] = existing;
-      return true;
+    if (this.#draft === undefined) {
+      const { source, target } = this.#ends();
+      const existing = ifNotExists ? existingEdge(context, type.id, source, target) : undefined;
+      if (existing !== undefined) {
+        context.frame[as] = existing;
+        return true;
+      }
+      if (!this.#calls.attempt(context, this.#compute)) return undefined;
+      this.#ordinal += 1;
+      if (ifNotExists) transactionOf(context).claimEdge(type.id, source, target);
     }
-    const draft = RecordDraft.ofNew(type, { out: source, in: target });
-    context.frame[as] = draft;
-    runAssignments(draft, assignments, context, this.#ordinal);
-    this.#ordinal += 1;
-    applyDefaults(draft, this.#defaults, context);
-    const { properties } = draft;
-    if (ifNotExists) transactionOf(context).claimEdge(type.id, source, target);
-    const edge = transactionOf(context).insertEdge(type.id, source, target, properties, bucket);
-    if (edge === vetoed) return false;
-    context.frame[as] = edge;
+    if (!this.#calls.attempt(context, this.#write)) return undefined;
+    if (this.#written === vetoed) return false;
+    context.frame[as] = this.#written;
     context.statistics.relationshipsCreated += 1;
-    context.statistics.propertiesSet += properties.size;
+    context.statistics.propertiesSet += this.#draft?.properties.size ?? 0;
     return true;
   }
 
   close(): void {
+    this.#calls.reset();
+    this.#draft = undefined;
     this.#context = undefined;
     this.#sources = [];
     this.#targets = [];

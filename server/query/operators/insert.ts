@@ -4,6 +4,7 @@ import type { StoredRecord } from '#core/record.ts';
 import type { BucketId, TypeId } from '#core/rid.ts';
 import { vetoed } from '#transaction/trigger-runner.ts';
 import type { Slot } from '../algebra/expression.ts';
+import { LongCalls } from '../evaluate/long-calls.ts';
 import {
   applyDefaults,
   defaultsOf,
@@ -36,8 +37,9 @@ export class InsertOperator implements PhysicalOperator {
   readonly inputs: readonly PhysicalOperator[];
   readonly description: string;
   readonly #options: InsertOptions;
-  #context: ExecutionContext | undefined;
   #inserter: RecordInserter | undefined;
+  /** The record of the row at hand is being made. */
+  #hasRow = false;
 
   constructor(options: InsertOptions) {
     this.inputs = [options.input];
@@ -46,34 +48,64 @@ export class InsertOperator implements PhysicalOperator {
   }
 
   open(context: ExecutionContext): void {
-    this.#context = context;
     this.#inserter = new RecordInserter(this.#options, context);
+    this.#hasRow = false;
     this.#options.input.open(context);
   }
 
   next(): Pulled {
+    const inserter = this.#inserter as RecordInserter;
+    if (inserter.isTurnSpent()) return PAUSE;
     for (let count = 0; count < rowsPerTurn; count += 1) {
-      const pulled = this.#options.input.next();
-      if (pulled !== ROW) return pulled;
-      const record = this.#inserter?.insert(this.#context as ExecutionContext);
+      if (!this.#hasRow) {
+        const pulled = this.#options.input.next();
+        if (pulled !== ROW) return pulled;
+        this.#hasRow = true;
+      }
+      const record = inserter.insert();
+      if (record === undefined) return PAUSE;
+      this.#hasRow = false;
       if (record !== vetoed) return ROW;
     }
     return PAUSE;
   }
 
   close(): void {
-    this.#context = undefined;
+    this.#inserter?.close();
     this.#inserter = undefined;
     this.#options.input.close();
   }
 }
 
-/** Inserts records of one type during one statement. */
+/** Inserts records of one type during one statement: computes each, then writes it, both in as many turns as they take. */
 export class RecordInserter {
   readonly #type: TypeDefinition;
   readonly #options: Pick<InsertOptions, 'bucket' | 'assignments' | 'as'>;
   readonly #defaults: ReturnType<typeof defaultsOf>;
+  readonly #context: ExecutionContext;
+  readonly #calls = new LongCalls();
   #ordinal = 0;
+  /** Computed and not yet written. */
+  #draft: RecordDraft | undefined;
+  #written: StoredRecord = vetoed;
+  readonly #compute = (): void => {
+    const { as, assignments } = this.#options;
+    const draft = RecordDraft.ofNew(this.#type);
+    this.#context.frame[as] = draft;
+    runAssignments(draft, assignments, this.#context, this.#ordinal);
+    applyDefaults(draft, this.#defaults, this.#context);
+    this.#draft = draft;
+  };
+  readonly #write = (): void => {
+    const transaction = transactionOf(this.#context);
+    const { properties } = this.#draft as RecordDraft;
+    const { id, kind } = this.#type;
+    const { bucket } = this.#options;
+    this.#written =
+      kind === 'vertex'
+        ? transaction.insertVertex(id, properties, bucket)
+        : transaction.insertDocument(id, properties, bucket);
+  };
 
   /** @throws DatabaseError `IllegalArgument` for an edge type: edges need their ends */
   constructor(
@@ -81,6 +113,7 @@ export class RecordInserter {
     context: ExecutionContext,
   ) {
     this.#options = options;
+    this.#context = context;
     this.#type = context.view.catalog.typeWithId(options.type);
     this.#defaults = defaultsOf(context, options.type);
     if (this.#type.kind === 'edge')
@@ -90,24 +123,36 @@ export class RecordInserter {
       );
   }
 
-  /** Makes the record and leaves it in the frame, unless a trigger vetoes it. */
-  insert(context: ExecutionContext): StoredRecord {
-    const { as, assignments, bucket } = this.#options;
-    const transaction = transactionOf(context);
-    const draft = RecordDraft.ofNew(this.#type);
-    context.frame[as] = draft;
-    runAssignments(draft, assignments, context, this.#ordinal);
-    this.#ordinal += 1;
-    applyDefaults(draft, this.#defaults, context);
-    const { id } = this.#type;
-    const record =
-      this.#type.kind === 'vertex'
-        ? transaction.insertVertex(id, draft.properties, bucket)
-        : transaction.insertDocument(id, draft.properties, bucket);
-    if (record === vetoed) return vetoed;
-    context.frame[as] = record;
-    context.statistics.nodesCreated += 1;
-    context.statistics.propertiesSet += draft.properties.size;
+  /** To be asked before each row: the work of this turn is done. */
+  isTurnSpent(): boolean {
+    if (!this.#calls.isExhausted) return false;
+    this.#calls.newTurn();
+    return true;
+  }
+
+  /**
+   * Makes the record and leaves it in the frame, unless a trigger vetoes it.
+   * @returns undefined when it goes on in the next turn, with another call
+   */
+  insert(): StoredRecord | undefined {
+    const context = this.#context;
+    const calls = this.#calls;
+    if (this.#draft === undefined) {
+      if (!calls.attempt(context, this.#compute)) return undefined;
+      this.#ordinal += 1;
+    }
+    if (!calls.attempt(context, this.#write)) return undefined;
+    const record = this.#written;
+    if (record !== vetoed) {
+      context.frame[this.#options.as] = record;
+      context.statistics.nodesCreated += 1;
+      context.statistics.propertiesSet += this.#draft?.properties.size ?? 0;
+    }
+    this.#draft = undefined;
     return record;
+  }
+
+  close(): void {
+    this.#calls.reset();
   }
 }

@@ -1,8 +1,10 @@
 import { DatabaseError } from '#core/errors.ts';
+import type { StoredRecord } from '#core/record.ts';
 import type { BucketId, TypeId } from '#core/rid.ts';
 import type { Value } from '#core/value.ts';
 import { vetoed } from '#transaction/trigger-runner.ts';
 import type { Slot } from '../algebra/expression.ts';
+import { LongCalls } from '../evaluate/long-calls.ts';
 import { runAssignments, type CompiledAssignment } from './assignments.ts';
 import {
   PAUSE,
@@ -32,8 +34,31 @@ export class MoveVertexOperator implements PhysicalOperator {
   readonly inputs: readonly PhysicalOperator[];
   readonly description: string;
   readonly #options: MoveVertexOptions;
+  readonly #calls = new LongCalls();
   #context: ExecutionContext | undefined;
   #ordinal = 0;
+  /** As it was read; being moved. */
+  #record: StoredRecord | undefined;
+  /** Computed and not yet written. */
+  #draft: RecordDraft | undefined;
+  #moved: StoredRecord = vetoed;
+  readonly #compute = (): void => {
+    const context = this.#context as ExecutionContext;
+    const { type, assignments, as } = this.#options;
+    const draft = RecordDraft.ofNew(context.view.catalog.typeWithId(type));
+    for (const [name, value] of propertiesOf(this.#record as StoredRecord))
+      draft.properties.set(name, value);
+    context.frame[as] = draft;
+    runAssignments(draft, assignments, context, this.#ordinal);
+    this.#draft = draft;
+  };
+  readonly #write = (): void => {
+    const { type, bucket } = this.#options;
+    const { rid } = this.#record as StoredRecord;
+    const { properties } = this.#draft as RecordDraft;
+    const transaction = transactionOf(this.#context as ExecutionContext);
+    this.#moved = transaction.moveVertex(rid, { type, bucket }, properties);
+  };
 
   constructor(options: MoveVertexOptions) {
     this.inputs = [options.input];
@@ -44,23 +69,35 @@ export class MoveVertexOperator implements PhysicalOperator {
   open(context: ExecutionContext): void {
     this.#context = context;
     this.#ordinal = 0;
+    this.#forget();
     this.#options.input.open(context);
   }
 
   next(): Pulled {
     const { frame } = this.#context as ExecutionContext;
     const { input, record } = this.#options;
+    if (this.#calls.isExhausted) {
+      this.#calls.newTurn();
+      return PAUSE;
+    }
+    if (this.#record !== undefined) {
+      const isMoved = this.#finish();
+      if (isMoved === undefined) return PAUSE;
+      if (isMoved) return ROW;
+    }
     for (let count = 0; count < rowsPerTurn; count += 1) {
       const pulled = input.next();
       if (pulled !== ROW) return pulled;
-      if (this.#move(frame[record] as Value)) return ROW;
+      const isMoved = this.#move(frame[record] as Value);
+      if (isMoved === undefined) return PAUSE;
+      if (isMoved) return ROW;
     }
     return PAUSE;
   }
 
-  #move(target: Value): boolean {
+  /** @returns whether there is a row, or undefined when it goes on in the next turn */
+  #move(target: Value): boolean | undefined {
     const context = this.#context as ExecutionContext;
-    const { type, bucket, assignments, as } = this.#options;
     const transaction = transactionOf(context);
     const rid = ridOf(target);
     if (rid === undefined || rid < 0)
@@ -75,17 +112,31 @@ export class MoveVertexOperator implements PhysicalOperator {
         'IllegalArgument',
         `Cannot move ${describeValue(record)}: it is no vertex`,
       );
-    const draft = RecordDraft.ofNew(context.view.catalog.typeWithId(type));
-    for (const [name, value] of propertiesOf(record)) draft.properties.set(name, value);
-    context.frame[as] = draft;
-    runAssignments(draft, assignments, context, this.#ordinal);
-    this.#ordinal += 1;
-    const moved = transaction.moveVertex(rid, { type, bucket }, draft.properties);
-    context.frame[as] = moved;
-    return moved !== vetoed;
+    this.#record = record;
+    return this.#finish();
+  }
+
+  #finish(): boolean | undefined {
+    const context = this.#context as ExecutionContext;
+    if (this.#draft === undefined) {
+      if (!this.#calls.attempt(context, this.#compute)) return undefined;
+      this.#ordinal += 1;
+    }
+    if (!this.#calls.attempt(context, this.#write)) return undefined;
+    context.frame[this.#options.as] = this.#moved;
+    this.#record = undefined;
+    this.#draft = undefined;
+    return this.#moved !== vetoed;
+  }
+
+  #forget(): void {
+    this.#calls.reset();
+    this.#record = undefined;
+    this.#draft = undefined;
   }
 
   close(): void {
+    this.#forget();
     this.#context = undefined;
     this.#options.input.close();
   }

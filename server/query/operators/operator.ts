@@ -1,3 +1,4 @@
+import type { Wait } from '#core/pausing-work.ts';
 import type { Maintenance } from '../algebra/maintenance.ts';
 import type { EvaluationContext } from '../evaluate/context.ts';
 import type { Transaction } from '#transaction/transaction.ts';
@@ -41,9 +42,9 @@ export interface ExecutionContext extends EvaluationContext {
   /**
    * DDL cannot be done synchronously: an operator queues it here and answers PAUSE; the executor awaits it between pulls and
    * puts the rows back. Long work calls `pause` between its pieces: others have their turn, and it throws when the statement is
-   * to end.
+   * to end. `wait` is not over yet when an operator answers PAUSE because of it; pulling earlier is harmless.
    */
-  readonly pending: { work: PendingWork | undefined };
+  readonly pending: { work: PendingWork | undefined; wait: Wait | undefined };
   /** Work on the database as a whole, done by the layer above. @returns the rows of the statement */
   readonly maintain: (
     work: Maintenance,

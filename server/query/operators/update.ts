@@ -6,6 +6,7 @@ import { ChangedRecord } from '#transaction/changed-record.ts';
 import { PropertyPatch } from '#transaction/property-patch.ts';
 import { vetoed } from '#transaction/trigger-runner.ts';
 import type { Slot } from '../algebra/expression.ts';
+import { LongCalls } from '../evaluate/long-calls.ts';
 import {
   applyDefaults,
   assignedValue,
@@ -51,8 +52,18 @@ export class UpdateOperator implements PhysicalOperator {
   /** Set when nothing but properties is assigned, each once. */
   readonly #plain: readonly PlainAssignment[] | undefined;
   readonly #patch: PropertyPatch;
+  readonly #calls = new LongCalls();
   #context: ExecutionContext | undefined;
   #ordinal = 0;
+  /** As it was read; being changed. */
+  #record: StoredRecord | undefined;
+  /** What it is to be, computed and not yet written: values of the patch, or all properties. */
+  #values: Value[] | undefined;
+  #draft: RecordDraft | undefined;
+  #changeCount = 0;
+  #written: StoredRecord = vetoed;
+  readonly #compute = (): void => this.#computeChange(this.#record as StoredRecord);
+  readonly #write = (): void => this.#writeChange(this.#record as StoredRecord);
 
   constructor(options: UpdateOptions) {
     this.inputs = [options.input];
@@ -65,6 +76,8 @@ export class UpdateOperator implements PhysicalOperator {
   open(context: ExecutionContext): void {
     this.#context = context;
     this.#ordinal = 0;
+    this.#forget();
+    this.#calls.reset();
     this.#defaults.clear();
     this.#options.input.open(context);
   }
@@ -72,6 +85,16 @@ export class UpdateOperator implements PhysicalOperator {
   next(): Pulled {
     const { frame } = this.#context as ExecutionContext;
     const { input, record, before, unless } = this.#options;
+    const calls = this.#calls;
+    if (calls.isExhausted) {
+      calls.newTurn();
+      return PAUSE;
+    }
+    if (this.#record !== undefined) {
+      const isChanged = this.#change();
+      if (isChanged === undefined) return PAUSE;
+      if (isChanged) return ROW;
+    }
     for (let count = 0; count < rowsPerTurn; count += 1) {
       const pulled = input.next();
       if (pulled !== ROW) return pulled;
@@ -80,14 +103,16 @@ export class UpdateOperator implements PhysicalOperator {
         if (before !== undefined) frame[before] = null;
         return ROW;
       }
-      if (this.#update(frame[record] as Value)) return ROW;
+      const isChanged = this.#update(frame[record] as Value);
+      if (isChanged === undefined) return PAUSE;
+      if (isChanged) return ROW;
     }
     return PAUSE;
   }
 
-  #update(target: Value): boolean {
+  #update(target: Value): boolean | undefined {
     const context = this.#context as ExecutionContext;
-    const { record: slot, assignments, before } = this.#options;
+    const { before } = this.#options;
     const transaction = transactionOf(context);
     const rid = ridOf(target);
     if (rid === undefined || rid < 0)
@@ -98,28 +123,47 @@ export class UpdateOperator implements PhysicalOperator {
     const record = transaction.record(rid);
     if (record === undefined) return false;
     if (before !== undefined) context.frame[before] = rowOf(record);
+    this.#record = record;
+    return this.#change();
+  }
+
+  /** @returns whether there is a row, or undefined when it goes on in the next turn */
+  #change(): boolean | undefined {
+    const context = this.#context as ExecutionContext;
+    const calls = this.#calls;
+    if (this.#values === undefined && this.#draft === undefined) {
+      if (!calls.attempt(context, this.#compute)) return undefined;
+      context.statistics.propertiesSet += this.#changeCount;
+      this.#ordinal += 1;
+    }
+    if (!calls.attempt(context, this.#write)) return undefined;
+    context.frame[this.#options.record] = this.#written;
+    this.#forget();
+    return this.#written !== vetoed;
+  }
+
+  /** Changes nothing yet; may be done more than once for a record. */
+  #computeChange(record: StoredRecord): void {
+    const context = this.#context as ExecutionContext;
+    const { record: slot, assignments } = this.#options;
     const hasDefaults = this.#options.applyDefaults && this.#defaultsOf(record.type).length > 0;
     if (this.#plain !== undefined && !hasDefaults) {
-      const written = this.#assign(this.#plain, record, context);
-      context.frame[slot] = written;
-      return written !== vetoed;
+      this.#values = this.#assigned(this.#plain, record, context);
+      return;
     }
     const draft = RecordDraft.of(record);
     context.frame[slot] = draft;
-    context.statistics.propertiesSet += runAssignments(draft, assignments, context, this.#ordinal);
-    this.#ordinal += 1;
+    this.#changeCount = runAssignments(draft, assignments, context, this.#ordinal);
     if (this.#options.applyDefaults) applyDefaults(draft, this.#defaultsOf(record.type), context);
-    const written = transaction.update(rid, draft.properties);
-    context.frame[slot] = written;
-    return written !== vetoed;
+    this.#draft = draft;
   }
 
   /** Where nothing but properties is assigned; the others need not be read. */
-  #assign(
+  #assigned(
     plain: readonly PlainAssignment[],
     record: StoredRecord,
     context: ExecutionContext,
-  ): StoredRecord {
+  ): Value[] {
     const { record: slot } = this.#options;
     const { names } = this.#patch;
     const values: Value[] = [];
@@ -129,15 +173,33 @@ export class UpdateOperator implements PhysicalOperator {
       if (at === 1) context.frame[slot] = new ChangedRecord(record, names, values);
       values.push(assignedValue(record.type, plain[at] as PlainAssignment, context));
     }
-    context.statistics.propertiesSet += plain.length;
-    this.#ordinal += 1;
-    const transaction = transactionOf(context);
-    const written = transaction.patch(record, this.#patch, values);
-    if (written !== undefined) return written;
+    this.#changeCount = plain.length;
+    return values;
+  }
+
+  #writeChange(record: StoredRecord): void {
+    const transaction = transactionOf(this.#context as ExecutionContext);
+    const values = this.#values;
+    if (values === undefined) {
+      this.#written = transaction.update(record.rid, (this.#draft as RecordDraft).properties);
+      return;
+    }
+    const patched = transaction.patch(record, this.#patch, values);
+    if (patched !== undefined) {
+      this.#written = patched;
+      return;
+    }
+    const { names } = this.#patch;
     const properties = propertiesOf(record);
     for (let at = 0; at < names.length; at += 1)
       properties.set(names[at] as string, values[at] as Value);
-    return transaction.update(record.rid, properties);
+    this.#written = transaction.update(record.rid, properties);
+  }
+
+  #forget(): void {
+    this.#record = undefined;
+    this.#values = undefined;
+    this.#draft = undefined;
   }
 
   #defaultsOf(type: TypeId): ReturnType<typeof defaultsOf> {
@@ -149,6 +211,8 @@ export class UpdateOperator implements PhysicalOperator {
   }
 
   close(): void {
+    this.#forget();
+    this.#calls.reset();
     this.#context = undefined;
     this.#options.input.close();
   }

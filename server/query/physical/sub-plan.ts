@@ -1,4 +1,5 @@
 import { DatabaseError } from '#core/errors.ts';
+import { inPlaceMsMax } from '#core/pausing-work.ts';
 import type { Value } from '#core/value.ts';
 import type { Output } from '../algebra/expression.ts';
 import type { LogicalPlan } from '../algebra/plan.ts';
@@ -66,7 +67,7 @@ class SubPlanRun {
     const value =
       longCalls === undefined
         ? this.#inPlace(context)
-        : longCalls.value(this, () => this.#steps(context), context);
+        : longCalls.result(this, () => this.#steps(context));
     if (this.#isFree) this.#kept = value;
     return value;
   }
@@ -76,6 +77,7 @@ class SubPlanRun {
     for (;;) {
       const step = steps.next();
       if (step.done === true) return step.value;
+      step.value?.standStill(inPlaceMsMax);
       checkTime(context);
     }
   }
@@ -94,7 +96,7 @@ class SubPlanRun {
         if (pulled === PAUSE) {
           if (context.pending.work !== undefined)
             throw new DatabaseError('NotSupported', 'a schema change inside an expression');
-          yield;
+          yield context.pending.wait;
           continue;
         }
         rowCount += 1;

@@ -121,7 +121,9 @@ test('one pull does a bounded share of the work of long calls, whatever stands a
     const patient = await measured(text, new Set());
     const plain = await measured(text, new Set(['long-calls']));
     assert.deepEqual(patient.rows, plain.rows, text);
-    assert.ok(plain.lookups > lookupsMax, `${text}: only ${plain.lookups} lookups in one pull`);
+    // What assigns pauses by itself.
+    if (!text.startsWith('UPDATE'))
+      assert.ok(plain.lookups > lookupsMax, `${text}: only ${plain.lookups} lookups in one pull`);
     assert.ok(patient.lookups <= lookupsMax, `${text}: ${patient.lookups} lookups in one pull`);
     assert.ok(patient.pauseCount > 1, `${text}: ${patient.pauseCount} pauses`);
     assert.equal(patient.bytesLeft, 0, `${text} holds ${patient.bytesLeft} bytes at its end`);

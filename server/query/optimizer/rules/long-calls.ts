@@ -3,7 +3,6 @@ import type { Column, LogicalPlan, PlanNode } from '../../algebra/plan.ts';
 import { mapParts, slotsWrittenBy, walkPlan } from '../../algebra/plan-walk.ts';
 import { readsNoneOf } from '../../algebra/slots.ts';
 import { conjunctionOf, conjunctsOf, walkExpression } from '../../algebra/walk.ts';
-import { isDeterministic } from '../index-candidates.ts';
 import type { OptimizerContext, OptimizerRule } from '../rule.ts';
 
 /**
@@ -12,7 +11,7 @@ import type { OptimizerContext, OptimizerRule } from '../rule.ts';
  * from its slot. What stands before such a condition in an AND stays below it.
  *
  * Left where they are: conditions of repeated steps and TRAVERSE, values of conditions that an index answers, first values of
- * groups, and expressions that give something else at each call, since a projection in slices evaluates them several times.
+ * groups, and assignments that read what those before them have assigned (the operators that assign pause themselves).
  */
 export const longCalls: OptimizerRule = {
   name: 'long-calls',
@@ -151,7 +150,7 @@ function isLongIn(expression: Expression, input: LogicalPlan, context: Optimizer
   walkExpression(expression, (part) => {
     isLong ||= mayTakeLong(part, input, context);
   });
-  return isLong && isDeterministic(expression, context);
+  return isLong;
 }
 
 function isQuick({ op }: Expression): boolean {

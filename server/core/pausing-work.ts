@@ -1,0 +1,60 @@
+import { DatabaseError } from './errors.ts';
+import type { Clock } from './runtime.ts';
+
+/**
+ * Work in steps. Each `yield` is a place to pause; with a wait, nothing can be done before it is over (asking earlier is harmless:
+ * the work yields the same wait again). What it holds it gives back in `finally`.
+ */
+export type PausingWork<T> = Generator<Wait | undefined, T, undefined>;
+
+/** Something outside that work waits for. */
+export interface Wait {
+  /** Never rejects: what became of it the work finds out itself. */
+  readonly over: Promise<unknown>;
+  /** Somebody works for this work meanwhile: the time counts as its own. */
+  readonly isWork: boolean;
+  /** Stands still until it is over, at most this long. For callers that cannot pause. */
+  standStill(ms: number): void;
+}
+
+/**
+ * Stands under synchronous code that is run once more from its beginning after a pause: remembers what is over, so that it is done
+ * once, and goes on with the work that was interrupted.
+ */
+export interface Replay {
+  /** The result of the work; otherwise the run is ended, and begun anew in the next turn. */
+  result<T>(site: object, begin: () => PausingWork<T>): T;
+  /** What something gives that may differ at each call: computed the first time only. It may not pause. */
+  once<T>(site: object, compute: () => T): T;
+}
+
+/** Milliseconds that work may take where nobody can pause: with what stands around it, still within some slices. */
+export const inPlaceMsMax = 8;
+
+/**
+ * Does all of the work now.
+ * @param what as it reads in the error
+ * @throws DatabaseError `Timeout` after `inPlaceMsMax`, which ends the work
+ */
+export function doneInPlace<T>(
+  work: PausingWork<T>,
+  clock: Pick<Clock, 'monotonicMs'>,
+  what: string,
+): T {
+  const untilMs = clock.monotonicMs() + inPlaceMsMax;
+  try {
+    for (;;) {
+      const step = work.next();
+      if (step.done === true) return step.value;
+      const leftMs = untilMs - clock.monotonicMs();
+      if (leftMs <= 0) break;
+      step.value?.standStill(leftMs);
+    }
+  } finally {
+    work.return(undefined as T);
+  }
+  throw new DatabaseError(
+    'Timeout',
+    `${what} takes longer than ${inPlaceMsMax} ms, which it may not where the statement cannot pause; compute it in LET or in the projection`,
+  );
+}
