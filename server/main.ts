@@ -10,7 +10,6 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { setFlagsFromString } from 'node:v8';
 
 /*
  * The entry point: `--version`, and the way to `floor-plan.ts`, where the server is put together.
@@ -26,11 +25,6 @@ import { setFlagsFromString } from 'node:v8';
 process.once('SIGTERM', () => process.exit(0));
 
 const exitCodes = { wrongUse: 1, internal: 70 } as const;
-/**
- * Calls of a function before its best code is made; V8 waits for 3,000. A statement runs through hundreds of functions once each,
- * so commits ran at half their rate for the first 15,000 requests.
- */
-const quickOptimization = '--invocation-count-for-turbofan=1000';
 const cacheVariable = 'NODE_COMPILE_CACHE';
 const fillingSwitch = '--fill-compile-cache';
 
@@ -49,10 +43,10 @@ else {
 async function run(): Promise<void> {
   const { startServer } = await import('./floor-plan.ts');
   const { DatabaseError } = await import('#core/errors.ts');
+  const { optimizeForRequests } = await import('#platform/code-optimization.ts');
   try {
     await startServer(commandLine);
-    // Not before: what runs only at the start is not worth the memory.
-    setFlagsFromString(quickOptimization);
+    optimizeForRequests();
   } catch (error) {
     const isWrongUse = error instanceof DatabaseError;
     console.error(isWrongUse ? `polyad: ${error.message}` : error);

@@ -59,6 +59,7 @@ import type {
   BulkLoadOptions,
   DatabaseStorage,
   ResultStream,
+  RecordedRequest,
   RunOptions,
   Statement,
 } from './session.ts';
@@ -150,16 +151,18 @@ function readReplayKeys(engine: StorageEngine, surroundings: DatabaseSurrounding
     clock: surroundings.runtime.clock,
     lifetimeMs: () => surroundings.settings.get(haIdempotencyCacheTtlMs),
     stored,
+    snapshot: () => engine.snapshot(),
   });
 }
 
 /** The client has its answer: its leaving ends nothing, and its rows are dropped. */
 function queuedOptions(options: RunOptions): RunOptions {
-  const { principal, mustBeIdempotent, requestId, retries, readTimeoutMs } = options;
+  const { principal, mustBeIdempotent, requestId, replayKey, retries, readTimeoutMs } = options;
   return {
     principal,
     mustBeIdempotent,
     ...(requestId === undefined ? {} : { requestId }),
+    ...(replayKey === undefined ? {} : { replayKey }),
     ...(retries === undefined ? {} : { retries }),
     ...(readTimeoutMs === undefined ? {} : { readTimeoutMs }),
     rowCountMax: 0,
@@ -405,6 +408,10 @@ export class Database implements OpenDatabase {
       return this.#own.set(key, text);
     });
     this.#settingChanges = change.catch(() => {});
+  recorded(replayKey: string): RecordedRequest | undefined {
+    return this.#replayKeys.recorded(replayKey);
+  }
+
     return change;
   }
 
@@ -459,6 +466,7 @@ export class Database implements OpenDatabase {
     const { principal } = options;
     return new BulkLoader({
       ...options,
+      replayKeys: this.#replayKeys,
       state: this.state,
       engine: this.engine,
       runtime,

@@ -133,6 +133,26 @@ export interface BulkLoadOptions {
   readonly isBidirectional?: boolean;
 }
 
+/** What the last commit of a load remembers of its request (limits.md 17), for repetitions after a restart. */
+export interface CommittedRequest {
+  /** As `RunOptions.replayKey`. */
+  readonly replayKey: string;
+  /** Of the beginning and of all of its body, which the key does not hold. */
+  readonly headDigest: string;
+  readonly bodyDigest: string;
+  /** At most `service.server.httpIdempotencyMaxBodySize`. */
+  readonly answer: Uint8Array | undefined;
+}
+
+export interface RecordedRequest {
+  readonly headDigest: string;
+  readonly bodyDigest: string;
+  /** Undefined when it was too large, or others have taken its place. */
+  readonly answer: Uint8Array | undefined;
+  /** Of the commit; of a newer one when the database was opened since. */
+  readonly index: LogIndex;
+}
+
 /** One open database, as doors see it. */
 export interface DatabaseHandle {
   readonly name: string;
@@ -142,6 +162,8 @@ export interface DatabaseHandle {
   formats(): TemporalFormats;
   /** The commit that carried this `replayKey` within `ha.idempotencyCacheTtlMs`; undefined when there is none. */
   committedUnder?(replayKey: string): LogIndex | undefined;
+  /** As `committedUnder`, of a load that was told what to remember (`BulkLoader.commit`). */
+  recorded?(replayKey: string): RecordedRequest | undefined;
   /** Persists a database setting in the database's configuration. @throws DatabaseError `InvalidSetting` */
   setSetting(key: string, text: string): Promise<void>;
   /**

@@ -23,7 +23,7 @@ import { type OperationRoom, runOperation } from './operation-run.ts';
 import type { ServerMemory } from './memory-accounts.ts';
 import { FinishedResult, type ResultFacts } from './results.ts';
 import { runWithRetries } from './retry.ts';
-import type { ReplayKeys } from './replay-keys.ts';
+import type { OfferedKey, ReplayKeys } from './replay-keys.ts';
 import type { ResultBatch, ResultStream, RunOptions, Statement } from './session.ts';
 import type { SessionLease, TransactionSessions } from './sessions.ts';
 import type { Compiled, StatementCompiler } from './statement-compiler.ts';
@@ -216,7 +216,7 @@ export class StatementPipeline {
       assert(compiled.kind === 'statement', 'what a text is does not change');
       const scope: Scope = { view: transaction, transaction, settle: nothing };
       const { rows, facts } = await this.#plans.runToEnd(compiled, order, scope);
-      const index = await this.#commit(transaction, order.options.replayKey);
+      const index = await this.#commit(transaction, [order.options.replayKey]);
       return this.#committed({ ...facts, index }, rows);
     } catch (error) {
       transaction.rollback();
@@ -242,7 +242,7 @@ export class StatementPipeline {
   async #runScript(order: Order): Promise<ResultStream> {
     const { replayKey } = order.options;
     const host = new OwnTransactions(this.#options.transactions, (transaction) =>
-      this.#commit(transaction, replayKey),
+      this.#commit(transaction, [replayKey]),
     );
     let hasCommitted = false;
     try {
@@ -281,7 +281,7 @@ export class StatementPipeline {
     lease: SessionLease,
   ): Promise<ResultStream> {
     const host = new SessionTransactions(lease, (transaction) =>
-      this.#commit(transaction, order.options.replayKey),
+      this.#commit(transaction, [order.options.replayKey]),
     );
     const transaction = lease.transaction();
     const hadWrites = transaction.hasWrites;
@@ -330,7 +330,8 @@ export class StatementPipeline {
         }
         if (clock.monotonicMs() >= untilMs) break;
       }
-      if (count > 0) await this.#commit(transaction, undefined);
+      const keys = statements.slice(0, count).map(({ options }) => options.replayKey);
+      if (count > 0) await this.#commit(transaction, keys);
       return { count, error: undefined };
     } catch (error) {
       return { count: Math.max(1, count), error };
@@ -339,16 +340,19 @@ export class StatementPipeline {
     }
   }
 
-  /** Commits, and remembers with it that the client's request was executed. */
-  async #commit(transaction: Transaction, replayKey: string | undefined): Promise<LogIndex> {
+  /** Commits, and remembers with it that the requests of clients were executed. */
+  async #commit(
+    transaction: Transaction,
+    keys: readonly (string | undefined)[],
+  ): Promise<LogIndex> {
     const { replayKeys, counters, runtime } = this.#options;
-    if (replayKey !== undefined) {
-      for (const { name, value } of replayKeys.valuesFor(replayKey))
-        transaction.attach(name, value);
-    }
+    const offered: OfferedKey[] = [];
+    for (const key of keys) if (key !== undefined) offered.push(replayKeys.offer(key));
+    for (const { values } of offered)
+      for (const { name, value } of values) transaction.attach(name, value);
     const hasWrites = transaction.hasWrites;
     const { index } = await timedCommit(transaction, counters, runtime.clock);
-    if (replayKey !== undefined && hasWrites) replayKeys.committed(replayKey, index);
+    if (hasWrites) for (const key of offered) key.committed(index);
     return index;
   }
 

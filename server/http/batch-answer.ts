@@ -1,14 +1,19 @@
-import { serverHttpStreamingKeepAlive, serverMode } from '#config/server-settings.ts';
+import {
+  serverHttpIdempotencyMaxBodySize,
+  serverHttpStreamingKeepAlive,
+  serverMode,
+} from '#config/server-settings.ts';
 import { DatabaseError, errorSpecs } from '#core/errors.ts';
 import { formatRid, noRid } from '#core/rid.ts';
 import type { Cancel } from '#core/runtime.ts';
-import type { BatchImport } from '#database/bulk/batch-import.ts';
+import type { BatchImport, ImportCounts } from '#database/bulk/batch-import.ts';
 import { AnswerSink } from './answer-sink.ts';
 import type { BatchParameters } from './batch-parameters.ts';
 import { isBrokenBody } from './body-pieces.ts';
 import { negotiateCoding } from './compression.ts';
 import { HttpRefusal, messageOf, type Refusal, refusalBody, refusalOf } from './errors.ts';
 import type { Exchange } from './exchange.ts';
+import { wantsLines } from './ndjson-answer.ts';
 
 /*
  * Answers of POST /batch (http-api.md 10.4, 10.6, 10.7): one JSON object at the end, or lines while chunks are committed.
@@ -33,8 +38,7 @@ const autoMappingMax = 10_000;
 /** Longer texts are sent in pieces. */
 const pieceLength = 64 * 1024;
 
-function countFields(batch: BatchImport) {
-  const { vertices, edges, lines, skippedLines, bytes } = batch.counts;
+function countFields({ vertices, edges, lines, skippedLines, bytes }: ImportCounts) {
   return {
     verticesCreated: vertices,
     edgesCreated: edges,
@@ -44,11 +48,11 @@ function countFields(batch: BatchImport) {
   };
 }
 
-function summaryFields(call: BatchCall, batch: BatchImport) {
+function summaryFields(call: BatchCall, batch: BatchImport, counts = batch.counts) {
   const { monotonicMs } = call.exchange.door.runtime.clock;
   const { withoutIdCount } = batch.rows;
   return {
-    ...countFields(batch),
+    ...countFields(counts),
     elapsedMs: Math.round(monotonicMs() - call.startedMs),
     ...(withoutIdCount > 0 ? { verticesWithoutId: withoutIdCount } : undefined),
   };
@@ -77,6 +81,50 @@ function openText(value: object): string {
   return JSON.stringify(value).slice(0, -1);
 }
 
+/** The whole answer. @param bytesMax from that on without the ids */
+async function answerBytes(
+  { exchange, parameters: { idMapping } }: BatchCall,
+  batch: BatchImport,
+  fields: object,
+  bytesMax: number,
+): Promise<Buffer> {
+  const { count, end } = batch.rows.ids;
+  const omitted = { ...fields, idMappingOmitted: true, idMappingSize: count };
+  if (idMapping === 'false' || (idMapping === 'auto' && count > autoMappingMax))
+    return Buffer.from(JSON.stringify(omitted));
+  const pieces = [Buffer.from(`${openText(fields)},"idMapping":`)];
+  let length = 1;
+  for (const text of mappingText(batch, 0, end)) {
+    pieces.push(Buffer.from(text));
+    length += text.length;
+    if (length > bytesMax) return Buffer.from(JSON.stringify(omitted));
+    if (pieces.length % 4 === 0) await exchange.door.runtime.timers.yield();
+  }
+  pieces.push(Buffer.from('}'));
+  return Buffer.concat(pieces);
+}
+
+/** The answer as it is known before the last commit, for a repetition of the call after a restart. */
+export function rememberedAnswer(call: BatchCall, batch: BatchImport): Promise<Uint8Array> {
+  const bytesMax = call.exchange.door.settings.get(serverHttpIdempotencyMaxBodySize);
+  return answerBytes(call, batch, summaryFields(call, batch, batch.loadedCounts), bytesMax);
+}
+
+/** Answers a repeated call with the answer of the first one; who asks for lines gets one line of it, without the ids. */
+export function repeatAnswer(exchange: Exchange, status: number, body: Uint8Array): void {
+  if (!wantsLines(exchange)) {
+    exchange.json(status, body);
+    return;
+  }
+  const { idMapping, ...fields } = JSON.parse(Buffer.from(body).toString()) as Record<
+    string,
+    unknown
+  >;
+  const omitted = idMapping === undefined ? undefined : { idMappingOmitted: true };
+  const summary = { ...fields, ...omitted, deduplicated: true };
+  exchange.send(200, lineHeaders, Buffer.from(`${JSON.stringify({ summary })}\n`));
+}
+
 /** One JSON object at the end. */
 export class WholeBatchAnswer implements BatchAnswer {
   readonly #call: BatchCall;
@@ -88,21 +136,9 @@ export class WholeBatchAnswer implements BatchAnswer {
   async committed(): Promise<void> {}
 
   async succeeded(batch: BatchImport): Promise<void> {
-    const { exchange, parameters } = this.#call;
-    const { count, end } = batch.committedIds;
-    const { idMapping } = parameters;
     const fields = summaryFields(this.#call, batch);
-    if (idMapping === 'false' || (idMapping === 'auto' && count > autoMappingMax)) {
-      exchange.jsonValue(200, { ...fields, idMappingOmitted: true, idMappingSize: count });
-      return;
-    }
-    const pieces = [Buffer.from(`${openText(fields)},"idMapping":`)];
-    for (const text of mappingText(batch, 0, end)) {
-      pieces.push(Buffer.from(text));
-      if (pieces.length % 4 === 0) await exchange.door.runtime.timers.yield();
-    }
-    pieces.push(Buffer.from('}'));
-    exchange.json(200, Buffer.concat(pieces));
+    const body = await answerBytes(this.#call, batch, fields, Number.POSITIVE_INFINITY);
+    this.#call.exchange.json(200, body);
   }
 
   failed(error: unknown, batch: BatchImport): void {
@@ -149,7 +185,7 @@ export class StreamedBatchAnswer implements BatchAnswer {
 
   async committed(batch: BatchImport): Promise<void> {
     const phase = batch.rows.edgeCount > 0 ? 'edges' : 'vertices';
-    let text = `{"progress":${openText({ phase, ...countFields(batch) })}`;
+    let text = `{"progress":${openText({ phase, ...countFields(batch.counts) })}`;
     const to = batch.committedIds.end;
     if (this.#call.parameters.idMapping !== 'false' && to > this.#mapped) {
       text += ',"idMapping":';
@@ -238,7 +274,7 @@ function reportInternal(exchange: Exchange, error: unknown, refusal: Refusal): v
  * commit only (limits.md 1); a vertex that an edge names and nobody has is a mistake in the body (house decision 54).
  */
 export function batchRefusal(error: unknown, batch: BatchImport): Refusal {
-  const counts = countFields(batch);
+  const counts = countFields(batch.counts);
   const partialCommit = counts.verticesCreated + counts.edgesCreated > 0;
   const { verticesCreated, edgesCreated, linesRead } = counts;
   const more = { verticesCreated, edgesCreated, linesRead, partialCommit };

@@ -108,6 +108,7 @@ const summaryFields = {
   idMappingStreamed: flag('The ids are in the lines of progress'),
   idMappingSize: integer('Number of temporary ids'),
   commitIndex: integer('With replication'),
+  deduplicated: flag('An earlier call with this X-Request-Id was executed, this one was not'),
 };
 const summaryOptional = Object.keys(summaryFields).filter((name) => !(name in counts));
 

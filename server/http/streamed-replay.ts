@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { RecordedRequest } from '#database/session.ts';
 import type { BodyPieces } from './body-pieces.ts';
 import { HttpRefusal } from './errors.ts';
 import type { Exchange } from './exchange.ts';
@@ -11,6 +12,24 @@ const headBytes = 64 * 1024;
 export interface PieceSource {
   /** Undefined at the end. */
   next(): Promise<Uint8Array | undefined>;
+}
+
+/** A body that is told from others. */
+export interface RepeatableBody extends PieceSource {
+  /** What its commit is remembered under. */
+  readonly replayKey: string;
+  /** Of what went through so far: its first 64 KiB, and all. */
+  headDigest(): string;
+  digest(): string;
+}
+
+export interface StreamedCall {
+  readonly pieces: BodyPieces;
+  /** What the database remembers; unlike answers, also over a restart. */
+  readonly recorded: (replayKey: string) => RecordedRequest | undefined;
+  readonly execute: (body: RepeatableBody) => Promise<void>;
+  /** Answers as an earlier request was answered. */
+  readonly repeat: (status: number, body: Uint8Array) => Promise<void> | void;
 }
 
 /** Gives pieces on and keeps digests of the first 64 KiB and of all that went through. */
@@ -37,6 +56,16 @@ class DigestedPieces implements PieceSource {
     return this.#length >= headBytes;
   }
 
+  /** @param taken pieces that went through already */
+  under(replayKey: string, taken: Uint8Array[] = []): RepeatableBody {
+    return {
+      replayKey,
+      next: async () => taken.shift() ?? (await this.next()),
+      headDigest: () => this.headDigest(),
+      digest: () => this.digest(),
+    };
+  }
+
   headDigest(): string {
     return this.#head.copy().digest('base64');
   }
@@ -52,32 +81,44 @@ class DigestedPieces implements PieceSource {
  * whole and gets the same answer; else it is another request, and executed.
  * @throws HttpRefusal 409 for a body that differs from the earlier one only behind its first 64 KiB
  */
-export async function onceOnlyStreamed(
-  exchange: Exchange,
-  pieces: BodyPieces,
-  execute: (pieces: PieceSource) => Promise<void>,
-): Promise<void> {
-  const { replays } = exchange.door;
-  const body = new DigestedPieces(pieces);
+export async function onceOnlyStreamed(exchange: Exchange, call: StreamedCall): Promise<void> {
+  const body = new DigestedPieces(call.pieces);
   const key = keyOf(exchange, '');
-  const earlier = await replays.begin(key);
+  const earlier = await beginOrFind(exchange, call, key);
   if (earlier === undefined) {
-    await keepAnswer(exchange, { key, body }, () => execute(body));
+    await keepAnswer(exchange, { key, body }, () => call.execute(body.under(key)));
     return;
   }
   const taken = await takeHead(body);
   const headDigest = body.headDigest();
   if (earlier.headDigest === headDigest) {
-    await repeatAnswer(exchange, earlier, { body, pieces });
+    await repeatAnswer(call, earlier, body);
     return;
   }
   const otherKey = keyOf(exchange, headDigest);
-  const other = await replays.begin(otherKey);
-  if (other) await repeatAnswer(exchange, other, { body, pieces });
+  const other = await beginOrFind(exchange, call, otherKey);
+  if (other) await repeatAnswer(call, other, body);
   else
     await keepAnswer(exchange, { key: otherKey, body }, () =>
-      execute({ next: async () => taken.shift() ?? (await body.next()) }),
+      call.execute(body.under(otherKey, taken)),
     );
+}
+
+/** The answer of an earlier request; undefined makes this one the first, which must be finished. */
+async function beginOrFind(
+  exchange: Exchange,
+  call: StreamedCall,
+  key: string,
+): Promise<KeptAnswer | undefined> {
+  const { replays } = exchange.door;
+  const kept = await replays.begin(key);
+  if (kept !== undefined) return kept;
+  const recorded = call.recorded(key);
+  if (recorded === undefined) return undefined;
+  replays.finish(key, undefined);
+  const { headDigest, bodyDigest, index, answer } = recorded;
+  const body = answer ?? Buffer.from(JSON.stringify({ deduplicated: true, commitIndex: index }));
+  return { status: 200, body, headDigest, bodyDigest };
 }
 
 function keyOf({ requestId, principal, request }: Exchange, headDigest: string): string {
@@ -112,14 +153,14 @@ async function keepAnswer(
 }
 
 async function repeatAnswer(
-  exchange: Exchange,
+  { pieces, repeat }: StreamedCall,
   kept: KeptAnswer,
-  { body, pieces }: { readonly body: DigestedPieces; readonly pieces: BodyPieces },
+  body: DigestedPieces,
 ): Promise<void> {
   while (await body.next());
   pieces.close();
   if (body.digest() !== kept.bodyDigest) throw otherBody;
-  exchange.json(kept.status, kept.body);
+  await repeat(kept.status, kept.body);
 }
 
 const otherBody = new HttpRefusal({

@@ -1,6 +1,7 @@
 import type { BucketId, Rid, TypeId } from '#core/rid.ts';
 import type { Value, ValueMap } from '#core/value.ts';
 import type { AppliedPosition } from './engine.ts';
+import type { RowOperation } from './row-operations.ts';
 import type { Shape } from './shape.ts';
 
 /**
@@ -23,8 +24,11 @@ export interface BulkWriter {
   addEdgeRows(shape: Shape, rows: BulkEdgeRows): void;
   /** Bytes held so far; flush at some tens of MiB. */
   readonly pendingBytes: number;
-  /** Everything since the last flush as one durable commit; its rows get `position.index` as their version. */
-  flush(position: AppliedPosition): Promise<void>;
+  /**
+   * Everything since the last flush as one durable commit; its rows get `position.index` as their version.
+   * @param operations what the commit carries beside the rows: values of `meta`
+   */
+  flush(position: AppliedPosition, operations?: readonly RowOperation[]): Promise<void>;
 }
 
 /** Edges of one type in one bucket. */

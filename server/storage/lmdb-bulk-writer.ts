@@ -10,6 +10,7 @@ import type { CommitBuilder } from './commit-builder.ts';
 import type { CommitContext } from './commit-context.ts';
 import type { AppliedPosition } from './engine.ts';
 import { type LargeCell, splitRow, writeFixedRow } from './row.ts';
+import type { RowOperation } from './row-operations.ts';
 import { RowRecord } from './row-record.ts';
 import type { Shape } from './shape.ts';
 
@@ -127,13 +128,16 @@ export class LmdbBulkWriter implements BulkWriter {
     return blocks;
   }
 
-  async flush(position: AppliedPosition): Promise<void> {
+  async flush(position: AppliedPosition, operations: readonly RowOperation[] = []): Promise<void> {
     const chunk = this.#chunk;
     this.#chunk = emptyChunk();
     for (const blocks of chunk.blocks.values()) blocks.end();
     // A refused commit is prepared again, so preparing changes nothing but images that nobody reads.
     try {
-      await this.#options.enqueue((commit) => this.#prepare(chunk, commit, position));
+      await this.#options.enqueue(async (commit) => {
+        await this.#prepare(chunk, commit, position);
+        commit.apply({ position, operations });
+      });
     } finally {
       chunk.edges.release();
       for (const blocks of chunk.blocks.values()) blocks.release();
@@ -158,7 +162,6 @@ export class LmdbBulkWriter implements BulkWriter {
     }
     await entries.build(commit, this.#options.timers);
     await chunk.edges.build(commit, this.#options.timers);
-    commit.position = position;
   }
 
   #prepareBlock(

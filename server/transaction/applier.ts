@@ -23,7 +23,8 @@ export class Applier {
     isAlone: boolean,
   ): Promise<void> {
     const first = entries[0];
-    if (bulk !== undefined && first !== undefined) return bulk.flush(first.position);
+    if (bulk !== undefined && first !== undefined)
+      return bulk.flush(first.position, first.operations);
     return this.#engine.apply(entries, isAlone);
   }
 }

@@ -39,6 +39,12 @@ import type { TriggerRunner } from './trigger-runner.ts';
 import type { TypeLabelBook } from './type-label-book.ts';
 import { WriteRuleBook } from './write-rules.ts';
 
+/** A value of `meta` that a commit carries. */
+export interface MetaValue {
+  readonly name: string;
+  readonly value: Uint8Array;
+}
+
 export interface DatabaseStateOptions {
   readonly engine: StorageEngine;
   /** The book whose `labels` the engine was opened with. */
@@ -213,16 +219,18 @@ export class DatabaseState {
    * Commits what a bulk writer holds, at its place in the log, while no other commit is in flight. The caller has taken the
    * positions of its records from `positions` and has seen to constraints; `verify` looks at the state it lands on (unique
    * keys, ends of edges, schema version) and may throw; it takes its time in slices, since it may look at many records.
+   * @param values of `meta` that the commit carries (replay keys)
    */
   commitBulk(
     writer: BulkWriter,
     verify: (latest: StorageSnapshot, catalog: Catalog) => void | Promise<void>,
+    values: readonly MetaValue[] = [],
   ): Promise<LogIndex> {
     return this.#gate.exclusively(async () => {
       using latest = this.#options.engine.snapshot();
       await verify(latest, this.#schema.catalog);
       return await this.#replicator.replicate({
-        operations: [],
+        operations: values.map(({ name, value }) => ({ op: 'meta', name, value })),
         bulk: writer,
         bytes: writer.pendingBytes,
         placed: () => {},

@@ -22,7 +22,7 @@ export interface Replicator {
 /** What goes into the log. */
 export interface ProposedEntry {
   readonly operations: readonly RowOperation[];
-  /** A bulk load is written by its own writer, at its place in the order; `operations` is then empty. */
+  /** A bulk load is written by its own writer, at its place in the order; `operations` then holds values of `meta` only. */
   readonly bulk?: BulkWriter;
   readonly bytes: number;
   /** Called with the LSN as soon as the entry has its place, before it is durable. */

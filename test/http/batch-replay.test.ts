@@ -78,9 +78,45 @@ test('two uploads with one id at once are one', async (context) => {
   assert.equal(await count(), 2000);
 });
 
-test('a streamed answer is not kept', async (context) => {
+test('a repeated upload that is answered in lines is not imported twice, either', async (context) => {
   const { batch, count } = await start(context);
-  for (let time = 0; time < 2; time++)
-    assert.equal((await batch('x', persons(2), { accept: 'application/x-ndjson' })).status, 200);
-  assert.equal(await count(), 4);
+  const lines = { accept: 'application/x-ndjson' };
+  assert.match((await batch('x', persons(2), lines)).text, /^\{"progress"/);
+  const again = await batch('x', persons(2), lines);
+  const { summary } = JSON.parse(again.text) as { summary: Record<string, unknown> };
+  assert.deepEqual(
+    [summary['verticesCreated'], summary['linesRead'], summary['deduplicated']],
+    [2, 2, true],
+  );
+  assert.equal(await count(), 2);
+  const whole = await batch('x', persons(2));
+  assert.equal((whole.body as { verticesCreated?: number }).verticesCreated, 2);
+  assert.equal(await count(), 2);
+});
+
+test('a chunk that is full at the last row carries the request, and is committed before a wrong line', async (context) => {
+  const { door, sql } = await startSockets(context);
+  await sql('CREATE VERTEX TYPE P');
+  const ask = (body: string, id: string) =>
+    door.ask('POST', 'batch/school?idMapping=false&commitEvery=3', {
+      body,
+      headers: { ...jsonl, 'x-request-id': id },
+    });
+  const count = async () => (await sql('SELECT count(*) AS n FROM P'))[0]?.['n'];
+  for (const size of [2, 3, 4, 6, 7]) {
+    const before = Number(await count());
+    for (let time = 0; time < 2; time++) {
+      const answer = await ask(`${persons(size)}\n\n`, `size ${size}`);
+      assert.equal(answer.status, 200, answer.text);
+      assert.equal(answer.body['verticesCreated'], size);
+    }
+    assert.equal(await count(), before + size);
+  }
+  const before = Number(await count());
+  const wrong = await ask(`${persons(3)}{"@type":"v","@class":"Missing"}\n`, 'wrong');
+  assert.deepEqual(
+    [wrong.status, wrong.body['verticesCreated'], wrong.body['partialCommit']],
+    [400, 3, true],
+  );
+  assert.equal(await count(), before + 3);
 });

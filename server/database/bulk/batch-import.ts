@@ -1,5 +1,6 @@
 import type { Runtime } from '#core/runtime.ts';
 import type { LogIndex } from '#core/rid.ts';
+import type { CommittedRequest } from '../session.ts';
 import { CsvReader } from './csv-reader.ts';
 import { ImportRows, type RowLoader } from './import-rows.ts';
 import { JsonlReader } from './jsonl-reader.ts';
@@ -24,6 +25,10 @@ export interface BatchImportOptions {
   readonly runtime: Runtime;
   /** Called after each durable chunk. */
   readonly onCommit: (index: LogIndex) => void | Promise<void>;
+  /** What the last commit is to remember of its request; asked before it, when anything was loaded. */
+  readonly request?: () => Promise<CommittedRequest>;
+  /** A full chunk is committed when the first row of the next one was read, so that the last one is known to be the last. */
+  readonly keepsFullChunk?: boolean;
 }
 
 /** What is durable, and what was read. */
@@ -53,6 +58,8 @@ export class BatchImport {
   #committedEdges = 0;
   #loaded = 0;
   #hasEdgeCommit = false;
+  /** The chunk is full, and is committed as soon as a row of the next one is there. */
+  #isDue = false;
   #committedIds = { count: 0, end: 0 };
 
   constructor(options: BatchImportOptions) {
@@ -67,10 +74,20 @@ export class BatchImport {
 
   /** Of committed chunks. */
   get counts(): ImportCounts {
+    return this.#countsWith(this.#committedVertices, this.#committedEdges);
+  }
+
+  /** As `counts` when everything that was loaded will have been committed. */
+  get loadedCounts(): ImportCounts {
+    const { loader, vertexCount, edgeCount } = this.rows;
+    return this.#countsWith(vertexCount - loader.vetoed.records, edgeCount - loader.vetoed.edges);
+  }
+
+  #countsWith(vertices: number, edges: number): ImportCounts {
     const { line, failedLine } = this.rows;
     return {
-      vertices: this.#committedVertices,
-      edges: this.#committedEdges,
+      vertices,
+      edges,
       lines: failedLine > 0 ? failedLine : line,
       skippedLines: this.#reader.skippedLineCount,
       bytes: this.#bytes,
@@ -103,8 +120,9 @@ export class BatchImport {
   /** Commits what is left. */
   async end(): Promise<void> {
     await this.complete();
+    await this.#commitDue();
     await this.rows.flush();
-    await this.#commit();
+    await this.#commitLast();
   }
 
   /** The import is over before its end: lets go of what was not committed. */
@@ -127,17 +145,31 @@ export class BatchImport {
 
   async #flush(): Promise<void> {
     const { rows } = this;
+    await this.#commitDue();
     this.#loaded += rows.waiting;
     await rows.flush();
-    const isFull = this.#loaded >= this.#chunkRecords || rows.loader.pendingBytes >= chunkBytesMax;
-    if (isFull) await this.#commit();
+    this.#isDue = this.#loaded >= this.#chunkRecords || rows.loader.pendingBytes >= chunkBytesMax;
+    if (this.#options.keepsFullChunk !== true) await this.#commitDue();
     this.#limitWaiting();
   }
 
-  async #commit(): Promise<void> {
+  async #commitDue(): Promise<void> {
+    const isNextThere = this.rows.waiting > 0 || this.#options.keepsFullChunk !== true;
+    if (this.#isDue && isNextThere) await this.#commit();
+  }
+
+  async #commitLast(): Promise<void> {
     const { rows } = this;
+    const request = this.readCount > 0 ? await this.#options.request?.() : undefined;
+    if (rows.loader.pendingBytes > 0) await this.#commit(request);
+    else if (request !== undefined) await rows.commit(request);
+  }
+
+  async #commit(request?: CommittedRequest): Promise<void> {
+    const { rows } = this;
+    this.#isDue = false;
     if (rows.loader.pendingBytes === 0) return;
-    const index = await rows.commit();
+    const index = await rows.commit(request);
     this.#hasEdgeCommit = rows.edgeCount > 0;
     const { vetoed } = rows.loader;
     this.#committedVertices = rows.vertexCount - vetoed.records;
@@ -159,12 +191,13 @@ export class BatchImport {
 
   /** Reading stops exactly at the border of a chunk. */
   #limitWaiting(): void {
-    this.rows.limitWaiting(this.#chunkRecords - this.#loaded);
+    this.rows.limitWaiting(this.#chunkRecords - (this.#isDue ? 0 : this.#loaded));
   }
 
   /** Rows that wait may be refused too, and come before the line that was refused now. */
   async #earliest(error: unknown): Promise<unknown> {
     try {
+      if (this.#isDue) await this.#commit();
       await this.rows.flush();
     } catch (earlier) {
       return earlier;

@@ -11,7 +11,8 @@ import type { DatabaseState } from '#transaction/database-state.ts';
 import type { DefaultEvaluator } from '#transaction/transaction.ts';
 import { viewIsWritten } from '#transaction/triggered-writes.ts';
 import type { ChangeQueue } from '../events.ts';
-import type { BulkLoadOptions } from '../session.ts';
+import type { OfferedKey, ReplayKeys } from '../replay-keys.ts';
+import type { BulkLoadOptions, CommittedRequest } from '../session.ts';
 import { type BatchRows, batchRows, type RowSurroundings, type Table } from './batch-rows.ts';
 import type { EdgeBatch, RecordBatch, TemporaryId } from './bulk-batch.ts';
 import { BulkChanges } from './bulk-changes.ts';
@@ -27,6 +28,8 @@ export interface BulkLoaderOptions extends BulkLoadOptions {
   readonly defaults: DefaultEvaluator;
   /** Told of each chunk. */
   readonly changes?: ChangeQueue;
+  /** For commits that remember their request. */
+  readonly replayKeys?: ReplayKeys;
   /** Told of each chunk, with the buckets of its types. */
   readonly onCommit?: (buckets: readonly BucketId[]) => void;
   /** @throws DatabaseError when the database was closed or dropped */
@@ -228,18 +231,35 @@ export class BulkLoader {
   /**
    * Ends the chunk: everything added so far is durable and visible then.
    * @throws DatabaseError `DuplicatedKey`, `RecordNotFound` for a vertex that is gone, `ConcurrentModification`
+   * @param request to be remembered by this commit, also when there is nothing else to commit
    */
-  async commit(): Promise<LogIndex> {
+  async commit(request?: CommittedRequest): Promise<LogIndex> {
     this.#options.requireOpen?.();
-    this.#index = (await this.#triggered.commit()) ?? this.#index;
-    if (this.#writer.pendingBytes === 0) return this.#index;
+    const { replayKeys } = this.#options;
+    const offered = request && replayKeys?.offer(request.replayKey, request);
+    await this.#commitChunk(offered?.values ?? []);
+    offered?.committed(this.#index);
+    return this.#index;
+  }
+
+  async #commitChunk(values: OfferedKey['values']): Promise<void> {
+    const hasRows = this.#writer.pendingBytes > 0;
+    const ofTriggers = await this.#triggered.commit(values);
+    if (ofTriggers !== undefined) this.#index = ofTriggers;
+    else if (!hasRows && values.length > 0) {
+      const meta = new Map(values.map(({ name, value }) => [name, value]));
+      this.#index = await this.#options.state.writeMeta(meta);
+    }
+    if (!hasRows) return;
     const { state, engine, runtime, commitRetries = 0, commitRetryDelayMs = 0 } = this.#options;
     const writer = this.#writer;
     for (let attempt = 0; ; attempt += 1) {
       this.#options.requireOpen?.();
       try {
-        this.#index = await state.commitBulk(writer, (latest, catalog) =>
-          this.#verify(latest, catalog),
+        this.#index = await state.commitBulk(
+          writer,
+          (latest, catalog) => this.#verify(latest, catalog),
+          values,
         );
         break;
       } catch (error) {
@@ -255,7 +275,6 @@ export class BulkLoader {
     this.#types.clear();
     this.#writer = engine.bulk();
     this.#turnStartMs = runtime.clock.monotonicMs();
-    return this.#index;
   }
 
   /** Gives up what was not committed. To be called after an error, and when a load is left before its end. */

@@ -1,6 +1,7 @@
 import { DatabaseError } from '#core/errors.ts';
 import { type LogIndex, noRid, parseRid, type Rid } from '#core/rid.ts';
 import type { Value } from '#core/value.ts';
+import type { CommittedRequest } from '../session.ts';
 import type { BulkLoader } from './bulk-loader.ts';
 import { hashOf, IdTable } from './id-table.ts';
 
@@ -269,10 +270,14 @@ export class ImportRows {
     }
   }
 
-  /** Makes everything that was loaded durable. @throws DatabaseError with the line of a duplicate key */
-  async commit(): Promise<LogIndex> {
+  /**
+   * Makes everything that was loaded durable.
+   * @param request remembered by this commit
+   * @throws DatabaseError with the line of a duplicate key
+   */
+  async commit(request?: CommittedRequest): Promise<LogIndex> {
     try {
-      const index = await this.loader.commit();
+      const index = await this.loader.commit(request);
       this.#placed.length = 0;
       return index;
     } catch (error) {

@@ -3,6 +3,7 @@ import { DatabaseError } from '#core/errors.ts';
 import type { StoredRecord } from '#core/record.ts';
 import { type LogIndex, noRid, type Rid } from '#core/rid.ts';
 import type { Value } from '#core/value.ts';
+import type { MetaValue } from '#transaction/database-state.ts';
 import type { Transaction } from '#transaction/transaction.ts';
 import { vetoed } from '#transaction/trigger-runner.ts';
 import { patientWrite } from '../patient-write.ts';
@@ -83,12 +84,19 @@ export class TriggeredLoad {
     this.row = -1;
   }
 
-  /** @returns undefined when there was nothing to commit */
-  async commit(): Promise<LogIndex | undefined> {
+  /**
+   * @param values of `meta` that the commit carries
+   * @returns undefined when there was nothing to commit
+   */
+  async commit(values: readonly MetaValue[]): Promise<LogIndex | undefined> {
     const transaction = this.#transaction;
     this.#transaction = undefined;
-    if (transaction === undefined) return undefined;
+    if (transaction === undefined || !transaction.hasWrites) {
+      transaction?.rollback();
+      return undefined;
+    }
     try {
+      for (const { name, value } of values) transaction.attach(name, value);
       const { index } = await transaction.commit();
       return index;
     } finally {

@@ -2,8 +2,15 @@ import { serverHttpBatchLineMaxSize, serverHttpJsonMaxDepth } from '#config/serv
 import { DatabaseError } from '#core/errors.ts';
 import { BatchImport } from '#database/bulk/batch-import.ts';
 import type { ProgressReporter } from '#database/progress-registry.ts';
-import type { DatabaseHandle } from '#database/session.ts';
-import { type BatchAnswer, StreamedBatchAnswer, WholeBatchAnswer } from '../batch-answer.ts';
+import { optimizeForLoad } from '#platform/code-optimization.ts';
+import type { CommittedRequest, DatabaseHandle } from '#database/session.ts';
+import {
+  type BatchAnswer,
+  rememberedAnswer,
+  repeatAnswer,
+  StreamedBatchAnswer,
+  WholeBatchAnswer,
+} from '../batch-answer.ts';
 import {
   type BatchParameters,
   batchParameterSchemas,
@@ -13,7 +20,7 @@ import { BodyPieces } from '../body-pieces.ts';
 import { badRequest, HttpRefusal, withStatus } from '../errors.ts';
 import type { Exchange } from '../exchange.ts';
 import { wantsLines } from '../ndjson-answer.ts';
-import { onceOnlyStreamed, type PieceSource } from '../streamed-replay.ts';
+import { onceOnlyStreamed, type PieceSource, type RepeatableBody } from '../streamed-replay.ts';
 import { databaseOf } from './database-parameter.ts';
 import { refusal, shared } from '../schemas.ts';
 import type { Route } from './route.ts';
@@ -68,12 +75,16 @@ export const batchPost: Route = {
     const format = formatOf(exchange);
     const parameters = readBatchParameters(exchange.queryString);
     const pieces = new BodyPieces(exchange);
-    const load = (source: PieceSource) =>
-      loadPieces({ exchange, database, format, parameters, startedMs, pieces, source });
+    const load = { exchange, database, format, parameters, startedMs, pieces };
     try {
-      if (exchange.hasClientRequestId && !wantsLines(exchange))
-        await onceOnlyStreamed(exchange, pieces, load);
-      else await load(pieces);
+      if (exchange.hasClientRequestId)
+        await onceOnlyStreamed(exchange, {
+          pieces,
+          recorded: (replayKey) => database.recorded?.(replayKey),
+          execute: (body) => loadPieces({ ...load, source: body, request: body }),
+          repeat: (status, body) => repeatAnswer(exchange, status, body),
+        });
+      else await loadPieces({ ...load, source: pieces, request: undefined });
     } finally {
       pieces.close();
     }
@@ -90,13 +101,23 @@ interface Load {
   readonly pieces: BodyPieces;
   /** What gives it out. */
   readonly source: PieceSource;
+  /** When the client has chosen the id of the request. */
+  readonly request: RepeatableBody | undefined;
 }
 
 async function loadPieces(load: Load): Promise<void> {
-  const { exchange, database, parameters, pieces, source } = load;
+  const { exchange, database, parameters, pieces, source, request } = load;
   const answer = wantsLines(exchange) ? new StreamedBatchAnswer(load) : new WholeBatchAnswer(load);
   const progress = startProgress(exchange, database);
-  const batch = begin(exchange, database, { ...load, answer, progress });
+  const loadIsOver = optimizeForLoad();
+  const batch = begin(exchange, database, {
+    ...load,
+    answer,
+    progress,
+    // A client that is told of each chunk may wait for that before it sends the next row.
+    keepsFullChunk: request !== undefined && !wantsLines(exchange),
+    request: request && (() => rememberedOf(load, request, batch)),
+  });
   try {
     for (let piece = await source.next(); piece; piece = await source.next()) {
       await batch.write(piece);
@@ -114,8 +135,19 @@ async function loadPieces(load: Load): Promise<void> {
     progress.fail(error);
     answer.failed(error, batch);
   } finally {
+    loadIsOver();
     batch.close();
   }
+}
+
+/** What the last commit remembers of the request. */
+async function rememberedOf(
+  load: Load,
+  { replayKey, headDigest, digest }: RepeatableBody,
+  batch: BatchImport,
+): Promise<CommittedRequest> {
+  const answer = await rememberedAnswer(load, batch);
+  return { replayKey, headDigest: headDigest(), bodyDigest: digest(), answer };
 }
 
 /** A database that is not there is 404 here, unlike on queries (http-api.md 10.6). */
@@ -146,11 +178,13 @@ function begin(
     readonly parameters: BatchParameters;
     readonly answer: BatchAnswer;
     readonly progress: ProgressReporter;
+    readonly keepsFullChunk: boolean;
+    readonly request: (() => Promise<CommittedRequest>) | undefined;
   },
 ): BatchImport {
   const { settings, runtime } = exchange.door;
   const { batchRows } = exchange.door.requests;
-  const { format, parameters, answer, progress } = options;
+  const { format, parameters, answer, progress, keepsFullChunk, request } = options;
   const { commitRetries, commitRetryDelayMs, bidirectional, refMode, ordinalBase } = parameters;
   const batch: BatchImport = new BatchImport({
     loader: database.bulkLoader({
@@ -162,6 +196,8 @@ function begin(
       isBidirectional: bidirectional,
     }),
     format,
+    keepsFullChunk,
+    ...(request && { request }),
     commitEvery: parameters.commitEvery,
     ordinalBase: refMode === 'ordinal' ? ordinalBase : undefined,
     depthMax: settings.get(serverHttpJsonMaxDepth),

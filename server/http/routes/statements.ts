@@ -238,14 +238,14 @@ function checkSessionUse(run: StatementRun): void {
 
 /** `awaitResponse: false` (http-api.md 6.7). */
 async function answerLater(run: StatementRun): Promise<void> {
-  const { exchange, database, statement, fields } = run;
+  const { exchange, database, statement, fields, replayKey } = run;
   const options = new StatementOptions(exchange, {
     mustBeIdempotent: false,
     fields,
     rowCountMax: undefined,
     sessionId: undefined,
     readTimeoutMs: run.readTimeoutMs,
-    replayKey: undefined,
+    replayKey,
     receivedMs: run.startedMs,
   });
   await database.runLater(statement, options);

@@ -9,6 +9,7 @@ import { DatabaseLife } from './databases.ts';
 import { Derived } from './derived.ts';
 import { InsertStreams } from './insert-streams.ts';
 import { Principals } from './principals.ts';
+import { Repeats } from './repeats.ts';
 import { Attack, type Scenario } from './scenario.ts';
 import { SchemaChanges } from './schema-changes.ts';
 import { Scripts } from './scripts.ts';
@@ -28,6 +29,7 @@ export const scenarios: Readonly<Record<string, () => Scenario>> = {
   derived: () => new Derived(),
   principals: () => new Principals(),
   archives: () => new Archives(),
+  repeats: () => new Repeats(password),
 };
 
 export interface AttackOptions {

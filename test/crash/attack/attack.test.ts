@@ -7,7 +7,7 @@ test('every kind of work survives SIGTERM with SIGKILL after it', async () => {
   const outcome = await runAttack({
     rounds: 1,
     seed: 3,
-    names: ['schema', 'streams', 'scripts', 'derived', 'principals'],
+    names: ['schema', 'streams', 'scripts', 'derived', 'principals', 'repeats'],
     endings: ['stopThenKill'],
     lifetimeMsMin: 150,
     lifetimeMsMax: 300,
