@@ -230,3 +230,29 @@ test('loaded edges of a lightweight type may have no properties', () =>
     ]);
     assert.deepEqual(await opened.run('SELECT count(*) AS n FROM Light'), [{ n: 0 }]);
   }));
+
+test('a loaded edge of a UNIDIRECTIONAL type goes with its target', () =>
+  withGraph(async (opened) => {
+    await opened.run('CREATE EDGE TYPE Follows UNIDIRECTIONAL');
+    const loader = opened.database.bulkLoader();
+    const { values, ids } = people(0, 2);
+    await loader.addRecords({ type: 'Person', columns, values, rowCount: 2, ids });
+    await loader.addEdges({
+      type: 'Follows',
+      columns: [],
+      values: [],
+      rowCount: 1,
+      from: [0],
+      to: [1],
+    });
+    await loader.finish();
+    const moves = "SELECT out('Follows').id AS o, in('Follows').id AS i FROM Person ORDER BY id";
+    assert.deepEqual(await opened.run(moves), [
+      { o: [1], i: [] },
+      { o: [], i: [] },
+    ]);
+    const [check] = await opened.run('CHECK DATABASE');
+    assert.deepEqual(check?.['warnings'], []);
+    await opened.run('DELETE FROM Person WHERE id = 1');
+    assert.deepEqual(await opened.run('SELECT FROM Follows'), []);
+  }));

@@ -102,12 +102,13 @@ function definitionValues(catalog: Catalog): readonly [string, Value][] {
     values.push([
       'triggers',
       triggers.map(
-        ({ name, timing, event, type, action }) =>
+        ({ name, timing, event, type, action, language }) =>
           new Map([
             ['name', name],
             ['timing', timing],
             ['event', event],
             ['type', catalog.typeWithId(type).name],
+            ['language', language ?? 'SQL'],
             ['action', action],
           ]),
       ),
@@ -148,7 +149,17 @@ export function planSchema(schema: Value, catalog: Catalog): SchemaPlan {
   const after: SchemaChange[] = [];
   for (const name of texts(schema.get('buckets')))
     before.push({ kind: 'create-bucket', name, ifNotExists: true });
-  for (const [name, type] of parentsFirst(types)) planType({ name, type, catalog }, before, after);
+  const planned = parentsFirst(types).map(([name, type]) => ({
+    name,
+    type,
+    catalog,
+    isNew: catalog.typeNamed(name) === undefined,
+  }));
+  // A property may be of a type that stands further down, even in a circle.
+  for (const one of planned) if (one.isNew) before.push(...newType(one));
+  // A property of a type that a supertype declares, too, was there first.
+  for (const one of planned.toReversed()) planProperties(one, before);
+  for (const one of planned) planParts(one, before, after);
   after.push(...definitionsOf(schema));
   return { before, after };
 }
@@ -172,7 +183,7 @@ function definitionsOf(schema: ValueMap): readonly SchemaChange[] {
       timing: spec.get('timing') === 'BEFORE' ? 'BEFORE' : 'AFTER',
       event: triggerEvents.find((event) => event === spec.get('event')) ?? 'CREATE',
       type: textOr(spec.get('type'), ''),
-      language: 'SQL',
+      language: spec.get('language') === 'JAVASCRIPT' ? 'JAVASCRIPT' : 'SQL',
       action: textOr(spec.get('action'), ''),
     });
   return found;
@@ -199,15 +210,11 @@ interface PlannedType {
   readonly name: string;
   readonly type: ValueMap;
   readonly catalog: Catalog;
+  readonly isNew: boolean;
 }
 
-function planType(planned: PlannedType, before: SchemaChange[], after: SchemaChange[]): void {
-  const { name, type, catalog } = planned;
-  const isNew = catalog.typeNamed(name) === undefined;
-  if (isNew) before.push(...newType(planned));
-  const properties = type.get('properties');
-  for (const [property, spec] of isMap(properties ?? null) ? (properties as ValueMap) : []) {
-    if (!isMap(spec)) continue;
+function planProperties({ name, type }: PlannedType, before: SchemaChange[]): void {
+  for (const [property, spec] of propertiesOf(type))
     before.push({
       kind: 'create-property',
       type: name,
@@ -218,17 +225,42 @@ function planType(planned: PlannedType, before: SchemaChange[], after: SchemaCha
       attributes: [],
       custom: noValues,
     });
-    const attributes = attributesOf(spec);
-    const custom = mapOr(spec.get('custom'));
-    if (attributes.length > 0 || custom.size > 0)
-      after.push({ kind: 'alter-property', type: name, property, attributes, custom });
+}
+
+function propertiesOf(type: ValueMap): readonly (readonly [string, ValueMap])[] {
+  return [...mapOr(type.get('properties'))].flatMap(([name, spec]) =>
+    isMap(spec) ? [[name, spec] as const] : [],
+  );
+}
+
+function planParts(planned: PlannedType, before: SchemaChange[], after: SchemaChange[]): void {
+  const { name, type, isNew } = planned;
+  for (const [property, spec] of propertiesOf(type)) {
+    // Of several attributes one change would apply the last (sql.md 13.8).
+    for (const attribute of attributesOf(spec))
+      after.push({
+        kind: 'alter-property',
+        type: name,
+        property,
+        attributes: [attribute],
+        custom: noValues,
+      });
+    for (const entry of mapOr(spec.get('custom')))
+      after.push({
+        kind: 'alter-property',
+        type: name,
+        property,
+        attributes: [],
+        custom: new Map([entry]),
+      });
   }
   const strategy =
     text(type.get('bucketStrategy')) ?? strategyOf(type.get('bucketSelectionStrategy'));
   const isPartitioned = strategy?.startsWith('partitioned') === true;
   // Records must go to the buckets that the strategy chooses, and it needs its unique index.
   const forIndexes = isPartitioned && isNew ? before : after;
-  for (const index of indexesOf(name, type)) forIndexes.push(index);
+  for (const index of indexesOf(name, type))
+    forIndexes.push(isOfBareEdges(type, index) ? { ...uniqueEdges, name } : index);
   const items: AlterTypeItem[] = [];
   if (strategy !== undefined && strategy !== 'round-robin' && isNew)
     items.push({ kind: 'bucket-strategy', strategy });
@@ -236,6 +268,18 @@ function planType(planned: PlannedType, before: SchemaChange[], after: SchemaCha
   const aliases = texts(type.get('aliases'));
   if (aliases.length > 0 && isNew)
     after.push({ kind: 'alter-type', name, items: [{ kind: 'aliases', aliases }] });
+}
+
+/** What keeps edges without records unique is no index that users see. */
+const uniqueEdges = {
+  kind: 'alter-type',
+  items: [{ kind: 'setting', name: 'unique', value: true }],
+} as const;
+
+function isOfBareEdges(type: ValueMap, index: SchemaChange): boolean {
+  if (type.get('lightweight') !== true || index.kind !== 'create-index' || !index.unique)
+    return false;
+  return index.components.every(({ property }) => property === '@out' || property === '@in');
 }
 
 function newType({ name, type, catalog }: PlannedType): readonly SchemaChange[] {

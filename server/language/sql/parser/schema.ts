@@ -117,7 +117,11 @@ function alterTypeItem(parser: Parser): AlterTypeItem {
   }
   if (!parser.acceptKeyword('ALIASES')) return parser.unexpected();
   if (parser.acceptKeyword('NULL')) return { kind: 'aliases', aliases: [] };
-  return { kind: 'aliases', aliases: namesUntilItem(parser) };
+  // Brackets around the names are taken, too: other lists of DDL have them.
+  const isBracketed = parser.accept('(');
+  const aliases = namesUntilItem(parser);
+  if (isBracketed) parser.expect(')');
+  return { kind: 'aliases', aliases };
 }
 
 /** `round-robin` is written without back-ticks, too. */

@@ -1,0 +1,73 @@
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { inspect } from 'node:util';
+import { test } from 'node:test';
+import { openTestDatabase, root } from '../support/open-test-database.ts';
+
+// A schema of everything that types can have comes back from an export in the own format.
+
+const asker = { principal: root, signal: new AbortController().signal };
+
+const schema = [
+  // Types of properties that are made later, in a circle and by a subtype.
+  'CREATE DOCUMENT TYPE A CUSTOM note = "x"',
+  'CREATE DOCUMENT TYPE Part',
+  'CREATE DOCUMENT TYPE B EXTENDS A',
+  'CREATE PROPERTY A.parts LIST OF Part (min 1, max 5, hidden)',
+  'CREATE PROPERTY A.text STRING (default "t", mandatory, notnull, regexp "[a-z]+", max 10) CUSTOM p = 1, q = 2',
+  'CREATE PROPERTY B.both STRING (max 5, mandatory true)',
+  'CREATE PROPERTY A.both STRING (min 1)',
+  'CREATE PROPERTY A.next LINK OF B',
+  'CREATE PROPERTY B.back LINK OF A',
+  'CREATE INDEX named ON A (text, both) NOTUNIQUE NULL_STRATEGY INDEX',
+  'CREATE INDEX ON A (text COLLATE CI) NOTUNIQUE_HASH',
+  'CREATE VERTEX TYPE V BUCKETS 2',
+  'ALTER TYPE V ALIASES Vee',
+  'CREATE EDGE TYPE Unique1 UNIQUE',
+  'CREATE EDGE TYPE OneWay UNIDIRECTIONAL',
+  'CREATE EDGE TYPE Bare LIGHTWEIGHT UNIQUE',
+  'CREATE TRIGGER veto BEFORE CREATE ON A EXECUTE SQL "SELECT ($record.text <> \'no\') AS ok"',
+  'CREATE TRIGGER mark BEFORE CREATE ON B EXECUTE JAVASCRIPT "record.set(\'marked\', true)"',
+  'DEFINE FUNCTION lib.next "SELECT :a + 1 AS result" PARAMETERS [a]',
+  'INSERT INTO V CONTENT [{n: 1}, {n: 2}]',
+  ...['Unique1', 'OneWay', 'Bare'].map(
+    (type) => `CREATE EDGE ${type} FROM (SELECT FROM V WHERE n = 1) TO (SELECT FROM V WHERE n = 2)`,
+  ),
+];
+
+test('a schema keeps every attribute, definition and kind of edge', async (context) => {
+  const test = await openTestDatabase();
+  context.after(() => test.close());
+  for (const text of schema) await test.run(text);
+  await test.run('EXPORT DATABASE file://schema.jsonl.tgz');
+  const url = join(test.directory, '.exports', 'schema.jsonl.tgz');
+  await test.operations.importNew('copy', { url, settings: undefined }, asker);
+
+  for (const text of [
+    'SELECT name, type, buckets, parentTypes, custom, indexes FROM schema:types ORDER BY name',
+    'SELECT name, properties:{*, !id} AS p FROM schema:types ORDER BY name',
+    'SELECT name, indexType, properties, nullStrategy FROM schema:indexes ORDER BY name',
+    'SELECT name, timing, event, typeName, action FROM schema:triggers ORDER BY name',
+    'SELECT `lib.next`(1) AS r',
+    "SELECT n, out('OneWay').n AS o, in('OneWay').n AS i, out('Bare').n AS b FROM Vee ORDER BY n",
+  ]) {
+    const rows = inspect(await test.runOn('copy', text), { depth: 20 });
+    assert.equal(rows, inspect(await test.run(text), { depth: 20 }), text);
+  }
+  assert.deepEqual(await test.runOn('copy', "INSERT INTO A SET text = 'no'"), []);
+  const [marked] = await test.runOn('copy', "INSERT INTO B SET text = 'b', both = 'c'");
+  assert.equal(marked?.['marked'], true);
+  await assert.rejects(test.runOn('copy', "INSERT INTO B SET text = 'b'"), { code: 'Validation' });
+  for (const type of ['Unique1', 'Bare'])
+    await assert.rejects(
+      test.runOn(
+        'copy',
+        `CREATE EDGE ${type} FROM (SELECT FROM V WHERE n = 1) TO (SELECT FROM V WHERE n = 2)`,
+      ),
+      { code: 'DuplicatedKey' },
+    );
+  const [check] = await test.runOn('copy', 'CHECK DATABASE');
+  assert.deepEqual(check?.['warnings'], []);
+  assert.deepEqual(await test.runOn('copy', 'DELETE FROM V WHERE n = 2'), [{ count: 1 }]);
+  assert.deepEqual(await test.runOn('copy', 'SELECT FROM OneWay'), []);
+});
