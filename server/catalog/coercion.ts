@@ -152,6 +152,7 @@ export function storable(value: Value, context: CoercionContext): Value {
       : embedded(typeName, value, context);
   }
   if (isRecord(value)) return linkTo(value);
+  if (value instanceof EmbeddedDocument) return coercedDocument(value, context);
   return value instanceof Link ? toRecord(value) : value;
 }
 
@@ -195,6 +196,16 @@ function mapValues(map: ValueMap, one: (item: Value) => Value): ValueMap {
     changed.set(key, mapped);
   }
   return changed ?? map;
+}
+
+/** An embedded document of which a property may have been assigned anew; the same one when nothing had to change. */
+function coercedDocument(document: EmbeddedDocument, context: CoercionContext): EmbeddedDocument {
+  const type = context.catalog.typeNamed(document.typeName);
+  if (type === undefined) return document;
+  const properties = coerceProperties(type.id, document.properties, context);
+  return properties === document.properties
+    ? document
+    : new EmbeddedDocument(document.typeName, properties);
 }
 
 function embedded(typeName: Value, map: ValueMap, context: CoercionContext): EmbeddedDocument {

@@ -78,7 +78,11 @@ export class ExpandValueOperator implements PhysicalOperator {
     }
     const tagged = typeof value === 'object' ? (value as EmbeddedDocument) : undefined;
     if (tagged?.valueKind === 'embedded') {
-      context.frame[as] = new Map([['@type', tagged.typeName as Value], ...tagged.properties]);
+      context.frame[as] = new Map<string, Value>([
+        ['@type', tagged.typeName],
+        ['@cat', 'd'],
+        ...tagged.properties,
+      ]);
       return true;
     }
     // Text that looks like a record id is text here: a list of strings gives rows of strings.
