@@ -408,11 +408,11 @@ export class Database implements OpenDatabase {
       return this.#own.set(key, text);
     });
     this.#settingChanges = change.catch(() => {});
-  recorded(replayKey: string): RecordedRequest | undefined {
-    return this.#replayKeys.recorded(replayKey);
+    return change;
   }
 
-    return change;
+  recorded(replayKey: string): RecordedRequest | undefined {
+    return this.#replayKeys.recorded(replayKey);
   }
 
   committedUnder(replayKey: string): LogIndex | undefined {
@@ -466,12 +466,12 @@ export class Database implements OpenDatabase {
     const { principal } = options;
     return new BulkLoader({
       ...options,
-      replayKeys: this.#replayKeys,
       state: this.state,
       engine: this.engine,
       runtime,
       formats: this.formats(),
       changes: this.changes,
+      replayKeys: this.#replayKeys,
       onCommit: (buckets) => this.#statements.views.committed(buckets, undefined),
       defaults: (source) => this.#statements.evaluator.default(source),
       requireOpen: () => this.#requireOpen(),

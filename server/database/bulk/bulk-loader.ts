@@ -196,8 +196,7 @@ export class BulkLoader {
     const rules = this.#keys.rulesOf(type.id);
     const from = this.#endsOf(batch.from, batch.rowCount);
     const to = this.#endsOf(batch.to, batch.rowCount);
-    // An edge of a UNIDIRECTIONAL type is listed at its target, too, where reads hide it: who deletes the target must find it.
-    const both = !type.bidirectional || this.#options.isBidirectional !== false;
+    const both = type.bidirectional && this.#options.isBidirectional !== false;
     this.#edgeCount += batch.rowCount;
     if (rows.shape !== undefined && !rules.isKeyed && !isPartitioned(type) && !batch.rids) {
       const place = this.#reserve(type, batch.rowCount);
@@ -231,8 +230,8 @@ export class BulkLoader {
 
   /**
    * Ends the chunk: everything added so far is durable and visible then.
-   * @throws DatabaseError `DuplicatedKey`, `RecordNotFound` for a vertex that is gone, `ConcurrentModification`
    * @param request to be remembered by this commit, also when there is nothing else to commit
+   * @throws DatabaseError `DuplicatedKey`, `RecordNotFound` for a vertex that is gone, `ConcurrentModification`
    */
   async commit(request?: CommittedRequest): Promise<LogIndex> {
     this.#options.requireOpen?.();
