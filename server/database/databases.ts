@@ -120,7 +120,7 @@ export class Databases implements DatabasesPort {
       'DatabaseInstalling',
       entry.state === 'opening'
         ? `Database '${name}' is being opened`
-        : `Database '${name}' could not be opened; the server log says why`,
+        : `Database '${name}' could not be opened; the server log says why. A backup can be restored over it`,
     );
   }
 

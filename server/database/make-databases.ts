@@ -20,6 +20,7 @@ import {
 } from '#config/settings.ts';
 import type { LanguageRegistry } from '#language/registry.ts';
 import { ScriptEngine } from '#platform/script-engine.ts';
+import { requireSoundEnvironment } from '#storage/environment-use.ts';
 import { ActiveStatements } from './active-statements.ts';
 import { type Counters, newCounters } from './counters.ts';
 import { type Database, type DatabaseSurroundings, openDatabase } from './database.ts';
@@ -118,6 +119,11 @@ export function makeDatabases(options: ServerDatabasesOptions): ServerDatabases 
     initialize: (path) =>
       initializeEngine(path, { settings, timers: runtime.timers, clock: runtime.clock }),
     openDatabase: async (name, path) => {
+      await requireSoundEnvironment(path, {
+        timers: runtime.timers,
+        walked: (reason, pages) =>
+          log.info('database looked at', { database: name, reason, ...pages }),
+      });
       const database = await openDatabase(name, path, surroundings);
       opened.add(database);
       database.onClosed(() => opened.delete(database));

@@ -22,6 +22,7 @@ import type {
   StorageSnapshot,
 } from './engine.ts';
 import { environmentFileName } from './environment-file.ts';
+import { EnvironmentUse } from './environment-use.ts';
 import { ImageMemory } from './image-memory.ts';
 import { RetiredCells } from './large-cells.ts';
 import { LmdbBulkWriter } from './lmdb-bulk-writer.ts';
@@ -88,15 +89,18 @@ interface Unit {
 /** @throws DatabaseError `CorruptedRecord` when the files are damaged or of an unknown format */
 export function openLmdbEngine(options: LmdbEngineOptions): LmdbEngine {
   mkdirSync(options.directory, { recursive: true });
-  const subs = openSubDatabases({
-    directory: options.directory,
-    mapSizeBytes: options.mapSizeBytes ?? 2 ** 30,
-    readersMax: options.readersMax ?? 1024,
-  });
+  const use = new EnvironmentUse(options.directory);
+  let subs: SubDatabases | undefined;
   try {
-    return new LmdbEngine(options, subs);
+    subs = openSubDatabases({
+      directory: options.directory,
+      mapSizeBytes: options.mapSizeBytes ?? 2 ** 30,
+      readersMax: options.readersMax ?? 1024,
+    });
+    return new LmdbEngine(options, subs, use);
   } catch (error) {
-    subs.root.close().catch(() => {});
+    use.close(false);
+    subs?.root.close().catch(() => {});
     throw error;
   }
 }
@@ -107,6 +111,7 @@ export class LmdbEngine implements StorageEngine {
   readonly labels: TypeLabels;
   readonly #options: LmdbEngineOptions;
   readonly #subs: SubDatabases;
+  readonly #use: EnvironmentUse;
   readonly #state: StateReader;
   readonly #retired = new RetiredCells(16 * 1024 * 1024);
   readonly #jobs = new DeletionJobs();
@@ -125,8 +130,9 @@ export class LmdbEngine implements StorageEngine {
   readonly #copies = new Set<Promise<void>>();
   #failure: DatabaseError | undefined;
 
-  constructor(options: LmdbEngineOptions, subs: SubDatabases) {
+  constructor(options: LmdbEngineOptions, subs: SubDatabases, use: EnvironmentUse) {
     this.#options = options;
+    this.#use = use;
     this.rows = new RowEncoder(this.shapes, options.recordBytesMax);
     this.labels = options.labels;
     this.#subs = subs;
@@ -169,10 +175,12 @@ export class LmdbEngine implements StorageEngine {
       appliedIndex: () => this.#applied.index,
       written: (index) => {
         this.#lmdbCommits += 1;
+        this.#use.changed();
         this.#log.checkpointed(index);
       },
       failed: (error) => this.#fail(error, []),
     });
+    use.opened(options.timers);
     if (!this.#jobs.isEmpty) this.#startDeletions();
   }
 
@@ -380,6 +388,7 @@ export class LmdbEngine implements StorageEngine {
     if (writes.length > 0 || commit.chunkRuns.length > 0) {
       await writeBatch(this.#subs, writes, this.#options.timers, commit);
       this.#lmdbCommits += 1;
+      this.#use.changed();
       this.#publish(commit);
       this.#readers.rebase(this.#applied.index);
       this.#log.checkpointed(this.#applied.index);
@@ -476,6 +485,7 @@ export class LmdbEngine implements StorageEngine {
     this.#readers.close();
     await this.#log.close();
     await this.#subs.root.close();
+    this.#use.close(this.#failure === undefined);
   }
 }
 
