@@ -196,7 +196,8 @@ export class BulkLoader {
     const rules = this.#keys.rulesOf(type.id);
     const from = this.#endsOf(batch.from, batch.rowCount);
     const to = this.#endsOf(batch.to, batch.rowCount);
-    const both = type.bidirectional && this.#options.isBidirectional !== false;
+    // An edge of a UNIDIRECTIONAL type is listed at its target, too, where reads hide it: who deletes the target must find it.
+    const both = !type.bidirectional || this.#options.isBidirectional !== false;
     this.#edgeCount += batch.rowCount;
     if (rows.shape !== undefined && !rules.isKeyed && !isPartitioned(type) && !batch.rids) {
       const place = this.#reserve(type, batch.rowCount);
