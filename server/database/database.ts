@@ -419,7 +419,11 @@ export class Database implements OpenDatabase {
     return this.#replayKeys.committedUnder(replayKey);
   }
 
-  run(statement: Statement, options: RunOptions): Promise<ResultStream> {
+  async run(statement: Statement, options: RunOptions): Promise<ResultStream> {
+    return this.runNow(statement, options);
+  }
+
+  runNow(statement: Statement, options: RunOptions): ResultStream | Promise<ResultStream> {
     this.#requireOpen();
     return this.#surroundings.meter.measured(this.name, statement, options, () =>
       this.#runNow(statement, options),
@@ -445,12 +449,6 @@ export class Database implements OpenDatabase {
     await this.#statements.views.caughtUp(views);
     this.#requireOpen();
     return this.pipeline.runNow(statement, options);
-  }
-
-  /** As `run`; a short reading statement gives its result without a promise. */
-  runNow(statement: Statement, options: RunOptions): ResultStream | Promise<ResultStream> {
-    this.#requireOpen();
-    return this.#runNow(statement, options);
   }
 
   async runLater(statement: Statement, options: RunOptions): Promise<void> {

@@ -172,6 +172,8 @@ export interface DatabaseHandle {
    */
   runLater(statement: Statement, options: RunOptions): Promise<void>;
   run(statement: Statement, options: RunOptions): Promise<ResultStream>;
+  /** As `run`; a short reading statement gives its result without a promise. @throws what `run` rejects with, too */
+  runNow(statement: Statement, options: RunOptions): ResultStream | Promise<ResultStream>;
   /** What is committed, as it happens here. */
   readonly changes: ChangeEvents;
   /** Begins a load of records that come chunk by chunk and may meet stored ones. */

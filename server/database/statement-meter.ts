@@ -11,6 +11,13 @@ export interface StatementTimes {
   readonly seconds: Histogram;
 }
 
+/** A statement that was begun. */
+interface Begun {
+  readonly language: string;
+  readonly startedMs: number;
+  readonly recorded: ReturnType<StatementRecording['begin']> | undefined;
+}
+
 /**
  * Measures the statements of all databases: how long each took, by language and kind, and how many failed, by error. While a
  * recording runs, it is told of each statement. Cost per statement: two looks at the clock and one observation.
@@ -32,27 +39,41 @@ export class StatementMeter {
   }
 
   /**
-   * Runs a statement by `execute` and measures it until its rows are all given.
+   * Runs a statement by `execute` and measures it until its rows are all given; without a promise when `execute` gives none.
    * @throws what `execute` throws
    */
-  async measured(
+  measured(
     database: string,
     statement: Statement,
     options: RunOptions,
     execute: () => ResultStream | Promise<ResultStream>,
-  ): Promise<ResultStream> {
+  ): ResultStream | Promise<ResultStream> {
     const startedMs = this.#clock.monotonicMs();
     const recorded = this.recording?.begin(database, statement, options);
-    let result: ResultStream;
-    try {
-      const given = execute();
-      result = given instanceof Promise ? await given : given;
-    } catch (error) {
-      this.failures.add(error instanceof DatabaseError ? error.exception : 'InternalException');
-      throw error;
-    }
-    const returnedMs = this.#clock.monotonicMs();
     const { language } = statement;
+    let given: ResultStream | Promise<ResultStream>;
+    try {
+      given = execute();
+    } catch (error) {
+      throw this.#failed(error);
+    }
+    if (!(given instanceof Promise))
+      return this.#returned(given, { language, startedMs, recorded });
+    return given.then(
+      (result) => this.#returned(result, { language, startedMs, recorded }),
+      (error: unknown) => {
+        throw this.#failed(error);
+      },
+    );
+  }
+
+  #failed(error: unknown): unknown {
+    this.failures.add(error instanceof DatabaseError ? error.exception : 'InternalException');
+    return error;
+  }
+
+  #returned(result: ResultStream, { language, startedMs, recorded }: Begun): ResultStream {
+    const returnedMs = this.#clock.monotonicMs();
     if (result.complete !== undefined) this.#observe(language, result, returnedMs - startedMs);
     if (recorded !== undefined || result.complete === undefined)
       result.whenClosed = () => {

@@ -2,6 +2,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { SettingsReader } from '#config/effective-settings.ts';
 import { serverHttpMaxConnections, serverHttpWorkerThreads } from '#config/server-settings.ts';
+import { type Linked, LinkedList } from '#core/linked-list.ts';
 import { LastHeader } from '#security/last-header.ts';
 
 /** Requests of one connection that may wait for the one before them. */
@@ -26,8 +27,12 @@ interface Pipelined {
  * One client connection: its requests are handled one at a time, in order (limits.md 26). Knows whether its running request
  * holds one of the worker slots, and tells it when the client left.
  */
-export class Connection {
+export class Connection implements Linked<Connection> {
   readonly socket: Socket;
+  /** Place in the gate's list of idle ones, which alone sets these. */
+  previous: Connection | undefined;
+  next: Connection | undefined;
+  isIdle = false;
   readonly lastHeader = new LastHeader();
   /**
    * Set while a streamed body is read: told when nothing more can be read from the connection, with the parser's error code;
@@ -129,8 +134,8 @@ export class ConnectionGate {
   readonly handle: Handler;
   readonly #settings: SettingsReader;
   readonly #all = new Set<Connection>();
-  /** Longest idle first. */
-  readonly #idle = new Set<Connection>();
+  /** Longest idle first; all that are not busy. */
+  readonly #idle = new LinkedList<Connection>();
   /** The sockets that carry TLS connections or their handshakes. */
   readonly #belowTls = new Set<Socket>();
   readonly #waitingForSlot: (() => void)[] = [];
@@ -171,7 +176,7 @@ export class ConnectionGate {
   }
 
   get busyCount(): number {
-    return this.#all.size - this.#idle.size;
+    return this.#all.size - this.#idle.length;
   }
 
   /** Cancels what runs on all connections. */
@@ -185,16 +190,20 @@ export class ConnectionGate {
   }
 
   becameBusy(connection: Connection): void {
-    this.#idle.delete(connection);
+    if (!connection.isIdle) return;
+    connection.isIdle = false;
+    this.#idle.remove(connection);
   }
 
   becameIdle(connection: Connection): void {
-    if (this.#all.has(connection)) this.#idle.add(connection);
+    if (connection.isIdle || !this.#all.has(connection)) return;
+    connection.isIdle = true;
+    this.#idle.append(connection);
   }
 
   left(connection: Connection): void {
     this.#all.delete(connection);
-    this.#idle.delete(connection);
+    this.becameBusy(connection);
   }
 
   takeSlot(run: () => void): void {
@@ -214,20 +223,16 @@ export class ConnectionGate {
     const connection = new Connection(socket, this);
     socket[connectionKey] = connection;
     this.#all.add(connection);
-    this.#idle.add(connection);
+    this.becameIdle(connection);
     socket.on('close', () => {
-      this.#all.delete(connection);
-      this.#idle.delete(connection);
+      this.left(connection);
       connection.closed();
     });
     if (this.#all.size > this.#settings.get(serverHttpMaxConnections)) this.#closeLongestIdle();
   }
 
   #closeLongestIdle(): void {
-    for (const connection of this.#idle) {
-      connection.socket.destroy();
-      return;
-    }
+    this.#idle.first?.socket.destroy();
   }
 }
 

@@ -17,6 +17,7 @@ import type { Door, DoorDependencies } from './door.ts';
 import { DoorLimits } from './door-limits.ts';
 import type { Refusal } from './errors.ts';
 import { Exchange } from './exchange.ts';
+import { type FoundRoute, KnownPaths } from './known-paths.ts';
 import { listenOn, makeListener } from './listener.ts';
 import { NameCache } from './json-writer.ts';
 import { ReplayCache } from './replay-cache.ts';
@@ -50,6 +51,7 @@ export class HttpServer {
   /** Of `mountUpgrade`. */
   readonly #upgradePaths: string[] = [];
   readonly #meters = new Map<Route, RouteMeter>();
+  readonly #knownPaths = new KnownPaths();
   #securePort: number | undefined;
 
   constructor(dependencies: DoorDependencies) {
@@ -211,7 +213,12 @@ export class HttpServer {
         next: () => route(request, response),
         refuse: (tooLarge) => exchange.refuse(tooLarge),
       });
-    else route(request, response);
+    else {
+      const known = this.#knownPaths.find(request.method, request.url);
+      if (known === undefined) route(request, response);
+      else
+        this.#enter(exchange, known.route.access === 'root', () => this.#handle(exchange, known));
+    }
   }
 
   #mount(): void {
@@ -231,7 +238,8 @@ export class HttpServer {
   #mountScope(access: 'user' | 'root', mount: (scope: FastifyInstance) => void): void {
     void this.#app.register(async (scope) => {
       scope.addHook('onRequest', (request, _reply, done) => {
-        this.#enter(request, access === 'root', done);
+        const exchange = exchangeOf(request.raw);
+        if (exchange) this.#enter(exchange, access === 'root', done);
       });
       mount(scope);
     });
@@ -239,7 +247,7 @@ export class HttpServer {
 
   #mountRoutes(scope: FastifyInstance, routes: readonly Route[]): void {
     for (const route of routes) {
-      const { method, handle } = route;
+      const { method } = route;
       const meter = this.#door.requests.add(method, urlOf(route));
       this.#meters.set(route, meter);
       scope.route({
@@ -248,17 +256,24 @@ export class HttpServer {
         handler: (request: FastifyRequest, reply: FastifyReply) => {
           const exchange = exchangeOf(request.raw);
           if (!exchange) return;
-          exchange.route = meter;
-          exchange.parameters = request.params as Readonly<Record<string, string>>;
+          const parameters = request.params as Readonly<Record<string, string>>;
+          const found = { route, meter, parameters };
           reply.hijack();
-          try {
-            const later = handle(exchange, this.#door);
-            if (later) later.catch((error: unknown) => exchange.fail(error));
-          } catch (error) {
-            exchange.fail(error);
-          }
+          this.#knownPaths.remember(request.raw.url, found);
+          this.#handle(exchange, found);
         },
       });
+    }
+  }
+
+  #handle(exchange: Exchange, { route, meter, parameters }: FoundRoute): void {
+    exchange.route = meter;
+    exchange.parameters = parameters;
+    try {
+      const later = route.handle(exchange, this.#door);
+      if (later) later.catch((error: unknown) => exchange.fail(error));
+    } catch (error) {
+      exchange.fail(error);
     }
   }
 
@@ -271,9 +286,7 @@ export class HttpServer {
   }
 
   /** Everything but probes waits for a worker slot, and is refused while the server stops. */
-  #enter(request: FastifyRequest, mustBeRoot: boolean, done: () => void): void {
-    const exchange = exchangeOf(request.raw);
-    if (!exchange) return;
+  #enter(exchange: Exchange, mustBeRoot: boolean, done: () => void): void {
     if (!this.#door.control.isOnline) {
       exchange.refuse({
         status: 503,

@@ -46,18 +46,27 @@ const truncatedFalse = Buffer.from(',"truncated":false');
 
 const jsonStreamHeaders = ['Content-Type', 'application/json', 'Cache-Control', 'no-store'];
 
-/** Runs a statement and answers with its rows. */
-export async function answerJson(run: StatementRun): Promise<void> {
-  const stream = await start(run);
+/** Runs a statement and answers with its rows; without a promise when they are few and there at once. */
+export function answerJson(run: StatementRun): void | Promise<void> {
+  const stream = start(run);
+  return stream instanceof Promise
+    ? stream.then((started) => answerWith(run, started))
+    : answerWith(run, stream);
+}
+
+function answerWith(run: StatementRun, stream: ResultStream): void | Promise<void> {
   echoSession(run.exchange, run.database, run.sessionId);
   const isByElement = run.serializer === 'graph' || run.serializer === 'studioGraph';
   const answer = new JsonAnswer(run, stream);
+  let isSent = false;
   try {
-    if (isByElement) await answer.sendGraph();
-    else if (!answer.sendSmall()) await answer.sendRows();
-  } finally {
+    isSent = !isByElement && answer.sendSmall();
+  } catch (error) {
     answer.close();
+    throw error;
   }
+  if (!isSent) return answer.sendLater(isByElement);
+  answer.close();
 }
 
 class JsonAnswer {
@@ -108,7 +117,16 @@ class JsonAnswer {
     return true;
   }
 
-  async sendRows(): Promise<void> {
+  /** Whatever is no small answer. */
+  async sendLater(isByElement: boolean): Promise<void> {
+    try {
+      await (isByElement ? this.#sendGraph() : this.#sendRows());
+    } finally {
+      this.close();
+    }
+  }
+
+  async #sendRows(): Promise<void> {
     this.#open(this.#writer);
     const { complete } = this.#stream;
     if (complete === undefined) await this.#pullRows();
@@ -116,7 +134,7 @@ class JsonAnswer {
     await this.#finish();
   }
 
-  async sendGraph(): Promise<void> {
+  async #sendGraph(): Promise<void> {
     const { door } = this.#run.exchange;
     const formats = this.#run.database.formats();
     const collector = new GraphCollector({

@@ -7,6 +7,7 @@ import {
   serverHttpBodyContentMaxSize,
   serverHttpBodyTimeout,
 } from '#config/server-settings.ts';
+import { type Linked, LinkedList } from '#core/linked-list.ts';
 import type { Cancel, Clock, Timers } from '#core/runtime.ts';
 import { HttpRefusal } from './errors.ts';
 
@@ -22,7 +23,7 @@ const noBytes: Uint8Array = Buffer.alloc(0);
 export class BodyDeadlines {
   readonly #clock: Clock;
   readonly #timers: Timers;
-  readonly #waiting = new Map<BodyReader, number>();
+  readonly #waiting = new LinkedList<BodyReader>();
   #stop: Cancel = () => {};
   #isRunning = false;
 
@@ -32,12 +33,13 @@ export class BodyDeadlines {
   }
 
   add(reader: BodyReader, allowedMs: number): void {
-    this.#waiting.set(reader, this.#clock.monotonicMs() + allowedMs);
+    reader.deadlineMs = this.#clock.monotonicMs() + allowedMs;
+    this.#waiting.append(reader);
     if (!this.#isRunning) this.#schedule(Math.min(1000, Math.max(10, allowedMs / 4)));
   }
 
   delete(reader: BodyReader): void {
-    this.#waiting.delete(reader);
+    this.#waiting.remove(reader);
   }
 
   close(): void {
@@ -48,8 +50,13 @@ export class BodyDeadlines {
     this.#isRunning = true;
     this.#stop = this.#timers.after(everyMs, () => {
       const now = this.#clock.monotonicMs();
-      for (const [reader, deadline] of this.#waiting) if (deadline <= now) reader.expire();
-      if (this.#waiting.size > 0) this.#schedule(everyMs);
+      let reader = this.#waiting.first;
+      while (reader !== undefined) {
+        const { next } = reader;
+        if (reader.deadlineMs <= now) reader.expire();
+        reader = next;
+      }
+      if (this.#waiting.length > 0) this.#schedule(everyMs);
       else this.#isRunning = false;
     });
   }
@@ -142,7 +149,11 @@ function onClose(this: ReadRequest): void {
 }
 
 /** Collects the pieces of one body. */
-class BodyReader {
+class BodyReader implements Linked<BodyReader> {
+  previous: BodyReader | undefined;
+  next: BodyReader | undefined;
+  /** Monotonic clock. */
+  deadlineMs = 0;
   readonly #request: ReadRequest;
   readonly #limits: BodyLimits;
   readonly #deadlines: BodyDeadlines;
@@ -173,7 +184,8 @@ class BodyReader {
     const allowedMs = Math.max(this.#limits.timeoutMs, this.#announced / bytesPerMsMin);
     this.#deadlines.add(this, allowedMs);
     request.on('data', onData);
-    request.on('end', onEnd);
+    // What was announced is complete when its last byte is there.
+    if (this.#announced === 0) request.on('end', onEnd);
     request.on('close', onClose);
   }
 

@@ -23,8 +23,11 @@ export interface StatementRun {
   readonly parsedMs: number;
 }
 
-/** Starts the statement. Graph answers count elements, not rows, so no number of rows bounds them. */
-export function start(run: StatementRun): Promise<ResultStream> {
+/**
+ * Starts the statement; a short reading one gives its result without a promise. Graph answers count elements, not rows, so no
+ * number of rows bounds them.
+ */
+export function start(run: StatementRun): ResultStream | Promise<ResultStream> {
   const { settings } = run.database;
   const isByElement = run.serializer === 'graph' || run.serializer === 'studioGraph';
   const limit = rowLimit(run.limits, undefined, settings);
@@ -38,7 +41,7 @@ export function start(run: StatementRun): Promise<ResultStream> {
     replayKey: run.replayKey,
     receivedMs: run.startedMs,
   });
-  return run.database.run(run.statement, options);
+  return run.database.runNow(run.statement, options);
 }
 
 /** As many rows as are asked for when the statement turns out to have a LIMIT. */

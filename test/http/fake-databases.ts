@@ -152,6 +152,9 @@ class FakeDatabase implements DatabaseHandle {
   committedUnder(replayKey: string): LogIndex | undefined {
     return this.#all.committed.get(replayKey);
   }
+  runNow(statement: Statement, options: RunOptions): Promise<ResultStream> {
+    return this.run(statement, options);
+  }
   async setSetting(key: string, text: string): Promise<void> {
     this.settings.set(requireSetting(key), text);
   }

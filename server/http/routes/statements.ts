@@ -99,7 +99,7 @@ export const queryGet: Route = {
   },
   handle: (exchange, door) => {
     door.meters.meter('http.query').mark();
-    const startedMs = door.runtime.clock.monotonicMs();
+    const { startedMs } = exchange;
     const command = exchange.parameters['*'] ?? '';
     exchange.parameters = { ...exchange.parameters, command };
     return answerStatement(exchange, {
@@ -125,7 +125,7 @@ type Endpoint = 'query' | 'command';
 
 /** Access comes before the body: nothing is read for a database that the caller may not use. */
 function answerBody(exchange: Exchange, endpoint: Endpoint): void {
-  const startedMs = exchange.door.runtime.clock.monotonicMs();
+  const { startedMs } = exchange;
   accessibleName(exchange);
   exchange.withBody((bytes) => {
     if (isLongBody(bytes)) return answerLongBody(exchange, { bytes, endpoint, startedMs });
@@ -152,7 +152,7 @@ interface StatementCall {
   readonly startedMs: number;
 }
 
-function answerStatement(exchange: Exchange, call: StatementCall): Promise<void> {
+function answerStatement(exchange: Exchange, call: StatementCall): void | Promise<void> {
   const sessionId = exchange.header(sessionHeader);
   if (sessionId !== undefined) return answerInSession(exchange, call, sessionId);
   const run = prepare(exchange, call, undefined);
