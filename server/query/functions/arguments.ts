@@ -23,8 +23,10 @@ export function describe(value: Value): string {
       return `${toDouble(value)} (double)`;
     case 'null':
       return 'null';
+    case 'bytes':
+      return 'bytes';
     default:
-      return `a ${kind}`;
+      return kind === 'embedded' ? 'an embedded document' : `a ${kind}`;
   }
 }
 

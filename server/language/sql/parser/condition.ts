@@ -1,4 +1,5 @@
 import { type Expression, isCondition } from '../ast.ts';
+import type { TokenKind } from '../lexer.ts';
 import { compareSigns } from '../statements.ts';
 import { constantsUntil } from './literal.ts';
 import { comparison, type Parser } from './parser.ts';
@@ -148,6 +149,25 @@ function negatable(parser: Parser, left: Expression, isNegated: boolean): Expres
   }
 }
 
+/** What continues an expression behind a closing bracket. */
+const continuing: ReadonlySet<TokenKind> = new Set<TokenKind>([
+  '.',
+  '[',
+  '+',
+  '-',
+  '*',
+  '/',
+  '%',
+  '<<',
+  '>>',
+  '>>>',
+  '&',
+  '|',
+  '^',
+  '||',
+  '??',
+]);
+
 /**
  * The right side of IN and CONTAINS. `(1, 2)` is a list; `(x)` with one expression that is no literal is that expression, so
  * that `IN (:ids)` and `IN (tags)` look into the list they name, and `CONTAINS (cond)` finds its condition.
@@ -161,13 +181,16 @@ function membershipList(parser: Parser): Expression {
     return parser.grammar.expression(parser);
   }
   const constants = constantsUntil(parser, ')');
-  if (constants)
-    return parser.grammar.expressionAfter(parser, {
-      kind: 'constants',
-      values: constants,
-      at,
-      end: parser.lastEnd,
-    });
+  if (constants) {
+    const span = { at, end: parser.lastEnd };
+    const [value = null] = constants;
+    // `('5').asInteger()` and `(2) + 1` are values: only what ends behind the bracket is a list.
+    const list: Expression =
+      constants.length === 1 && continuing.has(parser.kind)
+        ? { kind: 'paren', inner: { kind: 'literal', value, ...span }, ...span }
+        : { kind: 'constants', values: constants, ...span };
+    return parser.grammar.expressionAfter(parser, list);
+  }
   parser.enter();
   const items = [conditionOrExpression(parser)];
   while (parser.accept(',')) items.push(parser.grammar.expression(parser));
