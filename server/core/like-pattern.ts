@@ -11,6 +11,8 @@ export interface LikePattern {
   matches(text: string): boolean;
   /** Text that every match starts with; '' under `ignoreCase`. */
   readonly prefix: string;
+  /** Text that every match starts with when it is folded (`foldCase`); '' without `ignoreCase`. */
+  readonly foldedPrefix: string;
   /** The pattern is its prefix and nothing else, or its prefix followed by one `%`. */
   readonly form: 'exact' | 'prefix' | 'other';
 }
@@ -46,7 +48,12 @@ export function compileLike(text: string, options: { readonly ignoreCase: boolea
 
 function foldingPattern(folded: string): LikePattern {
   const inner = buildPattern(folded);
-  return { matches: (text) => inner.matches(foldCase(text)), prefix: '', form: 'other' };
+  return {
+    matches: (text) => inner.matches(foldCase(text)),
+    prefix: '',
+    foldedPrefix: inner.prefix,
+    form: 'other',
+  };
 }
 
 /** UTF-16 units, or `anyCharacter`. */
@@ -93,10 +100,16 @@ function buildPattern(text: string): LikePattern {
   if (segments.length === 1) {
     const { literal } = first;
     if (literal !== undefined)
-      return { matches: (candidate) => candidate === literal, prefix, form: 'exact' };
+      return {
+        matches: (candidate) => candidate === literal,
+        prefix,
+        foldedPrefix: '',
+        form: 'exact',
+      };
     return {
       matches: (candidate) => matchAt(first, candidate, 0) === candidate.length,
       prefix,
+      foldedPrefix: '',
       form: 'other',
     };
   }
@@ -105,6 +118,7 @@ function buildPattern(text: string): LikePattern {
   return {
     matches: matcherOf(first, middle, last),
     prefix,
+    foldedPrefix: '',
     form:
       segments.length === 2 && last.literal === '' && first.literal !== undefined
         ? 'prefix'

@@ -433,6 +433,7 @@ function mapSearch(search: IndexSearchNode, map: PartMapping): IndexSearchNode {
 function mapBounds(bounds: IndexBounds, map: PartMapping): IndexBounds {
   const { equals, low, high, prefix } = bounds;
   return {
+    ...bounds,
     equals: equals.map((part) => ({ ...part, value: map.expression(part.value) })),
     ...(low && { low: { ...low, value: map.expression(low.value) } }),
     ...(high && { high: { ...high, value: map.expression(high.value) } }),

@@ -17,6 +17,7 @@ export interface CompiledBounds {
     readonly value: Evaluator;
     readonly kind: 'equals' | 'in' | 'null';
     readonly isFlipped: boolean;
+    readonly findsMore: boolean;
   }[];
   readonly low: CompiledBound | undefined;
   readonly high: CompiledBound | undefined;
@@ -64,7 +65,7 @@ export function bindBounds(bounds: CompiledBounds, context: ExecutionContext): B
           ? keysOfList(value, component, context)
           : keysOf(keyFor(value, component, context.formats, part.isFlipped));
     if (keys === undefined) return { kind: 'scan' };
-    if (!keys.exact) exact = false;
+    if (!keys.exact || part.findsMore) exact = false;
     if (keys.values.length * prefixes.length > combinationCountMax) return { kind: 'scan' };
     prefixes = combine(prefixes, keys.values);
   }
@@ -155,7 +156,9 @@ function prefixOf(
 ): Value | undefined {
   const text = prefix?.(context);
   if (prefixIsPattern === undefined || typeof text !== 'string') return text;
-  return compileLike(text, { ignoreCase: prefixIsPattern === 'ilike' }).prefix;
+  const ignoreCase = prefixIsPattern === 'ilike';
+  const pattern = compileLike(text, { ignoreCase });
+  return ignoreCase ? pattern.foldedPrefix : pattern.prefix;
 }
 
 type BoundKey =

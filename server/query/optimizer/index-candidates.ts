@@ -1,6 +1,7 @@
 import type { IndexComponent, IndexDefinition } from '#catalog/catalog.ts';
 import { compileLike } from '#core/like-pattern.ts';
 import type { TypeId } from '#core/rid.ts';
+import { isList, type Value } from '#core/value.ts';
 import type { Expression, Slot } from '../algebra/expression.ts';
 import type { IndexBounds } from '../algebra/plan.ts';
 import { slotsRead } from '../algebra/slots.ts';
@@ -18,6 +19,8 @@ export interface IndexCandidate {
   readonly covered: readonly Expression[];
   /** Records found, estimated. */
   readonly rowCount: number;
+  /** The share of the index that is read, where it is known rather than guessed. */
+  readonly knownShare: number | undefined;
   /** Components are left open that may be null, and the index skips nulls: see `IndexSearchNode`. */
   readonly needsEveryRecord: boolean;
 }
@@ -96,11 +99,13 @@ function candidateFor(
   const boundCount = collected.equals.length + (range === undefined ? 0 : 1);
   const needsEveryRecord = !holdsAllMatches(index, boundCount, conjuncts, record);
   if (needsEveryRecord && !holdsEveryRecordNow(index, context)) return undefined;
+  const known = range && knownShare(index, collected, range, context);
   return {
     index,
     bounds: { equals: collected.equals, ...range?.bounds },
     covered: [...collected.covered, ...(range?.covered ?? [])],
-    rowCount: estimate(index, collected, isFullKey, range, context),
+    rowCount: estimate(index, collected, isFullKey, known ?? range?.share ?? 1),
+    knownShare: known,
     needsEveryRecord,
   };
 }
@@ -109,10 +114,8 @@ function estimate(
   index: IndexDefinition,
   collected: Collected,
   isFullKey: boolean,
-  range: RangeBounds | undefined,
-  context: OptimizerContext,
+  share: number,
 ): number {
-  const share = (range && knownShare(index, collected, range, context)) ?? range?.share ?? 1;
   if (isFullKey && index.unique)
     return collected.equals.reduce(
       (count, part) => count * (part.kind === 'in' ? assumedListLength : 1),
@@ -223,7 +226,7 @@ function equalityOn(
   context: OptimizerContext,
 ): Equality | undefined {
   for (const conjunct of conjuncts) {
-    const part = equalityPart(conjunct, component, index, record);
+    const part = equalityPart(conjunct, component, index, record, context);
     if (part !== undefined && isFixed(part.value, record, context))
       return { part, conjunct, keyCount: part.kind === 'in' ? listLength(part.value) : 1 };
   }
@@ -235,6 +238,7 @@ function equalityPart(
   component: IndexComponent,
   index: IndexDefinition,
   record: Slot,
+  context: OptimizerContext,
 ): IndexBounds['equals'][number] | undefined {
   switch (conjunct.op) {
     case 'Compare': {
@@ -246,8 +250,12 @@ function equalityPart(
       return undefined;
     }
     case 'In':
-      return component.by === 'value' && isComponent(conjunct.element, component, record)
-        ? { value: conjunct.list, kind: 'in' }
+      if (component.by === 'value' && isComponent(conjunct.element, component, record))
+        return { value: conjunct.list, kind: 'in' };
+      return component.by === 'item' &&
+        isComponent(conjunct.list, component, record) &&
+        context.catalog.property(index.type, component.property)?.type === 'LIST'
+        ? { value: conjunct.element, kind: 'equals' }
         : undefined;
     case 'IsNull':
       return component.by === 'value' &&
@@ -282,11 +290,31 @@ function containsPart(
   if (!isComponent(conjunct.collection, component, record)) return undefined;
   const { kind, value } = conjunct;
   if (kind === 'any' && component.by === 'item') return { value, kind: 'in' };
+  if (kind === 'all' && component.by === 'item') {
+    const one = oneOfAll(value);
+    return one && { value: one, kind: 'equals', findsMore: true };
+  }
   const isServed =
     (kind === 'element' && component.by === 'item') ||
     (kind === 'key' && component.by === 'mapKey') ||
     (kind === 'value' && component.by === 'mapValue');
   return isServed ? { value, kind: 'equals' } : undefined;
+}
+
+/** An element that a list must hold when it holds all of them. */
+function oneOfAll(wanted: Expression): Expression | undefined {
+  const items = wanted.op === 'List' ? wanted.items : itemsOf(wanted);
+  return items.find((item) => item.op === 'Constant' && isPlain(item.value));
+}
+
+function itemsOf(wanted: Expression): readonly Expression[] {
+  if (wanted.op !== 'Constant') return [];
+  if (!isList(wanted.value)) return [wanted];
+  return wanted.value.map((value): Expression => ({ op: 'Constant', value }));
+}
+
+function isPlain(value: Value): boolean {
+  return typeof value === 'string' || typeof value === 'number';
 }
 
 interface RangeBounds {
@@ -377,7 +405,11 @@ function prefixOn(
     if (conjunct.pattern.op !== 'Constant') continue;
     const pattern = conjunct.pattern.value;
     if (typeof pattern !== 'string') continue;
-    const { prefix } = compileLike(pattern, { ignoreCase: conjunct.ignoreCase });
+    const { prefix, foldedPrefix } = compileLike(pattern, { ignoreCase: conjunct.ignoreCase });
+    if (foldedPrefix !== '') {
+      const bounds = { prefix: conjunct.pattern, prefixIsPattern: 'ilike' } as const;
+      return { bounds, covered: [conjunct], share: prefixShare };
+    }
     if (prefix === '') continue;
     return {
       bounds: { prefix: { op: 'Constant', value: prefix } },
@@ -388,10 +420,21 @@ function prefixOn(
   return undefined;
 }
 
-/** The value is the same for every record of the scan: it does not read the record and calls nothing random. */
+/**
+ * The value is the same for every record of the scan: it does not read the record and calls nothing random. What time it is counts
+ * as fixed, so that a search asks once.
+ */
 export function isFixed(value: Expression, record: Slot, context: OptimizerContext): boolean {
-  return !slotsRead(value).has(record) && isDeterministic(value, context);
+  if (slotsRead(value).has(record)) return false;
+  let isSame = true;
+  walkExpression(value, (part) => {
+    if (part.op !== 'Call' || clockFunctions.has(part.function.toLowerCase())) return;
+    if (context.functions.scalar(part.function)?.isDeterministic !== true) isSame = false;
+  });
+  return isSame;
 }
+
+const clockFunctions: ReadonlySet<string> = new Set(['date', 'sysdate']);
 
 /** No function in the expression may give something else at the next call. Sub-plans count as deterministic. */
 export function isDeterministic(value: Expression, context: OptimizerContext): boolean {

@@ -210,6 +210,7 @@ function compileBounds(
       value: compileValue(lowering, part.value),
       kind: part.kind,
       isFlipped: part.isFlipped ?? false,
+      findsMore: part.findsMore ?? false,
     })),
     low: bound(bounds.low),
     high: bound(bounds.high),

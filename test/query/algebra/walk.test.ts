@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { TypeId } from '#core/rid.ts';
+import type { IndexId, TypeId } from '#core/rid.ts';
 import type { Expression } from '#query/algebra/expression.ts';
 import { mapParts, rewritePlan, walkPlan } from '#query/algebra/plan-walk.ts';
 import type { LogicalPlan } from '#query/algebra/plan.ts';
@@ -183,4 +183,26 @@ test('walking and rewriting a plan reach the sub-plans of its expressions', () =
   assert.equal(descendingCount, 2);
   const untouched = mapParts(plan, { plan: (node) => node, expression: (part) => part });
   assert.equal(untouched, plan);
+});
+
+test('rebuilding a plan keeps everything about the bounds of a search', () => {
+  const search: LogicalPlan = {
+    op: 'IndexSearch',
+    index: 1 as IndexId,
+    types: [1 as TypeId],
+    as: 0,
+    bounds: {
+      equals: [{ value: constant(1), kind: 'equals', isFlipped: true, findsMore: true }],
+      prefix: { op: 'Parameter', name: 'p' },
+      prefixIsPattern: 'like',
+    },
+  };
+  const mapped = mapParts(search, {
+    plan: (plan) => plan,
+    expression: (expression) => (expression.op === 'Constant' ? constant(2) : expression),
+  });
+  assert.deepEqual(mapped, {
+    ...search,
+    bounds: { ...search.bounds, equals: [{ ...search.bounds.equals[0], value: constant(2) }] },
+  });
 });

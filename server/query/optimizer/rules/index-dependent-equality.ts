@@ -49,13 +49,16 @@ function rewritten(
   for (const component of components) {
     const plain: IndexComponent = { ...component, by: 'value' };
     const isLeft = isComponent(part.left, plain, record);
-    if (!isLeft && !(component.caseInsensitive && isComponent(part.right, plain, record))) continue;
-    if (component.by === 'item')
+    if (!isLeft && !isComponent(part.right, plain, record)) continue;
+    if (component.by === 'item') {
+      const [collection, value] = isLeft ? [part.left, part.right] : [part.right, part.left];
       return part.operator === '=' &&
-        itemsOf(part.right) === undefined &&
+        itemsOf(value) === undefined &&
         isDeclaredList(component, types, context)
-        ? { op: 'Contains', kind: 'element', collection: part.left, value: part.right }
+        ? { op: 'Contains', kind: 'element', collection, value }
         : part;
+    }
+    if (!component.caseInsensitive) continue;
     return { ...part, left: lowered(part.left), right: lowered(part.right) };
   }
   return part;

@@ -16,9 +16,14 @@ const orderedTypes: ReadonlySet<string> = new Set([
   'SHORT',
   'LONG',
   'BYTE',
+  'FLOAT',
+  'DOUBLE',
   'STRING',
   'DATE',
   'DATETIME',
+  'DATETIME_SECOND',
+  'DATETIME_MICROS',
+  'DATETIME_NANOS',
 ]);
 
 /**

@@ -5,10 +5,12 @@ import { indexCandidates, type IndexCandidate } from '../index-candidates.ts';
 import type { OptimizerContext, OptimizerRule } from '../rule.ts';
 
 /** Branches of an OR that are looked up one by one. */
-const unionBranchMax = 64;
-/** Share of the records above which a scan is planned at once. At run time a search gives up by itself above a share too. */
+const unionBranchMax = 2048;
+/**
+ * Share of the index, where it is known, above which a scan is planned at once. What an equality finds is a guess: a search that
+ * finds too much gives up by itself and scans.
+ */
 const shareMax = 0.25;
-const smallType = 64;
 
 /** A filtered scan becomes a search in the index that finds the fewest records; what the index does not answer stays. */
 export const indexSearch: OptimizerRule = {
@@ -23,13 +25,11 @@ export const indexSearch: OptimizerRule = {
     const [best] = indexCandidates(conjuncts, scan.as, scan.types, context);
     const union =
       best !== undefined && best.rowCount <= 1 ? undefined : unionOf(conjuncts, scan, context);
-    const recordCount = context.statistics.recordCount(scan.types);
-    const affordable = Math.max(smallType, recordCount * shareMax);
     if (best !== undefined && (union === undefined || best.rowCount <= union.rowCount)) {
-      if (best.rowCount > affordable) return undefined;
+      if ((best.knownShare ?? 0) > shareMax) return undefined;
       return filtered(searchNode(best, scan), conjuncts, best.covered);
     }
-    if (union === undefined || union.rowCount > affordable) return undefined;
+    if (union === undefined || union.knownShare > shareMax) return undefined;
     return filtered(union.plan, conjuncts, [union.conjunct]);
   },
 };
@@ -63,6 +63,8 @@ interface Union {
   readonly plan: LogicalPlan;
   readonly conjunct: Expression;
   readonly rowCount: number;
+  /** The sum of those that are known. */
+  readonly knownShare: number;
 }
 
 /** An OR of which every branch can be looked up. */
@@ -75,6 +77,7 @@ function unionOf(
     if (conjunct.op !== 'Or' || conjunct.operands.length > unionBranchMax) continue;
     const searches: IndexSearchNode[] = [];
     let rowCount = 0;
+    let knownShare = 0;
     for (const branch of conjunct.operands) {
       const parts = conjunctsOf(branch);
       const [best] = indexCandidates(parts, scan.as, scan.types, context);
@@ -84,6 +87,7 @@ function unionOf(
       const isWhole = parts.every((part) => best.covered.includes(part));
       searches.push(isWhole && covers ? { ...search, covers } : search);
       rowCount += best.rowCount;
+      knownShare += best.knownShare ?? 0;
     }
     if (searches.length < conjunct.operands.length) continue;
     const { types, as } = scan;
@@ -91,6 +95,7 @@ function unionOf(
       plan: { op: 'IndexUnion', searches, types, as, covers: conjunct },
       conjunct,
       rowCount,
+      knownShare,
     };
   }
   return undefined;
