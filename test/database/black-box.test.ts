@@ -5,16 +5,24 @@ import { runDatabaseGoldenFile } from './support/golden-database.ts';
 // the texts before the server was asked.
 for (const name of [
   'aggregates.txt',
+  'delete-and-create.txt',
   'find-references.txt',
   'functions.txt',
   'geo.txt',
+  'hierarchies.txt',
+  'maintenance.txt',
   'match.txt',
   'methods.txt',
   'move-vertex.txt',
   'namespaced.txt',
   'paths.txt',
   'restore.txt',
+  'schema.txt',
+  'scripts.txt',
+  'times.txt',
   'traverse.txt',
+  'triggers.txt',
+  'update.txt',
   'vectors.txt',
 ]) {
   runDatabaseGoldenFile(new URL(`./black-box/${name}`, import.meta.url));
