@@ -180,7 +180,8 @@ export const sqlMaxBodyTime = integerSetting('sql.maxBodyTime', {
   default: 1000,
   min: 1,
   max: 60_000,
-  description: 'Longest run of one trigger or user function with all that it sets off (ms)',
+  description:
+    'Longest work of one trigger or user function with all that it sets off (ms), turns of others not counted',
 });
 export const polyglotCommandTimeout = integerSetting('polyglotCommand.timeout', {
   scope: 'database',

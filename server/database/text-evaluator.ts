@@ -1,11 +1,36 @@
 import { assert } from '#core/assert.ts';
 import { DatabaseError } from '#core/errors.ts';
+import { inPlaceMsMax } from '#core/pausing-work.ts';
 import { isMap, type Value } from '#core/value.ts';
 import type { ReadView } from '#transaction/read-view.ts';
 import type { CompiledStatement } from './compiled-statement.ts';
 import { PlanExecution } from './plan-execution.ts';
+import type { StatementContext } from './statement-context.ts';
 import type { StatementCompiler } from './statement-compiler.ts';
 import type { StatementLimits } from './statement-limits.ts';
+
+/**
+ * Whoever asks for the value cannot pause.
+ * @throws DatabaseError `Timeout` after some milliseconds
+ */
+function firstInPlace(
+  text: string,
+  execution: PlanExecution,
+  { runtime, pending }: StatementContext,
+): Value | undefined {
+  const untilMs = runtime.clock.monotonicMs() + inPlaceMsMax;
+  for (;;) {
+    const batch = execution.pullNow();
+    if (batch.rowCount > 0 || execution.hasEnded) return batch.values[0];
+    const leftMs = untilMs - runtime.clock.monotonicMs();
+    if (leftMs <= 0) break;
+    pending.wait?.standStill(leftMs);
+  }
+  throw new DatabaseError(
+    'Timeout',
+    `'${text}' takes longer than ${inPlaceMsMax} ms, which is too long for a default or a condition as text`,
+  );
+}
 
 const unlimited = { reserve() {}, release() {} };
 
@@ -90,7 +115,7 @@ export class TextEvaluator {
       rowCountMax: 1,
     });
     try {
-      return execution.pullNow().values[0];
+      return firstInPlace(text, execution, context);
     } finally {
       execution.close();
       compiled.give(instance);

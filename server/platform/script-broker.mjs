@@ -13,6 +13,8 @@ const { port, signal, heapMiB } = workerData;
 const script = fileURLToPath(new URL('./script-process.mjs', import.meta.url));
 /** A script is stopped from inside first; who does not even hear that is ended. */
 const graceMs = 300;
+/** For a process that has to start first, on a machine that is busy. */
+const startGraceMs = 3000;
 
 let child;
 let pieces = [];
@@ -54,10 +56,10 @@ function start() {
   return started;
 }
 
-/** What the server does comes first. */
+/** What the server does comes first; but a script gets its share where both have one processor. */
 function yieldToServer(pid) {
   try {
-    setPriority(pid, constants.priority.PRIORITY_LOW);
+    setPriority(pid, constants.priority.PRIORITY_BELOW_NORMAL / 2);
   } catch {
     // It could not be started, which is told elsewhere, or the platform has no priorities.
   }
@@ -93,6 +95,7 @@ function send(text) {
 }
 
 port.on('message', ({ text, timeoutMs }) => {
+  const isNew = child === undefined;
   child ??= start();
   clearTimeout(timer);
   const running = child;
@@ -101,6 +104,6 @@ port.on('message', ({ text, timeoutMs }) => {
     child = undefined;
     running.kill('SIGKILL');
     answer({ isLate: true });
-  }, timeoutMs + graceMs);
+  }, timeoutMs + graceMs + (isNew ? startGraceMs : 0));
   send(text);
 });

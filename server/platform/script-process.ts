@@ -26,7 +26,7 @@ interface Broker {
 /** For a process that has to start, and a machine that is busy. */
 const answerGraceMs = 5000;
 /** Most scripts are done within this: cheaper than two turns of the event loop, and less than a slice. */
-const standStillMs = 1;
+const standStillMs = 0.5;
 
 /**
  * The process that runs scripts (`script-process.mjs`), and the worker thread that carries frames to it and back

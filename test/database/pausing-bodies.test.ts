@@ -163,3 +163,19 @@ test('scripts in JavaScript run beside everything else, several at a time', asyn
     Array.from({ length: 6 }, (_, n) => ({ v: n + 1 })),
   );
 });
+
+test('where nobody can pause, a body is short or refused', async () => {
+  await db.run('CREATE DOCUMENT TYPE D');
+  await db.run("DEFINE FUNCTION lib.short 'SELECT 5 AS result'");
+  await db.run('CREATE PROPERTY D.a INTEGER (DEFAULT `lib.short`())');
+  await db.run('CREATE PROPERTY D.b INTEGER (DEFAULT `lib.slow`(1))');
+  assert.deepEqual(await db.run('INSERT INTO D SET b = 1 RETURN a'), [{ a: 5 }]);
+  await assert.rejects(db.run('INSERT INTO D SET a = 1'), { code: 'Timeout' });
+  assert.deepEqual(await db.run('SELECT count(*) AS n FROM D'), [{ n: 1 }]);
+  await db.run(
+    'CREATE TRIGGER short BEFORE READ ON D EXECUTE SQL "SELECT (`lib.short`() > 1) AS ok"',
+  );
+  assert.deepEqual(await db.run('SELECT a FROM D'), [{ a: 5 }]);
+  await db.run('CREATE TRIGGER long BEFORE READ ON D EXECUTE SQL "SELECT (`lib.slow`(1) > 1) AS ok"');
+  await assert.rejects(db.run('SELECT a FROM D'), { code: 'Timeout' });
+});

@@ -19,7 +19,7 @@ export const suspended = Object.freeze({ reason: 'the expression goes on in the 
 export const unitsPerTurn = 2_048;
 export const unitsPerLookup = 16;
 /** One run of the body of a function or trigger, beside what its plan counts itself. */
-export const unitsPerBody = 32;
+export const unitsPerBody = 256;
 
 /** Work of a call where nobody can pause: conditions of paths, values of conditions that an index answers, DEFAULT. */
 const turnsInPlaceMax = 512;
