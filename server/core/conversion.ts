@@ -282,8 +282,12 @@ function toDouble(value: Value, type: 'FLOAT' | 'DOUBLE'): Conversion {
   return double(shortestFloat32(single));
 }
 
+/** Text that is a number, however large (limits.md 11). */
+const numberShape = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/;
+
 function toDecimal(value: Value): Conversion {
-  if (typeof value === 'string') return parseDecimal(value) ?? notConvertible;
+  if (typeof value === 'string')
+    return parseDecimal(value) ?? (numberShape.test(value) ? outOfRange : notConvertible);
   if (typeof value === 'bigint') return decimalOfInteger(value);
   if (typeof value === 'number')
     return Number.isInteger(value)

@@ -33,6 +33,8 @@ export function compileElement(
 /** A position, when the value is a number without a fraction. */
 function positionOf(key: Value): number | undefined {
   if (typeof key === 'number') return Number.isInteger(key) ? key : undefined;
+  // Beyond every list, however exact.
+  if (typeof key === 'bigint') return Number(key);
   if (typeof key !== 'object' || key === null || !('valueKind' in key)) return undefined;
   return key.valueKind === 'float' ? key.number : undefined;
 }

@@ -96,7 +96,11 @@ export const conversionMethods: readonly ScalarFunction[] = [
 /** @throws DatabaseError `IllegalArgument` when the value has no form in the type */
 function converted(value: Value, type: SchemaTypeName, context: EvaluationContext): Value {
   const result = convertValue(value, type, context.formats);
-  if (result === outOfRange) throw refusal(`${describe(value)} is out of range for ${type}`);
+  if (result === outOfRange) {
+    const settings = ' (service.queryMaxNumberDigits, service.queryMaxNumberExponent)';
+    const limits = type === 'DECIMAL' ? settings : '';
+    throw refusal(`${describe(value)} is out of range for ${type}${limits}`);
+  }
   if (typeof result === 'symbol') {
     const from = value === null ? 'null' : schemaTypeOf(value);
     throw refusal(`Cannot convert type '${from}' to '${type}': ${describe(value)}`);

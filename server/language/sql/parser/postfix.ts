@@ -155,7 +155,8 @@ function slice(parser: Parser, of: Expression, low: Expression | undefined): Exp
 
 function requireInteger(parser: Parser, bound: Expression): void {
   if (bound.kind !== 'literal') return;
-  if (typeof bound.value === 'number' && Number.isInteger(bound.value)) return;
+  const { value } = bound;
+  if (typeof value === 'bigint' || (typeof value === 'number' && Number.isInteger(value))) return;
   parser.fail(bound.at, 'the ends of a range must be integers');
 }
 
