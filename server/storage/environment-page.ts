@@ -9,13 +9,24 @@ const nodeHeaderSize = 8;
 const overflowReferenceSize = 24;
 const keySizeMax = 1978;
 
-const pageFlag = { branch: 1, leaf: 2 } as const;
+const pageFlag = { branch: 1, leaf: 2, overflow: 4 } as const;
 const nodeFlag = { overflow: 1, subDatabase: 2 } as const;
 
 /** Where the value of a node lies outside of its page. */
 export interface OverflowRun {
   readonly first: number;
   readonly pages: number;
+  readonly transaction: number;
+}
+
+/** How the first page of a run begins. */
+export function overflowHeader({ first, pages, transaction }: OverflowRun): Buffer {
+  const header = Buffer.alloc(pageHeaderSize);
+  header.writeBigUInt64LE(BigInt(first), 0);
+  header.writeBigUInt64LE(BigInt(transaction), 8);
+  header.writeUInt16LE(pageFlag.overflow, 18);
+  header.writeUInt32LE(pages, 20);
+  return header;
 }
 
 /** Pages that a value needs outside of its leaf. */
@@ -153,9 +164,9 @@ export class TreePage {
     const at = this.valueStart(i);
     const first = readU64(this.#view, at);
     const pages = readU64(this.#view, at + 16);
-    const isOfTheFuture = readU64(this.#view, at + 8) > transaction;
+    const written = readU64(this.#view, at + 8);
     // A value that was replaced by a shorter one keeps its pages.
-    if (isOfTheFuture || pages < overflowPagesOf(this.valueSize(i))) return undefined;
-    return { first, pages };
+    if (written > transaction || pages < overflowPagesOf(this.valueSize(i))) return undefined;
+    return { first, pages, transaction: written };
   }
 }

@@ -1,10 +1,11 @@
-import { closeSync, openSync, readSync } from 'node:fs';
+import { closeSync, fsyncSync, openSync, readSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseError } from '#core/errors.ts';
 import type { Timers } from '#core/runtime.ts';
 import { viewOf } from './bytes.ts';
 import { environmentFileName } from './environment-file.ts';
 import {
+  overflowHeader,
   type OverflowRun,
   pageHeaderSize,
   pageSize,
@@ -15,7 +16,7 @@ import {
 /*
  * Looks at the trees of an environment by plain reads, before LMDB maps them. LMDB believes what it finds: a wrong offset, a
  * page that two trees share or a free page that is in use ends the process or, later, overwrites what is good. Each branch and
- * leaf page is read once; values outside of the tree are not, they have checksums of their own.
+ * leaf page is read once; of values outside of the tree the header only, they have checksums of their own.
  */
 
 /** Pages between two turns of the event loop: about 2 ms when the disk is quick. */
@@ -52,21 +53,25 @@ type TreeKind = 'free' | 'main' | 'named';
 /** What a walk found: pages of trees that were read. */
 export interface WalkResult {
   readonly treePages: number;
+  /** Headers of values that were wrong, and are right now. */
+  readonly putRight: number;
   readonly lastPage: number;
 }
 
 /**
  * Walks all trees of the environment in `directory`; nobody may have it open. Cost: reading its branch and leaf pages; memory:
- * a bit per page of the file and 8 bytes per page of the widest level.
+ * a bit per page of the file, and 8 bytes per page of the widest level or some 50 per value outside of the widest tree.
  * @throws DatabaseError `CorruptedRecord` saying which page is damaged, and how
  */
 export async function walkEnvironment(
   directory: string,
   timers: Pick<Timers, 'yield'>,
 ): Promise<WalkResult> {
-  const file = openSync(join(directory, environmentFileName), 'r');
+  const file = openSync(join(directory, environmentFileName), 'r+');
   try {
-    return await new EnvironmentWalk(file, directory, timers).run();
+    const result = await new EnvironmentWalk(file, directory, timers).run();
+    if (result.putRight > 0) fsyncSync(file);
+    return result;
   } finally {
     closeSync(file);
   }
@@ -84,6 +89,9 @@ class EnvironmentWalk {
   #treePages = 0;
   #sinceTurn = 0;
   readonly #named: { readonly name: string; readonly tree: TreeRecord }[] = [];
+  /** Of the tree that is walked. */
+  #runs: OverflowRun[] = [];
+  #putRight = 0;
   readonly #freeLists: (Uint8Array | (OverflowRun & { readonly bytes: number }))[] = [];
 
   constructor(file: number, directory: string, timers: Pick<Timers, 'yield'>) {
@@ -104,7 +112,7 @@ class EnvironmentWalk {
       this.#checkFreeList(list);
       await this.#turn(1);
     }
-    return { treePages: this.#treePages, lastPage };
+    return { treePages: this.#treePages, putRight: this.#putRight, lastPage };
   }
 
   // --- the two first pages
@@ -170,6 +178,7 @@ class EnvironmentWalk {
       level = below.sort(ascending);
     }
     this.#treePages += found.branchPages + found.leafPages;
+    await this.#putHeadersRight();
     for (const what of ['depth', 'branchPages', 'leafPages', 'overflowPages', 'entries'] as const) {
       if (found[what] === tree[what]) continue;
       throw this.#fault(
@@ -191,12 +200,36 @@ class EnvironmentWalk {
         run = leaf.overflow(i, this.#meta.transaction);
         if (run === undefined) throw this.#fault(page, `entry ${i} contradicts itself (${name})`);
         this.#take(run.first, run.pages, name);
+        this.#runs.push(run);
         pages += run.pages;
       }
       if (kind === 'free') this.#keepFreeList(page, i, run);
       else if (leaf.isSubDatabase(i)) this.#keepNamed(page, i);
     }
     return pages;
+  }
+
+  /**
+   * The header of a value outside of its leaf repeats what the leaf says. LMDB frees pages by it, so a wrong one would take others
+   * along; nobody needs to miss anything for it. What is wrong with the value itself its checksum tells.
+   */
+  async #putHeadersRight(): Promise<void> {
+    const runs = this.#runs.sort((a, b) => a.first - b.first);
+    this.#runs = [];
+    const header = Buffer.alloc(pageHeaderSize);
+    const view = viewOf(header);
+    for (const run of runs) {
+      const at = run.first * pageSize;
+      readSync(this.#file, header, 0, pageHeaderSize, at);
+      const right = overflowHeader(run);
+      // In a copy that LMDB made, the two differ in this.
+      if (readU64(view, 8) <= this.#meta.transaction) header.copy(right, 8, 8, 16);
+      if (!header.equals(right)) {
+        this.#putRight += 1;
+        writeSync(this.#file, right, 0, pageHeaderSize, at);
+      }
+      await this.#turn(1);
+    }
   }
 
   #keepNamed(page: number, i: number): void {

@@ -79,6 +79,8 @@ async function filled(context: TestContext) {
   const at = newerMeta(intact);
   const lastPage = Number(intact.readBigUInt64LE(at + 24 + 120));
   return {
+    directory,
+    intact,
     at,
     free: Number(intact.readBigUInt64LE(at + 24 + 64)),
     main: Number(intact.readBigUInt64LE(at + 24 + 112)),
@@ -167,6 +169,29 @@ function putFreePage(file: Buffer, free: number, page: number): void {
     freeListOf(file, free) + 8 * Number(file.readBigInt64LE(freeListOf(file, free))),
   );
 }
+
+test('the header of a value outside of its leaf is put right from what the leaf says', async (context) => {
+  const { directory, intact } = await filled(context);
+  const path = join(directory, 'data.mdb');
+  const last = intact.length / pageSize;
+  // First pages of values: their number, flags and how many pages they are.
+  const runs = Array.from({ length: last }, (_, page) => page * pageSize).filter(
+    (at) => intact.readUInt32LE(at) === at / pageSize && intact.readUInt16LE(at + 18) === 4,
+  );
+  assert.ok(runs.length >= 20);
+  const file = Buffer.from(intact);
+  for (const at of runs) file.writeUInt32LE(0xffff, at + 20);
+  writeFileSync(path, file);
+  const { putRight } = await walkEnvironment(directory, turnTimers);
+  assert.equal(putRight, 20);
+  assert.equal((await walkEnvironment(directory, turnTimers)).putRight, 0);
+  const { root, stores } = openRaw(directory);
+  root.transactionSync(() => {
+    for (let n = 0; n < 20; n += 1) stores[1]?.removeSync(Buffer.from(`key ${n}`));
+  });
+  await root.close();
+  await walkEnvironment(directory, turnTimers);
+});
 
 test('any page of a tree may be lost or overwritten, and LMDB does not see it', async (context) => {
   const { refusal, tree, free, main } = await filled(context);

@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { test } from 'node:test';
 import { makeRid } from '#core/rid.ts';
+import { walkEnvironment } from '#storage/environment-walk.ts';
 import {
   counterPosition,
   knowsBucket,
@@ -11,6 +12,7 @@ import {
   person,
   personBucket,
   temporaryDirectory,
+  turnTimers,
 } from './engine-fixture.ts';
 
 const child = new URL('./kill-child.ts', import.meta.url).pathname;
@@ -38,6 +40,7 @@ test('what was acknowledged survives a kill, and commits are whole', async (cont
   const acknowledged: number[] = [];
   for (const count of [1, 40, 150]) {
     acknowledged.push(...(await writeAndKill(directory, count)));
+    await walkEnvironment(directory, turnTimers);
     const engine = openEngine(directory);
     using snapshot = engine.snapshot();
     for (const round of acknowledged) {

@@ -6,6 +6,7 @@ import fc from 'fast-check';
 import type { StorageSnapshot } from '#storage/engine.ts';
 import { readRecord, readSegmentHeader, segmentHeaderSize } from '#storage/commit-log/segment.ts';
 import type { LmdbEngine } from '#storage/lmdb-engine.ts';
+import { walkEnvironment } from '#storage/environment-walk.ts';
 import { Log, openEngine, temporaryDirectory, turnTimers } from './engine-fixture.ts';
 import { type Change, change, contents, indexes, operationsFor } from './indexed-fixture.ts';
 
@@ -139,6 +140,7 @@ test('replay brings every acknowledged commit back, from any checkpoint and behi
         // An image that nothing was logged after is the newest state of LMDB; no disk has an older one.
         if (copy.applied < image) return;
         for (let round = 0; round < 2; round++) {
+          await walkEnvironment(crashed, turnTimers);
           const again = open(crashed);
           assert.deepEqual(contentsOf(again), expected);
           await again.close();
