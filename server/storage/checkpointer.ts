@@ -50,6 +50,8 @@ export class Checkpointer {
   #tookMs = 0;
   /** What it was to write stays in the overlay and in the log; nothing later may overtake it. */
   #hasFailed = false;
+  /** What a run is to write: the layer, and the newest state that is in it. Left by a run that failed. */
+  #frozen: { readonly layer: OverlayLayer; readonly index: LogIndex } | undefined;
 
   constructor(options: CheckpointerOptions) {
     this.#options = options;
@@ -88,11 +90,20 @@ export class Checkpointer {
     await this.#start();
   }
 
+  /** After a run that failed: tries it again, and goes on when it succeeds. @returns whether nothing is left of the failure */
+  async mend(): Promise<boolean> {
+    if (!this.#hasFailed) return true;
+    await this.#running;
+    this.#hasFailed = false;
+    await this.#start();
+    return !this.#hasFailed;
+  }
+
   #start(): Promise<void> {
     this.#cancelTimer?.();
     this.#cancelTimer = undefined;
-    if (this.#options.readers.layer.isEmpty || this.#hasFailed)
-      return this.#running ?? Promise.resolve();
+    const isClean = this.#options.readers.layer.isEmpty && this.#frozen === undefined;
+    if (isClean || this.#hasFailed) return this.#running ?? Promise.resolve();
     this.#running ??= this.#run().finally(() => {
       this.#running = undefined;
       if (!this.#options.readers.layer.isEmpty) this.changed();
@@ -103,10 +114,11 @@ export class Checkpointer {
   async #run(): Promise<void> {
     const { subs, readers, timers, clock, appliedIndex, written, failed } = this.#options;
     const startMs = clock?.monotonicMs() ?? 0;
-    const index = appliedIndex();
-    const frozen = readers.freeze();
+    this.#frozen ??= { index: appliedIndex(), layer: readers.freeze() };
+    const { layer, index } = this.#frozen;
     try {
-      await writeBatch(subs, frozen.newest(), timers);
+      await writeBatch(subs, layer.newest(), timers);
+      this.#frozen = undefined;
       if (clock !== undefined) this.#tookMs = clock.monotonicMs() - startMs;
       readers.rebase(appliedIndex());
       written(index);

@@ -29,8 +29,9 @@ export class DeletionJobs {
     return this.#waiting.length === 0;
   }
 
-  /** Takes up what was left over. */
+  /** Takes up what is stored, and nothing else: the changes of a commit that failed are forgotten. */
   load(reader: PinnedReader): void {
+    this.#waiting.length = 0;
     const { job, sink } = reader.subs;
     sink.length = 0;
     const lengths = [

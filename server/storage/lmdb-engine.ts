@@ -1,4 +1,4 @@
-import { mkdirSync, statfsSync, statSync } from 'node:fs';
+import { mkdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseError } from '#core/errors.ts';
 import type { BucketId, IndexId, LogIndex } from '#core/rid.ts';
@@ -8,9 +8,9 @@ import { BlockBuilder } from './block-builder.ts';
 import type { BulkWriter } from './bulk-writer.ts';
 import { Checkpointer } from './checkpointer.ts';
 import { CommitBuilder, operationsPerSlice } from './commit-builder.ts';
+import { entryOf, groupLength, isLarger, prepareAll, recordOf, type Unit } from './commit-group.ts';
 import type { CommitContext } from './commit-context.ts';
 import { CommitLog, logGroupBytesMax } from './commit-log/commit-log.ts';
-import type { LogRecord } from './commit-log/segment.ts';
 import { decodeApplied, decodeBucketState, decodeIndexEntries } from './counters.ts';
 import { DeletionJobs } from './deletion-jobs.ts';
 import type {
@@ -34,9 +34,9 @@ import type { TypeLabels } from './row-record.ts';
 import { RowScratch } from './row-scratch.ts';
 import { ShapeRegistry } from './shape.ts';
 import { StateReader } from './state-reader.ts';
+import { diskIsFull, hasSpace, isDiskFull, storageFailed } from './storage-failure.ts';
 import { metaKey, openSubDatabases, type SubDatabases } from './sub-databases.ts';
-import { carryOut, putSealed, writeBatch } from './write-batch.ts';
-import { decodeWriteSet, encodeWriteSet, writeSetKind } from './write-set-codec.ts';
+import { carryOut, putSealed, type Write, writeBatch } from './write-batch.ts';
 
 // One database over LMDB. A change is durable when its record is in the commit log (storage.md 5): it then stands in the
 // overlay, where readers find it, until the next checkpoint carries it to LMDB. Bulk loads, index builds and large entries
@@ -48,8 +48,6 @@ import { decodeWriteSet, encodeWriteSet, writeSetKind } from './write-set-codec.
 // commit-builder.ts. From the overlay to LMDB: checkpointer.ts.
 
 const formatVersion = 1;
-/** Units of work per commit. */
-const groupSizeMax = 512;
 
 export interface LmdbEngineOptions {
   /** Made when it does not exist. */
@@ -73,17 +71,6 @@ export interface LmdbEngineOptions {
   readonly readersMax?: number;
   /** `service.maxRecordSize`; default 64 MiB. */
   readonly recordBytesMax?: () => number;
-}
-
-interface Unit {
-  /** Adds the unit's changes; may give up the event loop. */
-  readonly prepare: (commit: CommitBuilder) => void | Promise<void>;
-  /** What goes to the log: 'none' for what is written to LMDB at once, 'alone' when it is a commit of its own besides. */
-  readonly records: readonly LogRecord[] | 'none' | 'alone';
-  /** As in `StorageEngine.apply`. */
-  readonly isAlone: boolean;
-  readonly resolve: () => void;
-  readonly reject: (error: unknown) => void;
 }
 
 /** @throws DatabaseError `CorruptedRecord` when the files are damaged or of an unknown format */
@@ -129,6 +116,9 @@ export class LmdbEngine implements StorageEngine {
   #isClosing = false;
   readonly #copies = new Set<Promise<void>>();
   #failure: DatabaseError | undefined;
+  /** The failure was a full disk, after which the next change tries again. */
+  #mayMend = false;
+  #mending: Promise<void> | undefined;
 
   constructor(options: LmdbEngineOptions, subs: SubDatabases, use: EnvironmentUse) {
     this.#options = options;
@@ -181,6 +171,7 @@ export class LmdbEngine implements StorageEngine {
       failed: (error) => this.#fail(error, []),
     });
     use.opened(options.timers);
+    if (!this.#readers.layer.isEmpty) this.#checkpointer.changed();
     if (!this.#jobs.isEmpty) this.#startDeletions();
   }
 
@@ -236,12 +227,29 @@ export class LmdbEngine implements StorageEngine {
     const commit = new CommitBuilder(this.#readers.newest, this.#context);
     for (const record of records) commit.apply(entryOf(record));
     const writes = commit.finish();
-    this.#subs.root.transactionSync(() => {
-      for (const write of writes) carryOut(write);
-    });
+    try {
+      this.#subs.root.transactionSync(() => {
+        for (const write of writes) carryOut(write);
+      });
+    } catch (error) {
+      this.#showOnly(commit, writes, error);
+      return;
+    }
     this.#publish(commit);
     this.#readers.rebase(this.#applied.index);
     this.#log.checkpointed(this.#applied.index);
+  }
+
+  /** A full disk keeps nobody from reading: what the log holds stands in the overlay until there is space. */
+  #showOnly(commit: CommitBuilder, writes: readonly Write[], error: unknown): void {
+    const { directory } = this.#options;
+    if (!isDiskFull(error, directory)) throw failureOf(error, directory);
+    const { layer } = this.#readers;
+    const { scratch } = this.#readers.newest.window;
+    const { index } = commit.position ?? this.#applied;
+    for (const write of writes) layer.put(write, scratch, index, -1 as LogIndex);
+    this.#publish(commit);
+    this.#readers.advance(this.#applied.index);
   }
 
   // --- reading
@@ -325,10 +333,11 @@ export class LmdbEngine implements StorageEngine {
   }
 
   #enqueue(prepare: Unit['prepare'], records: Unit['records'], isAlone = false): Promise<void> {
-    if (this.#failure !== undefined) return Promise.reject(this.#failure);
     if (this.#isClosing) {
       return Promise.reject(new DatabaseError('DatabaseClosed', 'the database is closed'));
     }
+    if (this.#failure !== undefined)
+      return this.#mended(this.#failure).then(() => this.#enqueue(prepare, records, isAlone));
     return new Promise((resolve, reject) => {
       this.#queue.push({ prepare, records, isAlone, resolve, reject });
       this.#work ??= this.#run();
@@ -429,18 +438,53 @@ export class LmdbEngine implements StorageEngine {
     commit.publish(this.#applied.index, this.#readers.heldIndex);
   }
 
-  /** After a failed write nobody knows what the files hold; what was applied before is durable. */
+  /**
+   * After a failed write nobody knows what the files hold; what was applied before is durable. Only what did not fit on the disk
+   * can be taken back, which the next change does (`#mended`).
+   */
   #fail(error: unknown, group: readonly Unit[]): void {
-    const failure = this.#failure ?? readOnly(error, this.#options.directory);
+    const { directory } = this.#options;
+    const failure = this.#failure ?? failureOf(error, directory);
+    if (this.#failure === undefined) this.#mayMend = isDiskFull(error, directory);
     this.#failure = failure;
     for (const unit of group) unit.reject(failure);
-    for (const unit of this.#queue.splice(0)) unit.reject(failure);
+    const refusal = this.#mayMend ? diskIsFull(failure, directory) : failure;
+    for (const unit of this.#queue.splice(0)) unit.reject(refusal);
+    // What was read from the failed changes is not there.
+    if (group.length > 0 && this.#schema !== undefined)
+      this.#options.deriver.schemaChanged(this.#schema);
   }
 
-  #startDeletions(): void {
-    this.#deletions ??= this.#runDeletions().finally(() => {
-      this.#deletions = undefined;
+  /** Resolves when writing goes on; at most one try at a time, of one checkpoint. @throws what keeps it from that */
+  #mended(failure: DatabaseError): Promise<void> {
+    if (!this.#mayMend) return Promise.reject(failure);
+    this.#mending ??= this.#mend(failure).finally(() => {
+      this.#mending = undefined;
     });
+    return this.#mending;
+  }
+
+  async #mend(failure: DatabaseError): Promise<void> {
+    const { directory } = this.#options;
+    const isMended =
+      hasSpace(directory) &&
+      (await this.#log.mend().then(
+        () => this.#checkpointer.mend(),
+        () => false,
+      ));
+    if (!isMended) throw diskIsFull(failure, directory);
+    this.#failure = undefined;
+    this.#jobs.load(this.#readers.newest);
+    if (!this.#jobs.isEmpty) this.#startDeletions();
+  }
+
+  /** What cannot be deleted now is taken up by the next start, or when writing goes on after a failure. */
+  #startDeletions(): void {
+    this.#deletions ??= this.#runDeletions()
+      .catch(() => {})
+      .finally(() => {
+        this.#deletions = undefined;
+      });
   }
 
   async #runDeletions(): Promise<void> {
@@ -479,6 +523,7 @@ export class LmdbEngine implements StorageEngine {
   async close(): Promise<void> {
     if (this.#isClosing) return;
     this.#isClosing = true;
+    await this.#mending?.catch(() => {});
     await this.settled();
     // The environment must not be closed under the thread that reads it.
     await Promise.allSettled(this.#copies);
@@ -489,93 +534,7 @@ export class LmdbEngine implements StorageEngine {
   }
 }
 
-function readOnly(error: unknown, directory: string): DatabaseError {
+function failureOf(error: unknown, directory: string): DatabaseError {
   if (error instanceof DatabaseError && error.code === 'Internal') return error;
-  const reason = error instanceof Error ? error.message : String(error);
-  return new DatabaseError(
-    'Internal',
-    `storage failed, the database takes no more changes until it is opened again: ${reason}${spaceLeft(directory)}`,
-    { cause: error },
-  );
-}
-
-/** LMDB reports a full disk as an I/O error, so what is left is told with it. */
-function spaceLeft(directory: string): string {
-  try {
-    const { bavail, bsize } = statfsSync(directory);
-    return ` (${Math.floor((bavail * bsize) / 2 ** 20)} MiB free)`;
-  } catch {
-    return '';
-  }
-}
-
-/** How many units at the head of the queue are one commit. */
-function groupLength(queue: readonly Unit[]): number {
-  const kind = groupKind(queue[0]);
-  if (kind === 'alone') return 1;
-  let bytes = 0;
-  let length = 0;
-  while (length < queue.length && length < groupSizeMax) {
-    const unit = queue[length];
-    if (groupKind(unit) !== kind) break;
-    if (typeof unit?.records === 'object') bytes += CommitLog.sizeOf(unit.records);
-    if (length > 0 && bytes > logGroupBytesMax) break;
-    length += 1;
-  }
-  return length;
-}
-
-function groupKind(unit: Unit | undefined): 'log' | 'none' | 'alone' | undefined {
-  return typeof unit?.records === 'object' ? 'log' : unit?.records;
-}
-
-/** Whether the operations take more than some bytes in the log; looks at no more of them than it takes to know. */
-function isLarger(entries: readonly LogEntry[], bytesMax: number): boolean {
-  let bytes = 0;
-  for (const { operations } of entries) {
-    for (const operation of operations) {
-      bytes += 64;
-      if (operation.op === 'put-row') bytes += operation.row.length;
-      else if (operation.op === 'schema') bytes += operation.document.length;
-      else if (operation.op === 'whole-block') bytes += operation.image.length;
-      else if (operation.op === 'meta') bytes += operation.value?.length ?? 0;
-      else if (operation.op === 'patch-cells') bytes += operation.patch.length;
-      if (bytes > bytesMax) return true;
-    }
-  }
-  return false;
-}
-
-function recordOf({ position, operations }: LogEntry): LogRecord {
-  const header = {
-    kind: writeSetKind.transaction,
-    flags: 0,
-    database: 0,
-    txId: position.txId,
-    wallTimeMs: 0,
-  };
-  const payload = encodeWriteSet({ header, operations, bases: [], guards: [] });
-  return { index: position.index, term: position.term, payload };
-}
-
-function entryOf({ index, term, payload }: LogRecord): LogEntry {
-  const { header, operations } = decodeWriteSet(payload);
-  return { position: { index, term, txId: header.txId }, operations };
-}
-
-/** A refusal (damage found by a checksum, a limit) concerns its unit; whatever else happens leaves the state in doubt. */
-async function prepareAll(
-  group: readonly Unit[],
-  commit: CommitBuilder,
-): Promise<{ readonly unit: Unit; readonly error: DatabaseError } | undefined> {
-  for (const unit of group) {
-    try {
-      const pending = unit.prepare(commit);
-      if (pending !== undefined) await pending;
-    } catch (error) {
-      if (error instanceof DatabaseError) return { unit, error };
-      throw error;
-    }
-  }
-  return undefined;
+  return storageFailed(error, directory, join(directory, environmentFileName));
 }

@@ -47,7 +47,7 @@ export class LocalReplicator implements Replicator {
   #isBusy = false;
   #isScheduled = false;
   #roomWaiters: (() => void)[] = [];
-  /** Set when an apply failed in a way that leaves the state in doubt: nothing more may be committed. */
+  /** Set when an apply failed in a way that nobody foresaw: nothing more may be committed. */
   #failure: unknown;
 
   /** @param timers without them, a group is what came in one turn of the microtasks */
@@ -169,11 +169,12 @@ export class LocalReplicator implements Replicator {
 
   /**
    * A damaged image is found before anything is written, and concerns only the entry that needs it: the others of its group
-   * are tried one by one. Anything else leaves the state unknown.
+   * are tried one by one. After a failed write the engine itself knows whether it takes another one: a full disk may have room
+   * again. Anything else leaves the state unknown.
    */
   async #afterFailure(group: readonly Waiting[], error: unknown): Promise<void> {
     if (!(error instanceof DatabaseError) || error.code !== 'CorruptedRecord') {
-      this.#failure = error;
+      if (!(error instanceof DatabaseError)) this.#failure = error;
       for (const waiting of group) waiting.reject(error);
       return;
     }

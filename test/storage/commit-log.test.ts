@@ -1,5 +1,14 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  write,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -177,30 +186,90 @@ test('a segment that was named and not written yet is passed over', async (conte
   }
 });
 
+interface ScarceDisk {
+  /** Bytes that may still be written; then writes fail. */
+  room: number;
+  readonly write: typeof write;
+}
+
+/** Writes at most 100 bytes at a time, as long as there is room. */
+function scarceDisk(room: number, code: 'EIO' | 'ENOSPC'): ScarceDisk {
+  const disk = {
+    room,
+    write: ((
+      fd: number,
+      bytes: Buffer,
+      from: number,
+      length: number,
+      at: number,
+      done: (error: Error | null, count: number, bytes: Buffer) => void,
+    ) => {
+      const count = Math.min(length, 100, disk.room);
+      disk.room -= count;
+      if (count > 0) write(fd, bytes, from, count, at, done);
+      else done(Object.assign(new Error(`${code}: write failed`), { code }), 0, bytes);
+    }) as typeof write,
+  };
+  return disk;
+}
+
 test('after a failed write nothing is appended any more, and short writes are continued', async (context) => {
   const directory = temporaryDirectory(context);
-  let room = 1000;
-  const { write } = await import('node:fs');
-  const scarce = ((
-    fd: number,
-    bytes: Buffer,
-    from: number,
-    length: number,
-    at: number,
-    done: (error: Error | null, count: number, bytes: Buffer) => void,
-  ) => {
-    if (room <= 0) done(new Error('ENOSPC: no space left on device, write'), 0, bytes);
-    const count = Math.min(length, 100, room);
-    room -= count;
-    if (count > 0) write(fd, bytes, from, count, at, done);
-  }) as typeof write;
-  const log = open(directory, 0, { write: scarce });
+  const disk = scarceDisk(1000, 'EIO');
+  const log = open(directory, 0, { write: disk.write });
   await log.append([record(1, 400)]);
-  await assert.rejects(log.append([record(2, 900)]), { code: 'Internal', message: /ENOSPC/ });
-  room = 1e6;
+  await assert.rejects(log.append([record(2, 900)]), { code: 'Internal', message: /EIO/ });
+  disk.room = 1e6;
   await assert.rejects(log.append([record(3)]), { code: 'Internal', message: /opened again/ });
+  await assert.rejects(log.mend(), { code: 'Internal', message: /opened again/ });
   await log.close();
   assert.deepEqual(indexesIn(directory), [1]);
+});
+
+test('after a full disk at any byte of any write the log goes on without what failed', async (context) => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(
+        fc.record({
+          sizes: fc.array(fc.nat(700), { minLength: 1, maxLength: 4 }),
+          room: fc.option(fc.nat(1500), { nil: undefined }),
+          isMendedFirst: fc.boolean(),
+        }),
+        { maxLength: 12 },
+      ),
+      async (steps) => {
+        const directory = temporaryDirectory(context);
+        const disk = scarceDisk(1e9, 'ENOSPC');
+        const log = open(directory, 0, { write: disk.write, segmentBytes: 4096 });
+        let last = 0;
+        for (const { sizes, room, isMendedFirst } of steps) {
+          disk.room = room ?? 1e9;
+          const records = sizes.map((size, at) => record(last + 1 + at, size));
+          const isWritten = await log.append(records).then(
+            () => true,
+            () => false,
+          );
+          if (isWritten) last += sizes.length;
+          else if (isMendedFirst) await log.mend();
+          // As a power loss would leave it now.
+          const copy = temporaryDirectory(context);
+          if (existsSync(join(directory, 'commit-log')))
+            cpSync(join(directory, 'commit-log'), join(copy, 'commit-log'), { recursive: true });
+          const found = indexesIn(copy);
+          const known = Array.from({ length: last }, (_, at) => at + 1);
+          assert.deepEqual(found.slice(0, last), known);
+          if (isWritten || isMendedFirst) assert.equal(found.length, last);
+          else assert.ok(found.length <= last + sizes.length);
+          if (!isWritten && !isMendedFirst) await log.mend();
+        }
+        disk.room = 1e9;
+        await log.append([record(last + 1)]);
+        await log.close();
+        assert.equal(indexesIn(directory).length, last + 1);
+      },
+    ),
+    { numRuns: 60 },
+  );
 });
 
 test('a directory that cannot be written refuses the commit and stays readable', async (context) => {

@@ -2,11 +2,12 @@ import { write, writeSync } from 'node:fs';
 import { type FileHandle, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { assert } from '#core/assert.ts';
-import { DatabaseError } from '#core/errors.ts';
+import type { DatabaseError } from '#core/errors.ts';
 import type { LogIndex } from '#core/rid.ts';
 import type { Histogram } from '#core/instruments.ts';
 import type { Clock } from '#core/runtime.ts';
 import { ByteWriter } from '../byte-writer.ts';
+import { isDiskFull, storageFailed } from '../storage-failure.ts';
 import { readLog, type ReadSegment, segmentFileName } from './recovery.ts';
 import {
   type LogRecord,
@@ -18,7 +19,7 @@ import {
   segmentHeaderSize,
   writeSegmentHeader,
 } from './segment.ts';
-import { makeSpare, removeFile, useSpare } from './segment-files.ts';
+import { eraseFrom, makeSpare, removeFile, useSpare } from './segment-files.ts';
 import { WritePlace } from './write-place.ts';
 
 /** A database that writes little needs no more; the segments after the first one are larger. */
@@ -42,6 +43,16 @@ interface ClosedSegment extends ReadSegment {
   readonly isReusable: boolean;
 }
 
+/** A write that failed: what it has left of itself must not be found. */
+interface TornWrite {
+  /** Where it began in the active segment; 0 when the header of the segment was part of it. */
+  readonly start: number;
+  readonly length: number;
+  /** As they were before. */
+  readonly chain: number;
+  readonly image: LogIndex | undefined;
+}
+
 export interface CommitLogOptions {
   readonly segmentBytes?: number;
   /** Without it no write is made in place. */
@@ -58,6 +69,8 @@ export interface CommitLogOptions {
  * into a file filled before). Segments are used again once a checkpoint covers them, and removed when the log is closed.
  */
 export class CommitLog {
+  /** Of the database. */
+  readonly #home: string;
   readonly #directory: string;
   readonly #segmentBytes: number;
   readonly #writeFile: typeof write;
@@ -82,6 +95,7 @@ export class CommitLog {
   readonly #out = new ByteWriter(16 * 1024);
   #isWriting = false;
   #failure: DatabaseError | undefined;
+  #torn: TornWrite | undefined;
   #writeCount = 0;
   #writtenBytes = 0;
 
@@ -92,6 +106,7 @@ export class CommitLog {
    * @throws DatabaseError `CorruptedRecord` when acknowledged entries are damaged or missing
    */
   constructor(directory: string, applied: LogIndex, options: CommitLogOptions = {}) {
+    this.#home = directory;
     this.#directory = join(directory, 'commit-log');
     this.#segmentBytes = options.segmentBytes ?? segmentBytesDefault;
     this.#writeFile = options.write ?? write;
@@ -149,7 +164,7 @@ export class CommitLog {
    * @param isAlone nobody else has wanted to commit since the write before
    * @param isDiskBusy writes take longer than usual for a while
    * @throws DatabaseError `Internal` (rejects) when they could not be written; it is open then whether they are found again,
-   *   and nothing can be appended any more
+   *   and nothing can be appended any more, unless `mend` succeeds
    */
   append(records: readonly LogRecord[], isAlone = false, isDiskBusy = false): Promise<void> {
     if (this.#failure !== undefined) return Promise.reject(this.#failure);
@@ -166,6 +181,29 @@ export class CommitLog {
         throw this.#failed(error);
       },
     );
+  }
+
+  /**
+   * After an `append` that met a full disk: what it left is erased, and the log goes on where it was before.
+   * @throws what keeps it from going on; any other failed write is final
+   */
+  async mend(): Promise<void> {
+    if (this.#failure === undefined) return;
+    if (!isDiskFull(this.#failure, this.#home)) throw this.#failure;
+    const torn = this.#torn;
+    const active = this.#active;
+    if (torn !== undefined && active !== undefined) {
+      await eraseFrom(active.path, torn.start, torn.length);
+      if (torn.start === 0) {
+        this.#active = undefined;
+        await active.file.close();
+        await removeFile(active.path);
+      }
+      this.#chain = torn.chain;
+      this.#image = torn.image;
+    }
+    this.#torn = undefined;
+    this.#failure = undefined;
   }
 
   /** Everything up to `index` is in LMDB: segments that hold nothing else are used again or removed. */
@@ -197,6 +235,7 @@ export class CommitLog {
     const active = this.#active as Active;
     const out = this.#out;
     const start = head > 0 ? 0 : this.#end;
+    const before = { chain: this.#chain, image: this.#image };
     out.position = head;
     let flags: number = recordFlag.startsWrite;
     if (this.#image !== undefined) {
@@ -214,7 +253,10 @@ export class CommitLog {
     const ended = (error: Error | null): DatabaseError | undefined => {
       this.#isWriting = false;
       if (inPlace) this.#place?.end();
-      if (error !== null) return this.#failed(error);
+      if (error !== null) {
+        this.#torn = { start, length: out.position, ...before };
+        return this.#failed(error);
+      }
       this.#end = start + out.position;
       this.#lastIndex = lastIndex;
       this.#writeCount += 1;
@@ -274,12 +316,7 @@ export class CommitLog {
 
   #failed(error: unknown): DatabaseError {
     this.#isWriting = false;
-    const reason = error instanceof Error ? error.message : String(error);
-    this.#failure = new DatabaseError(
-      'Internal',
-      `the commit log could not be written, the database takes no more changes until it is opened again: ${reason}`,
-      { cause: error },
-    );
+    this.#failure = storageFailed(error, this.#home, this.#active?.path ?? this.#directory);
     return this.#failure;
   }
 

@@ -34,6 +34,20 @@ export async function useSpare(spare: string, path: string): Promise<FileHandle>
   return open(path, constants.O_WRONLY | constants.O_DSYNC);
 }
 
+/** Zeros over a part of a segment, on the disk when the promise resolves. */
+export async function eraseFrom(path: string, start: number, length: number): Promise<void> {
+  const file = await open(path, constants.O_WRONLY | constants.O_DSYNC);
+  try {
+    const zeros = new Uint8Array(length);
+    for (let done = 0; done < length; ) {
+      const { bytesWritten } = await file.write(zeros, done, length - done, start + done);
+      done += bytesWritten;
+    }
+  } finally {
+    await file.close();
+  }
+}
+
 export async function removeFile(path: string): Promise<void> {
   await rm(path, { force: true });
 }

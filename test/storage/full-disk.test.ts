@@ -1,0 +1,132 @@
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { DatabaseError } from '#core/errors.ts';
+import type { Value } from '#core/value.ts';
+import type { LmdbEngine } from '#storage/lmdb-engine.ts';
+import { Log, openEngine, person, propertiesOf, put, turnTimers } from './engine-fixture.ts';
+
+// A real disk of some megabytes that runs full (where file systems may be mounted), and has room again.
+
+const diskBytes = 24 * 1024 * 1024;
+
+/** A directory on a small disk of its own; undefined where none can be had. */
+function smallDisk(context: TestContext): string | undefined {
+  const directory = mkdtempSync(join(tmpdir(), 'polyad.disk-'));
+  let isMounted = false;
+  context.after(() => {
+    if (isMounted) execFileSync('umount', ['-l', directory]);
+    rmSync(directory, { recursive: true, force: true });
+  });
+  try {
+    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${diskBytes}`, 'tmpfs', directory], {
+      stdio: 'ignore',
+    });
+  } catch {
+    return undefined;
+  }
+  isMounted = true;
+  return directory;
+}
+
+/** Checkpoints only when the engine itself asks for them. */
+const timers = { ...turnTimers, after: () => () => {} };
+
+class Client {
+  readonly acknowledged = new Map<number, Value>();
+  readonly #engine: LmdbEngine;
+  #log: Log;
+  #next = 0;
+
+  constructor(engine: LmdbEngine, before?: Client) {
+    this.#engine = engine;
+    if (before !== undefined) this.#next = before.#next;
+    for (const [position, value] of before?.acknowledged ?? [])
+      this.acknowledged.set(position, value);
+    this.#log = new Log(engine);
+  }
+
+  /** @returns the error of the commit */
+  async commit(bytes: number): Promise<DatabaseError | undefined> {
+    const position = this.#next++;
+    const value = `${position} ${'x'.repeat(bytes)}`;
+    try {
+      await this.#log.commit(put(this.#engine, person(position), { value }));
+      this.acknowledged.set(position, value);
+      return undefined;
+    } catch (error) {
+      // The next entry takes the number of the one that failed, as the room above does it.
+      this.#log = new Log(this.#engine);
+      assert.ok(error instanceof DatabaseError, String(error));
+      return error;
+    }
+  }
+
+  requireContents(engine: LmdbEngine): void {
+    for (let position = 0; position < this.#next; position += 1) {
+      const value = propertiesOf(engine, person(position))?.get('value');
+      assert.equal(value, this.acknowledged.get(position), `record ${position}`);
+    }
+  }
+}
+
+/** Commits of one size until one fails. */
+async function fill(client: Client, bytes: number): Promise<DatabaseError> {
+  for (let count = 0; count < 20_000; count += 1) {
+    const error = await client.commit(bytes);
+    if (error !== undefined) return error;
+  }
+  return assert.fail('the disk never ran full');
+}
+
+for (const [what, bytes] of [
+  ['the log', 20_000],
+  ['the data file', 700_000],
+] as const) {
+  test(`when ${what} meets a full disk nothing acknowledged is lost, and writing goes on when there is space`, async (context) => {
+    const disk = smallDisk(context);
+    if (disk === undefined) return context.skip('no file system can be mounted here');
+    const directory = join(disk, 'Orders');
+    mkdirSync(directory);
+    const ballast = [join(disk, 'first'), join(disk, 'second')] as const;
+    for (const path of ballast) writeFileSync(path, new Uint8Array(diskBytes / 4));
+    const engine = openEngine(directory, { timers, mapSizeBytes: 2 ** 28 });
+    const client = new Client(engine);
+    for (let round = 0; round < 2; round += 1) {
+      const error = await fill(client, bytes);
+      // A checkpoint may have met it before: then the change was not begun.
+      assert.match(
+        `${error.code} ${error.message}`,
+        /^(Internal .*'Orders' failed, it takes changes again when|Busy .*'Orders'.*nothing was)/,
+      );
+      assert.ok(error.message.includes(`'${directory}`), error.message);
+      client.requireContents(engine);
+      for (let count = 0; count < 5; count += 1) {
+        const refusal = await client.commit(10);
+        if (refusal === undefined) continue;
+        assert.equal(refusal.code, 'Busy');
+        assert.match(refusal.message, /'Orders'.*is full; nothing was committed/);
+      }
+      client.requireContents(engine);
+      if (round === 0) rmSync(ballast[0]);
+      else break;
+      assert.equal(await client.commit(bytes), undefined);
+      assert.equal(await client.commit(10), undefined);
+      client.requireContents(engine);
+    }
+    await engine.close();
+    // It opens on the full disk, too.
+    let again = openEngine(directory, { timers, mapSizeBytes: 2 ** 28 });
+    client.requireContents(again);
+    rmSync(ballast[1]);
+    const other = new Client(again, client);
+    assert.equal(await other.commit(bytes), undefined);
+    await again.close();
+    again = openEngine(directory, { timers, mapSizeBytes: 2 ** 28 });
+    other.requireContents(again);
+    await again.close();
+  });
+}
