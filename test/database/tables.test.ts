@@ -1,6 +1,14 @@
 import { runStatementTable } from './support/statement-table.ts';
 
 // Sentences of sql.md 1 to 8 (and the constraints of 13.6), each with what it allows and what it refuses.
-for (const name of ['model', 'types', 'lexical', 'expressions', 'conditions', 'select', 'insert']) {
-  runStatementTable(new URL(`./tables/${name}.txt`, import.meta.url));
+for (const name of [
+  'model.txt',
+  'types.txt',
+  'lexical.txt',
+  'expressions.txt',
+  'conditions.txt',
+  'select.txt',
+  'insert.txt',
+]) {
+  runStatementTable(new URL(`./tables/${name}`, import.meta.url));
 }
