@@ -30,6 +30,12 @@ export type SchemaEffect =
       readonly type: TypeDefinition;
       readonly property: PropertyDefinition;
     }
+  /** The change is refused when a record of the type or a subtype holds a value that a new supertype's declaration refuses. */
+  | {
+      readonly kind: 'check-inherited';
+      readonly type: TypeDefinition;
+      readonly property: PropertyDefinition;
+    }
   /** The change is refused when an edge of the type has properties. */
   | { readonly kind: 'check-bare-edges'; readonly type: TypeDefinition };
 

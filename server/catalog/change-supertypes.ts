@@ -7,7 +7,7 @@ import {
   replaceType,
   type SchemaEffect,
 } from './applied-change.ts';
-import type { IndexDefinition, TypeDefinition } from './catalog.ts';
+import type { IndexDefinition, PropertyDefinition, TypeDefinition } from './catalog.ts';
 import type { CatalogValue } from './catalog-value.ts';
 import { requireAgreeingProperties, supertypeIds } from './change-type.ts';
 import type { AlterTypeItem } from './changes.ts';
@@ -43,9 +43,31 @@ export function changeSupertypes(
   });
   requireAgreeingProperties(next, type.id);
   const columns = [['supertype', supertypes.map((id) => catalog.typeWithId(id).name)]] as const;
+  const checks = checksOfInherited(catalog, next, type, context);
   const filed = indexesFiledAnew(catalog, next, type, context);
-  if (filed.size === 0) return { catalog: next, columns };
-  return { ...withNewIndexes(next, filed), columns };
+  if (filed.size === 0) return { catalog: next, columns, effects: checks };
+  const anew = withNewIndexes(next, filed);
+  return { ...anew, columns, effects: [...checks, ...anew.effects] };
+}
+
+/** Records of the type hold values under names that are declared from now on: as for CREATE PROPERTY, they must fit. */
+function checksOfInherited(
+  before: CatalogValue,
+  after: CatalogValue,
+  type: TypeDefinition,
+  context: ChangeContext,
+): readonly SchemaEffect[] {
+  const hasRecords = before
+    .withSubtypes(type.id)
+    .flatMap((id) => before.typeWithId(id).buckets)
+    .some((bucket) => context.recordCount(bucket) > 0);
+  if (!hasRecords) return [];
+  const inherited = new Map<string, PropertyDefinition>();
+  for (const ancestor of after.lineage(type.id))
+    for (const property of after.typeWithId(ancestor).properties.values())
+      if (before.property(type.id, property.name) === undefined)
+        inherited.set(property.name, property);
+  return [...inherited.values()].map((property) => ({ kind: 'check-inherited', type, property }));
 }
 
 /** Indexes that gain or lose records because the type moves below or out of their type. */

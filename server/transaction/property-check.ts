@@ -12,14 +12,18 @@ import { RecordScan } from './record-scan.ts';
 import { SliceTimer } from './slice-timer.ts';
 
 /**
- * CREATE PROPERTY on a type with records (sql.md 13.5, DECISION): every value stored under the name must be one of the
+ * CREATE PROPERTY on a type with records (sql.md 13.5, DECISION), or a supertype for it that declares one: every value stored under the name must be one of the
  * declared type already, since rows are not rewritten. A value is one when conversion leaves it equal: 5 is a DOUBLE, '5' is
  * no LONG.
  *
  * @throws DatabaseError `Schema` naming the first record that holds another value
  */
 export async function requireCompatibleValues(
-  declared: { readonly type: TypeDefinition; readonly property: PropertyDefinition },
+  declared: {
+    readonly kind: 'check-property' | 'check-inherited';
+    readonly type: TypeDefinition;
+    readonly property: PropertyDefinition;
+  },
   snapshot: StorageSnapshot,
   context: {
     readonly catalog: CatalogValue;
@@ -45,8 +49,7 @@ export async function requireCompatibleValues(
         if (value !== undefined && !isCompatible(property, value, { catalog, formats })) {
           throw new DatabaseError(
             'Schema',
-            `Cannot create property '${type.name}.${property.name}' of type ${property.type}: ` +
-              `record ${formatRid(record.rid)} holds a value of another type`,
+            `${refused(declared, catalog)}: record ${formatRid(record.rid)} holds a value of another type`,
           );
         }
         count += 1;
@@ -54,6 +57,16 @@ export async function requireCompatibleValues(
       }
     }
   }
+}
+
+function refused(
+  { kind, type, property }: Parameters<typeof requireCompatibleValues>[0],
+  catalog: CatalogValue,
+): string {
+  if (kind === 'check-property')
+    return `Cannot create property '${type.name}.${property.name}' of type ${property.type}`;
+  const owner = catalog.typeWithId(property.declaredBy).name;
+  return `Type '${type.name}' cannot extend '${owner}', where property '${property.name}' is ${property.type}`;
 }
 
 /**

@@ -50,6 +50,7 @@ const deletionBatch = 200;
 
 type EmptyBucket = Extract<SchemaEffect, { kind: 'empty-bucket' }>;
 type CheckProperty = Extract<SchemaEffect, { kind: 'check-property' }>;
+type CheckInherited = Extract<SchemaEffect, { kind: 'check-inherited' }>;
 type CheckBareEdges = Extract<SchemaEffect, { kind: 'check-bare-edges' }>;
 type Check = CheckProperty | CheckBareEdges;
 type DropType = Extract<SchemaChange, { kind: 'drop-type' }>;
@@ -257,6 +258,9 @@ export class SchemaChanges {
   /** Most properties that existing records refuse are refused before anybody sees them. */
   async #checkBefore(planned: AppliedChange, pause: Pause): Promise<void> {
     for (const effect of checksOf(planned)) await this.#check(effect, planned.catalog, pause);
+    // Looked at once: what comes in meanwhile stays as it is, and is converted when it is next written.
+    for (const effect of planned.effects)
+      if (effect.kind === 'check-inherited') await this.#check(effect, planned.catalog, pause);
   }
 
   /**
@@ -274,12 +278,12 @@ export class SchemaChanges {
     }
   }
 
-  async #check(effect: Check, catalog: CatalogValue, pause: Pause): Promise<void> {
+  async #check(effect: Check | CheckInherited, catalog: CatalogValue, pause: Pause): Promise<void> {
     const { engine, runtime, formats } = this.#options;
     using snapshot = engine.snapshot();
     const context = { catalog, formats: formats(), runtime, pause };
-    if (effect.kind === 'check-property') await requireCompatibleValues(effect, snapshot, context);
-    else await requireBareEdges(effect.type, snapshot, context);
+    if (effect.kind === 'check-bare-edges') await requireBareEdges(effect.type, snapshot, context);
+    else await requireCompatibleValues(effect, snapshot, context);
   }
 
   async #build(
