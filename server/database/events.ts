@@ -39,6 +39,8 @@ export interface ChangeQueueOptions {
 const sliceMs = 5;
 const warningPauseMs = 10_000;
 const longPassMs = 2;
+/** Times of a long pass until the next one. */
+const pausePerPass = 4;
 const passPauseMsMax = 50;
 
 /**
@@ -140,14 +142,17 @@ export class ChangeQueue implements ChangeObserver, ChangeEvents {
     this.#isDelivering = false;
   }
 
-  /** A pass that takes long is followed by a pause as long: half of the time is for others, and more leaves together. */
+  /**
+   * A pass that takes long, since there are many subscribers, is followed by a pause several times as long: most of the time is
+   * for others, and what comes meanwhile leaves together, in one write a connection.
+   */
   async #pass(): Promise<void> {
     const { clock, timers } = this.#options.runtime;
     const startMs = clock.monotonicMs();
     for (const subscriber of this.#subscribers) await subscriber.pass();
     const tookMs = clock.monotonicMs() - startMs;
     if (tookMs < longPassMs) await timers.yield();
-    else await timers.sleep(Math.min(tookMs, passPauseMsMax));
+    else await timers.sleep(Math.min(pausePerPass * tookMs, passPauseMsMax));
   }
 
   /** Nobody waits for an event, so one that cannot be told (a damaged record) is left out. */

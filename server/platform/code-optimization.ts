@@ -8,7 +8,7 @@ const ofRequests =
   '--invocation-count-for-turbofan=1000 --max-inlined-bytecode-size-cumulative=920';
 /**
  * A load runs a few loops a million times, which become hot soon enough. Made early and with all that they call, their code was
- * made two to four times over: a fifth of the processor time of an upload of a million edges.
+ * made two to four times over: a tenth of the processor time of an upload of a million edges.
  */
 const ofLoads = '--invocation-count-for-turbofan=3000 --max-inlined-bytecode-size-cumulative=200';
 
