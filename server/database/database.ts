@@ -213,9 +213,7 @@ class Statements {
       evaluateCondition: (text, current, view) => this.evaluator.condition(text, current, view),
       globals: this.globals,
       watched: (view) =>
-        new WatchedView(view, (trigger, subject, inner) =>
-          this.bodies.fireInPlace(trigger, subject, inner),
-        ),
+        new WatchedView(view, (...read) => this.bodies.fireInPlace(...read), runtime.clock),
       callFunction: (called, args, place) => this.bodies.call(called, args, place),
       maintain: (work, order) => maintain(work, order, this.#room(name, options)),
     };

@@ -22,8 +22,10 @@ export interface ReadView extends Disposable {
 }
 
 export interface RecordCursor {
-  /** undefined at the end. Cost per record: no decoding. */
+  /** undefined at the end, `vetoed` (trigger-runner.ts) for one that a trigger hides. Cost per record: no decoding. */
   next(): StoredRecord | undefined;
+  /** Asked before the next record: reading has taken long, and others should have their turn. Answers so once in a turn. */
+  readonly isPauseDue?: () => boolean;
 }
 
 /** An ordered index with the transaction's own changes merged in. Keys are values, one per component, leading ones may do. */

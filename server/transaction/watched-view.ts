@@ -1,6 +1,7 @@
 import type { Catalog } from '#catalog/catalog.ts';
 import type { TriggerDefinition, TypeHooks } from '#catalog/definitions.ts';
 import type { StoredRecord } from '#core/record.ts';
+import type { Clock } from '#core/runtime.ts';
 import {
   type BucketId,
   bucketOf,
@@ -12,7 +13,10 @@ import {
 import type { Value } from '#core/value.ts';
 import type { AdjacencyList, Direction, StorageSnapshot } from '#storage/engine.ts';
 import type { IndexCursor, IndexReader, KeyBounds, ReadView, RecordCursor } from './read-view.ts';
-import type { TriggerSubject } from './trigger-runner.ts';
+import { type TriggerSubject, vetoed } from './trigger-runner.ts';
+
+/** Scans pause when triggers have worked for so long. */
+const turnMs = 0.5;
 
 /** Runs a trigger on READ. @returns false when it vetoes */
 export type ReadTriggerRunner = (
@@ -28,10 +32,14 @@ export type ReadTriggerRunner = (
 export class WatchedView implements ReadView {
   readonly #inner: ReadView;
   readonly #run: ReadTriggerRunner;
+  readonly #clock: Pick<Clock, 'monotonicMs'>;
+  /** Time of triggers since the last pause. */
+  #spentMs = 0;
 
-  constructor(inner: ReadView, run: ReadTriggerRunner) {
+  constructor(inner: ReadView, run: ReadTriggerRunner, clock: Pick<Clock, 'monotonicMs'>) {
     this.#inner = inner;
     this.#run = run;
+    this.#clock = clock;
   }
 
   get catalog(): Catalog {
@@ -59,11 +67,10 @@ export class WatchedView implements ReadView {
     if (hooks === undefined) return cursor;
     return {
       next: () => {
-        for (;;) {
-          const record = cursor.next();
-          if (record === undefined || this.#shows(hooks, record)) return record;
-        }
+        const record = cursor.next();
+        return record === undefined || this.#shows(hooks, record) ? record : vetoed;
       },
+      isPauseDue: () => this.#isPauseDue(),
     };
   }
 
@@ -128,6 +135,12 @@ export class WatchedView implements ReadView {
     };
   }
 
+  #isPauseDue(): boolean {
+    if (this.#spentMs < turnMs) return false;
+    this.#spentMs = 0;
+    return true;
+  }
+
   #hooks(bucket: BucketId): TypeHooks | undefined {
     const type = this.#inner.catalog.bucketWithId(bucket)?.type;
     return type === undefined ? undefined : this.#hooksOf(type);
@@ -143,8 +156,15 @@ export class WatchedView implements ReadView {
     const { rid } = record;
     if (!this.#allows(hooks, rid)) return false;
     for (const trigger of hooks.afterRead)
-      this.#run(trigger, { record, oldRecord: undefined, rid }, this.#inner);
+      this.#fire(trigger, { record, oldRecord: undefined, rid });
     return true;
+  }
+
+  #fire(trigger: TriggerDefinition, subject: TriggerSubject): boolean {
+    const startedMs = this.#clock.monotonicMs();
+    const isAllowed = this.#run(trigger, subject, this.#inner);
+    this.#spentMs += this.#clock.monotonicMs() - startedMs;
+    return isAllowed;
   }
 
   /** For records that are met and not read: only what may keep them from being met. */
@@ -156,7 +176,7 @@ export class WatchedView implements ReadView {
   #allows(hooks: TypeHooks, rid: Rid): boolean {
     for (const trigger of hooks.beforeRead) {
       const subject = { record: undefined, oldRecord: undefined, rid };
-      if (!this.#run(trigger, subject, this.#inner)) return false;
+      if (!this.#fire(trigger, subject)) return false;
     }
     return true;
   }

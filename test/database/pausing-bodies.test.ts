@@ -176,6 +176,23 @@ test('where nobody can pause, a body is short or refused', async () => {
     'CREATE TRIGGER short BEFORE READ ON D EXECUTE SQL "SELECT (`lib.short`() > 1) AS ok"',
   );
   assert.deepEqual(await db.run('SELECT a FROM D'), [{ a: 5 }]);
-  await db.run('CREATE TRIGGER long BEFORE READ ON D EXECUTE SQL "SELECT (`lib.slow`(1) > 1) AS ok"');
+  await db.run(
+    'CREATE TRIGGER long BEFORE READ ON D EXECUTE SQL "SELECT (`lib.slow`(1) > 1) AS ok"',
+  );
   await assert.rejects(db.run('SELECT a FROM D'), { code: 'Timeout' });
+});
+
+test('scans pause while triggers on READ work, also where these hide everything', async () => {
+  await db.run('CREATE DOCUMENT TYPE R');
+  await db.run(`INSERT INTO R (n) VALUES ${Array.from({ length: 60 }, (_, n) => `(${n})`).join()}`);
+  await db.run('CREATE TRIGGER hide BEFORE READ ON R EXECUTE SQL "SELECT (1 > 2) AS ok"');
+  for (const text of [
+    'SELECT FROM R',
+    'SELECT FROM R WHERE n > 3',
+    'SELECT count(*) AS c FROM R WHERE n > 3',
+  ]) {
+    const { rows, others } = await othersDuring(text);
+    assert.ok(others > 5, `${text}: ${others} others`);
+    assert.deepEqual(rows, text.includes('count') ? [{ c: 0 }] : []);
+  }
 });

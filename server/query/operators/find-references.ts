@@ -2,6 +2,7 @@ import { Link, type StoredRecord } from '#core/record.ts';
 import type { BucketId, Rid } from '#core/rid.ts';
 import { EmbeddedDocument, isList, isMap, isRecord, type Value } from '#core/value.ts';
 import type { RecordCursor } from '#transaction/read-view.ts';
+import { vetoed } from '#transaction/trigger-runner.ts';
 import type { Slot } from '../algebra/expression.ts';
 import type { Evaluator } from '../evaluate/evaluator.ts';
 import {
@@ -64,7 +65,7 @@ export class FindReferencesOperator implements PhysicalOperator {
         frame[fields] = found[1];
         return ROW;
       }
-      if (this.#share.isSpent()) return PAUSE;
+      if (this.#share.isSpent() || this.#cursor?.isPauseDue?.() === true) return PAUSE;
       if (this.#cursor === undefined) {
         const bucket = buckets[this.#bucketAt];
         if (bucket === undefined) return END;
@@ -73,7 +74,7 @@ export class FindReferencesOperator implements PhysicalOperator {
       }
       const record = this.#cursor.next();
       if (record === undefined) this.#cursor = undefined;
-      else this.#look(record);
+      else if (record !== vetoed) this.#look(record);
     }
   }
 

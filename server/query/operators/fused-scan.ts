@@ -3,6 +3,7 @@ import type { Block } from '#storage/block.ts';
 import { BlockWindow } from '#storage/block-window.ts';
 import { requireWholeBucket } from '#storage/whole-bucket.ts';
 import type { RecordCursor } from '#transaction/read-view.ts';
+import { vetoed } from '#transaction/trigger-runner.ts';
 import type { CompiledScan, RowSource } from '../evaluate/block-scan.ts';
 import type { Slot } from '../algebra/expression.ts';
 import {
@@ -87,13 +88,13 @@ export class FusedScanOperator implements PhysicalOperator {
 
   #nextRecord(records: RecordCursor, rows: RowSource): Pulled {
     for (;;) {
-      if (this.#share.isSpent()) return PAUSE;
+      if (this.#share.isSpent() || records.isPauseDue?.() === true) return PAUSE;
       const record = records.next();
       if (record === undefined) {
         this.#blocks.records = undefined;
         return END;
       }
-      if (rows.accept(record)) return ROW;
+      if (record !== vetoed && rows.accept(record)) return ROW;
     }
   }
 
@@ -216,12 +217,13 @@ export class CountScanOperator implements PhysicalOperator {
   /** @returns false when the share of work is done before the records are */
   #countRecords(records: RecordCursor, rows: RowSource): boolean {
     for (let count = 0; count < rowsPerTurn; count += 1) {
+      if (records.isPauseDue?.() === true) return false;
       const record = records.next();
       if (record === undefined) {
         this.#blocks.records = undefined;
         return true;
       }
-      if (rows.accept(record)) this.#count += 1;
+      if (record !== vetoed && rows.accept(record)) this.#count += 1;
     }
     return false;
   }

@@ -1,6 +1,7 @@
 import type { Slot } from '../algebra/expression.ts';
 import { bucketOf, positionOf, type BucketId, type Rid } from '#core/rid.ts';
 import type { RecordCursor } from '#transaction/read-view.ts';
+import { vetoed } from '#transaction/trigger-runner.ts';
 import type { Evaluator } from '../evaluate/evaluator.ts';
 import {
   END,
@@ -62,7 +63,7 @@ export class RecordScanOperator implements PhysicalOperator {
     const { view, frame } = this.#context as ExecutionContext;
     const { as, order, range } = this.#options;
     for (;;) {
-      if (this.#share.isSpent()) return PAUSE;
+      if (this.#share.isSpent() || this.#cursor?.isPauseDue?.() === true) return PAUSE;
       if (this.#cursor === undefined) {
         const bucket = this.#nextBucket();
         if (bucket === undefined) return END;
@@ -73,6 +74,7 @@ export class RecordScanOperator implements PhysicalOperator {
         this.#cursor = undefined;
         continue;
       }
+      if (record === vetoed) continue;
       if (range !== undefined && !this.#isWithin(record.rid)) {
         this.#cursor = undefined;
         continue;
