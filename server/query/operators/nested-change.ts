@@ -18,6 +18,7 @@ export interface ChangeLimits {
 /**
  * `container` with `value` put at the end of the path; containers on the way are copied, never changed. A list is padded with
  * null up to the position. Where the path leads through nothing (a missing parent, a scalar, a link) nothing changes.
+ * @throws DatabaseError `IllegalArgument` for an element of a list at what is no position, or one beyond the bound
  */
 export function withValueAt(
   container: Value,
@@ -27,6 +28,11 @@ export function withValueAt(
 ): Value {
   const [step, ...rest] = path;
   if (step === undefined) return value;
+  if (isList(container) && step.kind === 'element' && positionOf(step) === undefined)
+    throw new DatabaseError(
+      'IllegalArgument',
+      `cannot set an element of a list at ${textOf(step.key, limits.formats)}: it is no position from 0`,
+    );
   return changeAt(container, step, limits, (current) => {
     if (rest.length === 0) return value;
     return current === undefined ? undefined : withValueAt(current, rest, value, limits);
