@@ -296,14 +296,11 @@ function processMemory(): { heapBytesMax: number; container: ContainerMemory | u
   return { heapBytesMax: getHeapStatistics().heap_size_limit, container };
 }
 
-/** Databases, control and doors; the server is online when this resolves. */
-async function serve(ground: Ground, security: Security): Promise<void> {
-  const { settings, log, events, paths } = ground;
-  const { users, apiTokens } = security;
-  const { clock, timers } = systemRuntime;
-  const { databases, meter, operations } = makeDatabases({
+function databasesOn({ settings, log, events, paths }: Ground, security: Security) {
+  return makeDatabases({
     paths: operationPaths(paths, settings),
     audit: (message, database) => events.report('INFO', 'Security', message, database),
+    unopenable: (reason, database) => events.report('CRITICAL', 'Database', reason, database),
     directory: paths.databases,
     settings,
     runtime: systemRuntime,
@@ -313,6 +310,14 @@ async function serve(ground: Ground, security: Security): Promise<void> {
     serverVersion: version,
     ...processMemory(),
   });
+}
+
+/** Databases, control and doors; the server is online when this resolves. */
+async function serve(ground: Ground, security: Security): Promise<void> {
+  const { settings, log, events, paths } = ground;
+  const { users, apiTokens } = security;
+  const { clock, timers } = systemRuntime;
+  const { databases, meter, operations } = databasesOn(ground, security);
   const backups = new AutoBackup({
     configDirectory: paths.config,
     rootPath: paths.root,

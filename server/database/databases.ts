@@ -37,6 +37,8 @@ export interface DatabasesOptions {
   readonly running: RunningWork;
   readonly endSessionsOfUser: (user: string) => void;
   readonly log: Log;
+  /** Told of a database that cannot be opened, with the reason. */
+  readonly unopenable?: ((reason: string, database: string) => void) | undefined;
 }
 
 interface Entry {
@@ -296,10 +298,10 @@ export class Databases implements DatabasesPort {
       entry.state = 'open';
     } catch (error) {
       entry.state = 'failed';
-      this.#options.log.error('database could not be opened', {
-        database: entry.name,
-        reason: error instanceof Error ? error.message : String(error),
-      });
+      const { log, unopenable } = this.#options;
+      const reason = error instanceof Error ? error.message : String(error);
+      log.error('database could not be opened', { database: entry.name, reason });
+      unopenable?.(`Database '${entry.name}' could not be opened: ${reason}`, entry.name);
       throw error;
     }
   }

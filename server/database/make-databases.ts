@@ -52,6 +52,8 @@ export interface ServerDatabasesOptions {
   readonly paths?: OperationPaths;
   /** Told who backed up, restored, exported or imported what. */
   readonly audit?: (message: string, database: string) => void;
+  /** Told of a database that cannot be opened. */
+  readonly unopenable?: (reason: string, database: string) => void;
 }
 
 /** The databases of one server and what they share. */
@@ -129,6 +131,7 @@ export function makeDatabases(options: ServerDatabasesOptions): ServerDatabases 
       database.onClosed(() => opened.delete(database));
       return database;
     },
+    unopenable: options.unopenable,
     loadsAtStart: () => settings.get(serverDatabaseLoadAtStartup),
     countMax: () => settings.get(serverMaxDatabases),
     nameLengthMax: () => settings.get(maxNameLength),

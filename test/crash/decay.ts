@@ -14,8 +14,8 @@ import { mulberry32 } from '../bench/spine/data.ts';
 import { HttpClient, type ServerProcess, startServer } from '../support/server-process.ts';
 
 // npm run crash:decay -- --rounds 40 --seed 1: files of a stopped server are damaged as a bad disk would. What is served
-// afterwards is right, what cannot be is refused, and the other database does not notice. LMDB itself may end the process on a
-// damaged page of its tree (server/storage/README.md): such rounds are counted and told, not failed.
+// afterwards is right, what cannot be is refused, the other database does not notice, and the process does not end: LMDB's
+// trees are looked at before it sees them (server/storage/README.md).
 
 const { values } = parseArgs({
   options: { rounds: { type: 'string', default: '40' }, seed: { type: 'string', default: '1' } },
@@ -142,7 +142,7 @@ for (let round = 0; round < Number(values.rounds); round += 1) {
     // The connection ends before the process is known to have ended.
     await new Promise((done) => setTimeout(done, 500));
     const { signalCode } = server.child;
-    tell(signalCode ? `ended by ${signalCode}` : 'FAILED: answer', file, what, String(error));
+    tell(signalCode ? `FAILED: ended by ${signalCode}` : 'FAILED: answer', file, what, String(error));
   }
   await server.kill();
 }

@@ -101,6 +101,8 @@ test('SIGTERM: not ready, received requests answered, new ones 503, sessions rol
     assert.equal(closed.status, 503);
     assert.match(JSON.stringify(closed.body), /DatabaseIsInstallingException/);
     assert.match(again.server.output(), /database could not be opened/);
+    const events = JSON.stringify((await again.client.server('get server events')).body);
+    assert.match(events, /"CRITICAL","component":"Database","db":"bad"/);
     assert.equal(await again.server.stop(), 0);
   }));
 
