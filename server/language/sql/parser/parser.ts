@@ -382,8 +382,13 @@ const comparisonWords: readonly Keyword[] = [
   'CONTAINSTEXT',
 ];
 
-/** Words whose misspelling is easily read as an alias. */
+/** Words whose misspelling is easily read as an alias or as a property. */
 const swallowedWords: readonly Keyword[] = [
+  'SELECT',
+  'INSERT',
+  'UPDATE',
+  'DELETE',
+  'TRAVERSE',
   'FROM',
   'WHERE',
   'LIMIT',
