@@ -93,7 +93,13 @@ export async function runControlCommand(
   const parsed = parseCommand(text, controlCommands);
   if (parsed?.command.access !== 'user' && !principal.isRoot)
     throw new DatabaseError('Forbidden', `User '${principal.name}' may not run server commands`);
-  if (!parsed) return undefined;
+  if (!parsed) {
+    // Its words behind the first may be a secret of a misspelt command.
+    const [verb = ''] = /^[a-z]{1,30}(?=\s|$)/i.exec(text.trim()) ?? [];
+    const told = `User '${principal.name}' sent an unknown command${verb && ` that begins with '${verb}'`}`;
+    targets.events.report('WARNING', 'Security', told, null, request.requestId);
+    return undefined;
+  }
   const { command, argument } = parsed;
   const report = (type: 'INFO' | 'WARNING', verb: string, outcome = ''): void => {
     if (command.isAudited === false) return;

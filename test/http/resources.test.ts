@@ -211,6 +211,17 @@ test('words behind a command that takes none are refused', async (context) => {
   assert.equal((await door.ask('POST', 'server', { body })).status, 400);
 });
 
+test('an unknown command is told of, without what it may hold', async (context) => {
+  const door = await startDoor(context);
+  for (const command of ['creat user {"password":"hidden-one"}', '{"password":"hidden-one"}'])
+    assert.equal((await door.ask('POST', 'server', { body: { command } })).status, 400);
+  const told = door.events.recent().map(({ type, message }) => `${type} ${message}`);
+  assert.deepEqual(told.slice(-2), [
+    "WARNING User 'root' sent an unknown command that begins with 'creat'",
+    "WARNING User 'root' sent an unknown command",
+  ]);
+});
+
 test('create user and drop user', async (context) => {
   const door = await startDoor(context);
   const run = async (command: string) => {
