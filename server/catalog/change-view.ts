@@ -1,6 +1,6 @@
 import { DatabaseError } from '#core/errors.ts';
 import type { AppliedChange, ChangeContext } from './applied-change.ts';
-import { row, unchanged } from './applied-change.ts';
+import { nextCatalog, row, unchanged } from './applied-change.ts';
 import { CatalogValue } from './catalog-value.ts';
 import { added, hint, withDefinitions } from './change-definition.ts';
 import { createType, dropType } from './change-type.ts';
@@ -23,7 +23,10 @@ export function createView(
     if (change.ifNotExists) return unchanged(catalog);
     throw new DatabaseError('Schema', `Materialized view '${name}' already exists`);
   }
-  const withType = createType(catalog, backingType(change), context);
+  const isThere = change.adoptsType === true && catalog.typeNamed(name)?.kind === 'document';
+  const withType = isThere
+    ? { catalog: nextCatalog(catalog, {}), effects: [] }
+    : createType(catalog, backingType(change), context);
   const type = withType.catalog.typeNamed(name)?.id;
   if (type === undefined) throw new DatabaseError('Schema', `Type ${name} was not created`);
   const made: ViewDefinition = {

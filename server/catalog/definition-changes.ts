@@ -34,6 +34,8 @@ export type DefinitionChange =
       readonly sourceTypes: readonly string[];
       readonly readsAnyType: boolean;
       readonly bucketCount: number | undefined;
+      /** The rows are there already, as documents of a type of this name: those of an import. */
+      readonly adoptsType?: true;
     }
   | {
       readonly kind: 'alter-view';

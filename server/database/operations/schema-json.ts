@@ -7,6 +7,7 @@ import type {
   TypeDefinition,
 } from '#catalog/catalog.ts';
 import type { AlterTypeItem, PropertyAttribute, SchemaChange } from '#catalog/changes.ts';
+import type { ViewDefinition } from '#catalog/definitions.ts';
 import { DatabaseError } from '#core/errors.ts';
 import type { RecordKind } from '#core/record.ts';
 import { isList, isMap, type Value, type ValueMap } from '#core/value.ts';
@@ -96,7 +97,7 @@ function indexValue(index: IndexDefinition): ValueMap {
 }
 
 function definitionValues(catalog: Catalog): readonly [string, Value][] {
-  const { triggers, functions } = catalog.definitions.parts;
+  const { triggers, functions, views, graphViews } = catalog.definitions.parts;
   const values: [string, Value][] = [];
   if (triggers.length > 0)
     values.push([
@@ -127,7 +128,18 @@ function definitionValues(catalog: Catalog): readonly [string, Value][] {
           ]),
       ),
     ]);
+  if (views.length > 0) values.push(['views', views.map(viewValue)]);
+  if (graphViews.length > 0)
+    values.push([
+      'graphViews',
+      graphViews.map((view) => new Map<string, Value>(Object.entries(view))),
+    ]);
   return values;
+}
+
+/** The rows of a view travel as documents of its type. */
+function viewValue({ type: _, ...view }: ViewDefinition): ValueMap {
+  return new Map<string, Value>(Object.entries(view));
 }
 
 /** The changes that make a schema: those that records need, and those that would be in the way of loading them. */
@@ -186,9 +198,45 @@ function definitionsOf(schema: ValueMap): readonly SchemaChange[] {
       language: spec.get('language') === 'JAVASCRIPT' ? 'JAVASCRIPT' : 'SQL',
       action: textOr(spec.get('action'), ''),
     });
+  for (const spec of maps(schema.get('views'))) found.push(viewOf(spec));
+  for (const spec of maps(schema.get('graphViews'))) found.push(graphViewOf(spec));
   return found;
 }
 
+function viewOf(spec: ValueMap): SchemaChange {
+  const interval = spec.get('refreshIntervalMs');
+  return {
+    kind: 'create-view',
+    name: textOr(spec.get('name'), ''),
+    ifNotExists: true,
+    query: textOr(spec.get('query'), ''),
+    refreshMode: refreshModes.find((mode) => mode === spec.get('refreshMode')) ?? 'MANUAL',
+    refreshIntervalMs: typeof interval === 'number' ? interval : 0,
+    isSimple: spec.get('isSimple') === true,
+    sourceTypes: texts(spec.get('sourceTypes')),
+    readsAnyType: spec.get('readsAnyType') === true,
+    bucketCount: undefined,
+    adoptsType: true,
+  };
+}
+
+function graphViewOf(spec: ValueMap): SchemaChange {
+  const threshold = spec.get('compactionThreshold');
+  return {
+    kind: 'create-graph-view',
+    name: textOr(spec.get('name'), ''),
+    ifNotExists: true,
+    vertexTypes: texts(spec.get('vertexTypes')),
+    edgeTypes: texts(spec.get('edgeTypes')),
+    properties: texts(spec.get('properties')),
+    edgeProperties: texts(spec.get('edgeProperties')),
+    updateMode: graphViewModes.find((mode) => mode === spec.get('updateMode')) ?? 'OFF',
+    compactionThreshold: typeof threshold === 'number' ? threshold : 10_000,
+  };
+}
+
+const refreshModes = ['MANUAL', 'INCREMENTAL', 'PERIODIC'] as const;
+const graphViewModes = ['OFF', 'SYNCHRONOUS', 'ASYNCHRONOUS'] as const;
 const triggerEvents = ['CREATE', 'READ', 'UPDATE', 'DELETE'] as const;
 
 /** Exports of the reference list types in any order. */

@@ -30,6 +30,9 @@ const schema = [
   'CREATE TRIGGER mark BEFORE CREATE ON B EXECUTE JAVASCRIPT "record.set(\'marked\', true)"',
   'DEFINE FUNCTION lib.next "SELECT :a + 1 AS result" PARAMETERS [a]',
   'INSERT INTO V CONTENT [{n: 1}, {n: 2}]',
+  'CREATE MATERIALIZED VIEW byHand AS SELECT count(*) AS c FROM V',
+  'CREATE MATERIALIZED VIEW followed AS SELECT n FROM V WHERE n > 1 REFRESH INCREMENTAL',
+  'CREATE GRAPH ANALYTICAL VIEW fast VERTEX TYPES (V) EDGE TYPES (OneWay) COMPACTION THRESHOLD 7',
   ...['Unique1', 'OneWay', 'Bare'].map(
     (type) => `CREATE EDGE ${type} FROM (SELECT FROM V WHERE n = 1) TO (SELECT FROM V WHERE n = 2)`,
   ),
@@ -48,12 +51,25 @@ test('a schema keeps every attribute, definition and kind of edge', async (conte
     'SELECT name, properties:{*, !id} AS p FROM schema:types ORDER BY name',
     'SELECT name, indexType, properties, nullStrategy FROM schema:indexes ORDER BY name',
     'SELECT name, timing, event, typeName, action FROM schema:triggers ORDER BY name',
+    'SELECT name, query, refreshMode, sourceTypes FROM schema:materializedviews ORDER BY name',
+    'SELECT name, vertexTypes, edgeTypes, compactionThreshold FROM schema:graphanalyticalviews',
+    'SELECT c FROM byHand',
+    'SELECT n FROM followed',
     'SELECT `lib.next`(1) AS r',
     "SELECT n, out('OneWay').n AS o, in('OneWay').n AS i, out('Bare').n AS b FROM Vee ORDER BY n",
   ]) {
     const rows = inspect(await test.runOn('copy', text), { depth: 20 });
     assert.equal(rows, inspect(await test.run(text), { depth: 20 }), text);
   }
+  await assert.rejects(test.runOn('copy', 'INSERT INTO byHand SET c = 5'));
+  await test.runOn('copy', 'INSERT INTO V SET n = 3');
+  assert.deepEqual(await test.runOn('copy', 'SELECT n FROM followed ORDER BY n'), [
+    { n: 2 },
+    { n: 3 },
+  ]);
+  assert.deepEqual(await test.runOn('copy', 'SELECT c FROM byHand'), [{ c: 2 }]);
+  await test.runOn('copy', 'REFRESH MATERIALIZED VIEW byHand');
+  assert.deepEqual(await test.runOn('copy', 'SELECT c FROM byHand'), [{ c: 3 }]);
   assert.deepEqual(await test.runOn('copy', "INSERT INTO A SET text = 'no'"), []);
   const [marked] = await test.runOn('copy', "INSERT INTO B SET text = 'b', both = 'c'");
   assert.equal(marked?.['marked'], true);
