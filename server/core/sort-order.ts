@@ -11,8 +11,10 @@ import { compareText, compareValues } from './value-order.ts';
  * @returns negative, 0 or positive; a total order, so pages of a sorted result fit together
  */
 export function compareForSort(a: Value, b: Value): number {
-  if (typeof a === typeof b && typeof a !== 'object') return compareValues(a, b);
   if (a === null || b === null) return compareValues(a, b);
+  // One kind nearly always; the order below agrees with it.
+  if (typeof a !== 'object' ? typeof a === typeof b : a.constructor === b.constructor)
+    return compareValues(a, b);
   const aText = wordOf(a);
   const bText = wordOf(b);
   if (aText !== undefined && bText !== undefined) return compareText(aText, bText);
