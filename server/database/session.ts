@@ -47,6 +47,8 @@ export interface RunOptions {
   readonly replayKey?: string;
   /** Aborted when the client leaves or the request is cancelled. Made when it is first asked for: short statements do not. */
   readonly signal: AbortSignal;
+  /** What the signal says, without making it. */
+  readonly isAborted?: boolean;
   /** When the request arrived (ms of the monotonic clock); for recordings. */
   readonly receivedMs?: number;
   /** While a recording runs: takes the measured plan. Set by `statement-meter.ts`, not by doors. */

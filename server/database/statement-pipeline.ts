@@ -192,7 +192,8 @@ export class StatementPipeline {
     attempt: (order: Order) => Promise<ResultStream>,
   ): Promise<ResultStream> {
     const { limits, options, watch } = order;
-    if (options.signal.aborted) throw new DatabaseError('Cancelled', 'the client has left');
+    if (options.isAborted ?? options.signal.aborted)
+      throw new DatabaseError('Cancelled', 'the client has left');
     try {
       return await runWithRetries(() => attempt(order), {
         attemptCountMax: options.retries ?? limits.attemptCountMax,

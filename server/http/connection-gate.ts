@@ -66,6 +66,11 @@ export class Connection implements Linked<Connection> {
     return this.#abort.signal;
   }
 
+  /** What `signal` says, without making it. */
+  get isAborted(): boolean {
+    return this.#abort?.signal.aborted === true;
+  }
+
   get isBusy(): boolean {
     return this.#current !== undefined;
   }

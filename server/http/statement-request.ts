@@ -128,6 +128,10 @@ export class StatementOptions implements RunOptions {
   get signal(): AbortSignal {
     return this.#connection.signal;
   }
+
+  get isAborted(): boolean {
+    return this.#connection.isAborted;
+  }
 }
 
 /** The fields of the GET form, from path and query string. @throws HttpRefusal 400 */

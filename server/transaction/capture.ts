@@ -20,81 +20,147 @@ export interface CaptureContext {
 /** Records between two pauses: some milliseconds. */
 const recordsPerSlice = 8192;
 
+/** Up to so many records their entries are sorted as they are. */
+const fewRecords = 64;
+
 /**
  * The overlay as a write set in canonical order (ha.md 5.2 rule 7): sorted by record id, each record once, an edge's
- * adjacency after its row. Nothing is copied: entries are operations already. The overlay must not change between the steps,
- * of which a small one takes none.
+ * adjacency after its row. Nothing is copied: entries are operations already.
+ * @returns for many records the steps, between which the overlay must not change
  */
-export function* captureWriteSet(
+export function captureWriteSet(
   overlay: Overlay,
   writer: RecordWriter,
-  { catalog, shapes, positions }: CaptureContext,
+  context: CaptureContext,
+): WriteSet | Generator<undefined, WriteSet, undefined> {
+  const { size } = overlay.entries;
+  const capture = new Capture();
+  if (size >= recordsPerSlice) return inSlices(capture, overlay, writer, context);
+  if (size <= fewRecords) capture.takeFew(overlay);
+  else capture.take(overlay, sortedRids(overlay), 0, size);
+  capture.operations(0, capture.entries.length);
+  return capture.writeSet(overlay, writer, context);
+}
+
+function* inSlices(
+  capture: Capture,
+  overlay: Overlay,
+  writer: RecordWriter,
+  context: CaptureContext,
 ): Generator<undefined, WriteSet, undefined> {
-  const entries = yield* sortedEntries(overlay);
-  const touchedVertices = new Set<Rid>();
-  const captured = yield* operationsOf(entries, touchedVertices);
-  const guards: Guards = {
-    written: entries,
-    restored: captured.restored,
-    requiredVertices: overlay.requiredVertices,
-    touchedVertices,
-    deletedVertices: writer.emptiedVertices,
-    claims: writer.claims.all,
-    oldestRead: writer.oldestRead ?? (0 as LogIndex),
-    changed: (rid) => writer.changed(rid),
-    has: (rid) => overlay.entries.has(rid),
-  };
-  const { body, types, buckets, bytes } = captured;
-  const operations: RowOperation[] = shapes.definitionsFor(captured.shaped);
-  if (operations.length === 0 && buckets.size === 0)
-    return { operations: body, guards, catalog, types, buckets, bytes };
-  for (let i = 0; i < body.length; i++) operations.push(body[i] as RowOperation);
-  for (const bucket of buckets) {
-    const lease = positions.renewLease(bucket);
-    if (lease !== undefined) operations.push(lease);
+  const rids = sortedRids(overlay);
+  for (let at = 0; at < rids.length; at += recordsPerSlice) {
+    yield;
+    capture.take(overlay, rids, at, Math.min(rids.length, at + recordsPerSlice));
   }
-  return { operations, guards, catalog, types, buckets, bytes };
+  const count = capture.entries.length;
+  for (let at = 0; at < count; at += recordsPerSlice) {
+    yield;
+    capture.operations(at, Math.min(count, at + recordsPerSlice));
+  }
+  return capture.writeSet(overlay, writer, context);
 }
 
-interface Captured {
-  readonly body: readonly RowOperation[];
-  readonly restored: readonly OverlayEntry[];
+/** Numbers alone are sorted in a tenth of the time of objects by a number in them. */
+function sortedRids(overlay: Overlay): Float64Array {
+  return overlay.entries.rids().sort();
+}
+
+const noVertices: ReadonlySet<Rid> = new Set();
+
+/** A write set under construction. */
+class Capture {
+  /** What there is to write, sorted, without records that came and went within the transaction. */
+  readonly entries: OverlayEntry[] = [];
+  readonly #body: RowOperation[] = [];
+  readonly #restored: OverlayEntry[] = [];
   /** One operation for each shape of a row. */
-  readonly shaped: readonly RowOperation[];
-  readonly types: ReadonlySet<TypeId>;
+  readonly #shaped: RowOperation[] = [];
+  #shapes: Set<number> | undefined;
+  readonly #types: TypeId[] = [];
   /** Those with new records. */
-  readonly buckets: ReadonlySet<BucketId>;
-  readonly bytes: number;
-}
+  readonly #buckets: BucketId[] = [];
+  #touchedVertices: Set<Rid> | undefined;
+  #bytes = 0;
 
-function* operationsOf(
-  entries: readonly OverlayEntry[],
-  touchedVertices: Set<Rid>,
-): Generator<undefined, Captured, undefined> {
-  const body: RowOperation[] = [];
-  const restored: OverlayEntry[] = [];
-  const shaped: RowOperation[] = [];
-  const shapes = new Set<number>();
-  const types = new Set<TypeId>();
-  const buckets = new Set<BucketId>();
-  let bytes = 0;
-  for (let i = 0; i < entries.length; i++) {
-    if (i % recordsPerSlice === recordsPerSlice - 1) yield;
-    const entry = entries[i] as OverlayEntry;
-    types.add(entry.type);
-    if (entry.isNew && !entry.isDeleted) buckets.add(bucketOf(entry.rid));
-    if (entry.isRestored && !entry.isDeleted) restored.push(entry);
-    const operation = asOperation(entry);
-    body.push(operation);
-    bytes += operationBytes + entry.row.length;
-    if (!entry.isDeleted) {
-      const shape = shapeIdOf(entry.row);
-      if (!shapes.has(shape)) shaped.push(operation);
-      shapes.add(shape);
-    }
-    if (entry.isEdge) addEdgeOperations(body, entry, touchedVertices);
+  takeFew(overlay: Overlay): void {
+    const { entries } = this;
+    overlay.entries.forEach((entry) => {
+      if (!entry.isNew || !entry.isDeleted) entries.push(entry);
+    });
+    if (entries.length > 1) entries.sort((a, b) => a.rid - b.rid);
   }
-  return { body, restored, shaped, types, buckets, bytes };
+
+  /** Entries lie anywhere in memory, so each is looked at once. */
+  take(overlay: Overlay, rids: Float64Array, from: number, to: number): void {
+    for (let i = from; i < to; i++) {
+      const entry = overlay.entries.get(rids[i] as Rid) as OverlayEntry;
+      if (!entry.isNew || !entry.isDeleted) this.entries.push(entry);
+    }
+  }
+
+  operations(from: number, to: number): void {
+    for (let i = from; i < to; i++) this.#add(this.entries[i] as OverlayEntry);
+  }
+
+  writeSet(
+    overlay: Overlay,
+    writer: RecordWriter,
+    { catalog, shapes, positions }: CaptureContext,
+  ): WriteSet {
+    const guards: Guards = {
+      written: this.entries,
+      restored: this.#restored,
+      requiredVertices: overlay.requiredVertices,
+      touchedVertices: this.#touchedVertices ?? noVertices,
+      deletedVertices: writer.emptiedVertices,
+      claims: writer.claims.all,
+      oldestRead: writer.oldestRead ?? (0 as LogIndex),
+      changed: (rid) => writer.changed(rid),
+      has: (rid) => overlay.entries.has(rid),
+    };
+    const body = this.#body;
+    const types = this.#types;
+    const bytes = this.#bytes;
+    const operations: RowOperation[] = shapes.definitionsFor(this.#shaped);
+    if (operations.length === 0 && this.#buckets.length === 0)
+      return { operations: body, guards, catalog, types, bytes };
+    for (let i = 0; i < body.length; i++) operations.push(body[i] as RowOperation);
+    for (let i = 0; i < this.#buckets.length; i++) {
+      const lease = positions.renewLease(this.#buckets[i] as BucketId);
+      if (lease !== undefined) operations.push(lease);
+    }
+    return { operations, guards, catalog, types, bytes };
+  }
+
+  #add(entry: OverlayEntry): void {
+    const { type } = entry;
+    const types = this.#types;
+    // In the order of ids records of one bucket, and so of one type, come in a row.
+    if (types[types.length - 1] !== type && !types.includes(type)) types.push(type);
+    const operation = asOperation(entry);
+    this.#body.push(operation);
+    this.#bytes += operationBytes + entry.row.length;
+    if (!entry.isDeleted) {
+      const buckets = this.#buckets;
+      const bucket = bucketOf(entry.rid);
+      if (entry.isNew && buckets[buckets.length - 1] !== bucket) buckets.push(bucket);
+      if (entry.isRestored) this.#restored.push(entry);
+      this.#addShape(shapeIdOf(entry.row), operation);
+    }
+    if (!entry.isEdge) return;
+    this.#touchedVertices ??= new Set();
+    addEdgeOperations(this.#body, entry, this.#touchedVertices);
+  }
+
+  #addShape(shape: number, operation: RowOperation): void {
+    if (this.entries.length === 1) this.#shaped.push(operation);
+    else {
+      this.#shapes ??= new Set();
+      if (!this.#shapes.has(shape)) this.#shaped.push(operation);
+      this.#shapes.add(shape);
+    }
+  }
 }
 
 function addEdgeOperations(
@@ -112,25 +178,6 @@ function addEdgeOperations(
     body.push(edgeOperation('add-edge', entry, entry));
     touchedVertices.add(entry.from).add(entry.to);
   }
-}
-
-/**
- * What there is to write, without records that came and went within the transaction. Entries lie anywhere in memory, so
- * each is looked at once: their numbers alone are sorted, in a tenth of the time of objects by a number in them.
- */
-function* sortedEntries(
-  overlay: Overlay,
-): Generator<undefined, readonly OverlayEntry[], undefined> {
-  const rids = overlay.entries.rids();
-  if (rids.length >= recordsPerSlice) yield;
-  rids.sort();
-  const entries: OverlayEntry[] = [];
-  for (let i = 0; i < rids.length; i++) {
-    if (i % recordsPerSlice === recordsPerSlice - 1) yield;
-    const entry = overlay.entries.get(rids[i] as Rid) as OverlayEntry;
-    if (!entry.isNew || !entry.isDeleted) entries.push(entry);
-  }
-  return entries;
 }
 
 /** An entry has the fields of the operation that its `op` names. */

@@ -24,6 +24,13 @@ export interface CommitterOptions {
   readonly offerTimeoutMs: number;
 }
 
+interface Obstacle {
+  readonly wait: Promise<void>;
+  /** The error when it does not go away in time. */
+  readonly refusal: () => DatabaseError;
+  readonly limitMs: number;
+}
+
 /**
  * Commits in three phases (architecture.md 5 B, ha.md 5): validation against everything in flight and committed, the log,
  * and the apply, after which the answer is given. The first phase and the entry into the queue are one synchronous block.
@@ -39,33 +46,43 @@ export class Committer {
    * Resolves with the LSN when the write set is durable and visible.
    * @throws DatabaseError `ConcurrentModification`, `DuplicatedKey`, `LockTimeout`, `QueueFull`: nothing was written
    */
-  async commit(writeSet: WriteSet): Promise<LogIndex> {
-    const { gate, replicator, runtime } = this.#options;
-    let deadlineMs: number | undefined;
-    for (;;) {
-      let wait: Promise<void> | undefined = gate.closed;
-      let refusal = schemaBusy;
-      let limitMs = this.#options.lockTimeoutMs();
-      if (wait === undefined && !replicator.hasRoom()) {
-        wait = replicator.room();
-        refusal = queueFull;
-        limitMs = this.#options.offerTimeoutMs;
-      }
-      if (wait === undefined) {
-        // In one block with entering flight: who takes a lock waits for what is in flight, and for nothing else.
-        wait = writeSet.heldBack?.();
-        refusal = lockBusy;
-      }
-      if (wait === undefined) {
-        const owner = this.#validate(writeSet);
-        if (owner === undefined) return this.#replicate(writeSet);
-        wait = owner.settled;
-        refusal = keyBusy;
-      }
-      deadlineMs ??= runtime.clock.monotonicMs() + limitMs;
-      const leftMs = deadlineMs - runtime.clock.monotonicMs();
-      if (leftMs <= 0 || !(await isDoneWithin(wait, leftMs, runtime))) throw refusal();
+  commit(writeSet: WriteSet): Promise<LogIndex> {
+    try {
+      const obstacle = this.#obstacle(writeSet);
+      return obstacle === undefined
+        ? this.#replicate(writeSet)
+        : this.#commitBehind(obstacle, writeSet);
+    } catch (error) {
+      return Promise.reject(error);
     }
+  }
+
+  async #commitBehind(first: Obstacle, writeSet: WriteSet): Promise<LogIndex> {
+    const { runtime } = this.#options;
+    let deadlineMs: number | undefined;
+    let obstacle: Obstacle | undefined = first;
+    while (obstacle !== undefined) {
+      deadlineMs ??= runtime.clock.monotonicMs() + obstacle.limitMs;
+      const leftMs = deadlineMs - runtime.clock.monotonicMs();
+      if (leftMs <= 0 || !(await isDoneWithin(obstacle.wait, leftMs, runtime)))
+        throw obstacle.refusal();
+      obstacle = this.#obstacle(writeSet);
+    }
+    return this.#replicate(writeSet);
+  }
+
+  /** What the write set has to wait for. @throws DatabaseError when it does not fit what was committed */
+  #obstacle(writeSet: WriteSet): Obstacle | undefined {
+    const { gate, replicator, lockTimeoutMs, offerTimeoutMs } = this.#options;
+    if (gate.closed !== undefined)
+      return { wait: gate.closed, refusal: schemaBusy, limitMs: lockTimeoutMs() };
+    if (!replicator.hasRoom())
+      return { wait: replicator.room(), refusal: queueFull, limitMs: offerTimeoutMs };
+    // In one block with entering flight: who takes a lock waits for what is in flight, and for nothing else.
+    const lock = writeSet.heldBack?.();
+    if (lock !== undefined) return { wait: lock, refusal: lockBusy, limitMs: lockTimeoutMs() };
+    const owner = this.#validate(writeSet);
+    return owner && { wait: owner.settled, refusal: keyBusy, limitMs: lockTimeoutMs() };
   }
 
   #validate(writeSet: WriteSet): Ticket | undefined {
@@ -85,7 +102,16 @@ export class Committer {
       },
     });
     // Its units leave the table only now that they are visible, so nobody can miss them in between.
-    return replicated.finally(() => sequencer.leave(ticket));
+    return replicated.then(
+      (index) => {
+        sequencer.leave(ticket);
+        return index;
+      },
+      (error: unknown) => {
+        sequencer.leave(ticket);
+        throw error;
+      },
+    );
   }
 }
 

@@ -14,16 +14,23 @@ export class Ticket {
   readonly sequence: number;
   /** Its LSN, once it has its place in the log; 0 before. */
   index: LogIndex = 0 as LogIndex;
-  /** Resolves when it was applied or has failed; never rejects. */
-  readonly settled: Promise<void>;
-  #settle: () => void = () => {};
+  #settled: Promise<void> | undefined;
+  #settle: (() => void) | undefined;
+  #hasSettled = false;
 
   constructor(guards: Guards, sequence: number) {
     this.#guards = guards;
     this.sequence = sequence;
-    this.settled = new Promise((resolve) => {
-      this.#settle = resolve;
-    });
+  }
+
+  /** Resolves when it was applied or has failed; never rejects. Made for who asks. */
+  get settled(): Promise<void> {
+    this.#settled ??= this.#hasSettled
+      ? Promise.resolve()
+      : new Promise((resolve) => {
+          this.#settle = resolve;
+        });
+    return this.#settled;
   }
 
   /** None any more once it has settled. */
@@ -38,7 +45,8 @@ export class Ticket {
    */
   settle(): void {
     this.#guards = noGuards;
-    this.#settle();
+    this.#hasSettled = true;
+    this.#settle?.();
   }
 }
 

@@ -1,5 +1,5 @@
 import type { Catalog } from '#catalog/catalog.ts';
-import type { BucketId, LogIndex, Rid, TypeId } from '#core/rid.ts';
+import type { LogIndex, Rid, TypeId } from '#core/rid.ts';
 import type { RowOperation } from '#storage/row-operations.ts';
 import type { KeySource } from '#index/ordered/index-keys.ts';
 import type { UniqueClaim } from './unique-claims.ts';
@@ -46,10 +46,8 @@ export interface WriteSet {
   readonly guards: Guards;
   /** The schema it was made under. */
   readonly catalog: Catalog;
-  /** Types it wrote records of. */
-  readonly types: ReadonlySet<TypeId>;
-  /** Buckets that got new records. */
-  readonly buckets: ReadonlySet<BucketId>;
+  /** Types it wrote records of, each once. */
+  readonly types: readonly TypeId[];
   /** Estimated size in the log. */
   readonly bytes: number;
   /** While another transaction holds a LOCK on what it changes: resolves when that is over. */
@@ -60,7 +58,7 @@ export interface WriteSet {
  * Whether a transaction made under one schema is right under a later one: the types it wrote must have the same
  * declarations, unique indexes and buckets. Other schema changes do not concern it.
  */
-export function isStillValid(made: Catalog, now: Catalog, types: ReadonlySet<TypeId>): boolean {
+export function isStillValid(made: Catalog, now: Catalog, types: readonly TypeId[]): boolean {
   if (made.version === now.version) return true;
   for (const id of types) if (!isSameForWrites(made, now, id)) return false;
   return true;

@@ -17,13 +17,10 @@ const entryBytes = 400;
 export class Overlay {
   readonly entries = new RidMap<OverlayEntry>();
   readonly log: Rid[] = [];
-  /** New records by bucket, in position order; deleted again ones stay listed. */
-  readonly #inserted = new Map<BucketId, Rid[]>();
-  /** Change of the number of records. */
-  readonly #counts = new Map<BucketId, number>();
-  readonly #edges = new Map<number, RidMap<EdgeDelta>>();
-  /** Vertices that must still exist at commit: the ends of new edges. */
-  readonly requiredVertices = new Set<Rid>();
+  // Most transactions change one record: what they have no need of is not made.
+  #buckets: Map<BucketId, ChangedBucket> | undefined;
+  #edges: Map<number, RidMap<EdgeDelta>> | undefined;
+  #requiredVertices: Set<Rid> | undefined;
   /** What it holds, roughly: rows and some objects for each record. */
   heldBytes = 0;
 
@@ -33,7 +30,17 @@ export class Overlay {
 
   /** Buckets of which records were changed. */
   changedBuckets(): Iterable<BucketId> {
-    return this.#counts.keys();
+    return this.#buckets?.keys() ?? none;
+  }
+
+  /** Vertices that must still exist at commit: the ends of new edges. */
+  get requiredVertices(): ReadonlySet<Rid> {
+    return this.#requiredVertices ?? noVertices;
+  }
+
+  requireVertex(rid: Rid): void {
+    this.#requiredVertices ??= new Set();
+    this.#requiredVertices.add(rid);
   }
 
   /** A copy that later changes do not reach. */
@@ -51,19 +58,22 @@ export class Overlay {
     });
     this.log.length = 0;
     for (const rid of other.log) this.log.push(rid);
-    this.#inserted.clear();
-    for (const [bucket, rids] of other.#inserted) this.#inserted.set(bucket, [...rids]);
-    this.#counts.clear();
-    for (const [bucket, count] of other.#counts) this.#counts.set(bucket, count);
-    this.#edges.clear();
-    for (const [key, deltas] of other.#edges) {
-      this.#edges.set(
-        key,
-        deltas.mapped((delta) => delta.copy()),
-      );
+    this.#buckets = undefined;
+    if (other.#buckets !== undefined) {
+      this.#buckets = new Map();
+      for (const [bucket, { inserted, count }] of other.#buckets)
+        this.#buckets.set(bucket, { inserted: [...inserted], count });
     }
-    this.requiredVertices.clear();
-    for (const rid of other.requiredVertices) this.requiredVertices.add(rid);
+    this.#edges = undefined;
+    if (other.#edges !== undefined) {
+      this.#edges = new Map();
+      for (const [key, deltas] of other.#edges)
+        this.#edges.set(
+          key,
+          deltas.mapped((delta) => delta.copy()),
+        );
+    }
+    this.#requiredVertices = other.#requiredVertices && new Set(other.#requiredVertices);
   }
 
   entry(rid: Rid): OverlayEntry | undefined {
@@ -71,15 +81,15 @@ export class Overlay {
   }
 
   isChanged(bucket: BucketId): boolean {
-    return this.#counts.has(bucket);
+    return this.#buckets?.has(bucket) === true;
   }
 
   countDelta(bucket: BucketId): number {
-    return this.#counts.get(bucket) ?? 0;
+    return this.#buckets?.get(bucket)?.count ?? 0;
   }
 
   inserted(bucket: BucketId): readonly Rid[] {
-    return this.#inserted.get(bucket) ?? none;
+    return this.#buckets?.get(bucket)?.inserted ?? none;
   }
 
   insert(entry: OverlayEntry): void {
@@ -87,10 +97,9 @@ export class Overlay {
     const bucket = bucketOf(entry.rid);
     this.entries.set(entry.rid, entry);
     this.log.push(entry.rid);
-    const list = this.#inserted.get(bucket);
-    if (list === undefined) this.#inserted.set(bucket, [entry.rid]);
-    else list.push(entry.rid);
-    this.#count(bucket, 1);
+    const changed = this.#changed(bucket);
+    changed.inserted.push(entry.rid);
+    changed.count += 1;
   }
 
   /** An edge in the overlay has other ends now. */
@@ -108,23 +117,29 @@ export class Overlay {
     if (this.entries.get(entry.rid) === undefined) this.heldBytes += entryBytes + entry.row.length;
     this.entries.set(entry.rid, entry);
     this.log.push(entry.rid);
-    this.#count(bucketOf(entry.rid), 0);
+    this.#changed(bucketOf(entry.rid));
   }
 
   delete(entry: OverlayEntry): void {
     if (this.entries.get(entry.rid) === undefined) this.heldBytes += entryBytes;
     this.entries.set(entry.rid, entry);
     this.log.push(entry.rid);
-    this.#count(bucketOf(entry.rid), -1);
+    this.#changed(bucketOf(entry.rid)).count -= 1;
   }
 
-  #count(bucket: BucketId, change: number): void {
-    this.#counts.set(bucket, (this.#counts.get(bucket) ?? 0) + change);
+  #changed(bucket: BucketId): ChangedBucket {
+    this.#buckets ??= new Map();
+    let changed = this.#buckets.get(bucket);
+    if (changed === undefined) {
+      changed = { inserted: [], count: 0 };
+      this.#buckets.set(bucket, changed);
+    }
+    return changed;
   }
 
   /** The changes of one vertex's edges; undefined when it has none. */
   edgeDelta(vertex: Rid, direction: Direction, type: TypeId): EdgeDelta | undefined {
-    return this.#edges.get(edgeKey(type, direction))?.get(vertex);
+    return this.#edges?.get(edgeKey(type, direction))?.get(vertex);
   }
 
   addEdge(edge: Rid, type: TypeId, from: Rid, to: Rid): void {
@@ -139,6 +154,7 @@ export class Overlay {
 
   #delta(vertex: Rid, direction: Direction, type: TypeId): EdgeDelta {
     const key = edgeKey(type, direction);
+    this.#edges ??= new Map();
     let byVertex = this.#edges.get(key);
     if (byVertex === undefined) {
       byVertex = new RidMap();
@@ -153,7 +169,15 @@ export class Overlay {
   }
 }
 
-const none: readonly Rid[] = [];
+const none: readonly never[] = [];
+const noVertices: ReadonlySet<Rid> = new Set();
+
+interface ChangedBucket {
+  /** New records in position order; deleted again ones stay listed. */
+  readonly inserted: Rid[];
+  /** Change of the number of records. */
+  count: number;
+}
 
 function edgeKey(type: TypeId, direction: Direction): number {
   return type * 2 + (direction === 'in' ? 1 : 0);

@@ -458,7 +458,7 @@ export class RecordWriter implements KeyHolders {
       );
     }
     if (entry?.isNew) return;
-    this.#overlay.requiredVertices.add(rid);
+    this.#overlay.requireVertex(rid);
     this.#noteRead();
   }
 

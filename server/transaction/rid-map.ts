@@ -5,7 +5,8 @@ import { type BucketId, bucketOf, makeRid, type Rid } from '#core/rid.ts';
  * ids are not: lookups cost a third of those in a plain `Map`, which counts when a statement changes 100,000 records.
  */
 export class RidMap<V> {
-  readonly #buckets = new Map<BucketId, Map<number, V>>();
+  /** Undefined as long as all keys are of one bucket, which most transactions keep to. */
+  #buckets: Map<BucketId, Map<number, V>> | undefined;
   /** The table used last; most calls in a row are for one bucket. */
   #lastBucket: BucketId | undefined;
   #last: Map<number, V> | undefined;
@@ -30,9 +31,7 @@ export class RidMap<V> {
     let table = this.#table(bucket);
     if (table === undefined) {
       table = new Map();
-      this.#buckets.set(bucket, table);
-      this.#lastBucket = bucket;
-      this.#last = table;
+      this.#addTable(bucket, table);
     }
     const before = table.size;
     table.set(rid - makeRid(bucket, 0), value);
@@ -45,7 +44,7 @@ export class RidMap<V> {
   }
 
   clear(): void {
-    this.#buckets.clear();
+    this.#buckets = undefined;
     this.#lastBucket = undefined;
     this.#last = undefined;
     this.#size = 0;
@@ -54,26 +53,25 @@ export class RidMap<V> {
   /** The same keys with other values. */
   mapped<W>(transform: (value: V) => W): RidMap<W> {
     const made = new RidMap<W>();
-    for (const [bucket, table] of this.#buckets) {
-      made.#buckets.set(
+    for (const [bucket, table] of this.#tables())
+      made.#addTable(
         bucket,
         new Map([...table].map(([position, value]) => [position, transform(value)])),
       );
-    }
     made.#size = this.#size;
     return made;
   }
 
   /** In order of insertion within each bucket. */
   *values(): Iterable<V> {
-    for (const table of this.#buckets.values()) yield* table.values();
+    for (const [, table] of this.#tables()) yield* table.values();
   }
 
   /** All keys, in the order of `values`. */
   rids(): Float64Array {
     const rids = new Float64Array(this.#size);
     let at = 0;
-    for (const [bucket, table] of this.#buckets) {
+    for (const [bucket, table] of this.#tables()) {
       const first = makeRid(bucket, 0);
       table.forEach((_, position) => {
         rids[at] = first + position;
@@ -85,14 +83,29 @@ export class RidMap<V> {
 
   /** Calls `visit` with every value; for loops that count. */
   forEach(visit: (value: V) => void): void {
-    for (const table of this.#buckets.values()) table.forEach(visit);
+    if (this.#buckets === undefined) this.#last?.forEach(visit);
+    else for (const table of this.#buckets.values()) table.forEach(visit);
   }
 
   #table(bucket: BucketId): Map<number, V> | undefined {
-    if (bucket !== this.#lastBucket) {
-      this.#lastBucket = bucket;
-      this.#last = this.#buckets.get(bucket);
-    }
+    if (bucket === this.#lastBucket) return this.#last;
+    if (this.#buckets === undefined) return undefined;
+    this.#lastBucket = bucket;
+    this.#last = this.#buckets.get(bucket);
     return this.#last;
+  }
+
+  /** @param bucket has none yet */
+  #addTable(bucket: BucketId, table: Map<number, V>): void {
+    if (this.#buckets === undefined && this.#last !== undefined)
+      this.#buckets = new Map([[this.#lastBucket as BucketId, this.#last]]);
+    this.#buckets?.set(bucket, table);
+    this.#lastBucket = bucket;
+    this.#last = table;
+  }
+
+  #tables(): Iterable<[BucketId, Map<number, V>]> {
+    if (this.#buckets !== undefined) return this.#buckets;
+    return this.#last === undefined ? [] : [[this.#lastBucket as BucketId, this.#last]];
   }
 }

@@ -411,8 +411,7 @@ export class TransactionValue implements Transaction {
       shapes: this.#services.engine.shapes,
       positions: this.#services.positions,
     });
-    const { done, value } = steps.next();
-    return done ? value : pausing(steps, this.#services.timers);
+    return 'guards' in steps ? steps : pausing(steps, this.#services.timers);
   }
 
   rollback(): void {
