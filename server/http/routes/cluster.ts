@@ -35,11 +35,17 @@ const peer = object(
 );
 
 /** Endpoints between servers, which prove themselves by the cluster's token; no token is right here. */
-function peerRoute(method: Route['method'], path: string, status: 401 | 403): Route {
+function peerRoute(
+  method: Route['method'],
+  path: string,
+  status: 401 | 403,
+  operation?: Pick<Operation, 'id' | 'summary'>,
+): Route {
   return {
     method,
     path,
     access: 'user',
+    ...(operation && { operation: { ...operation, answers: {} } }),
     handle: () => {
       throw new HttpRefusal({ status, error: 'Cluster token required' });
     },
@@ -79,6 +85,10 @@ export const documentedClusterRoutes: readonly Route[] = [
     id: 'verifyClusterDatabase',
     summary: 'Compares a database between the members',
   }),
+  peerRoute('GET', '/ha/snapshot/:database', 401, {
+    id: 'downloadSnapshot',
+    summary: 'A copy of a database, for members that prove themselves by the token of the cluster',
+  }),
 ];
 
 /** As they are in ha.md 11.2 and between servers. */
@@ -87,5 +97,4 @@ export const otherClusterRoutes: readonly Route[] = [
   clusterRoute('POST', '/cluster/prepare-stop'),
   clusterRoute('POST', '/cluster/resync/:database'),
   peerRoute('POST', '/cluster/auth-session', 403),
-  peerRoute('GET', '/ha/snapshot/:database', 401),
 ];
