@@ -1,4 +1,15 @@
-import { linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  ftruncateSync,
+  linkSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
 import { DatabaseError } from '#core/errors.ts';
 import { isErrno } from './files.ts';
 
@@ -19,7 +30,7 @@ export class ProcessLock {
     const own = JSON.stringify(identityOf(process.pid));
     const temporary = `${path}.${process.pid}`;
     try {
-      writeFileSync(temporary, own, { mode: 0o644 });
+      writeFirst(temporary, own, path);
     } catch (cause) {
       const reason = cause instanceof Error ? cause.message : String(cause);
       throw new DatabaseError('InvalidSetting', `${path} cannot be written: ${reason}`, { cause });
@@ -49,6 +60,28 @@ export class ProcessLock {
 
   release(): void {
     rmSync(this.#path, { force: true });
+  }
+}
+
+/**
+ * Writes the file that is to become the lock. Where the disk is full, the lock that a process left behind gives its block: a
+ * server must start on a full disk, too.
+ */
+function writeFirst(temporary: string, content: string, path: string): void {
+  try {
+    writeFileSync(temporary, content, { mode: 0o644 });
+  } catch (error) {
+    rmSync(temporary, { force: true });
+    const isFull = isErrno(error, 'ENOSPC') || isErrno(error, 'EDQUOT');
+    if (!isFull || !existsSync(path) || livingHolder(path) !== undefined) throw error;
+    renameSync(path, temporary);
+    const file = openSync(temporary, 'r+');
+    try {
+      writeSync(file, content, 0);
+      ftruncateSync(file, Buffer.byteLength(content));
+    } finally {
+      closeSync(file);
+    }
   }
 }
 

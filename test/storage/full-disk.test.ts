@@ -1,36 +1,16 @@
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { test, type TestContext } from 'node:test';
+import { test } from 'node:test';
 import { DatabaseError } from '#core/errors.ts';
 import type { Value } from '#core/value.ts';
 import type { LmdbEngine } from '#storage/lmdb-engine.ts';
+import { smallDisk } from '#test/support/small-disk.ts';
 import { Log, openEngine, person, propertiesOf, put, turnTimers } from './engine-fixture.ts';
 
 // A real disk of some megabytes that runs full (where file systems may be mounted), and has room again.
 
 const diskBytes = 24 * 1024 * 1024;
-
-/** A directory on a small disk of its own; undefined where none can be had. */
-function smallDisk(context: TestContext): string | undefined {
-  const directory = mkdtempSync(join(tmpdir(), 'polyad.disk-'));
-  let isMounted = false;
-  context.after(() => {
-    if (isMounted) execFileSync('umount', ['-l', directory]);
-    rmSync(directory, { recursive: true, force: true });
-  });
-  try {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${diskBytes}`, 'tmpfs', directory], {
-      stdio: 'ignore',
-    });
-  } catch {
-    return undefined;
-  }
-  isMounted = true;
-  return directory;
-}
 
 /** Checkpoints only when the engine itself asks for them. */
 const timers = { ...turnTimers, after: () => () => {} };
@@ -87,7 +67,7 @@ for (const [what, bytes] of [
   ['the data file', 700_000],
 ] as const) {
   test(`when ${what} meets a full disk nothing acknowledged is lost, and writing goes on when there is space`, async (context) => {
-    const disk = smallDisk(context);
+    const disk = smallDisk(context, diskBytes);
     if (disk === undefined) return context.skip('no file system can be mounted here');
     const directory = join(disk, 'Orders');
     mkdirSync(directory);
