@@ -6,6 +6,7 @@ import type { EvaluationContext } from '../evaluate/context.ts';
 import type { ScalarFunction } from '../evaluate/function-definition.ts';
 import { booleanArgument, describe, refusal, textArgument } from './arguments.ts';
 import { boundedText } from './bounds.ts';
+import { characterCount } from './characters.ts';
 import { ANY_NUMBER, method, methodOnNull, nullSafe } from './define.ts';
 import { followed, namesOf, propertyOf } from './navigation.ts';
 import { recordBytes } from './record-bytes.ts';
@@ -44,7 +45,8 @@ function endOf(value: Value, end: 'first' | 'last'): Value {
 
 /** Entries of a collection, characters of a text, stored bytes of a record; 0 for anything else. */
 export function sizeOf(value: Value): number {
-  if (typeof value === 'string' || isList(value)) return value.length;
+  if (typeof value === 'string') return characterCount(value);
+  if (isList(value)) return value.length;
   if (value === null || typeof value !== 'object') return 0;
   if (isMap(value)) return value.size;
   if (value instanceof Uint8Array) return value.length;

@@ -4,6 +4,7 @@ import { kindOf, type Value } from '#core/value.ts';
 import type { EvaluationContext } from '../evaluate/context.ts';
 import { describe, isNumeric, refusal, toDouble } from './arguments.ts';
 import { boundedText, requireBytes } from './bounds.ts';
+import { charactersBetween } from './characters.ts';
 import { printfDate } from './printf-date.ts';
 
 /**
@@ -125,7 +126,7 @@ function dateText(value: Value, specifier: Specifier, context: EvaluationContext
 }
 
 function cut(text: string, { precision }: Specifier): string {
-  return precision === undefined ? text : text.slice(0, precision);
+  return precision === undefined ? text : charactersBetween(text, 0, precision);
 }
 
 function padded(text: string, { width, flags }: Specifier, context: EvaluationContext): string {
@@ -140,8 +141,10 @@ function mismatch(value: Value, { text }: Specifier) {
 
 function character(value: Value, specifier: Specifier): string {
   if (typeof value === 'string' && [...value.slice(0, 3)].length === 1) return value;
-  if (typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= 0x10ffff)
-    return String.fromCodePoint(value);
+  if (typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= 0x10ffff) {
+    const isHalfOfPair = value >= 0xd800 && value <= 0xdfff;
+    if (!isHalfOfPair) return String.fromCodePoint(value);
+  }
   throw mismatch(value, specifier);
 }
 

@@ -3,12 +3,19 @@ import type { Value } from '#core/value.ts';
 import type { EvaluationContext } from '../evaluate/context.ts';
 import type { ScalarFunction } from '../evaluate/function-definition.ts';
 import { integerArgument } from './arguments.ts';
+import {
+  characterAt,
+  characterCount,
+  charactersBetween,
+  lastPositionOf,
+  positionOf,
+} from './characters.ts';
 import { boundedText, requireBytes, requireElements } from './bounds.ts';
 import { ANY_NUMBER, method, type ArgumentCount } from './define.ts';
 
 /**
  * Methods on texts (sql-functions.md 11.2). Values that are no text are used through their text form. Lengths and
- * positions count UTF-16 units.
+ * positions count characters.
  */
 export const textMethods: readonly ScalarFunction[] = [
   textMethod('append(s...)', [1, ANY_NUMBER], (text, args, context) => {
@@ -40,34 +47,34 @@ export const textMethods: readonly ScalarFunction[] = [
   textMethod('toUpperCase()', [0, 0], (text) => text.toUpperCase()),
   textMethod('trim()', [0, 0], (text) => text.trim()),
   textMethod('charAt(i)', [1, 1], (text, args) => {
-    const at = integerArgument(args[1], 'charAt()');
-    return at >= 0 && at < text.length ? text.charAt(at) : null;
+    return characterAt(text, integerArgument(args[1], 'charAt()'));
   }),
   textMethod('indexOf(s [, from])', [1, 2], (text, args, context) => {
     const sought = args[1] as Value;
     if (sought === null) return null;
     const from = args[2] === undefined ? 0 : integerArgument(args[2], 'indexOf()');
-    return text.indexOf(textOf(sought, context.formats), from);
+    return positionOf(text, textOf(sought, context.formats), from);
   }),
   textMethod('lastIndexOf(s [, from])', [1, 2], (text, args, context) => {
     const sought = args[1] as Value;
     if (sought === null) return null;
     const from = args[2] === undefined ? text.length : integerArgument(args[2], 'lastIndexOf()');
-    return from < 0 ? -1 : text.lastIndexOf(textOf(sought, context.formats), from);
+    return lastPositionOf(text, textOf(sought, context.formats), from);
   }),
   textMethod('left(n)', [1, 1], (text, args) =>
-    text.slice(0, Math.max(0, integerArgument(args[1], 'left()'))),
+    charactersBetween(text, 0, integerArgument(args[1], 'left()')),
   ),
   textMethod('right(n)', [1, 1], (text, args) => {
     const count = Math.max(0, integerArgument(args[1], 'right()'));
-    return count >= text.length ? text : text.slice(text.length - count);
+    const length = characterCount(text);
+    return count >= length ? text : charactersBetween(text, length - count, length);
   }),
   textMethod('subString(from [, to])', [1, 2], (text, args) => {
     const from = Math.max(0, integerArgument(args[1], 'subString()'));
     const to = args[2] === undefined ? text.length : integerArgument(args[2], 'subString()');
-    return from >= to ? '' : text.slice(from, to);
+    return charactersBetween(text, from, to);
   }),
-  textMethod('length()', [0, 0], (text) => text.length),
+  textMethod('length()', [0, 0], (text) => characterCount(text)),
   textMethod('replace(a, b)', [2, 2], (text, args, context) => {
     const [, from, to] = args as [Value, Value, Value];
     if (from === null || to === null) return null;
@@ -108,7 +115,8 @@ export function replaceAll(
     const growth = to.length - from.length;
     requireBytes(text.length + growth * occurrences(text, from), context);
   }
-  return text.replaceAll(from, () => to);
+  // An empty text stands before every character; the flag `u` keeps pairs together.
+  return from === '' ? text.replace(/(?:)/gu, () => to) : text.replaceAll(from, () => to);
 }
 
 function occurrences(text: string, sought: string): number {
@@ -130,7 +138,7 @@ export function splitText(
 ): readonly string[] {
   const pieceCount = separator === '' ? text.length : occurrences(text, separator) + 1;
   requireElements(pieceCount, 'split()', context);
-  const pieces = text.split(separator);
+  const pieces = separator === '' ? Array.from(text) : text.split(separator);
   if (pieces.length === 1) return pieces;
   while (pieces.length > 0 && pieces[pieces.length - 1] === '') pieces.pop();
   return pieces;

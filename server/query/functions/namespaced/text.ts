@@ -11,6 +11,7 @@ import {
   textArgument,
 } from '../arguments.ts';
 import { boundedText, requireBytes } from '../bounds.ts';
+import { characterAt, characterCount, charactersBetween, positionOf } from '../characters.ts';
 import { joined } from '../collections.ts';
 import { ANY_NUMBER, type ArgumentCount, nullSafe, volatileScalar } from '../define.ts';
 import { printf } from '../printf.ts';
@@ -49,15 +50,14 @@ export const textFunctions: readonly ScalarFunction[] = [
   onText('decapitalize(s)', [1, 1], (text) => decapitalize(text)),
   onText('decapitalizeAll(s)', [1, 1], (text) => eachWord(text, decapitalize)),
   onText('charAt(s, i)', [2, 2], (text, args) => {
-    const at = integerArgument(args[1], 'text.charAt()');
-    return at >= 0 && at < text.length ? text.charAt(at) : null;
+    return characterAt(text, integerArgument(args[1], 'text.charAt()'));
   }),
   onText('code(c)', [1, 1], (text) => text.codePointAt(0) ?? null),
   nullSafe('text.hexValue(n)', [1, 1], (args) => hexOf(args[0] as Value)),
   onText('indexOf(s, sub [, from])', [2, 3], (text, args) => {
     if (args[1] === null) return null;
     const from = args[2] === undefined ? 0 : integerArgument(args[2], 'text.indexOf()');
-    return text.indexOf(textArgument(args[1], 'text.indexOf()'), from);
+    return positionOf(text, textArgument(args[1], 'text.indexOf()'), from);
   }),
   nullSafe('text.join(list, delim)', [2, 2], (args, context) => {
     const delimiter = textArgument(args[1] ?? '', 'text.join()');
@@ -146,10 +146,14 @@ function padded(
   if (args[1] === null) return null;
   const length = integerArgument(args[1], what);
   const fill = textOf(args[2] ?? ' ', context.formats);
-  if (text.length >= length) return text;
+  const missing = length - characterCount(text);
+  if (missing <= 0) return text;
   requireBytes(length, context);
   if (fill === '') throw refusal(`${what} requires something to pad with`);
-  return side === 'start' ? text.padStart(length, fill) : text.padEnd(length, fill);
+  const copies = Math.ceil(missing / characterCount(fill));
+  requireBytes(copies * fill.length, context);
+  const padding = charactersBetween(fill.repeat(copies), 0, missing);
+  return side === 'start' ? padding + text : text + padding;
 }
 
 const alphanumeric = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';

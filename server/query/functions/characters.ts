@@ -1,0 +1,60 @@
+/**
+ * Texts by their characters, that is code points, as LIKE and the bounds of properties count them (sql.md 6.4, 13.6). Nothing
+ * here takes a surrogate pair apart: half a pair cannot be stored (limits.md 12).
+ * Cost: one search for surrogates, and a walk through the text when there are some.
+ */
+
+const surrogates = /[\ud800-\udfff]/;
+
+/** Number of characters. */
+export function characterCount(text: string): number {
+  return surrogates.test(text) ? charactersBefore(text, text.length) : text.length;
+}
+
+/** The character at a position from 0; null outside. */
+export function characterAt(text: string, position: number): string | null {
+  if (position < 0) return null;
+  const at = unitOf(text, position);
+  const code = text.codePointAt(at);
+  return code === undefined ? null : String.fromCodePoint(code);
+}
+
+/** The characters from one position to another one, exclusive; positions beyond the end are the end. */
+export function charactersBetween(text: string, from: number, to: number): string {
+  return from >= to ? '' : text.slice(unitOf(text, from), unitOf(text, to));
+}
+
+/** Where `sought` stands first at or behind a position; -1 when nowhere. */
+export function positionOf(text: string, sought: string, from: number): number {
+  return positionOfUnit(text, text.indexOf(sought, unitOf(text, Math.max(from, 0))));
+}
+
+/** Where `sought` stands last at or before a position; -1 when nowhere. */
+export function lastPositionOf(text: string, sought: string, from: number): number {
+  return from < 0 ? -1 : positionOfUnit(text, text.lastIndexOf(sought, unitOf(text, from)));
+}
+
+/** The UTF-16 unit at which the character of a position from 0 begins. */
+function unitOf(text: string, position: number): number {
+  if (position >= text.length) return text.length;
+  if (!surrogates.test(text)) return position;
+  let unit = 0;
+  for (let count = 0; count < position && unit < text.length; count += 1)
+    unit += isPair(text, unit) ? 2 : 1;
+  return unit;
+}
+
+function positionOfUnit(text: string, unit: number): number {
+  return unit <= 0 || !surrogates.test(text) ? unit : charactersBefore(text, unit);
+}
+
+function charactersBefore(text: string, end: number): number {
+  let count = 0;
+  for (let unit = 0; unit < end; unit += isPair(text, unit) ? 2 : 1) count += 1;
+  return count;
+}
+
+function isPair(text: string, unit: number): boolean {
+  const code = text.codePointAt(unit);
+  return code !== undefined && code > 0xffff;
+}
