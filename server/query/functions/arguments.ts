@@ -91,6 +91,20 @@ export function integerArgument(value: Value | undefined, what: string): number 
   return Math.max(Number.MIN_SAFE_INTEGER, Math.min(Number.MAX_SAFE_INTEGER, whole));
 }
 
+/**
+ * As `integerArgument` where the value itself counts, as that of a moment: what is beyond the safe integers is refused.
+ * @throws DatabaseError `IllegalArgument`
+ */
+export function exactIntegerArgument(value: Value | undefined, what: string): number {
+  return requireExact(Math.trunc(numberArgument(value, what)) + 0, what);
+}
+
+/** @throws DatabaseError `IllegalArgument` for a result that is no safe integer */
+export function requireExact(whole: number, what: string): number {
+  if (Number.isSafeInteger(whole)) return whole;
+  throw refusal(`${what}: ${whole} is out of range`);
+}
+
 /** @throws DatabaseError `IllegalArgument` for anything but text */
 export function textArgument(value: Value | undefined, what: string): string {
   if (typeof value === 'string') return value;

@@ -4,7 +4,7 @@ import { Link } from '#core/record.ts';
 import type { Rid } from '#core/rid.ts';
 import { isList, isMap, type Value } from '#core/value.ts';
 import type { ScalarFunction } from '../evaluate/function-definition.ts';
-import { integerArgument, isNumeric, ridArgument, textArgument, toDouble } from './arguments.ts';
+import { isNumeric, numberArgument, ridArgument, textArgument, toDouble } from './arguments.ts';
 import { ANY_NUMBER, method, methodOnNull, nullSafe, scalar, volatileScalar } from './define.ts';
 import { printf } from './printf.ts';
 
@@ -54,8 +54,9 @@ export const conditionalFunctions: readonly ScalarFunction[] = [
     return context.evaluateCondition(textArgument(text, `${evalName}()`), current);
   }),
   nullSafe('cypherRID(n)', [1, 1], (args) => {
-    const id = integerArgument(args[0], 'cypherRID()');
-    return id < 0 ? null : new Link(id as Rid);
+    const id = numberArgument(args[0], 'cypherRID()');
+    const whole = Math.trunc(id) + 0;
+    return whole >= 0 && Number.isSafeInteger(whole) ? new Link(whole as Rid) : null;
   }),
 ];
 

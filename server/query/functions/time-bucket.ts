@@ -2,7 +2,7 @@ import { DateTime, LocalDate, withPrecision } from '#core/temporal.ts';
 import { dateToDateTime } from '#core/temporal-format.ts';
 import type { Value } from '#core/value.ts';
 import type { ScalarFunction } from '../evaluate/function-definition.ts';
-import { describe, integerArgument, refusal, textArgument } from './arguments.ts';
+import { describe, exactIntegerArgument, refusal, textArgument } from './arguments.ts';
 import { scalar } from './define.ts';
 
 /** `ts.timeBucket(interval, t)` (sql-functions.md 5.1). */
@@ -19,7 +19,7 @@ export const timeBucketFunctions: readonly ScalarFunction[] = [
       const start = Math.floor(time.epochMs / stepMs) * stepMs;
       return withPrecision(new DateTime(start), time.precision);
     }
-    return Math.floor(integerArgument(time, 'ts.timeBucket()') / stepMs) * stepMs;
+    return Math.floor(exactIntegerArgument(time, 'ts.timeBucket()') / stepMs) * stepMs;
   }),
 ];
 

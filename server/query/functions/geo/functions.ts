@@ -53,6 +53,8 @@ const constructors: readonly ScalarFunction[] = [
   }),
   nullSafe('circle(x, y, r)', [3, 3], (args) => {
     const radius = numberArgument(args[2], 'circle()');
+    if (!(radius >= 0 && radius < Infinity))
+      throw refusal(`circle() requires a finite radius of at least 0, not ${radius}`);
     return formatWkt(circleAround(pointAt(args, 0, 'circle()'), radius, circleSegments));
   }),
   nullSafe('rectangle(x1, y1, x2, y2)', [4, 4], (args) => {

@@ -17,7 +17,14 @@ import { timeZone } from '#core/time-zone.ts';
 import type { Value } from '#core/value.ts';
 import type { EvaluationContext } from '../../evaluate/context.ts';
 import type { ScalarFunction } from '../../evaluate/function-definition.ts';
-import { describe, integerArgument, numberArgument, refusal, textArgument } from '../arguments.ts';
+import {
+  describe,
+  exactIntegerArgument,
+  numberArgument,
+  refusal,
+  requireExact,
+  textArgument,
+} from '../arguments.ts';
 import { nullSafe, scalar, volatileScalar } from '../define.ts';
 import { parseIsoMoment } from './iso-moment.ts';
 
@@ -29,11 +36,13 @@ export const namespacedDateFunctions: readonly ScalarFunction[] = [
     if (args[1] === null) return null;
     const count = numberArgument(args[1], 'date.add()');
     const ms = msArgument(args[0], 'date.add()', context);
-    return Math.trunc(ms + count * msPerUnit(args[2], 'date.add()')) + 0;
+    const sum = ms + count * msPerUnit(args[2], 'date.add()');
+    return requireExact(Math.trunc(sum) + 0, 'date.add()');
   }),
   nullSafe('date.convert(n, from, to)', [3, 3], (args) => {
     const ms = numberArgument(args[0], 'date.convert()') * msPerUnit(args[1], 'date.convert()');
-    return Math.trunc(ms / msPerUnit(args[2], 'date.convert()')) + 0;
+    const converted = Math.trunc(ms / msPerUnit(args[2], 'date.convert()')) + 0;
+    return requireExact(converted, 'date.convert()');
   }),
   nullSafe('date.field(ts, name)', [2, 2], (args, context) => {
     const name = textArgument(args[1], 'date.field()').toLowerCase();
@@ -115,7 +124,7 @@ function msPerUnit(value: Value | undefined, what: string): number {
 function msArgument(value: Value | undefined, what: string, context: EvaluationContext): number {
   if (value instanceof DateTime) return value.epochMs;
   if (value instanceof LocalDate) return dateToDateTime(value, context.formats).epochMs;
-  return integerArgument(value, what);
+  return exactIntegerArgument(value, what);
 }
 
 interface FormatArguments {
