@@ -43,6 +43,8 @@ export interface PlanExecutionOptions {
   readonly watch: ExecutionWatch;
   /** Ends the rows after this many. */
   readonly rowCountMax: number;
+  /** Rows that a slice gave before it failed are given first, the failure with the next pull; else they are dropped. */
+  readonly keepsRowsOfFailure?: boolean;
 }
 
 export interface ExecutionWatch {
@@ -64,7 +66,10 @@ export class PlanExecution {
   readonly #slots: readonly Slot[];
   readonly #timers: Timers;
   readonly #watch: ExecutionWatch;
+  readonly #keepsRowsOfFailure: boolean;
   #rowsLeft: number;
+  /** What the next pull throws. */
+  #failure: { readonly error: unknown } | undefined;
   #state: 'new' | 'open' | 'ended' = 'new';
   #sliceStartMs: number;
   #lookedAtMs: number;
@@ -78,6 +83,7 @@ export class PlanExecution {
     this.#slots = options.outputSlots;
     this.#timers = options.timers;
     this.#watch = options.watch;
+    this.#keepsRowsOfFailure = options.keepsRowsOfFailure === true;
     this.#rowsLeft = options.rowCountMax;
     this.#pullsToLook = options.context.pullsUnwatched;
     this.#sliceStartMs = options.watch.startedMs;
@@ -86,7 +92,7 @@ export class PlanExecution {
 
   /** True after the last row: what was pulled so far is all there is. */
   get hasEnded(): boolean {
-    return this.#state === 'ended';
+    return this.#state === 'ended' && this.#failure === undefined;
   }
 
   /**
@@ -109,6 +115,11 @@ export class PlanExecution {
    */
   async nextBatch(): Promise<ResultBatch | undefined> {
     if (this.hasEnded) return undefined;
+    const failure = this.#failure;
+    if (failure !== undefined) {
+      this.#failure = undefined;
+      throw failure.error;
+    }
     try {
       this.#start();
       for (;;) {
@@ -117,6 +128,7 @@ export class PlanExecution {
         if (this.hasEnded) return undefined;
         const batch = this.#pullSlice();
         const { pending } = this.#context;
+        if (this.#failure !== undefined) return batch;
         if (pending.work !== undefined) await this.#runPendingWork();
         if (pending.wait !== undefined) await this.#wait(pending.wait);
         if (batch.rowCount > 0) return batch;
@@ -131,6 +143,7 @@ export class PlanExecution {
   close(): void {
     const wasOpen = this.#state === 'open';
     this.#state = 'ended';
+    this.#failure = undefined;
     if (wasOpen) this.#root.close();
   }
 
@@ -141,14 +154,30 @@ export class PlanExecution {
   }
 
   #pullSlice(): ResultBatch {
-    return this.#root.fill === undefined ? this.#pullRows() : this.#fillRows(this.#root.fill);
+    const values: Value[] = [];
+    const { fill } = this.#root;
+    try {
+      return fill === undefined ? this.#pullRows(values) : this.#fillRows(fill, values);
+    } catch (error) {
+      return this.#rowsBefore(error, values);
+    }
+  }
+
+  /** @throws the error, when no row came before it */
+  #rowsBefore(error: unknown, values: Value[]): ResultBatch {
+    const width = this.#slots.length;
+    const rowCount = width === 0 ? 0 : Math.floor(values.length / width);
+    if (!this.#keepsRowsOfFailure || rowCount === 0) throw error;
+    this.#closeQuietly();
+    this.#failure = { error: refusalOfOverflow(error) };
+    values.length = rowCount * width;
+    return { rowCount, values };
   }
 
   /** As `#pullRows`, in portions as large as the number of pulls between two looks at the clock. */
-  #fillRows(fill: NonNullable<PhysicalOperator['fill']>): ResultBatch {
+  #fillRows(fill: NonNullable<PhysicalOperator['fill']>, values: Value[]): ResultBatch {
     const { pending } = this.#context;
     const width = this.#slots.length;
-    const values: Value[] = [];
     let rowCount = 0;
     let characters = 0;
     while (rowCount < rowsPerBatch && characters < charactersPerBatch) {
@@ -180,11 +209,10 @@ export class PlanExecution {
   }
 
   /** Pulls rows until the batch is full, the slice is spent, or work must be awaited. */
-  #pullRows(): ResultBatch {
+  #pullRows(values: Value[]): ResultBatch {
     const { frame, pending } = this.#context;
     const root = this.#root;
     const slots = this.#slots;
-    const values: Value[] = [];
     let rowCount = 0;
     let characters = 0;
     while (rowCount < rowsPerBatch && characters < charactersPerBatch) {

@@ -75,7 +75,7 @@ export class PlanRuns {
     scope: Scope,
   ): ResultStream | Promise<ResultStream> {
     if (isProfile(compiled)) return this.readToEnd(compiled, order, scope);
-    const opened = this.#open(compiled, order, scope);
+    const opened = this.#open(compiled, order, scope, true);
     const { execution } = opened;
     try {
       const facts = this.#factsOf(opened, scope.view.snapshotIndex);
@@ -89,6 +89,7 @@ export class PlanRuns {
         first,
         active: order.watch.statement(),
         view: scope.view,
+        told: (error) => withPlace(error, compiled.program.source),
         end: (error) => {
           order.watch.finish();
           this.#close(opened);
@@ -174,7 +175,12 @@ export class PlanRuns {
     }
   }
 
-  #open(compiled: CompiledStatement, order: Order, scope: Scope): Opened {
+  #open(
+    compiled: CompiledStatement,
+    order: Order,
+    scope: Scope,
+    keepsRowsOfFailure = false,
+  ): Opened {
     const { options, limits, statement, watch } = order;
     const memory = new StatementMemory(this.#memory, limits.memoryBytesMax);
     const taken = takenRows(options, compiled.program.statementLimit);
@@ -205,6 +211,7 @@ export class PlanRuns {
       watch:
         scope.transaction === undefined ? watch : new WriteWatch(watch, memory, scope.transaction),
       rowCountMax: runsToEnd(compiled) || rowCap === undefined ? Infinity : rowCap,
+      keepsRowsOfFailure,
     });
     const explain = isShown ? () => explainOperators(root, measured) : undefined;
     if (options.planSink !== undefined) options.planSink.plan = explain;

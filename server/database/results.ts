@@ -129,6 +129,7 @@ export class StreamingResult implements ResultStream {
   readonly #execution: PlanExecution;
   readonly #active: ActiveStatement;
   readonly #end: (error: unknown) => void;
+  readonly #told: (error: unknown) => unknown;
   #first: ResultBatch | undefined;
   #isEnded = false;
 
@@ -144,6 +145,8 @@ export class StreamingResult implements ResultStream {
       active: ActiveStatement;
       view: ReadView;
       end: (error: unknown) => void;
+      /** The error as the client is told of it. */
+      told: (error: unknown) => unknown;
     },
   ) {
     this.#facts = facts;
@@ -155,6 +158,7 @@ export class StreamingResult implements ResultStream {
     this.#first = options.first.rowCount > 0 ? options.first : undefined;
     this.#active = options.active;
     this.#end = options.end;
+    this.#told = options.told;
     // What it holds is let go of as soon as somebody ends it, also while nobody pulls; the next pull throws the reason.
     this.#active.onEnd(() => this.#finish(undefined));
   }
@@ -173,8 +177,9 @@ export class StreamingResult implements ResultStream {
       this.#active.check();
       return batch;
     } catch (error) {
-      this.#finish(error);
-      throw error;
+      const told = this.#told(error);
+      this.#finish(told);
+      throw told;
     }
   }
 

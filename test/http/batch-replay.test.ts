@@ -120,3 +120,27 @@ test('a chunk that is full at the last row carries the request, and is committed
   );
   assert.equal(await count(), before + 3);
 });
+
+test('progress of a repeatable upload counts each chunk, with its ids', async (context) => {
+  const { door, sql } = await startSockets(context);
+  await sql('CREATE VERTEX TYPE P');
+  const answer = await door.ask('POST', 'batch/school?commitEvery=3', {
+    body: persons(8),
+    headers: { ...jsonl, 'x-request-id': 'x', accept: 'application/x-ndjson' },
+  });
+  const told = answer.text
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  assert.deepEqual(
+    told
+      .slice(0, -1)
+      .map(({ progress }) => [progress.verticesCreated, Object.keys(progress.idMapping).join(' ')]),
+    [
+      [3, 'p0 p1 p2'],
+      [6, 'p3 p4 p5'],
+      [8, 'p6 p7'],
+    ],
+  );
+  assert.equal(told.at(-1).summary.verticesCreated, 8);
+});

@@ -40,6 +40,15 @@ export interface ImportCounts {
   readonly bytes: number;
 }
 
+interface LoadedRows {
+  readonly vertices: number;
+  readonly edges: number;
+  /** Temporary ids: how many, and the place behind the last one. */
+  readonly ids: { readonly count: number; readonly end: number };
+  /** Whether there were edges, vetoed ones included. */
+  readonly hasEdges: boolean;
+}
+
 const defaultCommitEvery = 50_000;
 /** A million edges fit in; the process then takes some 450 MB. */
 const chunkBytesMax = 160 * 1024 * 1024;
@@ -54,13 +63,10 @@ export class BatchImport {
   readonly #buffer: LineBuffer;
   readonly #reader: ImportReader;
   #bytes = 0;
-  #committedVertices = 0;
-  #committedEdges = 0;
+  #committed: LoadedRows = { vertices: 0, edges: 0, ids: { count: 0, end: 0 }, hasEdges: false };
   #loaded = 0;
-  #hasEdgeCommit = false;
-  /** The chunk is full, and is committed as soon as a row of the next one is there. */
-  #isDue = false;
-  #committedIds = { count: 0, end: 0 };
+  /** The chunk when it is full, and to be committed as soon as a row of the next one is there. */
+  #due: LoadedRows | undefined;
 
   constructor(options: BatchImportOptions) {
     const { loader, ordinalBase, runtime, depthMax } = options;
@@ -74,16 +80,15 @@ export class BatchImport {
 
   /** Of committed chunks. */
   get counts(): ImportCounts {
-    return this.#countsWith(this.#committedVertices, this.#committedEdges);
+    return this.#countsWith(this.#committed);
   }
 
   /** As `counts` when everything that was loaded will have been committed. */
   get loadedCounts(): ImportCounts {
-    const { loader, vertexCount, edgeCount } = this.rows;
-    return this.#countsWith(vertexCount - loader.vetoed.records, edgeCount - loader.vetoed.edges);
+    return this.#countsWith(this.#loadedRows);
   }
 
-  #countsWith(vertices: number, edges: number): ImportCounts {
+  #countsWith({ vertices, edges }: LoadedRows): ImportCounts {
     const { line, failedLine } = this.rows;
     return {
       vertices,
@@ -96,7 +101,7 @@ export class BatchImport {
 
   /** Temporary ids of committed vertices: how many, and the place behind the last one in `rows.ids`. */
   get committedIds(): { readonly count: number; readonly end: number } {
-    return this.#committedIds;
+    return this.#committed.ids;
   }
 
   /** Records that were read, committed or not. */
@@ -110,6 +115,16 @@ export class BatchImport {
     this.#buffer.append(piece);
     await this.#drain();
     this.#buffer.requireLength(this.#buffer.restLength, this.rows.line + 1);
+  }
+
+  /** Whether a full chunk waits for a row of the next one. */
+  get hasFullChunk(): boolean {
+    return this.#due !== undefined;
+  }
+
+  /** Commits a full chunk without waiting any longer. */
+  async commitFullChunk(): Promise<void> {
+    if (this.#due !== undefined) await this.#commit();
   }
 
   /** The body is complete: reads its last line. */
@@ -138,6 +153,7 @@ export class BatchImport {
       } catch (error) {
         throw await this.#earliest(error);
       }
+      await this.#commitDue();
       if (!rows.isFull) return;
       await this.#flush();
     }
@@ -145,17 +161,17 @@ export class BatchImport {
 
   async #flush(): Promise<void> {
     const { rows } = this;
-    await this.#commitDue();
     this.#loaded += rows.waiting;
     await rows.flush();
-    this.#isDue = this.#loaded >= this.#chunkRecords || rows.loader.pendingBytes >= chunkBytesMax;
+    const isFull = this.#loaded >= this.#chunkRecords || rows.loader.pendingBytes >= chunkBytesMax;
+    if (isFull) this.#due = this.#loadedRows;
     if (this.#options.keepsFullChunk !== true) await this.#commitDue();
     this.#limitWaiting();
   }
 
   async #commitDue(): Promise<void> {
     const isNextThere = this.rows.waiting > 0 || this.#options.keepsFullChunk !== true;
-    if (this.#isDue && isNextThere) await this.#commit();
+    if (this.#due !== undefined && isNextThere) await this.#commit();
   }
 
   async #commitLast(): Promise<void> {
@@ -167,16 +183,25 @@ export class BatchImport {
 
   async #commit(request?: CommittedRequest): Promise<void> {
     const { rows } = this;
-    this.#isDue = false;
+    const loaded = this.#due ?? this.#loadedRows;
+    this.#due = undefined;
     if (rows.loader.pendingBytes === 0) return;
     const index = await rows.commit(request);
-    this.#hasEdgeCommit = rows.edgeCount > 0;
-    const { vetoed } = rows.loader;
-    this.#committedVertices = rows.vertexCount - vetoed.records;
-    this.#committedEdges = rows.edgeCount - vetoed.edges;
-    this.#committedIds = { count: rows.ids.count, end: rows.ids.end };
+    this.#committed = loaded;
     this.#loaded = 0;
     await this.#options.onCommit(index);
+  }
+
+  /** What the loader has been given; rows that wait are not among it. To be asked when none wait. */
+  get #loadedRows(): LoadedRows {
+    const { loader, vertexCount, edgeCount, ids } = this.rows;
+    const { vetoed } = loader;
+    return {
+      vertices: vertexCount - vetoed.records,
+      edges: edgeCount - vetoed.edges,
+      ids: { count: ids.count, end: ids.end },
+      hasEdges: edgeCount > 0,
+    };
   }
 
   /**
@@ -186,18 +211,18 @@ export class BatchImport {
   get #chunkRecords(): number {
     const { commitEvery } = this.#options;
     if (commitEvery !== undefined) return commitEvery;
-    return this.#hasEdgeCommit ? Number.POSITIVE_INFINITY : defaultCommitEvery;
+    return this.#committed.hasEdges ? Number.POSITIVE_INFINITY : defaultCommitEvery;
   }
 
   /** Reading stops exactly at the border of a chunk. */
   #limitWaiting(): void {
-    this.rows.limitWaiting(this.#chunkRecords - (this.#isDue ? 0 : this.#loaded));
+    this.rows.limitWaiting(this.#chunkRecords - (this.#due === undefined ? this.#loaded : 0));
   }
 
   /** Rows that wait may be refused too, and come before the line that was refused now. */
   async #earliest(error: unknown): Promise<unknown> {
     try {
-      if (this.#isDue) await this.#commit();
+      if (this.#due !== undefined) await this.#commit();
       await this.rows.flush();
     } catch (earlier) {
       return earlier;

@@ -2,6 +2,7 @@ import { serverHttpBatchLineMaxSize, serverHttpJsonMaxDepth } from '#config/serv
 import { DatabaseError } from '#core/errors.ts';
 import { BatchImport } from '#database/bulk/batch-import.ts';
 import type { ProgressReporter } from '#database/progress-registry.ts';
+import type { Timers } from '#core/runtime.ts';
 import { optimizeForLoad } from '#platform/code-optimization.ts';
 import type { CommittedRequest, DatabaseHandle } from '#database/session.ts';
 import {
@@ -114,12 +115,13 @@ async function loadPieces(load: Load): Promise<void> {
     ...load,
     answer,
     progress,
-    // A client that is told of each chunk may wait for that before it sends the next row.
-    keepsFullChunk: request !== undefined && !wantsLines(exchange),
+    keepsFullChunk: request !== undefined,
     request: request && (() => rememberedOf(load, request, batch)),
   });
   try {
-    for (let piece = await source.next(); piece; piece = await source.next()) {
+    for (;;) {
+      const piece = await nextPiece(source, batch, exchange.door.runtime.timers);
+      if (piece === undefined) break;
       await batch.write(piece);
       progress.advance(piece.length);
       progress.check();
@@ -138,6 +140,29 @@ async function loadPieces(load: Load): Promise<void> {
     loadIsOver();
     batch.close();
   }
+}
+
+/** How long a full chunk waits for what follows it. */
+const fullChunkWaitMs = 50;
+
+/** A client that pauses behind a full chunk may be waiting until it is told of it, or sees it. */
+async function nextPiece(
+  source: PieceSource,
+  batch: BatchImport,
+  timers: Timers,
+): Promise<Uint8Array | undefined> {
+  const next = source.next();
+  if (!batch.hasFullChunk) return next;
+  const isLate = await new Promise<boolean>((resolve) => {
+    const cancel = timers.after(fullChunkWaitMs, () => resolve(true));
+    const there = () => {
+      cancel();
+      resolve(false);
+    };
+    next.then(there, there);
+  });
+  if (isLate) await batch.commitFullChunk();
+  return next;
 }
 
 /** What the last commit remembers of the request. */
