@@ -65,7 +65,8 @@ function reasonToLook(directory: string): string | undefined {
 /** The line about one use, from before LMDB opens the environment until after it is closed. */
 export class EnvironmentUse {
   readonly #directory: string;
-  readonly #file: number;
+  /** Undefined when the disk gave none: the next start looks at the trees. */
+  readonly #file: number | undefined;
   readonly #line = Buffer.alloc(lineBytes);
   #deaths: number;
   #state: LastUse['state'] = 'opening';
@@ -76,7 +77,7 @@ export class EnvironmentUse {
     this.#directory = directory;
     const last = readLastUse(directory);
     this.#deaths = last === undefined || last.state === 'closed' ? 0 : last.deaths + 1;
-    this.#file = openSync(join(directory, fileName), last === undefined ? 'w' : 'r+');
+    this.#file = openFile(join(directory, fileName), last === undefined ? 'w' : 'r+');
     this.changed();
   }
 
@@ -91,7 +92,7 @@ export class EnvironmentUse {
 
   /** The data file was changed. A few microseconds. */
   changed(): void {
-    if (this.#isClosed) return;
+    if (this.#isClosed || this.#file === undefined) return;
     const use: LastUse = {
       state: this.#state,
       deaths: this.#deaths,
@@ -116,7 +117,15 @@ export class EnvironmentUse {
       this.changed();
     }
     this.#isClosed = true;
-    closeSync(this.#file);
+    if (this.#file !== undefined) closeSync(this.#file);
+  }
+}
+
+function openFile(path: string, flags: 'w' | 'r+'): number | undefined {
+  try {
+    return openSync(path, flags);
+  } catch {
+    return undefined;
   }
 }
 

@@ -1,5 +1,12 @@
 import assert from 'node:assert/strict';
-import { appendFileSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { open } from 'lmdb';
@@ -232,6 +239,15 @@ test('a file as the server left it is not looked at; any other is, once', async 
   writeFileSync(join(directory, 'last-use.json'), '{');
   assert.match((await look()) ?? '', /nothing is known/);
   assert.equal(await look(), undefined);
+});
+
+test('a database is opened also where nothing can be written about its use', async (context) => {
+  const { directory, look } = await used(context);
+  rmSync(join(directory, 'last-use.json'));
+  mkdirSync(join(directory, 'last-use.json'));
+  const engine = openEngine(directory);
+  await engine.close();
+  assert.match((await look()) ?? '', /nothing is known/);
 });
 
 test('a server that died soon after it opened a database, or twice with it open, looks at it', async (context) => {
