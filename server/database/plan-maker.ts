@@ -1,5 +1,5 @@
 import { functionRegistry } from '#query/functions/registry.ts';
-import { optimizeProgram } from '#query/optimizer/optimizer.ts';
+import { optimizeSteps } from '#query/optimizer/optimizer.ts';
 import { statisticsOf } from '#query/optimizer/statistics.ts';
 import { planProgram } from '#query/physical/planner.ts';
 import { procedureRegistry } from '#query/procedures/registry.ts';
@@ -12,7 +12,7 @@ const procedures = procedureRegistry();
 export const planMaker: PlanMaker = {
   writing: { procedures: new Map(), functions: new Map() },
   optimize: (program, view) =>
-    optimizeProgram(program, {
+    optimizeSteps(program, {
       catalog: view.catalog,
       statistics: statisticsOf(view),
       functions,

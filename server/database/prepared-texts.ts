@@ -1,12 +1,14 @@
 import { DatabaseError } from '#core/errors.ts';
-import type { Timers } from '#core/runtime.ts';
+import type { Runtime } from '#core/runtime.ts';
 import type { ReadView } from '#transaction/read-view.ts';
 import { completedWithPauses } from './compile-steps.ts';
 import type { RunOptions, Statement } from './session.ts';
 import type { StatementCompiler } from './statement-compiler.ts';
 
-/** Characters from which on compiling takes longer than a slice. */
-const longTextLength = 16 * 1024;
+/** Characters from which on compiling may take longer than a slice: 40 patterns without a tie are that long. */
+const longTextLength = 1024;
+/** Steps are made together up to this time. */
+const sliceMs = 2;
 
 export function isLongText(text: string): boolean {
   return text.length > longTextLength;
@@ -24,14 +26,18 @@ export async function prepareLongText(
   surroundings: {
     readonly options: RunOptions;
     readonly view: () => ReadView;
-    readonly timers: Timers;
+    readonly runtime: Runtime;
   },
 ): Promise<{ release(): void }> {
-  const { options, timers } = surroundings;
+  const { options } = surroundings;
+  const { clock, timers } = surroundings.runtime;
   using view = surroundings.view();
   if (compiler.isKnown(statement, view)) return nothingToRelease;
+  let startedMs = clock.monotonicMs();
   const compiled = await completedWithPauses(compiler.steps(statement, view), async () => {
+    if (clock.monotonicMs() - startedMs < sliceMs) return;
     await timers.yield();
+    startedMs = clock.monotonicMs();
     if (options.signal.aborted) throw new DatabaseError('Cancelled', 'the client has left');
   });
   const release = compiler.keepForNow(statement, compiled);

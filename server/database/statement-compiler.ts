@@ -37,7 +37,7 @@ export type Compiled = CompiledStatement | CompiledScript | CompiledOperation;
 /** How programs become plans that run; the query room's part. */
 export interface PlanMaker {
   readonly writing: WritingNames;
-  optimize(program: QueryProgram, view: ReadView): QueryProgram;
+  optimize(program: QueryProgram, view: ReadView): CompileSteps<QueryProgram>;
   /**
    * @param areDescribed somebody will look at the operators
    * @returns makes the operators of one execution at each call
@@ -261,7 +261,7 @@ export class StatementCompiler {
   *#plan(program: QueryProgram, view: ReadView): CompileSteps<CompiledStatement> {
     const { effects, accesses, plan } = this.#doings(program, view);
     yield;
-    const optimized = this.#planner.optimize(withRowCap({ ...program, plan }), view);
+    const optimized = yield* this.#planner.optimize(withRowCap({ ...program, plan }), view);
     yield;
     const { catalog } = view;
     const makeOperators = this.#planner.lower(optimized, catalog, false);

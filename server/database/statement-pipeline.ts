@@ -105,7 +105,7 @@ export class StatementPipeline {
     const prepared = await prepareLongText(compiler, statement, {
       options,
       view: () => transactions.view(),
-      timers: runtime.timers,
+      runtime,
     });
     try {
       this.#options.requireOpen();

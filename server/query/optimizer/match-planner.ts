@@ -50,6 +50,8 @@ class GrowingPlan {
   readonly #context: OptimizerContext;
   readonly #bound: Set<Slot>;
   #stepsLeft: PatternStep[];
+  /** Asked for again with each move. */
+  readonly #slotsOfConditions = new Map<Expression, ReadonlySet<Slot>>();
   #conditionsLeft: Expression[];
   plan: LogicalPlan;
   rowCount: number;
@@ -322,7 +324,12 @@ class GrowingPlan {
 
   /** Everything of the pattern that the condition reads is bound, or is about to be. */
   #isReady(condition: Expression, next: Slot | undefined): boolean {
-    for (const slot of slotsRead(condition)) {
+    let read = this.#slotsOfConditions.get(condition);
+    if (read === undefined) {
+      read = slotsRead(condition);
+      this.#slotsOfConditions.set(condition, read);
+    }
+    for (const slot of read) {
       if (slot === next || this.#bound.has(slot)) continue;
       if (this.#isOfPattern(slot)) return false;
     }

@@ -31,6 +31,19 @@ export function optimizeProgram(
   environment: OptimizerEnvironment,
   options: OptimizerOptions = {},
 ): QueryProgram {
+  const steps = optimizeSteps(program, environment, options);
+  for (;;) {
+    const step = steps.next();
+    if (step.done === true) return step.value;
+  }
+}
+
+/** As `optimizeProgram`; others may have their turn after each rule. */
+export function* optimizeSteps(
+  program: QueryProgram,
+  environment: OptimizerEnvironment,
+  options: OptimizerOptions = {},
+): Generator<undefined, QueryProgram, undefined> {
   const disabled = options.disabled ?? new Set<string>();
   let { slotCount } = program;
   const context: OptimizerContext = {
@@ -47,6 +60,7 @@ export function optimizeProgram(
   for (const rule of rules) {
     if (disabled.has(rule.name) && !mandatoryRules.has(rule.name)) continue;
     if (rule.needs !== 'any' && !rule.needs.some((op) => present.nodes.has(op))) continue;
+    yield;
     const apply = present.hasSubPlans ? applied : appliedToInputs;
     const plan = apply(rule, current.plan, required, context);
     if (plan === current.plan) continue;

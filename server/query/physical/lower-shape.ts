@@ -314,7 +314,6 @@ function lowerApply(
 ): OperatorFactory {
   const { mode } = plan;
   const free = freeSlots(plan.inner);
-  const outerSlots = slotsOf(plan.outer);
   const reads = withSlots(free, mode.kind === 'collect' ? slotsOfOutput(mode.output) : []);
   const outer = lowering.lower(plan.outer, withSlots(required, reads));
   const innerRequired: ReadonlySet<Slot> =
@@ -324,9 +323,12 @@ function lowerApply(
         ? required
         : new Set<Slot>();
   const inner = lowering.inner().lower(plan.inner, innerRequired);
-  const readsOuter = [...reads].some((slot) => outerSlots.has(slot));
   const innerSlots = slotsOf(plan.inner);
-  const isFree = [...reads].every((slot) => innerSlots.has(slot));
+  const fromOutside = [...reads].filter((slot) => !innerSlots.has(slot));
+  const isFree = fromOutside.length === 0;
+  // Hundreds of sub-queries stand one upon the other: those without a tie do not look at all below them.
+  const outerSlots = isFree ? innerSlots : slotsOf(plan.outer);
+  const readsOuter = fromOutside.some((slot) => outerSlots.has(slot));
   const { equality } = plan;
   const options = {
     mode,
