@@ -92,10 +92,7 @@ export interface DatabaseSurroundings {
   readonly scripts: ScriptEngine;
 }
 
-/**
- * Opens the database in `path`.
- * @throws DatabaseError `CorruptedRecord`, with nothing left open
- */
+/** Opens the database in `path`. @throws DatabaseError `CorruptedRecord`, with nothing left open */
 export async function openDatabase(
   name: string,
   path: string,
