@@ -37,6 +37,8 @@ export interface SocketServerOptions {
 }
 
 const pingEveryMs = 30_000;
+/** Pings whose answers are not written yet; beyond it the connection is cut. A few hundred come in one packet. */
+const pongLimit = { maxPendingAutoPongs: 16_384 };
 const insertActions = new Set(['start', 'chunk', 'commit', 'rollback']);
 
 /**
@@ -58,6 +60,7 @@ export class SocketServer {
       noServer: true,
       clientTracking: false,
       perMessageDeflate: false,
+      ...pongLimit,
     });
     this.#feed = new ChangeFeed({
       ...options,

@@ -144,6 +144,18 @@ test('a client ping is answered', async (context) => {
   await pong;
 });
 
+test('a thousand pings at once are answered, and the message behind them', async (context) => {
+  const { connect } = await startSockets(context);
+  const client = await connect();
+  let pongCount = 0;
+  client.socket.on('pong', () => {
+    pongCount += 1;
+  });
+  for (let ping = 0; ping < 1000; ping += 1) client.socket.ping();
+  const answer = await client.ask({ action: 'subscribe', database: 'school' });
+  assert.deepEqual([answer['result'], pongCount], ['ok', 1000]);
+});
+
 test('messages that make no sense are answered and the connection stays', async (context) => {
   const { connect } = await startSockets(context);
   const client = await connect();
