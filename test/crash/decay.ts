@@ -142,7 +142,12 @@ for (let round = 0; round < Number(values.rounds); round += 1) {
     // The connection ends before the process is known to have ended.
     await new Promise((done) => setTimeout(done, 500));
     const { signalCode } = server.child;
-    tell(signalCode ? `FAILED: ended by ${signalCode}` : 'FAILED: answer', file, what, String(error));
+    tell(
+      signalCode ? `FAILED: ended by ${signalCode}` : 'FAILED: answer',
+      file,
+      what,
+      String(error),
+    );
   }
   await server.kill();
 }
