@@ -83,6 +83,8 @@ function alterItem(
       return changeCustom(catalog, type, item);
     case 'aliases':
       return changeAliases(catalog, type, item);
+    case 'one-way-edges':
+      return takeOneWayEdges(catalog, type);
     default:
       return changeSetting(catalog, type, item, context);
   }
@@ -90,6 +92,11 @@ function alterItem(
 
 function withType(catalog: CatalogValue, type: TypeDefinition): CatalogValue {
   return nextCatalog(catalog, { types: replaceType(catalog.parts.types, type) });
+}
+
+function takeOneWayEdges(catalog: CatalogValue, type: TypeDefinition): ItemResult {
+  if (type.hasOneWayEdges) return { catalog, columns: [] };
+  return { catalog: withType(catalog, { ...type, hasOneWayEdges: true }), columns: [] };
 }
 
 function rename(catalog: CatalogValue, type: TypeDefinition, item: Item<'name'>): ItemResult {

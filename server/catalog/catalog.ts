@@ -50,10 +50,17 @@ export interface TypeDefinition {
   readonly bidirectional: boolean;
   /** Edge types: edges have no properties and are found at their ends only (sql.md 1.5 rule 4). */
   readonly lightweight: boolean;
+  /** Some edges were loaded with their outgoing side only (`POST /batch?bidirectional=false`). */
+  readonly hasOneWayEdges?: true;
   /** The bucket strategy was changed while records existed; they may lie in other buckets than it would choose. */
   readonly needsRepartition: boolean;
   /** DROP TYPE is decided and its records are being deleted: what a stop interrupts is finished at the next start. */
   readonly isDropped?: true;
+}
+
+/** Whether all edges of an edge type are listed at their targets: what leads there can be walked back. */
+export function isListedAtTargets(type: TypeDefinition): boolean {
+  return type.bidirectional && type.hasOneWayEdges !== true;
 }
 
 export interface BucketDefinition {

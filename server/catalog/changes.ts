@@ -89,5 +89,7 @@ export type AlterTypeItem =
   | { readonly kind: 'bucket-strategy'; readonly strategy: string }
   | { readonly kind: 'custom'; readonly key: string; readonly value: Value }
   | { readonly kind: 'aliases'; readonly aliases: readonly string[] }
+  /** Edges with their outgoing side only are about to be loaded; no statement says it. */
+  | { readonly kind: 'one-way-edges' }
   /** `WITH repartition | lightweight | unique = value`. */
   | { readonly kind: 'setting'; readonly name: string; readonly value: Value };

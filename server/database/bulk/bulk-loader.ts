@@ -1,7 +1,15 @@
 import type { Catalog, PropertyDefinition, TypeDefinition } from '#catalog/catalog.ts';
 import { DatabaseError, errorSpecs } from '#core/errors.ts';
 import { Link } from '#core/record.ts';
-import { type BucketId, formatRid, type LogIndex, makeRid, noRid, type Rid } from '#core/rid.ts';
+import {
+  type BucketId,
+  formatRid,
+  type LogIndex,
+  makeRid,
+  noRid,
+  type Rid,
+  type TypeId,
+} from '#core/rid.ts';
 import type { Runtime } from '#core/runtime.ts';
 import type { TemporalFormats } from '#core/temporal-format.ts';
 import type { BulkWriter } from '#storage/bulk-writer.ts';
@@ -66,6 +74,8 @@ export class BulkLoader {
   readonly #ends = new BulkEnds();
   readonly #changes: BulkChanges;
   readonly #types = new Set<TypeDefinition>();
+  /** Of which it is known in the schema that they have edges with their outgoing side only. */
+  readonly #oneWayTypes = new Set<TypeId>();
   #catalog: Catalog;
   #surroundings: RowSurroundings;
   #keys: BulkKeys;
@@ -198,6 +208,7 @@ export class BulkLoader {
     const to = this.#endsOf(batch.to, batch.rowCount);
     // An edge of a UNIDIRECTIONAL type is listed at its target, too, where reads hide it: who deletes the target must find it.
     const both = !type.bidirectional || this.#options.isBidirectional !== false;
+    if (!both) await this.#takeOneWayEdges(type);
     this.#edgeCount += batch.rowCount;
     if (rows.shape !== undefined && !rules.isKeyed && !isPartitioned(type) && !batch.rids) {
       const place = this.#reserve(type, batch.rowCount);
@@ -323,6 +334,17 @@ export class BulkLoader {
   /** Record ids of ends; they are looked at when the edges are written. */
   #rowsOf(ends: EdgeBatch['from'], { rowCount }: EdgeBatch): Float64Array {
     return ends instanceof Float64Array ? ends.subarray(0, rowCount) : this.#resolved(ends);
+  }
+
+  /** Before the first of them is there, nobody walks such edges backwards any more. */
+  async #takeOneWayEdges({ id, name }: TypeDefinition): Promise<void> {
+    if (this.#oneWayTypes.has(id)) return;
+    await this.#options.state.alter({
+      kind: 'alter-type',
+      name,
+      items: [{ kind: 'one-way-edges' }],
+    });
+    this.#oneWayTypes.add(id);
   }
 
   /** A new chunk sees the newest schema. */
@@ -473,7 +495,8 @@ function isWorthRetrying(error: unknown, writer: BulkWriter): boolean {
 /** @throws DatabaseError `ConcurrentModification` when the type, its properties or its indexes are not what they were */
 function requireSame(type: TypeDefinition, before: Catalog, now: Catalog): void {
   if (before === now) return;
-  const properties = now.typeNamed(type.name) === type ? now.properties(type.id) : undefined;
+  const found = now.typeNamed(type.name);
+  const properties = found && isSameType(type, found) ? now.properties(type.id) : undefined;
   const indexes = properties === undefined ? [] : now.indexesOn(type.id);
   const oldProperties = before.properties(type.id);
   const oldIndexes = before.indexesOn(type.id);
@@ -487,6 +510,13 @@ function requireSame(type: TypeDefinition, before: Catalog, now: Catalog): void 
     'ConcurrentModification',
     `the schema of type '${type.name}' was changed while its records were being loaded`,
   );
+}
+
+/** Whether nothing of a type changed, or only that it takes one-way edges now, which a load says of its own types. */
+function isSameType(before: TypeDefinition, now: TypeDefinition): boolean {
+  if (before === now) return true;
+  const keys = Object.keys(now) as (keyof TypeDefinition)[];
+  return keys.every((key) => key === 'hasOneWayEdges' || now[key] === before[key]);
 }
 
 function wrongKind(type: TypeDefinition, what: string): DatabaseError {

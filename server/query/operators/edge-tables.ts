@@ -1,3 +1,4 @@
+import { isListedAtTargets } from '#catalog/catalog.ts';
 import { DatabaseError } from '#core/errors.ts';
 import type { TypeId } from '#core/rid.ts';
 import type { Direction } from '#storage/engine.ts';
@@ -104,7 +105,7 @@ function advance(
   try {
     const type = context.view.catalog.typeWithId(place.type);
     // What comes in by edges that only their source knows is no neighbour.
-    if (place.direction === 'in' && !type.bidirectional) return keep(tables, key, 'none');
+    if (place.direction === 'in' && !isListedAtTargets(type)) return keep(tables, key, 'none');
     if (builder === undefined) {
       builder = new EdgeTableBuilder(context, memory, type.buckets, place.direction);
       tables.set(key, builder);

@@ -1,4 +1,4 @@
-import type { TypeDefinition } from '#catalog/catalog.ts';
+import { isListedAtTargets, type TypeDefinition } from '#catalog/catalog.ts';
 import { DatabaseError } from '#core/errors.ts';
 import type { StoredRecord } from '#core/record.ts';
 import { bucketOf, type BucketId, type Rid, type TypeId } from '#core/rid.ts';
@@ -155,7 +155,9 @@ export class InsertEdgeOperator implements PhysicalOperator {
     const type = this.#type as TypeDefinition;
     if (this.#draft === undefined) {
       const { source, target } = this.#ends();
-      const existing = ifNotExists ? existingEdge(context, type.id, source, target) : undefined;
+      // What is being computed for the edge may have made it meanwhile.
+      const isAsked = ifNotExists && !this.#calls.isUnderway;
+      const existing = isAsked ? existingEdge(context, type.id, source, target) : undefined;
       if (existing !== undefined) {
         context.frame[as] = existing;
         return true;
@@ -218,9 +220,9 @@ function existingEdge(
 ): StoredRecord | undefined {
   const { view } = context;
   for (const type of view.catalog.withSubtypes(edgeType)) {
-    const isBidirectional = view.catalog.typeWithId(type).bidirectional;
     const fromTarget =
-      isBidirectional && view.degree(target, 'in', type) < view.degree(source, 'out', type);
+      isListedAtTargets(view.catalog.typeWithId(type)) &&
+      view.degree(target, 'in', type) < view.degree(source, 'out', type);
     const direction: Direction = fromTarget ? 'in' : 'out';
     const list = view.adjacency(fromTarget ? target : source, direction, type);
     const other = fromTarget ? source : target;

@@ -1,4 +1,4 @@
-import type { Catalog } from '#catalog/catalog.ts';
+import { type Catalog, isListedAtTargets } from '#catalog/catalog.ts';
 import type { Move } from '../algebra/plan.ts';
 
 /**
@@ -30,7 +30,7 @@ function isKnownAtBothEnds(
   catalog: Catalog,
 ): boolean {
   const types = move.types?.map((type) => catalog.typeWithId(type)) ?? catalog.types();
-  return types.every((type) => type.kind !== 'edge' || type.bidirectional);
+  return types.every((type) => type.kind !== 'edge' || isListedAtTargets(type));
 }
 
 function opposite(direction: 'out' | 'in' | 'both'): 'out' | 'in' | 'both' {

@@ -1,3 +1,4 @@
+import { isListedAtTargets } from '#catalog/catalog.ts';
 import type { TypeId } from '#core/rid.ts';
 import type { Expression, Slot } from '../../algebra/expression.ts';
 import type { LogicalPlan } from '../../algebra/plan.ts';
@@ -64,6 +65,7 @@ function isListed(
   context: OptimizerContext,
 ): boolean {
   return (
-    direction === 'out' || types.every((type) => context.catalog.typeWithId(type).bidirectional)
+    direction === 'out' ||
+    types.every((type) => isListedAtTargets(context.catalog.typeWithId(type)))
   );
 }
