@@ -52,7 +52,7 @@ export class BranchCountOperator implements PhysicalOperator {
   #context: ExecutionContext | undefined;
   /** The vertices being counted, from the row's element down; more than one when a turn ended in the middle. */
   readonly #visits: Visit[] = [];
-  #known = new CountCache();
+  readonly #known = new CountCache();
 
   constructor(options: BranchCountOptions) {
     this.inputs = [options.input];
@@ -64,7 +64,7 @@ export class BranchCountOperator implements PhysicalOperator {
   open(context: ExecutionContext): void {
     this.#context = context;
     this.#visits.length = 0;
-    this.#known = new CountCache();
+    this.#known.clear();
     for (const branch of this.#top) branch.use(context);
     this.#options.input.open(context);
   }
@@ -142,6 +142,7 @@ export class BranchCountOperator implements PhysicalOperator {
   close(): void {
     this.#context = undefined;
     this.#visits.length = 0;
+    this.#known.clear();
     for (const branch of this.#top) branch.reset();
     this.#options.input.close();
   }
@@ -235,6 +236,7 @@ class Branch {
 
   reset(): void {
     this.isOpen = false;
+    this.#cache?.clear();
     this.#cache = undefined;
     for (const branch of this.branches) branch.reset();
   }

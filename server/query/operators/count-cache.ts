@@ -1,4 +1,5 @@
 import type { Rid } from '#core/rid.ts';
+import { spareMemory, takeNumbers } from './spare-memory.ts';
 
 const smallestCapacity = 256;
 /** 16 bytes an entry: 2 MiB per place of a pattern at most. */
@@ -33,6 +34,19 @@ export class CountCache {
     this.#counts[at] = count;
   }
 
+  /** Forgets everything and gives its memory to others. */
+  clear(): void {
+    this.#collisions = 0;
+    if (this.#keys.length === smallestCapacity) {
+      this.#keys.fill(-1);
+      return;
+    }
+    spareMemory.giveBack(this.#keys.buffer);
+    spareMemory.giveBack(this.#counts.buffer);
+    this.#keys = new Float64Array(smallestCapacity).fill(-1);
+    this.#counts = new Float64Array(smallestCapacity);
+  }
+
   /** The low 32 bits of a record id are the low bits of its position. */
   #placeOf(rid: Rid): number {
     return (Math.imul(rid >>> 0, 0x9e3779b1) >>> 8) & (this.#keys.length - 1);
@@ -41,8 +55,8 @@ export class CountCache {
   #grow(): void {
     const keys = this.#keys;
     const counts = this.#counts;
-    this.#keys = new Float64Array(keys.length * 4).fill(-1);
-    this.#counts = new Float64Array(keys.length * 4);
+    this.#keys = takeNumbers(keys.length * 4).fill(-1);
+    this.#counts = takeNumbers(keys.length * 4);
     this.#collisions = 0;
     for (let at = 0; at < keys.length; at += 1) {
       const key = keys[at] as Rid;
@@ -51,5 +65,7 @@ export class CountCache {
       this.#keys[place] = key;
       this.#counts[place] = counts[at] as number;
     }
+    spareMemory.giveBack(keys.buffer);
+    spareMemory.giveBack(counts.buffer);
   }
 }

@@ -7,26 +7,27 @@ import type { Shape } from '#storage/shape.ts';
 import { requireWholeBucket } from '#storage/whole-bucket.ts';
 import type { HeldMemory } from './held-memory.ts';
 import type { ExecutionContext } from './operator.ts';
+import { spareMemory, takeNumbers } from './spare-memory.ts';
 
 // All edges of one type in one direction as compressed sparse rows: the neighbours of all vertices in one array, and for each
 // vertex where its own begin. Gathered from the blocks of the edges, 15 to 100 ns an edge, where a look at the list of a vertex
 // that stands in no cache costs 2 us. The neighbours of a vertex come in the order of the edges' record ids.
 
-/** Complete and unchanging, but for `start` and `end`. */
+/** Complete and unchanging, but for `start` and `end`, until it is given up. */
 export class EdgeTable {
-  readonly neighbours: Float64Array;
+  readonly neighbours: Float64Array<ArrayBuffer>;
   /** Buckets of the neighbours. */
   readonly neighbourBuckets: ReadonlySet<BucketId>;
   /** By bucket of the vertex; the neighbours of position p stand from `starts[p]` up to `starts[p + 1]`. */
-  readonly #starts: readonly (Uint32Array | undefined)[];
+  #starts: readonly (Uint32Array<ArrayBuffer> | undefined)[];
   /** Where the neighbours of the vertex looked at last stand: from here up to `end`. */
   start = 0;
   end = 0;
 
   constructor(
-    neighbours: Float64Array,
+    neighbours: Float64Array<ArrayBuffer>,
     neighbourBuckets: ReadonlySet<BucketId>,
-    starts: readonly (Uint32Array | undefined)[],
+    starts: readonly (Uint32Array<ArrayBuffer> | undefined)[],
   ) {
     this.neighbours = neighbours;
     this.neighbourBuckets = neighbourBuckets;
@@ -51,6 +52,13 @@ export class EdgeTable {
     this.look(vertex);
     return this.end - this.start;
   }
+
+  /** Gives the memory to others, once; nobody may look any more. */
+  giveUp(): void {
+    spareMemory.giveBack(this.neighbours.buffer);
+    giveBackStarts(this.#starts);
+    this.#starts = [];
+  }
 }
 
 /** Blocks of edges between two pauses. */
@@ -72,10 +80,10 @@ export class EdgeTableBuilder {
   readonly #buckets: readonly BucketId[];
   readonly #direction: Direction;
   readonly #edgeCount: number;
-  readonly #from: Float64Array;
-  readonly #to: Float64Array;
+  readonly #from: Float64Array<ArrayBuffer>;
+  readonly #to: Float64Array<ArrayBuffer>;
   /** Two places more than positions: while counting, place p + 2 is that of position p. */
-  readonly #starts: (Uint32Array | undefined)[] = [];
+  #starts: (Uint32Array<ArrayBuffer> | undefined)[] = [];
   readonly #window = new BlockWindow();
   #shapeId = -1;
   #endpointsOffset = -1;
@@ -89,7 +97,7 @@ export class EdgeTableBuilder {
   #phase: 'edges' | 'sums' | 'neighbours' = 'edges';
   #at = 0;
   #sum = 0;
-  #neighbours: Float64Array | undefined;
+  #neighbours: Float64Array<ArrayBuffer> | undefined;
   #bytes = 0;
 
   /**
@@ -111,8 +119,8 @@ export class EdgeTableBuilder {
     for (const bucket of buckets) count += context.view.snapshot.recordCount(bucket);
     this.#edgeCount = count;
     this.#reserve(count * 16);
-    this.#from = new Float64Array(count);
-    this.#to = new Float64Array(count);
+    this.#from = takeNumbers(count);
+    this.#to = takeNumbers(count);
   }
 
   /**
@@ -127,8 +135,16 @@ export class EdgeTableBuilder {
     return undefined;
   }
 
-  /** Gives back what it holds beside the table, or all of it. */
+  /** Gives back, once, what it holds beside the table, or all of it. */
   release(kept: EdgeTable | undefined): void {
+    spareMemory.giveBack(this.#from.buffer);
+    spareMemory.giveBack(this.#to.buffer);
+    if (kept === undefined) {
+      if (this.#neighbours !== undefined) spareMemory.giveBack(this.#neighbours.buffer);
+      giveBackStarts(this.#starts);
+    }
+    this.#neighbours = undefined;
+    this.#starts = [];
     const bytes = kept === undefined ? this.#bytes : this.#edgeCount * 16;
     this.#memory.account.release(bytes);
     this.#bytes -= bytes;
@@ -204,7 +220,7 @@ export class EdgeTableBuilder {
     this.#places += length;
     if (this.#places > Math.max(65_536, this.#edgeCount * verticesPerEdgeMax)) return undefined;
     this.#reserve(length * 4);
-    const starts = new Uint32Array(length);
+    const starts = zeros(length);
     while (this.#starts.length < bucket) this.#starts.push(undefined);
     this.#starts[bucket] = starts;
     return starts;
@@ -227,12 +243,12 @@ export class EdgeTableBuilder {
     this.#bucketNumber += 1;
     if (this.#bucketNumber < this.#starts.length) return;
     this.#reserve(this.#edgeCount * 8);
-    this.#neighbours = new Float64Array(this.#edgeCount);
+    this.#neighbours = takeNumbers(this.#edgeCount);
     this.#phase = 'neighbours';
   }
 
   #place(): EdgeTable | undefined {
-    const neighbours = this.#neighbours as Float64Array;
+    const neighbours = this.#neighbours as Float64Array<ArrayBuffer>;
     const end = Math.min(this.#read, this.#at + placesPerTurn);
     for (let edge = this.#at; edge < end; edge += 1) {
       const from = this.#from[edge] as Rid;
@@ -246,6 +262,19 @@ export class EdgeTableBuilder {
     if (end < this.#read) return undefined;
     return new EdgeTable(neighbours, this.#neighbourBuckets, this.#starts);
   }
+}
+
+/** To clear more than this in one turn takes too long; new memory is clear. */
+const clearedMax = 512 * 1024;
+
+function zeros(count: number): Uint32Array<ArrayBuffer> {
+  if (count > clearedMax) return new Uint32Array(count);
+  return new Uint32Array(spareMemory.take(count * 4), 0, count).fill(0);
+}
+
+function giveBackStarts(buckets: readonly (Uint32Array<ArrayBuffer> | undefined)[]): void {
+  for (const starts of buckets)
+    if (starts !== undefined && starts.length <= clearedMax) spareMemory.giveBack(starts.buffer);
 }
 
 function endpointsOf(shape: Shape): number {

@@ -3,7 +3,7 @@ import { DatabaseError } from '#core/errors.ts';
 import type { TypeId } from '#core/rid.ts';
 import type { Direction } from '#storage/engine.ts';
 import type { ReadView } from '#transaction/read-view.ts';
-import { type EdgeTable, EdgeTableBuilder } from './edge-table.ts';
+import { EdgeTable, EdgeTableBuilder } from './edge-table.ts';
 import { HeldMemory } from './held-memory.ts';
 import type { ExecutionContext } from './operator.ts';
 
@@ -40,6 +40,21 @@ export interface TableReader {
 export class EdgeTables {
   /** By regex budget, which is new for each execution; contexts are used again. */
   readonly #executions = new WeakMap<ExecutionContext['regexBudget'], Gathered>();
+  #madeCount = 0;
+
+  /** How many tables all executions have made: one that grew may be of use to others than who asked for it. */
+  get madeCount(): number {
+    return this.#madeCount;
+  }
+
+  /** Whether `gather` has the tables of a move at hand. */
+  has(context: ExecutionContext, places: readonly ListPlace[]): boolean {
+    const gathered = this.#executions.get(context.regexBudget);
+    if (gathered === undefined) return false;
+    for (const place of places)
+      if (!(gathered.tables.get(keyOf(place)) instanceof EdgeTable)) return false;
+    return true;
+  }
 
   /** How many lists are to be looked at beside `looksMin` before `gather` is worth it; infinite where there must be no tables. */
   looksBefore(context: ExecutionContext, places: readonly ListPlace[]): number {
@@ -75,7 +90,9 @@ export class EdgeTables {
     if (!gathered.isAllowed) return 'none';
     const tables: EdgeTable[] = [];
     for (const place of places) {
+      const isMade = gathered.tables.get(keyOf(place)) instanceof EdgeTable;
       const table = advance(gathered, place, context);
+      if (!isMade && table instanceof EdgeTable) this.#madeCount += 1;
       if (table === undefined || table === 'none') return table;
       tables.push(table);
     }
@@ -89,6 +106,10 @@ export class EdgeTables {
     if (gathered === undefined) return;
     this.#executions.delete(context.regexBudget);
     for (const reader of gathered.readers) reader.leave();
+    for (const table of gathered.tables.values()) {
+      if (table instanceof EdgeTable) table.giveUp();
+      else if (table !== 'none') table.release(undefined);
+    }
     gathered.memory.release();
   }
 }
@@ -98,7 +119,7 @@ function advance(
   place: ListPlace,
   context: ExecutionContext,
 ): EdgeTable | 'none' | undefined {
-  const key = `${place.type} ${place.direction}`;
+  const key = keyOf(place);
   const known = tables.get(key);
   if (known !== undefined && !(known instanceof EdgeTableBuilder)) return known;
   let builder = known;
@@ -122,6 +143,10 @@ function advance(
     builder?.release(undefined);
     return keep(tables, key, 'none');
   }
+}
+
+function keyOf({ type, direction }: ListPlace): string {
+  return `${type} ${direction}`;
 }
 
 function keep(tables: Tables, key: string, table: EdgeTable | 'none'): EdgeTable | 'none' {

@@ -68,6 +68,8 @@ export class NeighbourCursor {
   /** Starts until it is time to look for tables. */
   #looksLeft = Number.POSITIVE_INFINITY;
   #isThresholdKnown = false;
+  /** Tables that were made when it last asked for one. */
+  #madeSeen = 0;
 
   readonly #typeCheck: TypeCheck | undefined;
   /** What is to be asked of each element before it counts. Nothing, once it is known that all of them pass. */
@@ -101,12 +103,16 @@ export class NeighbourCursor {
     this.#tablesFor = context.regexBudget;
     this.#looksLeft = looksMin;
     this.#isThresholdKnown = false;
+    this.#madeSeen = this.#tables.madeCount;
   }
 
   /** Lets go of what belongs to an execution that is over. */
   leave(): void {
     this.#tablesFor = undefined;
     this.#gathered = undefined;
+    this.#elements = emptyRids;
+    this.#count = 0;
+    this.#position = 0;
     this.check = this.#typeCheck;
     this.#looksLeft = Number.POSITIVE_INFINITY;
   }
@@ -114,7 +120,19 @@ export class NeighbourCursor {
   /** @returns false: pause, and call again before the walk begins */
   prepare(context: ExecutionContext): boolean {
     this.#looksLeft -= 1;
-    return this.#looksLeft >= 0 || this.#gather(context);
+    if (this.#looksLeft < 0) return this.#gather(context);
+    const tables = this.#tables;
+    if (tables === undefined || tables.madeCount === this.#madeSeen) return true;
+    this.#madeSeen = tables.madeCount;
+    return this.#gatherAtHand(context, tables);
+  }
+
+  /** Another step of the statement may have made the tables of this one. */
+  #gatherAtHand(context: ExecutionContext, tables: EdgeTables): boolean {
+    const { lists } = this.#move as ResolvedMove & { readonly kind: 'vertex' };
+    if (this.#gathered !== undefined || !tables.has(context, lists)) return true;
+    this.#isThresholdKnown = true;
+    return this.#gather(context);
   }
 
   #gather(context: ExecutionContext): boolean {
