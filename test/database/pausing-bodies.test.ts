@@ -196,3 +196,34 @@ test('scans pause while triggers on READ work, also where these hide everything'
     assert.deepEqual(rows, text.includes('count') ? [{ c: 0 }] : []);
   }
 });
+
+test('a call that writes is made once, also when it changes what its expression branches on', async () => {
+  for (const text of [
+    'CREATE DOCUMENT TYPE Flag',
+    'CREATE DOCUMENT TYPE Told',
+    'CREATE DOCUMENT TYPE P',
+    'INSERT INTO Flag (n, up) VALUES (1, false), (2, false), (3, false)',
+    'INSERT INTO P SET n = 1, flag = (SELECT @rid FROM Flag WHERE n = 1)[0].`@rid`',
+    'DEFINE FUNCTION lib.tell "INSERT INTO Told SET n = :n RETURN n AS result" PARAMETERS [n]',
+    "DEFINE FUNCTION lib.raise 'UPDATE Flag SET up = true RETURN COUNT WHERE n < 3'",
+    // So it has written the first record when it pauses.
+    'CREATE TRIGGER raised AFTER UPDATE ON Flag EXECUTE SQL "INSERT INTO Told SET n = $record.n, s = `lib.slow`(0)"',
+  ])
+    await db.run(text);
+  assert.deepEqual(await db.run('SELECT flag.up AS up FROM P'), [{ up: false }]);
+  for (const expression of [
+    'CASE WHEN flag.up = true THEN `lib.tell`(9) ELSE `lib.raise`() END',
+    'CASE WHEN flag.up = false THEN `lib.raise`() ELSE `lib.tell`(9) END',
+    '[flag.up, `lib.raise`(), flag.up].asString()',
+  ]) {
+    await db.run('UPDATE Flag SET up = false');
+    await db.run('DELETE FROM Told');
+    const { rows, others } = await othersDuring(`SELECT ${expression} AS v FROM P`);
+    assert.ok(others > 5, `${expression}: ${others} others`);
+    const told = await db.run('SELECT n FROM Told ORDER BY n');
+    assert.deepEqual(told, [{ n: 1 }, { n: 2 }], expression);
+    assert.equal(rows.length, 1);
+    if (expression.startsWith('[')) assert.deepEqual(rows, [{ v: '[false,2,true]' }], expression);
+    else assert.deepEqual(rows, [{ v: 2 }], expression);
+  }
+});

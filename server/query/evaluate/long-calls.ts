@@ -1,7 +1,9 @@
 import { DatabaseError } from '#core/errors.ts';
 import type { PausingWork, Replay, Wait } from '#core/pausing-work.ts';
+import type { ReadView } from '#transaction/read-view.ts';
 import type { Value } from '#core/value.ts';
 import type { EvaluationContext, LongWork, WorkMeter } from './context.ts';
+import { RememberedView } from './remembered-view.ts';
 
 /**
  * Calls inside expressions that may work long: searches for paths, moves from many vertices, sub-plans, functions of users; and
@@ -9,7 +11,7 @@ import type { EvaluationContext, LongWork, WorkMeter } from './context.ts';
  * does this instead: when the work of a turn is done, the evaluation ends with `suspended`, the operator answers PAUSE, and
  * evaluates the expression once more from its beginning. Calls that are over give the value they had, the one that was stopped
  * goes on. So an expression must give the same calls each time: deterministic functions do, what others gave is remembered
- * (`once`), and laziness (CASE, AND, ??) stays what it is.
+ * (`once`), and so is what was read where calls may write (`remembered-view.ts`); laziness (CASE, AND, ??) stays what it is.
  */
 
 /** Thrown through an expression whose work goes on in the next turn; no error, and cheap, since it has no stack. */
@@ -35,6 +37,7 @@ interface LongCall {
 /** What runs in turns: an evaluation, or the write of a record. Usually the context of a statement. */
 export interface ReplayedPlace {
   longCalls?: EvaluationContext['longCalls'];
+  view?: ReadView;
   /** The transaction, where writes are part of it. */
   readonly transaction?: { replay: Replay | undefined } | undefined;
   readonly pending: { wait: Wait | undefined };
@@ -49,10 +52,18 @@ export class LongCalls implements WorkMeter, Replay {
   #hasGoneOn = false;
   #place: ReplayedPlace | undefined;
   #wait: Wait | undefined;
+  /** What the place had, and what the evaluation reads through. */
+  #view: ReadView | undefined;
+  #remembered: RememberedView | undefined;
 
   /** The work of this turn is done. */
   get isExhausted(): boolean {
     return this.#unitsLeft <= 0;
+  }
+
+  /** An evaluation was interrupted and is to go on. */
+  get isUnderway(): boolean {
+    return this.#calls.length > 0;
   }
 
   newTurn(): void {
@@ -77,20 +88,25 @@ export class LongCalls implements WorkMeter, Replay {
     const outerPlace = this.#place;
     this.#place = place;
     this.#position = 0;
+    this.#view = place.view;
+    if (transaction !== undefined) this.#remember(place.view);
+    let isSuspended = false;
     this.#enter(this, this);
     try {
       job();
+      if (this.#position < this.#calls.length) this.#requireLeft(this.#position);
     } catch (error) {
-      if (error !== suspended) throw error;
-      place.pending.wait = this.#wait;
-      this.newTurn();
-      return false;
+      isSuspended = error === suspended;
+      if (!isSuspended) throw error;
     } finally {
       this.#enter(outerCalls, outerReplay);
       this.#place = outerPlace;
+      if (!isSuspended) this.#end();
     }
-    if (this.#calls.length > 0) this.#abandonFrom(0);
-    return true;
+    if (!isSuspended) return true;
+    place.pending.wait = this.#wait;
+    this.newTurn();
+    return false;
   }
 
   result<T>(site: object, begin: () => PausingWork<T>): T {
@@ -98,8 +114,9 @@ export class LongCalls implements WorkMeter, Replay {
     this.#position += 1;
     let call = this.#calls[at];
     if (call?.site !== site) {
+      if (call !== undefined) this.#requireLeft(at);
       this.#abandonFrom(at);
-      call = { site, work: begin(), isOver: false, value: undefined };
+      call = { site, work: this.#apart(begin), isOver: false, value: undefined };
       this.#calls.push(call);
     }
     if (call.isOver) return call.value as T;
@@ -109,18 +126,12 @@ export class LongCalls implements WorkMeter, Replay {
       this.#unitsLeft = unitsPerTurn;
     }
     this.#hasGoneOn = true;
-    // What is met inside the work is none of the evaluation's own calls.
-    this.#enter(undefined, undefined);
-    try {
-      const step = (call.work as PausingWork<T>).next();
-      this.#wait = step.done === true ? undefined : step.value;
-      if (step.done !== true) throw suspended;
-      call.isOver = true;
-      call.value = step.value;
-      return step.value;
-    } finally {
-      this.#enter(this, this);
-    }
+    const step = this.#apart(() => (call.work as PausingWork<T>).next());
+    this.#wait = step.done === true ? undefined : step.value;
+    if (step.done !== true) throw suspended;
+    call.isOver = true;
+    call.value = step.value;
+    return step.value;
   }
 
   once<T>(site: object, compute: () => T): T {
@@ -128,28 +139,65 @@ export class LongCalls implements WorkMeter, Replay {
     this.#position += 1;
     const known = this.#calls[at];
     if (known?.site === site) return known.value as T;
+    if (known !== undefined) this.#requireLeft(at);
     this.#abandonFrom(at);
-    this.#enter(undefined, undefined);
-    let value: T;
-    try {
-      value = compute();
-    } finally {
-      this.#enter(this, this);
-    }
+    const value = this.#apart(compute);
     this.#calls.push({ site, work: undefined, isOver: true, value });
     return value;
   }
 
   /** What was begun is not wanted any more. */
   reset(): void {
+    this.#end();
+    this.#wait = undefined;
+    this.#remembered = undefined;
+    this.#view = undefined;
+  }
+
+  /** The evaluation is over. */
+  #end(): void {
     if (this.#calls.length > 0) this.#abandonFrom(0);
     this.#position = 0;
-    this.#wait = undefined;
+    const view = this.#view;
+    if (view === undefined || this.#remembered?.isUnusedOn(view) === true) return;
+    this.#remembered?.forget();
+    this.#remembered = undefined;
+  }
+
+  #remember(view: ReadView | undefined): void {
+    if (view === undefined || this.#calls.length > 0) return;
+    if (this.#remembered?.isUnusedOn(view) !== true)
+      this.#remembered = new RememberedView(view, this.#callCount);
+  }
+
+  /** Calls from here on are left though the evaluation before had come to them: what they wrote must not stand, or be done again. */
+  #requireLeft(at: number): void {
+    if (this.#remembered === undefined) return;
+    for (let number = at; number < this.#calls.length; number += 1)
+      if ((this.#calls[number] as LongCall).work !== undefined)
+        throw new DatabaseError(
+          'Internal',
+          'an expression whose calls may write took another way when it was continued',
+        );
+  }
+
+  readonly #callCount = (): number => this.#position;
+
+  /** What is met inside of calls is none of the evaluation's own calls and reads. */
+  #apart<T>(work: () => T): T {
+    this.#enter(undefined, undefined);
+    try {
+      return work();
+    } finally {
+      this.#enter(this, this);
+    }
   }
 
   #enter(longCalls: EvaluationContext['longCalls'], replay: Replay | undefined): void {
     const place = this.#place as ReplayedPlace;
     place.longCalls = longCalls;
+    if (this.#remembered !== undefined)
+      place.view = longCalls === this ? this.#remembered : (this.#view as ReadView);
     if (place.transaction !== undefined) place.transaction.replay = replay;
   }
 
