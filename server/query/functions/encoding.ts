@@ -5,6 +5,7 @@ import type { ScalarFunction } from '../evaluate/function-definition.ts';
 import { describe, refusal, textArgument, wordArgument } from './arguments.ts';
 import { boundedText, requireBytes } from './bounds.ts';
 import { method, nullSafe } from './define.ts';
+import { withoutMarks } from './namespaced/text-case.ts';
 import { replacePattern } from './regular-expression.ts';
 
 /** Bytes as text, text as bytes, and digests (sql-functions.md 3, `.hash` of 11.2). */
@@ -34,7 +35,7 @@ export const encodingMethods: readonly ScalarFunction[] = [
     const form = wordArgument(args[1] ?? 'NFD', 'normalize()', ['NFD', 'NFC', 'NFKD', 'NFKC']);
     const text = textOf(args[0] as Value, context.formats).normalize(form);
     const expression = args[2] ?? null;
-    if (expression === null) return boundedText(text.replace(/\p{M}+/gu, ''), context);
+    if (expression === null) return boundedText(withoutMarks(text), context);
     return replacePattern(text, textArgument(expression, 'normalize()'), '', context);
   }),
 ];

@@ -10,6 +10,9 @@ import {
   lastPositionOf,
   positionOf,
 } from './characters.ts';
+import { codeAt } from './character-classes.ts';
+import { capitalizeAll } from './namespaced/text-case.ts';
+import { TextWriter } from './text-writer.ts';
 import { boundedText, requireBytes, requireElements } from './bounds.ts';
 import { ANY_NUMBER, method, type ArgumentCount } from './define.ts';
 
@@ -42,7 +45,7 @@ export const textMethods: readonly ScalarFunction[] = [
     const end = textOf(suffix, context.formats);
     return text.endsWith(end) ? text.slice(0, text.length - end.length) : text;
   }),
-  textMethod('capitalize()', [0, 0], (text) => capitalizeWords(text)),
+  textMethod('capitalize()', [0, 0], (text) => capitalizeAll(text.toLowerCase())),
   textMethod('toLowerCase()', [0, 0], (text) => text.toLowerCase()),
   textMethod('toUpperCase()', [0, 0], (text) => text.toUpperCase()),
   textMethod('trim()', [0, 0], (text) => text.trim()),
@@ -97,13 +100,6 @@ function textMethod(syntax: string, count: ArgumentCount, evaluate: TextMethod):
   });
 }
 
-/** Each word: first letter upper case, the rest lower case; words are separated by white space. */
-export function capitalizeWords(text: string): string {
-  return text.toLowerCase().replace(/(^|\s)(\S)/gu, (_, space: string, first: string) => {
-    return space + first.toUpperCase();
-  });
-}
-
 /** Literal replacement of every occurrence; the size of the result is checked before it is made. */
 export function replaceAll(
   text: string,
@@ -111,19 +107,69 @@ export function replaceAll(
   to: string,
   context: EvaluationContext,
 ): string {
-  if (to.length > from.length) {
-    const growth = to.length - from.length;
-    requireBytes(text.length + growth * occurrences(text, from), context);
+  requireReplaced(text, from, to, context);
+  if (from === '') return interspersed(text, to);
+  if (to.length > longReplacement) return text.replaceAll(from, () => to);
+  const writer = new TextWriter(text.length);
+  let copied = 0;
+  if (from.length === 1) {
+    const sought = from.charCodeAt(0);
+    for (let at = 0; at < text.length; at += 1) {
+      const unit = text.charCodeAt(at);
+      if (unit === sought) writer.text(to);
+      else writer.unit(unit);
+    }
+    return writer.toText();
   }
-  // An empty text stands before every character; the flag `u` keeps pairs together.
-  return from === '' ? text.replace(/(?:)/gu, () => to) : text.replaceAll(from, () => to);
+  for (let at = text.indexOf(from); at >= 0; at = text.indexOf(from, copied)) {
+    writer.range(text, copied, at);
+    writer.text(to);
+    copied = at + from.length;
+  }
+  if (copied === 0) return text;
+  writer.range(text, copied, text.length);
+  return writer.toText();
 }
 
-function occurrences(text: string, sought: string): number {
+/** Such a text is copied by the engine rather than unit by unit; it cannot stand often in the result. */
+const longReplacement = 4_096;
+
+function requireReplaced(text: string, from: string, to: string, context: EvaluationContext): void {
+  const growth = to.length - from.length;
+  if (growth <= 0) return;
+  const most = from === '' ? text.length + 1 : Math.floor(text.length / from.length);
+  if (text.length + growth * most <= context.limits.valueBytesMax) return;
+  requireBytes(text.length + growth * occurrences(text, from, most), context);
+}
+
+/** `between` before every character and at the end. */
+function interspersed(text: string, between: string): string {
+  if (between === '') return text;
+  const writer = new TextWriter(text.length * (1 + between.length) + between.length);
+  writer.text(between);
+  for (let at = 0; at < text.length; at += 1) {
+    writer.unit(text.charCodeAt(at));
+    if (codeAt(text, at) > 0xffff) {
+      at += 1;
+      writer.unit(text.charCodeAt(at));
+    }
+    writer.text(between);
+  }
+  return writer.toText();
+}
+
+/** How often a text stands in another one, `most` at most. */
+function occurrences(text: string, sought: string, most: number): number {
   if (sought === '') return text.length + 1;
   let count = 0;
-  for (let at = text.indexOf(sought); at >= 0; at = text.indexOf(sought, at + sought.length))
-    count++;
+  if (sought.length === 1) {
+    const unit = sought.charCodeAt(0);
+    for (let at = 0; at < text.length && count < most; at += 1)
+      if (text.charCodeAt(at) === unit) count += 1;
+    return count;
+  }
+  let at = text.indexOf(sought);
+  for (; at >= 0 && count < most; at = text.indexOf(sought, at + sought.length)) count += 1;
   return count;
 }
 
@@ -136,8 +182,11 @@ export function splitText(
   separator: string,
   context: EvaluationContext,
 ): readonly string[] {
-  const pieceCount = separator === '' ? text.length : occurrences(text, separator) + 1;
-  requireElements(pieceCount, 'split()', context);
+  const { elementCountMax } = context.limits;
+  if (elementCountMax > 0) {
+    const counted = separator === '' ? text.length : occurrences(text, separator, elementCountMax);
+    requireElements(separator === '' ? counted : counted + 1, 'split()', context);
+  }
   const pieces = separator === '' ? Array.from(text) : text.split(separator);
   if (pieces.length === 1) return pieces;
   while (pieces.length > 0 && pieces[pieces.length - 1] === '') pieces.pop();

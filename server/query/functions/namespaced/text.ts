@@ -21,8 +21,9 @@ import { replaceAll, splitText } from '../text.ts';
 import {
   camelCase,
   capitalize,
+  capitalizeAll,
   decapitalize,
-  eachWord,
+  decapitalizeAll,
   slug,
   snakeCase,
   upperCamelCase,
@@ -42,18 +43,18 @@ export const textFunctions: readonly ScalarFunction[] = [
   onText('camelCase(s)', [1, 1], (text) => camelCase(text)),
   onText('upperCamelCase(s)', [1, 1], (text) => upperCamelCase(text)),
   onText('snakeCase(s)', [1, 1], (text) => snakeCase(text)),
-  onText("slug(s [, '-'])", [1, 2], (text, args) =>
-    slug(text, textArgument(args[1] ?? '-', 'text.slug()')),
+  onText("slug(s [, '-'])", [1, 2], (text, args, context) =>
+    slug(text, textArgument(args[1] ?? '-', 'text.slug()'), context),
   ),
   onText('capitalize(s)', [1, 1], (text) => capitalize(text)),
-  onText('capitalizeAll(s)', [1, 1], (text) => eachWord(text, capitalize)),
+  onText('capitalizeAll(s)', [1, 1], (text) => capitalizeAll(text)),
   onText('decapitalize(s)', [1, 1], (text) => decapitalize(text)),
-  onText('decapitalizeAll(s)', [1, 1], (text) => eachWord(text, decapitalize)),
+  onText('decapitalizeAll(s)', [1, 1], (text) => decapitalizeAll(text)),
   onText('charAt(s, i)', [2, 2], (text, args) => {
     return characterAt(text, integerArgument(args[1], 'text.charAt()'));
   }),
   onText('code(c)', [1, 1], (text) => text.codePointAt(0) ?? null),
-  nullSafe('text.hexValue(n)', [1, 1], (args) => hexOf(args[0] as Value)),
+  nullSafe('text.hexValue(n)', [1, 1], (args, context) => hexOf(args[0] as Value, context)),
   onText('indexOf(s, sub [, from])', [2, 3], (text, args) => {
     if (args[1] === null) return null;
     const from = args[2] === undefined ? 0 : integerArgument(args[2], 'text.indexOf()');
@@ -125,15 +126,17 @@ function comparing(syntax: string, compare: (a: string, b: string) => Value): Sc
 }
 
 /** Lower-case hex: of an integer (64 bits when negative), of bytes, of the units of a text. */
-function hexOf(value: Value): Value {
+function hexOf(value: Value, context: EvaluationContext): Value {
   if (typeof value === 'bigint' || (typeof value === 'number' && Number.isInteger(value)))
     return BigInt.asUintN(64, BigInt(value)).toString(16);
-  if (value instanceof Uint8Array) return Buffer.from(value).toString('hex');
+  if (value instanceof Uint8Array) {
+    requireBytes(value.length * 2, context);
+    return Buffer.from(value).toString('hex');
+  }
   if (isNumeric(value) || typeof value !== 'string')
     throw refusal(`text.hexValue() requires an integer, not ${describe(value)}`);
-  let hex = '';
-  for (let i = 0; i < value.length; i++) hex += value.charCodeAt(i).toString(16).padStart(4, '0');
-  return hex;
+  requireBytes(value.length * 4, context);
+  return Buffer.from(value, 'utf16le').swap16().toString('hex');
 }
 
 function padded(
