@@ -21,6 +21,7 @@ const metaOffset = 24;
 const magic = 0xbeefc0de;
 const dataFormat = 2;
 const pageSize = 4096;
+const noPage = 0xffff_ffff_ffff_ffffn;
 
 export const environmentFileName = 'data.mdb';
 
@@ -49,6 +50,28 @@ export function requireEnvironmentFile(directory: string): void {
   } finally {
     closeSync(file);
   }
+}
+
+/**
+ * Whether the environment lists no free pages at all, which is so in a copy that LMDB made, until something is written to it.
+ *
+ * The first transaction there must be a small one: with a list that does not fit into a page, LMDB looks for the room of that
+ * list in the tree of lists, which has an empty root by then, and ends the process (`mdb_page_alloc`, `key.mv_size > 0`).
+ */
+export function isUntouchedCopy(directory: string): boolean {
+  const path = join(directory, environmentFileName);
+  if (!existsSync(path)) return false;
+  const head = new Uint8Array(2 * pageSize);
+  const file = openSync(path, 'r');
+  try {
+    if (readSync(file, head, 0, head.length, 0) !== head.length) return false;
+  } finally {
+    closeSync(file);
+  }
+  const view = viewOf(head);
+  const meta = newerMeta(head);
+  const [freeRoot, mainRoot] = [meta + 64, meta + 112].map((at) => view.getBigUint64(at, true));
+  return freeRoot === noPage && mainRoot !== noPage;
 }
 
 /** What LMDB makes of its table of readers: a header and one entry each. */
@@ -90,11 +113,14 @@ function isMetaPage(head: Uint8Array, page: number): boolean {
 
 /** Of the newer of the two meta pages. */
 function lastPage(head: Uint8Array): number {
+  return Number(viewOf(head).getBigUint64(newerMeta(head) + 120, true));
+}
+
+/** Where what the newer of the two meta pages says starts. */
+function newerMeta(head: Uint8Array): number {
   const view = viewOf(head);
-  const last = [0, pageSize].map((page) => ({
-    page: Number(view.getBigUint64(page + metaOffset + 120, true)),
-    transaction: view.getBigUint64(page + metaOffset + 128, true),
-  }));
-  last.sort((a, b) => (a.transaction < b.transaction ? 1 : -1));
-  return last[0]?.page ?? 0;
+  const [first, second] = [0, pageSize].map((page) =>
+    view.getBigUint64(page + metaOffset + 128, true),
+  ) as [bigint, bigint];
+  return metaOffset + (first >= second ? 0 : pageSize);
 }

@@ -2,7 +2,8 @@ import { open, type RootDatabase, type RootDatabaseOptionsWithPath } from 'lmdb'
 import { DatabaseError } from '#core/errors.ts';
 import type { BucketId, IndexId, PropertyId, Rid, TypeId } from '#core/rid.ts';
 import type { Direction } from './engine.ts';
-import { requireEnvironmentFile, reserveLockFile } from './environment-file.ts';
+import { isUntouchedCopy, requireEnvironmentFile, reserveLockFile } from './environment-file.ts';
+import { isDiskFull } from './storage-failure.ts';
 
 // The sub-databases of one environment and the bytes of their keys (storage.md 3): the only file that knows them.
 // Integers in keys are big-endian. Keys are written straight into LMDB's key buffer from the small key objects below;
@@ -217,6 +218,7 @@ export function openSubDatabases(options: OpenOptions): SubDatabases {
   };
   requireEnvironmentFile(options.directory);
   reserveLockFile(options.directory, options.readersMax);
+  const isCopy = isUntouchedCopy(options.directory);
   // Not all of these are in the published types.
   const settings: RootDatabaseOptionsWithPath & { txnStartThreshold: number } = {
     path: options.directory,
@@ -236,7 +238,7 @@ export function openSubDatabases(options: OpenOptions): SubDatabases {
   try {
     const root = open(settings);
     const store = (name: string): Store => root.openDB({ name, ...codec }) as unknown as Store;
-    return {
+    const subs = {
       root,
       meta: store('meta'),
       blk: store('blk'),
@@ -248,6 +250,8 @@ export function openSubDatabases(options: OpenOptions): SubDatabases {
       job: store('job'),
       sink,
     };
+    if (isCopy) touch(subs, options.directory);
+    return subs;
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     throw new DatabaseError(
@@ -255,6 +259,20 @@ export function openSubDatabases(options: OpenOptions): SubDatabases {
       `the database in '${options.directory}' cannot be opened: ${reason}`,
       { cause: error },
     );
+  }
+}
+
+/** A small transaction that changes nothing; see `isUntouchedCopy`. */
+function touch({ root, meta }: SubDatabases, directory: string): void {
+  const key = new BytesKey(Buffer.from('copied'));
+  try {
+    root.transactionSync(() => {
+      meta.put(key, new Uint8Array(1));
+      meta.remove(key);
+    });
+  } catch (error) {
+    // It is opened all the same, to be read; the next start tries again.
+    if (!isDiskFull(error, directory)) throw error;
   }
 }
 

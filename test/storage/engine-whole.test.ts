@@ -32,6 +32,29 @@ test('a hot copy opens as a database of its own', async (context) => {
   await engine.close();
 });
 
+test('the first change in a copy may be a large one', async (context) => {
+  const directory = temporaryDirectory(context);
+  const count = 1_000;
+  const written = async (path: string, letter: string) => {
+    const engine = openEngine(join(directory, path));
+    const log = new Log(engine);
+    for (let from = 0; from < count; from += 100)
+      await log.commit(
+        ...Array.from({ length: 100 }, (_, n) =>
+          put(engine, person(from + n), { text: letter.repeat(3_000) }),
+        ),
+      );
+    await engine.settled();
+    return engine;
+  };
+  const engine = await written('first', 'x');
+  await engine.copyTo(join(directory, 'copy'));
+  await engine.close();
+  const copy = await written('copy', 'y');
+  assert.equal(propertiesOf(copy, person(count - 1))?.get('text'), 'y'.repeat(3_000));
+  await copy.close();
+});
+
 test('more states than the limit cannot be held; the error names the limit', async (context) => {
   const engine = openEngine(temporaryDirectory(context), { snapshotMax: 2 });
   const log = new Log(engine);
