@@ -13,11 +13,30 @@ export class CountCache {
   #keys = new Float64Array(smallestCapacity).fill(-1);
   #counts = new Float64Array(smallestCapacity);
   #collisions = 0;
+  /** Where the last `sumOf` stopped. */
+  reached = 0;
 
   /** @returns -1 when it is not known */
   get(rid: Rid): number {
     const at = this.#placeOf(rid);
     return this.#keys[at] === rid ? (this.#counts[at] as number) : -1;
+  }
+
+  /** Adds up what is known of `ids` from `from` on, up to the first of which nothing is, or `to`; that place is left in `reached`. */
+  sumOf(ids: Float64Array, from: number, to: number): number {
+    const keys = this.#keys;
+    const counts = this.#counts;
+    const mask = keys.length - 1;
+    let sum = 0;
+    let at = from;
+    for (; at < to; at += 1) {
+      const id = ids[at] as number;
+      const place = placeOf(id, mask);
+      if (keys[place] !== id) break;
+      sum += counts[place] as number;
+    }
+    this.reached = at;
+    return sum;
   }
 
   set(rid: Rid, count: number): void {
@@ -47,9 +66,8 @@ export class CountCache {
     this.#counts = new Float64Array(smallestCapacity);
   }
 
-  /** The low 32 bits of a record id are the low bits of its position. */
   #placeOf(rid: Rid): number {
-    return (Math.imul(rid >>> 0, 0x9e3779b1) >>> 8) & (this.#keys.length - 1);
+    return placeOf(rid, this.#keys.length - 1);
   }
 
   #grow(): void {
@@ -68,4 +86,9 @@ export class CountCache {
     spareMemory.giveBack(keys.buffer);
     spareMemory.giveBack(counts.buffer);
   }
+}
+
+/** The low 32 bits of a record id are the low bits of its position. */
+function placeOf(id: number, mask: number): number {
+  return (Math.imul(id >>> 0, 0x9e3779b1) >>> 8) & mask;
 }

@@ -53,6 +53,20 @@ export class EdgeTable {
     return this.end - this.start;
   }
 
+  /** The degrees of `ids` from `from` up to `to`, added up. */
+  sumOfDegrees(ids: Float64Array, from: number, to: number): number {
+    let sum = 0;
+    for (let at = from; at < to; at += 1) {
+      const id = ids[at] as number;
+      const bucket = Math.floor(id / positionMax);
+      const starts = this.#starts[bucket];
+      const position = id - bucket * positionMax;
+      if (starts === undefined || position + 1 >= starts.length) continue;
+      sum += (starts[position + 1] as number) - (starts[position] as number);
+    }
+    return sum;
+  }
+
   /** Gives the memory to others, once; nobody may look any more. */
   giveUp(): void {
     spareMemory.giveBack(this.neighbours.buffer);

@@ -194,6 +194,29 @@ export class NeighbourCursor {
     return true;
   }
 
+  /** The list that is being walked; of its neighbours those from `listPosition` up to `listEnd` are not given yet. */
+  get list(): Float64Array {
+    return this.#elements;
+  }
+
+  get listPosition(): number {
+    return this.#position;
+  }
+
+  get listEnd(): number {
+    return this.#count;
+  }
+
+  /** Goes on at a place of the list, as if the neighbours before had been given. */
+  goOnAt(position: number): void {
+    this.#position = position;
+  }
+
+  /** The table that it reads when that is the only one. */
+  get onlyTable(): EdgeTable | undefined {
+    return this.#gathered?.length === 1 ? this.#gathered[0] : undefined;
+  }
+
   /** Gives the neighbour given last once more. */
   unread(): void {
     this.#position -= 1;

@@ -19,4 +19,14 @@ export class WorkShare {
     this.#left = rowsPerTurn;
     return true;
   }
+
+  /** Units that may be done before it is time to pause. */
+  get left(): number {
+    return this.#left - 1;
+  }
+
+  /** Counts units that were done at once, at most `left`. */
+  spend(count: number): void {
+    this.#left -= count;
+  }
 }
