@@ -91,7 +91,8 @@ class EnvironmentWalk {
   readonly #named: { readonly name: string; readonly tree: TreeRecord }[] = [];
   /** Of the tree that is walked. */
   #runs: OverflowRun[] = [];
-  #putRight = 0;
+  /** Values outside whose headers are wrong. */
+  readonly #wrong: OverflowRun[] = [];
   readonly #freeLists: (Uint8Array | (OverflowRun & { readonly bytes: number }))[] = [];
 
   constructor(file: number, directory: string, timers: Pick<Timers, 'yield'>) {
@@ -112,7 +113,8 @@ class EnvironmentWalk {
       this.#checkFreeList(list);
       await this.#turn(1);
     }
-    return { treePages: this.#treePages, putRight: this.#putRight, lastPage };
+    await this.#putRight();
+    return { treePages: this.#treePages, putRight: this.#wrong.length, lastPage };
   }
 
   // --- the two first pages
@@ -178,7 +180,7 @@ class EnvironmentWalk {
       level = below.sort(ascending);
     }
     this.#treePages += found.branchPages + found.leafPages;
-    await this.#putHeadersRight();
+    await this.#lookAtHeaders();
     for (const what of ['depth', 'branchPages', 'leafPages', 'overflowPages', 'entries'] as const) {
       if (found[what] === tree[what]) continue;
       throw this.#fault(
@@ -213,21 +215,25 @@ class EnvironmentWalk {
    * The header of a value outside of its leaf repeats what the leaf says. LMDB frees pages by it, so a wrong one would take others
    * along; nobody needs to miss anything for it. What is wrong with the value itself its checksum tells.
    */
-  async #putHeadersRight(): Promise<void> {
+  async #lookAtHeaders(): Promise<void> {
     const runs = this.#runs.sort((a, b) => a.first - b.first);
     this.#runs = [];
     const header = Buffer.alloc(pageHeaderSize);
     const view = viewOf(header);
     for (const run of runs) {
-      const at = run.first * pageSize;
-      readSync(this.#file, header, 0, pageHeaderSize, at);
-      const right = overflowHeader(run);
+      readSync(this.#file, header, 0, pageHeaderSize, run.first * pageSize);
+      const said = readU64(view, 8);
       // In a copy that LMDB made, the two differ in this.
-      if (readU64(view, 8) <= this.#meta.transaction) header.copy(right, 8, 8, 16);
-      if (!header.equals(right)) {
-        this.#putRight += 1;
-        writeSync(this.#file, right, 0, pageHeaderSize, at);
-      }
+      const right = said <= this.#meta.transaction ? { ...run, transaction: said } : run;
+      if (!header.equals(overflowHeader(right))) this.#wrong.push(right);
+      await this.#turn(1);
+    }
+  }
+
+  /** Only where all else is sound: a leaf that lies about a value may name the pages of others. */
+  async #putRight(): Promise<void> {
+    for (const run of this.#wrong) {
+      writeSync(this.#file, overflowHeader(run), 0, pageHeaderSize, run.first * pageSize);
       await this.#turn(1);
     }
   }

@@ -200,6 +200,29 @@ test('the header of a value outside of its leaf is put right from what the leaf 
   await walkEnvironment(directory, turnTimers);
 });
 
+test('a file that is refused is left as it is', async (context) => {
+  const { directory, intact, tree, refusal } = await filled(context);
+  const leaf = tree('blk') * pageSize;
+  const meta = tree('meta');
+  // A value of the one tree is said to lie where the other tree begins.
+  const message = await refusal((file) => {
+    const reference = Buffer.alloc(8);
+    for (let page = 2; page < intact.length / pageSize; page += 1) {
+      reference.writeBigUInt64LE(BigInt(page));
+      const at = file.indexOf(reference, leaf);
+      const isThere = intact.readUInt16LE(page * pageSize + 18) === 4 && at < leaf + pageSize;
+      if (at < 0 || !isThere) continue;
+      file.writeBigUInt64LE(BigInt(meta), at);
+      return;
+    }
+    assert.fail('no value lies outside');
+  });
+  assert.match(message, /is used twice/);
+  const file = readFileSync(join(directory, 'data.mdb'));
+  const at = meta * pageSize;
+  assert.ok(file.subarray(at, at + pageSize).equals(intact.subarray(at, at + pageSize)));
+});
+
 test('any page of a tree may be lost or overwritten, and LMDB does not see it', async (context) => {
   const { refusal, tree, free, main } = await filled(context);
   const random = mulberry32(7);
