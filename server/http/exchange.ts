@@ -48,6 +48,8 @@ export class Exchange {
   route: RouteMeter | undefined;
   /** On the monotonic clock. */
   readonly startedMs: number;
+  /** All of the body was handed over, though the parser may not have told of its end yet. */
+  #hasWholeBody = false;
 
   constructor(given: {
     request: IncomingMessage;
@@ -97,7 +99,11 @@ export class Exchange {
 
   /** The whole body within the limits of the settings. @throws HttpRefusal 413, 408, 415, 400 */
   body(): Promise<Uint8Array> {
-    return new Promise((done, failed) => {
+    return new Promise((resolve, failed) => {
+      const done = (body: Uint8Array) => {
+        this.#hasWholeBody = true;
+        resolve(body);
+      };
       this.#receive({ done, failed });
     });
   }
@@ -106,6 +112,7 @@ export class Exchange {
   withBody(handle: (body: Uint8Array) => void | Promise<void>): void {
     const failed = (error: unknown) => this.fail(error);
     const done = (body: Uint8Array) => {
+      this.#hasWholeBody = true;
       try {
         const later = handle(body);
         if (later) later.catch(failed);
@@ -174,7 +181,7 @@ export class Exchange {
     const { hidesDetails } = this.door.limits;
     const body = refusalBody(refusal, this.requestId, hidesDetails);
     const headers = [...jsonHeaders, ...(refusal.headers ?? noHeaders)];
-    const isUnread = hasBody(this.request) && !this.request.complete;
+    const isUnread = !this.#hasWholeBody && hasBody(this.request) && !this.request.complete;
     if (refusal.closes || isUnread) this.#sendAndLinger(refusal.status, headers, body);
     else this.send(refusal.status, headers, body);
   }

@@ -236,6 +236,24 @@ test('pipelined requests are answered one at a time, in order', async (context) 
   ]);
 });
 
+test('a refused statement leaves the connection to what is sent behind it', async (context) => {
+  const door = await startDoor(context);
+  door.databases.behaviours.set('good', { complete: rowBatch(0, 1) });
+  const requestFor = (body: string, last = '') =>
+    `POST /api/v1/query/school HTTP/1.1\r\nHost: a\r\n${authorization}${last}Content-Length: ${body.length}\r\n\r\n${body}`;
+  const good = '{"language":"sql","command":"good"}';
+  for (const refused of [
+    '{"language":',
+    '{"language":"sql"}',
+    '{"language":"sql","command":"bad"}',
+  ]) {
+    const answers = await door.raw(
+      requestFor(refused) + requestFor(good) + requestFor(good, close),
+    );
+    assert.deepEqual(statusesOf(answers), [400, 200, 200], refused);
+  }
+});
+
 test('a statement is told when its client leaves', async (context) => {
   const door = await startDoor(context);
   const aborted = Promise.withResolvers<void>();
