@@ -256,7 +256,8 @@ export class BulkLoader {
 
   async #commitChunk(values: OfferedKey['values']): Promise<void> {
     const hasRows = this.#writer.pendingBytes > 0;
-    const ofTriggers = await this.#triggered.commit(values);
+    // The request is remembered with the last of both: what is committed after it may fail, or meet a crash.
+    const ofTriggers = await this.#triggered.commit(hasRows ? [] : values);
     if (ofTriggers !== undefined) this.#index = ofTriggers;
     else if (!hasRows && values.length > 0) {
       const meta = new Map(values.map(({ name, value }) => [name, value]));
