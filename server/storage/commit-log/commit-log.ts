@@ -199,6 +199,8 @@ export class CommitLog {
         await active.file.close();
         await removeFile(active.path);
       }
+    }
+    if (torn !== undefined) {
       this.#chain = torn.chain;
       this.#image = torn.image;
     }
