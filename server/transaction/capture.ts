@@ -34,10 +34,10 @@ export function captureWriteSet(
   context: CaptureContext,
 ): WriteSet | Generator<undefined, WriteSet, undefined> {
   const { size } = overlay.entries;
-  const capture = new Capture();
+  const capture = new Capture(size);
   if (size >= recordsPerSlice) return inSlices(capture, overlay, writer, context);
   if (size <= fewRecords) capture.takeFew(overlay);
-  else capture.take(overlay, sortedRids(overlay), 0, size);
+  else capture.take(overlay.entries.sortedValues(), 0, size);
   capture.operations(0, capture.entries.length);
   return capture.writeSet(overlay, writer, context);
 }
@@ -48,22 +48,14 @@ function* inSlices(
   writer: RecordWriter,
   context: CaptureContext,
 ): Generator<undefined, WriteSet, undefined> {
-  const rids = sortedRids(overlay);
-  for (let at = 0; at < rids.length; at += recordsPerSlice) {
+  const sorted = overlay.entries.sortedValues();
+  for (let at = 0; at < sorted.length; at += recordsPerSlice) {
     yield;
-    capture.take(overlay, rids, at, Math.min(rids.length, at + recordsPerSlice));
-  }
-  const count = capture.entries.length;
-  for (let at = 0; at < count; at += recordsPerSlice) {
-    yield;
-    capture.operations(at, Math.min(count, at + recordsPerSlice));
+    const first = capture.entries.length;
+    capture.take(sorted, at, Math.min(sorted.length, at + recordsPerSlice));
+    capture.operations(first, capture.entries.length);
   }
   return capture.writeSet(overlay, writer, context);
-}
-
-/** Numbers alone are sorted in a tenth of the time of objects by a number in them. */
-function sortedRids(overlay: Overlay): Float64Array {
-  return overlay.entries.rids().sort();
 }
 
 const noVertices: ReadonlySet<Rid> = new Set();
@@ -82,6 +74,12 @@ class Capture {
   readonly #buckets: BucketId[] = [];
   #touchedVertices: Set<Rid> | undefined;
   #bytes = 0;
+  readonly #sizeMax: number;
+
+  /** @param sizeMax the number of entries, with those of records that came and went */
+  constructor(sizeMax: number) {
+    this.#sizeMax = sizeMax;
+  }
 
   takeFew(overlay: Overlay): void {
     const { entries } = this;
@@ -91,10 +89,9 @@ class Capture {
     if (entries.length > 1) entries.sort((a, b) => a.rid - b.rid);
   }
 
-  /** Entries lie anywhere in memory, so each is looked at once. */
-  take(overlay: Overlay, rids: Float64Array, from: number, to: number): void {
+  take(sorted: readonly OverlayEntry[], from: number, to: number): void {
     for (let i = from; i < to; i++) {
-      const entry = overlay.entries.get(rids[i] as Rid) as OverlayEntry;
+      const entry = sorted[i] as OverlayEntry;
       if (!entry.isNew || !entry.isDeleted) this.entries.push(entry);
     }
   }
@@ -154,7 +151,7 @@ class Capture {
   }
 
   #addShape(shape: number, operation: RowOperation): void {
-    if (this.entries.length === 1) this.#shaped.push(operation);
+    if (this.#sizeMax === 1) this.#shaped.push(operation);
     else {
       this.#shapes ??= new Set();
       if (!this.#shapes.has(shape)) this.#shaped.push(operation);

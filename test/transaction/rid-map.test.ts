@@ -1,0 +1,48 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { type BucketId, makeRid, positionMax, type Rid } from '#core/rid.ts';
+import { RidMap } from '#transaction/rid-map.ts';
+
+const position = fc.oneof(
+  fc.integer({ min: 0, max: 20 }),
+  fc.integer({ min: 0, max: 1_000_000 }),
+  fc.integer({ min: positionMax - 20, max: positionMax - 1 }),
+);
+const rid = fc
+  .tuple(fc.integer({ min: 0, max: 5 }), position)
+  .map(([bucket, at]) => makeRid(bucket as BucketId, at));
+
+test('values come in the order of their record ids', () => {
+  fc.assert(
+    fc.property(
+      fc.array(rid, { maxLength: 200 }),
+      fc.array(rid, { maxLength: 20 }),
+      (set, gone) => {
+        const map = new RidMap<{ readonly rid: Rid }>();
+        for (const id of set) map.set(id, { rid: id });
+        for (const id of gone) map.delete(id);
+        const kept = [...new Set(set)].filter((id) => !gone.includes(id)).sort((a, b) => a - b);
+        assert.deepEqual(
+          map.sortedValues().map((value) => value.rid),
+          kept,
+        );
+        assert.equal(map.size, kept.length);
+      },
+    ),
+  );
+});
+
+test('so do many values at the highest positions, below which their places do not fit', () => {
+  const map = new RidMap<number>();
+  const count = 70_000;
+  for (let at = 0; at < count; at += 1) {
+    const place = (at * 7919) % count;
+    map.set(makeRid(3 as BucketId, positionMax - 1 - place), -place);
+    map.set(makeRid(2 as BucketId, place), place - 10 * count);
+  }
+  const values = map.sortedValues();
+  assert.equal(values.length, 2 * count);
+  for (let at = 1; at < values.length; at += 1)
+    assert.ok((values[at - 1] as number) < (values[at] as number));
+});
