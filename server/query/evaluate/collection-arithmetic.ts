@@ -3,9 +3,9 @@ import type { Value, ValueMap } from '#core/value.ts';
 import { textOf } from '#core/text-form.ts';
 import type { TemporalFormats } from '#core/temporal-format.ts';
 import { valueKey, valuesEqual } from '#core/equality.ts';
-import type { ValueKey } from '#core/equality.ts';
 import type { EvaluationContext } from './context.ts';
 import { boundedContainer, boundedGrowth } from './value-size.ts';
+import { ValueTable } from './value-table.ts';
 
 /** Lists and maps in `+` and `-` (sql.md 5.3). The operands stay as they are; the result is a new collection. */
 
@@ -78,14 +78,17 @@ function removeFromList(list: readonly Value[], right: Value): readonly Value[] 
   const whole = indexOfEqual(list, right);
   if (whole >= 0) return list.toSpliced(whole, 1);
   if (!Array.isArray(right)) return list;
-  // How often each element is still to be removed; keys keep this linear for long lists.
-  const pending = new Map<ValueKey, number>();
-  for (const item of right as readonly Value[])
-    pending.set(valueKey(item), (pending.get(valueKey(item)) ?? 0) + 1);
+  const table = new ValueTable();
+  // How often each element is still to be removed, by its number in the table.
+  const pending: number[] = [];
+  for (const item of right as readonly Value[]) {
+    const place = table.add(valueKey(item));
+    pending[place] = (pending[place] ?? 0) + 1;
+  }
   return list.filter((item) => {
-    const key = valueKey(item);
-    const count = pending.get(key) ?? 0;
-    if (count > 0) pending.set(key, count - 1);
+    const place = table.find(valueKey(item));
+    const count = place < 0 ? 0 : (pending[place] as number);
+    if (count > 0) pending[place] = count - 1;
     return count === 0;
   });
 }

@@ -1,5 +1,4 @@
 import { valueKey } from '#core/equality.ts';
-import type { ValueKey } from '#core/equality.ts';
 import type { TemporalFormats } from '#core/temporal-format.ts';
 import { textOf } from '#core/text-form.ts';
 import { EmbeddedDocument } from '#core/value.ts';
@@ -9,6 +8,7 @@ import { requireDialect } from './compile-comparison.ts';
 import { cypherEquals } from './cypher-comparison.ts';
 import type { Condition, Evaluator } from './evaluator.ts';
 import { sqlEquals, strictlyEqual } from './sql-comparison.ts';
+import { ValueTable } from './value-table.ts';
 
 /** IN and the CONTAINS family (sql.md 6.2, 6.4). */
 
@@ -50,7 +50,7 @@ function isIn(value: Value, list: readonly Value[], formats: TemporalFormats): b
   if (list.length >= hashedListLength) {
     const members = membersOf(list);
     if (members.kind !== undefined && typeof value === members.kind) {
-      if (members.keys.has(valueKey(value))) return true;
+      if (members.keys.find(valueKey(value)) >= 0) return true;
       return members.hasNull ? null : false;
     }
   }
@@ -66,7 +66,7 @@ function isIn(value: Value, list: readonly Value[], formats: TemporalFormats): b
 /** A long list of texts only, or of plain numbers only, as a hash set; `kind` is undefined for other lists. */
 interface Members {
   readonly kind: 'string' | 'number' | undefined;
-  readonly keys: ReadonlySet<ValueKey>;
+  readonly keys: Pick<ValueTable, 'find'>;
   readonly hasNull: boolean;
 }
 
@@ -82,7 +82,7 @@ function membersOf(list: readonly Value[]): Members {
 }
 
 function collectMembers(list: readonly Value[]): Members {
-  const keys = new Set<ValueKey>();
+  const keys = new ValueTable();
   let kind: 'string' | 'number' | undefined;
   let hasNull = false;
   for (const item of list) {
@@ -94,7 +94,7 @@ function collectMembers(list: readonly Value[]): Members {
     // NaN equals nothing here but itself as a key, so a list with one is not hashed.
     const isPlain = itemKind === 'string' || (itemKind === 'number' && !Number.isNaN(item));
     if (!isPlain || (kind !== undefined && kind !== itemKind))
-      return { kind: undefined, keys: new Set(), hasNull };
+      return { kind: undefined, keys, hasNull };
     kind = itemKind as 'string' | 'number';
     keys.add(valueKey(item));
   }
@@ -164,7 +164,7 @@ function hasMember(list: readonly Value[], value: Value, formats: TemporalFormat
   if (list.length >= hashedListLength) {
     const members = membersOf(list);
     if (members.kind !== undefined && typeof value === members.kind)
-      return members.keys.has(valueKey(value));
+      return members.keys.find(valueKey(value)) >= 0;
   }
   return hasElement(list, value, formats);
 }

@@ -1,16 +1,14 @@
-import { type ValueKey, valueKey } from '#core/equality.ts';
+import { valueKey } from '#core/equality.ts';
 import type { Value } from '#core/value.ts';
+import { ValueTable } from '../evaluate/value-table.ts';
 
 /** The elements without later ones that equal an earlier one. */
 export function distinct(list: readonly Value[]): readonly Value[] {
-  const seen = new Set<ValueKey>();
+  const seen = new ValueTable();
   const result: Value[] = [];
   for (let i = 0; i < list.length; i++) {
     const element = list[i] as Value;
-    const key = valueKey(element);
-    if (seen.has(key)) continue;
-    seen.add(key);
-    result.push(element);
+    if (seen.add(valueKey(element)) === result.length) result.push(element);
   }
   return result;
 }

@@ -1,7 +1,8 @@
-import { type ValueKey, valueKey } from '#core/equality.ts';
+import { valueKey } from '#core/equality.ts';
 import { isList, type Value } from '#core/value.ts';
 import type { EvaluationContext } from '../../evaluate/context.ts';
 import type { Accumulator, AggregateFunction } from '../../evaluate/function-definition.ts';
+import { ValueTable } from '../../evaluate/value-table.ts';
 import { describe, refusal } from '../arguments.ts';
 import { boundedList, boundedMap, requireElements } from '../bounds.ts';
 import { aggregate } from '../define.ts';
@@ -93,10 +94,12 @@ class Intersection implements Accumulator {
   add(args: readonly Value[], context: EvaluationContext): void {
     const value = args[0] as Value;
     if (value === null) return;
-    const own = new KeyedElements('intersect()');
-    own.addAll(value, context);
-    if (this.#common === undefined) this.#common = own;
-    else this.#common.keepOnly(own);
+    if (this.#common !== undefined) {
+      this.#common.keepOnly(value);
+      return;
+    }
+    this.#common = new KeyedElements('intersect()');
+    this.#common.addAll(value, context);
   }
 
   result(): Value {
@@ -128,33 +131,56 @@ class Difference implements Accumulator {
 
 /** `symmetricDifference`: elements that exactly one operand has; null when the first operand is. */
 class SymmetricDifference implements Accumulator {
-  readonly #once = new KeyedElements('symmetricDifference()');
-  readonly #several = new KeyedElements('symmetricDifference()');
-  #isFirst = true;
+  readonly #table = new ValueTable();
+  /** By their numbers in the table. */
+  readonly #elements: Value[] = [];
+  /** The operand that had it last; negative when others had it, too. */
+  readonly #operands: number[] = [];
+  #operand = 0;
+  #onceCount = 0;
+  #severalCount = 0;
   #isNull = true;
 
   add(args: readonly Value[], context: EvaluationContext): void {
     const value = args[0] as Value;
-    if (this.#isFirst) this.#isNull = value === null;
-    this.#isFirst = false;
+    if (this.#operand === 0) this.#isNull = value === null;
+    this.#operand += 1;
     if (this.#isNull) return;
-    const own = new KeyedElements('symmetricDifference()');
-    own.addAll(value, context);
-    for (const element of own.values()) {
-      if (this.#several.has(element)) continue;
-      if (this.#once.remove(element)) this.#several.add(element, context);
-      else this.#once.add(element, context);
+    if (!isList(value)) this.#offer(value, context);
+    else for (let i = 0; i < value.length; i++) this.#offer(value[i] as Value, context);
+  }
+
+  #offer(element: Value, context: EvaluationContext): void {
+    if (element === null) return;
+    const place = this.#table.add(valueKey(element));
+    if (place === this.#elements.length) {
+      this.#onceCount += 1;
+      requireElements(this.#onceCount, 'symmetricDifference()', context);
+      context.memory.reserve(bytesPerKey + bytesOfElement(element));
+      this.#elements.push(element);
+      this.#operands.push(this.#operand);
+      return;
     }
+    const last = this.#operands[place] as number;
+    if (last < 0 || last === this.#operand) return;
+    this.#operands[place] = -1;
+    this.#onceCount -= 1;
+    this.#severalCount += 1;
+    requireElements(this.#severalCount, 'symmetricDifference()', context);
   }
 
   result(): Value {
-    return this.#isNull ? null : this.#once.values();
+    if (this.#isNull) return null;
+    return this.#elements.filter((_, place) => (this.#operands[place] as number) > 0);
   }
 }
 
 /** `mode`: the most frequent values, first come first. */
 class Mode implements Accumulator {
-  readonly #counts = new Map<ValueKey, { readonly value: Value; count: number }>();
+  readonly #table = new ValueTable();
+  /** By their numbers in the table. */
+  readonly #values: Value[] = [];
+  readonly #counts: number[] = [];
 
   add(args: readonly Value[], context: EvaluationContext): void {
     const value = args[0] as Value;
@@ -164,24 +190,22 @@ class Mode implements Accumulator {
 
   #count(value: Value, context: EvaluationContext): void {
     if (value === null) return;
-    const key = valueKey(value);
-    const known = this.#counts.get(key);
-    if (known) {
-      known.count++;
+    const place = this.#table.add(valueKey(value));
+    if (place < this.#counts.length) {
+      this.#counts[place] = (this.#counts[place] as number) + 1;
       return;
     }
-    requireElements(this.#counts.size + 1, 'mode()', context);
+    requireElements(this.#counts.length + 1, 'mode()', context);
     context.memory.reserve(2 * bytesPerKey + bytesOfElement(value));
-    this.#counts.set(key, { value, count: 1 });
+    this.#values.push(value);
+    this.#counts.push(1);
   }
 
   result(): Value {
-    if (this.#counts.size === 0) return null;
+    if (this.#counts.length === 0) return null;
     let most = 0;
-    for (const { count } of this.#counts.values()) if (count > most) most = count;
-    const values: Value[] = [];
-    for (const { value, count } of this.#counts.values()) if (count === most) values.push(value);
-    return values;
+    for (const count of this.#counts) if (count > most) most = count;
+    return this.#values.filter((_, place) => this.#counts[place] === most);
   }
 }
 

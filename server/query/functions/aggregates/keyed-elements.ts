@@ -1,7 +1,8 @@
-import { type ValueKey, valueKey } from '#core/equality.ts';
+import { valueKey } from '#core/equality.ts';
 import { isList, type Value } from '#core/value.ts';
 import type { EvaluationContext } from '../../evaluate/context.ts';
 import { approximateBytes } from '../../evaluate/held-bytes.ts';
+import { ValueTable } from '../../evaluate/value-table.ts';
 import { requireElements } from '../bounds.ts';
 
 /** What an entry of a hash table costs beside key and value. */
@@ -15,7 +16,10 @@ export function bytesOfElement(value: Value): number {
 /** Distinct values in the order in which they came; nulls are never among them. */
 export class KeyedElements {
   readonly #what: string;
-  readonly #elements = new Map<ValueKey, Value>();
+  readonly #table = new ValueTable();
+  /** By their numbers in the table; null for what was removed. */
+  readonly #elements: Value[] = [];
+  #size = 0;
 
   constructor(what: string) {
     this.#what = what;
@@ -27,36 +31,48 @@ export class KeyedElements {
     else for (let i = 0; i < value.length; i++) this.add(value[i] as Value, context);
   }
 
-  /** @throws DatabaseError `IllegalArgument` above `queryMaxHeapElementsAllowedPerOp` */
+  /**
+   * One that was removed comes back to its place.
+   * @throws DatabaseError `IllegalArgument` above `queryMaxHeapElementsAllowedPerOp`
+   */
   add(element: Value, context: EvaluationContext): void {
     if (element === null) return;
-    const key = valueKey(element);
-    if (this.#elements.has(key)) return;
-    requireElements(this.#elements.size + 1, this.#what, context);
+    const place = this.#table.add(valueKey(element));
+    if (place < this.#elements.length && this.#elements[place] !== null) return;
+    requireElements(this.#size + 1, this.#what, context);
     context.memory.reserve(bytesPerKey + bytesOfElement(element));
-    this.#elements.set(key, element);
+    this.#elements[place] = element;
+    this.#size += 1;
   }
 
   removeAll(value: Value): void {
-    if (!isList(value)) this.remove(value);
-    else for (let i = 0; i < value.length; i++) this.remove(value[i] as Value);
+    if (!isList(value)) this.#remove(value);
+    else for (let i = 0; i < value.length; i++) this.#remove(value[i] as Value);
   }
 
-  /** True when it was there. */
-  remove(element: Value): boolean {
-    return this.#elements.delete(valueKey(element));
+  #remove(element: Value): void {
+    const place = this.#table.find(valueKey(element));
+    if (place < 0 || this.#elements[place] === null) return;
+    this.#elements[place] = null;
+    this.#size -= 1;
   }
 
-  has(element: Value): boolean {
-    return this.#elements.has(valueKey(element));
-  }
-
-  keepOnly(others: KeyedElements): void {
-    for (const key of this.#elements.keys())
-      if (!others.#elements.has(key)) this.#elements.delete(key);
+  /** Removes what is not in a list, or is not the value itself. */
+  keepOnly(value: Value): void {
+    const isKept = new Uint8Array(this.#elements.length);
+    for (const element of isList(value) ? value : [value]) {
+      const place = element === null ? -1 : this.#table.find(valueKey(element));
+      if (place >= 0) isKept[place] = 1;
+    }
+    for (let place = 0; place < isKept.length; place += 1) {
+      if (isKept[place] === 1 || this.#elements[place] === null) continue;
+      this.#elements[place] = null;
+      this.#size -= 1;
+    }
   }
 
   values(): readonly Value[] {
-    return [...this.#elements.values()];
+    if (this.#size === this.#elements.length) return this.#elements.slice();
+    return this.#elements.filter((element) => element !== null);
   }
 }
