@@ -103,6 +103,11 @@ export class ReplayKeys {
     return { values, committed: (index) => this.#keep(entry, index) };
   }
 
+  /** The request has failed after a commit of its own: a repetition is executed (http-api.md 4). Until the next start. */
+  forget(key: string): void {
+    this.#entries.delete(key);
+  }
+
   #keep({ key, bodies, answerNumber }: StoredEntry, index: LogIndex): void {
     this.#isMarked = true;
     this.#entries.delete(key);

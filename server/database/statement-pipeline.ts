@@ -255,6 +255,7 @@ export class StatementPipeline {
     } catch (error) {
       host.rollback();
       this.#countFailure(error);
+      if (replayKey !== undefined) this.#options.replayKeys.forget(replayKey);
       throw hasCommitted ? partlyDone(error) : error;
     }
   }
@@ -295,6 +296,8 @@ export class StatementPipeline {
       return new FinishedResult(facts, outcome.rows, view, settle);
     } catch (error) {
       settle(error);
+      const { replayKey } = order.options;
+      if (replayKey !== undefined) this.#options.replayKeys.forget(replayKey);
       throw error;
     } finally {
       order.watch.finish();

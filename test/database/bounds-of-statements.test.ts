@@ -224,6 +224,16 @@ test('a committed request is known by its replay key, also after a restart, for 
     { 'ha.idempotencyCacheTtlMs': '60000' },
   ));
 
+test('a script that failed after a COMMIT of its own is not remembered as done', () =>
+  withRows(1, async ({ database, run }) => {
+    const script = (end: string, replayKey: string) =>
+      run(`BEGIN; UPDATE N SET n += 1; COMMIT; ${end}`, {}, { replayKey }, 'sqlscript');
+    await assert.rejects(script('UPDATE N SET n = 1 / 0', 'half'), /by zero/);
+    assert.equal(database.committedUnder('half'), undefined);
+    await script('RETURN 1', 'whole');
+    assert.ok((database.committedUnder('whole') ?? 0) > 0);
+  }));
+
 test('writes that would not fit into the memory of the server are refused, and nothing is left of them', () =>
   withRows(
     1,
