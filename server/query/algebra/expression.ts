@@ -185,7 +185,8 @@ export type Expression =
     };
 
 export type Attribute = 'rid' | 'type' | 'cat' | 'in' | 'out' | 'version';
-export type ContainsKind = 'element' | 'all' | 'any' | 'key' | 'value' | 'text';
+/** `item` is what `=` means on a list property with an index BY ITEM: a list must be equal, anything else an element. */
+export type ContainsKind = 'element' | 'item' | 'all' | 'any' | 'key' | 'value' | 'text';
 
 export type NestedItem =
   /** `@rid` and `@type` when there are such, and every property. */

@@ -122,6 +122,10 @@ const containsTests: Readonly<Record<ContainsKind, ContainsTest>> = {
     if (!Array.isArray(left)) return false;
     return hasElement(left, unwrapSingle(right), formats) || hasElement(left, right, formats);
   },
+  item: (left, right, formats) =>
+    Array.isArray(right)
+      ? sqlEquals(left, right, formats)
+      : containsTests.element(left, right, formats),
   all: (left, right, formats) => {
     if (!Array.isArray(left)) return false;
     if (!Array.isArray(right)) return hasElement(left, right, formats);

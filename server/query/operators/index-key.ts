@@ -46,7 +46,7 @@ export function keyFor(
   const kind = kindOf(value);
   const { type } = component;
   // NaN equals nothing and is on no side of anything; the index holds stored ones at a place of their own.
-  if (Number.isNaN(value) && (type === undefined || isOwnKind(kind, type))) return nothing;
+  if (Number.isNaN(value) && type !== undefined && isOwnKind(kind, type)) return nothing;
   if (type === undefined) return undeclaredKey(value, kind);
   if (isFlipped && !isOwnKind(kind, type)) return scan;
   switch (type) {

@@ -255,7 +255,7 @@ function equalityPart(
       return component.by === 'item' &&
         isComponent(conjunct.list, component, record) &&
         context.catalog.property(index.type, component.property)?.type === 'LIST'
-        ? { value: conjunct.element, kind: 'equals' }
+        ? { value: conjunct.element, kind: 'equals', isFlipped: true }
         : undefined;
     case 'IsNull':
       return component.by === 'value' &&
@@ -295,7 +295,7 @@ function containsPart(
     return one && { value: one, kind: 'equals', findsMore: true };
   }
   const isServed =
-    (kind === 'element' && component.by === 'item') ||
+    ((kind === 'element' || kind === 'item') && component.by === 'item') ||
     (kind === 'key' && component.by === 'mapKey') ||
     (kind === 'value' && component.by === 'mapValue');
   return isServed ? { value, kind: 'equals' } : undefined;

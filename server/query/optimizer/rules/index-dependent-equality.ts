@@ -55,7 +55,12 @@ function rewritten(
       return part.operator === '=' &&
         itemsOf(value) === undefined &&
         isDeclaredList(component, types, context)
-        ? { op: 'Contains', kind: 'element', collection, value }
+        ? {
+            op: 'Contains',
+            kind: value.op === 'Constant' ? 'element' : 'item',
+            collection,
+            value,
+          }
         : part;
     }
     if (!component.caseInsensitive) continue;
