@@ -37,13 +37,22 @@ const capitalSigma = 0x3a3;
 /** The bits of a code point; those of half a surrogate pair say that it is nothing. */
 export function classOf(code: number): number {
   const known = classes[code] as number;
-  if (known !== 0) return known;
-  const first = code - (code % pageSize);
-  for (let next = first; next < first + pageSize; next += 1) fill(next);
-  return classes[code] as number;
+  return known === 0 ? filledPage(code) : known;
 }
 
-function fill(code: number): void {
+/** Fills the page of a code point, and gives its bits: read again, optimized code was seen to give the 0 of before. */
+function filledPage(code: number): number {
+  const first = code - (code % pageSize);
+  let own = 0;
+  for (let next = first; next < first + pageSize; next += 1) {
+    const bits = bitsOf(next);
+    classes[next] = bits;
+    if (next === code) own = bits;
+  }
+  return own;
+}
+
+function bitsOf(code: number): number {
   const character = String.fromCodePoint(code);
   const upper = character.toUpperCase();
   const lower = character.toLowerCase();
@@ -51,10 +60,10 @@ function fill(code: number): void {
   for (const [bit, pattern] of patterns) if (pattern.test(character)) bits |= bit;
   if (upper.length !== 1) bits |= hasLongUpper;
   if (lower.length !== 1 || code === capitalSigma) bits |= hasLongLower;
-  classes[code] = bits;
-  if (code > 0xffff) return;
+  if (code > 0xffff) return bits;
   upperUnits[code] = upper.charCodeAt(0);
   lowerUnits[code] = lower.charCodeAt(0);
+  return bits;
 }
 
 /** The upper case of a unit that has not `hasLongUpper`; `classOf` was asked for it before. */

@@ -84,6 +84,15 @@ export function textOfUnits(buffer: Uint16Array, length: number): string {
   return Buffer.from(buffer.buffer, buffer.byteOffset, length * 2).toString('utf16le');
 }
 
+/** Reads units of a text from a position into a buffer. @returns how many there were */
+export function readUnits(text: string, from: number, units: Uint16Array): number {
+  if (units.length > calledMax)
+    return Buffer.from(units.buffer).write(text.slice(from, from + units.length), 'utf16le') / 2;
+  const count = Math.min(units.length, text.length - from);
+  for (let at = 0; at < count; at += 1) units[at] = text.charCodeAt(from + at);
+  return count;
+}
+
 /** Units of one part: 64 KiB. */
 export const unitsPerPart = 32_768;
 /** Longer pieces are taken over as they are. */

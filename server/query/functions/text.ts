@@ -109,7 +109,7 @@ export function replaceAll(
 ): string {
   requireReplaced(text, from, to, context);
   if (from === '') return interspersed(text, to);
-  if (to.length > longReplacement) return text.replaceAll(from, () => to);
+  if (text.length < longText || to.length > longReplacement) return text.replaceAll(from, () => to);
   const writer = new TextWriter(text.length);
   let copied = 0;
   if (from.length === 1) {
@@ -131,6 +131,8 @@ export function replaceAll(
   return writer.toText();
 }
 
+/** The engine needs 100 ns for each occurrence, but is faster to begin. */
+const longText = 256;
 /** Such a text is copied by the engine rather than unit by unit; it cannot stand often in the result. */
 const longReplacement = 4_096;
 

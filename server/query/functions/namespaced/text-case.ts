@@ -13,7 +13,7 @@ import {
   lowerUnit,
   upperUnit,
 } from '../character-classes.ts';
-import { TextWriter, textOfUnits, unitsPerPart } from '../text-writer.ts';
+import { readUnits, TextWriter, textOfUnits, unitsPerPart } from '../text-writer.ts';
 
 /** Spellings of texts. Cost: some nanoseconds a character; texts have up to 64 MiB. */
 
@@ -128,8 +128,12 @@ function isWordyUnit(unit: number): boolean {
   return (classOf(unit) & isWordy) !== 0;
 }
 
+/** Below this the regular expression is faster. */
+const longText = 256;
+
 /** The text without marks (`\p{M}`), which NFD and NFKD put behind their letters. */
 export function withoutMarks(text: string): string {
+  if (text.length < longText) return text.replace(/\p{M}+/gu, '');
   const writer = new TextWriter(text.length);
   let from = 0;
   for (let at = 0; at < text.length; at += 1) {
@@ -174,10 +178,9 @@ function withFirsts(
 ): string {
   const parts: string[] = [];
   const units = new Uint16Array(Math.min(text.length, unitsPerPart));
-  const bytes = Buffer.from(units.buffer);
   let isBehindSpace = true;
   for (let from = 0; from < text.length; from += units.length) {
-    const count = bytes.write(text.slice(from, from + units.length), 'utf16le') / 2;
+    const count = readUnits(text, from, units);
     // What was copied of the part.
     let copied = 0;
     for (let at = 0; at < count; at += 1) {
@@ -204,7 +207,7 @@ function withFirsts(
     // The second half of a pair at the end of the part was written with the first one.
     else if (copied > count) from += 1;
   }
-  return parts.join('');
+  return parts.length === 1 ? (parts[0] as string) : parts.join('');
 }
 
 function upperText(character: string): string {
