@@ -235,6 +235,9 @@ export class RecordWriter implements KeyHolders {
     values: readonly Value[],
   ): StoredRecord | undefined {
     if (!(current instanceof RowRecord)) return undefined;
+    const known = this.#overlay.entry(current.rid);
+    // By what the statement itself has called in between.
+    if (known?.isDeleted === true) return undefined;
     const rules = this.#rules(current.type);
     const columns = patch.columnsIn(current, rules, values);
     if (columns === undefined) return undefined;
@@ -242,7 +245,6 @@ export class RecordWriter implements KeyHolders {
     if (row === notPatchable) return undefined;
     if (row === sameRow) return current;
     const { rid } = current;
-    const known = this.#overlay.entry(rid);
     let entry = known;
     if (entry === undefined) {
       const ends = current.shape.isEdge ? { from: current.out, to: current.in } : undefined;

@@ -227,3 +227,13 @@ test('a call that writes is made once, also when it changes what its expression 
     else assert.deepEqual(rows, [{ v: 2 }], expression);
   }
 });
+
+test('a record that its own assignment deletes is gone, and the statement says so', async () => {
+  await db.run('CREATE DOCUMENT TYPE Gone');
+  await db.run('INSERT INTO Gone SET n = 1, m = 1');
+  await db.run("DEFINE FUNCTION lib.drop 'DELETE FROM Gone WHERE n = :n' PARAMETERS [n]");
+  await assert.rejects(db.run('UPDATE Gone SET n = 1, m = `lib.drop`(n)'), {
+    code: 'RecordNotFound',
+  });
+  assert.deepEqual(await db.run('SELECT n, m FROM Gone'), [{ n: 1, m: 1 }]);
+});
