@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { valueKey, valuesEqual } from '#core/equality.ts';
+import { compareValues } from '#core/value-order.ts';
 import { double, type Value } from '#core/value.ts';
 import { subtractFromCollection } from '#query/evaluate/collection-arithmetic.ts';
 import { ValueTable } from '#query/evaluate/value-table.ts';
@@ -92,5 +93,20 @@ test('keys have their numbers in the order in which they came', () => {
       }
     }),
     { numRuns: 60 },
+  );
+});
+
+test('long lists of numbers are sorted as short ones are', () => {
+  const number = fc.oneof(fc.integer(), fc.constantFrom(NaN, Infinity, -Infinity, 0.5, 0, -0));
+  fc.assert(
+    fc.property(fc.array(number, { minLength: 250, maxLength: 300, size: 'max' }), (list) => {
+      const sorted = list.toSorted(compareValues);
+      assert.deepEqual(call('.sort', list), sorted);
+      assert.deepEqual(
+        call('.sort', list, false),
+        list.toSorted((a, b) => compareValues(b, a)),
+      );
+    }),
+    { numRuns: 50 },
   );
 });

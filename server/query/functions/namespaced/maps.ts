@@ -21,7 +21,9 @@ export const mapFunctions: readonly ScalarFunction[] = [
   onMap('merge(a, b)', [2, 2], (map, args, context) => {
     const other = args[1] as Value;
     if (other === null) return map;
-    return boundedMap(new Map([...map, ...mapOf(other, 'map.merge()')]), context);
+    const merged = new Map(map);
+    for (const [key, value] of mapOf(other, 'map.merge()')) merged.set(key, value);
+    return boundedMap(merged, context);
   }),
   nullSafe('map.mergeList(list)', [1, 1], (args, context) => {
     const merged = new Map<string, Value>();
