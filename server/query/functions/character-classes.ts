@@ -40,7 +40,7 @@ export function classOf(code: number): number {
   return known === 0 ? filledPage(code) : known;
 }
 
-/** Fills the page of a code point, and gives its bits: read again, optimized code was seen to give the 0 of before. */
+/** Fills the page of a code point, and gives its bits, so that the table need not be read again. */
 function filledPage(code: number): number {
   const first = code - (code % pageSize);
   let own = 0;
