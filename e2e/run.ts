@@ -6,7 +6,7 @@ import {
   makeNamespace,
   widespreadOperator,
 } from './cluster-under-test.ts';
-import { chooseProvider } from './providers/provider.ts';
+import { chooseProvider } from './providers/choose-provider.ts';
 import { Report } from './report.ts';
 import { runScenario } from './run-scenario.ts';
 import type { Scenario } from './scenario.ts';

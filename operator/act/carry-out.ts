@@ -11,27 +11,19 @@ import {
 import type { Observation } from '../api/observation.ts';
 import { objectKey } from '../api/observation.ts';
 import { parseSpec } from '../api/cluster.ts';
-import type { Runtime } from '../api/runtime.ts';
 import { codeOf } from '../kubernetes/kubernetes-error.ts';
-import type { KubernetesApi, ObjectName } from '../kubernetes/port.ts';
+import type { ObjectName } from '../kubernetes/port.ts';
 import type { KindName } from '../kubernetes/resource-kinds.ts';
-import type { ClusterReader } from '../observe/cluster-reader.ts';
 import { MemberError } from '../observe/database-client.ts';
-import type { DatabaseClient, Member } from '../observe/database-client.ts';
+import type { Member } from '../observe/database-client.ts';
 import { memberOf, secretText } from '../observe/observe-cluster.ts';
 import { backupHash } from '../resources/member-needs.ts';
 import { contentHash } from '../resources/content-hash.ts';
 import { incarnationOf } from '../resources/pod-state.ts';
 import { settingsByClass } from '../resources/restart-inputs.ts';
 import type { ClusterMemory } from './cluster-memory.ts';
+import type { Actors } from './actors.ts';
 import { issueCertificate } from './issue-certificate.ts';
-
-export interface Actors {
-  readonly api: KubernetesApi;
-  readonly reader: ClusterReader;
-  readonly databases: DatabaseClient;
-  readonly runtime: Runtime;
-}
 
 interface Task {
   readonly seen: Observation;

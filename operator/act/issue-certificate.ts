@@ -7,7 +7,7 @@ import { MemberError } from '../observe/database-client.ts';
 import { secretText } from '../observe/observe-cluster.ts';
 import { certificateKeys } from '../resources/certificates.ts';
 import { ownerReference } from '../resources/owner.ts';
-import type { Actors } from './carry-out.ts';
+import type { Actors } from './actors.ts';
 import { makeAuthority, makeLeaf } from './x509.ts';
 
 const dayMs = 86_400_000;

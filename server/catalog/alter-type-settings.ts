@@ -1,6 +1,6 @@
 import { DatabaseError } from '#core/errors.ts';
 import type { Value } from '#core/value.ts';
-import type { ItemResult } from './alter-type.ts';
+import type { ItemResult } from './item-result.ts';
 import type { IndexDefinition, TypeDefinition } from './catalog.ts';
 import type { CatalogValue } from './catalog-value.ts';
 import { uniqueEdgeIndex } from './change-type.ts';

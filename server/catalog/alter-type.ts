@@ -4,6 +4,7 @@ import type { Value, ValueMap } from '#core/value.ts';
 import type { PropertyDefinition, TypeDefinition } from './catalog.ts';
 import { type CatalogParts, type CatalogValue, requireType } from './catalog-value.ts';
 import { bucketNotFound } from './change-bucket.ts';
+import type { ItemResult } from './item-result.ts';
 import { changeSetting } from './alter-type-settings.ts';
 import { changeSupertypes } from './change-supertypes.ts';
 import { claimBuckets } from './change-type.ts';
@@ -20,13 +21,6 @@ import { parseBucketStrategy } from './bucket-strategy.ts';
 import { requireName } from './name-rules.ts';
 
 type Item<K extends AlterTypeItem['kind']> = Extract<AlterTypeItem, { kind: K }>;
-
-/** One item's outcome: the next catalog and what it adds to the result row. */
-export interface ItemResult {
-  readonly catalog: CatalogValue;
-  readonly columns: readonly (readonly [string, Value])[];
-  readonly effects?: readonly SchemaEffect[];
-}
 
 /** sql.md 13.2. Of several items of one kind only the last is kept. */
 export function alterType(

@@ -1,6 +1,6 @@
 import { DatabaseError } from '#core/errors.ts';
 import type { IndexId, TypeId } from '#core/rid.ts';
-import type { ItemResult } from './alter-type.ts';
+import type { ItemResult } from './item-result.ts';
 import {
   type ChangeContext,
   nextCatalog,

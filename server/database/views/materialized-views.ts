@@ -8,7 +8,8 @@ import type { EpochMs } from '#core/runtime.ts';
 import type { Value, ValueMap } from '#core/value.ts';
 import type { Maintenance } from '#query/algebra/maintenance.ts';
 import type { MaintenanceOrder } from '../statement-context.ts';
-import { refreshChanged, type RefreshServices, refreshView } from './view-refresh.ts';
+import type { RefreshServices } from './refresh-services.ts';
+import { refreshChanged, refreshView } from './view-refresh.ts';
 import { viewRow, ViewState } from './view-state.ts';
 
 /** The kinds of work that are done here. */

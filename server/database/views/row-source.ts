@@ -8,7 +8,7 @@ import type { ReadView } from '#transaction/read-view.ts';
 import type { CompiledStatement } from '../compiled-statement.ts';
 import type { StatementMemory } from '../memory-accounts.ts';
 import { PlanExecution } from '../plan-execution.ts';
-import type { RefreshServices } from './view-refresh.ts';
+import type { RefreshServices } from './refresh-services.ts';
 
 /** Name of the parameter that holds the ids of changed records; no text can write it. */
 const changedRecords = '#changed';

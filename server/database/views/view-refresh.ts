@@ -2,30 +2,13 @@ import type { ViewDefinition } from '#catalog/definitions.ts';
 import { DatabaseError } from '#core/errors.ts';
 import { Link } from '#core/record.ts';
 import { type BucketId, noRid, type Rid } from '#core/rid.ts';
-import type { EpochMs, Runtime } from '#core/runtime.ts';
+import type { EpochMs } from '#core/runtime.ts';
 import type { StorageEngine } from '#storage/engine.ts';
 import type { ReadView } from '#transaction/read-view.ts';
 import type { Transaction } from '#transaction/transaction.ts';
-import type { CompiledStatement } from '../compiled-statement.ts';
-import { type ServerMemory, StatementMemory } from '../memory-accounts.ts';
-import type { StatementLimits } from '../statement-limits.ts';
+import { StatementMemory } from '../memory-accounts.ts';
+import type { RefreshServices } from './refresh-services.ts';
 import { forEachRow } from './row-source.ts';
-
-export interface RefreshServices {
-  readonly compile: (query: string, view: ReadView) => CompiledStatement;
-  /** As `sourcedProgram`. */
-  readonly compileSourced: (
-    query: string,
-    view: ReadView,
-    ofChangedOnly: boolean,
-  ) => CompiledStatement | undefined;
-  readonly begin: () => Transaction;
-  /** The newest committed state. */
-  readonly view: () => ReadView;
-  readonly limits: () => StatementLimits;
-  readonly memory: ServerMemory;
-  readonly runtime: Runtime;
-}
 
 /** Records of a simple view by the record that each was made from. */
 export type ViewRows = Map<Rid, Rid>;

@@ -1,0 +1,10 @@
+import type { Value } from '#core/value.ts';
+import type { SchemaEffect } from './applied-change.ts';
+import type { CatalogValue } from './catalog-value.ts';
+
+/** What one item of ALTER TYPE gives: the next catalog and what it adds to the result row. */
+export interface ItemResult {
+  readonly catalog: CatalogValue;
+  readonly columns: readonly (readonly [string, Value])[];
+  readonly effects?: readonly SchemaEffect[];
+}
