@@ -68,6 +68,7 @@ export class Upgrades {
     const path = (request.url ?? '').split('?')[0] ?? '';
     const handler = this.#handlers.get(path.replace(/(?<=.)\/$/, ''));
     if (handler === undefined) throw new HttpRefusal({ status: 404, error: 'Not found' });
+    if (request.method !== 'GET') throw methodNotAllowed;
     if (!control.isOnline) throw notOnline(control.isStopping);
     const principal = await principalOf(this.#door, request);
     if (!isAcceptedOrigin(request, settings)) {
@@ -85,6 +86,8 @@ export class Upgrades {
       `HTTP/1.1 ${refusal.status} ${reasons[refusal.status] ?? 'Refused'}`,
       'Content-Type: application/json',
       `Content-Length: ${body.length}`,
+      'Cache-Control: no-store',
+      'X-Content-Type-Options: nosniff',
       `X-Request-Id: ${requestId}`,
       'Connection: close',
     ];
@@ -101,11 +104,18 @@ const reasons: Readonly<Record<number, string>> = {
   401: 'Unauthorized',
   403: 'Forbidden',
   404: 'Not Found',
+  405: 'Method Not Allowed',
   412: 'Precondition Failed',
   426: 'Upgrade Required',
   500: 'Internal Server Error',
   503: 'Service Unavailable',
 };
+
+const methodNotAllowed = new HttpRefusal({
+  status: 405,
+  error: 'Method not allowed',
+  headers: ['Allow', 'GET, OPTIONS'],
+});
 
 function notOnline(isStopping: boolean): HttpRefusal {
   return new HttpRefusal({

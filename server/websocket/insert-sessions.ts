@@ -106,10 +106,12 @@ export class InsertSessions {
     const session = this.#sessionOf(client, frame);
     this.#close(session);
     try {
+      this.#requireAccess(session);
       if (outcome === 'commit') await session.stream.commit();
       else session.stream.rollback();
       session.operation.finish();
     } catch (error) {
+      session.stream.rollback();
       session.operation.fail(error);
       throw error;
     }
@@ -151,12 +153,8 @@ export class InsertSessions {
 
   /** An error here ends the session; the stream has rolled back. */
   async #applied(session: InsertSession, records: ValueList) {
-    const { authorizer } = this.#options;
-    const { principal } = session.client;
     try {
-      if (!authorizer.canAccess(principal, session.database)) {
-        throw mayNotRead(principal.name, session.database);
-      }
+      this.#requireAccess(session);
       return await session.stream.apply(records);
     } catch (error) {
       this.#close(session);
@@ -164,6 +162,13 @@ export class InsertSessions {
       session.operation.fail(error);
       throw error;
     }
+  }
+
+  /** Asked at each message: access may have been taken away since the last one. */
+  #requireAccess({ client, database }: InsertSession): void {
+    const { principal } = client;
+    if (this.#options.authorizer.canAccess(principal, database)) return;
+    throw mayNotRead(principal.name, database);
   }
 
   #recordsOf(frame: ValueMap): ValueList {

@@ -33,6 +33,7 @@ test('the handshake is admitted as a request is', async (context) => {
     ],
     ['no version', `GET /ws HTTP/1.1\r\nHost: a\r\n${upgrade}${root}`, 426],
     ['another method', `POST /ws HTTP/1.1\r\nHost: a\r\nConnection: close\r\n${root}`, 405],
+    ['a post', `POST /ws HTTP/1.1\r\nHost: a\r\n${upgrade}${version}${root}`, 405],
     ['another path', `GET /api/v1/ws HTTP/1.1\r\nHost: a\r\n${upgrade}${version}${root}`, 404],
     ['no upgrade', `GET /ws HTTP/1.1\r\nHost: a\r\nConnection: close\r\n${root}`, 400],
     [
@@ -50,6 +51,9 @@ test('the handshake is admitted as a request is', async (context) => {
     const answer = await door.raw(`${head}\r\n`);
     assert.equal(Number(/^HTTP\/1\.1 (\d{3})/.exec(answer)?.[1]), status, `${what}: ${answer}`);
     assert.match(answer, /\{"error":.*"requestId":"/, what);
+    assert.match(answer, /X-Content-Type-Options: nosniff/, what);
+    assert.match(answer, /Cache-Control: no-store/, what);
+    assert.equal(/Allow: GET/.test(answer), status === 405, what);
   }
   const challenged = await door.raw(`GET /ws HTTP/1.1\r\nHost: a\r\n${upgrade}${version}\r\n`);
   assert.match(challenged, /WWW-Authenticate: Basic/);

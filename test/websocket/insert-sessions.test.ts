@@ -467,6 +467,24 @@ test('rights count per record, and again at each chunk', async (context) => {
   assert.deepEqual(await names('City'), ['a']);
 });
 
+test('who lost access may not commit what was written before', async (context) => {
+  const { door, connect, open, names } = await start(context);
+  const admin = new Map([['school', ['admin']]]);
+  await door.users.create('ann', { password: 'password', databases: admin });
+  for (const action of ['commit', 'rollback']) {
+    const client = await connect(basic('ann'));
+    const sessionId = await open({ targetType: 'City' }, client);
+    await client.ask({ action: 'chunk', sessionId, chunkSeq: 1, records: [{ name: 'a' }] });
+    await door.users.update('ann', { databases: new Map() });
+    const denied = await client.ask({ action, sessionId });
+    assert.deepEqual([denied['error'], denied['sessionId']], ['Security error', sessionId]);
+    const gone = await client.ask({ action, sessionId });
+    assert.match(String(gone['detail']), /not found or expired/);
+    await door.users.update('ann', { databases: admin });
+  }
+  assert.deepEqual(await names('City'), []);
+});
+
 test('a record that one unique index refuses leaves the keys of the others free', async (context) => {
   const { client, sql, open, chunk, names } = await start(context);
   await sql('CREATE PROPERTY City.code STRING');
