@@ -175,6 +175,53 @@ test('a data file from before an image that was never in the log is refused', as
   assert.throws(() => open(directory, 2), { code: 'CorruptedRecord', message: /older copy/ });
 });
 
+test('so it is when the server ended before the log had told of that image', async (context) => {
+  const directory = temporaryDirectory(context);
+  await (await writeGroups(directory, [1, 2])).close();
+  const log = open(directory, 5);
+  await log.append([record(6)]);
+  await log.close();
+  assert.deepEqual(indexesIn(directory, 5), [6]);
+  assert.throws(() => open(directory, 2), { code: 'CorruptedRecord', message: /older copy/ });
+});
+
+test('a segment that was named and never written may have others behind it, which go on where it began', async (context) => {
+  const directory = temporaryDirectory(context);
+  await (await writeGroups(directory, [1, 2])).close();
+  const again = open(directory);
+  await again.append([record(4)]);
+  await again.close();
+  const between = join(directory, 'commit-log', 'seg-0000000000000003.log');
+  writeFileSync(between, Buffer.alloc(4096));
+  assert.deepEqual(indexesIn(directory), [1, 2, 4]);
+  assert.ok(!existsSync(between));
+  const [first] = segmentPaths(directory) as [string];
+  writeFileSync(first, Buffer.alloc(4096));
+  assert.throws(() => open(directory), { code: 'CorruptedRecord', message: /damaged header/ });
+});
+
+test('segments whose entries are in LMDB may be removed in any order', async (context) => {
+  const directory = temporaryDirectory(context);
+  const log = open(directory, 0, { segmentBytes: 4096 });
+  for (let index = 1; index <= 40; index++) await log.append([record(index, 300)]);
+  await log.close();
+  const [, second] = segmentPaths(directory) as [string, string];
+  rmSync(second);
+  assert.deepEqual(indexesIn(directory, 35), [36, 37, 38, 39, 40]);
+  assert.throws(() => open(directory, 12), { code: 'CorruptedRecord', message: /missing/ });
+});
+
+test('a copy of an older write behind the last one is no later write', async (context) => {
+  const directory = temporaryDirectory(context);
+  await (await writeGroups(directory, [1], [2])).close();
+  const [path] = segmentPaths(directory) as [string];
+  const bytes = readFileSync(path);
+  const end = segmentHeaderSize + recordSize(1) + recordSize(2);
+  bytes.copy(bytes, end + 8, segmentHeaderSize, end);
+  writeFileSync(path, bytes);
+  assert.deepEqual(indexesIn(directory), [1, 2]);
+});
+
 test('a segment that was named and not written yet is passed over', async (context) => {
   const directory = temporaryDirectory(context);
   await (await writeGroups(directory, [1, 2])).close();

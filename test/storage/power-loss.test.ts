@@ -4,7 +4,18 @@ import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import fc from 'fast-check';
 import type { StorageSnapshot } from '#storage/engine.ts';
-import { readRecord, readSegmentHeader, segmentHeaderSize } from '#storage/commit-log/segment.ts';
+import { allocateBytes, viewOf } from '#storage/bytes.ts';
+import {
+  type ReadRecord,
+  readRecord,
+  readSegmentHeader,
+  recordFlag,
+  recordHeaderSize,
+  recordSize,
+  recordType,
+  sealRecord,
+  segmentHeaderSize,
+} from '#storage/commit-log/segment.ts';
 import type { LmdbEngine } from '#storage/lmdb-engine.ts';
 import { walkEnvironment } from '#storage/environment-walk.ts';
 import { Log, openEngine, temporaryDirectory, turnTimers } from './engine-fixture.ts';
@@ -151,24 +162,45 @@ test('replay brings every acknowledged commit back, from any checkpoint and behi
   );
 });
 
-/** Part of a record, as a write leaves it that was never acknowledged. */
-function tear(directory: string, length: number): void {
+/**
+ * Parts of one more write, which was never acknowledged: of an entry that would change something, 64 bytes each, at least one of
+ * them missing.
+ */
+function tear(directory: string, parts: number): void {
   const name = readdirSync(directory)
     .filter((file) => /^seg-[0-9a-f]{16}/.test(file))
     .sort()
     .at(-1);
-  if (name === undefined || length % 3 === 0) return;
+  if (name === undefined || parts % 3 === 0) return;
   const path = join(directory, name);
   const bytes = readFileSync(path);
   const header = readSegmentHeader(bytes);
   if (header === undefined) return;
   let end = segmentHeaderSize;
+  let last: ReadRecord | undefined;
   const crcs = { seed: header.crc, chain: header.chain };
   for (let r = readRecord(bytes, end, crcs); r; r = readRecord(bytes, end, crcs)) {
     crcs.chain = r.dataCrc;
     end = r.end;
+    last = r;
   }
-  const part = bytes.subarray(64, 64 + (length % 200));
-  part.copy(bytes, end);
-  writeFileSync(path, bytes);
+  if (last === undefined) return;
+  const { payload, index } = last;
+  const torn = allocateBytes(recordSize(payload.length));
+  torn.set(payload, recordHeaderSize);
+  const frame = {
+    type: recordType.entry,
+    flags: recordFlag.startsWrite,
+    index: index + 1,
+    term: 1,
+  };
+  sealRecord(torn, viewOf(torn), 0, payload.length, frame, crcs);
+  const pieces = Math.ceil(torn.length / 64);
+  const missing = parts % pieces;
+  for (let piece = 0; piece < pieces; piece++) {
+    const isThere = piece !== missing && ((parts >> (piece % 30)) & 1) === 1;
+    if (isThere) torn.copy(bytes, end + piece * 64, piece * 64, (piece + 1) * 64);
+  }
+  // What is missing may have been zeros.
+  if (readRecord(bytes, end, crcs) === undefined) writeFileSync(path, bytes);
 }

@@ -120,6 +120,7 @@ export class CommitLog {
     this.#generation = found.generation;
     this.#lastIndex = found.segments.length > 0 ? found.lastIndex : applied;
     this.#checkpointed = applied;
+    if (applied > this.#lastIndex) this.#image = applied;
   }
 
   /** Writes to the disk so far, each of them one flush. */

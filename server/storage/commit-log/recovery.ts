@@ -85,6 +85,8 @@ class LogReader {
   generation = 0;
   readonly #applied: LogIndex;
   #isFirst = true;
+  /** A segment without a header of its own, which was never written when the next one goes on where it would have begun. */
+  #unwritten: string | undefined;
 
   constructor(applied: LogIndex) {
     this.#applied = applied;
@@ -98,9 +100,11 @@ class LogReader {
     }
     // A segment that was begun and not written yet still has the header of its former use, or none.
     if (header === undefined || !path.endsWith(segmentFileName(header.firstIndex))) {
-      if (!isNewest || (header === undefined && hasFirstRecord(path, bytes)))
-        throw damaged(path, 'has a damaged header');
-      rmSync(path);
+      const isUnwritten = header !== undefined || !hasFirstRecord(path, bytes);
+      if (!isUnwritten || this.#unwritten !== undefined)
+        throw damaged(this.#unwritten ?? path, 'has a damaged header');
+      if (isNewest) rmSync(path);
+      else this.#unwritten = path;
       return;
     }
     this.#requireContinuation(path, header);
@@ -120,21 +124,22 @@ class LogReader {
     path: string,
     header: { readonly previousIndex: number; readonly chain: number },
   ): void {
-    if (this.#isFirst) {
-      this.#isFirst = false;
-      if (header.previousIndex > this.#applied) {
-        throw damaged(
-          path,
-          `follows entry ${header.previousIndex}, but the data end with ${this.#applied}`,
-        );
-      }
-      this.chain = header.chain;
-      this.lastIndex = header.previousIndex;
-      return;
+    // What is missing before it may have been removed in any order, when all of it is in LMDB.
+    const isCovered = header.previousIndex <= this.#applied;
+    const begins = this.#isFirst || (isCovered && header.previousIndex > this.lastIndex);
+    const continues = header.chain === this.chain && header.previousIndex === this.lastIndex;
+    if (begins ? !isCovered : !continues) {
+      if (this.#unwritten !== undefined) throw damaged(this.#unwritten, 'has a damaged header');
+      const what = begins
+        ? `follows entry ${header.previousIndex}, but the data end with ${this.#applied}`
+        : `does not follow entry ${this.lastIndex}: entries between are missing`;
+      throw damaged(path, what);
     }
-    if (header.chain !== this.chain || header.previousIndex !== this.lastIndex) {
-      throw damaged(path, `does not follow entry ${this.lastIndex}: entries between are missing`);
-    }
+    if (this.#unwritten !== undefined) rmSync(this.#unwritten);
+    this.#unwritten = undefined;
+    this.#isFirst = false;
+    this.chain = header.chain;
+    this.lastIndex = header.previousIndex;
   }
 
   /** @returns where they end */
@@ -179,8 +184,8 @@ function hasLaterWrite(bytes: Buffer, from: number, seed: number, lastIndex: num
   const view = viewOf(bytes);
   for (let at = from + 8; at + recordHeaderSize <= bytes.length; at += 8) {
     if ((view.getUint8(at + 5) & recordFlag.startsWrite) === 0) continue;
-    // Older indexes are from a former use of the file.
-    if (readU64(view, at + 8) < lastIndex) continue;
+    // What a later write begins with is newer, an image included, since an entry goes with it.
+    if (readU64(view, at + 8) <= lastIndex) continue;
     if (readFrame(bytes, at, seed) !== undefined) return true;
   }
   return false;
