@@ -36,7 +36,7 @@ import { ShapeRegistry } from './shape.ts';
 import { StateReader } from './state-reader.ts';
 import { diskIsFull, hasSpace, isDiskFull, storageFailed } from './storage-failure.ts';
 import { metaKey, openSubDatabases, type SubDatabases } from './sub-databases.ts';
-import { carryOut, putSealed, type Write, writeBatch } from './write-batch.ts';
+import { carryOut, putSealed, requireSpaceFor, type Write, writeBatch } from './write-batch.ts';
 
 // One database over LMDB. A change is durable when its record is in the commit log (storage.md 5): it then stands in the
 // overlay, where readers find it, until the next checkpoint carries it to LMDB. Bulk loads, index builds and large entries
@@ -228,6 +228,7 @@ export class LmdbEngine implements StorageEngine {
     for (const record of records) commit.apply(entryOf(record));
     const writes = commit.finish();
     try {
+      requireSpaceFor(this.#subs, writes);
       this.#subs.root.transactionSync(() => {
         for (const write of writes) carryOut(write);
       });

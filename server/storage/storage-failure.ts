@@ -28,6 +28,18 @@ export function hasSpace(directory: string): boolean {
   return (freeBytes(directory) ?? spaceMin) >= spaceMin;
 }
 
+/**
+ * Before LMDB is given what may need `bytes`: when there is no room it is not tried, since a write of LMDB's that fails damages the
+ * memory of the process (the text about it is written into too small a buffer).
+ * @throws an error as of a full disk
+ */
+export function requireSpace(directory: string, bytes: number): void {
+  const free = freeBytes(directory);
+  if (free === undefined || free >= bytes + spaceMin) return;
+  const text = `ENOSPC: ${Math.ceil(bytes / 2 ** 20)} MiB may be needed`;
+  throw Object.assign(new Error(text), { code: 'ENOSPC' });
+}
+
 function freeBytes(directory: string): number | undefined {
   try {
     const { bavail, bsize } = statfsSync(directory);

@@ -185,6 +185,7 @@ export interface ReadOptions {
 export type ReadTransaction = ReturnType<RootDatabase['useReadTransaction']>;
 
 export interface SubDatabases {
+  readonly directory: string;
   readonly root: RootDatabase;
   readonly meta: Store;
   readonly blk: Store;
@@ -239,6 +240,7 @@ export function openSubDatabases(options: OpenOptions): SubDatabases {
     const root = open(settings);
     const store = (name: string): Store => root.openDB({ name, ...codec }) as unknown as Store;
     const subs = {
+      directory: options.directory,
       root,
       meta: store('meta'),
       blk: store('blk'),

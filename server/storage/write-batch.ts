@@ -1,7 +1,11 @@
+import { statSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Timers } from '#core/runtime.ts';
 import { ChunkMerge, type ChunkRun } from './bulk-chunks.ts';
 import type { EntryRun } from './bulk-entries.ts';
+import { environmentFileName } from './environment-file.ts';
 import { type ImageMemory, sealedSize, sealInto, Slab } from './image-memory.ts';
+import { requireSpace } from './storage-failure.ts';
 import type { Key, Store, SubDatabases } from './sub-databases.ts';
 import { WriteInstructions } from './write-instructions.ts';
 
@@ -72,6 +76,7 @@ export async function writeBatch(
   timers: Pick<Timers, 'yield'>,
   packed: PackedWrites = nothingPacked,
 ): Promise<void> {
+  requireSpaceFor(subs, writes, packed);
   const { chunkRuns, entryRuns } = packed;
   if (writes.length > writesPerSlice || chunkRuns.length > 0 || entryRuns.length > 0)
     return writeInSlices(subs, writes, timers, packed);
@@ -82,6 +87,32 @@ export async function writeBatch(
   } catch (error) {
     throw await reasonOf(error);
   }
+}
+
+/** Values from this size on stand in pages of their own. */
+const outsideBytesMin = 2_000;
+/** Of an index, with its share of the pages above. */
+const entryBytes = 64;
+const pageBytes = 4096;
+
+/**
+ * What LMDB may need beyond the pages that it has free: values of their own pages, leaves half full of the others, and a copy of each
+ * page that is changed.
+ * @throws an error as of a full disk, when there is less
+ */
+export function requireSpaceFor(
+  { directory }: SubDatabases,
+  writes: readonly Write[],
+  { entryRuns }: PackedWrites = nothingPacked,
+): void {
+  let bytes = 0;
+  for (let i = 0; i < writes.length; i++) {
+    const { size } = writes[i] as Write;
+    bytes += size < outsideBytesMin ? 2 * size : size + pageBytes;
+  }
+  for (const { count } of entryRuns) bytes += count * entryBytes;
+  const fileBytes = statSync(join(directory, environmentFileName)).size;
+  requireSpace(directory, bytes + Math.min(writes.length * pageBytes, fileBytes));
 }
 
 async function writeInSlices(
