@@ -7,6 +7,12 @@ import type { Clock } from './runtime.ts';
  */
 export type PausingWork<T> = Generator<Wait | undefined, T, undefined>;
 
+/** Counts the work of a turn. */
+export interface WorkMeter {
+  /** Counts work, some microseconds a unit. @returns true when it is time to pause */
+  isSpent(units: number): boolean;
+}
+
 /** Something outside that work waits for. */
 export interface Wait {
   /** Never rejects: what became of it the work finds out itself. */

@@ -99,6 +99,7 @@ export class StatementContext implements ExecutionContext {
   mayCommitInPieces = false;
   asker: StatementAsker | undefined = undefined;
   longCalls: LongCallRunner | undefined = undefined;
+  mayBeSuspended = false;
   /** The variables of the script that the statement stands in. */
   script: VariableScope | undefined = undefined;
 

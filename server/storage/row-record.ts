@@ -8,6 +8,7 @@ import {
   type Rid,
   type TypeId,
 } from '#core/rid.ts';
+import type { PausingWork, WorkMeter } from '#core/pausing-work.ts';
 import { DateTime, LocalDate } from '#core/temporal.ts';
 import { double, integer, type Value } from '#core/value.ts';
 import { Block } from './block.ts';
@@ -123,6 +124,18 @@ export class RowRecord implements StoredRecord {
     return this.#extra(property);
   }
 
+  largeRead(property: string): ((meter: WorkMeter) => PausingWork<Value>) | undefined {
+    const flags = readFlags(this.image, this.row);
+    if ((flags & rowFlag.outsideCells) === 0) return undefined;
+    const column = this.shape.column(property);
+    if (column === undefined || column.variableIndex < 0) return undefined;
+    const { shape, image, row } = this;
+    if (!isOutside(shape, column, image, row, flags)) return undefined;
+    const start = row + cellStart(shape, column.variableIndex, image, row, flags);
+    if (image.view.getUint32(start, true) < largeCellBytes) return undefined;
+    return (meter) => decodeInTurns(column.kind, () => this.outsideCell(column.id, start), meter);
+  }
+
   propertyNames(): readonly string[] {
     const flags = readFlags(this.image, this.row);
     if ((flags & (rowFlag.extraMap | rowFlag.absentMarks)) === 0) return this.shape.names;
@@ -169,6 +182,33 @@ export class RowRecord implements StoredRecord {
     if ((flags & rowFlag.outsideExtra) === 0) return new ValueReader(this.image, start);
     return new ValueReader(imageOf(this.outsideCell(extraMapId, start)), 0);
   }
+}
+
+/** Cells of so many bytes are read in turns by who can. */
+const largeCellBytes = 256 * 1024;
+/** Text that is decoded between two looks at the meter, and what that counts. */
+const textBytesPerLook = 256 * 1024;
+const unitsPerLook = 256;
+
+function* decodeInTurns(
+  kind: number,
+  read: () => Uint8Array,
+  meter: WorkMeter,
+): PausingWork<Value> {
+  const bytes = read();
+  if (meter.isSpent(Math.ceil(bytes.length / 1024))) yield;
+  const image = imageOf(bytes);
+  if (kind === cellKind.any) return yield* new ValueReader(image, 0).valueInTurns(meter);
+  if (kind !== cellKind.string) return decodeVariable(kind, image, 0, bytes.length, 0);
+  let text = '';
+  for (let from = 0; from < bytes.length; ) {
+    let to = Math.min(bytes.length, from + textBytesPerLook);
+    while (to < bytes.length && ((bytes[to] as number) & 0xc0) === 0x80) to -= 1;
+    text += image.bytes.utf8Slice(from, to);
+    from = to;
+    if (meter.isSpent(unitsPerLook)) yield;
+  }
+  return text;
 }
 
 /** What `readCell` needs when a cell is kept outside; a `RowRecord` is one. */

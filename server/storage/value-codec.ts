@@ -1,6 +1,7 @@
 import { DatabaseError } from '#core/errors.ts';
 import { Decimal } from '#core/decimal.ts';
 import { Link } from '#core/record.ts';
+import type { PausingWork, WorkMeter } from '#core/pausing-work.ts';
 import type { Rid } from '#core/rid.ts';
 import { DateTime, Duration, LocalDate, type TemporalPrecision } from '#core/temporal.ts';
 import {
@@ -201,6 +202,11 @@ export function parseDecimalText(text: string): Decimal {
   return new Decimal(BigInt(text.slice(0, mark)), Number(text.slice(mark + 1)));
 }
 
+/** Elements of so few may be large themselves. */
+const fewElements = 1_024;
+const elementsPerLook = 512;
+const unitsPerLook = 64;
+
 /** Reads values one after another; `position` stands behind the last one. */
 export class ValueReader {
   readonly #bytes: Bytes;
@@ -271,6 +277,45 @@ export class ValueReader {
         this.position -= 1;
         return this.#compound();
     }
+  }
+
+  /** As `value` for a large one: lists, maps and their elements, when those are few, are read piece by piece. */
+  *valueInTurns(meter: WorkMeter, depth = 0): PausingWork<Value> {
+    const kind = this.u8();
+    this.position -= 1;
+    if (depth > 1 || kind < tag.embedded) return this.value();
+    if (kind === tag.map) return yield* this.#entriesInTurns(meter, depth);
+    if (kind !== tag.list && kind !== tag.numbers && kind !== tag.doubles) return this.value();
+    this.position += 1;
+    return yield* this.#listInTurns(kind, meter, depth);
+  }
+
+  *#listInTurns(kind: number, meter: WorkMeter, depth: number): PausingWork<Value> {
+    const count = this.varint();
+    const list: Value[] = [];
+    const areFew = kind === tag.list && count <= fewElements;
+    for (let i = 0; i < count; i += 1) {
+      if (areFew) list.push(yield* this.valueInTurns(meter, depth + 1));
+      else if (kind === tag.list) list.push(this.value());
+      else list.push(kind === tag.numbers ? this.#f64() : double(this.#f64()));
+      if (i % elementsPerLook === 0 && meter.isSpent(unitsPerLook)) yield;
+    }
+    return list;
+  }
+
+  *#entriesInTurns(meter: WorkMeter, depth: number): PausingWork<Value> {
+    this.position += 1;
+    const count = this.varint();
+    const entries = new Map<string, Value>();
+    for (let i = 0; i < count; i += 1) {
+      const name = this.text();
+      entries.set(
+        name,
+        count <= fewElements ? yield* this.valueInTurns(meter, depth + 1) : this.value(),
+      );
+      if (i % elementsPerLook === 0 && meter.isSpent(unitsPerLook)) yield;
+    }
+    return entries;
   }
 
   #compound(): Value {

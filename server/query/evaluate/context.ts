@@ -1,4 +1,4 @@
-import type { PausingWork, Replay } from '#core/pausing-work.ts';
+import type { PausingWork, Replay, WorkMeter } from '#core/pausing-work.ts';
 import type { Runtime } from '#core/runtime.ts';
 import type { Value } from '#core/value.ts';
 import type { ReadView } from '#transaction/read-view.ts';
@@ -30,6 +30,8 @@ export interface EvaluationContext {
   readonly deadlineMs?: number;
   /** Set while an expression is evaluated that may take several turns (`long-calls.ts`). */
   longCalls?: LongCallRunner | undefined;
+  /** Whoever evaluates catches `suspended` and then evaluates in turns: set only while an expression is computed (`patience.ts`). */
+  mayBeSuspended?: boolean;
   readonly databaseName: string;
   readonly serverVersion: string;
   /**
@@ -61,12 +63,8 @@ export interface MemoryAccount {
   release(bytes: number): void;
 }
 
+export type { WorkMeter };
 export type LongWork = PausingWork<Value>;
-
-export interface WorkMeter {
-  /** Counts work. @returns true when it is time to pause */
-  isSpent(units: number): boolean;
-}
 
 /** Long calls of an expression count their work together. */
 export interface LongCallRunner extends WorkMeter, Replay {}

@@ -247,6 +247,32 @@ export function longValue(
   );
 }
 
+/**
+ * As `longValue` for what works long on large arguments only, which nobody knows before the call: callers ask for it when they see
+ * such an argument. Where the evaluation cannot pause but may be done anew (`patience.ts`), that happens; elsewhere the work is
+ * done at once, as it is bounded by the size of a value.
+ */
+export function pausingValue<T>(
+  context: EvaluationContext,
+  site: object,
+  begin: (meter: WorkMeter) => PausingWork<T>,
+): T {
+  const { longCalls } = context;
+  if (longCalls !== undefined) return longCalls.result(site, () => begin(longCalls));
+  if (context.mayBeSuspended === true) throw suspended;
+  return doneAtOnce(begin(inPlace), context);
+}
+
+const inPlace: WorkMeter = { isSpent: () => false };
+
+function doneAtOnce<T>(work: PausingWork<T>, context: EvaluationContext): T {
+  for (;;) {
+    const step = work.next();
+    if (step.done === true) return step.value;
+    checkTime(context, 'a call on a large value');
+  }
+}
+
 function checkTime({ deadlineMs, runtime }: EvaluationContext, what: string): void {
   if (deadlineMs !== undefined && runtime.clock.monotonicMs() > deadlineMs)
     throw new DatabaseError('Timeout', `the statement ran out of time in ${what}`);

@@ -1,13 +1,13 @@
 import { DatabaseError } from '#core/errors.ts';
 import { schemaTypeOf } from '#core/conversion.ts';
-import { Link } from '#core/record.ts';
+import { Link, type StoredRecord } from '#core/record.ts';
 import { noRid, type Rid } from '#core/rid.ts';
 import { EmbeddedDocument, isRecord } from '#core/value.ts';
 import type { Value } from '#core/value.ts';
 import type { Attribute, Dialect, Slot } from '../algebra/expression.ts';
 import type { EvaluationContext, LongWork, WorkMeter } from './context.ts';
 import { requireDialect } from './compile-comparison.ts';
-import { unitsPerLookup } from './long-calls.ts';
+import { pausingValue, unitsPerLookup } from './long-calls.ts';
 import type { Condition, Evaluator } from './evaluator.ts';
 
 /**
@@ -20,14 +20,21 @@ export function compileProperty(of: Evaluator, name: string, dialect: Dialect): 
   const attribute = attributeNamed(name);
   if (attribute) return compileAttribute(of, attribute);
   const step = requireDialect(dialect, 'navigation') === 'sql' ? propertyOf : cypherPropertyOf;
+  const site = {};
   return (context) => {
     const value = of(context);
     if (typeof value !== 'object' || value === null) {
       return value === null ? null : step(value, name, context);
     }
     // The common case first: a record, or what has the shape of one.
-    if ((value as { valueKind?: unknown }).valueKind === 'record')
-      return (value as { get(name: string): Value | undefined }).get(name) ?? null;
+    if ((value as { valueKind?: unknown }).valueKind === 'record') {
+      const record = value as StoredRecord;
+      if (context.mayBeSuspended === true || context.longCalls !== undefined) {
+        const large = record.largeRead?.(name);
+        if (large !== undefined) return pausingValue(context, site, large);
+      }
+      return record.get(name) ?? null;
+    }
     const { longCalls } = context;
     if (longCalls !== undefined && Array.isArray(value)) {
       if (value.length > shortListLength)

@@ -1,3 +1,4 @@
+import type { StoredRecord } from '#core/record.ts';
 import type { BucketId } from '#core/rid.ts';
 import type { Block } from '#storage/block.ts';
 import { BlockWindow } from '#storage/block-window.ts';
@@ -5,6 +6,7 @@ import { requireWholeBucket } from '#storage/whole-bucket.ts';
 import type { RecordCursor } from '#transaction/read-view.ts';
 import { vetoed } from '#transaction/trigger-runner.ts';
 import type { CompiledScan, RowSource } from '../evaluate/block-scan.ts';
+import { Patience } from '../evaluate/patience.ts';
 import type { Slot } from '../algebra/expression.ts';
 import {
   END,
@@ -42,6 +44,8 @@ export class FusedScanOperator implements PhysicalOperator {
   #blocksLeft = blocksPerTurn;
   #block: Block | undefined;
   readonly #share = new WorkShare();
+  #context: ExecutionContext | undefined;
+  readonly #patient = new PatientRows();
 
   constructor(options: FusedScanOptions) {
     this.description = options.description;
@@ -50,18 +54,39 @@ export class FusedScanOperator implements PhysicalOperator {
   }
 
   open(context: ExecutionContext): void {
+    this.#context = context;
     this.#rows = this.#scan.bind(context);
     this.#block = undefined;
+    this.#patient.reset();
     this.#blocks.start(context);
   }
 
   next(): Pulled {
+    const context = this.#context as ExecutionContext;
+    context.mayBeSuspended = !this.#patient.isNeeded;
+    try {
+      return this.#next();
+    } catch (error) {
+      if (!this.#patient.isSuspension(error, context)) throw error;
+      return PAUSE;
+    } finally {
+      context.mayBeSuspended = false;
+    }
+  }
+
+  #next(): Pulled {
     const rows = this.#rows as RowSource;
     const isAscending = this.#blocks.order === 'ascending';
     for (;;) {
       const block = this.#block;
       if (block !== undefined) {
-        const slot = rows.next(block, this.#slot);
+        const slot = this.#patient.isNeeded
+          ? this.#patient.next(this.#context as ExecutionContext, rows, block, {
+              from: this.#slot,
+              isAscending,
+            })
+          : rows.next(block, this.#slot);
+        if (slot === underway) return PAUSE;
         if (slot >= 0) {
           this.#slot = isAscending ? slot + 1 : slot - 1;
           return ROW;
@@ -87,21 +112,96 @@ export class FusedScanOperator implements PhysicalOperator {
   }
 
   #nextRecord(records: RecordCursor, rows: RowSource): Pulled {
+    const patient = this.#patient;
     for (;;) {
-      if (this.#share.isSpent() || records.isPauseDue?.() === true) return PAUSE;
-      const record = records.next();
-      if (record === undefined) {
-        this.#blocks.records = undefined;
-        return END;
+      if (patient.record === undefined) {
+        if (this.#share.isSpent() || records.isPauseDue?.() === true) return PAUSE;
+        const record = records.next();
+        if (record === undefined) {
+          this.#blocks.records = undefined;
+          return END;
+        }
+        if (record === vetoed) continue;
+        patient.record = record;
       }
-      if (record !== vetoed && rows.accept(record)) return ROW;
+      const isAccepted = patient.isNeeded
+        ? patient.accepts(this.#context as ExecutionContext, rows)
+        : rows.accept(patient.record);
+      if (isAccepted === undefined) return PAUSE;
+      patient.record = undefined;
+      if (isAccepted) return ROW;
     }
   }
 
   close(): void {
+    this.#context = undefined;
+    this.#patient.reset();
     this.#rows = undefined;
     this.#block = undefined;
     this.#blocks.stop();
+  }
+}
+
+/** In the place of a slot: the row at hand is not over. */
+const underway = -2;
+
+/**
+ * Rows of which one may take turns: as soon as one met a large value, the rows of the execution are looked at one by one. Those before
+ * it in the block were looked at already and did not pass; they are looked at again.
+ */
+class PatientRows {
+  readonly #patience = new Patience();
+  /** The row at hand. */
+  record: StoredRecord | undefined;
+  #slot: number | undefined;
+  #rows: RowSource | undefined;
+  #isAccepted = false;
+  readonly #look = (): void => {
+    this.#isAccepted = this.#rows?.accept(this.record as StoredRecord) ?? false;
+  };
+
+  get isNeeded(): boolean {
+    return this.#patience.isNeeded;
+  }
+
+  isSuspension(error: unknown, context: ExecutionContext): boolean {
+    return this.#patience.isSuspension(error, context);
+  }
+
+  /** Whether the row at hand passes; undefined when that goes on in the next turn. */
+  accepts(context: ExecutionContext, rows: RowSource): boolean | undefined {
+    this.#rows = rows;
+    return this.#patience.attempt(context, this.#look) ? this.#isAccepted : undefined;
+  }
+
+  /** As `RowSource.next`, and `underway`. */
+  next(
+    context: ExecutionContext,
+    rows: RowSource,
+    block: Block,
+    { from, isAscending }: { readonly from: number; readonly isAscending: boolean },
+  ): number {
+    let at = this.#slot ?? (isAscending ? block.nextSlot(from) : block.previousSlot(from));
+    while (at >= 0) {
+      this.record = context.view.snapshot.recordAt(block, at);
+      const isAccepted = this.accepts(context, rows);
+      if (isAccepted === undefined) {
+        this.#slot = at;
+        return underway;
+      }
+      this.#slot = undefined;
+      this.record = undefined;
+      if (isAccepted) return at;
+      at = isAscending ? block.nextSlot(at + 1) : block.previousSlot(at - 1);
+    }
+    return -1;
+  }
+
+  reset(): void {
+    this.#patience.reset();
+    this.record = undefined;
+    this.#slot = undefined;
+    this.#rows = undefined;
   }
 }
 

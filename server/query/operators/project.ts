@@ -1,8 +1,15 @@
 import type { Value } from '#core/value.ts';
 import type { Slot } from '../algebra/expression.ts';
 import type { Evaluator } from '../evaluate/evaluator.ts';
+import { Patience } from '../evaluate/patience.ts';
 import { ExpandOperator } from './expand.ts';
-import { ROW, type ExecutionContext, type PhysicalOperator, type Pulled } from './operator.ts';
+import {
+  PAUSE,
+  ROW,
+  type ExecutionContext,
+  type PhysicalOperator,
+  type Pulled,
+} from './operator.ts';
 
 export interface CompiledColumn {
   readonly slot: Slot;
@@ -28,7 +35,15 @@ export class ProjectOperator implements PhysicalOperator {
   readonly #input: PhysicalOperator;
   readonly #slots: readonly Slot[];
   readonly #evaluators: readonly Evaluator[];
+  readonly #patience = new Patience();
   #context: ExecutionContext | undefined;
+  /** With patience: the column of the row at hand that is computed next; none when the next row is wanted. */
+  #column: number | undefined;
+  readonly #compute = (): void => {
+    const context = this.#context as ExecutionContext;
+    const at = this.#column as number;
+    context.frame[this.#slots[at] as Slot] = (this.#evaluators[at] as Evaluator)(context);
+  };
 
   constructor({ input, columns, areOutput, idsOf, description }: ProjectOptions) {
     this.inputs = [input];
@@ -44,18 +59,44 @@ export class ProjectOperator implements PhysicalOperator {
 
   open(context: ExecutionContext): void {
     this.#context = context;
+    this.#column = undefined;
+    this.#patience.reset();
     this.#input.open(context);
   }
 
   next(): Pulled {
+    if (this.#patience.isNeeded) return this.#nextPatiently();
     const pulled = this.#input.next();
     if (pulled !== ROW) return pulled;
     const context = this.#context as ExecutionContext;
     const { frame } = context;
     const slots = this.#slots;
     const evaluators = this.#evaluators;
-    for (let at = 0; at < slots.length; at += 1)
-      frame[slots[at] as Slot] = (evaluators[at] as Evaluator)(context);
+    context.mayBeSuspended = true;
+    try {
+      for (let at = 0; at < slots.length; at += 1)
+        frame[slots[at] as Slot] = (evaluators[at] as Evaluator)(context);
+    } catch (error) {
+      if (!this.#patience.isSuspension(error, context)) throw error;
+      this.#column = 0;
+      return this.#nextPatiently();
+    }
+    context.mayBeSuspended = false;
+    return ROW;
+  }
+
+  #nextPatiently(): Pulled {
+    const context = this.#context as ExecutionContext;
+    if (this.#column === undefined) {
+      const pulled = this.#input.next();
+      if (pulled !== ROW) return pulled;
+      this.#column = 0;
+    }
+    for (let at = this.#column; at < this.#slots.length; at += 1) {
+      this.#column = at;
+      if (!this.#patience.attempt(context, this.#compute)) return PAUSE;
+    }
+    this.#column = undefined;
     return ROW;
   }
 
@@ -64,15 +105,41 @@ export class ProjectOperator implements PhysicalOperator {
     const input = this.#input;
     const evaluators = this.#evaluators;
     for (let row = 0; row < rowCountMax; row += 1) {
+      if (this.#patience.isNeeded) {
+        const pulled = this.#fillPatiently(values);
+        if (pulled !== ROW) return pulled;
+        continue;
+      }
       const pulled = input.next();
       if (pulled !== ROW) return pulled;
-      for (let at = 0; at < evaluators.length; at += 1)
-        values.push((evaluators[at] as Evaluator)(context) ?? null);
+      const filled = values.length;
+      context.mayBeSuspended = true;
+      try {
+        for (let at = 0; at < evaluators.length; at += 1)
+          values.push((evaluators[at] as Evaluator)(context) ?? null);
+      } catch (error) {
+        values.length = filled;
+        if (!this.#patience.isSuspension(error, context)) throw error;
+        this.#column = 0;
+        return PAUSE;
+      }
+      context.mayBeSuspended = false;
     }
     return ROW;
   }
 
+  #fillPatiently(values: Value[]): Pulled {
+    const pulled = this.#nextPatiently();
+    if (pulled !== ROW) return pulled;
+    const { frame } = this.#context as ExecutionContext;
+    for (let at = 0; at < this.#slots.length; at += 1)
+      values.push(frame[this.#slots[at] as Slot] ?? null);
+    return ROW;
+  }
+
   close(): void {
+    this.#patience.reset();
+    this.#column = undefined;
     this.#context = undefined;
     this.#input.close();
   }

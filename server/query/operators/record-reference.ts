@@ -53,6 +53,10 @@ export class RecordReference implements StoredRecord {
     return this.load().get(property);
   }
 
+  largeRead(property: string): ReturnType<NonNullable<StoredRecord['largeRead']>> {
+    return this.load().largeRead?.(property);
+  }
+
   propertyNames(): readonly string[] {
     return this.load().propertyNames();
   }

@@ -1,0 +1,94 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { HttpClient, startServer } from '../support/server-process.ts';
+import { readCalls } from './calls.ts';
+import { Prober, type Stall } from './probe.ts';
+import { databaseName, loadValues } from './values.ts';
+
+/*
+ * npm run stall: the longest turns of the event loop that single calls and statements cause, on the largest values that limits
+ * allow. `--type T,U` and `--only TEXT` choose expressions, `--calls FILE` others, `--above MS` prints the longer ones at once.
+ */
+
+const password = 'stall-password';
+const { values: options } = parseArgs({
+  options: {
+    only: { type: 'string', default: '' },
+    type: { type: 'string', default: '' },
+    above: { type: 'string', default: '8' },
+    profile: { type: 'string' },
+    calls: { type: 'string' },
+    out: { type: 'string' },
+  },
+});
+const watchPort = 20_000 + Math.floor(Math.random() * 20_000);
+const rootPath = mkdtempSync(join(tmpdir(), 'polyad-stall-'));
+const server = await startServer({
+  rootPath,
+  rootPassword: password,
+  nodeArguments: [
+    '--import',
+    join(import.meta.dirname, 'turn-watch.ts'),
+    ...(options.profile === undefined
+      ? []
+      : ['--cpu-prof', '--cpu-prof-dir', options.profile, '--cpu-prof-interval', '500']),
+  ],
+  environment: { STALL_PORT: String(watchPort) },
+});
+const stalls: Stall[] = [];
+try {
+  const wanted = [...readCalls(options.calls)]
+    .filter(([type]) => options.type === '' || options.type.split(',').includes(type))
+    .map(([type, texts]) => [type, texts.filter((text) => text.includes(options.only))] as const)
+    .filter(([, texts]) => texts.length > 0);
+  const client = new HttpClient(server.port, 'root', password);
+  await loadValues(client, (type) => wanted.some(([name]) => name === type));
+  const prober = new Prober(server.port, watchPort);
+  for (const [type, texts] of wanted) {
+    for (const text of texts) {
+      const isCondition = / (LIKE|ILIKE|MATCHES|IN|CONTAINS\w*|BETWEEN|=|<|<=>|IS) |^eval/.test(
+        text,
+      );
+      const command = `SELECT ${isCondition ? `(${text})` : `((${text}) IS NULL)`} AS r FROM ${type}`;
+      const stall = await prober.during(`${type}: ${text}`, () => ask(command));
+      stalls.push(stall);
+      if (stall.turnMs > Number(options.above)) process.stdout.write(`${lineOf(stall)}\n`);
+    }
+  }
+  prober.end();
+} finally {
+  if (options.profile === undefined) await server.kill();
+  else await server.stop();
+  rmSync(rootPath, { recursive: true });
+}
+
+async function ask(command: string): Promise<string> {
+  const answer = await fetch(`http://127.0.0.1:${server.port}/api/v1/command/${databaseName}`, {
+    method: 'POST',
+    headers: {
+      authorization: `Basic ${Buffer.from(`root:${password}`).toString('base64')}`,
+      'content-type': 'application/json',
+    },
+    body: JSON.stringify({ language: 'sql', command }),
+  });
+  const text = await answer.text();
+  if (answer.status === 200) return '200';
+  const { detail, error } = JSON.parse(text) as { detail?: string; error?: string };
+  return `${answer.status} ${String(detail ?? error).slice(0, 90)}`;
+}
+
+function lineOf({ name, turnMs, turnWallMs, healthMs, totalMs, outcome }: Stall): string {
+  const figures = [turnMs, turnWallMs, healthMs, totalMs].map((ms) => ms.toFixed(0).padStart(6));
+  return `${figures.join(' ')}  ${name.slice(0, 80)}  ${outcome}`;
+}
+
+stalls.sort((a, b) => b.turnMs - a.turnMs);
+const head = '  turn   wall health  total  (ms)';
+const table = [head, ...stalls.map(lineOf)].join('\n');
+if (options.out !== undefined) writeFileSync(options.out, `${table}\n`);
+process.stdout.write(`\n${[head, ...stalls.slice(0, 40).map(lineOf)].join('\n')}\n`);
+for (const ms of [200, 50, 20])
+  process.stdout.write(`${stalls.filter(({ turnMs }) => turnMs > ms).length} above ${ms} ms, `);
+process.stdout.write(`of ${stalls.length}\n`);
