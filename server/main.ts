@@ -41,6 +41,8 @@ else {
 }
 
 async function run(): Promise<void> {
+  const { keepTickShape } = await import('#platform/tick-shape.ts');
+  keepTickShape();
   const { startServer } = await import('./floor-plan.ts');
   const { DatabaseError } = await import('#core/errors.ts');
   const { optimizeForRequests } = await import('#platform/code-optimization.ts');
