@@ -329,6 +329,26 @@ test('a directory that cannot be written refuses the commit and stays readable',
   await log.close();
 });
 
+test('a segment that cannot get its name refuses the commit, and the next start has what was acknowledged', async (context) => {
+  const directory = temporaryDirectory(context);
+  const log = open(directory, 0, { segmentBytes: 4096 });
+  for (let index = 1; index <= 3; index++) await log.append([record(index, 1000)]);
+  const inTheWay = join(directory, 'commit-log', 'seg-0000000000000004.log');
+  mkdirSync(inTheWay);
+  await assert.rejects(log.append([record(4, 1000)]), {
+    code: 'Internal',
+    message: /opened again/,
+  });
+  await assert.rejects(log.append([record(4, 10)]), { code: 'Internal' });
+  await log.close();
+  rmSync(inTheWay, { recursive: true });
+  const again = open(directory);
+  assert.equal(again.recover().length, 3);
+  await again.append([record(4)]);
+  await again.close();
+  assert.deepEqual(indexesIn(directory), [1, 2, 3, 4]);
+});
+
 test('any sequence of groups, checkpoints and reopenings gives back what was appended', async (context) => {
   const directory = temporaryDirectory(context);
   let number = 0;
