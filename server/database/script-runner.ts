@@ -125,6 +125,8 @@ export class ScriptRunner {
         return this.#return(step.value);
       case 'retry':
         return this.#retry(step, isLast);
+      case 'profile':
+        return this.#profile(step, isLast);
       default:
         return this.#operation(step, isLast);
     }
@@ -264,6 +266,21 @@ export class ScriptRunner {
       return left;
     }
     if (end === undefined && isLast) this.#give([operation('commit')]);
+    return end;
+  }
+
+  /** Its rows are not shown, but how long it took (sql.md 16.1). */
+  async #profile(step: Extract<Step, { kind: 'profile' }>, isLast: boolean): Promise<End> {
+    const { clock } = this.#options.runtime;
+    const startedMs = clock.monotonicMs();
+    const end = await this.#block(step.body, false);
+    if (!isLast && end === undefined) return end;
+    const ms = clock.monotonicMs() - startedMs;
+    const { name } = step;
+    const cost = Math.round(ms * 1e6);
+    const shown = { name, description: '', cost, rowCount: undefined, steps: [] };
+    const explain = { text: `+ ${name} (${ms.toFixed(3)} ms)`, steps: [shown] };
+    this.#result = { ...noRows, explain };
     return end;
   }
 

@@ -9,6 +9,7 @@ for (const name of [
   'conditions.txt',
   'select.txt',
   'insert.txt',
+  'walk.txt',
 ]) {
   runStatementTable(new URL(`./tables/${name}`, import.meta.url));
 }

@@ -2,7 +2,7 @@ import type { Program } from '#query/algebra/program.ts';
 import type { AnalysisContext, LanguageFrontend, ParseLimits } from '../frontend.ts';
 import { isOperation } from './analyze/operation.ts';
 import { analyzeOperationProgram, analyzeProgram } from './analyze/statement.ts';
-import { singleStatementScript } from './script/build.ts';
+import { isProfiledScript, singleStatementScript } from './script/build.ts';
 import { parseStatement } from './parser/statement.ts';
 import { isScriptStatement, type Statement } from './statements.ts';
 
@@ -22,7 +22,8 @@ export const sqlFrontend: LanguageFrontend<SqlAst> = {
   }),
   analyze: (ast: SqlAst, context: AnalysisContext): Program => {
     const { text, statement } = ast;
-    if (isScriptStatement(statement)) return singleStatementScript(text, statement);
+    if (isScriptStatement(statement) || isProfiledScript(statement))
+      return singleStatementScript(text, statement);
     return isOperation(statement)
       ? analyzeOperationProgram(text, statement, context)
       : analyzeProgram(text, statement, context);

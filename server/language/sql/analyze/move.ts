@@ -1,10 +1,12 @@
 import { assert } from '#core/assert.ts';
+import { DatabaseError } from '#core/errors.ts';
 import type { TypeId } from '#core/rid.ts';
 import { isList } from '#core/value.ts';
 import type { Move } from '#query/algebra/plan.ts';
 import type { Expression } from '../ast.ts';
 import type { MatchMove } from '../statements.ts';
-import { type Analysis, notSupportedYet } from './analysis.ts';
+import type { Analysis } from './analysis.ts';
+import { constantOf } from './constant.ts';
 
 type Direction = 'out' | 'in' | 'both';
 
@@ -54,18 +56,14 @@ function edgeTypes(analysis: Analysis, args: readonly Expression[]): readonly Ty
   return ids.size === 0 ? undefined : [...ids];
 }
 
+/** As in the functions of the same names, null stands for all types. */
 function namesIn(analysis: Analysis, argument: Expression): readonly string[] {
-  const given =
-    argument.kind === 'literal'
-      ? argument.value
-      : argument.kind === 'constants'
-        ? argument.values
-        : argument.kind === 'parameter'
-          ? analysis.nameParameter(argument.name)
-          : null;
+  const given = constantOf(analysis, argument, 'the edge type of a step');
+  if (given === null) return [];
   const values = isList(given) ? given : [given];
   return values.map((value) => {
     if (typeof value === 'string') return value;
-    throw notSupportedYet('edge types of a MATCH step that are not texts');
+    const shown = analysis.text.slice(argument.at, argument.end);
+    throw new DatabaseError('IllegalArgument', `'${shown}' is no name of an edge type`);
   });
 }

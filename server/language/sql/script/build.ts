@@ -7,7 +7,14 @@ import {
   analyzeProgram,
   analyzeValueProgram,
 } from '../analyze/statement.ts';
-import type { Command, ScriptStatement, Statement } from '../statements.ts';
+import { scriptStatementNames } from '../analyze/outline.ts';
+import {
+  type Command,
+  type Inspect,
+  isScriptStatement,
+  type ScriptStatement,
+  type Statement,
+} from '../statements.ts';
 import { effectsOfSyntax } from './effects.ts';
 import type { Block, OperationStep, Part, QueryStep, RetryStep, SqlScript, Step } from './steps.ts';
 
@@ -34,9 +41,9 @@ export function scriptOf(text: string, statements: readonly Statement[]): SqlScr
 }
 
 /** A script statement alone, as language `sql` takes it: in a session, COMMIT needs no BEGIN there. */
-export function singleStatementScript(text: string, statement: ScriptStatement): SqlScript {
+export function singleStatementScript(text: string, statement: Statement): SqlScript {
   const builder = new ScriptBuilder(text);
-  const place = { isInLoop: false, isBegun: statement.kind === 'commit' };
+  const place = { isInLoop: false, isBegun: withoutProfile(statement).kind === 'commit' };
   const steps = builder.block([statement], place);
   const { parts, names } = builder;
   return { kind: 'script', steps, parts, names, effects: effectsOfSyntax(statement) };
@@ -158,9 +165,18 @@ class ScriptBuilder {
         };
       case 'callStatement':
         return { kind: 'query', query: this.#value(statement.call) };
+      case 'inspect':
+        return isProfiledScript(statement)
+          ? this.#profile(statement, place)
+          : this.#query(statement);
       default:
         return isOperation(statement) ? this.#operation(statement) : this.#query(statement);
     }
+  }
+
+  #profile({ statement }: Inspect, place: Place): Step {
+    const name = statement.kind === 'command' ? statement.name : nameOf(statement);
+    return { kind: 'profile', name, body: this.block([statement], place) };
   }
 
   #operation(statement: Command): OperationStep {
@@ -202,6 +218,23 @@ class ScriptBuilder {
   #fault(at: number, problem: string): Error {
     return syntaxError({ text: this.#text, offset: at, problem });
   }
+}
+
+/** Whether it is PROFILE of what is no plan: a statement of scripts, or an operation. */
+export function isProfiledScript(statement: Statement): boolean {
+  if (statement.kind !== 'inspect' || statement.mode !== 'profile') return false;
+  const inner = withoutProfile(statement);
+  return isScriptStatement(inner) || isOperation(inner);
+}
+
+function withoutProfile(statement: Statement): Statement {
+  let inner = statement;
+  while (inner.kind === 'inspect' && inner.mode === 'profile') inner = inner.statement;
+  return inner;
+}
+
+function nameOf(statement: Statement): string {
+  return isScriptStatement(statement) ? scriptStatementNames[statement.kind] : 'PROFILE';
 }
 
 function isMapLiteral(node: Expression): boolean {

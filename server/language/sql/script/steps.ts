@@ -35,6 +35,7 @@ export type Step =
       readonly names: readonly string[];
       readonly source: StatementSource;
     })
+  | (ScriptStep & { readonly kind: 'profile'; readonly name: string; readonly body: Block })
   | (ScriptStep & { readonly kind: 'sleep'; readonly millis: Part })
   | OperationStep
   | (ScriptStep & { readonly kind: 'console'; readonly level: string; readonly message: Part });

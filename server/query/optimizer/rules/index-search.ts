@@ -11,6 +11,8 @@ const unionBranchMax = 2048;
  * finds too much gives up by itself and scans.
  */
 const shareMax = 0.25;
+/** Fewer records are read in a millisecond or two either way, and the plan may as well name the index (sql.md 7.13). */
+const recordsWorthScanning = 20_000;
 
 /** A filtered scan becomes a search in the index that finds the fewest records; what the index does not answer stays. */
 export const indexSearch: OptimizerRule = {
@@ -26,13 +28,21 @@ export const indexSearch: OptimizerRule = {
     const union =
       best !== undefined && best.rowCount <= 1 ? undefined : unionOf(conjuncts, scan, context);
     if (best !== undefined && (union === undefined || best.rowCount <= union.rowCount)) {
-      if ((best.knownShare ?? 0) > shareMax) return undefined;
+      if (isScanBetter(best.knownShare, scan, context)) return undefined;
       return filtered(searchNode(best, scan), conjuncts, best.covered);
     }
-    if (union === undefined || union.knownShare > shareMax) return undefined;
+    if (union === undefined || isScanBetter(union.knownShare, scan, context)) return undefined;
     return filtered(union.plan, conjuncts, [union.conjunct]);
   },
 };
+
+function isScanBetter(
+  knownShare: number | undefined,
+  { types }: Scan,
+  { statistics }: OptimizerContext,
+): boolean {
+  return (knownShare ?? 0) > shareMax && statistics.recordCount(types) >= recordsWorthScanning;
+}
 
 /** The search, with what it does not answer as a filter above. */
 function filtered(
