@@ -143,6 +143,11 @@ export class RecordWriter implements KeyHolders {
     }
   }
 
+  /** @throws DatabaseError `DuplicatedKey` */
+  settleKeys(): void {
+    this.claims.settle(this);
+  }
+
   // --- KeyHolders
 
   get snapshot(): StorageSnapshot {

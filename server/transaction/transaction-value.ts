@@ -63,6 +63,7 @@ export interface TransactionServices extends WriteServices {
 export class TransactionValue implements Transaction {
   readonly isolation: Isolation;
   replay: Replay | undefined = undefined;
+  defersKeys = false;
   readonly #services: TransactionServices;
   readonly #overlay = new Overlay();
   #view: StatementView | undefined;
@@ -211,9 +212,15 @@ export class TransactionValue implements Transaction {
   #plainUpdate(rid: Rid, properties: ValueMap): StoredRecord {
     const { log } = this.#overlay;
     const count = log.length;
-    const record = this.#write().update(rid, properties);
+    const writer = this.#write();
+    writer.claims.defers = this.defersKeys;
+    const record = writer.update(rid, properties);
     if (log.length > count) this.#recorded?.push({ kind: 'update', record });
     return record;
+  }
+
+  settleKeys(): void {
+    this.#writer?.settleKeys();
   }
 
   delete(rid: Rid): boolean {
@@ -370,6 +377,7 @@ export class TransactionValue implements Transaction {
     const view = this.#read();
     if (this.#writer === undefined || this.#overlay.isEmpty)
       return { index: view.snapshotIndex, changes: [] };
+    this.settleKeys();
     const captured = this.#captured(this.#writer);
     const writeSet = captured instanceof Promise ? await captured : captured;
     if (writeSet.operations.length === 0) {

@@ -21,6 +21,13 @@ export interface Transaction extends ReadView {
    * called again. Without it triggers have some milliseconds.
    */
   replay: Replay | undefined;
+  /**
+   * Set while updates may give records unique keys that others have and give up later in the statement: what is taken then is not
+   * refused until `settleKeys`, or the commit.
+   */
+  defersKeys: boolean;
+  /** The end of such a statement. @throws DatabaseError `DuplicatedKey` when two records have one key */
+  settleKeys(): void;
   /** Memory that its writes hold until the end, roughly. */
   readonly heldBytes: number;
   /**

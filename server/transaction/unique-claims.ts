@@ -16,6 +16,14 @@ export interface UniqueClaim {
   readonly seenAt: LogIndex;
 }
 
+/** A key that a record was given while another one had it. */
+interface Contest {
+  readonly keys: IndexKeys;
+  readonly key: Uint8Array;
+  readonly text: string;
+  readonly rid: Rid;
+}
+
 /** What a transaction knows about the holder of a key. */
 export interface KeyHolders {
   readonly snapshot: StorageSnapshot;
@@ -30,7 +38,10 @@ export interface KeyHolders {
  * for those that this transaction deleted or gave another key (sql.md 13.10 rule 6).
  */
 export class UniqueClaims {
+  /** Set while a changed record may have a key that its holder gives up later; `settle` follows. */
+  defers = false;
   readonly #claims = new Map<string, UniqueClaim>();
+  #contests: Contest[] = [];
   readonly #formats: TemporalFormats;
 
   constructor(formats: TemporalFormats) {
@@ -49,7 +60,9 @@ export class UniqueClaims {
   /** @returns puts the claims back that there are now */
   savepoint(): () => void {
     const saved = new Map(this.#claims);
+    const contests = [...this.#contests];
     return () => {
+      this.#contests = [...contests];
       this.#claims.clear();
       for (const [text, claim] of saved) this.#claims.set(text, claim);
     };
@@ -61,7 +74,8 @@ export class UniqueClaims {
   }
 
   /**
-   * Claims the keys of a new or changed record and gives up those it had in this transaction.
+   * Claims the keys of a new or changed record and gives up those it had in this transaction. Of a changed one, a key that is
+   * taken waits for `settle` while `defers` is set.
    * @throws DatabaseError `DuplicatedKey` when another record has one of them
    */
   claim(
@@ -76,9 +90,7 @@ export class UniqueClaims {
     if (before === undefined && claimed.length === 1) {
       // The common case, a new record with one key.
       const key = claimed[0] as Uint8Array;
-      const text = claimText(keys.definition, key);
-      this.#requireFree(keys, { key, text, rid }, after, holders);
-      this.#claims.set(text, { keys, key, rid, seenAt: holders.snapshot.index });
+      this.#take({ keys, key, text: claimText(keys.definition, key), rid }, after, holders);
       return;
     }
     const texts = claimed.map((key) => claimText(keys.definition, key));
@@ -87,12 +99,29 @@ export class UniqueClaims {
     for (let i = 0; i < claimed.length; i++) {
       const text = texts[i] as string;
       if (old.has(text)) continue;
-      const key = claimed[i] as Uint8Array;
-      this.#requireFree(keys, { key, text, rid }, after, holders);
-      this.#claims.set(text, { keys, key, rid, seenAt: holders.snapshot.index });
+      const contest = { keys, key: claimed[i] as Uint8Array, text, rid };
+      if (this.defers && before !== undefined && this.#holder(contest, holders) !== undefined)
+        this.#contests.push(contest);
+      else this.#take(contest, after, holders);
     }
     for (const text of old) {
       if (!texts.includes(text)) this.#giveUp(text, rid);
+    }
+  }
+
+  /**
+   * The statement has ended: keys that were taken when records were given them must be free now.
+   * @throws DatabaseError `DuplicatedKey`
+   */
+  settle(holders: KeyHolders): void {
+    if (this.#contests.length === 0) return;
+    const contests = this.#contests;
+    this.#contests = [];
+    for (const contest of contests) {
+      const { keys, key, rid } = contest;
+      const record = holders.changed(rid);
+      if (record === undefined || record === 'gone' || !hasKey(keys, rid, key, holders)) continue;
+      this.#take(contest, record, holders);
     }
   }
 
@@ -106,27 +135,21 @@ export class UniqueClaims {
     if (this.#claims.get(text)?.rid === rid) this.#claims.delete(text);
   }
 
-  #requireFree(
-    keys: IndexKeys,
-    wanted: { readonly key: Uint8Array; readonly text: string; readonly rid: Rid },
-    record: KeySource,
-    holders: KeyHolders,
-  ): void {
-    const claimed = this.#claims.get(wanted.text);
-    let holder: Rid | undefined;
-    if (claimed !== undefined && claimed.rid !== wanted.rid) holder = claimed.rid;
-    else {
-      const stored = holders.snapshot.uniqueEntry(keys.definition.id, wanted.key);
-      if (
-        stored !== undefined &&
-        stored !== wanted.rid &&
-        hasKey(keys, stored, wanted.key, holders)
-      ) {
-        holder = stored;
-      }
-    }
-    if (holder === undefined) return;
-    throw duplicatedKey(keys, wanted.key, record, holder, this.#formats);
+  /** @throws DatabaseError `DuplicatedKey` when another record has it */
+  #take(contest: Contest, record: KeySource, holders: KeyHolders): void {
+    const { keys, key, text, rid } = contest;
+    const holder = this.#holder(contest, holders);
+    if (holder !== undefined) throw duplicatedKey(keys, key, record, holder, this.#formats);
+    this.#claims.set(text, { keys, key, rid, seenAt: holders.snapshot.index });
+  }
+
+  /** Another record that has the key. */
+  #holder({ keys, key, text, rid }: Contest, holders: KeyHolders): Rid | undefined {
+    const claimed = this.#claims.get(text);
+    if (claimed !== undefined && claimed.rid !== rid) return claimed.rid;
+    const stored = holders.snapshot.uniqueEntry(keys.definition.id, key);
+    const isTaken = stored !== undefined && stored !== rid && hasKey(keys, stored, key, holders);
+    return isTaken ? stored : undefined;
   }
 }
 

@@ -4,6 +4,7 @@ import type { TypeId } from '#core/rid.ts';
 import type { Value } from '#core/value.ts';
 import { ChangedRecord } from '#transaction/changed-record.ts';
 import { PropertyPatch } from '#transaction/property-patch.ts';
+import type { Transaction } from '#transaction/transaction.ts';
 import { vetoed } from '#transaction/trigger-runner.ts';
 import type { Slot } from '../algebra/expression.ts';
 import { LongCalls } from '../evaluate/long-calls.ts';
@@ -17,6 +18,7 @@ import {
   plainAssignments,
 } from './assignments.ts';
 import {
+  END,
   PAUSE,
   ROW,
   type ExecutionContext,
@@ -41,7 +43,8 @@ export interface UpdateOptions {
 
 /**
  * Changes the record of each row. It reads the record again, so a row that meets a record which this statement changed before
- * goes on from there; a record that is gone by then gives no row. Equal values write nothing.
+ * goes on from there; a record that is gone by then gives no row. Equal values write nothing. Unique keys need to be unique when
+ * all rows are done.
  */
 export class UpdateOperator implements PhysicalOperator {
   readonly name = 'Update';
@@ -97,6 +100,7 @@ export class UpdateOperator implements PhysicalOperator {
     }
     for (let count = 0; count < rowsPerTurn; count += 1) {
       const pulled = input.next();
+      if (pulled === END) transactionOf(this.#context as ExecutionContext).settleKeys();
       if (pulled !== ROW) return pulled;
       const isKept = unless !== undefined && frame[unless] === true;
       if (isKept || frame[record] === null) {
@@ -179,6 +183,15 @@ export class UpdateOperator implements PhysicalOperator {
 
   #writeChange(record: StoredRecord): void {
     const transaction = transactionOf(this.#context as ExecutionContext);
+    transaction.defersKeys = true;
+    try {
+      this.#writeTo(transaction, record);
+    } finally {
+      transaction.defersKeys = false;
+    }
+  }
+
+  #writeTo(transaction: Transaction, record: StoredRecord): void {
     const values = this.#values;
     if (values === undefined) {
       this.#written = transaction.update(record.rid, (this.#draft as RecordDraft).properties);

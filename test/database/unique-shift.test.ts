@@ -1,0 +1,108 @@
+import assert from 'node:assert/strict';
+import { test, type TestContext } from 'node:test';
+import fc from 'fast-check';
+import { openTestDatabase, type TestDatabase } from './support/open-test-database.ts';
+
+// Goal: a statement may give unique keys in any order, as long as they are unique when it ends (sql.md 13.10 rule 6), and what it
+// may not do leaves nothing. Method: shifts and swaps by hand, then any new keys against the set of them.
+
+async function keyed(context: TestContext, ...keys: readonly number[]): Promise<TestDatabase> {
+  const data = await openTestDatabase();
+  context.after(() => data.close());
+  await data.run('CREATE VERTEX TYPE T');
+  await data.run('CREATE PROPERTY T.k INTEGER');
+  await data.run('CREATE INDEX ON T (k) UNIQUE');
+  if (keys.length > 0)
+    await data.run(`INSERT INTO T (k, n) VALUES ${keys.map((k) => `(${k}, ${k})`).join()}`);
+  return data;
+}
+
+/** By their first keys; read from the records and found by the index. */
+async function keysOf(data: TestDatabase): Promise<Readonly<Record<number, number>>> {
+  const rows = await data.run('SELECT n, k FROM T ORDER BY n');
+  for (const { n, k } of rows)
+    assert.deepEqual(await data.run(`SELECT n FROM T WHERE k = ${k}`), [{ n }]);
+  const [count] = await data.run('SELECT count(*) AS c FROM T WHERE k > -1000');
+  assert.deepEqual(count, { c: rows.length });
+  return Object.fromEntries(rows.map(({ n, k }) => [Number(n), Number(k)]));
+}
+
+const duplicated = { code: 'DuplicatedKey' };
+
+test('keys may be shifted and swapped by one statement', async (context) => {
+  const data = await keyed(context, 1, 2, 3);
+  assert.deepEqual(await data.run('UPDATE T SET k = k + 1'), [{ count: 3 }]);
+  assert.deepEqual(await keysOf(data), { 1: 2, 2: 3, 3: 4 });
+  await data.run('UPDATE T SET k = k - 1');
+  await data.run('UPDATE T SET k = 4 - k RETURN AFTER k');
+  assert.deepEqual(await keysOf(data), { 1: 3, 2: 2, 3: 1 });
+  await data.run('UPDATE T SET k = k % 3 + 1');
+  assert.deepEqual(await keysOf(data), { 1: 1, 2: 3, 3: 2 });
+  await data.reopen();
+  assert.deepEqual(await keysOf(data), { 1: 1, 2: 3, 3: 2 });
+});
+
+test('a key that two records have at the end is refused, and nothing of the statement stays', async (context) => {
+  const data = await keyed(context, 1, 2, 3);
+  for (const text of [
+    'UPDATE T SET k = 7',
+    'UPDATE T SET k = k + 1 WHERE k < 3',
+    'UPDATE T SET k = 3 WHERE n = 1',
+    'UPDATE T SET k = k / 2 + 1',
+  ]) {
+    await assert.rejects(data.run(text), duplicated, text);
+    assert.deepEqual(await keysOf(data), { 1: 1, 2: 2, 3: 3 });
+  }
+  const error: unknown = await data.run('UPDATE T SET k = 3 WHERE n = 1').catch((e) => e);
+  assert.match(
+    String(error),
+    /Duplicated key \[3\] found on index 'T\[k\]' already assigned to record/,
+  );
+});
+
+test('the statement of a script is refused when it ends, not at the commit', async (context) => {
+  const data = await keyed(context, 1, 2, 3);
+  const script = (...lines: string[]) => data.run(lines.join(';'), {}, {}, 'sqlscript');
+  await script('BEGIN', 'UPDATE T SET k = k + 1', 'UPDATE T SET k = k + 1', 'COMMIT');
+  assert.deepEqual(await keysOf(data), { 1: 3, 2: 4, 3: 5 });
+  await assert.rejects(
+    script('BEGIN', 'UPDATE T SET k = 4 WHERE n = 1', 'DELETE FROM T WHERE n = 2', 'COMMIT'),
+    duplicated,
+  );
+  await script(
+    'BEGIN',
+    'UPDATE T SET k = 9 WHERE n = 1',
+    'UPDATE T SET k = 3 WHERE n = 2',
+    'COMMIT',
+  );
+  assert.deepEqual(await keysOf(data), { 1: 9, 2: 3, 3: 5 });
+});
+
+test('any new keys are taken exactly when they are unique', async (context) => {
+  const data = await keyed(context);
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.array(fc.integer({ min: 0, max: 6 }), { minLength: 5, maxLength: 5 }), {
+        minLength: 1,
+        maxLength: 4,
+      }),
+      async (rounds) => {
+        await data.run('DELETE FROM T');
+        await data.run(
+          `INSERT INTO T (k, n) VALUES ${[0, 1, 2, 3, 4].map((n) => `(${n}, ${n})`).join()}`,
+        );
+        let expected = [0, 1, 2, 3, 4];
+        for (const keys of rounds) {
+          const isUnique = new Set(keys).size === keys.length;
+          const done = data.run('UPDATE T SET k = :keys[n]', { keys });
+          if (isUnique) {
+            await done;
+            expected = keys;
+          } else await assert.rejects(done, duplicated);
+          assert.deepEqual(Object.values(await keysOf(data)), expected);
+        }
+      },
+    ),
+    { numRuns: 12 },
+  );
+});
