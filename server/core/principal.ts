@@ -17,4 +17,6 @@ export interface Authorizer {
   /** @throws DatabaseError `Forbidden` */
   require(who: Principal, database: string, access: Access): void;
   canAccess(who: Principal, database: string): boolean;
+  /** Whether records of the type may be read, of every type when none is named. */
+  canRead(who: Principal, database: string, type?: string): boolean;
 }

@@ -67,6 +67,7 @@ function resultOf(row: ValueMap, { transactions, requireOpen }: OperationRoom): 
     index: view.snapshotIndex,
     explain: undefined,
     requireOpen,
+    isShown: undefined,
   };
   return new FinishedResult(facts, { rowCount: 1, values: [row] }, view, () =>
     view[Symbol.dispose](),

@@ -9,6 +9,7 @@ import type { CompiledStatement, PlanInstance } from './compiled-statement.ts';
 import { KeptRows } from './kept-rows.ts';
 import { StatementMemory, type ServerMemory } from './memory-accounts.ts';
 import { PlanExecution } from './plan-execution.ts';
+import type { ReadGuard } from './read-guard.ts';
 import { FinishedResult, type ResultFacts, StreamingResult } from './results.ts';
 import type { ExplainedPlan, ResultBatch, ResultStream, RunOptions, Statement } from './session.ts';
 import type { StatementLimits } from './statement-limits.ts';
@@ -54,16 +55,19 @@ export class PlanRuns {
   readonly #memory: ServerMemory;
   readonly #runtime: Runtime;
   readonly #requireOpen: () => void;
+  readonly #guard: ReadGuard;
 
   /** @param surroundings `requireOpen` throws when the database was closed or dropped */
   constructor(surroundings: {
     readonly memory: ServerMemory;
     readonly runtime: Runtime;
     readonly requireOpen: () => void;
+    readonly guard: ReadGuard;
   }) {
     this.#memory = surroundings.memory;
     this.#runtime = surroundings.runtime;
     this.#requireOpen = surroundings.requireOpen;
+    this.#guard = surroundings.guard;
   }
 
   /**
@@ -78,7 +82,7 @@ export class PlanRuns {
     const opened = this.#open(compiled, order, scope, true);
     const { execution } = opened;
     try {
-      const facts = this.#factsOf(opened, scope.view.snapshotIndex);
+      const facts = this.#factsOf(opened, order, scope.view.snapshotIndex);
       const first = execution.pullNow();
       if (execution.hasEnded) {
         this.#close(opened);
@@ -137,7 +141,7 @@ export class PlanRuns {
   /** Runs the plan to its end, slice by slice; keeps as many rows as the caller takes. A short one gives no promise. */
   runToEnd(compiled: CompiledStatement, order: Order, scope: Scope): Outcome | Promise<Outcome> {
     const opened = this.#open(compiled, order, scope);
-    const facts = this.#factsOf(opened, scope.view.snapshotIndex);
+    const facts = this.#factsOf(opened, order, scope.view.snapshotIndex);
     const taken = takenRows(order.options, compiled.program.statementLimit);
     const wanted = isProfile(compiled) ? 0 : taken + 1;
     const { execution } = opened;
@@ -193,7 +197,7 @@ export class PlanRuns {
     const isMeasured = isProfile(compiled) || options.profile === 'detailed' || isRecorded;
     const measured = isMeasured ? measureOperators(root, this.#runtime.clock) : undefined;
     context.enter({
-      view: scope.view,
+      view: this.#guard.guarded(scope.view, options.principal),
       transaction: scope.transaction,
       parameters: statement.parameters,
       limits,
@@ -224,7 +228,7 @@ export class PlanRuns {
     if (explain === undefined) compiled.give(instance);
   }
 
-  #factsOf({ compiled, explain, isTold }: Opened, index: LogIndex): ResultFacts {
+  #factsOf({ compiled, explain, isTold }: Opened, order: Order, index: LogIndex): ResultFacts {
     return {
       shape: isProfile(compiled) ? noColumns : compiled.shape,
       isReadOnly: compiled.isReadOnly,
@@ -232,6 +236,7 @@ export class PlanRuns {
       index,
       explain: isTold ? explain : undefined,
       requireOpen: this.#requireOpen,
+      isShown: this.#guard.shown(order.options.principal),
     };
   }
 }

@@ -18,15 +18,17 @@ type LazyView = ReadView | (() => ReadView);
 /** Looks records up in a view. */
 class ViewLookup implements RecordLookup {
   readonly #view: LazyView;
-  readonly #requireOpen: () => void;
+  readonly #facts: ResultFacts;
 
-  constructor(view: LazyView, requireOpen: () => void) {
+  constructor(view: LazyView, facts: ResultFacts) {
     this.#view = view;
-    this.#requireOpen = requireOpen;
+    this.#facts = facts;
   }
 
   record(rid: Rid): StoredRecord | undefined {
-    return this.#opened().record(rid);
+    const view = this.#opened();
+    const { isShown } = this.#facts;
+    return isShown === undefined || isShown(view, rid) ? view.record(rid) : undefined;
   }
 
   degree(vertex: Rid, direction: 'out' | 'in'): number {
@@ -40,7 +42,7 @@ class ViewLookup implements RecordLookup {
 
   /** A result that is still being written out may outlive its database. */
   #opened(): ReadView {
-    this.#requireOpen();
+    this.#facts.requireOpen();
     return typeof this.#view === 'function' ? this.#view() : this.#view;
   }
 }
@@ -54,6 +56,8 @@ export interface ResultFacts {
   readonly explain: (() => ExplainedPlan) | undefined;
   /** @throws DatabaseError when the database was closed or dropped */
   readonly requireOpen: () => void;
+  /** What the caller may see of records that rows only name; undefined: any. */
+  readonly isShown: ((view: ReadView, rid: Rid) => boolean) | undefined;
 }
 
 /** All rows of a statement that has ended, given out in batches. */
@@ -90,7 +94,7 @@ export class FinishedResult implements ResultStream {
   }
 
   get records(): RecordLookup {
-    this.#records ??= new ViewLookup(this.#view, this.#facts.requireOpen);
+    this.#records ??= new ViewLookup(this.#view, this.#facts);
     return this.#records;
   }
 
@@ -153,7 +157,7 @@ export class StreamingResult implements ResultStream {
     this.shape = facts.shape;
     this.isReadOnly = facts.isReadOnly;
     this.statementLimit = facts.statementLimit;
-    this.records = new ViewLookup(options.view, facts.requireOpen);
+    this.records = new ViewLookup(options.view, facts);
     this.#execution = options.execution;
     this.#first = options.first.rowCount > 0 ? options.first : undefined;
     this.#active = options.active;

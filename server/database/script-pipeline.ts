@@ -23,6 +23,7 @@ import type { ExplainedPlan, ResultBatch, RunOptions, Statement } from './sessio
 import type { StatementCompiler } from './statement-compiler.ts';
 import type { StatementLimits } from './statement-limits.ts';
 import type { StatementWatch } from './statement-watch.ts';
+import type { ReadGuard } from './read-guard.ts';
 import { takenRows } from './taken-rows.ts';
 
 export interface ScriptPipelineOptions {
@@ -34,6 +35,7 @@ export interface ScriptPipelineOptions {
   readonly runtime: Runtime;
   readonly log: Log;
   readonly view: () => ReadView;
+  readonly guard: ReadGuard;
   readonly operate: OperationRoom['operate'];
   /** @throws DatabaseError `Forbidden` */
   readonly authorize: (options: RunOptions, compiled: CompiledStatement) => void;
@@ -218,7 +220,7 @@ class PartRunner {
 
   #open(compiled: CompiledStatement, transaction: Transaction): Opened {
     const { limits, statement, options, watch } = this.#order;
-    const { memory: server, runtime } = this.#services;
+    const { memory: server, runtime, guard } = this.#services;
     const { variables, pace } = this.#state;
     const memory = new StatementMemory(server, limits.memoryBytesMax);
     const isProfile = compiled.program.inspect === 'profile';
@@ -228,7 +230,7 @@ class PartRunner {
     const isMeasured = isProfile || options.profile === 'detailed';
     const measured = isMeasured ? measureOperators(root, runtime.clock) : undefined;
     context.enter({
-      view: transaction,
+      view: guard.guarded(transaction, options.principal),
       transaction: compiled.isReadOnly ? undefined : transaction,
       parameters: statement.parameters,
       limits,

@@ -225,17 +225,16 @@ export class StatementCompiler {
     throw new DatabaseError('NotSupported', `not supported in a trigger or function: '${text}'`);
   }
 
-  /** Beside its own doings: those of the functions it calls, and what the body of a trigger needs (its maker's rights). */
+  /** Beside its own doings: those of the functions it calls. */
   #doings(program: QueryProgram, view: ReadView): Doings & { readonly plan: LogicalPlan } {
     const own = effectsOf(program, this.#planner.writing);
     const called = this.#called.doingsOf(program.plan, view);
     const accesses = accessesOf(program, view.catalog);
-    const kept = [...accesses, ...this.#rightsOfBody(program.plan, view)];
-    if (called === undefined) return { effects: own, accesses: kept, plan: program.plan };
+    if (called === undefined) return { effects: own, accesses, plan: program.plan };
     const isReading = isReadOnly(called.effects);
     return {
       effects: new Set([...own, ...called.effects]),
-      accesses: [...kept, ...called.accesses],
+      accesses: [...accesses, ...called.accesses],
       plan: isReading ? program.plan : withEagerSources(program.plan),
     };
   }
@@ -250,7 +249,7 @@ export class StatementCompiler {
     if (plan.change.language !== 'SQL') return [];
     try {
       const program = this.#bodyProgram(plan.change.action, view);
-      return this.#doings(program, view).accesses;
+      return [...this.#doings(program, view).accesses, ...this.#rightsOfBody(program.plan, view)];
     } catch {
       // Types that are not there yet: then the right to everything.
       const effects = new Set<Effect>(['read', 'insert', 'update', 'delete']);
@@ -259,7 +258,8 @@ export class StatementCompiler {
   }
 
   *#plan(program: QueryProgram, view: ReadView): CompileSteps<CompiledStatement> {
-    const { effects, accesses, plan } = this.#doings(program, view);
+    const { effects, accesses: own, plan } = this.#doings(program, view);
+    const accesses = [...own.map(whileItRuns), ...this.#rightsOfBody(program.plan, view)];
     yield;
     const optimized = yield* this.#planner.optimize(withRowCap({ ...program, plan }), view);
     yield;
@@ -387,4 +387,10 @@ function sizesSeen(plan: LogicalPlan, view: ReadView): PlannedSizes {
 function hasMovedALot(before: number, now: number): boolean {
   const few = Math.min(before, now);
   return Math.max(before, now) > few * 4 + 1000;
+}
+
+/** Of records that only the run of a plan finds, each is judged when it is read (`guarded-view.ts`). */
+function whileItRuns(access: Access): Access {
+  const isReading = access.effects.size === 1 && access.effects.has('read');
+  return isReading && access.types === undefined ? { ...access, types: [] } : access;
 }

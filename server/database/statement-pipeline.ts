@@ -17,7 +17,8 @@ import { partlyDone, ScriptPipeline } from './script-pipeline.ts';
 import type { ScriptRows } from './script-runner.ts';
 import { OwnTransactions, SessionTransactions } from './script-hosts.ts';
 import { type Counters, timedCommit } from './counters.ts';
-import { type Order, PlanRuns, type Scope } from './plan-runs.ts';
+import { type Order, type Outcome, PlanRuns, type Scope } from './plan-runs.ts';
+import { ReadGuard } from './read-guard.ts';
 import { isLongText, prepareLongText } from './prepared-texts.ts';
 import { type OperationRoom, runOperation } from './operation-run.ts';
 import type { ServerMemory } from './memory-accounts.ts';
@@ -72,15 +73,18 @@ export class StatementPipeline {
   readonly #lanes: ConflictLanes;
   readonly #scripts: ScriptPipeline;
   readonly #plans: PlanRuns;
+  readonly #guard: ReadGuard;
 
   constructor(options: PipelineOptions) {
     this.#options = options;
-    this.#plans = new PlanRuns(options);
+    this.#guard = new ReadGuard(options.authorizer, options.databaseName);
+    this.#plans = new PlanRuns({ ...options, guard: this.#guard });
     this.#lanes = new ConflictLanes(options.runtime.timers);
     this.#scripts = new ScriptPipeline({
       ...options,
       lanes: this.#lanes,
       view: () => options.transactions.view(),
+      guard: this.#guard,
       authorize: (run, compiled) => this.#authorize(run, compiled),
     });
   }
@@ -146,7 +150,13 @@ export class StatementPipeline {
       return this.#plans.read(compiled, order, { view, transaction: undefined, settle });
     }
     settle();
-    return this.#retried(order, (again) => this.#attempt(again));
+    // The first attempt begins in the state in which it was admitted.
+    let admitted: CompiledStatement | undefined = compiled;
+    return this.#retried(order, (again) => {
+      const attempt = this.#attempt(again, admitted);
+      admitted = undefined;
+      return attempt;
+    });
   }
 
   /** The statement, if the caller may run it. What is refused here was not begun. */
@@ -186,45 +196,51 @@ export class StatementPipeline {
     return { statement, options, limits, watch };
   }
 
-  /** A statement that commits by itself. */
-  async #retried(
-    order: Order,
-    attempt: (order: Order) => Promise<ResultStream>,
-  ): Promise<ResultStream> {
+  /** A statement that commits by itself. Each one comes by here: an `await` would cost it a microsecond, here and below. */
+  #retried(order: Order, attempt: (order: Order) => Promise<ResultStream>): Promise<ResultStream> {
     const { limits, options, watch } = order;
     if (options.isAborted ?? options.signal.aborted)
-      throw new DatabaseError('Cancelled', 'the client has left');
+      return Promise.reject(new DatabaseError('Cancelled', 'the client has left'));
+    return runWithRetries(() => attempt(order), {
+      attemptCountMax: options.retries ?? limits.attemptCountMax,
+      delayMs: limits.retryDelayMs,
+      conflictWaitMs: limits.conflictWaitMs,
+      lanes: this.#lanes,
+      check: () => watch.check(),
+      ended: () => watch.finish(),
+      runtime: this.#options.runtime,
+    });
+  }
+
+  /** @param admitted the statement, when it was admitted in the newest state */
+  #attempt(order: Order, admitted: CompiledStatement | undefined): Promise<ResultStream> {
+    const transaction = this.#options.transactions.begin('READ_COMMITTED');
+    const failed = (error: unknown): never => {
+      throw this.#attemptFailed(transaction, error);
+    };
+    const commit = ({ rows, facts }: Outcome): Promise<ResultStream> =>
+      this.#commitOne(transaction, order.options.replayKey).then(
+        ({ index }) => this.#committed({ ...facts, index }, rows),
+        failed,
+      );
     try {
-      return await runWithRetries(() => attempt(order), {
-        attemptCountMax: options.retries ?? limits.attemptCountMax,
-        delayMs: limits.retryDelayMs,
-        conflictWaitMs: limits.conflictWaitMs,
-        lanes: this.#lanes,
-        check: () => watch.check(),
-        runtime: this.#options.runtime,
-      });
-    } finally {
-      watch.finish();
+      transaction.beginStatement();
+      const compiled = admitted ?? this.#admit(order.statement, order.options, transaction);
+      assert(compiled.kind === 'statement', 'what a text is does not change');
+      const scope: Scope = { view: transaction, transaction, settle: nothing };
+      const outcome = this.#plans.runToEnd(compiled, order, scope);
+      return outcome instanceof Promise ? outcome.then(commit, failed) : commit(outcome);
+    } catch (error) {
+      return Promise.reject(this.#attemptFailed(transaction, error));
     }
   }
 
-  async #attempt(order: Order): Promise<ResultStream> {
-    const { transactions } = this.#options;
-    const transaction = transactions.begin('READ_COMMITTED');
-    try {
-      transaction.beginStatement();
-      const compiled = this.#admit(order.statement, order.options, transaction);
-      assert(compiled.kind === 'statement', 'what a text is does not change');
-      const scope: Scope = { view: transaction, transaction, settle: nothing };
-      const { rows, facts } = await this.#plans.runToEnd(compiled, order, scope);
-      const index = await this.#commit(transaction, [order.options.replayKey]);
-      return this.#committed({ ...facts, index }, rows);
-    } catch (error) {
-      transaction.rollback();
-      this.#countFailure(error);
-      // Batches that were committed stay, so the statement must not be executed again.
-      throw transaction.hasFlushed ? partlyDone(error) : error;
-    }
+  /** @returns what the caller is told */
+  #attemptFailed(transaction: Transaction, error: unknown): unknown {
+    transaction.rollback();
+    this.#countFailure(error);
+    // Batches that were committed stay, so the statement must not be executed again.
+    return transaction.hasFlushed ? partlyDone(error) : error;
   }
 
   #countFailure(error: unknown): void {
@@ -251,7 +267,10 @@ export class StatementPipeline {
       const outcome = await this.#scripts.run({ ...order, script }, host);
       ({ hasCommitted } = outcome);
       const index = await host.commit();
-      return this.#committed({ ...this.#factsOfScript(script, outcome), index }, outcome.rows);
+      return this.#committed(
+        { ...this.#factsOfScript(script, outcome, order), index },
+        outcome.rows,
+      );
     } catch (error) {
       host.rollback();
       this.#countFailure(error);
@@ -260,7 +279,11 @@ export class StatementPipeline {
     }
   }
 
-  #factsOfScript(script: CompiledScript, rows: ScriptRows): Omit<ResultFacts, 'index'> {
+  #factsOfScript(
+    script: CompiledScript,
+    rows: ScriptRows,
+    { options }: Order,
+  ): Omit<ResultFacts, 'index'> {
     const { shape, statementLimit, explain } = rows;
     return {
       shape,
@@ -268,6 +291,7 @@ export class StatementPipeline {
       statementLimit,
       explain: explain && (() => explain),
       requireOpen: this.#options.requireOpen,
+      isShown: this.#guard.shown(options.principal),
     };
   }
 
@@ -292,7 +316,7 @@ export class StatementPipeline {
     try {
       const outcome = await this.#scripts.run({ ...order, script }, host);
       const view = lease.transaction();
-      const facts = { ...this.#factsOfScript(script, outcome), index: view.snapshotIndex };
+      const facts = { ...this.#factsOfScript(script, outcome, order), index: view.snapshotIndex };
       return new FinishedResult(facts, outcome.rows, view, settle);
     } catch (error) {
       settle(error);
@@ -342,6 +366,17 @@ export class StatementPipeline {
     } finally {
       transaction.rollback();
     }
+  }
+
+  /** Never throws. */
+  #commitOne(
+    transaction: Transaction,
+    replayKey: string | undefined,
+  ): Promise<{ readonly index: LogIndex }> {
+    const { counters, runtime } = this.#options;
+    return replayKey === undefined
+      ? timedCommit(transaction, counters, runtime.clock)
+      : this.#commit(transaction, [replayKey]).then((index) => ({ index }));
   }
 
   /** Commits, and remembers with it that the requests of clients were executed. */
@@ -433,6 +468,7 @@ export class StatementPipeline {
       index: scope.view.snapshotIndex,
       explain: () => explainOperators(compiled.fresh().root),
       requireOpen: this.#options.requireOpen,
+      isShown: undefined,
     };
     return new FinishedResult(facts, noRows, scope.view, scope.settle);
   }

@@ -16,6 +16,7 @@ interface Rights extends UserLimits {
   readonly database: ReadonlySet<DatabaseRight>;
   readonly types: ReadonlyMap<string, ReadonlySet<RecordRight>>;
   readonly otherTypes: ReadonlySet<RecordRight>;
+  readonly readsAll: boolean;
 }
 
 /**
@@ -53,10 +54,10 @@ export class GroupAuthorizer implements Authorizer {
     return who.isRoot || this.#rightsOf(who, database) !== undefined;
   }
 
-  /** Whether the user may read records of the type. */
-  canRead(who: Principal, database: string, type: string): boolean {
+  canRead(who: Principal, database: string, type?: string): boolean {
     if (who.isRoot) return true;
     const rights = this.#rightsOf(who, database);
+    if (type === undefined) return rights?.readsAll ?? false;
     return (rights?.types.get(type) ?? rights?.otherTypes)?.has('readRecord') ?? false;
   }
 
@@ -118,10 +119,13 @@ function union(groups: readonly Group[]): Rights {
   const typeNames = new Set(groups.flatMap((group) => [...group.types.keys()]));
   const rightsOn = (type: string) =>
     new Set(groups.flatMap((group) => group.types.get(type) ?? group.types.get('*') ?? []));
+  const types = new Map([...typeNames].map((type) => [type, rightsOn(type)]));
+  const otherTypes = rightsOn('*');
   return {
     database: new Set(groups.flatMap((group) => group.access)),
-    types: new Map([...typeNames].map((type) => [type, rightsOn(type)])),
-    otherTypes: rightsOn('*'),
+    types,
+    otherTypes,
+    readsAll: [otherTypes, ...types.values()].every((rights) => rights.has('readRecord')),
     resultSetLimit: lowest(groups.map((group) => group.resultSetLimit)),
     readTimeoutMs: lowest(groups.map((group) => group.readTimeout)),
   };

@@ -157,6 +157,7 @@ test('what the caller may not do is refused before anything of the script is don
       if (access.effects.has('delete')) throw new DatabaseError('Forbidden', 'may not delete');
     },
     canAccess: () => true,
+    canRead: () => true,
   };
   await withDatabase(
     {},

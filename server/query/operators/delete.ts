@@ -113,7 +113,8 @@ export class DeleteOperator implements PhysicalOperator {
   /** @returns how many edges a vertex takes with it */
   #requireDeletable(record: StoredRecord): number {
     if (record.kind !== 'vertex') return 0;
-    this.#edges.start((this.#context as ExecutionContext).view, record);
+    // Edges go with their vertex, whether the caller may read them or not.
+    this.#edges.start(transactionOf(this.#context as ExecutionContext), record);
     const edgeCount = this.#edges.remainingDegree();
     if (edgeCount > 0 && !this.#options.detach)
       throw new DatabaseError(

@@ -182,6 +182,7 @@ test('operations need updateSecurity, and nothing else will do', async (context)
         throw new DatabaseError('Forbidden', 'no');
       },
       canAccess: () => true,
+      canRead: () => true,
     },
   });
   context.after(() => test.close());

@@ -68,6 +68,7 @@ test('a script with an operation asks for the right to it before its first state
       if (effects.has('security')) throw new DatabaseError('Forbidden', `${name} security`);
     },
     canAccess: () => true,
+    canRead: () => true,
   };
   const test = await openTestDatabase({ authorizer });
   context.after(() => test.close());

@@ -68,7 +68,7 @@ export interface TestDatabaseOptions {
 
 export const root: Principal = { name: 'root', isRoot: true, via: 'password' };
 
-const everything: Authorizer = { require() {}, canAccess: () => true };
+const everything: Authorizer = { require() {}, canAccess: () => true, canRead: () => true };
 
 /** Opens the database `test` on an empty directory, which `close` deletes. */
 export async function openTestDatabase(options: TestDatabaseOptions = {}): Promise<TestDatabase> {

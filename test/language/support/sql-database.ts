@@ -28,7 +28,7 @@ export interface SqlOptions {
   readonly mustBeIdempotent?: boolean;
 }
 
-const allowAll: Authorizer = { require() {}, canAccess: () => true };
+const allowAll: Authorizer = { require() {}, canAccess: () => true, canRead: () => true };
 const root: Principal = { name: 'root', isRoot: true, via: 'password' };
 
 export async function openSqlDatabase(): Promise<SqlDatabase> {
