@@ -3,6 +3,7 @@ import { decimalDigitsMax, parseDecimal } from './decimal.ts';
 import { DatabaseError } from './errors.ts';
 import { defaultNumberLimits, type NumberLimits, oversizeOf } from './number-text.ts';
 import { parseDouble, parseInteger } from './number-text.ts';
+import type { PausingWork, WorkMeter } from './pausing-work.ts';
 import { double } from './value.ts';
 import type { Value } from './value.ts';
 
@@ -49,6 +50,20 @@ export async function parseJsonInSlices(
   while (!parser.run(valuesPerLook)) if (slices.isSpent) await slices.pause();
   return parser.result;
 }
+
+/** As `parseJson` in turns. */
+export function* parseJsonInTurns(
+  text: string,
+  meter: WorkMeter,
+  limits: JsonLimits = defaultJsonLimits,
+): PausingWork<Value> {
+  if (!text.isWellFormed()) throw invalid(text, 0, 'the text holds a lone surrogate');
+  const parser = new JsonParser(text, limits);
+  while (!parser.run(valuesPerLook)) if (meter.isSpent(unitsPerLook)) yield;
+  return parser.result;
+}
+
+const unitsPerLook = 128;
 
 /** Some 100 microseconds of values. */
 const valuesPerLook = 512;

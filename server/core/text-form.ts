@@ -76,12 +76,15 @@ export function durationText(duration: Duration): string {
   return `${isNegative ? '-' : ''}${whole}.${fraction}`;
 }
 
-const nestingMax = 1_000;
+export const nestingMax = 1_000;
+
+export function nestedTooDeep(): DatabaseError {
+  return new DatabaseError('IllegalArgument', `value nested deeper than ${nestingMax} levels`);
+}
 
 /** JSON of a value inside a list or map: numbers and durations bare, records as their ids, bytes as signed integers. */
-function jsonText(value: Value, formats: TemporalFormats, depth: number): string {
-  if (depth > nestingMax)
-    throw new DatabaseError('IllegalArgument', `value nested deeper than ${nestingMax} levels`);
+export function jsonText(value: Value, formats: TemporalFormats, depth: number): string {
+  if (depth > nestingMax) throw nestedTooDeep();
   if (value === null || typeof value === 'boolean') return String(value);
   if (typeof value === 'string') return JSON.stringify(value);
   if (typeof value === 'bigint') return String(value);

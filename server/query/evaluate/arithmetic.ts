@@ -17,8 +17,14 @@ import { double, int64Max, int64Min, integer } from '#core/value.ts';
 import type { Value } from '#core/value.ts';
 import type { NumberValue } from '#core/value-order.ts';
 import type { ArithmeticOperator } from '../algebra/expression.ts';
-import { addCollections, subtractFromCollection } from './collection-arithmetic.ts';
+import {
+  addCollections,
+  subtractFromCollection,
+  subtractInTurns,
+} from './collection-arithmetic.ts';
 import type { EvaluationContext } from './context.ts';
+import { isLarge } from './large.ts';
+import { canPause, pausingValue, rememberedValue } from './long-calls.ts';
 import { addTemporal, isTemporal, subtractTemporal } from './temporal-arithmetic.ts';
 import { boundedText } from './value-size.ts';
 
@@ -39,7 +45,9 @@ export const add: BinaryOperation = (left, right, context) => {
   if (typeof left === 'string' && typeof right === 'string')
     return boundedText(left + right, context.limits);
   if (isNumber(left) && isNumber(right)) return addNumbers(left, right);
-  const collection = addCollections(left, right, context);
+  const collection = isLarge(left)
+    ? rememberedValue(context, add, () => addCollections(left, right, context))
+    : addCollections(left, right, context);
   if (collection !== undefined) return collection;
   if (isTemporal(left) || isTemporal(right)) {
     const moment = addTemporal(left, right, context.formats);
@@ -56,6 +64,8 @@ export const subtract: BinaryOperation = (left, right, context) => {
   if (left === null || right === null) return null;
   if (isNumber(left) && isNumber(right)) return subtractNumbers(left, right);
   if (isTemporal(left)) return subtractTemporal(left, right, context.formats) ?? null;
+  if (isLarge(left) && isLarge(right) && canPause(context))
+    return pausingValue(context, subtract, (meter) => subtractInTurns(left, right, meter));
   return subtractFromCollection(left, right) ?? null;
 };
 

@@ -1,7 +1,10 @@
 import { DatabaseError } from '#core/errors.ts';
 import type { Value } from '#core/value.ts';
 import type { Expression } from '../algebra/expression.ts';
+import type { EvaluationContext } from './context.ts';
 import type { CompileEnvironment, Evaluator } from './evaluator.ts';
+import { isLarge } from './large.ts';
+import { rememberedValue } from './long-calls.ts';
 import type { FunctionRegistry, ScalarFunction } from './function-definition.ts';
 
 /**
@@ -62,15 +65,37 @@ export function compileCall(
     return compileVolatile(definition, args);
   const [first, second] = args;
   if (args.length === 0) return (context) => definition.evaluate([], context);
+  const remembers = definition.worksInTurns !== true;
   if (first && args.length === 1)
-    return (context) => definition.evaluate([first(context)], context);
+    return (context) => {
+      const values = [first(context)];
+      return remembers && context.longCalls !== undefined
+        ? rememberedCall(definition, values, context)
+        : definition.evaluate(values, context);
+    };
   if (first && second && args.length === 2)
-    return (context) => definition.evaluate([first(context), second(context)], context);
+    return (context) => {
+      const values = [first(context), second(context)];
+      return remembers && context.longCalls !== undefined
+        ? rememberedCall(definition, values, context)
+        : definition.evaluate(values, context);
+    };
   return (context) => {
     const values: Value[] = new Array(args.length);
     for (let i = 0; i < args.length; i++) values[i] = (args[i] as Evaluator)(context);
-    return definition.evaluate(values, context);
+    return remembers && context.longCalls !== undefined
+      ? rememberedCall(definition, values, context)
+      : definition.evaluate(values, context);
   };
+}
+
+function rememberedCall(
+  definition: ScalarFunction,
+  args: readonly Value[],
+  context: EvaluationContext,
+): Value {
+  if (!args.some(isLarge)) return definition.evaluate(args, context);
+  return rememberedValue(context, definition, () => definition.evaluate(args, context));
 }
 
 /** What it gives is remembered while the expression around it is evaluated once more (`long-calls.ts`). */

@@ -3,6 +3,7 @@ import type { Value, ValueMap } from '#core/value.ts';
 import { textOf } from '#core/text-form.ts';
 import type { TemporalFormats } from '#core/temporal-format.ts';
 import { valueKey, valuesEqual } from '#core/equality.ts';
+import type { PausingWork, WorkMeter } from '#core/pausing-work.ts';
 import type { EvaluationContext } from './context.ts';
 import { boundedContainer, boundedGrowth } from './value-size.ts';
 import { ValueTable } from './value-table.ts';
@@ -92,6 +93,34 @@ function removeFromList(list: readonly Value[], right: Value): readonly Value[] 
     return count === 0;
   });
 }
+
+/** As `subtractFromCollection`, in turns for two lists. */
+export function* subtractInTurns(left: Value, right: Value, meter: WorkMeter): PausingWork<Value> {
+  if (!Array.isArray(left) || !Array.isArray(right))
+    return subtractFromCollection(left, right) ?? null;
+  const list = left as readonly Value[];
+  const whole = indexOfEqual(list, right);
+  if (whole >= 0) return list.toSpliced(whole, 1);
+  const table = new ValueTable();
+  const pending: number[] = [];
+  for (let i = 0; i < right.length; i += 1) {
+    const place = table.add(valueKey(right[i] as Value));
+    pending[place] = (pending[place] ?? 0) + 1;
+    if ((i & 255) === 255 && meter.isSpent(unitsPerLook)) yield;
+  }
+  const rest: Value[] = [];
+  for (let i = 0; i < list.length; i += 1) {
+    const item = list[i] as Value;
+    const place = table.find(valueKey(item));
+    const count = place < 0 ? 0 : (pending[place] as number);
+    if (count > 0) pending[place] = count - 1;
+    else rest.push(item);
+    if ((i & 255) === 255 && meter.isSpent(unitsPerLook)) yield;
+  }
+  return rest;
+}
+
+const unitsPerLook = 48;
 
 function indexOfEqual(list: readonly Value[], value: Value): number {
   for (let i = 0; i < list.length; i++) if (valuesEqual(list[i] as Value, value)) return i;

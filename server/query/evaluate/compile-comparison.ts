@@ -4,7 +4,10 @@ import { compareText } from '#core/value-order.ts';
 import type { Value } from '#core/value.ts';
 import type { CompareOperator, Dialect, Expression } from '../algebra/expression.ts';
 import { cypherCompare, cypherEquals } from './cypher-comparison.ts';
+import type { EvaluationContext } from './context.ts';
 import type { Condition, Evaluator } from './evaluator.ts';
+import { isLarge } from './large.ts';
+import { rememberedValue } from './long-calls.ts';
 import { sqlCompare, sqlEquals } from './sql-comparison.ts';
 
 /** Comparisons to closures: one closure per operator, with a short way for plain numbers and text. */
@@ -32,13 +35,19 @@ export function compileCompare(
       return (context) => {
         const a = left(context);
         const b = right(context);
-        return a === null || b === null ? null : !sqlEquals(a, b, context.formats);
+        return a === null || b === null ? null : !equals(a, b, context);
       };
     case '<=>':
       return (context) => nullSafeEquals(left(context), right(context), context.formats);
     default:
       return compileOrder(operator, left, right);
   }
+}
+
+function equals(a: Value, b: Value, context: EvaluationContext): boolean {
+  return typeof a === 'object' && isLarge(a)
+    ? rememberedValue(context, sqlEquals, () => sqlEquals(a, b, context.formats))
+    : sqlEquals(a, b, context.formats);
 }
 
 function compileEquals(
@@ -58,7 +67,7 @@ function compileEquals(
   return (context) => {
     const a = left(context);
     const b = right(context);
-    return a === null || b === null ? null : sqlEquals(a, b, context.formats);
+    return a === null || b === null ? null : equals(a, b, context);
   };
 }
 

@@ -3,6 +3,8 @@ import type { Value } from '#core/value.ts';
 import { appendToList } from './collection-arithmetic.ts';
 import type { EvaluationContext } from './context.ts';
 import type { Evaluator } from './evaluator.ts';
+import { isLarge } from './large.ts';
+import { rememberedValue } from './long-calls.ts';
 import { boundedGrowth, boundedText } from './value-size.ts';
 
 /**
@@ -23,6 +25,16 @@ export function compileConcatenate(operands: readonly Evaluator[]): Evaluator {
 /** `a || b` for two values. */
 export function concatenate(left: Value, right: Value, context: EvaluationContext): Value {
   if (left === null || right === null) return null;
+  if (typeof left === 'object' && isLarge(left))
+    return rememberedValue(context, concatenate, () => joined(left, right, context));
+  return joined(left, right, context);
+}
+
+function joined(
+  left: Exclude<Value, null>,
+  right: Exclude<Value, null>,
+  context: EvaluationContext,
+): Value {
   if (typeof left === 'string' && typeof right === 'string')
     return boundedText(left + right, context.limits);
   if (Array.isArray(left)) return appendToList(left, right, context);

@@ -67,4 +67,7 @@ export type { WorkMeter };
 export type LongWork = PausingWork<Value>;
 
 /** Long calls of an expression count their work together. */
-export interface LongCallRunner extends WorkMeter, Replay {}
+export interface LongCallRunner extends WorkMeter, Replay {
+  /** As `once`, for work of milliseconds, which is a turn of its own. */
+  remembered<T>(site: object, compute: () => T): T;
+}

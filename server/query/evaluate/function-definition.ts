@@ -1,4 +1,5 @@
 import type { Value } from '#core/value.ts';
+import type { PausingWork, WorkMeter } from '#core/pausing-work.ts';
 import type { EvaluationContext } from './context.ts';
 
 /** How many arguments a call may have. A method counts its receiver, which is its first argument. */
@@ -20,6 +21,8 @@ export interface ScalarFunction {
   readonly isDeterministic: boolean;
   /** One call may work for seconds: it is evaluated where the statement can pause (`long-calls.ts`). */
   readonly mayTakeLong?: boolean;
+  /** A call on a large value works in turns by itself, where it can; others are then remembered by whoever calls. */
+  readonly worksInTurns?: boolean;
   /** As documented, for arity errors: `substring(from [, to])`. */
   readonly syntax: string;
   /**
@@ -42,6 +45,12 @@ export interface AggregateFunction {
 export interface Accumulator {
   /** `args` is reused by the caller between rows: copy what must be kept. `count(*)` passes no arguments. */
   add(args: readonly Value[], context: EvaluationContext): void;
+  /** As `add`, in turns, for a large list; only accumulators for which one may take milliseconds have it. */
+  addInTurns?(
+    args: readonly Value[],
+    context: EvaluationContext,
+    meter: WorkMeter,
+  ): PausingWork<void>;
   /** The value for the rows added so far; may be called for zero rows. */
   result(context: EvaluationContext): Value;
 }

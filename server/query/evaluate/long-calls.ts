@@ -146,6 +146,17 @@ export class LongCalls implements WorkMeter, Replay {
     return value;
   }
 
+  remembered<T>(site: object, compute: () => T): T {
+    const isKnown = this.#calls[this.#position]?.site === site;
+    if (!isKnown && this.isExhausted && this.#hasGoneOn) throw suspended;
+    const value = this.once(site, compute);
+    if (!isKnown) {
+      this.#unitsLeft = 0;
+      this.#hasGoneOn = true;
+    }
+    return value;
+  }
+
   /** What was begun is not wanted any more. */
   reset(): void {
     this.#end();
@@ -261,6 +272,20 @@ export function pausingValue<T>(
   if (longCalls !== undefined) return longCalls.result(site, () => begin(longCalls));
   if (context.mayBeSuspended === true) throw suspended;
   return doneAtOnce(begin(inPlace), context);
+}
+
+/**
+ * The value of an operation on a large operand that is done at once, in milliseconds. Where the evaluation is in turns it is not done
+ * again in each of them.
+ */
+export function rememberedValue<T>(context: EvaluationContext, site: object, compute: () => T): T {
+  const { longCalls } = context;
+  return longCalls === undefined ? compute() : longCalls.remembered(site, compute);
+}
+
+/** Whether `pausingValue` would do its work in turns. */
+export function canPause(context: EvaluationContext): boolean {
+  return context.mayBeSuspended === true || context.longCalls !== undefined;
 }
 
 const inPlace: WorkMeter = { isSpent: () => false };

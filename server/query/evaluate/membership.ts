@@ -6,7 +6,11 @@ import type { Value, ValueMap } from '#core/value.ts';
 import type { ContainsKind, Dialect } from '../algebra/expression.ts';
 import { requireDialect } from './compile-comparison.ts';
 import { cypherEquals } from './cypher-comparison.ts';
+import type { PausingWork, WorkMeter } from '#core/pausing-work.ts';
+import type { EvaluationContext } from './context.ts';
 import type { Condition, Evaluator } from './evaluator.ts';
+import { isLarge } from './large.ts';
+import { canPause, pausingValue, rememberedValue } from './long-calls.ts';
 import { sqlEquals, strictlyEqual } from './sql-comparison.ts';
 import { ValueTable } from './value-table.ts';
 
@@ -23,11 +27,40 @@ export function compileIn(element: Evaluator, list: Evaluator, dialect: Dialect)
     const candidates = list(context);
     if (candidates === null) return null;
     const value = element(context);
+    if (Array.isArray(candidates) && candidates.length >= manyCandidates)
+      return isInMany(value, candidates as readonly Value[], context);
     if (Array.isArray(candidates))
       return isIn(value, candidates as readonly Value[], context.formats);
     return value === null ? null : strictlyEqual(value, candidates);
   };
 }
+
+/** In a list that is taken in by turns where the statement can pause. */
+function isInMany(
+  value: Value,
+  list: readonly Value[],
+  context: EvaluationContext,
+): boolean | null {
+  const isHashed = typeof value === 'string' || typeof value === 'number';
+  if (isHashed && !membersByList.has(list) && canPause(context))
+    pausingValue(context, list, (meter) => collectInTurns(list, meter));
+  return rememberedValue(context, isIn, () => isIn(value, list, context.formats));
+}
+
+const manyCandidates = 4_096;
+
+function* collectInTurns(list: readonly Value[], meter: WorkMeter): PausingWork<null> {
+  const members = new MemberCollection();
+  for (let at = 0; at < list.length; at += candidatesPerLook) {
+    if (!members.add(list, at, Math.min(list.length, at + candidatesPerLook))) break;
+    if (meter.isSpent(unitsPerLook)) yield;
+  }
+  membersByList.set(list, members.members());
+  return null;
+}
+
+const candidatesPerLook = 256;
+const unitsPerLook = 64;
 
 function cypherIn(value: Value, list: Value): boolean | null {
   if (list === null) return null;
@@ -82,23 +115,40 @@ function membersOf(list: readonly Value[]): Members {
 }
 
 function collectMembers(list: readonly Value[]): Members {
-  const keys = new ValueTable();
-  let kind: 'string' | 'number' | undefined;
-  let hasNull = false;
-  for (const item of list) {
-    if (item === null) {
-      hasNull = true;
-      continue;
+  const members = new MemberCollection();
+  members.add(list, 0, list.length);
+  return members.members();
+}
+
+class MemberCollection {
+  readonly #keys = new ValueTable();
+  #kind: 'string' | 'number' | undefined;
+  #isMixed = false;
+  #hasNull = false;
+
+  /** @returns false when the list is none to be hashed */
+  add(list: readonly Value[], from: number, to: number): boolean {
+    for (let at = from; at < to && !this.#isMixed; at += 1) {
+      const item = list[at] as Value;
+      if (item === null) {
+        this.#hasNull = true;
+        continue;
+      }
+      const kind = typeof item;
+      // NaN equals nothing here but itself as a key, so a list with one is not hashed.
+      const isPlain = kind === 'string' || (kind === 'number' && !Number.isNaN(item));
+      this.#isMixed = !isPlain || (this.#kind !== undefined && this.#kind !== kind);
+      if (this.#isMixed) break;
+      this.#kind = kind as 'string' | 'number';
+      this.#keys.add(valueKey(item));
     }
-    const itemKind = typeof item;
-    // NaN equals nothing here but itself as a key, so a list with one is not hashed.
-    const isPlain = itemKind === 'string' || (itemKind === 'number' && !Number.isNaN(item));
-    if (!isPlain || (kind !== undefined && kind !== itemKind))
-      return { kind: undefined, keys, hasNull };
-    kind = itemKind as 'string' | 'number';
-    keys.add(valueKey(item));
+    return !this.#isMixed;
   }
-  return { kind, keys, hasNull };
+
+  members(): Members {
+    const kind = this.#isMixed ? undefined : this.#kind;
+    return { kind, keys: this.#keys, hasNull: this.#hasNull };
+  }
 }
 
 /** `collection CONTAINS... value`; null on either side is unknown, a left side of another shape is false. */
@@ -111,8 +161,44 @@ export function compileContains(
   return (context) => {
     const left = collection(context);
     const right = value(context);
-    return left === null || right === null ? null : test(left, right, context.formats);
+    if (left === null || right === null) return null;
+    return isLarge(left)
+      ? containsInMany(kind, left, right, context)
+      : test(left, right, context.formats);
   };
+}
+
+function containsInMany(
+  kind: ContainsKind,
+  left: Exclude<Value, null>,
+  right: Exclude<Value, null>,
+  context: EvaluationContext,
+): boolean {
+  const test = containsTests[kind];
+  const isMany = Array.isArray(left) && Array.isArray(right) && left.length >= manyCandidates;
+  const needsMembers = isMany && (kind === 'all' || kind === 'any');
+  if (needsMembers && canPause(context)) {
+    const list = left as readonly Value[];
+    if (!membersByList.has(list))
+      pausingValue(context, list, (meter) => collectInTurns(list, meter));
+    return pausingValue(context, test, (meter) => membersFound(kind, list, right, context, meter));
+  }
+  return rememberedValue(context, test, () => test(left, right, context.formats));
+}
+
+function* membersFound(
+  kind: 'all' | 'any',
+  list: readonly Value[],
+  sought: readonly Value[],
+  context: EvaluationContext,
+  meter: WorkMeter,
+): PausingWork<boolean> {
+  const isWanted = kind === 'any';
+  for (let at = 0; at < sought.length; at += 1) {
+    if (hasMember(list, sought[at] as Value, context.formats) === isWanted) return isWanted;
+    if (at % candidatesPerLook === 0 && meter.isSpent(unitsPerLook)) yield;
+  }
+  return !isWanted;
 }
 
 type ContainsTest = (left: Value, right: Value, formats: TemporalFormats) => boolean;
@@ -156,8 +242,14 @@ function unwrapSingle(value: Value): Value {
 
 function hasElement(list: readonly Value[], value: Value, formats: TemporalFormats): boolean {
   if (value === null) return false;
+  const kind = typeof value;
+  const isPlain = kind === 'string' || kind === 'number';
   for (let i = 0; i < list.length; i++) {
     const item = list[i] as Value;
+    if (isPlain && typeof item === kind) {
+      if (item === value) return true;
+      continue;
+    }
     if (item !== null && sqlEquals(item, value, formats)) return true;
   }
   return false;

@@ -19,21 +19,37 @@ import {
 } from '#core/temporal-format.ts';
 import { DateTime, LocalDate, msPerDay } from '#core/temporal.ts';
 import { textOf } from '#core/text-form.ts';
+import { textInTurns } from '#core/text-in-turns.ts';
 import { isList, isRecord, type Value } from '#core/value.ts';
 import type { EvaluationContext } from '../evaluate/context.ts';
 import type { ScalarFunction } from '../evaluate/function-definition.ts';
 import { describe, isNumeric, refusal, ridArgument, textArgument, toDouble } from './arguments.ts';
 import { boundedMap, boundedText } from './bounds.ts';
-import { method, methodOnNull } from './define.ts';
-import { distinct } from './distinct.ts';
-import { jsonValueOf } from './json-form.ts';
+import { inTurns, method, methodOnNull } from './define.ts';
+import { distinct, distinctInTurns } from './distinct.ts';
+import { jsonValueInTurns, jsonValueOf } from './json-form.ts';
 import { followed, propertiesOf } from './navigation.ts';
-import { formatVector, isVectorList, vectorFormatArgument } from './vector/format.ts';
+import {
+  formatVector,
+  formatVectorInTurns,
+  isVectorList,
+  vectorFormatArgument,
+} from './vector/format.ts';
 
 /** Methods that change the type of a value (sql-functions.md 11.1). */
 export const conversionMethods: readonly ScalarFunction[] = [
-  method('asString([fmt])', [0, 1], (args, context) =>
-    boundedText(asString(args[0] as Value, args[1] ?? null, context), context),
+  inTurns(
+    method('asString([fmt])', [0, 1], (args, context) =>
+      boundedText(asString(args[0] as Value, args[1] ?? null, context), context),
+    ),
+    function* ([value = null, format = null], context, meter) {
+      if (isVectorList(value)) {
+        const form = vectorFormatArgument(format, 'asString()');
+        return boundedText(yield* formatVectorInTurns(value, form, meter), context);
+      }
+      if (format !== null) return boundedText(asString(value, format, context), context);
+      return boundedText(yield* textInTurns(value, context.formats, meter), context);
+    },
   ),
   method('asInteger()', [0, 0], (args, context) => {
     const value = trimmed(args[0] as Value);
@@ -69,7 +85,10 @@ export const conversionMethods: readonly ScalarFunction[] = [
     asDateTime(args[0] as Value, args[1] ?? null, context),
   ),
   methodOnNull('asList()', [0, 0], (args) => listOf(args[0] as Value)),
-  methodOnNull('asSet()', [0, 0], (args) => distinct(listOf(args[0] as Value))),
+  inTurns(
+    methodOnNull('asSet()', [0, 0], (args) => distinct(listOf(args[0] as Value))),
+    ([value = null], _context, meter) => distinctInTurns(listOf(value), meter),
+  ),
   methodOnNull('asMap()', [0, 0], (args, context) => asMap(args[0] as Value, context)),
   method('asRID()', [0, 0], (args) => {
     const value = args[0] as Value;
@@ -83,8 +102,12 @@ export const conversionMethods: readonly ScalarFunction[] = [
     const rid = ridArgument(value);
     return rid === undefined ? null : (context.view.record(rid) ?? null);
   }),
-  method('asJSON()', [0, 0], (args, context) => jsonValueOf(args[0] as Value, context)),
-  method('toJSON()', [0, 0], (args, context) => jsonValueOf(args[0] as Value, context)),
+  ...['asJSON()', 'toJSON()'].map((syntax) =>
+    inTurns(
+      method(syntax, [0, 0], (args, context) => jsonValueOf(args[0] as Value, context)),
+      ([value = null], context, meter) => jsonValueInTurns(value, context, meter),
+    ),
+  ),
   method("convert('TYPE')", [1, 1], (args, context) => {
     const name = textArgument(args[1], 'convert()');
     const type = schemaTypeNamed(name);

@@ -1,6 +1,7 @@
 import type { Value } from '#core/value.ts';
 import type { EvaluationContext, LongWork, WorkMeter } from '../evaluate/context.ts';
-import { longValue } from '../evaluate/long-calls.ts';
+import { canPause, longValue, pausingValue } from '../evaluate/long-calls.ts';
+import { isLarge } from '../evaluate/large.ts';
 import type {
   Accumulator,
   AggregateFunction,
@@ -38,6 +39,27 @@ export function longScalar(
       longValue(context, begin, what, (meter) => begin(args, context, meter)),
     ),
     mayTakeLong: true,
+    worksInTurns: true,
+  };
+}
+
+/**
+ * A function with a way to do the same in turns. It is taken for large arguments, among the first two, where the statement can
+ * pause; elsewhere `evaluate` does all at once.
+ */
+export function inTurns(
+  definition: ScalarFunction,
+  begin: (args: readonly Value[], context: EvaluationContext, meter: WorkMeter) => LongWork,
+): ScalarFunction {
+  const { evaluate } = definition;
+  return {
+    ...definition,
+    worksInTurns: true,
+    evaluate(args, context) {
+      const isShort = !isLarge(args[0]) && (args.length < 2 || !isLarge(args[1]));
+      if (isShort || args[0] === null || !canPause(context)) return evaluate(args, context);
+      return pausingValue(context, begin, (meter) => begin(args, context, meter));
+    },
   };
 }
 

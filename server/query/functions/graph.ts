@@ -64,13 +64,14 @@ function vertexMove(
           movedStepwise(from as readonly Value[], types, follow, context, meter),
         );
   };
-  return nullSafe(`${name}(type...)`, [1, ANY_NUMBER], (args, context) => {
+  const definition = nullSafe(`${name}(type...)`, [1, ANY_NUMBER], (args, context) => {
     const types = edgeTypesNamed(typeNames(args, name), context.view.catalog);
     const from = args[0] as Value;
     return context.longCalls === undefined && isShort(from)
       ? moved(from, 'vertex', types, follow, context)
       : inSlices(from, types, context);
   });
+  return { ...definition, worksInTurns: true };
 }
 
 /** What is moved from in one go. */

@@ -1,4 +1,5 @@
-import { parseJson } from '#core/json-value.ts';
+import { parseJson, parseJsonInTurns } from '#core/json-value.ts';
+import type { PausingWork, WorkMeter } from '#core/pausing-work.ts';
 import { Link, type StoredRecord } from '#core/record.ts';
 import { formatRid } from '#core/rid.ts';
 import { DateTime, LocalDate } from '#core/temporal.ts';
@@ -21,6 +22,60 @@ export function jsonValueOf(value: Value, context: EvaluationContext): Value {
   if (typeof value !== 'string') return plain(value, context, 0);
   return value.trim() === '' ? new Map<string, Value>() : parseJson(value);
 }
+
+/** As `jsonValueOf`, in turns. */
+export function* jsonValueInTurns(
+  value: Value,
+  context: EvaluationContext,
+  meter: WorkMeter,
+): PausingWork<Value> {
+  if (typeof value !== 'string') return yield* jsonFormInTurns(value, context, meter);
+  return isBlank(value) ? new Map<string, Value>() : yield* parseJsonInTurns(value, meter);
+}
+
+function isBlank(text: string): boolean {
+  return text.length < 1_024 ? text.trim() === '' : !/\S/.test(text);
+}
+
+/** As `jsonFormOf`, in turns: for a list or map of many elements, and for those of few that are large. */
+export function* jsonFormInTurns(
+  value: Value,
+  context: Formatting,
+  meter: WorkMeter,
+  depth = 0,
+): PausingWork<Value> {
+  if (isList(value)) {
+    const list: Value[] = [];
+    for (let i = 0; i < value.length; i += 1) {
+      const element = value[i] as Value;
+      list.push(
+        value.length < fewElements
+          ? yield* jsonFormInTurns(element, context, meter, depth + 1)
+          : plain(element, context, depth + 1),
+      );
+      if ((i & elementsMask) === elementsMask && meter.isSpent(unitsPerLook)) yield;
+    }
+    return list;
+  }
+  if (!isMap(value)) return plain(value, context, depth);
+  const target = new Map<string, Value>();
+  let count = 0;
+  for (const [key, entry] of value) {
+    target.set(
+      key,
+      value.size < fewElements
+        ? yield* jsonFormInTurns(entry, context, meter, depth + 1)
+        : plain(entry, context, depth + 1),
+    );
+    count += 1;
+    if ((count & elementsMask) === elementsMask && meter.isSpent(unitsPerLook)) yield;
+  }
+  return target;
+}
+
+const fewElements = 256;
+const elementsMask = 255;
+const unitsPerLook = 32;
 
 /** As `jsonValueOf`, texts as they are. */
 export function jsonFormOf(value: Value, context: Formatting): Value {

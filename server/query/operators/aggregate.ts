@@ -3,6 +3,9 @@ import type { Accumulator, AggregateFunction } from '../evaluate/function-defini
 import type { Value } from '#core/value.ts';
 import type { Evaluator } from '../evaluate/evaluator.ts';
 import { approximateBytes } from '../evaluate/held-bytes.ts';
+import type { WorkMeter } from '#core/pausing-work.ts';
+import { unitsPerTurn } from '../evaluate/long-calls.ts';
+import { isLarge } from '../evaluate/large.ts';
 import { GroupTable } from './group-table.ts';
 import { HeldMemory } from './held-memory.ts';
 import { KeySet } from './key-set.ts';
@@ -68,6 +71,15 @@ export class AggregateOperator implements PhysicalOperator {
   #isFull = false;
   #position = 0;
   readonly #share = new WorkShare();
+  /** Adding what the row at hand holds: a large list is added in turns. */
+  #adding: Generator<undefined, void, undefined> | undefined;
+  #unitsLeft = 0;
+  readonly #meter: WorkMeter = {
+    isSpent: (units) => {
+      this.#unitsLeft -= units;
+      return this.#unitsLeft <= 0;
+    },
+  };
 
   constructor(options: AggregateOptions) {
     this.inputs = [options.input];
@@ -85,6 +97,7 @@ export class AggregateOperator implements PhysicalOperator {
     this.#groups = emptyGroups();
     this.#isFull = false;
     this.#position = 0;
+    this.#adding = undefined;
     this.#options.input.open(context);
   }
 
@@ -106,6 +119,7 @@ export class AggregateOperator implements PhysicalOperator {
     const { frame } = context;
     const { input, keys } = this.#options;
     const values = this.#keyValues;
+    if (this.#adding !== undefined && !this.#addMore(this.#adding)) return PAUSE;
     for (let count = 0; count < rowsPerTurn; count += 1) {
       const pulled = input.next();
       if (pulled !== ROW) return pulled;
@@ -118,17 +132,28 @@ export class AggregateOperator implements PhysicalOperator {
       const groupCountBefore = this.#table.size;
       const group = this.#table.groupOf(values);
       if (group === groupCountBefore) this.#addGroup(values);
-      this.#accumulate(group);
+      if (!this.#accumulate(group)) return PAUSE;
     }
     return PAUSE;
   }
 
-  #accumulate(group: number): void {
+  /** @returns false when it is not over */
+  #addMore(adding: Generator<undefined, void, undefined>): boolean {
+    this.#unitsLeft = unitsPerTurn;
+    if (adding.next().done !== true) return false;
+    // Behind it the next aggregate may have begun with a large value of its own.
+    if (this.#adding !== adding) return this.#adding === undefined;
+    this.#adding = undefined;
+    return true;
+  }
+
+  /** @returns false when a large value is added in the next turns */
+  #accumulate(group: number, first = 0): boolean {
     const context = this.#context as ExecutionContext;
     const accounted = this.#accounted as ExecutionContext;
     const { aggregates } = this.#options;
     const from = group * aggregates.length;
-    for (let at = 0; at < aggregates.length; at += 1) {
+    for (let at = first; at < aggregates.length; at += 1) {
       const aggregate = aggregates[at] as CompiledAggregate;
       const args = this.#arguments[at] as Value[];
       if (aggregate.from !== undefined) args[0] = context.frame[aggregate.from] as Value;
@@ -137,8 +162,26 @@ export class AggregateOperator implements PhysicalOperator {
           args[part] = (aggregate.arguments[part] as Evaluator)(context);
       // Aggregates skip nulls, so a null needs no place among the distinct values.
       if (aggregate.distinct && this.#groups.seen[from + at]?.add(args) === false) continue;
-      (this.#groups.accumulators[from + at] as Accumulator).add(args, accounted);
+      const accumulator = this.#groups.accumulators[from + at] as Accumulator;
+      if (accumulator.addInTurns !== undefined && isLarge(args[0])) {
+        this.#adding = this.#addInTurns(accumulator, args.slice(), { group, next: at + 1 });
+        return this.#addMore(this.#adding);
+      }
+      accumulator.add(args, accounted);
     }
+    return true;
+  }
+
+  /** One accumulator, then those after it. */
+  *#addInTurns(
+    accumulator: Accumulator,
+    args: readonly Value[],
+    { group, next }: { readonly group: number; readonly next: number },
+  ): Generator<undefined, void, undefined> {
+    const accounted = this.#accounted as ExecutionContext;
+    const adding = accumulator.addInTurns?.(args, accounted, this.#meter);
+    while (adding !== undefined && adding.next().done !== true) yield;
+    this.#accumulate(group, next);
   }
 
   #addGroup(values: readonly Value[]): void {
@@ -200,6 +243,7 @@ export class AggregateOperator implements PhysicalOperator {
   }
 
   close(): void {
+    this.#adding = undefined;
     this.#memory?.release();
     this.#memory = undefined;
     this.#accounted = undefined;

@@ -4,7 +4,9 @@ import type { EvaluationContext } from '../../evaluate/context.ts';
 import type { Accumulator, AggregateFunction } from '../../evaluate/function-definition.ts';
 import { ValueTable } from '../../evaluate/value-table.ts';
 import { describe, refusal } from '../arguments.ts';
+import type { PausingWork, WorkMeter } from '#core/pausing-work.ts';
 import { boundedList, boundedMap, requireElements } from '../bounds.ts';
+import { isLookDue, unitsPerLook } from '../distinct.ts';
 import { aggregate } from '../define.ts';
 import { propertiesOf } from '../navigation.ts';
 import { bytesOfElement, bytesPerKey, KeyedElements } from './keyed-elements.ts';
@@ -32,6 +34,23 @@ class ListOf implements Accumulator {
       for (let i = 0; i < value.length; i++) this.#push(this.#elements, value[i] as Value, context);
   }
 
+  *addInTurns(
+    args: readonly Value[],
+    context: EvaluationContext,
+    meter: WorkMeter,
+  ): PausingWork<void> {
+    const value = args[0] as Value;
+    if (!isList(value)) {
+      this.add(args, context);
+      return;
+    }
+    this.#elements ??= [];
+    for (let i = 0; i < value.length; i++) {
+      this.#push(this.#elements, value[i] as Value, context);
+      if ((i & 1023) === 1023 && meter.isSpent(unitsPerLook)) yield;
+    }
+  }
+
   #push(elements: Value[], value: Value, context: EvaluationContext): void {
     if (value === null) return;
     requireElements(elements.length + 1, this.#what, context);
@@ -53,6 +72,17 @@ class SetOf implements Accumulator {
     if (value === null) return;
     this.#elements ??= new KeyedElements('set()');
     this.#elements.addAll(value, context);
+  }
+
+  *addInTurns(
+    args: readonly Value[],
+    context: EvaluationContext,
+    meter: WorkMeter,
+  ): PausingWork<void> {
+    const value = args[0] as Value;
+    if (value === null) return;
+    this.#elements ??= new KeyedElements('set()');
+    yield* this.#elements.addAllInTurns(value, context, meter);
   }
 
   result(context: EvaluationContext): Value {
@@ -102,6 +132,21 @@ class Intersection implements Accumulator {
     this.#common.addAll(value, context);
   }
 
+  *addInTurns(
+    args: readonly Value[],
+    context: EvaluationContext,
+    meter: WorkMeter,
+  ): PausingWork<void> {
+    const value = args[0] as Value;
+    if (value === null) return;
+    if (this.#common !== undefined) {
+      yield* this.#common.keepOnlyInTurns(value, meter);
+      return;
+    }
+    this.#common = new KeyedElements('intersect()');
+    yield* this.#common.addAllInTurns(value, context, meter);
+  }
+
   result(): Value {
     return this.#common ? this.#common.values() : [];
   }
@@ -122,6 +167,22 @@ class Difference implements Accumulator {
     if (value === null) return;
     this.#rest = new KeyedElements('difference()');
     this.#rest.addAll(value, context);
+  }
+
+  *addInTurns(
+    args: readonly Value[],
+    context: EvaluationContext,
+    meter: WorkMeter,
+  ): PausingWork<void> {
+    const value = args[0] as Value;
+    if (!this.#isFirst) {
+      if (this.#rest !== undefined) yield* this.#rest.removeAllInTurns(value, meter);
+      return;
+    }
+    this.#isFirst = false;
+    if (value === null) return;
+    this.#rest = new KeyedElements('difference()');
+    yield* this.#rest.addAllInTurns(value, context, meter);
   }
 
   result(): Value {
@@ -148,6 +209,26 @@ class SymmetricDifference implements Accumulator {
     if (this.#isNull) return;
     if (!isList(value)) this.#offer(value, context);
     else for (let i = 0; i < value.length; i++) this.#offer(value[i] as Value, context);
+  }
+
+  *addInTurns(
+    args: readonly Value[],
+    context: EvaluationContext,
+    meter: WorkMeter,
+  ): PausingWork<void> {
+    const value = args[0] as Value;
+    if (!isList(value)) {
+      this.add(args, context);
+      return;
+    }
+    if (this.#operand === 0) this.#isNull = false;
+    this.#operand += 1;
+    if (this.#isNull) return;
+    for (let i = 0; i < value.length; i++) {
+      const element = value[i] as Value;
+      this.#offer(element, context);
+      if (isLookDue(i, element) && meter.isSpent(unitsPerLook)) yield;
+    }
   }
 
   #offer(element: Value, context: EvaluationContext): void {
@@ -186,6 +267,20 @@ class Mode implements Accumulator {
     const value = args[0] as Value;
     if (!isList(value)) this.#count(value, context);
     else for (let i = 0; i < value.length; i++) this.#count(value[i] as Value, context);
+  }
+
+  *addInTurns(
+    args: readonly Value[],
+    context: EvaluationContext,
+    meter: WorkMeter,
+  ): PausingWork<void> {
+    const value = args[0] as Value;
+    if (!isList(value)) this.#count(value, context);
+    else
+      for (let i = 0; i < value.length; i++) {
+        this.#count(value[i] as Value, context);
+        if (isLookDue(i, value[i] as Value) && meter.isSpent(unitsPerLook)) yield;
+      }
   }
 
   #count(value: Value, context: EvaluationContext): void {

@@ -3,7 +3,9 @@ import { isList, type Value } from '#core/value.ts';
 import type { EvaluationContext } from '../../evaluate/context.ts';
 import { approximateBytes } from '../../evaluate/held-bytes.ts';
 import { ValueTable } from '../../evaluate/value-table.ts';
+import type { PausingWork, WorkMeter } from '#core/pausing-work.ts';
 import { requireElements } from '../bounds.ts';
+import { isLookDue, unitsPerLook } from '../distinct.ts';
 
 /** What an entry of a hash table costs beside key and value. */
 export const bytesPerKey = 48;
@@ -31,6 +33,16 @@ export class KeyedElements {
     else for (let i = 0; i < value.length; i++) this.add(value[i] as Value, context);
   }
 
+  *addAllInTurns(value: Value, context: EvaluationContext, meter: WorkMeter): PausingWork<void> {
+    if (!isList(value)) this.add(value, context);
+    else
+      for (let i = 0; i < value.length; i++) {
+        const element = value[i] as Value;
+        this.add(element, context);
+        if (isLookDue(i, element) && meter.isSpent(unitsPerLook)) yield;
+      }
+  }
+
   /**
    * One that was removed comes back to its place.
    * @throws DatabaseError `IllegalArgument` above `queryMaxHeapElementsAllowedPerOp`
@@ -50,6 +62,16 @@ export class KeyedElements {
     else for (let i = 0; i < value.length; i++) this.#remove(value[i] as Value);
   }
 
+  *removeAllInTurns(value: Value, meter: WorkMeter): PausingWork<void> {
+    if (!isList(value)) this.#remove(value);
+    else
+      for (let i = 0; i < value.length; i++) {
+        const element = value[i] as Value;
+        this.#remove(element);
+        if (isLookDue(i, element) && meter.isSpent(unitsPerLook)) yield;
+      }
+  }
+
   #remove(element: Value): void {
     const place = this.#table.find(valueKey(element));
     if (place < 0 || this.#elements[place] === null) return;
@@ -60,10 +82,27 @@ export class KeyedElements {
   /** Removes what is not in a list, or is not the value itself. */
   keepOnly(value: Value): void {
     const isKept = new Uint8Array(this.#elements.length);
-    for (const element of isList(value) ? value : [value]) {
-      const place = element === null ? -1 : this.#table.find(valueKey(element));
-      if (place >= 0) isKept[place] = 1;
+    for (const element of isList(value) ? value : [value]) this.#mark(element, isKept);
+    this.#keepMarked(isKept);
+  }
+
+  *keepOnlyInTurns(value: Value, meter: WorkMeter): PausingWork<void> {
+    const isKept = new Uint8Array(this.#elements.length);
+    const list = isList(value) ? value : [value];
+    for (let i = 0; i < list.length; i += 1) {
+      const element = list[i] as Value;
+      this.#mark(element, isKept);
+      if (isLookDue(i, element) && meter.isSpent(unitsPerLook)) yield;
     }
+    this.#keepMarked(isKept);
+  }
+
+  #mark(element: Value, isKept: Uint8Array): void {
+    const place = element === null ? -1 : this.#table.find(valueKey(element));
+    if (place >= 0) isKept[place] = 1;
+  }
+
+  #keepMarked(isKept: Uint8Array): void {
     for (let place = 0; place < isKept.length; place += 1) {
       if (isKept[place] === 1 || this.#elements[place] === null) continue;
       this.#elements[place] = null;

@@ -2,7 +2,7 @@ import type { Value } from '#core/value.ts';
 import type { AggregateFunction, ScalarFunction } from '../../evaluate/function-definition.ts';
 import { describe, refusal, textArgument } from '../arguments.ts';
 import { boundedMap } from '../bounds.ts';
-import { ANY_NUMBER, type ArgumentCount, scalar } from '../define.ts';
+import { ANY_NUMBER, type ArgumentCount, inTurns, scalar } from '../define.ts';
 
 /**
  * The functions that are aggregates with exactly one argument and otherwise work on the arguments of one row (key A1 of
@@ -35,14 +35,25 @@ export function scalarForms(aggregates: readonly AggregateFunction[]): readonly 
 
 function overArguments(definition: AggregateFunction, count: ArgumentCount): ScalarFunction {
   const isIntersection = definition.name === 'intersect';
-  return scalar(definition.syntax, count, (args, context) => {
+  const isEmpty = (args: readonly Value[]): boolean => isIntersection && args.includes(null);
+  const atOnce = scalar(definition.syntax, count, (args, context) => {
     // As rows nulls are skipped; as an operand of one row nothing is common with null.
-    if (isIntersection && args.includes(null)) return [];
+    if (isEmpty(args)) return [];
     const accumulator = definition.create();
     const one: Value[] = [null];
     for (let i = 0; i < args.length; i++) {
       one[0] = args[i] as Value;
       accumulator.add(one, context);
+    }
+    return accumulator.result(context);
+  });
+  return inTurns(atOnce, function* (args, context, meter) {
+    if (isEmpty(args)) return [];
+    const accumulator = definition.create();
+    for (let i = 0; i < args.length; i++) {
+      const one = [args[i] as Value];
+      if (accumulator.addInTurns === undefined) accumulator.add(one, context);
+      else yield* accumulator.addInTurns(one, context, meter);
     }
     return accumulator.result(context);
   });

@@ -6,9 +6,9 @@ import type { ScalarFunction } from '../../evaluate/function-definition.ts';
 import { NumericSum } from '../aggregates/numeric-sum.ts';
 import { integerArgument, listArgument, refusal } from '../arguments.ts';
 import { boundedList, requireElements } from '../bounds.ts';
-import { sorted } from '../collections.ts';
-import { type ArgumentCount, nullSafe } from '../define.ts';
-import { distinct } from '../distinct.ts';
+import { sorted, sortedListInTurns } from '../collections.ts';
+import { type ArgumentCount, inTurns, nullSafe } from '../define.ts';
+import { distinct, distinctInTurns } from '../distinct.ts';
 
 /** `coll.*` (sql-functions.md 9), over a list argument. */
 export const collFunctions: readonly ScalarFunction[] = [
@@ -19,17 +19,31 @@ export const collFunctions: readonly ScalarFunction[] = [
   }),
   onList('min(list)', [1, 1], (list) => extremeOf(list, -1)),
   onList('max(list)', [1, 1], (list) => extremeOf(list, 1)),
-  onList('sort(list)', [1, 1], (list) => sorted(list, true)),
-  onList('distinct(list)', [1, 1], (list) => distinct(list)),
-  onList('toSet(list)', [1, 1], (list) => distinct(list)),
+  inTurns(
+    onList('sort(list)', [1, 1], (list) => sorted(list, true)),
+    ([list], _context, meter) => sortedListInTurns(listArgument(list, 'coll.sort()'), true, meter),
+  ),
+  ...['distinct', 'toSet'].map((name) =>
+    inTurns(
+      onList(`${name}(list)`, [1, 1], (list) => distinct(list)),
+      ([list], _context, meter) => distinctInTurns(listArgument(list, `coll.${name}()`), meter),
+    ),
+  ),
   onList('flatten(list [, depth])', [1, 2], (list, args, context) => {
     const depth = integerArgument(args[1] ?? 1, 'coll.flatten()');
     const flat: Value[] = [];
     flatten(list, depth < 0 ? Infinity : depth, flat, context);
     return flat;
   }),
-  onList('union(a, b)', [2, 2], (list, args, context) =>
-    distinct(concatenated(list, args[1] as Value, 'coll.union()', context)),
+  inTurns(
+    onList('union(a, b)', [2, 2], (list, args, context) =>
+      distinct(concatenated(list, args[1] as Value, 'coll.union()', context)),
+    ),
+    ([list, other = null], context, meter) => {
+      const what = 'coll.union()';
+      const all = concatenated(listArgument(list, what), other, what, context);
+      return distinctInTurns(all, meter);
+    },
   ),
   onList('unionAll(a, b)', [2, 2], (list, args, context) =>
     concatenated(list, args[1] as Value, 'coll.unionAll()', context),

@@ -1,14 +1,15 @@
-import { parseJson } from '#core/json-value.ts';
+import { parseJson, parseJsonInTurns } from '#core/json-value.ts';
 import { parseDouble, parseInteger } from '#core/number-text.ts';
 import { textOf } from '#core/text-form.ts';
+import { jsonInTurns, textInTurns } from '#core/text-in-turns.ts';
 import { double, isList, isMap, type Value } from '#core/value.ts';
 import type { EvaluationContext } from '../../evaluate/context.ts';
 import type { ScalarFunction } from '../../evaluate/function-definition.ts';
 import { isNumeric, toDouble } from '../arguments.ts';
 import { boundedText } from '../bounds.ts';
-import { nullSafe } from '../define.ts';
-import { distinct } from '../distinct.ts';
-import { jsonFormOf } from '../json-form.ts';
+import { inTurns, nullSafe } from '../define.ts';
+import { distinct, distinctInTurns } from '../distinct.ts';
+import { jsonFormInTurns, jsonFormOf } from '../json-form.ts';
 import { followed, propertiesOf } from '../navigation.ts';
 
 /** `convert.*` (sql-functions.md 9): what cannot be converted is null, never an error. */
@@ -28,25 +29,50 @@ export const convertFunctions: readonly ScalarFunction[] = [
     const word = typeof value === 'string' ? value.trim().toLowerCase() : '';
     return word === 'true' ? true : word === 'false' ? false : null;
   }),
-  nullSafe('convert.toString(x)', [1, 1], (args, context) =>
-    boundedText(textOf(args[0] as Value, context.formats), context),
+  inTurns(
+    nullSafe('convert.toString(x)', [1, 1], (args, context) =>
+      boundedText(textOf(args[0] as Value, context.formats), context),
+    ),
+    function* ([value = null], context, meter) {
+      return boundedText(yield* textInTurns(value, context.formats, meter), context);
+    },
   ),
-  nullSafe('convert.toJson(x)', [1, 1], (args, context) => jsonText(args[0] as Value, context)),
-  nullSafe('convert.fromJsonMap(text)', [1, 1], (args) => {
-    const value = jsonIn(args[0] as Value);
-    return isMap(value) ? value : null;
-  }),
-  nullSafe('convert.fromJsonList(text)', [1, 1], (args) => {
-    const value = jsonIn(args[0] as Value);
-    return isList(value) ? value : null;
-  }),
+  inTurns(
+    nullSafe('convert.toJson(x)', [1, 1], (args, context) => jsonText(args[0] as Value, context)),
+    function* ([value = null], context, meter) {
+      const form = yield* jsonFormInTurns(value, context, meter);
+      return boundedText(yield* jsonInTurns(form, context.formats, meter, 0), context);
+    },
+  ),
+  fromJson('convert.fromJsonMap(text)', isMap),
+  fromJson('convert.fromJsonList(text)', isList),
   nullSafe('convert.toMap(x)', [1, 1], (args, context) => {
     const value = followed(args[0] as Value, context);
     return propertiesOf(value) ?? null;
   }),
   nullSafe('convert.toList(x)', [1, 1], (args) => listOf(args[0] as Value)),
-  nullSafe('convert.toSet(x)', [1, 1], (args) => distinct(listOf(args[0] as Value))),
+  inTurns(
+    nullSafe('convert.toSet(x)', [1, 1], (args) => distinct(listOf(args[0] as Value))),
+    ([value = null], _context, meter) => distinctInTurns(listOf(value), meter),
+  ),
 ];
+
+/** The value of a JSON text when it is of the kind that is wanted. */
+function fromJson(syntax: string, isWanted: (value: Value) => boolean): ScalarFunction {
+  const wanted = (value: Value): Value => (isWanted(value) ? value : null);
+  return inTurns(
+    nullSafe(syntax, [1, 1], (args) => wanted(jsonIn(args[0] as Value))),
+    function* ([value = null], _context, meter) {
+      if (typeof value !== 'string') return wanted(value);
+      try {
+        return wanted(yield* parseJsonInTurns(value, meter));
+      } catch {
+        // As in `jsonIn`.
+        return null;
+      }
+    },
+  );
+}
 
 function toInteger(value: Value): Value {
   if (typeof value === 'bigint') return value;

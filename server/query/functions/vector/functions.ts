@@ -8,7 +8,7 @@ import {
   toDouble,
   wordArgument,
 } from '../arguments.ts';
-import { method, nullSafe, scalar } from '../define.ts';
+import { inTurns, method, nullSafe, scalar } from '../define.ts';
 import {
   cosineSimilarity,
   dotProduct,
@@ -22,15 +22,10 @@ import {
   type Vector,
   varianceOf,
 } from './arithmetic.ts';
-import {
-  requireSameLength,
-  vectorArgument,
-  vectorOf,
-  vectorPair,
-  vectorValue,
-} from './arguments.ts';
-import { formatVector, vectorFormatArgument } from './format.ts';
-import { makeSparse, sparseArgument, sparseDot, sparseValue, toDense, toSparse } from './sparse.ts';
+import { requireSameLength, vectorArgument, vectorOf, vectorPair } from './arguments.ts';
+import { givingSparse, givingVector } from './giving-vectors.ts';
+import { formatVector, formatVectorInTurns, vectorFormatArgument } from './format.ts';
+import { makeSparse, sparseArgument, sparseDot, toDense, toSparse } from './sparse.ts';
 
 /** Computations on vectors (sql-functions.md 8): distances, arithmetic, measures, sparse vectors. */
 export const vectorFunctions: readonly ScalarFunction[] = [
@@ -41,17 +36,17 @@ export const vectorFunctions: readonly ScalarFunction[] = [
   ofPair('manhattanDistance', manhattanDistance),
   withScalar('vector.add(a, b | scalar)', (x, y) => x + y),
   withScalar('vector.subtract(a | scalar, b | scalar)', (x, y) => x - y),
-  scalar('vector.multiply(a, b)', [2, 2], (args) => {
+  givingVector(scalar, 'vector.multiply(a, b)', [2, 2], (args) => {
     const { a, b } = vectorPair(args, 'vector.multiply()');
-    return vectorValue(a.map((component, i) => component * (b[i] as number)));
+    return a.map((component, i) => component * (b[i] as number));
   }),
-  scalar('vector.scale(a, s)', [2, 2], (args) => {
+  givingVector(scalar, 'vector.scale(a, s)', [2, 2], (args) => {
     const factor = numberArgument(args[1], 'vector.scale()');
     const vector = vectorArgument(args[0], 'vector.scale()');
-    return vectorValue(vector.map((component) => component * factor));
+    return vector.map((component) => component * factor);
   }),
-  scalar('vector.normalize(a)', [1, 1], (args) =>
-    vectorValue(normalize(vectorArgument(args[0], 'vector.normalize()'))),
+  givingVector(scalar, 'vector.normalize(a)', [1, 1], (args) =>
+    normalize(vectorArgument(args[0], 'vector.normalize()')),
   ),
   ofVector('magnitude', magnitude),
   ofVector('l1Norm', l1Norm),
@@ -67,12 +62,12 @@ export const vectorFunctions: readonly ScalarFunction[] = [
   nullSafe('vector.stdDev(a)', [1, 1], (args) =>
     double(Math.sqrt(varianceOf(vectorArgument(args[0], 'vector.stdDev()')))),
   ),
-  scalar('vector.clip(a, lo, hi)', [3, 3], (args) => {
+  givingVector(scalar, 'vector.clip(a, lo, hi)', [3, 3], (args) => {
     const vector = vectorArgument(args[0], 'vector.clip()');
     const low = numberArgument(args[1], 'vector.clip()');
     const high = numberArgument(args[2], 'vector.clip()');
     if (low > high) throw refusal(`vector.clip() requires lo <= hi, not ${low} and ${high}`);
-    return vectorValue(vector.map((component) => Math.min(high, Math.max(low, component))));
+    return vector.map((component) => Math.min(high, Math.max(low, component)));
   }),
   nullSafe('vector.isNormalized(a [, tol])', [1, 2], (args) => {
     const tolerance = optionalNumber(args[1], 0.001, 'vector.isNormalized()');
@@ -94,33 +89,41 @@ export const vectorFunctions: readonly ScalarFunction[] = [
     const result = sparsity(vectorArgument(args[0], 'vector.sparsity()'), threshold, mode);
     return mode === 'L0' ? result : double(result);
   }),
-  nullSafe('vector.toString(a [, format])', [1, 2], (args) => {
-    const format = vectorFormatArgument(args[1] ?? null, 'vector.toString()');
-    const vector = vectorArgument(args[0], 'vector.toString()');
-    return formatVector([...vector], format);
-  }),
-  nullSafe('vector.sparseCreate(idx, val [, dims])', [2, 3], (args) =>
-    sparseValue(makeSparse(args[0], args[1], args[2], 'vector.sparseCreate()')),
+  inTurns(
+    nullSafe('vector.toString(a [, format])', [1, 2], (args) => {
+      const format = vectorFormatArgument(args[1] ?? null, 'vector.toString()');
+      const vector = vectorArgument(args[0], 'vector.toString()');
+      return formatVector([...vector], format);
+    }),
+    ([value, format = null], _context, meter) =>
+      formatVectorInTurns(
+        vectorArgument(value, 'vector.toString()'),
+        vectorFormatArgument(format, 'vector.toString()'),
+        meter,
+      ),
+  ),
+  givingSparse(nullSafe, 'vector.sparseCreate(idx, val [, dims])', [2, 3], (args) =>
+    makeSparse(args[0], args[1], args[2], 'vector.sparseCreate()'),
   ),
   nullSafe('vector.sparseDot(s1, s2)', [2, 2], (args) => {
     if (args[1] === null) return null;
     const what = 'vector.sparseDot()';
     return sparseDot(sparseArgument(args[0], what), sparseArgument(args[1], what));
   }),
-  scalar('vector.sparseToDense(s)', [1, 1], (args) =>
-    vectorValue(toDense(sparseArgument(args[0], 'vector.sparseToDense()'))),
+  givingVector(scalar, 'vector.sparseToDense(s)', [1, 1], (args) =>
+    toDense(sparseArgument(args[0], 'vector.sparseToDense()')),
   ),
-  nullSafe('vector.denseToSparse(a [, threshold])', [1, 2], (args) => {
+  givingSparse(nullSafe, 'vector.denseToSparse(a [, threshold])', [1, 2], (args) => {
     const threshold = optionalNumber(args[1], 0, 'vector.denseToSparse()');
-    return sparseValue(toSparse(vectorArgument(args[0], 'vector.denseToSparse()'), threshold));
+    return toSparse(vectorArgument(args[0], 'vector.denseToSparse()'), threshold);
   }),
 ];
 
 export const vectorMethods: readonly ScalarFunction[] = [
-  method('asVector()', [0, 0], (args) => vectorValue(vectorOf(args[0], 'asVector()'))),
-  method('asSparse([threshold])', [0, 1], (args) => {
+  givingVector(method, 'asVector()', [0, 0], (args) => vectorOf(args[0], 'asVector()')),
+  givingSparse(method, 'asSparse([threshold])', [0, 1], (args) => {
     const threshold = optionalNumber(args[1], 0, 'asSparse()');
-    return sparseValue(toSparse(vectorOf(args[0], 'asSparse()'), threshold));
+    return toSparse(vectorOf(args[0], 'asSparse()'), threshold);
   }),
 ];
 
@@ -141,22 +144,22 @@ function ofVector(name: string, compute: (a: Vector) => number): ScalarFunction 
 /** Component by component; a number stands for a vector of it. */
 function withScalar(syntax: string, compute: (x: number, y: number) => number): ScalarFunction {
   const what = `${syntax.slice(0, syntax.indexOf('('))}()`;
-  return scalar(syntax, [2, 2], (args) => {
+  return givingVector(scalar, syntax, [2, 2], (args) => {
     const [left, right] = args as [Value, Value];
     if (isNumeric(left) && isNumeric(right))
       throw refusal(`${what} requires a vector, not ${describe(left)} and ${describe(right)}`);
     if (isNumeric(left)) {
       const x = toDouble(left);
-      return vectorValue(vectorArgument(right, what).map((y) => compute(x, y)));
+      return vectorArgument(right, what).map((y) => compute(x, y));
     }
     const a = vectorArgument(left, what);
     if (isNumeric(right)) {
       const y = toDouble(right);
-      return vectorValue(a.map((x) => compute(x, y)));
+      return a.map((x) => compute(x, y));
     }
     const b = vectorArgument(right, what);
     requireSameLength(a, b, what);
-    return vectorValue(a.map((x, i) => compute(x, b[i] as number)));
+    return a.map((x, i) => compute(x, b[i] as number));
   });
 }
 

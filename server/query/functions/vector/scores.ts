@@ -18,7 +18,8 @@ import {
   quantizeInt8,
   squaredDistance,
 } from './arithmetic.ts';
-import { requireSameLength, vectorArgument, vectorOf, vectorValue } from './arguments.ts';
+import { requireSameLength, vectorArgument, vectorOf } from './arguments.ts';
+import { givingVector } from './giving-vectors.ts';
 import { optionalNumber } from './functions.ts';
 
 /** Quantization and scores (sql-functions.md 8). A quantized vector is a map: `{bytes, min, max}` or `{bits, dimensions}`. */
@@ -38,7 +39,7 @@ export const scoreFunctions: readonly ScalarFunction[] = [
       ['dimensions', vector.length],
     ]);
   }),
-  scalar('vector.dequantizeInt8(q | bytes, min, max)', [1, 3], (args) => {
+  givingVector(scalar, 'vector.dequantizeInt8(q | bytes, min, max)', [1, 3], (args) => {
     const what = 'vector.dequantizeInt8()';
     const source = args[0] as Value;
     const map = isMap(source) ? source : undefined;
@@ -47,17 +48,15 @@ export const scoreFunctions: readonly ScalarFunction[] = [
     const min = numberArgument(map ? map.get('min') : args[1], what);
     const max = numberArgument(map ? map.get('max') : args[2], what);
     const bytes = int8Of(map ? (map.get('bytes') ?? null) : source, what);
-    return vectorValue(dequantizeInt8({ bytes, min, max }));
+    return dequantizeInt8({ bytes, min, max });
   }),
-  scalar('vector.dequantizeBinary(q [, lo, hi])', [1, 3], (args) => {
+  givingVector(scalar, 'vector.dequantizeBinary(q [, lo, hi])', [1, 3], (args) => {
     const what = 'vector.dequantizeBinary()';
     const { bits, dimensions } = binaryOf(args[0] as Value, what);
     const low = optionalNumber(args[1], 0, what);
     const high = optionalNumber(args[2], 1, what);
-    return vectorValue(
-      Array.from({ length: dimensions }, (_, i) =>
-        ((bits[i >> 3] as number) >> (i & 7)) & 1 ? high : low,
-      ),
+    return Float64Array.from({ length: dimensions }, (_, i) =>
+      ((bits[i >> 3] as number) >> (i & 7)) & 1 ? high : low,
     );
   }),
   nullSafe("vector.approxDistance(q1, q2 [, 'INT8' | 'BINARY'])", [2, 3], (args) => {
@@ -77,8 +76,8 @@ export const scoreFunctions: readonly ScalarFunction[] = [
     requireSameLength(a, b, what);
     return double(Math.sqrt(squaredDistance(a, b)));
   }),
-  nullSafe('vector.normalizeScores(list)', [1, 1], (args) =>
-    vectorValue(normalizeScores(vectorArgument(args[0], 'vector.normalizeScores()'))),
+  givingVector(nullSafe, 'vector.normalizeScores(list)', [1, 1], (args) =>
+    normalizeScores(vectorArgument(args[0], 'vector.normalizeScores()')),
   ),
   nullSafe('vector.scoreTransform(s, method)', [2, 2], (args) => {
     const what = 'vector.scoreTransform()';

@@ -1,3 +1,4 @@
+import type { PausingWork, WorkMeter } from '#core/pausing-work.ts';
 import { double, isList, type Value } from '#core/value.ts';
 import {
   describe,
@@ -8,7 +9,7 @@ import {
   refusal,
 } from '../arguments.ts';
 import type { Vector } from './arithmetic.ts';
-import { vectorValue } from './arguments.ts';
+import { vectorValue, vectorValueInTurns } from './arguments.ts';
 
 /**
  * A sparse vector: indices in ascending order, each once, with their values. As a value it is a map
@@ -55,6 +56,18 @@ export function sparseValue({ indices, values, dimensions }: SparseVector): Valu
   return new Map<string, Value>([
     ['indices', indices],
     ['values', vectorValue(values)],
+    ['dimensions', dimensions],
+  ]);
+}
+
+/** As `sparseValue`, in turns. */
+export function* sparseValueInTurns(
+  { indices, values, dimensions }: SparseVector,
+  meter: WorkMeter,
+): PausingWork<Value> {
+  return new Map<string, Value>([
+    ['indices', indices],
+    ['values', yield* vectorValueInTurns(values, meter)],
     ['dimensions', dimensions],
   ]);
 }
