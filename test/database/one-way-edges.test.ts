@@ -39,6 +39,22 @@ test('edges loaded one-way into a bidirectional type are not found from their ta
   }
 });
 
+test('edges that are listed at their sources only are no damage', async () => {
+  const db = await ringOf('K', false);
+  try {
+    for (const text of ['CHECK DATABASE', 'CHECK DATABASE FIX', 'CHECK DATABASE FIX DELETE ORPHANS']) {
+      const [report] = await db.run(text);
+      assert.deepEqual([report?.['totalErrors'], report?.['autoFix'] ?? 0], [0, 0], text);
+    }
+    const found = await db.run('MATCH {type: P, as: a}-K->{as: b} RETURN count(*) AS n');
+    assert.deepEqual(found, [{ n: vertexCount }]);
+    const back = await db.run('MATCH {type: P, as: a}<-K-{as: b} RETURN count(*) AS n');
+    assert.deepEqual(back, [{ n: 0 }]);
+  } finally {
+    await db.close();
+  }
+});
+
 test('edges loaded both ways are found from either side', async () => {
   const db = await ringOf('K', true);
   try {

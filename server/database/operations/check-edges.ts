@@ -25,7 +25,7 @@ interface StrayEntry {
 
 /**
  * Edges and the lists of their vertices: every entry must have its edge with this vertex at its end, and every edge must
- * have two vertices that list it.
+ * have two vertices that list it, or only its source where edges were loaded so.
  */
 export class EdgeCheck {
   readonly #room: MaintenanceRoom;
@@ -107,10 +107,11 @@ export class EdgeCheck {
       this.#report.error(`edge ${formatRid(edge.rid)} has no vertex at ${ends}`);
       return;
     }
-    const listed = [
-      this.#edgesOf(edge.out, 'out', edge.type, view),
-      this.#edgesOf(edge.in, 'in', edge.type, view),
-    ];
+    const atTarget = this.#edgesOf(edge.in, 'in', edge.type, view);
+    const listed = [this.#edgesOf(edge.out, 'out', edge.type, view)];
+    // An edge may have been loaded with its outgoing side only (http-api.md 10.2): then its target does not list it.
+    const mayBeOneWay = view.catalog.typeWithId(edge.type).hasOneWayEdges === true;
+    if (atTarget === undefined || !mayBeOneWay) listed.push(atTarget);
     if (listed.every((list) => list?.has(edge.rid) === true)) return;
     if (listed.every((list) => list === undefined || list.has(edge.rid))) {
       this.#toListAgain.push(edge.rid);
