@@ -42,7 +42,11 @@ test('edges loaded one-way into a bidirectional type are not found from their ta
 test('edges that are listed at their sources only are no damage', async () => {
   const db = await ringOf('K', false);
   try {
-    for (const text of ['CHECK DATABASE', 'CHECK DATABASE FIX', 'CHECK DATABASE FIX DELETE ORPHANS']) {
+    for (const text of [
+      'CHECK DATABASE',
+      'CHECK DATABASE FIX',
+      'CHECK DATABASE FIX DELETE ORPHANS',
+    ]) {
       const [report] = await db.run(text);
       assert.deepEqual([report?.['totalErrors'], report?.['autoFix'] ?? 0], [0, 0], text);
     }
