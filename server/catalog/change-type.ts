@@ -215,6 +215,21 @@ export function claimBuckets(
   };
 }
 
+/** @throws DatabaseError `CommandExecution` for vertices and edges that nobody said are to go (sql.md 13.3) */
+export function requireDroppable(
+  type: TypeDefinition,
+  { unsafe }: Change<'drop-type'>,
+  holdsRecords: boolean,
+): void {
+  if (!holdsRecords || type.kind === 'document' || unsafe) return;
+  const what = type.kind === 'vertex' ? 'Vertices' : 'Edges';
+  throw new DatabaseError(
+    'CommandExecution',
+    `'DROP TYPE' command cannot drop type '${type.name}' because it contains ${what}. ` +
+      'Delete them first, or use the UNSAFE keyword to drop the type with its records',
+  );
+}
+
 /** sql.md 13.3. Subtypes are attached to the supertypes of what they extended. */
 export function dropType(
   catalog: CatalogValue,
@@ -223,15 +238,8 @@ export function dropType(
 ): AppliedChange {
   if (change.ifExists && catalog.typeNamed(change.name) === undefined) return unchanged(catalog);
   const type = requireType(catalog, change.name);
-  const hasRecords = type.buckets.some((bucket) => context.recordCount(bucket) > 0);
-  if (hasRecords && type.kind !== 'document' && !change.unsafe) {
-    const what = type.kind === 'vertex' ? 'Vertices' : 'Edges';
-    throw new DatabaseError(
-      'CommandExecution',
-      `'DROP TYPE' command cannot drop type '${type.name}' because it contains ${what}. ` +
-        'Delete them first, or use the UNSAFE keyword to drop the type with its records',
-    );
-  }
+  const holdsRecords = type.buckets.some((bucket) => context.recordCount(bucket) > 0);
+  requireDroppable(type, change, holdsRecords);
   const { parts } = catalog;
   const dropped = parts.indexes.filter((index) => index.type === type.id);
   const effects: SchemaEffect[] = [];

@@ -2,6 +2,7 @@ import type { SchemaChange } from '#catalog/changes.ts';
 import type { ValueMap } from '#core/value.ts';
 import type { Slot } from '../algebra/expression.ts';
 import type { Maintenance } from '../algebra/maintenance.ts';
+import { settleWritesInto } from './drop-type.ts';
 import {
   END,
   PAUSE,
@@ -72,7 +73,11 @@ export function makeAlterSchema(change: SchemaChange, as: Slot): PhysicalOperato
   return new AwaitedRowsOperator(
     'Alter schema',
     change.kind,
-    async (context, pause) => transactionOf(context).alter(change, pause),
+    async (context, pause) => {
+      const transaction = transactionOf(context);
+      if (change.kind === 'drop-type') await settleWritesInto(change, transaction, pause);
+      return transaction.alter(change, pause);
+    },
     as,
   );
 }
