@@ -1,7 +1,7 @@
 import { isMap, type Value, type ValueMap } from '#core/value.ts';
 
 /** From these sizes on a call may take milliseconds. */
-const largeText = 65_536;
+export const largeText = 65_536;
 const largeBytes = 262_144;
 const manyElements = 4_096;
 

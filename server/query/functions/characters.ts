@@ -40,8 +40,8 @@ function unitOf(text: string, position: number): number {
   if (!surrogates.test(text)) return position;
   let unit = 0;
   for (let count = 0; count < position && unit < text.length; count += 1)
-    unit += isPair(text, unit) ? 2 : 1;
-  return unit;
+    unit += isFirstHalf(text, unit) ? 2 : 1;
+  return Math.min(unit, text.length);
 }
 
 function positionOfUnit(text: string, unit: number): number {
@@ -50,11 +50,11 @@ function positionOfUnit(text: string, unit: number): number {
 
 function charactersBefore(text: string, end: number): number {
   let count = 0;
-  for (let unit = 0; unit < end; unit += isPair(text, unit) ? 2 : 1) count += 1;
+  for (let unit = 0; unit < end; unit += isFirstHalf(text, unit) ? 2 : 1) count += 1;
   return count;
 }
 
-function isPair(text: string, unit: number): boolean {
-  const code = text.codePointAt(unit);
-  return code !== undefined && code > 0xffff;
+/** There are whole pairs only, so that the second half need not be looked at. */
+function isFirstHalf(text: string, unit: number): boolean {
+  return (text.charCodeAt(unit) & 0xfc00) === 0xd800;
 }

@@ -1,6 +1,6 @@
 import { textOf } from '#core/text-form.ts';
 import type { Value } from '#core/value.ts';
-import type { EvaluationContext } from '../evaluate/context.ts';
+import type { EvaluationContext, LongWork } from '../evaluate/context.ts';
 import type { ScalarFunction } from '../evaluate/function-definition.ts';
 import { integerArgument } from './arguments.ts';
 import {
@@ -14,7 +14,11 @@ import { codeAt } from './character-classes.ts';
 import { capitalizeAll } from './namespaced/text-case.ts';
 import { TextWriter } from './text-writer.ts';
 import { boundedText, requireBytes, requireElements } from './bounds.ts';
-import { ANY_NUMBER, method, type ArgumentCount } from './define.ts';
+import { ANY_NUMBER, type ArgumentCount, inTurns, method } from './define.ts';
+import { replacedInTurns, spelledInTurns, splitInTurns } from './text-turns.ts';
+import { largeText } from '../evaluate/large.ts';
+import { textInTurns } from '#core/text-in-turns.ts';
+import type { WorkMeter } from '#core/pausing-work.ts';
 
 /**
  * Methods on texts (sql-functions.md 11.2). Values that are no text are used through their text form. Lengths and
@@ -45,9 +49,9 @@ export const textMethods: readonly ScalarFunction[] = [
     const end = textOf(suffix, context.formats);
     return text.endsWith(end) ? text.slice(0, text.length - end.length) : text;
   }),
-  textMethod('capitalize()', [0, 0], (text) => capitalizeAll(text.toLowerCase())),
-  textMethod('toLowerCase()', [0, 0], (text) => text.toLowerCase()),
-  textMethod('toUpperCase()', [0, 0], (text) => text.toUpperCase()),
+  spelling('capitalize()', (text) => capitalizeAll(text.toLowerCase())),
+  spelling('toLowerCase()', (text) => text.toLowerCase()),
+  spelling('toUpperCase()', (text) => text.toUpperCase()),
   textMethod('trim()', [0, 0], (text) => text.trim()),
   textMethod('charAt(i)', [1, 1], (text, args) => {
     return characterAt(text, integerArgument(args[1], 'charAt()'));
@@ -78,26 +82,75 @@ export const textMethods: readonly ScalarFunction[] = [
     return charactersBetween(text, from, to);
   }),
   textMethod('length()', [0, 0], (text) => characterCount(text)),
-  textMethod('replace(a, b)', [2, 2], (text, args, context) => {
-    const [, from, to] = args as [Value, Value, Value];
-    if (from === null || to === null) return null;
-    return replaceAll(text, textOf(from, context.formats), textOf(to, context.formats), context);
-  }),
-  textMethod('split(sep)', [1, 1], (text, args, context) => {
-    const separator = args[1] as Value;
-    if (separator === null) return null;
-    return splitText(text, textOf(separator, context.formats), context);
-  }),
+  textMethod(
+    'replace(a, b)',
+    [2, 2],
+    (text, args, context) => {
+      const [, from, to] = args as [Value, Value, Value];
+      if (from === null || to === null) return null;
+      return replaceAll(text, textOf(from, context.formats), textOf(to, context.formats), context);
+    },
+    function* (text, args, context, meter) {
+      const [, from, to] = args as [Value, Value, Value];
+      if (from === null || to === null) return null;
+      const { formats } = context;
+      const words = { from: textOf(from, formats), to: textOf(to, formats) };
+      return yield* replaceAllInTurns(text, words, context, meter);
+    },
+  ),
+  textMethod(
+    'split(sep)',
+    [1, 1],
+    (text, args, context) => {
+      const separator = args[1] as Value;
+      if (separator === null) return null;
+      return splitText(text, textOf(separator, context.formats), context);
+    },
+    function* (text, args, context, meter) {
+      const separator = args[1] as Value;
+      if (separator === null) return null;
+      return yield* splitTextInTurns(text, textOf(separator, context.formats), context, meter);
+    },
+  ),
 ];
+
+function spelling(syntax: string, spell: (text: string) => string): ScalarFunction {
+  return textMethod(syntax, [0, 0], spell, (text, _args, _context, meter) =>
+    spelledInTurns(text, spell, meter),
+  );
+}
 
 type TextMethod = (text: string, args: readonly Value[], context: EvaluationContext) => Value;
 
+/** The same in turns, for a long text. */
+type TextTurns = (
+  text: string,
+  args: readonly Value[],
+  context: EvaluationContext,
+  meter: WorkMeter,
+) => LongWork;
+
 /** A method that gets the text form of its receiver; the arguments proper start at `args[1]`. */
-function textMethod(syntax: string, count: ArgumentCount, evaluate: TextMethod): ScalarFunction {
-  return method(syntax, count, (args, context) => {
-    const result = evaluate(textOf(args[0] as Value, context.formats), args, context);
-    return typeof result === 'string' ? boundedText(result, context) : result;
-  });
+function textMethod(
+  syntax: string,
+  count: ArgumentCount,
+  evaluate: TextMethod,
+  begin?: TextTurns,
+): ScalarFunction {
+  const bounded = (result: Value, context: EvaluationContext): Value =>
+    typeof result === 'string' ? boundedText(result, context) : result;
+  return inTurns(
+    method(syntax, count, (args, context) => {
+      const result = evaluate(textOf(args[0] as Value, context.formats), args, context);
+      return typeof result === 'string' ? boundedText(result, context) : result;
+    }),
+    function* (args, context, meter) {
+      const text = yield* textInTurns(args[0] as Value, context.formats, meter);
+      const isLong = begin !== undefined && text.length >= largeText;
+      if (!isLong) return bounded(evaluate(text, args, context), context);
+      return bounded(yield* begin(text, args, context, meter), context);
+    },
+  );
 }
 
 /** Literal replacement of every occurrence; the size of the result is checked before it is made. */
@@ -129,6 +182,32 @@ export function replaceAll(
   if (copied === 0) return text;
   writer.range(text, copied, text.length);
   return writer.toText();
+}
+
+/** As `replaceAll`, in turns. */
+export function* replaceAllInTurns(
+  text: string,
+  words: { readonly from: string; readonly to: string },
+  context: EvaluationContext,
+  meter: WorkMeter,
+): LongWork {
+  const { from, to } = words;
+  if (from === '' || to.length > longReplacement || from.length > longReplacement)
+    return replaceAll(text, from, to, context);
+  const replacePiece = (piece: string): string => replaceAll(piece, from, to, context);
+  return yield* replacedInTurns(text, words, replacePiece, context, meter);
+}
+
+/** As `splitText`, in turns. */
+export function* splitTextInTurns(
+  text: string,
+  separator: string,
+  context: EvaluationContext,
+  meter: WorkMeter,
+): LongWork {
+  return separator === ''
+    ? splitText(text, separator, context)
+    : yield* splitInTurns(text, separator, context, meter);
 }
 
 /** The engine needs 100 ns for each occurrence, but is faster to begin. */

@@ -1,6 +1,7 @@
 import { textOf } from '#core/text-form.ts';
 import type { Value } from '#core/value.ts';
-import type { EvaluationContext } from '../../evaluate/context.ts';
+import type { WorkMeter } from '#core/pausing-work.ts';
+import type { EvaluationContext, LongWork } from '../../evaluate/context.ts';
 import type { ScalarFunction } from '../../evaluate/function-definition.ts';
 import {
   describe,
@@ -12,12 +13,13 @@ import {
 } from '../arguments.ts';
 import { boundedText, requireBytes } from '../bounds.ts';
 import { characterAt, characterCount, charactersBetween, positionOf } from '../characters.ts';
-import { joined } from '../collections.ts';
-import { ANY_NUMBER, type ArgumentCount, nullSafe, volatileScalar } from '../define.ts';
+import { joined, joinedInTurns } from '../collections.ts';
+import { ANY_NUMBER, type ArgumentCount, inTurns, nullSafe, volatileScalar } from '../define.ts';
 import { printf } from '../printf.ts';
 import { randomBelow } from '../random.ts';
 import { replacePattern } from '../regular-expression.ts';
-import { replaceAll, splitText } from '../text.ts';
+import { replaceAll, replaceAllInTurns, splitText, splitTextInTurns } from '../text.ts';
+import { spelledInTurns } from '../text-turns.ts';
 import {
   camelCase,
   capitalize,
@@ -40,16 +42,29 @@ import { double } from '#core/value.ts';
 /** `text.*` (sql-functions.md 9). Null as first argument gives null; a null among the texts to compare or replace does too. */
 export const textFunctions: readonly ScalarFunction[] = [
   onText('byteCount(s)', [1, 1], (text) => Buffer.byteLength(text)),
-  onText('camelCase(s)', [1, 1], (text) => camelCase(text)),
-  onText('upperCamelCase(s)', [1, 1], (text) => upperCamelCase(text)),
-  onText('snakeCase(s)', [1, 1], (text) => snakeCase(text)),
-  onText("slug(s [, '-'])", [1, 2], (text, args, context) =>
-    slug(text, textArgument(args[1] ?? '-', 'text.slug()'), context),
+  onText('camelCase(s)', [1, 1], camelCase, function* (text, _args, _context, meter) {
+    return decapitalize(yield* spelledInTurns(text, upperCamelCase, meter));
+  }),
+  spelling('upperCamelCase(s)', upperCamelCase),
+  spelling('snakeCase(s)', snakeCase, '_'),
+  onText(
+    "slug(s [, '-'])",
+    [1, 2],
+    (text, args, context) => slug(text, textArgument(args[1] ?? '-', 'text.slug()'), context),
+    (text, args, context, meter) => {
+      const separator = textArgument(args[1] ?? '-', 'text.slug()');
+      return spelledInTurns(
+        text,
+        (piece) => slug(piece, separator, context),
+        meter,
+        separator.toLowerCase(),
+      );
+    },
   ),
   onText('capitalize(s)', [1, 1], (text) => capitalize(text)),
-  onText('capitalizeAll(s)', [1, 1], (text) => capitalizeAll(text)),
+  spelling('capitalizeAll(s)', capitalizeAll),
   onText('decapitalize(s)', [1, 1], (text) => decapitalize(text)),
-  onText('decapitalizeAll(s)', [1, 1], (text) => decapitalizeAll(text)),
+  spelling('decapitalizeAll(s)', decapitalizeAll),
   onText('charAt(s, i)', [2, 2], (text, args) => {
     return characterAt(text, integerArgument(args[1], 'text.charAt()'));
   }),
@@ -60,18 +75,47 @@ export const textFunctions: readonly ScalarFunction[] = [
     const from = args[2] === undefined ? 0 : integerArgument(args[2], 'text.indexOf()');
     return positionOf(text, textArgument(args[1], 'text.indexOf()'), from);
   }),
-  nullSafe('text.join(list, delim)', [2, 2], (args, context) => {
-    const delimiter = textArgument(args[1] ?? '', 'text.join()');
-    return joined(listArgument(args[0], 'text.join()'), delimiter, context);
-  }),
-  onText('split(s, delim)', [2, 2], (text, args, context) =>
-    args[1] === null ? null : splitText(text, textArgument(args[1], 'text.split()'), context),
+  inTurns(
+    nullSafe('text.join(list, delim)', [2, 2], (args, context) => {
+      const delimiter = textArgument(args[1] ?? '', 'text.join()');
+      return joined(listArgument(args[0], 'text.join()'), delimiter, context);
+    }),
+    ([list, delimiter], context, meter) =>
+      joinedInTurns(
+        listArgument(list, 'text.join()'),
+        textArgument(delimiter ?? '', 'text.join()'),
+        context,
+        meter,
+      ),
   ),
-  onText('replace(s, a, b)', [3, 3], (text, args, context) => {
-    if (args[1] === null || args[2] === null) return null;
-    const from = textArgument(args[1], 'text.replace()');
-    return replaceAll(text, from, textArgument(args[2], 'text.replace()'), context);
-  }),
+  onText(
+    'split(s, delim)',
+    [2, 2],
+    (text, args, context) =>
+      args[1] === null ? null : splitText(text, textArgument(args[1], 'text.split()'), context),
+    function* (text, args, context, meter) {
+      if (args[1] === null) return null;
+      const separator = textArgument(args[1], 'text.split()');
+      return yield* splitTextInTurns(text, separator, context, meter);
+    },
+  ),
+  onText(
+    'replace(s, a, b)',
+    [3, 3],
+    (text, args, context) => {
+      if (args[1] === null || args[2] === null) return null;
+      const from = textArgument(args[1], 'text.replace()');
+      return replaceAll(text, from, textArgument(args[2], 'text.replace()'), context);
+    },
+    function* (text, args, context, meter) {
+      if (args[1] === null || args[2] === null) return null;
+      const words = {
+        from: textArgument(args[1], 'text.replace()'),
+        to: textArgument(args[2], 'text.replace()'),
+      };
+      return yield* replaceAllInTurns(text, words, context, meter);
+    },
+  ),
   onText('regexReplace(s, re, b)', [3, 3], (text, args, context) => {
     if (args[1] === null || args[2] === null) return null;
     const pattern = textArgument(args[1], 'text.regexReplace()');
@@ -102,12 +146,36 @@ export const textFunctions: readonly ScalarFunction[] = [
 
 type OnText = (text: string, args: readonly Value[], context: EvaluationContext) => Value;
 
-function onText(syntax: string, count: ArgumentCount, evaluate: OnText): ScalarFunction {
+/** The same in turns, for a long text. */
+type OnTextInTurns = (
+  text: string,
+  args: readonly Value[],
+  context: EvaluationContext,
+  meter: WorkMeter,
+) => LongWork;
+
+function onText(
+  syntax: string,
+  count: ArgumentCount,
+  evaluate: OnText,
+  begin?: OnTextInTurns,
+): ScalarFunction {
   const what = `text.${syntax.slice(0, syntax.indexOf('('))}()`;
-  return nullSafe(`text.${syntax}`, count, (args, context) => {
+  const definition = nullSafe(`text.${syntax}`, count, (args, context) => {
     const result = evaluate(textArgument(args[0], what), args, context);
     return typeof result === 'string' ? boundedText(result, context) : result;
   });
+  if (begin === undefined) return definition;
+  return inTurns(definition, function* (args, context, meter) {
+    const result = yield* begin(textArgument(args[0], what), args, context, meter);
+    return typeof result === 'string' ? boundedText(result, context) : result;
+  });
+}
+
+function spelling(syntax: string, spell: (text: string) => string, between = ''): ScalarFunction {
+  return onText(syntax, [1, 1], spell, (text, _args, _context, meter) =>
+    spelledInTurns(text, spell, meter, between),
+  );
 }
 
 /** The cost of comparing grows with the product of the lengths. */

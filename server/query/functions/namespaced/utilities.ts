@@ -1,13 +1,14 @@
 import { deflateSync, gunzipSync, gzipSync, inflateSync } from 'node:zlib';
 import { DatabaseError } from '#core/errors.ts';
 import { textOf } from '#core/text-form.ts';
+import { textInTurns } from '#core/text-in-turns.ts';
 import type { Value } from '#core/value.ts';
 import type { EvaluationContext } from '../../evaluate/context.ts';
 import type { ScalarFunction } from '../../evaluate/function-definition.ts';
 import { booleanArgument, refusal, textArgument, wordArgument } from '../arguments.ts';
 import { boundedText, requireBytes } from '../bounds.ts';
-import { nullSafe, scalar, volatileScalar } from '../define.ts';
-import { digest } from '../encoding.ts';
+import { inTurns, nullSafe, scalar, volatileScalar } from '../define.ts';
+import { digest, digestInTurns } from '../encoding.ts';
 
 /** `util.*` and `create.*` (sql-functions.md 9). */
 export const utilityFunctions: readonly ScalarFunction[] = [
@@ -43,8 +44,16 @@ export const utilityFunctions: readonly ScalarFunction[] = [
 const algorithms = ['gzip', 'deflate'] as const;
 
 function hashing(name: string, algorithm: string): ScalarFunction {
-  return nullSafe(`util.${name}(x)`, [1, 1], (args, context) =>
-    digest(contentOf(args[0] as Value, context), algorithm, `util.${name}()`),
+  return inTurns(
+    nullSafe(`util.${name}(x)`, [1, 1], (args, context) =>
+      digest(contentOf(args[0] as Value, context), algorithm, `util.${name}()`),
+    ),
+    function* ([value = null], context, meter) {
+      const isBytes = value instanceof Uint8Array;
+      const content = isBytes ? value : yield* textInTurns(value, context.formats, meter);
+      requireBytes(content.length, context);
+      return yield* digestInTurns(content, algorithm, `util.${name}()`, meter);
+    },
   );
 }
 
