@@ -6,14 +6,15 @@ import { maskSecrets } from '#core/masked-text.ts';
 const linesMax = 1000;
 
 /**
- * Lines that were typed, in `POLYAD_HISTORY` or `~/.polyad_history`, readable by their owner only. Lines that begin with a
- * blank or hold a secret are not kept. A file that cannot be used does no harm.
+ * Lines that were typed, in `POLYAD_HISTORY` or `~/.polyad_history`, readable by their owner only. Statements that begin with a
+ * blank and lines that hold a secret are not kept. A file that cannot be used does no harm.
  */
 export class ShellHistory {
   readonly lengthMax = linesMax;
   readonly #path: string;
   readonly #lines: string[];
   #isUsable = true;
+  #isHidden = false;
 
   constructor(environment: Readonly<Record<string, string | undefined>>) {
     this.#path = environment['POLYAD_HISTORY'] ?? join(homedir(), '.polyad_history');
@@ -24,9 +25,11 @@ export class ShellHistory {
     return [...this.#lines].reverse();
   }
 
-  add(line: string): void {
+  /** @param isFirst the line begins a statement or command */
+  add(line: string, isFirst: boolean): void {
+    if (isFirst) this.#isHidden = line.startsWith(' ');
     const isSecret = maskSecrets(line) !== line;
-    if (isSecret || line.startsWith(' ') || this.#lines.at(-1) === line || !this.#isUsable) return;
+    if (isSecret || this.#isHidden || this.#lines.at(-1) === line || !this.#isUsable) return;
     this.#lines.push(line);
     try {
       appendFileSync(this.#path, `${line}\n`, { mode: 0o600 });

@@ -99,8 +99,11 @@ class Shell {
 
   async #take(line: string): Promise<void> {
     const text = line.trim();
-    if (text !== '') this.#history.add(line);
-    if (!this.#splitter.isOpen && /^(\\|exit;?$|quit;?$)/i.test(text)) {
+    const isFirst = !this.#splitter.isOpen;
+    if (text !== '') this.#history.add(line, isFirst);
+    // Nothing of a statement begins with a backslash, so commands work within one, too.
+    const isCommand = isFirst ? /^(\\|(help|exit|quit);?$)/i : /^\\/;
+    if (!this.#splitter.isQuoting && isCommand.test(text)) {
       await this.#command(text);
       return;
     }
@@ -131,6 +134,7 @@ class Shell {
     switch (name.toLowerCase()) {
       case '\\help':
       case '\\?':
+      case 'help':
         this.#say(helpText);
         break;
       case '\\format':

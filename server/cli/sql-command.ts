@@ -15,7 +15,7 @@ import {
   wrongUse,
 } from './terminal.ts';
 
-/** `polyad sql <db> [statement]`: one statement, a file, what comes on the input, or a conversation. */
+/** `polyad sql <db> [statement]`: statements, a file, what comes on the input, or a conversation. */
 export async function sqlCommand(given: Arguments, terminal: Terminal): Promise<ExitCode> {
   const { words, options } = given;
   const [database = '', statement] = requireWords(words, ['database', 'statement'], 1);
@@ -26,10 +26,27 @@ export async function sqlCommand(given: Arguments, terminal: Terminal): Promise<
     language: options.language ?? 'sql',
     limit,
   });
-  if (statement !== undefined) await runStatement(client, statement, { style, terminal });
+  if (statement !== undefined) await runText(client, statement, { style, terminal });
   else if (terminal.input.isTTY === true) await runShell(client, style, terminal);
   else await runInput(client, style, terminal);
   return exitCodes.ok;
+}
+
+/** A script is one statement, and no other language separates statements with a semicolon for sure. */
+function isCutAtSemicolons({ language }: StatementClient): boolean {
+  return language === 'sql' || language.includes('cypher');
+}
+
+/** As `runInput`, for what stands on the command line. */
+async function runText(client: StatementClient, text: string, shown: Shown): Promise<void> {
+  const splitter = new StatementSplitter();
+  splitter.language = client.language;
+  const statements = isCutAtSemicolons(client) ? [...splitter.add(`${text}\n`)] : [];
+  const rest = splitter.end();
+  if (rest !== undefined) statements.push(rest);
+  // One alone is sent as it is: the server tells places in it.
+  if (statements.length < 2) await runStatement(client, text, shown);
+  else for (const statement of statements) await runStatement(client, statement, shown);
 }
 
 /** Statement after statement until one fails. */
@@ -38,8 +55,7 @@ async function runInput(
   style: OutputStyle,
   terminal: Terminal,
 ): Promise<void> {
-  // A script is one statement, and no other language separates statements with a semicolon for sure.
-  const isCut = client.language === 'sql' || client.language.includes('cypher');
+  const isCut = isCutAtSemicolons(client);
   const splitter = new StatementSplitter();
   splitter.language = client.language;
   const lines: string[] = [];
@@ -67,10 +83,16 @@ async function* wholeText(input: AsyncIterable<Uint8Array | string>): AsyncGener
   }
 }
 
+/** How rows are shown, and where. */
+interface Shown {
+  readonly style: OutputStyle;
+  readonly terminal: Terminal;
+}
+
 async function runStatement(
   client: StatementClient,
   statement: string,
-  { style, terminal }: { readonly style: OutputStyle; readonly terminal: Terminal },
+  { style, terminal }: Shown,
 ): Promise<void> {
   const { rows, isTruncated, plan } = await client.run(statement);
   await write(terminal.output, plan ?? rowsText(rows, style));

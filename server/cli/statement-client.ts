@@ -55,7 +55,7 @@ export class StatementClient {
     return {
       rows: Array.isArray(result) ? (result as Row[]) : [],
       isTruncated: truncated === true,
-      plan: typeof explain === 'string' ? explain : undefined,
+      plan: typeof explain === 'string' ? `${explain.trimEnd()}\n` : undefined,
     };
   }
 

@@ -24,6 +24,11 @@ export class StatementSplitter {
     return this.#hasContent || this.#closing !== '';
   }
 
+  /** Whether it stops within a string, a quoted name or a comment. */
+  get isQuoting(): boolean {
+    return this.#closing !== '';
+  }
+
   /** Adds whole lines. @returns the statements that are complete now, without their `;` */
   add(lines: string): readonly string[] {
     this.#pending += lines;

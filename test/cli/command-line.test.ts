@@ -77,6 +77,10 @@ test('what comes through a pipe is cut into statements; the first failure ends i
     [torn.code, torn.messages],
     [1, 'polyad: what comes on the input is no UTF-8\n'],
   );
+  const typed = "SELECT 1 AS a; SELECT 'x;y' AS b";
+  assert.equal((await run(['sql', 'test', typed, '-f', 'json'])).output, '{"a":1}\n{"b":"x;y"}\n');
+  const plan = await run(['sql', 'test', 'EXPLAIN SELECT 1 AS a']);
+  assert.match(plan.output, /^\+ .*[^\n]\n$/s);
   const script = 'LET a = 5;\nIF ($a > 3) {\n  RETURN $a;\n}\n';
   const ofScript = await run(['sql', 'test', '-l', 'sqlscript', '-f', 'json'], script);
   assert.equal(ofScript.output, '{"value":5}\n');
@@ -166,12 +170,22 @@ test('a conversation: lines become statements, commands begin with a backslash',
   await shell.until('There is no command \\dance');
   shell.type("SELECT 'p' AS x; -- password = 'swordfish'\r");
   await shell.until('{"x":"p"}');
+  shell.type('help\r');
+  await shell.until('Ctrl-D leaves');
+  shell.type('SELECT /*\r\\quit\r');
+  shell.type('  */ 5 AS z;\r');
+  await shell.until('{"z":5}');
+  shell.type(' SELECT 7,\r8 AS hidden;\r');
+  await shell.until('"hidden":8');
+  shell.type('SELECT 9\r\\help\r');
+  await shell.until('Ctrl-D leaves');
   shell.type('\\quit\r');
   assert.equal(await shell.ended, 0);
   const history = join(directory, 'history');
   const kept = readFileSync(history, 'utf8');
   assert.match(kept, /SELECT 41 \+ 1\nAS answer/);
-  assert.doesNotMatch(kept, /-- password/);
+  assert.doesNotMatch(kept, /-- password|hidden/);
+  assert.match(kept, / {2}\*\/ 5 AS z;/);
   assert.equal(statSync(history).mode & 0o777, 0o600);
 });
 
