@@ -13,6 +13,8 @@ export interface RetryPolicy {
   readonly lanes: ConflictLanes;
   /** Looked at before each new attempt. @throws DatabaseError when the statement is over */
   readonly check: () => void;
+  /** Called once, when nothing is tried any more. */
+  readonly ended?: () => void;
   readonly runtime: Runtime;
 }
 
@@ -24,31 +26,39 @@ export interface RetryPolicy {
  * come one after the other. Other retryable errors are retried after `delayMs` times a random factor that grows;
  * `DuplicatedKey` once. With a single attempt nothing is executed twice, as the contract promises of `retries: 1`.
  */
-export async function runWithRetries<T>(
+export function runWithRetries<T>(attempt: () => Promise<T>, policy: RetryPolicy): Promise<T> {
+  return attempt().then(
+    (result) => {
+      policy.ended?.();
+      return result;
+    },
+    (error: unknown) => runAgain(error, attempt, policy).finally(policy.ended),
+  );
+}
+
+/** @param failure of the first attempt */
+async function runAgain<T>(
+  failure: unknown,
   attempt: () => Promise<T>,
   policy: RetryPolicy,
 ): Promise<T> {
   const { clock } = policy.runtime;
+  let error = failure;
   let attemptNumber = 1;
   let duplicateCount = 0;
   let waitUntilMs: number | undefined;
   let lane: Lane | undefined;
   for (;;) {
-    try {
-      return await attempt();
-    } catch (error) {
-      if (!(error instanceof DatabaseError) || errorSpecs[error.code].retry !== 'server')
-        throw error;
-      if (policy.attemptCountMax <= 1) throw error;
-      if (error.blockedBy !== undefined) {
-        waitUntilMs ??= clock.monotonicMs() + policy.conflictWaitMs;
-        const leftMs = waitUntilMs - clock.monotonicMs();
-        if (leftMs <= 0) throw error;
-        lane = await policy.lanes.wait(error.blockedBy, lane, leftMs);
-        if (lane === undefined) throw error;
-        policy.check();
-        continue;
-      }
+    if (!(error instanceof DatabaseError) || errorSpecs[error.code].retry !== 'server') throw error;
+    if (policy.attemptCountMax <= 1) throw error;
+    if (error.blockedBy !== undefined) {
+      waitUntilMs ??= clock.monotonicMs() + policy.conflictWaitMs;
+      const leftMs = waitUntilMs - clock.monotonicMs();
+      if (leftMs <= 0) throw error;
+      lane = await policy.lanes.wait(error.blockedBy, lane, leftMs);
+      if (lane === undefined) throw error;
+      policy.check();
+    } else {
       if (error.code === 'DuplicatedKey') {
         duplicateCount += 1;
         if (duplicateCount > 1) throw error;
@@ -57,6 +67,11 @@ export async function runWithRetries<T>(
       await policy.runtime.timers.sleep(pauseMs(attemptNumber, policy));
       policy.check();
       attemptNumber += 1;
+    }
+    try {
+      return await attempt();
+    } catch (next) {
+      error = next;
     }
   }
 }

@@ -338,17 +338,20 @@ export class TransactionValue implements Transaction {
 
   // --- end
 
-  async commit(): Promise<CommitReceipt> {
-    this.#requireOpen();
-    try {
-      return await this.#store();
-    } finally {
-      this.rollback();
-    }
+  commit(): Promise<CommitReceipt> {
+    return this.#store().then(
+      (receipt) => {
+        this.rollback();
+        return receipt;
+      },
+      (error: unknown) => {
+        this.rollback();
+        throw error;
+      },
+    );
   }
 
   async flush(): Promise<void> {
-    this.#requireOpen();
     const { hasWrites } = this;
     await this.#store();
     if (hasWrites) this.#flushCount += 1;
@@ -372,44 +375,73 @@ export class TransactionValue implements Transaction {
     this.#view.forgetWrites();
   }
 
-  /** Commits what was written so far. */
-  async #store(): Promise<CommitReceipt> {
-    const view = this.#read();
-    if (this.#writer === undefined || this.#overlay.isEmpty)
-      return { index: view.snapshotIndex, changes: [] };
-    this.settleKeys();
-    const captured = this.#captured(this.#writer);
-    const writeSet = captured instanceof Promise ? await captured : captured;
+  /** Commits what was written so far. Every commit comes by here, so it is written without `await`, which costs a microsecond each. */
+  #store(): Promise<CommitReceipt> {
+    try {
+      this.#requireOpen();
+      const view = this.#read();
+      if (this.#writer === undefined || this.#overlay.isEmpty)
+        return Promise.resolve({ index: view.snapshotIndex, changes: [] });
+      this.settleKeys();
+      const captured = this.#captured(this.#writer);
+      return captured instanceof Promise
+        ? captured.then((writeSet) => this.#storeCaptured(writeSet, view))
+        : this.#storeCaptured(captured, view);
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  #storeCaptured(writeSet: WriteSet, view: StatementView): Promise<CommitReceipt> {
     if (writeSet.operations.length === 0) {
       const receipt = { index: view.snapshotIndex, changes: [] };
       this.#announce(receipt);
-      return receipt;
+      return Promise.resolve(receipt);
     }
-    let hasWaited = false;
-    let settleClaims: ((committedAt: LogIndex | undefined) => void) | undefined;
-    let committedAt: LogIndex | undefined;
+    return this.#services.locks.isEmpty
+      ? this.#handOver(writeSet, view)
+      : this.#handOverUnlocked(writeSet, view);
+  }
+
+  /** Once nobody else has locked what is written to. */
+  async #handOverUnlocked(writeSet: WriteSet, view: StatementView): Promise<CommitReceipt> {
+    const { locks } = this.#services;
+    const hasWaited = await locks.free(this, this.#overlay.changedBuckets());
     try {
-      const { locks, edgeClaims } = this.#services;
-      if (!locks.isEmpty) hasWaited = await locks.free(this, this.#overlay.changedBuckets());
-      const heldBack = () => locks.heldBy(this, this.#overlay.changedBuckets());
-      const operations =
-        this.#attached.length === 0
-          ? writeSet.operations
-          : [...writeSet.operations, ...this.#attached];
-      if (this.#edgeClaims.length > 0) settleClaims = edgeClaims.take(this.#edgeClaims.splice(0));
-      const index = await this.#services.committer.commit({ ...writeSet, operations, heldBack });
-      committedAt = index;
-      const receipt = new Receipt(index, this.#overlay, view);
-      this.#announce(receipt);
-      return receipt;
+      return await this.#handOver(writeSet, view);
     } catch (error) {
       // The owner of the lock that was in the way is done: whoever tries again may do so at once.
       if (hasWaited && error instanceof DatabaseError && error.code === 'ConcurrentModification')
         throw new DatabaseError(error.code, error.message, { blockedBy: Promise.resolve() });
       throw error;
-    } finally {
-      settleClaims?.(committedAt);
     }
+  }
+
+  #handOver(writeSet: WriteSet, view: StatementView): Promise<CommitReceipt> {
+    const { catalog, types, guards, bytes } = writeSet;
+    const { committer, locks, edgeClaims } = this.#services;
+    const heldBack = () => locks.heldBy(this, this.#overlay.changedBuckets());
+    const operations =
+      this.#attached.length === 0
+        ? writeSet.operations
+        : [...writeSet.operations, ...this.#attached];
+    const settleClaims =
+      this.#edgeClaims.length > 0 ? edgeClaims.take(this.#edgeClaims.splice(0)) : undefined;
+    return committer.commit({ catalog, types, guards, operations, bytes, heldBack }).then(
+      (index) => {
+        const receipt = new Receipt(index, this.#overlay, view);
+        try {
+          this.#announce(receipt);
+        } finally {
+          settleClaims?.(index);
+        }
+        return receipt;
+      },
+      (error: unknown) => {
+        settleClaims?.(undefined);
+        throw error;
+      },
+    );
   }
 
   /** A promise only where others get a turn in between. */
