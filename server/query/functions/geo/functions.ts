@@ -1,5 +1,8 @@
 import { double, isList, isMap, type Value } from '#core/value.ts';
+import type { WorkMeter } from '#core/pausing-work.ts';
+import type { LongWork } from '../../evaluate/context.ts';
 import type { ScalarFunction } from '../../evaluate/function-definition.ts';
+import { canPause, pausingValue } from '../../evaluate/long-calls.ts';
 import {
   describe,
   listArgument,
@@ -23,7 +26,7 @@ import {
 } from './geometry.ts';
 import { geoJsonOf } from './geo-json.ts';
 import { areaOf, centreOf, greatCircleKm, unitsPerKm } from './measure.ts';
-import { distance, type PredicateName, predicates } from './relate.ts';
+import { distance, type PredicateName, predicates, relateInTurns, relations } from './relate.ts';
 import { formatWkt, parseWkt } from './wkt.ts';
 
 /**
@@ -117,14 +120,19 @@ const measures: readonly ScalarFunction[] = [
   }),
 ];
 
-const relations: readonly ScalarFunction[] = (Object.keys(predicates) as PredicateName[]).map(
-  (name) => scalar(`geo.${name}(g, s)`, [2, 2], (args) => related(args, name)),
+const predicateFunctions: readonly ScalarFunction[] = (
+  Object.keys(predicates) as PredicateName[]
+).map((name) =>
+  relating(
+    scalar(`geo.${name}(g, s)`, [2, 2], (args) => related(args, name)),
+    name,
+  ),
 );
 
 export const geoFunctions: readonly ScalarFunction[] = [
   ...constructors,
   ...measures,
-  ...relations,
+  ...predicateFunctions,
   ...(
     [
       ['point', 'geo.point'],
@@ -136,9 +144,43 @@ export const geoFunctions: readonly ScalarFunction[] = [
 ];
 
 export const geoMethods: readonly ScalarFunction[] = [
-  method('isWithin(shape)', [1, 1], (args) => related(args, 'within')),
-  method('intersectsWith(shape)', [1, 1], (args) => related(args, 'intersects')),
+  relating(
+    method('isWithin(shape)', [1, 1], (args) => related(args, 'within')),
+    'within',
+  ),
+  relating(
+    method('intersectsWith(shape)', [1, 1], (args) => related(args, 'intersects')),
+    'intersects',
+  ),
 ];
+
+/** The work grows with the product of the numbers of coordinates, so texts of some hundred of them take turns. */
+function relating(definition: ScalarFunction, name: PredicateName): ScalarFunction {
+  const { evaluate } = definition;
+  return {
+    ...definition,
+    worksInTurns: true,
+    evaluate(args, context) {
+      const [a, b] = args;
+      if (typeof a !== 'string' || typeof b !== 'string') return evaluate(args, context);
+      if (a.length + b.length < shortGeometries || !canPause(context))
+        return evaluate(args, context);
+      return pausingValue(context, definition, (meter) => relatedInTurns(a, b, name, meter));
+    },
+  };
+}
+
+const shortGeometries = 2_048;
+
+function* relatedInTurns(a: string, b: string, name: PredicateName, meter: WorkMeter): LongWork {
+  const first = parseWkt(a);
+  const second = parseWkt(b);
+  if (first === undefined || second === undefined) return null;
+  const relation = yield* name === 'contains'
+    ? relateInTurns(second, first, meter)
+    : relateInTurns(first, second, meter);
+  return relations[name](relation);
+}
 
 function aliasOf(name: string, of: string): ScalarFunction {
   const original = [...constructors, ...measures].find((definition) => definition.name === of);
@@ -152,7 +194,8 @@ function geometryOf(value: Value): Geometry | undefined {
 function related(args: readonly Value[], name: PredicateName): Value {
   const a = geometryOf(args[0] as Value);
   const b = geometryOf(args[1] as Value);
-  return a && b ? predicates[name](a, b) : null;
+  if (a === undefined || b === undefined) return null;
+  return predicates[name](a, b);
 }
 
 function centreIn(value: Value): Point | undefined {

@@ -1,3 +1,4 @@
+import type { PausingWork, WorkMeter } from '#core/pausing-work.ts';
 import {
   coordinatesOf,
   type Geometry,
@@ -28,15 +29,36 @@ const BOUNDARY = 1;
 const EXTERIOR = 2;
 
 export function relate(a: Geometry, b: Geometry): Relation {
+  const work = relateInTurns(a, b, { isSpent: () => false });
+  for (;;) {
+    const step = work.next();
+    if (step.done === true) return step.value;
+  }
+}
+
+/** As `relate`, in turns: pauses between segments, each of which is compared with all of the other geometry. */
+export function* relateInTurns(a: Geometry, b: Geometry, meter: WorkMeter): PausingWork<Relation> {
   const matrix = [-1, -1, -1, -1, -1, -1, -1, -1, 2];
   const tolerance = extentOf(a, b) * 1e-10;
   const placeA = new Locator(a, tolerance);
   const placeB = new Locator(b, tolerance);
-  placePieces(a, placeA, placeB, (own, other, dimension) =>
-    raise(matrix, own * 3 + other, dimension),
+  const pace: Pace = {
+    meter,
+    unitsPerSegment: 1 + (placeA.segmentCount + placeB.segmentCount) / 8,
+  };
+  yield* placePieces(
+    a,
+    placeA,
+    placeB,
+    (own, other, dimension) => raise(matrix, own * 3 + other, dimension),
+    pace,
   );
-  placePieces(b, placeB, placeA, (own, other, dimension) =>
-    raise(matrix, other * 3 + own, dimension),
+  yield* placePieces(
+    b,
+    placeB,
+    placeA,
+    (own, other, dimension) => raise(matrix, other * 3 + own, dimension),
+    pace,
   );
   return { matrix, dimensionA: dimensionOf(a), dimensionB: dimensionOf(b) };
 }
@@ -45,35 +67,41 @@ function raise(matrix: number[], at: number, dimension: number): void {
   if ((matrix[at] as number) < dimension) matrix[at] = dimension;
 }
 
-export const predicates = {
-  disjoint: (a: Geometry, b: Geometry): boolean => !meets(relate(a, b).matrix),
-  intersects: (a: Geometry, b: Geometry): boolean => meets(relate(a, b).matrix),
-  within: (a: Geometry, b: Geometry): boolean => isWithin(relate(a, b).matrix),
-  contains: (a: Geometry, b: Geometry): boolean => isWithin(relate(b, a).matrix),
-  equals: (a: Geometry, b: Geometry): boolean => {
-    const { matrix } = relate(a, b);
-    return isWithin(matrix) && !at(matrix, EXTERIOR, INTERIOR) && !at(matrix, EXTERIOR, BOUNDARY);
-  },
-  touches: (a: Geometry, b: Geometry): boolean => {
-    const { matrix } = relate(a, b);
-    return !at(matrix, INTERIOR, INTERIOR) && meets(matrix);
-  },
-  crosses: (a: Geometry, b: Geometry): boolean => {
-    const { matrix, dimensionA, dimensionB } = relate(a, b);
+/** What each predicate asks of the relation of its arguments; `contains` is asked of that of the second to the first. */
+export const relations = {
+  disjoint: ({ matrix }: Relation): boolean => !meets(matrix),
+  intersects: ({ matrix }: Relation): boolean => meets(matrix),
+  within: ({ matrix }: Relation): boolean => isWithin(matrix),
+  contains: ({ matrix }: Relation): boolean => isWithin(matrix),
+  equals: ({ matrix }: Relation): boolean =>
+    isWithin(matrix) && !at(matrix, EXTERIOR, INTERIOR) && !at(matrix, EXTERIOR, BOUNDARY),
+  touches: ({ matrix }: Relation): boolean => !at(matrix, INTERIOR, INTERIOR) && meets(matrix),
+  crosses: ({ matrix, dimensionA, dimensionB }: Relation): boolean => {
     if (!at(matrix, INTERIOR, INTERIOR)) return false;
     if (dimensionA < dimensionB) return at(matrix, INTERIOR, EXTERIOR);
     if (dimensionA > dimensionB) return at(matrix, EXTERIOR, INTERIOR);
     return dimensionA === 1 && matrix[0] === 0;
   },
-  overlaps: (a: Geometry, b: Geometry): boolean => {
-    const { matrix, dimensionA, dimensionB } = relate(a, b);
+  overlaps: ({ matrix, dimensionA, dimensionB }: Relation): boolean => {
     if (dimensionA !== dimensionB) return false;
     const shared = dimensionA === 1 ? matrix[0] === 1 : at(matrix, INTERIOR, INTERIOR);
     return shared && at(matrix, INTERIOR, EXTERIOR) && at(matrix, EXTERIOR, INTERIOR);
   },
 } as const;
 
-export type PredicateName = keyof typeof predicates;
+export type PredicateName = keyof typeof relations;
+
+/** The predicates at once. */
+export const predicates = {
+  disjoint: (a: Geometry, b: Geometry): boolean => relations.disjoint(relate(a, b)),
+  intersects: (a: Geometry, b: Geometry): boolean => relations.intersects(relate(a, b)),
+  within: (a: Geometry, b: Geometry): boolean => relations.within(relate(a, b)),
+  contains: (a: Geometry, b: Geometry): boolean => relations.contains(relate(b, a)),
+  equals: (a: Geometry, b: Geometry): boolean => relations.equals(relate(a, b)),
+  touches: (a: Geometry, b: Geometry): boolean => relations.touches(relate(a, b)),
+  crosses: (a: Geometry, b: Geometry): boolean => relations.crosses(relate(a, b)),
+  overlaps: (a: Geometry, b: Geometry): boolean => relations.overlaps(relate(a, b)),
+} as const;
 
 function at(matrix: readonly number[], own: Place, other: Place): boolean {
   return (matrix[own * 3 + other] as number) >= 0;
@@ -109,10 +137,25 @@ function extentOf(a: Geometry, b: Geometry): number {
   return Math.max(extent, 1e-6);
 }
 
+interface Pace {
+  readonly meter: WorkMeter;
+  readonly unitsPerSegment: number;
+}
+
 type Report = (own: Place, other: Place, dimension: number) => void;
 
-function placePieces(geometry: Geometry, own: Locator, other: Locator, report: Report): void {
-  for (const point of geometry.points) report(INTERIOR, other.place(point), 0);
+function* placePieces(
+  geometry: Geometry,
+  own: Locator,
+  other: Locator,
+  report: Report,
+  pace: Pace,
+): PausingWork<void> {
+  const { meter, unitsPerSegment } = pace;
+  for (const point of geometry.points) {
+    report(INTERIOR, other.place(point), 0);
+    if (meter.isSpent(unitsPerSegment)) yield;
+  }
   for (const line of geometry.lines) {
     for (const segment of segmentsOf(line)) {
       const cuts = other.cut(segment);
@@ -122,14 +165,21 @@ function placePieces(geometry: Geometry, own: Locator, other: Locator, report: R
         const next = cuts[i + 1];
         if (next) report(INTERIOR, other.place(middle(node, next)), 1);
       }
+      if (meter.isSpent(unitsPerSegment)) yield;
     }
   }
   for (const rings of geometry.polygons)
-    for (const ring of rings) placeRing(ring, own, other, report);
+    for (const ring of rings) yield* placeRing(ring, own, other, report, pace);
   if (geometry.polygons.length > 0 && !other.hasArea) report(INTERIOR, EXTERIOR, 2);
 }
 
-function placeRing(ring: Ring, own: Locator, other: Locator, report: Report): void {
+function* placeRing(
+  ring: Ring,
+  own: Locator,
+  other: Locator,
+  report: Report,
+  { meter, unitsPerSegment }: Pace,
+): PausingWork<void> {
   for (const segment of segmentsOf(ring)) {
     const cuts = other.cut(segment);
     for (let i = 0; i < cuts.length; i++) {
@@ -141,6 +191,7 @@ function placeRing(ring: Ring, own: Locator, other: Locator, report: Report): vo
       report(BOUNDARY, other.place(centre), 1);
       placeSides(segment, centre, distance(node, next), own, other, report);
     }
+    if (meter.isSpent(unitsPerSegment * cuts.length)) yield;
   }
 }
 
@@ -191,6 +242,10 @@ class Locator {
     this.#lineEnds = boundaryPoints(geometry.lines);
   }
 
+  get segmentCount(): number {
+    return this.#segments.length;
+  }
+
   place(point: Point): Place {
     const inAreas = this.placeInAreas(point);
     if (inAreas === INTERIOR) return INTERIOR;
@@ -220,6 +275,11 @@ class Locator {
         isInside = false;
       }
       for (const segment of ring.segments) {
+        // Most segments are neither near nor at the height of the point.
+        const { a, b } = segment;
+        const high = point.y + this.tolerance;
+        const low = point.y - this.tolerance;
+        if ((a.y > high && b.y > high) || (a.y < low && b.y < low)) continue;
         if (distanceToSegment(point, segment) <= this.tolerance) isOnBoundary = true;
         if (crossesRay(point, segment)) isInside = !isInside;
       }
