@@ -1,8 +1,13 @@
 import assert from 'node:assert/strict';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { Link } from '#core/record.ts';
 import { requireRid } from '#core/rid.ts';
-import { openTestDatabase, type TestDatabase } from '#test/database/support/open-test-database.ts';
+import {
+  openTestDatabase,
+  root,
+  type TestDatabase,
+} from '#test/database/support/open-test-database.ts';
 
 // Goal: edges that were loaded with their outgoing side only (http-api.md 10.2, `bidirectional=false`) are found from their
 // sources and never from their targets, whatever way a statement is planned. Method: a ring of vertices of which each has one
@@ -54,6 +59,29 @@ test('edges that are listed at their sources only are no damage', async () => {
     assert.deepEqual(found, [{ n: vertexCount }]);
     const back = await db.run('MATCH {type: P, as: a}<-K-{as: b} RETURN count(*) AS n');
     assert.deepEqual(back, [{ n: 0 }]);
+  } finally {
+    await db.close();
+  }
+});
+
+test('an export says which edges have one side, and an import gives them no second one', async () => {
+  const db = await ringOf('K', false);
+  try {
+    await db.run(
+      'CREATE EDGE K FROM (SELECT FROM P WHERE id = 9) TO (SELECT FROM P WHERE id = 7) SET both = true',
+    );
+    await db.run('EXPORT DATABASE file://ring.jsonl.tgz');
+    const url = join(db.directory, '.exports', 'ring.jsonl.tgz');
+    await db.operations.importNew(
+      'copy',
+      { url, settings: undefined },
+      { principal: root, signal: new AbortController().signal },
+    );
+    for (const [text, n] of [
+      ['MATCH {type: P, as: a}-K->{as: b} RETURN count(*) AS n', vertexCount + 1],
+      ['MATCH {type: P, as: a}<-K-{as: b} RETURN count(*) AS n', 1],
+    ] as const)
+      assert.deepEqual(await db.runOn('copy', text), [{ n }], text);
   } finally {
     await db.close();
   }

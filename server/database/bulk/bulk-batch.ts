@@ -27,4 +27,6 @@ export interface EdgeBatch extends Batch {
   /** One per row. Numbers in a `Float64Array` are record ids that `rids` gave or `isVertex` found. */
   readonly from: readonly (TemporaryId | Link)[] | Float64Array;
   readonly to: readonly (TemporaryId | Link)[] | Float64Array;
+  /** Listed at their sources only, whatever the load says of its edges. */
+  readonly isOneWay?: boolean;
 }

@@ -76,6 +76,8 @@ export class BulkLoader {
   readonly #types = new Set<TypeDefinition>();
   /** Of which it is known in the schema that they have edges with their outgoing side only. */
   readonly #oneWayTypes = new Set<TypeId>();
+  /** Whether the edges of a type in the chunk are entered at both of their vertices. */
+  readonly #hasBothSides = new Map<TypeId, boolean>();
   #catalog: Catalog;
   #surroundings: RowSurroundings;
   #keys: BulkKeys;
@@ -202,12 +204,14 @@ export class BulkLoader {
       this.#edgeCount += batch.rowCount - (vetoed.edges - before);
       return;
     }
+    const isOneWay = batch.isOneWay === true || this.#options.isBidirectional === false;
+    // An edge of a UNIDIRECTIONAL type is listed at its target, too, where reads hide it: who deletes the target must find it.
+    const both = !type.bidirectional || !isOneWay;
+    await this.#requireSides(type, both);
     const rows = this.#rows(type, batch);
     const rules = this.#keys.rulesOf(type.id);
     const from = this.#endsOf(batch.from, batch.rowCount);
     const to = this.#endsOf(batch.to, batch.rowCount);
-    // An edge of a UNIDIRECTIONAL type is listed at its target, too, where reads hide it: who deletes the target must find it.
-    const both = !type.bidirectional || this.#options.isBidirectional !== false;
     if (!both) await this.#takeOneWayEdges(type);
     this.#edgeCount += batch.rowCount;
     if (rows.shape !== undefined && !rules.isKeyed && !isPartitioned(type) && !batch.rids) {
@@ -286,6 +290,7 @@ export class BulkLoader {
     this.#keys.clear();
     this.#ends.clear();
     this.#types.clear();
+    this.#hasBothSides.clear();
     this.#writer = engine.bulk();
     this.#turnStartMs = runtime.clock.monotonicMs();
   }
@@ -346,6 +351,15 @@ export class BulkLoader {
       items: [{ kind: 'one-way-edges' }],
     });
     this.#oneWayTypes.add(id);
+  }
+
+  /** A chunk lays the list of a vertex in one piece, from edges of a type that have both of their sides or only one. */
+  async #requireSides({ id }: TypeDefinition, both: boolean): Promise<void> {
+    if (this.#hasBothSides.get(id) === !both) {
+      await this.commit();
+      this.#refresh();
+    }
+    this.#hasBothSides.set(id, both);
   }
 
   /** A new chunk sees the newest schema. */

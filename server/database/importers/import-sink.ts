@@ -36,6 +36,8 @@ interface Waiting {
   readonly type: string;
   readonly kind: RecordKind;
   readonly columns: readonly string[];
+  /** Edges that are entered at their source only. */
+  readonly isOneWay: boolean;
   readonly values: Value[];
   /** Entries of the id table, or -1; called with the record id when it is known. */
   readonly named: ((rid: Rid) => void)[];
@@ -136,9 +138,10 @@ export class ImportSink {
     from: Rid,
     to: Rid,
     properties: ValueMap,
-    onRid?: (rid: Rid) => void,
+    about: { readonly onRid?: (rid: Rid) => void; readonly isOneWay?: boolean } = {},
   ): void {
-    const group = this.#group('edge', type, properties);
+    const { onRid, isOneWay } = about;
+    const group = this.#group('edge', type, properties, isOneWay);
     group.from.push(from);
     group.to.push(to);
     group.named.push(onRid ?? nothing);
@@ -217,15 +220,16 @@ export class ImportSink {
     throw new DatabaseError('Validation', `two records have the id '${id.slice(0, 100)}'`);
   }
 
-  #group(kind: RecordKind, type: string, properties: ValueMap): Waiting {
+  #group(kind: RecordKind, type: string, properties: ValueMap, isOneWay = false): Waiting {
     const columns = [...properties.keys()];
-    const key = `${kind}\n${type}\n${columns.join('\n')}`;
+    const key = `${isOneWay ? 'one-way ' : ''}${kind}\n${type}\n${columns.join('\n')}`;
     let group = this.#groups.get(key);
     if (group === undefined) {
       group = {
         type,
         kind,
         columns,
+        isOneWay,
         values: [],
         named: [],
         from: [],
@@ -250,7 +254,7 @@ export class ImportSink {
     if (kind === 'edge') {
       const from = Float64Array.from(group.from.splice(0));
       const to = Float64Array.from(group.to.splice(0));
-      await this.#loader.addEdges({ ...batch, from, to });
+      await this.#loader.addEdges({ ...batch, from, to, isOneWay: group.isOneWay });
       this.counts.createdEdges += rowCount;
     } else {
       await this.#loader.addRecords(batch);

@@ -20,6 +20,7 @@ interface ImportedRecord {
   readonly hasLinks: boolean;
   readonly from: Rid;
   readonly to: Rid;
+  readonly isOneWay: boolean;
 }
 
 const linkMark = Buffer.from('"$link"');
@@ -144,7 +145,11 @@ class JsonlImport {
     const { sink, database } = this.#job;
     if (database.state.catalog.typeNamed(record.type)?.kind !== 'edge')
       await sink.requireType('edge', record.type);
-    sink.addEdge(record.type, from, to, stripped(record), this.#named(record.rid));
+    const { isOneWay } = record;
+    sink.addEdge(record.type, from, to, stripped(record), {
+      onRid: this.#named(record.rid),
+      isOneWay,
+    });
   }
 
   #named(old: Rid): (rid: Rid) => void {
@@ -237,7 +242,8 @@ function readRecord(kind: RecordKind, content: ValueMap, bytes: Uint8Array): Imp
     ? new Map([...stored].filter(([name]) => !isSystemName(name)))
     : stored;
   const ridOf = (name: string): Rid => parseRid(textOr(content.get(name), '')) ?? noRid;
-  return { kind, type, rid: ridOf('r'), properties, hasLinks, from: ridOf('o'), to: ridOf('i') };
+  const ends = { from: ridOf('o'), to: ridOf('i'), isOneWay: content.get('w') === true };
+  return { kind, type, rid: ridOf('r'), properties, hasLinks, ...ends };
 }
 
 const systemNameByte = 64;

@@ -179,7 +179,9 @@ class OrientImport {
     await sink.requireType('edge', type);
     const properties = this.#properties(record, kind);
     const old = ridOf(record.get('@rid'));
-    sink.addEdge(type, from, to, withoutLinks(properties), (rid) => this.#name(old, rid));
+    sink.addEdge(type, from, to, withoutLinks(properties), {
+      onRid: (rid) => this.#name(old, rid),
+    });
   }
 
   #name(old: Rid, rid: Rid): void {
