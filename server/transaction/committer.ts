@@ -87,8 +87,13 @@ export class Committer {
 
   #validate(writeSet: WriteSet): Ticket | undefined {
     const { engine, sequencer, catalog, formats } = this.#options;
-    using latest = engine.snapshot();
-    return sequencer.validate(writeSet, latest, { catalog: catalog(), formats: formats() });
+    // Not `using`, which takes V8 0.4 us: every commit comes by here.
+    const latest = engine.snapshot();
+    try {
+      return sequencer.validate(writeSet, latest, { catalog: catalog(), formats: formats() });
+    } finally {
+      latest[Symbol.dispose]();
+    }
   }
 
   #replicate(writeSet: WriteSet): Promise<LogIndex> {
