@@ -9,7 +9,7 @@ import type { CompiledStatement, PlanInstance } from './compiled-statement.ts';
 import { KeptRows } from './kept-rows.ts';
 import { StatementMemory, type ServerMemory } from './memory-accounts.ts';
 import { PlanExecution } from './plan-execution.ts';
-import type { ReadGuard } from './read-guard.ts';
+import type { RecordGuard } from './record-guard.ts';
 import { FinishedResult, type ResultFacts, StreamingResult } from './results.ts';
 import type { ExplainedPlan, ResultBatch, ResultStream, RunOptions, Statement } from './session.ts';
 import type { StatementLimits } from './statement-limits.ts';
@@ -55,14 +55,14 @@ export class PlanRuns {
   readonly #memory: ServerMemory;
   readonly #runtime: Runtime;
   readonly #requireOpen: () => void;
-  readonly #guard: ReadGuard;
+  readonly #guard: RecordGuard;
 
   /** @param surroundings `requireOpen` throws when the database was closed or dropped */
   constructor(surroundings: {
     readonly memory: ServerMemory;
     readonly runtime: Runtime;
     readonly requireOpen: () => void;
-    readonly guard: ReadGuard;
+    readonly guard: RecordGuard;
   }) {
     this.#memory = surroundings.memory;
     this.#runtime = surroundings.runtime;
@@ -199,6 +199,7 @@ export class PlanRuns {
     context.enter({
       view: this.#guard.guarded(scope.view, options.principal),
       transaction: scope.transaction,
+      requireWrite: scope.transaction && this.#guard.requireWrite(options.principal),
       parameters: statement.parameters,
       limits,
       memory,

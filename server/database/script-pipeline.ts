@@ -23,7 +23,7 @@ import type { ExplainedPlan, ResultBatch, RunOptions, Statement } from './sessio
 import type { StatementCompiler } from './statement-compiler.ts';
 import type { StatementLimits } from './statement-limits.ts';
 import type { StatementWatch } from './statement-watch.ts';
-import type { ReadGuard } from './read-guard.ts';
+import type { RecordGuard } from './record-guard.ts';
 import { takenRows } from './taken-rows.ts';
 
 export interface ScriptPipelineOptions {
@@ -35,7 +35,7 @@ export interface ScriptPipelineOptions {
   readonly runtime: Runtime;
   readonly log: Log;
   readonly view: () => ReadView;
-  readonly guard: ReadGuard;
+  readonly guard: RecordGuard;
   readonly operate: OperationRoom['operate'];
   /** @throws DatabaseError `Forbidden` */
   readonly authorize: (options: RunOptions, compiled: CompiledStatement) => void;
@@ -232,6 +232,7 @@ class PartRunner {
     context.enter({
       view: guard.guarded(transaction, options.principal),
       transaction: compiled.isReadOnly ? undefined : transaction,
+      requireWrite: compiled.isReadOnly ? undefined : guard.requireWrite(options.principal),
       parameters: statement.parameters,
       limits,
       memory,

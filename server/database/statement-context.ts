@@ -89,6 +89,7 @@ export class StatementContext implements ExecutionContext {
   /** Pulls that an execution makes before it first looks at the clock; learned from those before. */
   pullsUnwatched = pullsUnwatchedMin;
   view: ReadView = noView;
+  requireWrite: ExecutionContext['requireWrite'] = undefined;
   transaction: Transaction | undefined = undefined;
   parameters: ReadonlyMap<string, Value> = noParameters;
   formats: TemporalFormats;
@@ -140,6 +141,7 @@ export class StatementContext implements ExecutionContext {
     readonly deadlineMs: number;
     readonly rowCap: number | undefined;
     readonly script?: VariableScope | undefined;
+    readonly requireWrite?: ExecutionContext['requireWrite'];
     readonly mayCommitInPieces?: boolean;
     readonly asker?: StatementAsker;
   }): void {
@@ -147,6 +149,7 @@ export class StatementContext implements ExecutionContext {
       ? this.#watched(execution.view)
       : execution.view;
     this.transaction = execution.transaction;
+    this.requireWrite = execution.requireWrite;
     this.parameters = execution.parameters;
     this.formats = execution.limits.formats;
     this.limits = execution.limits.evaluation;

@@ -18,7 +18,7 @@ import type { ScriptRows } from './script-runner.ts';
 import { OwnTransactions, SessionTransactions } from './script-hosts.ts';
 import { type Counters, timedCommit } from './counters.ts';
 import { type Order, type Outcome, PlanRuns, type Scope } from './plan-runs.ts';
-import { ReadGuard } from './read-guard.ts';
+import { RecordGuard } from './record-guard.ts';
 import { isLongText, prepareLongText } from './prepared-texts.ts';
 import { type OperationRoom, runOperation } from './operation-run.ts';
 import type { ServerMemory } from './memory-accounts.ts';
@@ -73,11 +73,11 @@ export class StatementPipeline {
   readonly #lanes: ConflictLanes;
   readonly #scripts: ScriptPipeline;
   readonly #plans: PlanRuns;
-  readonly #guard: ReadGuard;
+  readonly #guard: RecordGuard;
 
   constructor(options: PipelineOptions) {
     this.#options = options;
-    this.#guard = new ReadGuard(options.authorizer, options.databaseName);
+    this.#guard = new RecordGuard(options.authorizer, options.databaseName);
     this.#plans = new PlanRuns({ ...options, guard: this.#guard });
     this.#lanes = new ConflictLanes(options.runtime.timers);
     this.#scripts = new ScriptPipeline({

@@ -6,6 +6,7 @@ import { isScripting } from '#catalog/definition-changes.ts';
 import { fullName } from '#catalog/definitions.ts';
 import { effectsOfMaintenance, typesOfMaintenance } from './maintenance.ts';
 import { walkPlan } from './plan-walk.ts';
+import type { Expression } from './expression.ts';
 import type { LogicalPlan, PlanOp } from './plan.ts';
 import type { Program } from './program.ts';
 
@@ -105,12 +106,13 @@ export function effectsOfPlan(
 }
 
 /**
- * What the program touches, effect by effect, for authorization. `types` is undefined where the plan does not tell which
- * types it will meet (record ids, navigation, graph moves without a type): the caller then needs the right on all types.
+ * What the program touches, effect by effect, for authorization: named types, and `types: undefined` where the plan does not
+ * tell what else it will meet (record ids, links, graph moves). Whoever runs it needs the right on all types then, unless
+ * records are judged one by one while it runs (`record-guard.ts`).
  */
 export function accessesOf(program: Program, catalog: Catalog): readonly Access[] {
   if (program.kind !== 'query') return [{ effects: effectsOf(program), types: undefined }];
-  const touched = new Map<Effect, Set<string> | undefined>();
+  const touched = new Map<Effect, Touched>();
   walkPlan(program.plan, {
     plan(node) {
       for (const effect of effectsOfNode[node.op]) touch(touched, effect, typesOf(node, catalog));
@@ -119,14 +121,15 @@ export function accessesOf(program: Program, catalog: Catalog): readonly Access[
       else for (const effect of effectsOfWork(node)) touch(touched, effect, typesOf(node, catalog));
     },
     expression(part) {
-      if (part.op === 'Call' && navigating.has(part.function)) touch(touched, 'read', undefined);
+      if (mayMeetRecords(part)) touch(touched, 'read', undefined);
     },
   });
   if (touched.size === 0) return [{ effects: new Set<Effect>(['read']), types: [] }];
-  return [...touched].map(([effect, types]) => ({
-    effects: new Set([effect]),
-    types: types && [...types],
-  }));
+  return [...touched].flatMap(([effect, { names, isOpen }]) => {
+    const effects = new Set([effect]);
+    const named = names.size > 0 || !isOpen ? [{ effects, types: [...names] }] : [];
+    return isOpen ? [...named, { effects, types: undefined }] : named;
+  });
 }
 
 /** A script is taken away, or replaced by something else, only by who might have made it. */
@@ -161,19 +164,54 @@ const navigating: ReadonlySet<string> = new Set(
   ]),
 );
 
+/** Functions that read the record that a link names. */
+const reading: ReadonlySet<string> = new Set([
+  ...['.asRecord', '.include', '.exclude', '.field', '.keys', '.values', 'eval'],
+  ...['shortestPath', 'dijkstra', 'astar', 'bellmanFord'],
+]);
+
+/** Whether the value of an expression may come from a record that nothing before it has read: a link is followed. */
+function mayMeetRecords(part: Expression): boolean {
+  switch (part.op) {
+    case 'Call':
+      return navigating.has(part.function) || reading.has(part.function);
+    case 'Property':
+    case 'IsDefined':
+      return !isAtHand(part.of);
+    case 'Attribute':
+      return part.attribute !== 'rid' && !isAtHand(part.of);
+    case 'IsOfType':
+      return !isAtHand(part.operand);
+    case 'NestedProjection':
+      return true;
+    case 'Element':
+      return part.keys.some((key) => key.op !== 'Constant' || typeof key.value === 'string');
+    default:
+      return false;
+  }
+}
+
+/** A row, or the record that a trigger is given. */
+function isAtHand({ op }: Expression): boolean {
+  return op === 'Slot' || op === 'Variable' || op === 'Parameter';
+}
+
+/** Types that an effect touches. */
+interface Touched {
+  readonly names: Set<string>;
+  /** And others, which the plan does not tell. */
+  isOpen: boolean;
+}
+
 function touch(
-  touched: Map<Effect, Set<string> | undefined>,
+  touched: Map<Effect, Touched>,
   effect: Effect,
   names: readonly string[] | undefined,
 ): void {
-  if (names === undefined) {
-    touched.set(effect, undefined);
-    return;
-  }
-  if (touched.has(effect) && touched.get(effect) === undefined) return;
-  const known = touched.get(effect) ?? new Set<string>();
-  for (const name of names) known.add(name);
+  const known = touched.get(effect) ?? { names: new Set<string>(), isOpen: false };
   touched.set(effect, known);
+  if (names === undefined) known.isOpen = true;
+  else for (const name of names) known.names.add(name);
 }
 
 function typesOf(node: LogicalPlan, catalog: Catalog): readonly string[] | undefined {
@@ -196,8 +234,6 @@ function typesOf(node: LogicalPlan, catalog: Catalog): readonly string[] | undef
     case 'IndexEntries':
       return named([catalog.indexWithId(node.index).type]);
     case 'SchemaScan':
-    case 'ExpandValue':
-      // Values that expand() flattens were read by whatever made them.
       return [];
     case 'Match': {
       const nodes = node.pattern.nodes;

@@ -92,6 +92,7 @@ export class DeleteOperator implements PhysicalOperator {
     const transaction = transactionOf(context);
     const record = transaction.record(rid);
     if (record === undefined) return false;
+    context.requireWrite?.('delete', record.typeName);
     this.#edgeCount = this.#requireDeletable(record);
     context.frame[this.#options.record] = record;
     this.#record = record;

@@ -107,6 +107,7 @@ export class MoveVertexOperator implements PhysicalOperator {
       );
     const record = transaction.record(rid);
     if (record === undefined) return false;
+    context.requireWrite?.('delete', record.typeName);
     if (record.kind !== 'vertex')
       throw new DatabaseError(
         'IllegalArgument',

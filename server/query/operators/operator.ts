@@ -38,6 +38,11 @@ export interface ExecutionContext extends EvaluationContext {
   /** The transaction, when the program writes; `view` is then the same object. */
   readonly transaction: Transaction | undefined;
   readonly defaults: DefaultEvaluator;
+  /**
+   * Asked for each record that the program changes or deletes, since it may find records of types that its text does not
+   * name; undefined when every type may be written. @throws DatabaseError `Forbidden`
+   */
+  readonly requireWrite?: ((effect: 'update' | 'delete', typeName: string) => void) | undefined;
   readonly statistics: WriteStatistics;
   /**
    * DDL cannot be done synchronously: an operator queues it here and answers PAUSE; the executor awaits it between pulls and

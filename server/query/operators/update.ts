@@ -126,6 +126,7 @@ export class UpdateOperator implements PhysicalOperator {
       );
     const record = transaction.record(rid);
     if (record === undefined) return false;
+    context.requireWrite?.('update', record.typeName);
     if (before !== undefined) context.frame[before] = rowOf(record);
     this.#record = record;
     return this.#change();

@@ -5,8 +5,8 @@ import type { ReadView } from '#transaction/read-view.ts';
 
 const reading = new Set(['read'] as const);
 
-/** Keeps statements from records that their callers may not read. Costs those nothing who may read everything. */
-export class ReadGuard {
+/** Keeps statements from records that their callers may not read or write. Reading costs those nothing who may read everything. */
+export class RecordGuard {
   readonly #authorizer: Authorizer;
   readonly #database: string;
 
@@ -19,6 +19,18 @@ export class ReadGuard {
   guarded(view: ReadView, who: Principal): ReadView {
     const rights = this.#rightsOf(who);
     return rights === undefined ? view : new GuardedView(view, rights);
+  }
+
+  /** What is asked before a record is changed or deleted; undefined: nothing. */
+  requireWrite(who: Principal): ((effect: 'update' | 'delete', type: string) => void) | undefined {
+    if (who.isRoot) return undefined;
+    const allowed = new Set<string>();
+    return (effect, type) => {
+      const right = `${effect} ${type}`;
+      if (allowed.has(right)) return;
+      this.#authorizer.require(who, this.#database, { effects: new Set([effect]), types: [type] });
+      allowed.add(right);
+    };
   }
 
   /** Whether a result may show a record that the statement has not read; undefined: any. */
