@@ -1,3 +1,4 @@
+import { bytesOfMarker } from '#core/byte-markers.ts';
 import { convertValue, outOfRange, type Conversion } from '#core/conversion.ts';
 import { DatabaseError } from '#core/errors.ts';
 import { Link, type StoredRecord } from '#core/record.ts';
@@ -70,6 +71,8 @@ export function coerceDeclared(
   // Values that need no conversion, the common ones first.
   if (property.type === 'STRING' && typeof value === 'string') return value;
   if (property.type === 'DOUBLE' && value instanceof Float) return value;
+  const given = property.type === 'BINARY' && isMap(value) ? bytesOfMarker(value) : undefined;
+  if (given !== undefined) return given;
   const plain = typeof value === 'object' ? storable(value, context) : value;
   const converted = convertValue(plain, property.type, context.formats);
   if (typeof converted === 'symbol') throw cannotConvert(plain, property, converted);

@@ -102,6 +102,20 @@ test('vertices and edges of a JSONL body are stored and counted', async (context
   assert.deepEqual(again.body['idMapping'], {});
 });
 
+test('a declared BINARY takes the markers of byte arrays', async (context) => {
+  const { batch, data } = await start(context);
+  await data.run('CREATE PROPERTY Person.raw BINARY');
+  const person = '{"@type":"v","@class":"Person"';
+  const body = `${person},"raw":{"$bytes":"AQL_"},"n":1}\n${person},"raw":{"$int8":[3,-4]},"n":2}\n`;
+  assert.equal((await batch(body)).status, 200);
+  const rows = await data.print('SELECT raw FROM Person ORDER BY n');
+  assert.equal(rows, '{raw: bytes 0102ff}\n{raw: bytes 03fc}');
+  const torn = await batch(`${person},"raw":{"$bytes":"!"}}`);
+  assert.match(torn.text, /Line 1: Invalid \$bytes '!' is not base64/);
+  await batch(`${person},"other":{"$bytes":"AQID"},"n":3}`);
+  assert.equal((await data.run('SELECT FROM Person WHERE other.size() = 1')).length, 1);
+});
+
 test('a CSV body has two sections and detects values', async (context) => {
   const { batch, data } = await start(context);
   const body = [
