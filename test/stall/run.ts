@@ -5,6 +5,7 @@ import { parseArgs } from 'node:util';
 import { HttpClient, startServer } from '../support/server-process.ts';
 import { readCalls } from './calls.ts';
 import { Prober, type Stall } from './probe.ts';
+import { loadRows, statements } from './statements.ts';
 import { databaseName, loadValues } from './values.ts';
 
 /*
@@ -20,6 +21,7 @@ const { values: options } = parseArgs({
     above: { type: 'string', default: '8' },
     profile: { type: 'string' },
     calls: { type: 'string' },
+    statements: { type: 'boolean', default: false },
     out: { type: 'string' },
   },
 });
@@ -57,6 +59,16 @@ try {
       if (stall.turnMs > Number(options.above)) process.stdout.write(`${lineOf(stall)}\n`);
     }
   }
+  if (options.statements) {
+    await loadRows(client, server.port, password);
+    for (const { text, parameters } of statements) {
+      if (!options.only.split('|').some((part) => text.includes(part))) continue;
+      const body = parameters?.() ?? {};
+      const stall = await prober.during(text, () => ask(text, body));
+      stalls.push(stall);
+      process.stdout.write(`${lineOf(stall)}\n`);
+    }
+  }
   prober.end();
 } finally {
   if (options.profile === undefined) await server.kill();
@@ -64,14 +76,17 @@ try {
   rmSync(rootPath, { recursive: true });
 }
 
-async function ask(command: string): Promise<string> {
+async function ask(
+  command: string,
+  params: Readonly<Record<string, unknown>> = {},
+): Promise<string> {
   const answer = await fetch(`http://127.0.0.1:${server.port}/api/v1/command/${databaseName}`, {
     method: 'POST',
     headers: {
       authorization: `Basic ${Buffer.from(`root:${password}`).toString('base64')}`,
       'content-type': 'application/json',
     },
-    body: JSON.stringify({ language: 'sql', command }),
+    body: JSON.stringify({ language: 'sql', command, params }),
   });
   const text = await answer.text();
   if (answer.status === 200) return '200';

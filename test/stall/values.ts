@@ -38,10 +38,10 @@ function nested(depth: number): unknown {
   return value;
 }
 
-function wkt(points: number): string {
+function wkt(points: number, radius: number): string {
   const ring = Array.from({ length: points }, (_, n) => {
     const angle = (2 * Math.PI * n) / points;
-    return `${(Math.cos(angle) * 10).toFixed(6)} ${(Math.sin(angle) * 10).toFixed(6)}`;
+    return `${(Math.cos(angle) * radius).toFixed(6)} ${(Math.sin(angle) * radius).toFixed(6)}`;
   });
   return `POLYGON ((${[...ring, ring[0]].join(', ')}))`;
 }
@@ -52,7 +52,7 @@ const records: Readonly<Record<string, () => Readonly<Record<string, unknown>>>>
   T: () => ({ t: textOf(words) }),
   T2: () => ({ t: textOf(words), t2: `${textOf(words).slice(0, -1)}!` }),
   U: () => ({ u: textOf('übergrößenträger Äpfel and 漢字 😀, ') }),
-  SP: () => ({ t: ' '.repeat(textLength / 2 - 1) + 'x' + ' '.repeat(textLength / 2) }),
+  SP: () => ({ t: `${' '.repeat(textLength / 2 - 1)}x${' '.repeat(textLength / 2)}` }),
   CSV: () => ({ t: 'some words of thirty letters ab,'.repeat(half).slice(0, -1) }),
   B: () => ({ b: Buffer.alloc((textLength * 3) / 4, 'bytes').toString('base64') }),
   J: () => ({ j: JSON.stringify(scattered(half).map((n) => ({ n, s: `a text ${n}` }))) }),
@@ -79,7 +79,7 @@ const records: Readonly<Record<string, () => Readonly<Record<string, unknown>>>>
   ME: () => ({ m: mapOf(5_000, (n) => ({ a: n, b: { c: `c ${n}`, d: null } })) }),
   MD: () => ({ m: Object.fromEntries(scattered(keyCount).map((n) => [`a${n % 100}.b${n}`, n])) }),
   D: () => ({ d: nested(28) }),
-  G: () => ({ g: wkt(20_000), h: wkt(200), p: 'POINT (1 1)' }),
+  G: () => ({ g: wkt(9_900, 10), h: wkt(9_800, 10.00001), p: 'POINT (1 1)' }),
   GP: () => ({ n: scattered(half).map((n) => [n / 1e5, (n * 3) / 1e5]) }),
 };
 

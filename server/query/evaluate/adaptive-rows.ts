@@ -6,6 +6,7 @@ import { ClosureRows } from './block-scan.ts';
 import type { CompiledScan, RowSource, ScanClosures, ScanSpec } from './block-scan.ts';
 import { boundConstant, boundList, boundPattern } from './bound-constant.ts';
 import type { EvaluationContext } from './context.ts';
+import { longMembers } from './membership.ts';
 import type { Evaluator } from './evaluator.ts';
 import { compileProgram, emitProgram } from './generate.ts';
 import type { BoundForms, ProgramFactory, RowProgram } from './generate.ts';
@@ -92,7 +93,8 @@ function formsOf(constants: readonly Value[], context: EvaluationContext): Bound
     value,
     constant: (number: number, column: Column, isReversed: boolean) =>
       boundConstant(value(number), column.kind, isReversed, formats),
-    list: (number: number, column: Column) => boundList(value(number), column.kind),
+    list: (number: number, column: Column) =>
+      boundList(value(number), column.kind, (list) => longMembers(list, context)),
     pattern: (number: number, column: Column, ignoreCase: boolean) =>
       boundPattern(value(number), column.kind, { ignoreCase }),
   };

@@ -9,6 +9,7 @@ import { Float } from '#core/value.ts';
 import type { Value } from '#core/value.ts';
 import { cellKind } from '#storage/cell.ts';
 import type { CellKind } from '#storage/cell.ts';
+import { type longMembers, manyCandidates } from './membership.ts';
 import { ridOf } from './sql-comparison.ts';
 
 /**
@@ -123,16 +124,33 @@ function linkConstant(constant: Exclude<Value, null>): BoundConstant {
 
 /** The list of `IN`, when all its elements have the type of the cells. */
 export type BoundList =
-  | { readonly mode: 'numbers'; readonly value: ReadonlySet<number>; readonly hasNull: boolean }
-  | { readonly mode: 'texts'; readonly value: ReadonlySet<string>; readonly hasNull: boolean }
+  | { readonly mode: 'numbers'; readonly value: Keys<number>; readonly hasNull: boolean }
+  | {
+      readonly mode: 'texts';
+      readonly value: Keys<string>;
+      /** The texts themselves, when they are not very many. */
+      readonly all?: ReadonlySet<string>;
+      readonly hasNull: boolean;
+    }
   | { readonly mode: 'closure'; readonly value: undefined; readonly hasNull: boolean };
+
+type Keys<Key> = Pick<ReadonlySet<Key>, 'has'>;
 
 const closureList: BoundList = { mode: 'closure', value: undefined, hasNull: false };
 
-export function boundList(list: Value, kind: CellKind): BoundList {
+export function boundList(
+  list: Value,
+  kind: CellKind,
+  membersOf: (list: readonly Value[]) => ReturnType<typeof longMembers>,
+): BoundList {
   if (!Array.isArray(list) || list.length === 0) return closureList;
   const isNumeric = kind === cellKind.number || kind === cellKind.double;
   if (!isNumeric && kind !== cellKind.string) return closureList;
+  if (list.length >= manyCandidates) {
+    const members = membersOf(list);
+    if (members === undefined || (members.kind === 'number') !== isNumeric) return closureList;
+    return { mode: isNumeric ? 'numbers' : 'texts', value: members, hasNull: members.hasNull };
+  }
   const numbers = new Set<number>();
   const texts = new Set<string>();
   let hasNull = false;
@@ -145,7 +163,7 @@ export function boundList(list: Value, kind: CellKind): BoundList {
   }
   return isNumeric
     ? { mode: 'numbers', value: numbers, hasNull }
-    : { mode: 'texts', value: texts, hasNull };
+    : { mode: 'texts', value: texts, all: texts, hasNull };
 }
 
 /** The pattern of LIKE on text cells. */

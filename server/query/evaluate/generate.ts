@@ -358,8 +358,8 @@ class ProgramEmitter {
     const list = this.#forms.list(term.list, column);
     if (list.mode === 'closure') return `${this.#opaque(term.condition)} === ${wanted}`;
     const isIn =
-      list.mode === 'texts' && list.value.size <= comparedTextCountMax
-        ? this.#isAnyOf(list.value, column)
+      list.mode === 'texts' && list.all !== undefined && list.all.size <= comparedTextCountMax
+        ? this.#isAnyOf(list.all, column)
         : `${this.#bind(list.value)}.has(${list.mode === 'numbers' ? this.#number(column) : this.#text(column)})`;
     if (wanted) return `(${isPresent(column)} && ${isIn})`;
     return list.hasNull ? never : `(${isPresent(column)} && !${isIn})`;

@@ -35,6 +35,26 @@ export function compileIn(element: Evaluator, list: Evaluator, dialect: Dialect)
   };
 }
 
+/**
+ * The members of a long list of texts only, or of numbers only, made in turns where the statement can pause; undefined for other
+ * lists.
+ */
+export function longMembers(
+  list: readonly Value[],
+  context: EvaluationContext,
+):
+  | (Pick<Members, 'hasNull'> & {
+      readonly kind: 'string' | 'number';
+      has(key: string | number): boolean;
+    })
+  | undefined {
+  if (!membersByList.has(list) && canPause(context))
+    pausingValue(context, list, (meter) => collectInTurns(list, meter));
+  const { kind, keys, hasNull } = membersOf(list);
+  if (kind === undefined) return undefined;
+  return { kind, hasNull, has: (key) => keys.find(valueKey(key)) >= 0 };
+}
+
 /** In a list that is taken in by turns where the statement can pause. */
 function isInMany(
   value: Value,
@@ -47,7 +67,7 @@ function isInMany(
   return rememberedValue(context, isIn, () => isIn(value, list, context.formats));
 }
 
-const manyCandidates = 4_096;
+export const manyCandidates = 4_096;
 
 function* collectInTurns(list: readonly Value[], meter: WorkMeter): PausingWork<null> {
   const members = new MemberCollection();

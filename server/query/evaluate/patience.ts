@@ -7,21 +7,23 @@ export type PatientPlace = ReplayedPlace & Pick<EvaluationContext, 'mayBeSuspend
 /**
  * For operators that evaluate row by row without a thought of pauses, as nearly all rows need none: `begin()`, evaluate, `end()`. An
  * expression that meets a value of megabytes throws `suspended` (`pausingValue`). The operator asks `isSuspension`, and from
- * then on, for the rest of the execution, evaluates through `attempt`, which does long calls in turns.
+ * then on, for the rest of the execution, evaluates through `attempt`, which does long calls in turns, until an evaluation needs none.
  */
 export class Patience {
   #calls: LongCalls | undefined;
+  #isNeeded = false;
 
-  /** An evaluation of this execution was suspended: `attempt` is to be used. */
+  /** `attempt` is to be used: an evaluation was suspended, and none since was over at once. */
   get isNeeded(): boolean {
-    return this.#calls !== undefined;
+    return this.#isNeeded;
   }
 
   /** What the evaluation threw. @returns true when it is to be done with `attempt`; other errors are the caller's to throw */
   isSuspension(error: unknown, place: PatientPlace): boolean {
     place.mayBeSuspended = false;
     if (error !== suspended) return false;
-    this.#calls = new LongCalls();
+    this.#calls ??= new LongCalls();
+    this.#isNeeded = true;
     return true;
   }
 
@@ -32,16 +34,20 @@ export class Patience {
   attempt(place: PatientPlace, job: () => void): boolean {
     const calls = this.#calls ?? new LongCalls();
     this.#calls = calls;
-    if (calls.isExhausted && !calls.isUnderway) {
+    const isBegun = calls.isUnderway;
+    if (calls.isExhausted && !isBegun) {
       calls.newTurn();
+      this.#isNeeded = true;
       return false;
     }
-    return calls.attempt(place, job);
+    const isOver = calls.attempt(place, job);
+    this.#isNeeded = !isOver || isBegun || calls.isExhausted;
+    return isOver;
   }
 
   /** To be called when the operator opens and closes. */
   reset(): void {
     this.#calls?.reset();
-    this.#calls = undefined;
+    this.#isNeeded = false;
   }
 }

@@ -6,7 +6,7 @@ import type { Value } from '#core/value.ts';
 import type { ScalarFunction } from '../evaluate/function-definition.ts';
 import { describe, refusal, textArgument, wordArgument } from './arguments.ts';
 import { boundedText, requireBytes } from './bounds.ts';
-import { inTurns, method, nullSafe } from './define.ts';
+import { inTurns, method, methodInTurns, nullSafe } from './define.ts';
 import { spelledInTurns } from './text-turns.ts';
 import { withoutMarks } from './namespaced/text-case.ts';
 import { replacePattern } from './regular-expression.ts';
@@ -28,13 +28,15 @@ export const encodingFunctions: readonly ScalarFunction[] = [
 ];
 
 export const encodingMethods: readonly ScalarFunction[] = [
-  inTurns(
-    method('hash([alg])', [0, 1], (args, context) => {
+  methodInTurns(
+    'hash([alg])',
+    [0, 1],
+    (args, context) => {
       const algorithm = args[1] === undefined ? 'SHA-256' : textArgument(args[1], 'hash()');
       const value = args[0] as Value;
       const content = value instanceof Uint8Array ? value : textOf(value, context.formats);
       return digest(content, algorithm, 'hash()').toUpperCase();
-    }),
+    },
     function* (args, context, meter) {
       const algorithm = args[1] === undefined ? 'SHA-256' : textArgument(args[1], 'hash()');
       const value = args[0] as Value;

@@ -78,3 +78,53 @@ export function correlation(a: readonly number[], b: readonly number[]): number 
   if (squaresA === 0 || squaresB === 0) return undefined;
   return product / Math.sqrt(squaresA * squaresB);
 }
+
+/**
+ * Puts the number that sorting would put at a position there, with none above it before and none below it behind (Hoare's selection).
+ * NaN counts as the largest. Cost: linear, as the middle one of three is taken to part them.
+ */
+export function placeSmallest(numbers: Float64Array, position: number): void {
+  let low = 0;
+  let high = movedNaNs(numbers) - 1;
+  while (low < high && position <= high) {
+    const pivot = middleOf(
+      numbers[low] as number,
+      numbers[(low + high) >>> 1] as number,
+      numbers[high] as number,
+    );
+    let left = low;
+    let right = high;
+    while (left <= right) {
+      while ((numbers[left] as number) < pivot) left += 1;
+      while ((numbers[right] as number) > pivot) right -= 1;
+      if (left > right) break;
+      const moved = numbers[left] as number;
+      numbers[left] = numbers[right] as number;
+      numbers[right] = moved;
+      left += 1;
+      right -= 1;
+    }
+    if (position <= right) high = right;
+    else if (position >= left) low = left;
+    else return;
+  }
+}
+
+/** Moves NaNs to the end. @returns how many numbers are before them */
+function movedNaNs(numbers: Float64Array): number {
+  let end = numbers.length;
+  for (let at = 0; at < end; ) {
+    if (!Number.isNaN(numbers[at])) {
+      at += 1;
+      continue;
+    }
+    end -= 1;
+    numbers[at] = numbers[end] as number;
+    numbers[end] = Number.NaN;
+  }
+  return end;
+}
+
+function middleOf(a: number, b: number, c: number): number {
+  return Math.max(Math.min(a, b), Math.min(Math.max(a, b), c));
+}

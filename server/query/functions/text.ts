@@ -14,7 +14,7 @@ import { codeAt } from './character-classes.ts';
 import { capitalizeAll } from './namespaced/text-case.ts';
 import { TextWriter } from './text-writer.ts';
 import { boundedText, requireBytes, requireElements } from './bounds.ts';
-import { ANY_NUMBER, type ArgumentCount, inTurns, method } from './define.ts';
+import { ANY_NUMBER, type ArgumentCount, methodInTurns } from './define.ts';
 import { replacedInTurns, spelledInTurns, splitInTurns } from './text-turns.ts';
 import { largeText } from '../evaluate/large.ts';
 import { textInTurns } from '#core/text-in-turns.ts';
@@ -139,11 +139,13 @@ function textMethod(
 ): ScalarFunction {
   const bounded = (result: Value, context: EvaluationContext): Value =>
     typeof result === 'string' ? boundedText(result, context) : result;
-  return inTurns(
-    method(syntax, count, (args, context) => {
+  return methodInTurns(
+    syntax,
+    count,
+    (args, context) => {
       const result = evaluate(textOf(args[0] as Value, context.formats), args, context);
       return typeof result === 'string' ? boundedText(result, context) : result;
-    }),
+    },
     function* (args, context, meter) {
       const text = yield* textInTurns(args[0] as Value, context.formats, meter);
       const isLong = begin !== undefined && text.length >= largeText;

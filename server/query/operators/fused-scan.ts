@@ -285,6 +285,10 @@ export class CountScanOperator implements PhysicalOperator {
   #rows: RowSource | undefined;
   #count = 0;
   #hasEnded = false;
+  readonly #patient = new PatientRows();
+  /** A block that is counted row by row, and where to go on in it. */
+  #block: Block | undefined;
+  #slot = 0;
 
   constructor(options: FusedScanOptions, slots: readonly Slot[]) {
     this.description = options.description;
@@ -298,32 +302,82 @@ export class CountScanOperator implements PhysicalOperator {
     this.#rows = this.#scan.bind(context);
     this.#count = 0;
     this.#hasEnded = false;
+    this.#block = undefined;
+    this.#patient.reset();
     this.#blocks.start(context);
   }
 
   next(): Pulled {
     if (this.#hasEnded) return END;
+    const context = this.#context as ExecutionContext;
+    context.mayBeSuspended = true;
+    try {
+      return this.#next(context);
+    } catch (error) {
+      if (!this.#patient.isSuspension(error, context)) throw error;
+      return PAUSE;
+    } finally {
+      context.mayBeSuspended = false;
+    }
+  }
+
+  #next(context: ExecutionContext): Pulled {
     const rows = this.#rows as RowSource;
     for (let blockCount = 0; blockCount < blocksPerTurn; blockCount += 1) {
+      if (this.#block !== undefined) {
+        if (!this.#countPatiently(this.#block, context, rows)) return PAUSE;
+        this.#block = undefined;
+      }
       if (this.#blocks.records !== undefined && !this.#countRecords(this.#blocks.records, rows))
         return PAUSE;
       const next = this.#blocks.next();
       if (next === 'end') return this.#give();
-      if (next !== 'records') this.#count += rows.count(next);
+      if (next === 'records') continue;
+      this.#block = next;
+      this.#slot = 0;
+      this.#count += rows.count(next);
+      this.#block = undefined;
     }
     return PAUSE;
+  }
+
+  /** The rows of a block with one that took turns. @returns false when it goes on in the next turn */
+  #countPatiently(block: Block, context: ExecutionContext, rows: RowSource): boolean {
+    context.mayBeSuspended = false;
+    for (;;) {
+      const slot = this.#patient.next(context, rows, block, {
+        from: this.#slot,
+        isAscending: true,
+      });
+      if (slot === underway) return false;
+      if (slot < 0) break;
+      this.#count += 1;
+      this.#slot = slot + 1;
+    }
+    context.mayBeSuspended = true;
+    return true;
   }
 
   /** @returns false when the share of work is done before the records are */
   #countRecords(records: RecordCursor, rows: RowSource): boolean {
     for (let count = 0; count < rowsPerTurn; count += 1) {
-      if (records.isPauseDue?.() === true) return false;
-      const record = records.next();
-      if (record === undefined) {
-        this.#blocks.records = undefined;
-        return true;
+      const patient = this.#patient;
+      if (patient.record === undefined) {
+        if (records.isPauseDue?.() === true) return false;
+        const record = records.next();
+        if (record === undefined) {
+          this.#blocks.records = undefined;
+          return true;
+        }
+        if (record === vetoed) continue;
+        patient.record = record;
       }
-      if (record !== vetoed && rows.accept(record)) this.#count += 1;
+      const isAccepted = patient.isNeeded
+        ? patient.accepts(this.#context as ExecutionContext, rows)
+        : rows.accept(patient.record);
+      if (isAccepted === undefined) return false;
+      patient.record = undefined;
+      if (isAccepted) this.#count += 1;
     }
     return false;
   }
@@ -338,6 +392,8 @@ export class CountScanOperator implements PhysicalOperator {
   close(): void {
     this.#context = undefined;
     this.#rows = undefined;
+    this.#block = undefined;
+    this.#patient.reset();
     this.#blocks.stop();
   }
 }

@@ -104,6 +104,7 @@ const texts = [
   ':s.toUpperCase()',
   "text.join(:s, ' and ')",
   "decode(encode(:t, 'base64'), 'base64').hash()",
+  ...['median', 'percentiles', 'product', 'statistics'].map((name) => `agg.${name}(:f)`),
   'coll.union(:s, :o)',
   'intersect(:s, :o)',
   'difference(:s, :o)',

@@ -10,7 +10,8 @@ import {
   refusal,
   toDouble,
 } from '../arguments.ts';
-import { type ArgumentCount, nullSafe } from '../define.ts';
+import { type ArgumentCount, inTurns, nullSafe } from '../define.ts';
+import { sortedNumbersInTurns } from '../sorting.ts';
 import { quantileFromZero, RunningVariance } from '../statistics.ts';
 
 /** `agg.*` (sql-functions.md 9): over a list argument, not over rows. Nulls are skipped by the statistics. */
@@ -29,13 +30,11 @@ export const listStatistics: readonly ScalarFunction[] = [
         : integerArgument(args[2], 'agg.slice()');
     return list.slice(from, Math.max(from, to));
   }),
-  onList('median(list)', [1, 1], (list) => {
-    const numbers = sortedNumbers(list, 'agg.median()');
-    return numbers.length === 0 ? null : double(quantileFromZero(numbers, 0.5));
-  }),
-  onList('percentiles(list, ps)', [1, 2], (list, args) => {
+  onSorted('median(list)', [1, 1], (numbers) =>
+    numbers.length === 0 ? null : double(quantileFromZero(numbers, 0.5)),
+  ),
+  onSorted('percentiles(list, ps)', [1, 2], (numbers, args) => {
     const wanted = args[1] === undefined || args[1] === null ? defaultPercentiles : args[1];
-    const numbers = sortedNumbers(list, 'agg.percentiles()');
     const quantiles = (isList(wanted) ? wanted : [wanted]).map((p) => {
       const q = numberArgument(p, 'agg.percentiles()');
       if (!(q >= 0 && q <= 1))
@@ -46,13 +45,10 @@ export const listStatistics: readonly ScalarFunction[] = [
       numbers.length === 0 ? null : double(quantileFromZero(numbers, q)),
     );
   }),
-  onList('product(list)', [1, 1], (list) => {
-    const numbers = sortedNumbers(list, 'agg.product()');
-    return numbers.length === 0 ? null : double(numbers.reduce((product, n) => product * n, 1));
-  }),
-  onList('statistics(list)', [1, 1], (list) =>
-    statisticsOf(sortedNumbers(list, 'agg.statistics()')),
+  onSorted('product(list)', [1, 1], (numbers) =>
+    numbers.length === 0 ? null : double(numbers.reduce((product, n) => product * n, 1)),
   ),
+  onSorted('statistics(list)', [1, 1], statisticsOf),
   extremeItems('minItems(values, items)', -1),
   extremeItems('maxItems(values, items)', 1),
 ];
@@ -66,14 +62,32 @@ function onList(syntax: string, count: ArgumentCount, evaluate: OnList): ScalarF
   return nullSafe(`agg.${syntax}`, count, (args) => evaluate(listArgument(args[0], what), args));
 }
 
-function sortedNumbers(list: ValueList, what: string): Float64Array {
+/** Over the numbers of the list in ascending order, which are sorted in turns. */
+function onSorted(
+  syntax: string,
+  count: ArgumentCount,
+  evaluate: (numbers: Float64Array, args: readonly Value[]) => Value,
+): ScalarFunction {
+  const what = `agg.${syntax.slice(0, syntax.indexOf('('))}()`;
+  return inTurns(
+    onList(syntax, count, (list, args) => evaluate(numbersIn(list, what).sort(), args)),
+    function* (args, _context, meter) {
+      const numbers = numbersIn(listArgument(args[0], what), what);
+      return evaluate(yield* sortedNumbersInTurns(numbers, meter), args);
+    },
+  );
+}
+
+function numbersIn(list: ValueList, what: string): Float64Array {
   const numbers: number[] = [];
   for (const element of list) {
     if (element === null) continue;
     if (!isNumeric(element)) throw refusal(`${what} requires numbers, not ${describe(element)}`);
     numbers.push(toDouble(element));
   }
-  return Float64Array.from(numbers).sort();
+  const doubles = new Float64Array(numbers.length);
+  for (let i = 0; i < doubles.length; i += 1) doubles[i] = numbers[i] as number;
+  return doubles;
 }
 
 /** Standard deviation of the population. */

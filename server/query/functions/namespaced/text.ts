@@ -14,7 +14,14 @@ import {
 import { boundedText, requireBytes } from '../bounds.ts';
 import { characterAt, characterCount, charactersBetween, positionOf } from '../characters.ts';
 import { joined, joinedInTurns } from '../collections.ts';
-import { ANY_NUMBER, type ArgumentCount, inTurns, nullSafe, volatileScalar } from '../define.ts';
+import {
+  ANY_NUMBER,
+  type ArgumentCount,
+  inTurns,
+  nullSafe,
+  nullSafeInTurns,
+  volatileScalar,
+} from '../define.ts';
 import { printf } from '../printf.ts';
 import { randomBelow } from '../random.ts';
 import { replacePattern } from '../regular-expression.ts';
@@ -161,12 +168,12 @@ function onText(
   begin?: OnTextInTurns,
 ): ScalarFunction {
   const what = `text.${syntax.slice(0, syntax.indexOf('('))}()`;
-  const definition = nullSafe(`text.${syntax}`, count, (args, context) => {
+  const atOnce = (args: readonly Value[], context: EvaluationContext): Value => {
     const result = evaluate(textArgument(args[0], what), args, context);
     return typeof result === 'string' ? boundedText(result, context) : result;
-  });
-  if (begin === undefined) return definition;
-  return inTurns(definition, function* (args, context, meter) {
+  };
+  if (begin === undefined) return nullSafe(`text.${syntax}`, count, atOnce);
+  return nullSafeInTurns(`text.${syntax}`, count, atOnce, function* (args, context, meter) {
     const result = yield* begin(textArgument(args[0], what), args, context, meter);
     return typeof result === 'string' ? boundedText(result, context) : result;
   });
