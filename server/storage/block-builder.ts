@@ -1,4 +1,4 @@
-import { assert } from '#core/assert.ts';
+import { DatabaseError } from '#core/errors.ts';
 import { allocateBytes, type Bytes, viewOf } from './bytes.ts';
 import {
   type Block,
@@ -11,6 +11,8 @@ import {
   usedEndOffset,
 } from './block.ts';
 import { rowVersionOffset } from './shape.ts';
+
+const slotsMax = 64;
 
 /** Rows that are overwritten leave holes; above this many bytes the block is packed before it grows further. */
 const holesMax = blockBytesMax / 2;
@@ -44,7 +46,18 @@ export class BlockBuilder {
     this.#reserve(length);
     bytes.copy(this.#bytes, 0, start, start + length);
     this.#end = length;
-    this.#holes = 0;
+    this.#holes = length - blockHeaderSize - this.#liveBytes();
+  }
+
+  /** What the rows take. An image has the holes that were not worth packing when it was made. */
+  #liveBytes(): number {
+    const view = this.#view;
+    let bytes = 0;
+    for (let slot = 0; slot < slotsMax; slot += 1) {
+      const at = view.getUint16(rowOffsetsOffset + slot * 2, true) * 8;
+      if (at !== 0) bytes += padded(view.getUint32(at, true));
+    }
+    return bytes;
   }
 
   get rowCount(): number {
@@ -123,14 +136,15 @@ export class BlockBuilder {
   }
 
   #append(slot: number, size: number): number {
-    if (this.#holes > holesMax) {
+    const isFull = this.#end > blockBytesMax && this.#holes > 0;
+    if (this.#holes > holesMax || isFull) {
       // The slot's old row must not be carried along.
       this.#view.setUint16(rowOffsetsOffset + slot * 2, 0, true);
       this.#pack();
     }
     this.#reserve(size);
     const at = this.#end;
-    assert(at <= blockBytesMax, 'rows of a block start within reach of their offsets');
+    if (at > blockBytesMax) throw tooLarge(at);
     this.#view.setUint16(rowOffsetsOffset + slot * 2, at / 8, true);
     this.#end = at + size;
     return at;
@@ -144,7 +158,7 @@ export class BlockBuilder {
     const from = Buffer.from(this.#bytes.subarray(0, this.#end));
     const fromView = viewOf(from);
     let end = blockHeaderSize;
-    for (let slot = 0; slot < 64; slot++) {
+    for (let slot = 0; slot < slotsMax; slot++) {
       const old = this.rowOffset(slot);
       if (old === 0) continue;
       const size = padded(fromView.getUint32(old, true));
@@ -164,6 +178,14 @@ export class BlockBuilder {
     this.#bytes = grown;
     this.#view = viewOf(grown);
   }
+}
+
+/** Rows of hundreds of short properties, put in the places of small ones. The commit is refused, others go on. */
+function tooLarge(bytes: number): DatabaseError {
+  return new DatabaseError(
+    'IllegalArgument',
+    `neighbouring records have ${bytes} bytes together, and at most ${blockBytesMax} fit in a block; use fewer or larger properties`,
+  );
 }
 
 function padded(length: number): number {

@@ -95,6 +95,9 @@ for (const [what, bytes] of [
       client.requireContents(engine);
       if (round === 0) rmSync(ballast[0]);
       else break;
+      // A checkpoint that found no room may be about to tell it.
+      const refusal = await client.commit(bytes);
+      if (refusal !== undefined) assert.equal(refusal.code, 'Busy');
       assert.equal(await client.commit(bytes), undefined);
       assert.equal(await client.commit(10), undefined);
       client.requireContents(engine);
