@@ -131,6 +131,9 @@ const expected = {
   end: 'expected the end of the text',
 } as const;
 
+/** Units of a string that `run` reads without a stop: some 50 microseconds. */
+const unitsPerPiece = 16 * 1024;
+
 const noContainers: (Value[] | Map<string, Value>)[] = [];
 const noKeys: string[] = [];
 
@@ -146,6 +149,10 @@ class JsonParser {
   #depth = 0;
   #result: Value = null;
   #isOver = false;
+  /** What was read of the long string at the position, and where to go on in it; only `run` stops within one. */
+  #begun: string | undefined;
+  #resumeAt = 0;
+  #mayStop = false;
 
   constructor(text: string, { depthMax, numbers = defaultNumberLimits }: JsonLimits) {
     this.#text = text;
@@ -178,7 +185,13 @@ class JsonParser {
       const unit = this.#next();
       if (unit === 123) this.#openObject();
       else if (unit === 91) this.#openArray();
-      else this.#settle(this.#scalar(unit));
+      else {
+        this.#mayStop = unit === quote;
+        const value = this.#scalar(unit);
+        this.#mayStop = false;
+        if (this.#begun !== undefined) return false;
+        this.#settle(value);
+      }
       if (this.#isOver) return true;
     }
     return false;
@@ -327,6 +340,7 @@ class JsonParser {
 
   /** Most strings have no escape: one scan and one slice. */
   #string(): string {
+    if (this.#mayStop) return this.#pieceOfString();
     const text = this.#text;
     const start = this.#position + 1;
     let position = start;
@@ -341,6 +355,66 @@ class JsonParser {
       if (Number.isNaN(unit)) throw this.#fail(position, 'the string is not closed');
       position++;
     }
+  }
+
+  /** As `#string`; after some 10,000 units it stops, and goes on with the next call at the same position. */
+  #pieceOfString(): string {
+    const text = this.#text;
+    const start = this.#position + 1;
+    let position = start;
+    const begun = this.#begun;
+    if (begun === undefined) {
+      const end = Math.min(text.length, start + unitsPerPiece);
+      for (; position < end; position++) {
+        const unit = text.charCodeAt(position);
+        if (unit === quote) {
+          this.#position = position + 1;
+          return text.slice(start, position);
+        }
+        if (unit === backslash) break;
+        if (unit < 32) throw this.#fail(position, 'control character in a string');
+      }
+      if (position < end) return this.#unescaped(text.slice(start, position), position);
+      if (position === text.length) throw this.#fail(position, 'the string is not closed');
+      this.#begun = text.slice(start, position);
+      this.#resumeAt = position;
+      return '';
+    }
+    this.#begun = undefined;
+    return this.#unescaped(begun, this.#resumeAt);
+  }
+
+  /** Reads on behind what was read of the string. */
+  #unescaped(begun: string, from: number): string {
+    const text = this.#text;
+    const end = from + unitsPerPiece;
+    let result = begun;
+    let position = from;
+    for (;;) {
+      const unit = text.charCodeAt(position);
+      if (unit === quote) break;
+      if (position >= end && !Number.isNaN(unit)) {
+        this.#begun = result;
+        this.#resumeAt = position;
+        return '';
+      }
+      if (unit === backslash) {
+        const char = text.charAt(position + 1);
+        const plain = escapes[char];
+        result += plain ?? this.#unicodeEscape(position);
+        position += plain === undefined ? 6 : 2;
+      } else {
+        if (unit < 32) throw this.#fail(position, 'control character in a string');
+        if (Number.isNaN(unit)) throw this.#fail(position, 'the string is not closed');
+        const next = this.#plainRunEnd(position, end);
+        result += text.slice(position, next);
+        position = next;
+      }
+    }
+    if (!result.isWellFormed())
+      throw this.#fail(this.#position + 1, 'the string holds a lone surrogate');
+    this.#position = position + 1;
+    return result;
   }
 
   #escapedString(start: number, firstEscape: number): string {
@@ -363,7 +437,7 @@ class JsonParser {
       } else {
         if (unit < 32) throw this.#fail(position, 'control character in a string');
         if (Number.isNaN(unit)) throw this.#fail(position, 'the string is not closed');
-        const end = this.#plainRunEnd(position);
+        const end = this.#plainRunEnd(position, text.length);
         result += text.slice(position, end);
         position = end;
       }
@@ -373,10 +447,11 @@ class JsonParser {
     return result;
   }
 
-  #plainRunEnd(start: number): number {
+  #plainRunEnd(start: number, end: number): number {
     const text = this.#text;
     let position = start;
     for (;;) {
+      if (position >= end) return position;
       const unit = text.charCodeAt(position);
       if (unit === quote || unit === backslash || unit < 32 || Number.isNaN(unit)) return position;
       position++;

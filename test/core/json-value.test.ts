@@ -200,3 +200,35 @@ test('numbers are as long as the settings allow', () => {
   for (const text of ['0e311', '0E-311'])
     assert.throws(() => parseJson(text, limits), /service\.queryMaxNumberExponent/);
 });
+
+test('long strings are read in slices as they are at once', async () => {
+  const plain = 'x'.repeat(40_000);
+  const escaped = 'line\n"quoted" \\ \u0001 ü 😀 '.repeat(3_000);
+  const texts = [
+    JSON.stringify([plain, escaped, { [escaped]: escaped, plain }, '', 'end']),
+    JSON.stringify(escaped),
+    JSON.stringify(plain + escaped + plain).replaceAll('ü', '\\u00fc'),
+    `["${plain}`,
+    `["${plain}\\n${plain}`,
+    `["${plain}\\x"]`,
+    `["${plain}\u0002"]`,
+    `["${plain}\\ud800"]`,
+    `["${plain}\\`,
+  ];
+  for (const text of texts) {
+    let expected: unknown;
+    try {
+      expected = parseJson(text);
+    } catch (error) {
+      expected = String(error);
+    }
+    const slices = new EveryLook();
+    const value: unknown = await parseJsonInSlices(
+      Buffer.from(text),
+      defaultJsonLimits,
+      slices,
+    ).catch(String);
+    assert.deepEqual(value, expected, text.slice(-60));
+    assert.ok(slices.count > 1);
+  }
+});
