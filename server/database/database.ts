@@ -420,19 +420,18 @@ export class Database implements OpenDatabase {
 
   runNow(statement: Statement, options: RunOptions): ResultStream | Promise<ResultStream> {
     this.#requireOpen();
-    return this.#surroundings.meter.measured(this.name, statement, options, () =>
-      this.#runNow(statement, options),
-    );
+    const begin = (startedMs: number) =>
+      this.#afterViews(statement, options) ?? this.pipeline.runNow(statement, options, startedMs);
+    return this.#surroundings.meter.measured(this.name, statement, options, begin);
   }
 
-  #runNow(statement: Statement, options: RunOptions): ResultStream | Promise<ResultStream> {
+  /** Undefined when it reads no view that is behind. */
+  #afterViews(statement: Statement, options: RunOptions): Promise<ResultStream> | undefined {
     const { views } = this.#statements;
-    if (views.isPending) {
-      const named = views.pendingIn(statement.text);
-      if (named.length > 0 && this.#statements.reads(statement, named))
-        return this.#runCaughtUp(statement, options, named);
-    }
-    return this.pipeline.runNow(statement, options);
+    if (!views.isPending) return undefined;
+    const named = views.pendingIn(statement.text);
+    if (named.length === 0 || !this.#statements.reads(statement, named)) return undefined;
+    return this.#runCaughtUp(statement, options, named);
   }
 
   /** After the materialized views that it reads show what was committed before it. */

@@ -22,7 +22,7 @@ const pullsPerLookMax = 64;
  * much as a few rows, and short statements do without.
  */
 export const pullsUnwatchedMin = 2;
-const pullsUnwatchedMax = 16;
+const pullsUnwatchedMax = 64;
 /**
  * Time between two looks: below the first more pulls go between them, above the second one only. A pull may be a row or the
  * work for hundreds of rows, so their number alone would let a slice run over by half its length.
@@ -248,7 +248,7 @@ export class PlanExecution {
     const nowMs = this.#context.runtime.clock.monotonicMs();
     const sinceLookMs = nowMs - this.#lookedAtMs;
     if (!this.#hasLooked) this.#learn(sinceLookMs);
-    if (sinceLookMs > longLookMs) this.#pullsPerLook = 1;
+    else if (sinceLookMs > longLookMs) this.#pullsPerLook = 1;
     else if (sinceLookMs < shortLookMs && this.#pullsPerLook < pullsPerLookMax)
       this.#pullsPerLook *= 2;
     this.#lookedAtMs = nowMs;
@@ -256,14 +256,18 @@ export class PlanExecution {
     return nowMs - this.#sliceStartMs >= sliceMs;
   }
 
-  /** What the first pulls took says how many the next execution may make before it looks. */
+  /**
+   * What the first pulls took says how many the next execution may make before it looks, and this one before it looks again.
+   */
   #learn(tookMs: number): void {
     const context = this.#context;
     this.#hasLooked = true;
-    context.pullsUnwatched =
-      tookMs > longLookMs
-        ? pullsUnwatchedMin
-        : Math.min(pullsUnwatchedMax, context.pullsUnwatched * 2);
+    if (tookMs > longLookMs) {
+      context.pullsUnwatched = pullsUnwatchedMin;
+    } else if (tookMs < shortLookMs) {
+      this.#pullsPerLook = Math.min(pullsPerLookMax, context.pullsUnwatched);
+      context.pullsUnwatched = Math.min(pullsUnwatchedMax, context.pullsUnwatched * 2);
+    }
   }
 
   async #yield(): Promise<void> {

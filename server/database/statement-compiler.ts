@@ -57,6 +57,7 @@ export class StatementCompiler {
   readonly #caches = new Map<string, PlanCache<Compiled>>();
   readonly #keptForNow = new Map<string, { language: string; compiled: Compiled }>();
   readonly #countMax: () => number;
+  #compileCount = 0;
   readonly #called = new CalledFunctions((body, view) => this.#bodyProgram(body, view));
 
   /** @param options `countMax` is `service.sql.planCacheSize`, for each language */
@@ -188,8 +189,14 @@ export class StatementCompiler {
     this.#caches.clear();
   }
 
+  /** Texts that were compiled so far: who finds it unchanged was given a statement that was at hand. */
+  get compileCount(): number {
+    return this.#compileCount;
+  }
+
   /** What `compiled` does for an unknown text, step by step. The view must stay open meanwhile. */
   *steps(statement: Statement, view: ReadView): CompileSteps<Compiled> {
+    this.#compileCount += 1;
     const program = yield* this.#program(statement, view.catalog);
     if (program.kind === 'operation') return new CompiledOperation(program);
     const compiled =

@@ -20,7 +20,8 @@ interface Begun {
 
 /**
  * Measures the statements of all databases: how long each took, by language and kind, and how many failed, by error. While a
- * recording runs, it is told of each statement. Cost per statement: two looks at the clock and one observation.
+ * recording runs, it is told of each statement. Cost per statement: two looks at the clock, of which the statement shares the
+ * first, and one observation. A look costs 50 to 130 ns: as much as several rows.
  */
 export class StatementMeter {
   /** The recording that runs now; set and taken away by the profiler. */
@@ -39,21 +40,22 @@ export class StatementMeter {
   }
 
   /**
-   * Runs a statement by `execute` and measures it until its rows are all given; without a promise when `execute` gives none.
+   * Runs a statement by `execute`, which is told when it began, and measures it until its rows are all given; without a
+   * promise when `execute` gives none.
    * @throws what `execute` throws
    */
   measured(
     database: string,
     statement: Statement,
     options: RunOptions,
-    execute: () => ResultStream | Promise<ResultStream>,
+    execute: (startedMs: number) => ResultStream | Promise<ResultStream>,
   ): ResultStream | Promise<ResultStream> {
     const startedMs = this.#clock.monotonicMs();
     const recorded = this.recording?.begin(database, statement, options);
     const { language } = statement;
     let given: ResultStream | Promise<ResultStream>;
     try {
-      given = execute();
+      given = execute(startedMs);
     } catch (error) {
       throw this.#failed(error);
     }

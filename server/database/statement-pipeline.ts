@@ -97,11 +97,16 @@ export class StatementPipeline {
   /**
    * Runs a statement. A short reading one outside sessions is answered without a promise, its rows in `complete`; that is the
    * path to keep lean. Close the result in any case.
+   * @param startedMs now, when the caller has looked at the clock already
    */
-  runNow(statement: Statement, options: RunOptions): ResultStream | Promise<ResultStream> {
+  runNow(
+    statement: Statement,
+    options: RunOptions,
+    startedMs?: number,
+  ): ResultStream | Promise<ResultStream> {
     return isLongText(statement.text)
       ? this.#runLong(statement, options)
-      : this.#begin(statement, options);
+      : this.#begin(statement, options, startedMs);
   }
 
   async #runLong(statement: Statement, options: RunOptions): Promise<ResultStream> {
@@ -119,13 +124,19 @@ export class StatementPipeline {
     }
   }
 
-  #begin(statement: Statement, options: RunOptions): ResultStream | Promise<ResultStream> {
-    this.#options.counters.queries += 1;
+  #begin(
+    statement: Statement,
+    options: RunOptions,
+    startedMs?: number,
+  ): ResultStream | Promise<ResultStream> {
+    const { compiler, counters } = this.#options;
+    counters.queries += 1;
     if (options.sessionId !== undefined) {
       return this.#runInSession(statement, options, options.sessionId);
     }
     const view = this.#options.transactions.view();
     const settle = (): void => view[Symbol.dispose]();
+    const { compileCount } = compiler;
     let compiled: Compiled;
     try {
       compiled = this.#admit(statement, options, view);
@@ -144,9 +155,11 @@ export class StatementPipeline {
     if (compiled.program.inspect === 'explain') {
       return this.#explained(compiled, { view, transaction: undefined, settle });
     }
-    const order = this.#order(statement, options);
+    // What compiling took is no part of the first slice.
+    const isAtHand = compiler.compileCount === compileCount;
+    const order = this.#order(statement, options, isAtHand ? startedMs : undefined);
     if (compiled.isReadOnly) {
-      this.#options.counters.readTx += 1;
+      counters.readTx += 1;
       return this.#plans.read(compiled, order, { view, transaction: undefined, settle });
     }
     settle();
@@ -181,7 +194,7 @@ export class StatementPipeline {
       this.#options.authorizer.require(principal, this.#options.databaseName, access);
   }
 
-  #order(statement: Statement, options: RunOptions): Order {
+  #order(statement: Statement, options: RunOptions, startedMs?: number): Order {
     const { databaseName, runtime, active, snapshotAgeMsMax } = this.#options;
     const limits = this.#options.limits();
     const watch = new StatementWatch({
@@ -192,6 +205,7 @@ export class StatementPipeline {
       limits,
       snapshotAgeMsMax,
       runtime,
+      startedMs,
     });
     return { statement, options, limits, watch };
   }

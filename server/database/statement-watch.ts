@@ -19,7 +19,7 @@ export class StatementWatch implements ExecutionWatch {
 
   constructor(about: WatchOptions) {
     this.#about = about;
-    this.startedMs = about.runtime.clock.monotonicMs();
+    this.startedMs = about.startedMs ?? about.runtime.clock.monotonicMs();
     this.#timeoutMs = shorter(about.limits.timeoutMs, about.options.readTimeoutMs ?? 0);
     this.deadlineMs = this.#timeoutMs > 0 ? this.startedMs + this.#timeoutMs : Infinity;
   }
@@ -72,6 +72,8 @@ export interface WatchOptions {
   readonly limits: StatementLimits;
   readonly snapshotAgeMsMax: () => number;
   readonly runtime: Runtime;
+  /** When the statement began; absent: now. */
+  readonly startedMs?: number | undefined;
 }
 
 /** The shorter of two time limits; 0 or less means none. */

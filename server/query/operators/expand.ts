@@ -56,6 +56,7 @@ export class ExpandOperator implements PhysicalOperator {
   readonly #share = new WorkShare();
   #seen: RidSet | undefined;
   #memory: HeldMemory | undefined;
+  #memoryOf: ExecutionContext | undefined;
   #seenBytes = 0;
 
   constructor(options: ExpandOptions) {
@@ -73,7 +74,11 @@ export class ExpandOperator implements PhysicalOperator {
     this.#neighbours.use(context);
     if (this.#options.isDistinct) {
       this.#seen ??= new RidSet(seenCapacity);
-      this.#memory = new HeldMemory(context, 'DISTINCT');
+      // The context of a plan is the same for all of its executions, and this comes back empty from each.
+      if (this.#memoryOf !== context) {
+        this.#memoryOf = context;
+        this.#memory = new HeldMemory(context, 'DISTINCT');
+      }
       this.#seenBytes = 0;
     }
     this.#options.input.open(context);
@@ -125,11 +130,20 @@ export class ExpandOperator implements PhysicalOperator {
         if (seen !== undefined) this.#account(seen);
         continue;
       }
-      const { element, check } = neighbours;
-      if (seen !== undefined && !seen.add(element)) continue;
-      if (check !== undefined && !check(element)) continue;
-      for (let column = 0; column < columnCount; column += 1) values.push(new Link(element));
-      row += 1;
+      // The rest of the list, as far as it is wanted, without asking the cursor for each of it.
+      const { list, check } = neighbours;
+      const first = neighbours.listPosition - 1;
+      const end = Math.min(neighbours.listEnd, first + this.#share.left + 1);
+      let at = first;
+      for (; at < end && row < rowCountMax; at += 1) {
+        const element = list[at] as Rid;
+        if (seen !== undefined && !seen.add(element)) continue;
+        if (check !== undefined && !check(element)) continue;
+        for (let column = 0; column < columnCount; column += 1) values.push(new Link(element));
+        row += 1;
+      }
+      neighbours.goOnAt(at);
+      this.#share.spend(at - first - 1);
     }
     return ROW;
   }
@@ -159,7 +173,6 @@ export class ExpandOperator implements PhysicalOperator {
 
   close(): void {
     this.#memory?.release();
-    this.#memory = undefined;
     // A small table serves the next execution; a large one goes.
     this.#seen?.clear();
     this.#context = undefined;
