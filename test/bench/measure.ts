@@ -27,15 +27,16 @@ export function percentile(values: readonly number[], share: number): number {
 export type Contestant = () => number | Promise<number>;
 
 /**
- * Runs the contestants in turn, `rounds` times after one warm-up, each returning its own figure (milliseconds, rate, ...).
+ * Runs the contestants in turn, `rounds` times after `warmUps` (1), each returning its own figure (milliseconds, rate, ...).
  * @returns the median of each
  */
 export async function alternate(
   contestants: Readonly<Record<string, Contestant>>,
   rounds: number,
+  warmUps = 1,
 ): Promise<Map<string, number>> {
   const figures = new Map<string, number[]>();
-  for (let round = -1; round < rounds; round += 1) {
+  for (let round = -warmUps; round < rounds; round += 1) {
     for (const [name, run] of Object.entries(contestants)) {
       const figure = await run();
       if (round < 0) continue;

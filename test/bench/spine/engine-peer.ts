@@ -80,13 +80,13 @@ export class EnginePeer {
 
   /** name, age */
   pointRead(id: number): Answer {
-    return this.#rows('SELECT name, age FROM Person WHERE id = :id', new Map([['id', id]]));
+    return this.#rows('SELECT name, age FROM Person WHERE id = :id', withId(id));
   }
 
   /** Record ids of the distinct persons reached by walks of exactly `hops` KNOWS edges. */
   neighbours(hops: number, id: number): Answer {
     const text = hopTexts[hops - 1] ?? '';
-    return this.#rows(text, new Map([['id', id]]));
+    return this.#rows(text, withId(id));
   }
 
   /** Person.id by record id, to compare answers. */
@@ -134,6 +134,11 @@ export class EnginePeer {
   close(): Promise<void> {
     return this.#test.close();
   }
+}
+
+/** A list of pairs would be walked with its iterator, which costs a tenth of a point read. */
+function withId(id: number): ReadonlyMap<string, Value> {
+  return new Map<string, Value>().set('id', id);
 }
 
 async function allValues(result: ResultStream): Promise<readonly Value[]> {
