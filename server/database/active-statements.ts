@@ -1,6 +1,7 @@
 import { DatabaseError } from '#core/errors.ts';
 import { maskSecrets } from '#core/masked-text.ts';
 import type { Cancel, EpochMs, Runtime } from '#core/runtime.ts';
+import { letHeapGrow } from '#platform/heap-growth.ts';
 import { idSequence } from './progress-registry.ts';
 
 /** A statement that runs longer than one slice, as others see it. */
@@ -63,10 +64,14 @@ export class ActiveStatements {
       id: this.#nextId(),
       startedAt: Math.round(this.#runtime.clock.now() - elapsedMs),
     };
+    const growthIsOver = letHeapGrow();
     const statement = new ActiveStatement(info, bounds, {
       runtime: this.#runtime,
       elapsedMs,
-      forget: () => this.#running.delete(info.id),
+      forget: () => {
+        this.#running.delete(info.id);
+        growthIsOver();
+      },
     });
     this.#running.set(info.id, statement);
     return statement;

@@ -77,8 +77,10 @@ export class EdgeTable {
 
 /** Blocks of edges between two pauses. */
 const blocksPerTurn = 16;
-/** Vertices or edges between two pauses once all is in memory. */
-const placesPerTurn = 32 * 1024;
+/** Vertices between two pauses, one after the other in memory. */
+const sumsPerTurn = 32 * 1024;
+/** Edges between two pauses that go to places all over the table: 50 to 100 ns each, and a slice is to end after 2 ms. */
+const placesPerTurn = 4096;
 /** Room for vertices that have no such edges, in vertices per edge; with less sense in it the lists are read. */
 const verticesPerEdgeMax = 16;
 /** For each byte taken as many are left to others. */
@@ -243,7 +245,7 @@ export class EdgeTableBuilder {
   #addUp(): void {
     const starts = this.#starts[this.#bucketNumber];
     if (starts !== undefined) {
-      const end = Math.min(starts.length, this.#at + placesPerTurn);
+      const end = Math.min(starts.length, this.#at + sumsPerTurn);
       let sum = this.#sum;
       for (let place = this.#at; place < end; place += 1) {
         sum += starts[place] as number;
