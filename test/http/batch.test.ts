@@ -258,12 +258,17 @@ test('what is wrong with a body is said with its line', async (context) => {
   assert.deepEqual(door.internalErrors, []);
 });
 
-const refusedCsv: readonly (readonly [string, string, RegExp])[] = [
+const refusedCsv: readonly (readonly [string, string | Uint8Array, RegExp])[] = [
   ['no class column', '@type,name\nv,x', /^Line 1: the header has no column '@class'/],
   ['repeated column', '@type,@class,a,a\n', /^Line 1: the header has two columns 'a'/],
   ['open quote', '@type,@class,a\nv,Person,"x', /^Line 2: a quoted field is not closed/],
   ['behind the quote', '@type,@class,a\nv,Person,"x"y', /^Line 2: there is text behind/],
   ['too many fields', '@type,@class,a\nv,Person,1,2', /^Line 2: 4 fields, but the header has 3/],
+  [
+    'no UTF-8',
+    Buffer.from('@type,@class,name\nv,Person,a\nv,Person,\xc3\n', 'latin1'),
+    /^Line 3: the text is not valid UTF-8/,
+  ],
   ['too few fields', '@type,@class,a\nv,Person', /^Line 2: 2 fields, but the header has 3/],
   [
     'edge among vertices',

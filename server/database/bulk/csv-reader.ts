@@ -248,19 +248,26 @@ export class CsvReader implements ImportReader {
     const target = this.#target(bytes, section, isEdge);
     this.#form = this.#formOf(section, target, isEdge);
     const { rows: pending, readings } = target;
+    // Before the row is added: rows before a refused field are loaded all the same, and must be whole.
+    const values = this.#valuesOf(bytes, section, readings);
     if (isEdge) {
       const from = this.#end(bytes, section.from, '@from');
       rows.addEdge(pending, from, this.#end(bytes, section.to, '@to'));
     } else this.#addVertex(bytes, section, pending);
-    const { values } = pending;
-    const { names } = section;
-    let column = 0;
-    for (let field = 0; field < names.length; field += 1) {
-      if (this.#isMeta(section, field) || this.#isAbsent(field)) continue;
-      values.push(this.#value(bytes, field, readings[column] as Reading));
-      column += 1;
+    for (let column = 0; column < values.length; column += 1) {
+      pending.values.push(values[column] as Value);
     }
     return true;
+  }
+
+  #valuesOf(bytes: Bytes, section: Section, readings: readonly Reading[]): readonly Value[] {
+    const { names } = section;
+    const values: Value[] = [];
+    for (let field = 0; field < names.length; field += 1) {
+      if (this.#isMeta(section, field) || this.#isAbsent(field)) continue;
+      values.push(this.#value(bytes, field, readings[values.length] as Reading));
+    }
+    return values;
   }
 
   /** The form of lines in which no field is missing. */
