@@ -5,8 +5,17 @@ import type { Rid } from '#core/rid.ts';
 import { isList, isMap, type Value } from '#core/value.ts';
 import type { ScalarFunction } from '../evaluate/function-definition.ts';
 import { isNumeric, numberArgument, ridArgument, textArgument, toDouble } from './arguments.ts';
-import { ANY_NUMBER, method, methodOnNull, nullSafe, scalar, volatileScalar } from './define.ts';
+import {
+  inTurns,
+  ANY_NUMBER,
+  method,
+  methodOnNull,
+  nullSafe,
+  scalar,
+  volatileScalar,
+} from './define.ts';
 import { printf } from './printf.ts';
+import { spelledInTurns } from './text-turns.ts';
 
 /** The function of that name runs conditions of the statement's language; nothing is made into JavaScript. */
 const evalName = 'eval';
@@ -34,13 +43,18 @@ export const conditionalFunctions: readonly ScalarFunction[] = [
   nullSafe('format(fmt, args...)', [1, ANY_NUMBER], (args, context) =>
     printf(textArgument(args[0], 'format()'), args.slice(1), context),
   ),
-  scalar('strcmpci(a, b)', [2, 2], (args) => {
-    const a = typeof args[0] === 'string' ? foldCase(args[0]) : null;
-    const b = typeof args[1] === 'string' ? foldCase(args[1]) : null;
-    if (a === b) return 0;
-    if (a === null) return -1;
-    return b === null || a > b ? 1 : -1;
-  }),
+  inTurns(
+    scalar('strcmpci(a, b)', [2, 2], (args) => {
+      const a = typeof args[0] === 'string' ? foldCase(args[0]) : null;
+      const b = typeof args[1] === 'string' ? foldCase(args[1]) : null;
+      return compareFolded(a, b);
+    }),
+    function* ([first, second], _context, meter) {
+      const a = typeof first === 'string' ? yield* spelledInTurns(first, foldCase, meter) : null;
+      const b = typeof second === 'string' ? yield* spelledInTurns(second, foldCase, meter) : null;
+      return compareFolded(a, b);
+    },
+  ),
   scalar('version()', [0, 0], (_, context) => context.serverVersion),
   // The analyzer passes the current record first, as to the graph moves; alone, the text has no record to look at.
   volatileScalar(`${evalName}(text)`, [1, 2], (args, context) => {
@@ -79,4 +93,10 @@ function truth(value: Value): boolean | null {
 function isEmpty(value: Value): boolean {
   if (typeof value === 'string' || isList(value)) return value.length === 0;
   return isMap(value) && value.size === 0;
+}
+
+function compareFolded(a: string | null, b: string | null): -1 | 0 | 1 {
+  if (a === b) return 0;
+  if (a === null) return -1;
+  return b === null || a > b ? 1 : -1;
 }

@@ -1,4 +1,14 @@
-import { deflateSync, gunzipSync, gzipSync, inflateSync } from 'node:zlib';
+import {
+  deflate,
+  deflateSync,
+  gunzip,
+  gunzipSync,
+  gzip,
+  gzipSync,
+  inflate,
+  inflateSync,
+} from 'node:zlib';
+import type { PausingWork } from '#core/pausing-work.ts';
 import { DatabaseError } from '#core/errors.ts';
 import { textOf } from '#core/text-form.ts';
 import { textInTurns } from '#core/text-in-turns.ts';
@@ -16,16 +26,52 @@ export const utilityFunctions: readonly ScalarFunction[] = [
   hashing('sha1', 'SHA-1'),
   hashing('sha256', 'SHA-256'),
   hashing('sha512', 'SHA-512'),
-  nullSafe("util.compress(data [, 'gzip' | 'deflate'])", [1, 2], (args, context) => {
-    const content = contentOf(args[0] as Value, context);
-    const algorithm = wordArgument(args[1] ?? 'gzip', 'util.compress()', algorithms);
-    const packed = algorithm === 'gzip' ? gzipSync(content) : deflateSync(content);
-    return packed.toString('base64');
-  }),
-  nullSafe("util.decompress(data [, 'gzip' | 'deflate'])", [1, 2], (args, context) => {
-    const algorithm = wordArgument(args[1] ?? 'gzip', 'util.decompress()', algorithms);
-    return boundedText(unpacked(args[0] as Value, algorithm, context), context);
-  }),
+  inTurns(
+    nullSafe("util.compress(data [, 'gzip' | 'deflate'])", [1, 2], (args, context) => {
+      const content = contentOf(args[0] as Value, context);
+      const algorithm = wordArgument(args[1] ?? 'gzip', 'util.compress()', algorithms);
+      const packed = algorithm === 'gzip' ? gzipSync(content) : deflateSync(content);
+      return packed.toString('base64');
+    }),
+    function* (args, context) {
+      const content = contentOf(args[0] as Value, context);
+      const algorithm = wordArgument(args[1] ?? 'gzip', 'util.compress()', algorithms);
+      const packed = yield* doneElsewhere(
+        (done) => (algorithm === 'gzip' ? gzip(content, done) : deflate(content, done)),
+        () => (algorithm === 'gzip' ? gzipSync(content) : deflateSync(content)),
+      );
+      return packed.toString('base64');
+    },
+  ),
+  inTurns(
+    nullSafe("util.decompress(data [, 'gzip' | 'deflate'])", [1, 2], (args, context) => {
+      const algorithm = wordArgument(args[1] ?? 'gzip', 'util.decompress()', algorithms);
+      const packed = packedIn(args[0] as Value);
+      const limit = limitOf(context);
+      try {
+        const content =
+          algorithm === 'gzip' ? gunzipSync(packed, limit) : inflateSync(packed, limit);
+        return boundedText(content.toString(), context);
+      } catch (cause) {
+        throw refusalOf(cause, algorithm, context);
+      }
+    }),
+    function* (args, context) {
+      const algorithm = wordArgument(args[1] ?? 'gzip', 'util.decompress()', algorithms);
+      const packed = packedIn(args[0] as Value);
+      const limit = limitOf(context);
+      try {
+        const content = yield* doneElsewhere(
+          (done) =>
+            algorithm === 'gzip' ? gunzip(packed, limit, done) : inflate(packed, limit, done),
+          () => (algorithm === 'gzip' ? gunzipSync(packed, limit) : inflateSync(packed, limit)),
+        );
+        return boundedText(content.toString(), context);
+      } catch (cause) {
+        throw refusalOf(cause, algorithm, context);
+      }
+    },
+  ),
   // A call cannot wait without keeping everyone else waiting.
   scalar('util.sleep(ms)', [1, 1], () => {
     throw new DatabaseError('NotSupported', 'not supported: util.sleep(); use the SLEEP statement');
@@ -64,20 +110,47 @@ function contentOf(value: Value, context: EvaluationContext): Uint8Array {
   return Buffer.from(text);
 }
 
-function unpacked(value: Value, algorithm: 'gzip' | 'deflate', context: EvaluationContext): string {
-  const packed =
-    value instanceof Uint8Array
-      ? value
-      : Buffer.from(textArgument(value, 'util.decompress()'), 'base64');
-  const limit = { maxOutputLength: Math.max(1, context.limits.valueBytesMax) };
-  try {
-    return (
-      algorithm === 'gzip' ? gunzipSync(packed, limit) : inflateSync(packed, limit)
-    ).toString();
-  } catch (cause) {
-    if (cause instanceof RangeError) requireBytes(limit.maxOutputLength + 1, context);
-    throw new DatabaseError('IllegalArgument', `util.decompress(): the data is not ${algorithm}`, {
-      cause,
+/**
+ * Work that a thread of the system does while others have their turns.
+ * @param begin starts it
+ * @param doHere does it at once, for callers that cannot wait
+ */
+function* doneElsewhere(
+  begin: (done: (error: Error | null, result: Buffer) => void) => void,
+  doHere: () => Buffer,
+): PausingWork<Buffer> {
+  let outcome: { readonly error: Error | null; readonly result: Buffer } | undefined;
+  const over = new Promise<void>((resolve) => {
+    begin((error, result) => {
+      outcome ??= { error, result };
+      resolve();
     });
-  }
+  });
+  const standStill = (): void => {
+    outcome = { error: null, result: doHere() };
+  };
+  while (outcome === undefined) yield { over, isWork: true, standStill };
+  if (outcome.error !== null) throw outcome.error;
+  return outcome.result;
+}
+
+function packedIn(value: Value): Uint8Array {
+  if (value instanceof Uint8Array) return value;
+  return Buffer.from(textArgument(value, 'util.decompress()'), 'base64');
+}
+
+function limitOf({ limits }: EvaluationContext): { readonly maxOutputLength: number } {
+  return { maxOutputLength: Math.max(1, limits.valueBytesMax) };
+}
+
+function refusalOf(
+  cause: unknown,
+  algorithm: 'gzip' | 'deflate',
+  context: EvaluationContext,
+): unknown {
+  if (cause instanceof DatabaseError) return cause;
+  if (cause instanceof RangeError) requireBytes(limitOf(context).maxOutputLength + 1, context);
+  return new DatabaseError('IllegalArgument', `util.decompress(): the data is not ${algorithm}`, {
+    cause,
+  });
 }
