@@ -41,6 +41,8 @@ export class IdTable {
   #rids = new Float64Array(this.#bytes.buffer);
   #words = new Uint32Array(this.#bytes.buffer);
   #count = 0;
+  /** Entries that have no slot. */
+  #appendedCount = 0;
   /** Where the next entry goes. */
   #end = 0;
 
@@ -50,7 +52,7 @@ export class IdTable {
   }
 
   get count(): number {
-    return this.#count;
+    return this.#count + this.#appendedCount;
   }
 
   /** One past the last entry, for walking with `after`. */
@@ -78,6 +80,12 @@ export class IdTable {
     slots[slot + 1] = entry + 1;
     this.#count += 1;
     return entry;
+  }
+
+  /** Keeps a key that the caller finds by itself: `find` does not. @returns the place of the entry */
+  append(bytes: Uint8Array, start: number, end: number): number {
+    this.#appendedCount += 1;
+    return this.#keep(bytes, start, end);
   }
 
   /** @returns the place of the entry, -1 when there is none */

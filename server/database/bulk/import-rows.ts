@@ -3,7 +3,8 @@ import { type LogIndex, noRid, parseRid, type Rid } from '#core/rid.ts';
 import type { Value } from '#core/value.ts';
 import type { CommittedRequest } from '../session.ts';
 import type { BulkLoader } from './bulk-loader.ts';
-import { hashOf, IdTable } from './id-table.ts';
+import { hashOf } from './id-table.ts';
+import { TemporaryIds } from './temporary-ids.ts';
 
 /** Rows of one type with the same properties that wait for being loaded. */
 export class PendingRows {
@@ -88,7 +89,7 @@ const pendingMax = 512;
  * ends of edges resolved as they come. Readers add rows until `isFull`; then `flush`.
  */
 export class ImportRows {
-  readonly ids: IdTable;
+  readonly ids: TemporaryIds;
   readonly loader: RowLoader;
   readonly #ordinalBase: number | undefined;
   readonly #pending = new Map<string, PendingRows>();
@@ -114,7 +115,7 @@ export class ImportRows {
   constructor(options: ImportRowsOptions) {
     this.loader = options.loader;
     this.#ordinalBase = options.ordinalBase;
-    this.ids = new IdTable(options.seed);
+    this.ids = new TemporaryIds(options.seed);
   }
 
   get isOrdinal(): boolean {
@@ -198,8 +199,8 @@ export class ImportRows {
   /** The vertex that an edge names. @throws DatabaseError 400 naming it */
   end(bytes: Uint8Array, start: number, end: number, hash: number): Rid {
     if (this.#ordinalBase === undefined) {
-      const entry = this.ids.find(bytes, start, end, hash);
-      if (entry >= 0) return this.ids.ridOf(entry);
+      const rid = this.ids.find(bytes, start, end, hash);
+      if (rid !== undefined) return rid;
     }
     return this.endNamed(Buffer.from(bytes.subarray(start, end)).toString());
   }
@@ -208,8 +209,8 @@ export class ImportRows {
   endNamed(text: string): Rid {
     if (this.#ordinalBase === undefined) {
       const bytes = Buffer.from(text);
-      const entry = this.ids.find(bytes, 0, bytes.length, hashOf(bytes, 0, bytes.length));
-      if (entry >= 0) return this.ids.ridOf(entry);
+      const rid = this.ids.find(bytes, 0, bytes.length, hashOf(bytes, 0, bytes.length));
+      if (rid !== undefined) return rid;
     } else if (/^\d{1,15}$/.test(text)) return this.endAt(Number(text), text);
     const rid = text.startsWith('#') ? parseRid(text) : undefined;
     if (rid !== undefined && rid !== noRid && this.loader.isVertex(rid)) return rid;

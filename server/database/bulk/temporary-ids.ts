@@ -1,0 +1,140 @@
+import type { Rid } from '#core/rid.ts';
+import { IdTable } from './id-table.ts';
+
+/** A page of records by number; NaN where there is none. */
+const pageBits = 15;
+const pageSize = 1 << pageBits;
+/** Numbers below this are always kept in pages, larger ones only up to four for each id: sparse ones would waste pages. */
+const numbersAlways = 2 ** 20;
+const numbersPerId = 4;
+const prefixMax = 64;
+const digitsMax = 9;
+
+/**
+ * The temporary ids of an import, in the order they came. Mostly they are numbered: one prefix, which the first id shows, and a
+ * number (`p1`, `p2`, ...). Those are found by their number in an array that fits the processor's cache, all others in a hash
+ * table: of a million edges the two lookups cost a third so.
+ */
+export class TemporaryIds {
+  readonly #table: IdTable;
+  #prefix: Uint8Array | undefined;
+  readonly #pages: (Float64Array | undefined)[] = [];
+  /** How many ids are found by the table. */
+  #tableCount = 0;
+
+  /** @param seed for the hash table */
+  constructor(seed: number) {
+    this.#table = new IdTable(seed);
+  }
+
+  get count(): number {
+    return this.#table.count;
+  }
+
+  /** One past the last entry, for walking with `after`. */
+  get end(): number {
+    return this.#table.end;
+  }
+
+  /** @returns the place of the new entry, -1 when the id is there already */
+  add(bytes: Uint8Array, start: number, end: number, hash: number): number {
+    this.#prefix ??= prefixOf(bytes, start, end);
+    const n = numberBehind(this.#prefix, bytes, start, end);
+    if (n < 0 || !this.#mayKeep(n)) {
+      const entry = this.#table.add(bytes, start, end, hash);
+      if (entry >= 0) this.#tableCount += 1;
+      return entry;
+    }
+    if (this.#isNumbered(n)) return -1;
+    // It may have come when there were fewer.
+    if (this.#tableCount > 0 && this.#table.find(bytes, start, end, hash) >= 0) return -1;
+    const entry = this.#table.append(bytes, start, end);
+    this.#pageFor(n)[n & (pageSize - 1)] = this.#table.ridOf(entry);
+    return entry;
+  }
+
+  setRid(entry: number, rid: Rid): void {
+    this.#table.setRid(entry, rid);
+    const key = this.#table.keyOf(entry);
+    const n = numberBehind(this.#prefix ?? noPrefix, key, 0, key.length);
+    if (n >= 0 && this.#isNumbered(n)) this.#pageFor(n)[n & (pageSize - 1)] = rid;
+  }
+
+  /** @returns the record that `setRid` gave to the id, `noRid` when none did, undefined when the id is not there */
+  find(bytes: Uint8Array, start: number, end: number, hash: number): Rid | undefined {
+    const prefix = this.#prefix;
+    if (prefix === undefined) return undefined;
+    const n = numberBehind(prefix, bytes, start, end);
+    if (n >= 0) {
+      const rid = this.#pages[n >>> pageBits]?.[n & (pageSize - 1)] ?? Number.NaN;
+      if (!Number.isNaN(rid)) return rid as Rid;
+    }
+    if (this.#tableCount === 0) return undefined;
+    const entry = this.#table.find(bytes, start, end, hash);
+    return entry < 0 ? undefined : this.#table.ridOf(entry);
+  }
+
+  ridOf(entry: number): Rid {
+    return this.#table.ridOf(entry);
+  }
+
+  textOf(entry: number): string {
+    return this.#table.textOf(entry);
+  }
+
+  /** The entry that came next. */
+  after(entry: number): number {
+    return this.#table.after(entry);
+  }
+
+  #mayKeep(n: number): boolean {
+    return n < numbersAlways || n < this.count * numbersPerId;
+  }
+
+  #isNumbered(n: number): boolean {
+    const rid = this.#pages[n >>> pageBits]?.[n & (pageSize - 1)];
+    return rid !== undefined && !Number.isNaN(rid);
+  }
+
+  #pageFor(n: number): Float64Array {
+    let page = this.#pages[n >>> pageBits];
+    if (page === undefined) {
+      page = new Float64Array(pageSize).fill(Number.NaN);
+      while (this.#pages.length <= n >>> pageBits) this.#pages.push(undefined);
+      this.#pages[n >>> pageBits] = page;
+    }
+    return page;
+  }
+}
+
+const noPrefix = new Uint8Array();
+
+/** What stands before the number at the end; empty when it is too long to be worth comparing. */
+function prefixOf(bytes: Uint8Array, start: number, end: number): Uint8Array {
+  let at = end;
+  while (at > start && isDigit(bytes[at - 1] as number)) at -= 1;
+  return at - start > prefixMax ? noPrefix : bytes.slice(start, at);
+}
+
+/** The number behind the prefix, spelt as numbers are, so that it stands for one id only; -1 for any other id. */
+function numberBehind(prefix: Uint8Array, bytes: Uint8Array, start: number, end: number): number {
+  const { length } = prefix;
+  const first = start + length;
+  const digits = end - first;
+  if (digits < 1 || digits > digitsMax) return -1;
+  for (let at = 0; at < length; at += 1) {
+    if (bytes[start + at] !== prefix[at]) return -1;
+  }
+  if (bytes[first] === 48 && digits > 1) return -1;
+  let n = 0;
+  for (let at = first; at < end; at += 1) {
+    const byte = bytes[at] as number;
+    if (!isDigit(byte)) return -1;
+    n = n * 10 + byte - 48;
+  }
+  return n;
+}
+
+function isDigit(byte: number): boolean {
+  return byte >= 48 && byte <= 57;
+}

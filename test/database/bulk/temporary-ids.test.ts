@@ -1,0 +1,75 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { noRid, type Rid } from '#core/rid.ts';
+import { hashOf } from '#database/bulk/id-table.ts';
+import { TemporaryIds } from '#database/bulk/temporary-ids.ts';
+
+const place = (id: string): [Uint8Array, number, number, number] => {
+  // Not at the start of the bytes, with a digit behind it that is no part of it.
+  const bytes = Buffer.from(`7${id}7`);
+  return [bytes, 1, bytes.length - 1, hashOf(bytes, 1, bytes.length - 1)];
+};
+
+const arbitraryNumber = fc.oneof(
+  fc.nat({ max: 20 }),
+  fc.constantFrom(32_767, 32_768, 1_048_575, 1_048_576, 1_048_577, 999_999_999, 1_000_000_000),
+);
+const arbitraryId = fc.oneof(
+  arbitraryNumber.map((n) => `p${n}`),
+  arbitraryNumber.map((n) => `${n}`),
+  fc
+    .tuple(
+      fc.constantFrom('', 'p', 'pp', 'p-', 'p0', 'é'),
+      fc.constantFrom('', '0', '00', '07', '7', '7x'),
+    )
+    .map(([prefix, rest]) => prefix + rest),
+  fc.constant(`${'x'.repeat(70)}1`),
+);
+
+test('temporary ids are found as in a map, numbered ones and all others', () => {
+  const sequences = fc.array(fc.tuple(arbitraryId, fc.boolean()), { maxLength: 60 });
+  fc.assert(
+    fc.property(sequences, fc.integer(), (steps, seed) => {
+      const ids = new TemporaryIds(seed);
+      const model = new Map<string, Rid>();
+      const order: string[] = [];
+      for (const [index, [id, isAdded]] of steps.entries()) {
+        const expected = model.get(id);
+        if (!isAdded) {
+          assert.equal(ids.find(...place(id)), expected, `find ${id}`);
+          continue;
+        }
+        const entry = ids.add(...place(id));
+        assert.equal(entry >= 0, expected === undefined, `add ${id}`);
+        if (entry < 0) continue;
+        order.push(id);
+        assert.equal(ids.find(...place(id)), noRid);
+        // Every third record stays unknown for now.
+        const rid = (index % 3 === 0 ? noRid : index * 1000) as Rid;
+        if (rid !== noRid) ids.setRid(entry, rid);
+        model.set(id, rid);
+      }
+      assert.equal(ids.count, order.length);
+      const walked: string[] = [];
+      for (let entry = 0; entry < ids.end; entry = ids.after(entry)) {
+        walked.push(ids.textOf(entry));
+        assert.equal(ids.ridOf(entry), model.get(ids.textOf(entry)));
+      }
+      assert.deepEqual(walked, order);
+    }),
+  );
+});
+
+test('an id that came when its number was too large for a page is still the same id later', () => {
+  const ids = new TemporaryIds(1);
+  const far = 1_100_000;
+  assert.ok(ids.add(...place('p0')) >= 0);
+  assert.ok(ids.add(...place(`p${far}`)) >= 0);
+  for (let n = 1; n < 300_000; n += 1) ids.add(...place(`p${n}`));
+  assert.equal(ids.add(...place(`p${far}`)), -1);
+  assert.ok(ids.add(...place(`p${far + 1}`)) >= 0);
+  assert.equal(ids.add(...place(`p${far + 1}`)), -1);
+  assert.equal(ids.find(...place(`p${far}`)), noRid);
+  assert.equal(ids.count, 300_002);
+});
