@@ -24,34 +24,36 @@ const numbersPerSlice = 262_144;
 
 const entrySize = 12;
 
-/** Gathered edges of one type, in the order they came. */
+/** Numbers of an edge in `EdgeColumn.rids`: its record id and those of its ends. */
+const numbersPerEdge = 3;
+const place = { edge: 0, from: 1, to: 2 } as const;
+
+/**
+ * Gathered edges of one type, in the order they came. The three ids of an edge lie together, because they are read in the order
+ * of the vertices, where each read misses the processor's cache.
+ */
 export class EdgeColumn {
-  edges = new Float64Array(1024);
-  from = new Float64Array(1024);
-  to = new Float64Array(1024);
+  rids = new Float64Array(1024 * numbersPerEdge);
   count = 0;
 
   add(edge: Rid, from: Rid, to: Rid): void {
-    const at = this.count++;
-    if (at === this.edges.length) {
-      this.edges = lengthened(this.edges);
-      this.from = lengthened(this.from);
-      this.to = lengthened(this.to);
-    }
-    this.edges[at] = edge;
-    this.from[at] = from;
-    this.to[at] = to;
+    const at = this.count++ * numbersPerEdge;
+    if (at === this.rids.length) this.rids = lengthened(this.rids);
+    this.rids[at] = edge;
+    this.rids[at + place.from] = from;
+    this.rids[at + place.to] = to;
   }
 
   /** Gives the memory back at once; nothing is read after that. */
   release(): void {
-    for (const numbers of [this.edges, this.from, this.to]) numbers.buffer.transfer(0);
+    this.rids.buffer.transfer(0);
   }
 }
 
 /** By half, in place of the old one: what is left behind would weigh as much again until it is collected. */
 function lengthened(numbers: Float64Array<ArrayBuffer>): Float64Array<ArrayBuffer> {
-  return new Float64Array(numbers.buffer.transfer(Math.ceil(numbers.length * 1.5) * 8));
+  const edges = Math.ceil((numbers.length / numbersPerEdge) * 1.5);
+  return new Float64Array(numbers.buffer.transfer(edges * numbersPerEdge * 8));
 }
 
 /** The adjacency of a bulk load: typed arrays until the end, then sorted by vertex and written once. */
@@ -89,16 +91,13 @@ export class BulkEdges {
     for (const [type, { both, source }] of this.#columns) {
       for (const column of [both, source]) {
         if (column.count === 0) continue;
-        const { edges, from, to, count } = column;
-        const isNarrow =
-          (await areNarrow(edges, count, timers)) &&
-          (await areNarrow(from, count, timers)) &&
-          (await areNarrow(to, count, timers));
-        const common = { type, edges, count, isNarrow };
-        const out = { ...common, direction: 'out', vertices: from, others: to } as const;
+        const { rids, count } = column;
+        const isNarrow = await areNarrow(rids, count * numbersPerEdge, timers);
+        const common = { type, rids, count, isNarrow };
+        const out = { ...common, direction: 'out', vertex: place.from, other: place.to } as const;
         runs.push(await buildRun(commit, timers, out));
         if (column === source) continue;
-        const back = { ...common, direction: 'in', vertices: to, others: from } as const;
+        const back = { ...common, direction: 'in', vertex: place.to, other: place.from } as const;
         runs.push(await buildRun(commit, timers, back));
       }
       commit.lists.touch(type);
@@ -114,18 +113,23 @@ async function buildRun(
   timers: Pick<Timers, 'yield'>,
   run: Run,
 ): Promise<ChunkRun> {
-  const { vertices, edges, others, count } = run;
-  const order = await sortedOrder(vertices, count, timers);
+  const { rids, count } = run;
+  const keys = { numbers: rids, count, first: run.vertex, stride: numbersPerEdge };
+  const order = await sortedOrder(keys, timers);
   const builder = new RunBuilder(commit, run, order);
   let untilYield = edgesPerSlice;
   for (let start = 0; start < count; ) {
-    const vertex = vertices[order[start] as number] as Rid;
+    const vertex = rids[(order[start] as number) * numbersPerEdge + run.vertex] as Rid;
     let end = start + 1;
-    while (end < count && vertices[order[end] as number] === vertex) end += 1;
+    while (end < count) {
+      const next = (order[end] as number) * numbersPerEdge + run.vertex;
+      if (rids[next] !== vertex) break;
+      end += 1;
+    }
     if (!builder.place(vertex, start, end)) {
       for (let i = start; i < end; i++) {
-        const at = order[i] as number;
-        const [edge, other] = [edges[at] as Rid, others[at] as Rid];
+        const at = (order[i] as number) * numbersPerEdge;
+        const [edge, other] = [rids[at] as Rid, rids[at + run.other] as Rid];
         commit.lists.add(vertex, run.direction, run.type, edge, other);
       }
     }
@@ -142,9 +146,11 @@ async function buildRun(
 interface Run {
   readonly type: TypeId;
   readonly direction: Direction;
-  readonly vertices: Float64Array;
-  readonly edges: Float64Array;
-  readonly others: Float64Array;
+  /** As in `EdgeColumn`. */
+  readonly rids: Float64Array;
+  /** Which of an edge's numbers is the vertex of this run, and which the other end. */
+  readonly vertex: number;
+  readonly other: number;
   readonly count: number;
   /** All positions fit narrow entries. */
   readonly isNarrow: boolean;
@@ -211,11 +217,11 @@ class RunBuilder {
   }
 
   #areNarrow(start: number, end: number): boolean {
-    const { edges, others } = this.#run;
+    const { rids, other } = this.#run;
     for (let i = start; i < end; i++) {
-      const at = this.#order[i] as number;
-      if ((edges[at] as number) % 2 ** 37 >= 2 ** 32) return false;
-      if ((others[at] as number) % 2 ** 37 >= 2 ** 32) return false;
+      const at = (this.#order[i] as number) * numbersPerEdge;
+      if ((rids[at] as number) % 2 ** 37 >= 2 ** 32) return false;
+      if ((rids[at + other] as number) % 2 ** 37 >= 2 ** 32) return false;
     }
     return true;
   }
@@ -250,9 +256,10 @@ class RunBuilder {
     }
   }
 
-  #entry(view: DataView, at: number, place: number): void {
-    const edge = this.#order[place] as number;
-    writeNarrow(view, at, this.#run.edges[edge] as Rid);
-    writeNarrow(view, at + 6, this.#run.others[edge] as Rid);
+  #entry(view: DataView, at: number, index: number): void {
+    const { rids, other } = this.#run;
+    const edge = (this.#order[index] as number) * numbersPerEdge;
+    writeNarrow(view, at, rids[edge] as Rid);
+    writeNarrow(view, at + 6, rids[edge + other] as Rid);
   }
 }

@@ -5,14 +5,21 @@ const digitCount = 1 << digitBits;
 /** Numbers looked at or moved between two turns of the event loop: a millisecond or two. */
 const numbersPerSlice = 32_768;
 
+/** Keys that stand at `first`, `first + stride`, ... */
+export interface SpacedKeys {
+  readonly numbers: Float64Array;
+  readonly count: number;
+  readonly first: number;
+  readonly stride: number;
+}
+
 /**
- * The order that sorts `count` whole numbers from 0 to 2^53 - 1, stable: `keys[order[0]]` is the smallest. Cost: a few
+ * The order that sorts `count` whole numbers from 0 to 2^53 - 1, stable: key `order[0]` is the smallest. Cost: a few
  * passes over the numbers (10 ms per million and pass, with turns of the event loop in between), digits that are equal
  * everywhere cost one.
  */
 export async function sortedOrder(
-  keys: Float64Array,
-  count: number,
+  { numbers, count, first, stride }: SpacedKeys,
   timers: Pick<Timers, 'yield'>,
 ): Promise<Uint32Array> {
   let order = new Uint32Array(count);
@@ -26,7 +33,8 @@ export async function sortedOrder(
     starts.fill(0);
     for (let i = 0; i < count; i++) {
       if (i % numbersPerSlice === numbersPerSlice - 1) await timers.yield();
-      const digit = (((keys[i] as number) * scale) >>> (shift & 31)) & (digitCount - 1);
+      const key = numbers[first + i * stride] as number;
+      const digit = ((key * scale) >>> (shift & 31)) & (digitCount - 1);
       digits[i] = digit;
       starts[digit + 1] = (starts[digit + 1] as number) + 1;
     }

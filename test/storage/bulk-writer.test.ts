@@ -219,7 +219,9 @@ test('the radix order is the stable numeric order', async () => {
   const timers = { yield: async () => {} };
   await fc.assert(
     fc.asyncProperty(fc.array(fc.oneof(fc.nat({ max: 3 }), fc.maxSafeNat())), async (numbers) => {
-      const order = await sortedOrder(Float64Array.from(numbers), numbers.length, timers);
+      const spaced = Float64Array.from(numbers.flatMap((n) => [-1, n, -2]));
+      const keys = { numbers: spaced, count: numbers.length, first: 1, stride: 3 };
+      const order = await sortedOrder(keys, timers);
       const expected = numbers
         .map((_, i) => i)
         .sort((a, b) => (numbers[a] as Rid) - (numbers[b] as Rid) || a - b);
