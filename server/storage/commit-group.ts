@@ -78,7 +78,10 @@ export function entryOf({ index, term, payload }: LogRecord): LogEntry {
   return { position: { index, term, txId: header.txId }, operations };
 }
 
-/** A refusal (damage found by a checksum, a limit) concerns its unit; whatever else happens leaves the state in doubt. */
+/**
+ * What goes wrong here (damage found by a checksum, a limit, a mistake of ours) concerns its unit: nothing was written, and the commit
+ * is built again without it.
+ */
 export async function prepareAll(
   group: readonly Unit[],
   commit: CommitBuilder,
@@ -88,9 +91,16 @@ export async function prepareAll(
       const pending = unit.prepare(commit);
       if (pending !== undefined) await pending;
     } catch (error) {
-      if (error instanceof DatabaseError) return { unit, error };
-      throw error;
+      return { unit, error: refusalOf(error) };
     }
   }
   return undefined;
+}
+
+function refusalOf(error: unknown): DatabaseError {
+  if (error instanceof DatabaseError) return error;
+  const reason = error instanceof Error ? error.message : String(error);
+  return new DatabaseError('CommandExecution', `the change could not be stored: ${reason}`, {
+    cause: error,
+  });
 }

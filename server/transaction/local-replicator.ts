@@ -1,5 +1,5 @@
 import { assert } from '#core/assert.ts';
-import { DatabaseError } from '#core/errors.ts';
+import { DatabaseError, type ErrorCode } from '#core/errors.ts';
 import type { LogIndex } from '#core/rid.ts';
 import type { Timers } from '#core/runtime.ts';
 import type { LogEntry, StorageEngine } from '#storage/engine.ts';
@@ -23,6 +23,9 @@ export const defaultGroupCommitLimits: GroupCommitLimits = {
 
 /** So many groups after one of several entries the next ones are expected to have company, too. */
 const companyGroups = 8;
+
+/** The engine could not write, or does not any more: that concerns the whole group. */
+const ofFailedWrites: ReadonlySet<ErrorCode> = new Set(['Internal', 'Busy', 'DatabaseClosed']);
 
 interface Waiting {
   readonly entry: ProposedEntry;
@@ -168,12 +171,12 @@ export class LocalReplicator implements Replicator {
   }
 
   /**
-   * A damaged image is found before anything is written, and concerns only the entry that needs it: the others of its group
-   * are tried one by one. After a failed write the engine itself knows whether it takes another one: a full disk may have room
+   * What is refused before anything is written (a damaged image, rows too large for a block) concerns only the entry that needs
+   * it: the others of its group are tried one by one. After a failed write the engine itself knows whether it takes another one: a full disk may have room
    * again. Anything else leaves the state unknown.
    */
   async #afterFailure(group: readonly Waiting[], error: unknown): Promise<void> {
-    if (!(error instanceof DatabaseError) || error.code !== 'CorruptedRecord') {
+    if (!(error instanceof DatabaseError) || ofFailedWrites.has(error.code)) {
       if (!(error instanceof DatabaseError)) this.#failure = error;
       for (const waiting of group) waiting.reject(error);
       return;

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { DatabaseError } from '#core/errors.ts';
+import type { StoredRecord } from '#core/record.ts';
 import { BlockBuilder } from '#storage/block-builder.ts';
 import {
   Log,
+  noIndexes,
   openEngine,
   person,
   propertiesOf,
@@ -66,5 +68,36 @@ test('a record is updated as often as anybody likes', async (context) => {
   await engine.close();
   const again = openEngine(directory);
   assert.equal(propertiesOf(again, person((count - 1) % 39))?.get('n'), count - 1);
+  await again.close();
+});
+
+test('an error of our own while a commit is made refuses that commit alone', async (context) => {
+  const directory = temporaryDirectory(context);
+  let isBroken = true;
+  const deriver = {
+    ...noIndexes,
+    isIndexed: () => true,
+    derive(_before: unknown, after: StoredRecord | undefined) {
+      if (isBroken && after?.get('n') === 'bad') throw new TypeError('a mistake of ours');
+    },
+  };
+  const engine = openEngine(directory, { deriver });
+  const log = new Log(engine);
+  await log.commit(put(engine, person(1), { n: 1 }));
+  const outcomes = await Promise.allSettled([
+    log.commit(put(engine, person(2), { n: 2 })),
+    log.commit(put(engine, person(3), { n: 'bad' })),
+    log.commit(put(engine, person(4), { n: 4 })),
+  ]);
+  assert.deepEqual(
+    outcomes.map(({ status }) => status),
+    ['fulfilled', 'rejected', 'fulfilled'],
+  );
+  await log.commit(put(engine, person(5), { n: 5 }));
+  await engine.close();
+  isBroken = false;
+  const again = openEngine(directory, { deriver });
+  const found = [1, 2, 3, 4, 5].map((at) => propertiesOf(again, person(at))?.get('n'));
+  assert.deepEqual(found, [1, 2, undefined, 4, 5]);
   await again.close();
 });

@@ -153,43 +153,44 @@ test('large transactions in flight keep others off their records, keys and verti
   );
 });
 
-test('a damaged image fails the commit that needs it and no other of its group', async () => {
-  let damaged: Rid | undefined;
-  await using db = await prepared(4, {
-    wrap: (engine) =>
-      new Proxy(engine, {
-        get(target, name) {
-          if (name === 'apply') {
-            return async (entries: readonly LogEntry[]) => {
-              const bad = entries.some((e) =>
-                e.operations.some((o) => 'rid' in o && o.rid === damaged),
-              );
-              if (bad) throw new DatabaseError('CorruptedRecord', 'block is damaged');
-              await target.apply(entries);
-            };
-          }
-          const value: unknown = Reflect.get(target, name, target);
-          return typeof value === 'function' ? value.bind(target) : value;
-        },
-      }),
+for (const code of ['CorruptedRecord', 'IllegalArgument', 'CommandExecution'] as const)
+  test(`what storage refuses with ${code} fails the commit that needs it and no other of its group`, async () => {
+    let damaged: Rid | undefined;
+    await using db = await prepared(4, {
+      wrap: (engine) =>
+        new Proxy(engine, {
+          get(target, name) {
+            if (name === 'apply') {
+              return async (entries: readonly LogEntry[]) => {
+                const bad = entries.some((e) =>
+                  e.operations.some((o) => 'rid' in o && o.rid === damaged),
+                );
+                if (bad) throw new DatabaseError(code, 'block is damaged');
+                await target.apply(entries);
+              };
+            }
+            const value: unknown = Reflect.get(target, name, target);
+            return typeof value === 'function' ? value.bind(target) : value;
+          },
+        }),
+    });
+    damaged = db.rids[2];
+    const commits = db.rids.map((rid, i) => {
+      const tx = begin(db);
+      tx.update(rid, row({ k: i, n: 7 }));
+      return tx.commit();
+    });
+    const outcomes = await Promise.allSettled(commits);
+    assert.deepEqual(
+      outcomes.map((o) => (o.status === 'rejected' ? o.reason.code : 'ok')),
+      ['ok', 'ok', code, 'ok'],
+    );
+    using view = db.state.view();
+    assert.deepEqual(
+      db.rids.map((rid) => view.record(rid)?.get('n')),
+      [7, 7, undefined, 7],
+    );
   });
-  damaged = db.rids[2];
-  const commits = db.rids.map((rid, i) => {
-    const tx = begin(db);
-    tx.update(rid, row({ k: i, n: 7 }));
-    return tx.commit();
-  });
-  const outcomes = await Promise.allSettled(commits);
-  assert.deepEqual(
-    outcomes.map((o) => (o.status === 'rejected' ? o.reason.code : 'ok')),
-    ['ok', 'ok', 'CorruptedRecord', 'ok'],
-  );
-  using view = db.state.view();
-  assert.deepEqual(
-    db.rids.map((rid) => view.record(rid)?.get('n')),
-    [7, 7, undefined, 7],
-  );
-});
 
 test('values of the meta table are committed in log order', async () => {
   await using db = await prepared(1, {});
