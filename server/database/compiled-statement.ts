@@ -102,7 +102,11 @@ export class CompiledStatement {
     const { output } = program;
     this.shape =
       output.kind === 'columns'
-        ? { kind: 'columns', names: output.columns.map(({ name }) => name) }
+        ? {
+            kind: 'columns',
+            names: output.columns.map(({ name }) => name),
+            types: output.columns.map(({ type }) => type),
+          }
         : { kind: 'value' };
     this.outputSlots = slotsOfOutput(output);
   }

@@ -1,4 +1,5 @@
 import type { Histogram } from '#core/instruments.ts';
+import type { SchemaTypeName } from '#core/conversion.ts';
 import type { Principal } from '#core/principal.ts';
 import type { SettingsReader } from '#config/effective-settings.ts';
 import type { StoredRecord } from '#core/record.ts';
@@ -89,7 +90,12 @@ export interface RecordLookup {
 
 export type ResultShape =
   /** Each row has one value per name. */
-  | { readonly kind: 'columns'; readonly names: readonly string[] }
+  | {
+      readonly kind: 'columns';
+      readonly names: readonly string[];
+      /** Types of columns, where more is known about the values than they show themselves. */
+      readonly types?: readonly (SchemaTypeName | undefined)[];
+    }
   /** Each row IS one value: a record is a full record row, a map is a row whose columns are its keys. */
   | { readonly kind: 'value' };
 

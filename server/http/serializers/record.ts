@@ -20,7 +20,7 @@ export function recordSerializer(
   templates: ColumnTemplates,
 ): RowSerializer {
   return shape.kind === 'columns'
-    ? new ColumnsSerializer(shape.names, templates.of(shape.names, options.frame), options)
+    ? new ColumnsSerializer(shape, templates.of(shape.names, options.frame), options)
     : new ValueSerializer(options);
 }
 
@@ -67,16 +67,18 @@ const objectEnd = Buffer.from('}');
 /** Rows with one value per column. */
 class ColumnsSerializer implements RowSerializer {
   readonly #names: readonly string[];
+  readonly #types: NonNullable<Extract<ResultShape, { kind: 'columns' }>['types']>;
   readonly #before: readonly Buffer[];
   readonly #end: Buffer;
   readonly #options: RecordSerializerOptions;
 
   constructor(
-    names: readonly string[],
+    { names, types }: Extract<ResultShape, { kind: 'columns' }>,
     template: ColumnTemplate,
     options: RecordSerializerOptions,
   ) {
     this.#names = names;
+    this.#types = types ?? [];
     this.#before = template.before;
     this.#end = template.end;
     this.#options = options;
@@ -95,7 +97,10 @@ class ColumnsSerializer implements RowSerializer {
   }
 
   #writeHints(writer: JsonWriter, values: readonly Value[], offset: number): void {
-    const hints = this.#names.map((name, i) => `${name}:${typeIdOf(values[offset + i] ?? null)}`);
+    const hints = this.#names.map((name, i) => {
+      const value = values[offset + i] ?? null;
+      return `${name}:${typeIdOf(value, this.#types[i])}`;
+    });
     if (hints.length > 0) writer.byte(44);
     writer.name('@props');
     writer.string(hints.join(','));

@@ -23,9 +23,23 @@ const typeIds = {
 const longId = 3;
 const dateTimeIds = { second: 18, millis: 6, micros: 16, nanos: 17 } as const;
 
-/** The type id of a column's value in `@props`. */
-export function typeIdOf(value: Value): number {
+/** Forms of integers and lists that only their declaration tells. */
+const declaredIds: ReadonlyMap<string, { readonly of: string; readonly id: number }> = new Map([
+  ['SHORT', { of: 'integer', id: 2 }],
+  ['LONG', { of: 'integer', id: longId }],
+  ['BYTE', { of: 'integer', id: 12 }],
+  ['ARRAY_OF_SHORTS', { of: 'list', id: 19 }],
+  ['ARRAY_OF_INTEGERS', { of: 'list', id: 20 }],
+  ['ARRAY_OF_LONGS', { of: 'list', id: 21 }],
+  ['ARRAY_OF_FLOATS', { of: 'list', id: 22 }],
+  ['ARRAY_OF_DOUBLES', { of: 'list', id: 23 }],
+]);
+
+/** The type id of a column's value in `@props`. @param declared what is known of the column beside its values */
+export function typeIdOf(value: Value, declared?: string): number {
   const kind = kindOf(value);
+  const known = declared === undefined ? undefined : declaredIds.get(declared);
+  if (known?.of === kind) return known.id;
   if (kind === 'integer') {
     const isInt32 = typeof value === 'number' && value === (value | 0);
     return isInt32 ? typeIds.integer : longId;

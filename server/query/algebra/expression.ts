@@ -1,3 +1,4 @@
+import type { SchemaTypeName } from '#core/conversion.ts';
 import type { Value } from '#core/value.ts';
 import type { LogicalPlan } from './plan.ts';
 
@@ -198,12 +199,19 @@ export type NestedItem =
   | { readonly kind: 'exclude'; readonly name: string }
   | { readonly kind: 'excludePrefix'; readonly prefix: string };
 
+export interface OutputColumn {
+  readonly name: string;
+  readonly slot: Slot;
+  /** Where more is known about the values than they show themselves: 5 may be a LONG. */
+  readonly type?: SchemaTypeName;
+}
+
 /** How the rows of a plan look from outside. */
 export type Output =
   /** Named columns; the row is a map of them. */
   | {
       readonly kind: 'columns';
-      readonly columns: readonly { readonly name: string; readonly slot: Slot }[];
+      readonly columns: readonly OutputColumn[];
     }
   /** The row IS the value of this slot: a record is a full record row, a map is a row with its keys as columns. */
   | { readonly kind: 'value'; readonly slot: Slot };

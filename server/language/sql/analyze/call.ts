@@ -159,6 +159,8 @@ function widthOf(node: Expression, text: string): string | undefined {
       return node.operands.some((operand) => widthOf(operand, text) === 'LONG')
         ? 'LONG'
         : undefined;
+    case 'call':
+      return node.name.toLowerCase() === 'count' ? 'LONG' : undefined;
     case 'method':
       return conversions.get(node.name.toLowerCase()) ?? convertedTo(node);
     default:

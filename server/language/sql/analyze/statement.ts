@@ -11,6 +11,7 @@ import { DatabaseError } from '#core/errors.ts';
 import type { Expression } from '../ast.ts';
 import { Analysis, type AnalyzedQuery, notSupportedYet, rowEnvironment } from './analysis.ts';
 import { analyzeExpression } from './expression.ts';
+import { withColumnTypes } from './column-types.ts';
 import { definitionChange } from './definition.ts';
 import { analyzeMaintenance, maintenance, maintenanceCommands } from './maintain.ts';
 import { analyzeMatch } from './match.ts';
@@ -63,7 +64,7 @@ export function analyzeProgram(
     kind: 'query',
     source,
     plan: query.plan,
-    output: query.output,
+    output: withColumnTypes(query.output, query.plan, analysis.catalog),
     slotCount: analysis.slots.count,
     statementLimit: query.statementLimit,
     inspect: inspected?.mode,
