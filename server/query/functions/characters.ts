@@ -21,7 +21,21 @@ export function characterAt(text: string, position: number): string | null {
 
 /** The characters from one position to another one, exclusive; positions beyond the end are the end. */
 export function charactersBetween(text: string, from: number, to: number): string {
-  return from >= to ? '' : text.slice(unitOf(text, from), unitOf(text, to));
+  if (from >= to) return '';
+  if (from >= text.length) return '';
+  if (!surrogates.test(text)) return text.slice(from, to);
+  const start = advanced(text, 0, from);
+  return text.slice(start, to >= text.length ? text.length : advanced(text, start, to - from));
+}
+
+/** The last characters of a text, all of them when there are not as many. */
+export function lastCharacters(text: string, count: number): string {
+  if (count >= text.length) return text;
+  if (!surrogates.test(text)) return text.slice(text.length - count);
+  let unit = text.length;
+  for (let left = count; left > 0 && unit > 0; left -= 1)
+    unit -= (text.charCodeAt(unit - 1) & 0xfc00) === 0xdc00 ? 2 : 1;
+  return text.slice(unit);
 }
 
 /** Where `sought` stands first at or behind a position; -1 when nowhere. */
@@ -37,9 +51,13 @@ export function lastPositionOf(text: string, sought: string, from: number): numb
 /** The UTF-16 unit at which the character of a position from 0 begins. */
 function unitOf(text: string, position: number): number {
   if (position >= text.length) return text.length;
-  if (!surrogates.test(text)) return position;
-  let unit = 0;
-  for (let count = 0; count < position && unit < text.length; count += 1)
+  return surrogates.test(text) ? advanced(text, 0, position) : position;
+}
+
+/** The unit so many characters behind the beginning of another one. */
+function advanced(text: string, from: number, count: number): number {
+  let unit = from;
+  for (let left = count; left > 0 && unit < text.length; left -= 1)
     unit += isFirstHalf(text, unit) ? 2 : 1;
   return Math.min(unit, text.length);
 }

@@ -7,6 +7,7 @@ import {
   characterAt,
   characterCount,
   charactersBetween,
+  lastCharacters,
   lastPositionOf,
   positionOf,
 } from './characters.ts';
@@ -72,9 +73,7 @@ export const textMethods: readonly ScalarFunction[] = [
     charactersBetween(text, 0, integerArgument(args[1], 'left()')),
   ),
   textMethod('right(n)', [1, 1], (text, args) => {
-    const count = Math.max(0, integerArgument(args[1], 'right()'));
-    const length = characterCount(text);
-    return count >= length ? text : charactersBetween(text, length - count, length);
+    return lastCharacters(text, Math.max(0, integerArgument(args[1], 'right()')));
   }),
   textMethod('subString(from [, to])', [1, 2], (text, args) => {
     const from = Math.max(0, integerArgument(args[1], 'subString()'));
