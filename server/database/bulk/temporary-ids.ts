@@ -113,7 +113,8 @@ const noPrefix = new Uint8Array();
 function prefixOf(bytes: Uint8Array, start: number, end: number): Uint8Array {
   let at = end;
   while (at > start && isDigit(bytes[at - 1] as number)) at -= 1;
-  return at - start > prefixMax ? noPrefix : bytes.slice(start, at);
+  // A copy: the memory is that of the lines, and `slice` of a buffer would share it.
+  return at - start > prefixMax ? noPrefix : new Uint8Array(bytes.subarray(start, at));
 }
 
 /** The number behind the prefix, spelt as numbers are, so that it stands for one id only; -1 for any other id. */

@@ -5,10 +5,12 @@ import { noRid, type Rid } from '#core/rid.ts';
 import { hashOf } from '#database/bulk/id-table.ts';
 import { TemporaryIds } from '#database/bulk/temporary-ids.ts';
 
+const shared = Buffer.alloc(256);
+
+/** In memory that the next id overwrites, not at its start, with a digit behind it that is no part of the id. */
 const place = (id: string): [Uint8Array, number, number, number] => {
-  // Not at the start of the bytes, with a digit behind it that is no part of it.
-  const bytes = Buffer.from(`7${id}7`);
-  return [bytes, 1, bytes.length - 1, hashOf(bytes, 1, bytes.length - 1)];
+  const end = shared.fill(0x58).write(`7${id}7`) - 1;
+  return [shared, 1, end, hashOf(shared, 1, end)];
 };
 
 const arbitraryNumber = fc.oneof(
@@ -72,4 +74,13 @@ test('an id that came when its number was too large for a page is still the same
   assert.equal(ids.add(...place(`p${far + 1}`)), -1);
   assert.equal(ids.find(...place(`p${far}`)), noRid);
   assert.equal(ids.count, 300_002);
+});
+
+test('the memory of the lines may be used again for others', () => {
+  const ids = new TemporaryIds(1);
+  const first = ids.add(...place('p7'));
+  ids.setRid(first, 70 as Rid);
+  assert.ok(ids.add(...place('17')) >= 0);
+  assert.equal(ids.find(...place('p7')), 70);
+  assert.equal(ids.find(...place('17')), noRid);
 });
