@@ -100,9 +100,23 @@ function methodOfPath(
 }
 
 export function analyzeMethod(analysis: Analysis, node: Method, env: Environment): Computed {
+  if (analysis.functions.scalar(`.${node.name}`) === undefined) refuseBareLibrary(analysis, node);
   const receiver = analysis.expression(node.of, env);
   const told = widthOf(node.of, analysis.text);
   return methodCall(analysis, receiver, node.name, node.arguments, env, told);
+}
+
+/** `lib.f(1)` without back-ticks is a method of a property `lib`; where a library has that name, the function is meant. */
+function refuseBareLibrary(analysis: Analysis, { of, name }: Method): void {
+  if (of.kind !== 'name') return;
+  const known = analysis.catalog.definitions.functionNames();
+  if (!known.some((own) => own.startsWith(`${of.name}.`))) return;
+  const meant = `${of.name}.${name}`;
+  const help = known.includes(meant)
+    ? `functions of libraries are called with back-ticks: \`${meant}\`(...)`
+    : didYouMean(meant, known);
+  const hint = help === undefined ? {} : { help };
+  throw new DatabaseError('CommandExecution', `Unknown function name '${meant}'`, hint);
 }
 
 function methodCall(
