@@ -108,7 +108,15 @@ async function makeArchive(job: BackupJob, work: string): Promise<string> {
   const { signal } = reporter;
   reporter.step('copying', undefined);
   const copy = join(work, 'copy');
-  await abandonable(engine.copyTo(copy), signal);
+  const copying = engine.copyTo(copy);
+  try {
+    await abandonable(copying, signal);
+  } catch (error) {
+    // The copy that goes on makes its directory anew when that was removed before it began to write.
+    const tidyUp = () => rm(work, { recursive: true, force: true });
+    copying.then(tidyUp, tidyUp).catch(() => {});
+    throw error;
+  }
   reporter.check();
   reporter.step('checking the copy', undefined);
   const { applied } = await checkEnvironmentApart(copy, signal);
