@@ -7,16 +7,18 @@ import { writeBatch } from './write-batch.ts';
 
 /** Dirty bytes are written after this time at the earliest (storage.md 5) ... */
 const delayMsMin = 50;
-/** ... after so many times what the last checkpoint took, so that commits have the disk to themselves 95 % of the time ... */
-const restFactor = 20;
+/** ... after so many times what the last checkpoint took, so that commits have the disk to themselves 97 % of the time ... */
+const restFactor = 40;
 /** ... though after this time at the latest ... */
 const delayMsMax = 1000;
 /** ... or when there are this many ... */
 const dirtyBytesMax = 4 * 1024 * 1024;
+/** ... or when they hold so much memory with what they have replaced: writers of one block make thousands of images of it ... */
+const heldBytesMax = 8 * 1024 * 1024;
 /** ... or so many values, since handing them to LMDB takes the main thread a microsecond or two each ... */
 const dirtyValuesMax = 2_048;
 /** ... and above this much, commits wait. */
-const dirtyBytesLimit = 64 * 1024 * 1024;
+const heldBytesLimit = 64 * 1024 * 1024;
 const dirtyValuesLimit = 16_384;
 
 /** How long commits gather before a timed checkpoint, when the last one took `tookMs`. Milliseconds. */
@@ -25,7 +27,9 @@ export function gatheringMs(tookMs: number): number {
 }
 
 function isFull(layer: OverlayLayer): boolean {
-  return layer.bytes >= dirtyBytesMax || layer.count >= dirtyValuesMax;
+  return (
+    layer.bytes >= dirtyBytesMax || layer.heldBytes >= heldBytesMax || layer.count >= dirtyValuesMax
+  );
 }
 
 export interface CheckpointerOptions {
@@ -78,7 +82,7 @@ export class Checkpointer {
   /** So much is dirty that commits are to wait for `all`. */
   get isBehind(): boolean {
     const { layer } = this.#options.readers;
-    return layer.bytes > dirtyBytesLimit || layer.count > dirtyValuesLimit;
+    return layer.heldBytes > heldBytesLimit || layer.count > dirtyValuesLimit;
   }
 
   /**

@@ -29,10 +29,12 @@ export class LayerStore {
     return this.#values.size;
   }
 
-  put(text: string, write: Write, since: LogIndex, heldIndex: LogIndex): void {
+  /** @returns the newest value before */
+  put(text: string, write: Write, since: LogIndex, heldIndex: LogIndex): Write | undefined {
     const old = this.#values.get(text);
     if (old === undefined) this.#fresh.push(text);
     this.#values.set(text, old?.replacedBy(write, since, heldIndex) ?? new Versioned(write, since));
+    return old?.value;
   }
 
   /** Keys from `low` on and below `high`, in order. */
@@ -58,9 +60,15 @@ export class LayerStore {
 /** What the commits between two checkpoints wrote. */
 export class OverlayLayer {
   readonly #stores = new Map<Store, LayerStore>();
+  #heldBytes = 0;
   #bytes = 0;
 
-  /** Memory of the values, replaced ones included. */
+  /** Memory of the values; replaced ones are included, since one image keeps the memory of its neighbours. */
+  get heldBytes(): number {
+    return this.#heldBytes;
+  }
+
+  /** What a checkpoint has to write. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -86,14 +94,21 @@ export class OverlayLayer {
       values = new LayerStore();
       this.#stores.set(write.store, values);
     }
-    values.put(keyText(write.key, scratch), write, since, heldIndex);
-    this.#bytes += write.size + 100;
+    const replaced = values.put(keyText(write.key, scratch), write, since, heldIndex);
+    const bytes = bytesOf(write);
+    this.#heldBytes += bytes;
+    this.#bytes += replaced === undefined ? bytes : bytes - bytesOf(replaced);
   }
 
   /** Everything that a checkpoint has to write, in key order per sub-database. */
   newest(): Write[] {
     return [...this.#stores.values()].flatMap((values) => values.newest());
   }
+}
+
+/** With the objects around it. */
+function bytesOf({ size }: Write): number {
+  return size + 100;
 }
 
 function compareTexts(a: string, b: string): number {
