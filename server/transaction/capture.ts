@@ -37,7 +37,7 @@ export function captureWriteSet(
   const capture = new Capture(size);
   if (size >= recordsPerSlice) return inSlices(capture, overlay, writer, context);
   if (size <= fewRecords) capture.takeFew(overlay);
-  else capture.take(overlay.entries.sortedValues(), 0, size);
+  else for (const entries of overlay.entries.inOrder()) capture.take(entries);
   capture.operations(0, capture.entries.length);
   return capture.writeSet(overlay, writer, context);
 }
@@ -48,12 +48,15 @@ function* inSlices(
   writer: RecordWriter,
   context: CaptureContext,
 ): Generator<undefined, WriteSet, undefined> {
-  const sorted = overlay.entries.sortedValues();
-  for (let at = 0; at < sorted.length; at += recordsPerSlice) {
-    yield;
+  let count = 0;
+  for (const entries of overlay.entries.inOrder()) {
     const first = capture.entries.length;
-    capture.take(sorted, at, Math.min(sorted.length, at + recordsPerSlice));
+    capture.take(entries);
     capture.operations(first, capture.entries.length);
+    count += entries.length;
+    if (count < recordsPerSlice) continue;
+    count = 0;
+    yield;
   }
   return capture.writeSet(overlay, writer, context);
 }
@@ -89,8 +92,8 @@ class Capture {
     if (entries.length > 1) entries.sort((a, b) => a.rid - b.rid);
   }
 
-  take(sorted: readonly OverlayEntry[], from: number, to: number): void {
-    for (let i = from; i < to; i++) {
+  take(sorted: readonly OverlayEntry[]): void {
+    for (let i = 0; i < sorted.length; i++) {
       const entry = sorted[i] as OverlayEntry;
       if (!entry.isNew || !entry.isDeleted) this.entries.push(entry);
     }

@@ -162,8 +162,11 @@ export class GuardSequencer {
   /** Resolves when everything that is in flight now was applied or has failed. */
   async settledSoFar(): Promise<void> {
     const tickets = new Set(this.#large);
-    for (const table of [this.#records, this.#deleted, this.#stamps, this.#keys])
-      for (const ticket of table.values()) tickets.add(ticket);
+    const note = (ticket: Ticket): void => {
+      tickets.add(ticket);
+    };
+    for (const table of [this.#records, this.#deleted, this.#stamps]) table.forEach(note);
+    this.#keys.forEach(note);
     await Promise.all([...tickets].map((ticket) => ticket.settled));
   }
 

@@ -113,7 +113,11 @@ export class RecordWriter implements KeyHolders {
     const now = this.#view.catalog;
     const before = this.#madeUnder;
     const stale = new Map<TypeId, boolean>();
-    for (const entry of [...this.#overlay.entries.values()]) {
+    const entries: OverlayEntry[] = [];
+    this.#overlay.entries.forEach((entry) => {
+      entries.push(entry);
+    });
+    for (const entry of entries) {
       const isStale = stale.get(entry.type) ?? !isSameForWrites(before, now, entry.type);
       stale.set(entry.type, isStale);
       if (!isStale || entry.isDeleted) continue;

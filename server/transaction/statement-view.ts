@@ -251,11 +251,11 @@ export class StatementView implements ReadView, IndexHost, ChangeLog {
     if (known?.logLength === this.log.length) return known.count;
     const types = new Set(this.catalog.withSubtypes(keys.definition.type));
     let count = 0;
-    for (const entry of this.#overlay.entries.values()) {
-      if (entry.isNew || !types.has(entry.type)) continue;
+    this.#overlay.entries.forEach((entry) => {
+      if (entry.isNew || !types.has(entry.type)) return;
       const stored = this.snapshot.record(entry.rid);
       if (stored !== undefined) count += keys.keysOf(stored).length;
-    }
+    });
     this.#hiddenEntries ??= new Map();
     this.#hiddenEntries.set(keys.definition.id, { logLength: this.log.length, count });
     return count;

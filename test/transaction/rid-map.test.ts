@@ -24,16 +24,20 @@ test('values come in the order of their record ids', () => {
         for (const id of gone) map.delete(id);
         const kept = [...new Set(set)].filter((id) => !gone.includes(id)).sort((a, b) => a - b);
         assert.deepEqual(
-          map.sortedValues().map((value) => value.rid),
+          [...map.inOrder()].flat().map((value) => value.rid),
           kept,
         );
         assert.equal(map.size, kept.length);
+        for (const id of kept) assert.equal(map.get(id)?.rid, id);
+        for (const id of gone) assert.equal(map.get(id), undefined);
+        const copy = [...map.mapped((value) => value.rid).inOrder()].flat();
+        assert.deepEqual(copy, kept);
       },
     ),
   );
 });
 
-test('so do many values at the highest positions, below which their places do not fit', () => {
+test('so do many values, also at the highest positions', () => {
   const map = new RidMap<number>();
   const count = 70_000;
   for (let at = 0; at < count; at += 1) {
@@ -41,8 +45,23 @@ test('so do many values at the highest positions, below which their places do no
     map.set(makeRid(3 as BucketId, positionMax - 1 - place), -place);
     map.set(makeRid(2 as BucketId, place), place - 10 * count);
   }
-  const values = map.sortedValues();
+  const values = [...map.inOrder()].flat();
   assert.equal(values.length, 2 * count);
   for (let at = 1; at < values.length; at += 1)
     assert.ok((values[at - 1] as number) < (values[at] as number));
+});
+
+test('a map that many values were taken out of begins anew', () => {
+  const map = new RidMap<number>();
+  const at = (position: number): Rid => makeRid(1 as BucketId, position * 37);
+  for (let round = 0; round < 3; round += 1) {
+    for (let position = 0; position < 2_000; position += 1) map.set(at(position), position);
+    for (let position = 0; position < 2_000; position += 1) map.delete(at(position));
+    map.delete(at(5));
+    assert.equal(map.size, 0);
+    assert.deepEqual([...map.inOrder()].flat(), []);
+    map.set(at(7), 7);
+    assert.deepEqual([...map.inOrder()].flat(), [7]);
+    map.delete(at(7));
+  }
 });
