@@ -26,7 +26,7 @@ import type { ScalarFunction } from '../evaluate/function-definition.ts';
 import { describe, isNumeric, refusal, ridArgument, textArgument, toDouble } from './arguments.ts';
 import { boundedMap, boundedText } from './bounds.ts';
 import { inTurns, method, methodOnNull } from './define.ts';
-import { distinct, distinctInTurns } from './distinct.ts';
+import { distinct, distinctInTurns, unitsPerLook } from './distinct.ts';
 import { jsonValueInTurns, jsonValueOf } from './json-form.ts';
 import { followed, propertiesOf } from './navigation.ts';
 import {
@@ -89,7 +89,19 @@ export const conversionMethods: readonly ScalarFunction[] = [
     methodOnNull('asSet()', [0, 0], (args) => distinct(listOf(args[0] as Value))),
     ([value = null], _context, meter) => distinctInTurns(listOf(value), meter),
   ),
-  methodOnNull('asMap()', [0, 0], (args, context) => asMap(args[0] as Value, context)),
+  inTurns(
+    methodOnNull('asMap()', [0, 0], (args, context) => asMap(args[0] as Value, context)),
+    function* ([value = null], context, meter) {
+      if (!isList(value)) return asMap(value, context);
+      requirePairs(value);
+      const map = new Map<string, Value>();
+      for (let i = 0; i < value.length; i += 2) {
+        map.set(textOf(value[i] as Value, context.formats), value[i + 1] as Value);
+        if ((i & 511) === 510 && meter.isSpent(unitsPerLook)) yield;
+      }
+      return boundedMap(map, context);
+    },
+  ),
   method('asRID()', [0, 0], (args) => {
     const value = args[0] as Value;
     const rid = ridArgument(value);
@@ -209,10 +221,14 @@ function listOf(value: Value): readonly Value[] {
 function asMap(value: Value, context: EvaluationContext): Value {
   if (value === null) return new Map<string, Value>();
   if (!isList(value)) return propertiesOf(followed(value, context)) ?? null;
-  if (value.length % 2 === 1)
-    throw refusal(`asMap() requires pairs of key and value, not ${value.length} elements`);
+  requirePairs(value);
   const map = new Map<string, Value>();
   for (let i = 0; i < value.length; i += 2)
     map.set(textOf(value[i] as Value, context.formats), value[i + 1] as Value);
   return boundedMap(map, context);
+}
+
+function requirePairs({ length }: readonly Value[]): void {
+  if (length % 2 === 1)
+    throw refusal(`asMap() requires pairs of key and value, not ${length} elements`);
 }

@@ -73,9 +73,12 @@ export function nullSafeInTurns(
   const definition = scalar(syntax, count, (args, context) => {
     const first = args[0];
     if (first === null || first === undefined) return null;
+    // Nearly always a short text, perhaps with another one.
     const isShort = typeof first === 'string' ? first.length < largeText : !isLarge(first);
-    if ((isShort && (args.length < 2 || !isLarge(args[1]))) || !canPause(context))
-      return evaluate(args, context);
+    if (isShort && args.length < 2) return evaluate(args, context);
+    const second = args[1];
+    const isShortToo = typeof second === 'string' ? second.length < largeText : !isLarge(second);
+    if ((isShort && isShortToo) || !canPause(context)) return evaluate(args, context);
     return pausingValue(context, begin, (meter) => begin(args, context, meter));
   });
   return { ...definition, worksInTurns: true };

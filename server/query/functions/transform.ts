@@ -3,7 +3,8 @@ import { isList, type Value } from '#core/value.ts';
 import type { EvaluationContext } from '../evaluate/context.ts';
 import type { ScalarFunction } from '../evaluate/function-definition.ts';
 import { textArgument } from './arguments.ts';
-import { ANY_NUMBER, method } from './define.ts';
+import { ANY_NUMBER, inTurns, method } from './define.ts';
+import { isLookDue, unitsPerLook } from './distinct.ts';
 
 type MethodLookup = (name: string) => ScalarFunction | undefined;
 
@@ -12,8 +13,8 @@ type MethodLookup = (name: string) => ScalarFunction | undefined;
  * that need arguments cannot be named.
  */
 export function transformMethod(methodNamed: MethodLookup): ScalarFunction {
-  return method("transform('m1'...)", [1, ANY_NUMBER], (args, context) => {
-    const methods = args.slice(1).map((argument) => {
+  const methodsIn = (args: readonly Value[]): readonly ScalarFunction[] =>
+    args.slice(1).map((argument) => {
       const name = textArgument(argument, 'transform()');
       const found = methodNamed(name);
       if (found === undefined)
@@ -25,10 +26,26 @@ export function transformMethod(methodNamed: MethodLookup): ScalarFunction {
         );
       return found;
     });
-    const value = args[0] as Value;
-    if (!isList(value)) return applied(value, methods, context);
-    return value.map((element) => applied(element, methods, context));
-  });
+  return inTurns(
+    method("transform('m1'...)", [1, ANY_NUMBER], (args, context) => {
+      const methods = methodsIn(args);
+      const value = args[0] as Value;
+      if (!isList(value)) return applied(value, methods, context);
+      return value.map((element) => applied(element, methods, context));
+    }),
+    function* (args, context, meter) {
+      const methods = methodsIn(args);
+      const value = args[0] as Value;
+      if (!isList(value)) return applied(value, methods, context);
+      const list: Value[] = [];
+      for (let i = 0; i < value.length; i += 1) {
+        const element = value[i] as Value;
+        list.push(applied(element, methods, context));
+        if (isLookDue(i, element) && meter.isSpent(unitsPerLook)) yield;
+      }
+      return list;
+    },
+  );
 }
 
 function applied(

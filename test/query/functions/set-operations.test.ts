@@ -70,7 +70,9 @@ test('a list minus a list loses each of its elements once', () => {
         const at = expected.findIndex((other) => valuesEqual(other, value));
         if (at >= 0) expected.splice(at, 1);
       }
-      assert.deepEqual(subtractFromCollection(a, b), has(a, b) ? undefined : expected);
+      // A list that is itself an element is removed as such.
+      const own = a.findIndex((other) => valuesEqual(other, b));
+      assert.deepEqual(subtractFromCollection(a, b), own < 0 ? expected : a.toSpliced(own, 1));
     }),
     { numRuns: 60 },
   );

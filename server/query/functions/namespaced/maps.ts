@@ -11,7 +11,8 @@ import type { EvaluationContext } from '../../evaluate/context.ts';
 import type { ScalarFunction } from '../../evaluate/function-definition.ts';
 import { describe, listArgument, refusal, textArgument } from '../arguments.ts';
 import { boundedMap, requireElements } from '../bounds.ts';
-import { type ArgumentCount, nullSafe } from '../define.ts';
+import { type ArgumentCount, inTurns, nullSafe } from '../define.ts';
+import { unitsPerLook } from '../distinct.ts';
 import { propertiesOf } from '../navigation.ts';
 import { keysOf } from './collections.ts';
 import { valueKey } from '#core/equality.ts';
@@ -65,19 +66,25 @@ export const mapFunctions: readonly ScalarFunction[] = [
       (key) => map.get(textArgument(key, 'map.values()')) ?? null,
     );
   }),
-  nullSafe('map.fromLists(keys, vals)', [2, 2], (args, context) => {
-    const keys = listArgument(args[0], 'map.fromLists()');
-    const values = listArgument(args[1], 'map.fromLists()');
-    if (keys.length !== values.length)
-      throw refusal(
-        `map.fromLists() requires as many values as keys, not ${values.length} and ${keys.length}`,
-      );
-    const map = new Map<string, Value>();
-    keys.forEach((key, i) => {
-      map.set(textArgument(key, 'map.fromLists()'), values[i] as Value);
-    });
-    return boundedMap(map, context);
-  }),
+  inTurns(
+    nullSafe('map.fromLists(keys, vals)', [2, 2], (args, context) => {
+      const { keys, values } = keysAndValues(args);
+      const map = new Map<string, Value>();
+      keys.forEach((key, i) => {
+        map.set(textArgument(key, 'map.fromLists()'), values[i] as Value);
+      });
+      return boundedMap(map, context);
+    }),
+    function* (args, context, meter) {
+      const { keys, values } = keysAndValues(args);
+      const map = new Map<string, Value>();
+      for (let i = 0; i < keys.length; i += 1) {
+        map.set(textArgument(keys[i], 'map.fromLists()'), values[i] as Value);
+        if ((i & 255) === 255 && meter.isSpent(unitsPerLook)) yield;
+      }
+      return boundedMap(map, context);
+    },
+  ),
   nullSafe('map.fromPairs(pairs)', [1, 1], (args, context) => {
     const map = new Map<string, Value>();
     for (const pair of listArgument(args[0], 'map.fromPairs()')) {
@@ -108,6 +115,19 @@ export const mapFunctions: readonly ScalarFunction[] = [
     [...map.keys()].sort().map((key) => [key, map.get(key) ?? null]),
   ),
 ];
+
+function keysAndValues(args: readonly Value[]): {
+  readonly keys: readonly Value[];
+  readonly values: readonly Value[];
+} {
+  const keys = listArgument(args[0], 'map.fromLists()');
+  const values = listArgument(args[1], 'map.fromLists()');
+  if (keys.length !== values.length)
+    throw refusal(
+      `map.fromLists() requires as many values as keys, not ${values.length} and ${keys.length}`,
+    );
+  return { keys, values };
+}
 
 type OnMap = (map: ValueMap, args: readonly Value[], context: EvaluationContext) => Value;
 

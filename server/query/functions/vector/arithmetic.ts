@@ -1,3 +1,5 @@
+import { placeSmallest } from '../statistics.ts';
+
 /** Computations on vectors of doubles. Two vectors have the same length; callers have checked that. */
 export type Vector = Float64Array;
 
@@ -106,22 +108,28 @@ export function quantizeInt8(a: Vector): QuantizedInt8 {
     if (component > max) max = component;
   }
   const range = max - min;
-  const bytes = Int8Array.from(a, (component) =>
-    range === 0 ? 0 : Math.round(((component - min) / range) * 255) - 128,
-  );
+  const bytes = new Int8Array(a.length);
+  if (range !== 0)
+    for (let i = 0; i < bytes.length; i += 1)
+      bytes[i] = Math.round((((a[i] as number) - min) / range) * 255) - 128;
   return { bytes, min, max };
 }
 
 export function dequantizeInt8({ bytes, min, max }: QuantizedInt8): Vector {
-  return Float64Array.from(bytes, (byte) => min + ((byte + 128) / 255) * (max - min));
+  const vector = new Float64Array(bytes.length);
+  for (let i = 0; i < vector.length; i += 1)
+    vector[i] = min + (((bytes[i] as number) + 128) / 255) * (max - min);
+  return vector;
 }
 
 /** One bit per component, set when it is at or above the median; first component in the lowest bit of the first byte. */
 export function quantizeBinary(a: Vector): Uint8Array {
-  const sorted = Float64Array.from(a).sort();
-  const half = sorted.length >> 1;
-  const upper = sorted[half] as number;
-  const median = sorted.length % 2 === 1 ? upper : ((sorted[half - 1] as number) + upper) / 2;
+  const parted = a.slice();
+  const half = parted.length >> 1;
+  placeSmallest(parted, half);
+  const upper = parted[half] as number;
+  if (parted.length % 2 === 0 && half > 0) placeSmallest(parted, half - 1);
+  const median = parted.length % 2 === 1 ? upper : ((parted[half - 1] as number) + upper) / 2;
   const bits = new Uint8Array(Math.ceil(a.length / 8));
   for (let i = 0; i < a.length; i++)
     if ((a[i] as number) >= median) bits[i >> 3] = (bits[i >> 3] as number) | (1 << (i & 7));

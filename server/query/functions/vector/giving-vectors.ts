@@ -1,5 +1,7 @@
 import type { Value } from '#core/value.ts';
+import type { EvaluationContext } from '../../evaluate/context.ts';
 import type { ScalarFunction } from '../../evaluate/function-definition.ts';
+import { requireBytes } from '../bounds.ts';
 import { type ArgumentCount, inTurns, type scalar } from '../define.ts';
 import { vectorValue, vectorValueInTurns } from './arguments.ts';
 import { type SparseVector, sparseValue, sparseValueInTurns } from './sparse.ts';
@@ -11,11 +13,18 @@ export function givingVector(
   count: ArgumentCount,
   compute: (args: readonly Value[]) => ArrayLike<number>,
 ): ScalarFunction {
+  const bounded = (args: readonly Value[], context: EvaluationContext): ArrayLike<number> => {
+    const vector = compute(args);
+    requireBytes(vector.length * bytesPerComponent, context);
+    return vector;
+  };
   return inTurns(
-    define(syntax, count, (args) => vectorValue(compute(args))),
-    (args, _context, meter) => vectorValueInTurns(compute(args), meter),
+    define(syntax, count, (args, context) => vectorValue(bounded(args, context))),
+    (args, context, meter) => vectorValueInTurns(bounded(args, context), meter),
   );
 }
+
+const bytesPerComponent = 8;
 
 /** As `givingVector`, for a sparse one. */
 export function givingSparse(

@@ -55,9 +55,10 @@ export const scoreFunctions: readonly ScalarFunction[] = [
     const { bits, dimensions } = binaryOf(args[0] as Value, what);
     const low = optionalNumber(args[1], 0, what);
     const high = optionalNumber(args[2], 1, what);
-    return Float64Array.from({ length: dimensions }, (_, i) =>
-      ((bits[i >> 3] as number) >> (i & 7)) & 1 ? high : low,
-    );
+    const vector = new Float64Array(dimensions);
+    for (let i = 0; i < dimensions; i += 1)
+      vector[i] = ((bits[i >> 3] as number) >> (i & 7)) & 1 ? high : low;
+    return vector;
   }),
   nullSafe("vector.approxDistance(q1, q2 [, 'INT8' | 'BINARY'])", [2, 3], (args) => {
     const what = 'vector.approxDistance()';

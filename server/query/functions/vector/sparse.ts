@@ -36,8 +36,7 @@ export function makeSparse(
     throw refusal(
       `${what} requires as many values as indices, not ${numbers.length} and ${positions.length}`,
     );
-  const order = positions.map((_, i) => i);
-  order.sort((a, b) => (positions[a] as number) - (positions[b] as number));
+  const order = ascending(positions);
   const sorted = order.map((i) => positions[i] as number);
   for (let i = 0; i < sorted.length; i++) {
     const index = sorted[i] as number;
@@ -50,6 +49,23 @@ export function makeSparse(
   if (size < least || size > dimensionMax)
     throw refusal(`${what}: ${size} dimensions, but the highest index is ${least - 1}`);
   return { indices: sorted, values: order.map((i) => numbers[i] as number), dimensions: size };
+}
+
+/** The places of positions in ascending order. Lists that are in order already, as those of stored vectors, need no sort. */
+function ascending(positions: readonly number[]): number[] {
+  const order = positions.map((_, i) => i);
+  const isOrdered = positions.every(
+    (position, i) => i === 0 || position >= (positions[i - 1] as number),
+  );
+  if (isOrdered) return order;
+  if (positions.length >= dimensionMax || positions.some((at) => at < 0 || at >= dimensionMax))
+    return order.sort((a, b) => (positions[a] as number) - (positions[b] as number));
+  // Position and place as one number, which an array of doubles sorts ten times as fast.
+  const keys = new Float64Array(positions.length);
+  for (let i = 0; i < keys.length; i += 1) keys[i] = (positions[i] as number) * dimensionMax + i;
+  keys.sort();
+  for (let i = 0; i < keys.length; i += 1) order[i] = (keys[i] as number) % dimensionMax;
+  return order;
 }
 
 export function sparseValue({ indices, values, dimensions }: SparseVector): Value {
