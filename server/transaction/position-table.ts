@@ -2,8 +2,10 @@
 const slotsPerLeaf = 16;
 const leavesPerGroup = 32;
 const positionsPerGroup = slotsPerLeaf * leavesPerGroup;
-/** Up to so many values a plain map takes less time and memory. */
-const fewMax = 512;
+/** Up to so many values a plain map takes less time; each time it grows it keeps everybody waiting, for 10 ms at most. */
+const fewMax = 131_072;
+/** Up to so many are sorted as they are. */
+const sortedMax = 512;
 
 type Leaf<V> = (V | undefined)[];
 type Group<V> = (Leaf<V> | undefined)[];
@@ -37,7 +39,10 @@ export class PositionTable<V> {
       return;
     }
     few.set(position, value);
-    if (few.size <= fewMax) return;
+    if (few.size > fewMax) this.#spread(few);
+  }
+
+  #spread(few: ReadonlyMap<number, V>): void {
     this.#few = undefined;
     few.forEach((each, at) => {
       this.#put(at, each);
@@ -90,10 +95,12 @@ export class PositionTable<V> {
 
   /** All values in the order of their positions, up to 512 at a time. */
   *inOrder(): Generator<readonly V[], void, undefined> {
-    if (this.#few !== undefined) {
-      yield [...this.#few].sort(([a], [b]) => a - b).map(([, value]) => value);
+    const few = this.#few;
+    if (few !== undefined && few.size <= sortedMax) {
+      yield [...few].sort(([a], [b]) => a - b).map(([, value]) => value);
       return;
     }
+    if (few !== undefined) this.#spread(few);
     const groups = this.#groups ?? new Map<number, Group<V>>();
     const numbers = Float64Array.from(groups.keys()).sort();
     for (let i = 0; i < numbers.length; i += 1) {

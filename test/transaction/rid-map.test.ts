@@ -39,7 +39,7 @@ test('values come in the order of their record ids', () => {
 
 test('so do many values, also at the highest positions', () => {
   const map = new RidMap<number>();
-  const count = 70_000;
+  const count = 140_000;
   for (let at = 0; at < count; at += 1) {
     const place = (at * 7919) % count;
     map.set(makeRid(3 as BucketId, positionMax - 1 - place), -place);
@@ -56,6 +56,7 @@ test('a map that many values were taken out of begins anew', () => {
   const at = (position: number): Rid => makeRid(1 as BucketId, position * 37);
   for (let round = 0; round < 3; round += 1) {
     for (let position = 0; position < 2_000; position += 1) map.set(at(position), position);
+    assert.equal([...map.inOrder()].flat().length, 2_000);
     for (let position = 0; position < 2_000; position += 1) map.delete(at(position));
     map.delete(at(5));
     assert.equal(map.size, 0);
