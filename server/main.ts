@@ -34,16 +34,14 @@ const cacheDirectory = new URL('../node_modules/.cache/polyad-code/', import.met
 const commandLine = process.argv.slice(2);
 
 if (commandLine.includes('--version')) printVersion(commandLine.includes('--json'));
-else if (commandLine[0] === fillingSwitch) await import('./floor-plan.ts');
+else if (commandLine[0] === fillingSwitch) await loadServer();
 else {
   if (process.env[cacheVariable] === undefined) await restartWithCache();
   await run();
 }
 
 async function run(): Promise<void> {
-  const { keepTickShape } = await import('#platform/tick-shape.ts');
-  keepTickShape();
-  const { startServer } = await import('./floor-plan.ts');
+  const { startServer } = await loadServer();
   const { DatabaseError } = await import('#core/errors.ts');
   const { optimizeForRequests } = await import('#platform/code-optimization.ts');
   try {
@@ -54,6 +52,13 @@ async function run(): Promise<void> {
     console.error(isWrongUse ? `polyad: ${error.message}` : error);
     process.exit(isWrongUse ? exitCodes.wrongUse : exitCodes.internal);
   }
+}
+
+/** All that a server runs, which is what the cache holds: one file beside it would bring the type stripper into every server. */
+async function loadServer(): Promise<typeof import('./floor-plan.ts')> {
+  const { keepTickShape } = await import('#platform/tick-shape.ts');
+  keepTickShape();
+  return await import('./floor-plan.ts');
 }
 
 /** Does not return when it succeeds: the process goes on as another one with the same number. */
