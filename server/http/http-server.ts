@@ -35,6 +35,10 @@ import { type UpgradeHandler, Upgrades } from './upgrade.ts';
 const exchangeKey = Symbol('exchange');
 type ExchangedRequest = IncomingMessage & { [exchangeKey]?: Exchange };
 
+const noCompiler = (): never => {
+  throw new Error('bodies are checked by `body-fields.ts`');
+};
+
 /**
  * The HTTP door: fastify routes, node:http carries (house decision 32). Routes live in nested scopes, one for each kind of
  * access, so that a handler never checks it again; the hot path has one hook. Answers go straight to node:http.
@@ -92,6 +96,10 @@ export class HttpServer {
         onBadUrl: (_path, request) => this.#refuseBadUrl(request as unknown as IncomingMessage),
       },
       exposeHeadRoutes: false,
+      // No route has a schema for fastify; its compilers would be 100 files of an idle server.
+      schemaController: {
+        compilersFactory: { buildValidator: noCompiler, buildSerializer: noCompiler },
+      },
       // Its own answer would come before that of a request whose body is cut off (`listener.ts`).
       clientErrorHandler: () => {},
       serverFactory: (handler) => {
