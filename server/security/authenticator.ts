@@ -63,16 +63,19 @@ export class Authenticator {
 
   /** What can be said at once: tokens, remembered credentials and malformed headers; undefined for the rest. */
   authenticateNow(header: string | undefined, last?: LastHeader): Authentication | undefined {
-    if (header !== undefined && header === last?.header) return this.#remembered(last.digest);
+    if (header !== undefined && header === last?.header)
+      return last.kind === 'basic' ? this.#remembered(last.key) : this.#authenticateToken(last.key);
     if (header === undefined || header.trim() === '') return refusals.missing;
     if (/^basic(?: |$)/i.test(header)) {
       const digest = digestOf(header);
-      last?.set(header, digest);
+      last?.set(header, 'basic', digest);
       return this.#remembered(digest);
     }
     const bearer = /^bearer(?: +(.*))?$/i.exec(header);
-    if (bearer) return this.#authenticateToken((bearer[1] ?? '').trim());
-    return refusals['unknown-scheme'];
+    if (!bearer) return refusals['unknown-scheme'];
+    const token = (bearer[1] ?? '').trim();
+    last?.set(header, 'bearer', token);
+    return this.#authenticateToken(token);
   }
 
   /** The whole check; derives a key when it must. `source` is the client's address, for the audit. */

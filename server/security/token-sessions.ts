@@ -105,11 +105,12 @@ export class TokenSessions {
     if (token.length > refusedTokenShape) return undefined;
     const session = this.#byToken.get(token);
     if (!session) return undefined;
-    if (!this.#isAlive(session)) {
+    const monotonicMs = this.#clock.monotonicMs();
+    if (!this.#isAlive(session, monotonicMs)) {
       this.#drop(session);
       return undefined;
     }
-    session.lastUseMonotonicMs = this.#clock.monotonicMs();
+    session.lastUseMonotonicMs = monotonicMs;
     session.lastUpdate = this.#clock.now();
     return session.principal;
   }
@@ -131,8 +132,7 @@ export class TokenSessions {
     }));
   }
 
-  #isAlive(session: TokenSession): boolean {
-    const now = this.#clock.monotonicMs();
+  #isAlive(session: TokenSession, now: number): boolean {
     if (now - session.lastUseMonotonicMs > this.#limits.idleMs()) return false;
     const absoluteMs = this.#limits.absoluteMs();
     if (absoluteMs > 0 && now - session.createdMonotonicMs > absoluteMs) return false;
@@ -161,7 +161,9 @@ export class TokenSessions {
   }
 
   #sweep(): void {
-    for (const session of this.#byToken.values()) if (!this.#isAlive(session)) this.#drop(session);
+    const now = this.#clock.monotonicMs();
+    for (const session of this.#byToken.values())
+      if (!this.#isAlive(session, now)) this.#drop(session);
   }
 
   #dropUser(name: string): void {
