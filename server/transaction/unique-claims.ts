@@ -115,14 +115,14 @@ export class UniqueClaims {
    */
   settle(holders: KeyHolders): void {
     if (this.#contests.length === 0) return;
-    const contests = this.#contests;
-    this.#contests = [];
-    for (const contest of contests) {
+    // After an error they stay: whoever goes on all the same, as a script may, must not commit what nobody has judged.
+    for (const contest of this.#contests) {
       const { keys, key, rid } = contest;
       const record = holders.changed(rid);
       if (record === undefined || record === 'gone' || !hasKey(keys, rid, key, holders)) continue;
       this.#take(contest, record, holders);
     }
+    this.#contests = [];
   }
 
   /** The record is deleted: its keys are free again. */
