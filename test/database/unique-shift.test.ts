@@ -78,6 +78,33 @@ test('the statement of a script is refused when it ends, not at the commit', asy
   assert.deepEqual(await keysOf(data), { 1: 9, 2: 3, 3: 5 });
 });
 
+test('keys are shifted while triggers of the same statement update other records', async (context) => {
+  for (const timing of ['BEFORE', 'AFTER']) {
+    const data = await keyed(context, 1, 2, 3);
+    await data.run('CREATE DOCUMENT TYPE Log');
+    await data.run('INSERT INTO Log SET n = 0');
+    await data.run(
+      `CREATE TRIGGER counts ${timing} UPDATE ON TYPE T EXECUTE SQL "UPDATE Log SET n = n + 1"`,
+    );
+    await data.run('UPDATE T SET k = k + 1');
+    assert.deepEqual(await keysOf(data), { 1: 2, 2: 3, 3: 4 }, timing);
+    assert.deepEqual(await data.run('SELECT n FROM Log'), [{ n: 3 }], timing);
+    await assert.rejects(data.run('UPDATE T SET k = 7'), duplicated);
+    assert.deepEqual(await keysOf(data), { 1: 2, 2: 3, 3: 4 }, timing);
+  }
+});
+
+test('a script that catches the refusal commits no key twice', async (context) => {
+  const data = await keyed(context, 1, 2, 3);
+  await data.run('CREATE DOCUMENT TYPE Log');
+  const update = "database.command('sql', 'UPDATE T SET k = 7')";
+  await data.run(
+    `CREATE TRIGGER tries AFTER CREATE ON TYPE Log EXECUTE JAVASCRIPT "try { ${update} } catch (e) {}"`,
+  );
+  await assert.rejects(data.run('INSERT INTO Log SET n = 1'), duplicated);
+  assert.deepEqual(await keysOf(data), { 1: 1, 2: 2, 3: 3 });
+});
+
 test('any new keys are taken exactly when they are unique', async (context) => {
   const data = await keyed(context);
   await fc.assert(

@@ -100,7 +100,7 @@ export class UpdateOperator implements PhysicalOperator {
     }
     for (let count = 0; count < rowsPerTurn; count += 1) {
       const pulled = input.next();
-      if (pulled === END) transactionOf(this.#context as ExecutionContext).settleKeys();
+      if (pulled === END) this.#settleKeys();
       if (pulled !== ROW) return pulled;
       const isKept = unless !== undefined && frame[unless] === true;
       if (isKept || frame[record] === null) {
@@ -184,12 +184,19 @@ export class UpdateOperator implements PhysicalOperator {
 
   #writeChange(record: StoredRecord): void {
     const transaction = transactionOf(this.#context as ExecutionContext);
+    const { defersKeys } = transaction;
     transaction.defersKeys = true;
     try {
       this.#writeTo(transaction, record);
     } finally {
-      transaction.defersKeys = false;
+      transaction.defersKeys = defersKeys;
     }
+  }
+
+  /** Where a trigger of another update does this one, the keys of that one are still on their way. */
+  #settleKeys(): void {
+    const transaction = transactionOf(this.#context as ExecutionContext);
+    if (!transaction.defersKeys) transaction.settleKeys();
   }
 
   #writeTo(transaction: Transaction, record: StoredRecord): void {
