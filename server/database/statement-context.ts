@@ -12,6 +12,7 @@ import type {
 } from '#query/evaluate/context.ts';
 import type { Maintenance } from '#query/algebra/maintenance.ts';
 import type { ExecutionContext, PendingWork, WriteStatistics } from '#query/operators/operator.ts';
+import { GuardedView } from '#transaction/guarded-view.ts';
 import type { ReadView } from '#transaction/read-view.ts';
 import type { DefaultEvaluator, Transaction } from '#transaction/transaction.ts';
 import { pullsUnwatchedMin } from './plan-execution.ts';
@@ -146,7 +147,7 @@ export class StatementContext implements ExecutionContext {
     readonly asker?: StatementAsker;
   }): void {
     this.view = execution.view.catalog.definitions.hasReadTriggers
-      ? this.#watched(execution.view)
+      ? this.#watchedView(execution.view)
       : execution.view;
     this.transaction = execution.transaction;
     this.requireWrite = execution.requireWrite;
@@ -163,6 +164,11 @@ export class StatementContext implements ExecutionContext {
     this.pending.work = undefined;
     this.pending.wait = undefined;
     if (execution.transaction !== undefined) Object.assign(this.statistics, emptyStatistics());
+  }
+
+  /** Triggers have the rights of their makers, so they read behind the guard of the caller. */
+  #watchedView(view: ReadView): ReadView {
+    return view instanceof GuardedView ? view.over(this.#watched) : this.#watched(view);
   }
 
   /** Lets go of what the execution held: values in the frame may be large. */

@@ -34,6 +34,11 @@ export class GuardedView implements ReadView {
     this.#rights = rights;
   }
 
+  /** As guarded as this one, over another view of the same records. */
+  over(viewOf: (inner: ReadView) => ReadView): GuardedView {
+    return new GuardedView(viewOf(this.#inner), this.#rights);
+  }
+
   get catalog(): Catalog {
     return this.#inner.catalog;
   }
@@ -60,9 +65,13 @@ export class GuardedView implements ReadView {
     return !this.#mayRead(bucket) || this.#inner.isChanged(bucket);
   }
 
-  /** Only compares sizes; what counts for results is judged before (`effects.ts`). */
+  /** Mostly compares sizes; what tells the number asks `requireRead`. */
   recordCount(bucket: BucketId): number {
     return this.#inner.recordCount(bucket);
+  }
+
+  requireRead(bucket: BucketId): void {
+    this.#require(bucket);
   }
 
   adjacency(vertex: Rid, direction: Direction, edgeType: TypeId): AdjacencyList {

@@ -16,6 +16,11 @@ export interface ReadView extends Disposable {
   /** True when this transaction changed records of the bucket, so that block-level scans must go through `scan`. */
   isChanged(bucket: BucketId): boolean;
   recordCount(bucket: BucketId): number;
+  /**
+   * Asked before a result tells how many records a bucket has, since nothing else of them is read; absent: anybody may know.
+   * @throws DatabaseError `Forbidden`
+   */
+  requireRead?(bucket: BucketId): void;
   adjacency(vertex: Rid, direction: Direction, edgeType: TypeId): AdjacencyList;
   degree(vertex: Rid, direction: Direction, edgeType: TypeId): number;
   index(id: IndexId): IndexReader;

@@ -83,6 +83,10 @@ export class WatchedView implements ReadView {
     return this.#inner.recordCount(bucket);
   }
 
+  requireRead(bucket: BucketId): void {
+    this.#inner.requireRead?.(bucket);
+  }
+
   adjacency(vertex: Rid, direction: Direction, edgeType: TypeId): AdjacencyList {
     const list = this.#inner.adjacency(vertex, direction, edgeType);
     const edges = new Float64Array(list.count);

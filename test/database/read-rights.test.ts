@@ -89,6 +89,8 @@ const refused = [
   'SELECT count(*) FROM Person GROUP BY link.pin',
   'SELECT link.link.pin AS x FROM ADA',
   "SELECT eval('link.pin = 1') AS x FROM JAY",
+  "SELECT eval('(SELECT count(*) AS c FROM Secret)[0].c = 1') AS x FROM JAY",
+  "SELECT eval('(SELECT FROM Secret).size() = 1') AS x FROM JAY",
   "SELECT out('Hides').size() AS x FROM JAY",
   "SELECT expand(outE('Hides')) FROM JAY",
   'SELECT out().size() AS x FROM JAY',
@@ -188,6 +190,24 @@ test('what is made once and runs for everybody follows no link for who may not r
     'DROP TRIGGER t',
   ])
     await maker(text);
+});
+
+test('a trigger on READ reads what the caller may not', async () => {
+  await db.run(
+    'CREATE TRIGGER veto BEFORE READ ON TYPE Person EXECUTE SQL "SELECT false FROM Secret WHERE pin.length() = $record.name"',
+  );
+  try {
+    const rows = await db.run('SELECT name FROM Person', {}, { principal: clerk });
+    assert.equal(rows.length, 3);
+    await assert.rejects(db.run('SELECT FROM Secret', {}, { principal: clerk }), {
+      code: 'Forbidden',
+    });
+    await assert.rejects(db.run(placed('SELECT link.pin FROM JAY'), {}, { principal: clerk }), {
+      code: 'Forbidden',
+    });
+  } finally {
+    await db.run('DROP TRIGGER veto');
+  }
 });
 
 test('a result shows no record that its rows only name', async () => {

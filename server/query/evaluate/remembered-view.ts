@@ -113,6 +113,10 @@ export class RememberedView implements ReadView {
     return this.#inner.recordCount(bucket);
   }
 
+  requireRead(bucket: BucketId): void {
+    this.#inner.requireRead?.(bucket);
+  }
+
   index(id: IndexId): IndexReader {
     return this.#inner.index(id);
   }

@@ -28,7 +28,10 @@ export class RecordCountOperator implements PhysicalOperator {
     this.#isGiven = true;
     const { frame, view } = this.#context as ExecutionContext;
     let count = 0;
-    for (const bucket of this.#buckets) count += view.recordCount(bucket);
+    for (const bucket of this.#buckets) {
+      view.requireRead?.(bucket);
+      count += view.recordCount(bucket);
+    }
     frame[this.#as] = count;
     return ROW;
   }
