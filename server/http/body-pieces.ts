@@ -134,8 +134,9 @@ export class BodyPieces {
     );
   }
 
-  /** The connection carries no further byte of this body. @returns true: the answer is given by whoever reads */
+  /** Nothing more can be read from the connection. @returns true when that breaks this body: who reads it answers */
   #broken(code: string | undefined): boolean {
+    if (this.#request.complete) return false;
     const isCut = code === 'HPE_INVALID_EOF_STATE' || code === 'ECONNRESET';
     this.#fail(isCut ? truncated() : malformedBody(code));
     return code !== 'ECONNRESET';

@@ -21,15 +21,6 @@ export interface ParserError extends Error {
   readonly bytesParsed?: number;
 }
 
-/** Answers and closes. */
-export function answerClientError(error: ParserError, socket: Duplex, requestId: string): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) {
-    socket.destroy();
-    return;
-  }
-  answerByHand(refusalOfParser(error), socket, requestId);
-}
-
 /** A method that nothing has, also one that node:http does not know. */
 export const unknownMethod: Refusal = {
   status: 405,
@@ -54,7 +45,8 @@ export function answerByHand(refusal: Refusal, socket: Duplex, requestId: string
   socket.end(`${head.join('\r\n')}\r\n\r\n${body.toString()}`);
 }
 
-function refusalOfParser(error: ParserError): Refusal {
+/** What is answered to bytes that are no request. */
+export function refusalOfParser(error: ParserError): Refusal {
   const packet = error.rawPacket;
   if (error.code === 'HPE_HEADER_OVERFLOW')
     return isPathOverflow(error) ? pathTooLong : tooManyHeaders;
@@ -62,7 +54,7 @@ function refusalOfParser(error: ParserError): Refusal {
     return { status: 408, error: 'Request timeout', detail: 'service.server.httpHeadersTimeout' };
   // The parser's own code says the same of a line that ends without CR.
   if (isOtherVersion(packet)) return { status: 505, error: 'HTTP version not supported' };
-  if (error.code === 'HPE_INVALID_METHOD' && isOtherMethod(packet)) return unknownMethod;
+  if (error.code === 'HPE_INVALID_METHOD' && isOtherMethod(error)) return unknownMethod;
   return { status: 400, error: 'Malformed HTTP request', detail: error.code };
 }
 
@@ -85,9 +77,18 @@ function isPathOverflow({ rawPacket, bytesParsed }: ParserError): boolean {
   return /^[A-Z]+ \S*$|%[\da-f]{2}| HTTP\/\d\.\d\r?$/i.test(line);
 }
 
-function isOtherMethod(packet: Buffer | undefined): boolean {
-  const line = packet?.subarray(0, 20_000).toString('latin1').split('\r\n', 1)[0] ?? '';
+/** The method stands where the parser stopped, perhaps behind other requests in the same packet. */
+function isOtherMethod({ rawPacket, bytesParsed = 0 }: ParserError): boolean {
+  if (rawPacket === undefined) return false;
+  let start = bytesParsed;
+  while (start > 0 && isOfMethod(rawPacket[start - 1] as number)) start -= 1;
+  const text = rawPacket.subarray(start, start + 20_000).toString('latin1');
+  const line = text.split('\r\n', 1)[0] ?? '';
   return /^[A-Z][A-Z-]* \/\S* HTTP\/1\.[01]$/.test(line);
+}
+
+function isOfMethod(byte: number): boolean {
+  return (byte >= 65 && byte <= 90) || byte === 45;
 }
 
 function isOtherVersion(packet: Buffer | undefined): boolean {

@@ -45,6 +45,8 @@ export class Connection implements Linked<Connection> {
   readonly #waiting: Pipelined[] = [];
   readonly #whenClosed = () => this.#requestClosed();
   #current: Pipelined | undefined;
+  /** Set when nothing more can be read as a request: answers that, as soon as nothing else is to be answered. */
+  #refuseRest: (() => void) | undefined;
   #holdsSlot = false;
   #abort: AbortController | undefined;
 
@@ -73,6 +75,24 @@ export class Connection implements Linked<Connection> {
 
   get isBusy(): boolean {
     return this.#current !== undefined;
+  }
+
+  /**
+   * What the client sends from here on cannot be read as requests. Those before it are answered as they would be, since they may
+   * have been executed; only then `refuse` is called, and not at all when the last answer closes the connection. A request whose
+   * body breaks off here is not executed: `refuse` is its answer.
+   */
+  endRequests(refuse: () => void): void {
+    // Each further packet tells it anew.
+    if (this.#refuseRest !== undefined) return;
+    if (this.#waiting.at(-1)?.request.complete === false) this.#waiting.pop();
+    this.#refuseRest = refuse;
+    if (this.#current === undefined || isCutOff(this.#current)) refuse();
+  }
+
+  /** Whether a request that came whole is not answered yet. */
+  get isAnswering(): boolean {
+    return this.#current !== undefined && !isCutOff(this.#current);
   }
 
   /** Ends what the running request executes. */
@@ -123,9 +143,18 @@ export class Connection implements Linked<Connection> {
       this.#gate.giveSlotBack();
     }
     const next = this.#waiting.shift();
-    if (next && !this.socket.destroyed) this.#start(next);
-    else this.#gate.becameIdle(this);
+    // Behind an answer that closes the connection nothing is executed, since nobody would be told.
+    if (next && this.socket.writable) this.#start(next);
+    else {
+      this.#gate.becameIdle(this);
+      if (this.socket.writable) this.#refuseRest?.();
+    }
   }
+}
+
+/** Not all of the body came, nor was the request refused without it. */
+function isCutOff({ request, response }: Pipelined): boolean {
+  return !request.complete && !response.headersSent;
 }
 
 const connectionKey = Symbol('connection');

@@ -15,13 +15,8 @@ import {
 import type { SettingSpec } from '#config/setting.ts';
 import { DatabaseError } from '#core/errors.ts';
 import { isErrno } from '#platform/files.ts';
-import {
-  answerByHand,
-  answerClientError,
-  type ParserError,
-  unknownMethod,
-} from './client-error.ts';
-import { type ConnectionGate, connectionOf } from './connection-gate.ts';
+import { answerByHand, type ParserError, refusalOfParser, unknownMethod } from './client-error.ts';
+import { type Connection, type ConnectionGate, connectionOf } from './connection-gate.ts';
 import type { RequestIds } from './request-ids.ts';
 import { isWebSocketRequest } from './upgrade.ts';
 
@@ -68,9 +63,12 @@ export function makeListener(
   // Refused by `malformed`, too.
   server.on('checkExpectation', admit);
   // Tunnels are for proxies; without a listener the connection ends without an answer.
-  server.on('connect', (_request, socket) =>
-    answerByHand(unknownMethod, socket, requestIds.next()),
-  );
+  server.on('connect', (request, socket) => {
+    // The server listens no more, and a client that leaves meanwhile is no failure.
+    socket.on('error', () => socket.destroy());
+    const refuse = () => answerByHand(unknownMethod, socket, requestIds.next());
+    connectionOf(request)?.endRequests(refuse);
+  });
   server.on('upgrade', upgrade);
   server.on('clientError', (error: ParserError, socket) => {
     const connection = connectionOf({ socket: socket as Socket });
@@ -80,10 +78,21 @@ export function makeListener(
       return;
     }
     if (connection?.onBrokenBody?.(error.code)) return;
-    answerClientError(error, socket, requestIds.next());
+    if (connection && error.code !== 'ECONNRESET') endRequests(connection, error, requestIds);
+    else socket.destroy();
   });
   gate.attach(server, tls ? 'secureConnection' : 'connection');
   return server;
+}
+
+function endRequests(connection: Connection, error: ParserError, requestIds: RequestIds): void {
+  const { socket, isAnswering } = connection;
+  // A client that says so in the middle of a request has left like one that does between two of them.
+  if (isAnswering && error.code === 'HPE_INVALID_EOF_STATE') socket.end();
+  else if (isAnswering || socket.writable) {
+    const refusal = refusalOfParser(error);
+    connection.endRequests(() => answerByHand(refusal, socket, requestIds.next()));
+  } else socket.destroy();
 }
 
 function secureOptions(settings: SettingsReader) {
