@@ -187,12 +187,12 @@ function asOperation(entry: OverlayEntry): RowOperation {
 
 /**
  * The edge is known at both ends, also when its type is UNIDIRECTIONAL: a deletion of the target must find it. The read view
- * hides it there.
+ * hides it there. What was loaded one-way into a bidirectional type is known at its source only.
  */
 function edgeOperation(
   op: 'add-edge' | 'remove-edge',
-  { rid, type }: OverlayEntry,
+  { rid, type, isOneWay }: OverlayEntry,
   { from, to }: { readonly from: Rid; readonly to: Rid },
 ): RowOperation {
-  return { op, rid, type, from, to, both: true };
+  return { op, rid, type, from, to, both: !isOneWay };
 }

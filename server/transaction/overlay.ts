@@ -7,6 +7,14 @@ import { RidMap } from './rid-map.ts';
 /** Objects of one changed record, measured: entry, row, places in maps and lists, and their share of garbage. */
 const entryBytes = 400;
 
+/** An edge with its ends. */
+export interface EdgeEnds {
+  readonly from: Rid;
+  readonly to: Rid;
+  /** True for one that only its source lists (`POST /batch?bidirectional=false`). */
+  readonly isOneWay?: boolean;
+}
+
 /**
  * One transaction's uncommitted records and edges, laid over a snapshot. It decides nothing: callers have checked what they
  * write. Kept lean, because a statement may change hundreds of thousands of records.
@@ -100,16 +108,16 @@ export class Overlay {
     const changed = this.#changed(bucket);
     changed.inserted.push(entry.rid);
     changed.count += 1;
+    if (entry.isEdge) this.addEdge(entry);
   }
 
   /** An edge in the overlay has other ends now. */
   repoint(entry: OverlayEntry, ends: { readonly from: Rid; readonly to: Rid }): void {
-    const { rid, type } = entry;
-    this.removeEdge(rid, type, entry.from, entry.to);
+    this.removeEdge(entry);
     if (!entry.isNew) entry.movedFrom ??= { from: entry.from, to: entry.to };
     entry.from = ends.from;
     entry.to = ends.to;
-    this.addEdge(rid, type, ends.from, ends.to);
+    this.addEdge(entry);
   }
 
   /** Replaces the row of a record that is in the overlay, or takes in `entry`, the first change of a stored one. */
@@ -142,14 +150,14 @@ export class Overlay {
     return this.#edges?.get(edgeKey(type, direction))?.get(vertex);
   }
 
-  addEdge(edge: Rid, type: TypeId, from: Rid, to: Rid): void {
-    this.#delta(from, 'out', type).add(edge, to);
-    this.#delta(to, 'in', type).add(edge, from);
+  addEdge({ rid, type, from, to, isOneWay }: OverlayEntry): void {
+    this.#delta(from, 'out', type).add(rid, to);
+    if (!isOneWay) this.#delta(to, 'in', type).add(rid, from);
   }
 
-  removeEdge(edge: Rid, type: TypeId, from: Rid, to: Rid): void {
-    this.#delta(from, 'out', type).remove(edge);
-    this.#delta(to, 'in', type).remove(edge);
+  removeEdge({ rid, type, from, to, isOneWay }: OverlayEntry): void {
+    this.#delta(from, 'out', type).remove(rid);
+    if (!isOneWay) this.#delta(to, 'in', type).remove(rid);
   }
 
   #delta(vertex: Rid, direction: Direction, type: TypeId): EdgeDelta {
@@ -204,13 +212,10 @@ export class OverlayEntry {
   movedFrom: { readonly from: Rid; readonly to: Rid } | undefined;
   /** Made again at the id of a deleted record. */
   isRestored: boolean;
+  /** An edge that only its source lists; of a stored one known when it is deleted or re-pointed. */
+  isOneWay: boolean;
 
-  constructor(
-    rid: Rid,
-    type: TypeId,
-    base: LogIndex,
-    ends: { readonly from: Rid; readonly to: Rid } | undefined,
-  ) {
+  constructor(rid: Rid, type: TypeId, base: LogIndex, ends: EdgeEnds | undefined) {
     this.op = 'put-row';
     this.rid = rid;
     this.type = type;
@@ -221,6 +226,7 @@ export class OverlayEntry {
     this.to = ends?.to ?? noRid;
     this.movedFrom = undefined;
     this.isRestored = false;
+    this.isOneWay = ends?.isOneWay === true;
   }
 
   copy(): OverlayEntry {
@@ -231,6 +237,7 @@ export class OverlayEntry {
     copy.record = this.record;
     copy.movedFrom = this.movedFrom;
     copy.isRestored = this.isRestored;
+    copy.isOneWay = this.isOneWay;
     return copy;
   }
 

@@ -23,7 +23,8 @@ import { RowRecord } from '#storage/row-record.ts';
 import type { BucketSelector } from './bucket-selector.ts';
 import { isSameForWrites } from './guards.ts';
 import { ChangedRecord } from './changed-record.ts';
-import { type Overlay, OverlayEntry } from './overlay.ts';
+import { mayHaveOneWayEdges, OneWayEdges } from './one-way-edges.ts';
+import { type EdgeEnds, type Overlay, OverlayEntry } from './overlay.ts';
 import { PendingRecord } from './pending-record.ts';
 import type { PositionAllocator } from './position-allocator.ts';
 import type { PropertyPatch } from './property-patch.ts';
@@ -46,11 +47,6 @@ export interface WriteServices extends ViewServices {
   rulesFor(view: StatementView): WriteRuleBook;
 }
 
-interface Ends {
-  readonly from: Rid;
-  readonly to: Rid;
-}
-
 const knownNamesMax = 10_000;
 const bothDirections: readonly Direction[] = ['out', 'in'];
 
@@ -68,6 +64,8 @@ export class RecordWriter implements KeyHolders {
   readonly #services: WriteServices;
   readonly #view: StatementView;
   readonly #overlay: Overlay;
+  /** Made when needed: few types have such edges. */
+  #oneWay: OneWayEdges | undefined;
   readonly #formats: TemporalFormats;
   readonly #evaluateDefault: DefaultEvaluator;
   #book: WriteRuleBook;
@@ -169,7 +167,7 @@ export class RecordWriter implements KeyHolders {
     typeId: TypeId,
     kind: RecordKind,
     properties: ValueMap,
-    place: { readonly bucket: BucketId | undefined; readonly ends: Ends | undefined },
+    place: { readonly bucket: BucketId | undefined; readonly ends: EdgeEnds | undefined },
   ): StoredRecord {
     const rules = this.#rules(typeId);
     const { type } = rules;
@@ -194,20 +192,19 @@ export class RecordWriter implements KeyHolders {
     const record = new PendingRecord(entry, type, content);
     this.#claim(rules, rid, undefined, record);
     this.#overlay.insert(entry);
+    if (entry.isOneWay) this.#oneWayEdges().add(rid);
     return record;
   }
 
   insertEdge(
     typeId: TypeId,
-    ends: Ends,
+    ends: EdgeEnds,
     properties: ValueMap,
     bucket: BucketId | undefined,
   ): StoredRecord {
     this.#requireVertex(ends.from);
     this.#requireVertex(ends.to);
-    const edge = this.insert(typeId, 'edge', properties, { bucket, ends });
-    this.#overlay.addEdge(edge.rid, typeId, ends.from, ends.to);
-    return edge;
+    return this.insert(typeId, 'edge', properties, { bucket, ends });
   }
 
   update(rid: Rid, properties: ValueMap): StoredRecord {
@@ -313,10 +310,11 @@ export class RecordWriter implements KeyHolders {
         storedCount += view.snapshot.degree(vertex, direction, id);
       }
     }
+    for (const edge of this.oneWayEdgesInto(vertex)) edges.set(edge.rid, edge);
     return { edges: [...edges.values()], storedCount };
   }
 
-  #repoint(edge: StoredRecord, ends: Ends): void {
+  #repoint(edge: StoredRecord, ends: EdgeEnds): void {
     const { rid, type } = edge;
     const rules = this.#rules(type);
     const content = new Map<string, Value>();
@@ -325,7 +323,9 @@ export class RecordWriter implements KeyHolders {
     const known = this.#overlay.entry(rid);
     const entry =
       known ?? new OverlayEntry(rid, type, edge.version, { from: edge.out, to: edge.in });
+    this.#readSides(entry);
     this.#overlay.repoint(entry, ends);
+    if (entry.isOneWay) this.#oneWayEdges().add(rid);
     const record = new PendingRecord(entry, rules.type, content);
     this.#claim(rules, rid, edge, record);
     if (known === undefined) this.#noteRead();
@@ -335,7 +335,12 @@ export class RecordWriter implements KeyHolders {
   }
 
   /** A record at the id of a deleted one. */
-  restore(rid: Rid, typeId: TypeId, properties: ValueMap, ends: Ends | undefined): StoredRecord {
+  restore(
+    rid: Rid,
+    typeId: TypeId,
+    properties: ValueMap,
+    ends: EdgeEnds | undefined,
+  ): StoredRecord {
     const rules = this.#rules(typeId);
     this.#requireRestorable(rid, rules.type);
     if (ends !== undefined) {
@@ -354,7 +359,6 @@ export class RecordWriter implements KeyHolders {
     this.#claim(rules, rid, undefined, record);
     this.#noteRead();
     this.#overlay.insert(entry);
-    if (ends !== undefined) this.#overlay.addEdge(rid, typeId, ends.from, ends.to);
     return record;
   }
 
@@ -482,6 +486,7 @@ export class RecordWriter implements KeyHolders {
       storedCount += this.#deleteEdgesOf(vertex.rid, 'out', type.id);
       storedCount += this.#deleteEdgesOf(vertex.rid, 'in', type.id);
     }
+    for (const edge of this.oneWayEdgesInto(vertex.rid)) this.#deleteRecord(edge);
     if (this.#overlay.entry(vertex.rid)?.isNew) return;
     this.emptiedVertices.set(vertex.rid, storedCount);
   }
@@ -495,6 +500,24 @@ export class RecordWriter implements KeyHolders {
       if (edge !== undefined) this.#deleteRecord(edge);
     }
     return view.snapshot.degree(vertex, direction, type);
+  }
+
+  /** Edges that lead to a vertex which does not list them, and maybe others that do. */
+  oneWayEdgesInto(vertex: Rid): readonly StoredRecord[] {
+    if (this.#oneWay === undefined && !mayHaveOneWayEdges(this.#view.catalog)) return [];
+    return this.#oneWayEdges().into(vertex);
+  }
+
+  #oneWayEdges(): OneWayEdges {
+    this.#oneWay ??= new OneWayEdges(this.#view);
+    return this.#oneWay;
+  }
+
+  /** Before a stored edge leaves its lists: whether it is in both. */
+  #readSides(entry: OverlayEntry): void {
+    if (entry.isNew || !this.#view.catalog.typeWithId(entry.type).hasOneWayEdges) return;
+    const { to } = entry.movedFrom ?? entry;
+    entry.isOneWay = this.#oneWayEdges().isOneWay(entry.rid, to, entry.type);
   }
 
   #deleteRecord(current: StoredRecord): void {
@@ -511,7 +534,9 @@ export class RecordWriter implements KeyHolders {
     entry.row = noRow;
     entry.record = current;
     this.#overlay.delete(entry);
-    if (isEdge) this.#overlay.removeEdge(rid, current.type, current.out, current.in);
+    if (!isEdge) return;
+    this.#readSides(entry);
+    this.#overlay.removeEdge(entry);
   }
 }
 

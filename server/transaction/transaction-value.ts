@@ -160,6 +160,11 @@ export class TransactionValue implements Transaction {
     return this.#insert(type, 'edge', properties, { bucket, ends: { from, to } });
   }
 
+  insertOneWayEdge(type: TypeId, from: Rid, to: Rid, properties: ValueMap): StoredRecord {
+    const ends = { from, to, isOneWay: true };
+    return this.#insert(type, 'edge', properties, { bucket: undefined, ends });
+  }
+
   claimEdge(type: TypeId, from: Rid, to: Rid): void {
     const { snapshotIndex } = this.#read();
     this.#edgeClaims.push({ key: EdgeClaims.keyOf(type, from, to), snapshotIndex });
@@ -482,6 +487,7 @@ export class TransactionValue implements Transaction {
         update: (rid, properties) => this.#plainUpdate(rid, properties),
         delete: (rid) => this.#plainDelete(rid),
         withDefaults: (type, properties) => this.#write().withDefaults(type, properties),
+        oneWayEdgesInto: (vertex) => this.#write().oneWayEdgesInto(vertex),
       },
       run: this.#services.runTrigger,
       formats: this.#services.formats,

@@ -45,6 +45,11 @@ export interface Transaction extends ReadView {
     bucket?: BucketId,
   ): StoredRecord;
   /**
+   * As `insertEdge` for an edge that only its source lists (http-api.md 10.2, `bidirectional=false`). Its type must say before that
+   * it has such edges (`hasOneWayEdges`).
+   */
+  insertOneWayEdge(type: TypeId, from: Rid, to: Rid, properties: ValueMap): StoredRecord;
+  /**
    * Says that the edge which is made next is made because there is none of its type between the two: of several transactions
    * that do so at once one commits, the others meet a conflict.
    */

@@ -8,6 +8,7 @@ import { type BucketId, type LogIndex, noRid, type Rid, type TypeId } from '#cor
 import type { TemporalFormats } from '#core/temporal-format.ts';
 import { kindOf, type ValueMap } from '#core/value.ts';
 import type { Direction } from '#storage/engine.ts';
+import type { EdgeEnds } from './overlay.ts';
 import { PendingRecord } from './pending-record.ts';
 import type { StatementView } from './statement-view.ts';
 import type { Transaction } from './transaction.ts';
@@ -28,11 +29,13 @@ export interface PlainWrites {
   delete(rid: Rid): boolean;
   /** `properties` with the defaults of absent ones. */
   withDefaults(type: TypeId, properties: ValueMap): ValueMap;
+  /** Edges that lead to a vertex which does not list them, and maybe others that do. */
+  oneWayEdgesInto(vertex: Rid): readonly StoredRecord[];
 }
 
 export interface Place {
   readonly bucket: BucketId | undefined;
-  readonly ends: { readonly from: Rid; readonly to: Rid } | undefined;
+  readonly ends: EdgeEnds | undefined;
 }
 
 export interface TriggeredWritesOptions {
@@ -171,6 +174,7 @@ export class TriggeredWrites {
   #watchedEdges(vertex: Rid): readonly StoredRecord[] {
     const view = this.#options.view();
     const { catalog } = view;
+    const { deleteTriggerTypes } = catalog.definitions;
     const found = new Map<Rid, StoredRecord>();
     const collect = (direction: Direction, type: TypeId): void => {
       const { edges, count } = view.allEdges(vertex, direction, type);
@@ -179,11 +183,17 @@ export class TriggeredWrites {
         if (edge !== undefined) found.set(edge.rid, edge);
       }
     };
-    for (const type of catalog.definitions.deleteTriggerTypes) {
-      if (catalog.typeWithId(type).kind !== 'edge') continue;
+    let mayBeOneWay = false;
+    for (const type of deleteTriggerTypes) {
+      const { kind, hasOneWayEdges } = catalog.typeWithId(type);
+      if (kind !== 'edge') continue;
       collect('out', type);
       collect('in', type);
+      if (hasOneWayEdges) mayBeOneWay = true;
     }
+    if (mayBeOneWay)
+      for (const edge of this.#options.writes.oneWayEdgesInto(vertex))
+        if (deleteTriggerTypes.includes(edge.type)) found.set(edge.rid, edge);
     return [...found.values()];
   }
 

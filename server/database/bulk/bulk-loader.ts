@@ -26,6 +26,7 @@ import type { EdgeBatch, RecordBatch, TemporaryId } from './bulk-batch.ts';
 import { BulkChanges } from './bulk-changes.ts';
 import { BulkEnds, missingVertex } from './bulk-ends.ts';
 import { BulkKeys } from './bulk-keys.ts';
+import { takeOneWayEdges } from './one-way-type.ts';
 import { TriggeredLoad, type VetoedRows } from './triggered-load.ts';
 
 export interface BulkLoaderOptions extends BulkLoadOptions {
@@ -74,8 +75,6 @@ export class BulkLoader {
   readonly #ends = new BulkEnds();
   readonly #changes: BulkChanges;
   readonly #types = new Set<TypeDefinition>();
-  /** Of which it is known in the schema that they have edges with their outgoing side only. */
-  readonly #oneWayTypes = new Set<TypeId>();
   /** Whether the edges of a type in the chunk are entered at both of their vertices. */
   readonly #hasBothSides = new Map<TypeId, boolean>();
   #catalog: Catalog;
@@ -194,8 +193,16 @@ export class BulkLoader {
     await this.#makeRoom();
     const type = this.#type(batch.type);
     if (type.kind !== 'edge') throw wrongKind(type, 'edges');
+    const isOneWay = batch.isOneWay === true || this.#options.isBidirectional === false;
+    // An edge of a UNIDIRECTIONAL type is listed at its target, too, where reads hide it: who deletes the target must find it.
+    const both = !type.bidirectional || !isOneWay;
+    if (!both) await takeOneWayEdges(this.#options.state, type.name);
     if (this.#hasTriggers) {
-      const ends = { from: this.#rowsOf(batch.from, batch), to: this.#rowsOf(batch.to, batch) };
+      const ends = {
+        from: this.#rowsOf(batch.from, batch),
+        to: this.#rowsOf(batch.to, batch),
+        both,
+      };
       const { vetoed } = this.#triggered;
       const before = vetoed.edges;
       await this.#triggered.addEdges(type, batch, ends, (at, rid) => {
@@ -204,15 +211,11 @@ export class BulkLoader {
       this.#edgeCount += batch.rowCount - (vetoed.edges - before);
       return;
     }
-    const isOneWay = batch.isOneWay === true || this.#options.isBidirectional === false;
-    // An edge of a UNIDIRECTIONAL type is listed at its target, too, where reads hide it: who deletes the target must find it.
-    const both = !type.bidirectional || !isOneWay;
     await this.#requireSides(type, both);
     const rows = this.#rows(type, batch);
     const rules = this.#keys.rulesOf(type.id);
     const from = this.#endsOf(batch.from, batch.rowCount);
     const to = this.#endsOf(batch.to, batch.rowCount);
-    if (!both) await this.#takeOneWayEdges(type);
     this.#edgeCount += batch.rowCount;
     if (rows.shape !== undefined && !rules.isKeyed && !isPartitioned(type) && !batch.rids) {
       const place = this.#reserve(type, batch.rowCount);
@@ -340,17 +343,6 @@ export class BulkLoader {
   /** Record ids of ends; they are looked at when the edges are written. */
   #rowsOf(ends: EdgeBatch['from'], { rowCount }: EdgeBatch): Float64Array {
     return ends instanceof Float64Array ? ends.subarray(0, rowCount) : this.#resolved(ends);
-  }
-
-  /** Before the first of them is there, nobody walks such edges backwards any more. */
-  async #takeOneWayEdges({ id, name }: TypeDefinition): Promise<void> {
-    if (this.#oneWayTypes.has(id)) return;
-    await this.#options.state.alter({
-      kind: 'alter-type',
-      name,
-      items: [{ kind: 'one-way-edges' }],
-    });
-    this.#oneWayTypes.add(id);
   }
 
   /** A chunk lays the list of a vertex in one piece, from edges of a type that have both of their sides or only one. */

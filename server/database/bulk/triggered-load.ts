@@ -62,7 +62,7 @@ export class TriggeredLoad {
   async addEdges(
     type: TypeDefinition,
     table: Table,
-    ends: { readonly from: Float64Array; readonly to: Float64Array },
+    ends: { readonly from: Float64Array; readonly to: Float64Array; readonly both: boolean },
     place: (at: number, rid: Rid) => void,
   ): Promise<void> {
     const transaction = this.#open();
@@ -75,7 +75,10 @@ export class TriggeredLoad {
           'an end of an edge was not written, since a trigger vetoed it',
         );
       const properties = propertiesAt(table, at);
-      const insert = (): StoredRecord => transaction.insertEdge(type.id, from, to, properties);
+      const insert = (): StoredRecord =>
+        ends.both
+          ? transaction.insertEdge(type.id, from, to, properties)
+          : transaction.insertOneWayEdge(type.id, from, to, properties);
       const edge = await patientWrite(transaction, insert, this.#pause);
       if (edge === vetoed) this.vetoed.edges += 1;
       place(at, edge.rid);

@@ -278,6 +278,7 @@ export class ImportSink {
       rowCount,
       from: group.from.splice(0),
       to: group.to.splice(0),
+      isOneWay: kind === 'edge' && (group.isOneWay || !this.#options.isBidirectional),
     };
     group.count = 0;
     const named = group.named.splice(0);

@@ -1,9 +1,10 @@
 import { DatabaseError } from '#core/errors.ts';
 import type { RecordKind, StoredRecord } from '#core/record.ts';
 import { noRid, type Rid } from '#core/rid.ts';
-import type { Value } from '#core/value.ts';
+import type { Value, ValueMap } from '#core/value.ts';
 import type { Transaction } from '#transaction/transaction.ts';
 import { patientWrite } from '../patient-write.ts';
+import { takeOneWayEdges } from '../bulk/one-way-type.ts';
 import type { OperatedDatabase } from '../operations/operated-database.ts';
 
 /** Rows of one type with the same properties. */
@@ -15,6 +16,8 @@ export interface InsertRows {
   readonly rowCount: number;
   readonly from: readonly number[];
   readonly to: readonly number[];
+  /** Edges that are entered at their source only. */
+  readonly isOneWay: boolean;
 }
 
 const attemptsMax = 5;
@@ -29,6 +32,7 @@ export async function insertRows(
   rows: InsertRows,
   pause: () => Promise<void>,
 ): Promise<Float64Array> {
+  if (rows.isOneWay) await takeOneWayEdges(database.state, rows.type);
   for (let attempt = 1; ; attempt += 1) {
     const transaction = database.state.begin('READ_COMMITTED');
     try {
@@ -48,11 +52,15 @@ async function insertAll(
   rows: InsertRows,
   pause: () => Promise<void>,
 ): Promise<Float64Array> {
-  const { type, kind, columns, values, rowCount, from, to } = rows;
+  const { type, kind, columns, values, rowCount, from, to, isOneWay } = rows;
   const found = transaction.catalog.typeNamed(type);
   if (found === undefined)
     throw new DatabaseError('Schema', `Type with name '${type}' was not found`);
   const isWatched = transaction.catalog.definitions.hooks(found.id) !== undefined;
+  const insertEdge = (out: Rid, target: Rid, properties: ValueMap): StoredRecord =>
+    isOneWay && found.bidirectional
+      ? transaction.insertOneWayEdge(found.id, out, target, properties)
+      : transaction.insertEdge(found.id, out, target, properties);
   const rids = new Float64Array(rowCount).fill(noRid);
   for (let at = 0; at < rowCount; at += 1) {
     const properties = new Map<string, Value>();
@@ -62,7 +70,7 @@ async function insertAll(
     try {
       const insert = (): StoredRecord =>
         kind === 'edge'
-          ? transaction.insertEdge(found.id, from[at] as Rid, to[at] as Rid, properties)
+          ? insertEdge(from[at] as Rid, to[at] as Rid, properties)
           : kind === 'vertex'
             ? transaction.insertVertex(found.id, properties)
             : transaction.insertDocument(found.id, properties);

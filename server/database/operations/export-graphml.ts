@@ -3,11 +3,12 @@ import { formatRid } from '#core/rid.ts';
 import type { TemporalFormats } from '#core/temporal-format.ts';
 import { textOf } from '#core/text-form.ts';
 import { kindOf, type Value } from '#core/value.ts';
+import { TargetLists } from '#transaction/target-lists.ts';
 import { type ExportSource, recordPieces } from './export-reader.ts';
 
 // GraphML as TinkerPop reads and writes it (http-api.md 18.5): types stand in `labelV` and `labelE`, properties are declared
-// first. It carries texts, booleans and numbers; other values become texts, null values and documents are left out, and each of
-// them counts as a warning.
+// first. It carries texts, booleans and numbers; other values become texts, null values and documents are left out, edges that
+// were loaded one-way get their second side, and each of them counts as a warning.
 
 type AttributeType = 'boolean' | 'int' | 'long' | 'double' | 'string';
 
@@ -27,7 +28,11 @@ export async function* graphmlPieces(
   yield `<?xml version="1.0" encoding="UTF-8"?>\n`;
   yield `<graphml xmlns="http://graphml.graphdrawing.org/xmlns">\n${keys.declarations()}`;
   yield `  <graph id="${escaped(source.name)}" edgedefault="directed">\n`;
-  yield* recordPieces(source, graphKinds, (record) => element(record, { keys, source, formats }));
+  const targets = new TargetLists(source.view.snapshot);
+  yield* recordPieces(source, graphKinds, (record, type) => {
+    if (targets.isOneWay(record, type)) source.totals.warnings += 1;
+    return element(record, { keys, source, formats });
+  });
   yield '  </graph>\n</graphml>\n';
 }
 

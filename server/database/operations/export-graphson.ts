@@ -1,12 +1,17 @@
 import type { TypeDefinition } from '#catalog/catalog.ts';
 import type { StoredRecord } from '#core/record.ts';
 import { formatRid, type Rid } from '#core/rid.ts';
+import { TargetLists } from '#transaction/target-lists.ts';
 import { type ExportSource, recordPieces } from './export-reader.ts';
 import { graphsonJson } from './graphson-values.ts';
 
+interface Writing extends ExportSource {
+  readonly targets: TargetLists;
+}
+
 /**
  * GraphSON 3 as an adjacency list, one vertex a line with its outgoing edges (http-api.md 18.5). Documents and unidirectional
- * links have no place in it: documents count as warnings.
+ * links have no place in it: documents count as warnings, and edges that were loaded one-way, which come back with both sides.
  */
 export async function* graphsonPieces(source: ExportSource): AsyncGenerator<string> {
   const { view, totals } = source;
@@ -14,13 +19,14 @@ export async function* graphsonPieces(source: ExportSource): AsyncGenerator<stri
   for (const type of view.catalog.types())
     if (type.kind === 'document')
       for (const bucket of type.buckets) totals.warnings += view.recordCount(bucket);
-  yield* recordPieces(source, ['vertex'], (vertex) => vertexLine(vertex, edgeTypes, source));
+  const writing = { ...source, targets: new TargetLists(view.snapshot) };
+  yield* recordPieces(source, ['vertex'], (vertex) => vertexLine(vertex, edgeTypes, writing));
 }
 
 function vertexLine(
   vertex: StoredRecord,
   edgeTypes: readonly TypeDefinition[],
-  source: ExportSource,
+  source: Writing,
 ): string {
   const groups: string[] = [];
   for (const type of edgeTypes) {
@@ -38,7 +44,7 @@ function vertexLine(
   return `{"id":${id},"label":${label}${outE}${held}}\n`;
 }
 
-function outgoing(vertex: Rid, type: TypeDefinition, { view, totals }: ExportSource): string {
+function outgoing(vertex: Rid, type: TypeDefinition, { view, totals, targets }: Writing): string {
   const { count, edges, vertices } = view.adjacency(vertex, 'out', type.id);
   const parts: string[] = [];
   for (let at = 0; at < count; at += 1) {
@@ -47,6 +53,7 @@ function outgoing(vertex: Rid, type: TypeDefinition, { view, totals }: ExportSou
     const inV = JSON.stringify(formatRid(vertices[at] as Rid));
     parts.push(`{"id":${id},"inV":${inV}${edgeProperties(edge)}}`);
     totals.edges += 1;
+    if (edge !== undefined && targets.isOneWay(edge, type)) totals.warnings += 1;
   }
   return parts.join(',');
 }

@@ -1,9 +1,9 @@
 import type { SettingsReader } from '#config/effective-settings.ts';
 import { dateFormat, dateTimeFormat, timeZone } from '#config/settings.ts';
 import type { StoredRecord } from '#core/record.ts';
-import { formatRid, type Rid, type TypeId } from '#core/rid.ts';
+import { formatRid } from '#core/rid.ts';
 import type { Value, ValueMap } from '#core/value.ts';
-import type { StorageSnapshot } from '#storage/engine.ts';
+import { TargetLists } from '#transaction/target-lists.ts';
 import { type ExportSource, recordPieces } from './export-reader.ts';
 import { mapJson, valueJson } from './record-json.ts';
 import { schemaValue } from './schema-json.ts';
@@ -37,41 +37,8 @@ export async function* jsonlPieces(
   yield `{"t":"schema","c":${mapJson(schemaValue(view.catalog))}}\n`;
   const targets = new TargetLists(view.snapshot);
   yield* recordPieces(source, kinds, (record, type) =>
-    recordLine(record, type.hasOneWayEdges === true && !targets.list(record)),
+    recordLine(record, targets.isOneWay(record, type)),
   );
-}
-
-/** Edges that stay remembered by their targets. */
-const rememberedMax = 1_000_000;
-
-/** Which edges are listed by the vertices that they lead to. */
-class TargetLists {
-  readonly #snapshot: StorageSnapshot;
-  readonly #edges = new Map<string, ReadonlySet<number>>();
-  #count = 0;
-
-  constructor(snapshot: StorageSnapshot) {
-    this.#snapshot = snapshot;
-  }
-
-  list(edge: StoredRecord): boolean {
-    return edge.kind !== 'edge' || this.#edgesTo(edge.in, edge.type).has(edge.rid);
-  }
-
-  #edgesTo(vertex: Rid, type: TypeId): ReadonlySet<number> {
-    const key = `${vertex}/${type}`;
-    const known = this.#edges.get(key);
-    if (known !== undefined) return known;
-    const { edges, count } = this.#snapshot.adjacency(vertex, 'in', type);
-    if (this.#count + count > rememberedMax) {
-      this.#edges.clear();
-      this.#count = 0;
-    }
-    const found = new Set(edges.subarray(0, count));
-    this.#edges.set(key, found);
-    this.#count += count + 1;
-    return found;
-  }
 }
 
 /** @param isOneWay an edge that its target does not list (`w`) */
