@@ -48,27 +48,46 @@ function isConstantChain(expression: Expression, env: CompileEnvironment): boole
   return isStatementConstant(left, env);
 }
 
+interface Kept {
+  readonly value: Value;
+  /** Where it was computed in turns (`long-calls.ts`): the evaluation, and the last time that this went through it. */
+  readonly evaluation: number;
+  pass: number;
+}
+
 /**
  * Keeps the value for as long as the execution lasts. The regex budget tells executions apart: each has its own, and all its
  * contexts share it. Plans outlive executions by far, so a plan holds on to small values only; large ones go with the budget.
+ *
+ * An evaluation in turns must meet the same calls each time it is done anew, so what it computed itself it goes through again,
+ * once each time: the calls in it are over and cost nothing.
  */
 export function oncePerStatement(evaluate: Evaluator): Evaluator {
-  const large = new WeakMap<object, { readonly value: Value }>();
+  const values = new WeakMap<object, Kept>();
   let execution: object | undefined;
   let value: Value = null;
   return (context) => {
-    const budget = context.regexBudget;
-    if (budget === execution) return value;
-    const kept = large.get(budget);
-    if (kept !== undefined) return kept.value;
+    const { regexBudget: budget, longCalls } = context;
+    if (budget === execution && longCalls === undefined) return value;
+    const kept = values.get(budget);
+    const isOwn = kept !== undefined && kept.evaluation === longCalls?.evaluation;
+    if (kept !== undefined && (!isOwn || kept.pass === longCalls?.pass)) return kept.value;
     const computed = evaluate(context);
+    if (kept !== undefined) {
+      kept.pass = longCalls?.pass ?? notInTurns;
+      return kept.value;
+    }
+    const { evaluation = notInTurns, pass = notInTurns } = longCalls ?? {};
+    values.set(budget, { value: computed, evaluation, pass });
     if (isSmall(computed)) {
       value = computed;
       execution = budget;
-    } else large.set(budget, { value: computed });
+    }
     return computed;
   };
 }
+
+const notInTurns = -1;
 
 const smallTextLength = 1_024;
 

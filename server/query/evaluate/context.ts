@@ -1,5 +1,5 @@
 import type { PausingWork, Replay, WorkMeter } from '#core/pausing-work.ts';
-import type { Runtime } from '#core/runtime.ts';
+import type { Clock, Runtime } from '#core/runtime.ts';
 import type { Value } from '#core/value.ts';
 import type { ReadView } from '#transaction/read-view.ts';
 import type { TemporalFormats } from '#core/temporal-format.ts';
@@ -68,6 +68,9 @@ export type LongWork = PausingWork<Value>;
 
 /** Long calls of an expression count their work together. */
 export interface LongCallRunner extends WorkMeter, Replay {
-  /** As `once`, for work of milliseconds, which is a turn of its own. */
-  remembered<T>(site: object, compute: () => T): T;
+  /** Tells evaluations apart, and the times that one of them is done anew. */
+  readonly evaluation: number;
+  readonly pass: number;
+  /** As `once`, for work that may take milliseconds: its time counts in the turn. */
+  remembered<T>(site: object, compute: () => T, clock: Pick<Clock, 'monotonicMs'>): T;
 }

@@ -1,5 +1,6 @@
 import { DatabaseError } from '#core/errors.ts';
 import type { PausingWork, Replay, Wait } from '#core/pausing-work.ts';
+import type { Clock } from '#core/runtime.ts';
 import type { ReadView } from '#transaction/read-view.ts';
 import type { Value } from '#core/value.ts';
 import type { EvaluationContext, LongWork, WorkMeter } from './context.ts';
@@ -20,6 +21,7 @@ export const suspended = Object.freeze({ reason: 'the expression goes on in the 
 /** Work in one turn: edges looked at, 16 for each record or list that must be looked up (10 us when nothing is cached). */
 export const unitsPerTurn = 2_048;
 export const unitsPerLookup = 16;
+const unitsPerMs = 1_600;
 /** One run of the body of a function or trigger, beside what its plan counts itself. */
 export const unitsPerBody = 256;
 
@@ -43,10 +45,15 @@ export interface ReplayedPlace {
   readonly pending: { wait: Wait | undefined };
 }
 
+/** Evaluations begun or done anew so far, of all statements. */
+let passCount = 0;
+
 /** The long calls of one evaluation, in the order in which they are met. */
 export class LongCalls implements WorkMeter, Replay {
   readonly #calls: LongCall[] = [];
   #position = 0;
+  evaluation = 0;
+  pass = 0;
   #unitsLeft = unitsPerTurn;
   /** A call has gone on in this turn. */
   #hasGoneOn = false;
@@ -88,6 +95,9 @@ export class LongCalls implements WorkMeter, Replay {
     const outerPlace = this.#place;
     this.#place = place;
     this.#position = 0;
+    passCount += 1;
+    if (this.#calls.length === 0) this.evaluation = passCount;
+    this.pass = passCount;
     this.#view = place.view;
     if (transaction !== undefined) this.#remember(place.view);
     let isSuspended = false;
@@ -146,14 +156,13 @@ export class LongCalls implements WorkMeter, Replay {
     return value;
   }
 
-  remembered<T>(site: object, compute: () => T): T {
-    const isKnown = this.#calls[this.#position]?.site === site;
-    if (!isKnown && this.isExhausted && this.#hasGoneOn) throw suspended;
+  remembered<T>(site: object, compute: () => T, clock: Pick<Clock, 'monotonicMs'>): T {
+    if (this.#calls[this.#position]?.site === site) return this.once(site, compute);
+    if (this.isExhausted && this.#hasGoneOn) throw suspended;
+    const startMs = clock.monotonicMs();
     const value = this.once(site, compute);
-    if (!isKnown) {
-      this.#unitsLeft = 0;
-      this.#hasGoneOn = true;
-    }
+    this.#unitsLeft -= (clock.monotonicMs() - startMs) * unitsPerMs;
+    this.#hasGoneOn = true;
     return value;
   }
 
@@ -280,7 +289,9 @@ export function pausingValue<T>(
  */
 export function rememberedValue<T>(context: EvaluationContext, site: object, compute: () => T): T {
   const { longCalls } = context;
-  return longCalls === undefined ? compute() : longCalls.remembered(site, compute);
+  return longCalls === undefined
+    ? compute()
+    : longCalls.remembered(site, compute, context.runtime.clock);
 }
 
 /** Whether `pausingValue` would do its work in turns. */
