@@ -48,8 +48,7 @@ export function longMembers(
       has(key: string | number): boolean;
     })
   | undefined {
-  if (!membersByList.has(list) && canPause(context))
-    pausingValue(context, list, (meter) => collectInTurns(list, meter));
+  takeIn(list, context);
   const { kind, keys, hasNull } = membersOf(list);
   if (kind === undefined) return undefined;
   return { kind, hasNull, has: (key) => keys.find(valueKey(key)) >= 0 };
@@ -62,21 +61,33 @@ function isInMany(
   context: EvaluationContext,
 ): boolean | null {
   const isHashed = typeof value === 'string' || typeof value === 'number';
-  if (isHashed && !membersByList.has(list) && canPause(context))
-    pausingValue(context, list, (meter) => collectInTurns(list, meter));
+  if (isHashed) takeIn(list, context);
+  if (isHashed && membersOf(list).kind === typeof value) return isIn(value, list, context.formats);
   return rememberedValue(context, isIn, () => isIn(value, list, context.formats));
+}
+
+/**
+ * Collects the members of a list, in turns where the statement can pause. An expression that is evaluated anew asks each time, though
+ * they are kept by then: it must meet the same calls. And its list may be another one, of the same elements.
+ */
+function takeIn(list: readonly Value[], context: EvaluationContext): void {
+  const isKept = membersByList.has(list);
+  if ((isKept && context.longCalls === undefined) || !canPause(context)) return;
+  const members = pausingValue(context, takeIn, (meter) => membersInTurns(list, meter));
+  if (!isKept) membersByList.set(list, members);
 }
 
 export const manyCandidates = 4_096;
 
-function* collectInTurns(list: readonly Value[], meter: WorkMeter): PausingWork<null> {
+function* membersInTurns(list: readonly Value[], meter: WorkMeter): PausingWork<Members> {
+  const kept = membersByList.get(list);
+  if (kept !== undefined) return kept;
   const members = new MemberCollection();
   for (let at = 0; at < list.length; at += candidatesPerLook) {
     if (!members.add(list, at, Math.min(list.length, at + candidatesPerLook))) break;
     if (meter.isSpent(unitsPerLook)) yield;
   }
-  membersByList.set(list, members.members());
-  return null;
+  return members.members();
 }
 
 const candidatesPerLook = 256;
@@ -199,8 +210,7 @@ function containsInMany(
   const needsMembers = isMany && (kind === 'all' || kind === 'any');
   if (needsMembers && canPause(context)) {
     const list = left as readonly Value[];
-    if (!membersByList.has(list))
-      pausingValue(context, list, (meter) => collectInTurns(list, meter));
+    takeIn(list, context);
     return pausingValue(context, test, (meter) => membersFound(kind, list, right, context, meter));
   }
   return rememberedValue(context, test, () => test(left, right, context.formats));
