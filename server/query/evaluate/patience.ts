@@ -40,9 +40,20 @@ export class Patience {
       this.#isNeeded = true;
       return false;
     }
-    const isOver = calls.attempt(place, job);
+    const isOver = this.#attempt(calls, place, job);
     this.#isNeeded = !isOver || isBegun || calls.isExhausted;
     return isOver;
+  }
+
+  /** What stands inside of a call in turns can pause no more: `suspended` would end the call itself. */
+  #attempt(calls: LongCalls, place: PatientPlace, job: () => void): boolean {
+    const mayBeSuspended = place.mayBeSuspended === true;
+    place.mayBeSuspended = false;
+    try {
+      return calls.attempt(place, job);
+    } finally {
+      place.mayBeSuspended = mayBeSuspended;
+    }
   }
 
   /** To be called when the operator opens and closes. */
