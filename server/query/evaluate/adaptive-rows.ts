@@ -51,10 +51,15 @@ export class AdaptiveScan implements CompiledScan {
    * @returns undefined when one of them fails: the closures then fail on the row that needs it, if any does
    */
   constants(context: EvaluationContext): readonly Value[] | undefined {
+    const mayBeSuspended = context.mayBeSuspended === true;
+    // At once, however large: closures would compute them anew for each row.
+    context.mayBeSuspended = false;
     try {
       return this.#terms.constants.map((evaluate: Evaluator) => evaluate(context));
     } catch {
       return undefined;
+    } finally {
+      context.mayBeSuspended = mayBeSuspended;
     }
   }
 
