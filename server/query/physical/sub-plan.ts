@@ -62,14 +62,18 @@ class SubPlanRun {
   }
 
   value(context: ExecutionContext): Value {
-    if (this.#kept !== undefined) return this.#kept;
     const { longCalls } = context;
+    // An expression that is evaluated anew meets the same calls each time, so what is kept is asked for as a call.
     const value =
       longCalls === undefined
-        ? this.#inPlace(context)
-        : longCalls.result(this, () => this.#steps(context));
+        ? (this.#kept ?? this.#inPlace(context))
+        : longCalls.result(this, () => this.#keptOrSteps(context));
     if (this.#isFree) this.#kept = value;
     return value;
+  }
+
+  *#keptOrSteps(context: ExecutionContext): LongWork {
+    return this.#kept ?? (yield* this.#steps(context));
   }
 
   #inPlace(context: ExecutionContext): Value {
