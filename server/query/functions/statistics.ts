@@ -81,12 +81,18 @@ export function correlation(a: readonly number[], b: readonly number[]): number 
 
 /**
  * Puts the number that sorting would put at a position there, with none above it before and none below it behind (Hoare's selection).
- * NaN counts as the largest. Cost: linear, as the middle one of three is taken to part them.
+ * NaN counts as the largest. Cost: linear, as the middle one of three is taken to part them; numbers that this parts badly are sorted.
  */
 export function placeSmallest(numbers: Float64Array, position: number): void {
   let low = 0;
   let high = movedNaNs(numbers) - 1;
+  let comparisonsLeft = comparisonsPerNumberMax * (high + 1);
   while (low < high && position <= high) {
+    comparisonsLeft -= high - low;
+    if (comparisonsLeft < 0) {
+      numbers.subarray(low, high + 1).sort();
+      return;
+    }
     const pivot = middleOf(
       numbers[low] as number,
       numbers[(low + high) >>> 1] as number,
@@ -109,6 +115,9 @@ export function placeSmallest(numbers: Float64Array, position: number): void {
     else return;
   }
 }
+
+/** Random numbers take three. */
+const comparisonsPerNumberMax = 16;
 
 /** Moves NaNs to the end. @returns how many numbers are before them */
 function movedNaNs(numbers: Float64Array): number {
