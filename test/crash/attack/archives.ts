@@ -15,8 +15,7 @@ export class Archives implements Scenario {
   readonly #openDeletes = new Set<string>();
 
   async prepare(attack: Attack): Promise<void> {
-    await attack.client.server(`create database ${database}`);
-    await attack.rows(database, 'CREATE DOCUMENT TYPE Pair');
+    await attack.create(database, 'CREATE DOCUMENT TYPE Pair');
     const rows = Array.from({ length: pairCount }, (_, id) => ({ id, a: 0, b: 0 }));
     await attack.rows(database, 'INSERT INTO Pair CONTENT :rows', { rows });
     await attack.rows(database, 'CREATE PROPERTY Pair.id INTEGER');

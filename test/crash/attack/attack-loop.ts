@@ -23,13 +23,13 @@ export type Ending = (typeof endings)[number];
 export const scenarios: Readonly<Record<string, () => Scenario>> = {
   schema: () => new SchemaChanges(),
   databases: () => new DatabaseLife(),
-  batches: () => new Batches(password),
-  streams: () => new InsertStreams(password),
+  batches: () => new Batches(),
+  streams: () => new InsertStreams(),
   scripts: () => new Scripts(),
   derived: () => new Derived(),
   principals: () => new Principals(),
   archives: () => new Archives(),
-  repeats: () => new Repeats(password),
+  repeats: () => new Repeats(),
 };
 
 export interface AttackOptions {

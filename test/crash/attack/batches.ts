@@ -17,20 +17,17 @@ interface Call {
 export class Batches implements Scenario {
   readonly name = 'batches';
   readonly #calls: Call[] = [];
-  readonly #authorization: string;
   #next = 0;
 
-  constructor(password: string) {
-    this.#authorization = `Basic ${Buffer.from(`root:${password}`).toString('base64')}`;
-  }
-
   async prepare(attack: Attack): Promise<void> {
-    await attack.client.server(`create database ${database}`);
-    await attack.rows(database, 'CREATE VERTEX TYPE P');
-    await attack.rows(database, 'CREATE PROPERTY P.call STRING');
-    await attack.rows(database, 'CREATE PROPERTY P.n INTEGER');
-    await attack.rows(database, 'CREATE INDEX ON P (call, n) UNIQUE');
-    await attack.rows(database, 'CREATE EDGE TYPE K');
+    await attack.create(
+      database,
+      'CREATE VERTEX TYPE P',
+      'CREATE PROPERTY P.call STRING',
+      'CREATE PROPERTY P.n INTEGER',
+      'CREATE INDEX ON P (call, n) UNIQUE',
+      'CREATE EDGE TYPE K',
+    );
   }
 
   async load(attack: Attack): Promise<void> {
@@ -41,18 +38,14 @@ export class Batches implements Scenario {
     const call: Call = { id: `c${this.#next++}`, vertices: 0, edges: 0, isWhole: false };
     this.#calls.push(call);
     const chunk = 200 + attack.below(1500);
-    const url = `http://127.0.0.1:${attack.port}/api/v1/batch/${database}?commitEvery=${chunk}&vertexBatchSize=${chunk}&batchSize=${chunk}&idMapping=false`;
+    const path = `batch/${database}?commitEvery=${chunk}&vertexBatchSize=${chunk}&batchSize=${chunk}&idMapping=false`;
+    const type = 'application/x-ndjson';
     try {
-      const answer = await fetch(url, {
-        method: 'POST',
-        headers: {
-          authorization: this.#authorization,
-          'content-type': 'application/x-ndjson',
-          accept: 'application/x-ndjson',
-        },
-        body: ReadableStream.from(lines(call.id)),
-        duplex: 'half',
-      } as RequestInit);
+      const answer = await attack.post(
+        path,
+        { 'content-type': type, accept: type },
+        lines(call.id),
+      );
       if (answer.status === 503) await new Promise((done) => setTimeout(done, 2));
       let rest = '';
       for await (const piece of answer.body ?? []) {

@@ -16,8 +16,8 @@ export class Derived implements Scenario {
   #next = 0;
 
   async prepare(attack: Attack): Promise<void> {
-    await attack.client.server(`create database ${database}`);
-    const statements = [
+    await attack.create(
+      database,
       'CREATE DOCUMENT TYPE Sale',
       'CREATE PROPERTY Sale.tag STRING',
       'CREATE INDEX ON Sale (tag) UNIQUE',
@@ -27,8 +27,7 @@ export class Derived implements Scenario {
       ...Object.entries(views).map(
         ([name, query]) => `CREATE MATERIALIZED VIEW ${name} AS ${query} REFRESH INCREMENTAL`,
       ),
-    ];
-    for (const statement of statements) await attack.rows(database, statement);
+    );
   }
 
   async load(attack: Attack): Promise<void> {

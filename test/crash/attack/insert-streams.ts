@@ -24,18 +24,15 @@ interface Stream {
 export class InsertStreams implements Scenario {
   readonly name = 'streaming inserts';
   readonly #streams: Stream[] = [];
-  readonly #authorization: string;
   #next = 0;
 
-  constructor(password: string) {
-    this.#authorization = `Basic ${Buffer.from(`root:${password}`).toString('base64')}`;
-  }
-
   async prepare(attack: Attack): Promise<void> {
-    await attack.client.server(`create database ${database}`);
-    await attack.rows(database, 'CREATE VERTEX TYPE S');
-    await attack.rows(database, 'CREATE PROPERTY S.key STRING');
-    await attack.rows(database, 'CREATE INDEX ON S (key) UNIQUE');
+    await attack.create(
+      database,
+      'CREATE VERTEX TYPE S',
+      'CREATE PROPERTY S.key STRING',
+      'CREATE INDEX ON S (key) UNIQUE',
+    );
   }
 
   async load(attack: Attack): Promise<void> {
@@ -43,7 +40,7 @@ export class InsertStreams implements Scenario {
   }
 
   async #run(attack: Attack, mode: (typeof modes)[number]): Promise<void> {
-    const socket = await connect(attack.port, this.#authorization);
+    const socket = await connect(attack);
     if (socket === undefined) return;
     while (!attack.isOver) {
       const name = `${mode}-${this.#next++}`;
@@ -129,7 +126,7 @@ function judge(stream: Stream, chunk: Chunk, count: number): string | undefined 
   return undefined;
 }
 
-async function connect(port: number, authorization: string): Promise<WebSocket | undefined> {
+async function connect({ port, authorization }: Attack): Promise<WebSocket | undefined> {
   const socket = new WebSocket(`ws://127.0.0.1:${port}/ws`, { headers: { authorization } });
   return new Promise((done) => {
     socket.once('open', () => done(socket));

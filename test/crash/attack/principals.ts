@@ -22,7 +22,7 @@ export class Principals implements Scenario {
   #next = 0;
 
   async prepare(attack: Attack): Promise<void> {
-    await attack.client.server('create database people');
+    await attack.create('people');
   }
 
   async load(attack: Attack): Promise<void> {

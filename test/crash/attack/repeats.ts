@@ -20,16 +20,10 @@ interface Call {
 export class Repeats implements Scenario {
   readonly name = 'repeats';
   readonly #calls: Call[] = [];
-  readonly #authorization: string;
   #next = 0;
 
-  constructor(password: string) {
-    this.#authorization = `Basic ${Buffer.from(`root:${password}`).toString('base64')}`;
-  }
-
   async prepare(attack: Attack): Promise<void> {
-    await attack.client.server(`create database ${database}`);
-    await attack.rows(database, 'CREATE VERTEX TYPE R');
+    await attack.create(database, 'CREATE VERTEX TYPE R');
   }
 
   async load(attack: Attack): Promise<void> {
@@ -66,11 +60,7 @@ export class Repeats implements Scenario {
   async #send(attack: Attack, call: Call): Promise<unknown> {
     const { path, headers, body, tag } = call;
     try {
-      const answer = await fetch(`http://127.0.0.1:${attack.port}/api/v1/${path}`, {
-        method: 'POST',
-        headers: { ...headers, authorization: this.#authorization, 'x-request-id': tag },
-        body,
-      });
+      const answer = await attack.post(path, { ...headers, 'x-request-id': tag }, body);
       const text = await answer.text();
       if (answer.ok) return JSON.parse(text);
       if (answer.status === 503) await new Promise((done) => setTimeout(done, 2));

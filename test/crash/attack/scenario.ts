@@ -1,4 +1,4 @@
-import { type HttpAnswer, HttpClient } from '../../support/server-process.ts';
+import { type HttpAnswer, HttpClient, RefusedRequest } from '../../support/server-process.ts';
 
 /** What became of one request: its answer, or none because the server stopped first. */
 export type Sent =
@@ -23,28 +23,55 @@ export interface Scenario {
   verify(attack: Attack): Promise<string[]>;
 }
 
+export interface AttackTools {
+  readonly port: number;
+  readonly rootPath: string;
+  readonly password: string;
+  readonly random: () => number;
+  readonly remarks: Map<string, number>;
+}
+
 /** What a scenario works with: the server of this round, chance, and a place for remarks. */
 export class Attack {
   readonly port: number;
   readonly rootPath: string;
   readonly client: HttpClient;
+  /** Of root, for what `client` cannot send. */
+  readonly authorization: string;
   readonly random: () => number;
   /** Statuses and sentences that were not expected, with counts. */
   readonly remarks: Map<string, number>;
   #isOver = false;
 
-  constructor(options: {
-    port: number;
-    rootPath: string;
-    password: string;
-    random: () => number;
-    remarks: Map<string, number>;
-  }) {
-    this.port = options.port;
-    this.rootPath = options.rootPath;
-    this.client = new HttpClient(options.port, 'root', options.password);
-    this.random = options.random;
-    this.remarks = options.remarks;
+  constructor(tools: AttackTools) {
+    this.port = tools.port;
+    this.rootPath = tools.rootPath;
+    this.client = new HttpClient(tools.port, 'root', tools.password);
+    this.authorization = `Basic ${Buffer.from(`root:${tools.password}`).toString('base64')}`;
+    this.random = tools.random;
+    this.remarks = tools.remarks;
+  }
+
+  /** Makes a database, and what the statements make in it. */
+  async create(database: string, ...statements: readonly string[]): Promise<void> {
+    const command = `create database ${database}`;
+    const answer = await this.client.server(command);
+    if (answer.status !== 200) throw new RefusedRequest(answer, command);
+    for (const statement of statements) await this.rows(database, statement);
+  }
+
+  /** A request whose body or answer is not one piece of JSON. */
+  post(
+    path: string,
+    headers: Readonly<Record<string, string>>,
+    body: string | Iterable<Uint8Array>,
+  ): Promise<Response> {
+    return fetch(`http://127.0.0.1:${this.port}/api/v1/${path}`, {
+      method: 'POST',
+      headers: { ...headers, authorization: this.authorization },
+      body: typeof body === 'string' ? body : ReadableStream.from(body),
+      duplex: 'half',
+    } as RequestInit);
   }
 
   /** True once a request found no server: loads end then. */

@@ -34,7 +34,7 @@ export class SchemaChanges implements Scenario {
   #next = 0;
 
   async prepare(attack: Attack): Promise<void> {
-    await attack.client.server(`create database ${database}`);
+    await attack.create(database);
     for (let client = 0; client < this.#clientCount; client += 1) this.#models.push(new Map());
   }
 

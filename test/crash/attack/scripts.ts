@@ -14,11 +14,13 @@ export class Scripts implements Scenario {
   #next = 0;
 
   async prepare(attack: Attack): Promise<void> {
-    await attack.client.server(`create database ${database}`);
-    await attack.rows(database, 'CREATE DOCUMENT TYPE Counter');
-    await attack.rows(database, 'CREATE DOCUMENT TYPE Mark');
-    await attack.rows(database, 'CREATE PROPERTY Mark.tag STRING');
-    await attack.rows(database, 'CREATE INDEX ON Mark (tag) UNIQUE');
+    await attack.create(
+      database,
+      'CREATE DOCUMENT TYPE Counter',
+      'CREATE DOCUMENT TYPE Mark',
+      'CREATE PROPERTY Mark.tag STRING',
+      'CREATE INDEX ON Mark (tag) UNIQUE',
+    );
     for (let id = 0; id < counterCount; id += 1)
       await attack.rows(database, 'INSERT INTO Counter SET id = :id, n = 0', { id });
   }
