@@ -44,7 +44,15 @@ export async function parseJsonInSlices(
   limits: JsonLimits,
   slices: Slices,
 ): Promise<Value> {
-  const text = decodeUtf8(bytes);
+  return parseTextInSlices(decodeUtf8(bytes), limits, slices);
+}
+
+/** As `parseJson` for long texts. */
+export async function parseTextInSlices(
+  text: string,
+  limits: JsonLimits,
+  slices: Slices,
+): Promise<Value> {
   if (!text.isWellFormed()) throw invalid(text, 0, 'the text holds a lone surrogate');
   const parser = new JsonParser(text, limits);
   while (!parser.run(valuesPerLook)) if (slices.isSpent) await slices.pause();

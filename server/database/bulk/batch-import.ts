@@ -1,5 +1,7 @@
+import type { Slices } from '#core/json-value.ts';
 import type { Runtime } from '#core/runtime.ts';
 import type { LogIndex } from '#core/rid.ts';
+import { SliceTimer } from '#transaction/slice-timer.ts';
 import type { CommittedRequest } from '../session.ts';
 import { CsvReader } from './csv-reader.ts';
 import { ImportRows, type RowLoader } from './import-rows.ts';
@@ -9,8 +11,10 @@ import { LineBuffer } from './line-buffer.ts';
 /** Turns lines into rows. */
 export interface ImportReader {
   readonly skippedLineCount: number;
-  /** Reads lines from `buffer.start` on, until there is none or the rows are full. */
+  /** Reads lines from `buffer.start` on, until there is none, the rows are full or a long line follows. */
   read(buffer: LineBuffer): void;
+  /** Reads one line of any length, giving others a turn now and then. */
+  readLongLine(buffer: LineBuffer, slices: Slices): Promise<void>;
 }
 
 export interface BatchImportOptions {
@@ -149,13 +153,24 @@ export class BatchImport {
     const { rows } = this;
     for (;;) {
       try {
-        this.#reader.read(this.#buffer);
+        await this.#read();
       } catch (error) {
         throw await this.#earliest(error);
       }
       await this.#commitDue();
       if (!rows.isFull) return;
       await this.#flush();
+    }
+  }
+
+  /** Until the rows are full or no line is left. */
+  async #read(): Promise<void> {
+    const { rows } = this;
+    const buffer = this.#buffer;
+    for (;;) {
+      this.#reader.read(buffer);
+      if (rows.isFull || !buffer.isLongLineNext) return;
+      await this.#reader.readLongLine(buffer, new SliceTimer(this.#options.runtime));
     }
   }
 

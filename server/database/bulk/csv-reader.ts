@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { TypeDefinition } from '#catalog/catalog.ts';
 import { parseDouble } from '#core/number-text.ts';
-import { parseJson } from '#core/json-value.ts';
+import { defaultJsonLimits, parseJson, parseTextInSlices, type Slices } from '#core/json-value.ts';
 import type { Rid } from '#core/rid.ts';
 import { double, type Value } from '#core/value.ts';
 import { type Bytes, readAscii } from '#storage/bytes.ts';
@@ -22,6 +22,10 @@ const reading = {
   json: 2,
 } as const;
 type Reading = (typeof reading)[keyof typeof reading];
+
+const beginsJson = /^\s*[[{]/;
+/** Longer fields are read in slices. */
+const longFieldBytes = 64 * 1024;
 
 /** One section: what its columns are. */
 interface Section {
@@ -67,6 +71,9 @@ export class CsvReader implements ImportReader {
   readonly #matcher = new CsvMatcher();
   /** What lines like the last one look like, when there is a quick way for them. */
   #form: TargetForm | undefined;
+  /** Of a long line by field: texts, and what JSON in them gives. */
+  readonly #longTexts = new Map<number, string>();
+  readonly #longValues = new Map<number, Value>();
   skippedLineCount = 0;
 
   constructor(rows: ImportRows) {
@@ -77,12 +84,62 @@ export class CsvReader implements ImportReader {
     const rows = this.#rows;
     const { bytes, end } = buffer;
     while (buffer.start < end && !rows.isFull) {
+      if (buffer.isLongLineNext) return;
       let next = this.#matchLine(bytes, buffer.start);
       if (next === 0) next = this.#readLine(bytes, buffer.start);
       if (next < 0) return;
       buffer.requireLength(next - 1 - buffer.start, rows.line);
       buffer.start = next;
     }
+  }
+
+  async readLongLine(buffer: LineBuffer, slices: Slices): Promise<void> {
+    const rows = this.#rows;
+    const { bytes, start, lineEnd } = buffer;
+    buffer.requireLength(lineEnd - start, rows.line + 1);
+    rows.line += 1;
+    await this.#readLongFields(bytes, start, slices);
+    rows.line -= 1;
+    const next = this.#readLine(bytes, start);
+    this.#longTexts.clear();
+    this.#longValues.clear();
+    if (next < 0) return;
+    buffer.start = next;
+    rows.endWaiting();
+  }
+
+  /** What takes long of a line, so that the rest is as quick as others. */
+  async #readLongFields(bytes: Bytes, start: number, slices: Slices): Promise<void> {
+    this.#split(bytes, start);
+    const section = this.#section;
+    if (section === undefined || this.#count !== section.names.length) return;
+    const type = this.#rows.loader.typeNamed(this.#text(bytes, section.class));
+    for (let field = 0; field < this.#count; field += 1) {
+      const length = (this.#ends[field] as number) - (this.#starts[field] as number);
+      if (length <= longFieldBytes) continue;
+      const text = await this.#textInSlices(bytes, field, slices);
+      this.#longTexts.set(field, text);
+      const how = this.#readingOf(type, section.names[field] as string);
+      if (how !== reading.json || this.#isMeta(section, field) || !beginsJson.test(text)) continue;
+      // What is no JSON is a text, which it is without an entry, too.
+      const value = await parseTextInSlices(text, defaultJsonLimits, slices).catch(() => text);
+      this.#longValues.set(field, value);
+    }
+  }
+
+  async #textInSlices(bytes: Bytes, field: number, slices: Slices): Promise<string> {
+    const raw = this.#rawText(bytes, field);
+    if (this.#quoted[field] !== 2) return raw;
+    let text = '';
+    for (let from = 0; from < raw.length; ) {
+      let to = Math.min(from + longFieldBytes, raw.length);
+      // Two quotes that stand for one stay together.
+      while (raw.charCodeAt(to - 1) === 34 && raw.charCodeAt(to) === 34) to += 1;
+      text += raw.slice(from, to).replaceAll('""', '"');
+      from = to;
+      if (slices.isSpent) await slices.pause();
+    }
+    return text;
   }
 
   /** @returns where the next line begins, 0 when it must be read field by field, -1 when vertices must be loaded first */
@@ -208,9 +265,10 @@ export class CsvReader implements ImportReader {
 
   #readHeader(bytes: Bytes): Section {
     const names: string[] = [];
+    const seen = new Set<string>();
     for (let field = 0; field < this.#count; field += 1) {
       const name = this.#text(bytes, field);
-      if (names.includes(name)) {
+      if (seen.size === seen.add(name).size) {
         throw this.#rows.refusal(`the header has two columns '${name.slice(0, 100)}'`);
       }
       names.push(name);
@@ -434,7 +492,9 @@ export class CsvReader implements ImportReader {
   #value(bytes: Bytes, field: number, how: Reading): Value {
     if (how === reading.detect && this.#quoted[field] === 0) return this.#detected(bytes, field);
     const text = this.#text(bytes, field);
-    if (how !== reading.json || !/^\s*[[{]/.test(text)) return text;
+    if (how !== reading.json || !beginsJson.test(text)) return text;
+    const known = this.#longValues.get(field);
+    if (known !== undefined) return known;
     try {
       return parseJson(text);
     } catch {
@@ -465,13 +525,19 @@ export class CsvReader implements ImportReader {
   }
 
   #text(bytes: Bytes, field: number): string {
+    const known = this.#longTexts.size === 0 ? undefined : this.#longTexts.get(field);
+    if (known !== undefined) return known;
+    const text = this.#rawText(bytes, field);
+    return this.#quoted[field] === 2 ? text.replaceAll('""', '"') : text;
+  }
+
+  #rawText(bytes: Bytes, field: number): string {
     const start = this.#starts[field] as number;
     const end = this.#ends[field] as number;
     let all = 0;
     for (let at = start; at < end; at += 1) all |= bytes[at] as number;
     if (all >= 128 && !isUtf8(bytes.subarray(start, end))) throw this.#invalidText();
-    const text = all < 128 ? readAscii(bytes, start, end) : bytes.utf8Slice(start, end);
-    return this.#quoted[field] === 2 ? text.replaceAll('""', '"') : text;
+    return all < 128 ? readAscii(bytes, start, end) : bytes.utf8Slice(start, end);
   }
 
   #invalidText(): Error {

@@ -130,6 +130,11 @@ export class ImportRows {
     return this.#mustFlush || this.waiting >= this.#waitingMax;
   }
 
+  /** Stops reading: a long row waits for no others. */
+  endWaiting(): void {
+    this.#mustFlush = true;
+  }
+
   /** Stops reading after so many rows more, at the latest. */
   limitWaiting(count: number): void {
     this.#waitingMax = Math.min(rowsPerFlush, count);

@@ -1,5 +1,5 @@
 import { DatabaseError } from '#core/errors.ts';
-import { parseJsonBytes } from '#core/json-value.ts';
+import { parseJsonBytes, parseJsonInSlices, type Slices } from '#core/json-value.ts';
 import type { Rid } from '#core/rid.ts';
 import type { Value, ValueMap } from '#core/value.ts';
 import type { Bytes } from '#storage/bytes.ts';
@@ -34,6 +34,7 @@ export class JsonlReader implements ImportReader {
     const rows = this.#rows;
     const { bytes, end } = buffer;
     while (buffer.start < end && !rows.isFull) {
+      if (buffer.isLongLineNext) return;
       const next = this.#matchLine(bytes, buffer.start);
       if (next < 0) return;
       if (next > 0) {
@@ -41,11 +42,23 @@ export class JsonlReader implements ImportReader {
         buffer.start = next;
         continue;
       }
-      const lineEnd = bytes.indexOf(10, buffer.start);
+      const { lineEnd } = buffer;
       buffer.requireLength(lineEnd - buffer.start, rows.line + 1);
       if (!this.#parseLine(bytes.subarray(buffer.start, lineEnd) as Bytes)) return;
       buffer.start = lineEnd + 1;
     }
+  }
+
+  async readLongLine(buffer: LineBuffer, slices: Slices): Promise<void> {
+    const rows = this.#rows;
+    const { lineEnd } = buffer;
+    buffer.requireLength(lineEnd - buffer.start, rows.line + 1);
+    const line = buffer.bytes.subarray(buffer.start, lineEnd) as Bytes;
+    rows.line += 1;
+    if (isBlank(line)) this.skippedLineCount += 1;
+    else if (!this.#addRow(await this.#parsedInSlices(line, slices))) return;
+    else rows.endWaiting();
+    buffer.start = lineEnd + 1;
   }
 
   /** @returns where the next line begins, 0 when no template fits, -1 when vertices must be loaded first */
@@ -104,6 +117,14 @@ export class JsonlReader implements ImportReader {
       return true;
     }
     const members = this.#parsed(line);
+    if (!this.#addRow(members)) return false;
+    this.#learn(line, this.#isEdge(members));
+    return true;
+  }
+
+  /** @returns false when vertices must be loaded first; the line is then read again */
+  #addRow(members: ValueMap): boolean {
+    const rows = this.#rows;
     const isEdge = this.#isEdge(members);
     if (isEdge && !rows.mayAddEdges) {
       rows.line -= 1;
@@ -118,7 +139,6 @@ export class JsonlReader implements ImportReader {
       rows.addEdge(pending, from, to);
     } else this.#addVertex(pending, members.get('@id'));
     for (const name of columns) pending.values.push(members.get(name));
-    this.#learn(line, isEdge);
     return true;
   }
 
@@ -137,9 +157,25 @@ export class JsonlReader implements ImportReader {
     try {
       value = parseJsonBytes(line, { depthMax: this.#depthMax });
     } catch (error) {
-      if (!(error instanceof DatabaseError)) throw error;
-      throw this.#rows.refusal(error.message.replace('at line 1, column', 'at column'));
+      throw this.#refusalOf(error);
     }
+    return this.#object(value);
+  }
+
+  async #parsedInSlices(line: Bytes, slices: Slices): Promise<ValueMap> {
+    const limits = { depthMax: this.#depthMax };
+    const refused = (error: unknown) => {
+      throw this.#refusalOf(error);
+    };
+    return this.#object(await parseJsonInSlices(line, limits, slices).catch(refused));
+  }
+
+  #refusalOf(error: unknown): unknown {
+    if (!(error instanceof DatabaseError)) return error;
+    return this.#rows.refusal(error.message.replace('at line 1, column', 'at column'));
+  }
+
+  #object(value: Value): ValueMap {
     if (value instanceof Map) return value as ValueMap;
     throw this.#rows.refusal('expected a JSON object');
   }

@@ -1,6 +1,9 @@
 import { DatabaseError } from '#core/errors.ts';
 import { allocateBytes, type Bytes } from '#storage/bytes.ts';
 
+/** A line beyond takes longer than a slice. */
+const longLineBytes = 128 * 1024;
+
 /**
  * Pieces of a body put together to whole lines. Bytes from `start` to `end` are lines that end with a line feed, so whoever
  * reads them needs no other bound. Holds one piece and one incomplete line.
@@ -28,6 +31,17 @@ export class LineBuffer {
     if (this.#isFirst) this.#skipMark();
     const last = piece.lastIndexOf(10);
     if (last >= 0) this.end = from + last + 1;
+  }
+
+  /** Whether the next line is one to be parsed in slices. Asked for each line, so it looks only where there may be one. */
+  get isLongLineNext(): boolean {
+    if (this.end - this.start <= longLineBytes) return false;
+    return this.lineEnd - this.start > longLineBytes;
+  }
+
+  /** The line feed of the next line. */
+  get lineEnd(): number {
+    return this.bytes.indexOf(10, this.start);
   }
 
   /** Bytes of the line that is not complete yet. */

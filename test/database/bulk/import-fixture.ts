@@ -1,5 +1,6 @@
 import type { PropertyDefinition, TypeDefinition } from '#catalog/catalog.ts';
 import { type LogIndex, makeRid, noRid } from '#core/rid.ts';
+import type { Runtime } from '#core/runtime.ts';
 import type { Value } from '#core/value.ts';
 import { BatchImport } from '#database/bulk/batch-import.ts';
 import type { EdgeBatch, RecordBatch } from '#database/bulk/bulk-batch.ts';
@@ -75,7 +76,12 @@ function endOf(end: unknown): number {
 export async function importBody(
   body: Uint8Array,
   pieceLengths: readonly number[],
-  options: { readonly format?: 'jsonl' | 'csv'; readonly commitEvery?: number } = {},
+  options: {
+    readonly format?: 'jsonl' | 'csv';
+    readonly commitEvery?: number;
+    readonly lineBytesMax?: number;
+    readonly runtime?: Runtime;
+  } = {},
   loader = new RecordingLoader(),
 ): Promise<{ readonly loader: RecordingLoader; readonly batch: BatchImport }> {
   const batch = new BatchImport({
@@ -84,8 +90,8 @@ export async function importBody(
     commitEvery: options.commitEvery,
     ordinalBase: undefined,
     depthMax: 512,
-    lineBytesMax: 1024 * 1024,
-    runtime: systemRuntime,
+    lineBytesMax: options.lineBytesMax ?? 1024 * 1024,
+    runtime: options.runtime ?? systemRuntime,
     onCommit: () => {},
   });
   for (let at = 0, piece = 0; at < body.length; piece += 1) {
