@@ -87,13 +87,10 @@ export const textFunctions: readonly ScalarFunction[] = [
       const delimiter = textArgument(args[1] ?? '', 'text.join()');
       return joined(listArgument(args[0], 'text.join()'), delimiter, context);
     }),
-    ([list, delimiter], context, meter) =>
-      joinedInTurns(
-        listArgument(list, 'text.join()'),
-        textArgument(delimiter ?? '', 'text.join()'),
-        context,
-        meter,
-      ),
+    ([list, given], context, meter) => {
+      const delimiter = textArgument(given ?? '', 'text.join()');
+      return joinedInTurns(listArgument(list, 'text.join()'), delimiter, context, meter);
+    },
   ),
   onText(
     'split(s, delim)',

@@ -127,7 +127,11 @@ function* doneElsewhere(
     });
   });
   const standStill = (): void => {
-    outcome = { error: null, result: doHere() };
+    try {
+      outcome = { error: null, result: doHere() };
+    } catch (error) {
+      outcome = { error: error as Error, result: Buffer.alloc(0) };
+    }
   };
   while (outcome === undefined) yield { over, isWork: true, standStill };
   if (outcome.error !== null) throw outcome.error;

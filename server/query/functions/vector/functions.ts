@@ -95,12 +95,10 @@ export const vectorFunctions: readonly ScalarFunction[] = [
       const vector = vectorArgument(args[0], 'vector.toString()');
       return formatVector([...vector], format);
     }),
-    ([value, format = null], _context, meter) =>
-      formatVectorInTurns(
-        vectorArgument(value, 'vector.toString()'),
-        vectorFormatArgument(format, 'vector.toString()'),
-        meter,
-      ),
+    ([value, form = null], _context, meter) => {
+      const format = vectorFormatArgument(form, 'vector.toString()');
+      return formatVectorInTurns(vectorArgument(value, 'vector.toString()'), format, meter);
+    },
   ),
   givingSparse(nullSafe, 'vector.sparseCreate(idx, val [, dims])', [2, 3], (args) =>
     makeSparse(args[0], args[1], args[2], 'vector.sparseCreate()'),
