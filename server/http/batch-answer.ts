@@ -63,7 +63,7 @@ function* mappingText(batch: BatchImport, from: number, to: number): Generator<s
   const { ids } = batch.rows;
   let piece = '{';
   let separator = '';
-  for (let entry = from; entry < to; entry = ids.after(entry)) {
+  for (let entry = ids.entryAt(from); entry < to; entry = ids.after(entry)) {
     // A trigger kept it from being written.
     if (ids.ridOf(entry) === noRid) continue;
     piece += separator;

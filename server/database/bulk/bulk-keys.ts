@@ -78,7 +78,7 @@ export class BulkKeys {
     let untilYield = checksPerSlice;
     for (const [id, { keys, holders }] of this.#claims) {
       if (latest.entryCount(id) === 0) continue;
-      for (let entry = 0; entry < holders.end; entry = holders.after(entry)) {
+      for (let entry = holders.entryAt(0); entry < holders.end; entry = holders.after(entry)) {
         if (--untilYield === 0) {
           untilYield = checksPerSlice;
           await timers.yield();

@@ -1,6 +1,5 @@
-import { DatabaseError } from '#core/errors.ts';
-import { noRid, type Rid } from '#core/rid.ts';
-import { allocateBytes, type Bytes } from '#storage/bytes.ts';
+import type { Rid } from '#core/rid.ts';
+import { EntryMemory } from './entry-memory.ts';
 
 /** Where the hash of a key begins; `nextHash` takes one byte after the other. */
 export const firstHash = 0x811c9dc5 | 0;
@@ -16,11 +15,6 @@ export function hashOf(bytes: Uint8Array, start: number, end: number): number {
   return hash;
 }
 
-/** Entries lie at multiples of this: f64 record id, u32 length, the bytes of the key. */
-const unit = 8;
-const keyOffset = 12;
-/** Places are 31-bit numbers of units. */
-const bytesMax = 2 ** 31 * unit;
 /** Slots that an addition moves after the table has grown; a power of two, twice what it takes to be through in time. */
 const slotsPerAddition = 8;
 
@@ -37,14 +31,10 @@ export class IdTable {
   #oldSlots: Int32Array | undefined;
   /** Old slots below are in `#slots`. */
   #moved = 0;
-  #bytes: Bytes = allocateBytes(64 * 1024);
-  #rids = new Float64Array(this.#bytes.buffer);
-  #words = new Uint32Array(this.#bytes.buffer);
+  readonly #entries = new EntryMemory();
   #count = 0;
   /** Entries that have no slot. */
   #appendedCount = 0;
-  /** Where the next entry goes. */
-  #end = 0;
 
   /** @param seed makes collisions unforeseeable */
   constructor(seed: number) {
@@ -57,7 +47,7 @@ export class IdTable {
 
   /** One past the last entry, for walking with `after`. */
   get end(): number {
-    return this.#end;
+    return this.#entries.end;
   }
 
   /** @returns the place of the new entry, -1 when the key is there already */
@@ -72,10 +62,10 @@ export class IdTable {
     const mask = slots.length - 1;
     let slot = (mixed << 1) & mask;
     for (let found = slots[slot + 1] as number; found !== 0; found = slots[slot + 1] as number) {
-      if (slots[slot] === mixed && this.#is(found - 1, bytes, start, end)) return -1;
+      if (slots[slot] === mixed && this.#entries.isKey(found - 1, bytes, start, end)) return -1;
       slot = (slot + 2) & mask;
     }
-    const entry = this.#keep(bytes, start, end);
+    const entry = this.#entries.add(bytes, start, end);
     slots[slot] = mixed;
     slots[slot + 1] = entry + 1;
     this.#count += 1;
@@ -85,7 +75,7 @@ export class IdTable {
   /** Keeps a key that the caller finds by itself: `find` does not. @returns the place of the entry */
   append(bytes: Uint8Array, start: number, end: number): number {
     this.#appendedCount += 1;
-    return this.#keep(bytes, start, end);
+    return this.#entries.add(bytes, start, end);
   }
 
   /** @returns the place of the entry, -1 when there is none */
@@ -100,75 +90,43 @@ export class IdTable {
     const mask = slots.length - 1;
     let slot = (mixed << 1) & mask;
     for (let found = slots[slot + 1] as number; found !== 0; found = slots[slot + 1] as number) {
-      if (slots[slot] === mixed && this.#is(found - 1, bytes, start, end)) return found - 1;
+      if (slots[slot] === mixed && this.#entries.isKey(found - 1, bytes, start, end))
+        return found - 1;
       slot = (slot + 2) & mask;
     }
     return -1;
   }
 
   setRid(entry: number, rid: Rid): void {
-    this.#rids[entry] = rid;
+    this.#entries.setRid(entry, rid);
   }
 
   ridOf(entry: number): Rid {
-    return this.#rids[entry] as Rid;
+    return this.#entries.ridOf(entry);
   }
 
   textOf(entry: number): string {
-    const start = entry * unit + keyOffset;
-    return this.#bytes.utf8Slice(start, start + (this.#words[entry * 2 + 2] as number));
+    return this.#entries.textOf(entry);
   }
 
   /** The key of the entry; valid until the next `add`. */
   keyOf(entry: number): Uint8Array {
-    const start = entry * unit + keyOffset;
-    return this.#bytes.subarray(start, start + (this.#words[entry * 2 + 2] as number));
+    return this.#entries.keyOf(entry);
   }
 
   /** The entry that came next. */
   after(entry: number): number {
-    return entry + unitsOf(this.#words[entry * 2 + 2] as number);
+    return this.#entries.after(entry);
+  }
+
+  /** The entry at a place that was the end once. */
+  entryAt(place: number): number {
+    return this.#entries.entryAt(place);
   }
 
   #mixed(hash: number): number {
     const h = Math.imul(hash ^ this.#seed, 0x9e3779b1 | 0);
     return h ^ (h >>> 15);
-  }
-
-  #is(entry: number, bytes: Uint8Array, start: number, end: number): boolean {
-    if (this.#words[entry * 2 + 2] !== end - start) return false;
-    const own = this.#bytes;
-    let other = entry * unit + keyOffset;
-    for (let at = start; at < end; at += 1, other += 1) {
-      if (bytes[at] !== own[other]) return false;
-    }
-    return true;
-  }
-
-  #keep(bytes: Uint8Array, start: number, end: number): number {
-    const entry = this.#end;
-    const length = end - start;
-    const needed = (entry + unitsOf(length)) * unit;
-    if (needed > this.#bytes.length) this.#widen(needed);
-    const own = this.#bytes;
-    let into = entry * unit + keyOffset;
-    for (let at = start; at < end; at += 1, into += 1) own[into] = bytes[at] as number;
-    this.#rids[entry] = noRid;
-    this.#words[entry * 2 + 2] = length;
-    this.#end = needed / unit;
-    return entry;
-  }
-
-  #widen(needed: number): void {
-    if (needed > bytesMax) {
-      throw new DatabaseError('TooLarge', 'the ids or keys of one load exceed 16 GiB');
-    }
-    const length = Math.ceil(Math.max(needed, this.#bytes.length * 2) / unit) * unit;
-    const grown = allocateBytes(length);
-    grown.set(this.#bytes.subarray(0, this.#end * unit));
-    this.#bytes = grown;
-    this.#rids = new Float64Array(grown.buffer);
-    this.#words = new Uint32Array(grown.buffer);
   }
 
   #grow(): void {
@@ -192,8 +150,4 @@ export class IdTable {
     this.#moved = end;
     if (end === old.length) this.#oldSlots = undefined;
   }
-}
-
-function unitsOf(length: number): number {
-  return (keyOffset + length + unit - 1) >>> 3;
 }

@@ -87,6 +87,11 @@ export class TemporaryIds {
     return this.#table.after(entry);
   }
 
+  /** The entry at a place that was the end once. */
+  entryAt(place: number): number {
+    return this.#table.entryAt(place);
+  }
+
   #mayKeep(n: number): boolean {
     return n < numbersAlways || n < this.count * numbersPerId;
   }
