@@ -2,11 +2,17 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { mulberry32 } from '../../bench/spine/data.ts';
-import { quickStart, type ServerProcess, startServer } from '../../support/server-process.ts';
+import {
+  quickStart,
+  RefusedRequest,
+  type ServerProcess,
+  startServer,
+} from '../../support/server-process.ts';
 import { Archives } from './archives.ts';
 import { Batches } from './batches.ts';
 import { DatabaseLife } from './databases.ts';
 import { Derived } from './derived.ts';
+import { Failures } from './failures.ts';
 import { InsertStreams } from './insert-streams.ts';
 import { Principals } from './principals.ts';
 import { Repeats } from './repeats.ts';
@@ -54,6 +60,7 @@ export async function runAttack(options: AttackOptions): Promise<AttackOutcome> 
   const random = mulberry32(options.seed);
   const remarks = new Map<string, number>();
   const violations: string[] = [];
+  const failures = new Failures();
   const start = () =>
     startServer({
       rootPath,
@@ -62,7 +69,8 @@ export async function runAttack(options: AttackOptions): Promise<AttackOutcome> 
       readyTimeoutMs: 60_000,
     });
   let server = await start();
-  const attackOn = () => new Attack({ port: server.port, rootPath, password, random, remarks });
+  const attackOn = () =>
+    new Attack({ port: server.port, rootPath, password, random, remarks, failures });
   const chosen = options.names
     .map((name) => scenarios[name]?.())
     .filter((one) => one !== undefined);
@@ -82,9 +90,10 @@ export async function runAttack(options: AttackOptions): Promise<AttackOutcome> 
         violations.push(`SIGTERM ended with ${code}: ${server.output().slice(-1500)}`);
       server = await start();
       for (const scenario of chosen) {
-        const found = await scenario.verify(attackOn());
+        const found = await violationsOf(scenario, attackOn());
         violations.push(...found.map((text) => `${scenario.name} (${ending}): ${text}`));
       }
+      violations.push(...failures.take().map((text) => `(${ending}) ${text}`));
       rounds += 1;
       options.report(`round ${rounds} ${ending}: ${violations.length} violations`);
     }
@@ -94,6 +103,16 @@ export async function runAttack(options: AttackOptions): Promise<AttackOutcome> 
     else options.report(`left for a look: ${rootPath}\n${server.output().slice(-3000)}`);
   }
   return { rounds, violations, remarks };
+}
+
+/** A comparison that the server refuses to answer has failed, too. */
+async function violationsOf(scenario: Scenario, attack: Attack): Promise<readonly string[]> {
+  try {
+    return await scenario.verify(attack);
+  } catch (error) {
+    if (error instanceof RefusedRequest) return [error.message];
+    throw error;
+  }
 }
 
 async function end(

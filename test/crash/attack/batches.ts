@@ -46,7 +46,14 @@ export class Batches implements Scenario {
         { 'content-type': type, accept: type },
         lines(call.id),
       );
-      if (answer.status === 503) await new Promise((done) => setTimeout(done, 2));
+      if (answer.status >= 500) {
+        attack.failures.judge({
+          request: `${answer.status} for POST ${path}`,
+          answer: await answer.json(),
+        });
+        await new Promise((done) => setTimeout(done, 2));
+        return;
+      }
       let rest = '';
       for await (const piece of answer.body ?? []) {
         rest += Buffer.from(piece as Uint8Array).toString();
@@ -124,5 +131,8 @@ function take(attack: Attack, call: Call, line: string): void {
     call.edges = Math.max(call.edges, counts['edgesCreated'] ?? 0);
   }
   if (told['summary'] !== undefined) call.isWhole = true;
-  if (told['error'] !== undefined) attack.remark(`batch: ${line.slice(0, 160)}`);
+  if (told['error'] === undefined) return;
+  attack.remark(`batch: ${line.slice(0, 160)}`);
+  if ((told['error']['status'] ?? 0) >= 500)
+    attack.failures.judge({ request: `batch ${call.id}`, answer: told['error'] });
 }

@@ -49,6 +49,8 @@ export class InsertStreams implements Scenario {
       const options = { targetType: 'S', transactionMode: mode };
       const started = await ask(socket, { action: 'start', database, sessionId: name, options });
       if (started === undefined) break;
+      if (started['result'] === 'error')
+        refused(attack, { action: 'start', stream: name }, started);
       const count = 1 + attack.below(6);
       for (let seq = 1; seq <= count; seq += 1) {
         if (!(await this.#chunk(attack, socket, stream, seq))) return socket.close();
@@ -57,7 +59,7 @@ export class InsertStreams implements Scenario {
       if (action === 'commit') stream.commit = 'open';
       const ended = await ask(socket, { action, sessionId: name });
       if (ended === undefined) break;
-      if (ended['result'] !== 'ok') attack.remark(`stream: ${JSON.stringify(ended)}`);
+      if (ended['result'] !== 'ok') refused(attack, { action, stream: name }, ended);
       else stream.commit = action === 'commit' ? 'done' : 'rolled back';
     }
     socket.close();
@@ -79,7 +81,7 @@ export class InsertStreams implements Scenario {
       chunk.fate = 'acknowledged';
       return true;
     }
-    attack.remark(`stream: ${JSON.stringify(answer).slice(0, 200)}`);
+    refused(attack, { action: 'chunk', stream: stream.name }, answer);
     return false;
   }
 
@@ -124,6 +126,11 @@ function judge(stream: Stream, chunk: Chunk, count: number): string | undefined 
   if (stream.mode === 'per_batch' && count !== 0 && count !== chunk.size)
     return `${count} of one transaction are there`;
   return undefined;
+}
+
+function refused(attack: Attack, sent: object, answer: Row): void {
+  attack.remark(`stream: ${JSON.stringify(answer).slice(0, 200)}`);
+  attack.failures.judge({ request: 'insert stream', sent, answer });
 }
 
 async function connect({ port, authorization }: Attack): Promise<WebSocket | undefined> {

@@ -63,6 +63,11 @@ export class Repeats implements Scenario {
       const answer = await attack.post(path, { ...headers, 'x-request-id': tag }, body);
       const text = await answer.text();
       if (answer.ok) return JSON.parse(text);
+      if (answer.status >= 500)
+        attack.failures.judge({
+          request: `${answer.status} for POST ${path} (${tag})`,
+          answer: JSON.parse(text),
+        });
       if (answer.status === 503) await new Promise((done) => setTimeout(done, 2));
       else attack.remark(`repeats: ${answer.status} ${text.slice(0, 160)}`);
     } catch {

@@ -1,4 +1,5 @@
 import { type HttpAnswer, HttpClient, RefusedRequest } from '../../support/server-process.ts';
+import type { Failures } from './failures.ts';
 
 /** What became of one request: its answer, or none because the server stopped first. */
 export type Sent =
@@ -29,6 +30,7 @@ export interface AttackTools {
   readonly password: string;
   readonly random: () => number;
   readonly remarks: Map<string, number>;
+  readonly failures: Failures;
 }
 
 /** What a scenario works with: the server of this round, chance, and a place for remarks. */
@@ -41,6 +43,8 @@ export class Attack {
   readonly random: () => number;
   /** Statuses and sentences that were not expected, with counts. */
   readonly remarks: Map<string, number>;
+  /** Answers of a server that failed; the attack ends with them. */
+  readonly failures: Failures;
   #isOver = false;
 
   constructor(tools: AttackTools) {
@@ -50,6 +54,7 @@ export class Attack {
     this.authorization = `Basic ${Buffer.from(`root:${tools.password}`).toString('base64')}`;
     this.random = tools.random;
     this.remarks = tools.remarks;
+    this.failures = tools.failures;
   }
 
   /** Makes a database, and what the statements make in it. */
@@ -111,6 +116,10 @@ export class Attack {
       return { kind: 'open', answer: undefined };
     }
     if (answer.status < 300) return { kind: 'done', answer };
+    if (answer.status >= 500) {
+      const request = `${answer.status} for ${method} ${path}`;
+      this.failures.judge({ request, sent: body, answer: answer.body });
+    }
     if (answer.status === 503) {
       // Also what a stopping server says to everything new; without a pause that is a busy loop.
       await new Promise((done) => setTimeout(done, 2));
