@@ -168,7 +168,9 @@ export class BatchImport {
     const { rows } = this;
     const buffer = this.#buffer;
     for (;;) {
+      const { start } = buffer;
       this.#reader.read(buffer);
+      rows.tookLines(buffer.start - start);
       if (rows.isFull || !buffer.isLongLineNext) return;
       await this.#reader.readLongLine(buffer, new SliceTimer(this.#options.runtime));
     }

@@ -81,6 +81,8 @@ export interface ImportRowsOptions {
 
 /** Rows that are read before they are handed on. */
 const rowsPerFlush = 2048;
+/** Of lines: they are made into records in one turn. */
+const lineBytesPerFlush = 1024 * 1024;
 /** Different sets of properties at once. */
 const pendingMax = 512;
 
@@ -111,6 +113,7 @@ export class ImportRows {
   /** Stop reading and flush when so many rows wait. */
   #waitingMax = rowsPerFlush;
   #mustFlush = false;
+  #waitingBytes = 0;
 
   constructor(options: ImportRowsOptions) {
     this.loader = options.loader;
@@ -128,6 +131,12 @@ export class ImportRows {
 
   get isFull(): boolean {
     return this.#mustFlush || this.waiting >= this.#waitingMax;
+  }
+
+  /** Lines of so many bytes were read: stops when the rows that wait are too large for a turn. */
+  tookLines(bytes: number): void {
+    this.#waitingBytes += bytes;
+    if (this.#waitingBytes >= lineBytesPerFlush && this.waiting > 0) this.#mustFlush = true;
   }
 
   /** Stops reading: a long row waits for no others. */
@@ -232,6 +241,7 @@ export class ImportRows {
   /** Hands everything that waits to the loader. */
   async flush(): Promise<void> {
     this.#mustFlush = false;
+    this.#waitingBytes = 0;
     for (const rows of this.#pending.values()) {
       if (rows.count > 0) await this.#load(rows);
     }

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import type { PropertyDefinition } from '#catalog/catalog.ts';
 import type { Runtime } from '#core/runtime.ts';
 import type { Value } from '#core/value.ts';
+import type { RecordBatch } from '#database/bulk/bulk-batch.ts';
 import { systemRuntime } from '#platform/system-runtime.ts';
 import { importBody, RecordingLoader } from './import-fixture.ts';
 
@@ -50,6 +51,22 @@ test('a long line of JSON gives others a turn, and its row', async () => {
       assert.deepEqual(rows, [{ a: 1 }, members, { a: 1 }, members], name);
     }
   }
+});
+
+test('many rather long lines do not wait for each other', async () => {
+  const line = JSON.stringify({ '@type': 'v', '@class': 'V', text: 'x'.repeat(100_000) });
+  const body = Buffer.from(`${line}\n`.repeat(60));
+  const batches: number[] = [];
+  class CountingLoader extends RecordingLoader {
+    override async addRecords(batch: RecordBatch): Promise<void> {
+      batches.push(batch.rowCount);
+      await super.addRecords(batch);
+    }
+  }
+  const loader = new CountingLoader();
+  await importBody(body, [64 * 1024], long, loader);
+  assert.equal(loader.rows.length, 60);
+  assert.ok(Math.max(...batches) <= 12, `rows at once: ${batches.join(' ')}`);
 });
 
 test('long vertices come before long edges', async () => {
