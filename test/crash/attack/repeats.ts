@@ -94,7 +94,10 @@ export class Repeats implements Scenario {
     const isDone = async () =>
       (await attack.rows(database, 'SELECT count(*) AS c FROM R WHERE last = true'))[0]?.['c'] !==
       0;
-    while (!(await isDone())) await new Promise((done) => setTimeout(done, 20));
+    for (let look = 0; !(await isDone()); look += 1) {
+      if (look === 1000) return [...violations, 'a statement in the queue was never executed'];
+      await new Promise((done) => setTimeout(done, 20));
+    }
     const after = await this.#counts(attack);
     for (const { tag, rowCount } of repeated) {
       const left = before.get(tag) ?? 0;
