@@ -32,7 +32,7 @@ test('a script that does not end is stopped in the name of its setting, wherever
   for (const body of [
     'for (;;) {}',
     'while (true) try { while (true); } finally { continue }',
-    'Promise.resolve().then(function again() { return Promise.resolve().then(again) })',
+    'Promise.resolve().then(function again() { Promise.resolve().then(again) })',
     'throw { get message() { for (;;); } }',
     'return { toJSON() { for (;;); } }',
     'return /(a+)+b/.test("a".repeat(60))',
