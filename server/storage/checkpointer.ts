@@ -103,6 +103,14 @@ export class Checkpointer {
     return !this.#hasFailed;
   }
 
+  /** Resolves when nothing is under way and nothing will be: for LMDB that is about to be closed. */
+  async stop(): Promise<void> {
+    this.#hasFailed = true;
+    this.#cancelTimer?.();
+    this.#cancelTimer = undefined;
+    await this.#running;
+  }
+
   #start(): Promise<void> {
     this.#cancelTimer?.();
     this.#cancelTimer = undefined;

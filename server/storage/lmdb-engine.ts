@@ -526,6 +526,8 @@ export class LmdbEngine implements StorageEngine {
     this.#isClosing = true;
     await this.#mending?.catch(() => {});
     await this.settled();
+    // After a failure `settled` leaves a checkpoint running; it would pin a state of the closed environment.
+    await this.#checkpointer.stop();
     // The environment must not be closed under the thread that reads it.
     await Promise.allSettled(this.#copies);
     this.#readers.close();

@@ -36,6 +36,5 @@ for (let position = 0; ; position += 1) {
       reads: String(first).startsWith('0 x'),
     })}\n`,
   );
-  // A timer of lmdb may throw after an environment whose write failed was closed (one time in eight): known, and not what is tested.
-  process.exit(0);
+  break;
 }
