@@ -71,7 +71,7 @@ export function createProperty(
   };
   if (property.ofType !== undefined) columns['of'] = property.ofType;
   for (const attribute of change.attributes) {
-    property = withAttribute(property, attribute, context);
+    property = withAttribute(property, attribute, { ...context, catalog });
     const [name, value] = attributeColumn(property, attribute.name);
     columns[name] = value;
   }
@@ -218,7 +218,7 @@ export function alterProperty(
     if (name === 'name' || name === 'type') {
       throw new DatabaseError('CommandExecution', `Setting '${name}' not supported`);
     }
-    const altered = withAttribute(property, attribute, context);
+    const altered = withAttribute(property, attribute, { ...context, catalog });
     const [column, newValue] = attributeColumn(altered, attribute.name);
     const result = row({
       operation: 'alter property',

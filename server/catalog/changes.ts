@@ -76,6 +76,8 @@ export type SchemaChange =
 export interface PropertyAttribute {
   readonly name: string;
   readonly value: Value;
+  /** What a default gives to every record, when its text is a constant. */
+  readonly constant?: Value;
 }
 
 export type AlterTypeItem =

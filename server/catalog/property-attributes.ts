@@ -3,13 +3,15 @@ import { convertValue } from '#core/conversion.ts';
 import { DatabaseError } from '#core/errors.ts';
 import { didYouMean } from './name-rules.ts';
 import { kindOf, type Value } from '#core/value.ts';
-import type { PropertyDefinition } from './catalog.ts';
+import type { Catalog, PropertyDefinition } from './catalog.ts';
+import { coerceDeclared } from './coercion.ts';
 import { propertyTypeSpec } from './property-type.ts';
 import type { PropertyAttribute } from './changes.ts';
 import { requirePattern } from './whole-pattern.ts';
 
 /** What setting an attribute may need from outside. */
 export interface AttributeContext {
+  readonly catalog: Catalog;
   readonly formats: TemporalFormats;
   checkDefault?(source: string): void;
 }
@@ -70,7 +72,10 @@ export function withAttribute(
 ): PropertyDefinition {
   const name = attributeNamed(attribute.name);
   try {
-    return setters[name](property, attribute.value, context);
+    const { value, constant } = attribute;
+    // A default that fits no record is refused now and not with the first record (sql.md 13.5 rule 2).
+    if (constant !== undefined) coerceDeclared(property, constant, context);
+    return setters[name](property, value, context);
   } catch (error) {
     if (!(error instanceof DatabaseError)) throw error;
     throw new DatabaseError(

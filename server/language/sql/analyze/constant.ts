@@ -31,6 +31,17 @@ export function constantOf(analysis: Analysis, node: Expression, what: string): 
   return evaluated(analysis, computed, parameters);
 }
 
+/** The value of an expression that is made of literals only; undefined for others. @throws DatabaseError `Arithmetic` */
+export function literalValueOf(analysis: Analysis, node: Expression): Value | undefined {
+  if (someExpression(node, isFieldName)) return undefined;
+  const computed = analysis.expression(node, rowEnvironment(new QueryScope(undefined)));
+  let isLiteral = isConstant(computed);
+  walkExpression(computed, (part) => {
+    if (part.op === 'Parameter' || part.op === 'Variable') isLiteral = false;
+  });
+  return isLiteral ? evaluated(analysis, computed, new Map()) : undefined;
+}
+
 function isFieldName(node: Expression): boolean {
   return node.kind === 'name' && (node.isQuoted || !node.name.startsWith('$'));
 }

@@ -4,7 +4,7 @@ import type { Value, ValueMap } from '#core/value.ts';
 import type { Expression } from '../ast.ts';
 import type * as syntax from '../statements.ts';
 import type { Analysis, AnalyzedQuery } from './analysis.ts';
-import { constantMap, constantOf } from './constant.ts';
+import { constantMap, constantOf, literalValueOf } from './constant.ts';
 import { requireDefault } from './default-expression.ts';
 import { maintenance } from './maintain.ts';
 import { nameOf } from './write.ts';
@@ -150,7 +150,12 @@ function createProperty(analysis: Analysis, node: syntax.CreateProperty): Schema
 function attributeOf(analysis: Analysis, attribute: syntax.PropertyAttribute): PropertyAttribute {
   const { name, value } = attribute;
   if (value === undefined) return { name, value: true };
-  return { name, value: attributeValue(analysis, name.toLowerCase(), value) };
+  const constant = name.toLowerCase() === 'default' ? literalValueOf(analysis, value) : undefined;
+  return {
+    name,
+    value: attributeValue(analysis, name.toLowerCase(), value),
+    ...(constant !== undefined && { constant }),
+  };
 }
 
 function attributeValue(analysis: Analysis, name: string, node: Expression): Value {
