@@ -163,7 +163,7 @@ export class StatementContext implements ExecutionContext {
     this.regexBudget = { remainingMs: execution.limits.regexMs };
     this.pending.work = undefined;
     this.pending.wait = undefined;
-    if (execution.transaction !== undefined) Object.assign(this.statistics, emptyStatistics());
+    if (execution.transaction !== undefined) reset(this.statistics);
   }
 
   /** Triggers have the rights of their makers, so they read behind the guard of the caller. */
@@ -185,6 +185,14 @@ export class StatementContext implements ExecutionContext {
     this.pending.work = undefined;
     this.pending.wait = undefined;
   }
+}
+
+function reset(statistics: WriteStatistics): void {
+  statistics.nodesCreated = 0;
+  statistics.nodesDeleted = 0;
+  statistics.relationshipsCreated = 0;
+  statistics.relationshipsDeleted = 0;
+  statistics.propertiesSet = 0;
 }
 
 function emptyStatistics(): WriteStatistics {

@@ -3,14 +3,6 @@ import { Block } from './block.ts';
 import { ImageMemory, type Slab, slabBytes } from './image-memory.ts';
 import { PagedTable } from './paged-table.ts';
 
-/** The newest image of a block, and from which LSN on it has been the newest. */
-export interface CachedBlock {
-  block: Block;
-  readonly since: LogIndex;
-  /** Read again since it was loaded: survives one round of giving up memory. */
-  used: boolean;
-}
-
 /**
  * A power of two. With 1,024, random reads over 5,000 blocks brought in a block for every fifth record, 70 MB of fresh memory a
  * second and a full garbage collection every 250 ms; a set that fits comes in a little later.
@@ -24,9 +16,9 @@ function noSpareBytes(): number {
   return 0;
 }
 
-interface SlabEntries {
+interface SlabBlocks {
   readonly slab: Slab;
-  readonly entries: CachedBlock[];
+  readonly blocks: Block[];
 }
 
 /**
@@ -37,9 +29,9 @@ export class BlockCache {
   readonly #ownBytes: number;
   readonly #spareBytes: () => number;
   readonly #memory = new ImageMemory();
-  readonly #buckets: (PagedTable<CachedBlock> | undefined)[] = [];
+  readonly #buckets: (PagedTable<Block> | undefined)[] = [];
   /** Oldest first. */
-  #slabs: SlabEntries[] = [];
+  #slabs: SlabBlocks[] = [];
   #bytes = 0;
   /** Blocks that were asked for lately, each in its place by number. */
   readonly #recent = new Float64Array(recentCount).fill(-1);
@@ -68,7 +60,8 @@ export class BlockCache {
     return this.#bytes + slabBytes > this.#budgetBytes;
   }
 
-  get(bucket: BucketId, number: number): CachedBlock | undefined {
+  /** The newest image; `since` says of which state. */
+  get(bucket: BucketId, number: number): Block | undefined {
     return this.#buckets[bucket]?.get(number);
   }
 
@@ -88,9 +81,9 @@ export class BlockCache {
 
   /** Takes over an image that lies in `slab`. */
   put(block: Block, slab: Slab, since: LogIndex): void {
-    const entry: CachedBlock = { block, since, used: false };
-    this.#table(block.bucket).set(block.number, entry);
-    this.#file(slab, entry);
+    block.since = since;
+    this.#table(block.bucket).set(block.number, block);
+    this.#file(slab, block);
     this.trim();
   }
 
@@ -107,22 +100,22 @@ export class BlockCache {
     this.#buckets[bucket] = undefined;
   }
 
-  #table(bucket: BucketId): PagedTable<CachedBlock> {
+  #table(bucket: BucketId): PagedTable<Block> {
     const known = this.#buckets[bucket];
     if (known !== undefined) return known;
     while (this.#buckets.length <= bucket) this.#buckets.push(undefined);
-    const table = new PagedTable<CachedBlock>();
+    const table = new PagedTable<Block>();
     this.#buckets[bucket] = table;
     return table;
   }
 
-  #file(slab: Slab, entry: CachedBlock): void {
+  #file(slab: Slab, block: Block): void {
     const last = this.#slabs.at(-1);
     if (last?.slab === slab) {
-      last.entries.push(entry);
+      last.blocks.push(block);
       return;
     }
-    this.#slabs.push({ slab, entries: [entry] });
+    this.#slabs.push({ slab, blocks: [block] });
     this.#bytes += slab.bytes.length;
   }
 
@@ -131,27 +124,27 @@ export class BlockCache {
     let movable = movedBytesMax;
     // Each slab is looked at once at most; what is moved lands in slabs behind them.
     for (let left = this.#slabs.length - 1; left > 0 && this.#bytes > this.#budgetBytes; left--) {
-      const oldest = this.#slabs.shift() as SlabEntries;
+      const oldest = this.#slabs.shift() as SlabBlocks;
       this.#bytes -= oldest.slab.bytes.length;
-      for (const entry of oldest.entries) movable -= this.#keepOrDrop(entry, movable);
+      for (const block of oldest.blocks) movable -= this.#keepOrDrop(block, movable);
     }
   }
 
   /** @returns bytes that were moved, at most about `movable` */
-  #keepOrDrop(entry: CachedBlock, movable: number): number {
-    const { block } = entry;
-    if (this.get(block.bucket, block.number) !== entry) return 0;
-    if (!entry.used || movable <= 0) {
+  #keepOrDrop(block: Block, movable: number): number {
+    if (this.get(block.bucket, block.number) !== block) return 0;
+    if (!block.isUsed || movable <= 0) {
       this.remove(block.bucket, block.number);
       return 0;
     }
-    entry.used = false;
     const length = block.usedBytes;
     const start = this.#memory.take(length);
     const { slab } = this.#memory;
     block.bytes.copy(slab.bytes, start, block.base, block.base + length);
-    entry.block = new Block(slab, start, block.bucket, block.number, block.slotCount);
-    this.#file(slab, entry);
+    const moved = new Block(slab, start, block.bucket, block.number, block.slotCount);
+    moved.since = block.since;
+    this.#table(block.bucket).set(block.number, moved);
+    this.#file(slab, moved);
     return length;
   }
 }

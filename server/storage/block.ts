@@ -1,4 +1,4 @@
-import type { BucketId } from '#core/rid.ts';
+import type { BucketId, LogIndex } from '#core/rid.ts';
 import type { Bytes, Image } from './bytes.ts';
 
 // Record blocks (storage.md 3.1): up to 64 rows of consecutive positions under one key.
@@ -28,14 +28,20 @@ export class Block implements Image {
   readonly view: DataView;
   /** Where the image starts in `bytes`. */
   readonly base: number;
+  // Looked at or set by each point read, so they stand beside the above: another object, or the next line of the processor's
+  // cache, would take as long as the rest of the way to a row.
+  /** The state from which on this has been the newest image of the block; the cache's (`BlockCache`). */
+  since = 0 as LogIndex;
+  /** Read again since it came into the cache: survives one round of giving up memory. */
+  isUsed = false;
+  /** A record was made of it, so its bytes stay as they are; set by the snapshot. See `BlockWindow`. */
+  isKept = false;
   readonly bucket: BucketId;
   readonly number: number;
   /** Position of slot 0. */
   readonly firstPosition: number;
   /** Slots in use by arithmetic: 64, 32 or 16. */
   readonly slotCount: number;
-  /** A record was made of it, so its bytes stay as they are; set by the snapshot. See `BlockWindow`. */
-  isKept = false;
 
   constructor(memory: Image, base: number, bucket: BucketId, number: number, slotCount: number) {
     this.bytes = memory.bytes;

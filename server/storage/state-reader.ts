@@ -106,8 +106,8 @@ export class StateReader {
   cachedBlock(reader: PinnedReader, bucket: BucketId, number: number): Block | undefined {
     const cached = this.blocks.get(bucket, number);
     if (cached === undefined || cached.since > reader.index) return undefined;
-    cached.used = true;
-    return cached.block;
+    cached.isUsed = true;
+    return cached;
   }
 
   /** Begins to change a block, if there is none an empty one. Its old image stays out of the cache, where the new one comes. */

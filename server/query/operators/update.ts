@@ -81,7 +81,8 @@ export class UpdateOperator implements PhysicalOperator {
     this.#ordinal = 0;
     this.#forget();
     this.#calls.reset();
-    this.#defaults.clear();
+    // An empty map is cleared by making a new table.
+    if (this.#defaults.size > 0) this.#defaults.clear();
     this.#options.input.open(context);
   }
 
@@ -171,14 +172,17 @@ export class UpdateOperator implements PhysicalOperator {
   ): Value[] {
     const { record: slot } = this.#options;
     const { names } = this.#patch;
-    const values: Value[] = [];
     context.frame[slot] = record;
+    this.#changeCount = plain.length;
+    // Made with its value, the array has room for no other; one that grows takes room for seventeen.
+    if (plain.length === 1)
+      return [assignedValue(record.type, plain[0] as PlainAssignment, context)];
+    const values: Value[] = [];
     for (let at = 0; at < plain.length; at += 1) {
       // Right sides see what was assigned before.
       if (at === 1) context.frame[slot] = new ChangedRecord(record, names, values);
       values.push(assignedValue(record.type, plain[at] as PlainAssignment, context));
     }
-    this.#changeCount = plain.length;
     return values;
   }
 
