@@ -75,7 +75,7 @@ function indexRow(index: IndexDefinition, created: boolean) {
 
 function requireSupportedKind(change: Change<'create-index'>): void {
   if (change.indexKind !== 'LSM_TREE' && change.indexKind !== 'HASH') {
-    throw new DatabaseError('NotSupported', `not supported: index type ${change.indexKind}`);
+    throw new DatabaseError('NotSupported', `not supported yet: index type ${change.indexKind}`);
   }
   if (change.metadata.size > 0) {
     const kind = `${change.unique ? 'UNIQUE' : 'NOTUNIQUE'}${change.indexKind === 'HASH' ? '_HASH' : ''}`;

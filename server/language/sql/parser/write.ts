@@ -332,11 +332,12 @@ export function update(parser: Parser): Update {
   };
 }
 
+const returnModes = ['BEFORE', 'AFTER', 'COUNT'] as const;
+
 function updateReturn(parser: Parser): Update['returning'] {
   if (!parser.acceptKeyword('RETURN')) return { mode: 'count', projection: undefined };
-  if (parser.acceptKeyword('COUNT')) return { mode: 'count', projection: undefined };
-  const mode = parser.acceptKeyword('BEFORE') ? 'before' : 'after';
-  if (mode === 'after') parser.expectKeyword('AFTER');
+  const mode = returnModes.find((word) => parser.acceptKeyword(word));
+  if (mode === undefined) return parser.unexpected();
   const isEnd =
     parser.at('end') ||
     parser.at(';') ||
@@ -346,7 +347,10 @@ function updateReturn(parser: Parser): Update['returning'] {
     parser.atKeyword('LIMIT') ||
     parser.atKeyword('BATCH') ||
     parser.atKeyword('TIMEOUT');
-  return { mode, projection: isEnd ? undefined : projectionList(parser) };
+  const projection = isEnd ? undefined : projectionList(parser);
+  // The count is one row whatever stands behind it (sql.md 9 rule 8): the projection is read as the grammar has it.
+  if (mode === 'COUNT') return { mode: 'count', projection: undefined };
+  return { mode: mode === 'BEFORE' ? 'before' : 'after', projection };
 }
 
 function updateOperations(parser: Parser): readonly UpdateOperation[] {
