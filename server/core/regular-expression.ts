@@ -33,7 +33,8 @@ const workFree = 4_000;
 
 /**
  * Compiles a pattern; recently used ones are kept.
- * @throws DatabaseError `IllegalArgument` for a pattern above 64 K characters or with an error in it
+ * @throws DatabaseError `IllegalArgument` for a pattern above 64 K characters or with an error in it, `NotSupported` for what
+ *   only an engine can do that goes back over the text
  */
 export function compileRegularExpression(pattern: string): RegularExpression {
   const known = expressions.get(pattern);
@@ -55,6 +56,13 @@ function compileEngine(pattern: string): RE2JS {
   try {
     return RE2JS.compile(pattern);
   } catch (cause) {
+    const construct = backtrackingConstruct(pattern);
+    if (construct !== undefined)
+      throw new DatabaseError(
+        'NotSupported',
+        `not supported: ${construct} in a regular expression, since matching takes linear time`,
+        { cause },
+      );
     const reason = cause instanceof Error ? cause.message : String(cause);
     throw new DatabaseError(
       'IllegalArgument',
@@ -62,6 +70,21 @@ function compileEngine(pattern: string): RE2JS {
       { cause },
     );
   }
+}
+
+const backtracking = [
+  { construct: 'look-around', syntax: /\(\?<?[=!]/ },
+  { construct: 'an atomic group', syntax: /\(\?>/ },
+  { construct: 'a back reference', syntax: /\\[1-9k]|\(\?P=/ },
+  { construct: 'a possessive quantifier', syntax: /[*+?}]\+/ },
+] as const;
+
+/** What a refused pattern asks for that no linear-time engine has. */
+function backtrackingConstruct(pattern: string): string | undefined {
+  // Neither what is escaped nor the members of classes are syntax.
+  const looked = pattern.slice(0, cachedPatternLengthMax);
+  const syntax = looked.replace(/\\[^1-9k]/gs, '').replace(/\[\^?\]?[^\]]*\]/g, '');
+  return backtracking.find((each) => each.syntax.test(syntax))?.construct;
 }
 
 function wrap(engine: RE2JS): RegularExpression {
