@@ -119,6 +119,9 @@ function functionLanguage(
   }
   if (language === 'cypher' || language === 'opencypher')
     throw new DatabaseError('NotSupported', `not supported yet: functions in ${language}`);
+  // House decision 28.
+  if (language === 'java')
+    throw new DatabaseError('NotSupported', 'not supported: functions in java');
   const rule =
     known === undefined ? '' : `; library '${library}' holds functions in ${known.language}`;
   throw new DatabaseError(
