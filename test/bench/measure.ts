@@ -27,7 +27,8 @@ export function percentile(values: readonly number[], share: number): number {
 export type Contestant = () => number | Promise<number>;
 
 /**
- * Runs the contestants in turn, `rounds` times after `warmUps` (1), each returning its own figure (milliseconds, rate, ...).
+ * Runs the contestants in turn, `rounds` times after `warmUps` (1), each returning its own figure (milliseconds, rate, ...). Every
+ * second round goes backwards: who comes after somebody else finds other caches and an idler process than who comes after itself.
  * @returns the median of each
  */
 export async function alternate(
@@ -36,8 +37,10 @@ export async function alternate(
   warmUps = 1,
 ): Promise<Map<string, number>> {
   const figures = new Map<string, number[]>();
+  const forwards = Object.entries(contestants);
+  const backwards = forwards.toReversed();
   for (let round = -warmUps; round < rounds; round += 1) {
-    for (const [name, run] of Object.entries(contestants)) {
+    for (const [name, run] of round % 2 === 0 ? forwards : backwards) {
       const figure = await run();
       if (round < 0) continue;
       const list = figures.get(name) ?? [];
