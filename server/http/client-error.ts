@@ -13,6 +13,9 @@ const reasonOf: Readonly<Record<number, string>> = {
   505: 'HTTP Version Not Supported',
 };
 
+/** What node:http says when the headers of a request are longer than allowed. */
+export const overflowCode = 'HPE_HEADER_OVERFLOW';
+
 /** As node:http reports it. */
 export interface ParserError extends Error {
   readonly code?: string;
@@ -48,8 +51,6 @@ export function answerByHand(refusal: Refusal, socket: Duplex, requestId: string
 /** What is answered to bytes that are no request. */
 export function refusalOfParser(error: ParserError): Refusal {
   const packet = error.rawPacket;
-  if (error.code === 'HPE_HEADER_OVERFLOW')
-    return isPathOverflow(error) ? pathTooLong : tooManyHeaders;
   if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT')
     return { status: 408, error: 'Request timeout', detail: 'service.server.httpHeadersTimeout' };
   // The parser's own code says the same of a line that ends without CR.
@@ -65,17 +66,41 @@ const tooManyHeaders: Refusal = {
   detail: 'service.server.httpHeaderMaxSize, service.server.httpHeaderMaxCount',
 };
 
+/** How much of a line is waited for, beyond what is read of headers, until it is refused without its end. */
+const lineBytesMax = 32 * 1024 * 1024;
+
 /**
- * Whether the line that overflows is the request line. Only the last packet is known, so a line of more than one is judged by
- * its look: long paths are percent-encoded, and who sees the end of one sees the version.
+ * A line that is longer than all headers may be. The parser tells neither which one it is nor what came before its last
+ * packet, but its end does: behind a path stands the version. Until then the client is sending and would not see an answer.
  */
-function isPathOverflow({ rawPacket, bytesParsed }: ParserError): boolean {
-  const text = rawPacket?.toString('latin1') ?? '';
-  const parsed = text.slice(0, bytesParsed);
-  if (parsed.includes('\n')) return false;
-  const line = text.split('\n', 1)[0] ?? '';
-  return /^[A-Z]+ \S*$|%[\da-f]{2}| HTTP\/\d\.\d\r?$/i.test(line);
+export class OverlongLine {
+  #end = '';
+  #length = 0;
+
+  /** Looks at another packet. @returns what is to be answered, as soon as that is known */
+  refusalAfter({ rawPacket, code }: ParserError): Refusal | undefined {
+    if (code !== overflowCode || rawPacket === undefined) return tooManyHeaders;
+    const at = rawPacket.indexOf(lineFeed);
+    const line = at < 0 ? rawPacket : rawPacket.subarray(0, at);
+    // The request is whole in its last packet, so it is short, and the headers behind it are not.
+    if (this.#length === 0 && at > 0 && isShortRequestLine(line)) return tooManyHeaders;
+    this.#length += rawPacket.length;
+    this.#end = (this.#end + line.subarray(-versionLength).toString('latin1')).slice(
+      -versionLength,
+    );
+    if (at < 0) return this.#length > lineBytesMax ? tooManyHeaders : undefined;
+    return / HTTP\/\d\.\d\r?$/.test(this.#end) ? pathTooLong : tooManyHeaders;
+  }
 }
+
+function isShortRequestLine(line: Buffer): boolean {
+  return line.length <= packetBytes / 4 && /^[A-Z]+ /.test(line.toString('latin1', 0, 20));
+}
+
+/** What node:http reads at once. */
+const packetBytes = 64 * 1024;
+const lineFeed = 10;
+const versionLength = ' HTTP/1.1\r'.length;
 
 /** The method stands where the parser stopped, perhaps behind other requests in the same packet. */
 function isOtherMethod({ rawPacket, bytesParsed = 0 }: ParserError): boolean {

@@ -4,9 +4,14 @@ import type { SettingsReader } from '#config/effective-settings.ts';
 import { serverHttpMaxConnections, serverHttpWorkerThreads } from '#config/server-settings.ts';
 import { type Linked, LinkedList } from '#core/linked-list.ts';
 import { LastHeader } from '#security/last-header.ts';
+import type { OverlongLine } from './client-error.ts';
 
 /** Requests of one connection that may wait for the one before them. */
 const pipelineLengthMax = 256;
+
+/** How long, and how much, of what cannot be read is thrown away so that the client sees the answer. */
+export const lingerMs = 5000;
+export const lingerBytesMax = 1024 * 1024 * 1024;
 
 /** TLS handshakes that may run at once. */
 const handshakeCountMax = 1000;
@@ -39,6 +44,8 @@ export class Connection implements Linked<Connection> {
    * true means that the request is answered all the same.
    */
   onBrokenBody: ((code: string | undefined) => boolean) | undefined;
+  /** Set while the end of a line is awaited that is too long for a request. */
+  overlongLine: OverlongLine | undefined;
   /** Told when the running request was answered or its client has left. */
   observer: RequestObserver | undefined;
   readonly #gate: ConnectionGate;
@@ -47,6 +54,8 @@ export class Connection implements Linked<Connection> {
   #current: Pipelined | undefined;
   /** Set when nothing more can be read as a request: answers that, as soon as nothing else is to be answered. */
   #refuseRest: (() => void) | undefined;
+  /** What came behind a refusal and was thrown away. */
+  #discardedBytes = 0;
   #holdsSlot = false;
   #abort: AbortController | undefined;
 
@@ -88,6 +97,18 @@ export class Connection implements Linked<Connection> {
     if (this.#waiting.at(-1)?.request.complete === false) this.#waiting.pop();
     this.#refuseRest = refuse;
     if (this.#current === undefined || isCutOff(this.#current)) refuse();
+  }
+
+  /** Nothing is read as a request any more. */
+  get isRefused(): boolean {
+    return this.#refuseRest !== undefined;
+  }
+
+  /** Whether what comes behind a refusal is still thrown away; not for ever. */
+  discards({ length }: Buffer): boolean {
+    this.#discardedBytes += length;
+    if (this.socket.writableEnded) this.socket.setTimeout(lingerMs);
+    return this.#discardedBytes <= lingerBytesMax;
   }
 
   /** Whether a request that came whole is not answered yet. */

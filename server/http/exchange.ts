@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Principal } from '#core/principal.ts';
-import type { Connection } from './connection-gate.ts';
+import { type Connection, lingerBytesMax, lingerMs } from './connection-gate.ts';
 import type { Door } from './door.ts';
 import { logRequest } from './request-log.ts';
 import type { RouteMeter } from './request-meter.ts';
@@ -10,10 +10,6 @@ import { negotiateCoding, packBody, packedBytesMin } from './compression.ts';
 import { corsHeaders } from './cors.ts';
 import { refusalBody, refusalOf } from './errors.ts';
 import type { Refusal } from './errors.ts';
-
-/** How long, and how much, the rest of a refused body is read and thrown away so that the client sees the answer. */
-const lingerMs = 5000;
-const lingerBytesMax = 1024 * 1024 * 1024;
 
 /** Answers up to this length leave in one piece with their headers. */
 const joinedBytesMax = 4096;

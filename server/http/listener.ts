@@ -15,7 +15,14 @@ import {
 import type { SettingSpec } from '#config/setting.ts';
 import { DatabaseError } from '#core/errors.ts';
 import { isErrno } from '#platform/files.ts';
-import { answerByHand, type ParserError, refusalOfParser, unknownMethod } from './client-error.ts';
+import {
+  answerByHand,
+  OverlongLine,
+  overflowCode,
+  type ParserError,
+  refusalOfParser,
+  unknownMethod,
+} from './client-error.ts';
 import { type Connection, type ConnectionGate, connectionOf } from './connection-gate.ts';
 import type { RequestIds } from './request-ids.ts';
 import { isWebSocketRequest } from './upgrade.ts';
@@ -87,10 +94,16 @@ export function makeListener(
 
 function endRequests(connection: Connection, error: ParserError, requestIds: RequestIds): void {
   const { socket, isAnswering } = connection;
+  // Who is reset while it sends does not see the answer.
+  if (connection.isRefused && error.rawPacket !== undefined && connection.discards(error.rawPacket))
+    return;
   // A client that says so in the middle of a request has left like one that does between two of them.
   if (isAnswering && error.code === 'HPE_INVALID_EOF_STATE') socket.end();
   else if (isAnswering || socket.writable) {
-    const refusal = refusalOfParser(error);
+    if (error.code === overflowCode) connection.overlongLine ??= new OverlongLine();
+    const line = connection.overlongLine;
+    const refusal = line ? line.refusalAfter(error) : refusalOfParser(error);
+    if (refusal === undefined) return;
     connection.endRequests(() => answerByHand(refusal, socket, requestIds.next()));
   } else socket.destroy();
 }
