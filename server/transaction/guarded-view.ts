@@ -115,6 +115,9 @@ export class GuardedView implements ReadView {
       get rid() {
         return cursor.rid;
       },
+      get keyBytes() {
+        return cursor.keyBytes;
+      },
       keyValues: () => cursor.keyValues(),
     };
   }

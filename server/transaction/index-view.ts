@@ -197,6 +197,10 @@ class SingleHit implements IndexCursor {
     this.#key = key;
   }
 
+  get keyBytes(): number {
+    return this.#key.length;
+  }
+
   next(): boolean {
     if (this.#hit === noRid) return false;
     this.rid = this.#hit;
@@ -240,6 +244,10 @@ class MergedCursor implements IndexCursor {
     this.#checked = inputs.checked;
     this.#step = inputs.order === 'ascending' ? 1 : -1;
     this.#ownAt = this.#step === 1 ? 0 : inputs.own.length - 1;
+  }
+
+  get keyBytes(): number {
+    return this.#key?.length ?? 0;
   }
 
   next(): boolean {

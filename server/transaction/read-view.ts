@@ -59,6 +59,8 @@ export interface KeyBounds {
 export interface IndexCursor {
   next(): boolean;
   readonly rid: Rid;
+  /** Length of the current key; long ones are cut, and then in order of what was left only. */
+  readonly keyBytes: number;
   /** The key values of the current entry (`FROM index:`). */
   keyValues(): readonly Value[];
 }

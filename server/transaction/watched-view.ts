@@ -135,6 +135,9 @@ export class WatchedView implements ReadView {
       get rid() {
         return cursor.rid;
       },
+      get keyBytes() {
+        return cursor.keyBytes;
+      },
       keyValues: () => cursor.keyValues(),
     };
   }

@@ -6,6 +6,7 @@ import type { IndexCursor, IndexReader, KeyBounds } from '#transaction/read-view
 import type { Predicate } from '../evaluate/evaluator.ts';
 import { bindBounds, type CompiledBounds } from './index-bounds.ts';
 import { holdsEveryRecord } from './index-coverage.ts';
+import { KeyRun, type KeyPrecision, keyPrecisionOf, misleadingKey } from './key-run.ts';
 import {
   END,
   PAUSE,
@@ -39,7 +40,8 @@ export interface OrderedIndexSearchOptions {
 
 /**
  * Records in key order, without gathering: the first row costs one seek. Records of one key come in scan order also when the
- * keys descend, as a stable sort gives them.
+ * keys descend, as a stable sort gives them. Neighbours whose keys do not tell their order are gathered and sorted; when they are
+ * many, the scan that sorts stands in behind what was given.
  */
 export class OrderedIndexSearchOperator implements PhysicalOperator {
   readonly name = 'Ordered index search';
@@ -55,6 +57,13 @@ export class OrderedIndexSearchOperator implements PhysicalOperator {
   #sameKey: IndexCursor | undefined;
   #key: readonly Value[] | undefined;
   #exact = false;
+  readonly #precision: KeyPrecision;
+  readonly #run = new KeyRun();
+  /** The cursor stands on an entry that was not given yet. */
+  #isHeld = false;
+  #givenCount = 0;
+  /** Rows of the stand-in that were given already. */
+  #skipCount = 0;
   #fallback: PhysicalOperator | undefined;
   #rest: PhysicalOperator | undefined;
   /** What gives the rows in place of the index. */
@@ -66,13 +75,18 @@ export class OrderedIndexSearchOperator implements PhysicalOperator {
     this.description = options.description;
     this.#options = options;
     this.#isWanted = new Set(options.buckets);
+    this.#precision = keyPrecisionOf(options.bounds.components);
   }
 
   open(context: ExecutionContext): void {
-    const { bounds, index, order, fallback } = this.#options;
+    const { bounds, index, order } = this.#options;
     this.#context = context;
     this.#sameKey = undefined;
     this.#key = undefined;
+    this.#run.clear();
+    this.#isHeld = false;
+    this.#givenCount = 0;
+    this.#skipCount = 0;
     this.#hasEnded = false;
     const bound = bindBounds(bounds, context);
     const isFallback =
@@ -80,9 +94,7 @@ export class OrderedIndexSearchOperator implements PhysicalOperator {
       (bound.kind === 'search' && bound.ranges.length !== 1) ||
       (this.#options.needsEveryRecord && !holdsEveryRecord(context.view, index));
     if (isFallback) {
-      this.#fallback ??= fallback();
-      this.#standIn = this.#fallback;
-      this.#standIn.open(context);
+      this.#scanInstead();
       return;
     }
     if (bound.kind !== 'search') {
@@ -96,11 +108,22 @@ export class OrderedIndexSearchOperator implements PhysicalOperator {
 
   next(): Pulled {
     for (;;) {
-      if (this.#standIn !== undefined) return this.#standIn.next();
+      if (this.#standIn !== undefined) return this.#nextOf(this.#standIn);
       if (this.#hasEnded) return END;
       if (this.#share.isSpent()) return PAUSE;
-      const rid = this.#nextRid();
-      if (rid !== undefined && this.#give(rid)) return ROW;
+      const rid = this.#run.isSorted ? this.#run.take() : this.#nextRid();
+      if (rid === undefined || !this.#give(rid)) continue;
+      this.#givenCount += 1;
+      return ROW;
+    }
+  }
+
+  #nextOf(standIn: PhysicalOperator): Pulled {
+    for (;;) {
+      const pulled = standIn.next();
+      if (pulled !== ROW || this.#skipCount === 0) return pulled;
+      this.#skipCount -= 1;
+      if (this.#share.isSpent()) return PAUSE;
     }
   }
 
@@ -111,10 +134,13 @@ export class OrderedIndexSearchOperator implements PhysicalOperator {
       this.#sameKey = undefined;
     }
     const cursor = this.#cursor as IndexCursor;
-    if (!cursor.next()) {
-      this.#goOn();
+    if (!this.#isHeld && !cursor.next()) {
+      if (this.#run.isEmpty) this.#goOn();
+      else this.#run.sort(order);
       return undefined;
     }
+    this.#isHeld = false;
+    if (this.#precision !== 'exact' && this.#isOfRun(cursor)) return undefined;
     if (order === 'ascending' || bounds.isUnique) return cursor.rid;
     const key = cursor.keyValues();
     // The rest of a key whose entries were given already.
@@ -122,6 +148,30 @@ export class OrderedIndexSearchOperator implements PhysicalOperator {
     this.#key = key.slice();
     this.#sameKey = (this.#reader as IndexReader).lookup(this.#key);
     return undefined;
+  }
+
+  /** Whether the entry is kept until its neighbours are sorted, or until those before it are given. */
+  #isOfRun(cursor: IndexCursor): boolean {
+    const values = misleadingKey(cursor, this.#precision);
+    if (values === undefined ? !this.#run.isEmpty : !this.#run.takes(values)) {
+      this.#run.sort(this.#options.order);
+      this.#isHeld = true;
+      return true;
+    }
+    if (values === undefined) return false;
+    this.#run.add({ rid: cursor.rid, values });
+    if (this.#run.isTooLarge) {
+      this.#skipCount = this.#givenCount;
+      this.#scanInstead();
+    }
+    return true;
+  }
+
+  #scanInstead(): void {
+    this.#run.clear();
+    this.#fallback ??= this.#options.fallback();
+    this.#standIn = this.#fallback;
+    this.#standIn.open(this.#context as ExecutionContext);
   }
 
   /** The index has given what it holds. */
@@ -147,6 +197,7 @@ export class OrderedIndexSearchOperator implements PhysicalOperator {
   close(): void {
     this.#standIn?.close();
     this.#standIn = undefined;
+    this.#run.clear();
     this.#cursor = undefined;
     this.#sameKey = undefined;
     this.#reader = undefined;

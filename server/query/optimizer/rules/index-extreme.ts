@@ -18,6 +18,7 @@ const orderedTypes: ReadonlySet<string> = new Set([
   'BYTE',
   'FLOAT',
   'DOUBLE',
+  'DECIMAL',
   'STRING',
   'DATE',
   'DATETIME',
