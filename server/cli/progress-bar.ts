@@ -1,13 +1,17 @@
-import type { Terminal } from './terminal.ts';
+import cliProgress, { type Options, type Params, type SingleBar } from 'cli-progress';
+import { printable, type Terminal } from './terminal.ts';
 
-const barWidth = 30;
-const redrawMs = 100;
+/** What a bar shows beside itself. */
+interface Shown {
+  readonly text: string;
+  /** Somebody knows how much there is. */
+  readonly isMeasured: boolean;
+}
 
 /** One line that shows how far something is; nothing where messages go to no terminal. */
 export class ProgressBar {
   readonly #terminal: Terminal;
-  #drawnAtMs = Number.NEGATIVE_INFINITY;
-  #width = 0;
+  #bar: SingleBar | undefined;
 
   constructor(terminal: Terminal) {
     this.#terminal = terminal;
@@ -15,28 +19,41 @@ export class ProgressBar {
 
   /** @param fraction 0 to 1; undefined when nobody knows how much there is */
   show(fraction: number | undefined, text: string): void {
-    const nowMs = this.#terminal.nowMs();
-    if (this.#terminal.messages.isTTY !== true || nowMs - this.#drawnAtMs < redrawMs) return;
-    this.#drawnAtMs = nowMs;
-    const columns = this.#terminal.messages.columns || 80;
-    const line = `${barText(fraction)} ${text}`.slice(0, columns - 1);
-    this.#terminal.messages.write(`\r${line.padEnd(this.#width)}`);
-    this.#width = line.length;
+    if (this.#terminal.messages.isTTY !== true) return;
+    const shown: Shown = { text: printable(text), isMeasured: fraction !== undefined };
+    const value = Math.min(1, Math.max(0, fraction || 0));
+    if (this.#bar === undefined) {
+      this.#bar = this.#made();
+      this.#bar.start(1, value, shown);
+    } else this.#bar.update(value, shown);
   }
 
-  /** Takes the line away. */
+  /** Takes the line away. Without it the process would wait for the next time that the bar is drawn. */
   clear(): void {
-    if (this.#width > 0) this.#terminal.messages.write(`\r${' '.repeat(this.#width)}\r`);
-    this.#width = 0;
+    this.#bar?.stop();
+    this.#bar = undefined;
+  }
+
+  #made(): SingleBar {
+    return new cliProgress.SingleBar({
+      stream: this.#terminal.messages,
+      format: lineOf,
+      barsize: 30,
+      barCompleteChar: '#',
+      barIncompleteChar: '-',
+      clearOnComplete: true,
+      // Its handler of signals would let the process live on.
+      gracefulExit: false,
+    });
   }
 }
 
-function barText(fraction: number | undefined): string {
-  if (fraction === undefined) return '';
-  const part = Math.min(1, Math.max(0, fraction));
-  const filled = Math.round(part * barWidth);
-  const percent = String(Math.floor(part * 100)).padStart(3);
-  return `[${'#'.repeat(filled)}${'-'.repeat(barWidth - filled)}] ${percent} %`;
+function lineOf(options: Options, { progress, maxWidth = 80 }: Params, shown: Shown): string {
+  const percent = String(Math.floor(progress * 100)).padStart(3);
+  const bar = shown.isMeasured
+    ? `[${cliProgress.Format.BarFormat(progress, options)}] ${percent} % `
+    : '';
+  return `${bar}${shown.text}`.slice(0, maxWidth - 1);
 }
 
 /** 1234567 as `1,234,567`. */
