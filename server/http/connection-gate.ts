@@ -99,6 +99,17 @@ export class Connection implements Linked<Connection> {
     if (this.#current === undefined || isCutOff(this.#current)) refuse();
   }
 
+  /** node:http has given the socket up for another protocol: `take` gets it when everything asked before was answered. */
+  handOver(take: () => void): void {
+    // It tells answers that wait for the client no more either.
+    const resumeAnswer = () => void this.#current?.response.emit('drain');
+    this.socket.on('drain', resumeAnswer);
+    this.endRequests(() => {
+      this.socket.off('drain', resumeAnswer);
+      take();
+    });
+  }
+
   /** Nothing is read as a request any more. */
   get isRefused(): boolean {
     return this.#refuseRest !== undefined;
@@ -121,11 +132,9 @@ export class Connection implements Linked<Connection> {
     this.#abort?.abort(reason);
   }
 
-  /** The connection leaves HTTP and is no longer counted or closed here. @returns false while a request runs on it */
-  leave(): boolean {
-    if (this.isBusy) return false;
+  /** The connection leaves HTTP and is no longer counted or closed here. */
+  leave(): void {
     this.#gate.left(this);
-    return true;
   }
 
   /** Calls `run` as soon as one of `server.httpWorkerThreads` slots is free; given back when the answer ended. */

@@ -74,7 +74,7 @@ export function makeListener(
     // The server listens no more, and a client that leaves meanwhile is no failure.
     socket.on('error', () => socket.destroy());
     const refuse = () => answerByHand(unknownMethod, socket, requestIds.next());
-    connectionOf(request)?.endRequests(refuse);
+    connectionOf(request)?.handOver(refuse);
   });
   server.on('upgrade', upgrade);
   server.on('clientError', (error: ParserError, socket) => {

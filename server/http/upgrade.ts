@@ -47,11 +47,16 @@ export class Upgrades {
   handle(request: IncomingMessage, socket: Duplex, head: Buffer): void {
     // The server listens no more, and a client that leaves meanwhile is no failure.
     socket.on('error', () => socket.destroy());
-    // A request before this one is still being answered on the connection.
-    if (connectionOf(request)?.leave() === false) {
-      socket.destroy();
-      return;
-    }
+    const connection = connectionOf(request);
+    if (connection === undefined) socket.destroy();
+    else
+      connection.handOver(() => {
+        connection.leave();
+        this.#take(request, socket, head);
+      });
+  }
+
+  #take(request: IncomingMessage, socket: Duplex, head: Buffer): void {
     const given = request.headers['x-request-id'];
     const own = given === undefined ? undefined : this.#requestIds.clean(String(given));
     const requestId = own ?? this.#requestIds.next();
@@ -75,6 +80,8 @@ export class Upgrades {
       throw new HttpRefusal({ status: 403, error: 'Cross-origin request refused' });
     }
     if (control.isStopping) throw notOnline(true);
+    // It may have been held up by answers before it. What comes is read from the next turn on, when the handler has it.
+    asked.socket.resume();
     handler({ ...asked, principal });
   }
 

@@ -211,3 +211,48 @@ test('a stop closes connections with 1001 and refuses new ones', async (context)
   assert.deepEqual(await client.closed, { code: 1001, reason: 'server shutdown' });
   await assert.rejects(connect(), /503/);
 });
+
+test('what was asked before the handshake is answered first, a long answer whole', async (context) => {
+  const { door } = await startSockets(context);
+  const body = (language: string, command: string, list?: readonly string[]) =>
+    JSON.stringify({ language, command, params: { list } });
+  const long = Array.from({ length: 3000 }, () => 'x'.repeat(1000));
+  const post = (text: string, headers = '') =>
+    `POST /api/v1/query/school HTTP/1.1\r\nHost: a\r\n${root}${headers}Content-Length: ${text.length}\r\n\r\n${text}`;
+  const asked = [
+    post(body('sqlscript', 'SLEEP 100; RETURN 7')),
+    post(
+      body('sql', 'SELECT n FROM (SELECT :list AS n UNWIND n)', long),
+      'Accept: application/x-ndjson\r\n',
+    ),
+    'GET /api/v1/health HTTP/1.1\r\nHost: a\r\n\r\n',
+  ].join('');
+  const shake = `GET /ws HTTP/1.1\r\nHost: a\r\n${upgrade}${version}${root}\r\n`;
+  const socket = await door.open();
+  let text = '';
+  const isOver = new Promise<void>((resolve) => {
+    socket.on('data', (piece) => {
+      text += piece.toString('latin1');
+      if (text.includes('"action":"unsubscribe"')) resolve();
+    });
+    socket.on('close', () => resolve());
+  });
+  socket.write(asked + shake);
+  socket.write(masked('{"action":"unsubscribe","database":"none"}'));
+  await isOver;
+  const statuses = [...text.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, status]) => Number(status));
+  assert.deepEqual(statuses, [200, 200, 204, 101]);
+  assert.match(text, /"value":7/);
+  assert.match(text, /"returned":3000,/);
+  assert.match(text, /"action":"unsubscribe"/);
+  socket.destroy();
+  const refused = await door.raw(
+    post(body('sqlscript', 'SLEEP 100; RETURN 7')) + shake.replace(root, ''),
+  );
+  assert.match(refused, /^HTTP\/1\.1 200 .*"value":7.*HTTP\/1\.1 401 /s);
+});
+
+/** A text message of less than 126 bytes, as clients send it. */
+function masked(text: string): Buffer {
+  return Buffer.concat([Buffer.from([0x81, 0x80 | text.length, 0, 0, 0, 0]), Buffer.from(text)]);
+}
