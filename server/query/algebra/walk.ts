@@ -258,6 +258,27 @@ export function walkExpression(
   }
 }
 
+/**
+ * How many parts the expression consists of, those of sub-plans left out: what evaluating it costs about. Counting ends above
+ * `countMax`.
+ */
+export function partCountOf(expression: Expression, countMax: number): number {
+  let count = 1;
+  let operands = operandsOf(expression);
+  const waiting: (readonly Expression[])[] = [];
+  for (;;) {
+    count += operands.length;
+    if (count > countMax) return count;
+    for (let at = 0; at < operands.length; at += 1) {
+      const inner = operandsOf(operands[at] as Expression);
+      if (inner.length > 0) waiting.push(inner);
+    }
+    const next = waiting.pop();
+    if (next === undefined) return count;
+    operands = next;
+  }
+}
+
 function pushReversed(waiting: Expression[], operands: readonly Expression[]): void {
   for (let at = operands.length - 1; at >= 0; at -= 1) {
     const operand = operands[at];

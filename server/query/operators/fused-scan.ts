@@ -18,13 +18,15 @@ import {
 } from './operator.ts';
 import { rowsPerTurn, WorkShare } from './work-share.ts';
 
-/** Blocks that are looked through between two pauses: some thousand rows. */
-const blocksPerTurn = 32;
+/** Blocks that are looked through between two pauses, for each row that other operators take: some thousand rows in all. */
+const blocksPerRow = 1 / 8;
 
 export interface FusedScanOptions {
   readonly scan: CompiledScan;
   readonly buckets: readonly BucketId[];
   readonly order: 'ascending' | 'descending';
+  /** Fewer than other operators take, where looking at a row costs more. */
+  readonly rowsPerTurn: number;
   readonly description: string;
 }
 
@@ -41,7 +43,8 @@ export class FusedScanOperator implements PhysicalOperator {
   #rows: RowSource | undefined;
   #slot = -1;
   /** Until the next pause. */
-  #blocksLeft = blocksPerTurn;
+  #blocksLeft: number;
+  readonly #blocksPerTurn: number;
   #block: Block | undefined;
   readonly #share = new WorkShare();
   #context: ExecutionContext | undefined;
@@ -51,6 +54,8 @@ export class FusedScanOperator implements PhysicalOperator {
     this.description = options.description;
     this.#scan = options.scan;
     this.#blocks = new BlockWalk(options.buckets, options.order);
+    this.#blocksPerTurn = blocksInTurn(options);
+    this.#blocksLeft = this.#blocksPerTurn;
   }
 
   open(context: ExecutionContext): void {
@@ -106,7 +111,7 @@ export class FusedScanOperator implements PhysicalOperator {
       }
       this.#blocksLeft -= 1;
       if (this.#blocksLeft > 0) continue;
-      this.#blocksLeft = blocksPerTurn;
+      this.#blocksLeft = this.#blocksPerTurn;
       return PAUSE;
     }
   }
@@ -140,6 +145,10 @@ export class FusedScanOperator implements PhysicalOperator {
     this.#block = undefined;
     this.#blocks.stop();
   }
+}
+
+function blocksInTurn({ rowsPerTurn: rowCount }: FusedScanOptions): number {
+  return Math.max(1, Math.floor(rowCount * blocksPerRow));
 }
 
 /** In the place of a slot: the row at hand is not over. */
@@ -281,6 +290,7 @@ export class CountScanOperator implements PhysicalOperator {
   readonly #scan: CompiledScan;
   readonly #blocks: BlockWalk;
   readonly #slots: readonly Slot[];
+  readonly #blocksPerTurn: number;
   #context: ExecutionContext | undefined;
   #rows: RowSource | undefined;
   #count = 0;
@@ -295,6 +305,7 @@ export class CountScanOperator implements PhysicalOperator {
     this.#scan = options.scan;
     this.#blocks = new BlockWalk(options.buckets, options.order);
     this.#slots = slots;
+    this.#blocksPerTurn = blocksInTurn(options);
   }
 
   open(context: ExecutionContext): void {
@@ -323,7 +334,7 @@ export class CountScanOperator implements PhysicalOperator {
 
   #next(context: ExecutionContext): Pulled {
     const rows = this.#rows as RowSource;
-    for (let blockCount = 0; blockCount < blocksPerTurn; blockCount += 1) {
+    for (let blockCount = 0; blockCount < this.#blocksPerTurn; blockCount += 1) {
       if (this.#block !== undefined) {
         if (!this.#countPatiently(this.#block, context, rows)) return PAUSE;
         this.#block = undefined;

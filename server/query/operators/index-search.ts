@@ -42,6 +42,8 @@ export interface IndexSearchOptions {
   readonly covers: Predicate | undefined;
   /** Makes the scan that checks `covers`; undefined when there is nothing to check, so that the bounds must serve. */
   readonly fallback: (() => PhysicalOperator) | undefined;
+  /** Fewer than other operators take, where `covers` is long. */
+  readonly rowsPerTurn: number;
   readonly description: string;
 }
 
@@ -91,9 +93,10 @@ export class IndexSearchOperator implements PhysicalOperator {
   #rids: Float64Array = noRids;
   #position = 0;
   #bucketNumber = 0;
-  readonly #share = new WorkShare();
+  readonly #share: WorkShare;
 
   constructor(options: IndexSearchOptions) {
+    this.#share = new WorkShare(options.rowsPerTurn);
     this.description = options.description;
     this.#options = options;
     this.#isWanted = new Set(options.buckets);

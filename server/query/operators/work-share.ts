@@ -10,13 +10,20 @@ export const rowsPerTurn = 256;
  * their own, since a pause passes through them.
  */
 export class WorkShare {
-  #left = rowsPerTurn;
+  readonly #size: number;
+  #left: number;
+
+  /** @param size less where a row costs more than others do */
+  constructor(size = rowsPerTurn) {
+    this.#size = size;
+    this.#left = size;
+  }
 
   /** One unit of work. @returns true when it is time to pause; counting then starts anew */
   isSpent(): boolean {
     this.#left -= 1;
     if (this.#left > 0) return false;
-    this.#left = rowsPerTurn;
+    this.#left = this.#size;
     return true;
   }
 

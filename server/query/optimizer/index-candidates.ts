@@ -173,10 +173,7 @@ export function rejectsNull(
 ): boolean {
   if (component.by !== 'value') return false;
   return conjuncts.some((conjunct) => {
-    if (conjunct.op === 'Not')
-      return (
-        conjunct.operand.op === 'IsNull' && isComponent(conjunct.operand.operand, component, record)
-      );
+    if (conjunct.op === 'Not') return rejectsNullByNot(conjunct.operand, component, record);
     if (conjunct.op === 'Compare')
       return (
         conjunct.operator !== '<=>' &&
@@ -187,6 +184,14 @@ export function rejectsNull(
     if (conjunct.op === 'In') return isComponent(conjunct.element, component, record);
     return conjunct.op === 'Like' && isComponent(conjunct.text, component, record);
   });
+}
+
+/** IS NOT NULL, and NOT IN: of a list that holds something, whether null is in it is unknown. */
+function rejectsNullByNot(operand: Expression, component: IndexComponent, record: Slot): boolean {
+  if (operand.op === 'IsNull') return isComponent(operand.operand, component, record);
+  if (operand.op !== 'In' || operand.list.op !== 'Constant') return false;
+  const { value } = operand.list;
+  return isList(value) && value.length > 0 && isComponent(operand.element, component, record);
 }
 
 /** True when the expression reads what the component indexes from the record in `record`. */

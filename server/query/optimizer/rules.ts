@@ -16,7 +16,7 @@ import { limitSort } from './rules/limit-sort.ts';
 import { limitedSearch } from './rules/limited-search.ts';
 import { longCalls } from './rules/long-calls.ts';
 import { mergeFilters } from './rules/merge-filters.ts';
-import { orToIn } from './rules/or-to-in.ts';
+import { comparisonsToIn } from './rules/comparisons-to-in.ts';
 import { planMatches } from './rules/plan-match.ts';
 import { pushDistinct } from './rules/push-distinct.ts';
 import { pushFilters } from './rules/push-filters.ts';
@@ -45,7 +45,7 @@ export const rules: readonly OptimizerRule[] = [
   pushFilters,
   mergeFilters,
   indexDependentEquality,
-  orToIn,
+  comparisonsToIn,
   expandMoves,
   pushDistinct,
   distinctSteps,

@@ -8,6 +8,7 @@ import {
   FusedScanOperator,
   type FusedScanOptions,
 } from '../operators/fused-scan.ts';
+import { fusedPartCountMax, partCountOfAll, rowsInTurn } from './row-work.ts';
 import { scannedBuckets } from './lower-source.ts';
 import { neededColumns } from './lower-shape.ts';
 import {
@@ -17,11 +18,13 @@ import {
   type RequiredSlots,
 } from './lowering.ts';
 
-/** A chain of scan, filters and at most one projection on top. */
+/** A chain of scan, filters and at most one projection on top, of a length that is worth generating code for. */
 interface ScanChain {
   readonly scan: PlanNode<'TypeScan' | 'BucketScan'>;
   readonly predicate: Expression | undefined;
   readonly columns: readonly Column[];
+  /** Of predicate and columns. */
+  readonly partCount: number;
 }
 
 /**
@@ -81,6 +84,7 @@ function optionsOf(
     scan: compileScan(spec, lowering.environment),
     buckets: scannedBuckets(chain.scan, lowering),
     order,
+    rowsPerTurn: rowsInTurn(chain.partCount),
     description: describeChain(chain, plan, lowering),
   };
 }
@@ -97,7 +101,9 @@ function chainOf(plan: LogicalPlan): ScanChain | undefined {
   }
   if (current.op !== 'TypeScan' && current.op !== 'BucketScan') return undefined;
   if (current.range) return undefined;
-  return { scan: current, predicate: conjunctionOf(conjuncts), columns };
+  const partCount = partCountOfAll([...conjuncts, ...columns.map(({ value }) => value)]);
+  if (partCount > fusedPartCountMax) return undefined;
+  return { scan: current, predicate: conjunctionOf(conjuncts), columns, partCount };
 }
 
 function describeChain(chain: ScanChain, plan: LogicalPlan, lowering: Lowering): string {

@@ -29,6 +29,7 @@ import {
   type Lowering,
   type OperatorFactory,
 } from './lowering.ts';
+import { rowsInTurnOf } from './row-work.ts';
 import { fallbackScan, fallbackSort, scanOfNulls } from './fallback.ts';
 
 export type SourceOp =
@@ -80,7 +81,9 @@ export function lowerSource(plan: PlanNode<SourceOp>, lowering: Lowering): Opera
       const buckets = bucketsOf(catalog, plan.types);
       const { as } = plan;
       const fallback = loweredOnDemand(() => lowering.lower(fallbackScan(plan), new Set([as])));
-      const options = { searches, buckets, as, givesBareIds: false, covers, description };
+      const givesBareIds = false;
+      const rowsPerTurn = rowsInTurnOf(plan);
+      const options = { searches, buckets, as, givesBareIds, covers, rowsPerTurn, description };
       return () => new IndexSearchOperator({ ...options, fallback });
     }
     case 'RecordCount': {
@@ -148,6 +151,7 @@ function lowerSearch(plan: IndexSearchNode, lowering: Lowering): OperatorFactory
     as: plan.as,
     givesBareIds: lowering.bareIds.has(plan.as),
     covers: optionalFilter(lowering, plan.covers),
+    rowsPerTurn: rowsInTurnOf(plan),
     description: descriptionOf(lowering, plan),
   };
   const fallback =

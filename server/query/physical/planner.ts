@@ -3,13 +3,15 @@ import type { Catalog } from '#catalog/catalog.ts';
 import type { Slot } from '../algebra/expression.ts';
 import type { LogicalPlan, PlanOp, QueryProgram } from '../algebra/plan.ts';
 import { slotsOfOutput } from '../algebra/walk.ts';
-import { walkPlan } from '../algebra/plan-walk.ts';
+import { inputsOf, walkPlan } from '../algebra/plan-walk.ts';
 import type { CompileEnvironment } from '../evaluate/evaluator.ts';
 import type { FunctionRegistry } from '../evaluate/function-definition.ts';
 import { DetachOperator } from '../operators/detach.ts';
 import { EdgeTables } from '../operators/edge-tables.ts';
 import type { PhysicalOperator } from '../operators/operator.ts';
+import { PacedRowsOperator } from '../operators/paced-rows.ts';
 import { TableScopeOperator } from '../operators/table-scope.ts';
+import { rowsPerTurn } from '../operators/work-share.ts';
 import type { ProcedureRegistry } from '../procedures/procedure.ts';
 import { bareIdSlots } from './bare-ids.ts';
 import { fuseCount, fuseScan } from './fuse-scan.ts';
@@ -18,6 +20,7 @@ import { isShape, lowerShape } from './lower-shape.ts';
 import { isSource, lowerSource } from './lower-source.ts';
 import { isWrite, lowerWrite } from './lower-write.ts';
 import type { Lowering, OperatorFactory, RequiredSlots } from './lowering.ts';
+import { rowsInTurnOf } from './row-work.ts';
 import { compileSubPlan } from './sub-plan.ts';
 import { unorderedSteps } from './unordered-steps.ts';
 
@@ -48,6 +51,7 @@ export function planProgram(
     bareIds: bareIdSlots(program),
     unordered: countsEdges ? unorderedSteps(program.plan) : new Set(),
     edgeTables,
+    paces: new Map(),
   };
   const planner = new Planner(shared, { plan: program.plan, slots: outputSlots });
   const factory = planner.lower(program.plan, new Set(outputSlots));
@@ -62,6 +66,8 @@ interface Shared {
   readonly bareIds: ReadonlySet<Slot>;
   readonly unordered: ReadonlySet<LogicalPlan>;
   readonly edgeTables: EdgeTables;
+  /** Plans whose rows cost much where they are read, with the number that is read in one turn. */
+  readonly paces: Map<LogicalPlan, number>;
 }
 
 class Planner implements Lowering {
@@ -106,6 +112,15 @@ class Planner implements Lowering {
   }
 
   lower(plan: LogicalPlan, required: RequiredSlots): OperatorFactory {
+    const { paces } = this.#shared;
+    const rowCount = rowsInTurnOf(plan);
+    if (rowCount < rowsPerTurn) for (const input of inputsOf(plan)) paces.set(input, rowCount);
+    const factory = this.#lowerNode(plan, required);
+    const pace = paces.get(plan);
+    return pace === undefined ? factory : () => new PacedRowsOperator(factory(), pace);
+  }
+
+  #lowerNode(plan: LogicalPlan, required: RequiredSlots): OperatorFactory {
     const fused =
       fuseCount(plan, this) ??
       fuseScan(plan, required, this) ??

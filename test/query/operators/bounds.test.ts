@@ -71,6 +71,27 @@ test('every operator pauses after a share of work and gives back what it held', 
   }
 });
 
+test('the longer the expressions of a row, the fewer rows between two pauses', async () => {
+  const terms = (text: (at: number) => string, separator: string): string =>
+    Array.from({ length: 250 }, (_, at) => text(at)).join(separator);
+  const cases = [
+    `SELECT count(*) FROM P WHERE ${terms((at) => `n > ${-at - 5}`, ' AND ')}`,
+    `SELECT count(*) FROM P WHERE n < 4000 AND (${terms((at) => `text LIKE '%x${at}'`, ' OR ')})`,
+    `SELECT FROM P WHERE ${terms((at) => `text = 'x' || ${at}`, ' OR ')}`,
+    `SELECT sum(CASE ${terms((at) => `WHEN n = ${-at} THEN 1`, ' ')} ELSE 0 END) AS s FROM P`,
+    `SELECT sum(${terms(() => 'n', ' + ')}) AS s FROM P`,
+    `SELECT count(*) FROM P GROUP BY ${terms((at) => `n + ${at}`, ', ')} LIMIT 1`,
+    `SELECT n FROM P ORDER BY ${terms((at) => `n * ${at}`, ', ')} LIMIT 1`,
+    `SELECT ${terms((at) => `sum(n + ${at}) AS s${at}`, ', ')} FROM P`,
+    `SELECT [${terms((at) => `n + ${at}`, ', ')}] AS l FROM P WHERE k < 9`,
+    `UPDATE P SET x = 3 WHERE ${terms((at) => `n <> text || ${at}`, ' AND ')}`,
+  ];
+  for (const text of cases) {
+    const { pauseCount } = await db.run(text);
+    assert.ok(pauseCount >= 100, `${text.slice(0, 60)}: ${pauseCount} pauses`);
+  }
+});
+
 test('what is thrown away above a scan does not put off its pauses', async () => {
   const nested = 'SELECT FROM (SELECT FROM P WHERE n % 1000 = 7 LIMIT 100000) WHERE n < 0';
   const result = await db.run(nested);
