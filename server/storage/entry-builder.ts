@@ -2,7 +2,7 @@ import type { IndexId, Rid } from '#core/rid.ts';
 import type { EntryChanges, IndexTarget } from './engine.ts';
 import type { ImageMemory } from './image-memory.ts';
 import type { PinnedReader } from './pinned-reader.ts';
-import { IxKey, ridSize, type Store, writeRid } from './sub-databases.ts';
+import { copyInto, IxKey, ridSize, type Store, writeRid } from './sub-databases.ts';
 import type { UniqueEntryCache } from './unique-entry-cache.ts';
 import { putEmpty, putLast, removal, type Write } from './write-batch.ts';
 
@@ -109,8 +109,7 @@ export class EntryBuilder implements EntryChanges {
 
 export function withRid(key: Uint8Array, rid: Rid): Uint8Array {
   const whole = new Uint8Array(key.length + ridSize);
-  whole.set(key);
-  writeRid(whole, key.length, rid);
+  writeRid(whole, copyInto(whole, 0, key), rid);
   return whole;
 }
 

@@ -22,6 +22,8 @@ export interface Key {
   write(target: Uint8Array, start: number): number;
 }
 
+const noBytes = new Uint8Array(0);
+
 export class BytesKey implements Key {
   bytes: Uint8Array;
   constructor(bytes: Uint8Array) {
@@ -71,14 +73,16 @@ export class AdjKey implements Key {
 /** index id u32, key components; the RID of non-unique entries is part of `components`. */
 export class IxKey implements Key {
   index = 0 as IndexId;
-  components: Uint8Array = new Uint8Array();
+  // One for all: a view of its own for each of the hundred thousands of a large commit, which never is looked at, takes 100 ns.
+  components: Uint8Array = noBytes;
   write(target: Uint8Array, start: number): number {
     writeU32(target, start, this.index);
     return copyInto(target, start + 4, this.components);
   }
 }
 
-function copyInto(target: Uint8Array, start: number, bytes: Uint8Array): number {
+/** For a key a loop is cheaper than a view and a call. @returns the end */
+export function copyInto(target: Uint8Array, start: number, bytes: Uint8Array): number {
   const length = bytes.length;
   if (length > 64) target.set(bytes, start);
   else for (let i = 0; i < length; i++) target[start + i] = bytes[i] as number;
