@@ -182,7 +182,16 @@ export class BodyRunner {
       const isRow = shape.kind === 'columns';
       rows.push(isRow ? new Map(namedValues(shape.names, values)) : (values[0] ?? null));
     };
-    yield* this.#nested(what, run);
+    // The script may catch the error and go on: a statement that was refused has done nothing then.
+    const place = compiled.isReadOnly ? undefined : how.place.transaction?.savepoint();
+    try {
+      yield* this.#nested(what, run);
+    } catch (error) {
+      place?.undo();
+      throw error;
+    } finally {
+      place?.release();
+    }
     return rows;
   }
 

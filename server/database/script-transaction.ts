@@ -1,6 +1,6 @@
 import { DatabaseError } from '#core/errors.ts';
 import type { BucketId, LogIndex } from '#core/rid.ts';
-import type { Isolation, Transaction } from '#transaction/transaction.ts';
+import type { Isolation, Savepoint, Transaction } from '#transaction/transaction.ts';
 
 /** Where a script's transactions come from and go to: its own ones, or those of a session. */
 export interface TransactionHost {
@@ -14,8 +14,8 @@ export interface TransactionHost {
 
 /** An explicit transaction that is open. */
 interface Level {
-  /** Takes its writes back; undefined: nothing was written before BEGIN, so that the whole transaction is given up. */
-  readonly undo: (() => void) | undefined;
+  /** Where it began; undefined: nothing was written before BEGIN, so that the whole transaction is given up. */
+  readonly place: Savepoint | undefined;
 }
 
 /**
@@ -50,16 +50,16 @@ export class ScriptTransactions {
 
   begin(isolation: Isolation): void {
     if (this.#levels.length > 0 || this.current.hasWrites) {
-      this.#levels.push({ undo: this.current.savepoint() });
+      this.#levels.push({ place: this.current.savepoint() });
       return;
     }
     if (!this.#host.isSession) this.#giveUp();
     this.#isolation = isolation;
-    this.#levels.push({ undo: undefined });
+    this.#levels.push({ place: undefined });
   }
 
   async commit(): Promise<void> {
-    this.#levels.pop();
+    this.#levels.pop()?.place?.release();
     if (this.#levels.length > 0) return;
     const { hasWrites } = this.current;
     await this.#host.commit();
@@ -69,7 +69,7 @@ export class ScriptTransactions {
 
   rollback(): void {
     const level = this.#levels.pop();
-    if (level?.undo !== undefined && !this.#host.isSession) level.undo();
+    if (level?.place !== undefined && !this.#host.isSession) level.place.undo();
     else this.#giveUp();
   }
 
@@ -93,11 +93,11 @@ export class ScriptTransactions {
 
   /** The end of the script: what BEGIN opened and nobody committed is taken back. */
   closeLevels(): void {
-    const outermost = this.#levels[0];
+    const [outermost, ...inner] = this.#levels.splice(0);
     if (outermost === undefined) return;
-    this.#levels.length = 0;
-    if (outermost.undo === undefined) this.#giveUp();
-    else outermost.undo();
+    for (const level of inner) level.place?.release();
+    if (outermost.place === undefined) this.#giveUp();
+    else outermost.place.undo();
   }
 
   /** After an error: everything since the last COMMIT is gone. */

@@ -18,30 +18,34 @@ export class EdgeDelta {
     return this.#removed.size;
   }
 
-  copy(): EdgeDelta {
-    const copy = new EdgeDelta();
-    for (const edge of this.#edges) copy.#edges.push(edge);
-    for (const vertex of this.#vertices) copy.#vertices.push(vertex);
-    for (const edge of this.#removed) copy.#removed.add(edge);
-    return copy;
-  }
-
   add(edge: Rid, neighbour: Rid): void {
     this.#edges.push(edge);
     this.#vertices.push(neighbour);
     this.#merged = undefined;
   }
 
-  /** Takes back an edge added before, or hides a stored one. */
-  remove(edge: Rid): void {
+  /** Takes back an edge added before, or hides a stored one. @returns where it stood; -1 for a stored one */
+  remove(edge: Rid): number {
     this.#merged = undefined;
     const at = this.#edges.lastIndexOf(edge);
     if (at < 0) {
       this.#removed.add(edge);
-      return;
+      return at;
     }
     this.#edges.splice(at, 1);
     this.#vertices.splice(at, 1);
+    return at;
+  }
+
+  /** Undoes `remove`, which gave `at`. */
+  putBack(edge: Rid, neighbour: Rid, at: number): void {
+    this.#merged = undefined;
+    if (at < 0) {
+      this.#removed.delete(edge);
+      return;
+    }
+    this.#edges.splice(at, 0, edge);
+    this.#vertices.splice(at, 0, neighbour);
   }
 
   /** `base` without the removed edges, then the added ones; remembered until the next change. */

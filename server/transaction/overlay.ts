@@ -3,6 +3,7 @@ import { type BucketId, bucketOf, type LogIndex, noRid, type Rid, type TypeId } 
 import type { Direction } from '#storage/engine.ts';
 import { EdgeDelta } from './edge-delta.ts';
 import { RidMap } from './rid-map.ts';
+import type { UndoLog } from './undo-log.ts';
 
 /** Objects of one changed record, measured: entry, row, places in maps and lists, and their share of garbage. */
 const entryBytes = 400;
@@ -31,6 +32,8 @@ export class Overlay {
   #requiredVertices: Set<Rid> | undefined;
   /** What it holds, roughly: rows and some objects for each record. */
   heldBytes = 0;
+  /** Set while its changes may have to be taken back; `log` and `heldBytes` are set back by whoever does that. */
+  undo: UndoLog | undefined;
 
   get isEmpty(): boolean {
     return this.log.length === 0;
@@ -48,40 +51,20 @@ export class Overlay {
 
   requireVertex(rid: Rid): void {
     this.#requiredVertices ??= new Set();
-    this.#requiredVertices.add(rid);
+    const vertices = this.#requiredVertices;
+    if (this.undo !== undefined && !vertices.has(rid)) this.undo.add(() => vertices.delete(rid));
+    vertices.add(rid);
   }
 
-  /** A copy that later changes do not reach. */
-  copy(): Overlay {
-    const copy = new Overlay();
-    copy.restore(this);
-    return copy;
-  }
-
-  /** Takes the state of another one over, which stays as it is. */
-  restore(other: Overlay): void {
+  /** Nothing was changed. */
+  clear(): void {
     this.entries.clear();
-    other.entries.forEach((entry) => {
-      this.entries.set(entry.rid, entry.copy());
-    });
     this.log.length = 0;
-    for (const rid of other.log) this.log.push(rid);
     this.#buckets = undefined;
-    if (other.#buckets !== undefined) {
-      this.#buckets = new Map();
-      for (const [bucket, { inserted, count }] of other.#buckets)
-        this.#buckets.set(bucket, { inserted: [...inserted], count });
-    }
     this.#edges = undefined;
-    if (other.#edges !== undefined) {
-      this.#edges = new Map();
-      for (const [key, deltas] of other.#edges)
-        this.#edges.set(
-          key,
-          deltas.mapped((delta) => delta.copy()),
-        );
-    }
-    this.#requiredVertices = other.#requiredVertices && new Set(other.#requiredVertices);
+    this.#requiredVertices = undefined;
+    this.heldBytes = 0;
+    this.undo?.forget();
   }
 
   entry(rid: Rid): OverlayEntry | undefined {
@@ -108,12 +91,18 @@ export class Overlay {
     const changed = this.#changed(bucket);
     changed.inserted.push(entry.rid);
     changed.count += 1;
+    this.undo?.add(() => {
+      this.entries.delete(entry.rid);
+      changed.inserted.pop();
+      changed.count -= 1;
+    });
     if (entry.isEdge) this.addEdge(entry);
   }
 
   /** An edge in the overlay has other ends now. */
   repoint(entry: OverlayEntry, ends: { readonly from: Rid; readonly to: Rid }): void {
     this.removeEdge(entry);
+    if (this.undo !== undefined) this.#noteChange(this.undo, entry);
     if (!entry.isNew) entry.movedFrom ??= { from: entry.from, to: entry.to };
     entry.from = ends.from;
     entry.to = ends.to;
@@ -121,18 +110,42 @@ export class Overlay {
   }
 
   /** Replaces the row of a record that is in the overlay, or takes in `entry`, the first change of a stored one. */
-  update(entry: OverlayEntry): void {
-    if (this.entries.get(entry.rid) === undefined) this.heldBytes += entryBytes + entry.row.length;
+  update(entry: OverlayEntry, row: Uint8Array): void {
+    if (this.undo !== undefined) this.#noteChange(this.undo, entry);
+    entry.row = row;
+    entry.record = undefined;
+    if (this.entries.get(entry.rid) === undefined) this.heldBytes += entryBytes + row.length;
     this.entries.set(entry.rid, entry);
     this.log.push(entry.rid);
     this.#changed(bucketOf(entry.rid));
   }
 
-  delete(entry: OverlayEntry): void {
+  /** @param record as it was last */
+  delete(entry: OverlayEntry, record: StoredRecord): void {
+    if (this.undo !== undefined) this.#noteChange(this.undo, entry);
+    entry.op = 'delete-row';
+    entry.row = noRow;
+    entry.record = record;
     if (this.entries.get(entry.rid) === undefined) this.heldBytes += entryBytes;
     this.entries.set(entry.rid, entry);
     this.log.push(entry.rid);
-    this.#changed(bucketOf(entry.rid)).count -= 1;
+    const changed = this.#changed(bucketOf(entry.rid));
+    changed.count -= 1;
+    this.undo?.add(() => {
+      changed.count += 1;
+    });
+  }
+
+  #noteChange(undo: UndoLog, entry: OverlayEntry): void {
+    const { rid } = entry;
+    if (this.entries.get(rid) === undefined) {
+      undo.add(() => this.entries.delete(rid));
+      return;
+    }
+    const before = entry.copy();
+    undo.add(() => {
+      entry.become(before);
+    });
   }
 
   #changed(bucket: BucketId): ChangedBucket {
@@ -151,13 +164,27 @@ export class Overlay {
   }
 
   addEdge({ rid, type, from, to, isOneWay }: OverlayEntry): void {
-    this.#delta(from, 'out', type).add(rid, to);
-    if (!isOneWay) this.#delta(to, 'in', type).add(rid, from);
+    this.#addTo(this.#delta(from, 'out', type), rid, to);
+    if (!isOneWay) this.#addTo(this.#delta(to, 'in', type), rid, from);
+  }
+
+  #addTo(delta: EdgeDelta, edge: Rid, neighbour: Rid): void {
+    delta.add(edge, neighbour);
+    this.undo?.add(() => {
+      delta.remove(edge);
+    });
   }
 
   removeEdge({ rid, type, from, to, isOneWay }: OverlayEntry): void {
-    this.#delta(from, 'out', type).remove(rid);
-    if (!isOneWay) this.#delta(to, 'in', type).remove(rid);
+    this.#removeFrom(this.#delta(from, 'out', type), rid, to);
+    if (!isOneWay) this.#removeFrom(this.#delta(to, 'in', type), rid, from);
+  }
+
+  #removeFrom(delta: EdgeDelta, edge: Rid, neighbour: Rid): void {
+    const at = delta.remove(edge);
+    this.undo?.add(() => {
+      delta.putBack(edge, neighbour, at);
+    });
   }
 
   #delta(vertex: Rid, direction: Direction, type: TypeId): EdgeDelta {
@@ -230,15 +257,21 @@ export class OverlayEntry {
   }
 
   copy(): OverlayEntry {
-    const ends = this.isEdge ? { from: this.from, to: this.to } : undefined;
-    const copy = new OverlayEntry(this.rid, this.type, this.base, ends);
-    copy.op = this.op;
-    copy.row = this.row;
-    copy.record = this.record;
-    copy.movedFrom = this.movedFrom;
-    copy.isRestored = this.isRestored;
-    copy.isOneWay = this.isOneWay;
+    const copy = new OverlayEntry(this.rid, this.type, this.base, undefined);
+    copy.become(this);
     return copy;
+  }
+
+  /** Takes over what another state of the same record holds. */
+  become(other: OverlayEntry): void {
+    this.op = other.op;
+    this.row = other.row;
+    this.record = other.record;
+    this.from = other.from;
+    this.to = other.to;
+    this.movedFrom = other.movedFrom;
+    this.isRestored = other.isRestored;
+    this.isOneWay = other.isOneWay;
   }
 
   get isNew(): boolean {

@@ -82,7 +82,7 @@ export class RecordWriter implements KeyHolders {
     this.#overlay = overlay;
     this.#formats = options.formats;
     this.#evaluateDefault = options.evaluateDefault;
-    this.claims = new UniqueClaims(options.formats);
+    this.claims = new UniqueClaims(options.formats, overlay);
     this.#book = services.rulesFor(view);
     this.#madeUnder = view.catalog;
   }
@@ -90,17 +90,6 @@ export class RecordWriter implements KeyHolders {
   /** The schema by which everything in the overlay was checked. */
   get madeUnder(): Catalog {
     return this.#madeUnder;
-  }
-
-  /** @returns puts back what is remembered here beside the overlay */
-  savepoint(): () => void {
-    const restoreClaims = this.claims.savepoint();
-    const emptied = new Map(this.emptiedVertices);
-    return () => {
-      restoreClaims();
-      this.emptiedVertices.clear();
-      for (const [vertex, count] of emptied) this.emptiedVertices.set(vertex, count);
-    };
   }
 
   /**
@@ -134,9 +123,7 @@ export class RecordWriter implements KeyHolders {
     for (const name of current.propertyNames()) properties.set(name, current.get(name) ?? null);
     const content = this.#checked(rules, properties, undefined);
     const ends = entry.isEdge ? { out: entry.from, in: entry.to } : undefined;
-    entry.row = this.#services.engine.rows.encode(entry.type, content, ends);
-    entry.record = undefined;
-    this.#overlay.update(entry);
+    this.#overlay.update(entry, this.#services.engine.rows.encode(entry.type, content, ends));
     const after = new PendingRecord(entry, rules.type, content);
     for (const keys of rules.nullRefusing) keys.requireNoNulls(after);
     for (const keys of rules.uniqueIndexes) {
@@ -225,9 +212,7 @@ export class RecordWriter implements KeyHolders {
     const record = new PendingRecord(entry, rules.type, content);
     this.#claim(rules, rid, current, record);
     if (known === undefined) this.#noteRead();
-    entry.row = row;
-    entry.record = undefined;
-    this.#overlay.update(entry);
+    this.#overlay.update(entry, row);
     return record;
   }
 
@@ -257,9 +242,7 @@ export class RecordWriter implements KeyHolders {
       entry = new OverlayEntry(rid, current.type, current.version, ends);
       this.#noteRead();
     }
-    entry.row = row;
-    entry.record = undefined;
-    this.#overlay.update(entry);
+    this.#overlay.update(entry, row);
     return new ChangedRecord(current, patch.names, values, entry.base);
   }
 
@@ -280,7 +263,7 @@ export class RecordWriter implements KeyHolders {
     if (current === undefined) throw recordNotFound(rid);
     const { edges, storedCount } = this.#edgesOf(rid);
     this.#deleteRecord(current);
-    if (!this.#overlay.entry(rid)?.isNew) this.emptiedVertices.set(rid, storedCount);
+    if (!this.#overlay.entry(rid)?.isNew) this.#noteEmptied(rid, storedCount);
     const moved = this.insert(to.type, 'vertex', properties, {
       bucket: to.bucket,
       ends: undefined,
@@ -329,9 +312,7 @@ export class RecordWriter implements KeyHolders {
     const record = new PendingRecord(entry, rules.type, content);
     this.#claim(rules, rid, edge, record);
     if (known === undefined) this.#noteRead();
-    entry.row = row;
-    entry.record = undefined;
-    this.#overlay.update(entry);
+    this.#overlay.update(entry, row);
   }
 
   /** A record at the id of a deleted one. */
@@ -488,7 +469,16 @@ export class RecordWriter implements KeyHolders {
     }
     for (const edge of this.oneWayEdgesInto(vertex.rid)) this.#deleteRecord(edge);
     if (this.#overlay.entry(vertex.rid)?.isNew) return;
-    this.emptiedVertices.set(vertex.rid, storedCount);
+    this.#noteEmptied(vertex.rid, storedCount);
+  }
+
+  #noteEmptied(vertex: Rid, edgeCount: number): void {
+    const before = this.emptiedVertices.get(vertex);
+    this.emptiedVertices.set(vertex, edgeCount);
+    this.#overlay.undo?.add(() => {
+      if (before === undefined) this.emptiedVertices.delete(vertex);
+      else this.emptiedVertices.set(vertex, before);
+    });
   }
 
   #deleteEdgesOf(vertex: Rid, direction: Direction, type: TypeId): number {
@@ -530,17 +520,12 @@ export class RecordWriter implements KeyHolders {
       this.claims.release(keys, rid, current);
     }
     if (known === undefined) this.#noteRead();
-    entry.op = 'delete-row';
-    entry.row = noRow;
-    entry.record = current;
-    this.#overlay.delete(entry);
+    this.#overlay.delete(entry, current);
     if (!isEdge) return;
     this.#readSides(entry);
     this.#overlay.removeEdge(entry);
   }
 }
-
-const noRow = new Uint8Array(0);
 
 /** http-api.md 3.2: 404. */
 export function recordNotFound(rid: Rid): DatabaseError {

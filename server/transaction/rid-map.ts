@@ -51,16 +51,6 @@ export class RidMap<V> {
     this.#size = 0;
   }
 
-  /** The same keys with other values. */
-  mapped<W>(transform: (value: V) => W): RidMap<W> {
-    const made = new RidMap<W>();
-    for (const [bucket, table] of this.#tables())
-      table.forEach((value, position) => {
-        made.set(makeRid(bucket, position), transform(value));
-      });
-    return made;
-  }
-
   /** All values in the order of their keys, up to 512 at a time. The map must not change meanwhile. */
   *inOrder(): Generator<readonly V[], void, undefined> {
     const tables = [...this.#tables()].sort(([a], [b]) => a - b);

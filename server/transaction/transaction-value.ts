@@ -35,8 +35,10 @@ import type {
   DefaultEvaluator,
   Isolation,
   RecordChange,
+  Savepoint,
   Transaction,
 } from './transaction.ts';
+import { UndoLog } from './undo-log.ts';
 
 /** What transactions of one database have in common. */
 export interface TransactionServices extends WriteServices {
@@ -72,6 +74,7 @@ export class TransactionValue implements Transaction {
   readonly #mayWriteViews: boolean;
   #isEnded = false;
   #flushCount = 0;
+  #discardCount = 0;
   /** Every single change, since events tell them all; undefined while nobody watches. */
   #recorded: RecordChange[] | undefined;
   readonly #attached: RowOperation[] = [];
@@ -314,26 +317,36 @@ export class TransactionValue implements Transaction {
     else this.#heldLocks.push(release);
   }
 
-  savepoint(): () => void {
-    const overlay = this.#overlay.copy();
-    const restoreWriter = this.#writer?.savepoint();
+  savepoint(): Savepoint {
+    const overlay = this.#overlay;
+    overlay.undo ??= new UndoLog();
+    const { undo, heldBytes } = overlay;
+    const place = undo.open();
+    const logLength = overlay.log.length;
     const recordedCount = this.#recorded?.length ?? 0;
-    const flushCount = this.#flushCount;
-    return () => {
-      this.#requireOpen();
-      // What was written before is stored: only what came after it can be taken back.
-      if (flushCount !== this.#flushCount) {
-        this.discard();
-        return;
-      }
-      if (this.#recorded !== undefined) this.#recorded.length = recordedCount;
-      this.#overlay.restore(overlay);
-      if (restoreWriter !== undefined) restoreWriter();
-      else {
-        this.#writer = undefined;
-        if (this.#view !== undefined) this.#view.claims = undefined;
-      }
-      this.#view?.forgetWrites();
+    const discardCount = this.#discardCount;
+    let isOver = false;
+    const release = (): void => {
+      if (isOver) return;
+      isOver = true;
+      if (undo.close()) overlay.undo = undefined;
+    };
+    return {
+      release,
+      undo: () => {
+        this.#requireOpen();
+        if (isOver) return;
+        // What was written before is stored or given up: only what came after it can be taken back.
+        if (discardCount !== this.#discardCount) this.discard();
+        else {
+          undo.undoTo(place);
+          overlay.log.length = logLength;
+          overlay.heldBytes = heldBytes;
+          if (this.#recorded !== undefined) this.#recorded.length = recordedCount;
+          this.#view?.forgetWrites();
+        }
+        release();
+      },
     };
   }
 
@@ -370,8 +383,8 @@ export class TransactionValue implements Transaction {
   }
 
   discard(): void {
-    this.#overlay.restore(new Overlay());
-    this.#overlay.heldBytes = 0;
+    this.#discardCount += 1;
+    this.#overlay.clear();
     this.#edgeClaims.length = 0;
     this.#writer = undefined;
     if (this.#recorded !== undefined) this.#recorded = [];

@@ -109,11 +109,8 @@ export interface Transaction extends ReadView {
    * @throws DatabaseError `LockTimeout` after `commitLockTimeout`
    */
   lock(buckets: readonly BucketId[]): Promise<void>;
-  /**
-   * Remembers what was written so far. @returns takes back what was written since, also when a write has failed meanwhile;
-   * cost and memory: as many steps as records were changed
-   */
-  savepoint(): () => void;
+  /** Marks a place to go back to. Until it is released, writes note how to take them back: some 200 bytes each. */
+  savepoint(): Savepoint;
   /** A value for `meta` that the commit carries (replay keys); dropped when the transaction changes nothing. */
   attach(name: string, value: Uint8Array): void;
   /**
@@ -121,6 +118,14 @@ export interface Transaction extends ReadView {
    */
   commit(): Promise<CommitReceipt>;
   rollback(): void;
+}
+
+/** A place in a transaction. Of several, the later ones are done with first. */
+export interface Savepoint {
+  /** Takes back what was written since, also when a write has failed meanwhile; all of it when something was flushed since. */
+  undo(): void;
+  /** It is not needed any more; again without effect, as after `undo`. */
+  release(): void;
 }
 
 export interface CommitReceipt {

@@ -6,6 +6,7 @@ import { textOf } from '#core/text-form.ts';
 import type { Value } from '#core/value.ts';
 import type { IndexKeys, KeySource } from '#index/ordered/index-keys.ts';
 import type { StorageSnapshot } from '#storage/engine.ts';
+import type { UndoLog } from './undo-log.ts';
 
 /** A unique key that a transaction gives to a record. */
 export interface UniqueClaim {
@@ -22,6 +23,11 @@ interface Contest {
   readonly key: Uint8Array;
   readonly text: string;
   readonly rid: Rid;
+}
+
+/** Whose changes may have to be taken back. */
+export interface Undoing {
+  readonly undo: UndoLog | undefined;
 }
 
 /** What a transaction knows about the holder of a key. */
@@ -44,8 +50,11 @@ export class UniqueClaims {
   #contests: Contest[] = [];
   readonly #formats: TemporalFormats;
 
-  constructor(formats: TemporalFormats) {
+  readonly #undoing: Undoing;
+
+  constructor(formats: TemporalFormats, undoing: Undoing) {
     this.#formats = formats;
+    this.#undoing = undoing;
   }
 
   get size(): number {
@@ -55,17 +64,6 @@ export class UniqueClaims {
   /** By `claimText`. */
   get all(): ReadonlyMap<string, UniqueClaim> {
     return this.#claims;
-  }
-
-  /** @returns puts the claims back that there are now */
-  savepoint(): () => void {
-    const saved = new Map(this.#claims);
-    const contests = [...this.#contests];
-    return () => {
-      this.#contests = [...contests];
-      this.#claims.clear();
-      for (const [text, claim] of saved) this.#claims.set(text, claim);
-    };
   }
 
   /** The record of this transaction that claims the key. */
@@ -101,12 +99,18 @@ export class UniqueClaims {
       if (old.has(text)) continue;
       const contest = { keys, key: claimed[i] as Uint8Array, text, rid };
       if (this.defers && before !== undefined && this.#holder(contest, holders) !== undefined)
-        this.#contests.push(contest);
+        this.#contest(contest);
       else this.#take(contest, after, holders);
     }
     for (const text of old) {
       if (!texts.includes(text)) this.#giveUp(text, rid);
     }
+  }
+
+  #contest(contest: Contest): void {
+    const contests = this.#contests;
+    contests.push(contest);
+    this.#undoing.undo?.add(() => contests.pop());
   }
 
   /**
@@ -115,14 +119,18 @@ export class UniqueClaims {
    */
   settle(holders: KeyHolders): void {
     if (this.#contests.length === 0) return;
-    // After an error they stay: whoever goes on all the same, as a script may, must not commit what nobody has judged.
-    for (const contest of this.#contests) {
+    // After an error they stay: who goes on without taking the statement back must not commit what nobody has judged.
+    const contests = this.#contests;
+    for (const contest of contests) {
       const { keys, key, rid } = contest;
       const record = holders.changed(rid);
       if (record === undefined || record === 'gone' || !hasKey(keys, rid, key, holders)) continue;
       this.#take(contest, record, holders);
     }
     this.#contests = [];
+    this.#undoing.undo?.add(() => {
+      this.#contests = contests;
+    });
   }
 
   /** The record is deleted: its keys are free again. */
@@ -132,7 +140,10 @@ export class UniqueClaims {
   }
 
   #giveUp(text: string, rid: Rid): void {
-    if (this.#claims.get(text)?.rid === rid) this.#claims.delete(text);
+    const claim = this.#claims.get(text);
+    if (claim?.rid !== rid) return;
+    this.#claims.delete(text);
+    this.#undoing.undo?.add(() => this.#claims.set(text, claim));
   }
 
   /** @throws DatabaseError `DuplicatedKey` when another record has it */
@@ -140,7 +151,17 @@ export class UniqueClaims {
     const { keys, key, text, rid } = contest;
     const holder = this.#holder(contest, holders);
     if (holder !== undefined) throw duplicatedKey(keys, key, record, holder, this.#formats);
+    const { undo } = this.#undoing;
+    if (undo !== undefined) this.#noteClaim(undo, text);
     this.#claims.set(text, { keys, key, rid, seenAt: holders.snapshot.index });
+  }
+
+  #noteClaim(undo: UndoLog, text: string): void {
+    const before = this.#claims.get(text);
+    undo.add(() => {
+      if (before === undefined) this.#claims.delete(text);
+      else this.#claims.set(text, before);
+    });
   }
 
   /** Another record that has the key. */

@@ -94,15 +94,55 @@ test('keys are shifted while triggers of the same statement update other records
   }
 });
 
-test('a script that catches the refusal commits no key twice', async (context) => {
+function trigger(body: string): string {
+  const line = body.replaceAll(/\n */g, ' ');
+  return `CREATE TRIGGER tries AFTER CREATE ON TYPE Log EXECUTE JAVASCRIPT "${line}"`;
+}
+
+test('a script that catches a refusal goes on as if the statement had not been there', async (context) => {
   const data = await keyed(context, 1, 2, 3);
   await data.run('CREATE DOCUMENT TYPE Log');
-  const update = "database.command('sql', 'UPDATE T SET k = 7')";
-  await data.run(
-    `CREATE TRIGGER tries AFTER CREATE ON TYPE Log EXECUTE JAVASCRIPT "try { ${update} } catch (e) {}"`,
+  const tried = [
+    'UPDATE T SET k = 7',
+    'UPDATE T SET k = k + 1 WHERE k < 3',
+    'INSERT INTO T (k, n) VALUES (8, 8), (3, 9)',
+    'UPDATE T SET k = k + 1, n = n / (3 - k)',
+  ];
+  const attempts = tried.map(
+    (text) => `try { database.command('sql', '${text}') } catch (e) { seen += 1 }`,
   );
-  await assert.rejects(data.run('INSERT INTO Log SET n = 1'), duplicated);
-  assert.deepEqual(await keysOf(data), { 1: 1, 2: 2, 3: 3 });
+  await data.run(
+    trigger(`let seen = 0;
+      database.command('sql', 'UPDATE T SET n = n * 10 WHERE k = 1');
+      ${attempts.join('; ')};
+      database.command('sql', 'UPDATE T SET k = k + 1');
+      if (seen !== ${tried.length}) throw new Error('refused: ' + seen)`),
+  );
+  await data.run('INSERT INTO Log SET n = 1');
+  assert.deepEqual(await keysOf(data), { 2: 3, 3: 4, 10: 2 });
+  assert.deepEqual(await data.run('SELECT n FROM Log'), [{ n: 1 }]);
+  await data.reopen();
+  assert.deepEqual(await keysOf(data), { 2: 3, 3: 4, 10: 2 });
+});
+
+test('what a caught statement did to other records and edges is gone, too', async (context) => {
+  const data = await keyed(context, 1, 2, 3);
+  await data.run('CREATE EDGE TYPE E');
+  await data.run('CREATE EDGE E FROM (SELECT FROM T WHERE k = 1) TO (SELECT FROM T WHERE k = 2)');
+  await data.run('CREATE VERTEX TYPE Log');
+  const refused = 'DELETE FROM T WHERE n / (2 - k) > -9';
+  await data.run(
+    trigger(`try { database.command('sql', '${refused}'); return } catch (e) {}
+      const [row] = database.query('sql', 'SELECT count(*) AS c, sum(out().size()) AS o FROM T');
+      database.command('sql', 'UPDATE Log SET c = ' + row.c + ', o = ' + row.o)`),
+  );
+  await data.run('INSERT INTO Log SET n = 1');
+  assert.deepEqual(await data.run('SELECT c, o FROM Log'), [{ c: 3, o: 1 }]);
+  assert.deepEqual(await data.run('SELECT k, both().size() AS b FROM T ORDER BY k'), [
+    { k: 1, b: 1 },
+    { k: 2, b: 1 },
+    { k: 3, b: 0 },
+  ]);
 });
 
 test('any new keys are taken exactly when they are unique', async (context) => {

@@ -283,11 +283,11 @@ test('a savepoint takes patches back', async () => {
   await db.alter(type('document', 'D'));
   using tx = db.state.begin('READ_COMMITTED');
   const { rid } = tx.insertDocument(db.typeId('D'), new Map<string, Value>([['a', 1]]));
-  const restore = tx.savepoint();
+  const place = tx.savepoint();
   const record = tx.record(rid);
   assert.ok(record !== undefined);
   assert.ok(tx.patch(record, new PropertyPatch(['a']), [5]) !== undefined);
   assert.equal(tx.record(rid)?.get('a'), 5);
-  restore();
+  place.undo();
   assert.equal(tx.record(rid)?.get('a'), 1);
 });

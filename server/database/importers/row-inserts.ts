@@ -66,7 +66,7 @@ async function insertAll(
     const properties = new Map<string, Value>();
     for (let column = 0; column < columns.length; column += 1)
       properties.set(columns[column] as string, values[at * columns.length + column] as Value);
-    const undo = transaction.savepoint();
+    const place = transaction.savepoint();
     try {
       const insert = (): StoredRecord =>
         kind === 'edge'
@@ -78,7 +78,9 @@ async function insertAll(
       rids[at] = record.rid;
     } catch (error) {
       if (!(error instanceof DatabaseError)) throw error;
-      undo();
+      place.undo();
+    } finally {
+      place.release();
     }
   }
   return rids;

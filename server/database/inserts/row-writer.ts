@@ -75,8 +75,8 @@ export class RowWriter {
     transaction: Transaction,
     pause: () => Promise<void>,
   ): Promise<RowResult> {
-    // Triggers may have written when a later step fails. Cost: the transaction so far, for each record of such a type.
-    const undo = transaction.savepoint();
+    // Triggers may have written when a later step fails.
+    const place = transaction.savepoint();
     try {
       const { key, found } = this.#sought(row, transaction);
       if (found === undefined) {
@@ -88,8 +88,10 @@ export class RowWriter {
       await patientWrite(transaction, () => this.#merge(found, row, transaction), pause);
       return 'updated';
     } catch (error) {
-      undo();
+      place.undo();
       throw error;
+    } finally {
+      place.release();
     }
   }
 
