@@ -137,6 +137,10 @@ export class RecordWriter implements KeyHolders {
     this.claims.settle(this);
   }
 
+  settleFreeKeys(): boolean {
+    return this.claims.settleFree(this);
+  }
+
   // --- KeyHolders
 
   get snapshot(): StorageSnapshot {

@@ -231,6 +231,10 @@ export class TransactionValue implements Transaction {
     this.#writer?.settleKeys();
   }
 
+  settleFreeKeys(): boolean {
+    return this.#writer === undefined || this.#writer.settleFreeKeys();
+  }
+
   delete(rid: Rid): boolean {
     if (!this.#read().catalog.definitions.isHooked) return this.#plainDelete(rid);
     return this.#done(() => this.#watchedDelete(rid));

@@ -28,6 +28,8 @@ export interface Transaction extends ReadView {
   defersKeys: boolean;
   /** The end of such a statement. @throws DatabaseError `DuplicatedKey` when two records have one key */
   settleKeys(): void;
+  /** Before its end. @returns false when records still have keys that others were given: a commit now would be refused */
+  settleFreeKeys(): boolean;
   /** Memory that its writes hold until the end, roughly. */
   readonly heldBytes: number;
   /**

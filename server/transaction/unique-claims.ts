@@ -120,16 +120,32 @@ export class UniqueClaims {
   settle(holders: KeyHolders): void {
     if (this.#contests.length === 0) return;
     // After an error they stay: who goes on without taking the statement back must not commit what nobody has judged.
-    const contests = this.#contests;
-    for (const contest of contests) {
-      const { keys, key, rid } = contest;
-      const record = holders.changed(rid);
-      if (record === undefined || record === 'gone' || !hasKey(keys, rid, key, holders)) continue;
-      this.#take(contest, record, holders);
+    for (const contest of this.#contests) {
+      const record = recordWith(contest, holders);
+      if (record !== undefined) this.#take(contest, record, holders);
     }
-    this.#contests = [];
+    this.#goOnWith([]);
+  }
+
+  /** Claims those keys that are free by now; the others go on waiting. @returns false when there are such */
+  settleFree(holders: KeyHolders): boolean {
+    if (this.#contests.length === 0) return true;
+    const waiting: Contest[] = [];
+    for (const contest of this.#contests) {
+      const record = recordWith(contest, holders);
+      if (record === undefined) continue;
+      if (this.#holder(contest, holders) === undefined) this.#take(contest, record, holders);
+      else waiting.push(contest);
+    }
+    this.#goOnWith(waiting);
+    return waiting.length === 0;
+  }
+
+  #goOnWith(contests: Contest[]): void {
+    const before = this.#contests;
+    this.#contests = contests;
     this.#undoing.undo?.add(() => {
-      this.#contests = contests;
+      this.#contests = before;
     });
   }
 
@@ -172,6 +188,13 @@ export class UniqueClaims {
     const isTaken = stored !== undefined && stored !== rid && hasKey(keys, stored, key, holders);
     return isTaken ? stored : undefined;
   }
+}
+
+/** The record that was given the contested key, as long as it has it. */
+function recordWith({ keys, key, rid }: Contest, holders: KeyHolders): KeySource | undefined {
+  const record = holders.changed(rid);
+  if (record === undefined || record === 'gone') return undefined;
+  return hasKey(keys, rid, key, holders) ? record : undefined;
 }
 
 /** Whether the stored holder of a key still has it, as far as the transaction is concerned. */

@@ -60,6 +60,38 @@ test('a key that two records have at the end is refused, and nothing of the stat
   );
 });
 
+test('BATCH commits when the keys that it has given are free', async (context) => {
+  const numbers = Array.from({ length: 23 }, (_, at) => at + 1);
+  const data = await keyed(context, ...numbers);
+  const shown = (keyOf: (n: number) => number) =>
+    Object.fromEntries(numbers.map((n) => [n, keyOf(n)]));
+  for (const size of [1, 2, 5, 23, 100]) {
+    assert.deepEqual(await data.run(`UPDATE T SET k = k + 1 BATCH ${size}`), [{ count: 23 }]);
+    assert.deepEqual(
+      await keysOf(data),
+      shown((n) => n + 1),
+    );
+    await data.run(`UPDATE T SET k = k - 1 BATCH ${size}`);
+    await data.run(`UPDATE T SET k = 24 - k BATCH ${size}`);
+    assert.deepEqual(
+      await keysOf(data),
+      shown((n) => 24 - n),
+    );
+    await data.run(`UPDATE T SET k = k % 23 + 1 BATCH ${size}`);
+    await data.run(`UPDATE T SET k = n BATCH ${size}`);
+    assert.deepEqual(
+      await keysOf(data),
+      shown((n) => n),
+    );
+  }
+  // What is committed before a refusal stays (sql.md 9 rule 11).
+  await assert.rejects(data.run('UPDATE T SET k = if((n = 7), 101, k + 100) BATCH 3'), duplicated);
+  assert.deepEqual(
+    await keysOf(data),
+    shown((n) => (n <= 6 ? n + 100 : n)),
+  );
+});
+
 test('the statement of a script is refused when it ends, not at the commit', async (context) => {
   const data = await keyed(context, 1, 2, 3);
   const script = (...lines: string[]) => data.run(lines.join(';'), {}, {}, 'sqlscript');

@@ -10,7 +10,10 @@ import {
 import { describeValue } from './record-identity.ts';
 import { transactionOf } from './writing.ts';
 
-/** Passes rows of a write on and commits after each n of them (`BATCH n`); the executor awaits the commit between two pulls. */
+/**
+ * Passes rows of a write on and commits after each n of them (`BATCH n`); the executor awaits the commit between two pulls. While
+ * records have been given unique keys whose holders are still to be changed, the commit waits for more of them.
+ */
 export class CommitEveryOperator implements PhysicalOperator {
   readonly name = 'Commit every';
   readonly inputs: readonly PhysicalOperator[];
@@ -20,6 +23,8 @@ export class CommitEveryOperator implements PhysicalOperator {
   #context: ExecutionContext | undefined;
   #batchSize = 0;
   #count = 0;
+  /** So many rows make the next commit. */
+  #countWanted = 0;
   /** A row stands in the frame and is given when its commit is done. */
   #isHeld = false;
 
@@ -40,6 +45,7 @@ export class CommitEveryOperator implements PhysicalOperator {
       );
     this.#batchSize = size;
     this.#count = 0;
+    this.#countWanted = size;
     this.#isHeld = false;
     this.#input.open(context);
   }
@@ -52,10 +58,16 @@ export class CommitEveryOperator implements PhysicalOperator {
     const pulled = this.#input.next();
     if (pulled !== ROW) return pulled;
     this.#count += 1;
-    if (this.#count < this.#batchSize) return ROW;
-    this.#count = 0;
+    if (this.#count < this.#countWanted) return ROW;
     const context = this.#context as ExecutionContext;
     const transaction = transactionOf(context);
+    if (!transaction.settleFreeKeys()) {
+      // Twice as many each time, so that looking at the keys does not take the square of the rows.
+      this.#countWanted = this.#count * 2;
+      return ROW;
+    }
+    this.#count = 0;
+    this.#countWanted = this.#batchSize;
     context.pending.work = () => transaction.flush();
     this.#isHeld = true;
     return PAUSE;
