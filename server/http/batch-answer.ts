@@ -231,7 +231,11 @@ export class StreamedBatchAnswer implements BatchAnswer {
   #open(): AnswerSink {
     const { exchange } = this.#call;
     const coding = negotiateCoding(exchange.request.headers['accept-encoding']);
-    this.#sink ??= new AnswerSink(exchange, lineHeaders, coding);
+    if (this.#sink === undefined) {
+      const sink = new AnswerSink(exchange, lineHeaders, coding);
+      exchange.connection.writeNothing = () => sink.write(blankLine);
+      this.#sink = sink;
+    }
     return this.#sink;
   }
 

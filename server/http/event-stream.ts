@@ -52,13 +52,19 @@ export class EventStream {
     const { response } = this.#exchange;
     if (this.#exchange.isAnswered) return;
     response.writeHead(200, this.#exchange.headersOf(headers, undefined));
+    this.#exchange.connection.writeNothing = () => this.#writeComment();
     this.#keepAlive();
   }
 
+  #writeComment(): void {
+    const { response } = this.#exchange;
+    if (!response.writableNeedDrain && response.writable) response.write(': keep-alive\n\n');
+  }
+
   #keepAlive(): void {
-    const { response, door } = this.#exchange;
-    this.#cancelKeepAlive = door.runtime.timers.after(keepAliveMs, () => {
-      if (!response.writableNeedDrain && response.writable) response.write(': keep-alive\n\n');
+    const { timers } = this.#exchange.door.runtime;
+    this.#cancelKeepAlive = timers.after(keepAliveMs, () => {
+      this.#writeComment();
       this.#keepAlive();
     });
   }

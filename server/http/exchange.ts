@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Principal } from '#core/principal.ts';
-import { type Connection, lingerBytesMax, lingerMs } from './connection-gate.ts';
+import { type Connection, lingerBytesMax, lingerMs } from './connection.ts';
 import type { Door } from './door.ts';
 import { logRequest } from './request-log.ts';
 import type { RouteMeter } from './request-meter.ts';

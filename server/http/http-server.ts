@@ -80,9 +80,10 @@ export class HttpServer {
     this.#requestIds = new RequestIds(runtime.clock.now());
     this.#upgrades = new Upgrades(this.#door, this.#requestIds);
     let route: (request: IncomingMessage, response: ServerResponse) => void = () => {};
-    this.#gate = new ConnectionGate((request, response) => {
-      this.#begin(request, response, route);
-    }, settings);
+    this.#gate = new ConnectionGate((request, response) => this.#begin(request, response, route), {
+      settings,
+      timers: runtime.timers,
+    });
     const { plain, secure } = this.#makeListeners();
     this.#server = plain;
     this.#secureServer = secure;

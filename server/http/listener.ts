@@ -23,7 +23,8 @@ import {
   refusalOfParser,
   unknownMethod,
 } from './client-error.ts';
-import { type Connection, type ConnectionGate, connectionOf } from './connection-gate.ts';
+import type { Connection } from './connection.ts';
+import { type ConnectionGate, connectionOf } from './connection-gate.ts';
 import type { RequestIds } from './request-ids.ts';
 import { isWebSocketRequest } from './upgrade.ts';
 
@@ -64,6 +65,8 @@ export function makeListener(
   const server = tls
     ? makeSecure({ ...options, ...tls, ...secureOptions(settings) }, admit)
     : createServer(options, admit);
+  // A client that ends its side waits for its answers; `half-closed.ts` finds out whether it does.
+  Object.assign(server, { httpAllowHalfOpen: true });
   // Headers beyond this number are dropped silently, so it lies above the one that is refused.
   server.maxHeadersCount = settings.get(serverHttpHeaderMaxCount) + 10;
   server.on('checkContinue', admit);
@@ -85,11 +88,16 @@ export function makeListener(
       return;
     }
     if (connection?.onBrokenBody?.(error.code)) return;
-    if (connection && error.code !== 'ECONNRESET') endRequests(connection, error, requestIds);
+    if (connection && isOfParser(error)) endRequests(connection, error, requestIds);
     else socket.destroy();
   });
   gate.attach(server, tls ? 'secureConnection' : 'connection');
   return server;
+}
+
+/** Other errors tell that the client has left. */
+function isOfParser({ code = '' }: ParserError): boolean {
+  return code.startsWith('HPE_') || code === 'ERR_HTTP_REQUEST_TIMEOUT';
 }
 
 function endRequests(connection: Connection, error: ParserError, requestIds: RequestIds): void {
@@ -97,9 +105,7 @@ function endRequests(connection: Connection, error: ParserError, requestIds: Req
   // Who is reset while it sends does not see the answer.
   if (connection.isRefused && error.rawPacket !== undefined && connection.discards(error.rawPacket))
     return;
-  // A client that says so in the middle of a request has left like one that does between two of them.
-  if (isAnswering && error.code === 'HPE_INVALID_EOF_STATE') socket.end();
-  else if (isAnswering || socket.writable) {
+  if (isAnswering || socket.writable) {
     if (error.code === overflowCode) connection.overlongLine ??= new OverlongLine();
     const line = connection.overlongLine;
     const refusal = line ? line.refusalAfter(error) : refusalOfParser(error);
@@ -112,6 +118,7 @@ function secureOptions(settings: SettingsReader) {
   return {
     minVersion: settings.get(sslMinVersion),
     handshakeTimeout: settings.get(serverHttpHeadersTimeout),
+    allowHalfOpen: true,
   };
 }
 

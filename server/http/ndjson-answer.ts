@@ -153,6 +153,7 @@ class LineAnswer {
   #keepAlive(sink: AnswerSink): Cancel {
     const { settings, runtime } = this.#run.exchange.door;
     const everyMs = settings.get(serverHttpStreamingKeepAlive);
+    this.#run.exchange.connection.writeNothing = () => sink.write(blankLine);
     this.#lastWriteMs = runtime.clock.monotonicMs();
     let stop: Cancel = () => {};
     const look = () => {

@@ -12,7 +12,7 @@ import {
   optionalText,
   requiredText,
 } from './body-fields.ts';
-import type { Connection } from './connection-gate.ts';
+import type { Connection } from './connection.ts';
 import type { Exchange } from './exchange.ts';
 import { badRequest } from './errors.ts';
 import { statementParameters } from './typed-parameters.ts';

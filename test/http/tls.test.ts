@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { request } from 'node:https';
-import { connect as connectPlain } from 'node:net';
+import { connect as connectPlain, type NetConnectOpts } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -12,6 +12,7 @@ import { WebSocket } from 'ws';
 import { makeCertificate, makePkcs12 } from '../support/certificates.ts';
 import { startSockets, TestClient } from '../websocket/socket-fixture.ts';
 import { basic, type DoorFixture, startDoor } from './door-fixture.ts';
+import { rowBatch } from './fake-databases.ts';
 
 // HTTPS beside HTTP (contract 3, TLS; http-api.md 21.5).
 
@@ -184,4 +185,28 @@ test('change events come over TLS, too', async (context) => {
   });
   socket.terminate();
   await client.closed;
+});
+
+test('a client that ends its side of the connection gets its answer', async (context) => {
+  const store = mounted(context);
+  const ca = store.use('first');
+  const door = await startDoor(context, { 'ssl.keyStore': store.path });
+  door.databases.behaviours.set('slow', {
+    complete: rowBatch(0, 1, 'of slow'),
+    before: () => new Promise((resolve) => setTimeout(resolve, 50)),
+  });
+  const body = '{"language":"sql","command":"slow"}';
+  const halfOpen: ConnectionOptions & NetConnectOpts = {
+    ca,
+    host: '127.0.0.1',
+    port: door.server.securePort ?? 0,
+    allowHalfOpen: true,
+  };
+  const socket = await open(door, halfOpen);
+  socket.end(
+    `POST /api/v1/query/school HTTP/1.1\r\nHost: localhost\r\nAuthorization: ${basic('root')}\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+  );
+  let text = '';
+  for await (const piece of socket) text += String(piece);
+  assert.match(text, /^HTTP\/1\.1 200 .*of slow/s);
 });

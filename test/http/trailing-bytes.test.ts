@@ -154,25 +154,6 @@ test('half a request behind a running statement is refused after its answer', as
   assert.match(text, /"b":"of slow"/);
 });
 
-test('a client that leaves in the middle of a second request ends the first', async (context) => {
-  const { door } = await start(context);
-  const started = Promise.withResolvers<void>();
-  const aborted = Promise.withResolvers<void>();
-  door.databases.behaviours.set('long', {
-    before: async (_statement, { signal }) => {
-      signal.addEventListener('abort', () => aborted.resolve());
-      started.resolve();
-      await aborted.promise;
-      throw new TypeError('ended');
-    },
-  });
-  const socket = await door.open();
-  socket.write(command('long'));
-  await started.promise;
-  socket.end('POST /api/v1/comm');
-  await aborted.promise;
-});
-
 test('a request whose body breaks off is refused and not executed', async (context) => {
   const { door, started, release, executed } = await start(context);
   assert.deepEqual(statusesOf(await door.raw(brokenChunks)), [400]);
