@@ -80,10 +80,13 @@ export function plainAssignments(
   const plain: PlainAssignment[] = [];
   for (const assignment of assignments) {
     if (assignment.kind !== 'set' || assignment.path.length > 0) return undefined;
-    if (plain.some(({ property }) => property === assignment.property)) return undefined;
     plain.push(assignment);
   }
-  return plain;
+  return haveOwnProperties(plain) ? plain : undefined;
+}
+
+function haveOwnProperties(plain: readonly PlainAssignment[]): boolean {
+  return plain.length < 2 || new Set(plain.map(({ property }) => property)).size === plain.length;
 }
 
 /** The value for a record of the type, converted as `runAssignments` does. */

@@ -15,8 +15,9 @@ export class WorkShare {
 
   /** @param size less where a row costs more than others do */
   constructor(size = rowsPerTurn) {
-    this.#size = size;
-    this.#left = size;
+    // The last unit is the pause itself.
+    this.#size = Math.max(2, size);
+    this.#left = this.#size;
   }
 
   /** One unit of work. @returns true when it is time to pause; counting then starts anew */

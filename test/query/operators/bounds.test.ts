@@ -92,6 +92,12 @@ test('the longer the expressions of a row, the fewer rows between two pauses', a
   }
 });
 
+test('a row may cost more than a turn', async () => {
+  const ranges = Array.from({ length: 1_500 }, (_, at) => `(k > ${at} AND k < ${at + 2})`);
+  const result = await db.run(`SELECT count(*) AS c FROM P WHERE ${ranges.join(' OR ')}`);
+  assert.deepEqual(result.rows, [[5400]]);
+});
+
 test('what is thrown away above a scan does not put off its pauses', async () => {
   const nested = 'SELECT FROM (SELECT FROM P WHERE n % 1000 = 7 LIMIT 100000) WHERE n < 0';
   const result = await db.run(nested);
