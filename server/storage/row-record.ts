@@ -180,9 +180,19 @@ export class RowRecord implements StoredRecord {
   #extraReader(flags: number): ValueReader {
     const start = extraMapOffset(this.shape, this.image, this.row, flags);
     if ((flags & rowFlag.outsideExtra) === 0) return new ValueReader(this.image, start);
-    return new ValueReader(imageOf(this.outsideCell(extraMapId, start)), 0);
+    if (lastExtra?.record === this) return new ValueReader(lastExtra.image, 0);
+    const image = imageOf(this.outsideCell(extraMapId, start));
+    lastExtra = image.bytes.length <= keptExtraBytesMax ? { record: this, image } : undefined;
+    return new ValueReader(image, 0);
   }
 }
+
+/**
+ * The extra map outside of a row that was read last: its properties are read one after the other, and to look the cell up, copy
+ * and check it for each of 5,000 took 200 ms. Only one is kept, since records that are held for long hold no more than they say.
+ */
+let lastExtra: { readonly record: RowRecord; readonly image: Image } | undefined;
+const keptExtraBytesMax = 1024 * 1024;
 
 /** Cells of so many bytes are read in turns by who can. */
 const largeCellBytes = 256 * 1024;
