@@ -80,3 +80,17 @@ test('patterns have as many nodes as expressions may have levels', async (contex
     /Pattern has more than 200 nodes .*sql\.maxExpressionDepth/,
   );
 });
+
+test('as many columns are unwound as expressions may have levels', async (context) => {
+  const database = await setUp(context);
+  const columns = (count: number, text: (at: number) => string): string =>
+    Array.from({ length: count }, (_, at) => text(at)).join(', ');
+  const statement = (count: number): string =>
+    `SELECT ${columns(count, (at) => `[${at}] AS u${at}`)} UNWIND ${columns(count, (at) => `u${at}`)}`;
+  const [row] = await database.run(statement(200));
+  assert.equal(row?.['u199'], 199);
+  await assert.rejects(
+    database.run(statement(201)),
+    /UNWIND has more than 200 columns .*sql\.maxExpressionDepth/,
+  );
+});

@@ -140,6 +140,12 @@ export function resultClauses(parser: Parser): ResultClauses {
   const unwind: UnwoundColumn[] = [];
   if (parser.acceptKeyword('UNWIND')) {
     do {
+      // Each builds on the rows of the one before it, as nested expressions do.
+      if (unwind.length === parser.depthMax)
+        parser.fail(
+          parser.start,
+          `UNWIND has more than ${parser.depthMax} columns (service.sql.maxExpressionDepth)`,
+        );
       const name = parser.name('a column');
       unwind.push({ name, alias: parser.alias() ?? name });
     } while (parser.accept(','));
