@@ -92,6 +92,10 @@ export class TransactionValue implements Transaction {
     return !this.#overlay.isEmpty;
   }
 
+  get changeCount(): number {
+    return this.#overlay.log.length;
+  }
+
   get heldBytes(): number {
     return this.#overlay.heldBytes;
   }

@@ -16,6 +16,8 @@ export type Isolation = 'READ_COMMITTED' | 'REPEATABLE_READ';
 export interface Transaction extends ReadView {
   readonly isolation: Isolation;
   readonly hasWrites: boolean;
+  /** How many changes it has made so far: it grows with each write, and falls when some are taken back. */
+  readonly changeCount: number;
   /**
    * Set while whoever writes can pause: a write that sets off triggers then takes several turns, in each of which the same write is
    * called again. Without it triggers have some milliseconds.

@@ -132,6 +132,35 @@ function trigger(body: string): string {
   return `CREATE TRIGGER tries AFTER CREATE ON TYPE Log EXECUTE JAVASCRIPT "${line}"`;
 }
 
+test('functions of an update may update the same keys and records', async (context) => {
+  const data = await keyed(context, 1, 2, 3);
+  for (const text of [
+    'DEFINE FUNCTION f.next "UPDATE T SET k = k + 1 WHERE n = :a" PARAMETERS [a]',
+    'DEFINE FUNCTION f.touch "UPDATE T SET seen = :a, x = 0, l = [:a] WHERE n = :a" PARAMETERS [a]',
+    'DEFINE FUNCTION f.drop "DELETE FROM T WHERE n = :a" PARAMETERS [a]',
+  ])
+    await data.run(text);
+  await data.run('UPDATE T SET q = n, z = `f.next`(q)');
+  assert.deepEqual(await keysOf(data), { 1: 2, 2: 3, 3: 4 });
+  await assert.rejects(data.run('UPDATE T SET q = n, z = `f.next`(1)'), duplicated);
+  assert.deepEqual(await keysOf(data), { 1: 2, 2: 3, 3: 4 });
+  // What the function did to other properties stays; what the statement assigns is what it computed.
+  await data.run('UPDATE T SET q = n, x = `f.touch`(q) WHERE n = 1');
+  await data.run('UPDATE T SET q = n, x = `f.touch`(q), l[1] = 5 REMOVE z WHERE n = 2');
+  assert.deepEqual(await data.run('SELECT seen, x, l, z FROM T WHERE n < 3 ORDER BY n'), [
+    { seen: 1, x: 1, l: [1], z: 1 },
+    { seen: 2, x: 1, l: [2], z: null },
+  ]);
+  await data.run('UPDATE T SET q = n CONTENT {k: 9, n: 3, x: `f.touch`(3)} WHERE n = 3');
+  assert.deepEqual(await data.run('SELECT FROM T WHERE k = 9'), [
+    { '@rid': '#1:2', '@type': 'T', '@cat': 'v', k: 9, n: 3, x: 1 },
+  ]);
+  assert.deepEqual(await data.run('UPDATE T SET q = n, x = `f.drop`(q) WHERE n = 1'), [
+    { count: 0 },
+  ]);
+  assert.deepEqual(await keysOf(data), { 2: 3, 3: 9 });
+});
+
 test('a script that catches a refusal goes on as if the statement had not been there', async (context) => {
   const data = await keyed(context, 1, 2, 3);
   await data.run('CREATE DOCUMENT TYPE Log');

@@ -1,6 +1,7 @@
 import type { RecordKind, StoredRecord } from '#core/record.ts';
 import { noRid, type LogIndex, type Rid, type TypeId } from '#core/rid.ts';
 import type { Value } from '#core/value.ts';
+import { compareValues } from '#core/value-order.ts';
 import type { TypeDefinition } from '#catalog/catalog.ts';
 
 /** A record while a statement changes it: right sides of assignments see what earlier ones did. */
@@ -50,6 +51,18 @@ export class RecordDraft implements StoredRecord {
   propertyNames(): readonly string[] {
     return [...this.properties.keys()];
   }
+}
+
+/** `now` with what the draft changed in `before`, from which it was made. */
+export function rebased(draft: RecordDraft, before: StoredRecord, now: StoredRecord): RecordDraft {
+  const made = RecordDraft.of(now);
+  for (const [name, value] of draft.properties) {
+    const old = before.get(name);
+    if (old === undefined || compareValues(old, value) !== 0) made.properties.set(name, value);
+  }
+  for (const name of before.propertyNames())
+    if (!draft.properties.has(name)) made.properties.delete(name);
+  return made;
 }
 
 /** All properties of a record, in stored order. Cost: decodes every cell. */

@@ -25,7 +25,7 @@ import {
   type PhysicalOperator,
   type Pulled,
 } from './operator.ts';
-import { propertiesOf, RecordDraft } from './record-draft.ts';
+import { propertiesOf, rebased, RecordDraft } from './record-draft.ts';
 import { describeValue, ridOf } from './record-identity.ts';
 import { transactionOf } from './writing.ts';
 import { rowsPerTurn } from './work-share.ts';
@@ -60,13 +60,15 @@ export class UpdateOperator implements PhysicalOperator {
   #ordinal = 0;
   /** As it was read; being changed. */
   #record: StoredRecord | undefined;
+  /** Of the transaction, when the record was read. */
+  #changesBefore = 0;
   /** What it is to be, computed and not yet written: values of the patch, or all properties. */
   #values: Value[] | undefined;
   #draft: RecordDraft | undefined;
   #changeCount = 0;
   #written: StoredRecord = vetoed;
   readonly #compute = (): void => this.#computeChange(this.#record as StoredRecord);
-  readonly #write = (): void => this.#writeChange(this.#record as StoredRecord);
+  readonly #write = (): void => this.#writeTo(this.#record as StoredRecord);
 
   constructor(options: UpdateOptions) {
     this.inputs = [options.input];
@@ -130,17 +132,36 @@ export class UpdateOperator implements PhysicalOperator {
     context.requireWrite?.('update', record.typeName);
     if (before !== undefined) context.frame[before] = rowOf(record);
     this.#record = record;
+    this.#changesBefore = transaction.changeCount;
     return this.#change();
   }
 
-  /** @returns whether there is a row, or undefined when it goes on in the next turn */
+  /**
+   * Unique keys are on their way while values are computed, too, by functions that update, and while triggers run.
+   * @returns whether there is a row, or undefined when it goes on in the next turn
+   */
   #change(): boolean | undefined {
+    const transaction = transactionOf(this.#context as ExecutionContext);
+    const { defersKeys } = transaction;
+    transaction.defersKeys = true;
+    try {
+      return this.#computeAndWrite(transaction);
+    } finally {
+      transaction.defersKeys = defersKeys;
+    }
+  }
+
+  #computeAndWrite(transaction: Transaction): boolean | undefined {
     const context = this.#context as ExecutionContext;
     const calls = this.#calls;
     if (this.#values === undefined && this.#draft === undefined) {
       if (!calls.attempt(context, this.#compute)) return undefined;
       context.statistics.propertiesSet += this.#changeCount;
       this.#ordinal += 1;
+      if (transaction.changeCount !== this.#changesBefore && !this.#readAgain(transaction)) {
+        this.#forget();
+        return false;
+      }
     }
     if (!calls.attempt(context, this.#write)) return undefined;
     context.frame[this.#options.record] = this.#written;
@@ -186,24 +207,28 @@ export class UpdateOperator implements PhysicalOperator {
     return values;
   }
 
-  #writeChange(record: StoredRecord): void {
-    const transaction = transactionOf(this.#context as ExecutionContext);
-    const { defersKeys } = transaction;
-    transaction.defersKeys = true;
-    try {
-      this.#writeTo(transaction, record);
-    } finally {
-      transaction.defersKeys = defersKeys;
-    }
+  /**
+   * What was called to compute the values has written: perhaps to this record, whose other properties stay as they are now.
+   * @returns false when the record is gone
+   */
+  #readAgain(transaction: Transaction): boolean {
+    const before = this.#record as StoredRecord;
+    const now = transaction.record(before.rid);
+    if (now === undefined) return false;
+    this.#record = now;
+    const replacesAll = this.#options.assignments.some(({ kind }) => kind === 'content');
+    if (this.#draft !== undefined && !replacesAll) this.#draft = rebased(this.#draft, before, now);
+    return true;
   }
 
-  /** Where a trigger of another update does this one, the keys of that one are still on their way. */
+  /** Where a trigger or function of another update does this one, the keys of that one are still on their way. */
   #settleKeys(): void {
     const transaction = transactionOf(this.#context as ExecutionContext);
     if (!transaction.defersKeys) transaction.settleKeys();
   }
 
-  #writeTo(transaction: Transaction, record: StoredRecord): void {
+  #writeTo(record: StoredRecord): void {
+    const transaction = transactionOf(this.#context as ExecutionContext);
     const values = this.#values;
     if (values === undefined) {
       this.#written = transaction.update(record.rid, (this.#draft as RecordDraft).properties);
