@@ -1,7 +1,7 @@
 import { type ClientRequest, type IncomingMessage, request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import type { Readable } from 'node:stream';
-import { CommandFailure, exitCodes } from './terminal.ts';
+import { CommandFailure, type ExitCode, exitCodes } from './terminal.ts';
 
 export interface ApiAnswer {
   readonly status: number;
@@ -114,8 +114,12 @@ export function refusalOf(status: number, text: string): CommandFailure {
     (part): part is string => typeof part === 'string' && part !== '',
   );
   const message = parts.length > 0 ? parts.join(': ') : `the server answered ${status}`;
-  const isRefused = status === 401 || status === 403;
-  return new CommandFailure(isRefused ? exitCodes.refused : exitCodes.failed, message);
+  return new CommandFailure(codeOf(status), message);
+}
+
+/** The exit code of what the server did not do. */
+export function codeOf(status: number): ExitCode {
+  return status === 401 || status === 403 ? exitCodes.refused : exitCodes.failed;
 }
 
 function reasonOf({ code, message }: NodeJS.ErrnoException): string {

@@ -11,6 +11,7 @@ import {
   printable,
   type Terminal,
   write,
+  wrongUse,
 } from './terminal.ts';
 
 /** `polyad backup <db>`: prints the name of the archive, or the address it was written to (`--to`). */
@@ -58,14 +59,16 @@ export async function restoreCommand(
   terminal: Terminal,
 ): Promise<ExitCode> {
   const [database = '', source = ''] = requireWords(words, ['database', 'archive']);
+  const archived = archiveName.exec(source)?.[1];
+  const overwrite = options.overwrite === true;
+  if (overwrite && archived === undefined)
+    throw wrongUse('--overwrite is for archives of the server, which are named without an address');
   const client = await connect(options, terminal);
   const bar = new ProgressBar(terminal);
-  const archived = archiveName.exec(source)?.[1];
   const command =
     archived === undefined
       ? `restore database ${quoted(database)} ${source}`
       : `restore backup ${quoted(archived)} ${source} as ${quoted(database)}`;
-  const overwrite = options.overwrite === true;
   const encryptionKey = terminal.environment['POLYAD_ENCRYPTION_KEY'];
   try {
     const body = { command, overwrite, ...(encryptionKey !== undefined && { encryptionKey }) };

@@ -5,7 +5,7 @@ import { Readable, Transform } from 'node:stream';
 import { pathToFileURL } from 'node:url';
 import { gunzipSync, constants } from 'node:zlib';
 import { systemRuntime } from '#platform/system-runtime.ts';
-import { type ApiClient, refusalOf, requireOk } from './api-client.ts';
+import { type ApiClient, codeOf, refusalOf, requireOk } from './api-client.ts';
 import { type Arguments, requireWords } from './arguments.ts';
 import { connect } from './connection.ts';
 import { linesOf, textOf } from './lines.ts';
@@ -153,7 +153,11 @@ interface BatchCounts {
 interface BatchEvent {
   readonly progress?: BatchCounts;
   readonly summary?: BatchCounts & { readonly elapsedMs: number };
-  readonly error?: BatchCounts & { readonly message: string; readonly partialCommit?: boolean };
+  readonly error?: BatchCounts & {
+    readonly message: string;
+    readonly status: number;
+    readonly partialCommit?: boolean;
+  };
 }
 
 /** @returns what to tell at the end */
@@ -206,7 +210,7 @@ function told({ verticesCreated, edgesCreated }: BatchCounts): string {
 
 function broken(error: NonNullable<BatchEvent['error']>): CommandFailure {
   const left = error.partialCommit === true ? ` (stored before: ${told(error)})` : '';
-  return new CommandFailure(exitCodes.failed, `${error.message}${left}`);
+  return new CommandFailure(codeOf(error.status), `${error.message}${left}`);
 }
 
 /** A file that the server is to read must be where the server is. */

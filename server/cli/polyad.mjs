@@ -14,9 +14,9 @@ const serverScript = join(here, '..', 'main.ts');
 const commandLine = process.argv.slice(2);
 
 /** Settings alone mean `start`, as `polyad --service.server.name=Service_1`. */
-function startsServer([first = '']) {
+function startsServer([first = '', ...rest]) {
+  if (first === 'start') return !rest.includes('--help') && !rest.includes('-h');
   return (
-    first === 'start' ||
     first === '--version' ||
     first === '--prompt-password' ||
     /^(--?service\.|-D)/.test(first)

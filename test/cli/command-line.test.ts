@@ -31,6 +31,12 @@ test('the executable tells its version and its use, and refuses what it does not
     [help.status, help.stdout.split('\n')[0]],
     [0, 'polyad, a multi-model database'],
   );
+  for (const words of [
+    ['start', '--help'],
+    ['start', '-h'],
+    ['import', '--help'],
+  ])
+    assert.deepEqual(polyad(...words), help, words.join(' '));
   assert.equal(polyad().status, 2);
   const odd = polyad('dance');
   assert.deepEqual([odd.status, odd.stdout], [2, '']);
@@ -101,10 +107,22 @@ test('exit codes tell wrong use, a refusal, and a server that is not there', asy
     [['status'], { POLYAD_PASSWORD: 'wrong' }, 4],
     [['status', '--url', 'http://127.0.0.1:1'], {}, 3],
     [['import', 'test', join(directory, 'none.jsonl')], {}, 1],
+    [['restore', 'test', 'file:///backup.zip', '--overwrite'], {}, 2],
     [['status'], {}, 0],
   ];
   for (const [words, environment, code] of codes)
     assert.equal((await run(words, '', environment)).code, code, words.join(' '));
+});
+
+test('an import that the server refuses is a refusal, also in the middle of its answer', async (context) => {
+  const { run, data, door } = await commandLine(context);
+  await data.run('CREATE VERTEX TYPE V');
+  const databases = new Map([['test', ['reader']]]);
+  await door.users.create('rita', { password: 'password', databases });
+  const asReader = { POLYAD_USER: 'rita' };
+  const ran = await run(['import', 'test', '-'], '{"@type":"v","@class":"V"}\n', asReader);
+  assert.deepEqual([ran.code, ran.output], [4, '']);
+  assert.match(ran.messages, /'rita' is not allowed to createRecord/);
 });
 
 test('a password comes from a file too, and is printed nowhere', async (context) => {
