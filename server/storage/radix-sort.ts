@@ -19,38 +19,73 @@ export interface SpacedKeys {
  * everywhere cost one.
  */
 export async function sortedOrder(
-  { numbers, count, first, stride }: SpacedKeys,
+  keys: SpacedKeys,
   timers: Pick<Timers, 'yield'>,
 ): Promise<Uint32Array> {
+  const { count } = keys;
   let order = new Uint32Array(count);
   for (let i = 0; i < count; i++) order[i] = i;
   let spare = new Uint32Array(count);
   const digits = new Uint16Array(count);
   const starts = new Uint32Array(digitCount + 1);
   for (let shift = 0; shift < 64; shift += digitBits) {
-    // Shifts look at the lowest 32 bits only, those above are brought down first.
-    const scale = shift < 32 ? 1 : 2 ** -32;
     starts.fill(0);
-    for (let i = 0; i < count; i++) {
-      if (i % numbersPerSlice === numbersPerSlice - 1) await timers.yield();
-      const key = numbers[first + i * stride] as number;
-      const digit = ((key * scale) >>> (shift & 31)) & (digitCount - 1);
-      digits[i] = digit;
-      starts[digit + 1] = (starts[digit + 1] as number) + 1;
+    for (let from = 0; from < count; from += numbersPerSlice) {
+      countDigits(keys, shift, from, Math.min(from + numbersPerSlice, count), digits, starts);
+      await timers.yield();
     }
     if (count === 0 || (starts[(digits[0] as number) + 1] as number) === count) continue;
-    for (let digit = 1; digit < digitCount; digit++) {
-      starts[digit] = (starts[digit] as number) + (starts[digit - 1] as number);
-    }
-    for (let i = 0; i < count; i++) {
-      if (i % numbersPerSlice === numbersPerSlice - 1) await timers.yield();
-      const item = order[i] as number;
-      const digit = digits[item] as number;
-      const at = starts[digit] as number;
-      spare[at] = item;
-      starts[digit] = at + 1;
+    sumUp(starts);
+    for (let from = 0; from < count; from += numbersPerSlice) {
+      const to = Math.min(from + numbersPerSlice, count);
+      distribute(order.subarray(from, to), digits, starts, spare);
+      await timers.yield();
     }
     [order, spare] = [spare, order];
   }
   return order;
+}
+
+// One pass over one slice each, apart from the loop that waits: such a loop is never compiled well, and again at each stage.
+
+/** Looks at one digit of the keys `from` to `to`: keeps it and counts it one place up. */
+function countDigits(
+  { numbers, first, stride }: SpacedKeys,
+  shift: number,
+  from: number,
+  to: number,
+  digits: Uint16Array,
+  counts: Uint32Array,
+): void {
+  // Shifts look at the lowest 32 bits only, those above are brought down first.
+  const scale = shift < 32 ? 1 : 2 ** -32;
+  const bits = shift & 31;
+  for (let i = from, at = first + from * stride; i < to; i++, at += stride) {
+    const digit = (((numbers[at] as number) * scale) >>> bits) & (digitCount - 1);
+    digits[i] = digit;
+    counts[digit + 1] = (counts[digit + 1] as number) + 1;
+  }
+}
+
+/** Makes of the counts where the keys with each digit begin. */
+function sumUp(counts: Uint32Array): void {
+  for (let digit = 1; digit < digitCount; digit++) {
+    counts[digit] = (counts[digit] as number) + (counts[digit - 1] as number);
+  }
+}
+
+/** Puts items where those with their digit go on. */
+function distribute(
+  items: Uint32Array,
+  digits: Uint16Array,
+  starts: Uint32Array,
+  into: Uint32Array,
+): void {
+  for (let i = 0; i < items.length; i++) {
+    const item = items[i] as number;
+    const digit = digits[item] as number;
+    const at = starts[digit] as number;
+    into[at] = item;
+    starts[digit] = at + 1;
+  }
 }

@@ -211,6 +211,24 @@ export interface OpenOptions {
   readonly readersMax: number;
 }
 
+/** The highest key of a store as the newest transaction left it; empty when there is none. */
+export function lastKeyOf(store: Store, { root, sink }: SubDatabases): Uint8Array {
+  // The state that the binding keeps for reads may be an older one.
+  root.resetReadTxn();
+  const transaction = root.useReadTransaction();
+  try {
+    sink.length = 0;
+    const range = { start: aboveAll, end: belowAll, reverse: true, limit: 1, transaction };
+    for (const end of store.getKeys(range)) return new Uint8Array(sink.bytes.subarray(0, end));
+    return new Uint8Array();
+  } finally {
+    transaction.done();
+  }
+}
+
+const belowAll = new BytesKey(new Uint8Array(1));
+const aboveAll = new BytesKey(new Uint8Array(32).fill(255));
+
 /** Opens the environment with all of its sub-databases; makes them when the directory is empty. */
 export function openSubDatabases(options: OpenOptions): SubDatabases {
   const sink = new KeySink();

@@ -1,7 +1,7 @@
 import * as binding from 'lmdb';
 import { DatabaseError } from '#core/errors.ts';
 import type { ValueSource } from './image-memory.ts';
-import type { Key, Store, SubDatabases } from './sub-databases.ts';
+import { type Key, lastKeyOf, type Store, type SubDatabases } from './sub-databases.ts';
 
 /*
  * Many writes as one LMDB transaction, gathered over many turns of the event loop. A batch of the binding has to be filled in
@@ -15,6 +15,8 @@ import type { Key, Store, SubDatabases } from './sub-databases.ts';
  */
 
 const put = 15;
+/** Behind every key that the store has; a key that is not there would be passed over without a word. */
+const appends = 0x20000;
 const remove = 13;
 const nextPiece = 3;
 const outcome = { failed: 0x40000000, committed: 0x10000000 } as const;
@@ -47,11 +49,19 @@ class Piece {
 
   constructor() {
     const memory = new ArrayBuffer(pieceBytes);
-    this.bytes = new Uint8Array(memory);
+    // Of the kind that keys are written into elsewhere: code for one kind is the fastest.
+    this.bytes = Buffer.from(memory);
     this.words = new Uint32Array(memory);
     this.numbers = new Float64Array(memory);
     this.address = addresses.getAddress(memory);
   }
+}
+
+/** The last key of a store. */
+interface LastKey {
+  bytes: Uint8Array;
+  start: number;
+  end: number;
 }
 
 /** The writes of one LMDB transaction, in order. Values must stay as they are until `carryOut` is over. */
@@ -60,6 +70,8 @@ export class WriteInstructions {
   /** All of them, so that none is collected while it is worked off. */
   readonly #pieces: Piece[] = [];
   readonly #keyMax: number;
+  /** By store, with the writes so far: what comes behind is put there without a search, and fills pages to the end. */
+  readonly #lastKeys = new Map<number, LastKey>();
   #piece: Piece;
   #at = 8;
 
@@ -72,8 +84,9 @@ export class WriteInstructions {
   /** Takes writes to a store, with values that are the buffers of slabs. */
   into(store: Store): Writable {
     const dbi = dbiOf(store);
+    const last = this.#lastKeyOf(store, dbi);
     return {
-      put: (key, value) => this.#put(dbi, key, value as Source),
+      put: (key, value) => this.#put(dbi, key, value as Source, last),
       remove: (key) => this.#remove(dbi, key),
     };
   }
@@ -98,8 +111,18 @@ export class WriteInstructions {
     (root as unknown as { resetReadTxn(): void }).resetReadTxn();
   }
 
-  #put(dbi: number, key: Key, value: Source): void {
-    const at = this.#begin(dbi, key, put);
+  #lastKeyOf(store: Store, dbi: number): LastKey {
+    let last = this.#lastKeys.get(dbi);
+    if (last === undefined) {
+      const bytes = lastKeyOf(store, this.#subs);
+      last = { bytes, start: 0, end: bytes.length };
+      this.#lastKeys.set(dbi, last);
+    }
+    return last;
+  }
+
+  #put(dbi: number, key: Key, value: Source, last: LastKey): void {
+    const at = this.#begin(dbi, key, put, last);
     value.address ??= addresses.getAddress(value.buffer);
     this.#piece.words[at / 4 - 1] = value.end - value.start;
     this.#piece.numbers[at / 8] = value.address + value.start;
@@ -111,7 +134,7 @@ export class WriteInstructions {
   }
 
   /** @returns where the instruction goes on behind its key */
-  #begin(dbi: number, key: Key, flags: number): number {
+  #begin(dbi: number, key: Key, flags: number, last?: LastKey): number {
     if (this.#at + this.#keyMax + roomBeside > pieceBytes) this.#turnPage();
     const { bytes, words } = this.#piece;
     const at = this.#at;
@@ -123,9 +146,15 @@ export class WriteInstructions {
         `a key of ${end - start} bytes is above LMDB's limit of ${this.#keyMax}`,
       );
     }
-    words[at / 4] = flags;
+    const isLast = last !== undefined && isBehind(bytes, start, end, last);
+    words[at / 4] = isLast ? flags | appends : flags;
     words[at / 4 + 1] = dbi;
     words[at / 4 + 2] = end - start;
+    if (isLast) {
+      last.bytes = bytes;
+      last.start = start;
+      last.end = end;
+    }
     return (end + 16) & ~7;
   }
 
@@ -143,6 +172,18 @@ export class WriteInstructions {
     this.#pieces.push(piece);
     return piece;
   }
+}
+
+/** Whether the key `bytes[start, end)` sorts behind the other. */
+function isBehind(bytes: Uint8Array, start: number, end: number, other: LastKey): boolean {
+  const { bytes: otherBytes, end: otherEnd } = other;
+  let at = start;
+  for (let i = other.start; i < otherEnd; i += 1, at += 1) {
+    if (at === end) return false;
+    const difference = (bytes[at] as number) - (otherBytes[i] as number);
+    if (difference !== 0) return difference > 0;
+  }
+  return at < end;
 }
 
 function dbiOf(store: Store): number {

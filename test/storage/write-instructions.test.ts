@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
+import fc from 'fast-check';
 import { DatabaseError } from '#core/errors.ts';
 import { systemRuntime } from '#platform/system-runtime.ts';
 import { ImageMemory } from '#storage/image-memory.ts';
@@ -118,3 +119,38 @@ describe('writes of many turns as one LMDB transaction', () => {
       assert.ok(turns >= 2, `${turns} turns`);
     }));
 });
+
+it('stores keys in any order, behind those that are there or among them', () =>
+  withSubDatabases(async (subs) => {
+    const memory = new ImageMemory();
+    const model = new Map<number, string>();
+    const number = fc.nat({ max: 20_000 });
+    const batch = fc.record({
+      numbers: fc.array(number, { maxLength: 60 }),
+      ascending: fc.tuple(number, fc.nat({ max: 3 })),
+      small: fc.option(number, { nil: undefined }),
+    });
+    const checked = fc.asyncProperty(fc.array(batch, { maxLength: 3 }), async (batches) => {
+      for (const { numbers, ascending, small } of batches) {
+        const [from, step] = ascending;
+        const run = Array.from({ length: manyWrites }, (_, n) => from + n * step);
+        const all = [...run, ...numbers];
+        const text = `${model.size} ${from}`;
+        const writes = all.map((n) => putOf(subs.blk, memory, keyOf(n), text));
+        if (numbers[0] !== undefined) writes.push(removal(subs.blk, keyOf(numbers[0])));
+        await writeBatch(subs, writes, timers);
+        for (const n of all) model.set(n, text);
+        if (numbers[0] !== undefined) model.delete(numbers[0]);
+        if (small === undefined) continue;
+        // Gone again, or the highest one from now on: the next batch must see it.
+        const key = small + 20_000;
+        if (model.delete(key)) await writeBatch(subs, [removal(subs.blk, keyOf(key))], timers);
+        else {
+          await writeBatch(subs, [putOf(subs.blk, memory, keyOf(key), 'small')], timers);
+          model.set(key, 'small');
+        }
+      }
+      for (const [n, text] of model) assert.equal(valueIn(subs, subs.blk, keyOf(n)), text);
+    });
+    await fc.assert(checked, { numRuns: 8 });
+  }));

@@ -20,8 +20,10 @@ export interface ImportReader {
 export interface BatchImportOptions {
   readonly loader: RowLoader;
   readonly format: 'jsonl' | 'csv';
-  /** Records of one commit; undefined: 50,000 vertices, and as many edges as memory allows after the first 50,000. */
+  /** Records of one commit; undefined: 50,000 vertices, and as many edges as memory allows. */
   readonly commitEvery: number | undefined;
+  /** Somebody is told of each commit, and hears of the first 50,000 edges. */
+  readonly reportsCommits?: boolean;
   /** Edges name vertices by their place among the vertex lines; the number of the first. */
   readonly ordinalBase: number | undefined;
   readonly depthMax: number;
@@ -226,9 +228,10 @@ export class BatchImport {
    * in few commits than in many.
    */
   get #chunkRecords(): number {
-    const { commitEvery } = this.#options;
+    const { commitEvery, reportsCommits } = this.#options;
     if (commitEvery !== undefined) return commitEvery;
-    return this.#committed.hasEdges ? Number.POSITIVE_INFINITY : defaultCommitEvery;
+    const { hasEdges } = reportsCommits === true ? this.#committed : this.rows;
+    return hasEdges ? Number.POSITIVE_INFINITY : defaultCommitEvery;
   }
 
   /** Reading stops exactly at the border of a chunk. */

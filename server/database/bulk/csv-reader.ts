@@ -6,11 +6,13 @@ import type { Rid } from '#core/rid.ts';
 import { double, type Value } from '#core/value.ts';
 import { type Bytes, readAscii } from '#storage/bytes.ts';
 import { type ColumnKind, columnKind, type CsvForm, CsvMatcher } from './csv-matcher.ts';
-import { firstHash, hashOf, nextHash } from './id-table.ts';
+import { firstHash, nextHash } from './id-table.ts';
+import { hashedId, IdText } from './id-text.ts';
 import type { ImportReader } from './batch-import.ts';
 import type { ImportRows, PendingRows } from './import-rows.ts';
 import { requireMeta } from './jsonl-reader.ts';
 import type { LineBuffer } from './line-buffer.ts';
+import { Literal } from './literal.ts';
 
 /** How the text of a field becomes a value. */
 const reading = {
@@ -68,7 +70,9 @@ export class CsvReader implements ImportReader {
   #lastClass: Bytes = Buffer.alloc(0) as Bytes;
   #lastTargets: Map<string | number, Target> | undefined;
   #lastClassName = '';
-  readonly #matcher = new CsvMatcher();
+  readonly #matcher: CsvMatcher;
+  /** Of the line that is read field by field. */
+  readonly #id = new IdText();
   /** What lines like the last one look like, when there is a quick way for them. */
   #form: TargetForm | undefined;
   /** Of a long line by field: texts, and what JSON in them gives. */
@@ -78,6 +82,7 @@ export class CsvReader implements ImportReader {
 
   constructor(rows: ImportRows) {
     this.#rows = rows;
+    this.#matcher = new CsvMatcher(rows.ids);
   }
 
   read(buffer: LineBuffer): void {
@@ -85,7 +90,7 @@ export class CsvReader implements ImportReader {
     const { bytes, end } = buffer;
     while (buffer.start < end && !rows.isFull) {
       if (buffer.isLongLineNext) return;
-      let next = this.#matchLine(bytes, buffer.start);
+      let next = this.#matchLine(buffer);
       if (next === 0) next = this.#readLine(bytes, buffer.start);
       if (next < 0) return;
       buffer.requireLength(next - 1 - buffer.start, rows.line);
@@ -143,21 +148,21 @@ export class CsvReader implements ImportReader {
   }
 
   /** @returns where the next line begins, 0 when it must be read field by field, -1 when vertices must be loaded first */
-  #matchLine(bytes: Bytes, start: number): number {
+  #matchLine(lines: LineBuffer): number {
     const form = this.#form;
     const rows = this.#rows;
     if (form === undefined || form.target.generation !== rows.generation) return 0;
     const m = this.#matcher;
-    const next = m.match(form, bytes, start);
+    const next = m.match(form, lines, lines.start);
     if (next < 0) return 0;
     if (form.isEdge && !rows.mayAddEdges) return -1;
     rows.line += 1;
     const pending = form.target.rows;
+    const { bytes } = lines;
     if (form.isEdge) {
-      const from = rows.end(bytes, m.fromStart, m.fromEnd, m.fromHash);
-      const to = rows.end(bytes, m.toStart, m.toEnd, m.toHash);
-      rows.addEdge(pending, from, to);
-    } else rows.addVertex(pending, bytes, m.idStart, m.idEnd, m.idHash);
+      const from = rows.end(bytes, m.from);
+      rows.addEdge(pending, from, rows.end(bytes, m.to));
+    } else rows.addVertex(pending, bytes, m.id);
     const { values } = pending;
     const width = pending.columns.length;
     for (let column = 0; column < width; column += 1) values.push(m.values[column] as Value);
@@ -345,7 +350,8 @@ export class CsvReader implements ImportReader {
       if (how === reading.json) return undefined;
       kinds.push(how === reading.detect ? columnKind.detect : columnKind.text);
     }
-    return className.includes(34) ? undefined : { isEdge, kinds, className, target };
+    if (className.includes(34)) return undefined;
+    return { isEdge, kinds, className: new Literal(className), target };
   }
 
   #requireType(bytes: Bytes, field: number, isEdge: boolean): void {
@@ -456,28 +462,27 @@ export class CsvReader implements ImportReader {
   #addVertex(bytes: Bytes, section: Section, pending: PendingRows): void {
     const field = section.id;
     if (field < 0 || this.#isAbsent(field)) {
-      this.#rows.addVertex(pending, bytes, 0, -1, 0);
+      this.#rows.addVertex(pending, bytes, new IdText());
       return;
     }
     if (this.#quoted[field] === 2) {
       const id = Buffer.from(this.#text(bytes, field));
-      this.#rows.addVertex(pending, id, 0, id.length, hashOf(id, 0, id.length));
+      this.#rows.addVertex(pending, id, hashedId(id));
       return;
     }
-    const start = this.#starts[field] as number;
-    const end = this.#ends[field] as number;
-    this.#rows.addVertex(pending, bytes, start, end, this.#hash(bytes, start, end));
+    this.#rows.addVertex(pending, bytes, this.#idAt(bytes, field));
   }
 
   #end(bytes: Bytes, field: number, name: string): Rid {
     if (this.#isAbsent(field)) throw this.#rows.refusal(`'${name}' is missing`);
     if (this.#quoted[field] === 2) return this.#rows.endNamed(this.#text(bytes, field));
-    const start = this.#starts[field] as number;
-    const end = this.#ends[field] as number;
-    return this.#rows.end(bytes, start, end, this.#hash(bytes, start, end));
+    return this.#rows.end(bytes, this.#idAt(bytes, field));
   }
 
-  #hash(bytes: Bytes, start: number, end: number): number {
+  #idAt(bytes: Bytes, field: number): IdText {
+    const start = this.#starts[field] as number;
+    const end = this.#ends[field] as number;
+    const id = this.#id;
     let hash = firstHash;
     let all = 0;
     for (let at = start; at < end; at += 1) {
@@ -486,7 +491,10 @@ export class CsvReader implements ImportReader {
       hash = nextHash(hash, byte);
     }
     if (all >= 128 && !isUtf8(bytes.subarray(start, end))) throw this.#invalidText();
-    return hash;
+    id.start = start;
+    id.end = end;
+    id.hash = hash;
+    return id;
   }
 
   #value(bytes: Bytes, field: number, how: Reading): Value {

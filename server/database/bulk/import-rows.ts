@@ -4,6 +4,7 @@ import type { Value } from '#core/value.ts';
 import type { CommittedRequest } from '../session.ts';
 import type { BulkLoader } from './bulk-loader.ts';
 import { hashOf } from './id-table.ts';
+import type { IdText } from './id-text.ts';
 import { TemporaryIds } from './temporary-ids.ts';
 
 /** Rows of one type with the same properties that wait for being loaded. */
@@ -174,13 +175,13 @@ export class ImportRows {
   }
 
   /** @throws DatabaseError when edges have come already, or the id is taken */
-  addVertex(rows: PendingRows, bytes: Uint8Array, start: number, end: number, hash: number): void {
+  addVertex(rows: PendingRows, bytes: Uint8Array, text: IdText): void {
     if (this.edgeCount > 0) throw this.refusal('a vertex after the first edge');
     let entry = -1;
-    if (end >= 0) {
-      entry = this.ids.add(bytes, start, end, hash);
+    if (text.end >= 0) {
+      entry = this.ids.addText(bytes, text);
       if (entry < 0) {
-        const id = Buffer.from(bytes.subarray(start, end)).toString();
+        const id = Buffer.from(bytes.subarray(text.start, text.end)).toString();
         throw this.refusal(`two vertices have the @id '${shown(id)}'`);
       }
     } else this.withoutIdCount += 1;
@@ -211,12 +212,12 @@ export class ImportRows {
   }
 
   /** The vertex that an edge names. @throws DatabaseError 400 naming it */
-  end(bytes: Uint8Array, start: number, end: number, hash: number): Rid {
+  end(bytes: Uint8Array, text: IdText): Rid {
     if (this.#ordinalBase === undefined) {
-      const rid = this.ids.find(bytes, start, end, hash);
+      const rid = this.ids.findText(bytes, text);
       if (rid !== undefined) return rid;
     }
-    return this.endNamed(Buffer.from(bytes.subarray(start, end)).toString());
+    return this.endNamed(Buffer.from(bytes.subarray(text.start, text.end)).toString());
   }
 
   /** As `end`, for a text. */

@@ -3,11 +3,12 @@ import { parseJsonBytes, parseJsonInSlices, type Slices } from '#core/json-value
 import type { Rid } from '#core/rid.ts';
 import type { Value, ValueMap } from '#core/value.ts';
 import type { Bytes } from '#storage/bytes.ts';
-import { hashOf } from './id-table.ts';
+import { hashedId, IdText } from './id-text.ts';
 import type { ImportReader } from './batch-import.ts';
 import type { ImportRows, PendingRows } from './import-rows.ts';
 import type { LineBuffer } from './line-buffer.ts';
 import { isSameTemplate, LineMatcher, type LineTemplate, learnTemplate } from './line-template.ts';
+import { Literal } from './literal.ts';
 
 /** Kinds of lines that may alternate without being parsed as a whole. */
 const templatesMax = 6;
@@ -27,7 +28,7 @@ export class JsonlReader implements ImportReader {
   constructor(rows: ImportRows, depthMax: number) {
     this.#rows = rows;
     this.#depthMax = depthMax;
-    this.#matcher = new LineMatcher(depthMax);
+    this.#matcher = new LineMatcher(rows.ids, depthMax);
   }
 
   read(buffer: LineBuffer): void {
@@ -35,7 +36,7 @@ export class JsonlReader implements ImportReader {
     const { bytes, end } = buffer;
     while (buffer.start < end && !rows.isFull) {
       if (buffer.isLongLineNext) return;
-      const next = this.#matchLine(bytes, buffer.start);
+      const next = this.#matchLine(buffer);
       if (next < 0) return;
       if (next > 0) {
         buffer.requireLength(next - 1 - buffer.start, rows.line);
@@ -62,11 +63,12 @@ export class JsonlReader implements ImportReader {
   }
 
   /** @returns where the next line begins, 0 when no template fits, -1 when vertices must be loaded first */
-  #matchLine(bytes: Bytes, start: number): number {
+  #matchLine(lines: LineBuffer): number {
+    const { start } = lines;
     const templates = this.#templates;
     for (let at = 0; at < templates.length; at += 1) {
       const template = templates[at] as LineTemplate;
-      const next = this.#matcher.match(template, bytes, start);
+      const next = this.#matcher.match(template, lines, start);
       if (next < 0) continue;
       if (at > 0) {
         templates.copyWithin(1, 0, at);
@@ -74,7 +76,7 @@ export class JsonlReader implements ImportReader {
       }
       if (template.isEdge && !this.#rows.mayAddEdges) return -1;
       this.#rows.line += 1;
-      this.#addMatched(template, bytes);
+      this.#addMatched(template, lines.bytes);
       return next;
     }
     return 0;
@@ -85,10 +87,9 @@ export class JsonlReader implements ImportReader {
     const m = this.#matcher;
     const pending = this.#pendingOf(template, bytes);
     if (template.isEdge) {
-      const from = rows.end(bytes, m.fromStart, m.fromEnd, m.fromHash);
-      const to = rows.end(bytes, m.toStart, m.toEnd, m.toHash);
-      rows.addEdge(pending, from, to);
-    } else rows.addVertex(pending, bytes, m.idStart, m.idEnd, m.idHash);
+      const from = rows.end(bytes, m.from);
+      rows.addEdge(pending, from, rows.end(bytes, m.to));
+    } else rows.addVertex(pending, bytes, m.id);
     const { values } = pending;
     const width = template.columns.length;
     for (let column = 0; column < width; column += 1) values.push(m.values[column] as Value);
@@ -104,7 +105,7 @@ export class JsonlReader implements ImportReader {
     rows = this.#rows.pendingFor(name, template.isEdge, template.columns);
     template.rows = rows;
     template.generation = this.#rows.generation;
-    template.lastClass = new Uint8Array(bytes.subarray(classStart, classEnd));
+    template.lastClass = new Literal(bytes.subarray(classStart, classEnd));
     return rows;
   }
 
@@ -199,12 +200,11 @@ export class JsonlReader implements ImportReader {
 
   #addVertex(pending: PendingRows, id: Value | undefined): void {
     if (id === undefined || id === null) {
-      this.#rows.addVertex(pending, noBytes, 0, -1, 0);
+      this.#rows.addVertex(pending, noBytes, new IdText());
       return;
     }
     const bytes = Buffer.from(this.#nameText(id, '@id'));
-    const hash = hashOf(bytes, 0, bytes.length);
-    this.#rows.addVertex(pending, bytes, 0, bytes.length, hash);
+    this.#rows.addVertex(pending, bytes, hashedId(bytes));
   }
 
   #end(members: ValueMap, name: '@from' | '@to'): Rid {

@@ -1,5 +1,5 @@
 import { DatabaseError } from '#core/errors.ts';
-import { allocateBytes, type Bytes } from '#storage/bytes.ts';
+import { allocateBytes, type Bytes, type Image, viewOf } from '#storage/bytes.ts';
 
 /** A line beyond takes longer than a slice. */
 const longLineBytes = 128 * 1024;
@@ -8,9 +8,11 @@ const longLineBytes = 128 * 1024;
  * Pieces of a body put together to whole lines. Bytes from `start` to `end` are lines that end with a line feed, so whoever
  * reads them needs no other bound. Holds one piece and one incomplete line.
  */
-export class LineBuffer {
+export class LineBuffer implements Image {
   readonly #lineBytesMax: number;
   bytes: Bytes = allocateBytes(256 * 1024);
+  /** The same memory. */
+  view: DataView = viewOf(this.bytes);
   /** The first byte that was not read yet; moved by the reader. */
   start = 0;
   /** Behind the last line feed. */
@@ -71,7 +73,10 @@ export class LineBuffer {
     if (this.#filled + count <= this.bytes.length) return;
     const left = this.#filled - this.start;
     let target = this.bytes;
-    if (left + count > target.length) target = allocateBytes((left + count) * 2);
+    if (left + count > target.length) {
+      target = allocateBytes((left + count) * 2);
+      this.view = viewOf(target);
+    }
     target.set(this.bytes.subarray(this.start, this.#filled));
     this.bytes = target;
     this.end -= this.start;

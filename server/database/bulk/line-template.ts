@@ -2,9 +2,12 @@ import { isUtf8 } from 'node:buffer';
 import { exceedsDouble, defaultJsonLimits, parseJsonBytes } from '#core/json-value.ts';
 import { DatabaseError } from '#core/errors.ts';
 import { double, type Value } from '#core/value.ts';
-import { type Bytes, readAscii } from '#storage/bytes.ts';
+import { type Bytes, type Image, readAscii } from '#storage/bytes.ts';
 import { firstHash, nextHash } from './id-table.ts';
+import { IdText } from './id-text.ts';
 import type { PendingRows } from './import-rows.ts';
+import { Literal } from './literal.ts';
+import type { TemporaryIds } from './temporary-ids.ts';
 
 /** What stands between two literals of a line. */
 export const slotKind = { value: 0, class: 1, id: 2, from: 3, to: 4 } as const;
@@ -14,12 +17,12 @@ export type SlotKind = (typeof slotKind)[keyof typeof slotKind];
 export interface LineTemplate {
   readonly isEdge: boolean;
   /** One more than slots; the last one closes the object. */
-  readonly literals: readonly Uint8Array[];
+  readonly literals: readonly Literal[];
   readonly slots: readonly SlotKind[];
   /** Names of the value slots. */
   readonly columns: readonly string[];
   /** Type of the line before, and where its rows go. */
-  lastClass: Uint8Array;
+  lastClass: Literal;
   rows: PendingRows | undefined;
   generation: number;
 }
@@ -35,20 +38,16 @@ export class LineMatcher {
   classStart = 0;
   classEnd = 0;
   isSameClass = false;
-  idStart = 0;
-  idEnd = -1;
-  idHash = 0;
-  fromStart = 0;
-  fromEnd = 0;
-  fromHash = 0;
-  toStart = 0;
-  toEnd = 0;
-  toHash = 0;
+  readonly id = new IdText();
+  readonly from = new IdText();
+  readonly to = new IdText();
+  readonly #ids: TemporaryIds;
   readonly #depthMax: number;
-  #hash = 0;
   #value: Value = null;
 
-  constructor(depthMax: number = defaultJsonLimits.depthMax) {
+  /** @param ids where ids of lines are looked for */
+  constructor(ids: TemporaryIds, depthMax: number = defaultJsonLimits.depthMax) {
+    this.#ids = ids;
     this.#depthMax = depthMax;
   }
 
@@ -56,77 +55,46 @@ export class LineMatcher {
    * Reads the line that begins at `start`; there must be a line feed behind it.
    * @returns where the next line begins, -1 when the line does not fit
    */
-  match(template: LineTemplate, bytes: Bytes, start: number): number {
+  match(template: LineTemplate, { bytes, view }: Image, start: number): number {
     const { literals, slots } = template;
     let at = start;
     let column = 0;
-    this.idEnd = -1;
+    this.id.end = -1;
     for (let slot = 0; slot < slots.length; slot += 1) {
-      at = skipLiteral(literals[slot] as Uint8Array, bytes, at);
+      at = (literals[slot] as Literal).skip(bytes, view, at);
       if (at < 0) return -1;
       const kind = slots[slot] as SlotKind;
       if (kind === slotKind.value) {
         at = this.#readValue(bytes, at);
         this.values[column] = this.#value;
         column += 1;
-      } else if (kind === slotKind.class) at = this.#className(template, bytes, at);
-      else at = this.#name(kind, bytes, at);
+      } else if (kind === slotKind.class) at = this.#className(template, bytes, view, at);
+      else at = this.#name(this.#idFor(kind), bytes, at);
       if (at < 0) return -1;
     }
-    at = skipLiteral(literals[slots.length] as Uint8Array, bytes, at);
+    at = (literals[slots.length] as Literal).skip(bytes, view, at);
     if (at < 0) return -1;
     if (bytes[at] === 13) at += 1;
     return bytes[at] === 10 ? at + 1 : -1;
   }
 
   /** Mostly the same as in the line before. */
-  #className(template: LineTemplate, bytes: Bytes, start: number): number {
-    const last = template.lastClass;
+  #className(template: LineTemplate, bytes: Bytes, view: DataView, start: number): number {
     this.classStart = start;
-    const same = skipLiteral(last, bytes, start);
+    const same = template.lastClass.skip(bytes, view, start);
     this.isSameClass = same >= 0 && bytes[same] === 34;
-    if (this.isSameClass) {
-      this.classEnd = same;
-      return same;
-    }
-    const end = this.#hashedText(bytes, start);
-    this.classEnd = end;
-    return end;
+    this.classEnd = this.isSameClass ? same : textEnd(bytes, start);
+    return this.classEnd;
   }
 
-  #name(kind: SlotKind, bytes: Bytes, start: number): number {
-    const end = this.#hashedText(bytes, start);
-    if (kind === slotKind.from) {
-      this.fromStart = start;
-      this.fromEnd = end;
-      this.fromHash = this.#hash;
-    } else if (kind === slotKind.to) {
-      this.toStart = start;
-      this.toEnd = end;
-      this.toHash = this.#hash;
-    } else {
-      this.idStart = start;
-      this.idEnd = end;
-      this.idHash = this.#hash;
-    }
-    return end;
+  #idFor(kind: SlotKind): IdText {
+    if (kind === slotKind.from) return this.from;
+    return kind === slotKind.to ? this.to : this.id;
   }
 
-  /** @returns where the text ends, -1 for texts with escapes */
-  #hashedText(bytes: Bytes, start: number): number {
-    let hash = firstHash;
-    let at = start;
-    let all = 0;
-    for (;;) {
-      const byte = bytes[at] as number;
-      if (byte === 34) break;
-      if (byte === 92 || byte < 32) return -1;
-      all |= byte;
-      hash = nextHash(hash, byte);
-      at += 1;
-    }
-    this.#hash = hash;
-    return all < 128 || isUtf8(bytes.subarray(start, at)) ? at : -1;
+  #name(id: IdText, bytes: Bytes, start: number): number {
+    const end = this.#ids.readNumbered(bytes, start, id);
+    return end >= 0 && bytes[end] === 34 ? end : readHashed(bytes, start, id);
   }
 
   /** @returns where the value ends, -1 when it is none of the quick ones */
@@ -142,7 +110,7 @@ export class LineMatcher {
 
   #word(bytes: Bytes, at: number, word: Uint8Array, value: Value): number {
     this.#value = value;
-    return skipLiteral(word, bytes, at);
+    return skip(word, bytes, at);
   }
 
   #text(bytes: Bytes, start: number): number {
@@ -218,7 +186,7 @@ export class LineMatcher {
     return at;
   }
 
-  /** Up to 15 digits make an exact integer, and its quotient by an exact power of ten is the nearest double. */
+  /** The digits make an exact integer, mostly, and its quotient by an exact power of ten is the nearest double. */
   #fraction(
     bytes: Bytes,
     number: { start: number; isNegative: boolean; whole: number; digits: number },
@@ -230,7 +198,7 @@ export class LineMatcher {
     for (; byte >= 48 && byte <= 57; byte = bytes[++at] as number) n = n * 10 + byte - 48;
     const fraction = at - start;
     if (fraction === 0 || byte === 101 || byte === 69) return -1;
-    if (number.digits + fraction > 15) {
+    if (n > Number.MAX_SAFE_INTEGER || fraction >= powersOfTen.length) {
       if (number.digits + fraction > 300) return -1;
       const text = bytes.latin1Slice(number.start, at);
       if (exceedsDouble(text)) return -1;
@@ -243,16 +211,50 @@ export class LineMatcher {
   }
 }
 
+/** @returns where the text ends, -1 for texts with escapes */
+function textEnd(bytes: Bytes, start: number): number {
+  let at = start;
+  let all = 0;
+  for (;;) {
+    const byte = bytes[at] as number;
+    if (byte === 34) break;
+    if (byte === 92 || byte < 32) return -1;
+    all |= byte;
+    at += 1;
+  }
+  return all < 128 || isUtf8(bytes.subarray(start, at)) ? at : -1;
+}
+
+/** As `textEnd`, for an id that its hash finds. */
+function readHashed(bytes: Bytes, start: number, into: IdText): number {
+  let hash = firstHash;
+  let at = start;
+  let all = 0;
+  for (;;) {
+    const byte = bytes[at] as number;
+    if (byte === 34) break;
+    if (byte === 92 || byte < 32) return -1;
+    all |= byte;
+    hash = nextHash(hash, byte);
+    at += 1;
+  }
+  into.start = start;
+  into.end = at;
+  into.number = -1;
+  into.hash = hash;
+  return all < 128 || isUtf8(bytes.subarray(start, at)) ? at : -1;
+}
+
 const wordTrue = Buffer.from('true');
 const wordFalse = Buffer.from('false');
 const wordNull = Buffer.from('null');
 
-/** Exact: 10^0 to 10^15. */
-export const powersOfTen: readonly number[] = Array.from({ length: 16 }, (_, n) =>
+/** Those that are exact: 10^0 to 10^22. */
+export const powersOfTen: readonly number[] = Array.from({ length: 23 }, (_, n) =>
   Number(`1e${n}`),
 );
 
-function skipLiteral(literal: Uint8Array, bytes: Bytes, at: number): number {
+function skip(literal: Uint8Array, bytes: Bytes, at: number): number {
   const { length } = literal;
   for (let i = 0; i < length; i += 1) {
     if (bytes[at + i] !== literal[i]) return -1;
@@ -271,7 +273,9 @@ export function learnTemplate(line: Bytes, isEdge: boolean): LineTemplate | unde
 export function isSameTemplate(a: LineTemplate, b: LineTemplate): boolean {
   return (
     a.literals.length === b.literals.length &&
-    a.literals.every((literal, at) => Buffer.compare(literal, b.literals[at] ?? noBytes) === 0)
+    a.literals.every(
+      ({ bytes }, at) => Buffer.compare(bytes, b.literals[at]?.bytes ?? noBytes) === 0,
+    )
   );
 }
 
@@ -281,7 +285,7 @@ const columnsMax = 256;
 class TemplateLearner {
   readonly #line: Bytes;
   readonly #isEdge: boolean;
-  readonly #literals: Uint8Array[] = [];
+  readonly #literals: Literal[] = [];
   readonly #slots: SlotKind[] = [];
   readonly #names = new Set<string>();
   readonly #columns: string[] = [];
@@ -303,13 +307,13 @@ class TemplateLearner {
     } while (this.#next() === 44);
     let end = line.length;
     while (end > this.#at && (line[end - 1] === 13 || line[end - 1] === 10)) end -= 1;
-    this.#literals.push(new Uint8Array(line.subarray(this.#from, end)));
+    this.#literals.push(new Literal(line.subarray(this.#from, end)));
     return {
       isEdge: this.#isEdge,
       literals: this.#literals,
       slots: this.#slots,
       columns: this.#columns,
-      lastClass: new Uint8Array(0),
+      lastClass: new Literal(noBytes),
       rows: undefined,
       generation: -1,
     };
@@ -343,7 +347,7 @@ class TemplateLearner {
   }
 
   #slot(kind: SlotKind, at: number): void {
-    this.#literals.push(new Uint8Array(this.#line.subarray(this.#from, at)));
+    this.#literals.push(new Literal(this.#line.subarray(this.#from, at)));
     this.#slots.push(kind);
   }
 

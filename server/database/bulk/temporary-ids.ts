@@ -1,5 +1,6 @@
 import type { Rid } from '#core/rid.ts';
-import { IdTable } from './id-table.ts';
+import { hashOf, IdTable } from './id-table.ts';
+import type { IdText } from './id-text.ts';
 
 /** A page of records by number; NaN where there is none. */
 const pageBits = 15;
@@ -9,6 +10,9 @@ const numbersAlways = 2 ** 20;
 const numbersPerId = 4;
 const prefixMax = 64;
 const digitsMax = 9;
+const quote = 34;
+const comma = 44;
+const backslash = 92;
 
 /**
  * The temporary ids of an import, in the order they came. Mostly they are numbered: one prefix, which the first id shows, and a
@@ -18,6 +22,8 @@ const digitsMax = 9;
 export class TemporaryIds {
   readonly #table: IdTable;
   #prefix: Uint8Array | undefined;
+  /** As `#prefix`, when lines have it as it is. */
+  #plainPrefix: Uint8Array | undefined;
   readonly #pages: (Float64Array | undefined)[] = [];
   /** How many ids are found by the table. */
   #tableCount = 0;
@@ -36,18 +42,69 @@ export class TemporaryIds {
     return this.#table.end;
   }
 
+  /**
+   * Reads a numbered id from `start` on, so that it is looked at once only.
+   * @returns where its digits end, -1 when there is no such id
+   */
+  readNumbered(bytes: Uint8Array, start: number, into: IdText): number {
+    const prefix = this.#plainPrefix;
+    if (prefix === undefined) return -1;
+    const { length } = prefix;
+    for (let at = 0; at < length; at += 1) {
+      if (bytes[start + at] !== prefix[at]) return -1;
+    }
+    const first = start + length;
+    const last = first + digitsMax;
+    let at = first;
+    let n = 0;
+    let byte = bytes[at] as number;
+    for (; byte >= 48 && byte <= 57 && at < last; byte = bytes[++at] as number)
+      n = n * 10 + byte - 48;
+    if (at === first || (bytes[first] === 48 && at > first + 1)) return -1;
+    into.start = start;
+    into.end = at;
+    into.number = n;
+    return at;
+  }
+
+  /** As `find`, for an id of a line. */
+  findText(bytes: Uint8Array, { start, end, number, hash }: IdText): Rid | undefined {
+    if (number < 0) return this.find(bytes, start, end, hash);
+    const rid = this.#pages[number >>> pageBits]?.[number & (pageSize - 1)] ?? Number.NaN;
+    if (!Number.isNaN(rid)) return rid as Rid;
+    return this.#tableCount === 0
+      ? undefined
+      : this.find(bytes, start, end, hashOf(bytes, start, end));
+  }
+
+  /** As `add`, for an id of a line. */
+  addText(bytes: Uint8Array, { start, end, number, hash }: IdText): number {
+    if (number < 0) return this.add(bytes, start, end, hash);
+    const isAlone = this.#tableCount === 0 && this.#mayKeep(number);
+    return isAlone
+      ? this.#addNumbered(number, bytes, start, end)
+      : this.add(bytes, start, end, hashOf(bytes, start, end));
+  }
+
   /** @returns the place of the new entry, -1 when the id is there already */
   add(bytes: Uint8Array, start: number, end: number, hash: number): number {
-    this.#prefix ??= prefixOf(bytes, start, end);
+    if (this.#prefix === undefined) {
+      this.#prefix = prefixOf(bytes, start, end);
+      if (this.#prefix.every(isPlain)) this.#plainPrefix = this.#prefix;
+    }
     const n = numberBehind(this.#prefix, bytes, start, end);
     if (n < 0 || !this.#mayKeep(n)) {
       const entry = this.#table.add(bytes, start, end, hash);
       if (entry >= 0) this.#tableCount += 1;
       return entry;
     }
-    if (this.#isNumbered(n)) return -1;
     // It may have come when there were fewer.
     if (this.#tableCount > 0 && this.#table.find(bytes, start, end, hash) >= 0) return -1;
+    return this.#addNumbered(n, bytes, start, end);
+  }
+
+  #addNumbered(n: number, bytes: Uint8Array, start: number, end: number): number {
+    if (this.#isNumbered(n)) return -1;
     const entry = this.#table.append(bytes, start, end);
     this.#pageFor(n)[n & (pageSize - 1)] = this.#table.ridOf(entry);
     return entry;
@@ -139,6 +196,11 @@ function numberBehind(prefix: Uint8Array, bytes: Uint8Array, start: number, end:
     n = n * 10 + byte - 48;
   }
   return n;
+}
+
+/** Whether lines of both formats have the byte in an id as it is. */
+function isPlain(byte: number): boolean {
+  return byte >= 32 && byte !== quote && byte !== backslash && byte !== comma;
 }
 
 function isDigit(byte: number): boolean {

@@ -174,6 +174,27 @@ test('what a wrong line says does not depend on the lines before it', async () =
   }
 });
 
+test('an id is closed by its quote, whatever the ids before it begin with', async () => {
+  const vertex = String.raw`{"@type":"v","@class":"V","@id":"a\"b1"}`;
+  const edge = (id: string) => `{"@type":"e","@class":"E","@from":"${id}","@to":"${id}"}`;
+  const good = `${vertex}\n${edge(String.raw`a\"b1`)}\n`;
+  assert.equal(await messageOf(good), 'taken');
+  const alone = await messageOf(edge('a"b1'));
+  assert.match(alone, /^Line 1: /);
+  assert.equal(await messageOf(good + edge('a"b1')), alone.replace('Line 1', 'Line 3'));
+});
+
+test('edges are one commit, but for those who are told of each', async () => {
+  const edge = '{"@type":"e","@class":"E","@from":"a","@to":"a"}\n';
+  const body = Buffer.from(`{"@type":"v","@class":"V","@id":"a"}\n${edge.repeat(110_000)}`);
+  const rowsOfCommits = async (reportsCommits: boolean) => {
+    const { loader } = await importBody(body, [65_536], { reportsCommits });
+    return loader.commits;
+  };
+  assert.deepEqual(await rowsOfCommits(false), [110_001]);
+  assert.deepEqual(await rowsOfCommits(true), [50_000, 110_001]);
+});
+
 async function messageOf(text: string): Promise<string> {
   try {
     await importBody(Buffer.from(text), [50]);
