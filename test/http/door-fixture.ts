@@ -8,7 +8,9 @@ import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { Settings } from '#config/effective-settings.ts';
 import {
+  serverHttpAuthSessionExpireTimeout,
   serverHttpAuthSessionMax,
+  serverHttpAuthSessionMaxPerUser,
   serverPlugins,
   sslKeyStore,
   sslKeyStorePassword,
@@ -215,9 +217,9 @@ async function makeSecurity(directory: string, audit: Audit, settings: Settings)
     random,
     audit,
     limits: {
-      idleMs: () => 60_000,
+      idleMs: () => settings.get(serverHttpAuthSessionExpireTimeout) * 1000,
       absoluteMs: () => 0,
-      perUserMax: () => 100,
+      perUserMax: () => settings.get(serverHttpAuthSessionMaxPerUser),
       countMax: () => settings.get(serverHttpAuthSessionMax),
     },
   });
