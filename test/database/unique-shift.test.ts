@@ -155,10 +155,10 @@ test('functions of an update may update the same keys and records', async (conte
   assert.deepEqual(await data.run('SELECT FROM T WHERE k = 9'), [
     { '@rid': '#1:2', '@type': 'T', '@cat': 'v', k: 9, n: 3, x: 1 },
   ]);
-  assert.deepEqual(await data.run('UPDATE T SET q = n, x = `f.drop`(q) WHERE n = 1'), [
-    { count: 0 },
-  ]);
-  assert.deepEqual(await keysOf(data), { 2: 3, 3: 9 });
+  await assert.rejects(data.run('UPDATE T SET q = n, x = `f.drop`(q) WHERE n = 1'), {
+    code: 'RecordNotFound',
+  });
+  assert.deepEqual(await keysOf(data), { 1: 2, 2: 3, 3: 9 });
 });
 
 test('a script that catches a refusal goes on as if the statement had not been there', async (context) => {

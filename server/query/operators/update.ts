@@ -158,10 +158,7 @@ export class UpdateOperator implements PhysicalOperator {
       if (!calls.attempt(context, this.#compute)) return undefined;
       context.statistics.propertiesSet += this.#changeCount;
       this.#ordinal += 1;
-      if (transaction.changeCount !== this.#changesBefore && !this.#readAgain(transaction)) {
-        this.#forget();
-        return false;
-      }
+      if (transaction.changeCount !== this.#changesBefore) this.#readAgain(transaction);
     }
     if (!calls.attempt(context, this.#write)) return undefined;
     context.frame[this.#options.record] = this.#written;
@@ -208,17 +205,16 @@ export class UpdateOperator implements PhysicalOperator {
   }
 
   /**
-   * What was called to compute the values has written: perhaps to this record, whose other properties stay as they are now.
-   * @returns false when the record is gone
+   * What was called to compute the values has written: perhaps to this record, whose other properties stay as they are now. When
+   * it has deleted the record, the write tells.
    */
-  #readAgain(transaction: Transaction): boolean {
+  #readAgain(transaction: Transaction): void {
     const before = this.#record as StoredRecord;
     const now = transaction.record(before.rid);
-    if (now === undefined) return false;
+    if (now === undefined) return;
     this.#record = now;
     const replacesAll = this.#options.assignments.some(({ kind }) => kind === 'content');
     if (this.#draft !== undefined && !replacesAll) this.#draft = rebased(this.#draft, before, now);
-    return true;
   }
 
   /** Where a trigger or function of another update does this one, the keys of that one are still on their way. */
