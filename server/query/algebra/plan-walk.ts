@@ -297,14 +297,17 @@ function rebuild(plan: LogicalPlan, map: PartMapping): LogicalPlan {
     case 'Skip':
     case 'Limit':
       return { ...plan, input: map.plan(plan.input), count: map.expression(plan.count) };
-    case 'Aggregate':
+    case 'Aggregate': {
+      const { limit, ...rest } = plan;
       return {
-        ...plan,
+        ...rest,
         input: map.plan(plan.input),
         keys: mapColumns(plan.keys, map),
         first: mapColumns(plan.first, map),
         aggregates: plan.aggregates.map((aggregate) => mapAggregate(aggregate, map)),
+        ...(limit && { limit: map.expression(limit) }),
       };
+    }
     case 'Union':
       return {
         ...plan,

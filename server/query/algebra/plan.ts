@@ -126,7 +126,10 @@ export type LogicalPlan =
     }
   | { readonly op: 'Skip'; readonly input: LogicalPlan; readonly count: Expression }
   | { readonly op: 'Limit'; readonly input: LogicalPlan; readonly count: Expression }
-  /** `keys` empty: one group, also over zero rows. `first` keeps the value of the first row of the group (SQL). First-seen order. */
+  /**
+   * `keys` empty: one group, also over zero rows. `first` keeps the value of the first row of the group (SQL). First-seen order.
+   * `limit`: only the groups that are seen first are wanted.
+   */
   | {
       readonly op: 'Aggregate';
       readonly input: LogicalPlan;
@@ -134,6 +137,7 @@ export type LogicalPlan =
       readonly first: readonly Column[];
       readonly aggregates: readonly AggregateColumn[];
       readonly dialect: Dialect;
+      readonly limit?: Expression;
     }
   | {
       readonly op: 'Union';

@@ -237,7 +237,8 @@ class NodePrinter {
     });
     const first = plan.first.length > 0 ? [`first ${this.#columns(plan.first)}`] : [];
     const keys = plan.keys.length > 0 ? [`by ${this.#columns(plan.keys)}`] : [];
-    return [...aggregates, ...first, ...keys].join('; ');
+    const limit = plan.limit ? [`at most ${printExpression(plan.limit, this.#slot)}`] : [];
+    return [...aggregates, ...first, ...keys, ...limit].join('; ');
   }
 
   #bounds(bounds: IndexBounds): string {

@@ -6,7 +6,7 @@ import { approximateBytes } from '../evaluate/held-bytes.ts';
 import type { WorkMeter } from '#core/pausing-work.ts';
 import { unitsPerTurn } from '../evaluate/long-calls.ts';
 import { isLarge } from '../evaluate/large.ts';
-import { GroupTable } from './group-table.ts';
+import { GroupTable, noGroup } from './group-table.ts';
 import { HeldMemory } from './held-memory.ts';
 import { KeySet } from './key-set.ts';
 import {
@@ -18,6 +18,7 @@ import {
   type Pulled,
 } from './operator.ts';
 import type { CompiledColumn } from './project.ts';
+import { rowCountOf } from './row-count.ts';
 import { rowsPerTurn, WorkShare } from './work-share.ts';
 
 /** A key whose value stands in a slot of the input already when `from` says so. */
@@ -39,6 +40,8 @@ export interface AggregateOptions {
   readonly keys: readonly CompiledKey[];
   readonly first: readonly CompiledColumn[];
   readonly aggregates: readonly CompiledAggregate[];
+  /** Only this many groups are wanted. */
+  readonly limit: Evaluator | undefined;
   readonly description: string;
 }
 
@@ -93,7 +96,8 @@ export class AggregateOperator implements PhysicalOperator {
     this.#context = context;
     this.#memory = new HeldMemory(context, 'GROUP BY');
     this.#accounted = Object.create(context, { memory: { value: this.#memory.account } });
-    this.#table = new GroupTable();
+    const { limit } = this.#options;
+    this.#table = new GroupTable(limit && rowCountOf(limit(context), 'LIMIT'));
     this.#groups = emptyGroups();
     this.#isFull = false;
     this.#position = 0;
@@ -131,6 +135,7 @@ export class AggregateOperator implements PhysicalOperator {
       }
       const groupCountBefore = this.#table.size;
       const group = this.#table.groupOf(values);
+      if (group === noGroup) continue;
       if (group === groupCountBefore) this.#addGroup(values);
       if (!this.#accumulate(group)) return PAUSE;
     }

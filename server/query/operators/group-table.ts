@@ -6,19 +6,28 @@ interface RecentGroup {
   readonly group: number;
 }
 
+/** What stands for the number of a group that finds no place any more. */
+export const noGroup = -1;
+
 /** Numbers groups in the order in which they are first seen. */
 export class GroupTable {
+  readonly #sizeMax: number;
   readonly #groups = new Map<ValueKey, number>();
   #lastKey: ValueKey | undefined;
   #lastGroup = 0;
   /** Groups of texts that were asked for lately, by `placeOf`: half the time of a lookup in the map. */
   #recent: RecentGroup[] | undefined;
 
+  /** @param sizeMax groups beyond this number are not taken in */
+  constructor(sizeMax = Number.POSITIVE_INFINITY) {
+    this.#sizeMax = sizeMax;
+  }
+
   get size(): number {
     return this.#groups.size;
   }
 
-  /** The number of the group with these key values; a new one gets the next number, which is the size before. */
+  /** The number of the group with these key values; a new one gets the next number, which is the size before, or `noGroup`. */
   groupOf(values: readonly Value[]): number {
     const key = keyOf(values);
     // Rows of one group often stand together.
@@ -28,7 +37,7 @@ export class GroupTable {
 
   #groupOfText(key: string): number {
     const place = placeOf(key);
-    this.#recent ??= new Array(recentCount).fill(noGroup);
+    this.#recent ??= new Array(recentCount).fill(noRecentGroup);
     const known = this.#recent[place] as RecentGroup;
     if (known.key === key) {
       this.#lastKey = key;
@@ -44,6 +53,7 @@ export class GroupTable {
     let group = this.#groups.get(key);
     if (group === undefined) {
       group = this.#groups.size;
+      if (group >= this.#sizeMax) return noGroup;
       this.#groups.set(key, group);
     }
     this.#lastKey = key;
@@ -59,7 +69,7 @@ function keyOf(values: readonly Value[]): ValueKey {
 
 /** A power of two. */
 const recentCount = 256;
-const noGroup: RecentGroup = { key: null, group: -1 };
+const noRecentGroup: RecentGroup = { key: null, group: noGroup };
 
 /** Texts of groups differ in length, or in one of three characters, more often than not. */
 function placeOf(text: string): number {

@@ -12,7 +12,7 @@ import { indexDependentEquality } from './rules/index-dependent-equality.ts';
 import { indexExtreme } from './rules/index-extreme.ts';
 import { indexOrder } from './rules/index-order.ts';
 import { indexSearch } from './rules/index-search.ts';
-import { limitSort } from './rules/limit-sort.ts';
+import { limitGroups, limitSort } from './rules/limit-sort.ts';
 import { limitedSearch } from './rules/limited-search.ts';
 import { longCalls } from './rules/long-calls.ts';
 import { mergeFilters } from './rules/merge-filters.ts';
@@ -52,6 +52,7 @@ export const rules: readonly OptimizerRule[] = [
   countDegrees,
   countRecords,
   limitSort,
+  limitGroups,
   indexExtreme,
   ridLookup,
   ridOrder,

@@ -279,6 +279,7 @@ function lowerAggregate(
         distinct: aggregate.distinct,
       };
     }),
+    limit: plan.limit && compileLimit(plan.limit, lowering),
     description: descriptionOf(lowering, needed),
   };
   return () => new AggregateOperator({ ...options, input: input() });

@@ -137,6 +137,25 @@ test('more elements than allowed are refused, naming the setting; as many as all
   }
 });
 
+test('a limit holds as many groups as it names, and those count all their rows', async () => {
+  const limits = { elementCountMax: 10 };
+  const one = await db.run('SELECT k, count(*) AS c FROM P GROUP BY k LIMIT 3', { limits });
+  assert.equal(one.rows.length, 3);
+  const texts = 'SELECT text, count(*) AS c, max(n) AS m FROM P GROUP BY text SKIP 2 LIMIT 2';
+  const many = await db.run(texts, { limits });
+  assert.deepEqual(many.rows, [
+    ['text of some length 1', 1, 1],
+    ['text of some length 2', 1, 2],
+  ]);
+  const given =
+    'SELECT n % 2000 AS r, count(*) AS c FROM P WHERE n >= 0 GROUP BY n % 2000 LIMIT :l';
+  const remainders = await db.run(given, { limits, parameters: new Map([['l', 2]]) });
+  assert.deepEqual(remainders.rows, [
+    [0, 3],
+    [1, 3],
+  ]);
+});
+
 test('a limit keeps as many rows as it names, whatever is sorted', async () => {
   const result = await db.run('SELECT n FROM P ORDER BY n DESC LIMIT 3', {
     limits: { elementCountMax: 10 },

@@ -10,29 +10,50 @@ export const limitSort: OptimizerRule = {
   name: 'limit-sort',
   needs: ['Sort'],
   why: 'ORDER BY ... LIMIT 10 would sort all rows to give ten',
-  apply(plan) {
-    if (plan.op !== 'Limit') return undefined;
-    const input = limited(plan.input, plan.count, undefined);
-    return input && { ...plan, input };
-  },
+  apply: (plan) => withLimitBelow(plan, (node) => node.op === 'Sort' && node.limit === undefined),
 };
 
-function limited(
+/** Likewise of groups, which come out in the order in which they are first seen. */
+export const limitGroups: OptimizerRule = {
+  name: 'limit-groups',
+  needs: ['Aggregate'],
+  why: 'GROUP BY ... LIMIT 10 would hold every group to give ten',
+  apply: (plan) =>
+    withLimitBelow(
+      plan,
+      (node) => node.op === 'Aggregate' && node.keys.length > 0 && node.limit === undefined,
+    ),
+};
+
+/** The plan of a limit, with its number told to the node below that `isTold` picks. */
+function withLimitBelow(
   plan: LogicalPlan,
-  count: Expression,
-  skip: Expression | undefined,
+  isTold: (node: LogicalPlan) => boolean,
 ): LogicalPlan | undefined {
+  if (plan.op !== 'Limit') return undefined;
+  const input = limited(plan.input, { count: plan.count, isTold });
+  return input && { ...plan, input };
+}
+
+interface Wanted {
+  readonly count: Expression;
+  readonly skip?: Expression;
+  readonly isTold: (node: LogicalPlan) => boolean;
+}
+
+function limited(plan: LogicalPlan, wanted: Wanted): LogicalPlan | undefined {
+  const { count, skip, isTold } = wanted;
   if (plan.op === 'Project') {
-    const input = limited(plan.input, count, skip);
+    const input = limited(plan.input, wanted);
     return input && { ...plan, input };
   }
   if (plan.op === 'Skip' && skip === undefined) {
-    const input = limited(plan.input, count, plan.count);
+    const input = limited(plan.input, { ...wanted, skip: plan.count });
     return input && { ...plan, input };
   }
-  if (plan.op !== 'Sort' || plan.limit !== undefined) return undefined;
+  if (!isTold(plan)) return undefined;
   const limit = skip === undefined ? bare(count) : sum(count, skip);
-  return limit && { ...plan, limit };
+  return limit && ({ ...plan, limit } as LogicalPlan);
 }
 
 function bare(count: Expression): Expression | undefined {
