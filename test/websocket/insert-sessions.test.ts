@@ -344,6 +344,27 @@ test('without key columns a duplicate is found at commit: stream, chunk or row',
   assert.equal(await count(), 3);
 });
 
+test('what is to be ignored fails like an error where a duplicate is found with others', async (context) => {
+  const { client, sql, open, chunk, names } = await start(context);
+  await sql("INSERT INTO Person SET email = 'a@x', name = 'a'");
+  const rows = [
+    { email: 'b@x', name: 'b' },
+    { email: 'a@x', name: 'c' },
+  ];
+  const ignore = { targetType: 'Person', conflictMode: 'ignore' };
+  const batch = await open({ ...ignore, transactionMode: 'per_batch' });
+  const failed = await chunk(batch, 1, rows);
+  assert.deepEqual([failed['failed'], failed['ignored']], [2, 0]);
+  assert.deepEqual(codes(failed), [[-1, 'COMMIT_FAILED']]);
+  const ended = await client.ask({ action: 'commit', sessionId: batch });
+  assert.equal((ended['summary'] as Frame)['partialCommit'], false);
+  const stream = await open(ignore);
+  assert.equal((await chunk(stream, 1, rows))['failed'], 0);
+  const refused = await client.ask({ action: 'commit', sessionId: stream });
+  assert.equal(refused['error'], 'Database error');
+  assert.deepEqual(await names('Person'), ['a']);
+});
+
 test('a conflict at the commit of a stream rolls all of it back', async (context) => {
   const { client, sql, open, chunk, names } = await start(context);
   await sql("INSERT INTO Person SET email = 'a@x', name = 'a'");
