@@ -5,6 +5,7 @@ import type { ActiveStatement } from './active-statements.ts';
 import { type PlanExecution, rowsPerBatch } from './plan-execution.ts';
 import type {
   ExplainedPlan,
+  LeavingEdges,
   RecordLookup,
   ResultBatch,
   ResultShape,
@@ -38,6 +39,12 @@ class ViewLookup implements RecordLookup {
       if (type.kind === 'edge') degree += view.degree(vertex, direction, type.id);
     }
     return degree;
+  }
+
+  *outgoing(vertex: Rid): Generator<LeavingEdges> {
+    const view = this.#opened();
+    for (const type of view.catalog.types())
+      if (type.kind === 'edge') yield view.adjacency(vertex, 'out', type.id);
   }
 
   /** A result that is still being written out may outlive its database. */

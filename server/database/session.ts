@@ -86,6 +86,15 @@ export interface RecordLookup {
   record(rid: Rid): StoredRecord | undefined;
   /** Number of edges of a vertex. */
   degree(vertex: Rid, direction: 'out' | 'in'): number;
+  /** The edges that leave a vertex, one list for each type of them. */
+  outgoing(vertex: Rid): Iterable<LeavingEdges>;
+}
+
+/** Parallel ids of edges and of the vertices that they lead to. */
+export interface LeavingEdges {
+  readonly count: number;
+  readonly edges: ArrayLike<number>;
+  readonly vertices: ArrayLike<number>;
 }
 
 export type ResultShape =

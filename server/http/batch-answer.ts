@@ -12,7 +12,7 @@ import type { BatchParameters } from './batch-parameters.ts';
 import { isBrokenBody } from './body-pieces.ts';
 import { negotiateCoding } from './compression.ts';
 import { HttpRefusal, messageOf, type Refusal, refusalBody, refusalOf } from './errors.ts';
-import type { Exchange } from './exchange.ts';
+import { type Exchange, jsonHeaders } from './exchange.ts';
 import { wantsLines } from './ndjson-answer.ts';
 
 /*
@@ -152,8 +152,7 @@ export class WholeBatchAnswer implements BatchAnswer {
     // The rest of the body will never come: no use in waiting for it.
     const hidesDetails = exchange.door.settings.get(serverMode) === 'production';
     const body = refusalBody(refusal, exchange.requestId, hidesDetails);
-    const headers = ['Content-Type', 'application/json', 'Connection', 'close'];
-    exchange.send(refusal.status, headers, body);
+    exchange.send(refusal.status, [...jsonHeaders, 'Connection', 'close'], body);
   }
 }
 

@@ -255,7 +255,8 @@ function latin1Of({ buffer, byteOffset, byteLength }: Uint8Array): string {
   return Buffer.from(buffer, byteOffset, byteLength).toString('latin1');
 }
 
-const jsonHeaders: readonly string[] = [
+/** Of every answer that is JSON. */
+export const jsonHeaders: readonly string[] = [
   'Content-Type',
   'application/json',
   'Cache-Control',

@@ -11,6 +11,7 @@ import type { RowLimit } from './answer-limit.ts';
 import { tooManyRows } from './answer-limit.ts';
 import { AnswerSink, pieceBytes } from './answer-sink.ts';
 import { negotiateCoding } from './compression.ts';
+import { jsonHeaders } from './exchange.ts';
 import { JsonWriter } from './json-writer.ts';
 import { GraphCollector } from './serializers/graph.ts';
 import { recordSerializer } from './serializers/record.ts';
@@ -43,8 +44,6 @@ const limitName = Buffer.from(',"limit":');
 const returnedName = Buffer.from(',"returned":');
 const truncatedTrue = Buffer.from(',"truncated":true');
 const truncatedFalse = Buffer.from(',"truncated":false');
-
-const jsonStreamHeaders = ['Content-Type', 'application/json', 'Cache-Control', 'no-store'];
 
 /** Runs a statement and answers with its rows; without a promise when they are few and there at once. */
 export function answerJson(run: StatementRun): void | Promise<void> {
@@ -196,6 +195,11 @@ class JsonAnswer {
       await this.#giveTurn();
       if (collector.byteLength + (rows?.length ?? 0) > bytesMax) throw tooMuchMemory(bytesMax);
     }
+    if (!rows) return undefined;
+    for (const _ of collector.connect()) {
+      await this.#giveTurn();
+      if (collector.byteLength + rows.length > bytesMax) throw tooMuchMemory(bytesMax);
+    }
     return rows;
   }
 
@@ -282,7 +286,7 @@ class JsonAnswer {
   #startStreaming(): void {
     const { exchange } = this.#run;
     const coding = negotiateCoding(exchange.request.headers['accept-encoding']);
-    this.#sink = new AnswerSink(exchange, jsonStreamHeaders, coding);
+    this.#sink = new AnswerSink(exchange, jsonHeaders, coding);
   }
 
   async #flush(sink: AnswerSink): Promise<void> {

@@ -25,13 +25,15 @@ const blankLine = Buffer.from('\n');
 
 const headers = ['Content-Type', 'application/x-ndjson', 'Cache-Control', 'no-store'];
 
+/** Names that ask for lines. */
+const lineTypes = ['application/x-ndjson', 'application/jsonl'];
+
 /** True when the client asks for lines. */
 export function wantsLines(exchange: Exchange): boolean {
   const accepted = exchange.request.headers.accept?.toLowerCase();
   if (accepted === undefined || !accepted.includes('json')) return false;
   const qualities = parseQualities(accepted);
-  const quality = qualities.get('application/x-ndjson') ?? qualities.get('application/jsonl') ?? 0;
-  return quality > 0;
+  return lineTypes.some((type) => (qualities.get(type) ?? 0) > 0);
 }
 
 /**

@@ -563,6 +563,7 @@ test('a body that is cut off is 408, one that is malformed 400', async (context)
   await once(cut, 'close');
   assert.match(text, /^HTTP\/1\.1 408 /);
   assert.match(text, /"partialCommit":false/);
+  assert.match(text, /\r\nCache-Control: no-store\r\n/);
   const malformed = await door.raw(`${rawHead('Transfer-Encoding: chunked')}zz\r\n`);
   assert.match(malformed, /^HTTP\/1\.1 400 /);
   assert.deepEqual(door.internalErrors, []);

@@ -213,6 +213,7 @@ function fakeStream(behaviour: Behaviour, closed: () => void): ResultStream {
     records: {
       record: (rid) => behaviour.records?.get(rid),
       degree: (_vertex, direction) => (direction === 'in' ? 3 : 4),
+      outgoing: () => [],
     },
     nextBatch: async () => {
       const at = index++;

@@ -25,6 +25,7 @@ test('lines are records and a closing line', async (context) => {
     'application/x-ndjson',
     'text/html, application/jsonl;q=0.5',
     'Application/X-NDJSON',
+    'application/x-ndjson;q=0, application/jsonl',
   ]) {
     const answer = await door.ask('POST', 'query/school', { body: sql('x'), headers: { accept } });
     assert.equal(answer.status, 200);

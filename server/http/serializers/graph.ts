@@ -5,17 +5,19 @@ import type { RecordLookup, ResultBatch } from '#database/session.ts';
 import type { JsonWriter } from '../json-writer.ts';
 
 const comma = 44;
+const edgesPerLook = 256;
 
 /**
  * Serializer `graph` (http-api.md 5.3): vertices apart from edges, each once. A row that is a vertex or an edge gives
  * itself; a projection gives every vertex, edge and link to one that is found in its columns, and an edge found there brings
- * its two ends. Everything else gives nothing.
+ * its two ends. Everything else gives nothing. `studioGraph` has the edges between its vertices, too.
  */
 export class GraphCollector {
   readonly #vertices: JsonWriter;
   readonly #edges: JsonWriter;
   readonly #records: RecordLookup;
   readonly #seen = new Set<Rid>();
+  readonly #vertexRids: Rid[] = [];
   readonly #countMax: number;
   #isOverflowing = false;
 
@@ -50,6 +52,20 @@ export class GraphCollector {
     const offset = row * columnCount;
     for (let i = 0; i < columnCount; i++)
       this.#collect(batch.values[offset + i] as Value, isProjection);
+  }
+
+  /** Adds the edges that connect vertices which are there. Gives back now and then, so that others have their turn. */
+  *connect(): Generator<void> {
+    // What is added are edges, so the vertices stay the same.
+    for (const vertex of this.#vertexRids) {
+      for (const { count, edges, vertices } of this.#records.outgoing(vertex)) {
+        for (let i = 0; i < count && !this.#isOverflowing; i++) {
+          if (this.#seen.has(vertices[i] as Rid)) this.#addLinked(edges[i] as Rid, false);
+          if ((i + 1) % edgesPerLook === 0) yield;
+        }
+      }
+      yield;
+    }
   }
 
   /** `"vertices":[...],"edges":[...]` as pieces of bytes. */
@@ -88,8 +104,10 @@ export class GraphCollector {
       return;
     }
     this.#seen.add(record.rid);
-    if (record.kind === 'vertex') this.#writeVertex(record);
-    else {
+    if (record.kind === 'vertex') {
+      this.#vertexRids.push(record.rid);
+      this.#writeVertex(record);
+    } else {
       this.#writeEdge(record);
       if (!isNested) return;
       this.#addLinked(record.out, false);
