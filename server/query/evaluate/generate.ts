@@ -131,6 +131,8 @@ class ProgramEmitter {
   readonly #shape: Shape;
   readonly #forms: BoundForms;
   readonly #values: unknown[] = [];
+  /** Names of bindings; terms that read the same column share one. */
+  readonly #textCaches = new Map<Column, string>();
   /** Rows with one of these flags are handed back. */
   #refusedFlags = 0;
   #readsFlags = false;
@@ -441,7 +443,11 @@ class ProgramEmitter {
 
   #text(column: Column): string {
     this.#readsFlags = true;
-    const cache = this.#bind(new TextCache());
+    let cache = this.#textCaches.get(column);
+    if (cache === undefined) {
+      cache = this.#bind(new TextCache());
+      this.#textCaches.set(column, cache);
+    }
     const cell = `${this.#start(column)}, ${this.#end(column)}`;
     return `((flags & ${rowFlag.jsonSafe}) !== 0 ? ${cache}.read(view, bytes, ${cell}) : bytes.utf8Slice(${cell}))`;
   }
