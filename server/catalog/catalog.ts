@@ -115,6 +115,8 @@ export interface IndexDefinition {
   readonly state: 'BUILDING' | 'READY';
   /** The index that this one takes the place and the name of when it is built (REBUILD INDEX). */
   readonly replaces?: IndexId;
+  /** A unique one that tells decimals between two doubles apart; those made before 2026-11-22 take them for one until REBUILD INDEX. */
+  readonly tellsDecimals?: true;
   /** It belongs to its type, a UNIQUE LIGHTWEIGHT one, and is listed nowhere. */
   readonly isInternal?: boolean;
   /** It replaces one that is gone already: a build that a stop interrupted is done again instead of being dropped. */

@@ -52,6 +52,7 @@ export function createIndex(
     nullStrategy: change.nullStrategy,
     metadata: change.metadata,
     state: hasRecords ? 'BUILDING' : 'READY',
+    ...(change.unique && { tellsDecimals: true }),
   };
   return {
     catalog: nextCatalog(catalog, {
@@ -264,6 +265,7 @@ export function rebuildIndex(
     name: `${index.name}${rebuiltSuffix}`,
     state: 'BUILDING',
     replaces: index.id,
+    ...(index.unique && { tellsDecimals: true }),
   };
   return {
     catalog: nextCatalog(catalog, {

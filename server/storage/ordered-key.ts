@@ -1,5 +1,11 @@
 import { hash } from 'node:crypto';
-import { type Decimal, decimalOfInteger, exactDecimalOfDouble } from '#core/decimal.ts';
+import {
+  type Decimal,
+  decimalOfInteger,
+  decimalText,
+  exactDecimalOfDouble,
+  normalizeDecimal,
+} from '#core/decimal.ts';
 import { DatabaseError } from '#core/errors.ts';
 import type { Rid } from '#core/rid.ts';
 import { type DateTime, type Duration, type LocalDate, msPerDay } from '#core/temporal.ts';
@@ -25,6 +31,9 @@ import type { Bytes } from './bytes.ts';
 // 68   duration      seconds as a number without distance, u32 nanoseconds
 // 70   list          its elements as components, ends 00
 // 78   map           as a list of names and values in order of names      7C  embedded   type name, then as map
+//
+// A key of a unique index that holds such decimals ends with 16 bytes of the SHA-256 of their digits (`tellApart`), so that
+// two of them do not count as one; indexes made before that have no such ends (`IndexDefinition.tellsDecimals`).
 //
 // A component above 512 bytes is cut at 480, followed by FF and 16 bytes of its SHA-256; it is not exact either.
 
@@ -57,10 +66,13 @@ export const componentCut = 480;
 export class OrderedKeyWriter {
   readonly #out = new ByteWriter(512);
   #isExact = true;
+  /** Decimals that share their key with others. */
+  #rounded: Decimal[] = [];
 
   reset(): void {
     this.#out.reset();
     this.#isExact = true;
+    if (this.#rounded.length > 0) this.#rounded = [];
   }
 
   /** False when some component shares its key with other values: hits must be checked on their rows. */
@@ -96,6 +108,13 @@ export class OrderedKeyWriter {
       out.position = start + componentCut;
       this.#isExact = false;
     }
+  }
+
+  /** At the end of a whole key: makes it another one for other decimals. */
+  tellApart(): void {
+    if (this.#rounded.length === 0) return;
+    const digits = this.#rounded.map((decimal) => decimalText(normalizeDecimal(decimal)));
+    this.#out.raw(hash('sha256', digits.join(), 'buffer').subarray(0, 16));
   }
 
   /** Shortens the component that starts at `start` to where its order is that of its value; for bounds of ranges. */
@@ -155,7 +174,11 @@ export class OrderedKeyWriter {
     const out = this.#out;
     const below = doubleAtMost(value);
     const { whole, hasFraction } = distanceAbove(value, below);
-    if (hasFraction) this.#isExact = false;
+    if (hasFraction) {
+      this.#isExact = false;
+      // An integer never has one.
+      if (typeof value !== 'bigint') this.#rounded.push(value);
+    }
     out.u8(tag.number);
     orderedDouble(out, below);
     out.reserve(2);

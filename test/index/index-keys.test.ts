@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { parseDecimal } from '#core/decimal.ts';
 import { noRid } from '#core/rid.ts';
 import { EmbeddedDocument, type Value } from '#core/value.ts';
 import type { IndexDefinition } from '#catalog/catalog.ts';
@@ -34,6 +35,27 @@ test('null components keep a record out unless nulls are keys', () => {
   assert.deepEqual(keys(skip, { a: 1, b: null }), []);
   assert.deepEqual(keys(take, { a: 1 }), [[1, null]]);
   assert.deepEqual(keys(definition(3, [component('a')], { nullStrategy: 'INDEX' }), {}), [[null]]);
+});
+
+test('a unique index tells decimals between two doubles apart, one made earlier keeps the keys that it has', () => {
+  const parts = [component('a'), component('d')];
+  const told = new IndexKeys(definition(1, parts, { unique: true, tellsDecimals: true }));
+  const earlier = new IndexKeys(definition(2, parts, { unique: true }));
+  const key = (made: IndexKeys, text: string) =>
+    Buffer.from(made.keysOf(source({ a: 1, d: parseDecimal(text) as Value }))[0] ?? []).toString(
+      'hex',
+    );
+  const [one, other, same] = [
+    '0.10000000000000000001',
+    '0.10000000000000000002',
+    '0.100000000000000000010',
+  ];
+  assert.notEqual(key(told, one), key(told, other));
+  assert.equal(key(told, one), key(told, same));
+  assert.equal(key(earlier, one), key(earlier, other));
+  assert.ok(key(told, one).startsWith(key(earlier, one)));
+  for (const exact of ['0.1', '0.10', '-7', '12345678901234567890'])
+    assert.equal(key(told, exact), key(earlier, exact));
 });
 
 test('an index that refuses nulls names itself and the property', () => {

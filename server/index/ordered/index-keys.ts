@@ -44,6 +44,7 @@ export class IndexKeys {
       if (value === null && this.definition.nullStrategy !== 'INDEX') return noKeys;
       writer.reset();
       writer.component(value);
+      if (this.definition.tellsDecimals) writer.tellApart();
       return [writer.take()];
     }
     return this.#combinations(record).map((values) => this.#encode(values));
@@ -69,6 +70,7 @@ export class IndexKeys {
   #encode(values: readonly Value[]): Uint8Array {
     writer.reset();
     for (let i = 0; i < values.length; i++) writer.component(values[i] as Value);
+    if (this.definition.tellsDecimals) writer.tellApart();
     return writer.take();
   }
 
