@@ -1,4 +1,3 @@
-import { DatabaseError } from '#core/errors.ts';
 import {
   bucketOf,
   type BucketId,
@@ -14,7 +13,6 @@ import type { BlockBuilder } from './block-builder.ts';
 import { Block, blockHeaderSize } from './block.ts';
 import type { BulkBlock } from './bulk-blocks.ts';
 import type { ChunkRun } from './bulk-chunks.ts';
-import type { EntryRun } from './bulk-entries.ts';
 import { bigEndian, type Image, imageOf, viewOf } from './bytes.ts';
 import { checksumSize, sealValue } from './checksum.ts';
 import { encodeApplied, encodeBucketState, encodeIndexState, rowsPerBlockFor } from './counters.ts';
@@ -23,20 +21,20 @@ import type { AppliedPosition, LogEntry } from './engine.ts';
 import type { PrefixDeletion } from './deletion-jobs.ts';
 import { EntryBuilder } from './entry-builder.ts';
 import type { ImageMemory, Slab } from './image-memory.ts';
-import { readLargeCell } from './large-cells.ts';
 import { ListBuilder } from './list-builder.ts';
 import type { PinnedReader } from './pinned-reader.ts';
 import { applyPatch } from './cell-patch.ts';
 import { bucketStateOf, type PendingBucket, pendingBucketOf } from './pending-bucket.ts';
+import { PendingLargeCells } from './pending-large-cells.ts';
 import { hasOutsideCells, type LargeCell, outsideCellsOf, shapeIdOf, splitRow } from './row.ts';
 import { addHash, type HashHalves, hashRow } from './row-hash.ts';
 import { areInOrder } from './operation-order.ts';
 import type { RowOperation } from './row-operations.ts';
-import { type LargeCells, RowRecord } from './row-record.ts';
+import { RowRecord } from './row-record.ts';
 import { encodeShape, rowVersionOffset } from './shape.ts';
 import { TouchedRecords } from './touched-records.ts';
-import { BigKey, BlkKey, blockKey, keyBytes, metaKey } from './sub-databases.ts';
-import { putSealed, removal, type Write } from './write-batch.ts';
+import { BlkKey, blockKey, keyBytes, metaKey } from './sub-databases.ts';
+import { type PackedWrites, putSealed, removal, type Write } from './write-batch.ts';
 
 // Turns log entries into the images that one LMDB transaction writes. Everything derived from row operations (blocks,
 // adjacency, index entries, counters, content hashes) is derived here and nowhere else. It reads the newest durable state
@@ -65,18 +63,17 @@ export const operationsPerSlice = 256;
 /** Blocks under change above which those that a sorted entry has passed are finished: each holds 16 KiB and more. */
 const openBlocksMax = 128;
 
-export class CommitBuilder implements LargeCells {
+export class CommitBuilder {
   readonly entries: EntryBuilder;
   readonly lists: ListBuilder;
+  readonly large: PendingLargeCells;
   readonly deletions: PrefixDeletion[] = [];
-  readonly chunkRuns: ChunkRun[] = [];
-  readonly entryRuns: EntryRun[] = [];
+  readonly #chunkRuns: ChunkRun[] = [];
   readonly reader: PinnedReader;
   readonly #context: CommitContext;
   readonly #memory: ImageMemory;
   readonly #blocks = new Map<number, PendingBlock>();
   readonly #buckets = new Map<BucketId, PendingBucket | undefined>();
-  readonly #large = new Map<string, Uint8Array | undefined>();
   readonly #meta = new Map<string, Uint8Array | undefined>();
   readonly #writes: Write[] = [];
   readonly #blockWrites: Write[] = [];
@@ -86,7 +83,6 @@ export class CommitBuilder implements LargeCells {
   /** Defined by this commit. */
   readonly #shapes: number[] = [];
   readonly #hash: HashHalves = { low: 0, high: 0 };
-  readonly #bigKey = new BigKey();
   schema: Uint8Array | undefined;
   position: AppliedPosition | undefined;
 
@@ -96,6 +92,7 @@ export class CommitBuilder implements LargeCells {
     this.#memory = context.memory;
     this.entries = new EntryBuilder(reader, this.#memory);
     this.lists = new ListBuilder(reader);
+    this.large = new PendingLargeCells(reader, this.#memory);
   }
 
   /** Memory for values that are written with this commit and read by nobody before. */
@@ -111,10 +108,18 @@ export class CommitBuilder implements LargeCells {
     this.position = entry.position;
   }
 
-  /** Like `apply`, giving up the event loop every some thousand microseconds. */
-  async applyInSlices(entry: LogEntry, timers: Pick<Timers, 'yield'>): Promise<void> {
+  /**
+   * Like `apply`, giving up the event loop every some thousand microseconds.
+   * @param isOnly no other entry is applied, and the commit is carried out with `writeBatch`
+   */
+  async applyInSlices(
+    entry: LogEntry,
+    timers: Pick<Timers, 'yield'>,
+    isOnly = false,
+  ): Promise<void> {
     const { operations, position } = entry;
     await this.#touched.beginInSlices(operations, timers);
+    if (isOnly && this.#touched.areDistinct) this.entries.pack();
     let isSorted = true;
     for (let i = 0; i < operations.length; i++) {
       if (i % operationsPerSlice === operationsPerSlice - 1) {
@@ -125,6 +130,7 @@ export class CommitBuilder implements LargeCells {
       this.#operation(operations[i] as RowOperation, position.index);
     }
     this.#endEntry();
+    await this.entries.endPacked(timers);
     this.position = position;
   }
 
@@ -223,7 +229,7 @@ export class CommitBuilder implements LargeCells {
     this.#touch(rid, before);
     const shape = shapes.shape(shapeIdOf(whole));
     if (before !== undefined || deriver.isIndexed(shape.type)) {
-      const after = new RowRecord(rid, shape, scratch.of(whole), 0, labels, this);
+      const after = new RowRecord(rid, shape, scratch.of(whole), 0, labels, this.large);
       deriver.derive(before, after, this.entries);
     }
     if (before !== undefined) this.#takeOut(before, bucket);
@@ -276,7 +282,7 @@ export class CommitBuilder implements LargeCells {
     const length = before.image.view.getUint32(before.row, true);
     const row = before.image.bytes.subarray(before.row, before.row + length);
     for (const property of outsideCellsOf(row, before.shape)) {
-      const old = this.#readLarge(before.rid, property);
+      const old = this.large.read(before.rid, property);
       if (old !== undefined) this.#context.retired.add(before.rid, property, old);
       this.putLarge(before.rid, property, undefined);
     }
@@ -300,7 +306,7 @@ export class CommitBuilder implements LargeCells {
     const row = builder.rowOffset(slot);
     if (row === 0) return undefined;
     const shape = this.#context.shapes.shape(builder.view.getUint16(row + 4, true));
-    return new RowRecord(rid, shape, builder, row, this.#context.labels, this);
+    return new RowRecord(rid, shape, builder, row, this.#context.labels, this.large);
   }
 
   /** The block decides how many rows its bucket's blocks hold: fewer for large rows, so that a block stays near 8 KB. */
@@ -384,31 +390,8 @@ export class CommitBuilder implements LargeCells {
     }
   }
 
-  // --- large cells
-
-  /** Serves records under change; pending cells first. */
-  largeCell(rid: Rid, property: PropertyId): Uint8Array {
-    const cell = this.#readLarge(rid, property);
-    if (cell !== undefined) return cell;
-    throw new DatabaseError('CorruptedRecord', `a large property of record ${rid} is missing`);
-  }
-
-  #readLarge(rid: Rid, property: PropertyId): Uint8Array | undefined {
-    const name = `${rid}/${property}`;
-    if (this.#large.has(name)) return this.#large.get(name);
-    return readLargeCell(this.reader, this.#bigKey, rid, property);
-  }
-
   putLarge(rid: Rid, property: PropertyId, cell: Uint8Array | undefined): void {
-    this.#large.set(`${rid}/${property}`, cell);
-    const key = new BigKey();
-    key.rid = rid;
-    key.property = property;
-    const { big } = this.reader.subs;
-    const bytes = keyBytes(key, this.reader.window.scratch);
-    this.#writes.push(
-      cell === undefined ? removal(big, key) : putSealed(big, key, bytes, this.#memory, cell),
-    );
+    this.#writes.push(this.large.put(rid, property, cell));
   }
 
   /** Writes that need no more than being carried out with this commit. */
@@ -418,13 +401,7 @@ export class CommitBuilder implements LargeCells {
 
   /** Chunks that a bulk load laid itself; they belong to lists that this commit does not change otherwise. */
   addChunks(runs: readonly ChunkRun[]): void {
-    for (const run of runs) this.chunkRuns.push(run);
-  }
-
-  /** Sorted entries of a bulk load. */
-  addEntries(run: EntryRun): void {
-    this.entryRuns.push(run);
-    this.entries.addCount(run.target.id, run.count);
+    for (const run of runs) this.#chunkRuns.push(run);
   }
 
   // --- what is pending
@@ -504,6 +481,12 @@ export class CommitBuilder implements LargeCells {
   }
 
   // --- the end
+
+  /** What is to be carried out beside the writes of `finish`. */
+  get packed(): PackedWrites {
+    const { removalRuns, additionRuns } = this.entries;
+    return { chunkRuns: this.#chunkRuns, removalRuns, additionRuns };
+  }
 
   /** All writes of the commit. Nothing may be applied any more. */
   finish(): readonly Write[] {

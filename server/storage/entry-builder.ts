@@ -1,4 +1,6 @@
 import type { IndexId, Rid } from '#core/rid.ts';
+import type { Timers } from '#core/runtime.ts';
+import { type EntryRun, EntryRuns } from './bulk-entries.ts';
 import type { EntryChanges, IndexTarget } from './engine.ts';
 import type { ImageMemory } from './image-memory.ts';
 import type { PinnedReader } from './pinned-reader.ts';
@@ -12,6 +14,9 @@ interface Change {
   readonly rid: Rid;
 }
 
+/** Entries of unique indexes that go, above which everything that is remembered of such indexes is forgotten. */
+const freedMax = 16_384;
+
 /** Gathers the index changes of one commit, and how many entries they add to each index. */
 export class EntryBuilder implements EntryChanges {
   readonly #reader: PinnedReader;
@@ -24,6 +29,10 @@ export class EntryBuilder implements EntryChanges {
   readonly #known = new Map<string, boolean>();
   /** Unique keys that no longer lead where they led. */
   readonly #freed: Change[] = [];
+  /** Sorted entries by the hundred thousand, which go before any of the others come. */
+  readonly removalRuns: EntryRun[] = [];
+  readonly additionRuns: EntryRun[] = [];
+  #packed: { readonly removals: EntryRuns; readonly additions: EntryRuns } | undefined;
   readonly #key = new IxKey();
   readonly #memory: ImageMemory;
 
@@ -32,12 +41,46 @@ export class EntryBuilder implements EntryChanges {
     this.#memory = memory;
   }
 
+  /**
+   * From now on changes are packed, until `endPacked`. The log entry that is being applied is the only one of its commit and changes
+   * each record once: its entries are written in the order of their keys, behind everything else.
+   */
+  pack(): void {
+    this.#packed = { removals: new EntryRuns(), additions: new EntryRuns() };
+  }
+
+  /** The log entry is over; what was packed is sorted. */
+  async endPacked(timers: Pick<Timers, 'yield'>): Promise<void> {
+    const packed = this.#packed;
+    if (packed === undefined) return;
+    this.#packed = undefined;
+    for (const run of await packed.removals.sorted(timers)) {
+      this.removalRuns.push(run);
+      this.#count(run.target.id, -run.count);
+    }
+    for (const run of await packed.additions.sorted(timers)) this.addRun(run);
+  }
+
+  /** Sorted entries that are known to be new. */
+  addRun(run: EntryRun): void {
+    this.additionRuns.push(run);
+    this.#count(run.target.id, run.count);
+  }
+
   remove(target: IndexTarget, key: Uint8Array, rid: Rid): void {
+    if (this.#packed !== undefined && !target.isBuilding) {
+      this.#packed.removals.add(target, key, rid);
+      return;
+    }
     const components = target.isUnique ? key : withRid(key, rid);
     this.#removals.push({ target, components, rid });
   }
 
   add(target: IndexTarget, key: Uint8Array, rid: Rid): void {
+    if (this.#packed !== undefined && !target.isBuilding) {
+      this.#packed.additions.add(target, key, rid);
+      return;
+    }
     const components = target.isUnique ? key : withRid(key, rid);
     this.#additions.push({ target, components, rid });
   }
@@ -55,11 +98,6 @@ export class EntryBuilder implements EntryChanges {
     this.#additions.push({ target, components, rid });
   }
 
-  /** Counts entries that a bulk load puts in itself; known to be new. */
-  addCount(index: IndexId, count: number): void {
-    this.#deltas.set(index, (this.#deltas.get(index) ?? 0) + count);
-  }
-
   get deltas(): ReadonlyMap<IndexId, number> {
     return this.#deltas;
   }
@@ -70,12 +108,26 @@ export class EntryBuilder implements EntryChanges {
 
   /** Takes out of the cache what does not hold any more. What was added was not there before, or was taken out first. */
   publish(cache: UniqueEntryCache): void {
+    // Most commits have none.
+    const { removalRuns } = this;
+    const freedRuns = removalRuns.length === 0 ? removalRuns : removalRuns.filter(isOfUnique);
+    let count = this.#freed.length;
+    for (const run of freedRuns) count += run.count;
+    if (count > freedMax) {
+      cache.clear();
+      return;
+    }
     for (const { target, components } of this.#freed) cache.remove(target.id, components);
+    for (const run of freedRuns)
+      for (let place = 0; place < run.count; place += 1)
+        cache.remove(run.target.id, run.componentsAt(place));
   }
 
   /** Forgets counting for a dropped index. */
   drop(index: IndexId): void {
     this.#deltas.delete(index);
+    this.#packed?.removals.drop(index);
+    this.#packed?.additions.drop(index);
   }
 
   #write(change: Change, sign: 1 | -1): void {
@@ -89,7 +141,11 @@ export class EntryBuilder implements EntryChanges {
     this.#writes.push(
       sign === 1 ? entryWrite(ix, key, this.#memory, target, change.rid) : removal(ix, key),
     );
-    this.#deltas.set(target.id, (this.#deltas.get(target.id) ?? 0) + sign);
+    this.#count(target.id, sign);
+  }
+
+  #count(index: IndexId, count: number): void {
+    this.#deltas.set(index, (this.#deltas.get(index) ?? 0) + count);
   }
 
   /** Whether an entry of an index under construction changes between there and not there. */
@@ -105,6 +161,10 @@ export class EntryBuilder implements EntryChanges {
     this.#key.components = components;
     return this.#reader.find(this.#reader.subs.ix, this.#key);
   }
+}
+
+function isOfUnique({ target }: EntryRun): boolean {
+  return target.isUnique;
 }
 
 export function withRid(key: Uint8Array, rid: Rid): Uint8Array {

@@ -190,7 +190,7 @@ export class LmdbBulkWriter implements BulkWriter {
       const shape = shapes.shape(block.view.getUint16(at + 4, true));
       if (!deriver.isIndexed(shape.type)) continue;
       const rid = makeRid(block.bucket, block.firstPosition + slot);
-      const record = new RowRecord(rid, shape, block, at, labels, commit);
+      const record = new RowRecord(rid, shape, block, at, labels, commit.large);
       deriver.derive(undefined, record, entries);
     }
   }

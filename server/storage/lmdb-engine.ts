@@ -288,12 +288,14 @@ export class LmdbEngine implements StorageEngine {
 
   apply(entries: readonly LogEntry[], isAlone = false): Promise<void> {
     const isLarge = entries.some((entry) => entry.operations.length > operationsPerSlice);
+    const records = this.#recordsOf(entries);
+    const isOnly = records === 'alone' && entries.length === 1;
     const prepare = isLarge
-      ? (commit: CommitBuilder) => this.#applyInSlices(commit, entries)
+      ? (commit: CommitBuilder) => this.#applyInSlices(commit, entries, isOnly)
       : (commit: CommitBuilder) => {
           for (const entry of entries) if (this.#isNew(commit, entry)) commit.apply(entry);
         };
-    return this.#enqueue(prepare, this.#recordsOf(entries), isAlone);
+    return this.#enqueue(prepare, records, isAlone);
   }
 
   #recordsOf(entries: readonly LogEntry[]): Unit['records'] {
@@ -301,9 +303,14 @@ export class LmdbEngine implements StorageEngine {
     return this.#options.durability === 'commit' ? 'none' : entries.map(recordOf);
   }
 
-  async #applyInSlices(commit: CommitBuilder, entries: readonly LogEntry[]): Promise<void> {
+  async #applyInSlices(
+    commit: CommitBuilder,
+    entries: readonly LogEntry[],
+    isOnly: boolean,
+  ): Promise<void> {
+    const { timers } = this.#options;
     for (const entry of entries) {
-      if (this.#isNew(commit, entry)) await commit.applyInSlices(entry, this.#options.timers);
+      if (this.#isNew(commit, entry)) await commit.applyInSlices(entry, timers, isOnly);
     }
   }
 
@@ -395,8 +402,9 @@ export class LmdbEngine implements StorageEngine {
     if (this.#failure !== undefined) throw this.#failure;
     const commit = await this.#prepare(group);
     const writes = commit.finish();
-    if (writes.length > 0 || commit.chunkRuns.length > 0) {
-      await writeBatch(this.#subs, writes, this.#options.timers, commit);
+    const { packed } = commit;
+    if (writes.length > 0 || packed.chunkRuns.length > 0) {
+      await writeBatch(this.#subs, writes, this.#options.timers, packed);
       this.#lmdbCommits += 1;
       this.#use.changed();
       this.#publish(commit);

@@ -34,6 +34,11 @@ export class TouchedRecords {
     this.#areDistinct = true;
   }
 
+  /** The entry changes each record once. */
+  get areDistinct(): boolean {
+    return this.#areDistinct;
+  }
+
   /** Whether the record may have been changed before. */
   has(rid: Rid): boolean {
     return !this.#areDistinct && this.#touched.has(rid);

@@ -21,13 +21,15 @@ export interface Write {
   readonly size: number;
 }
 
-/** What a bulk load writes by the hundred thousand. */
+/** What a large commit writes by the hundred thousand. */
 export interface PackedWrites {
   readonly chunkRuns: readonly ChunkRun[];
-  readonly entryRuns: readonly EntryRun[];
+  /** Taken out before the others are put in. */
+  readonly removalRuns: readonly EntryRun[];
+  readonly additionRuns: readonly EntryRun[];
 }
 
-const nothingPacked: PackedWrites = { chunkRuns: [], entryRuns: [] };
+const nothingPacked: PackedWrites = { chunkRuns: [], removalRuns: [], additionRuns: [] };
 
 const noBytes = new Slab(8);
 
@@ -77,8 +79,9 @@ export async function writeBatch(
   packed: PackedWrites = nothingPacked,
 ): Promise<void> {
   requireSpaceFor(subs, writes, packed);
-  const { chunkRuns, entryRuns } = packed;
-  if (writes.length > writesPerSlice || chunkRuns.length > 0 || entryRuns.length > 0)
+  const { chunkRuns, removalRuns, additionRuns } = packed;
+  const isPacked = chunkRuns.length > 0 || removalRuns.length > 0 || additionRuns.length > 0;
+  if (writes.length > writesPerSlice || isPacked)
     return writeInSlices(subs, writes, timers, packed);
   try {
     await subs.root.batch(() => {
@@ -103,14 +106,14 @@ const pageBytes = 4096;
 export function requireSpaceFor(
   { directory }: SubDatabases,
   writes: readonly Write[],
-  { entryRuns }: PackedWrites = nothingPacked,
+  { additionRuns }: PackedWrites = nothingPacked,
 ): void {
   let bytes = 0;
   for (let i = 0; i < writes.length; i++) {
     const { size } = writes[i] as Write;
     bytes += size < outsideBytesMin ? 2 * size : size + pageBytes;
   }
-  for (const { count } of entryRuns) bytes += count * entryBytes;
+  for (const { count } of additionRuns) bytes += count * entryBytes;
   const fileBytes = statSync(join(directory, environmentFileName)).size;
   requireSpace(directory, bytes + Math.min(writes.length * pageBytes, fileBytes));
 }
@@ -119,7 +122,7 @@ async function writeInSlices(
   subs: SubDatabases,
   writes: readonly Write[],
   timers: Pick<Timers, 'yield'>,
-  { chunkRuns, entryRuns }: PackedWrites,
+  { chunkRuns, removalRuns, additionRuns }: PackedWrites,
 ): Promise<void> {
   const instructions = new WriteInstructions(subs);
   const targets = new Map<Store, Pick<Store, 'put' | 'remove'>>();
@@ -134,7 +137,13 @@ async function writeInSlices(
     if ((i + 1) % writesPerSlice === 0) await timers.yield();
   }
   const ix = instructions.into(subs.ix);
-  for (const run of entryRuns) {
+  for (const run of removalRuns) {
+    for (let from = 0; from < run.count; from += writesPerSlice) {
+      run.remove(ix, from, Math.min(from + writesPerSlice, run.count));
+      await timers.yield();
+    }
+  }
+  for (const run of additionRuns) {
     for (let from = 0; from < run.count; from += writesPerSlice) {
       run.put(ix, from, Math.min(from + writesPerSlice, run.count));
       await timers.yield();

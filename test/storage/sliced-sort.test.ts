@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { sortedInSlices } from '#storage/sliced-sort.ts';
+import { orderInSlices } from '#storage/sliced-sort.ts';
 
 const timers = { yield: async () => {} };
 
@@ -12,12 +12,12 @@ test('a sort in slices gives the order of a stable sort', async () => {
       fc.integer({ min: 1, max: 500 }),
       fc.integer(),
       async (count, keyCount, seed) => {
-        const items = Array.from({ length: count }, (_, at) => ({
-          key: Math.abs((at * 7919 + seed) % keyCount),
-          at,
-        }));
-        const byKey = (a: { key: number }, b: { key: number }) => a.key - b.key;
-        assert.deepEqual(await sortedInSlices(items, byKey, timers), items.toSorted(byKey));
+        const keys = Array.from({ length: count }, (_, at) =>
+          Math.abs((at * 7919 + seed) % keyCount),
+        );
+        const byKey = (a: number, b: number) => (keys[a] as number) - (keys[b] as number);
+        const order = await orderInSlices(count, byKey, timers);
+        assert.deepEqual([...order], [...keys.keys()].toSorted(byKey));
       },
     ),
     { numRuns: 30 },
@@ -26,11 +26,25 @@ test('a sort in slices gives the order of a stable sort', async () => {
 
 test('a sort in slices gives others a turn', async () => {
   let turnCount = 0;
-  const items = Array.from({ length: 20_000 }, (_, at) => (at * 7919) % 20_011);
-  await sortedInSlices(items, (a, b) => a - b, {
+  const keys = Array.from({ length: 20_000 }, (_, at) => (at * 7919) % 20_011);
+  await orderInSlices(keys.length, (a, b) => (keys[a] as number) - (keys[b] as number), {
     yield: async () => {
       turnCount += 1;
     },
   });
   assert.ok(turnCount >= 20, `${turnCount} turns`);
+});
+
+test('what is in order already is looked at twice and not sorted', async () => {
+  let comparisonCount = 0;
+  const order = await orderInSlices(
+    100_000,
+    (a, b) => {
+      comparisonCount += 1;
+      return a - b;
+    },
+    timers,
+  );
+  assert.deepEqual([order[0], order[99_999]], [0, 99_999]);
+  assert.ok(comparisonCount < 200_000, `${comparisonCount} comparisons`);
 });
