@@ -313,21 +313,21 @@ export function deleteFunction(parser: Parser, at: number): Command {
   return functionName(parser, new CommandBuilder('DELETE FUNCTION', at)).end(parser);
 }
 
-const dropped: ReadonlyMap<Keyword, readonly Keyword[]> = new Map<Keyword, readonly Keyword[]>([
-  ['TRIGGER', ['TRIGGER']],
-  ['MATERIALIZED', ['MATERIALIZED', 'VIEW']],
-  ['GRAPH', ['GRAPH', 'ANALYTICAL', 'VIEW']],
-  ['TIMESERIES', ['TIMESERIES', 'TYPE']],
-  ['CONTINUOUS', ['CONTINUOUS', 'AGGREGATE']],
-]);
+/** What else is dropped, beside types and what belongs to them. */
+const dropped: readonly (readonly [Keyword, ...Keyword[]])[] = [
+  ['TRIGGER'],
+  ['MATERIALIZED', 'VIEW'],
+  ['GRAPH', 'ANALYTICAL', 'VIEW'],
+  ['TIMESERIES', 'TYPE'],
+  ['CONTINUOUS', 'AGGREGATE'],
+];
 
-/** After DROP: triggers, views, time series; undefined when another word follows. */
-export function dropOther(parser: Parser, at: number): Command | undefined {
-  const words = parser.keyword && dropped.get(parser.keyword);
-  if (words === undefined) return undefined;
-  parser.expectKeyword(...words);
+/** After DROP: triggers, views, time series. */
+export function dropOther(parser: Parser, at: number): Command {
+  const words = dropped.find((phrase) => parser.acceptPhrase(...phrase)) ?? parser.unexpected();
   const made = new CommandBuilder(`DROP ${words.join(' ')}`, at).set('ifExists', ifExists(parser));
   made.set('name', parser.name());
-  if (words[0] === 'TIMESERIES' && ifExists(parser)) made.set('ifExists', true);
+  if (words[0] !== 'TIMESERIES') return made.end(parser);
+  if (ifExists(parser)) made.set('ifExists', true);
   return flags(parser, made, ['UNSAFE']).end(parser);
 }

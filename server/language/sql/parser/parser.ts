@@ -201,6 +201,13 @@ export class Parser {
     for (const keyword of keywords) if (!this.acceptKeyword(keyword)) this.unexpected();
   }
 
+  /** A phrase that its first keyword alone makes certain: the others must follow. */
+  acceptPhrase(first: Keyword, ...rest: readonly Keyword[]): boolean {
+    if (!this.acceptKeyword(first)) return false;
+    this.expectKeyword(...rest);
+    return true;
+  }
+
   /** Two keywords in a row or neither of them. */
   acceptKeywords(first: Keyword, second: Keyword): boolean {
     if (this.keyword === first && this.peek(1).keyword === second) {

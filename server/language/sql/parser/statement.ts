@@ -227,13 +227,10 @@ function startsTypeName(parser: Parser): boolean {
 
 function createOther(parser: Parser, at: number): Statement {
   if (parser.acceptKeyword('TRIGGER')) return command.createTrigger(parser, at);
-  if (parser.acceptKeywords('MATERIALIZED', 'VIEW')) return view.createMaterializedView(parser, at);
-  if (parser.acceptKeyword('GRAPH')) {
-    parser.expectKeyword('ANALYTICAL', 'VIEW');
-    return view.createGraphView(parser, at);
-  }
-  if (parser.acceptKeywords('TIMESERIES', 'TYPE')) return view.createTimeSeries(parser, at);
-  if (parser.acceptKeywords('CONTINUOUS', 'AGGREGATE'))
+  if (parser.acceptPhrase('MATERIALIZED', 'VIEW')) return view.createMaterializedView(parser, at);
+  if (parser.acceptPhrase('GRAPH', 'ANALYTICAL', 'VIEW')) return view.createGraphView(parser, at);
+  if (parser.acceptPhrase('TIMESERIES', 'TYPE')) return view.createTimeSeries(parser, at);
+  if (parser.acceptPhrase('CONTINUOUS', 'AGGREGATE'))
     return view.createContinuousAggregate(parser, at);
   return parser.unexpected();
 }
@@ -245,8 +242,8 @@ function alter(parser: Parser): Statement {
   if (parser.acceptKeyword('PROPERTY')) return schema.alterProperty(parser, at);
   if (parser.acceptKeyword('BUCKET')) return command.alterBucket(parser, at);
   if (parser.acceptKeyword('DATABASE')) return command.alterDatabase(parser, at);
-  if (parser.acceptKeywords('MATERIALIZED', 'VIEW')) return view.alterMaterializedView(parser, at);
-  if (parser.acceptKeywords('TIMESERIES', 'TYPE')) return view.alterTimeSeries(parser, at);
+  if (parser.acceptPhrase('MATERIALIZED', 'VIEW')) return view.alterMaterializedView(parser, at);
+  if (parser.acceptPhrase('TIMESERIES', 'TYPE')) return view.alterTimeSeries(parser, at);
   parser.expectKeyword('GRAPH', 'ANALYTICAL', 'VIEW');
   return view.alterGraphView(parser, at);
 }
@@ -258,5 +255,5 @@ function drop(parser: Parser): Statement {
   if (parser.acceptKeyword('PROPERTY')) return schema.dropProperty(parser, at);
   if (parser.acceptKeyword('BUCKET')) return schema.dropBucket(parser, at);
   if (parser.acceptKeyword('INDEX')) return schema.dropIndex(parser, at);
-  return command.dropOther(parser, at) ?? parser.unexpected();
+  return command.dropOther(parser, at);
 }

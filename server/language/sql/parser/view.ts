@@ -64,7 +64,7 @@ export function refresh(parser: Parser): Command {
 export function createGraphView(parser: Parser, at: number): Command {
   const made = new CommandBuilder('CREATE GRAPH ANALYTICAL VIEW', at);
   made.set('ifNotExists', ifNotExists(parser)).set('name', parser.name('a view name'));
-  if (parser.acceptKeywords('VERTEX', 'TYPES')) made.names('vertexTypes', bracketedNames(parser));
+  if (parser.acceptPhrase('VERTEX', 'TYPES')) made.names('vertexTypes', bracketedNames(parser));
   if (parser.acceptKeywords('EDGE', 'TYPES')) made.names('edgeTypes', bracketedNames(parser));
   if (parser.acceptKeyword('PROPERTIES')) made.names('properties', bracketedNames(parser));
   if (parser.acceptKeywords('EDGE', 'PROPERTIES'))
@@ -89,7 +89,7 @@ function graphViewSettings(parser: Parser, made: CommandBuilder): void {
     );
     made.set('updateMode', mode ?? parser.unexpected());
   }
-  if (parser.acceptKeywords('COMPACTION', 'THRESHOLD'))
+  if (parser.acceptPhrase('COMPACTION', 'THRESHOLD'))
     made.set('compactionThreshold', parser.integer());
 }
 
@@ -116,7 +116,7 @@ export function createTimeSeries(parser: Parser, at: number): Command {
   if (parser.acceptKeyword('SHARDS')) made.set('shards', parser.integer());
   if (parser.acceptKeyword('RETENTION')) made.set('retention', lengthOfTime(parser, 'DAYS'));
   const hasInterval =
-    parser.acceptKeyword('COMPACTION_INTERVAL') || parser.acceptKeywords('COMPACTION', 'INTERVAL');
+    parser.acceptKeyword('COMPACTION_INTERVAL') || parser.acceptPhrase('COMPACTION', 'INTERVAL');
   if (hasInterval) made.set('compaction', lengthOfTime(parser, 'HOURS'));
   return made.end(parser);
 }

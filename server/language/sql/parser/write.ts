@@ -204,20 +204,10 @@ function setItem(parser: Parser, left: LeftSide): SetItem {
   return { property, path, operator, value, at, end: parser.lastEnd };
 }
 
+const assignmentOperators = ['=', '+=', '-=', '*=', '/='] as const;
+
 function assignmentOperator(parser: Parser): SetItem['operator'] {
-  const { kind } = parser;
-  switch (kind) {
-    case '=':
-    case '+=':
-    case '-=':
-    case '*=':
-    case '/=':
-      parser.advance();
-      return kind;
-    default:
-      parser.accept('=');
-      return parser.unexpected();
-  }
+  return assignmentOperators.find((operator) => parser.accept(operator)) ?? parser.unexpected();
 }
 
 /** `.city`, `[0]` or `['k']` behind the property that is assigned. */
@@ -226,8 +216,7 @@ function assignedPath(parser: Parser): readonly PathStep[] {
   for (;;) {
     if (parser.accept('.')) {
       path.push({ kind: 'property', name: parser.propertyName() });
-    } else if (parser.at('[')) {
-      parser.advance();
+    } else if (parser.accept('[')) {
       path.push({ kind: 'element', key: parser.grammar.expression(parser) });
       parser.expect(']');
     } else {
