@@ -1,4 +1,4 @@
-import { bucketOf, positionOf, type Rid, type TypeId } from '#core/rid.ts';
+import { bucketOf, type BucketId, noRid, positionOf, type Rid, type TypeId } from '#core/rid.ts';
 import type { Timers } from '#core/runtime.ts';
 import {
   chunkEntryCount,
@@ -10,51 +10,18 @@ import {
 import { ChunkRun } from './bulk-chunks.ts';
 import { checksumSize, sealValue } from './checksum.ts';
 import type { CommitBuilder } from './commit-builder.ts';
+import { EdgeColumn, numbersPerEdge, place, segmentBits, segmentMask } from './edge-column.ts';
 import type { Direction } from './engine.ts';
 import { ImageMemory } from './image-memory.ts';
 import { sortedOrder } from './radix-sort.ts';
 import { describeChunk } from './state-reader.ts';
-import { AdjKey, keyBytes } from './sub-databases.ts';
+import { AdjKey, keyBytes, lastKeyOf, readRidBytes } from './sub-databases.ts';
 
 /** Edges between two turns of the event loop: a millisecond or two; a vertex counts as `edgesPerVertex`. */
 const edgesPerSlice = 8192;
 const edgesPerVertex = 8;
-/** Numbers looked through between two turns. */
-const numbersPerSlice = 262_144;
 
 const entrySize = 12;
-
-/** Numbers of an edge in `EdgeColumn.rids`: its record id and those of its ends. */
-const numbersPerEdge = 3;
-const place = { edge: 0, from: 1, to: 2 } as const;
-
-/**
- * Gathered edges of one type, in the order they came. The three ids of an edge lie together, because they are read in the order
- * of the vertices, where each read misses the processor's cache.
- */
-export class EdgeColumn {
-  rids = new Float64Array(1024 * numbersPerEdge);
-  count = 0;
-
-  add(edge: Rid, from: Rid, to: Rid): void {
-    const at = this.count++ * numbersPerEdge;
-    if (at === this.rids.length) this.rids = lengthened(this.rids);
-    this.rids[at] = edge;
-    this.rids[at + place.from] = from;
-    this.rids[at + place.to] = to;
-  }
-
-  /** Gives the memory back at once; nothing is read after that. */
-  release(): void {
-    this.rids.buffer.transfer(0);
-  }
-}
-
-/** By half, in place of the old one: what is left behind would weigh as much again until it is collected. */
-function lengthened(numbers: Float64Array<ArrayBuffer>): Float64Array<ArrayBuffer> {
-  const edges = Math.ceil((numbers.length / numbersPerEdge) * 1.5);
-  return new Float64Array(numbers.buffer.transfer(edges * numbersPerEdge * 8));
-}
 
 /** The adjacency of a bulk load: typed arrays until the end, then sorted by vertex and written once. */
 export class BulkEdges {
@@ -91,9 +58,9 @@ export class BulkEdges {
     for (const [type, { both, source }] of this.#columns) {
       for (const column of [both, source]) {
         if (column.count === 0) continue;
-        const { rids, count } = column;
-        const isNarrow = await areNarrow(rids, count * numbersPerEdge, timers);
-        const common = { type, rids, count, isNarrow };
+        const { segments, count } = column;
+        const isNarrow = await areNarrow(segments, timers);
+        const common = { type, segments, count, isNarrow };
         const out = { ...common, direction: 'out', vertex: place.from, other: place.to } as const;
         runs.push(await buildRun(commit, timers, out));
         if (column === source) continue;
@@ -113,32 +80,13 @@ async function buildRun(
   timers: Pick<Timers, 'yield'>,
   run: Run,
 ): Promise<ChunkRun> {
-  const { rids, count } = run;
-  const keys = { numbers: rids, count, first: run.vertex, stride: numbersPerEdge };
+  const { segments, count } = run;
+  const keys = { segments, segmentBits, count, first: run.vertex, stride: numbersPerEdge };
   const order = await sortedOrder(keys, timers);
   const builder = new RunBuilder(commit, run, order);
-  let untilYield = edgesPerSlice;
   for (let start = 0; start < count; ) {
-    const vertex = rids[(order[start] as number) * numbersPerEdge + run.vertex] as Rid;
-    let end = start + 1;
-    while (end < count) {
-      const next = (order[end] as number) * numbersPerEdge + run.vertex;
-      if (rids[next] !== vertex) break;
-      end += 1;
-    }
-    if (!builder.place(vertex, start, end)) {
-      for (let i = start; i < end; i++) {
-        const at = (order[i] as number) * numbersPerEdge;
-        const [edge, other] = [rids[at] as Rid, rids[at + run.other] as Rid];
-        commit.lists.add(vertex, run.direction, run.type, edge, other);
-      }
-    }
-    untilYield -= end - start + edgesPerVertex;
-    start = end;
-    if (untilYield <= 0) {
-      untilYield = edgesPerSlice;
-      await timers.yield();
-    }
+    start = builder.placeSlice(start);
+    await timers.yield();
   }
   return builder.chunks;
 }
@@ -147,7 +95,7 @@ interface Run {
   readonly type: TypeId;
   readonly direction: Direction;
   /** As in `EdgeColumn`. */
-  readonly rids: Float64Array;
+  readonly segments: readonly Float64Array[];
   /** Which of an edge's numbers is the vertex of this run, and which the other end. */
   readonly vertex: number;
   readonly other: number;
@@ -158,18 +106,23 @@ interface Run {
 
 /** One pass in order is a tenth of one in the order of the vertices. */
 async function areNarrow(
-  rids: Float64Array,
-  count: number,
+  segments: readonly Float64Array[],
   timers: Pick<Timers, 'yield'>,
 ): Promise<boolean> {
   let high = 0;
-  for (let from = 0; from < count; from += numbersPerSlice) {
-    const to = Math.min(from + numbersPerSlice, count);
-    for (let i = from; i < to; i++) high |= (rids[i] as number) / 2 ** 32;
+  for (const segment of segments) {
+    high |= highBits(segment);
     await timers.yield();
   }
   // The five bits between those of a narrow position and those of the bucket.
   return (high & 31) === 0;
+}
+
+/** All bits above the lowest 32 that any of the numbers has. */
+function highBits(numbers: Float64Array): number {
+  let high = 0;
+  for (let i = 0; i < numbers.length; i++) high |= (numbers[i] as number) / 2 ** 32;
+  return high;
 }
 
 /** Lays chunks of narrow entries straight from the arrays; leaves the rare cases to the list builder. */
@@ -181,33 +134,83 @@ class RunBuilder {
   readonly #key = new AdjKey();
   /** Apart from that of others, so that it can be given back when the commit is over. */
   readonly #memory = new ImageMemory();
+  /** The last vertex that has stored lists. */
+  readonly #lastStored: Rid;
+  /** Bucket of the last vertex, and where it ended before this commit. */
+  #bucket = -1 as BucketId;
+  #bucketNext = 0;
 
   constructor(commit: CommitBuilder, run: Run, order: Uint32Array) {
+    const { subs } = commit.reader;
     this.#commit = commit;
     this.#run = run;
     this.#order = order;
     this.chunks = new ChunkRun(run.type, run.direction);
     this.#key.direction = run.direction;
     this.#key.type = run.type;
+    const lastKey = lastKeyOf(subs.adj, subs);
+    this.#lastStored = lastKey.length === 0 ? noRid : readRidBytes(lastKey, 0);
+  }
+
+  /** Adds the edges from `order[start]` on, of some vertices. @returns where the next ones begin */
+  placeSlice(start: number): number {
+    const { count } = this.#run;
+    let at = start;
+    for (let left = edgesPerSlice; left > 0 && at < count; ) {
+      const end = this.#placeVertex(at);
+      left -= end - at + edgesPerVertex;
+      at = end;
+    }
+    return at;
+  }
+
+  #placeVertex(start: number): number {
+    const { count, vertex: side, direction, type, other } = this.#run;
+    const vertex = this.#ridAt(start, side);
+    let end = start + 1;
+    while (end < count && this.#ridAt(end, side) === vertex) end += 1;
+    if (this.#place(vertex, start, end)) return end;
+    for (let i = start; i < end; i++) {
+      const edge = this.#ridAt(i, place.edge);
+      this.#commit.lists.add(vertex, direction, type, edge, this.#ridAt(i, other));
+    }
+    return end;
+  }
+
+  /** One of the three ids of the edge at a place of the order. */
+  #ridAt(index: number, which: number): Rid {
+    const edge = this.#order[index] as number;
+    const segment = this.#run.segments[edge >>> segmentBits] as Float64Array;
+    return segment[(edge & segmentMask) * numbersPerEdge + which] as Rid;
   }
 
   /**
    * Adds the edges `order[start, end)` of the vertex behind those it has.
    * @returns false when they need wide entries or the vertex has several chunks: nothing was done then
    */
-  place(vertex: Rid, start: number, end: number): boolean {
+  #place(vertex: Rid, start: number, end: number): boolean {
     if (!this.#run.isNarrow && !this.#areNarrow(start, end)) return false;
     this.#key.vertex = vertex;
     this.#key.chunk = 0;
-    const mayExist = positionOf(vertex) < this.#commit.durableNext(bucketOf(vertex));
     let stored = 0;
-    if (mayExist && this.#isStored(vertex)) {
+    if (this.#mayBeStored(vertex) && this.#isStored(vertex)) {
       const { view, base } = this.#commit.reader.window;
       if (chunkLast(view, base) > 0 || view.getUint8(base + 10) !== 0) return false;
       stored = chunkEntryCount(view, base);
     }
     this.#write(vertex, stored, start, end);
     return true;
+  }
+
+  /** Whether lists of the vertex are worth a look: it is no new one, and not behind all that have some. */
+  #mayBeStored(vertex: Rid): boolean {
+    if (vertex > this.#lastStored) return false;
+    const bucket = bucketOf(vertex);
+    if (bucket !== this.#bucket) {
+      this.#bucket = bucket;
+      this.#bucketNext = this.#commit.durableNext(bucket);
+    }
+    return positionOf(vertex) < this.#bucketNext;
   }
 
   #isStored(vertex: Rid): boolean {
@@ -217,11 +220,10 @@ class RunBuilder {
   }
 
   #areNarrow(start: number, end: number): boolean {
-    const { rids, other } = this.#run;
+    const { other } = this.#run;
     for (let i = start; i < end; i++) {
-      const at = (this.#order[i] as number) * numbersPerEdge;
-      if ((rids[at] as number) % 2 ** 37 >= 2 ** 32) return false;
-      if ((rids[at + other] as number) % 2 ** 37 >= 2 ** 32) return false;
+      if (this.#ridAt(i, place.edge) % 2 ** 37 >= 2 ** 32) return false;
+      if (this.#ridAt(i, other) % 2 ** 37 >= 2 ** 32) return false;
     }
     return true;
   }
@@ -257,9 +259,11 @@ class RunBuilder {
   }
 
   #entry(view: DataView, at: number, index: number): void {
-    const { rids, other } = this.#run;
-    const edge = (this.#order[index] as number) * numbersPerEdge;
-    writeNarrow(view, at, rids[edge] as Rid);
-    writeNarrow(view, at + 6, rids[edge + other] as Rid);
+    const { segments, other } = this.#run;
+    const edge = this.#order[index] as number;
+    const segment = segments[edge >>> segmentBits] as Float64Array;
+    const from = (edge & segmentMask) * numbersPerEdge;
+    writeNarrow(view, at, segment[from] as Rid);
+    writeNarrow(view, at + 6, segment[from + other] as Rid);
   }
 }

@@ -2,12 +2,13 @@ import type { Timers } from '#core/runtime.ts';
 
 const digitBits = 16;
 const digitCount = 1 << digitBits;
-/** Numbers looked at or moved between two turns of the event loop: a millisecond or two. */
+/** Numbers moved between two turns of the event loop: a millisecond or two. Keys are looked at a segment at a time. */
 const numbersPerSlice = 32_768;
 
-/** Keys that stand at `first`, `first + stride`, ... */
+/** Keys that stand at `first`, `first + stride`, ... of segments, `2 ** segmentBits` in each but the last. */
 export interface SpacedKeys {
-  readonly numbers: Float64Array;
+  readonly segments: readonly Float64Array[];
+  readonly segmentBits: number;
   readonly count: number;
   readonly first: number;
   readonly stride: number;
@@ -22,16 +23,17 @@ export async function sortedOrder(
   keys: SpacedKeys,
   timers: Pick<Timers, 'yield'>,
 ): Promise<Uint32Array> {
-  const { count } = keys;
-  let order = new Uint32Array(count);
-  for (let i = 0; i < count; i++) order[i] = i;
+  const { count, segments, segmentBits } = keys;
+  let order = countedUp(count);
   let spare = new Uint32Array(count);
   const digits = new Uint16Array(count);
   const starts = new Uint32Array(digitCount + 1);
   for (let shift = 0; shift < 64; shift += digitBits) {
     starts.fill(0);
-    for (let from = 0; from < count; from += numbersPerSlice) {
-      countDigits(keys, shift, from, Math.min(from + numbersPerSlice, count), digits, starts);
+    for (let i = 0; i < segments.length; i++) {
+      const from = i * 2 ** segmentBits;
+      const to = Math.min(from + 2 ** segmentBits, count);
+      countDigits(keys, i, shift, digits.subarray(from, to), starts);
       await timers.yield();
     }
     if (count === 0 || (starts[(digits[0] as number) + 1] as number) === count) continue;
@@ -48,23 +50,29 @@ export async function sortedOrder(
 
 // One pass over one slice each, apart from the loop that waits: such a loop is never compiled well, and again at each stage.
 
-/** Looks at one digit of the keys `from` to `to`: keeps it and counts it one place up. */
+/** Looks at one digit of the keys of a segment: keeps it and counts it one place up. */
 function countDigits(
-  { numbers, first, stride }: SpacedKeys,
+  { segments, first, stride }: SpacedKeys,
+  segment: number,
   shift: number,
-  from: number,
-  to: number,
   digits: Uint16Array,
   counts: Uint32Array,
 ): void {
+  const numbers = segments[segment] as Float64Array;
   // Shifts look at the lowest 32 bits only, those above are brought down first.
   const scale = shift < 32 ? 1 : 2 ** -32;
   const bits = shift & 31;
-  for (let i = from, at = first + from * stride; i < to; i++, at += stride) {
+  for (let i = 0, at = first; i < digits.length; i++, at += stride) {
     const digit = (((numbers[at] as number) * scale) >>> bits) & (digitCount - 1);
     digits[i] = digit;
     counts[digit + 1] = (counts[digit + 1] as number) + 1;
   }
+}
+
+function countedUp(count: number): Uint32Array<ArrayBuffer> {
+  const numbers = new Uint32Array(count);
+  for (let i = 0; i < count; i++) numbers[i] = i;
+  return numbers;
 }
 
 /** Makes of the counts where the keys with each digit begin. */

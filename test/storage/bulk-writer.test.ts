@@ -215,12 +215,56 @@ test('bulk loads add to what is there, and rows given by columns read the same',
   await engine.close();
 });
 
+test('edges by the ten thousand come to the lists of vertices that have some and that have none', async (context) => {
+  const engine = openEngine(temporaryDirectory(context), { deriver: indexes });
+  const lists = new Map<string, number[]>();
+  const listOf = (vertex: number, direction: string): number[] => {
+    const key = `${vertex} ${direction}`;
+    const known = lists.get(key) ?? [];
+    lists.set(key, known);
+    return known;
+  };
+  let at = 0;
+  // The second load is of vertices before, among and behind those of the first one.
+  for (const [round, first, step, edgeCount] of [
+    [1, 500, 3, 70_000],
+    [2, 0, 1, 40_000],
+  ] as const) {
+    const bulk = engine.bulk();
+    if (round === 1)
+      for (let n = 0; n < 3000; n++) bulk.addRow(personType, personBucket, n, new Map());
+    for (let n = 0; n < edgeCount; n++, at++) {
+      const [from, to] = [first + ((n * 7919) % 701) * step, first + ((n * 104_729) % 653) * step];
+      const ends = { from: person(from), to: person(to), both: true };
+      bulk.addEdge({ type: knowsType, bucket: knowsBucket, position: at, ...ends }, new Map());
+      listOf(from, 'out').push(at);
+      listOf(to, 'in').push(at);
+    }
+    await bulk.flush({ index: round as LogIndex, term: 1, txId: round });
+  }
+  using snapshot = engine.snapshot();
+  for (let n = 0; n < 3000; n++) {
+    for (const direction of ['out', 'in'] as const) {
+      const { edges } = snapshot.adjacency(person(n), direction, knowsType);
+      const expected = listOf(n, direction).map((position) => makeRid(knowsBucket, position));
+      assert.deepEqual([...edges], expected, `${n} ${direction}`);
+    }
+  }
+  snapshot[Symbol.dispose]();
+  await engine.close();
+});
+
 test('the radix order is the stable numeric order', async () => {
   const timers = { yield: async () => {} };
   await fc.assert(
     fc.asyncProperty(fc.array(fc.oneof(fc.nat({ max: 3 }), fc.maxSafeNat())), async (numbers) => {
       const spaced = Float64Array.from(numbers.flatMap((n) => [-1, n, -2]));
-      const keys = { numbers: spaced, count: numbers.length, first: 1, stride: 3 };
+      const [segmentBits, perSegment] = [2, 4];
+      const segmentCount = Math.ceil(numbers.length / perSegment);
+      const segments = Array.from({ length: segmentCount }, (_, n) =>
+        spaced.subarray(n * perSegment * 3, (n + 1) * perSegment * 3),
+      );
+      const keys = { segments, segmentBits, count: numbers.length, first: 1, stride: 3 };
       const order = await sortedOrder(keys, timers);
       const expected = numbers
         .map((_, i) => i)
