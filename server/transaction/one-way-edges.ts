@@ -1,4 +1,5 @@
 import type { Catalog } from '#catalog/catalog.ts';
+import type { PausingWork } from '#core/pausing-work.ts';
 import type { StoredRecord } from '#core/record.ts';
 import type { Rid, TypeId } from '#core/rid.ts';
 import type { StorageSnapshot } from '#storage/engine.ts';
@@ -6,9 +7,27 @@ import { RecordScan } from './record-scan.ts';
 import type { StatementView } from './statement-view.ts';
 import { TargetLists } from './target-lists.ts';
 
+/** Records that are read before there is a place to pause. */
+const recordsPerStep = 2000;
+
+const known = new WeakMap<Catalog, boolean>();
+
 /** Whether some edges of some type were loaded with their outgoing side only. */
 export function mayHaveOneWayEdges(catalog: Catalog): boolean {
-  return catalog.types().some((type) => type.hasOneWayEdges === true);
+  let answer = known.get(catalog);
+  if (answer === undefined) {
+    answer = catalog.types().some((type) => type.hasOneWayEdges === true);
+    known.set(catalog, answer);
+  }
+  return answer;
+}
+
+/** Reads what is to be known before a vertex goes; undefined when that is nothing. */
+export type OneWaySearch = PausingWork<void> | undefined;
+
+export function* after<T>(search: PausingWork<void>, finish: () => T): PausingWork<T> {
+  yield* search;
+  return finish();
 }
 
 /** What was found out in one committed state. */
@@ -57,21 +76,34 @@ export class OneWayEdges {
     return [...found.values()];
   }
 
-  #stored(vertex: Rid): readonly Rid[] {
-    if (!mayHaveOneWayEdges(this.#view.catalog)) return [];
+  /** Whether `search` would read edges. */
+  isSearchDue(vertex: Rid): boolean {
+    if (!mayHaveOneWayEdges(this.#view.catalog)) return false;
+    const { last, targets } = this.#now();
+    return last?.vertex !== vertex && targets === undefined;
+  }
+
+  /** Reads what `into` has to know of a vertex, which without it does so in one go. */
+  *search(vertex: Rid): PausingWork<void> {
     const now = this.#now();
-    if (now.last?.vertex === vertex) return now.last.edges;
+    if (now.last?.vertex === vertex) return;
     let edges: Rid[] = [];
     if (now.last === undefined) {
-      this.#scan((edge) => {
+      yield* this.#scan((edge) => {
         if (edge.in === vertex) edges.push(edge.rid);
       });
     } else {
-      now.targets ??= this.#allTargets();
+      now.targets ??= yield* this.#allTargets();
       edges = now.targets.edgesTo(vertex);
     }
     now.last = { vertex, edges };
-    return edges;
+  }
+
+  #stored(vertex: Rid): readonly Rid[] {
+    if (!mayHaveOneWayEdges(this.#view.catalog)) return [];
+    const search = this.search(vertex);
+    while (search.next().done !== true);
+    return this.#now().last?.edges ?? [];
   }
 
   #now(): Found {
@@ -86,20 +118,25 @@ export class OneWayEdges {
     return this.#found;
   }
 
-  #allTargets(): Targets {
+  *#allTargets(): PausingWork<Targets> {
     const targets = new Targets();
-    this.#scan((edge) => targets.add(edge.rid, edge.in));
+    yield* this.#scan((edge) => targets.add(edge.rid, edge.in));
     return targets;
   }
 
-  #scan(take: (edge: StoredRecord) => void): void {
+  *#scan(take: (edge: StoredRecord) => void): PausingWork<void> {
     const { catalog, snapshot } = this.#view;
+    let count = 0;
     for (const type of catalog.types()) {
       if (type.hasOneWayEdges !== true) continue;
       for (const bucket of type.buckets) {
         const range = { bucket, order: 'ascending', from: undefined } as const;
         const cursor = new RecordScan(snapshot, undefined, range);
-        for (let edge = cursor.next(); edge !== undefined; edge = cursor.next()) take(edge);
+        for (let edge = cursor.next(); edge !== undefined; edge = cursor.next()) {
+          take(edge);
+          count += 1;
+          if (count % recordsPerStep === 0) yield;
+        }
       }
     }
   }

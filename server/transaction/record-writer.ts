@@ -23,7 +23,7 @@ import { RowRecord } from '#storage/row-record.ts';
 import type { BucketSelector } from './bucket-selector.ts';
 import { isSameForWrites } from './guards.ts';
 import { ChangedRecord } from './changed-record.ts';
-import { mayHaveOneWayEdges, OneWayEdges } from './one-way-edges.ts';
+import { mayHaveOneWayEdges, OneWayEdges, type OneWaySearch } from './one-way-edges.ts';
 import { type EdgeEnds, type Overlay, OverlayEntry } from './overlay.ts';
 import { PendingRecord } from './pending-record.ts';
 import type { PositionAllocator } from './position-allocator.ts';
@@ -500,6 +500,13 @@ export class RecordWriter implements KeyHolders {
   oneWayEdgesInto(vertex: Rid): readonly StoredRecord[] {
     if (this.#oneWay === undefined && !mayHaveOneWayEdges(this.#view.catalog)) return [];
     return this.#oneWayEdges().into(vertex);
+  }
+
+  /** What `oneWayEdgesInto` would read at once, in steps; undefined when that is nothing, or the record no vertex. */
+  oneWaySearch(rid: Rid): OneWaySearch {
+    if (this.#view.record(rid)?.kind !== 'vertex') return undefined;
+    const edges = this.#oneWayEdges();
+    return edges.isSearchDue(rid) ? edges.search(rid) : undefined;
   }
 
   #oneWayEdges(): OneWayEdges {

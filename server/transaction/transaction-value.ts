@@ -26,6 +26,8 @@ import type { WriteSet } from './guards.ts';
 import { Overlay } from './overlay.ts';
 import type { IndexReader, RecordCursor } from './read-view.ts';
 import type { PropertyPatch } from './property-patch.ts';
+import { OverlayReceipt } from './receipt.ts';
+import { after, mayHaveOneWayEdges, type OneWaySearch } from './one-way-edges.ts';
 import { RecordWriter, type WriteServices } from './record-writer.ts';
 import { type PinnedState, StatementView } from './statement-view.ts';
 import { type Place, TriggeredWrites } from './triggered-writes.ts';
@@ -240,11 +242,21 @@ export class TransactionValue implements Transaction {
   }
 
   delete(rid: Rid): boolean {
-    if (!this.#read().catalog.definitions.isHooked) return this.#plainDelete(rid);
-    return this.#done(() => this.#watchedDelete(rid));
+    const search = this.#oneWaySearch(rid);
+    if (this.#read().catalog.definitions.isHooked)
+      return this.#done(() => this.#watchedDelete(rid, search));
+    if (search === undefined) return this.#plainDelete(rid);
+    return this.#done(() => after(search, () => this.#plainDelete(rid)));
   }
 
-  *#watchedDelete(rid: Rid): PausingWork<boolean> {
+  /** Nobody waits where nobody can pause: then edges are read in one go when they are needed. */
+  #oneWaySearch(rid: Rid): OneWaySearch {
+    const isDue = this.replay !== undefined && mayHaveOneWayEdges(this.#read().catalog);
+    return isDue ? this.#write().oneWaySearch(rid) : undefined;
+  }
+
+  *#watchedDelete(rid: Rid, search: OneWaySearch): PausingWork<boolean> {
+    if (search !== undefined) yield* search;
     const current = this.#read().record(rid);
     return current !== undefined && (yield* this.#triggered().delete(current));
   }
@@ -273,15 +285,21 @@ export class TransactionValue implements Transaction {
       if (current !== undefined) this.#recorded?.push({ kind: 'delete', record: current });
       return moved;
     };
-    if (!this.#read().catalog.definitions.isHooked) return move(properties);
-    return this.#done(() => this.#watchedMove(current, { type: to.type, properties }, move));
+    const search = this.#oneWaySearch(rid);
+    if (this.#read().catalog.definitions.isHooked) {
+      const draft = { type: to.type, properties, search };
+      return this.#done(() => this.#watchedMove(current, draft, move));
+    }
+    if (search === undefined) return move(properties);
+    return this.#done(() => after(search, () => move(properties)));
   }
 
   *#watchedMove(
     current: StoredRecord | undefined,
-    to: { readonly type: TypeId; readonly properties: ValueMap },
+    to: { readonly type: TypeId; readonly properties: ValueMap; readonly search: OneWaySearch },
     move: (properties: ValueMap) => StoredRecord,
   ): PausingWork<StoredRecord> {
+    if (to.search !== undefined) yield* to.search;
     if (current === undefined) return move(to.properties);
     return yield* this.#triggered().move(current, to, move);
   }
@@ -455,7 +473,7 @@ export class TransactionValue implements Transaction {
       this.#edgeClaims.length > 0 ? edgeClaims.take(this.#edgeClaims.splice(0)) : undefined;
     return committer.commit({ catalog, types, guards, operations, bytes, heldBack }).then(
       (index) => {
-        const receipt = new Receipt(index, this.#overlay, view);
+        const receipt = new OverlayReceipt(index, this.#overlay, view);
         try {
           this.#announce(receipt);
         } finally {
@@ -562,35 +580,5 @@ async function pausing<T>(
     await timers.yield();
     const { done, value } = steps.next();
     if (done) return value;
-  }
-}
-
-/** The changes are made into objects only for who asks. */
-class Receipt implements CommitReceipt {
-  readonly index: LogIndex;
-  readonly #overlay: Overlay;
-  readonly #view: StatementView;
-
-  constructor(index: LogIndex, overlay: Overlay, view: StatementView) {
-    this.index = index;
-    this.#overlay = overlay;
-    this.#view = view;
-  }
-
-  /** In the order in which records were first changed. */
-  get changes(): readonly RecordChange[] {
-    const changes: RecordChange[] = [];
-    for (const rid of new Set(this.#overlay.log)) {
-      const entry = this.#overlay.entry(rid);
-      if (entry === undefined) continue;
-      if (entry.isDeleted) {
-        if (entry.isNew || entry.record === undefined) continue;
-        changes.push({ kind: 'delete', record: entry.record });
-        continue;
-      }
-      const record = this.#view.recordOfEntry(entry);
-      if (record !== undefined) changes.push({ kind: entry.isNew ? 'create' : 'update', record });
-    }
-    return changes;
   }
 }

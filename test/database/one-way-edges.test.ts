@@ -191,11 +191,51 @@ test('a one-way edge that is deleted in a transaction leaves no count at its tar
   }
 });
 
+test('edges that lead to a deleted vertex are looked for in steps, whatever else is set off', async () => {
+  const count = 7000;
+  for (const more of [[], ["CREATE TRIGGER t AFTER DELETE ON TYPE P EXECUTE SQL 'SELECT 1'"]]) {
+    const db = await ringOf('K', false, more, count);
+    try {
+      using transaction = db.database.state.begin('READ_COMMITTED');
+      let stepCount = 0;
+      transaction.replay = {
+        result: (_site, begin) => {
+          const work = begin();
+          for (;;) {
+            const step = work.next();
+            if (step.done === true) return step.value;
+            stepCount += 1;
+          }
+        },
+        once: (_site, compute) => compute(),
+      };
+      const [row] = await db.run('SELECT @rid AS r FROM P WHERE id = 7');
+      const [next] = await db.run('SELECT @rid AS r FROM P WHERE id = 9');
+      const [other] = await db.run('SELECT @rid AS r FROM P WHERE id = 11');
+      assert.equal(transaction.delete(requireRid(String(row?.['r']))), true);
+      assert(stepCount >= 3, String(stepCount));
+      // For the second one all targets are remembered.
+      stepCount = 0;
+      assert.equal(transaction.delete(requireRid(String(next?.['r']))), true);
+      assert(stepCount >= 3, String(stepCount));
+      stepCount = 0;
+      assert.equal(transaction.delete(requireRid(String(other?.['r']))), true);
+      assert(stepCount < 2, String(stepCount));
+      await transaction.commit();
+      assert.deepEqual(await db.run('SELECT count(*) AS n FROM K'), [{ n: count - 6 }]);
+      await requireSound(db);
+    } finally {
+      await db.close();
+    }
+  }
+});
+
 /** Vertex `id` leads to the next one. */
 async function ringOf(
   type: string,
   isBidirectional: boolean,
   more: readonly string[] = [],
+  count = vertexCount,
 ): Promise<TestDatabase> {
   const db = await openTestDatabase();
   await db.run('CREATE VERTEX TYPE P');
@@ -205,7 +245,7 @@ async function ringOf(
   for (const statement of more) await db.run(statement);
   const loader = db.database.bulkLoader({ isBidirectional });
   try {
-    const ids = Array.from({ length: vertexCount - 1 }, (_, id) => String(id + 1));
+    const ids = Array.from({ length: count - 1 }, (_, id) => String(id + 1));
     await db.run('INSERT INTO P SET id = 0');
     const [stored] = await db.run('SELECT @rid AS rid FROM P');
     const first = new Link(requireRid(String(stored?.['rid'])));
@@ -222,7 +262,7 @@ async function ringOf(
       type,
       columns: [],
       values: [],
-      rowCount: vertexCount,
+      rowCount: count,
       from,
       to: [...ids, first],
     });
