@@ -18,7 +18,10 @@ function rowsOf({ status, body, text }: Answer): unknown {
   return body['result'];
 }
 
-async function begin(door: DoorFixture, isolationLevel?: string): Promise<Asked['headers']> {
+async function begin(
+  door: DoorFixture,
+  isolationLevel?: string,
+): Promise<Readonly<Record<string, string>>> {
   const begun = await door.ask('POST', 'begin/school', { body: { isolationLevel } });
   assert.equal(begun.status, 204);
   return { [sessionHeader]: String(begun.headers[sessionHeader]) };
