@@ -22,6 +22,8 @@ export type LogicalPlan =
       readonly order?: 'ascending' | 'descending';
       /** Set by the optimizer (`@rid > #12:100`). */
       readonly range?: RidRange;
+      /** An index that would find so large a share of the records that all are read instead: told by EXPLAIN (sql.md 7.13). */
+      readonly passedOver?: { readonly index: IndexId; readonly share: number };
     }
   | {
       readonly op: 'BucketScan';

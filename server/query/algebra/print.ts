@@ -13,6 +13,7 @@ import type {
   Move,
   PathSpec,
   Pattern,
+  PlanNode,
   RidRange,
 } from './plan.ts';
 import { numberedSlots, printExpression, type SlotNames } from './print-expression.ts';
@@ -80,7 +81,7 @@ class NodePrinter {
       case 'Argument':
         return '';
       case 'TypeScan':
-        return `${this.#types(plan.types)}${descending(plan.order)}${this.#range(plan.range)} → ${this.#slot(plan.as)}`;
+        return `${this.#types(plan.types)}${descending(plan.order)}${this.#range(plan.range)} → ${this.#slot(plan.as)}${this.#passedOver(plan)}`;
       case 'BucketScan':
         return `${plan.buckets.map((id) => this.#catalog?.bucketWithId(id)?.name ?? id).join('|')}${descending(plan.order)}${this.#range(plan.range)} → ${this.#slot(plan.as)}`;
       case 'RecordLookup':
@@ -213,6 +214,12 @@ class NodePrinter {
   #types(types: readonly TypeId[]): string {
     const names = types.map((type) => this.#catalog?.typeWithId(type).name ?? String(type));
     return names.length === 0 ? 'nothing' : names.join('|');
+  }
+
+  #passedOver({ passedOver }: PlanNode<'TypeScan'>): string {
+    if (passedOver === undefined) return '';
+    const percent = Math.min(100, Math.round(passedOver.share * 100));
+    return ` instead of index ${this.#index(passedOver.index)}, which would find ${percent} % of them`;
   }
 
   #index(index: Parameters<Catalog['indexWithId']>[0]): string {

@@ -4,8 +4,9 @@ import { rewriteExpression } from '../../algebra/walk.ts';
 import type { OptimizerRule } from '../rule.ts';
 
 /**
- * Boolean connectives and plain comparisons of constants are computed once. Arithmetic and functions of constants are not
- * touched: the compiler of expressions keeps their values per statement, and folding them here would move their errors.
+ * Boolean connectives and plain comparisons of constants are computed once, and NOT goes inwards where it vanishes. Arithmetic and
+ * functions of constants are not touched: the compiler of expressions keeps their values per statement, and folding them here
+ * would move their errors.
  */
 export const foldConstants: OptimizerRule = {
   name: 'fold-constants',
@@ -27,7 +28,7 @@ function fold(expression: Expression): Expression {
     case 'Or':
       return connective(expression, true);
     case 'Not':
-      return expression.operand.op === 'Constant' ? negated(expression.operand) : expression;
+      return opposite(expression.operand) ?? expression;
     case 'Compare':
       return compared(expression);
     default:
@@ -77,9 +78,38 @@ function givesBoolean(expression: Expression): boolean {
   return booleanOps.has(expression.op);
 }
 
-function negated(operand: Expression & { readonly op: 'Constant' }): Expression {
-  if (typeof operand.value === 'boolean') return { op: 'Constant', value: !operand.value };
-  return operand.value === null ? operand : { op: 'Not', operand };
+/**
+ * The opposite without a NOT in front, which other rules could not look behind: of constants, of NOT, of `<>`, and of AND and
+ * OR of these. That of `<` is not `>=`, since neither holds of values without an order.
+ */
+function opposite(operand: Expression): Expression | undefined {
+  switch (operand.op) {
+    case 'Constant':
+      return oppositeOfConstant(operand);
+    case 'Not':
+      return givesBoolean(operand.operand) ? operand.operand : undefined;
+    case 'Compare':
+      return operand.operator === '<>' ? { ...operand, operator: '=' } : undefined;
+    case 'And':
+    case 'Or': {
+      const operands: Expression[] = [];
+      for (const part of operand.operands) {
+        const other = opposite(part);
+        if (other === undefined) return undefined;
+        operands.push(other);
+      }
+      return { op: operand.op === 'And' ? 'Or' : 'And', operands };
+    }
+    default:
+      return undefined;
+  }
+}
+
+function oppositeOfConstant({
+  value,
+}: Expression & { readonly op: 'Constant' }): Expression | undefined {
+  if (typeof value === 'boolean') return { op: 'Constant', value: !value };
+  return value === null ? { op: 'Constant', value } : undefined;
 }
 
 function compared(expression: Expression & { readonly op: 'Compare' }): Expression {

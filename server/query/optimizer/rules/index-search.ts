@@ -1,3 +1,4 @@
+import type { IndexId } from '#core/rid.ts';
 import type { Expression } from '../../algebra/expression.ts';
 import type { IndexSearchNode, LogicalPlan } from '../../algebra/plan.ts';
 import { conjunctionOf, conjunctsOf } from '../../algebra/walk.ts';
@@ -28,20 +29,26 @@ export const indexSearch: OptimizerRule = {
     const union =
       best !== undefined && best.rowCount <= 1 ? undefined : unionOf(conjuncts, scan, context);
     if (best !== undefined && (union === undefined || best.rowCount <= union.rowCount)) {
-      if (isScanBetter(best.knownShare, scan, context)) return undefined;
+      const passed = passedOver(best.index.id, best.knownShare, scan, context);
+      if (passed !== undefined) return { ...plan, input: { ...scan, passedOver: passed } };
       return filtered(searchNode(best, scan), conjuncts, best.covered);
     }
-    if (union === undefined || isScanBetter(union.knownShare, scan, context)) return undefined;
+    if (union === undefined) return undefined;
+    const passed = passedOver(union.widest, union.knownShare, scan, context);
+    if (passed !== undefined) return { ...plan, input: { ...scan, passedOver: passed } };
     return filtered(union.plan, conjuncts, [union.conjunct]);
   },
 };
 
-function isScanBetter(
-  knownShare: number | undefined,
+/** What the scan tells of the index where it is the better plan. */
+function passedOver(
+  index: IndexId,
+  share: number | undefined,
   { types }: Scan,
   { statistics }: OptimizerContext,
-): boolean {
-  return (knownShare ?? 0) > shareMax && statistics.recordCount(types) >= recordsWorthScanning;
+): Scan['passedOver'] {
+  if (share === undefined || share <= shareMax) return undefined;
+  return statistics.recordCount(types) >= recordsWorthScanning ? { index, share } : undefined;
 }
 
 /** The search, with what it does not answer as a filter above. */
@@ -75,6 +82,8 @@ interface Union {
   readonly rowCount: number;
   /** The sum of those that are known. */
   readonly knownShare: number;
+  /** Where most of it is found, as far as is known. */
+  readonly widest: IndexId;
 }
 
 /** An OR of which every branch can be looked up. */
@@ -88,6 +97,7 @@ function unionOf(
     const searches: IndexSearchNode[] = [];
     let rowCount = 0;
     let knownShare = 0;
+    let widest: IndexCandidate | undefined;
     for (const branch of conjunct.operands) {
       const parts = conjunctsOf(branch);
       const [best] = indexCandidates(parts, scan.as, scan.types, context);
@@ -98,14 +108,16 @@ function unionOf(
       searches.push(isWhole && covers ? { ...search, covers } : search);
       rowCount += best.rowCount;
       knownShare += best.knownShare ?? 0;
+      if (widest === undefined || (best.knownShare ?? 0) > (widest.knownShare ?? 0)) widest = best;
     }
-    if (searches.length < conjunct.operands.length) continue;
+    if (widest === undefined || searches.length < conjunct.operands.length) continue;
     const { types, as } = scan;
     return {
       plan: { op: 'IndexUnion', searches, types, as, covers: conjunct },
       conjunct,
       rowCount,
       knownShare,
+      widest: widest.index.id,
     };
   }
   return undefined;
