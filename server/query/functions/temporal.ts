@@ -102,11 +102,12 @@ function patternOf(
   };
 }
 
-/** The text's length tells the date format from the datetime format, whose fraction is not counted. */
+/** The text's length tells the date format from the datetime format; a fraction behind the latter is not counted. */
 function dateByLength(text: string, zone: string, formats: TemporalFormats): Value {
   const zoned = { ...formats, zone };
   const withoutFraction = text.replace(/[.,]\d{1,9}$/, '');
-  if (withoutFraction.length === textLength(formats.dateTimeFormat))
+  const lengths = [text.length, withoutFraction.length];
+  if (lengths.includes(textLength(formats.dateTimeFormat)))
     return parseDateTime(text, zoned) ?? null;
   if (text.length === textLength(formats.dateFormat))
     return parseDateTimeBy(text, formats.dateFormat, zone) ?? null;
