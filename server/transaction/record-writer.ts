@@ -132,9 +132,9 @@ export class RecordWriter implements KeyHolders {
     }
   }
 
-  /** @throws DatabaseError `DuplicatedKey` */
-  settleKeys(): void {
-    this.claims.settle(this);
+  /** As `UniqueClaims.settle`. */
+  settleKeys(countMax?: number): boolean {
+    return this.claims.settle(this, countMax);
   }
 
   settleFreeKeys(): boolean {

@@ -233,8 +233,8 @@ export class TransactionValue implements Transaction {
     return record;
   }
 
-  settleKeys(): void {
-    this.#writer?.settleKeys();
+  settleKeys(countMax?: number): boolean {
+    return this.#writer === undefined || this.#writer.settleKeys(countMax);
   }
 
   settleFreeKeys(): boolean {

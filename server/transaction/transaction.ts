@@ -28,8 +28,13 @@ export interface Transaction extends ReadView {
    * refused until `settleKeys`, or the commit.
    */
   defersKeys: boolean;
-  /** The end of such a statement. @throws DatabaseError `DuplicatedKey` when two records have one key */
-  settleKeys(): void;
+  /**
+   * The end of such a statement.
+   * @param countMax keys judged by this call; default all
+   * @returns false when there are more: call again before anything else is written
+   * @throws DatabaseError `DuplicatedKey` when two records have one key
+   */
+  settleKeys(countMax?: number): boolean;
   /** Before its end. @returns false when records still have keys that others were given: a commit now would be refused */
   settleFreeKeys(): boolean;
   /** Memory that its writes hold until the end, roughly. */

@@ -48,6 +48,8 @@ export class UniqueClaims {
   defers = false;
   readonly #claims = new Map<string, UniqueClaim>();
   #contests: Contest[] = [];
+  /** So many of them are judged. */
+  #judgedCount = 0;
   readonly #formats: TemporalFormats;
 
   readonly #undoing: Undoing;
@@ -110,21 +112,32 @@ export class UniqueClaims {
   #contest(contest: Contest): void {
     const contests = this.#contests;
     contests.push(contest);
+    this.#judgedCount = 0;
     this.#undoing.undo?.add(() => contests.pop());
   }
 
   /**
    * The statement has ended: keys that were taken when records were given them must be free now.
+   * @param countMax judged by this call
+   * @returns whether all are; if not, call again before anything else is written
    * @throws DatabaseError `DuplicatedKey`
    */
-  settle(holders: KeyHolders): void {
-    if (this.#contests.length === 0) return;
-    // After an error they stay: who goes on without taking the statement back must not commit what nobody has judged.
-    for (const contest of this.#contests) {
+  settle(holders: KeyHolders, countMax = Number.POSITIVE_INFINITY): boolean {
+    const contests = this.#contests;
+    if (contests.length === 0) return true;
+    const end = Math.min(contests.length, this.#judgedCount + countMax);
+    for (let at = this.#judgedCount; at < end; at += 1) {
+      const contest = contests[at] as Contest;
       const record = recordWith(contest, holders);
-      if (record !== undefined) this.#take(contest, record, holders);
+      if (record === undefined) continue;
+      // After an error they stay: who goes on without taking the statement back must not commit what nobody has judged.
+      this.#judgedCount = 0;
+      this.#take(contest, record, holders);
     }
+    this.#judgedCount = end;
+    if (end < contests.length) return false;
     this.#goOnWith([]);
+    return true;
   }
 
   /** Claims those keys that are free by now; the others go on waiting. @returns false when there are such */
@@ -144,6 +157,7 @@ export class UniqueClaims {
   #goOnWith(contests: Contest[]): void {
     const before = this.#contests;
     this.#contests = contests;
+    this.#judgedCount = 0;
     this.#undoing.undo?.add(() => {
       this.#contests = before;
     });

@@ -60,6 +60,25 @@ test('a key that two records have at the end is refused, and nothing of the stat
   );
 });
 
+test('thousands of keys are judged in turns, and a duplicate behind the first turn is refused', async (context) => {
+  const count = 1500;
+  const numbers = Array.from({ length: count }, (_, at) => at + 1);
+  const data = await keyed(context, ...numbers);
+  let turnCount = 0;
+  let isOver = false;
+  const turn = (): void => {
+    turnCount += 1;
+    if (!isOver) setImmediate(turn);
+  };
+  turn();
+  assert.deepEqual(await data.run('UPDATE T SET k = k + 1'), [{ count }]);
+  isOver = true;
+  assert.ok(turnCount > count / 256, `${turnCount} turns`);
+  await assert.rejects(data.run(`UPDATE T SET k = if((n = ${count - 1}), 7, k + 1)`), duplicated);
+  const [sum] = await data.run('SELECT count(*) AS c, min(k) AS low, max(k) AS high FROM T');
+  assert.deepEqual(sum, { c: count, low: 2, high: count + 1 });
+});
+
 test('BATCH commits when the keys that it has given are free', async (context) => {
   const numbers = Array.from({ length: 23 }, (_, at) => at + 1);
   const data = await keyed(context, ...numbers);

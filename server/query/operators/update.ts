@@ -41,6 +41,9 @@ export interface UpdateOptions {
   readonly description: string;
 }
 
+/** Unique keys judged between two turns of the event loop: a millisecond. */
+const keysPerTurn = 256;
+
 /**
  * Changes the record of each row. It reads the record again, so a row that meets a record which this statement changed before
  * goes on from there; a record that is gone by then gives no row. Equal values write nothing. Unique keys need to be unique when
@@ -58,6 +61,8 @@ export class UpdateOperator implements PhysicalOperator {
   readonly #calls = new LongCalls();
   #context: ExecutionContext | undefined;
   #ordinal = 0;
+  /** The input has ended. */
+  #isDrained = false;
   /** As it was read; being changed. */
   #record: StoredRecord | undefined;
   /** Of the transaction, when the record was read. */
@@ -81,6 +86,7 @@ export class UpdateOperator implements PhysicalOperator {
   open(context: ExecutionContext): void {
     this.#context = context;
     this.#ordinal = 0;
+    this.#isDrained = false;
     this.#forget();
     this.#calls.reset();
     // An empty map is cleared by making a new table.
@@ -102,8 +108,8 @@ export class UpdateOperator implements PhysicalOperator {
       if (isChanged) return ROW;
     }
     for (let count = 0; count < rowsPerTurn; count += 1) {
-      const pulled = input.next();
-      if (pulled === END) this.#settleKeys();
+      const pulled = this.#isDrained ? END : input.next();
+      if (pulled === END) return this.#settleKeys();
       if (pulled !== ROW) return pulled;
       const isKept = unless !== undefined && frame[unless] === true;
       if (isKept || frame[record] === null) {
@@ -218,9 +224,10 @@ export class UpdateOperator implements PhysicalOperator {
   }
 
   /** Where a trigger or function of another update does this one, the keys of that one are still on their way. */
-  #settleKeys(): void {
+  #settleKeys(): Pulled {
+    this.#isDrained = true;
     const transaction = transactionOf(this.#context as ExecutionContext);
-    if (!transaction.defersKeys) transaction.settleKeys();
+    return transaction.defersKeys || transaction.settleKeys(keysPerTurn) ? END : PAUSE;
   }
 
   #writeTo(record: StoredRecord): void {
