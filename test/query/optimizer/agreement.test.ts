@@ -26,6 +26,11 @@ const schema = [
   'CREATE PROPERTY Person.price DECIMAL',
   'CREATE PROPERTY Person.born DATE',
   'CREATE PROPERTY Person.tags LIST OF STRING',
+  'CREATE PROPERTY Person.seen DATETIME',
+  'CREATE PROPERTY Person.flag BOOLEAN',
+  'CREATE PROPERTY Person.big LONG',
+  'CREATE PROPERTY Person.friend LINK',
+  'CREATE PROPERTY Person.code STRING',
   'CREATE PROPERTY City.name STRING',
   'CREATE INDEX ON Person (id) UNIQUE',
   'CREATE INDEX ON Person (name) NOTUNIQUE',
@@ -36,6 +41,11 @@ const schema = [
   'CREATE INDEX ON Person (price) NOTUNIQUE',
   'CREATE INDEX ON Person (born) NOTUNIQUE',
   'CREATE INDEX ON Person (tags BY ITEM) NOTUNIQUE',
+  'CREATE INDEX ON Person (seen) NOTUNIQUE',
+  'CREATE INDEX ON Person (flag, seen) NOTUNIQUE NULL_STRATEGY INDEX',
+  'CREATE INDEX ON Person (big) NOTUNIQUE',
+  'CREATE INDEX ON Person (friend) NOTUNIQUE',
+  'CREATE INDEX ON Person (code) NOTUNIQUE_HASH',
   'CREATE INDEX ON City (name) UNIQUE',
 ];
 
@@ -53,6 +63,12 @@ function dataStatements(): readonly string[] {
     if (i % 3 !== 1) values.push(`born = '${pick(['2001-01-01', '1999-12-31', '2020-02-29'], i)}'`);
     if (i % 2 === 0)
       values.push(`tags = ${pick(["['x']", "['x','y']", '[]', "['y','5']"], i / 2)}`);
+    if (i % 5 !== 1)
+      values.push(`seen = '${pick(['2020-02-29 10:00:00', '2001-01-01 00:00:00'], i * 3)}'`);
+    if (i % 4 !== 2) values.push(`flag = ${i % 3 === 0}`);
+    if (i % 6 !== 2) values.push(`big = ${pick(['9007199254740993', '9007199254740992', '5'], i)}`);
+    if (i % 8 > 2) values.push(`friend = #1:${i % 6}`);
+    if (i % 3 !== 2) values.push(`code = '${pick(['u', 'U', '5', ''], i)}'`);
     statements.push(`CREATE VERTEX ${i % 4 === 3 ? 'Student' : 'Person'} SET ${values.join(', ')}`);
   }
   for (let i = 0; i < 70; i += 1) {
@@ -72,7 +88,9 @@ function dataStatements(): readonly string[] {
 const constant = fc.constantFrom(
   ...['5', '7', '36', '2', '1.5', '9.99', '7.0', '-3', "'5'", "'Ada'", "'ada'", "'foo'", "'7'"],
   ...["'x'", "'2001-01-01'", "'1999-12-31'", 'null', 'true', '[5, 7]', "'9.99'", '100000000000'],
-  ...['date("2020-02-29", "yyyy-MM-dd")', '3 + 4', "'city1'", '0'],
+  ...['date("2020-02-29", "yyyy-MM-dd")', '3 + 4', "'city1'", '0', 'false', "'true'", "'U'", "''"],
+  ...["'2020-02-29 10:00:00'", "'2020-02-29'", '9007199254740993', "'9007199254740993'", '#1:3'],
+  ...["'#1:3'", '9007199254740992.0', "'U'.toLowerCase()", 'abs(-7)', '1577836800000'],
 );
 const property = fc.constantFrom(
   'id',
@@ -84,6 +102,11 @@ const property = fc.constantFrom(
   'born',
   'tags',
   'x',
+  'seen',
+  'flag',
+  'big',
+  'friend',
+  'code',
 );
 const operator = fc.constantFrom('=', '<>', '<', '<=', '>', '>=', '<=>');
 
@@ -109,13 +132,21 @@ const leaf = fc.oneof(
   fc.constantFrom('@rid IN [#1:5, #1:2, #2:1, #1:5]', '1 = 1', '1 = 2', 'age = score'),
 );
 
-const condition: fc.Arbitrary<string> = fc.letrec<{ node: string; and: string; or: string }>(
-  (tie) => ({
-    node: fc.oneof({ maxDepth: 2, depthSize: 'small' }, leaf, tie('and'), tie('or'), leaf),
-    and: fc.tuple(tie('node'), tie('node')).map(([a, b]) => `(${a} AND ${b})`),
-    or: fc.tuple(tie('node'), tie('node')).map(([a, b]) => `(${a} OR ${b})`),
-  }),
-).node;
+type Conditions = Record<'node' | 'and' | 'or' | 'not', string>;
+
+const condition: fc.Arbitrary<string> = fc.letrec<Conditions>((tie) => ({
+  node: fc.oneof(
+    { maxDepth: 2, depthSize: 'small' },
+    leaf,
+    tie('and'),
+    tie('or'),
+    tie('not'),
+    leaf,
+  ),
+  not: tie('node').map((inner) => `NOT (${inner})`),
+  and: fc.tuple(tie('node'), tie('node')).map(([a, b]) => `(${a} AND ${b})`),
+  or: fc.tuple(tie('node'), tie('node')).map(([a, b]) => `(${a} OR ${b})`),
+})).node;
 
 const where = fc.oneof(
   { weight: 4, arbitrary: condition.map((text) => ` WHERE ${text}`) },
@@ -174,7 +205,7 @@ test('SELECT gives the same rows in the same order with and without the rules', 
     fc.asyncProperty(fc.oneof(select, aggregate), fc.constantFrom(...allRules), (text, rule) =>
       agree(db, text, rule, 'ordered'),
     ),
-    { numRuns: 250 },
+    { numRuns: Number(process.env['COUNT'] ?? 250) },
   );
 });
 
