@@ -65,26 +65,36 @@ test('edges that are listed at their sources only are no damage', async () => {
 });
 
 test('an export says which edges have one side, and an import gives them no second one', async () => {
-  const db = await ringOf('K', false);
+  const db = await ringOf('K', false, ['CREATE EDGE TYPE U UNIDIRECTIONAL']);
   try {
     await db.run(
       'CREATE EDGE K FROM (SELECT FROM P WHERE id = 9) TO (SELECT FROM P WHERE id = 7) SET both = true',
     );
-    await db.run('EXPORT DATABASE file://ring.jsonl.tgz');
-    const url = join(db.directory, '.exports', 'ring.jsonl.tgz');
+    await db.run(
+      'CREATE EDGE U FROM (SELECT FROM P WHERE id = 9) TO (SELECT FROM P WHERE id = 7) SET n = 1',
+    );
     const asker = { principal: root, signal: new AbortController().signal };
     const skipping = new Map([['onRowError', 'skip']]);
-    await db.operations.importNew('copy', { url, settings: undefined }, asker);
-    await db.operations.importNew('skipped', { url, settings: skipping }, asker);
-    for (const name of ['copy', 'skipped'])
-      for (const [text, n] of [
-        ['MATCH {type: P, as: a}-K->{as: b} RETURN count(*) AS n', vertexCount + 1],
-        ['MATCH {type: P, as: a}<-K-{as: b} RETURN count(*) AS n', 1],
-      ] as const)
-        assert.deepEqual(await db.runOn(name, text), [{ n }], `${name}: ${text}`);
-    for (const format of ['graphml', 'graphson']) {
-      const [row] = await db.run(`EXPORT DATABASE file://ring.${format} WITH format = '${format}'`);
-      assert.equal(row?.['warnings'], vertexCount, format);
+    for (const format of ['jsonl', 'graphml', 'graphson']) {
+      const file = format === 'jsonl' ? 'ring.jsonl.tgz' : `ring.${format}`;
+      const [row] = await db.run(`EXPORT DATABASE file://${file} WITH format = '${format}'`);
+      assert.equal(row?.['warnings'] ?? 0, 0, format);
+      const url = join(db.directory, '.exports', file);
+      await db.operations.importNew(`copy-${format}`, { url, settings: undefined }, asker);
+      await db.operations.importNew(`skipped-${format}`, { url, settings: skipping }, asker);
+      for (const name of [`copy-${format}`, `skipped-${format}`]) {
+        for (const [text, n] of [
+          ['MATCH {type: P, as: a}-K->{as: b} RETURN count(*) AS n', vertexCount + 1],
+          ['MATCH {type: P, as: a}<-K-{as: b} RETURN count(*) AS n', 1],
+          ['MATCH {type: P, as: a}-U->{as: b} RETURN count(*) AS n', 1],
+          ['MATCH {type: P, as: a}<-U-{as: b} RETURN count(*) AS n', 0],
+          ['SELECT count(*) AS n FROM K WHERE both = true', 1],
+        ] as const)
+          assert.deepEqual(await db.runOn(name, text), [{ n }], `${name}: ${text}`);
+        const [edge] = await db.runOn(name, 'SELECT FROM U');
+        const names = Object.keys(edge ?? {}).filter((key) => !key.startsWith('@'));
+        assert.deepEqual(names, ['n'], name);
+      }
     }
   } finally {
     await db.close();

@@ -3,6 +3,7 @@ import { DatabaseError } from '#core/errors.ts';
 import { parseInteger } from '#core/number-text.ts';
 import { noRid } from '#core/rid.ts';
 import { double, type Value } from '#core/value.ts';
+import { bidirectionalMark } from '../operations/one-way-mark.ts';
 import type { ImportJob } from './import-job.ts';
 import { textOf } from './lines.ts';
 
@@ -46,7 +47,10 @@ export async function importGraphml(job: ImportJob): Promise<void> {
     }
     const type = label('labelE', attributes, data, keys) ?? settings.edgeType;
     await sink.requireType('edge', type);
-    sink.addEdge(type, from, to, propertiesOf('edge', data, keys, 'labelE'));
+    const properties = propertiesOf('edge', data, keys, 'labelE');
+    const isOneWay = properties.get(bidirectionalMark) === false;
+    properties.delete(bidirectionalMark);
+    sink.addEdge(type, from, to, properties, { isOneWay });
   });
 }
 
@@ -220,7 +224,7 @@ function propertiesOf(
 
 /** Names with `@` are the server's own. */
 function propertyName(name: string): string {
-  return name.startsWith('@') ? `_${name.slice(1)}` : name;
+  return name.startsWith('@') && name !== bidirectionalMark ? `_${name.slice(1)}` : name;
 }
 
 const numberShape = /^\s*[+-]?(\d+\.?\d*([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?)\s*$/;

@@ -3,6 +3,7 @@ import { parseJsonBytes } from '#core/json-value.ts';
 import { noRid } from '#core/rid.ts';
 import { isList, isMap, type Value, type ValueMap } from '#core/value.ts';
 import { graphsonValue } from '../operations/graphson-values.ts';
+import { bidirectionalMark } from '../operations/one-way-mark.ts';
 import { type ImportJob, textOr } from './import-job.ts';
 import { linesOf } from './lines.ts';
 
@@ -63,7 +64,10 @@ async function addEdges({ sink }: ImportJob, vertex: ValueMap): Promise<void> {
         sink.counts.warnings += 1;
         continue;
       }
-      sink.addEdge(label, from, to, edgeProperties(edge));
+      const properties = edgeProperties(edge);
+      const isOneWay = properties.get(bidirectionalMark) === false;
+      properties.delete(bidirectionalMark);
+      sink.addEdge(label, from, to, properties, { isOneWay });
       await sink.pace();
     }
   }
@@ -90,7 +94,7 @@ function vertexProperties(vertex: ValueMap): Map<string, Value> {
   return properties;
 }
 
-function edgeProperties(edge: ValueMap): ValueMap {
+function edgeProperties(edge: ValueMap): Map<string, Value> {
   const given = edge.get('properties');
   if (given === undefined || !isMap(given)) return new Map();
   return new Map([...given].map(([name, value]) => [name, edgeValue(value)]));

@@ -1,3 +1,4 @@
+import type { TypeDefinition } from '#catalog/catalog.ts';
 import type { RecordKind, StoredRecord } from '#core/record.ts';
 import { formatRid } from '#core/rid.ts';
 import type { TemporalFormats } from '#core/temporal-format.ts';
@@ -5,10 +6,11 @@ import { textOf } from '#core/text-form.ts';
 import { kindOf, type Value } from '#core/value.ts';
 import { TargetLists } from '#transaction/target-lists.ts';
 import { type ExportSource, recordPieces } from './export-reader.ts';
+import { bidirectionalMark, isOneWay } from './one-way-mark.ts';
 
 // GraphML as TinkerPop reads and writes it (http-api.md 18.5): types stand in `labelV` and `labelE`, properties are declared
-// first. It carries texts, booleans and numbers; other values become texts, null values and documents are left out, edges that
-// were loaded one-way get their second side, and each of them counts as a warning.
+// first. It carries texts, booleans and numbers; other values become texts, null values and documents are left out, and each of
+// them counts as a warning. Edges that only their sources list are marked.
 
 type AttributeType = 'boolean' | 'int' | 'long' | 'double' | 'string';
 
@@ -21,18 +23,19 @@ export async function* graphmlPieces(
 ): AsyncGenerator<string> {
   const keys = new AttributeKeys();
   const scan = { ...source, totals: { ...source.totals } };
-  for await (const _piece of recordPieces(scan, graphKinds, (record) => keys.collect(record))) {
+  const targets = new TargetLists(source.view.snapshot);
+  const collect = (record: StoredRecord, type: TypeDefinition) =>
+    keys.collect(record, isOneWay(record, type, targets));
+  for await (const _piece of recordPieces(scan, graphKinds, collect)) {
     // Nothing is written yet.
   }
   source.totals.warnings += documentCount(source);
   yield `<?xml version="1.0" encoding="UTF-8"?>\n`;
   yield `<graphml xmlns="http://graphml.graphdrawing.org/xmlns">\n${keys.declarations()}`;
   yield `  <graph id="${escaped(source.name)}" edgedefault="directed">\n`;
-  const targets = new TargetLists(source.view.snapshot);
-  yield* recordPieces(source, graphKinds, (record, type) => {
-    if (targets.isOneWay(record, type)) source.totals.warnings += 1;
-    return element(record, { keys, source, formats });
-  });
+  yield* recordPieces(source, graphKinds, (record, type) =>
+    element(record, { keys, source, formats, isMarked: isOneWay(record, type, targets) }),
+  );
   yield '  </graph>\n</graphml>\n';
 }
 
@@ -53,7 +56,8 @@ class AttributeKeys {
   };
 
   /** @returns nothing to write */
-  collect(record: StoredRecord): string {
+  collect(record: StoredRecord, isMarked: boolean): string {
+    if (isMarked) this.#types.edge.set(bidirectionalMark, 'boolean');
     const types = this.#types[record.kind];
     for (const name of record.propertyNames()) {
       const value = record.get(name);
@@ -113,6 +117,7 @@ interface Writing {
   readonly keys: AttributeKeys;
   readonly source: ExportSource;
   readonly formats: TemporalFormats;
+  readonly isMarked: boolean;
 }
 
 function element(record: StoredRecord, writing: Writing): string {
@@ -123,6 +128,8 @@ function element(record: StoredRecord, writing: Writing): string {
     ? `<edge ${id} source="${formatRid(record.out)}" target="${formatRid(record.in)}">`
     : `<node ${id}>`;
   const data = [`<data key="${label}">${escaped(record.typeName)}</data>`];
+  if (writing.isMarked)
+    data.push(`<data key="${escaped(keyId('edge', bidirectionalMark))}">false</data>`);
   for (const name of record.propertyNames()) {
     const value = record.get(name);
     if (value === undefined) continue;

@@ -4,14 +4,15 @@ import { formatRid, type Rid } from '#core/rid.ts';
 import { TargetLists } from '#transaction/target-lists.ts';
 import { type ExportSource, recordPieces } from './export-reader.ts';
 import { graphsonJson } from './graphson-values.ts';
+import { bidirectionalMark, isOneWay } from './one-way-mark.ts';
 
 interface Writing extends ExportSource {
   readonly targets: TargetLists;
 }
 
 /**
- * GraphSON 3 as an adjacency list, one vertex a line with its outgoing edges (http-api.md 18.5). Documents and unidirectional
- * links have no place in it: documents count as warnings, and edges that were loaded one-way, which come back with both sides.
+ * GraphSON 3 as an adjacency list, one vertex a line with its outgoing edges (http-api.md 18.5). Documents have no place in it and
+ * count as warnings. Edges that only their sources list are marked.
  */
 export async function* graphsonPieces(source: ExportSource): AsyncGenerator<string> {
   const { view, totals } = source;
@@ -51,18 +52,17 @@ function outgoing(vertex: Rid, type: TypeDefinition, { view, totals, targets }: 
     const edge = view.record(edges[at] as Rid);
     const id = JSON.stringify(formatRid(edges[at] as Rid));
     const inV = JSON.stringify(formatRid(vertices[at] as Rid));
-    parts.push(`{"id":${id},"inV":${inV}${edgeProperties(edge)}}`);
+    const isMarked = edge !== undefined && isOneWay(edge, type, targets);
+    parts.push(`{"id":${id},"inV":${inV}${edgeProperties(edge, isMarked)}}`);
     totals.edges += 1;
-    if (edge !== undefined && targets.isOneWay(edge, type)) totals.warnings += 1;
   }
   return parts.join(',');
 }
 
-function edgeProperties(edge: StoredRecord | undefined): string {
-  const names = edge?.propertyNames() ?? [];
-  if (edge === undefined || names.length === 0) return '';
-  const parts = names.map(
-    (name) => `${JSON.stringify(name)}:${graphsonJson(edge.get(name) ?? null)}`,
+function edgeProperties(edge: StoredRecord | undefined, isMarked: boolean): string {
+  const parts = (edge?.propertyNames() ?? []).map(
+    (name) => `${JSON.stringify(name)}:${graphsonJson(edge?.get(name) ?? null)}`,
   );
-  return `,"properties":{${parts.join(',')}}`;
+  if (isMarked) parts.unshift(`${JSON.stringify(bidirectionalMark)}:false`);
+  return parts.length === 0 ? '' : `,"properties":{${parts.join(',')}}`;
 }
