@@ -4,7 +4,7 @@ import { accessesOf, effectsOf } from '#query/algebra/effects.ts';
 import { rewritePlan, walkPlan } from '#query/algebra/plan-walk.ts';
 import type { LogicalPlan, PlanOp, QueryProgram } from '#query/algebra/plan.ts';
 import { slotsOf } from '#query/algebra/slots.ts';
-import { userFunctionCall } from '#query/functions/user-function.ts';
+import { callsUserFunction } from '#query/functions/user-function.ts';
 import type { ReadView } from '#transaction/read-view.ts';
 
 /** What running something may do. */
@@ -92,7 +92,7 @@ function functionsIn(plan: LogicalPlan): ReadonlySet<string> {
   const names = new Set<string>();
   walkPlan(plan, {
     expression(part) {
-      if (part.op !== 'Call' || part.function !== userFunctionCall) return;
+      if (part.op !== 'Call' || !callsUserFunction(part.function)) return;
       const [name] = part.arguments;
       if (name?.op === 'Constant' && typeof name.value === 'string') names.add(name.value);
     },

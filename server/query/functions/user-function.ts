@@ -5,6 +5,7 @@ import type { EvaluationContext, LongWork, WorkMeter } from '../evaluate/context
 import type { ScalarFunction } from '../evaluate/function-definition.ts';
 import { unitsPerBody } from '../evaluate/long-calls.ts';
 import { ANY_NUMBER, volatileScalar } from './define.ts';
+import { guided } from './paths/functions.ts';
 
 /**
  * How a program calls a function of the schema (sql.md 14.2): the first argument is its full name, a constant. Front
@@ -23,7 +24,33 @@ const call: ScalarFunction = {
   mayTakeLong: true,
 };
 
-export const userFunctions = [call];
+/**
+ * `astar()` whose estimates come from a function of the schema: its full name, a constant, then the arguments. So what it may do is
+ * read off the program as for a call.
+ */
+export const guidedPathCall = '#astar';
+
+const guidedPath: ScalarFunction = {
+  ...volatileScalar(
+    `${guidedPathCall}(name, src, dst, weightProp, options)`,
+    [5, 5],
+    (all, context) => {
+      const { longCalls } = context;
+      const [name, ...args] = all;
+      const start = (meter: WorkMeter) => guided(args, context, meter, String(name));
+      if (longCalls !== undefined) return longCalls.result(guidedPath, () => start(longCalls));
+      return doneInPlace(start({ isSpent: () => true }), context.runtime.clock, 'astar()');
+    },
+  ),
+  mayTakeLong: true,
+};
+
+/** Whether a call by this name runs the function of the schema that its first argument names. */
+export function callsUserFunction(name: string): boolean {
+  return name === userFunctionCall || name === guidedPathCall;
+}
+
+export const userFunctions = [call, guidedPath];
 
 function begin([name, ...args]: readonly Value[], context: EvaluationContext): LongWork {
   if (context.callFunction !== undefined && typeof name === 'string')

@@ -2,7 +2,7 @@ import { compareForSort } from '#core/sort-order.ts';
 import { isReadOnly } from '#core/effects.ts';
 import { DatabaseError } from '#core/errors.ts';
 import type { Expression, Slot } from '../algebra/expression.ts';
-import { userFunctionCall } from '../functions/user-function.ts';
+import { callsUserFunction } from '../functions/user-function.ts';
 import type { Column, LogicalPlan, PlanNode, SortKey } from '../algebra/plan.ts';
 import { freeSlots, slotsOf, slotsRead, slotsReadBy } from '../algebra/slots.ts';
 import { effectsOfPlan } from '../algebra/effects.ts';
@@ -189,7 +189,7 @@ function mayWrite(column: Column): boolean {
   let found = false;
   walkExpression(column.value, (part) => {
     if (part.op === 'SubPlan') found = true;
-    if (part.op === 'Call' && part.function === userFunctionCall) found = true;
+    if (part.op === 'Call' && callsUserFunction(part.function)) found = true;
   });
   return found;
 }

@@ -1,10 +1,11 @@
 import { fullName } from '#catalog/definitions.ts';
 import { didYouMean } from '#catalog/name-rules.ts';
 import { DatabaseError } from '#core/errors.ts';
+import { isMap, type Value } from '#core/value.ts';
 import type { Expression as Computed } from '#query/algebra/expression.ts';
 import { resolveScalar, unknownFunction } from '#query/evaluate/calls.ts';
 import { currentRecordFunctions } from '#query/functions/graph.ts';
-import { userFunctionCall } from '#query/functions/user-function.ts';
+import { guidedPathCall, userFunctionCall } from '#query/functions/user-function.ts';
 import type { Expression, FunctionCall, Method } from '../ast.ts';
 import { type Analysis, type Environment, nullConstant } from './analysis.ts';
 import { memberOf, wholeRow } from './names.ts';
@@ -42,7 +43,36 @@ export function analyzeCall(analysis: Analysis, node: FunctionCall, env: Environ
   const takesCurrent = currentRecordFunctions.has(found.name.toLowerCase());
   const all = takesCurrent ? [wholeRow(analysis, env.row, env.scope.level), ...args] : args;
   resolveScalar(functions, name, all.length);
-  return { op: 'Call', function: found.name, arguments: all };
+  const heuristic = found.name === 'astar' ? heuristicOf(analysis, node.arguments[3]) : undefined;
+  if (heuristic === undefined) return { op: 'Call', function: found.name, arguments: all };
+  analysis.writeCount += 1;
+  const called: Computed = { op: 'Constant', value: heuristic };
+  return { op: 'Call', function: guidedPathCall, arguments: [called, ...all] };
+}
+
+/**
+ * The function that `astar()` is to ask (sql-functions.md 4.1). Since it may read and write what it likes, its name must stand in
+ * the statement.
+ */
+function heuristicOf(analysis: Analysis, options: Expression | undefined): string | undefined {
+  const text = (key: string): string | undefined => {
+    const value = entryOf(options, key);
+    return typeof value === 'string' ? value : undefined;
+  };
+  if (text('heuristicFormula')?.toUpperCase() !== 'CUSTOM') return undefined;
+  const name = text('customHeuristicFormula');
+  if (name === undefined) return undefined;
+  const defined = analysis.catalog.definitions.functionNamed(name);
+  if (defined === undefined) throw unknownName(analysis, name);
+  return fullName(defined);
+}
+
+/** What is written under a key of a map, when that is a literal. */
+function entryOf(node: Expression | undefined, key: string): Value | undefined {
+  if (node?.kind === 'literal') return isMap(node.value) ? node.value.get(key) : undefined;
+  if (node?.kind !== 'map') return undefined;
+  const value = node.entries.find((entry) => entry.key === key)?.value;
+  return value?.kind === 'literal' ? value.value : undefined;
 }
 
 /** A function of the schema (sql.md 14.2). */
@@ -72,9 +102,13 @@ function userFunction(
 function unknown(analysis: Analysis, { name }: FunctionCall): never {
   if (analysis.functions.suggest(name) !== undefined)
     throw unknownFunction(analysis.functions, name);
+  throw unknownName(analysis, name);
+}
+
+function unknownName(analysis: Analysis, name: string): DatabaseError {
   const help = didYouMean(name, analysis.catalog.definitions.functionNames());
   const hint = help === undefined ? {} : { help };
-  throw new DatabaseError('CommandExecution', `Unknown function name '${name}'`, hint);
+  return new DatabaseError('CommandExecution', `Unknown function name '${name}'`, hint);
 }
 
 /** `date.asString()` where `date` is a property: not a function of the namespace, but a method of that name exists. */

@@ -1,15 +1,19 @@
 import { DatabaseError } from '#core/errors.ts';
 import type { Rid } from '#core/rid.ts';
-import { isList, isMap, type Value } from '#core/value.ts';
+import { double, isList, isMap, type Value } from '#core/value.ts';
 import type { EvaluationContext, LongWork, WorkMeter } from '../../evaluate/context.ts';
 import type { ScalarFunction } from '../../evaluate/function-definition.ts';
+import { unitsPerBody } from '../../evaluate/long-calls.ts';
 import {
   booleanArgument,
+  describe,
   integerArgument,
+  isNumeric,
   numberArgument,
   optionsArgument,
   refusal,
   textArgument,
+  toDouble,
   wordArgument,
 } from '../arguments.ts';
 import { longScalar } from '../define.ts';
@@ -23,7 +27,7 @@ import {
 } from './graph-search.ts';
 import { estimate, heuristicNames, tieBreaker } from './heuristics.ts';
 import { shortestPath } from './shortest-path.ts';
-import { bellmanFordPath, weightedPath } from './weighted-path.ts';
+import { bellmanFordPath, weightedPath, type WeightedPathOptions } from './weighted-path.ts';
 
 type Options = ReadonlyMap<string, Value>;
 
@@ -147,7 +151,13 @@ const astarOptions = [
   'parallel',
 ];
 
-function* guided(args: readonly Value[], context: EvaluationContext, meter: WorkMeter): LongWork {
+/** @param heuristic full name of a function of the schema that estimates the cost that remains */
+export function* guided(
+  args: readonly Value[],
+  context: EvaluationContext,
+  meter: WorkMeter,
+  heuristic?: string,
+): LongWork {
   const what = 'astar()';
   const { source, destination } = ends(args, context);
   const { direction, options } = directionOrOptions(args[3] ?? null, astarOptions, what);
@@ -161,7 +171,10 @@ function* guided(args: readonly Value[], context: EvaluationContext, meter: Work
     direction,
     maxDepth: depthIn(options, what),
     emptyIfMaxDepth: booleanArgument(options.get('emptyIfMaxDepth') ?? false, what),
-    remainingCost: heuristicOf(options, source, destination, search),
+    remainingCost:
+      heuristic === undefined
+        ? heuristicOf(options, source, destination, search)
+        : askedHeuristic(heuristic, { source, destination, options }, context, meter),
   });
   return yield* linksAlong(search, steps);
 }
@@ -175,7 +188,9 @@ function heuristicOf(
   const what = 'astar()';
   const name = wordArgument(options.get('heuristicFormula') ?? 'MANHATTAN', what, heuristicNames);
   if (name === 'CUSTOM')
-    throw new DatabaseError('NotSupported', 'not supported yet: astar() with a custom heuristic');
+    throw refusal(
+      `${what}: heuristicFormula CUSTOM needs customHeuristicFormula, both written as texts in the call`,
+    );
   const axes = namesIn(options.get('vertexAxisNames') ?? null, what);
   if (axes.length === 0) return () => 0;
   const factor = numberArgument(options.get('dFactor') ?? 1, what);
@@ -187,6 +202,35 @@ function heuristicOf(
     const at = place(vertex);
     const rest = estimate(name, at, goal, factor);
     return breaksTies ? rest + tieBreaker(at, start, goal) : rest;
+  };
+}
+
+/**
+ * An estimate by a function of the schema. It is given what the reference gives: names of the coordinates, source, destination, the
+ * vertex, the one before it, the number of edges so far, and `dFactor`.
+ */
+function askedHeuristic(
+  name: string,
+  way: { readonly source: Rid; readonly destination: Rid; readonly options: Options },
+  context: EvaluationContext,
+  meter: WorkMeter,
+): WeightedPathOptions['remainingCost'] {
+  const what = 'astar()';
+  const axes = namesIn(way.options.get('vertexAxisNames') ?? null, what);
+  const factor = double(numberArgument(way.options.get('dFactor') ?? 1, what));
+  const vertexOf = (rid: Rid): Value => context.view.record(rid) ?? null;
+  return function* (vertex, before, edgeCount) {
+    if (meter.isSpent(unitsPerBody)) yield;
+    const { callFunction } = context;
+    if (callFunction === undefined)
+      throw new DatabaseError('NotSupported', `not supported here: function '${name}'`);
+    const ends = [vertexOf(way.source), vertexOf(way.destination)];
+    const given = [axes, ...ends, vertexOf(vertex), vertexOf(before), edgeCount, factor];
+    const estimate = yield* callFunction(name, given);
+    if (estimate === null) return 0;
+    if (!isNumeric(estimate))
+      throw refusal(`${what}: function '${name}' must give a number, not ${describe(estimate)}`);
+    return toDouble(estimate);
   };
 }
 

@@ -1,3 +1,4 @@
+import type { PausingWork } from '#core/pausing-work.ts';
 import { Link } from '#core/record.ts';
 import { noRid, type Rid, type TypeId } from '#core/rid.ts';
 import { isRecord, type Value } from '#core/value.ts';
@@ -133,7 +134,7 @@ export class GraphSearch {
 }
 
 /** Ids of a path, step by step. */
-export type PathSteps = Generator<undefined, Rid[], undefined>;
+export type PathSteps = PausingWork<Rid[]>;
 
 export function reversed(direction: PathDirection): PathDirection {
   return opposite[direction];

@@ -1,3 +1,4 @@
+import type { PausingWork } from '#core/pausing-work.ts';
 import type { Rid } from '#core/rid.ts';
 import { refusal } from '../arguments.ts';
 import type { GraphSearch, PathDirection, PathSteps } from './graph-search.ts';
@@ -11,8 +12,12 @@ export interface WeightedPathOptions {
   readonly maxDepth: number;
   /** When the depth ended the search: `[]`, or else the path to the last vertex that was reached. */
   readonly emptyIfMaxDepth: boolean;
-  /** A lower bound of the cost that remains, 0 for Dijkstra's algorithm. */
-  readonly remainingCost: (vertex: Rid, before: Rid | undefined) => number;
+  /** A lower bound of the cost that remains, 0 for Dijkstra's algorithm; by work in steps where a function is asked. */
+  readonly remainingCost: (
+    vertex: Rid,
+    before: Rid,
+    edgeCount: number,
+  ) => number | PausingWork<number>;
 }
 
 /** Ways to vertices, by number; they share their beginnings. */
@@ -128,7 +133,9 @@ export function* weightedPath(
         costs.set(neighbour, cost);
       }
       search.remember();
-      queue.add(cost + remainingCost(search.neighbour, rid), ways.add(neighbour, way, cost));
+      const estimate = remainingCost(search.neighbour, rid, edgeCount + 1);
+      const rest = typeof estimate === 'number' ? estimate : yield* estimate;
+      queue.add(cost + rest, ways.add(neighbour, way, cost));
     }
   }
   return isCut && !options.emptyIfMaxDepth && last >= 0 ? ways.along(last, vertices) : [];
