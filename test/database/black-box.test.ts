@@ -12,6 +12,7 @@ for (const name of [
   'hierarchies.txt',
   'maintenance.txt',
   'match.txt',
+  'membership.txt',
   'methods.txt',
   'move-vertex.txt',
   'namespaced.txt',

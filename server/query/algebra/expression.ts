@@ -77,6 +77,8 @@ export type Expression =
       readonly element: Expression;
       readonly list: Expression;
       readonly dialect: Dialect;
+      /** `IN (x)`: a value that is no list is the only element of one. */
+      readonly isBracketed?: boolean;
     }
   | {
       readonly op: 'Between';

@@ -67,7 +67,9 @@ class Printer {
       case 'IsNull':
         return `${this.#tight(expression.operand)} IS NULL`;
       case 'In':
-        return `${this.#tight(expression.element)} IN ${this.#tight(expression.list)}`;
+        return expression.isBracketed
+          ? `${this.#tight(expression.element)} IN (${this.#tight(expression.list)})`
+          : `${this.#tight(expression.element)} IN ${this.#tight(expression.list)}`;
       case 'Between':
         return `${this.#tight(expression.operand)} BETWEEN ${this.#tight(expression.low)} AND ${this.#tight(expression.high)}`;
       case 'Like':

@@ -306,7 +306,7 @@ function buildCondition(expression: ConditionExpression, env: CompileEnvironment
       return compileIn(
         compileUnwrappable(expression.element, compile),
         compile(expression.list),
-        expression.dialect,
+        expression,
       );
     case 'Between':
       return compileBetween(

@@ -18,9 +18,13 @@ import { ValueTable } from './value-table.ts';
 
 /**
  * `element IN list`: unknown when either side is null, or when nothing matches and the list holds a null; false for the
- * empty list. A right side that is no list is compared by strict equality.
+ * empty list. A right side that is no list is compared by strict equality, one in brackets like an element.
  */
-export function compileIn(element: Evaluator, list: Evaluator, dialect: Dialect): Condition {
+export function compileIn(
+  element: Evaluator,
+  list: Evaluator,
+  { dialect, isBracketed = false }: { readonly dialect: Dialect; readonly isBracketed?: boolean },
+): Condition {
   if (requireDialect(dialect, "'IN'") === 'cypher')
     return (context) => cypherIn(element(context), list(context));
   return (context) => {
@@ -31,7 +35,10 @@ export function compileIn(element: Evaluator, list: Evaluator, dialect: Dialect)
       return isInMany(value, candidates as readonly Value[], context);
     if (Array.isArray(candidates))
       return isIn(value, candidates as readonly Value[], context.formats);
-    return value === null ? null : strictlyEqual(value, candidates);
+    if (value === null) return null;
+    return isBracketed
+      ? sqlEquals(value, candidates, context.formats)
+      : strictlyEqual(value, candidates);
   };
 }
 

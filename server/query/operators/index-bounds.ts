@@ -85,14 +85,17 @@ function keysOf(key: KeyOf): Keys | undefined {
     : { values: [key.value], exact: key.exact };
 }
 
-/** A null among the elements makes the rest unknown, which keeps no row either. What is no list is scanned for. */
+/** A null among the elements makes the rest unknown, which keeps no row either. What is no list equals more keys than it is in. */
 function keysOfList(
   list: Value,
   component: KeyComponent,
   context: ExecutionContext,
 ): Keys | undefined {
   if (list === null) return { values: [], exact: true };
-  if (!isList(list)) return undefined;
+  if (!isList(list)) {
+    const only = keysOf(keyFor(list, component, context.formats));
+    return only && { ...only, exact: false };
+  }
   const values: Value[] = [];
   let exact = true;
   for (let at = 0; at < list.length; at += 1) {

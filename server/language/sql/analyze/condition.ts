@@ -56,6 +56,7 @@ export function analyzeCondition(
         element: operand(analysis, node.element, env),
         list: listOperand(analysis, node.list, env),
         dialect: 'sql',
+        ...(node.list.kind === 'paren' && { isBracketed: true }),
       });
     case 'between':
       return negatedIf(node.isNegated, {

@@ -185,7 +185,8 @@ function elementTest(
     case 'in':
     case 'not in': {
       const list = listOperand(analysis, node.value, env);
-      const test: Computed = { op: 'In', element: left, list, dialect: 'sql' };
+      const isBracketed = node.value.kind === 'paren';
+      const test: Computed = { op: 'In', element: left, list, dialect: 'sql', isBracketed };
       return node.test === 'in' ? test : { op: 'Not', operand: test };
     }
     case 'like':
