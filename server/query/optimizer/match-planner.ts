@@ -52,6 +52,8 @@ class GrowingPlan {
   #stepsLeft: PatternStep[];
   /** Asked for again with each move. */
   readonly #slotsOfConditions = new Map<Expression, ReadonlySet<Slot>>();
+  /** In the order in which they stand; some may be checked by now. */
+  readonly #conditionsOfSlots = new Map<Slot, readonly Expression[]>();
   #conditionsLeft: Expression[];
   plan: LogicalPlan;
   rowCount: number;
@@ -165,7 +167,9 @@ class GrowingPlan {
   #startAt(node: PatternNode): Move {
     const { statistics } = this.#context;
     const types = node.types ?? this.#typesOf(node);
-    const ready = this.#conditionsLeft.filter((condition) => this.#isReady(condition, node.slot));
+    const ready = this.#conditionsOf(node).filter((condition) =>
+      this.#isReady(condition, node.slot),
+    );
     const recordCount = node.rids
       ? 1
       : node.buckets
@@ -322,14 +326,28 @@ class GrowingPlan {
     this.plan = filtered(this.plan, conditions);
   }
 
-  /** Everything of the pattern that the condition reads is bound, or is about to be. */
-  #isReady(condition: Expression, next: Slot | undefined): boolean {
+  /** Conditions left that read the node: each other one that is ready has been checked. */
+  #conditionsOf({ slot }: PatternNode): readonly Expression[] {
+    let known = this.#conditionsOfSlots.get(slot);
+    if (known === undefined) {
+      known = this.#conditionsLeft.filter((condition) => this.#slotsOf(condition).has(slot));
+      this.#conditionsOfSlots.set(slot, known);
+    }
+    return known.filter((condition) => this.#conditionsLeft.includes(condition));
+  }
+
+  #slotsOf(condition: Expression): ReadonlySet<Slot> {
     let read = this.#slotsOfConditions.get(condition);
     if (read === undefined) {
       read = slotsRead(condition);
       this.#slotsOfConditions.set(condition, read);
     }
-    for (const slot of read) {
+    return read;
+  }
+
+  /** Everything of the pattern that the condition reads is bound, or is about to be. */
+  #isReady(condition: Expression, next: Slot | undefined): boolean {
+    for (const slot of this.#slotsOf(condition)) {
       if (slot === next || this.#bound.has(slot)) continue;
       if (this.#isOfPattern(slot)) return false;
     }
