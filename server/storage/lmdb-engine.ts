@@ -256,7 +256,7 @@ export class LmdbEngine implements StorageEngine {
   // --- reading
 
   snapshot(): StorageSnapshot {
-    if (this.#isClosing) throw new DatabaseError('DatabaseClosed', 'the database is closed');
+    if (this.#isClosing) throw isClosed();
     const readers = this.#readers;
     const heldMax = this.#options.snapshotMax ?? 512;
     if (readers.heldCount >= heldMax && !readers.newest.isHeld) {
@@ -341,9 +341,7 @@ export class LmdbEngine implements StorageEngine {
   }
 
   #enqueue(prepare: Unit['prepare'], records: Unit['records'], isAlone = false): Promise<void> {
-    if (this.#isClosing) {
-      return Promise.reject(new DatabaseError('DatabaseClosed', 'the database is closed'));
-    }
+    if (this.#isClosing) return Promise.reject(isClosed());
     if (this.#failure !== undefined)
       return this.#mended(this.#failure).then(() => this.#enqueue(prepare, records, isAlone));
     return new Promise((resolve, reject) => {
@@ -509,15 +507,21 @@ export class LmdbEngine implements StorageEngine {
 
   async copyTo(directory: string): Promise<void> {
     mkdirSync(directory, { recursive: true });
-    await this.#checkpointer.all();
-    if (this.#failure !== undefined) throw this.#failure;
-    const copy = this.#subs.root.backup(directory, true);
+    const copy = this.#copy(directory);
+    // Known before its first wait, so that closing waits for all of it.
     this.#copies.add(copy);
     try {
       await copy;
     } finally {
       this.#copies.delete(copy);
     }
+  }
+
+  async #copy(directory: string): Promise<void> {
+    await this.#checkpointer.all();
+    if (this.#failure !== undefined) throw this.#failure;
+    if (this.#isClosing) throw isClosed();
+    await this.#subs.root.backup(directory, true);
   }
 
   /** Resolves when nothing is under way, background deletions and checkpoints included. */
@@ -543,6 +547,10 @@ export class LmdbEngine implements StorageEngine {
     await this.#subs.root.close();
     this.#use.close(this.#failure === undefined);
   }
+}
+
+function isClosed(): DatabaseError {
+  return new DatabaseError('DatabaseClosed', 'the database is closed');
 }
 
 function failureOf(error: unknown, directory: string): DatabaseError {

@@ -50,6 +50,32 @@ test('a hot copy under load has everything that was acknowledged before it was a
   await engine.close();
 });
 
+test('a copy that meets a closing engine is whole or refused', async (context) => {
+  const turn = () => new Promise((done) => setImmediate(done));
+  for (const turnsBefore of [-2, -1, 0, 1, 5]) {
+    const engine = openEngine(temporaryDirectory(context));
+    await new Log(engine).commit(put(engine, person(0), { n: 0 }));
+    const target = temporaryDirectory(context);
+    const copy = async () => {
+      try {
+        await engine.copyTo(target);
+        return 'whole';
+      } catch (error) {
+        return (error as { code: string }).code;
+      }
+    };
+    let copying = turnsBefore >= 0 ? copy() : undefined;
+    for (let turns = turnsBefore; turns > 0; turns -= 1) await turn();
+    const closing = engine.close();
+    // LMDB ends the process when it is asked to copy what is closed.
+    if (turnsBefore === -1) copying = copy();
+    await closing;
+    const end = await (copying ?? copy());
+    if (end === 'whole') await requireWhole(target, 1);
+    else assert.equal(end, 'DatabaseClosed');
+  }
+});
+
 async function requireWhole(directory: string, atLeast: number): Promise<void> {
   const copy = openEngine(directory);
   const snapshot = copy.snapshot();
