@@ -15,6 +15,7 @@ import type { TriggerSubject, TriggerVerdict } from '#transaction/trigger-runner
 import type { CompiledStatement } from './compiled-statement.ts';
 import { type ServerMemory, StatementMemory } from './memory-accounts.ts';
 import type { ScriptBodies, ScriptPlace } from './script-bodies.ts';
+import type { CallPlace } from './statement-context.ts';
 import type { StatementLimits } from './statement-limits.ts';
 
 export interface BodyRunnerOptions {
@@ -28,9 +29,7 @@ export interface BodyRunnerOptions {
 }
 
 /** Where a body runs. */
-interface Surroundings {
-  readonly view: ReadView;
-  readonly transaction: Transaction | undefined;
+interface Surroundings extends CallPlace {
   readonly parameters: ReadonlyMap<string, Value>;
   readonly variables: VariableScope | undefined;
 }
@@ -122,11 +121,7 @@ export class BodyRunner {
    * The value of a function (sql.md 14.2): column `result` of the first row, else its only column; null without a row. A record or
    * a row of several columns is given as it is.
    */
-  call(
-    name: string,
-    args: readonly Value[],
-    place: { readonly view: ReadView; readonly transaction: Transaction | undefined },
-  ): PausingWork<Value> {
+  call(name: string, args: readonly Value[], place: CallPlace): PausingWork<Value> {
     const defined = place.view.catalog.definitions.functionNamed(name);
     if (defined === undefined)
       throw new DatabaseError('CommandExecution', `Unknown function name '${name}'`);
@@ -137,7 +132,7 @@ export class BodyRunner {
   *#call(
     defined: FunctionDefinition,
     args: readonly Value[],
-    place: { readonly view: ReadView; readonly transaction: Transaction | undefined },
+    place: CallPlace,
   ): PausingWork<Value> {
     if (defined.language === 'js')
       return yield* this.#options.scripts.call(defined, args, this.#scriptPlace(place));
@@ -151,7 +146,7 @@ export class BodyRunner {
     return resultOf(compiled, rows);
   }
 
-  #scriptPlace(place: Pick<Surroundings, 'view' | 'transaction'>): ScriptPlace {
+  #scriptPlace(place: CallPlace): ScriptPlace {
     const { clock } = this.#options.runtime;
     return {
       owner: place.transaction ?? place.view,
@@ -167,7 +162,7 @@ export class BodyRunner {
     how: {
       readonly parameters: ReadonlyMap<string, Value>;
       readonly mayWrite: boolean;
-      readonly place: Pick<Surroundings, 'view' | 'transaction'>;
+      readonly place: CallPlace;
     },
   ): PausingWork<readonly Value[]> {
     const compiled = this.#options.compile(text, how.place.view);

@@ -233,17 +233,15 @@ export class StatementCompiler {
   }
 
   /** Beside its own doings: those of the functions it calls. */
-  #doings(program: QueryProgram, view: ReadView): Doings & OwnDoings {
+  #doings(program: QueryProgram, view: ReadView): Doings & { readonly plan: LogicalPlan } {
     const own = effectsOf(program, this.#planner.writing);
     const called = this.#called.doingsOf(program.plan, view);
     const accesses = accessesOf(program, view.catalog);
-    if (called === undefined)
-      return { effects: own, accesses, ownCount: accesses.length, plan: program.plan };
+    if (called === undefined) return { effects: own, accesses, plan: program.plan };
     const isReading = isReadOnly(called.effects);
     return {
       effects: new Set([...own, ...called.effects]),
       accesses: [...accesses, ...called.accesses],
-      ownCount: accesses.length,
       plan: isReading ? program.plan : withEagerSources(program.plan),
     };
   }
@@ -267,11 +265,8 @@ export class StatementCompiler {
   }
 
   *#plan(program: QueryProgram, view: ReadView): CompileSteps<CompiledStatement> {
-    const { effects, accesses: done, ownCount, plan } = this.#doings(program, view);
-    const accesses = [
-      ...done.map((access, at) => whileItRuns(access, at < ownCount)),
-      ...this.#rightsOfBody(program.plan, view),
-    ];
+    const { effects, accesses: done, plan } = this.#doings(program, view);
+    const accesses = [...done.map(whileItRuns), ...this.#rightsOfBody(program.plan, view)];
     yield;
     const optimized = yield* this.#planner.optimize(withRowCap({ ...program, plan }), view);
     yield;
@@ -401,20 +396,13 @@ function hasMovedALot(before: number, now: number): boolean {
   return Math.max(before, now) > few * 4 + 1000;
 }
 
-interface OwnDoings {
-  /** How many of the accesses are not of functions that are called. */
-  readonly ownCount: number;
-  readonly plan: LogicalPlan;
-}
-
 /**
- * Records that only the run of a plan finds are judged when they are read or changed (`record-guard.ts`). What functions write
- * is not: it must be allowed on every type.
+ * Records that only the run of a plan finds are judged when they are read or changed (`record-guard.ts`), by the functions that
+ * it calls, too.
  */
-function whileItRuns(access: Access, isOwn: boolean): Access {
+function whileItRuns(access: Access): Access {
   const { effects, types } = access;
   if (types !== undefined || effects.size !== 1) return access;
-  const isJudged =
-    effects.has('read') || (isOwn && (effects.has('update') || effects.has('delete')));
+  const isJudged = effects.has('read') || effects.has('update') || effects.has('delete');
   return isJudged ? { effects, types: [] } : access;
 }

@@ -19,6 +19,13 @@ import { pullsUnwatchedMin } from './plan-execution.ts';
 import type { RunOptions } from './session.ts';
 import type { StatementLimits } from './statement-limits.ts';
 
+/** Where a function is called: its body works in the transaction of the caller, who must be allowed to do what it does. */
+export interface CallPlace {
+  readonly view: ReadView;
+  readonly transaction: Transaction | undefined;
+  readonly requireWrite?: ExecutionContext['requireWrite'];
+}
+
 /** What stays the same for all statements of a database. */
 export interface StatementSurroundings {
   readonly runtime: Runtime;
@@ -37,7 +44,7 @@ export interface StatementSurroundings {
   readonly callFunction: (
     name: string,
     args: readonly Value[],
-    place: { readonly view: ReadView; readonly transaction: Transaction | undefined },
+    place: CallPlace,
   ) => PausingWork<Value>;
   /** Work on the database as a whole. @returns the rows of the statement */
   readonly maintain: (work: Maintenance, order: MaintenanceOrder) => Promise<readonly ValueMap[]>;
@@ -114,8 +121,10 @@ export class StatementContext implements ExecutionContext {
     this.evaluateCondition = (text, current) =>
       surroundings.evaluateCondition(text, current, this.view);
     this.#watched = surroundings.watched;
-    this.callFunction = (name, args) =>
-      surroundings.callFunction(name, args, { view: this.view, transaction: this.transaction });
+    this.callFunction = (name, args) => {
+      const { view, transaction, requireWrite } = this;
+      return surroundings.callFunction(name, args, { view, transaction, requireWrite });
+    };
     this.schemaSource = (kind, name) => surroundings.schemaSource(this.view, kind, name);
     this.maintain = (work, pause) => {
       const { transaction, mayCommitInPieces, asker } = this;

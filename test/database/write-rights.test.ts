@@ -34,6 +34,9 @@ beforeEach(async () => {
     "CREATE VERTEX Person SET name = 'Jay', link = (SELECT FROM Secret)[0].@rid",
     "CREATE VERTEX Person SET name = 'Ada'",
     'DEFINE FUNCTION s.mark "UPDATE :r SET marked = 1" PARAMETERS [r]',
+    'DEFINE FUNCTION s.markAgain "SELECT `s.mark`(:r) AS n" PARAMETERS [r]',
+    'DEFINE FUNCTION s.drop "DELETE FROM :r" PARAMETERS [r]',
+    'DEFINE FUNCTION s.hide "MOVE VERTEX (SELECT FROM :r) TO TYPE:Secret" PARAMETERS [r]',
   ])
     await db.run(statement);
   const ridOf = async (query: string) => String((await db.run(query))[0]?.['r']);
@@ -63,7 +66,16 @@ test('no way leads to a change of a record of another type', async () => {
     'DELETE VERTEX FROM SECRET',
     'MOVE VERTEX SECRET TO TYPE:Person',
     'MOVE VERTEX (SELECT expand(link) FROM JAY) TO TYPE:Person',
+    'MOVE VERTEX (SELECT expand(link) FROM JAY) TO TYPE:Secret',
+    'MOVE VERTEX (SELECT expand(JAY)) TO TYPE:Secret',
     'SELECT `s.mark`(SECRET)',
+    'SELECT `s.markAgain`(SECRET)',
+    'SELECT `s.mark`(link) FROM Person',
+    'SELECT `s.drop`(SECRET)',
+    'SELECT `s.hide`(JAY)',
+    'LET a = `s.mark`(SECRET)',
+    'UPDATE JAY SET n = `s.mark`(SECRET)',
+    'INSERT INTO Person SET n = `s.mark`(SECRET)',
     'LET a = SECRET; UPDATE $a SET pin = 1',
     'LET a = (SELECT link FROM JAY); DELETE FROM $a[0].link',
     'FOREACH ($s IN (SELECT FROM Secret)) { UPDATE $s SET pin = 1; }',
@@ -84,6 +96,11 @@ test('records of a type that may be written are found by every way', async () =>
     'UPDATE (SELECT FROM Person) SET n = 1',
     'UPDATE (SELECT expand(JAY)) SET n = 1',
     'UPDATE (TRAVERSE boss FROM ADA) SET n = 1',
+    'MOVE VERTEX (SELECT expand(both()) FROM JAY) TO BUCKET:Person_0',
+    'SELECT `s.mark`(JAY)',
+    'SELECT `s.markAgain`(@rid) FROM Person',
+    'UPDATE JAY SET n = `s.mark`(JAY)',
+    'LET a = `s.mark`(JAY)',
     'LET a = JAY; UPDATE $a SET n = 1',
     'FOREACH ($p IN (SELECT FROM Person)) { UPDATE $p SET n = 2; }',
     'DELETE FROM ADA',
@@ -97,5 +114,9 @@ test('records of a type that may be written are found by every way', async () =>
     { r: (await db.stream('SELECT @rid FROM Person')).complete?.values[0] ?? null },
     { principal: clerk },
   );
-  assert.deepEqual(await db.run('SELECT n FROM Person'), [{ n: 1 }]);
+  const [before] = await db.run('SELECT @rid.asString() AS r FROM Person');
+  await run(
+    `MOVE VERTEX (SELECT FROM (SELECT expand(${before?.['r']}))) TO TYPE:Person SET n = n + 1`,
+  );
+  assert.deepEqual(await db.run('SELECT n FROM Person'), [{ n: 2 }]);
 });

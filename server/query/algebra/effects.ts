@@ -115,10 +115,13 @@ export function accessesOf(program: Program, catalog: Catalog): readonly Access[
   const touched = new Map<Effect, Touched>();
   walkPlan(program.plan, {
     plan(node) {
-      for (const effect of effectsOfNode[node.op]) touch(touched, effect, typesOf(node, catalog));
+      for (const effect of effectsOfNode[node.op])
+        touch(touched, effect, typesOf(node, catalog, effect));
       if (dropsScript(node, catalog)) touch(touched, 'security', []);
       if (isPlainCheck(node)) touch(touched, 'read', []);
-      else for (const effect of effectsOfWork(node)) touch(touched, effect, typesOf(node, catalog));
+      else
+        for (const effect of effectsOfWork(node))
+          touch(touched, effect, typesOf(node, catalog, effect));
     },
     expression(part) {
       if (mayMeetRecords(part)) touch(touched, 'read', undefined);
@@ -214,7 +217,12 @@ function touch(
   else for (const name of names) known.names.add(name);
 }
 
-function typesOf(node: LogicalPlan, catalog: Catalog): readonly string[] | undefined {
+/** @param effect which of those that the node has */
+function typesOf(
+  node: LogicalPlan,
+  catalog: Catalog,
+  effect: Effect,
+): readonly string[] | undefined {
   const named = (types: readonly TypeId[]): readonly string[] =>
     types.map((type) => catalog.typeWithId(type).name);
   switch (node.op) {
@@ -250,10 +258,10 @@ function typesOf(node: LogicalPlan, catalog: Catalog): readonly string[] | undef
       const types = typesOfMaintenance(node.work);
       return types && named(types);
     }
-    case 'MoveVertex': {
-      const from = recordTypes(node.input, node.record, catalog);
-      return from && [...from, ...named([node.type])];
-    }
+    case 'MoveVertex':
+      return effect === 'insert'
+        ? named([node.type])
+        : recordTypes(node.input, node.record, catalog);
     case 'RestoreRecord':
       return named([node.type]);
     case 'FindReferences': {
@@ -277,7 +285,7 @@ function recordTypes(
   let found: readonly string[] | undefined;
   walkPlan(plan, {
     plan(node) {
-      if ('as' in node && node.as === slot) found = typesOf(node, catalog);
+      if ('as' in node && node.as === slot) found = typesOf(node, catalog, 'read');
     },
   });
   return found;
