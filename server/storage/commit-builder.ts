@@ -129,6 +129,7 @@ export class CommitBuilder {
       }
       this.#operation(operations[i] as RowOperation, position.index);
     }
+    await this.lists.endEntryInSlices(timers);
     this.#endEntry();
     await this.entries.endPacked(timers);
     this.position = position;
@@ -271,6 +272,7 @@ export class CommitBuilder {
   }
 
   #endEntry(): void {
+    this.lists.endEntry();
     this.entries.endEntry();
     this.#touched.end();
   }

@@ -1,4 +1,5 @@
 import type { LogIndex, Rid, TypeId } from '#core/rid.ts';
+import type { Timers } from '#core/runtime.ts';
 import { ChunkBuilder, chunkDegree, chunkLast } from './adjacency-chunk.ts';
 import { sealValue } from './checksum.ts';
 import type { Direction } from './engine.ts';
@@ -18,14 +19,22 @@ interface VertexList {
   /** Chunks read or made so far; undefined when there is none of this number. */
   readonly chunks: Map<number, ChunkBuilder | undefined>;
   readonly changed: Set<number>;
+  /** Edges that are to be taken out, all in one pass: one by one, those of a vertex with many would take a search of all each. */
+  readonly removed: Set<Rid>;
+  /** Edges with their other ends that come behind what is left; perhaps those that were taken out. */
+  readonly added: Map<Rid, Rid>;
 }
 
 /** Chunks of a dropped list that are taken away: some 5,000 edges. */
 const droppedChunks = 16;
+/** Chunks looked through between two turns of the event loop: a millisecond. */
+const chunksPerSlice = 64;
 
 function emptyList(vertex: Rid, direction: Direction, type: TypeId): VertexList {
   const chunks = new Map<number, ChunkBuilder | undefined>();
-  return { vertex, direction, type, degree: 0, last: 0, chunks, changed: new Set() };
+  const [changed, removed] = [new Set<number>(), new Set<Rid>()];
+  const added = new Map<Rid, Rid>();
+  return { vertex, direction, type, degree: 0, last: 0, chunks, changed, removed, added };
 }
 
 /** Gathers the adjacency changes of one commit. */
@@ -34,6 +43,8 @@ export class ListBuilder {
   /** By type * 2 + direction, then by vertex. */
   readonly #lists = new Map<number, Map<Rid, VertexList>>();
   readonly #touched = new Set<TypeId>();
+  /** Those from which edges are to be taken out. */
+  #removing: VertexList[] = [];
   readonly #key = new AdjKey();
 
   constructor(reader: PinnedReader) {
@@ -42,6 +53,11 @@ export class ListBuilder {
 
   add(vertex: Rid, direction: Direction, type: TypeId, edge: Rid, other: Rid): void {
     const list = this.#list(vertex, direction, type);
+    if (list.removed.size > 0) list.added.set(edge, other);
+    else this.#append(list, edge, other);
+  }
+
+  #append(list: VertexList, edge: Rid, other: Rid): void {
     let chunk = this.#chunk(list, list.last);
     if (chunk === undefined) chunk = this.#newChunk(list, list.last);
     if (!chunk.add(edge, other)) {
@@ -53,18 +69,52 @@ export class ListBuilder {
     list.degree += 1;
   }
 
-  /** Looks in the newest chunks first. An edge that is not listed is passed over, so that replay does no harm. */
+  /** An edge that is not listed is passed over, so that replay does no harm. */
   remove(vertex: Rid, direction: Direction, type: TypeId, edge: Rid): void {
     const list = this.#list(vertex, direction, type);
-    for (let number = list.last; number >= 0; number--) {
-      const chunk = this.#chunk(list, number);
-      if (chunk?.remove(edge) !== true) continue;
-      list.changed.add(number);
-      list.changed.add(0);
-      list.degree -= 1;
-      while (list.last > 0 && (this.#chunk(list, list.last)?.count ?? 0) === 0) list.last -= 1;
-      return;
+    if (list.added.delete(edge)) return;
+    if (list.removed.size === 0) this.#removing.push(list);
+    list.removed.add(edge);
+  }
+
+  /** A log entry is over: what it removes is taken out. Looks at stored chunks, which may be damaged. */
+  endEntry(): void {
+    if (this.#removing.length > 0) for (const _ of this.#takingOut());
+  }
+
+  /** As `endEntry` for a large entry. */
+  async endEntryInSlices(timers: Pick<Timers, 'yield'>): Promise<void> {
+    let untilYield = chunksPerSlice;
+    for (const _ of this.#takingOut()) {
+      untilYield -= 1;
+      if (untilYield > 0) continue;
+      untilYield = chunksPerSlice;
+      await timers.yield();
     }
+  }
+
+  *#takingOut(): Generator<undefined, void, undefined> {
+    const removing = this.#removing;
+    this.#removing = [];
+    for (const list of removing) yield* this.#takingOutOf(list);
+  }
+
+  /** Chunk by chunk, the newest ones first. */
+  *#takingOutOf(list: VertexList): Generator<undefined, void, undefined> {
+    const { removed } = list;
+    for (let number = list.last; number >= 0 && removed.size > 0; number--) {
+      const found = this.#chunk(list, number)?.remove(removed) ?? 0;
+      if (found > 0) {
+        list.changed.add(number);
+        list.changed.add(0);
+        list.degree -= found;
+      }
+      yield;
+    }
+    removed.clear();
+    while (list.last > 0 && (this.#chunk(list, list.last)?.count ?? 0) === 0) list.last -= 1;
+    for (const [edge, other] of list.added) this.#append(list, edge, other);
+    list.added.clear();
   }
 
   /** Takes the whole list away, also one that cannot be read. What lies beyond its first chunks is never looked at again. */

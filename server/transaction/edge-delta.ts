@@ -1,17 +1,24 @@
-import type { Rid } from '#core/rid.ts';
+import { noRid, type Rid } from '#core/rid.ts';
 import type { AdjacencyList } from '#storage/engine.ts';
+
+/** Added edges from which on they are found by a table. */
+const placesMin = 32;
 
 /** What one transaction did to the edges of one vertex, direction and edge type. */
 export class EdgeDelta {
+  /** Added ones; `noRid` in place of those that were taken back. */
   readonly #edges: Rid[] = [];
   readonly #vertices: Rid[] = [];
+  #holeCount = 0;
+  /** Where added edges stand, once one of many was looked for. */
+  #places: Map<Rid, number> | undefined;
   /** Stored edges that are gone. */
   readonly #removed = new Set<Rid>();
   #merged: { readonly base: AdjacencyList; readonly list: AdjacencyList } | undefined;
 
   /** Change of the degree. */
   get degreeDelta(): number {
-    return this.#edges.length - this.#removed.size;
+    return this.#edges.length - this.#holeCount - this.#removed.size;
   }
 
   get removedCount(): number {
@@ -19,6 +26,7 @@ export class EdgeDelta {
   }
 
   add(edge: Rid, neighbour: Rid): void {
+    this.#places?.set(edge, this.#edges.length);
     this.#edges.push(edge);
     this.#vertices.push(neighbour);
     this.#merged = undefined;
@@ -27,14 +35,28 @@ export class EdgeDelta {
   /** Takes back an edge added before, or hides a stored one. @returns where it stood; -1 for a stored one */
   remove(edge: Rid): number {
     this.#merged = undefined;
-    const at = this.#edges.lastIndexOf(edge);
+    const at = this.#placeOf(edge);
     if (at < 0) {
       this.#removed.add(edge);
       return at;
     }
-    this.#edges.splice(at, 1);
-    this.#vertices.splice(at, 1);
+    this.#edges[at] = noRid;
+    this.#holeCount += 1;
+    this.#places?.delete(edge);
     return at;
+  }
+
+  /** A vertex may get a hundred thousand edges in one transaction, and each be looked for. */
+  #placeOf(edge: Rid): number {
+    const edges = this.#edges;
+    if (this.#places === undefined && edges.length < placesMin) return edges.lastIndexOf(edge);
+    if (this.#places === undefined) {
+      const places = new Map<Rid, number>();
+      for (let at = 0; at < edges.length; at += 1)
+        if (edges[at] !== noRid) places.set(edges[at] as Rid, at);
+      this.#places = places;
+    }
+    return this.#places.get(edge) ?? -1;
   }
 
   /** Undoes `remove`, which gave `at`. */
@@ -44,8 +66,10 @@ export class EdgeDelta {
       this.#removed.delete(edge);
       return;
     }
-    this.#edges.splice(at, 0, edge);
-    this.#vertices.splice(at, 0, neighbour);
+    this.#edges[at] = edge;
+    this.#vertices[at] = neighbour;
+    this.#holeCount -= 1;
+    this.#places?.set(edge, at);
   }
 
   /** `base` without the removed edges, then the added ones; remembered until the next change. */
@@ -68,6 +92,7 @@ export class EdgeDelta {
       count += 1;
     }
     for (let i = 0; i < this.#edges.length; i++) {
+      if (this.#edges[i] === noRid) continue;
       edges[count] = this.#edges[i] as Rid;
       vertices[count] = this.#vertices[i] as Rid;
       count += 1;
