@@ -5,6 +5,7 @@ import type { CommittedRequest } from '../session.ts';
 import type { BulkLoader } from './bulk-loader.ts';
 import { hashOf } from './id-table.ts';
 import type { IdText } from './id-text.ts';
+import { OrdinalRids } from './ordinal-rids.ts';
 import { TemporaryIds } from './temporary-ids.ts';
 
 /** Rows of one type with the same properties that wait for being loaded. */
@@ -97,7 +98,7 @@ export class ImportRows {
   readonly #ordinalBase: number | undefined;
   readonly #pending = new Map<string, PendingRows>();
   /** Record ids by place among the vertex lines; only when edges name them so. */
-  #byOrdinal = new Float64Array(1024);
+  readonly #byOrdinal = new OrdinalRids();
   /** Lines with the rows of the chunk, for duplicate keys that are found when it is committed. */
   readonly #placed: { readonly rids: Float64Array; readonly lines: Float64Array }[] = [];
   /** Of the line that is being read, from 1. */
@@ -235,7 +236,7 @@ export class ImportRows {
   /** As `end`, for the number of a vertex line. */
   endAt(ordinal: number, text: string): Rid {
     const at = ordinal - (this.#ordinalBase ?? 0);
-    if (at >= 0 && at < this.vertexCount) return this.#byOrdinal[at] as Rid;
+    if (at >= 0 && at < this.vertexCount) return this.#byOrdinal.get(at);
     throw this.refusal(`the vertex '${shown(text)}' of the edge was not found`);
   }
 
@@ -279,12 +280,8 @@ export class ImportRows {
       if (entry >= 0) this.ids.setRid(entry, rids[at] as Rid);
     }
     if (this.#ordinalBase === undefined) return;
-    if (this.vertexCount > this.#byOrdinal.length) {
-      this.#byOrdinal = doubled(this.#byOrdinal, this.vertexCount * 2);
-    }
-    for (let at = 0; at < rids.length; at += 1) {
-      this.#byOrdinal[rows.from[at] as number] = rids[at] as number;
-    }
+    for (let at = 0; at < rids.length; at += 1)
+      this.#byOrdinal.set(rows.from[at] as number, rids[at] as Rid);
   }
 
   /**
