@@ -1,10 +1,9 @@
-import { type BucketId, type LogIndex, makeRid } from '#core/rid.ts';
+import { type BucketId, makeRid } from '#core/rid.ts';
 import { BlockBuilder } from './block-builder.ts';
 import { Block } from './block.ts';
 import { checksumSize } from './checksum.ts';
 import { rowsPerBlockFor } from './counters.ts';
 import { ImageMemory, type Slab } from './image-memory.ts';
-import { rowVersionOffset } from './shape.ts';
 
 /** A block image of a bulk load, complete but for versions and checksum. */
 export interface BulkBlock {
@@ -121,13 +120,6 @@ export class BulkBlocks {
     const block = new Block(slab, start, this.bucket, this.#number, this.#slotCount);
     this.finished.push({ block, slab, size });
     this.#number = -1;
-  }
-}
-
-/** Writes the version into every row of an image that nobody has read yet. */
-export function stampVersions(block: Block, version: LogIndex): void {
-  for (let slot = block.nextSlot(0); slot >= 0; slot = block.nextSlot(slot + 1)) {
-    block.view.setFloat64(block.rowOffset(slot) + rowVersionOffset, version, true);
   }
 }
 

@@ -448,12 +448,14 @@ export class CommitBuilder {
     return this.#context.state.block(this.reader, block.bucket, block.number) === undefined;
   }
 
-  /** Writes a whole new block; the image is sealed here and must not change any more. */
-  takeBlock({ block, slab, size }: BulkBlock): void {
+  /** Writes a whole new block; its rows get the version, and the image is sealed here and must not change any more. */
+  takeBlock({ block, slab, size }: BulkBlock, version: LogIndex): void {
     const bucket = this.#bucket(block.bucket);
     for (let slot = block.nextSlot(0); slot >= 0; slot = block.nextSlot(slot + 1)) {
       const rid = makeRid(block.bucket, block.firstPosition + slot);
-      this.#addToHash(rid, block, block.rowOffset(slot), bucket, 1);
+      const at = block.rowOffset(slot);
+      block.view.setFloat64(at + rowVersionOffset, version, true);
+      this.#addToHash(rid, block, at, bucket, 1);
     }
     bucket.live += block.rowCount;
     const key = new BlkKey();

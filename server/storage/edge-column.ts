@@ -18,19 +18,44 @@ export class EdgeColumn {
   /** All full but the last one. */
   readonly segments: Float64Array<ArrayBuffer>[] = [];
   count = 0;
+  /** The last segment. */
+  #segment: Float64Array = new Float64Array();
+  /** Edges that fit in the segments. */
+  #capacity = 0;
 
   add(edge: Rid, from: Rid, to: Rid): void {
+    if (this.count === this.#capacity) this.#makeRoom();
+    const segment = this.#segment;
     const at = (this.count & segmentMask) * numbersPerEdge;
-    let segment: Float64Array | undefined = this.segments[this.count >>> segmentBits];
-    if (segment === undefined || at === segment.length) segment = this.#makeRoom();
-    this.count += 1;
     segment[at] = edge;
     segment[at + place.from] = from;
     segment[at + place.to] = to;
+    this.count += 1;
+  }
+
+  /** Adds the edges `[start, end)` of the arrays; their ids follow each other from `first` on. */
+  addRun(first: Rid, from: Float64Array, to: Float64Array, start: number, end: number): void {
+    for (let next = start; next < end; ) {
+      if (this.count === this.#capacity) this.#makeRoom();
+      const room = Math.min(end - next, this.#capacity - this.count);
+      this.#fill(first + next - start, from.subarray(next, next + room), to.subarray(next));
+      next += room;
+    }
+  }
+
+  #fill(first: number, from: Float64Array, to: Float64Array): void {
+    const segment = this.#segment;
+    let at = (this.count & segmentMask) * numbersPerEdge;
+    for (let i = 0; i < from.length; i += 1, at += numbersPerEdge) {
+      segment[at] = first + i;
+      segment[at + place.from] = from[i] as number;
+      segment[at + place.to] = to[i] as number;
+    }
+    this.count += from.length;
   }
 
   /** The first segment begins small. */
-  #makeRoom(): Float64Array {
+  #makeRoom(): void {
     const { segments, count } = this;
     const isFirst = count < segmentEdges;
     const edges = isFirst ? Math.min(Math.max(firstEdges, count * 4), segmentEdges) : segmentEdges;
@@ -38,7 +63,8 @@ export class EdgeColumn {
     const old = isFirst ? segments.pop() : undefined;
     if (old !== undefined) segment.set(old);
     segments.push(segment);
-    return segment;
+    this.#segment = segment;
+    this.#capacity = isFirst ? edges : count + edges;
   }
 
   /** Gives the memory back at once; nothing is read after that. */

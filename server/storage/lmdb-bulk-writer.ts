@@ -2,7 +2,7 @@ import { type BucketId, type LogIndex, makeRid, type Rid, type TypeId } from '#c
 import type { Timers } from '#core/runtime.ts';
 import type { Value, ValueMap } from '#core/value.ts';
 import type { Block } from './block.ts';
-import { type BulkBlock, BulkBlocks, forEachRow, stampVersions } from './bulk-blocks.ts';
+import { type BulkBlock, BulkBlocks, forEachRow } from './bulk-blocks.ts';
 import { BulkEdges } from './bulk-edges.ts';
 import { BulkEntries } from './bulk-entries.ts';
 import type { BulkEdge, BulkEdgeRows, BulkWriter } from './bulk-writer.ts';
@@ -90,12 +90,12 @@ export class LmdbBulkWriter implements BulkWriter {
     const ends = { out: 0 as Rid, in: 0 as Rid };
     chunk.shapes.add(shape.id);
     chunk.bytes += (count - at) * (shape.endsOffset + 8 + edgeBytes);
+    column.addRun(makeRid(bucket, position + at), from, to, at, count);
     for (; at < count; at += 1) {
       ends.out = from[at] as Rid;
       ends.in = to[at] as Rid;
       const base = blocks.place(position + at, shape.endsOffset);
       writeFixedRow(blocks.builder, base, shape, ends, values, at * width);
-      column.add(makeRid(bucket, position + at), ends.out, ends.in);
     }
   }
 
@@ -178,17 +178,23 @@ export class LmdbBulkWriter implements BulkWriter {
       });
       return;
     }
-    stampVersions(block, version);
-    commit.takeBlock(bulk);
+    commit.takeBlock(bulk, version);
     this.#deriveEntries(block, commit, entries);
   }
 
   #deriveEntries(block: Block, commit: CommitBuilder, entries: BulkEntries): void {
     const { deriver, shapes, labels } = this.#options.context;
+    let shape: Shape | undefined;
+    let isIndexed = false;
     for (let slot = block.nextSlot(0); slot >= 0; slot = block.nextSlot(slot + 1)) {
       const at = block.rowOffset(slot);
-      const shape = shapes.shape(block.view.getUint16(at + 4, true));
-      if (!deriver.isIndexed(shape.type)) continue;
+      const id = block.view.getUint16(at + 4, true);
+      // Mostly that of the row before.
+      if (shape === undefined || shape.id !== id) {
+        shape = shapes.shape(id);
+        isIndexed = deriver.isIndexed(shape.type);
+      }
+      if (!isIndexed) continue;
       const rid = makeRid(block.bucket, block.firstPosition + slot);
       const record = new RowRecord(rid, shape, block, at, labels, commit.large);
       deriver.derive(undefined, record, entries);
