@@ -109,7 +109,7 @@ export class Databases implements DatabasesPort {
     if (entry?.database !== undefined && entry.name === name && entry.state === 'open') {
       return entry.database;
     }
-    if (entry === undefined || entry.name !== name) throw missing(name);
+    if (entry === undefined || entry.name !== name || !isVisible(entry)) throw missing(name);
     if (entry.state === 'closed') {
       throw new DatabaseError('DatabaseClosed', `Database '${name}' is closed`);
     }

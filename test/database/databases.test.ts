@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
+import type { DatabaseError } from '#core/errors.ts';
 import { Histogram } from '#core/instruments.ts';
 import { silentLog } from '#core/log.ts';
 import { ActiveStatements } from '#database/active-statements.ts';
@@ -135,6 +136,36 @@ test('of two creations of one name at the same time one is refused', async () =>
   const outcomes = await Promise.allSettled([databases.create('a'), databases.create('a')]);
   assert.deepEqual(outcomes.map(({ status }) => status).sort(), ['fulfilled', 'rejected']);
   assert.ok(databases.exists('a'));
+});
+
+test('a database that is being made or dropped is not there yet, or no more', async () => {
+  const { databases } = setUp();
+  await databases.start();
+  const codeOf = () => {
+    try {
+      databases.open('a');
+      return 'open';
+    } catch (error) {
+      return (error as DatabaseError).code;
+    }
+  };
+  const creating = databases.create('a');
+  assert.equal(codeOf(), 'DatabaseNotFound');
+  await creating;
+  assert.equal(codeOf(), 'open');
+  const codes = new Set<string>();
+  let isDropped = false;
+  const dropping = databases.drop('a').then(() => {
+    isDropped = true;
+  });
+  while (!isDropped) {
+    await Promise.resolve();
+    codes.add(codeOf());
+    await new Promise((done) => setImmediate(done));
+  }
+  await dropping;
+  codes.delete('open');
+  assert.deepEqual([...codes], ['DatabaseNotFound']);
 });
 
 test('one database more than maxDatabases is refused', async () => {

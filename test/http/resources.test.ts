@@ -343,6 +343,17 @@ test('users over REST', async (context) => {
   assert.equal((await users('DELETE', '/ada')).status, 404);
 });
 
+test('of several who make a user or a token of one name at a time, one does, and the others are 409', async (context) => {
+  const door = await startDoor(context);
+  const statuses = async (path: string, body: object) => {
+    const answers = await Promise.all([1, 2, 3].map(() => door.ask('POST', path, { body })));
+    return answers.map(({ status }) => status).sort();
+  };
+  const kim = { name: 'kimberly', password: 'a-good-password' };
+  assert.deepEqual(await statuses('server/users', kim), [201, 409, 409]);
+  assert.deepEqual(await statuses('server/api-tokens', { name: 'ci' }), [201, 409, 409]);
+});
+
 test('a repeated change of users and groups gets the first answer', async (context) => {
   const door = await startDoor(context);
   const headers = { 'x-request-id': 'once' };

@@ -123,11 +123,13 @@ export const apiTokensPost: Route = {
     });
     const { name, database = '*', expiresAt = 0, permissions } = readFields(createFields, body);
     if (database.trim() === '') throw badRequest("Field 'database' is blank");
-    if (door.apiTokens.has(name))
-      throw new HttpRefusal({ status: 409, error: `API token '${name}' already exists` });
+    // Whether the name is free is known while the token is made: others may be making one, too.
     const { token, stored } = await inWords(async () => {
       const given = { name, database, expiresAt, permissions: parsePermissions(permissions, name) };
       return await door.apiTokens.create(given);
+    }).catch((error) => {
+      if (!door.apiTokens.has(name)) throw error;
+      throw new HttpRefusal({ status: 409, error: `API token '${name}' already exists` });
     });
     const what = `created API token '${name}' for database '${database}'`;
     const message = `User '${exchange.principal.name}' ${what}`;

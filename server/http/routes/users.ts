@@ -87,10 +87,13 @@ export const usersPost: Route = {
   handle: repeatable(async (exchange, door, bytes) => {
     const given = readFields(createFields, await jsonBody(exchange, bytes));
     const { name, password } = given;
-    if (door.users.get(name))
-      throw new HttpRefusal({ status: 409, error: `User '${name}' already exists` });
     const databases = given.databases ?? new Map();
-    await refuseInWords(door.users.create(name, { password, databases }));
+    // Whether the name is free is known while the user is made: others may be making one, too.
+    const create = () => door.users.create(name, { password, databases });
+    await refuseInWords(create).catch((error) => {
+      if (door.users.get(name) === undefined) throw error;
+      throw new HttpRefusal({ status: 409, error: `User '${name}' already exists` });
+    });
     report(door, exchange, `created user '${name}'`);
     exchange.jsonValue(201, { result: `User '${name}' created` });
   }),
@@ -121,7 +124,7 @@ export const usersPut: Route = {
       ...(password === undefined ? undefined : { password }),
       ...(databases === undefined ? undefined : { databases }),
     };
-    await refuseInWords(Promise.resolve().then(() => door.users.update(name, change)));
+    await refuseInWords(() => door.users.update(name, change));
     const changed = Object.keys(change).join(' and ');
     report(door, exchange, `changed ${changed} of user '${name}'`);
     exchange.jsonValue(200, { result: `User '${name}' updated` });
@@ -142,7 +145,7 @@ export const usersDelete: Route = {
   handle: repeatable(async (exchange, door) => {
     const name = userName(exchange);
     requireUser(door, name);
-    await refuseInWords(Promise.resolve().then(() => door.users.drop(name)));
+    await refuseInWords(() => door.users.drop(name));
     report(door, exchange, `deleted user '${name}'`);
     exchange.jsonValue(200, { result: `User '${name}' deleted` });
   }),
@@ -173,9 +176,9 @@ function requireUser(door: Door, name: string): void {
 }
 
 /** Refusals of names and passwords say what is wrong in `error`. */
-async function refuseInWords(change: Promise<void>): Promise<void> {
+async function refuseInWords(change: () => Promise<void>): Promise<void> {
   try {
-    await change;
+    await change();
   } catch (error) {
     if (!(error instanceof DatabaseError)) throw error;
     throw new HttpRefusal({ ...refusalOf(error), error: error.message });
