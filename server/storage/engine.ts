@@ -23,9 +23,10 @@ export interface StorageEngine {
   /**
    * The newest committed state. Cheap: snapshots of one state share one pinned LMDB reader, which is released when the last
    * holder closes it and a newer commit exists.
-   * @throws DatabaseError `Busy` over `server.httpTxSnapshotMax` distinct states
+   * @param isKept for longer than a statement
+   * @throws DatabaseError `Busy` when that would keep more than `server.httpTxSnapshotMax` distinct states
    */
-  snapshot(): StorageSnapshot;
+  snapshot(isKept?: boolean): StorageSnapshot;
   /**
    * Applies log entries in the given order as one atomic, durable step: rows, adjacency, index entries, counters, applied
    * position. Calls may overlap; they take effect in call order. Resolves when durable and visible to `snapshot()`.

@@ -63,7 +63,7 @@ export interface LmdbEngineOptions {
   readonly durability?: 'log' | 'commit';
   /** For block images, adjacency and unique keys together; default 64 MiB. */
   readonly cacheBytes?: number;
-  /** `server.httpTxSnapshotMax`: distinct states held at a time; default 512. */
+  /** `server.httpTxSnapshotMax`: distinct states kept for longer than a statement; default 512. */
   readonly snapshotMax?: number;
   /** Address space to begin with (limits.md 3); grows by itself. Default 1 GiB. */
   readonly mapSizeBytes?: number;
@@ -255,17 +255,18 @@ export class LmdbEngine implements StorageEngine {
 
   // --- reading
 
-  snapshot(): StorageSnapshot {
+  snapshot(isKept = false): StorageSnapshot {
     if (this.#isClosing) throw isClosed();
     const readers = this.#readers;
-    const heldMax = this.#options.snapshotMax ?? 512;
-    if (readers.heldCount >= heldMax && !readers.newest.isHeld) {
+    if (!isKept) return new LmdbSnapshot(readers.newest, this.#source, readers.released);
+    const keptMax = this.#options.snapshotMax ?? 512;
+    if (!readers.keep(keptMax)) {
       throw new DatabaseError(
         'Busy',
-        `${heldMax} states of the database are in use, the limit 'server.httpTxSnapshotMax'; try again later`,
+        `${keptMax} states of the database are in use, the limit 'server.httpTxSnapshotMax'; try again later`,
       );
     }
-    return new LmdbSnapshot(readers.newest, this.#source, readers.released);
+    return new LmdbSnapshot(readers.newest, this.#source, readers.letGo);
   }
 
   applied(): AppliedPosition {

@@ -22,6 +22,8 @@ export class ReaderBook {
   #newest: PinnedReader;
   /** Older readers that are held. */
   readonly #held = new Set<PinnedReader>();
+  /** How many keep a reader for longer than a statement. */
+  readonly #keeperCounts = new Map<PinnedReader, number>();
 
   constructor(options: ReaderBookOptions, index: LogIndex) {
     this.#options = options;
@@ -38,11 +40,6 @@ export class ReaderBook {
     return this.#layers[0] as OverlayLayer;
   }
 
-  /** Distinct older states in use. */
-  get heldCount(): number {
-    return this.#held.size;
-  }
-
   /** The newest state that somebody holds; -1 when nobody holds any. */
   get heldIndex(): LogIndex {
     if (this.#newest.isHeld) return this.#newest.index;
@@ -54,6 +51,22 @@ export class ReaderBook {
   /** Told by holders after they let go. */
   readonly released = (reader: PinnedReader): void => {
     if (reader !== this.#newest && !reader.isHeld) this.#held.delete(reader);
+  };
+
+  /** One more keeps the newest reader. @returns false when that were more than so many distinct ones, and nobody does yet */
+  keep(countMax: number): boolean {
+    const count = this.#keeperCounts.get(this.#newest) ?? 0;
+    if (count === 0 && this.#keeperCounts.size >= countMax) return false;
+    this.#keeperCounts.set(this.#newest, count + 1);
+    return true;
+  }
+
+  /** Told by keepers after they let go. */
+  readonly letGo = (reader: PinnedReader): void => {
+    const count = this.#keeperCounts.get(reader) ?? 0;
+    if (count > 1) this.#keeperCounts.set(reader, count - 1);
+    else this.#keeperCounts.delete(reader);
+    this.released(reader);
   };
 
   /** A commit filled the layer: a new state. */

@@ -290,13 +290,13 @@ export class DatabaseState {
       committed: (buckets, log) => {
         if (this.#isRecovered) this.#options.committed?.(buckets, log);
       },
-      pin: () => this.#pin(),
+      pin: (isKept) => this.#pin(isKept),
       alter: (change, pause) => this.alter(change, pause),
     };
   }
 
-  #pin(): PinnedState {
-    const snapshot = this.#options.engine.snapshot();
+  #pin(isKept = false): PinnedState {
+    const snapshot = this.#options.engine.snapshot(isKept);
     return { snapshot, catalog: this.#schema.at(snapshot.index) };
   }
 

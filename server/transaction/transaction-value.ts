@@ -55,8 +55,8 @@ export interface TransactionServices extends WriteServices {
   readonly runTrigger: TriggerRunner;
   /** Told, after each commit, in which buckets it changed records, and which. */
   readonly committed: ((buckets: Iterable<BucketId>, records: readonly Rid[]) => void) | undefined;
-  /** The newest committed state with its schema; the caller closes the snapshot. */
-  pin(): PinnedState;
+  /** The newest committed state with its schema; the caller closes the snapshot. @param isKept for longer than a statement */
+  pin(isKept?: boolean): PinnedState;
   alter(change: SchemaChange, pause?: () => Promise<void>): Promise<readonly ValueMap[]>;
 }
 
@@ -551,7 +551,8 @@ export class TransactionValue implements Transaction {
 
   #open(): StatementView {
     this.#requireOpen();
-    this.#view = new StatementView(this.#services, this.#services.pin(), this.#overlay);
+    const state = this.#services.pin(this.isolation === 'REPEATABLE_READ');
+    this.#view = new StatementView(this.#services, state, this.#overlay);
     return this.#view;
   }
 

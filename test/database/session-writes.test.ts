@@ -85,3 +85,34 @@ test('a transaction of many records in any order is stored as a whole, indexes i
     await database.close();
   }
 });
+
+test('open sessions keep nobody else from reading and writing, however many states they have read', async () => {
+  const database = await openTestDatabase({ settings: { 'server.httpTxSnapshotMax': '2' } });
+  try {
+    await database.run('CREATE DOCUMENT TYPE T');
+    const count = 'SELECT count(*) AS n FROM T';
+    const opened = async (isolation: 'READ_COMMITTED' | 'REPEATABLE_READ') => {
+      const sessionId = database.database.begin(root, isolation);
+      const run = (text: string) => database.run(text, {}, { sessionId });
+      const seen = await run(count).then(
+        ([row]) => row?.['n'],
+        (error) => error.code,
+      );
+      await database.run('INSERT INTO T SET i = 1');
+      return { run, seen };
+    };
+    const committed = [];
+    for (let n = 0; n < 5; n += 1) committed.push(await opened('READ_COMMITTED'));
+    const repeatable = [];
+    for (let n = 0; n < 4; n += 1) repeatable.push(await opened('REPEATABLE_READ'));
+    assert.deepEqual(
+      repeatable.map(({ seen }) => seen),
+      [5, 6, 'Busy', 'Busy'],
+    );
+    assert.deepEqual(await database.run(count), [{ n: 9 }]);
+    for (const { run } of committed) assert.deepEqual(await run(count), [{ n: 9 }]);
+    assert.deepEqual(await repeatable[0]?.run(count), [{ n: 5 }]);
+  } finally {
+    await database.close();
+  }
+});
