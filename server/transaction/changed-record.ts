@@ -9,6 +9,8 @@ export class ChangedRecord implements StoredRecord {
   readonly #base: StoredRecord;
   readonly #names: readonly string[];
   readonly #values: readonly (Value | undefined)[];
+  /** Where many names stand; few are compared one by one. */
+  readonly #places: ReadonlyMap<string, number> | undefined;
 
   /** @param values by the place of their names; undefined: the property is as it was */
   constructor(
@@ -21,6 +23,7 @@ export class ChangedRecord implements StoredRecord {
     this.#base = base;
     this.#names = names;
     this.#values = values;
+    this.#places = names.length > fewNames ? placesOf(names) : undefined;
   }
 
   get rid(): Rid {
@@ -48,20 +51,36 @@ export class ChangedRecord implements StoredRecord {
   }
 
   get(property: string): Value | undefined {
+    const at = this.#places === undefined ? this.#placeOf(property) : this.#places.get(property);
+    const value = at === undefined ? undefined : this.#values[at];
+    return value === undefined ? this.#base.get(property) : value;
+  }
+
+  #placeOf(property: string): number | undefined {
     const names = this.#names;
-    for (let at = 0; at < names.length; at += 1)
-      if (names[at] === property) {
-        const value = this.#values[at];
-        return value === undefined ? this.#base.get(property) : value;
-      }
-    return this.#base.get(property);
+    for (let at = 0; at < names.length; at += 1) if (names[at] === property) return at;
+    return undefined;
   }
 
   propertyNames(): readonly string[] {
     const known = this.#base.propertyNames();
+    const isKnown = new Set(known);
     const added = this.#names.filter(
-      (name, at) => this.#values[at] !== undefined && !known.includes(name),
+      (name, at) => this.#values[at] !== undefined && !isKnown.has(name),
     );
     return added.length === 0 ? known : [...known, ...added];
   }
+}
+
+const fewNames = 8;
+/** One list of names serves all records of a statement. */
+const placesOfNames = new WeakMap<readonly string[], ReadonlyMap<string, number>>();
+
+function placesOf(names: readonly string[]): ReadonlyMap<string, number> {
+  let places = placesOfNames.get(names);
+  if (places === undefined) {
+    places = new Map(names.map((name, at) => [name, at] as const));
+    placesOfNames.set(names, places);
+  }
+  return places;
 }

@@ -5,9 +5,11 @@ import type { RowRecord } from '#storage/row-record.ts';
 import type { Column, Shape } from '#storage/shape.ts';
 import type { WriteRules } from './write-rules.ts';
 
-/** A column that stays and of which each row must be looked at. */
+/** A column of which each row must be looked at. */
 interface WatchedColumn {
   readonly column: Column;
+  /** The place of the value that it gets; -1: it stays. */
+  readonly at: number;
   /** A null in it is to be refused, which the long way does. */
   readonly refusesNull: boolean;
   /** Declared a floating number and kept among plain numbers: an integer in it would be converted. */
@@ -58,7 +60,7 @@ export class PropertyPatch {
     if (placed === undefined) return undefined;
     for (let at = 0; at < placed.watched.length; at += 1) {
       const watched = placed.watched[at] as WatchedColumn;
-      if (isRefused(watched, record, placed.columns, values)) return undefined;
+      if (isRefused(watched, record, values)) return undefined;
     }
     for (let at = 0; at < placed.undeclared.length; at += 1) {
       const value = values[placed.undeclared[at] as number];
@@ -70,12 +72,10 @@ export class PropertyPatch {
 }
 
 function isRefused(
-  { column, refusesNull, refusesInteger }: WatchedColumn,
+  { column, at, refusesNull, refusesInteger }: WatchedColumn,
   { image, row }: RowRecord,
-  changed: readonly Column[],
   values: readonly Value[],
 ): boolean {
-  const at = changed.indexOf(column);
   if (at >= 0) return refusesNull && values[at] === null;
   const isNull = ((image.bytes[row + column.nullByte] as number) & column.nullMask) !== 0;
   if (isNull) return refusesNull;
@@ -97,7 +97,12 @@ function placeOf(names: readonly string[], shape: Shape, rules: WriteRules): Pla
     const refusesInteger = column.kind === cellKind.number && floatingTypes.has(property.type);
     if (cellOf[property.type] !== column.kind && !refusesInteger) return undefined;
     if (refusesInteger || property.notNull)
-      watched.push({ column, refusesInteger, refusesNull: property.notNull });
+      watched.push({
+        column,
+        at: columns.indexOf(column),
+        refusesInteger,
+        refusesNull: property.notNull,
+      });
   }
   // Nested values have declarations of their own.
   if (shape.columns.some(({ kind }) => kind === cellKind.any)) return undefined;

@@ -94,3 +94,12 @@ test('as many columns are unwound as expressions may have levels', async (contex
     /UNWIND has more than 200 columns .*sql\.maxExpressionDepth/,
   );
 });
+
+test('right sides of many assignments see what those before them gave, and what they left', async (context) => {
+  const database = await setUp(context);
+  await database.run('UPDATE Person SET a0 = 1, kept = 7');
+  const items = Array.from({ length: 40 }, (_, at) => `a${at + 1} = a${at} + kept`);
+  await database.run(`UPDATE Person SET ${items.join(', ')}, names = @this.keys().size()`);
+  const [row] = await database.run('SELECT a0, a1, a40, kept, names FROM Person');
+  assert.deepEqual({ ...row }, { a0: 1, a1: 8, a40: 281, kept: 7, names: 43 });
+});

@@ -123,7 +123,7 @@ function lowerTargets(
   if (plan.op !== 'Eager') return lowering.lower(plan, needed);
   const input = lowering.lower(plan.input, withSlots(needed, plan.slots));
   const slots = keptSlots(withSlots(needed, plan.slots), slotsOf(plan.input));
-  return () => new EagerOperator(input(), slots, new Set([record]));
+  return lowering.paced(plan, () => new EagerOperator(input(), slots, new Set([record])));
 }
 
 function lowerRestore(

@@ -31,6 +31,8 @@ export interface Lowering {
   /** The node whose rows are those of the statement, with the slots of its columns; undefined for plans inside. */
   readonly output: { readonly plan: LogicalPlan; readonly slots: readonly Slot[] } | undefined;
   lower(plan: LogicalPlan, required: RequiredSlots): OperatorFactory;
+  /** What was lowered without `lower`, with pauses between its rows where the node above takes long for each. */
+  paced(plan: LogicalPlan, factory: OperatorFactory): OperatorFactory;
   /** Somebody will look at the operators: they are told what they do. */
   readonly areDescribed: boolean;
   /** The same with operators that are described. */

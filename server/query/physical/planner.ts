@@ -115,8 +115,11 @@ class Planner implements Lowering {
     const { paces } = this.#shared;
     const rowCount = rowsInTurnOf(plan);
     if (rowCount < rowsPerTurn) for (const input of inputsOf(plan)) paces.set(input, rowCount);
-    const factory = this.#lowerNode(plan, required);
-    const pace = paces.get(plan);
+    return this.paced(plan, this.#lowerNode(plan, required));
+  }
+
+  paced(plan: LogicalPlan, factory: OperatorFactory): OperatorFactory {
+    const pace = this.#shared.paces.get(plan);
     return pace === undefined ? factory : () => new PacedRowsOperator(factory(), pace);
   }
 

@@ -84,6 +84,7 @@ test('the longer the expressions of a row, the fewer rows between two pauses', a
     `SELECT n FROM P ORDER BY ${terms((at) => `n * ${at}`, ', ')} LIMIT 1`,
     `SELECT ${terms((at) => `sum(n + ${at}) AS s${at}`, ', ')} FROM P`,
     `SELECT [${terms((at) => `n + ${at}`, ', ')}] AS l FROM P WHERE k < 9`,
+    `UPDATE P SET ${terms((at) => `x${at} = ifnull(n, 0) + ${at}`, ', ')} WHERE n < 1000`,
     `UPDATE P SET x = 3 WHERE ${terms((at) => `n <> text || ${at}`, ' AND ')}`,
   ];
   for (const text of cases) {
