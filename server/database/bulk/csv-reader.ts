@@ -133,18 +133,23 @@ export class CsvReader implements ImportReader {
   }
 
   async #textInSlices(bytes: Bytes, field: number, slices: Slices): Promise<string> {
-    const raw = this.#rawText(bytes, field);
-    if (this.#quoted[field] !== 2) return raw;
-    let text = '';
-    for (let from = 0; from < raw.length; ) {
-      let to = Math.min(from + longFieldBytes, raw.length);
-      // Two quotes that stand for one stay together.
-      while (raw.charCodeAt(to - 1) === 34 && raw.charCodeAt(to) === 34) to += 1;
-      text += raw.slice(from, to).replaceAll('""', '"');
-      from = to;
+    if (this.#quoted[field] !== 2) return this.#rawText(bytes, field);
+    const end = this.#ends[field] as number;
+    let from = this.#starts[field] as number;
+    const unquoted = Buffer.allocUnsafe(end - from) as Bytes;
+    let length = 0;
+    while (from < end) {
+      const stop = Math.min(from + longFieldBytes, end);
+      while (from < stop) {
+        const byte = bytes[from] as number;
+        unquoted[length] = byte;
+        length += 1;
+        // Two quotes stand for one.
+        from += byte === 34 ? 2 : 1;
+      }
       if (slices.isSpent) await slices.pause();
     }
-    return text;
+    return this.#textBetween(unquoted, 0, length);
   }
 
   /** @returns where the next line begins, 0 when it must be read field by field, -1 when vertices must be loaded first */
@@ -540,8 +545,10 @@ export class CsvReader implements ImportReader {
   }
 
   #rawText(bytes: Bytes, field: number): string {
-    const start = this.#starts[field] as number;
-    const end = this.#ends[field] as number;
+    return this.#textBetween(bytes, this.#starts[field] as number, this.#ends[field] as number);
+  }
+
+  #textBetween(bytes: Bytes, start: number, end: number): string {
     let all = 0;
     for (let at = start; at < end; at += 1) all |= bytes[at] as number;
     if (all >= 128 && !isUtf8(bytes.subarray(start, end))) throw this.#invalidText();

@@ -70,6 +70,19 @@ test('quoted fields give back any text without line feeds', async () => {
   );
 });
 
+test('quotes in a long field are read wherever they stand', async () => {
+  const slice = 64 * 1024;
+  for (const filler of ['x', 'é', '"'])
+    for (let shift = -3; shift <= 3; shift += 1) {
+      const before = filler.repeat(Math.floor((slice + shift) / Buffer.byteLength(filler)));
+      const texts = [`${before}"${filler}`, `${before}""é"`, `"${before}${before}"`];
+      for (const text of texts) {
+        const [value] = await valuesOf([`"${text.replaceAll('"', '""')}"`]);
+        assert(value === text, `${filler} ${shift}`);
+      }
+    }
+});
+
 test('edges of a file without vertices stand in its first section', async () => {
   const body = '@type,@class,@id\nv,V,a\nv,V,"b"\n --- \n';
   await assert.rejects(importBody(Buffer.from(body), [100], { format: 'csv' }), /Line 4/);
