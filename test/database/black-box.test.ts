@@ -5,7 +5,9 @@ import { runDatabaseGoldenFile } from './support/golden-database.ts';
 // the texts before the server was asked.
 for (const name of [
   'aggregates.txt',
+  'combinations.txt',
   'delete-and-create.txt',
+  'edge-values.txt',
   'find-references.txt',
   'functions.txt',
   'geo.txt',
@@ -19,7 +21,9 @@ for (const name of [
   'paths.txt',
   'restore.txt',
   'schema.txt',
+  'schema-changes.txt',
   'scripts.txt',
+  'select.txt',
   'times.txt',
   'traverse.txt',
   'triggers.txt',
