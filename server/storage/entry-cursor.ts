@@ -1,4 +1,3 @@
-import { DatabaseError } from '#core/errors.ts';
 import type { IndexId, Rid } from '#core/rid.ts';
 import type { EntryCursor } from './engine.ts';
 import { keyText } from './overlay-store.ts';
@@ -80,9 +79,7 @@ export class LmdbEntryCursor implements EntryCursor {
   #read(): void {
     const reader = this.#reader;
     const { sink, ix } = reader.subs;
-    if (!reader.isOpen) {
-      throw new DatabaseError('Internal', 'an index cursor was used after its snapshot was closed');
-    }
+    if (!reader.isOpen) throw reader.endedError();
     const resume = this.#resume;
     const ends: number[] = [];
     const values: number[] = [];

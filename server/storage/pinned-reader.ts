@@ -152,7 +152,7 @@ export class PinnedReader {
   /** Reads a value into the window. @returns false when there is none */
   find(store: Store, key: Key): boolean {
     // The binding would follow a pointer to a transaction that is gone.
-    if (!this.#isOpen) throw new DatabaseError('Internal', 'a snapshot was used after its end');
+    if (!this.#isOpen) throw this.endedError();
     if (this.#layers.length > 0) {
       const isThere = this.#findPending(store, key);
       if (isThere !== undefined) return isThere;
@@ -248,6 +248,13 @@ export class PinnedReader {
     return lengths.map((end, i) =>
       sink.bytes.toString('latin1', i === 0 ? 0 : (lengths[i - 1] as number), end),
     );
+  }
+
+  /** What to answer who reads after the end: a statement that is at work when its database closes still holds its state. */
+  endedError(): DatabaseError {
+    return this.isHeld
+      ? new DatabaseError('DatabaseClosed', 'the database is closed')
+      : new DatabaseError('Internal', 'a snapshot was used after its end');
   }
 
   #closeIfUnused(): void {

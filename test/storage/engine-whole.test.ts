@@ -90,6 +90,9 @@ test('a closed engine refuses new work by name', async (context) => {
   await engine.close();
   await last;
   assert.throws(() => engine.snapshot(), { code: 'DatabaseClosed' });
+  // Who is still at work learns why; a snapshot that was given back is another matter.
+  assert.throws(() => open.meta('schema'), { code: 'DatabaseClosed' });
+  open[Symbol.dispose]();
   assert.throws(() => open.meta('schema'), { code: 'Internal' });
   await assert.rejects(log.commit(put(engine, person(1), { n: 1 })), { code: 'DatabaseClosed' });
 });
