@@ -104,6 +104,7 @@ export class CsvReader implements ImportReader {
     buffer.requireLength(lineEnd - start, rows.line + 1);
     rows.line += 1;
     await this.#readLongFields(bytes, start, slices);
+    await slices.pause();
     rows.line -= 1;
     const next = this.#readLine(bytes, start);
     this.#longTexts.clear();
