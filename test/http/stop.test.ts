@@ -19,18 +19,19 @@ const endless =
 
 async function withServer(
   settings: Readonly<Record<string, string>>,
-  use: (start: () => Promise<Started>, rootPath: string) => Promise<void>,
+  use: (start: (until?: 'health') => Promise<Started>, rootPath: string) => Promise<void>,
 ): Promise<void> {
   const rootPath = mkdtempSync(join(tmpdir(), 'polyad-stop-'));
   const servers: ServerProcess[] = [];
   try {
-    await use(async () => {
+    await use(async (until) => {
       const server = await startServer({
         rootPath,
         rootPassword: 'password',
         settings,
         environment: quickStart,
         readyTimeoutMs: 60_000,
+        ...(until && { until }),
       });
       servers.push(server);
       return { server, client: new HttpClient(server.port, 'root', 'password') };
@@ -103,6 +104,25 @@ test('SIGTERM: not ready, received requests answered, new ones 503, sessions rol
     assert.match(again.server.output(), /database could not be opened/);
     const events = JSON.stringify((await again.client.server('get server events')).body);
     assert.match(events, /"CRITICAL","component":"Database","db":"bad"/);
+    assert.equal(await again.server.stop(), 0);
+  }));
+
+test('SIGTERM while databases are opened and what a crash left is replayed: exit 0, and nothing is lost', () =>
+  withServer({}, async (start) => {
+    const names = ['a', 'b', 'c'];
+    const first = await start();
+    const rows = Array.from({ length: 5000 }, (_, n) => `(${n})`).join();
+    for (const name of names) {
+      await first.client.server(`create database ${name}`);
+      await first.client.sql(name, 'CREATE DOCUMENT TYPE N');
+      await first.client.sql(name, `INSERT INTO N (n) VALUES ${rows}`);
+    }
+    await first.server.kill();
+    const { server } = await start('health');
+    assert.equal(await server.stop(), 0, server.output());
+    const again = await start();
+    for (const name of names)
+      assert.deepEqual(await again.client.sql(name, 'SELECT count(*) AS c FROM N'), [{ c: 5000 }]);
     assert.equal(await again.server.stop(), 0);
   }));
 

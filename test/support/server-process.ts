@@ -29,11 +29,13 @@ export interface ServerOptions {
   readonly environment?: Readonly<Record<string, string>>;
   /** Default 20 s. */
   readonly readyTimeoutMs?: number;
+  /** What is waited for: that it serves (default), or only that it listens, while its databases are opened. */
+  readonly until?: 'ready' | 'health';
 }
 
 const projectDirectory = resolve(import.meta.dirname, '../..');
 
-/** Starts a server and waits until `/ready` answers 204. */
+/** Starts a server and waits until `/ready` (or `/health`) answers 204. */
 export async function startServer(options: ServerOptions): Promise<ServerProcess> {
   const port = await freePort();
   const settings = {
@@ -80,16 +82,20 @@ export async function startServer(options: ServerOptions): Promise<ServerProcess
       return exited;
     },
   };
-  await waitUntilReady(server, options.readyTimeoutMs ?? 20_000);
+  await waitUntil(server, options.until ?? 'ready', options.readyTimeoutMs ?? 20_000);
   return server;
 }
 
-async function waitUntilReady(server: ServerProcess, timeoutMs: number): Promise<void> {
+async function waitUntil(
+  server: ServerProcess,
+  path: 'ready' | 'health',
+  timeoutMs: number,
+): Promise<void> {
   const deadline = performance.now() + timeoutMs;
   while (performance.now() < deadline) {
     if (server.child.exitCode !== null) break;
     try {
-      const answer = await fetch(`http://127.0.0.1:${server.port}/api/v1/ready`);
+      const answer = await fetch(`http://127.0.0.1:${server.port}/api/v1/${path}`);
       if (answer.status === 204) return;
     } catch {
       // Not listening yet; the deadline bounds the loop.
