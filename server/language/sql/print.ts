@@ -19,7 +19,7 @@ export function canonicalText(expression: Expression, text: string): string {
   return new Printer(text).print(expression);
 }
 
-class Printer {
+export class Printer {
   readonly #text: string;
 
   constructor(text: string) {

@@ -5,16 +5,16 @@ import { valueOfRow } from '#query/binder/row.ts';
 import { unknownFunction } from '#query/evaluate/calls.ts';
 import type { FunctionRegistry } from '#query/evaluate/function-definition.ts';
 import type { Expression, FunctionCall } from '../ast.ts';
-import { canonicalText } from '../print.ts';
 import { operandsOf, someExpression } from '../syntax-walk.ts';
 import type { Analysis, Environment } from './analysis.ts';
+import { identityOf } from './expression-identity.ts';
 
 /**
  * Expressions over groups (sql.md 7.7). Aggregate calls become columns of the Aggregate node; what holds no aggregate is a
- * grouping key when it reads like one, and otherwise the value of the group's first row.
+ * grouping key when it means the same as one, and otherwise the value of the group's first row.
  */
 export interface Aggregation {
-  /** Slots of grouping keys by canonical text. */
+  /** Slots of grouping keys by what they mean (`identityOf`). */
   readonly keys: ReadonlyMap<string, Slot>;
   /** GROUP BY without any aggregate: only the keys are there, everything else of the row is null. */
   readonly keysOnly: boolean;
@@ -23,9 +23,9 @@ export interface Aggregation {
   /** How the arguments of aggregates and first values see the row. */
   readonly rowEnvironment: Environment;
   readonly first: Column[];
-  readonly firstByText: Map<string, Slot>;
+  readonly firstByIdentity: Map<string, Slot>;
   readonly aggregates: AggregateColumn[];
-  readonly aggregateByText: Map<string, Slot>;
+  readonly aggregateByIdentity: Map<string, Slot>;
 }
 
 /** True for a call that accumulates over rows: functions of key A1 only with exactly one argument. */
@@ -59,7 +59,7 @@ export function overGroup(
   aggregation: Aggregation,
 ): Computed | undefined {
   if (aggregation.keys.size > 0) {
-    const key = aggregation.keys.get(canonicalText(node, analysis.text));
+    const key = aggregation.keys.get(identityOf(node, analysis.text));
     if (key !== undefined) return slotOf(analysis, env, key);
   }
   if (aggregation.aggregating.has(node))
@@ -91,19 +91,19 @@ function isRowFree(node: Expression): boolean {
 }
 
 function firstSlot(analysis: Analysis, node: Expression, aggregation: Aggregation): Slot {
-  const text = canonicalText(node, analysis.text);
-  const known = aggregation.firstByText.get(text);
+  const identity = identityOf(node, analysis.text);
+  const known = aggregation.firstByIdentity.get(identity);
   if (known !== undefined) return known;
   const value = analysis.expression(node, aggregation.rowEnvironment);
   const slot = analysis.slots.next();
   aggregation.first.push({ slot, value });
-  aggregation.firstByText.set(text, slot);
+  aggregation.firstByIdentity.set(identity, slot);
   return slot;
 }
 
 function aggregateSlot(analysis: Analysis, node: FunctionCall, aggregation: Aggregation): Slot {
-  const text = canonicalText(node, analysis.text);
-  const known = aggregation.aggregateByText.get(text);
+  const identity = identityOf(node, analysis.text);
+  const known = aggregation.aggregateByIdentity.get(identity);
   if (known !== undefined) return known;
   for (const argument of node.arguments)
     if (aggregation.aggregating.has(argument))
@@ -114,7 +114,7 @@ function aggregateSlot(analysis: Analysis, node: FunctionCall, aggregation: Aggr
     ...aggregateCall(analysis, node, aggregation),
     distinct: false,
   });
-  aggregation.aggregateByText.set(text, slot);
+  aggregation.aggregateByIdentity.set(identity, slot);
   return slot;
 }
 

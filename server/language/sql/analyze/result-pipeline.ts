@@ -3,12 +3,12 @@ import type { Column, SortKey } from '#query/algebra/plan.ts';
 import { outputOfRow, type Row, valueOfRow } from '#query/binder/row.ts';
 import type { QueryScope } from '#query/binder/scope.ts';
 import type { Expression } from '../ast.ts';
-import { canonicalText } from '../print.ts';
 import type { OrderItem, ResultClauses, UnwoundColumn } from '../statements.ts';
 import { someExpression } from '../syntax-walk.ts';
 import { type Aggregation, markAggregates } from './aggregation.ts';
 import { type Analysis, type Environment, rowEnvironment } from './analysis.ts';
 import { operand } from './condition.ts';
+import { identityOf } from './expression-identity.ts';
 import { memberOfRow } from './names.ts';
 import {
   asExpressions,
@@ -191,7 +191,7 @@ function finishReshaped(
 // --- groups
 
 interface Grouping {
-  readonly keys: readonly { readonly text: string; readonly node: Expression }[];
+  readonly keys: readonly { readonly identity: string; readonly node: Expression }[];
   readonly aggregating: ReadonlySet<Expression>;
 }
 
@@ -215,7 +215,7 @@ function groupingOf(
     const meant = (node.kind === 'name' && named.get(node.name)) || node;
     if (markAggregates(meant, analysis.functions, new Set()))
       throw analysis.fault(node.at, 'Cannot group by an aggregate function');
-    return { text: canonicalText(meant, analysis.text), node: meant };
+    return { identity: identityOf(meant, analysis.text), node: meant };
   });
   return { keys, aggregating };
 }
@@ -230,11 +230,11 @@ function finishGroups(
   const env = rowEnvironment(scope);
   const keys: Column[] = [];
   const keySlots = new Map<string, Slot>();
-  for (const { text, node } of grouping.keys) {
-    if (keySlots.has(text)) continue;
+  for (const { identity, node } of grouping.keys) {
+    if (keySlots.has(identity)) continue;
     const slot = analysis.slots.next();
     keys.push({ slot, value: operand(analysis, node, env) });
-    keySlots.set(text, slot);
+    keySlots.set(identity, slot);
   }
   const keysOnly = grouping.aggregating.size === 0;
   const aggregation: Aggregation = {
@@ -243,9 +243,9 @@ function finishGroups(
     aggregating: grouping.aggregating,
     rowEnvironment: env,
     first: [],
-    firstByText: new Map(),
+    firstByIdentity: new Map(),
     aggregates: [],
-    aggregateByText: new Map(),
+    aggregateByIdentity: new Map(),
   };
   const star = starOfGroup(analysis, scope, shape, aggregation);
   const groupRow: Row = { kind: 'none' };
