@@ -4,7 +4,7 @@ import type { Runtime } from '#core/runtime.ts';
 import { systemRuntime } from '#platform/system-runtime.ts';
 import { openTestDatabase } from './support/open-test-database.ts';
 
-const terms = Array.from({ length: 3000 }, (_, at) => `name = 'n${at}'`);
+const terms = Array.from({ length: 12_000 }, (_, at) => `name = 'n${at}'`);
 const longText = `SELECT FROM Person WHERE ${terms.join(' OR ')}`;
 
 async function setUp(context: TestContext, onYield: () => void = () => {}) {
