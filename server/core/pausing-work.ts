@@ -1,5 +1,5 @@
 import { DatabaseError } from './errors.ts';
-import type { Clock } from './runtime.ts';
+import type { Clock, Timers } from './runtime.ts';
 
 /**
  * Work in steps. Each `yield` is a place to pause; with a wait, nothing can be done before it is over (asking earlier is harmless:
@@ -32,6 +32,26 @@ export interface Replay {
   result<T>(site: object, begin: () => PausingWork<T>): T;
   /** What something gives that may differ at each call: computed the first time only. It may not pause. */
   once<T>(site: object, compute: () => T): T;
+}
+
+/** Does all of the work now, however long it takes; it waits for nobody. */
+export function toEnd<T>(work: PausingWork<T>): T {
+  for (;;) {
+    const step = work.next();
+    if (step.done === true) return step.value;
+  }
+}
+
+/** Does the work with a turn of the event loop before each step; it waits for nobody. */
+export async function inTurns<T>(
+  work: Generator<undefined, T, undefined>,
+  timers: Pick<Timers, 'yield'>,
+): Promise<T> {
+  for (;;) {
+    await timers.yield();
+    const step = work.next();
+    if (step.done === true) return step.value;
+  }
 }
 
 /** Milliseconds that work may take where nobody can pause: with what stands around it, still within some slices. */

@@ -1,5 +1,5 @@
 import type { Catalog } from '#catalog/catalog.ts';
-import type { PausingWork } from '#core/pausing-work.ts';
+import { type PausingWork, toEnd } from '#core/pausing-work.ts';
 import type { StoredRecord } from '#core/record.ts';
 import type { Rid, TypeId } from '#core/rid.ts';
 import type { StorageSnapshot } from '#storage/engine.ts';
@@ -25,9 +25,9 @@ export function mayHaveOneWayEdges(catalog: Catalog): boolean {
 /** Reads what is to be known before a vertex goes; undefined when that is nothing. */
 export type OneWaySearch = PausingWork<void> | undefined;
 
-export function* after<T>(search: PausingWork<void>, finish: () => T): PausingWork<T> {
+export function* after<T>(search: PausingWork<void>, finish: () => PausingWork<T>): PausingWork<T> {
   yield* search;
-  return finish();
+  return yield* finish();
 }
 
 /** What was found out in one committed state. */
@@ -102,7 +102,7 @@ export class OneWayEdges {
   #stored(vertex: Rid): readonly Rid[] {
     if (!mayHaveOneWayEdges(this.#view.catalog)) return [];
     const search = this.search(vertex);
-    while (search.next().done !== true);
+    toEnd(search);
     return this.#now().last?.edges ?? [];
   }
 

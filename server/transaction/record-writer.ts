@@ -15,6 +15,7 @@ import {
   type TypeId,
 } from '#core/rid.ts';
 import type { TemporalFormats } from '#core/temporal-format.ts';
+import type { PausingWork } from '#core/pausing-work.ts';
 import type { Value, ValueMap } from '#core/value.ts';
 import type { KeySource } from '#index/ordered/index-keys.ts';
 import type { Direction, StorageSnapshot } from '#storage/engine.ts';
@@ -48,6 +49,8 @@ export interface WriteServices extends ViewServices {
 }
 
 const knownNamesMax = 10_000;
+/** Edges of a vertex that are deleted or moved before there is a place to pause: a millisecond. */
+const edgesPerStep = 256;
 const bothDirections: readonly Direction[] = ['out', 'in'];
 
 /**
@@ -250,39 +253,46 @@ export class RecordWriter implements KeyHolders {
     return new ChangedRecord(current, patch.names, values, entry.base);
   }
 
-  delete(rid: Rid): boolean {
+  /** A vertex goes with its edges, some hundred of them at a time. @returns false when there is no such record */
+  *delete(rid: Rid): PausingWork<boolean> {
     const current = this.#view.record(rid);
     if (current === undefined) return false;
-    if (current.kind === 'vertex') this.#deleteEdges(current);
+    if (current.kind === 'vertex') yield* this.#deleteEdges(current);
     this.#deleteRecord(current);
     return true;
   }
 
-  moveVertex(
+  /** Its edges move with it, some hundred of them at a time. */
+  *moveVertex(
     rid: Rid,
     to: { readonly type: TypeId; readonly bucket: BucketId | undefined },
     properties: ValueMap,
-  ): StoredRecord {
+  ): PausingWork<StoredRecord> {
     const current = this.#view.record(rid);
     if (current === undefined) throw recordNotFound(rid);
-    const { edges, storedCount } = this.#edgesOf(rid);
+    const { edges, storedCount } = yield* this.#edgesOf(rid);
     this.#deleteRecord(current);
     if (!this.#overlay.entry(rid)?.isNew) this.#noteEmptied(rid, storedCount);
     const moved = this.insert(to.type, 'vertex', properties, {
       bucket: to.bucket,
       ends: undefined,
     });
+    let count = 0;
     for (const edge of edges) {
       this.#repoint(edge, {
         from: edge.out === rid ? moved.rid : edge.out,
         to: edge.in === rid ? moved.rid : edge.in,
       });
+      count += 1;
+      if (count % edgesPerStep === 0) yield;
     }
     return moved;
   }
 
   /** The edges at a vertex, a loop once, and how many entries of them are stored. */
-  #edgesOf(vertex: Rid): { readonly edges: readonly StoredRecord[]; readonly storedCount: number } {
+  *#edgesOf(
+    vertex: Rid,
+  ): PausingWork<{ readonly edges: Iterable<StoredRecord>; readonly storedCount: number }> {
     const view = this.#view;
     const edges = new Map<Rid, StoredRecord>();
     let storedCount = 0;
@@ -293,12 +303,13 @@ export class RecordWriter implements KeyHolders {
         for (let at = 0; at < list.count; at += 1) {
           const edge = view.record(list.edges[at] as Rid);
           if (edge !== undefined) edges.set(edge.rid, edge);
+          if ((at + 1) % edgesPerStep === 0) yield;
         }
         storedCount += view.snapshot.degree(vertex, direction, id);
       }
     }
     for (const edge of this.oneWayEdgesInto(vertex)) edges.set(edge.rid, edge);
-    return { edges: [...edges.values()], storedCount };
+    return { edges: edges.values(), storedCount };
   }
 
   #repoint(edge: StoredRecord, ends: EdgeEnds): void {
@@ -463,13 +474,13 @@ export class RecordWriter implements KeyHolders {
   }
 
   /** All edges of a vertex, on both sides (sql.md 1.5 rule 6), and how many of them are stored. */
-  #deleteEdges(vertex: StoredRecord): void {
+  *#deleteEdges(vertex: StoredRecord): PausingWork<void> {
     const view = this.#view;
     let storedCount = 0;
     for (const type of view.catalog.types()) {
       if (type.kind !== 'edge') continue;
-      storedCount += this.#deleteEdgesOf(vertex.rid, 'out', type.id);
-      storedCount += this.#deleteEdgesOf(vertex.rid, 'in', type.id);
+      storedCount += yield* this.#deleteEdgesOf(vertex.rid, 'out', type.id);
+      storedCount += yield* this.#deleteEdgesOf(vertex.rid, 'in', type.id);
     }
     for (const edge of this.oneWayEdgesInto(vertex.rid)) this.#deleteRecord(edge);
     if (this.#overlay.entry(vertex.rid)?.isNew) return;
@@ -485,13 +496,14 @@ export class RecordWriter implements KeyHolders {
     });
   }
 
-  #deleteEdgesOf(vertex: Rid, direction: Direction, type: TypeId): number {
+  *#deleteEdgesOf(vertex: Rid, direction: Direction, type: TypeId): PausingWork<number> {
     const view = this.#view;
     const { edges, count } = view.allEdges(vertex, direction, type);
     for (let i = 0; i < count; i++) {
       // A loop is listed in both directions, so it may be gone already.
       const edge = view.record(edges[i] as Rid);
       if (edge !== undefined) this.#deleteRecord(edge);
+      if ((i + 1) % edgesPerStep === 0) yield;
     }
     return view.snapshot.degree(vertex, direction, type);
   }

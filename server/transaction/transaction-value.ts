@@ -2,7 +2,7 @@ import type { Catalog } from '#catalog/catalog.ts';
 import type { TypeHooks } from '#catalog/definitions.ts';
 import type { SchemaChange } from '#catalog/changes.ts';
 import { DatabaseError } from '#core/errors.ts';
-import { doneInPlace, type PausingWork, type Replay } from '#core/pausing-work.ts';
+import { doneInPlace, inTurns, type PausingWork, type Replay, toEnd } from '#core/pausing-work.ts';
 import type { RecordKind, StoredRecord } from '#core/record.ts';
 import {
   type BucketId,
@@ -245,8 +245,21 @@ export class TransactionValue implements Transaction {
     const search = this.#oneWaySearch(rid);
     if (this.#read().catalog.definitions.isHooked)
       return this.#done(() => this.#watchedDelete(rid, search));
-    if (search === undefined) return this.#plainDelete(rid);
-    return this.#done(() => after(search, () => this.#plainDelete(rid)));
+    // Most records go alone.
+    if (!this.#isVertex(rid)) return toEnd(this.#plainDelete(rid));
+    return this.#inTurns(search, () => this.#plainDelete(rid));
+  }
+
+  #isVertex(rid: Rid): boolean {
+    const { catalog } = this.#read();
+    const type = catalog.bucketWithId(bucketOf(rid))?.type;
+    return type !== undefined && catalog.typeWithId(type).kind === 'vertex';
+  }
+
+  /** Where nobody can pause it is done at once. */
+  #inTurns<T>(search: OneWaySearch, work: () => PausingWork<T>): T {
+    if (this.replay === undefined) return toEnd(work());
+    return this.replay.result(this, () => (search === undefined ? work() : after(search, work)));
   }
 
   /** Nobody waits where nobody can pause: then edges are read in one go when they are needed. */
@@ -261,10 +274,10 @@ export class TransactionValue implements Transaction {
     return current !== undefined && (yield* this.#triggered().delete(current));
   }
 
-  #plainDelete(rid: Rid): boolean {
+  *#plainDelete(rid: Rid): PausingWork<boolean> {
     const { log } = this.#overlay;
     let at = log.length;
-    const existed = this.#write().delete(rid);
+    const existed = yield* this.#write().delete(rid);
     if (this.#recorded === undefined) return existed;
     for (; at < log.length; at++) {
       const record = this.#overlay.entry(log[at] as Rid)?.record;
@@ -279,28 +292,34 @@ export class TransactionValue implements Transaction {
     properties: ValueMap,
   ): StoredRecord {
     const current = this.#read().record(rid);
-    const move = (left: ValueMap): StoredRecord => {
-      const moved = this.#write().moveVertex(rid, to, left);
-      this.#recorded?.push({ kind: 'create', record: moved });
-      if (current !== undefined) this.#recorded?.push({ kind: 'delete', record: current });
-      return moved;
-    };
     const search = this.#oneWaySearch(rid);
     if (this.#read().catalog.definitions.isHooked) {
       const draft = { type: to.type, properties, search };
+      const move = (left: ValueMap) => this.#plainMove(rid, to, left);
       return this.#done(() => this.#watchedMove(current, draft, move));
     }
-    if (search === undefined) return move(properties);
-    return this.#done(() => after(search, () => move(properties)));
+    return this.#inTurns(search, () => this.#plainMove(rid, to, properties));
+  }
+
+  *#plainMove(
+    rid: Rid,
+    to: { readonly type: TypeId; readonly bucket: BucketId | undefined },
+    properties: ValueMap,
+  ): PausingWork<StoredRecord> {
+    const current = this.#read().record(rid);
+    const moved = yield* this.#write().moveVertex(rid, to, properties);
+    this.#recorded?.push({ kind: 'create', record: moved });
+    if (current !== undefined) this.#recorded?.push({ kind: 'delete', record: current });
+    return moved;
   }
 
   *#watchedMove(
     current: StoredRecord | undefined,
     to: { readonly type: TypeId; readonly properties: ValueMap; readonly search: OneWaySearch },
-    move: (properties: ValueMap) => StoredRecord,
+    move: (properties: ValueMap) => PausingWork<StoredRecord>,
   ): PausingWork<StoredRecord> {
     if (to.search !== undefined) yield* to.search;
-    if (current === undefined) return move(to.properties);
+    if (current === undefined) return yield* move(to.properties);
     return yield* this.#triggered().move(current, to, move);
   }
 
@@ -495,7 +514,7 @@ export class TransactionValue implements Transaction {
       shapes: this.#services.engine.shapes,
       positions: this.#services.positions,
     });
-    return 'guards' in steps ? steps : pausing(steps, this.#services.timers);
+    return 'guards' in steps ? steps : inTurns(steps, this.#services.timers);
   }
 
   rollback(): void {
@@ -570,16 +589,5 @@ export class TransactionValue implements Transaction {
       if (this.#services.changes?.isWatched) this.#recorded ??= [];
     }
     return this.#writer;
-  }
-}
-
-async function pausing<T>(
-  steps: Generator<undefined, T, undefined>,
-  timers: Pick<Timers, 'yield'>,
-): Promise<T> {
-  for (;;) {
-    await timers.yield();
-    const { done, value } = steps.next();
-    if (done) return value;
   }
 }

@@ -26,7 +26,7 @@ interface Draft {
 export interface PlainWrites {
   insert(type: TypeId, kind: RecordKind, properties: ValueMap, place: Place): StoredRecord;
   update(rid: Rid, properties: ValueMap): StoredRecord;
-  delete(rid: Rid): boolean;
+  delete(rid: Rid): PausingWork<boolean>;
   /** `properties` with the defaults of absent ones. */
   withDefaults(type: TypeId, properties: ValueMap): ValueMap;
   /** Edges that lead to a vertex which does not list them, and maybe others that do. */
@@ -82,7 +82,7 @@ export class TriggeredWrites {
   *move(
     current: StoredRecord,
     to: { readonly type: TypeId; readonly properties: ValueMap },
-    move: (properties: ValueMap) => StoredRecord,
+    move: (properties: ValueMap) => PausingWork<StoredRecord>,
   ): PausingWork<StoredRecord> {
     const { definitions } = this.#options.view().catalog;
     const left = definitions.hooks(current.type);
@@ -99,7 +99,7 @@ export class TriggeredWrites {
     }
     if (properties === undefined) return vetoed;
     if (left !== undefined && !(yield* this.#allow(left.beforeDelete, current))) return vetoed;
-    const moved = move(properties);
+    const moved = yield* move(properties);
     if (entered !== undefined) yield* this.#tell(entered.afterCreate, moved);
     if (left !== undefined) yield* this.#tell(left.afterDelete, current);
     return moved;
@@ -163,7 +163,7 @@ export class TriggeredWrites {
     const edges = current.kind === 'vertex' ? this.#watchedEdges(current.rid) : [];
     for (const edge of edges)
       if (!(yield* this.#allow(this.#hooksOf(edge).beforeDelete, edge))) return false;
-    const existed = writes.delete(current.rid);
+    const existed = yield* writes.delete(current.rid);
     if (!existed) return false;
     for (const edge of edges) yield* this.#tell(this.#hooksOf(edge).afterDelete, edge);
     if (hooks !== undefined) yield* this.#tell(hooks.afterDelete, current);
