@@ -75,6 +75,8 @@ export class BulkLoader {
   readonly #ends = new BulkEnds();
   readonly #changes: BulkChanges;
   readonly #types = new Set<TypeDefinition>();
+  /** Names of types that the caller was allowed to insert into; asked again at each commit, since a load may take hours. */
+  readonly #authorized = new Set<string>();
   /** Whether the edges of a type in the chunk are entered at both of their vertices. */
   readonly #hasBothSides = new Map<TypeId, boolean>();
   #catalog: Catalog;
@@ -142,6 +144,7 @@ export class BulkLoader {
   /** @throws DatabaseError `Forbidden` when records of the type may not be inserted */
   authorize(type: TypeDefinition): void {
     this.#options.authorize?.(type.name);
+    this.#authorized.add(type.name);
   }
 
   hasUniqueKeys(type: string): boolean {
@@ -253,8 +256,9 @@ export class BulkLoader {
    * @throws DatabaseError `DuplicatedKey`, `RecordNotFound` for a vertex that is gone, `ConcurrentModification`
    */
   async commit(request?: CommittedRequest): Promise<LogIndex> {
-    this.#options.requireOpen?.();
-    const { replayKeys } = this.#options;
+    const { replayKeys, requireOpen, authorize } = this.#options;
+    requireOpen?.();
+    for (const type of this.#authorized) authorize?.(type);
     const offered = request && replayKeys?.offer(request.replayKey, request);
     await this.#commitChunk(offered?.values ?? []);
     offered?.committed(this.#index);
