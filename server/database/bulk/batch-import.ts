@@ -172,6 +172,8 @@ export class BatchImport {
     for (;;) {
       const { start } = buffer;
       this.#reader.read(buffer);
+      const refused = rows.refusedEnd();
+      if (refused !== undefined) throw refused;
       rows.tookLines(buffer.start - start);
       if (rows.isFull || !buffer.isLongLineNext) return;
       await this.#reader.readLongLine(buffer, new SliceTimer(this.#options.runtime));
@@ -243,10 +245,11 @@ export class BatchImport {
   async #earliest(error: unknown): Promise<unknown> {
     try {
       if (this.#due !== undefined) await this.#commit();
+      const refused = this.rows.refusedEnd();
       await this.rows.flush();
+      return refused ?? error;
     } catch (earlier) {
       return earlier;
     }
-    return error;
   }
 }

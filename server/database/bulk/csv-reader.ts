@@ -165,10 +165,8 @@ export class CsvReader implements ImportReader {
     rows.line += 1;
     const pending = form.target.rows;
     const { bytes } = lines;
-    if (form.isEdge) {
-      const from = rows.end(bytes, m.from);
-      rows.addEdge(pending, from, rows.end(bytes, m.to));
-    } else rows.addVertex(pending, bytes, m.id);
+    if (form.isEdge) rows.addNamedEdge(pending, bytes, m.from, m.to);
+    else rows.addVertex(pending, bytes, m.id);
     const { values } = pending;
     const width = pending.columns.length;
     for (let column = 0; column < width; column += 1) values.push(m.values[column] as Value);

@@ -22,6 +22,8 @@ export class PendingRows {
   from = new Float64Array(64);
   to = new Float64Array(64);
   count = 0;
+  /** Edges before have the record ids of their ends, others may have what stands for them. */
+  resolvedCount = 0;
 
   constructor(type: string, isEdge: boolean, columns: readonly string[]) {
     this.type = type;
@@ -46,6 +48,14 @@ export class PendingRows {
   clear(): void {
     this.values.length = 0;
     this.count = 0;
+    this.resolvedCount = 0;
+  }
+
+  /** Takes back the rows from this line on. */
+  cutFrom(line: number): void {
+    while (this.count > 0 && (this.lines[this.count - 1] as number) >= line) this.count -= 1;
+    this.values.length = Math.min(this.values.length, this.count * this.columns.length);
+    this.resolvedCount = Math.min(this.resolvedCount, this.count);
   }
 }
 
@@ -212,6 +222,51 @@ export class ImportRows {
     this.waiting += 1;
   }
 
+  /** As `addEdge`, for ends that are named; they may be looked up later, by `refusedEnd`. @throws DatabaseError 400 */
+  addNamedEdge(rows: PendingRows, bytes: Uint8Array, from: IdText, to: IdText): void {
+    const source = this.#deferredEnd(bytes, from);
+    this.addEdge(rows, source as Rid, this.#deferredEnd(bytes, to) as Rid);
+  }
+
+  #deferredEnd(bytes: Uint8Array, text: IdText): number {
+    const deferred = this.#ordinalBase === undefined ? this.ids.deferred(text) : undefined;
+    return deferred ?? this.end(bytes, text);
+  }
+
+  /**
+   * Looks up the ends of edges that were left for later. To be called before rows are flushed, and now and then, so that a wrong one
+   * is found in time.
+   * @returns the refusal of the first line that names no vertex, whose rows are taken back from it on
+   */
+  refusedEnd(): Error | undefined {
+    let first: Refusal | undefined;
+    for (const rows of this.#pending.values()) {
+      if (!rows.isEdge || rows.resolvedCount === rows.count) continue;
+      for (const ends of [rows.from, rows.to]) {
+        const refused = this.#resolve(rows, ends);
+        if (refused !== undefined && refused.line < (first?.line ?? Infinity)) first = refused;
+      }
+      rows.resolvedCount = rows.count;
+    }
+    if (first === undefined) return undefined;
+    for (const rows of this.#pending.values()) rows.cutFrom(first.line);
+    this.failedLine = first.line;
+    return first.error;
+  }
+
+  #resolve({ count, lines, resolvedCount }: PendingRows, ends: Float64Array): Refusal | undefined {
+    const { ids } = this;
+    for (let at = resolvedCount; ; at += 1) {
+      at = ids.resolve(ends, at, count);
+      if (at === count) return undefined;
+      const line = lines[at] as number;
+      const text = ids.deferredText(ends[at] as number);
+      const end = this.#named(text);
+      if (end === undefined) return { line, error: notFound(line, text) };
+      ends[at] = end;
+    }
+  }
+
   /** The vertex that an edge names. @throws DatabaseError 400 naming it */
   end(bytes: Uint8Array, text: IdText): Rid {
     if (this.#ordinalBase === undefined) {
@@ -223,21 +278,26 @@ export class ImportRows {
 
   /** As `end`, for a text. */
   endNamed(text: string): Rid {
+    const rid = this.#named(text);
+    if (rid === undefined) throw notFound(this.line, text);
+    return rid;
+  }
+
+  #named(text: string): Rid | undefined {
     if (this.#ordinalBase === undefined) {
       const bytes = Buffer.from(text);
       const rid = this.ids.find(bytes, 0, bytes.length, hashOf(bytes, 0, bytes.length));
       if (rid !== undefined) return rid;
     } else if (/^\d{1,15}$/.test(text)) return this.endAt(Number(text), text);
     const rid = text.startsWith('#') ? parseRid(text) : undefined;
-    if (rid !== undefined && rid !== noRid && this.loader.isVertex(rid)) return rid;
-    throw this.refusal(`the vertex '${shown(text)}' of the edge was not found`);
+    return rid !== undefined && rid !== noRid && this.loader.isVertex(rid) ? rid : undefined;
   }
 
   /** As `end`, for the number of a vertex line. */
   endAt(ordinal: number, text: string): Rid {
     const at = ordinal - (this.#ordinalBase ?? 0);
     if (at >= 0 && at < this.vertexCount) return this.#byOrdinal.get(at);
-    throw this.refusal(`the vertex '${shown(text)}' of the edge was not found`);
+    throw notFound(this.line, text);
   }
 
   /** Hands everything that waits to the loader. */
@@ -317,8 +377,21 @@ export class ImportRows {
 
   /** A refusal of the line that is being read. */
   refusal(reason: string): DatabaseError {
-    return new DatabaseError('IllegalArgument', `Line ${this.line}: ${reason}`);
+    return refusalAt(this.line, reason);
   }
+}
+
+interface Refusal {
+  readonly line: number;
+  readonly error: DatabaseError;
+}
+
+function refusalAt(line: number, reason: string): DatabaseError {
+  return new DatabaseError('IllegalArgument', `Line ${line}: ${reason}`);
+}
+
+function notFound(line: number, text: string): DatabaseError {
+  return refusalAt(line, `the vertex '${shown(text)}' of the edge was not found`);
 }
 
 function atLine(error: unknown, line: number): unknown {

@@ -91,10 +91,8 @@ export class JsonlReader implements ImportReader {
     const rows = this.#rows;
     const m = this.#matcher;
     const pending = this.#pendingOf(template, bytes);
-    if (template.isEdge) {
-      const from = rows.end(bytes, m.from);
-      rows.addEdge(pending, from, rows.end(bytes, m.to));
-    } else rows.addVertex(pending, bytes, m.id);
+    if (template.isEdge) rows.addNamedEdge(pending, bytes, m.from, m.to);
+    else rows.addVertex(pending, bytes, m.id);
     const { values } = pending;
     const width = template.columns.length;
     for (let column = 0; column < width; column += 1) values.push(m.values[column] as Value);

@@ -1,4 +1,4 @@
-import type { Rid } from '#core/rid.ts';
+import { noRid, type Rid } from '#core/rid.ts';
 import { hashOf, IdTable } from './id-table.ts';
 import type { IdText } from './id-text.ts';
 
@@ -9,6 +9,8 @@ const pageSize = 1 << pageBits;
 const numbersAlways = 2 ** 20;
 const numbersPerId = 4;
 const prefixMax = 64;
+/** Stands for the number 0, those below for higher ones. No record id. */
+const firstDeferred = noRid - 1;
 const digitsMax = 9;
 const quote = 34;
 const comma = 44;
@@ -75,6 +77,35 @@ export class TemporaryIds {
     return this.#tableCount === 0
       ? undefined
       : this.find(bytes, start, end, hashOf(bytes, start, end));
+  }
+
+  /** What stands for a numbered id until `resolve`; undefined for ids that are not worth it, or not found so. */
+  deferred({ number }: IdText): number | undefined {
+    if (number < 0 || this.#pages[number >>> pageBits] === undefined) return undefined;
+    return firstDeferred - number;
+  }
+
+  /**
+   * Puts records in the places `[start, end)` of numbered ids. One at a time, each waits for memory; in a loop of nothing else the
+   * processor fetches many at once.
+   * @returns the first place whose id has no record by its number; `end` when there is none
+   */
+  resolve(ends: Float64Array, start: number, end: number): number {
+    const pages = this.#pages;
+    for (let at = start; at < end; at += 1) {
+      const given = ends[at] as number;
+      if (given > firstDeferred) continue;
+      const number = firstDeferred - given;
+      const rid = pages[number >>> pageBits]?.[number & (pageSize - 1)] ?? Number.NaN;
+      if (Number.isNaN(rid)) return at;
+      ends[at] = rid;
+    }
+    return end;
+  }
+
+  /** The id that `deferred` gave this for. */
+  deferredText(deferred: number): string {
+    return `${Buffer.from(this.#prefix ?? noPrefix).toString()}${firstDeferred - deferred}`;
   }
 
   /** As `add`, for an id of a line. */

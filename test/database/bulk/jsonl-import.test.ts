@@ -141,6 +141,41 @@ test('edges find their vertices whatever the ids are', async () => {
   );
 });
 
+test('the first line that names no vertex, or is no line, is the one that is refused', async () => {
+  const known = ['p0', 'p1', 'p7', 'p900000000', 'x', 'p07'];
+  const missing = ['p2', 'p40000', 'p800000000', 'nobody', '#1:7'];
+  const vertices = known.map((name) => `{"@type":"v","@class":"V","@id":"${name}"}`);
+  const end = fc.oneof(
+    { weight: 40, arbitrary: fc.constantFrom(...known) },
+    { weight: 1, arbitrary: fc.constantFrom(...missing) },
+  );
+  const edge = fc.record({
+    type: fc.constantFrom('E', 'Eats'),
+    from: end,
+    to: end,
+    isWhole: fc.integer({ min: 0, max: 40 }).map((n) => n > 0),
+  });
+  await fc.assert(
+    fc.asyncProperty(fc.array(edge, { maxLength: 60 }), pieces, async (edges, lengths) => {
+      const lines = edges.map(({ type, from, to, isWhole }) => {
+        const text = `{"@type":"e","@class":"${type}","@from":"${from}","@to":"${to}"}`;
+        return isWhole ? text : text.slice(0, -1);
+      });
+      const body = Buffer.from([...vertices, ...lines].join('\n'));
+      const wrong = edges.findIndex(
+        ({ from, to, isWhole }) => !isWhole || missing.includes(from) || missing.includes(to),
+      );
+      const { from, to, isWhole } = edges[wrong] ?? { from: '', to: '', isWhole: true };
+      const name = missing.includes(from) ? from : to;
+      const reason = isWhole ? `the vertex '${name}' of the edge was not found` : '';
+      const expected = wrong < 0 ? 'taken' : `Line ${vertices.length + wrong + 1}: ${reason}`;
+      const seen = await messageOf(body.toString(), lengths);
+      assert.equal(seen.slice(0, expected.length), expected);
+    }),
+    { numRuns: 300 },
+  );
+});
+
 test('each commit holds whole chunks of lines', async () => {
   const lines = Array.from({ length: 5000 }, (_, n) =>
     JSON.stringify({ '@type': 'v', '@class': n % 3 === 0 ? 'V' : 'Person', n }),
@@ -195,9 +230,9 @@ test('edges are one commit, but for those who are told of each', async () => {
   assert.deepEqual(await rowsOfCommits(true), [50_000, 110_001]);
 });
 
-async function messageOf(text: string): Promise<string> {
+async function messageOf(text: string, lengths: readonly number[] = [50]): Promise<string> {
   try {
-    await importBody(Buffer.from(text), [50]);
+    await importBody(Buffer.from(text), lengths);
   } catch (error) {
     return (error as Error).message;
   }
