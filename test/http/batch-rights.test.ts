@@ -4,7 +4,7 @@ import { turnsUntil } from '../support/turns.ts';
 import { startSockets } from '../websocket/socket-fixture.ts';
 import { basic } from './door-fixture.ts';
 
-// Rights that are taken away while a body is still arriving: a load may take hours (issue 5: effective at once).
+// Rights that are taken away while a body is still arriving: a load may take hours.
 
 test('who loses the right to insert in the middle of a load keeps what was committed before', async (context) => {
   const { door, sql } = await startSockets(context);
