@@ -8,6 +8,7 @@ import type {
   DatabaseCounters,
   DatabaseHandle,
   DatabaseStorage,
+  DatabaseWatcher,
   DatabasesPort,
 } from './session.ts';
 
@@ -60,6 +61,7 @@ export class Databases implements DatabasesPort {
   readonly #options: DatabasesOptions;
   /** By lower-cased name: two names that differ in case alone would be one directory on some platforms. */
   readonly #entries = new Map<string, Entry>();
+  readonly #watchers: DatabaseWatcher[] = [];
   #isRecovered = false;
   #isStopping = false;
 
@@ -201,6 +203,7 @@ export class Databases implements DatabasesPort {
         throw error;
       }
       this.#entries.delete(name.toLowerCase());
+      for (const watcher of this.#watchers) watcher.dropped(name);
     });
   }
 
@@ -225,6 +228,10 @@ export class Databases implements DatabasesPort {
       entry.database = undefined;
       await database?.close('closed');
     });
+  }
+
+  watch(watcher: DatabaseWatcher): void {
+    this.#watchers.push(watcher);
   }
 
   languages(): readonly string[] {
@@ -294,8 +301,10 @@ export class Databases implements DatabasesPort {
     entry.state = 'opening';
     try {
       const path = this.#options.directory.path(entry.name);
-      entry.database = await this.#options.openDatabase(entry.name, path);
+      const database = await this.#options.openDatabase(entry.name, path);
+      entry.database = database;
       entry.state = 'open';
+      for (const watcher of this.#watchers) watcher.opened(database);
     } catch (error) {
       entry.state = 'failed';
       const { log, unopenable } = this.#options;

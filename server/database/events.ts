@@ -9,7 +9,7 @@ export interface ChangeSubscriber {
   changed(change: RecordChange): void;
   /** Passes on what was kept. More come when it has resolved: those of the meantime are passed on together. */
   pass(): Promise<void>;
-  /** The database was closed or dropped; nothing more comes. */
+  /** The database was closed or dropped; nothing more comes of this subscription. */
   ended(): void;
 }
 

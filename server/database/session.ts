@@ -205,6 +205,13 @@ export interface DatabaseHandle {
 }
 
 /** All databases of the server, as doors and control commands see them. */
+/** Must not throw. */
+export interface DatabaseWatcher {
+  /** Created, opened again, or other files took its place. */
+  opened(database: DatabaseHandle): void;
+  dropped(name: string): void;
+}
+
 export interface DatabasesPort {
   /** Sorted names of all databases, closed ones too; names starting with '.' excluded. */
   names(): readonly string[];
@@ -223,6 +230,8 @@ export interface DatabasesPort {
   openClosed(name: string): Promise<void>;
   close(name: string): Promise<void>;
   languages(): readonly string[];
+  /** Tells from now on which databases come and go. */
+  watch(watcher: DatabaseWatcher): void;
   /** Maintenance operations that run now on a database, for `GET /progress`. */
   progress(name: string): readonly ProgressEntry[];
   /** Everything that runs now, on all databases. */

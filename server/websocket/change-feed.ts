@@ -47,6 +47,10 @@ export class ChangeFeed {
 
   constructor(options: ChangeFeedOptions) {
     this.#options = options;
+    options.databases.watch({
+      opened: (database) => this.#audiences.get(database.name)?.attend(database),
+      dropped: (name) => this.#audiences.delete(name),
+    });
   }
 
   /** @throws FrameError, DatabaseError */
@@ -91,10 +95,10 @@ export class ChangeFeed {
  * the more there is to send, the less each costs.
  */
 class Audience implements ChangeSubscriber {
-  readonly #database: DatabaseHandle;
+  #database: DatabaseHandle;
   readonly #options: ChangeFeedOptions;
   readonly #members = new Map<Client, Subscription[]>();
-  readonly #unsubscribe: () => void;
+  #unsubscribe: () => void;
   readonly #whenEmpty: () => void;
   #kept: EventFrame[] = [];
 
@@ -102,6 +106,14 @@ class Audience implements ChangeSubscriber {
     this.#database = database;
     this.#options = options;
     this.#whenEmpty = whenEmpty;
+    this.#unsubscribe = database.changes.subscribe(this);
+  }
+
+  /** The database was closed, and is open again. */
+  attend(database: DatabaseHandle): void {
+    if (database === this.#database) return;
+    this.#unsubscribe();
+    this.#database = database;
     this.#unsubscribe = database.changes.subscribe(this);
   }
 
@@ -161,10 +173,9 @@ class Audience implements ChangeSubscriber {
     }
   }
 
+  /** Who has subscribed to a closed database waits until it is open again, or dropped. */
   ended(): void {
-    this.#members.clear();
     this.#kept = [];
-    this.#whenEmpty();
   }
 
   #wantedOf(

@@ -129,6 +129,8 @@ export class FakeDatabases implements DatabasesPort {
   counters(): DatabaseCounters {
     return noCounters;
   }
+  watch(): void {}
+
   async shutdown(): Promise<void> {
     this.isShutDown = true;
   }

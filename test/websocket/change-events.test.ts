@@ -239,6 +239,22 @@ test('a reader that is too slow is closed, the others get everything', async (co
   assert.deepEqual(await slow.closed, { code: 1008, reason: 'slow consumer' });
 });
 
+test('a subscription outlives its database being closed and opened again, but not being dropped', async (context) => {
+  const { sql, connect, databases } = await start(context);
+  const client = await connect();
+  await subscribe(client);
+  await databases.close('school');
+  await databases.openClosed('school');
+  await sql("INSERT INTO City SET name = 'x'");
+  assert.deepEqual(told(await client.take(1)), ['create City x']);
+  await databases.close('school');
+  await databases.drop('school');
+  await databases.create('school');
+  await sql('CREATE VERTEX TYPE City');
+  await sql("INSERT INTO City SET name = 'y'");
+  assert.deepEqual(await client.quiet(), []);
+});
+
 test('a dropped database takes its subscriptions along, the connection stays', async (context) => {
   const { sql, connect, databases } = await start(context);
   const client = await connect();
