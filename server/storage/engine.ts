@@ -24,7 +24,8 @@ export interface StorageEngine {
    * The newest committed state. Cheap: snapshots of one state share one pinned LMDB reader, which is released when the last
    * holder closes it and a newer commit exists.
    * @param isKept for longer than a statement
-   * @throws DatabaseError `Busy` when that would keep more than `server.httpTxSnapshotMax` distinct states
+   * @throws DatabaseError `Busy` when that would keep more than `server.httpTxSnapshotMax` distinct states, or hold as many as
+   *   LMDB has readers (`storage.maxReaders`)
    */
   snapshot(isKept?: boolean): StorageSnapshot;
   /**

@@ -82,7 +82,7 @@ export function openLmdbEngine(options: LmdbEngineOptions): LmdbEngine {
     subs = openSubDatabases({
       directory: options.directory,
       mapSizeBytes: options.mapSizeBytes ?? 2 ** 30,
-      readersMax: options.readersMax ?? 1024,
+      readersMax: readersMax(options),
     });
     return new LmdbEngine(options, subs, use);
   } catch (error) {
@@ -147,7 +147,10 @@ export class LmdbEngine implements StorageEngine {
     };
     this.#source = { shapes: this.shapes, labels: this.labels, state: this.#state };
     const window = new ValueWindow();
-    this.#readers = new ReaderBook({ subs, window, retired: this.#retired }, 0 as LogIndex);
+    this.#readers = new ReaderBook(
+      { subs, window, retired: this.#retired, readersMax: readersMax(options) },
+      0 as LogIndex,
+    );
     this.#requireFormat();
     this.#load();
     // Before the replay, whose deletions are numbered behind those that are left over.
@@ -258,6 +261,11 @@ export class LmdbEngine implements StorageEngine {
   snapshot(isKept = false): StorageSnapshot {
     if (this.#isClosing) throw isClosed();
     const readers = this.#readers;
+    if (!readers.hasRoom)
+      throw new DatabaseError(
+        'Busy',
+        `${readersMax(this.#options)} snapshots of the database may be open, the limit 'storage.maxReaders'; try again later`,
+      );
     if (!isKept) return new LmdbSnapshot(readers.newest, this.#source, readers.released);
     const keptMax = this.#options.snapshotMax ?? 512;
     if (!readers.keep(keptMax)) {
@@ -548,6 +556,10 @@ export class LmdbEngine implements StorageEngine {
     await this.#subs.root.close();
     this.#use.close(this.#failure === undefined);
   }
+}
+
+function readersMax(options: LmdbEngineOptions): number {
+  return options.readersMax ?? 1024;
 }
 
 function isClosed(): DatabaseError {

@@ -69,10 +69,13 @@ export class PinnedBase {
   readonly subs: SubDatabases;
   readonly options: ReadOptions;
   readonly #transaction: ReadTransaction;
+  readonly #ended: () => void;
   #users = 0;
 
-  constructor(subs: SubDatabases) {
+  /** @param ended told when the state is given up */
+  constructor(subs: SubDatabases, ended: () => void) {
     this.subs = subs;
+    this.#ended = ended;
     // The shared read transaction of this turn may be older than the last commit.
     subs.root.resetReadTxn();
     this.#transaction = subs.root.useReadTransaction();
@@ -86,7 +89,9 @@ export class PinnedBase {
   /** Ends the transaction with its last user. */
   leave(): void {
     this.#users -= 1;
-    if (this.#users === 0) this.#transaction.done();
+    if (this.#users > 0) return;
+    this.#transaction.done();
+    this.#ended();
   }
 }
 

@@ -8,7 +8,12 @@ export interface ReaderBookOptions {
   readonly subs: SubDatabases;
   readonly window: ValueWindow;
   readonly retired: RetiredCells;
+  /** States of LMDB that its lock file has room for. */
+  readonly readersMax: number;
 }
+
+/** Left for the next state, for copies, and for what the binding reads itself. */
+const readersSpared = 16;
 
 /**
  * Which states can be read: the newest one, and older ones that somebody holds. Knows the state of LMDB below and the
@@ -17,6 +22,8 @@ export interface ReaderBookOptions {
 export class ReaderBook {
   readonly #options: ReaderBookOptions;
   #base: PinnedBase;
+  /** States of LMDB that are pinned. */
+  #baseCount = 0;
   /** Newest first: the one that commits fill, then perhaps the one that a checkpoint is writing. */
   #layers: readonly OverlayLayer[] = [new OverlayLayer()];
   #newest: PinnedReader;
@@ -46,6 +53,11 @@ export class ReaderBook {
     let index = -1;
     for (const reader of this.#held) index = Math.max(index, reader.index);
     return index as LogIndex;
+  }
+
+  /** Whether the newest reader may be held: without bound, nothing could be written in the end. */
+  get hasRoom(): boolean {
+    return this.#newest.isHeld || this.#baseCount <= this.#options.readersMax - readersSpared;
   }
 
   /** Told by holders after they let go. */
@@ -101,7 +113,10 @@ export class ReaderBook {
   }
 
   #pinBase(): PinnedBase {
-    const base = new PinnedBase(this.#options.subs);
+    const base = new PinnedBase(this.#options.subs, () => {
+      this.#baseCount -= 1;
+    });
+    this.#baseCount += 1;
     base.use();
     return base;
   }

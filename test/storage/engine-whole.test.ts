@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { DatabaseError } from '#core/errors.ts';
 import { type BucketId, makeRid } from '#core/rid.ts';
 import type { Value } from '#core/value.ts';
 import { encodePatch } from '#storage/cell-patch.ts';
@@ -53,6 +54,33 @@ test('the first change in a copy may be a large one', async (context) => {
   const copy = await written('copy', 'y');
   assert.equal(propertiesOf(copy, person(count - 1))?.get('text'), 'y'.repeat(3_000));
   await copy.close();
+});
+
+test('states are held as long as LMDB has readers; then none but the newest, and writing goes on', async (context) => {
+  const engine = openEngine(temporaryDirectory(context), {
+    readersMax: 126,
+    durability: 'commit',
+  });
+  const log = new Log(engine);
+  const held = [];
+  let refusal: unknown;
+  for (let n = 0; n < 200; n++) {
+    await log.commit(put(engine, person(0), { n }));
+    try {
+      held.push(engine.snapshot());
+    } catch (error) {
+      refusal = error;
+    }
+  }
+  assert.ok(refusal instanceof DatabaseError && refusal.code === 'Busy');
+  assert.match(refusal.message, /storage\.maxReaders/);
+  assert.ok(held.length > 100);
+  for (const [n, snapshot] of held.entries()) assert.equal(snapshot.record(person(0))?.get('n'), n);
+  await engine.copyTo(temporaryDirectory(context));
+  held.pop()?.[Symbol.dispose]();
+  assert.equal(propertiesOf(engine, person(0))?.get('n'), 199);
+  for (const snapshot of held) snapshot[Symbol.dispose]();
+  await engine.close();
 });
 
 test('more states than the limit cannot be kept; the error names the limit, and statements go on', async (context) => {
