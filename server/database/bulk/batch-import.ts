@@ -20,10 +20,8 @@ export interface ImportReader {
 export interface BatchImportOptions {
   readonly loader: RowLoader;
   readonly format: 'jsonl' | 'csv';
-  /** Records of one commit; undefined: 50,000 vertices, and as many edges as memory allows. */
+  /** Records of one commit; undefined: 50,000, and behind the first with edges as many as memory allows. */
   readonly commitEvery: number | undefined;
-  /** Somebody is told of each commit, and hears of the first 50,000 edges. */
-  readonly reportsCommits?: boolean;
   /** Edges name vertices by their place among the vertex lines; the number of the first. */
   readonly ordinalBase: number | undefined;
   readonly depthMax: number;
@@ -230,10 +228,9 @@ export class BatchImport {
    * in few commits than in many.
    */
   get #chunkRecords(): number {
-    const { commitEvery, reportsCommits } = this.#options;
+    const { commitEvery } = this.#options;
     if (commitEvery !== undefined) return commitEvery;
-    const { hasEdges } = reportsCommits === true ? this.#committed : this.rows;
-    return hasEdges ? Number.POSITIVE_INFINITY : defaultCommitEvery;
+    return this.#committed.hasEdges ? Number.POSITIVE_INFINITY : defaultCommitEvery;
   }
 
   /** Reading stops exactly at the border of a chunk. */

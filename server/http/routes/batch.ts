@@ -224,7 +224,6 @@ function begin(
     keepsFullChunk,
     ...(request && { request }),
     commitEvery: parameters.commitEvery,
-    reportsCommits: wantsLines(exchange),
     ordinalBase: refMode === 'ordinal' ? ordinalBase : undefined,
     depthMax: settings.get(serverHttpJsonMaxDepth),
     lineBytesMax: settings.get(serverHttpBatchLineMaxSize),

@@ -79,7 +79,6 @@ export async function importBody(
   options: {
     readonly format?: 'jsonl' | 'csv';
     readonly commitEvery?: number;
-    readonly reportsCommits?: boolean;
     readonly lineBytesMax?: number;
     readonly runtime?: Runtime;
   } = {},
@@ -89,7 +88,6 @@ export async function importBody(
     loader: loader as RowLoader,
     format: options.format ?? 'jsonl',
     commitEvery: options.commitEvery,
-    ...(options.reportsCommits && { reportsCommits: true }),
     ordinalBase: undefined,
     depthMax: 512,
     lineBytesMax: options.lineBytesMax ?? 1024 * 1024,
