@@ -11,9 +11,12 @@ export const pieceBytes = 64 * 1024;
 const bufferBytes = pieceBytes + 8 * 1024;
 const sentBuffersMax = 4;
 
+const emptyLine = Buffer.from('\n');
+
 /**
- * An answer that is sent in pieces, at the speed at which the client takes them. What was handed in and not yet taken is
- * bounded by the socket's buffer: after `write` answered false, wait for `drained`.
+ * An answer of JSON that is sent in pieces, at the speed at which the client takes them. Pieces end where an empty line means
+ * nothing. What was handed in and not yet taken is bounded by the socket's buffer: after `write` answered false, wait for
+ * `drained`.
  */
 export class AnswerSink {
   readonly #exchange: Exchange;
@@ -32,11 +35,17 @@ export class AnswerSink {
       response.on('close', () => packer.destroy());
       this.#target = packer;
     } else this.#target = response;
+    exchange.connection.writeNothing = () => this.writeNothing();
   }
 
   /** @param bytes must not change any more; @returns false when the client is behind */
   write(bytes: Uint8Array): boolean {
     return this.#target.write(bytes);
+  }
+
+  /** Shows that the answer goes on. */
+  writeNothing(): void {
+    if (this.#target.writable) this.#target.write(emptyLine);
   }
 
   /**

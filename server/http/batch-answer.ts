@@ -11,6 +11,7 @@ import { AnswerSink } from './answer-sink.ts';
 import type { BatchParameters } from './batch-parameters.ts';
 import { isBrokenBody } from './body-pieces.ts';
 import { negotiateCoding } from './compression.ts';
+import { lingerBytesMax, lingerMs } from './connection.ts';
 import { HttpRefusal, messageOf, type Refusal, refusalBody, refusalOf } from './errors.ts';
 import { type Exchange, jsonHeaders } from './exchange.ts';
 import { wantsLines } from './ndjson-answer.ts';
@@ -157,10 +158,6 @@ export class WholeBatchAnswer implements BatchAnswer {
 }
 
 const lineHeaders = ['Content-Type', 'application/x-ndjson', 'Cache-Control', 'no-store'];
-const blankLine = Buffer.from('\n');
-/** How long, and how much, the rest of a refused body is thrown away so that the client reads the last line. */
-const lingerMs = 5000;
-const lingerBytesMax = 1024 * 1024 * 1024;
 
 /** Lines: progress after each commit, a summary or an error at the end. The headers go out with the first line. */
 export class StreamedBatchAnswer implements BatchAnswer {
@@ -175,7 +172,7 @@ export class StreamedBatchAnswer implements BatchAnswer {
     const { runtime, settings } = call.exchange.door;
     const everyMs = settings.get(serverHttpStreamingKeepAlive);
     const beat = () => {
-      this.#open().write(blankLine);
+      this.#open().writeNothing();
       this.#stop = runtime.timers.after(everyMs, beat);
     };
     this.#stop = runtime.timers.after(everyMs, beat);
@@ -230,11 +227,7 @@ export class StreamedBatchAnswer implements BatchAnswer {
   #open(): AnswerSink {
     const { exchange } = this.#call;
     const coding = negotiateCoding(exchange.request.headers['accept-encoding']);
-    if (this.#sink === undefined) {
-      const sink = new AnswerSink(exchange, lineHeaders, coding);
-      exchange.connection.writeNothing = () => sink.write(blankLine);
-      this.#sink = sink;
-    }
+    this.#sink ??= new AnswerSink(exchange, lineHeaders, coding);
     return this.#sink;
   }
 

@@ -21,7 +21,6 @@ import { tooManyRows } from './answer-limit.ts';
 
 const flushBytes = 8 * 1024;
 const flushMs = 50;
-const blankLine = Buffer.from('\n');
 
 const headers = ['Content-Type', 'application/x-ndjson', 'Cache-Control', 'no-store'];
 
@@ -155,13 +154,12 @@ class LineAnswer {
   #keepAlive(sink: AnswerSink): Cancel {
     const { settings, runtime } = this.#run.exchange.door;
     const everyMs = settings.get(serverHttpStreamingKeepAlive);
-    this.#run.exchange.connection.writeNothing = () => sink.write(blankLine);
     this.#lastWriteMs = runtime.clock.monotonicMs();
     let stop: Cancel = () => {};
     const look = () => {
       const idleMs = runtime.clock.monotonicMs() - this.#lastWriteMs;
       if (idleMs >= everyMs - 1 && this.#writer.length === 0) {
-        sink.write(blankLine);
+        sink.writeNothing();
         this.#lastWriteMs = runtime.clock.monotonicMs();
       }
       stop = runtime.timers.after(Math.max(1, everyMs - Math.min(idleMs, everyMs - 1)), look);

@@ -53,6 +53,12 @@ async function start(context: TestContext, ms: number) {
       throw new TypeError('ended');
     },
   });
+  behaviours.set('pausing when large', {
+    batches: async (index) => {
+      if (index === 1) await new Promise((resolve) => setTimeout(resolve, 1200));
+      return index < 2 ? rowBatch(index, 7000, 'of large '.repeat(20)) : undefined;
+    },
+  });
   behaviours.set('pausing', {
     batches: async (index) => {
       if (index === 1) await new Promise((resolve) => setTimeout(resolve, 1200));
@@ -105,6 +111,17 @@ test('a stream that pauses goes on for a client that has ended its side', async 
   const text = await allOf(socket);
   assert.equal(text.split('"record"').length - 1, 3);
   assert.match(text, /"returned":3/);
+});
+
+test('one whose JSON is sent while its statement pauses gets all of it', async (context) => {
+  const { door } = await start(context, 0);
+  for (const version of ['1.0', '1.1']) {
+    const socket = await open(door);
+    socket.end(command('pausing when large', { version }));
+    const text = await allOf(socket);
+    assert.equal(text.split('"of large').length - 1, 14_000);
+    assert.match(text, /"returned":14000/);
+  }
 });
 
 test('a client that has left ends its statement, whatever was sent before', async (context) => {
