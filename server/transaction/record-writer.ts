@@ -49,14 +49,14 @@ export interface WriteServices extends ViewServices {
 }
 
 const knownNamesMax = 10_000;
-/** Edges of a vertex that are deleted or moved before there is a place to pause: a millisecond. */
-const edgesPerStep = 256;
+/** Edges of vertices that are deleted or moved before there is a place to pause: a millisecond. */
+export const edgesPerStep = 256;
 const bothDirections: readonly Direction[] = ['out', 'in'];
 
 /**
  * The writing half of a transaction: turns property maps into checked, converted, encoded rows in the overlay. Each method
- * either does all of it or throws and leaves the overlay as it was, but for `delete`, after whose error the transaction must
- * be rolled back.
+ * either does all of it or throws and leaves the overlay as it was, but for `delete` and `moveVertex`, after whose error, or
+ * when they are given up half-way, the transaction must be rolled back or go back to a savepoint.
  */
 export class RecordWriter implements KeyHolders {
   readonly claims: UniqueClaims;
@@ -69,6 +69,8 @@ export class RecordWriter implements KeyHolders {
   readonly #overlay: Overlay;
   /** Made when needed: few types have such edges. */
   #oneWay: OneWayEdges | undefined;
+  /** Until the next place to pause. */
+  #edgesLeft = edgesPerStep;
   readonly #formats: TemporalFormats;
   readonly #evaluateDefault: DefaultEvaluator;
   #book: WriteRuleBook;
@@ -277,14 +279,12 @@ export class RecordWriter implements KeyHolders {
       bucket: to.bucket,
       ends: undefined,
     });
-    let count = 0;
     for (const edge of edges) {
       this.#repoint(edge, {
         from: edge.out === rid ? moved.rid : edge.out,
         to: edge.in === rid ? moved.rid : edge.in,
       });
-      count += 1;
-      if (count % edgesPerStep === 0) yield;
+      if (this.#isStepOver()) yield;
     }
     return moved;
   }
@@ -303,13 +303,21 @@ export class RecordWriter implements KeyHolders {
         for (let at = 0; at < list.count; at += 1) {
           const edge = view.record(list.edges[at] as Rid);
           if (edge !== undefined) edges.set(edge.rid, edge);
-          if ((at + 1) % edgesPerStep === 0) yield;
+          if (this.#isStepOver()) yield;
         }
         storedCount += view.snapshot.degree(vertex, direction, id);
       }
     }
     for (const edge of this.oneWayEdgesInto(vertex)) edges.set(edge.rid, edge);
     return { edges: edges.values(), storedCount };
+  }
+
+  /** One more edge of a vertex. Counted on from one vertex to the next: many with some edges each are as much work as one. */
+  #isStepOver(): boolean {
+    this.#edgesLeft -= 1;
+    if (this.#edgesLeft > 0) return false;
+    this.#edgesLeft = edgesPerStep;
+    return true;
   }
 
   #repoint(edge: StoredRecord, ends: EdgeEnds): void {
@@ -503,7 +511,7 @@ export class RecordWriter implements KeyHolders {
       // A loop is listed in both directions, so it may be gone already.
       const edge = view.record(edges[i] as Rid);
       if (edge !== undefined) this.#deleteRecord(edge);
-      if ((i + 1) % edgesPerStep === 0) yield;
+      if (this.#isStepOver()) yield;
     }
     return view.snapshot.degree(vertex, direction, type);
   }

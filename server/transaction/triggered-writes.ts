@@ -10,6 +10,7 @@ import { kindOf, type ValueMap } from '#core/value.ts';
 import type { Direction } from '#storage/engine.ts';
 import type { EdgeEnds } from './overlay.ts';
 import { PendingRecord } from './pending-record.ts';
+import { edgesPerStep } from './record-writer.ts';
 import type { StatementView } from './statement-view.ts';
 import type { Transaction } from './transaction.ts';
 import { type TriggerRunner, vetoed } from './trigger-runner.ts';
@@ -160,7 +161,7 @@ export class TriggeredWrites {
       this.#requireWritable(hooks);
       if (!(yield* this.#allow(hooks.beforeDelete, current))) return false;
     }
-    const edges = current.kind === 'vertex' ? this.#watchedEdges(current.rid) : [];
+    const edges = current.kind === 'vertex' ? yield* this.#watchedEdges(current.rid) : [];
     for (const edge of edges)
       if (!(yield* this.#allow(this.#hooksOf(edge).beforeDelete, edge))) return false;
     const existed = yield* writes.delete(current.rid);
@@ -171,24 +172,25 @@ export class TriggeredWrites {
   }
 
   /** Edges of types with triggers; a loop once. */
-  #watchedEdges(vertex: Rid): readonly StoredRecord[] {
+  *#watchedEdges(vertex: Rid): PausingWork<readonly StoredRecord[]> {
     const view = this.#options.view();
     const { catalog } = view;
     const { deleteTriggerTypes } = catalog.definitions;
     const found = new Map<Rid, StoredRecord>();
-    const collect = (direction: Direction, type: TypeId): void => {
+    function* collect(direction: Direction, type: TypeId): PausingWork<void> {
       const { edges, count } = view.allEdges(vertex, direction, type);
       for (let at = 0; at < count; at += 1) {
         const edge = view.record(edges[at] as Rid);
         if (edge !== undefined) found.set(edge.rid, edge);
+        if ((at + 1) % edgesPerStep === 0) yield;
       }
-    };
+    }
     let mayBeOneWay = false;
     for (const type of deleteTriggerTypes) {
       const { kind, hasOneWayEdges } = catalog.typeWithId(type);
       if (kind !== 'edge') continue;
-      collect('out', type);
-      collect('in', type);
+      yield* collect('out', type);
+      yield* collect('in', type);
       if (hasOneWayEdges) mayBeOneWay = true;
     }
     if (mayBeOneWay)

@@ -63,6 +63,23 @@ test('a vertex with thousands of edges is moved in turns, loops and both directi
   assert.deepEqual(await data.run('SELECT count(*) AS c FROM E WHERE @in.n = 0'), [{ c: 501 }]);
 });
 
+test('vertices with some edges each go, and move, in as many turns as one with all of them', async (context) => {
+  const data = await openTestDatabase();
+  context.after(() => data.close());
+  for (const text of ['CREATE VERTEX TYPE V', 'CREATE VERTEX TYPE W', 'CREATE EDGE TYPE E'])
+    await data.run(text);
+  await data.run(
+    `INSERT INTO V (n) VALUES ${Array.from({ length: 200 }, (_, n) => `(${n})`).join()}`,
+  );
+  await data.run('CREATE EDGE E FROM (SELECT FROM V WHERE n < 100) TO (SELECT FROM V)');
+  const toMove = 'MOVE VERTEX (SELECT FROM V WHERE n < 40) TO TYPE:W';
+  const moveTurns = await turnsOf(() => data.run(toMove));
+  assert.ok(moveTurns > (40 * 200) / 256, `${moveTurns} turns`);
+  const deleteTurns = await turnsOf(() => data.run('DELETE FROM V WHERE n < 100'));
+  assert.ok(deleteTurns > (60 * 200) / 256, `${deleteTurns} turns`);
+  assert.deepEqual(await counts(data), [100, 40, 40 * 140]);
+});
+
 test('a statement that ends amid the edges of a vertex leaves all of them', async (context) => {
   const data = await withHub(context);
   const leaving = new AbortController();
