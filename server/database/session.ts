@@ -204,14 +204,14 @@ export interface DatabaseHandle {
   hasSession(principal: Principal, sessionId: string): boolean;
 }
 
-/** All databases of the server, as doors and control commands see them. */
-/** Must not throw. */
+/** Told of databases that come and go. Must not throw. */
 export interface DatabaseWatcher {
   /** Created, opened again, or other files took its place. */
   opened(database: DatabaseHandle): void;
   dropped(name: string): void;
 }
 
+/** All databases of the server, as doors and control commands see them. */
 export interface DatabasesPort {
   /** Sorted names of all databases, closed ones too; names starting with '.' excluded. */
   names(): readonly string[];
