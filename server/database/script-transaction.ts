@@ -67,10 +67,12 @@ export class ScriptTransactions {
     this.hasCommitted ||= hasWrites;
   }
 
+  /** In a session it ends the whole transaction, and with it every block that is open. */
   rollback(): void {
-    const level = this.#levels.pop();
-    if (level?.place !== undefined && !this.#host.isSession) level.place.undo();
-    else this.#giveUp();
+    if (this.#host.isSession) this.#levels.length = 0;
+    const place = this.#levels.pop()?.place;
+    if (place === undefined) this.#giveUp();
+    else place.undo();
   }
 
   /** True when a BEGIN now can be taken back as a whole, whatever happens, so that its block can be run again. */

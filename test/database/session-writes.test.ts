@@ -116,3 +116,22 @@ test('open sessions keep nobody else from reading and writing, however many stat
     await database.close();
   }
 });
+
+test('ROLLBACK inside of two blocks of a script ends the transaction of its session, and the script goes on in the next', async () => {
+  const database = await openTestDatabase();
+  try {
+    await database.run('CREATE DOCUMENT TYPE T');
+    const blocks =
+      'BEGIN; INSERT INTO T SET i = 2; BEGIN; INSERT INTO T SET i = 3; ROLLBACK; INSERT INTO T SET i = 4';
+    for (const first of [['INSERT INTO T SET i = 1'], []]) {
+      const sessionId = database.database.begin(root, 'READ_COMMITTED');
+      for (const text of first) await database.run(text, {}, { sessionId });
+      await database.run(blocks, {}, { sessionId }, 'sqlscript');
+      await database.database.commit(root, sessionId);
+      assert.deepEqual(await database.run('SELECT i FROM T'), [{ i: 4 }]);
+      await database.run('DELETE FROM T');
+    }
+  } finally {
+    await database.close();
+  }
+});
