@@ -102,8 +102,11 @@ export class Connection implements Linked<Connection> {
     // It tells answers that wait for the client no more either.
     const resumeAnswer = () => void this.#current?.response.emit('drain');
     this.socket.on('drain', resumeAnswer);
+    // Nobody reads from the socket until then, so it does not tell the end of what the client sends.
+    this.#watchClient();
     this.endRequests(() => {
       this.socket.off('drain', resumeAnswer);
+      this.#halfClosed?.close();
       take();
     });
   }
@@ -148,15 +151,20 @@ export class Connection implements Linked<Connection> {
 
   /** The client sends no more. It still gets the answers to what it asked. */
   endedByClient(): void {
-    if (!this.isBusy) return;
-    const unfinished = () => this.#current && { ...this.#current, writeNothing: this.writeNothing };
-    this.#halfClosed = new HalfClosed(this.socket, this.#gate.timers, unfinished);
+    this.#watchClient();
   }
 
   /** The socket is gone; nothing that waits will be handled. */
   closed(): void {
     this.#halfClosed?.close();
     this.#waiting.length = 0;
+  }
+
+  /** Finds out whether a client that tells nothing any more has left, as long as it has answers to come. */
+  #watchClient(): void {
+    if (!this.isBusy) return;
+    const unfinished = () => this.#current && { ...this.#current, writeNothing: this.writeNothing };
+    this.#halfClosed ??= new HalfClosed(this.socket, this.#gate.timers, unfinished);
   }
 
   #start(pipelined: Pipelined): void {
