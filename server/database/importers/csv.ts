@@ -6,6 +6,7 @@ import { CsvRows, guessDelimiter, type CsvField } from './csv-rows.ts';
 import type { ImportJob } from './import-job.ts';
 import type { ImportPart } from './import-settings.ts';
 import { textOf } from './lines.ts';
+import { propertyName } from './property-names.ts';
 import { declareVertexId, knowStoredVertices } from './vertex-ids.ts';
 
 /** What the values of a column are when all of them are of one kind. */
@@ -155,7 +156,7 @@ function uniqueNames(row: readonly CsvField[]): readonly string[] {
       throw new DatabaseError('Validation', `the header names the column '${name}' twice`);
     seen.add(name);
   }
-  return names.map((name) => (name.startsWith('@') ? `_${name.slice(1)}` : name));
+  return names.map(propertyName);
 }
 
 const integerShape = /^-?(0|[1-9]\d{0,17})$/;

@@ -6,6 +6,7 @@ import { double, type Value } from '#core/value.ts';
 import { bidirectionalMark } from '../operations/one-way-mark.ts';
 import type { ImportJob } from './import-job.ts';
 import { textOf } from './lines.ts';
+import { edgePropertyName, propertyName } from './property-names.ts';
 
 /** A node or an edge, complete. */
 interface GraphElement {
@@ -206,10 +207,11 @@ function propertiesOf(
   labelName: string,
 ): Map<string, Value> {
   const properties = new Map<string, Value>();
+  const nameOf = kind === 'edge' ? edgePropertyName : propertyName;
   for (const [id, key] of keys) {
     if (key.default === undefined || (key.for !== kind && key.for !== 'all')) continue;
     if (!data.has(id) && key.name !== labelName)
-      properties.set(propertyName(key.name), typedValue(key.default, key.type));
+      properties.set(nameOf(key.name), typedValue(key.default, key.type));
   }
   for (const [id, text] of data) {
     const key = keys.get(id);
@@ -217,14 +219,9 @@ function propertiesOf(
     // Some writers give types in a column `label` or `labels`.
     const isLabel = name === labelName || id === labelName || (id === 'label' && key === undefined);
     if (isLabel) continue;
-    properties.set(propertyName(name), typedValue(text, key?.type ?? 'string'));
+    properties.set(nameOf(name), typedValue(text, key?.type ?? 'string'));
   }
   return properties;
-}
-
-/** Names with `@` are the server's own. */
-function propertyName(name: string): string {
-  return name.startsWith('@') && name !== bidirectionalMark ? `_${name.slice(1)}` : name;
 }
 
 const numberShape = /^\s*[+-]?(\d+\.?\d*([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?)\s*$/;

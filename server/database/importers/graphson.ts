@@ -6,6 +6,7 @@ import { graphsonValue } from '../operations/graphson-values.ts';
 import { bidirectionalMark } from '../operations/one-way-mark.ts';
 import { type ImportJob, textOr } from './import-job.ts';
 import { linesOf } from './lines.ts';
+import { edgePropertyName, propertyName } from './property-names.ts';
 
 /** Where the id that a vertex had is kept; names with `@` are the server's own (http-api.md 18.5). */
 const originalId = '_id';
@@ -89,7 +90,7 @@ function vertexProperties(vertex: ValueMap): Map<string, Value> {
       graphsonValue(isMap(one) && one.has('value') ? (one.get('value') ?? null) : one, () => {}),
     );
     const [first = null] = values;
-    properties.set(name, values.length === 1 ? first : values);
+    properties.set(propertyName(name), values.length === 1 ? first : values);
   }
   return properties;
 }
@@ -97,7 +98,7 @@ function vertexProperties(vertex: ValueMap): Map<string, Value> {
 function edgeProperties(edge: ValueMap): Map<string, Value> {
   const given = edge.get('properties');
   if (given === undefined || !isMap(given)) return new Map();
-  return new Map([...given].map(([name, value]) => [name, edgeValue(value)]));
+  return new Map([...given].map(([name, value]) => [edgePropertyName(name), edgeValue(value)]));
 }
 
 /** TinkerPop 3 writes a property of an edge as its value, or with its key beside it. */

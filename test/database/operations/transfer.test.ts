@@ -123,6 +123,32 @@ for (const format of ['graphml', 'graphson'])
     assert.deepEqual(await test.runOn('copy', edges), await test.run(edges));
   });
 
+test('names with @ are of the server, whatever a file says', async (context) => {
+  const test = await open(context);
+  const files = [
+    [
+      'own.graphml',
+      '<graphml><graph><node id="1" label="P"><data key="@rid">x</data><data key="@bidirectional">false</data></node><node id="2"/><edge source="1" target="2" label="K"><data key="@rid">x</data></edge></graph></graphml>',
+    ],
+    [
+      'own.graphson',
+      '{"id":1,"label":"P","properties":{"@rid":[{"value":"x"}],"@bidirectional":[{"value":false}]},"outE":{"K":[{"id":3,"inV":2,"properties":{"@rid":"x"}}]}}\n{"id":2}\n',
+    ],
+  ] as const;
+  for (const [name, text] of files) {
+    const url = join(test.directory, name);
+    writeFileSync(url, text);
+    const copy = name.replace('.', '-');
+    await test.operations.importNew(copy, { url, settings: undefined }, asker);
+    const [vertex] = await test.runOn(copy, "SELECT FROM P WHERE _rid = 'x'");
+    assert.equal(String(vertex?.['_bidirectional']), 'false');
+    assert.equal(vertex?.['@bidirectional'], undefined);
+    assert.match(String(vertex?.['@rid']), /^#/);
+    const [edge] = await test.runOn(copy, "SELECT FROM K WHERE _rid = 'x'");
+    assert.match(String(edge?.['@rid']), /^#/);
+  }
+});
+
 test('CSV makes documents, and vertices with edges between them', async (context) => {
   const test = await open(context);
   const path = (name: string, text: string) => {
