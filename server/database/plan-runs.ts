@@ -12,6 +12,7 @@ import { PlanExecution } from './plan-execution.ts';
 import type { RecordGuard } from './record-guard.ts';
 import { FinishedResult, type ResultFacts, StreamingResult } from './results.ts';
 import type { ExplainedPlan, ResultBatch, ResultStream, RunOptions, Statement } from './session.ts';
+import type { LostAttempts } from './lost-attempts.ts';
 import type { StatementLimits } from './statement-limits.ts';
 import type { StatementWatch } from './statement-watch.ts';
 import { takenRows } from './taken-rows.ts';
@@ -30,6 +31,8 @@ export interface Order {
   readonly options: RunOptions;
   readonly limits: StatementLimits;
   readonly watch: StatementWatch;
+  /** Set when an attempt of several turns was in vain. */
+  lost?: LostAttempts;
 }
 
 /** A plan at work in a scope. */

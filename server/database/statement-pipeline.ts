@@ -17,6 +17,7 @@ import { partlyDone, ScriptPipeline } from './script-pipeline.ts';
 import type { ScriptRows } from './script-runner.ts';
 import { OwnTransactions, SessionTransactions } from './script-hosts.ts';
 import { type Counters, timedCommit } from './counters.ts';
+import { LostAttempts } from './lost-attempts.ts';
 import { type Order, type Outcome, PlanRuns, type Scope } from './plan-runs.ts';
 import { RecordGuard } from './record-guard.ts';
 import { isLongText, prepareLongText } from './prepared-texts.ts';
@@ -229,6 +230,21 @@ export class StatementPipeline {
   /** @param admitted the statement, when it was admitted in the newest state */
   #attempt(order: Order, admitted: CompiledStatement | undefined): Promise<ResultStream> {
     const transaction = this.#options.transactions.begin('READ_COMMITTED');
+    const toLock = order.lost?.toLock(order.limits.conflictWaitMs);
+    if (toLock === undefined) return this.#attemptIn(transaction, order, admitted);
+    return transaction.lock(toLock).then(
+      () => this.#attemptIn(transaction, order, undefined),
+      (error: unknown) => {
+        throw this.#attemptFailed(transaction, error);
+      },
+    );
+  }
+
+  #attemptIn(
+    transaction: Transaction,
+    order: Order,
+    admitted: CompiledStatement | undefined,
+  ): Promise<ResultStream> {
     const failed = (error: unknown): never => {
       throw this.#attemptFailed(transaction, error);
     };
@@ -243,10 +259,21 @@ export class StatementPipeline {
       assert(compiled.kind === 'statement', 'what a text is does not change');
       const scope: Scope = { view: transaction, transaction, settle: nothing };
       const outcome = this.#plans.runToEnd(compiled, order, scope);
-      return outcome instanceof Promise ? outcome.then(commit, failed) : commit(outcome);
+      if (!(outcome instanceof Promise)) return commit(outcome);
+      const startedMs = this.#options.runtime.clock.monotonicMs();
+      return outcome.then(commit, failed).catch((error: unknown) => {
+        if (isConflict(error)) this.#noteLoss(order, transaction, startedMs);
+        throw error;
+      });
     } catch (error) {
       return Promise.reject(this.#attemptFailed(transaction, error));
     }
+  }
+
+  #noteLoss(order: Order, transaction: Transaction, startedMs: number): void {
+    const { clock } = this.#options.runtime;
+    order.lost ??= new LostAttempts();
+    order.lost.add(transaction.changedBuckets(), clock.monotonicMs() - startedMs);
   }
 
   /** @returns what the caller is told */
@@ -260,8 +287,7 @@ export class StatementPipeline {
   #countFailure(error: unknown): void {
     const { counters } = this.#options;
     counters.txRollbacks += 1;
-    if (error instanceof DatabaseError && error.code === 'ConcurrentModification')
-      counters.concurrentModificationExceptions += 1;
+    if (isConflict(error)) counters.concurrentModificationExceptions += 1;
   }
 
   /** An operation on the database as a whole: outside of transactions, executed once. */
@@ -512,6 +538,10 @@ export class StatementPipeline {
     this.#options.counters.txRollbacks += 1;
     lease.end();
   }
+}
+
+function isConflict(error: unknown): boolean {
+  return error instanceof DatabaseError && error.code === 'ConcurrentModification';
 }
 
 const noRows: ResultBatch = { rowCount: 0, values: [] };

@@ -98,6 +98,10 @@ export class TransactionValue implements Transaction {
     return this.#overlay.log.length;
   }
 
+  changedBuckets(): Iterable<BucketId> {
+    return this.#overlay.changedBuckets();
+  }
+
   get heldBytes(): number {
     return this.#overlay.heldBytes;
   }

@@ -18,6 +18,8 @@ export interface Transaction extends ReadView {
   readonly hasWrites: boolean;
   /** How many changes it has made so far: it grows with each write, and falls when some are taken back. */
   readonly changeCount: number;
+  /** Those with records that it has changed; also after its end. */
+  changedBuckets(): Iterable<BucketId>;
   /**
    * Set while whoever writes can pause: a write that sets off triggers then takes several turns, in each of which the same write is
    * called again. Without it triggers have some milliseconds.

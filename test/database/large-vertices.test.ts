@@ -80,6 +80,30 @@ test('vertices with some edges each go, and move, in as many turns as one with a
   assert.deepEqual(await counts(data), [100, 40, 40 * 140]);
 });
 
+test('a vertex to which others keep adding edges is moved, and deleted, all the same', async (context) => {
+  const data = await withHub(context);
+  let isOver = false;
+  const writer = async (first: number): Promise<void> => {
+    for (let n = first; !isOver; n = first + ((n + 3) % 2000)) {
+      const ends = `FROM (SELECT FROM V WHERE n = ${n}) TO (SELECT FROM V WHERE n = 0)`;
+      // Once the vertex is gone there is nothing to connect; a commit that waited learns that.
+      await data.run(`CREATE EDGE E ${ends}`).catch(() => {});
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+  };
+  const writers = [1, 2, 3].map(writer);
+  try {
+    await data.run('MOVE VERTEX (SELECT FROM V WHERE n = 0) TO TYPE:V SET moved = true');
+    await data.run('DELETE FROM V WHERE n = 0');
+  } finally {
+    isOver = true;
+    await Promise.all(writers);
+  }
+  assert.deepEqual(await counts(data), [edgeCount - 1, 0, 0]);
+  const [check] = await data.run('CHECK DATABASE');
+  assert.deepEqual(check?.['warnings'], []);
+});
+
 test('a statement that ends amid the edges of a vertex leaves all of them', async (context) => {
   const data = await withHub(context);
   const leaving = new AbortController();
