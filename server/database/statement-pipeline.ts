@@ -528,6 +528,7 @@ export class StatementPipeline {
       error instanceof DatabaseError && (error.code === 'Timeout' || error.code === 'Cancelled');
     const wroteNothing = compiled.isReadOnly || (!hadWrites && !transaction.hasWrites);
     if (error === undefined || (wasStopped && wroteNothing)) {
+      transaction.rest();
       lease.release();
       return;
     }

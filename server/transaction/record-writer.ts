@@ -468,9 +468,7 @@ export class RecordWriter implements KeyHolders {
     if (entry !== undefined ? entry.isDeleted : this.#view.record(rid) === undefined) {
       throw recordNotFound(rid);
     }
-    const { catalog } = this.#view;
-    const type = catalog.bucketWithId(bucketOf(rid))?.type;
-    if (type === undefined || catalog.typeWithId(type).kind !== 'vertex') {
+    if (!this.#view.isVertex(rid)) {
       throw new DatabaseError(
         'CommandExecution',
         `Invalid vertex for edge creation: ${formatRid(rid)} is no vertex`,

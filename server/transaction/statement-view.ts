@@ -151,6 +151,12 @@ export class StatementView implements ReadView, IndexHost, ChangeLog {
     return entry === undefined ? unchanged : this.recordOfEntry(entry);
   }
 
+  /** Whether a record with this id, if there is one, is a vertex. */
+  isVertex(rid: Rid): boolean {
+    const type = this.catalog.bucketWithId(bucketOf(rid))?.type;
+    return type !== undefined && this.catalog.typeWithId(type).kind === 'vertex';
+  }
+
   isChanged(bucket: BucketId): boolean {
     return this.#overlay.isChanged(bucket);
   }

@@ -111,6 +111,12 @@ export class TransactionValue implements Transaction {
     else if (this.isolation === 'READ_COMMITTED') this.#view.moveTo(this.#services.pin());
   }
 
+  rest(): void {
+    if (this.isolation !== 'READ_COMMITTED' || this.#writer !== undefined) return;
+    this.#view?.[Symbol.dispose]();
+    this.#view = undefined;
+  }
+
   // --- reads
 
   get catalog(): Catalog {
@@ -250,14 +256,8 @@ export class TransactionValue implements Transaction {
     if (this.#read().catalog.definitions.isHooked)
       return this.#done(() => this.#watchedDelete(rid, search));
     // Most records go alone.
-    if (!this.#isVertex(rid)) return toEnd(this.#plainDelete(rid));
+    if (!this.#read().isVertex(rid)) return toEnd(this.#plainDelete(rid));
     return this.#inTurns(search, () => this.#plainDelete(rid));
-  }
-
-  #isVertex(rid: Rid): boolean {
-    const { catalog } = this.#read();
-    const type = catalog.bucketWithId(bucketOf(rid))?.type;
-    return type !== undefined && catalog.typeWithId(type).kind === 'vertex';
   }
 
   /** Where nobody can pause it is done at once. */

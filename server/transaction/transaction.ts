@@ -45,6 +45,8 @@ export interface Transaction extends ReadView {
    * Starts a statement: in READ_COMMITTED it takes the newest snapshot, in REPEATABLE_READ the first one is kept.
    */
   beginStatement(): void;
+  /** Nothing is read until the next statement begins: a READ_COMMITTED one that has not written lets go of the state it saw. */
+  rest(): void;
   /** Inserts and updates give `vetoed` (trigger-runner.ts) when a trigger kept the record from being written. */
   insertDocument(type: TypeId, properties: ValueMap, bucket?: BucketId): StoredRecord;
   insertVertex(type: TypeId, properties: ValueMap, bucket?: BucketId): StoredRecord;

@@ -117,6 +117,31 @@ test('open sessions keep nobody else from reading and writing, however many stat
   }
 });
 
+test('sessions that only read keep no states between their statements', async () => {
+  const database = await openTestDatabase({ settings: { 'storage.maxReaders': '126' } });
+  try {
+    await database.run('CREATE DOCUMENT TYPE T');
+    const count = 'SELECT count(*) AS n FROM T';
+    const large = { text: 'x'.repeat(600_000) };
+    const sessions = [];
+    // Each large commit makes another state of the file.
+    for (let n = 0; n < 150; n += 1) {
+      const sessionId = database.database.begin(root, 'READ_COMMITTED');
+      sessions.push(sessionId);
+      assert.deepEqual(await database.run(count, {}, { sessionId }), [{ n }]);
+      await database.run('INSERT INTO T SET text = :text', large);
+    }
+    for (const sessionId of sessions.slice(0, 3)) {
+      assert.deepEqual(await database.run(count, {}, { sessionId }), [{ n: 150 }]);
+      await database.run('INSERT INTO T SET i = 1', {}, { sessionId });
+      assert.deepEqual(await database.run(count, {}, { sessionId }), [{ n: 151 }]);
+      await database.database.rollback(root, sessionId);
+    }
+  } finally {
+    await database.close();
+  }
+});
+
 test('ROLLBACK inside of two blocks of a script ends the transaction of its session, and the script goes on in the next', async () => {
   const database = await openTestDatabase();
   try {
