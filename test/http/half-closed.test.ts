@@ -121,6 +121,8 @@ test('one whose JSON is sent while its statement pauses gets all of it', async (
     const text = await allOf(socket);
     assert.equal(text.split('"of large').length - 1, 14_000);
     assert.match(text, /"returned":14000/);
+    // Without chunks, its body is what stands there.
+    if (version === '1.0') JSON.parse(text.slice(text.indexOf('\r\n\r\n')));
   }
 });
 
