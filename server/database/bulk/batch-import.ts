@@ -204,10 +204,11 @@ export class BatchImport {
     const { rows } = this;
     const loaded = this.#due ?? this.#loadedRows;
     this.#due = undefined;
+    // A chunk of which triggers have kept every row is over, too.
+    this.#loaded = 0;
     if (rows.loader.pendingBytes === 0) return;
     const index = await rows.commit(request);
     this.#committed = loaded;
-    this.#loaded = 0;
     await this.#options.onCommit(index);
   }
 

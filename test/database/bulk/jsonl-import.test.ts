@@ -3,7 +3,8 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { parseJson } from '#core/json-value.ts';
 import type { Value } from '#core/value.ts';
-import { importBody, type LoadedRow } from './import-fixture.ts';
+import type { RecordBatch } from '#database/bulk/bulk-batch.ts';
+import { importBody, type LoadedRow, RecordingLoader } from './import-fixture.ts';
 
 const key = fc.constantFrom(
   'a',
@@ -242,4 +243,18 @@ test('thousands of forms of lines lose no row', async () => {
   const { loader } = await importBody(Buffer.from(lines.join('\n')), [5000]);
   const seen = loader.rows.map(({ values }) => Number(values[0])).sort((a, b) => a - b);
   assert.deepEqual(seen, Array.from(lines.keys()));
+});
+
+test('a chunk whose rows are all vetoed is followed by the next one', async () => {
+  class Vetoing extends RecordingLoader {
+    override async addRecords(batch: RecordBatch): Promise<void> {
+      const { pendingBytes } = this;
+      await super.addRecords(batch);
+      if (batch.values[0] === 1) this.pendingBytes = pendingBytes;
+    }
+  }
+  const body = [0, 1, 2].map((n) => `{"@type":"v","@class":"V","n":${n}}\n`).join('');
+  const { loader } = await importBody(Buffer.from(body), [1000], { commitEvery: 1 }, new Vetoing());
+  assert.equal(loader.rows.length, 3);
+  assert.deepEqual(loader.commits, [1, 3]);
 });
