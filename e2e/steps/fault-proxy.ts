@@ -53,14 +53,19 @@ export async function startFaultProxy(options: FaultProxyOptions): Promise<Fault
   const watches = new Set<http.ServerResponse>();
   const random = options.random ?? Math.random;
   let present: Fault = 'none';
-  const faultOfNow = (): Fault => {
+  let hasHitLease = false;
+  const faultFor = ({ url = '' }: http.IncomingMessage): Fault => {
     if (present !== 'mixed') return present;
-    // One request in five: with more, a lease is lost by chance, and an operator ends as it should.
+    // One request in five, and never two for the lease in a row: on a busy machine it would be lost by chance, and an operator
+    // without it ends as it should.
     const chosen = Math.floor(random() * 30);
-    return (['429', '500', '503', '410', 'cut', 'slow'] as const)[chosen] ?? 'none';
+    const fault = (['429', '500', '503', '410', 'cut', 'slow'] as const)[chosen] ?? 'none';
+    if (!url.includes('/leases/')) return fault;
+    hasHitLease = fault !== 'none' && !hasHitLease;
+    return hasHitLease ? fault : 'none';
   };
   const server = http.createServer((request, response) => {
-    answer(faultOfNow(), request, response, { options, watches });
+    answer(faultFor(request), request, response, { options, watches });
   });
   server.on('connection', (socket) => {
     sockets.add(socket);
