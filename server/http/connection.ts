@@ -3,8 +3,8 @@ import type { Socket } from 'node:net';
 import type { Linked } from '#core/linked-list.ts';
 import { LastHeader } from '#security/last-header.ts';
 import type { OverlongLine } from './client-error.ts';
+import { ClientProbe, fillsBuffer, mayFillBuffer, type Unfinished } from './client-probe.ts';
 import type { ConnectionGate } from './connection-gate.ts';
-import { HalfClosed } from './half-closed.ts';
 
 /** Requests of one connection that may wait for the one before them. */
 const pipelineLengthMax = 256;
@@ -53,7 +53,9 @@ export class Connection implements Linked<Connection> {
   #refuseRest: (() => void) | undefined;
   /** What came behind a refusal and was thrown away. */
   #discardedBytes = 0;
-  #halfClosed: HalfClosed | undefined;
+  #probe: ClientProbe | undefined;
+  /** Whether nothing will be read any more. */
+  #hasEnded = false;
   #holdsSlot = false;
   #abort: AbortController | undefined;
 
@@ -65,8 +67,10 @@ export class Connection implements Linked<Connection> {
   /** Starts a request, or lets it wait behind the running one. */
   admit(pipelined: Pipelined): void {
     if (this.#current === undefined) this.#start(pipelined);
-    else if (this.#waiting.length < pipelineLengthMax) this.#waiting.push(pipelined);
-    else this.socket.destroy();
+    else if (this.#waiting.length < pipelineLengthMax) {
+      this.#waiting.push(pipelined);
+      if (mayFillBuffer(pipelined.request)) this.#watchClient();
+    } else this.socket.destroy();
   }
 
   /** Aborted when the client leaves or `cancel` is called while the running request is not answered. */
@@ -103,10 +107,10 @@ export class Connection implements Linked<Connection> {
     const resumeAnswer = () => void this.#current?.response.emit('drain');
     this.socket.on('drain', resumeAnswer);
     // Nobody reads from the socket until then, so it does not tell the end of what the client sends.
-    this.#watchClient();
+    this.endedByClient();
     this.endRequests(() => {
       this.socket.off('drain', resumeAnswer);
-      this.#halfClosed?.close();
+      this.#probe?.close();
       take();
     });
   }
@@ -151,20 +155,31 @@ export class Connection implements Linked<Connection> {
 
   /** The client sends no more. It still gets the answers to what it asked. */
   endedByClient(): void {
+    this.#hasEnded = true;
     this.#watchClient();
   }
 
   /** The socket is gone; nothing that waits will be handled. */
   closed(): void {
-    this.#halfClosed?.close();
+    this.#probe?.close();
     this.#waiting.length = 0;
   }
 
-  /** Finds out whether a client that tells nothing any more has left, as long as it has answers to come. */
+  /** Finds out whether a client has left that reading does not tell of, as long as it has answers to come. */
   #watchClient(): void {
-    if (!this.isBusy) return;
-    const unfinished = () => this.#current && { ...this.#current, writeNothing: this.writeNothing };
-    this.#halfClosed ??= new HalfClosed(this.socket, this.#gate.timers, unfinished);
+    if (!this.isBusy || this.#probe?.isOver === false) return;
+    this.#probe = new ClientProbe(this.socket, this.#gate.timers, () => this.#unfinished());
+  }
+
+  #unfinished(): Unfinished | undefined {
+    if (this.#current === undefined) return undefined;
+    const { response } = this.#current;
+    const { writeNothing } = this;
+    if (this.#hasEnded) return { response, writeNothing, reading: 'ended' };
+    // Only the last that came can be incomplete.
+    const last = this.#waiting.at(-1)?.request;
+    if (last === undefined || last.complete) return undefined;
+    return { response, writeNothing, reading: fillsBuffer(last) ? 'waits' : 'reads' };
   }
 
   #start(pipelined: Pipelined): void {

@@ -65,7 +65,7 @@ export function makeListener(
   const server = tls
     ? makeSecure({ ...options, ...tls, ...secureOptions(settings) }, admit)
     : createServer(options, admit);
-  // A client that ends its side waits for its answers; `half-closed.ts` finds out whether it does.
+  // A client that ends its side waits for its answers; `client-probe.ts` finds out whether it does.
   Object.assign(server, { httpAllowHalfOpen: true });
   // Headers beyond this number are dropped silently, so it lies above the one that is refused.
   server.maxHeadersCount = settings.get(serverHttpHeaderMaxCount) + 10;
