@@ -53,7 +53,7 @@ export function rowsToAskFor({ cap, ceiling }: RowLimit): number | undefined {
 /** The refusal of an answer that would pass the ceiling. */
 export function tooManyRows(ceiling: number): DatabaseError {
   return new DatabaseError(
-    'TooLarge',
+    'ResultTooLarge',
     `the result has more than ${ceiling} rows, as many as ${serverHttpQueryMaxResultRows.key} allows`,
     { arguments: [String(ceiling)] },
   );

@@ -4,28 +4,32 @@ import { DatabaseError } from '#core/errors.ts';
 import type { Coding } from './compression.ts';
 import { createPacker } from './compression.ts';
 import type { Exchange } from './exchange.ts';
+import { pieceBytes } from './json-pieces.ts';
 import type { JsonWriter } from './json-writer.ts';
 
-/** Writers are emptied at `pieceBytes`; a row more than that rarely makes a buffer grow. */
-export const pieceBytes = 64 * 1024;
 const bufferBytes = pieceBytes + 8 * 1024;
 const sentBuffersMax = 4;
+/** Time after which others have their turn, though the client keeps up. */
+const turnMs = 5;
 
 const emptyLine = Buffer.from('\n');
 
 /**
- * An answer of JSON that is sent in pieces, at the speed at which the client takes them. Pieces end where an empty line means
- * nothing. What was handed in and not yet taken is bounded by the socket's buffer: after `write` answered false, wait for
+ * An answer of JSON that is sent in pieces, at the speed at which the client takes them. Pieces end between rows, but for those of
+ * long rows. What was handed in and not yet taken is bounded by the socket's buffer: after `write` answered false, wait for
  * `drained`.
  */
 export class AnswerSink {
   readonly #exchange: Exchange;
   readonly #target: Writable;
   readonly #sent: Buffer[] = [];
+  #turnStartMs: number;
+  #isInRow = false;
 
   /** Sends the headers. @param headers name, value, name, value, ... */
   constructor(exchange: Exchange, headers: readonly string[], coding: Coding | undefined) {
     this.#exchange = exchange;
+    this.#turnStartMs = exchange.door.runtime.clock.monotonicMs();
     const { response } = exchange;
     const all = coding ? [...headers, ...coding.headers] : headers;
     response.writeHead(200, exchange.headersOf(all, undefined));
@@ -43,9 +47,9 @@ export class AnswerSink {
     return this.#target.write(bytes);
   }
 
-  /** Shows that the answer goes on. */
+  /** Shows that the answer goes on; not within a row, where an empty line would mean something. */
   writeNothing(): void {
-    if (this.#target.writable) this.#target.write(emptyLine);
+    if (!this.#isInRow && this.#target.writable) this.#target.write(emptyLine);
   }
 
   /**
@@ -59,6 +63,29 @@ export class AnswerSink {
       const isReusable = buffer.length === bufferBytes && this.#sent.length < sentBuffersMax;
       if (isReusable) this.#sent.push(buffer);
     });
+  }
+
+  /** As `writeFrom`; resolves when the client has caught up, and others had their turn if it was due. */
+  async send(writer: JsonWriter): Promise<void> {
+    const isBehind = !this.writeFrom(writer);
+    const { clock, timers } = this.#exchange.door.runtime;
+    if (isBehind) await this.drained();
+    else if (clock.monotonicMs() - this.#turnStartMs < turnMs) return;
+    else await timers.yield();
+    this.#turnStartMs = clock.monotonicMs();
+  }
+
+  /** A long row: what the writer holds, whenever `pieces` gives back, and at the end. */
+  async sendInPieces(pieces: Iterable<void>, writer: JsonWriter): Promise<void> {
+    this.#isInRow = true;
+    for (const _ of pieces) await this.send(writer);
+    await this.send(writer);
+    this.#isInRow = false;
+  }
+
+  /** Pieces of a row are being sent, or it failed amid them: what follows could not be told from the row. */
+  get isInRow(): boolean {
+    return this.#isInRow;
   }
 
   get clientLeft(): boolean {

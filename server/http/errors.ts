@@ -42,13 +42,14 @@ const outcomeOf = {
   DatabaseClosed: { status: 500, text: 'Database is closed' },
   DatabaseReadOnly: { status: 500, text: 'Database is read only' },
   DatabaseExists: { status: 400, text: undefined },
-  DatabaseInstalling: { status: 503, text: 'Database is not available', retryAfter: 1 },
+  DatabaseInstalling: { status: 503, text: 'Database is being installed', retryAfter: 5 },
   CorruptedRecord: { status: 500, text: cannotExecute },
   SessionNotFound: { status: 404, text: 'Remote transaction session not found or expired' },
   TransactionFailed: { status: 500, text: cannotExecute },
+  ResultTooLarge: { status: 413, text: 'Result set too large' },
   TooLarge: { status: 413, text: undefined },
   Busy: { status: 503, text: undefined, retryAfter: 1 },
-  NotOnline: { status: 503, text: undefined, retryAfter: 1 },
+  NotOnline: { status: 503, text: 'Server is not online', retryAfter: 1 },
   RequestInFlight: { status: 409, text: 'Request still in flight', retryAfter: 1 },
   CommittedRemotely: { status: 409, text: 'Transaction committed remotely' },
   InvalidSetting: { status: 400, text: undefined },
@@ -82,6 +83,12 @@ export class HttpRefusal {
 /** 400 with the text alone. */
 export function badRequest(error: string): HttpRefusal {
   return new HttpRefusal({ status: 400, error });
+}
+
+/** The refusal of everything but probes while the server is not online. */
+export function notOnline(isStopping: boolean): Refusal {
+  const detail = isStopping ? 'Server is stopping' : 'Server is starting';
+  return refusalOf(new DatabaseError('NotOnline', detail));
 }
 
 /** What an error becomes; anything that is not ours is an internal error. */

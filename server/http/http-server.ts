@@ -15,7 +15,7 @@ import { ConnectionGate, connectionOf } from './connection-gate.ts';
 import { answerPreflight } from './cors.ts';
 import type { Door, DoorDependencies } from './door.ts';
 import { DoorLimits } from './door-limits.ts';
-import type { Refusal } from './errors.ts';
+import { notOnline, type Refusal } from './errors.ts';
 import { Exchange } from './exchange.ts';
 import { type FoundRoute, KnownPaths } from './known-paths.ts';
 import { listenOn, makeListener } from './listener.ts';
@@ -27,7 +27,7 @@ import { DenialReports } from './request-log.ts';
 import { RequestMeter, type RouteMeter } from './request-meter.ts';
 import { allRoutes } from './routes.ts';
 import { prometheusRoutes } from './routes/prometheus.ts';
-import { type Route, urlOf } from './routes/route.ts';
+import { meterNameOf, type Route, urlOf } from './routes/route.ts';
 import { ColumnTemplates } from './serializers/record.ts';
 import { TruncationLog } from './statement-run.ts';
 import { type UpgradeHandler, Upgrades } from './upgrade.ts';
@@ -258,6 +258,7 @@ export class HttpServer {
     for (const route of routes) {
       const { method } = route;
       const meter = this.#door.requests.add(method, urlOf(route));
+      const counter = this.#door.meters.meter(meterNameOf(route));
       this.#meters.set(route, meter);
       scope.route({
         method,
@@ -266,7 +267,7 @@ export class HttpServer {
           const exchange = exchangeOf(request.raw);
           if (!exchange) return;
           const parameters = request.params as Readonly<Record<string, string>>;
-          const found = { route, meter, parameters };
+          const found = { route, counter, meter, parameters };
           reply.hijack();
           this.#knownPaths.remember(request.raw.url, found);
           this.#handle(exchange, found);
@@ -275,7 +276,8 @@ export class HttpServer {
     }
   }
 
-  #handle(exchange: Exchange, { route, meter, parameters }: FoundRoute): void {
+  #handle(exchange: Exchange, { route, counter, meter, parameters }: FoundRoute): void {
+    counter.mark();
     exchange.route = meter;
     exchange.parameters = parameters;
     try {
@@ -297,12 +299,7 @@ export class HttpServer {
   /** Everything but probes waits for a worker slot, and is refused while the server stops. */
   #enter(exchange: Exchange, mustBeRoot: boolean, done: () => void): void {
     if (!this.#door.control.isOnline) {
-      exchange.refuse({
-        status: 503,
-        error: this.#door.control.isStopping ? 'Server is stopping' : 'Server is starting',
-        exception: 'ServerNotOnlineException',
-        headers: ['Retry-After', '1'],
-      });
+      exchange.refuse(notOnline(this.#door.control.isStopping));
       return;
     }
     authenticated(exchange, mustBeRoot, () => exchange.connection.whenSlotIsFree(done));

@@ -9,14 +9,15 @@ import { queryMaxMemory } from '#config/settings.ts';
 import { DatabaseError } from '#core/errors.ts';
 import type { RowLimit } from './answer-limit.ts';
 import { tooManyRows } from './answer-limit.ts';
-import { AnswerSink, pieceBytes } from './answer-sink.ts';
+import { AnswerSink } from './answer-sink.ts';
 import { negotiateCoding } from './compression.ts';
 import { jsonHeaders } from './exchange.ts';
-import { JsonWriter } from './json-writer.ts';
+import { pieceBytes } from './json-pieces.ts';
+import { JsonWriter, longRow } from './json-writer.ts';
 import { GraphCollector } from './serializers/graph.ts';
 import { recordSerializer } from './serializers/record.ts';
 import { bareFrame } from './serializers/row-serializer.ts';
-import type { RowSerializer } from './serializers/row-serializer.ts';
+import { type RowSerializer, writeShortRow } from './serializers/row-serializer.ts';
 import { echoSession, limitOf, start } from './statement-run.ts';
 import type { StatementRun } from './statement-run.ts';
 
@@ -101,18 +102,33 @@ class JsonAnswer {
     const { complete } = this.#stream;
     const { cap, ceiling } = this.#limit;
     if (!complete || complete.rowCount > smallRowsMax || complete.rowCount > ceiling) return false;
-    const writer = this.#writer;
-    const serializer = this.#serializer();
-    this.#open(writer);
     const rowCount = Math.min(complete.rowCount, cap);
-    for (let row = 0; row < rowCount; row++) {
-      if (row > 0) writer.byte(comma);
-      serializer.write(writer, complete, row);
-    }
+    if (!this.#writeSmall(complete, rowCount)) return false;
+    const writer = this.#writer;
     this.#returned = rowCount;
     this.#isTruncated = complete.rowCount > rowCount;
     this.#writeEnd();
     this.#run.exchange.json(200, writer.take(0));
+    return true;
+  }
+
+  /** @returns false when the rows are long: nothing was written then */
+  #writeSmall(rows: ResultBatch, rowCount: number): boolean {
+    const writer = this.#writer;
+    const serializer = this.#serializer();
+    writer.beginRow(streamedFromBytes);
+    try {
+      this.#open(writer);
+      for (let row = 0; row < rowCount; row++) {
+        if (row > 0) writer.byte(comma);
+        serializer.write(writer, rows, row);
+      }
+    } catch (error) {
+      writer.dropRow();
+      if (error !== longRow) throw error;
+      return false;
+    }
+    writer.endRow();
     return true;
   }
 
@@ -141,6 +157,7 @@ class JsonAnswer {
       edges: new JsonWriter(formats, pieceBytes, door.names),
       records: this.#stream.records,
       countMax: Math.min(this.#limit.cap, this.#limit.ceiling),
+      byteLengthMax: this.#run.database.settings.get(queryMaxMemory),
     });
     const records = await this.#collect(collector);
     this.#returned = collector.count;
@@ -182,24 +199,29 @@ class JsonAnswer {
         : undefined;
     const rowWriter = rows && this.#serializer();
     const bytesMax = database.settings.get(queryMaxMemory);
+    const giveTurn = () => {
+      if (collector.byteLength + (rows?.length ?? 0) > bytesMax) throw tooMuchMemory(bytesMax);
+      return this.#giveTurn();
+    };
     while (!collector.isTruncated) {
       const batch = await this.#next();
       if (!batch) break;
+      let lookedAt = collector.byteLength;
       for (let row = 0; row < batch.rowCount && !collector.isTruncated; row++) {
         collector.add(batch, row, width, isProjection);
-        if ((row + 1) % rowsPerLook === 0) await this.#giveTurn();
-        if (!rows) continue;
+        if ((row + 1) % rowsPerLook === 0 || collector.byteLength - lookedAt > streamedFromBytes) {
+          lookedAt = collector.byteLength;
+          await giveTurn();
+        }
+        if (!rows || !rowWriter) continue;
         if (rows.length > 0) rows.byte(comma);
-        rowWriter?.write(rows, batch, row);
+        if (writeShortRow(rowWriter, rows, batch, row)) continue;
+        for (const _ of rowWriter.writeInPieces(rows, batch, row)) await giveTurn();
       }
-      await this.#giveTurn();
-      if (collector.byteLength + (rows?.length ?? 0) > bytesMax) throw tooMuchMemory(bytesMax);
+      await giveTurn();
     }
     if (!rows) return undefined;
-    for (const _ of collector.connect()) {
-      await this.#giveTurn();
-      if (collector.byteLength + rows.length > bytesMax) throw tooMuchMemory(bytesMax);
-    }
+    for (const _ of collector.connect()) await giveTurn();
     return rows;
   }
 
@@ -222,14 +244,13 @@ class JsonAnswer {
       if (!batch) return;
       const wanted = Math.min(batch.rowCount, most - this.#returned);
       if (wanted < batch.rowCount && isUndecided && !this.#sink) throw tooManyRows(ceiling);
-      await this.#writeBatch(batch, wanted, serializer, isUndecided);
-      if (wanted < batch.rowCount) {
-        this.#isTruncated = true;
+      const isHeld = isUndecided && !this.#sink;
+      if (!(await this.#writeBatch(batch, wanted, serializer, isHeld))) {
+        await this.#runAgain();
         return;
       }
-      const isTooLargeToHold = this.#writer.length > undecidedBytesMax;
-      if (isUndecided && isTooLargeToHold && !this.#sink) {
-        await this.#runAgain();
+      if (wanted < batch.rowCount) {
+        this.#isTruncated = true;
         return;
       }
     }
@@ -254,23 +275,36 @@ class JsonAnswer {
     await this.#pullRows();
   }
 
+  /** @returns false when the rows are to be held back and are too large for it; all of the batch count as returned then */
   async #writeBatch(
     batch: ResultBatch,
     rowCount: number,
     serializer: RowSerializer,
     isHeldBack = false,
-  ): Promise<void> {
+  ): Promise<boolean> {
     const writer = this.#writer;
+    const countBefore = this.#returned;
     for (let row = 0; row < rowCount; row++) {
       if (this.#returned > 0) writer.byte(comma);
-      serializer.write(writer, batch, row);
+      const isShort = writeShortRow(serializer, writer, batch, row);
       this.#returned += 1;
-      if (this.#sink ? writer.length >= pieceBytes : writer.length > streamedFromBytes) {
-        if (!this.#sink && !isHeldBack) this.#startStreaming();
-        if (this.#sink) await this.#flush(this.#sink);
+      if (isHeldBack && (!isShort || writer.length > undecidedBytesMax)) {
+        this.#returned = countBefore + rowCount;
+        return false;
       }
+      if (!isShort) await this.#sendLongRow(serializer, batch, row);
+      else if (this.#sink) {
+        if (writer.length >= pieceBytes) await this.#sink.send(this.#writer);
+      } else if (!isHeldBack && writer.length > streamedFromBytes)
+        await this.#startStreaming().send(this.#writer);
       if ((row + 1) % rowsPerLook === 0 && row + 1 < rowCount) await this.#giveTurn();
     }
+    return true;
+  }
+
+  async #sendLongRow(serializer: RowSerializer, batch: ResultBatch, row: number): Promise<void> {
+    const sink = this.#sink ?? this.#startStreaming();
+    await sink.sendInPieces(serializer.writeInPieces(this.#writer, batch, row), this.#writer);
   }
 
   /** Rows of a batch are written without a pause; after some milliseconds others have their turn. */
@@ -283,14 +317,12 @@ class JsonAnswer {
     this.#turnStartMs = clock.monotonicMs();
   }
 
-  #startStreaming(): void {
+  #startStreaming(): AnswerSink {
     const { exchange } = this.#run;
     const coding = negotiateCoding(exchange.request.headers['accept-encoding']);
-    this.#sink = new AnswerSink(exchange, jsonHeaders, coding);
-  }
-
-  async #flush(sink: AnswerSink): Promise<void> {
-    if (!sink.writeFrom(this.#writer)) await sink.drained();
+    const sink = new AnswerSink(exchange, jsonHeaders, coding);
+    this.#sink = sink;
+    return sink;
   }
 
   #serializer(): RowSerializer {
@@ -332,7 +364,7 @@ class JsonAnswer {
   async #finish(): Promise<void> {
     this.#writeEnd();
     if (this.#sink) {
-      await this.#flush(this.#sink);
+      await this.#sink.send(this.#writer);
       this.#sink.end();
     } else this.#run.exchange.json(200, this.#writer.take(0));
   }
@@ -391,7 +423,7 @@ function stepToJson(step: ExplainedStep): unknown {
 
 function tooMuchMemory(bytesMax: number): DatabaseError {
   return new DatabaseError(
-    'TooLarge',
+    'ResultTooLarge',
     `the answer holds more than ${bytesMax} bytes (${queryMaxMemory.key})`,
   );
 }

@@ -59,12 +59,17 @@ export class NameCache {
   }
 }
 
+/** Thrown by a writer when a row turns out long; no error, and cheap, since it has no stack. */
+export const longRow = Object.freeze({ reason: 'the row is to be written in pieces' });
+
 /** JSON bytes under construction. Not shared between requests. */
 export class JsonWriter {
   readonly #formats: TemporalFormats;
   readonly #names: NameCache;
   #bytes: Buffer;
   #length = 0;
+  #rowStart = 0;
+  #rowEnd = Number.POSITIVE_INFINITY;
 
   /** @param capacity bytes to begin with; small ones come from the platform's pool */
   constructor(formats: TemporalFormats, capacity: number, names: NameCache) {
@@ -76,6 +81,26 @@ export class JsonWriter {
   /** Bytes written since the last `take`. */
   get length(): number {
     return this.#length;
+  }
+
+  /**
+   * What follows may be dropped by `dropRow`, and should be of at most `bytesMax` bytes: when the buffer must grow for more,
+   * `longRow` is thrown. Costs nothing per byte. Ends with `endRow` or `dropRow`.
+   */
+  beginRow(bytesMax: number): void {
+    this.#rowStart = this.#length;
+    this.#rowEnd = this.#length + bytesMax;
+  }
+
+  /** Anything may be written from now on. */
+  endRow(): void {
+    this.#rowEnd = Number.POSITIVE_INFINITY;
+  }
+
+  /** Forgets what was written since `beginRow`, and lets anything be written from now on. */
+  dropRow(): void {
+    this.#length = this.#rowStart;
+    this.endRow();
   }
 
   /** Hands out what was written, without a copy, and starts anew. @param nextCapacity 0 when nothing follows */
@@ -199,6 +224,13 @@ export class JsonWriter {
 
   /** A whole record row in the layout of http-api.md 5.3. */
   record(record: StoredRecord, counts?: EdgeCounts): void {
+    this.openRecord(record, counts);
+    this.#properties(record, true);
+    this.byte(125);
+  }
+
+  /** A record row up to its properties. */
+  openRecord(record: StoredRecord, counts?: EdgeCounts): void {
     this.raw(ridOpen);
     this.#ridDigits(record.rid);
     this.byte(quote);
@@ -216,8 +248,13 @@ export class JsonWriter {
       this.raw(outOpen);
       this.integer(counts.out);
     }
-    this.#properties(record, true);
-    this.byte(125);
+  }
+
+  /** An embedded document up to its properties. */
+  openEmbedded(document: EmbeddedDocument): void {
+    this.raw(embeddedOpen);
+    this.string(document.typeName);
+    this.raw(categories.document);
   }
 
   /** The properties of a record alone, as an object. */
@@ -316,9 +353,7 @@ export class JsonWriter {
   }
 
   #embedded(document: EmbeddedDocument): void {
-    this.raw(embeddedOpen);
-    this.string(document.typeName);
-    this.raw(categories.document);
+    this.openEmbedded(document);
     this.#entries(document.properties, true);
     this.byte(125);
   }
@@ -343,7 +378,16 @@ export class JsonWriter {
     this.byte(93);
   }
 
+  /** Characters inside of a JSON string. */
+  characters(text: string): void {
+    const json = needsEscape.test(text) ? JSON.stringify(text).slice(1, -1) : text;
+    this.#ensure(Buffer.byteLength(json));
+    this.#length += this.#bytes.write(json, this.#length, 'utf8');
+  }
+
   #longString(text: string): void {
+    // Before anything is made of a text that is too long for the row.
+    this.#ensure(text.length + 2);
     if (needsEscape.test(text)) {
       this.#escapedString(text);
       return;
@@ -362,6 +406,7 @@ export class JsonWriter {
 
   #ensure(extra: number): void {
     if (this.#length + extra <= this.#bytes.length) return;
+    if (this.#length + extra > this.#rowEnd) throw longRow;
     const grown = Buffer.allocUnsafeSlow(Math.max(this.#bytes.length * 2, this.#length + extra));
     grown.set(this.#bytes.subarray(0, this.#length));
     this.#bytes = grown;

@@ -1,9 +1,11 @@
+import type { Meter } from '#control/meters.ts';
 import type { RouteMeter } from './request-meter.ts';
 import type { Route } from './routes/route.ts';
 
-/** A route with its meter, and the parameters that a path gives it. */
+/** A route with what counts and measures its requests, and the parameters that a path gives it. */
 export interface FoundRoute {
   readonly route: Route;
+  readonly counter: Meter;
   readonly meter: RouteMeter;
   readonly parameters: Readonly<Record<string, string>>;
 }

@@ -2,14 +2,14 @@ import { serverHttpStreamingKeepAlive, serverMaxSnapshotAge } from '#config/serv
 import { DatabaseError } from '#core/errors.ts';
 import type { Cancel } from '#core/runtime.ts';
 import type { ResultBatch, ResultStream } from '#database/session.ts';
-import { AnswerSink, pieceBytes } from './answer-sink.ts';
+import { AnswerSink } from './answer-sink.ts';
 import { negotiateCoding, parseQualities } from './compression.ts';
 import type { Exchange } from './exchange.ts';
 import { badRequest, HttpRefusal, refusalOf } from './errors.ts';
+import { pieceBytes } from './json-pieces.ts';
 import { JsonWriter } from './json-writer.ts';
 import { recordSerializer } from './serializers/record.ts';
-import { lineFrame } from './serializers/row-serializer.ts';
-import type { RowSerializer } from './serializers/row-serializer.ts';
+import { lineFrame, type RowSerializer, writeShortRow } from './serializers/row-serializer.ts';
 import { echoSession, limitOf, start } from './statement-run.ts';
 import type { StatementRun } from './statement-run.ts';
 import { tooManyRows } from './answer-limit.ts';
@@ -95,6 +95,7 @@ class LineAnswer {
       await this.#sendRows(first, sink);
       this.#writeStats();
     } catch (error) {
+      if (sink.isInRow) sink.cut();
       if (sink.clientLeft) throw error;
       this.#writeError(error);
     } finally {
@@ -113,10 +114,11 @@ class LineAnswer {
     while (batch) {
       const wanted = Math.min(batch.rowCount, most - this.#returned);
       for (let row = 0; row < wanted; row++) {
-        this.#serializer.write(this.#writer, batch, row);
+        const isShort = writeShortRow(this.#serializer, this.#writer, batch, row);
+        if (!isShort) await this.#sendLongRow(batch, row, sink);
         this.#returned += 1;
         const isDue = this.#returned === 1 || this.#writer.length >= pieceBytes;
-        if (isDue && !this.#flush(sink)) await sink.drained();
+        if (isDue) await this.#send(sink);
         // What was written leaves at the end of a turn; the first row does not wait for all that fits into this one.
         if (this.#returned === 1 && !isWhole) await timers.yield();
       }
@@ -125,29 +127,42 @@ class LineAnswer {
         this.#isTruncated = true;
         return;
       }
-      if (!this.#flushWhenDue(sink)) await sink.drained();
+      await this.#sendWhenDue(sink);
       this.#requireYoungSnapshot();
       batch = await this.#stream.nextBatch();
     }
   }
 
-  /** @returns false when the client is behind */
-  #flush(sink: AnswerSink): boolean {
+  async #sendLongRow(batch: ResultBatch, row: number, sink: AnswerSink): Promise<void> {
+    this.#beginFlush();
+    await sink.sendInPieces(this.#serializer.writeInPieces(this.#writer, batch, row), this.#writer);
+  }
+
+  /** What was written; resolves when the client has caught up. */
+  async #send(sink: AnswerSink): Promise<void> {
+    if (this.#beginFlush()) await sink.send(this.#writer);
+  }
+
+  /** @returns false when there is nothing to be sent */
+  #beginFlush(): boolean {
     this.#stopFlushTimer?.();
     this.#stopFlushTimer = undefined;
-    if (this.#writer.length === 0) return true;
+    if (this.#writer.length === 0) return false;
     this.#lastWriteMs = this.#run.exchange.door.runtime.clock.monotonicMs();
-    return sink.writeFrom(this.#writer);
+    return true;
   }
 
   /** Between batches: at once from 8 KiB on, else when nothing else was sent for 50 ms. */
-  #flushWhenDue(sink: AnswerSink): boolean {
-    if (this.#writer.length >= flushBytes) return this.#flush(sink);
-    if (this.#writer.length > 0) {
+  async #sendWhenDue(sink: AnswerSink): Promise<void> {
+    if (this.#writer.length >= flushBytes) await this.#send(sink);
+    else if (this.#writer.length > 0) {
       const { timers } = this.#run.exchange.door.runtime;
-      this.#stopFlushTimer ??= timers.after(flushMs, () => void this.#flush(sink));
+      this.#stopFlushTimer ??= timers.after(flushMs, () => this.#flush(sink));
     }
-    return true;
+  }
+
+  #flush(sink: AnswerSink): void {
+    if (this.#beginFlush()) sink.writeFrom(this.#writer);
   }
 
   /** Sends a blank line whenever nothing was sent for a while. */

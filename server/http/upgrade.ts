@@ -5,7 +5,7 @@ import { principalOf } from './authenticate.ts';
 import { connectionOf } from './connection-gate.ts';
 import { isAcceptedOrigin } from './cors.ts';
 import type { Door } from './door.ts';
-import { HttpRefusal, refusalBody, refusalOf } from './errors.ts';
+import { HttpRefusal, notOnline, refusalBody, refusalOf } from './errors.ts';
 import { malformed } from './admission.ts';
 import type { RequestIds } from './request-ids.ts';
 
@@ -74,12 +74,12 @@ export class Upgrades {
     const handler = this.#handlers.get(path.replace(/(?<=.)\/$/, ''));
     if (handler === undefined) throw new HttpRefusal({ status: 404, error: 'Not found' });
     if (request.method !== 'GET') throw methodNotAllowed;
-    if (!control.isOnline) throw notOnline(control.isStopping);
+    if (!control.isOnline) throw new HttpRefusal(notOnline(control.isStopping));
     const principal = await principalOf(this.#door, request);
     if (!isAcceptedOrigin(request, settings)) {
       throw new HttpRefusal({ status: 403, error: 'Cross-origin request refused' });
     }
-    if (control.isStopping) throw notOnline(true);
+    if (control.isStopping) throw new HttpRefusal(notOnline(true));
     // It may have been held up by answers before it. What comes is read from the next turn on, when the handler has it.
     asked.socket.resume();
     handler({ ...asked, principal });
@@ -123,12 +123,3 @@ const methodNotAllowed = new HttpRefusal({
   error: 'Method not allowed',
   headers: ['Allow', 'GET, OPTIONS'],
 });
-
-function notOnline(isStopping: boolean): HttpRefusal {
-  return new HttpRefusal({
-    status: 503,
-    error: isStopping ? 'Server is stopping' : 'Server is starting',
-    exception: 'ServerNotOnlineException',
-    headers: ['Retry-After', '1'],
-  });
-}

@@ -70,7 +70,6 @@ export const batchPost: Route = {
     },
   },
   handle: async (exchange, door) => {
-    door.meters.meter('http.batch').mark();
     const startedMs = door.runtime.clock.monotonicMs();
     const database = existingDatabase(exchange);
     const format = formatOf(exchange);

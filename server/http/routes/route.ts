@@ -58,3 +58,10 @@ export const basePath = '/api/v1';
 export function urlOf({ path, isAtRoot }: Pick<Route, 'path' | 'isAtRoot'>): string {
   return isAtRoot ? path : basePath + path;
 }
+
+/** The name that requests of a route are counted by (http-api.md 11.2): `http.query` for both forms of a query. */
+export function meterNameOf({ method, path }: Pick<Route, 'method' | 'path'>): string {
+  if (method === 'GET' && path === '/server') return 'http.server-info';
+  const words = path.split('/').filter((word) => /^[a-z]/.test(word));
+  return `http.${words.join('.')}`;
+}

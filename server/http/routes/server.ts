@@ -44,7 +44,6 @@ export const serverGet: Route = {
     answers: { 200: { description: 'The information', schema: serverSchema } },
   },
   handle: (exchange, door) => {
-    door.meters.meter('http.server-info').mark();
     const mode = new URLSearchParams(exchange.queryString).get('mode') ?? 'default';
     const basic = {
       user: exchange.principal.name,
@@ -95,7 +94,6 @@ export const serverPost: Route = {
     },
   },
   handle: async (exchange, door) => {
-    door.meters.meter('http.server').mark();
     const bytes = await exchange.body();
     const body = await parseAnyJsonObject(exchange, bytes, {
       invalidStatus: 500,

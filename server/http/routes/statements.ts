@@ -53,10 +53,7 @@ export const queryPost: Route = {
     takesSession: true,
     answers: { 200: rowsAnswer, ...refusals },
   },
-  handle: (exchange, door) => {
-    door.meters.meter('http.query').mark();
-    answerBody(exchange, 'query');
-  },
+  handle: (exchange) => answerBody(exchange, 'query'),
 };
 
 export const commandPost: Route = {
@@ -79,10 +76,7 @@ export const commandPost: Route = {
       409: refusal('A unique key is taken, or the request is still in flight'),
     },
   },
-  handle: (exchange, door) => {
-    door.meters.meter('http.command').mark();
-    answerBody(exchange, 'command');
-  },
+  handle: (exchange) => answerBody(exchange, 'command'),
 };
 
 export const queryGet: Route = {
@@ -97,8 +91,7 @@ export const queryGet: Route = {
     takesSession: true,
     answers: { 200: rowsAnswer, ...refusals },
   },
-  handle: (exchange, door) => {
-    door.meters.meter('http.query').mark();
+  handle: (exchange) => {
     const { startedMs } = exchange;
     const command = exchange.parameters['*'] ?? '';
     exchange.parameters = { ...exchange.parameters, command };

@@ -1,5 +1,4 @@
 import { DatabaseError } from '#core/errors.ts';
-import type { Door } from '../door.ts';
 import { HttpRefusal, withStatus } from '../errors.ts';
 import { objectField, readFields, schemaOfFields } from '../body-fields.ts';
 import type { Exchange } from '../exchange.ts';
@@ -88,7 +87,7 @@ export const commit: Route = {
     takesSession: true,
     answers: { 204: sessionAnswer },
   },
-  handle: (exchange, door) => endSession(exchange, door, 'commit'),
+  handle: (exchange) => endSession(exchange, 'commit'),
 };
 
 export const rollback: Route = {
@@ -101,15 +100,10 @@ export const rollback: Route = {
     takesSession: true,
     answers: { 204: sessionAnswer },
   },
-  handle: (exchange, door) => endSession(exchange, door, 'rollback'),
+  handle: (exchange) => endSession(exchange, 'rollback'),
 };
 
-async function endSession(
-  exchange: Exchange,
-  door: Door,
-  how: 'commit' | 'rollback',
-): Promise<void> {
-  door.meters.meter(`http.${how}`).mark();
+async function endSession(exchange: Exchange, how: 'commit' | 'rollback'): Promise<void> {
   const database = databaseOf(exchange);
   const id = exchange.header(sessionHeader) ?? '';
   if (id === '')

@@ -19,19 +19,25 @@ export class GraphCollector {
   readonly #seen = new Set<Rid>();
   readonly #vertexRids: Rid[] = [];
   readonly #countMax: number;
+  readonly #byteLengthMax: number;
   #isOverflowing = false;
 
-  /** @param countMax vertices and edges that are taken; one more sets `isTruncated` */
+  /**
+   * @param countMax vertices and edges that are taken; one more sets `isTruncated`
+   * @param byteLengthMax above it no further one is taken: the caller is to refuse the answer
+   */
   constructor(options: {
     vertices: JsonWriter;
     edges: JsonWriter;
     records: RecordLookup;
     countMax: number;
+    byteLengthMax: number;
   }) {
     this.#vertices = options.vertices;
     this.#edges = options.edges;
     this.#records = options.records;
     this.#countMax = options.countMax;
+    this.#byteLengthMax = options.byteLengthMax;
   }
 
   /** Vertices and edges taken. */
@@ -99,6 +105,7 @@ export class GraphCollector {
 
   #addRecord(record: StoredRecord, isNested: boolean): void {
     if (record.kind === 'document' || this.#seen.has(record.rid)) return;
+    if (this.byteLength > this.#byteLengthMax) return;
     if (this.#seen.size >= this.#countMax) {
       this.#isOverflowing = true;
       return;

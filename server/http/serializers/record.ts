@@ -1,7 +1,8 @@
-import type { Value } from '#core/value.ts';
-import { isRecord } from '#core/value.ts';
+import type { StoredRecord } from '#core/record.ts';
+import { isRecord, type Value } from '#core/value.ts';
 import type { RecordLookup, ResultBatch, ResultShape } from '#database/session.ts';
-import type { JsonWriter } from '../json-writer.ts';
+import { recordInPieces, valueInPieces } from '../json-pieces.ts';
+import type { EdgeCounts, JsonWriter } from '../json-writer.ts';
 import type { RowFrame, RowSerializer } from './row-serializer.ts';
 import { typeIdOf } from './type-hints.ts';
 
@@ -96,6 +97,17 @@ class ColumnsSerializer implements RowSerializer {
     writer.raw(this.#end);
   }
 
+  *writeInPieces(writer: JsonWriter, { values }: ResultBatch, row: number): Generator<void> {
+    const before = this.#before;
+    const offset = row * before.length;
+    for (let i = 0; i < before.length; i++) {
+      writer.raw(before[i] as Buffer);
+      yield* valueInPieces(writer, values[offset + i] as Value);
+    }
+    if (this.#options.typeHints) this.#writeHints(writer, values, offset);
+    writer.raw(this.#end);
+  }
+
   #writeHints(writer: JsonWriter, values: readonly Value[], offset: number): void {
     const hints = this.#names.map((name, i) => {
       const value = values[offset + i] ?? null;
@@ -116,18 +128,11 @@ class ValueSerializer implements RowSerializer {
   }
 
   write(writer: JsonWriter, batch: ResultBatch, row: number): void {
-    const { frame, counts } = this.#options;
+    const { frame, typeHints } = this.#options;
     const value = batch.values[row] as Value;
     writer.raw(frame.open);
-    if (isRecord(value)) {
-      const isCounted = counts !== undefined && value.kind === 'vertex';
-      writer.record(
-        value,
-        isCounted
-          ? { in: counts.degree(value.rid, 'in'), out: counts.degree(value.rid, 'out') }
-          : undefined,
-      );
-    } else if (value instanceof Map && this.#options.typeHints) this.#writeHintedMap(writer, value);
+    if (isRecord(value)) writer.record(value, this.#countsOf(value));
+    else if (value instanceof Map && typeHints) writer.value(hintedMap(value));
     else if (value instanceof Map || isEmbedded(value)) writer.value(value);
     else {
       writer.raw(emptyObject);
@@ -138,10 +143,32 @@ class ValueSerializer implements RowSerializer {
     writer.raw(frame.close);
   }
 
-  #writeHintedMap(writer: JsonWriter, map: ReadonlyMap<string, Value>): void {
-    const hints = [...map].map(([name, value]) => `${name}:${typeIdOf(value)}`);
-    writer.value(new Map([...map, ['@props', hints.join(',')]]));
+  *writeInPieces(writer: JsonWriter, batch: ResultBatch, row: number): Generator<void> {
+    const { frame, typeHints } = this.#options;
+    const value = batch.values[row] as Value;
+    writer.raw(frame.open);
+    if (isRecord(value)) yield* recordInPieces(writer, value, this.#countsOf(value));
+    else if (value instanceof Map && typeHints) yield* valueInPieces(writer, hintedMap(value));
+    else if (value instanceof Map || isEmbedded(value)) yield* valueInPieces(writer, value);
+    else {
+      writer.raw(emptyObject);
+      writer.name('value');
+      yield* valueInPieces(writer, value);
+      writer.raw(objectEnd);
+    }
+    writer.raw(frame.close);
   }
+
+  #countsOf(record: StoredRecord): EdgeCounts | undefined {
+    const { counts } = this.#options;
+    if (counts === undefined || record.kind !== 'vertex') return undefined;
+    return { in: counts.degree(record.rid, 'in'), out: counts.degree(record.rid, 'out') };
+  }
+}
+
+function hintedMap(map: ReadonlyMap<string, Value>): ReadonlyMap<string, Value> {
+  const hints = [...map].map(([name, value]) => `${name}:${typeIdOf(value)}`);
+  return new Map([...map, ['@props', hints.join(',')]]);
 }
 
 function isEmbedded(value: Value): boolean {
