@@ -36,7 +36,9 @@ export const errorSpecs = {
   CorruptedRecord: { exception: 'CorruptedRecordException', retry: 'never' },
   SessionNotFound: { exception: 'RemoteSessionNotFoundException', retry: 'never' },
   TransactionFailed: { exception: 'TransactionException', retry: 'never' },
-  /** A refusal for size: statement text, record, answer, memory of one statement. */
+  /** More rows, or more bytes of them, than one answer may hold. */
+  ResultTooLarge: { exception: 'ResultSetTooLargeException', retry: 'never' },
+  /** A refusal for size: statement text, record, memory of one statement. */
   TooLarge: { exception: 'ResultSetTooLargeException', retry: 'never' },
   /** The server as a whole is at a limit (memory, snapshots, sessions); certainly not executed. */
   Busy: { exception: 'ServerBusyException', retry: 'client' },

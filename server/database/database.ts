@@ -372,7 +372,8 @@ export class Database implements OpenDatabase {
       batchSize: () => own.values.get(asyncTxBatchSize),
       workerCountMax: () => own.values.get(asyncWorkerThreads),
       backPressure: () => own.values.get(asyncBackPressure),
-      execute: (statements) => runQueued(this.pipeline, statements, log),
+      execute: (queued) =>
+        runQueued(queued, this, { views: options.statements.views, ...surroundings }),
       runtime,
       log,
     });

@@ -400,6 +400,7 @@ export class StatementPipeline {
       }
       const keys = statements.slice(0, count).map(({ options }) => options.replayKey);
       if (count > 0) await this.#commit(transaction, keys);
+      this.#options.counters.queries += count;
       return { count, error: undefined };
     } catch (error) {
       return { count: Math.max(1, count), error };

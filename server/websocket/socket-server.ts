@@ -168,12 +168,14 @@ export class SocketServer {
   }
 
   #handle(client: Client, message: Buffer): void | Promise<void> {
+    // Chunks may be long, and they come within a session only.
+    if (!this.#inserts.has(client) && this.#isTooLarge(client, message.length)) return undefined;
     if (message.length > longMessageBytes) return this.#handleLong(client, message);
     let value: Value;
     try {
       value = parseJsonBytes(message, this.#jsonLimits());
     } catch (error) {
-      this.#answerUnparsed(client, message.length, error);
+      this.#answerUnparsed(client, error);
       return undefined;
     }
     return this.#handleValue(client, value, message.length);
@@ -186,7 +188,7 @@ export class SocketServer {
       const slices = new SliceTimer(this.#options.runtime);
       value = await parseJsonInSlices(message, this.#jsonLimits(), slices);
     } catch (error) {
-      this.#answerUnparsed(client, message.length, error);
+      this.#answerUnparsed(client, error);
       return;
     }
     await this.#handleValue(client, value, message.length);
@@ -200,7 +202,7 @@ export class SocketServer {
       const later = this.#dispatch(client, frame, length);
       return later?.catch((error: unknown) => this.#answerError(client, frame, error));
     } catch (error) {
-      this.#answerRefused(client, length, frame, error);
+      this.#answerError(client, frame, error);
       return undefined;
     }
   }
@@ -209,26 +211,15 @@ export class SocketServer {
     return { depthMax: this.#options.settings.get(serverHttpJsonMaxDepth) };
   }
 
-  #answerUnparsed(client: Client, length: number, error: unknown): void {
+  #answerUnparsed(client: Client, error: unknown): void {
     const reason = unparsed(error instanceof Error ? error.message : String(error));
-    this.#answerRefused(client, length, undefined, reason);
-  }
-
-  #answerRefused(
-    client: Client,
-    length: number,
-    frame: ValueMap | undefined,
-    error: unknown,
-  ): void {
-    if (!this.#inserts.has(client) && this.#isTooLarge(client, length)) return;
-    this.#answerError(client, frame, error);
+    this.#answerError(client, undefined, reason);
   }
 
   #dispatch(client: Client, frame: ValueMap, length: number): void | Promise<void> {
     const action = requiredText(frame, 'action');
     const name = action.toLowerCase();
-    const isChunk = name === 'chunk' && this.#inserts.has(client);
-    if (!isChunk && this.#isTooLarge(client, length)) return undefined;
+    if (name !== 'chunk' && this.#isTooLarge(client, length)) return undefined;
     switch (name) {
       case 'subscribe':
         return this.#feed.subscribe(client, frame);

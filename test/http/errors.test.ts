@@ -30,6 +30,16 @@ test('every error code has the status and text of http-api.md 3.2', async (conte
     DatabaseNotFound: [500, 'Database does not exist'],
     CommittedRemotely: [409, 'Transaction committed remotely'],
     CorruptedRecord: [500, 'Cannot execute command'],
+    ResultTooLarge: [413, 'Result set too large'],
+    RequestInFlight: [409, 'Request still in flight'],
+    DatabaseInstalling: [503, 'Database is being installed'],
+    NotOnline: [503, 'Server is not online'],
+  };
+  const retryAfter: Partial<Record<ErrorCode, string>> = {
+    RequestInFlight: '1',
+    DatabaseInstalling: '5',
+    NotOnline: '1',
+    Busy: '1',
   };
   for (const code of Object.keys(errorSpecs) as ErrorCode[]) {
     door.databases.behaviours.set('fail', {
@@ -44,6 +54,7 @@ test('every error code has the status and text of http-api.md 3.2', async (conte
     assert.equal(answer.body['detail'], `a ${code} happened`);
     assert.equal(answer.body['exceptionArgs'], 'x|y');
     assert.equal(answer.body['requestId'], answer.headers['x-request-id']);
+    assert.equal(answer.headers['retry-after'], retryAfter[code], code);
   }
 });
 

@@ -162,6 +162,7 @@ test('server information by mode; settings are for root', async (context) => {
   const own = await door.ask('GET', 'server', { user: 'jay' });
   assert.equal(own.body['settings'], undefined);
   assert.ok(own.body['metrics']);
+  await door.ask('GET', 'databases');
   const full = await door.ask('GET', 'server');
   const settings = full.body['settings'] as { key: string; value: string; overridden: boolean }[];
   assert.deepEqual(
@@ -173,7 +174,10 @@ test('server information by mode; settings are for root', async (context) => {
   const meters = (full.body['metrics'] as Record<string, Record<string, { count: number }>>)[
     'meters'
   ];
-  assert.ok((meters?.['http.server-info']?.count ?? 0) > 0);
+  const counts = ['server-info', 'databases', 'query', 'begin', 'server.users'].map(
+    (name) => meters?.[`http.${name}`]?.count,
+  );
+  assert.deepEqual(counts, [4, 1, 0, 0, 0]);
 });
 
 test('control commands: what they do and how they refuse', async (context) => {

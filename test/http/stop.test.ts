@@ -81,7 +81,7 @@ test('SIGTERM: not ready, received requests answered, new ones 503, sessions rol
     assert.equal(late.status, 503);
     assert.equal(late.headers.get('retry-after'), '1');
     assert.equal(late.headers.get('connection'), 'close');
-    assert.match(JSON.stringify(late.body), /ServerNotOnlineException/);
+    assert.match(JSON.stringify(late.body), /Server is not online.*ServerNotOnlineException/);
     const health = await fetch(`http://127.0.0.1:${server.port}/api/v1/health`);
     assert.equal(health.status, 204);
     const slept = await sleeping;

@@ -3,7 +3,7 @@ import type { Runtime } from '#core/runtime.ts';
 import type { Value } from '#core/value.ts';
 import type { Isolation, Transaction } from '#transaction/transaction.ts';
 import { ConflictLanes } from '../conflict-lanes.ts';
-import type { Counters } from '../counters.ts';
+import { type Counters, timedCommit } from '../counters.ts';
 import { type ServerMemory, StatementMemory } from '../memory-accounts.ts';
 import { runWithRetries } from '../retry.ts';
 import type { ChunkOutcome, InsertStream } from './insert-port.ts';
@@ -225,10 +225,9 @@ export class TransactionStream implements InsertStream {
   }
 
   async #commit(transaction: Transaction): Promise<void> {
-    const { counters } = this.#options;
+    const { counters, runtime } = this.#options;
     try {
-      await transaction.commit();
-      counters.writeTx += 1;
+      await timedCommit(transaction, counters, runtime.clock);
     } catch (error) {
       if (error instanceof DatabaseError && error.code === 'ConcurrentModification') {
         counters.concurrentModificationExceptions += 1;

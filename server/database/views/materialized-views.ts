@@ -135,13 +135,19 @@ export class MaterializedViews {
 
   /** The views with something to catch up on that the text names. */
   pendingIn(text: string): readonly string[] {
-    return this.#views()
+    return this.incrementalIn(text)
       .filter((view) => {
         const state = this.#states.get(view.type);
-        const hasWork = state?.isBehind === true || state?.running !== undefined;
-        return hasWork && view.refreshMode === 'INCREMENTAL' && holdsWord(text, view.name);
+        return state?.isBehind === true || state?.running !== undefined;
       })
       .map((view) => view.name);
+  }
+
+  /** The views that follow their sources and that the text names. */
+  incrementalIn(text: string): readonly ViewDefinition[] {
+    return this.#views().filter(
+      (view) => view.refreshMode === 'INCREMENTAL' && holdsWord(text, view.name),
+    );
   }
 
   /** Resolves when these views show what was committed before, or after a while. */
