@@ -1,13 +1,11 @@
-import { isUtf8 } from 'node:buffer';
 import type { TypeDefinition } from '#catalog/catalog.ts';
-import { parseDouble } from '#core/number-text.ts';
 import { defaultJsonLimits, parseJson, parseTextInSlices, type Slices } from '#core/json-value.ts';
 import type { Rid } from '#core/rid.ts';
-import { double, type Value } from '#core/value.ts';
-import { type Bytes, readAscii } from '#storage/bytes.ts';
+import type { Value } from '#core/value.ts';
+import type { Bytes } from '#storage/bytes.ts';
+import { CsvFields } from './csv-fields.ts';
 import { type ColumnKind, columnKind, type CsvForm, CsvMatcher } from './csv-matcher.ts';
-import { firstHash, nextHash } from './id-table.ts';
-import { hashedId, IdText } from './id-text.ts';
+import { IdText } from './id-text.ts';
 import type { ImportReader } from './batch-import.ts';
 import type { ImportRows, PendingRows } from './import-rows.ts';
 import { requireMeta } from './jsonl-reader.ts';
@@ -25,9 +23,8 @@ const reading = {
 } as const;
 type Reading = (typeof reading)[keyof typeof reading];
 
+const noBytes = new Uint8Array();
 const beginsJson = /^\s*[[{]/;
-/** Longer fields are read in slices. */
-const longFieldBytes = 64 * 1024;
 
 /** One section: what its columns are. */
 interface Section {
@@ -60,28 +57,23 @@ export class CsvReader implements ImportReader {
   readonly #rows: ImportRows;
   #section: Section | undefined;
   #isEdgeSection = false;
-  /** Of the fields of the line: where they are, and whether they were quoted. */
-  #starts = new Int32Array(64);
-  #ends = new Int32Array(64);
-  #quoted = new Uint8Array(64);
-  #count = 0;
+  /** Of the line that is read field by field. */
+  readonly #fields: CsvFields;
   /** By type and which fields are there. */
   readonly #targets = new Map<string, Map<string | number, Target>>();
   #lastClass: Bytes = Buffer.alloc(0) as Bytes;
   #lastTargets: Map<string | number, Target> | undefined;
   #lastClassName = '';
   readonly #matcher: CsvMatcher;
-  /** Of the line that is read field by field. */
-  readonly #id = new IdText();
   /** What lines like the last one look like, when there is a quick way for them. */
   #form: TargetForm | undefined;
-  /** Of a long line by field: texts, and what JSON in them gives. */
-  readonly #longTexts = new Map<number, string>();
+  /** Of a long line by field: what JSON in them gives. */
   readonly #longValues = new Map<number, Value>();
   skippedLineCount = 0;
 
   constructor(rows: ImportRows) {
     this.#rows = rows;
+    this.#fields = new CsvFields((reason) => rows.refusal(reason));
     this.#matcher = new CsvMatcher(rows.ids);
   }
 
@@ -107,7 +99,7 @@ export class CsvReader implements ImportReader {
     await slices.pause();
     rows.line -= 1;
     const next = this.#readLine(bytes, start);
-    this.#longTexts.clear();
+    this.#fields.forgetLong();
     this.#longValues.clear();
     if (next < 0) return;
     buffer.start = next;
@@ -116,41 +108,19 @@ export class CsvReader implements ImportReader {
 
   /** What takes long of a line, so that the rest is as quick as others. */
   async #readLongFields(bytes: Bytes, start: number, slices: Slices): Promise<void> {
-    this.#split(bytes, start);
+    this.#fields.split(bytes, start);
     const section = this.#section;
-    if (section === undefined || this.#count !== section.names.length) return;
-    const type = this.#rows.loader.typeNamed(this.#text(bytes, section.class));
-    for (let field = 0; field < this.#count; field += 1) {
-      const length = (this.#ends[field] as number) - (this.#starts[field] as number);
-      if (length <= longFieldBytes) continue;
-      const text = await this.#textInSlices(bytes, field, slices);
-      this.#longTexts.set(field, text);
+    if (section === undefined || this.#fields.count !== section.names.length) return;
+    const type = this.#rows.loader.typeNamed(this.#fields.text(section.class));
+    for (let field = 0; field < this.#fields.count; field += 1) {
+      if (!this.#fields.isLong(field)) continue;
+      const text = await this.#fields.readLong(field, slices);
       const how = this.#readingOf(type, section.names[field] as string);
       if (how !== reading.json || this.#isMeta(section, field) || !beginsJson.test(text)) continue;
       // What is no JSON is a text, which it is without an entry, too.
       const value = await parseTextInSlices(text, defaultJsonLimits, slices).catch(() => text);
       this.#longValues.set(field, value);
     }
-  }
-
-  async #textInSlices(bytes: Bytes, field: number, slices: Slices): Promise<string> {
-    if (this.#quoted[field] !== 2) return this.#rawText(bytes, field);
-    const end = this.#ends[field] as number;
-    let from = this.#starts[field] as number;
-    const unquoted = Buffer.allocUnsafe(end - from) as Bytes;
-    let length = 0;
-    while (from < end) {
-      const stop = Math.min(from + longFieldBytes, end);
-      while (from < stop) {
-        const byte = bytes[from] as number;
-        unquoted[length] = byte;
-        length += 1;
-        // Two quotes stand for one.
-        from += byte === 34 ? 2 : 1;
-      }
-      if (slices.isSpent) await slices.pause();
-    }
-    return this.#textBetween(unquoted, 0, length);
   }
 
   /** @returns where the next line begins, 0 when it must be read field by field, -1 when vertices must be loaded first */
@@ -176,8 +146,8 @@ export class CsvReader implements ImportReader {
   /** @returns where the next line begins, -1 when vertices must be loaded first */
   #readLine(bytes: Bytes, start: number): number {
     this.#rows.line += 1;
-    const next = this.#split(bytes, start);
-    if (this.#count === 1 && this.#isBlank(bytes, start, next)) {
+    const next = this.#fields.split(bytes, start);
+    if (this.#fields.count === 1 && this.#isBlank(bytes, start, next)) {
       this.skippedLineCount += 1;
       return next;
     }
@@ -185,70 +155,12 @@ export class CsvReader implements ImportReader {
       this.#startEdges();
       return next;
     }
-    if (this.#section === undefined) this.#section = this.#readHeader(bytes);
+    if (this.#section === undefined) this.#section = this.#readHeader();
     else if (!this.#readRow(bytes, this.#section)) {
       this.#rows.line -= 1;
       return -1;
     }
     return next;
-  }
-
-  /** Finds the fields. @returns where the next line begins */
-  #split(bytes: Bytes, start: number): number {
-    let at = start;
-    let count = 0;
-    for (;;) {
-      if (count === this.#starts.length) this.#widen();
-      if (bytes[at] === 34) at = this.#quotedField(bytes, at, count);
-      else {
-        const from = at;
-        let byte = bytes[at] as number;
-        while (byte !== 44 && byte !== 10) byte = bytes[++at] as number;
-        const isLast = byte === 10;
-        const end = isLast && at > from && bytes[at - 1] === 13 ? at - 1 : at;
-        this.#starts[count] = from;
-        this.#ends[count] = end;
-        this.#quoted[count] = 0;
-      }
-      count += 1;
-      if (bytes[at] === 10) break;
-      at += 1;
-    }
-    this.#count = count;
-    return at + 1;
-  }
-
-  /** @returns the place of the comma or line feed behind the field */
-  #quotedField(bytes: Bytes, start: number, field: number): number {
-    let at = start + 1;
-    let doubledQuotes = 0;
-    for (; ; at += 1) {
-      if (bytes[at] === 10) throw this.#rows.refusal('a quoted field is not closed on its line');
-      if (bytes[at] !== 34) continue;
-      if (bytes[at + 1] !== 34) break;
-      doubledQuotes += 1;
-      at += 1;
-    }
-    this.#starts[field] = start + 1;
-    this.#ends[field] = at;
-    this.#quoted[field] = doubledQuotes > 0 ? 2 : 1;
-    at += 1;
-    if (bytes[at] === 13 && bytes[at + 1] === 10) at += 1;
-    if (bytes[at] === 44 || bytes[at] === 10) return at;
-    throw this.#rows.refusal('there is text behind the closing quote of a field');
-  }
-
-  #widen(): void {
-    const capacity = this.#starts.length * 2;
-    const starts = new Int32Array(capacity);
-    const ends = new Int32Array(capacity);
-    const quoted = new Uint8Array(capacity);
-    starts.set(this.#starts);
-    ends.set(this.#ends);
-    quoted.set(this.#quoted);
-    this.#starts = starts;
-    this.#ends = ends;
-    this.#quoted = quoted;
   }
 
   #isBlank(bytes: Bytes, start: number, end: number): boolean {
@@ -272,11 +184,11 @@ export class CsvReader implements ImportReader {
     this.#form = undefined;
   }
 
-  #readHeader(bytes: Bytes): Section {
+  #readHeader(): Section {
     const names: string[] = [];
     const seen = new Set<string>();
-    for (let field = 0; field < this.#count; field += 1) {
-      const name = this.#text(bytes, field);
+    for (let field = 0; field < this.#fields.count; field += 1) {
+      const name = this.#fields.text(field);
       if (seen.size === seen.add(name).size) {
         throw this.#rows.refusal(`the header has two columns '${name.slice(0, 100)}'`);
       }
@@ -305,9 +217,9 @@ export class CsvReader implements ImportReader {
   /** @returns false when vertices must be loaded first */
   #readRow(bytes: Bytes, section: Section): boolean {
     const rows = this.#rows;
-    if (this.#count !== section.names.length) {
+    if (this.#fields.count !== section.names.length) {
       const { length } = section.names;
-      throw rows.refusal(`${this.#count} fields, but the header has ${length} columns`);
+      throw rows.refusal(`${this.#fields.count} fields, but the header has ${length} columns`);
     }
     const isEdge = section.from >= 0;
     if (section.type >= 0) this.#requireType(bytes, section.type, isEdge);
@@ -316,23 +228,23 @@ export class CsvReader implements ImportReader {
     this.#form = this.#formOf(section, target, isEdge);
     const { rows: pending, readings } = target;
     // Before the row is added: rows before a refused field are loaded all the same, and must be whole.
-    const values = this.#valuesOf(bytes, section, readings);
+    const values = this.#valuesOf(section, readings);
     if (isEdge) {
-      const from = this.#end(bytes, section.from, '@from');
-      rows.addEdge(pending, from, this.#end(bytes, section.to, '@to'));
-    } else this.#addVertex(bytes, section, pending);
+      const from = this.#end(section.from, '@from');
+      rows.addEdge(pending, from, this.#end(section.to, '@to'));
+    } else this.#addVertex(section, pending);
     for (let column = 0; column < values.length; column += 1) {
       pending.values.push(values[column] as Value);
     }
     return true;
   }
 
-  #valuesOf(bytes: Bytes, section: Section, readings: readonly Reading[]): readonly Value[] {
+  #valuesOf(section: Section, readings: readonly Reading[]): readonly Value[] {
     const { names } = section;
     const values: Value[] = [];
     for (let field = 0; field < names.length; field += 1) {
-      if (this.#isMeta(section, field) || this.#isAbsent(field)) continue;
-      values.push(this.#value(bytes, field, readings[values.length] as Reading));
+      if (this.#isMeta(section, field) || this.#fields.isAbsent(field)) continue;
+      values.push(this.#value(field, readings[values.length] as Reading));
     }
     return values;
   }
@@ -349,7 +261,7 @@ export class CsvReader implements ImportReader {
         kinds.push(meta);
         continue;
       }
-      const how = this.#isAbsent(field) ? reading.json : target.readings[column];
+      const how = this.#fields.isAbsent(field) ? reading.json : target.readings[column];
       column += 1;
       if (how === reading.json) return undefined;
       kinds.push(how === reading.detect ? columnKind.detect : columnKind.text);
@@ -359,10 +271,10 @@ export class CsvReader implements ImportReader {
   }
 
   #requireType(bytes: Bytes, field: number, isEdge: boolean): void {
-    const start = this.#starts[field] as number;
-    const length = (this.#ends[field] as number) - start;
+    const start = this.#fields.startOf(field);
+    const length = this.#fields.endOf(field) - start;
     if (length === 1 && bytes[start] === (isEdge ? 101 : 118)) return;
-    const text = this.#text(bytes, field);
+    const text = this.#fields.text(field);
     const isOfKind = isEdge ? text === 'edge' : text === 'vertex';
     if (isOfKind) return;
     const seen = text === '' ? 'is missing' : `is '${text.slice(0, 100)}'`;
@@ -380,10 +292,6 @@ export class CsvReader implements ImportReader {
     return metaKindOf(section, field) !== undefined;
   }
 
-  #isAbsent(field: number): boolean {
-    return this.#quoted[field] === 0 && this.#starts[field] === this.#ends[field];
-  }
-
   #target(bytes: Bytes, section: Section, isEdge: boolean): Target {
     const targets = this.#targetsOfClass(bytes, section);
     const key = section.hasManyColumns ? this.#wideMask(section) : this.#mask(section);
@@ -391,7 +299,7 @@ export class CsvReader implements ImportReader {
     if (known !== undefined && known.generation === this.#rows.generation) return known;
     const columns: string[] = [];
     for (let field = 0; field < section.names.length; field += 1) {
-      if (this.#isMeta(section, field) || this.#isAbsent(field)) continue;
+      if (this.#isMeta(section, field) || this.#fields.isAbsent(field)) continue;
       columns.push(section.names[field] as string);
     }
     const rows = this.#rows.pendingFor(this.#lastClassName, isEdge, columns);
@@ -403,15 +311,15 @@ export class CsvReader implements ImportReader {
   }
 
   #targetsOfClass(bytes: Bytes, section: Section): Map<string | number, Target> {
-    const start = this.#starts[section.class] as number;
-    const end = this.#ends[section.class] as number;
+    const start = this.#fields.startOf(section.class);
+    const end = this.#fields.endOf(section.class);
     const last = this.#lastClass;
     if (this.#lastTargets !== undefined && end - start === last.length) {
       let at = 0;
       while (at < last.length && bytes[start + at] === last[at]) at += 1;
       if (at === last.length) return this.#lastTargets;
     }
-    const name = this.#text(bytes, section.class);
+    const name = this.#fields.text(section.class);
     if (name === '') throw this.#rows.refusal("'@class' is missing; use the name of a type");
     let targets = this.#targets.get(name);
     if (targets === undefined) {
@@ -427,7 +335,7 @@ export class CsvReader implements ImportReader {
   #mask(section: Section): number {
     let mask = 0;
     for (let field = 0; field < section.names.length; field += 1) {
-      mask = (mask << 1) | (this.#isAbsent(field) ? 0 : 1);
+      mask = (mask << 1) | (this.#fields.isAbsent(field) ? 0 : 1);
     }
     return mask;
   }
@@ -435,7 +343,7 @@ export class CsvReader implements ImportReader {
   #wideMask(section: Section): string {
     let mask = '';
     for (let field = 0; field < section.names.length; field += 1) {
-      mask += this.#isAbsent(field) ? '0' : '1';
+      mask += this.#fields.isAbsent(field) ? '0' : '1';
     }
     return mask;
   }
@@ -463,47 +371,26 @@ export class CsvReader implements ImportReader {
     }
   }
 
-  #addVertex(bytes: Bytes, section: Section, pending: PendingRows): void {
+  #addVertex(section: Section, pending: PendingRows): void {
     const field = section.id;
-    if (field < 0 || this.#isAbsent(field)) {
-      this.#rows.addVertex(pending, bytes, new IdText());
+    if (field < 0 || this.#fields.isAbsent(field)) {
+      this.#rows.addVertex(pending, noBytes, new IdText());
       return;
     }
-    if (this.#quoted[field] === 2) {
-      const id = Buffer.from(this.#text(bytes, field));
-      this.#rows.addVertex(pending, id, hashedId(id));
-      return;
-    }
-    this.#rows.addVertex(pending, bytes, this.#idAt(bytes, field));
+    const { bytes, id } = this.#fields.id(field);
+    this.#rows.addVertex(pending, bytes, id);
   }
 
-  #end(bytes: Bytes, field: number, name: string): Rid {
-    if (this.#isAbsent(field)) throw this.#rows.refusal(`'${name}' is missing`);
-    if (this.#quoted[field] === 2) return this.#rows.endNamed(this.#text(bytes, field));
-    return this.#rows.end(bytes, this.#idAt(bytes, field));
+  #end(field: number, name: string): Rid {
+    if (this.#fields.isAbsent(field)) throw this.#rows.refusal(`'${name}' is missing`);
+    const { bytes, id } = this.#fields.id(field);
+    return this.#rows.end(bytes, id);
   }
 
-  #idAt(bytes: Bytes, field: number): IdText {
-    const start = this.#starts[field] as number;
-    const end = this.#ends[field] as number;
-    const id = this.#id;
-    let hash = firstHash;
-    let all = 0;
-    for (let at = start; at < end; at += 1) {
-      const byte = bytes[at] as number;
-      all |= byte;
-      hash = nextHash(hash, byte);
-    }
-    if (all >= 128 && !isUtf8(bytes.subarray(start, end))) throw this.#invalidText();
-    id.start = start;
-    id.end = end;
-    id.hash = hash;
-    return id;
-  }
-
-  #value(bytes: Bytes, field: number, how: Reading): Value {
-    if (how === reading.detect && this.#quoted[field] === 0) return this.#detected(bytes, field);
-    const text = this.#text(bytes, field);
+  #value(field: number, how: Reading): Value {
+    if (how === reading.detect && !this.#fields.isQuoted(field))
+      return this.#fields.detected(field);
+    const text = this.#fields.text(field);
     if (how !== reading.json || !beginsJson.test(text)) return text;
     const known = this.#longValues.get(field);
     if (known !== undefined) return known;
@@ -514,49 +401,6 @@ export class CsvReader implements ImportReader {
       return text;
     }
   }
-
-  /** Up to 18 digits are an integer, other numbers doubles; zeros in front and a plus sign make it a text. */
-  #detected(bytes: Bytes, field: number): Value {
-    const start = this.#starts[field] as number;
-    const end = this.#ends[field] as number;
-    const isNegative = bytes[start] === 45;
-    const first = isNegative ? start + 1 : start;
-    let n = 0;
-    let at = first;
-    for (; at < end; at += 1) {
-      const digit = (bytes[at] as number) - 48;
-      if (digit < 0 || digit > 9) break;
-      n = n * 10 + digit;
-    }
-    const digits = at - first;
-    const hasLeadingZero = digits > 1 && bytes[first] === 48;
-    if (at === end && digits > 0 && digits <= 15 && !hasLeadingZero) return isNegative ? 0 - n : n;
-    const text = this.#text(bytes, field);
-    if (digits === 0 && bytes[first] !== 46) return booleanOf(text) ?? text;
-    return hasLeadingZero ? text : numberOf(text);
-  }
-
-  #text(bytes: Bytes, field: number): string {
-    const known = this.#longTexts.size === 0 ? undefined : this.#longTexts.get(field);
-    if (known !== undefined) return known;
-    const text = this.#rawText(bytes, field);
-    return this.#quoted[field] === 2 ? text.replaceAll('""', '"') : text;
-  }
-
-  #rawText(bytes: Bytes, field: number): string {
-    return this.#textBetween(bytes, this.#starts[field] as number, this.#ends[field] as number);
-  }
-
-  #textBetween(bytes: Bytes, start: number, end: number): string {
-    let all = 0;
-    for (let at = start; at < end; at += 1) all |= bytes[at] as number;
-    if (all >= 128 && !isUtf8(bytes.subarray(start, end))) throw this.#invalidText();
-    return all < 128 ? readAscii(bytes, start, end) : bytes.utf8Slice(start, end);
-  }
-
-  #invalidText(): Error {
-    return this.#rows.refusal('the text is not valid UTF-8');
-  }
 }
 
 function metaKindOf(section: Section, field: number): ColumnKind | undefined {
@@ -565,22 +409,4 @@ function metaKindOf(section: Section, field: number): ColumnKind | undefined {
   if (field === section.id) return columnKind.id;
   if (field === section.from) return columnKind.from;
   return field === section.to ? columnKind.to : undefined;
-}
-
-function booleanOf(text: string): boolean | undefined {
-  if (text.length > 5) return undefined;
-  const lower = text.toLowerCase();
-  return lower === 'true' ? true : lower === 'false' ? false : undefined;
-}
-
-const integerShape = /^-?\d{1,18}$/;
-const numberShape = /^-?(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d+)?$/;
-
-function numberOf(text: string): Value {
-  if (integerShape.test(text)) {
-    const n = Number(text);
-    return Number.isSafeInteger(n) ? n + 0 : BigInt(text);
-  }
-  const n = numberShape.test(text) ? parseDouble(text) : undefined;
-  return n === undefined ? text : double(n);
 }
