@@ -5,7 +5,7 @@ import { compareText } from '#core/value-order.ts';
 import type { SettingsReader } from '#config/effective-settings.ts';
 import { serverEventLogFiles, serverEventLogMaxSize } from '#config/server-settings.ts';
 import { DatabaseError } from '#core/errors.ts';
-import type { Log } from '#core/log.ts';
+import { type Log, oneLine } from '#core/log.ts';
 import type { Clock } from '#core/runtime.ts';
 import { isErrno } from '#platform/files.ts';
 import { formatFileTimestamp, formatTimestamp } from '#platform/timestamp.ts';
@@ -65,7 +65,7 @@ export class ServerEvents {
     requestId?: string,
   ): void {
     const time = formatTimestamp(this.#clock.now());
-    const event: ServerEvent = { time, type, component, db: database, message };
+    const event: ServerEvent = { time, type, component, db: database, message: oneLine(message) };
     this.#recent.push(event);
     if (this.#recent.length > recentEventsMax) this.#recent.splice(0, recentEventsMax / 2);
     this.#count(type);

@@ -1,5 +1,6 @@
 import { DatabaseError } from '#core/errors.ts';
 import type { ErrorCode } from '#core/errors.ts';
+import { oneLine } from '#core/log.ts';
 
 /*
  * Failures as HTTP answers (http-api.md 3). `statusOf` is total over the error codes; a code that is added fails to
@@ -131,11 +132,6 @@ export function messageOf(error: unknown): string {
     cause = cause instanceof Error ? cause.cause : undefined;
   }
   return messages.join(' -> ') || 'unknown';
-}
-
-/** Control characters become blanks. */
-function oneLine(text: string): string {
-  return text.replaceAll(/[\u0000-\u001f\u007f-\u009f]/g, ' ');
 }
 
 /**

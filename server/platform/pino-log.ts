@@ -1,5 +1,5 @@
 import { pino } from 'pino';
-import type { Log, LogFields } from '#core/log.ts';
+import { type Log, type LogFields, oneLine } from '#core/log.ts';
 import type { Clock } from '#core/runtime.ts';
 import type { LogSink } from './log-sink.ts';
 import { formatTimestamp } from './timestamp.ts';
@@ -56,16 +56,11 @@ function textLog({ level, sink, clock }: LogOptions): Log {
 }
 
 function textLine(message: string, fields: LogFields = {}): string {
-  let line = escapeControls(message);
+  let line = oneLine(message);
   for (const [name, value] of Object.entries(fields)) {
     if (value === undefined) continue;
-    const text = escapeControls(String(value));
+    const text = oneLine(String(value));
     line += ` ${name}=${/[\s"=]/.test(text) ? JSON.stringify(text) : text}`;
   }
   return line;
-}
-
-/** Replaces what could end a line or steer a terminal by blanks. */
-export function escapeControls(text: string): string {
-  return text.replaceAll(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g, ' ');
 }

@@ -57,6 +57,8 @@ test('an event log that cannot be written does not stop the server', (context) =
   events.report('HINT', 'Server', 'three');
   assert.deepEqual(events.counts, { errors: 1, warnings: 1, info: 0, hints: 1 });
   assert.equal(events.recent().at(1)?.db, 'school');
+  events.report('INFO', 'Security', "login of 'jay\n2026-11-22 \u001b[2J' failed");
+  assert.equal(events.recent().at(3)?.message, "login of 'jay 2026-11-22  [2J' failed");
 });
 
 test('meters tell the last minute and the time since the last reading', () => {

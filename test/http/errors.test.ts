@@ -390,6 +390,8 @@ test('requests from pages of other sites are refused unless the setting lists th
   const read = await from('http://evil.example', 'GET');
   assert.equal(read.status, 200);
   assert.equal(read.headers['access-control-allow-origin'], undefined);
+  const logout = await door.ask('POST', 'logout', { headers: { origin: 'http://evil.example' } });
+  assert.equal(logout.status, 403);
   door.settings.set(serverHttpCorsAllowedOrigins, 'http://app.example, http://two.example');
   const allowed = await from('http://app.example');
   assert.equal(allowed.status, 200);

@@ -1,5 +1,6 @@
 import { DatabaseError } from '#core/errors.ts';
 import type { ClientMetadata } from '#security/token-sessions.ts';
+import { requireAcceptedOrigin } from '../cors.ts';
 import { badRequest, HttpRefusal } from '../errors.ts';
 import type { Exchange } from '../exchange.ts';
 import { integer, listOf, object, shared, text } from '../schemas.ts';
@@ -42,6 +43,7 @@ export const logout: Route = {
     answers: { 204: { description: 'The token is invalid' } },
   },
   handle: async (exchange, door) => {
+    requireAcceptedOrigin(exchange);
     const header = exchange.request.headers.authorization;
     const token = /^bearer +(AU-.*)$/i.exec(header ?? '')?.[1]?.trim();
     if (token !== undefined) {
