@@ -63,6 +63,8 @@ export interface ErrorDetails {
    * the same snapshot (ha.md 5.4, limits.md 16). Absent: the loop pauses for `txRetryDelay`.
    */
   readonly blockedBy?: Promise<void>;
+  /** True when part of what was asked for is stored, so that the server may not execute it again, whatever the code says. */
+  readonly isPartlyDone?: boolean;
 }
 
 /**
@@ -74,6 +76,7 @@ export class DatabaseError extends Error {
   readonly arguments: readonly string[];
   readonly help: string | undefined;
   readonly blockedBy: Promise<void> | undefined;
+  readonly isPartlyDone: boolean;
 
   constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
     super(message, details.cause === undefined ? undefined : { cause: details.cause });
@@ -82,6 +85,12 @@ export class DatabaseError extends Error {
     this.arguments = details.arguments ?? [];
     this.help = details.help;
     this.blockedBy = details.blockedBy;
+    this.isPartlyDone = details.isPartlyDone ?? false;
+  }
+
+  /** True when the server may execute the statement again after a full rollback. */
+  get mayRunAgain(): boolean {
+    return !this.isPartlyDone && errorSpecs[this.code].retry === 'server';
   }
 
   get exception(): string {

@@ -1,4 +1,4 @@
-import { DatabaseError, errorSpecs } from '#core/errors.ts';
+import { DatabaseError } from '#core/errors.ts';
 import type { Runtime } from '#core/runtime.ts';
 import type { ConflictLanes, Lane } from './conflict-lanes.ts';
 
@@ -49,7 +49,7 @@ async function runAgain<T>(
   let waitUntilMs: number | undefined;
   let lane: Lane | undefined;
   for (;;) {
-    if (!(error instanceof DatabaseError) || errorSpecs[error.code].retry !== 'server') throw error;
+    if (!(error instanceof DatabaseError) || !error.mayRunAgain) throw error;
     if (policy.attemptCountMax <= 1) throw error;
     if (error.blockedBy !== undefined) {
       waitUntilMs ??= clock.monotonicMs() + policy.conflictWaitMs;

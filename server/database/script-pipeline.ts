@@ -93,8 +93,8 @@ export class ScriptPipeline {
 
   /**
    * One attempt. The host's transaction holds what was not committed by the script; the caller commits it.
-   * @throws whatever a statement raises, with nothing left in the host's transaction; `TransactionFailed` in place of an error
-   *   that says "nothing was done" when the script has committed something
+   * @throws whatever a statement raises, with nothing left in the host's transaction; when the script has committed something,
+   *   as `partlyDone` tells it
    */
   async run(order: ScriptOrder, host: TransactionHost): Promise<ScriptOutcome> {
     const { limits, options, watch } = order;
@@ -282,12 +282,16 @@ function close({ compiled, instance, execution, memory, explain }: Opened): void
 const noRows: ResultBatch = { rowCount: 0, values: [] };
 const noAccount = { reserve() {}, release() {} };
 
-/** An error that tells the client that nothing was done is wrong when something was (house decision 9). */
+/**
+ * What is told in place of an error that says "nothing was done, ask again" (503) when part of a script is stored (house
+ * decision 9). A duplicated key says no such thing and keeps its name (409); it only may not be executed again.
+ */
 export function partlyDone(error: unknown): unknown {
   if (!(error instanceof DatabaseError) || errorSpecs[error.code].retry === 'never') return error;
-  return new DatabaseError(
-    'TransactionFailed',
-    `${error.message}; what the script committed before is stored`,
-    { cause: error },
-  );
+  const code = error.code === 'DuplicatedKey' ? error.code : 'TransactionFailed';
+  return new DatabaseError(code, `${error.message}; what the script committed before is stored`, {
+    arguments: error.arguments,
+    isPartlyDone: true,
+    cause: error,
+  });
 }

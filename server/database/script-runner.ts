@@ -1,4 +1,4 @@
-import { DatabaseError, errorSpecs } from '#core/errors.ts';
+import { DatabaseError } from '#core/errors.ts';
 import type { Log } from '#core/log.ts';
 import type { BucketId } from '#core/rid.ts';
 import type { Runtime } from '#core/runtime.ts';
@@ -446,7 +446,7 @@ function operation(name: string): Value {
 }
 
 function isRetryable(error: unknown): boolean {
-  return error instanceof DatabaseError && errorSpecs[error.code].retry === 'server';
+  return error instanceof DatabaseError && error.mayRunAgain;
 }
 
 function shown(value: Value, limits: StatementLimits): string {
