@@ -10,7 +10,14 @@ import {
 } from '#core/rid.ts';
 import type { Value } from '#core/value.ts';
 import type { AdjacencyList, Direction, StorageSnapshot } from '#storage/engine.ts';
-import type { IndexCursor, IndexReader, KeyBounds, ReadView, RecordCursor } from './read-view.ts';
+import type {
+  CreatedRecords,
+  IndexCursor,
+  IndexReader,
+  KeyBounds,
+  ReadView,
+  RecordCursor,
+} from './read-view.ts';
 
 /** What somebody may read. */
 export interface ReadRights {
@@ -61,8 +68,31 @@ export class GuardedView implements ReadView {
     return this.#inner.scan(bucket, order, fromPosition);
   }
 
+  scanStored(bucket: BucketId): RecordCursor {
+    this.#require(bucket);
+    return this.#inner.scanStored(bucket);
+  }
+
+  get created(): CreatedRecords | undefined {
+    const created = this.#inner.created;
+    if (created === undefined) return undefined;
+    return {
+      scan: (buckets: readonly BucketId[]) => {
+        for (const bucket of buckets) this.#require(bucket);
+        return created.scan(buckets);
+      },
+      placeOf: (rid: Rid) => created.placeOf(rid),
+      places: created.places,
+      ridAt: (place: Rid) => created.ridAt(place),
+    };
+  }
+
   isChanged(bucket: BucketId): boolean {
     return !this.#mayRead(bucket) || this.#inner.isChanged(bucket);
+  }
+
+  hasChangedRows(bucket: BucketId): boolean {
+    return !this.#mayRead(bucket) || this.#inner.hasChangedRows(bucket);
   }
 
   /** Mostly compares sizes; what tells the number asks `requireRead`. */

@@ -6,6 +6,8 @@ import type { IndexKeys } from '#index/ordered/index-keys.ts';
 export interface PendingEntry {
   readonly key: Uint8Array;
   readonly rid: Rid;
+  /** Where the record stands in scan order among those with the same key (`CreatedRecords.placeOf`). */
+  readonly place: Rid;
 }
 
 /** The changes to catch up with, and the records as they are now. */
@@ -13,6 +15,7 @@ export interface ChangeLog {
   readonly log: readonly Rid[];
   typeOf(rid: Rid): TypeId | undefined;
   recordOf(rid: Rid): StoredRecord | undefined;
+  placeOf(rid: Rid): Rid;
 }
 
 /**
@@ -33,7 +36,7 @@ export class IndexOverlay {
     this.#types = types;
   }
 
-  /** Sorted by key, then record id; valid until the next call. */
+  /** Sorted by key, then in scan order; valid until the next call. */
   entries(changes: ChangeLog): readonly PendingEntry[] {
     const { log } = changes;
     const pendingCount = log.length - this.#seen;
@@ -56,7 +59,8 @@ export class IndexOverlay {
     }
     this.#entries.length = 0;
     for (const [rid, keys] of this.#keysOf) {
-      for (const key of keys) this.#entries.push({ key, rid });
+      const place = changes.placeOf(rid);
+      for (const key of keys) this.#entries.push({ key, rid, place });
     }
     this.#entries.sort(compareEntries);
   }
@@ -64,12 +68,13 @@ export class IndexOverlay {
   #takeOne(rid: Rid, changes: ChangeLog): void {
     const keys = this.#currentKeys(rid, changes);
     if (keys === undefined) return;
+    const place = changes.placeOf(rid);
     for (const key of this.#keysOf.get(rid) ?? []) {
-      this.#entries.splice(lowerBound(this.#entries, key, rid), 1);
+      this.#entries.splice(lowerBound(this.#entries, key, place), 1);
     }
     this.#keysOf.set(rid, keys);
     for (const key of keys) {
-      this.#entries.splice(lowerBound(this.#entries, key, rid), 0, { key, rid });
+      this.#entries.splice(lowerBound(this.#entries, key, place), 0, { key, rid, place });
     }
   }
 
@@ -82,19 +87,23 @@ export class IndexOverlay {
   }
 }
 
-/** Byte order of keys, then record id: the order of stored entries. */
+/** Byte order of keys, then scan order; stored entries come by key and record id, which is the same for stored records. */
 export function compareEntries(a: PendingEntry, b: PendingEntry): number {
-  return Buffer.compare(a.key, b.key) || a.rid - b.rid;
+  return Buffer.compare(a.key, b.key) || a.place - b.place;
 }
 
-/** Place of the first entry that is not before `(key, rid)`. */
-export function lowerBound(entries: readonly PendingEntry[], key: Uint8Array, rid: number): number {
+/** Index of the first entry that is not before `(key, place)`. */
+export function lowerBound(
+  entries: readonly PendingEntry[],
+  key: Uint8Array,
+  place: number,
+): number {
   let low = 0;
   let high = entries.length;
   while (low < high) {
     const middle = (low + high) >>> 1;
     const entry = entries[middle] as PendingEntry;
-    if ((Buffer.compare(entry.key, key) || entry.rid - rid) < 0) low = middle + 1;
+    if ((Buffer.compare(entry.key, key) || entry.place - place) < 0) low = middle + 1;
     else high = middle;
   }
   return low;

@@ -221,7 +221,7 @@ interface MergeInputs {
   readonly checked: KeyBounds | undefined;
 }
 
-/** Stored entries and the transaction's own ones, in order of their keys. */
+/** Stored entries and the transaction's own ones, in order of their keys; of one key, what it created comes last. */
 class MergedCursor implements IndexCursor {
   rid: Rid = noRid;
   #key: Uint8Array | undefined;
@@ -266,7 +266,7 @@ class MergedCursor implements IndexCursor {
     const own = this.#own[this.#ownAt];
     if (!this.#fillStored()) return own === undefined ? false : this.#giveOwn(own);
     if (own === undefined) return this.#giveStored();
-    const order = Buffer.compare(this.#stored.key, own.key) || this.#stored.rid - own.rid;
+    const order = Buffer.compare(this.#stored.key, own.key) || this.#stored.rid - own.place;
     return order * this.#step <= 0 ? this.#giveStored() : this.#giveOwn(own);
   }
 

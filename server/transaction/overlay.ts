@@ -30,6 +30,8 @@ export class Overlay {
   #buckets: Map<BucketId, ChangedBucket> | undefined;
   #edges: Map<number, RidMap<EdgeDelta>> | undefined;
   #requiredVertices: Set<Rid> | undefined;
+  /** Records that were created, deleted again ones too. */
+  createdCount = 0;
   /** What it holds, roughly: rows and some objects for each record. */
   heldBytes = 0;
   /** Set while its changes may have to be taken back; `log` and `heldBytes` are set back by whoever does that. */
@@ -63,6 +65,7 @@ export class Overlay {
     this.#buckets = undefined;
     this.#edges = undefined;
     this.#requiredVertices = undefined;
+    this.createdCount = 0;
     this.heldBytes = 0;
     this.undo?.forget();
   }
@@ -79,22 +82,43 @@ export class Overlay {
     return this.#buckets?.get(bucket)?.count ?? 0;
   }
 
-  inserted(bucket: BucketId): readonly Rid[] {
-    return this.#buckets?.get(bucket)?.inserted ?? none;
+  /** Stored records of the bucket were changed or deleted. */
+  hasChangedRows(bucket: BucketId): boolean {
+    return this.#buckets?.get(bucket)?.hasChangedRows === true;
+  }
+
+  /** The new records of a bucket in the order of their creation; deleted again ones stay listed. */
+  created(bucket: BucketId): readonly Rid[] {
+    return this.#buckets?.get(bucket)?.created ?? none;
+  }
+
+  /** The same in the order of positions. */
+  createdByPosition(bucket: BucketId): readonly Rid[] {
+    const changed = this.#buckets?.get(bucket);
+    if (changed === undefined) return none;
+    return changed.isInOrder ? changed.created : changed.created.toSorted((a, b) => a - b);
   }
 
   insert(entry: OverlayEntry): void {
     this.heldBytes += entryBytes + entry.row.length;
     const bucket = bucketOf(entry.rid);
     this.entries.set(entry.rid, entry);
+    entry.creation = this.log.length;
     this.log.push(entry.rid);
     const changed = this.#changed(bucket);
-    changed.inserted.push(entry.rid);
+    // One that is restored has an old position, where another transaction may have restored it, too.
+    if (entry.isRestored) {
+      changed.isInOrder = false;
+      changed.hasChangedRows = true;
+    }
+    changed.created.push(entry.rid);
     changed.count += 1;
+    this.createdCount += 1;
     this.undo?.add(() => {
       this.entries.delete(entry.rid);
-      changed.inserted.pop();
+      changed.created.pop();
       changed.count -= 1;
+      this.createdCount -= 1;
     });
     if (entry.isEdge) this.addEdge(entry);
   }
@@ -117,7 +141,8 @@ export class Overlay {
     if (this.entries.get(entry.rid) === undefined) this.heldBytes += entryBytes + row.length;
     this.entries.set(entry.rid, entry);
     this.log.push(entry.rid);
-    this.#changed(bucketOf(entry.rid));
+    const changed = this.#changed(bucketOf(entry.rid));
+    if (!entry.isNew) changed.hasChangedRows = true;
   }
 
   /** @param record as it was last */
@@ -130,6 +155,7 @@ export class Overlay {
     this.entries.set(entry.rid, entry);
     this.log.push(entry.rid);
     const changed = this.#changed(bucketOf(entry.rid));
+    if (!entry.isNew) changed.hasChangedRows = true;
     changed.count -= 1;
     this.undo?.add(() => {
       changed.count += 1;
@@ -152,7 +178,7 @@ export class Overlay {
     this.#buckets ??= new Map();
     let changed = this.#buckets.get(bucket);
     if (changed === undefined) {
-      changed = { inserted: [], count: 0 };
+      changed = { created: [], isInOrder: true, hasChangedRows: false, count: 0 };
       this.#buckets.set(bucket, changed);
     }
     return changed;
@@ -208,8 +234,11 @@ const none: readonly never[] = [];
 const noVertices: ReadonlySet<Rid> = new Set();
 
 interface ChangedBucket {
-  /** New records in position order; deleted again ones stay listed. */
-  readonly inserted: Rid[];
+  /** New records in the order of their creation; deleted again ones stay listed. */
+  readonly created: Rid[];
+  /** ... which is that of their positions. */
+  isInOrder: boolean;
+  hasChangedRows: boolean;
   /** Change of the number of records. */
   count: number;
 }
@@ -239,6 +268,8 @@ export class OverlayEntry {
   movedFrom: { readonly from: Rid; readonly to: Rid } | undefined;
   /** Made again at the id of a deleted record. */
   isRestored: boolean;
+  /** Of a new record: its place in the log. */
+  creation: number;
   /** An edge that only its source lists; of a stored one known when it is deleted or re-pointed. */
   isOneWay: boolean;
 
@@ -253,6 +284,7 @@ export class OverlayEntry {
     this.to = ends?.to ?? noRid;
     this.movedFrom = undefined;
     this.isRestored = false;
+    this.creation = 0;
     this.isOneWay = ends?.isOneWay === true;
   }
 

@@ -11,10 +11,16 @@ export interface ReadView extends Disposable {
   /** LSN of the snapshot. */
   readonly snapshotIndex: LogIndex;
   record(rid: Rid): StoredRecord | undefined;
-  /** Position order; records of this transaction come last (they have the highest positions). */
+  /** All records of the bucket by position: the order of record ids. */
   scan(bucket: BucketId, order: 'ascending' | 'descending', fromPosition?: number): RecordCursor;
-  /** True when this transaction changed records of the bucket, so that block-level scans must go through `scan`. */
+  /** The stored records of the bucket by position, as this transaction has changed them, without those it created. */
+  scanStored(bucket: BucketId): RecordCursor;
+  /** What this transaction has created so far; undefined when that is nothing. */
+  readonly created: CreatedRecords | undefined;
+  /** True when this transaction changed records of the bucket, new ones too, so that block-level scans must go through `scan`. */
   isChanged(bucket: BucketId): boolean;
+  /** True when it changed stored records of the bucket: block-level scans of these must go through `scanStored`. */
+  hasChangedRows(bucket: BucketId): boolean;
   recordCount(bucket: BucketId): number;
   /**
    * Asked before a result tells how many records a bucket has, since nothing else of them is read; absent: anybody may know.
@@ -26,8 +32,29 @@ export interface ReadView extends Disposable {
   index(id: IndexId): IndexReader;
 }
 
+/**
+ * The records that a transaction has created. In scan order (sql.md 7.3) the stored records of all buckets come first, by bucket
+ * and position, and then these, in the order of their creation.
+ */
+export interface CreatedRecords {
+  /** Those of the buckets that there are when the scan begins, in the order of their creation. */
+  scan(buckets: readonly BucketId[]): RecordCursor;
+  /**
+   * A number by which the records of a bucket stand in scan order, and created ones behind all others: the record id of a stored
+   * record, one of the bucket `places` for a created one.
+   */
+  placeOf(rid: Rid): Rid;
+  /** Where no records are. */
+  readonly places: BucketId;
+  /** The record with this place in the bucket `places`. */
+  ridAt(place: Rid): Rid;
+}
+
 export interface RecordCursor {
-  /** undefined at the end, `vetoed` (trigger-runner.ts) for one that a trigger hides. Cost per record: no decoding. */
+  /**
+   * undefined at the end, `vetoed` (trigger-runner.ts) for one that a trigger hides, and for a created one that was deleted again.
+   * Cost per record: no decoding.
+   */
   next(): StoredRecord | undefined;
   /** Asked before the next record: reading has taken long, and others should have their turn. Answers so once in a turn. */
   readonly isPauseDue?: () => boolean;

@@ -1,17 +1,19 @@
 import type { StoredRecord } from '#core/record.ts';
-import { type BucketId, positionOf, type Rid } from '#core/rid.ts';
+import { type BucketId, makeRid, positionOf, type Rid } from '#core/rid.ts';
 import type { Block } from '#storage/block.ts';
 import { BlockWindow } from '#storage/block-window.ts';
 import type { StorageSnapshot } from '#storage/engine.ts';
 import { requireWholeBucket } from '#storage/whole-bucket.ts';
 import type { RecordCursor } from './read-view.ts';
 
-/** What a scan sees of a transaction's own writes; undefined fields mean there are none in the bucket. */
+/** What a scan sees of a transaction's own writes. */
 export interface ScanOverlay {
-  /** The record as changed by the transaction, undefined when deleted, `unchanged` when it did not touch it. */
-  recordOf(rid: Rid): StoredRecord | undefined | typeof unchanged;
+  /** A stored record as changed by the transaction, undefined when deleted, `unchanged` when it did not touch it. */
+  changed(rid: Rid): StoredRecord | undefined | typeof unchanged;
   /** New records in position order, as they are when the scan begins. */
-  readonly inserted: readonly Rid[];
+  readonly created: readonly Rid[];
+  /** One of these; undefined when deleted. */
+  recordOf(rid: Rid): StoredRecord | undefined;
 }
 
 export const unchanged = Symbol('unchanged');
@@ -25,17 +27,19 @@ export interface ScanRange {
 }
 
 /**
- * Records of a bucket, block by block. Ascending order gives the stored records and then the new ones, descending order the
- * other way round: new records have the highest positions.
+ * Records of a bucket by position, block by block. Most new records have higher positions than all stored ones; but others may
+ * have committed meanwhile what they made later, and a restored record has the position it had.
  */
 export class RecordScan implements RecordCursor {
   readonly #snapshot: StorageSnapshot;
   readonly #overlay: ScanOverlay | undefined;
   readonly #bucket: BucketId;
   readonly #step: 1 | -1;
-  readonly #insertedCount: number;
+  readonly #createdCount: number;
   /** Place in the new records; negative or the count when they are done. */
-  #insertedAt: number;
+  #createdAt = 0;
+  /** Of the new record at that place; beyond all others when they are done. */
+  #createdPosition = 0;
   #block: Block | undefined;
   #slot = 0;
   #nextBlock: number;
@@ -50,15 +54,14 @@ export class RecordScan implements RecordCursor {
     this.#bucket = range.bucket;
     this.#step = range.order === 'ascending' ? 1 : -1;
     this.#blockCount = snapshot.blockCount(range.bucket);
-    this.#insertedCount = overlay?.inserted.length ?? 0;
-    this.#insertedAt = this.#step === 1 ? 0 : this.#insertedCount - 1;
+    this.#createdCount = overlay?.created.length ?? 0;
     this.#nextBlock = this.#step === 1 ? 0 : this.#blockCount - 1;
+    this.#goToCreated(this.#step === 1 ? 0 : this.#createdCount - 1);
     if (range.from !== undefined) this.#startAt(range.from);
   }
 
   next(): StoredRecord | undefined {
-    if (this.#step === 1) return this.#nextStored() ?? this.#nextInserted();
-    return this.#nextInserted() ?? this.#nextStored();
+    return this.#nextInBlocks() ?? this.#nextCreated();
   }
 
   #startAt(position: number): void {
@@ -71,14 +74,19 @@ export class RecordScan implements RecordCursor {
     } else if (this.#step === 1) {
       this.#nextBlock = this.#blockCount;
     }
-    const inserted = this.#overlay?.inserted ?? [];
-    while (
-      this.#insertedAt >= 0 &&
-      this.#insertedAt < this.#insertedCount &&
-      (position - positionOf(inserted[this.#insertedAt] as Rid)) * this.#step > 0
-    ) {
-      this.#insertedAt += this.#step;
-    }
+    while (this.#isCreatedBefore(position)) this.#goToCreated(this.#createdAt + this.#step);
+  }
+
+  #goToCreated(at: number): void {
+    this.#createdAt = at;
+    const rid = this.#overlay?.created[at];
+    const isOver = rid === undefined || at >= this.#createdCount;
+    this.#createdPosition = isOver ? Number.POSITIVE_INFINITY * this.#step : positionOf(rid);
+  }
+
+  /** Whether the next new record comes before a position on this way. */
+  #isCreatedBefore(position: number): boolean {
+    return (position - this.#createdPosition) * this.#step > 0;
   }
 
   #openBlock(slot: number | undefined): void {
@@ -90,7 +98,9 @@ export class RecordScan implements RecordCursor {
     this.#slot = slot ?? (this.#step === 1 ? 0 : block.slotCount - 1);
   }
 
-  #nextStored(): StoredRecord | undefined {
+  /** The records up to the end of the blocks, new ones among them. */
+  #nextInBlocks(): StoredRecord | undefined {
+    const overlay = this.#overlay;
     for (;;) {
       const block = this.#block;
       if (block === undefined) {
@@ -103,12 +113,20 @@ export class RecordScan implements RecordCursor {
         this.#block = undefined;
         continue;
       }
+      if (overlay !== undefined) {
+        const position = block.firstPosition + slot;
+        if (this.#isCreatedBefore(position)) {
+          const created = this.#takeCreated(overlay);
+          if (created !== undefined) return created;
+          continue;
+        }
+        this.#slot = slot + this.#step;
+        const changed = overlay.changed(makeRid(this.#bucket, position));
+        if (changed === undefined) continue;
+        if (changed !== unchanged) return changed;
+      }
       this.#slot = slot + this.#step;
-      const stored = this.#snapshot.recordAt(block, slot);
-      if (this.#overlay === undefined) return stored;
-      const changed = this.#overlay.recordOf(stored.rid);
-      if (changed === unchanged) return stored;
-      if (changed !== undefined) return changed;
+      return this.#snapshot.recordAt(block, slot);
     }
   }
 
@@ -118,15 +136,19 @@ export class RecordScan implements RecordCursor {
     return undefined;
   }
 
-  #nextInserted(): StoredRecord | undefined {
+  #nextCreated(): StoredRecord | undefined {
     const overlay = this.#overlay;
     if (overlay === undefined) return undefined;
-    while (this.#insertedAt >= 0 && this.#insertedAt < this.#insertedCount) {
-      const rid = overlay.inserted[this.#insertedAt] as Rid;
-      this.#insertedAt += this.#step;
-      const record = overlay.recordOf(rid);
-      if (record !== undefined && record !== unchanged) return record;
+    while (this.#createdAt >= 0 && this.#createdAt < this.#createdCount) {
+      const record = this.#takeCreated(overlay);
+      if (record !== undefined) return record;
     }
     return undefined;
+  }
+
+  #takeCreated(overlay: ScanOverlay): StoredRecord | undefined {
+    const rid = overlay.created[this.#createdAt] as Rid | undefined;
+    this.#goToCreated(this.#createdAt + this.#step);
+    return rid === undefined ? undefined : overlay.recordOf(rid);
   }
 }

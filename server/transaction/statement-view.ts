@@ -18,10 +18,11 @@ import type {
   StorageSnapshot,
 } from '#storage/engine.ts';
 import { noLargeCells, RowRecord } from '#storage/row-record.ts';
+import { CreatedInOverlay } from './created-records.ts';
 import { type ChangeLog, IndexOverlay, type PendingEntry } from './index-overlay.ts';
 import { type IndexHost, IndexView } from './index-view.ts';
 import type { Overlay, OverlayEntry } from './overlay.ts';
-import type { IndexReader, ReadView, RecordCursor } from './read-view.ts';
+import type { CreatedRecords, IndexReader, ReadView, RecordCursor } from './read-view.ts';
 import { RecordScan, type ScanOverlay, unchanged } from './record-scan.ts';
 import type { UniqueClaims } from './unique-claims.ts';
 
@@ -55,6 +56,7 @@ export class StatementView implements ReadView, IndexHost, ChangeLog {
   #indexes: Map<IndexId, IndexView> | undefined;
   #indexOverlays: Map<IndexId, IndexOverlay> | undefined;
   #openCursors: Set<EntryCursor> | undefined;
+  #created: CreatedRecords | undefined;
   /** Remembered as long as nothing more was written. */
   #hiddenEntries: Map<IndexId, { logLength: number; count: number }> | undefined;
   /** What was read last: a statement that changes a record reads it to find it, to compute with it and to check the change. */
@@ -140,15 +142,35 @@ export class StatementView implements ReadView, IndexHost, ChangeLog {
     const range = { bucket, order, from: fromPosition };
     if (!this.isChanged(bucket)) return new RecordScan(this.snapshot, undefined, range);
     const overlay: ScanOverlay = {
-      inserted: this.#overlay.inserted(bucket),
-      recordOf: (rid) => this.#changedRecord(rid),
+      created: this.#overlay.createdByPosition(bucket),
+      recordOf: (rid) => this.recordOf(rid),
+      changed: (rid) => this.#changedRecord(rid),
     };
     return new RecordScan(this.snapshot, overlay, range);
   }
 
+  scanStored(bucket: BucketId): RecordCursor {
+    const range = { bucket, order: 'ascending', from: undefined } as const;
+    if (!this.hasChangedRows(bucket)) return new RecordScan(this.snapshot, undefined, range);
+    const overlay: ScanOverlay = {
+      created: [],
+      recordOf: (rid) => this.recordOf(rid),
+      changed: (rid) => this.#changedRecord(rid),
+    };
+    return new RecordScan(this.snapshot, overlay, range);
+  }
+
+  /** What became of a stored record. */
   #changedRecord(rid: Rid): StoredRecord | undefined | typeof unchanged {
     const entry = this.#overlay.entry(rid);
-    return entry === undefined ? unchanged : this.recordOfEntry(entry);
+    if (entry === undefined) return unchanged;
+    return entry.isNew ? undefined : this.recordOfEntry(entry);
+  }
+
+  get created(): CreatedRecords | undefined {
+    if (this.#overlay.createdCount === 0) return undefined;
+    this.#created ??= new CreatedInOverlay(this.#overlay, (entry) => this.recordOfEntry(entry));
+    return this.#created;
   }
 
   /** Whether a record with this id, if there is one, is a vertex. */
@@ -159,6 +181,10 @@ export class StatementView implements ReadView, IndexHost, ChangeLog {
 
   isChanged(bucket: BucketId): boolean {
     return this.#overlay.isChanged(bucket);
+  }
+
+  hasChangedRows(bucket: BucketId): boolean {
+    return this.#overlay.hasChangedRows(bucket);
   }
 
   recordCount(bucket: BucketId): number {
@@ -214,6 +240,10 @@ export class StatementView implements ReadView, IndexHost, ChangeLog {
 
   get log(): readonly Rid[] {
     return this.#overlay.log;
+  }
+
+  placeOf(rid: Rid): Rid {
+    return this.created?.placeOf(rid) ?? rid;
   }
 
   typeOf(rid: Rid): TypeId | undefined {

@@ -24,11 +24,12 @@ import type { ChangeObserver } from './change-observer.ts';
 import type { Committer } from './committer.ts';
 import type { WriteSet } from './guards.ts';
 import { Overlay } from './overlay.ts';
-import type { IndexReader, RecordCursor } from './read-view.ts';
+import type { CreatedRecords, IndexReader, RecordCursor } from './read-view.ts';
 import type { PropertyPatch } from './property-patch.ts';
 import { OverlayReceipt } from './receipt.ts';
 import { after, mayHaveOneWayEdges, type OneWaySearch } from './one-way-edges.ts';
 import { RecordWriter, type WriteServices } from './record-writer.ts';
+import { openSavepoint } from './savepoint.ts';
 import { type PinnedState, StatementView } from './statement-view.ts';
 import { type Place, TriggeredWrites } from './triggered-writes.ts';
 import type { TriggerRunner } from './trigger-runner.ts';
@@ -40,7 +41,6 @@ import type {
   Savepoint,
   Transaction,
 } from './transaction.ts';
-import { UndoLog } from './undo-log.ts';
 
 /** What transactions of one database have in common. */
 export interface TransactionServices extends WriteServices {
@@ -139,8 +139,20 @@ export class TransactionValue implements Transaction {
     return this.#read().scan(bucket, order, fromPosition);
   }
 
+  scanStored(bucket: BucketId): RecordCursor {
+    return this.#read().scanStored(bucket);
+  }
+
+  get created(): CreatedRecords | undefined {
+    return this.#read().created;
+  }
+
   isChanged(bucket: BucketId): boolean {
     return this.#overlay.isChanged(bucket);
+  }
+
+  hasChangedRows(bucket: BucketId): boolean {
+    return this.#overlay.hasChangedRows(bucket);
   }
 
   recordCount(bucket: BucketId): number {
@@ -367,36 +379,13 @@ export class TransactionValue implements Transaction {
   }
 
   savepoint(): Savepoint {
-    const overlay = this.#overlay;
-    overlay.undo ??= new UndoLog();
-    const { undo, heldBytes } = overlay;
-    const place = undo.open();
-    const logLength = overlay.log.length;
-    const recordedCount = this.#recorded?.length ?? 0;
-    const discardCount = this.#discardCount;
-    let isOver = false;
-    const release = (): void => {
-      if (isOver) return;
-      isOver = true;
-      if (undo.close()) overlay.undo = undefined;
-    };
-    return {
-      release,
-      undo: () => {
-        this.#requireOpen();
-        if (isOver) return;
-        // What was written before is stored or given up: only what came after it can be taken back.
-        if (discardCount !== this.#discardCount) this.discard();
-        else {
-          undo.undoTo(place);
-          overlay.log.length = logLength;
-          overlay.heldBytes = heldBytes;
-          if (this.#recorded !== undefined) this.#recorded.length = recordedCount;
-          this.#view?.forgetWrites();
-        }
-        release();
-      },
-    };
+    return openSavepoint(this.#overlay, {
+      requireOpen: () => this.#requireOpen(),
+      recorded: () => this.#recorded,
+      discardCount: () => this.#discardCount,
+      discard: () => this.discard(),
+      forgetWrites: () => this.#view?.forgetWrites(),
+    });
   }
 
   attach(name: string, value: Uint8Array): void {

@@ -12,7 +12,14 @@ import {
 } from '#core/rid.ts';
 import type { Value } from '#core/value.ts';
 import type { AdjacencyList, Direction, StorageSnapshot } from '#storage/engine.ts';
-import type { IndexCursor, IndexReader, KeyBounds, ReadView, RecordCursor } from './read-view.ts';
+import type {
+  CreatedRecords,
+  IndexCursor,
+  IndexReader,
+  KeyBounds,
+  ReadView,
+  RecordCursor,
+} from './read-view.ts';
 import { type TriggerSubject, vetoed } from './trigger-runner.ts';
 
 /** Scans pause when triggers have worked for so long. */
@@ -62,8 +69,25 @@ export class WatchedView implements ReadView {
   }
 
   scan(bucket: BucketId, order: 'ascending' | 'descending', fromPosition?: number): RecordCursor {
-    const cursor = this.#inner.scan(bucket, order, fromPosition);
-    const hooks = this.#hooks(bucket);
+    return this.#watched(this.#inner.scan(bucket, order, fromPosition), this.#hooks(bucket));
+  }
+
+  scanStored(bucket: BucketId): RecordCursor {
+    return this.#watched(this.#inner.scanStored(bucket), this.#hooks(bucket));
+  }
+
+  get created(): CreatedRecords | undefined {
+    const created = this.#inner.created;
+    if (created === undefined) return undefined;
+    return {
+      scan: (buckets: readonly BucketId[]) => this.#watchedCreated(created.scan(buckets)),
+      placeOf: (rid: Rid) => created.placeOf(rid),
+      places: created.places,
+      ridAt: (place: Rid) => created.ridAt(place),
+    };
+  }
+
+  #watched(cursor: RecordCursor, hooks: TypeHooks | undefined): RecordCursor {
     if (hooks === undefined) return cursor;
     return {
       next: () => {
@@ -74,8 +98,25 @@ export class WatchedView implements ReadView {
     };
   }
 
+  /** Records of several types. */
+  #watchedCreated(cursor: RecordCursor): RecordCursor {
+    return {
+      next: () => {
+        const record = cursor.next();
+        if (record === undefined || record === vetoed) return record;
+        const hooks = this.#hooks(bucketOf(record.rid));
+        return hooks === undefined || this.#shows(hooks, record) ? record : vetoed;
+      },
+      isPauseDue: () => this.#isPauseDue(),
+    };
+  }
+
   isChanged(bucket: BucketId): boolean {
     return this.#hooks(bucket) !== undefined || this.#inner.isChanged(bucket);
+  }
+
+  hasChangedRows(bucket: BucketId): boolean {
+    return this.#hooks(bucket) !== undefined || this.#inner.hasChangedRows(bucket);
   }
 
   /** Of all records: what counts for results reads them one by one (the rule count-records), the rest only compares sizes. */

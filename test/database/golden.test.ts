@@ -15,6 +15,7 @@ for (const name of [
   'match-groups',
   'index-use',
   'sentences',
+  'scan-order',
 ]) {
   runDatabaseGoldenFile(new URL(`./${name}.txt`, import.meta.url));
 }

@@ -14,13 +14,16 @@ export type LogicalPlan =
   // --- sources
   /** One row without slots of its own. */
   | { readonly op: 'Argument' }
-  /** Records of the type and its subtypes (`types` is the expanded list), bucket order then position order, then this transaction's new ones. */
+  /**
+   * Records of the type and its subtypes (`types` is the expanded list) in scan order (sql.md 7.3): bucket order then position order,
+   * then those that the transaction created, in the order of their creation; with `order`, by record id.
+   */
   | {
       readonly op: 'TypeScan';
       readonly types: readonly TypeId[];
       readonly as: Slot;
-      readonly order?: 'ascending' | 'descending';
-      /** Set by the optimizer (`@rid > #12:100`). */
+      readonly order?: RidOrder;
+      /** Set by the optimizer (`@rid > #12:100`), with an order: pages go on behind a record id. */
       readonly range?: RidRange;
       /** An index that would find so large a share of the records that all are read instead: told by EXPLAIN (sql.md 7.13). */
       readonly passedOver?: { readonly index: IndexId; readonly share: number };
@@ -29,7 +32,7 @@ export type LogicalPlan =
       readonly op: 'BucketScan';
       readonly buckets: readonly BucketId[];
       readonly as: Slot;
-      readonly order?: 'ascending' | 'descending';
+      readonly order?: RidOrder;
       readonly range?: RidRange;
     }
   /** Records by id, in the given order; missing ones are skipped. `rids` gives a RID, record, RID-shaped text or list of these. */
@@ -62,13 +65,15 @@ export type LogicalPlan =
       readonly fields: Slot;
     }
   | IndexSearchNode
-  /** Records that at least one of the searches finds, each once, in scan order; all searches have the slot `as`. */
+  /** Records that at least one of the searches finds, each once; all searches have the slot `as`. */
   | {
       readonly op: 'IndexUnion';
       readonly searches: readonly IndexSearchNode[];
       readonly types: readonly TypeId[];
       readonly as: Slot;
       readonly covers: Expression;
+      /** By record id; absent: in scan order. */
+      readonly ridOrder?: 'ascending';
     }
   /** One row with the number of live records of the types or buckets, read from counters. */
   | {
@@ -328,7 +333,10 @@ export interface IndexSearchNode {
   readonly bounds: IndexBounds;
   readonly types: readonly TypeId[];
   readonly as: Slot;
+  /** By key; absent: in scan order. */
   readonly order?: 'ascending' | 'descending';
+  /** Without `order`: by record id in place of scan order. */
+  readonly ridOrder?: 'ascending';
   readonly covers?: Expression;
   /**
    * The index skips records with null in a component that the bounds leave open, so it serves only when every record stands
@@ -340,6 +348,9 @@ export interface IndexSearchNode {
   /** With `order`: no more rows than this are wanted. */
   readonly limit?: Expression;
 }
+
+/** The order of record ids, for scans. */
+export type RidOrder = 'ascending' | 'descending';
 
 /** Bounds on record ids; each expression gives a RID, a record or RID-shaped text. */
 export interface RidRange {
@@ -504,6 +515,8 @@ export type Assignment =
       readonly path: readonly PathElement[];
       readonly operator: '=' | '+=' | '-=' | '*=' | '/=';
       readonly value: Expression;
+      /** The name of the type of an integer, where more is known of it than its value shows (`binder/value-type.ts`). */
+      readonly valueType?: Expression | undefined;
     }
   | {
       readonly kind: 'remove';
@@ -511,9 +524,12 @@ export type Assignment =
       readonly path: readonly PathElement[];
       readonly value: Expression | undefined;
     }
-  | { readonly kind: 'merge'; readonly value: Expression }
+  | { readonly kind: 'merge'; readonly value: Expression; readonly entryTypes?: EntryTypes }
   /** Replaces all properties; a list gives the i-th record of the statement its i-th item. */
-  | { readonly kind: 'content'; readonly value: Expression };
+  | { readonly kind: 'content'; readonly value: Expression; readonly entryTypes?: EntryTypes };
+
+/** As `valueType`, for entries of a map. */
+export type EntryTypes = readonly { readonly key: string; readonly type: Expression }[];
 
 /** A whole statement, ready to be authorized, optimized and run. */
 export interface QueryProgram {

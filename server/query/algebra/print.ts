@@ -81,9 +81,9 @@ class NodePrinter {
       case 'Argument':
         return '';
       case 'TypeScan':
-        return `${this.#types(plan.types)}${descending(plan.order)}${this.#range(plan.range)} → ${this.#slot(plan.as)}${this.#passedOver(plan)}`;
+        return `${this.#types(plan.types)}${ridOrder(plan)}${this.#range(plan.range)} → ${this.#slot(plan.as)}${this.#passedOver(plan)}`;
       case 'BucketScan':
-        return `${plan.buckets.map((id) => this.#catalog?.bucketWithId(id)?.name ?? id).join('|')}${descending(plan.order)}${this.#range(plan.range)} → ${this.#slot(plan.as)}`;
+        return `${plan.buckets.map((id) => this.#catalog?.bucketWithId(id)?.name ?? id).join('|')}${ridOrder(plan)}${this.#range(plan.range)} → ${this.#slot(plan.as)}`;
       case 'RecordLookup':
         return `${printExpression(plan.rids, this.#slot)}${plan.types ? ` of ${this.#types(plan.types)}` : ''} → ${this.#slot(plan.as)}`;
       case 'DynamicSource':
@@ -371,6 +371,7 @@ type ShapingOp =
   | 'Aggregate'
   | 'Union';
 
-function descending(order: 'ascending' | 'descending' | undefined): string {
-  return order === 'descending' ? ' descending' : '';
+/** A range says by itself that record ids ascend. */
+function ridOrder({ order, range }: PlanNode<'TypeScan' | 'BucketScan'>): string {
+  return order === undefined || (range && order === 'ascending') ? '' : ` ${order}`;
 }

@@ -2,7 +2,12 @@ import type { Catalog } from '#catalog/catalog.ts';
 import type { StoredRecord } from '#core/record.ts';
 import type { BucketId, IndexId, LogIndex, Rid, TypeId } from '#core/rid.ts';
 import type { AdjacencyList, Direction, StorageSnapshot } from '#storage/engine.ts';
-import type { IndexReader, ReadView, RecordCursor } from '#transaction/read-view.ts';
+import type {
+  CreatedRecords,
+  IndexReader,
+  ReadView,
+  RecordCursor,
+} from '#transaction/read-view.ts';
 
 /** What was read between two calls of an expression. */
 interface Reads {
@@ -105,8 +110,20 @@ export class RememberedView implements ReadView {
     return this.#inner.scan(bucket, order, fromPosition);
   }
 
+  scanStored(bucket: BucketId): RecordCursor {
+    return this.#inner.scanStored(bucket);
+  }
+
+  get created(): CreatedRecords | undefined {
+    return this.#inner.created;
+  }
+
   isChanged(bucket: BucketId): boolean {
     return this.#inner.isChanged(bucket);
+  }
+
+  hasChangedRows(bucket: BucketId): boolean {
+    return this.#inner.hasChangedRows(bucket);
   }
 
   recordCount(bucket: BucketId): number {

@@ -13,6 +13,7 @@ import {
   type Pulled,
 } from './operator.ts';
 import { describeValue, ridOf } from './record-identity.ts';
+import { pathThrough } from './scan-path.ts';
 import { RecordScanOperator } from './type-scan.ts';
 import { WorkShare } from './work-share.ts';
 
@@ -106,9 +107,8 @@ export class DynamicSourceOperator implements PhysicalOperator {
 
   #startScan(buckets: readonly BucketId[]): void {
     this.#scan = new RecordScanOperator({
-      buckets,
+      path: pathThrough(buckets, undefined),
       as: this.#as,
-      order: 'ascending',
       range: undefined,
       description: this.description,
     });

@@ -3,7 +3,7 @@ import type { BucketId } from '#core/rid.ts';
 import type { Block } from '#storage/block.ts';
 import { BlockWindow } from '#storage/block-window.ts';
 import { requireWholeBucket } from '#storage/whole-bucket.ts';
-import type { RecordCursor } from '#transaction/read-view.ts';
+import type { ReadView, RecordCursor } from '#transaction/read-view.ts';
 import { vetoed } from '#transaction/trigger-runner.ts';
 import type { CompiledScan, RowSource } from '../evaluate/block-scan.ts';
 import { Patience } from '../evaluate/patience.ts';
@@ -16,6 +16,7 @@ import {
   type PhysicalOperator,
   type Pulled,
 } from './operator.ts';
+import { createdBehind, type ScanPath } from './scan-path.ts';
 import { rowsPerTurn, WorkShare } from './work-share.ts';
 
 /** Blocks that are looked through between two pauses, for each row that other operators take: some thousand rows in all. */
@@ -23,15 +24,14 @@ const blocksPerRow = 1 / 8;
 
 export interface FusedScanOptions {
   readonly scan: CompiledScan;
-  readonly buckets: readonly BucketId[];
-  readonly order: 'ascending' | 'descending';
+  readonly path: ScanPath;
   /** Fewer than other operators take, where looking at a row costs more. */
   readonly rowsPerTurn: number;
   readonly description: string;
 }
 
 /**
- * Scan, filter and projection as one loop over the bytes of blocks. Buckets that the transaction changed are read record by
+ * Scan, filter and projection as one loop over the bytes of blocks. What the transaction changed or created is read record by
  * record through the view instead, with the same row code.
  */
 export class FusedScanOperator implements PhysicalOperator {
@@ -53,7 +53,7 @@ export class FusedScanOperator implements PhysicalOperator {
   constructor(options: FusedScanOptions) {
     this.description = options.description;
     this.#scan = options.scan;
-    this.#blocks = new BlockWalk(options.buckets, options.order);
+    this.#blocks = new BlockWalk(options.path);
     this.#blocksPerTurn = blocksInTurn(options);
     this.#blocksLeft = this.#blocksPerTurn;
   }
@@ -81,7 +81,7 @@ export class FusedScanOperator implements PhysicalOperator {
 
   #next(): Pulled {
     const rows = this.#rows as RowSource;
-    const isAscending = this.#blocks.order === 'ascending';
+    const { isAscending } = this.#blocks;
     for (;;) {
       const block = this.#block;
       if (block !== undefined) {
@@ -214,12 +214,13 @@ class PatientRows {
   }
 }
 
-/** Goes through the blocks of some buckets; a bucket that the transaction changed gives its records instead. */
+/** Goes through the blocks of some buckets; where they do not tell what the transaction sees, it gives records instead. */
 class BlockWalk {
-  readonly order: 'ascending' | 'descending';
-  readonly #buckets: readonly BucketId[];
-  /** The records of the current bucket, when it must be read through the view. */
+  readonly isAscending: boolean;
+  readonly #path: ScanPath;
+  /** The records of the current bucket, when it must be read through the view; behind the buckets the created ones. */
   records: RecordCursor | undefined;
+  #created: RecordCursor | undefined;
   #context: ExecutionContext | undefined;
   #window: BlockWindow | undefined;
   #bucketNumber = 0;
@@ -228,15 +229,16 @@ class BlockWalk {
   #blocksLeft = 0;
   #rowCount = 0;
 
-  constructor(buckets: readonly BucketId[], order: 'ascending' | 'descending') {
-    this.order = order;
-    this.#buckets = order === 'descending' ? buckets.toReversed() : buckets;
+  constructor(path: ScanPath) {
+    this.isAscending = path.order !== 'descending';
+    this.#path = path;
   }
 
   start(context: ExecutionContext): void {
     this.#context = context;
     this.#window = new BlockWindow();
     this.records = undefined;
+    this.#created = createdBehind(this.#path, context.view);
     this.#bucketNumber = 0;
     this.#bucket = undefined;
     this.#blocksLeft = 0;
@@ -246,6 +248,7 @@ class BlockWalk {
     this.#context = undefined;
     this.#window = undefined;
     this.records = undefined;
+    this.#created = undefined;
   }
 
   /** The next block; 'records' when `records` has been set instead; 'end'. */
@@ -258,7 +261,7 @@ class BlockWalk {
           this.#blockNumber,
           this.#window as BlockWindow,
         );
-        this.#blockNumber += this.order === 'ascending' ? 1 : -1;
+        this.#blockNumber += this.isAscending ? 1 : -1;
         this.#blocksLeft -= 1;
         if (block === undefined) continue;
         this.#rowCount += block.rowCount;
@@ -267,18 +270,30 @@ class BlockWalk {
       if (this.#bucket !== undefined)
         requireWholeBucket(view.snapshot, this.#bucket, this.#rowCount);
       this.#bucket = undefined;
-      const bucket = this.#buckets[this.#bucketNumber];
-      if (bucket === undefined) return 'end';
+      const bucket = this.#path.buckets[this.#bucketNumber];
+      if (bucket === undefined) return this.#endOfBuckets();
       this.#bucketNumber += 1;
-      if (view.isChanged(bucket)) {
-        this.records = view.scan(bucket, this.order);
-        return 'records';
-      }
+      this.records = this.#recordsInPlace(bucket, view);
+      if (this.records !== undefined) return 'records';
       this.#bucket = bucket;
       this.#rowCount = 0;
       this.#blocksLeft = view.snapshot.blockCount(bucket);
-      this.#blockNumber = this.order === 'ascending' ? 0 : this.#blocksLeft - 1;
+      this.#blockNumber = this.isAscending ? 0 : this.#blocksLeft - 1;
     }
+  }
+
+  /** What to read in the place of the blocks of a bucket; undefined when these will do. */
+  #recordsInPlace(bucket: BucketId, view: ReadView): RecordCursor | undefined {
+    const { order } = this.#path;
+    if (order === 'scan order')
+      return view.hasChangedRows(bucket) ? view.scanStored(bucket) : undefined;
+    return view.isChanged(bucket) ? view.scan(bucket, order) : undefined;
+  }
+
+  #endOfBuckets(): 'records' | 'end' {
+    this.records = this.#created;
+    this.#created = undefined;
+    return this.records === undefined ? 'end' : 'records';
   }
 }
 
@@ -303,7 +318,7 @@ export class CountScanOperator implements PhysicalOperator {
   constructor(options: FusedScanOptions, slots: readonly Slot[]) {
     this.description = options.description;
     this.#scan = options.scan;
-    this.#blocks = new BlockWalk(options.buckets, options.order);
+    this.#blocks = new BlockWalk(options.path);
     this.#slots = slots;
     this.#blocksPerTurn = blocksInTurn(options);
   }

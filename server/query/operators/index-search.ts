@@ -4,7 +4,12 @@ import type { StoredRecord } from '#core/record.ts';
 import type { BucketId, IndexId, Rid } from '#core/rid.ts';
 import { bucketOf, noRid } from '#core/rid.ts';
 import type { Value } from '#core/value.ts';
-import type { IndexCursor, IndexReader, KeyBounds } from '#transaction/read-view.ts';
+import type {
+  CreatedRecords,
+  IndexCursor,
+  IndexReader,
+  KeyBounds,
+} from '#transaction/read-view.ts';
 import type { Predicate } from '../evaluate/evaluator.ts';
 import { bindBounds, type BoundSearch, type CompiledBounds } from './index-bounds.ts';
 import { holdsEveryRecord } from './index-coverage.ts';
@@ -33,8 +38,10 @@ export interface CompiledSearch {
 export interface IndexSearchOptions {
   /** A record is given when at least one of them finds it. */
   readonly searches: readonly CompiledSearch[];
-  /** Buckets of the wanted types, in scan order. */
+  /** Buckets of the wanted types, in the order in which their records are given. */
   readonly buckets: readonly BucketId[];
+  /** By record id in place of scan order. */
+  readonly isByRid: boolean;
   readonly as: Slot;
   /** Only the id of the record is read, so it is left as a bare number and the record is loaded only to check it. */
   readonly givesBareIds: boolean;
@@ -64,7 +71,7 @@ const noRids: Float64Array = new Float64Array(0);
 type Mode = 'hit' | 'gather' | 'direct' | 'fetch' | 'scan' | 'end';
 
 /**
- * Records found through ordered indexes, each once, in scan order: the ids are gathered in a bitmap first, so each block is
+ * Records found through ordered indexes, each once, in scan order or by record id: the ids are gathered in a bitmap first, so each block is
  * read once. When the bounds do not fit the index, or hit too large a share of the records, the buckets are scanned and the
  * predicate is checked instead; the rows are the same in the same order.
  *
@@ -88,11 +95,16 @@ export class IndexSearchOperator implements PhysicalOperator {
   /** Of a point search: whole keys of a unique index; the array is used again. */
   readonly #point: PointSearch | undefined;
   #cursor: IndexCursor | undefined;
+  /** Record ids; in scan order, places of created records (`CreatedRecords.placeOf`) for these. */
   #found: RidSet | undefined;
+  /** Set where those are given last. */
+  #created: CreatedRecords | undefined;
   #hitCountMax = 0;
   #rids: Float64Array = noRids;
   #position = 0;
   #bucketNumber = 0;
+  /** `#rids` are places of created records. */
+  #areCreated = false;
   readonly #share: WorkShare;
 
   constructor(options: IndexSearchOptions) {
@@ -105,6 +117,7 @@ export class IndexSearchOperator implements PhysicalOperator {
 
   open(context: ExecutionContext): void {
     this.#context = context;
+    this.#created = undefined;
     this.#exact = true;
     this.#cursor = undefined;
     this.#mode = 'end';
@@ -149,9 +162,10 @@ export class IndexSearchOperator implements PhysicalOperator {
   #addSearch(search: CompiledSearch, bound: BoundSearch & { readonly kind: 'search' }): void {
     const reader = (this.#context as ExecutionContext).view.index(search.index);
     if (!bound.exact || !search.isWhole) this.#exact = false;
-    // The entries of one whole key come in the order of record ids, which in one bucket is scan order.
+    // The entries of one whole key come by record id and then as they were created, which in one bucket is scan order.
     const isInScanOrder =
-      bound.isFullKey && (search.bounds.isUnique || this.#options.buckets.length === 1);
+      bound.isFullKey &&
+      (search.bounds.isUnique || (this.#options.buckets.length === 1 && !this.#options.isByRid));
     for (const bounds of bound.ranges) this.#pending.push({ reader, bounds, isInScanOrder });
   }
 
@@ -167,6 +181,7 @@ export class IndexSearchOperator implements PhysicalOperator {
       return;
     }
     this.#found = new RidSet();
+    if (!this.#options.isByRid) this.#created = this.#context?.view.created;
     this.#hitCountMax = this.#affordableHitCount();
     this.#mode = 'gather';
     if (this.#pending.some((range) => this.#isWide(range))) this.#startScan();
@@ -223,6 +238,7 @@ export class IndexSearchOperator implements PhysicalOperator {
   /** Collects the ids of some entries. */
   #gather(): Pulled {
     const found = this.#found as RidSet;
+    const created = this.#created;
     for (let count = 0; count < rowsPerTurn; count += 1) {
       if (this.#cursor === undefined) {
         const next = this.#pending.pop();
@@ -231,7 +247,7 @@ export class IndexSearchOperator implements PhysicalOperator {
           ? next.reader.lookup(next.bounds.prefix)
           : next.reader.range(next.bounds, 'ascending');
       }
-      if (this.#cursor.next()) found.add(this.#cursor.rid);
+      if (this.#cursor.next()) found.add(created?.placeOf(this.#cursor.rid) ?? this.#cursor.rid);
       else this.#cursor = undefined;
     }
     if (found.size > this.#hitCountMax) this.#startScan();
@@ -241,26 +257,40 @@ export class IndexSearchOperator implements PhysicalOperator {
   #startFetching(): Pulled {
     this.#mode = 'fetch';
     this.#bucketNumber = 0;
+    this.#areCreated = false;
     this.#rids = noRids;
     this.#position = 0;
     return this.#nextFetched();
   }
 
   #nextFetched(): Pulled {
-    const { buckets } = this.#options;
     for (;;) {
       if (this.#share.isSpent()) return PAUSE;
       if (this.#position === this.#rids.length) {
-        if (this.#bucketNumber === buckets.length) return END;
-        this.#rids = (this.#found as RidSet).ridsOf(buckets[this.#bucketNumber] as BucketId);
-        this.#bucketNumber += 1;
-        this.#position = 0;
+        if (!this.#enterNextBucket()) return END;
         continue;
       }
       const rid = this.#rids[this.#position] as Rid;
       this.#position += 1;
-      if (this.#give(rid)) return ROW;
+      if (this.#areCreated ? this.#giveCreated(rid) : this.#give(rid)) return ROW;
     }
+  }
+
+  /** The ids that were found in the next bucket; behind the last one those of created records. */
+  #enterNextBucket(): boolean {
+    const { buckets } = this.#options;
+    const bucket = buckets[this.#bucketNumber] ?? this.#created?.places;
+    if (bucket === undefined || this.#areCreated) return false;
+    this.#areCreated = this.#bucketNumber === buckets.length;
+    this.#rids = (this.#found as RidSet).ridsOf(bucket);
+    this.#bucketNumber += 1;
+    this.#position = 0;
+    return true;
+  }
+
+  #giveCreated(place: Rid): boolean {
+    const rid = (this.#created as CreatedRecords).ridAt(place);
+    return this.#isWanted.has(bucketOf(rid)) && this.#give(rid);
   }
 
   #give(rid: Rid): boolean {
@@ -309,6 +339,7 @@ export class IndexSearchOperator implements PhysicalOperator {
     // Setting a length costs as much as a lookup.
     if (this.#pending.length > 0) this.#pending.length = 0;
     this.#found = undefined;
+    this.#created = undefined;
     this.#rids = noRids;
     this.#context = undefined;
     this.#mode = 'end';

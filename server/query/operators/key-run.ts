@@ -26,6 +26,8 @@ const wholeMax = 2 ** 60;
 
 export interface RunEntry {
   readonly rid: Rid;
+  /** Where it stands in scan order (`CreatedRecords.placeOf`). */
+  readonly place: Rid;
   readonly values: readonly Value[];
 }
 
@@ -34,7 +36,7 @@ const bytesMax = 1024 * 1024;
 
 /**
  * Neighbours in an index that may stand out of order, since their keys tell too little. They are gathered and sorted by their
- * values; of equal ones by record id.
+ * values; equal ones stand in scan order.
  */
 export class KeyRun {
   #entries: RunEntry[] = [];
@@ -69,7 +71,7 @@ export class KeyRun {
 
   sort(order: 'ascending' | 'descending'): void {
     const sign = order === 'ascending' ? 1 : -1;
-    this.#entries.sort((a, b) => compareKeys(a.values, b.values) * sign || a.rid - b.rid);
+    this.#entries.sort((a, b) => compareKeys(a.values, b.values) * sign || a.place - b.place);
     this.#isSorted = true;
   }
 

@@ -53,7 +53,7 @@ export class OrderedIndexSearchOperator implements PhysicalOperator {
   #context: ExecutionContext | undefined;
   #reader: IndexReader | undefined;
   #cursor: IndexCursor | undefined;
-  /** Descending, not unique: entries of the current key, in ascending order of record ids. */
+  /** Descending, not unique: entries of the current key, in scan order. */
   #sameKey: IndexCursor | undefined;
   #key: readonly Value[] | undefined;
   #exact = false;
@@ -159,7 +159,9 @@ export class OrderedIndexSearchOperator implements PhysicalOperator {
       return true;
     }
     if (values === undefined) return false;
-    this.#run.add({ rid: cursor.rid, values });
+    const { rid } = cursor;
+    const { created } = (this.#context as ExecutionContext).view;
+    this.#run.add({ rid, place: created?.placeOf(rid) ?? rid, values });
     if (this.#run.isTooLarge) {
       this.#skipCount = this.#givenCount;
       this.#scanInstead();

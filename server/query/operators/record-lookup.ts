@@ -1,7 +1,8 @@
 import type { Slot } from '../algebra/expression.ts';
 import { Link, type StoredRecord } from '#core/record.ts';
-import type { Rid, TypeId } from '#core/rid.ts';
+import { type BucketId, bucketOf, type Rid, type TypeId } from '#core/rid.ts';
 import { isList, type Value } from '#core/value.ts';
+import type { ReadView } from '#transaction/read-view.ts';
 import type { Evaluator } from '../evaluate/evaluator.ts';
 import {
   END,
@@ -19,8 +20,8 @@ export interface RecordLookupOptions {
   readonly as: Slot;
   /** Only records of these types. */
   readonly types: readonly TypeId[] | undefined;
-  /** Each record once, in the order of record ids. */
-  readonly isSet: boolean;
+  /** Each record once, in the scan order of these buckets, which hold all of them; undefined: as the ids are given. */
+  readonly scanOrder: readonly BucketId[] | undefined;
   readonly description: string;
 }
 
@@ -46,7 +47,11 @@ export class RecordLookupOperator implements PhysicalOperator {
     this.#context = context;
     const value = this.#options.rids(context);
     const rids = isList(value) ? value : [value];
-    this.#rids = this.#options.isSet && rids.length > 1 ? ridSet(rids) : rids;
+    const { scanOrder } = this.#options;
+    this.#rids =
+      scanOrder !== undefined && rids.length > 1
+        ? inScanOrder(rids, scanOrder, context.view)
+        : rids;
     this.#position = 0;
   }
 
@@ -78,12 +83,23 @@ export class RecordLookupOperator implements PhysicalOperator {
   }
 }
 
-/** Cost: sorts the ids; lists in statements are bounded by the size of texts and parameters. */
-function ridSet(values: readonly Value[]): readonly Value[] {
+/** Each id once. Cost: sorts them; lists in statements are bounded by the size of texts and parameters. */
+function inScanOrder(
+  values: readonly Value[],
+  buckets: readonly BucketId[],
+  { created }: ReadView,
+): readonly Value[] {
   const rids = new Set<Rid>();
   for (const value of values) {
     const rid = ridOf(value);
     if (rid !== undefined && rid >= 0) rids.add(rid);
   }
-  return [...rids].sort((a, b) => a - b).map((rid) => new Link(rid));
+  const ranks = new Map(buckets.map((bucket, rank) => [bucket, rank]));
+  const placed = Array.from(rids, (rid) => {
+    const place = created?.placeOf(rid) ?? rid;
+    // Places of created records are in no bucket.
+    return { rid, place, rank: ranks.get(bucketOf(place)) ?? buckets.length };
+  });
+  placed.sort((a, b) => a.rank - b.rank || a.place - b.place);
+  return placed.map(({ rid }) => new Link(rid));
 }

@@ -1,4 +1,5 @@
 import type { Slot } from '../algebra/expression.ts';
+import type { RidOrder } from '../algebra/plan.ts';
 import { bucketOf, positionOf, type BucketId, type Rid } from '#core/rid.ts';
 import type { RecordCursor } from '#transaction/read-view.ts';
 import { vetoed } from '#transaction/trigger-runner.ts';
@@ -12,6 +13,7 @@ import {
   type Pulled,
 } from './operator.ts';
 import { ridOf } from './record-identity.ts';
+import { createdBehind, type ScanPath } from './scan-path.ts';
 import { WorkShare } from './work-share.ts';
 
 export interface CompiledRidRange {
@@ -20,9 +22,9 @@ export interface CompiledRidRange {
 }
 
 export interface RecordScanOptions {
-  readonly buckets: readonly BucketId[];
+  readonly path: ScanPath;
   readonly as: Slot;
-  readonly order: 'ascending' | 'descending';
+  /** Only where the path goes by record id. */
   readonly range: CompiledRidRange | undefined;
   readonly description: string;
 }
@@ -33,23 +35,23 @@ interface RidBounds {
   readonly high: number;
 }
 
-/** All records of some buckets, one bucket after the other, each in the order of positions. */
+/** All records of some buckets, one by one. */
 export class RecordScanOperator implements PhysicalOperator {
   readonly name = 'Scan';
   readonly inputs: readonly PhysicalOperator[] = [];
   readonly description: string;
   readonly #options: RecordScanOptions;
-  readonly #buckets: readonly BucketId[];
   #context: ExecutionContext | undefined;
   #bounds: RidBounds = { low: 0, high: Number.POSITIVE_INFINITY };
   #cursor: RecordCursor | undefined;
   #bucketNumber = 0;
+  /** What comes behind the buckets. */
+  #created: RecordCursor | undefined;
   readonly #share = new WorkShare();
 
   constructor(options: RecordScanOptions) {
     this.description = options.description;
     this.#options = options;
-    this.#buckets = options.order === 'descending' ? options.buckets.toReversed() : options.buckets;
   }
 
   open(context: ExecutionContext): void {
@@ -57,17 +59,17 @@ export class RecordScanOperator implements PhysicalOperator {
     this.#bucketNumber = 0;
     this.#cursor = undefined;
     this.#bounds = boundsOf(this.#options.range, context);
+    this.#created = createdBehind(this.#options.path, context.view);
   }
 
   next(): Pulled {
-    const { view, frame } = this.#context as ExecutionContext;
-    const { as, order, range } = this.#options;
+    const { frame } = this.#context as ExecutionContext;
+    const { as, range } = this.#options;
     for (;;) {
       if (this.#share.isSpent() || this.#cursor?.isPauseDue?.() === true) return PAUSE;
       if (this.#cursor === undefined) {
-        const bucket = this.#nextBucket();
-        if (bucket === undefined) return END;
-        this.#cursor = view.scan(bucket, order, this.#startPosition(bucket));
+        this.#cursor = this.#nextCursor();
+        if (this.#cursor === undefined) return END;
       }
       const record = this.#cursor.next();
       if (record === undefined) {
@@ -84,9 +86,23 @@ export class RecordScanOperator implements PhysicalOperator {
     }
   }
 
+  #nextCursor(): RecordCursor | undefined {
+    const { view } = this.#context as ExecutionContext;
+    const { order } = this.#options.path;
+    const bucket = this.#nextBucket();
+    if (bucket !== undefined)
+      return order === 'scan order'
+        ? view.scanStored(bucket)
+        : view.scan(bucket, order, this.#startPosition(bucket, order));
+    const created = this.#created;
+    this.#created = undefined;
+    return created;
+  }
+
   #nextBucket(): BucketId | undefined {
-    while (this.#bucketNumber < this.#buckets.length) {
-      const bucket = this.#buckets[this.#bucketNumber] as BucketId;
+    const { buckets } = this.#options.path;
+    while (this.#bucketNumber < buckets.length) {
+      const bucket = buckets[this.#bucketNumber] as BucketId;
       this.#bucketNumber += 1;
       if (this.#overlaps(bucket)) return bucket;
     }
@@ -98,9 +114,9 @@ export class RecordScanOperator implements PhysicalOperator {
     return low <= high && bucketOf(low as Rid) <= bucket && bucketOf(high as Rid) >= bucket;
   }
 
-  #startPosition(bucket: BucketId): number | undefined {
+  #startPosition(bucket: BucketId, order: RidOrder): number | undefined {
     const { low, high } = this.#bounds;
-    if (this.#options.order === 'ascending')
+    if (order === 'ascending')
       return bucketOf(low as Rid) === bucket ? positionOf(low as Rid) : undefined;
     return bucketOf(high as Rid) === bucket ? positionOf(high as Rid) : undefined;
   }
@@ -112,6 +128,7 @@ export class RecordScanOperator implements PhysicalOperator {
 
   close(): void {
     this.#cursor = undefined;
+    this.#created = undefined;
     this.#context = undefined;
   }
 }

@@ -22,12 +22,14 @@ import { pushDistinct } from './rules/push-distinct.ts';
 import { pushFilters } from './rules/push-filters.ts';
 import { ridOrder } from './rules/rid-order.ts';
 import { ridLookup } from './rules/rid-lookup.ts';
+import { ridRange } from './rules/rid-range.ts';
 import { sortColumns } from './rules/sort-columns.ts';
 
 /** What is done to every plan whatever is switched off: it decides what the plan means, or makes it runnable. */
 export const mandatoryRules: ReadonlySet<string> = new Set([
   indexDependentEquality.name,
   planMatches.name,
+  ridRange.name,
 ]);
 
 /**
@@ -55,6 +57,7 @@ export const rules: readonly OptimizerRule[] = [
   limitGroups,
   indexExtreme,
   ridLookup,
+  ridRange,
   ridOrder,
   indexOrder,
   indexSearch,

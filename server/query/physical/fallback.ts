@@ -1,12 +1,13 @@
 import type { Catalog } from '#catalog/catalog.ts';
 import type { Expression } from '../algebra/expression.ts';
 import type { IndexSearchNode, LogicalPlan } from '../algebra/plan.ts';
+import { scanInPlaceOf } from '../algebra/scan-in-place.ts';
 
 /** What an index search stands for, written as scan and filter. */
 export function fallbackScan(
-  search: Pick<IndexSearchNode, 'types' | 'as' | 'covers'>,
+  search: Pick<IndexSearchNode, 'types' | 'as' | 'covers' | 'ridOrder'>,
 ): LogicalPlan {
-  const scan: LogicalPlan = { op: 'TypeScan', types: search.types, as: search.as };
+  const scan = scanInPlaceOf(search);
   return search.covers ? { op: 'Filter', input: scan, predicate: search.covers } : scan;
 }
 

@@ -9,7 +9,7 @@ import {
   type FusedScanOptions,
 } from '../operators/fused-scan.ts';
 import { fusedPartCountMax, partCountOfAll, rowsInTurn } from './row-work.ts';
-import { scannedBuckets } from './lower-source.ts';
+import { scanPath } from './lower-source.ts';
 import { neededColumns } from './lower-shape.ts';
 import {
   descriptionOf,
@@ -72,18 +72,16 @@ function optionsOf(
   required: RequiredSlots,
   lowering: Lowering,
 ): FusedScanOptions {
-  const order = chain.scan.order ?? 'ascending';
   const spec = {
     record: chain.scan.as,
     predicate: chain.predicate,
     columns: chain.columns,
     keepsRecord: required.has(chain.scan.as),
-    order,
-  };
+    order: chain.scan.order ?? 'ascending',
+  } as const;
   return {
     scan: compileScan(spec, lowering.environment),
-    buckets: scannedBuckets(chain.scan, lowering),
-    order,
+    path: scanPath(chain.scan, lowering),
     rowsPerTurn: rowsInTurn(chain.partCount),
     description: describeChain(chain, plan, lowering),
   };

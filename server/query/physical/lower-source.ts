@@ -1,5 +1,4 @@
 import { DatabaseError } from '#core/errors.ts';
-import type { BucketId } from '#core/rid.ts';
 import type { IndexDefinition, PropertyTypeName } from '#catalog/catalog.ts';
 import type {
   IndexBounds,
@@ -14,11 +13,12 @@ import { DynamicSourceOperator } from '../operators/dynamic-source.ts';
 import type { CompiledBounds } from '../operators/index-bounds.ts';
 import { IndexEntriesOperator } from '../operators/index-entries.ts';
 import type { KeyComponent } from '../operators/index-key.ts';
-import { IndexSearchOperator } from '../operators/index-search.ts';
+import { IndexSearchOperator, type IndexSearchOptions } from '../operators/index-search.ts';
 import { OrderedIndexSearchOperator } from '../operators/ordered-index-search.ts';
 import { RecordCountOperator } from '../operators/record-count.ts';
 import { RecordLookupOperator } from '../operators/record-lookup.ts';
 import { SchemaScanOperator } from '../operators/schema-scan.ts';
+import { pathThrough, type ScanPath } from '../operators/scan-path.ts';
 import { RecordScanOperator, type CompiledRidRange } from '../operators/type-scan.ts';
 import {
   bucketsOf,
@@ -57,8 +57,9 @@ export function lowerSource(plan: PlanNode<SourceOp>, lowering: Lowering): Opera
       return lowerScan(plan, lowering);
     case 'RecordLookup': {
       const rids = compileValue(lowering, plan.rids);
-      const { as, types, isSet = false } = plan;
-      return () => new RecordLookupOperator({ rids, as, types, isSet, description });
+      const { as, types, isSet } = plan;
+      const scanOrder = isSet ? bucketsOf(catalog, types ?? []) : undefined;
+      return () => new RecordLookupOperator({ rids, as, types, scanOrder, description });
     }
     case 'DynamicSource': {
       const value = compileValue(lowering, plan.value);
@@ -78,13 +79,13 @@ export function lowerSource(plan: PlanNode<SourceOp>, lowering: Lowering): Opera
         needsEveryRecord: search.needsEveryRecord ?? false,
       }));
       const covers = optionalFilter(lowering, plan.covers);
-      const buckets = bucketsOf(catalog, plan.types);
+      const { buckets, isByRid } = searchPath(plan, lowering);
       const { as } = plan;
       const fallback = loweredOnDemand(() => lowering.lower(fallbackScan(plan), new Set([as])));
       const givesBareIds = false;
       const rowsPerTurn = rowsInTurnOf(plan);
-      const options = { searches, buckets, as, givesBareIds, covers, rowsPerTurn, description };
-      return () => new IndexSearchOperator({ ...options, fallback });
+      const options = { searches, buckets, isByRid, as, givesBareIds, covers, rowsPerTurn };
+      return () => new IndexSearchOperator({ ...options, description, fallback });
     }
     case 'RecordCount': {
       const buckets = plan.buckets ?? bucketsOf(catalog, plan.types);
@@ -109,20 +110,19 @@ export function lowerSource(plan: PlanNode<SourceOp>, lowering: Lowering): Opera
   }
 }
 
-/** The buckets of a scan, in ascending scan order. */
-export function scannedBuckets(
+/** What a scan goes through, and how. */
+export function scanPath(
   plan: PlanNode<'TypeScan' | 'BucketScan'>,
-  lowering: Lowering,
-): readonly BucketId[] {
-  return plan.op === 'TypeScan' ? bucketsOf(lowering.catalog, plan.types) : plan.buckets;
+  { catalog }: Pick<Lowering, 'catalog'>,
+): ScanPath {
+  const buckets = plan.op === 'TypeScan' ? bucketsOf(catalog, plan.types) : plan.buckets;
+  return pathThrough(buckets, plan.order);
 }
 
 function lowerScan(plan: PlanNode<'TypeScan' | 'BucketScan'>, lowering: Lowering): OperatorFactory {
-  const buckets = scannedBuckets(plan, lowering);
   const options = {
-    buckets,
+    path: scanPath(plan, lowering),
     as: plan.as,
-    order: plan.order ?? 'ascending',
     range: plan.range && compileRange(plan.range, lowering),
     description: descriptionOf(lowering, plan),
   };
@@ -137,6 +137,15 @@ function compileRange(range: RidRange, lowering: Lowering): CompiledRidRange {
   };
 }
 
+/** The buckets whose records a search may find, in their order in it. */
+function searchPath(
+  { types, ridOrder }: Pick<IndexSearchNode, 'types' | 'ridOrder'>,
+  { catalog }: Lowering,
+): Pick<IndexSearchOptions, 'buckets' | 'isByRid'> {
+  const { buckets } = pathThrough(bucketsOf(catalog, types), ridOrder);
+  return { buckets, isByRid: ridOrder !== undefined };
+}
+
 function lowerSearch(plan: IndexSearchNode, lowering: Lowering): OperatorFactory {
   const options = {
     searches: [
@@ -147,7 +156,7 @@ function lowerSearch(plan: IndexSearchNode, lowering: Lowering): OperatorFactory
         needsEveryRecord: plan.needsEveryRecord ?? false,
       },
     ],
-    buckets: bucketsOf(lowering.catalog, plan.types),
+    ...searchPath(plan, lowering),
     as: plan.as,
     givesBareIds: lowering.bareIds.has(plan.as),
     covers: optionalFilter(lowering, plan.covers),

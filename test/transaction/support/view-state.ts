@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { formatRid } from '#core/rid.ts';
+import { formatRid, requireRid } from '#core/rid.ts';
 import type { ReadView } from '#transaction/read-view.ts';
 import type { PlainState } from './model.ts';
 import { plainState } from './model.ts';
@@ -74,5 +74,14 @@ function indexEntries(view: ReadView, name: string): string[] {
       'every entry is found by its key',
     );
   }
-  return ascending;
+  // Of one key, what the transaction created comes last.
+  return ascending.sort((a, b) => keyOf(a) - keyOf(b) || ridOf(a) - ridOf(b));
+}
+
+function keyOf(entry: string): number {
+  return Number(entry.split(' ')[0]);
+}
+
+function ridOf(entry: string): number {
+  return requireRid(entry.split(' ')[1] ?? '');
 }

@@ -1,7 +1,7 @@
 import { isListedAtTargets } from '#catalog/catalog.ts';
 import type { TypeId } from '#core/rid.ts';
 import type { Expression, Slot } from '../../algebra/expression.ts';
-import type { LogicalPlan } from '../../algebra/plan.ts';
+import type { LogicalPlan, RidOrder } from '../../algebra/plan.ts';
 import { conjunctsOf } from '../../algebra/walk.ts';
 import { isFixed } from '../index-candidates.ts';
 import type { OptimizerContext, OptimizerRule } from '../rule.ts';
@@ -14,7 +14,7 @@ export const edgeEnds: OptimizerRule = {
   apply(plan, context) {
     if (plan.op !== 'Filter' || plan.input.op !== 'TypeScan') return undefined;
     const scan = plan.input;
-    if (scan.range !== undefined || scan.order === 'descending') return undefined;
+    if (scan.range !== undefined) return undefined;
     if (!scan.types.every((type) => context.catalog.typeWithId(type).kind === 'edge'))
       return undefined;
     for (const conjunct of conjunctsOf(plan.predicate)) {
@@ -32,11 +32,22 @@ export const edgeEnds: OptimizerRule = {
         to: as,
         into: false,
       };
-      return { ...plan, input };
+      return byRid({ ...plan, input }, as, scan.order);
     }
     return undefined;
   },
 };
+
+/** Edges come from a vertex in the order of its lists. */
+function byRid(rows: LogicalPlan, edge: Slot, order: RidOrder | undefined): LogicalPlan {
+  if (order === undefined) return rows;
+  const value: Expression = {
+    op: 'Attribute',
+    of: { op: 'Slot', slot: edge },
+    attribute: 'rid',
+  };
+  return { op: 'Sort', input: rows, keys: [{ value, descending: order === 'descending' }] };
+}
 
 interface End {
   readonly direction: 'out' | 'in';

@@ -31,7 +31,8 @@ export const indexSearch: OptimizerRule = {
     if (best !== undefined && (union === undefined || best.rowCount <= union.rowCount)) {
       const passed = passedOver(best.index.id, best.knownShare, scan, context);
       if (passed !== undefined) return { ...plan, input: { ...scan, passedOver: passed } };
-      return filtered(searchNode(best, scan), conjuncts, best.covered);
+      const search = { ...searchNode(best, scan), ...orderOf(scan) };
+      return filtered(search, conjuncts, best.covered);
     }
     if (union === undefined) return undefined;
     const passed = passedOver(union.widest, union.knownShare, scan, context);
@@ -62,6 +63,10 @@ function filtered(
 }
 
 type Scan = LogicalPlan & { readonly op: 'TypeScan' };
+
+function orderOf({ order }: Scan): Pick<IndexSearchNode, 'ridOrder'> {
+  return order === 'ascending' ? { ridOrder: order } : {};
+}
 
 function searchNode(candidate: IndexCandidate, scan: Scan): IndexSearchNode {
   const covers = conjunctionOf(candidate.covered);
@@ -113,7 +118,7 @@ function unionOf(
     if (widest === undefined || searches.length < conjunct.operands.length) continue;
     const { types, as } = scan;
     return {
-      plan: { op: 'IndexUnion', searches, types, as, covers: conjunct },
+      plan: { op: 'IndexUnion', searches, types, as, covers: conjunct, ...orderOf(scan) },
       conjunct,
       rowCount,
       knownShare,

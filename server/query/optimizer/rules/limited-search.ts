@@ -1,4 +1,5 @@
 import type { IndexSearchNode, LogicalPlan } from '../../algebra/plan.ts';
+import { scanInPlaceOf } from '../../algebra/scan-in-place.ts';
 import { conjunctsOf } from '../../algebra/walk.ts';
 import { limitOf, scanCost, selectivityOf } from '../cost.ts';
 import { indexCandidates } from '../index-candidates.ts';
@@ -42,7 +43,7 @@ function scanned(
       return isWorthScanning(plan, limit, context) && plan.covers
         ? {
             op: 'Filter',
-            input: { op: 'TypeScan', types: plan.types, as: plan.as },
+            input: scanInPlaceOf(plan),
             predicate: plan.covers,
           }
         : undefined;

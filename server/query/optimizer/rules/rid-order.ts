@@ -1,16 +1,13 @@
 import type { LogicalPlan } from '../../algebra/plan.ts';
 import { belowProject } from '../projected.ts';
-import type { OptimizerContext, OptimizerRule } from '../rule.ts';
+import type { OptimizerRule } from '../rule.ts';
 
-/**
- * A sort with a limit by record id alone is the order in which a scan meets the records, forwards or backwards. Types must
- * have their buckets in ascending order, as scans go through them.
- */
+/** A sort with a limit by record id alone is an order in which a scan can meet the records, forwards or backwards. */
 export const ridOrder: OptimizerRule = {
   name: 'rid-order',
   needs: ['Sort'],
   why: 'ORDER BY @rid DESC LIMIT 10 would read every record to give the newest ten',
-  apply(plan, context) {
+  apply(plan) {
     if (plan.op !== 'Sort' || plan.limit === undefined || plan.keys.length !== 1) return undefined;
     const [key] = plan.keys;
     if (key === undefined || typeof key.descending !== 'boolean') return undefined;
@@ -18,11 +15,10 @@ export const ridOrder: OptimizerRule = {
     const source = project ? project.input : plan.input;
     const filter = source.op === 'Filter' ? source : undefined;
     const scan = filter ? filter.input : source;
-    if (scan.op !== 'TypeScan' || scan.order !== undefined) return undefined;
+    if (scan.op !== 'TypeScan') return undefined;
     const value = belowProject(key.value, project?.columns ?? []);
     if (value?.op !== 'Attribute' || value.attribute !== 'rid') return undefined;
     if (value.of.op !== 'Slot' || value.of.slot !== scan.as) return undefined;
-    if (!isInBucketOrder(scan, context)) return undefined;
     const order = key.descending ? 'descending' : 'ascending';
     const ordered: LogicalPlan = { ...scan, order };
     const rows = filter ? { ...filter, input: ordered } : ordered;
@@ -30,11 +26,3 @@ export const ridOrder: OptimizerRule = {
     return project ? { ...project, input: limited } : limited;
   },
 };
-
-function isInBucketOrder(
-  scan: LogicalPlan & { readonly op: 'TypeScan' },
-  context: OptimizerContext,
-): boolean {
-  const buckets = scan.types.flatMap((type) => context.catalog.typeWithId(type).buckets);
-  return buckets.every((bucket, at) => at === 0 || (buckets[at - 1] ?? 0) < bucket);
-}
