@@ -1,4 +1,5 @@
 import type { LogIndex, Rid, TypeId } from './rid.ts';
+import type { IntegerWidths } from './integer-width.ts';
 import type { PausingWork, WorkMeter } from './pausing-work.ts';
 import type { Value } from './value.ts';
 
@@ -32,6 +33,8 @@ export interface StoredRecord {
   get(property: string): Value | undefined;
   /** Names of the existing properties, in stored order, without system attributes. */
   propertyNames(): readonly string[];
+  /** Widths of integers that their values do not show; undefined when there are none, which is the rule. */
+  readonly integerWidths?: IntegerWidths | undefined;
   /** How to read a property that takes long (megabytes kept outside of the row); undefined for others, which `get` reads. */
   largeRead?(property: string): ((meter: WorkMeter) => PausingWork<Value>) | undefined;
   /** Bytes of memory that keeping the record costs, its share of a larger image included; some 100 when it is not known. */

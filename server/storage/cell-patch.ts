@@ -1,3 +1,4 @@
+import { valuesOf, withWidths } from '#core/integer-width.ts';
 import type { Value } from '#core/value.ts';
 import { ByteWriter } from './byte-writer.ts';
 import { imageOf } from './bytes.ts';
@@ -22,14 +23,15 @@ export function encodePatch(changes: ReadonlyMap<string, Value | undefined>): Ui
 
 /** The complete row of the record with the patch applied: properties keep their places, new ones come last. */
 export function applyPatch(rows: RowEncoder, record: RowRecord, patch: Uint8Array): Uint8Array {
-  const properties = new Map<string, Value>();
-  for (const name of record.propertyNames()) properties.set(name, record.get(name) ?? null);
+  const properties = valuesOf(record);
+  const widths = new Map(record.integerWidths);
   const reader = new ValueReader(imageOf(patch), 0);
   for (let left = reader.varint(); left > 0; left--) {
     const name = reader.text();
+    widths.delete(name);
     if (reader.u8() === 0) properties.delete(name);
     else properties.set(name, reader.value());
   }
   const ends = record.shape.isEdge ? { out: record.out, in: record.in } : undefined;
-  return rows.encode(record.type, properties, ends);
+  return rows.encode(record.type, withWidths(properties, widths), ends);
 }

@@ -1,3 +1,4 @@
+import type { IntegerWidth } from '#core/integer-width.ts';
 import type { Value } from '#core/value.ts';
 import { ByteWriter } from './byte-writer.ts';
 import type { Bytes } from './bytes.ts';
@@ -28,6 +29,7 @@ export class RowPatcher {
    * The complete row with other values in some columns of its shape: version 0, of the same shape.
    *
    * @param values null suits every column
+   * @param widths of the values, when there are any
    * @returns `notPatchable` when the row has cells outside, an extra map, absent marks or wide ends, or would get them, or when
    *   a value does not suit its column
    * Cost: one copy of the row, plus a step per variable cell when one of these changes.
@@ -36,6 +38,7 @@ export class RowPatcher {
     record: RowRecord,
     columns: readonly Column[],
     values: readonly Value[],
+    widths?: readonly (IntegerWidth | undefined)[],
   ): Bytes | typeof sameRow | typeof notPatchable {
     const { shape, image, row } = record;
     const flags = image.view.getUint16(row + rowFlagsOffset, true);
@@ -43,7 +46,7 @@ export class RowPatcher {
     let hasVariable = false;
     for (let at = 0; at < columns.length; at += 1) {
       const column = columns[at] as Column;
-      if (!suits(column, values[at] as Value)) return notPatchable;
+      if (!suits(column, values[at] as Value, widths?.[at])) return notPatchable;
       if (column.variableIndex >= 0) hasVariable = true;
     }
     const out = this.#out;
@@ -113,12 +116,18 @@ export class RowPatcher {
 }
 
 /** Whether the column keeps the value as it is; see `cellKindFor` and the numbers with a choice in shape.ts. */
-function suits({ kind }: Column, value: Value): boolean {
+function suits(
+  { kind, width: kept }: Column,
+  value: Value,
+  width: IntegerWidth | undefined,
+): boolean {
   const wanted = cellKindFor(value);
   if (wanted === anyColumn) return true;
   // What is nested may be no value of its own yet.
   if (wanted === cellKind.any || kind === cellKind.any) return false;
-  if (wanted === kind) return true;
+  if (kept !== width) return false;
+  // Fractions have no width.
+  if (wanted === kind) return kept === undefined || Number.isInteger(value);
   if (wanted !== cellKind.number) return false;
   const isInteger = Number.isInteger(value);
   if (kind === cellKind.double) return !isInteger;

@@ -1,4 +1,5 @@
 import type { Decimal } from '#core/decimal.ts';
+import type { IntegerWidth, IntegerWidths } from '#core/integer-width.ts';
 import { Link, type RecordKind, type StoredRecord } from '#core/record.ts';
 import {
   type LogIndex,
@@ -147,6 +148,26 @@ export class RowRecord implements StoredRecord {
     return names;
   }
 
+  get integerWidths(): IntegerWidths | undefined {
+    const { widths } = this.shape;
+    const flags = readFlags(this.image, this.row);
+    return (flags & rowFlag.extraMap) === 0 ? widths : this.#widthsWithExtra(widths, flags);
+  }
+
+  #widthsWithExtra(ofColumns: IntegerWidths | undefined, flags: number): IntegerWidths | undefined {
+    if (lastWidths?.record === this) return lastWidths.widths;
+    const widths = new Map<string, IntegerWidth>(ofColumns);
+    const places = this.#extraPlaces(flags);
+    const reader = this.#extraReader(flags);
+    for (const [name, place] of places) {
+      reader.position = place;
+      const width = reader.width();
+      if (width !== undefined) widths.set(name, width);
+    }
+    lastWidths = { record: this, widths: widths.size === 0 ? undefined : widths };
+    return lastWidths.widths;
+  }
+
   /** Serves `readCell`; not for others. */
   outsideCell(property: PropertyId, at: number): Uint8Array {
     const view = this.image.view;
@@ -193,6 +214,11 @@ export class RowRecord implements StoredRecord {
  */
 let lastExtra: { readonly record: RowRecord; readonly image: Image } | undefined;
 const keptExtraBytesMax = 1024 * 1024;
+
+/** As `lastExtra`: an UPDATE asks for the widths of one record property by property. */
+let lastWidths:
+  | { readonly record: RowRecord; readonly widths: IntegerWidths | undefined }
+  | undefined;
 
 /** Cells of so many bytes are read in turns by who can. */
 const largeCellBytes = 256 * 1024;

@@ -1,5 +1,6 @@
 import { crc32 } from 'node:zlib';
 import { DatabaseError } from '#core/errors.ts';
+import { widthsOf } from '#core/integer-width.ts';
 import type { LocalDate, DateTime } from '#core/temporal.ts';
 import type { PropertyId, Rid, TypeId } from '#core/rid.ts';
 import type { Link } from '#core/record.ts';
@@ -15,7 +16,7 @@ import {
   type Shape,
   type ShapeRegistry,
 } from './shape.ts';
-import { decimalText, requireInt64, writeValue } from './value-codec.ts';
+import { decimalText, requireInt64, writeSizedValue, writeValue } from './value-codec.ts';
 
 // Writing rows (storage.md 3.2; the whole layout is in README.md). A row is written complete, with version 0, and
 // travels so in operations. Apply moves its large cells out (`splitRow`) and writes the version in. Reading: row-record.ts.
@@ -64,6 +65,7 @@ export class RowEncoder {
 
   /**
    * The complete row of a record: all cells inside, version 0.
+   * @param properties may say how wide integers are (`SizedProperties`)
    * @param ends of edges only
    * @throws DatabaseError `TooLarge` above the limits for bytes and properties of one record
    * Cost: one to two map lookups per property and one copy of the row.
@@ -247,13 +249,14 @@ function writeRid(out: ByteWriter, rid: Rid): void {
 /** The properties behind the first `skip`: count, then per entry name and the value after its length in bytes (u32). */
 function writeExtraMap(out: ByteWriter, properties: ValueMap, skip: number): void {
   out.varint(properties.size - skip);
+  const widths = widthsOf(properties);
   let ordinal = 0;
   for (const [name, value] of properties) {
     if (ordinal++ < skip) continue;
     out.lengthAndText(name);
     const at = out.position;
     out.u32(0);
-    writeValue(out, value);
+    writeSizedValue(out, value, widths?.get(name));
     out.view.setUint32(at, out.position - at - 4, true);
   }
 }

@@ -1,7 +1,22 @@
 import { DatabaseError } from '#core/errors.ts';
+import {
+  type IntegerWidth,
+  type IntegerWidths,
+  integerWidths,
+  isIntegerWidth,
+  isSizable,
+  widthsOf,
+} from '#core/integer-width.ts';
 import type { PropertyId, TypeId } from '#core/rid.ts';
 import type { Value, ValueMap } from '#core/value.ts';
-import { anyColumn, type CellKind, cellKind, cellKindFor, fixedWidth } from './cell.ts';
+import {
+  anyColumn,
+  type CellKind,
+  cellKind,
+  cellKindCount,
+  cellKindFor,
+  fixedWidth,
+} from './cell.ts';
 import type { RowOperation } from './row-operations.ts';
 
 // Shapes: what rows of one layout have in common (storage.md 3.2). A shape is learnt from the property set of a record,
@@ -10,6 +25,9 @@ import type { RowOperation } from './row-operations.ts';
 // Invariants: a shape never changes once made. Its number is stored in rows, so a row may be applied only together with
 // or after the `shape` operation that defines it (`definitionsFor`). A property that no shape has a column for stands in
 // the row's extra map, under its name. Property numbers here are the registry's own and are used in keys of large cells.
+//
+// Integers of one width (`5L`) have columns of their own, which are `number` columns to all that read and compare values:
+// the width stands beside the kind, in the shape alone.
 
 /** Rows begin with: u32 length, u16 shape, u16 flags, f64 version. */
 export const rowHeaderSize = 16;
@@ -43,6 +61,8 @@ export interface Column {
   readonly id: PropertyId;
   readonly name: string;
   readonly kind: CellKind;
+  /** Of a `number` column: all its values are integers, and so wide. */
+  readonly width: IntegerWidth | undefined;
   /** Place in the shape. */
   readonly ordinal: number;
   /** Byte of the row with the null bit, and the bit. */
@@ -58,6 +78,7 @@ export interface ColumnSpec {
   readonly id: PropertyId;
   readonly name: string;
   readonly kind: CellKind;
+  readonly width?: IntegerWidth | undefined;
 }
 
 export class Shape {
@@ -67,6 +88,8 @@ export class Shape {
   readonly isEdge: boolean;
   readonly columns: readonly Column[];
   readonly names: readonly string[];
+  /** Of its columns; undefined when none has one. */
+  readonly widths: IntegerWidths | undefined;
   readonly nullBytes: number;
   /** Of the source's record id; the target's follows 8 bytes later. */
   readonly endpointsOffset: number;
@@ -85,7 +108,10 @@ export class Shape {
     this.endsOffset = offsets.end;
     let variableCount = 0;
     this.columns = specs.map((spec, ordinal) => ({
-      ...spec,
+      id: spec.id,
+      name: spec.name,
+      kind: spec.kind,
+      width: spec.width,
       ordinal,
       nullByte: rowHeaderSize + (ordinal >>> 3),
       nullMask: 1 << (ordinal & 7),
@@ -94,6 +120,7 @@ export class Shape {
     }));
     this.variableCount = variableCount;
     this.names = specs.map((spec) => spec.name);
+    this.widths = widthsOfColumns(specs);
     for (const column of this.columns) this.#byName.set(column.name, column);
   }
 
@@ -101,6 +128,12 @@ export class Shape {
   column(name: string): Column | undefined {
     return this.#byName.get(name);
   }
+}
+
+function widthsOfColumns(specs: readonly ColumnSpec[]): IntegerWidths | undefined {
+  const widths = new Map<string, IntegerWidth>();
+  for (const { name, width } of specs) if (width !== undefined) widths.set(name, width);
+  return widths.size === 0 ? undefined : widths;
 }
 
 /** Widest cells first, in column order; -1 for variable ones. */
@@ -120,13 +153,22 @@ function fixedOffsets(
   return { byOrdinal, end };
 }
 
+/** One more column. */
+interface Step {
+  readonly name: string;
+  readonly kind: CellKind;
+  readonly width?: IntegerWidth | undefined;
+}
+
 /** A step of the tree of known property orders of one type. */
 interface Node {
+  /** By name and `stepNumber`. */
   readonly children: Map<string, (Node | undefined)[]>;
   readonly depth: number;
   readonly parent: Node | undefined;
   readonly name: string;
   readonly kind: CellKind;
+  readonly width: IntegerWidth | undefined;
   shape: Shape | undefined;
 }
 
@@ -163,9 +205,14 @@ export class ShapeRegistry {
   forProperties(type: TypeId, isEdge: boolean, properties: ValueMap): Shape {
     const shapes = this.#types.get(type) ?? this.#addType(type, isEdge);
     const mayLearn = this.#mayLearn(shapes);
+    const widths = widthsOf(properties);
     let node = shapes.root;
     for (const [name, value] of properties) {
-      const child = childFor(node, name, value, mayLearn);
+      const width = widths === undefined ? undefined : widths.get(name);
+      const child =
+        width !== undefined && isSizable(value)
+          ? childOfKind(node, { name, kind: cellKind.number, width }, mayLearn)
+          : childFor(node, name, value, mayLearn);
       if (child === undefined) return this.#nearestShape(shapes, node);
       node = child;
     }
@@ -173,16 +220,12 @@ export class ShapeRegistry {
   }
 
   /** The shape with exactly these columns or leading ones of them, for writers that know their columns beforehand. */
-  forColumns(
-    type: TypeId,
-    isEdge: boolean,
-    columns: readonly { readonly name: string; readonly kind: CellKind }[],
-  ): Shape {
+  forColumns(type: TypeId, isEdge: boolean, columns: readonly Step[]): Shape {
     const shapes = this.#types.get(type) ?? this.#addType(type, isEdge);
     const mayLearn = this.#mayLearn(shapes);
     let node = shapes.root;
     for (const column of columns) {
-      const child = childOfKind(node, column.name, column.kind, mayLearn);
+      const child = childOfKind(node, column, mayLearn);
       if (child === undefined) return this.#nearestShape(shapes, node);
       node = child;
     }
@@ -229,13 +272,18 @@ export class ShapeRegistry {
     for (const column of shape.columns) {
       this.#propertyIds.set(column.name, column.id);
       this.#nextProperty = Math.max(this.#nextProperty, column.id + 1);
-      node = childOfKind(node, column.name, column.kind, true) ?? node;
+      node = childOfKind(node, column, true) ?? node;
     }
     node.shape ??= shape;
   }
 
   #newType(type: TypeId, isEdge: boolean): TypeShapes {
-    const shapes = { type, isEdge, root: newNode(undefined, '', cellKind.any), count: 0 };
+    const shapes = {
+      type,
+      isEdge,
+      root: newNode(undefined, { name: '', kind: cellKind.any }),
+      count: 0,
+    };
     this.#types.set(type, shapes);
     return shapes;
   }
@@ -282,7 +330,8 @@ export class ShapeRegistry {
   #specs(node: Node): ColumnSpec[] {
     const specs: ColumnSpec[] = [];
     for (let at = node; at.parent !== undefined; at = at.parent) {
-      specs.push({ id: this.#propertyId(at.name), name: at.name, kind: at.kind });
+      const { name, kind, width } = at;
+      specs.push({ id: this.#propertyId(name), name, kind, width });
     }
     return specs.reverse();
   }
@@ -296,9 +345,14 @@ export class ShapeRegistry {
   }
 }
 
-function newNode(parent: Node | undefined, name: string, kind: CellKind): Node {
+function newNode(parent: Node | undefined, { name, kind, width }: Step): Node {
   const depth = parent === undefined ? 0 : parent.depth + 1;
-  return { children: new Map(), depth, parent, name, kind, shape: undefined };
+  return { children: new Map(), depth, parent, name, kind, width, shape: undefined };
+}
+
+/** Tells the steps of one name apart: their kind, or behind the kinds their width. */
+function stepNumber({ kind, width }: Step): number {
+  return width === undefined ? kind : cellKindCount + integerWidths.indexOf(width);
 }
 
 /** The step for a property of this value; makes it where the type may still learn. */
@@ -306,11 +360,12 @@ function childFor(node: Node, name: string, value: Value, mayLearn: boolean): No
   const wanted = cellKindFor(value);
   const kinds = node.children.get(name);
   if (kinds === undefined) {
-    return childOfKind(node, name, wanted === anyColumn ? cellKind.any : wanted, mayLearn);
+    const kind = wanted === anyColumn ? cellKind.any : wanted;
+    return childOfKind(node, { name, kind }, mayLearn);
   }
   if (wanted === anyColumn) return kinds.find((kind) => kind !== undefined);
   const kind = wanted === cellKind.number ? numberKind(kinds, value as number) : wanted;
-  return kinds[kind] ?? childOfKind(node, name, kind, mayLearn);
+  return kinds[kind] ?? childOfKind(node, { name, kind }, mayLearn);
 }
 
 /**
@@ -325,27 +380,26 @@ function numberKind(kinds: readonly (Node | undefined)[], value: number): CellKi
   return kinds[cellKind.int64] === undefined ? cellKind.number : cellKind.int64;
 }
 
-function childOfKind(
-  node: Node,
-  name: string,
-  kind: CellKind,
-  mayLearn: boolean,
-): Node | undefined {
+function childOfKind(node: Node, step: Step, mayLearn: boolean): Node | undefined {
+  const { name } = step;
+  const number = stepNumber(step);
   let kinds = node.children.get(name);
-  const known = kinds?.[kind];
+  const known = kinds?.[number];
   if (known !== undefined || !mayLearn || node.depth >= columnsPerShapeMax) return known;
   if (kinds === undefined) {
     kinds = [];
     node.children.set(name, kinds);
   }
-  const child = newNode(node, name, kind);
-  kinds[kind] = child;
+  const child = newNode(node, step);
+  kinds[number] = child;
   return child;
 }
 
-/** JSON: type, 1 for edges, and per column number, name and kind. */
+/** JSON: type, 1 for edges, and per column number, name, kind, and the width of its integers when there is one. */
 export function encodeShape(shape: Shape): Uint8Array {
-  const columns = shape.columns.map((column) => [column.id, column.name, column.kind]);
+  const columns = shape.columns.map(({ id, name, kind, width }) =>
+    width === undefined ? [id, name, kind] : [id, name, kind, width],
+  );
   return Buffer.from(JSON.stringify({ type: shape.type, edge: shape.isEdge ? 1 : 0, columns }));
 }
 
@@ -353,8 +407,13 @@ function decodeShape(id: number, definition: Uint8Array): Shape {
   const { type, edge, columns } = JSON.parse(Buffer.from(definition).toString('utf8')) as {
     readonly type: TypeId;
     readonly edge: number;
-    readonly columns: readonly (readonly [PropertyId, string, CellKind])[];
+    readonly columns: readonly (readonly [PropertyId, string, CellKind, unknown?])[];
   };
-  const specs = columns.map(([property, name, kind]) => ({ id: property, name, kind }));
+  const specs = columns.map(([property, name, kind, width]) => ({
+    id: property,
+    name,
+    kind,
+    width: isIntegerWidth(width) ? width : undefined,
+  }));
   return new Shape(id, type, edge === 1, specs);
 }

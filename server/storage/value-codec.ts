@@ -1,4 +1,5 @@
 import { DatabaseError } from '#core/errors.ts';
+import { type IntegerWidth, isBeyondInt32, isSizable } from '#core/integer-width.ts';
 import { Decimal } from '#core/decimal.ts';
 import { Link } from '#core/record.ts';
 import type { PausingWork, WorkMeter } from '#core/pausing-work.ts';
@@ -45,7 +46,13 @@ const tag = {
   numbers: 17,
   /** A list of doubles (vectors): count and f64 each; integral ones come back wrapped. */
   doubles: 18,
+  /** As `int`, for integers that are known to be wider or narrower than their value shows. */
+  long: 19,
+  short: 20,
+  byte: 21,
 } as const;
+
+const sizedTags = { LONG: tag.long, SHORT: tag.short, BYTE: tag.byte } as const;
 
 const precisions: readonly TemporalPrecision[] = ['second', 'millis', 'micros', 'nanos'];
 
@@ -94,12 +101,29 @@ export function requireInt64(value: bigint): bigint {
 
 function writeNumber(out: ByteWriter, value: number): void {
   if ((value | 0) === value && !Object.is(value, -0)) {
-    out.u8(tag.int);
-    out.varint(value >= 0 ? value * 2 : -value * 2 - 1);
+    writeInt(out, tag.int, value);
     return;
   }
   out.u8(tag.number);
   out.f64(value);
+}
+
+/** As `writeValue` for a property of this width; the width of what its range tells, or of no integer, is not kept. */
+export function writeSizedValue(
+  out: ByteWriter,
+  value: Value,
+  width: IntegerWidth | undefined,
+): void {
+  if (width === undefined || !isSizable(value) || isBeyondInt32(value)) {
+    writeValue(out, value);
+    return;
+  }
+  writeInt(out, sizedTags[width], value as number);
+}
+
+function writeInt(out: ByteWriter, kind: number, value: number): void {
+  out.u8(kind);
+  out.varint(value >= 0 ? value * 2 : -value * 2 - 1);
 }
 
 function writeList(out: ByteWriter, list: readonly Value[], depth: number): void {
@@ -259,6 +283,20 @@ export class ValueReader {
     this.position += length;
   }
 
+  /** Of the value that comes next, which is not read. */
+  width(): IntegerWidth | undefined {
+    switch (this.#view.getUint8(this.position)) {
+      case tag.long:
+        return 'LONG';
+      case tag.short:
+        return 'SHORT';
+      case tag.byte:
+        return 'BYTE';
+      default:
+        return undefined;
+    }
+  }
+
   value(): Value {
     switch (this.u8()) {
       case tag.null:
@@ -348,6 +386,10 @@ export class ValueReader {
       }
       case tag.map:
         return this.entries();
+      case tag.long:
+      case tag.short:
+      case tag.byte:
+        return unzigzag(this.varint());
       default:
         return this.#list(kind);
     }

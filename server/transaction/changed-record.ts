@@ -1,6 +1,10 @@
+import type { IntegerWidth, IntegerWidths } from '#core/integer-width.ts';
 import type { RecordKind, StoredRecord } from '#core/record.ts';
 import type { LogIndex, Rid, TypeId } from '#core/rid.ts';
 import type { Value } from '#core/value.ts';
+
+/** By the place of their values. */
+export type ValueWidths = readonly (IntegerWidth | undefined)[];
 
 /** A record with other values in some properties; what they are may still be filled in. */
 export class ChangedRecord implements StoredRecord {
@@ -9,20 +13,26 @@ export class ChangedRecord implements StoredRecord {
   readonly #base: StoredRecord;
   readonly #names: readonly string[];
   readonly #values: readonly (Value | undefined)[];
+  readonly #widths: ValueWidths | undefined;
   /** Where many names stand; few are compared one by one. */
   readonly #places: ReadonlyMap<string, number> | undefined;
 
-  /** @param values by the place of their names; undefined: the property is as it was */
+  /**
+   * @param values by the place of their names; undefined: the property is as it was
+   * @param widths of the values, when there are any
+   */
   constructor(
     base: StoredRecord,
     names: readonly string[],
     values: readonly (Value | undefined)[],
     version: LogIndex = base.version,
+    widths?: ValueWidths,
   ) {
     this.version = version;
     this.#base = base;
     this.#names = names;
     this.#values = values;
+    this.#widths = widths;
     this.#places = names.length > fewNames ? placesOf(names) : undefined;
   }
 
@@ -70,6 +80,26 @@ export class ChangedRecord implements StoredRecord {
     );
     return added.length === 0 ? known : [...known, ...added];
   }
+
+  get integerWidths(): IntegerWidths | undefined {
+    const known = this.#base.integerWidths;
+    const changed = this.#widths;
+    if (known === undefined && !hasWidth(changed)) return undefined;
+    const widths = new Map<string, IntegerWidth>(known);
+    for (let at = 0; at < this.#names.length; at += 1) {
+      if (this.#values[at] === undefined) continue;
+      const width = changed?.[at];
+      if (width === undefined) widths.delete(this.#names[at] as string);
+      else widths.set(this.#names[at] as string, width);
+    }
+    return widths.size === 0 ? undefined : widths;
+  }
+}
+
+function hasWidth(widths: ValueWidths | undefined): boolean {
+  if (widths === undefined) return false;
+  for (let at = 0; at < widths.length; at += 1) if (widths[at] !== undefined) return true;
+  return false;
 }
 
 const fewNames = 8;

@@ -1,4 +1,5 @@
 import type { TypeDefinition } from '#catalog/catalog.ts';
+import { type IntegerWidths, widthsOf } from '#core/integer-width.ts';
 import type { RecordKind, StoredRecord } from '#core/record.ts';
 import type { LogIndex, Rid, TypeId } from '#core/rid.ts';
 import type { Value, ValueMap } from '#core/value.ts';
@@ -44,5 +45,9 @@ export class PendingRecord implements StoredRecord {
 
   propertyNames(): readonly string[] {
     return [...this.#properties.keys()];
+  }
+
+  get integerWidths(): IntegerWidths | undefined {
+    return widthsOf(this.#properties);
   }
 }

@@ -3,6 +3,13 @@ import type { Catalog, TypeDefinition } from '#catalog/catalog.ts';
 import { requireName } from '#catalog/name-rules.ts';
 import { validateRecord } from '#catalog/validation.ts';
 import { DatabaseError } from '#core/errors.ts';
+import {
+  type IntegerWidth,
+  type IntegerWidths,
+  propertiesOf,
+  widthsOf,
+  withWidths,
+} from '#core/integer-width.ts';
 import type { RecordKind, StoredRecord } from '#core/record.ts';
 import {
   type BucketId,
@@ -23,7 +30,7 @@ import { notPatchable, type RowPatcher, sameRow } from '#storage/row-patch.ts';
 import { RowRecord } from '#storage/row-record.ts';
 import type { BucketSelector } from './bucket-selector.ts';
 import { isSameForWrites } from './guards.ts';
-import { ChangedRecord } from './changed-record.ts';
+import { ChangedRecord, type ValueWidths } from './changed-record.ts';
 import { mayHaveOneWayEdges, OneWayEdges, type OneWaySearch } from './one-way-edges.ts';
 import { type EdgeEnds, type Overlay, OverlayEntry } from './overlay.ts';
 import { PendingRecord } from './pending-record.ts';
@@ -124,9 +131,7 @@ export class RecordWriter implements KeyHolders {
     const current = this.#view.recordOfEntry(entry);
     if (current === undefined) return;
     const rules = this.#rules(entry.type);
-    const properties = new Map<string, Value>();
-    for (const name of current.propertyNames()) properties.set(name, current.get(name) ?? null);
-    const content = this.#checked(rules, properties, undefined);
+    const content = this.#checked(rules, propertiesOf(current), undefined);
     const ends = entry.isEdge ? { out: entry.from, in: entry.to } : undefined;
     this.#overlay.update(entry, this.#services.engine.rows.encode(entry.type, content, ends));
     const after = new PendingRecord(entry, rules.type, content);
@@ -227,12 +232,14 @@ export class RecordWriter implements KeyHolders {
 
   /**
    * As `update` with the values of some properties of a record that this view has just given, in the bytes of its row.
+   * @param widths of values of undeclared properties, when there are any
    * @returns undefined when it must be written the long way; nothing was done then
    */
   patch(
     current: StoredRecord,
     patch: PropertyPatch,
     values: readonly Value[],
+    widths?: ValueWidths,
   ): StoredRecord | undefined {
     if (!(current instanceof RowRecord)) return undefined;
     const known = this.#overlay.entry(current.rid);
@@ -241,7 +248,7 @@ export class RecordWriter implements KeyHolders {
     const rules = this.#rules(current.type);
     const columns = patch.columnsIn(current, rules, values);
     if (columns === undefined) return undefined;
-    const row = this.#services.patcher.patched(current, columns, values);
+    const row = this.#services.patcher.patched(current, columns, values, widths);
     if (row === notPatchable) return undefined;
     if (row === sameRow) return current;
     const { rid } = current;
@@ -252,7 +259,7 @@ export class RecordWriter implements KeyHolders {
       this.#noteRead();
     }
     this.#overlay.update(entry, row);
-    return new ChangedRecord(current, patch.names, values, entry.base);
+    return new ChangedRecord(current, patch.names, values, entry.base, widths);
   }
 
   /** A vertex goes with its edges, some hundred of them at a time. @returns false when there is no such record */
@@ -323,8 +330,7 @@ export class RecordWriter implements KeyHolders {
   #repoint(edge: StoredRecord, ends: EdgeEnds): void {
     const { rid, type } = edge;
     const rules = this.#rules(type);
-    const content = new Map<string, Value>();
-    for (const name of edge.propertyNames()) content.set(name, edge.get(name) ?? null);
+    const content = propertiesOf(edge);
     const row = this.#services.engine.rows.encode(type, content, { out: ends.from, in: ends.to });
     const known = this.#overlay.entry(rid);
     const entry =
@@ -391,7 +397,7 @@ export class RecordWriter implements KeyHolders {
       complete ??= new Map(properties);
       complete.set(name, value);
     }
-    return complete ?? properties;
+    return complete === undefined ? properties : withWidths(complete, widthsOf(properties));
   }
 
   // --- details
@@ -417,7 +423,8 @@ export class RecordWriter implements KeyHolders {
     const content = coerceProperties(id, properties, context);
     this.#requireNames(content);
     validateRecord(id, content, before, context);
-    return content;
+    const widths = widthsOf(properties);
+    return widths === undefined ? content : withWidths(content, undeclared(widths, rules));
   }
 
   /** limits.md 22, for names that no declaration has checked. */
@@ -560,4 +567,15 @@ export class RecordWriter implements KeyHolders {
 export function recordNotFound(rid: Rid): DatabaseError {
   const shown = rid === noRid ? '#-1:-1' : formatRid(rid);
   return new DatabaseError('RecordNotFound', `Record ${shown} not found`);
+}
+
+/** The type of a declared property says how wide it is. */
+function undeclared(widths: IntegerWidths, { properties }: WriteRules): IntegerWidths | undefined {
+  let kept: Map<string, IntegerWidth> | undefined;
+  for (const name of widths.keys()) {
+    if (!properties.has(name)) continue;
+    kept ??= new Map(widths);
+    kept.delete(name);
+  }
+  return kept ?? widths;
 }

@@ -1,3 +1,4 @@
+import { haveSameWidths, widthsOf } from '#core/integer-width.ts';
 import type { StoredRecord } from '#core/record.ts';
 import { valuesEqual } from '#core/equality.ts';
 import { kindOf, type Value, type ValueMap } from '#core/value.ts';
@@ -42,13 +43,14 @@ function isSameBytes(
   return true;
 }
 
-function hasSameProperties(record: StoredRecord, properties: ValueMap): boolean {
+/** By what they hold, whatever their layout. */
+export function hasSameProperties(record: StoredRecord, properties: ValueMap): boolean {
   if (record.propertyNames().length !== properties.size) return false;
   for (const [name, value] of properties) {
     const stored = record.get(name);
     if (stored === undefined || !isSameValue(stored, value)) return false;
   }
-  return true;
+  return haveSameWidths(properties, record.integerWidths, widthsOf(properties));
 }
 
 /** Equal and of one kind: 1 and 1.0 are different contents. */

@@ -25,6 +25,7 @@ import type { Committer } from './committer.ts';
 import type { WriteSet } from './guards.ts';
 import { Overlay } from './overlay.ts';
 import type { CreatedRecords, IndexReader, RecordCursor } from './read-view.ts';
+import type { ValueWidths } from './changed-record.ts';
 import type { PropertyPatch } from './property-patch.ts';
 import { OverlayReceipt } from './receipt.ts';
 import { after, mayHaveOneWayEdges, type OneWaySearch } from './one-way-edges.ts';
@@ -238,11 +239,12 @@ export class TransactionValue implements Transaction {
     record: StoredRecord,
     patch: PropertyPatch,
     values: readonly Value[],
+    widths?: ValueWidths,
   ): StoredRecord | undefined {
     if (this.#read().catalog.definitions.isHooked) return undefined;
     const writer = this.#write();
     // What is watched is kept for its watchers, and must hold no block.
-    return this.#recorded === undefined ? writer.patch(record, patch, values) : undefined;
+    return this.#recorded === undefined ? writer.patch(record, patch, values, widths) : undefined;
   }
 
   #plainUpdate(rid: Rid, properties: ValueMap): StoredRecord {

@@ -3,6 +3,7 @@ import type { Replay } from '#core/pausing-work.ts';
 import type { StoredRecord } from '#core/record.ts';
 import type { BucketId, LogIndex, Rid, TypeId } from '#core/rid.ts';
 import type { Value, ValueMap } from '#core/value.ts';
+import type { ValueWidths } from './changed-record.ts';
 import type { PropertyPatch } from './property-patch.ts';
 import type { ReadView } from './read-view.ts';
 
@@ -47,7 +48,10 @@ export interface Transaction extends ReadView {
   beginStatement(): void;
   /** Nothing is read until the next statement begins: a READ_COMMITTED one that has not written lets go of the state it saw. */
   rest(): void;
-  /** Inserts and updates give `vetoed` (trigger-runner.ts) when a trigger kept the record from being written. */
+  /**
+   * Inserts and updates are told by `SizedProperties` how wide integers of undeclared properties are, and
+   * give `vetoed` (trigger-runner.ts) when a trigger kept the record from being written.
+   */
   insertDocument(type: TypeId, properties: ValueMap, bucket?: BucketId): StoredRecord;
   insertVertex(type: TypeId, properties: ValueMap, bucket?: BucketId): StoredRecord;
   insertEdge(
@@ -73,12 +77,14 @@ export interface Transaction extends ReadView {
    * As `update` for some properties of a record that the current statement has read here, where that can be done without
    * looking at the others.
    * @param values in the order of the patch's names; those of declared properties converted to their types
+   * @param widths of those of undeclared ones, when there are any
    * @returns undefined when `update` must do it; nothing was done then
    */
   patch(
     record: StoredRecord,
     patch: PropertyPatch,
     values: readonly Value[],
+    widths?: ValueWidths,
   ): StoredRecord | undefined;
   /** A vertex takes its edges with it. @returns false when it does not exist (any more), or a trigger keeps it */
   delete(rid: Rid): boolean;

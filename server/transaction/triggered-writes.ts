@@ -1,16 +1,17 @@
 import { coerceProperties } from '#catalog/coercion.ts';
 import type { TriggerDefinition, TypeHooks } from '#catalog/definitions.ts';
-import { valuesEqual } from '#core/equality.ts';
 import { DatabaseError } from '#core/errors.ts';
+import { widthsOf, withWidths } from '#core/integer-width.ts';
 import type { PausingWork } from '#core/pausing-work.ts';
 import type { RecordKind, StoredRecord } from '#core/record.ts';
 import { type BucketId, type LogIndex, noRid, type Rid, type TypeId } from '#core/rid.ts';
 import type { TemporalFormats } from '#core/temporal-format.ts';
-import { kindOf, type ValueMap } from '#core/value.ts';
+import type { ValueMap } from '#core/value.ts';
 import type { Direction } from '#storage/engine.ts';
 import type { EdgeEnds } from './overlay.ts';
 import { PendingRecord } from './pending-record.ts';
 import { edgesPerStep } from './record-writer.ts';
+import { hasSameProperties } from './same-row.ts';
 import type { StatementView } from './statement-view.ts';
 import type { Transaction } from './transaction.ts';
 import { type TriggerRunner, vetoed } from './trigger-runner.ts';
@@ -139,7 +140,7 @@ export class TriggeredWrites {
     const { writes } = this.#options;
     const { rid, type } = current;
     // An equal record is not written, so nothing happens to it.
-    if (isSame(current, properties)) return writes.update(rid, properties);
+    if (hasSameProperties(current, properties)) return writes.update(rid, properties);
     let left: ValueMap | undefined = properties;
     if (hooks.beforeUpdate.length > 0) {
       const isEdge = current.kind === 'edge';
@@ -225,7 +226,7 @@ export class TriggeredWrites {
       const verdict = yield* run(trigger, { record, oldRecord, rid }, transaction);
       if (verdict === false) return undefined;
       if (verdict === true) continue;
-      properties = this.#converted(type, verdict);
+      properties = this.#converted(type, withKeptWidths(verdict, properties));
       record = this.#image(rid, type, properties, ends);
     }
     return properties;
@@ -257,7 +258,8 @@ export class TriggeredWrites {
 
   #converted(type: TypeId, properties: ValueMap): ValueMap {
     const { view, formats } = this.#options;
-    return coerceProperties(type, properties, { catalog: view().catalog, formats: formats() });
+    const context = { catalog: view().catalog, formats: formats() };
+    return withWidths(coerceProperties(type, properties, context), widthsOf(properties));
   }
 
   #image(rid: Rid, type: TypeId, properties: ValueMap, ends: Place['ends']): StoredRecord {
@@ -267,21 +269,18 @@ export class TriggeredWrites {
   }
 }
 
+/** What a trigger leaves as it was stays as wide as it was. */
+function withKeptWidths(properties: ValueMap, before: ValueMap): ValueMap {
+  const known = widthsOf(before);
+  if (known === undefined || widthsOf(properties) !== undefined) return properties;
+  const kept = [...known].filter(([name]) => properties.get(name) === before.get(name));
+  return withWidths(properties, new Map(kept));
+}
+
 /** Direct writes to a materialized view are refused (sql.md 14.3). */
 export function viewIsWritten(name: string): DatabaseError {
   return new DatabaseError(
     'IllegalArgument',
     `'${name}' is a materialized view, which only its refresh writes; change the records that it is made from`,
   );
-}
-
-function isSame(record: StoredRecord, properties: ValueMap): boolean {
-  if (record.propertyNames().length !== properties.size) return false;
-  for (const [name, value] of properties) {
-    const stored = record.get(name);
-    if (stored === undefined) return false;
-    if (stored !== value && (kindOf(stored) !== kindOf(value) || !valuesEqual(stored, value)))
-      return false;
-  }
-  return true;
 }

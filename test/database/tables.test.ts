@@ -4,6 +4,7 @@ import { runStatementTable } from './support/statement-table.ts';
 for (const name of [
   'model.txt',
   'types.txt',
+  'widths.txt',
   'lexical.txt',
   'expressions.txt',
   'conditions.txt',

@@ -1,12 +1,20 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import {
+  type IntegerWidth,
+  integerWidths,
+  isBeyondInt32,
+  isSizable,
+  SizedProperties,
+} from '#core/integer-width.ts';
 import { makeRid, type PropertyId, type Rid, type TypeId } from '#core/rid.ts';
 import { Float, type Value } from '#core/value.ts';
 import { imageOf } from '#storage/bytes.ts';
 import { RowEncoder, splitRow } from '#storage/row.ts';
+import { RowPatcher } from '#storage/row-patch.ts';
 import { type LargeCells, noLargeCells, RowRecord } from '#storage/row-record.ts';
-import { encodeShape, ShapeRegistry, shapesPerTypeMax } from '#storage/shape.ts';
+import { type Column, encodeShape, ShapeRegistry, shapesPerTypeMax } from '#storage/shape.ts';
 import { arbitraryProperties, arbitraryRid } from './arbitrary-values.ts';
 
 const labels = () => ({ name: 'T', kind: 'document' as const });
@@ -66,6 +74,114 @@ test('a row with large cells moved out reads the same', () => {
     }),
     { numRuns: 300 },
   );
+});
+
+const arbitraryWidths = fc.array(fc.constantFrom(...integerWidths, undefined), { maxLength: 12 });
+
+/** The properties, with widths for some of them. */
+function sized(
+  properties: ReadonlyMap<string, Value>,
+  widths: readonly (IntegerWidth | undefined)[],
+): SizedProperties {
+  const byName = new Map<string, IntegerWidth>();
+  [...properties.keys()].forEach((name, at) => {
+    const width = widths[at];
+    if (width !== undefined) byName.set(name, width);
+  });
+  return new SizedProperties(properties, byName);
+}
+
+/** Those that a record must tell: of others their values do. */
+function toldWidths(properties: SizedProperties): [string, IntegerWidth | undefined][] {
+  return [...properties]
+    .filter(([, value]) => isSizable(value) && !isBeyondInt32(value))
+    .map(([name]) => [name, properties.widths.get(name)]);
+}
+
+test('integers stay as wide as they were, in columns and in the extra map', () => {
+  const shapes = new ShapeRegistry();
+  const rows = new RowEncoder(shapes);
+  let extraCount = 0;
+  fc.assert(
+    fc.property(arbitraryProperties, arbitraryWidths, (properties, widths) => {
+      const given = sized(properties, widths);
+      const record = recordOf(shapes, rows.encode(type, given));
+      assert.deepEqual([...readAll(record)], [...properties]);
+      for (const [name, width] of toldWidths(given))
+        assert.equal(record.integerWidths?.get(name), width, name);
+      if (record.shape.columns.length < properties.size) extraCount += 1;
+    }),
+    { numRuns: 1_500 },
+  );
+  assert.ok(extraCount > 100);
+});
+
+test('a change in place gives the row that a whole one would be, or none', () => {
+  const shapes = new ShapeRegistry();
+  const rows = new RowEncoder(shapes);
+  const patcher = new RowPatcher(() => 1_000_000);
+  const numbers = fc.oneof(
+    fc.constantFrom<Value>(1, 2, 2.5, 2 ** 40, null, 'x', new Float(3)),
+    fc.integer(),
+  );
+  const widths = fc.constantFrom<IntegerWidth | undefined>('LONG', 'SHORT', undefined);
+  let patchCount = 0;
+  fc.assert(
+    fc.property(fc.tuple(numbers, widths), fc.tuple(numbers, widths), (before, after) => {
+      const contentOf = ([value, width]: [Value, IntegerWidth | undefined]) =>
+        sized(
+          new Map<string, Value>([
+            ['a', 'text'],
+            ['n', value],
+          ]),
+          [undefined, width],
+        );
+      const record = recordOf(shapes, rows.encode(type, contentOf(before)));
+      const wanted = rows.encode(type, contentOf(after));
+      const width = isSizable(after[0]) ? after[1] : undefined;
+      const column = record.shape.column('n') as Column;
+      const patched = patcher.patched(record, [column], [after[0]], [width]);
+      if (typeof patched === 'symbol') return;
+      patchCount += 1;
+      const made = recordOf(shapes, patched);
+      assert.deepEqual(readAll(made), readAll(recordOf(shapes, wanted)));
+      for (const [name, told] of toldWidths(contentOf(after)))
+        assert.equal(made.integerWidths?.get(name), told);
+    }),
+    { numRuns: 500 },
+  );
+  assert.ok(patchCount > 50);
+});
+
+test('a shape keeps the widths of its columns when it is defined anew', () => {
+  const shapes = new ShapeRegistry();
+  const properties = sized(
+    new Map<string, Value>([
+      ['a', 5],
+      ['b', 5],
+      ['c', 'x'],
+    ]),
+    ['LONG', undefined, 'SHORT'],
+  );
+  const shape = shapes.forProperties(type, false, properties);
+  const again = new ShapeRegistry();
+  again.define(shape.id, encodeShape(shape));
+  assert.deepEqual([...(again.shape(shape.id).widths ?? [])], [['a', 'LONG']]);
+  assert.equal(again.forProperties(type, false, properties), again.shape(shape.id));
+});
+
+test('a type whose rows hold integers of two widths has two shapes', () => {
+  const shapes = new ShapeRegistry();
+  const ids = new Set<number>();
+  for (let i = 1; i < 1_000; i += 1) {
+    const properties = new Map<string, Value>([
+      ['id', i],
+      ['n', i % 7 === 0 ? null : i * i],
+    ]);
+    const given = i % 2 === 0 ? properties : sized(properties, [undefined, 'LONG']);
+    ids.add(shapes.forProperties(type, false, given).id);
+  }
+  assert.equal(ids.size, 2);
 });
 
 test('edges hold their ends beside their properties', () => {

@@ -53,6 +53,10 @@ export interface Located {
 export interface Literal extends Located {
   readonly kind: 'literal';
   readonly value: Value;
+  /** Of a number with the suffix. */
+  readonly width?: 'LONG' | undefined;
+  /** Keys of a map under which such numbers stand. */
+  readonly longKeys?: ReadonlySet<string> | undefined;
 }
 
 /** A list of literals only: `[1, 2, 3]`, or the right side of `IN (1, 2, 3)`. Kept flat, since it may be very long. */

@@ -30,7 +30,8 @@ export type ArithmeticOperator =
  * Booleans are three-valued: a predicate gives true, false or null (unknown).
  */
 export type Expression =
-  | { readonly op: 'Constant'; readonly value: Value }
+  /** `width`: a literal with a suffix, `5L`. */
+  | { readonly op: 'Constant'; readonly value: Value; readonly width?: 'LONG' | undefined }
   /** Bound per execution; a missing one is null. Positional parameters are named '0', '1', ... */
   | { readonly op: 'Parameter'; readonly name: string }
   | { readonly op: 'Slot'; readonly slot: Slot }

@@ -494,12 +494,26 @@ function mapPath(path: PathSpec, map: PartMapping): PathSpec {
 
 function mapAssignment(assignment: Assignment, map: PartMapping): Assignment {
   if (assignment.kind === 'merge' || assignment.kind === 'content')
-    return { ...assignment, value: map.expression(assignment.value) };
+    return {
+      ...assignment,
+      value: map.expression(assignment.value),
+      ...(assignment.entryTypes && {
+        entryTypes: assignment.entryTypes.map(({ key, type }) => ({
+          key,
+          type: map.expression(type),
+        })),
+      }),
+    };
   const path = assignment.path.map((element) =>
     element.kind === 'element' ? { ...element, key: map.expression(element.key) } : element,
   );
   return assignment.kind === 'set'
-    ? { ...assignment, path, value: map.expression(assignment.value) }
+    ? {
+        ...assignment,
+        path,
+        value: map.expression(assignment.value),
+        ...(assignment.valueType && { valueType: map.expression(assignment.valueType) }),
+      }
     : { ...assignment, path, value: assignment.value && map.expression(assignment.value) };
 }
 

@@ -1,49 +1,75 @@
 import { schemaTypeOf } from '#core/conversion.ts';
 import type { SchemaTypeName } from '#core/conversion.ts';
+import { type IntegerWidth, isBeyondInt32 } from '#core/integer-width.ts';
 import { EmbeddedDocument, isRecord, type Value } from '#core/value.ts';
+import { askedSumFunction, askedTypeFunction, widthsFunction } from '../binder/value-type.ts';
 import type { EvaluationContext } from '../evaluate/context.ts';
-import { method, nullSafe } from './define.ts';
-import { followed } from './navigation.ts';
+import type { ScalarFunction } from '../evaluate/function-definition.ts';
+import { ANY_NUMBER, method, nullSafe, scalar } from './define.ts';
+import { followed, propertyOf } from './navigation.ts';
 
 /**
  * `.type()` and `.javaType()` (sql-functions.md 11.1). A value does not know how wide its integer is (sql.md 2.2): a property
- * knows it by its declaration and a literal by its suffix. Where the receiver is one of these the analyzer calls the forms with
- * a `#` instead, whose further arguments are the type that the text tells, and the holder and name of the property.
+ * knows it by its declaration or by the record that holds it, a literal by its suffix. Where the receiver is one of these the
+ * analyzer calls the forms with a `#` instead, whose further argument is the type that is known beside the value.
  */
 export const typeMethods = [
   method('type()', [0, 0], (args) => schemaTypeOf(args[0] as Exclude<Value, null>)),
   method('javaType()', [0, 0], (args) => javaTypes[schemaTypeOf(args[0] as Exclude<Value, null>)]),
-  nullSafe('#.type(value, told, holder, name)', [4, 4], declaredTypeOf),
-  nullSafe(
-    '#.javaType(value, told, holder, name)',
-    [4, 4],
-    (args, context) => javaTypes[declaredTypeOf(args, context)],
+  nullSafe('#.type(value, known)', [2, 2], knownTypeOf),
+  nullSafe('#.javaType(value, known)', [2, 2], (args) => javaTypes[knownTypeOf(args)]),
+  quick(
+    scalar(`${askedTypeFunction}(holder, name)`, [2, 2], (args, context) =>
+      typeIn(args[0] as Value, args[1] as string, context),
+    ),
+  ),
+  quick(scalar(`${askedSumFunction}(holder, name, ...)`, [2, ANY_NUMBER], typeOfSum)),
+  quick(
+    scalar(`${widthsFunction}(record)`, [1, 1], ([record = null], context) => {
+      const target = followed(record, context);
+      return isRecord(target) ? (target.integerWidths ?? null) : null;
+    }),
   ),
 ];
 
-type TypeName = SchemaTypeName | 'DURATION';
-
-function declaredTypeOf(
-  [value, told, holder, name]: readonly Value[],
-  context: EvaluationContext,
-): TypeName {
-  const own = schemaTypeOf(value as Exclude<Value, null>);
-  const declared = told ?? declaredType(holder ?? null, name ?? null, context);
-  return typeof declared === 'string' && isFormOf(declared as TypeName, own)
-    ? (declared as TypeName)
-    : own;
+/** It takes no long whatever the holder is, so what it gives need not be remembered. */
+function quick(definition: ScalarFunction): ScalarFunction {
+  return { ...definition, worksInTurns: true };
 }
 
-function declaredType(
+type TypeName = SchemaTypeName | 'DURATION';
+
+function knownTypeOf([value, known]: readonly Value[]): TypeName {
+  const own = schemaTypeOf(value as Exclude<Value, null>);
+  return typeof known === 'string' && isFormOf(known as TypeName, own) ? (known as TypeName) : own;
+}
+
+/** The declared type of a property, or the width that its record keeps for it; null when there is neither. */
+function typeIn(
   holder: Value,
-  name: Value,
+  name: string,
   context: EvaluationContext,
-): SchemaTypeName | undefined {
+): SchemaTypeName | IntegerWidth | null {
   const target = followed(holder, context);
-  if (!isRecord(target) && !(target instanceof EmbeddedDocument)) return undefined;
   const { catalog } = context.view;
+  if (isRecord(target)) {
+    const declared = catalog.property(target.type, name)?.type;
+    return declared ?? target.integerWidths?.get(name) ?? null;
+  }
+  if (!(target instanceof EmbeddedDocument)) return null;
   const type = catalog.typeNamed(target.typeName);
-  return type && catalog.properties(type.id).get(name as string)?.type;
+  return (type && catalog.property(type.id, name)?.type) ?? null;
+}
+
+/** What is computed from several properties is a LONG when one of them is, be it by its range. */
+function typeOfSum(args: readonly Value[], context: EvaluationContext): Value {
+  for (let at = 0; at < args.length; at += 2) {
+    const holder = followed(args[at] as Value, context);
+    const name = args[at + 1] as string;
+    if (typeIn(holder, name, context) === 'LONG') return 'LONG';
+    if (isBeyondInt32(propertyOf(holder, name))) return 'LONG';
+  }
+  return null;
 }
 
 /** Whether values of a declared type look like `own` once they are read; a FLOAT is read as a DOUBLE (sql.md 3.4). */

@@ -1,5 +1,14 @@
 import { coerceDeclared } from '#catalog/coercion.ts';
 import { DatabaseError } from '#core/errors.ts';
+import {
+  type IntegerWidth,
+  isBeyondInt32,
+  isIntegerWidth,
+  isSizable,
+  valuesOf,
+  widthsOf,
+} from '#core/integer-width.ts';
+import type { StoredRecord } from '#core/record.ts';
 import type { TypeId } from '#core/rid.ts';
 import { EmbeddedDocument, isList, isMap, isRecord, type Value } from '#core/value.ts';
 import type { Evaluator } from '../evaluate/evaluator.ts';
@@ -11,7 +20,7 @@ import {
   type PathKey,
 } from './nested-change.ts';
 import type { ExecutionContext } from './operator.ts';
-import { propertiesOf, type RecordDraft } from './record-draft.ts';
+import type { RecordDraft } from './record-draft.ts';
 import { describeValue } from './record-identity.ts';
 
 export type CompiledPathElement =
@@ -25,6 +34,8 @@ export type CompiledAssignment =
       readonly property: string;
       readonly path: readonly CompiledPathElement[];
       readonly value: Evaluator;
+      /** Gives the name of the type of an integer, where more is known of it than its value shows. */
+      readonly valueType: Evaluator | undefined;
     }
   | {
       readonly kind: 'remove';
@@ -32,7 +43,14 @@ export type CompiledAssignment =
       readonly path: readonly CompiledPathElement[];
       readonly value: Evaluator | undefined;
     }
-  | { readonly kind: 'merge' | 'content'; readonly value: Evaluator };
+  | {
+      readonly kind: 'merge' | 'content';
+      readonly value: Evaluator;
+      /** As `valueType`, for entries of a map. */
+      readonly entryTypes: EntryTypes | undefined;
+    };
+
+type EntryTypes = ReadonlyMap<string, Evaluator>;
 
 /**
  * Runs the assignments on the draft, in order. The draft stands in the record's slot, so right sides see earlier changes; values
@@ -61,10 +79,10 @@ export function runAssignments(
         changeCount += 1;
         break;
       case 'merge':
-        changeCount += merge(draft, assignment.value(context), 'UPDATE MERGE', context);
+        changeCount += merge(draft, assignment, assignment.value(context), context);
         break;
       default:
-        changeCount += replace(draft, assignment.value(context), ordinal, context);
+        changeCount += replace(draft, assignment, ordinal, context);
     }
   }
   return changeCount;
@@ -98,6 +116,25 @@ export function assignedValue(
   return converted(type, property, value(context), context);
 }
 
+/** How wide such a value is, where its property is not declared. To be asked while the record is as the value saw it. */
+export function assignedWidth(
+  type: TypeId,
+  { property, valueType }: PlainAssignment,
+  value: Value,
+  context: ExecutionContext,
+): IntegerWidth | undefined {
+  if (valueType === undefined || !isSizable(value)) return undefined;
+  return context.view.catalog.property(type, property) === undefined
+    ? widthOf(value, valueType(context))
+    : undefined;
+}
+
+/** @param type the name of the type, where it is known */
+function widthOf(value: Value, type: Value | undefined): IntegerWidth | undefined {
+  if (!isIntegerWidth(type) || !isSizable(value)) return undefined;
+  return type === 'LONG' || !isBeyondInt32(value) ? type : undefined;
+}
+
 function set(
   draft: RecordDraft,
   assignment: CompiledAssignment & { readonly kind: 'set' },
@@ -106,7 +143,7 @@ function set(
   const { property, path } = assignment;
   const value = assignment.value(context);
   if (path.length === 0) {
-    assign(draft, property, value, context);
+    assign(draft, property, value, context, assignment.valueType);
     return;
   }
   const container = draft.properties.get(property);
@@ -120,8 +157,31 @@ function assign(
   property: string,
   value: Value,
   context: ExecutionContext,
+  valueType?: Evaluator,
 ): void {
-  draft.properties.set(property, converted(draft.type, property, value, context));
+  const { catalog } = context.view;
+  const declared = catalog.property(draft.type, property);
+  if (declared !== undefined)
+    draft.assign(property, coerceDeclared(declared, value, { catalog, formats: context.formats }));
+  else if (valueType === undefined) draft.assign(property, value);
+  else draft.assign(property, value, widthOf(value, valueType(context)));
+}
+
+/** A property of another record stays as wide as it is there. */
+function assignFrom(
+  draft: RecordDraft,
+  source: StoredRecord,
+  property: string,
+  value: Value,
+  context: ExecutionContext,
+): void {
+  const { catalog } = context.view;
+  if (!isSizable(value) || catalog.property(draft.type, property) !== undefined) {
+    assign(draft, property, value, context);
+    return;
+  }
+  const type = catalog.property(source.type, property)?.type;
+  draft.assign(property, value, widthOf(value, type ?? source.integerWidths?.get(property)));
 }
 
 function converted(type: TypeId, property: string, value: Value, context: ExecutionContext): Value {
@@ -180,11 +240,13 @@ function valueAt(container: Value, path: readonly PathKey[]): Value | undefined 
   return current;
 }
 
+type MapAssignment = CompiledAssignment & { readonly kind: 'merge' | 'content' };
+
 /** Sets every entry of a map, record or embedded document; names that start with `@` are skipped. */
 function merge(
   draft: RecordDraft,
+  { kind, entryTypes }: MapAssignment,
   value: Value,
-  clause: string,
   context: ExecutionContext,
 ): number {
   // A sub-query or parameter may give its one map in a list.
@@ -193,12 +255,13 @@ function merge(
   if (entries === undefined)
     throw new DatabaseError(
       'IllegalArgument',
-      `Invalid value for ${clause}, expected a map but found: ${describeValue(single)}`,
+      `Invalid value for ${kind === 'merge' ? 'UPDATE MERGE' : 'CONTENT'}, expected a map but found: ${describeValue(single)}`,
     );
   let count = 0;
   for (const [name, entry] of entries) {
     if (name.startsWith('@')) continue;
-    assign(draft, name, entry, context);
+    if (isRecord(single)) assignFrom(draft, single, name, entry, context);
+    else assign(draft, name, entry, context, entryTypes?.get(name));
     count += 1;
   }
   return count;
@@ -206,19 +269,20 @@ function merge(
 
 function replace(
   draft: RecordDraft,
-  value: Value,
+  assignment: MapAssignment,
   ordinal: number,
   context: ExecutionContext,
 ): number {
+  const value = assignment.value(context);
   // The i-th record takes the i-th item; records beyond the end of the list stay as they are.
   const item = isList(value) ? value[ordinal] : value;
   if (item === undefined) return 0;
-  const before = new Map(draft.properties);
-  draft.properties.clear();
+  const before = draft.state();
+  draft.clear();
   try {
-    return merge(draft, item, 'CONTENT', context);
+    return merge(draft, assignment, item, context);
   } catch (error) {
-    for (const [name, entry] of before) draft.properties.set(name, entry);
+    for (const [name, entry] of before) draft.assign(name, entry, widthsOf(before)?.get(name));
     throw error;
   }
 }
@@ -226,7 +290,7 @@ function replace(
 function entriesOf(value: Value): ReadonlyMap<string, Value> | undefined {
   if (isMap(value)) return value;
   if (value instanceof EmbeddedDocument) return value.properties;
-  return isRecord(value) ? propertiesOf(value) : undefined;
+  return isRecord(value) ? valuesOf(value) : undefined;
 }
 
 function evaluated(

@@ -80,7 +80,7 @@ export class InsertEdgeOperator implements PhysicalOperator {
     const transaction = transactionOf(this.#context as ExecutionContext);
     const { source, target } = this.#ends();
     const { type, bucket } = this.#options;
-    const { properties } = this.#draft as RecordDraft;
+    const properties = (this.#draft as RecordDraft).content();
     this.#written = transaction.insertEdge(type, source, target, properties, bucket);
   };
 

@@ -98,7 +98,7 @@ export class RecordInserter {
   };
   readonly #write = (): void => {
     const transaction = transactionOf(this.#context);
-    const { properties } = this.#draft as RecordDraft;
+    const properties = (this.#draft as RecordDraft).content();
     const { id, kind } = this.#type;
     const { bucket } = this.#options;
     this.#written =

@@ -1,4 +1,5 @@
 import { DatabaseError } from '#core/errors.ts';
+import { valuesOf } from '#core/integer-width.ts';
 import type { StoredRecord } from '#core/record.ts';
 import type { BucketId, TypeId } from '#core/rid.ts';
 import type { Value } from '#core/value.ts';
@@ -13,7 +14,7 @@ import {
   type PhysicalOperator,
   type Pulled,
 } from './operator.ts';
-import { propertiesOf, RecordDraft } from './record-draft.ts';
+import { RecordDraft } from './record-draft.ts';
 import { describeValue, ridOf } from './record-identity.ts';
 import { rowsPerTurn } from './work-share.ts';
 import { transactionOf } from './writing.ts';
@@ -46,8 +47,9 @@ export class MoveVertexOperator implements PhysicalOperator {
     const context = this.#context as ExecutionContext;
     const { type, assignments, as } = this.#options;
     const draft = RecordDraft.ofNew(context.view.catalog.typeWithId(type));
-    for (const [name, value] of propertiesOf(this.#record as StoredRecord))
-      draft.properties.set(name, value);
+    const record = this.#record as StoredRecord;
+    const widths = record.integerWidths;
+    for (const [name, value] of valuesOf(record)) draft.assign(name, value, widths?.get(name));
     context.frame[as] = draft;
     runAssignments(draft, assignments, context, this.#ordinal);
     this.#draft = draft;
@@ -55,7 +57,7 @@ export class MoveVertexOperator implements PhysicalOperator {
   readonly #write = (): void => {
     const { type, bucket } = this.#options;
     const { rid } = this.#record as StoredRecord;
-    const { properties } = this.#draft as RecordDraft;
+    const properties = (this.#draft as RecordDraft).content();
     const transaction = transactionOf(this.#context as ExecutionContext);
     this.#moved = transaction.moveVertex(rid, { type, bucket }, properties);
   };

@@ -1,6 +1,12 @@
+import {
+  type IntegerWidth,
+  type IntegerWidths,
+  SizedProperties,
+  valuesOf,
+} from '#core/integer-width.ts';
 import type { RecordKind, StoredRecord } from '#core/record.ts';
 import { noRid, type LogIndex, type Rid, type TypeId } from '#core/rid.ts';
-import type { Value } from '#core/value.ts';
+import type { Value, ValueMap } from '#core/value.ts';
 import { compareValues } from '#core/value-order.ts';
 import type { TypeDefinition } from '#catalog/catalog.ts';
 
@@ -14,11 +20,14 @@ export class RecordDraft implements StoredRecord {
   readonly version: LogIndex;
   readonly out: Rid;
   readonly in: Rid;
+  /** Values change through `assign`. */
   readonly properties: Map<string, Value>;
+  #widths: Map<string, IntegerWidth> | undefined;
 
   private constructor(
     identity: Pick<StoredRecord, 'kind' | 'rid' | 'type' | 'typeName' | 'version' | 'out' | 'in'>,
     properties: Map<string, Value>,
+    widths?: IntegerWidths,
   ) {
     this.kind = identity.kind;
     this.rid = identity.rid;
@@ -28,6 +37,7 @@ export class RecordDraft implements StoredRecord {
     this.out = identity.out;
     this.in = identity.in;
     this.properties = properties;
+    this.#widths = widths && new Map(widths);
   }
 
   /** A record that is yet to be inserted; it has no id. */
@@ -41,11 +51,45 @@ export class RecordDraft implements StoredRecord {
 
   /** A copy of a stored record. */
   static of(record: StoredRecord): RecordDraft {
-    return new RecordDraft(record, propertiesOf(record));
+    return new RecordDraft(record, valuesOf(record), record.integerWidths);
   }
 
   get(property: string): Value | undefined {
     return this.properties.get(property);
+  }
+
+  get integerWidths(): IntegerWidths | undefined {
+    return this.#widths;
+  }
+
+  /** @param width of an integer; undefined: its value tells its type, or its declaration */
+  assign(property: string, value: Value, width?: IntegerWidth): void {
+    this.properties.set(property, value);
+    if (width === undefined) {
+      if (this.#widths !== undefined) this.#widths.delete(property);
+      return;
+    }
+    this.#widths ??= new Map();
+    this.#widths.set(property, width);
+  }
+
+  /** What is to be written. */
+  content(): ValueMap {
+    const widths = this.#widths;
+    return widths === undefined || widths.size === 0
+      ? this.properties
+      : new SizedProperties(this.properties, widths);
+  }
+
+  /** A copy of what it is now, to go back to. */
+  state(): ValueMap {
+    return new SizedProperties(this.properties, new Map(this.#widths));
+  }
+
+  /** Takes everything out. */
+  clear(): void {
+    this.properties.clear();
+    this.#widths = undefined;
   }
 
   propertyNames(): readonly string[] {
@@ -58,16 +102,11 @@ export function rebased(draft: RecordDraft, before: StoredRecord, now: StoredRec
   const made = RecordDraft.of(now);
   for (const [name, value] of draft.properties) {
     const old = before.get(name);
-    if (old === undefined || compareValues(old, value) !== 0) made.properties.set(name, value);
+    const width = draft.integerWidths?.get(name);
+    const isSame = old !== undefined && compareValues(old, value) === 0;
+    if (!isSame || width !== before.integerWidths?.get(name)) made.assign(name, value, width);
   }
   for (const name of before.propertyNames())
     if (!draft.properties.has(name)) made.properties.delete(name);
   return made;
-}
-
-/** All properties of a record, in stored order. Cost: decodes every cell. */
-export function propertiesOf(record: StoredRecord): Map<string, Value> {
-  const properties = new Map<string, Value>();
-  for (const name of record.propertyNames()) properties.set(name, record.get(name) ?? null);
-  return properties;
 }

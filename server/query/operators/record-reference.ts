@@ -1,3 +1,4 @@
+import type { IntegerWidths } from '#core/integer-width.ts';
 import type { RecordKind, StoredRecord } from '#core/record.ts';
 import { bucketOf, noRid, type LogIndex, type Rid, type TypeId } from '#core/rid.ts';
 import { isMap, type Value } from '#core/value.ts';
@@ -59,6 +60,10 @@ export class RecordReference implements StoredRecord {
 
   propertyNames(): readonly string[] {
     return this.load().propertyNames();
+  }
+
+  get integerWidths(): IntegerWidths | undefined {
+    return this.load().integerWidths;
   }
 
   /** The bucket tells the type without reading anything. */

@@ -60,7 +60,7 @@ export class RestoreRecordOperator implements PhysicalOperator {
   readonly #write = (): void => {
     const { rid, places, draft } = this.#made as Made;
     const transaction = transactionOf(this.#context as ExecutionContext);
-    this.#written = transaction.restore(rid, this.#options.type, draft.properties, places);
+    this.#written = transaction.restore(rid, this.#options.type, draft.content(), places);
   };
 
   constructor(options: RestoreRecordOptions) {

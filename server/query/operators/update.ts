@@ -1,8 +1,9 @@
 import { DatabaseError } from '#core/errors.ts';
+import { type IntegerWidth, valuesOf } from '#core/integer-width.ts';
 import { Link, type StoredRecord } from '#core/record.ts';
 import type { TypeId } from '#core/rid.ts';
 import type { Value } from '#core/value.ts';
-import { ChangedRecord } from '#transaction/changed-record.ts';
+import { ChangedRecord, type ValueWidths } from '#transaction/changed-record.ts';
 import { PropertyPatch } from '#transaction/property-patch.ts';
 import type { Transaction } from '#transaction/transaction.ts';
 import { vetoed } from '#transaction/trigger-runner.ts';
@@ -11,6 +12,7 @@ import { LongCalls } from '../evaluate/long-calls.ts';
 import {
   applyDefaults,
   assignedValue,
+  assignedWidth,
   defaultsOf,
   runAssignments,
   type CompiledAssignment,
@@ -25,7 +27,7 @@ import {
   type PhysicalOperator,
   type Pulled,
 } from './operator.ts';
-import { propertiesOf, rebased, RecordDraft } from './record-draft.ts';
+import { rebased, RecordDraft } from './record-draft.ts';
 import { describeValue, ridOf } from './record-identity.ts';
 import { transactionOf } from './writing.ts';
 import { rowsPerTurn } from './work-share.ts';
@@ -58,6 +60,8 @@ export class UpdateOperator implements PhysicalOperator {
   /** Set when nothing but properties is assigned, each once. */
   readonly #plain: readonly PlainAssignment[] | undefined;
   readonly #patch: PropertyPatch;
+  /** More may be known of some values than they show. */
+  readonly #areWidthsKnown: boolean;
   readonly #calls = new LongCalls();
   #context: ExecutionContext | undefined;
   #ordinal = 0;
@@ -69,6 +73,8 @@ export class UpdateOperator implements PhysicalOperator {
   #changesBefore = 0;
   /** What it is to be, computed and not yet written: values of the patch, or all properties. */
   #values: Value[] | undefined;
+  /** Of the values; undefined when they all tell their types themselves, or their declarations do. */
+  #widths: ValueWidths | undefined;
   #draft: RecordDraft | undefined;
   #changeCount = 0;
   #written: StoredRecord = vetoed;
@@ -80,6 +86,7 @@ export class UpdateOperator implements PhysicalOperator {
     this.description = options.description;
     this.#options = options;
     this.#plain = plainAssignments(options.assignments);
+    this.#areWidthsKnown = this.#plain?.some((one) => one.valueType !== undefined) === true;
     this.#patch = new PropertyPatch(this.#plain?.map(({ property }) => property) ?? []);
   }
 
@@ -198,14 +205,31 @@ export class UpdateOperator implements PhysicalOperator {
     const { names } = this.#patch;
     context.frame[slot] = record;
     this.#changeCount = plain.length;
-    // Made with its value, the array has room for no other; one that grows takes room for seventeen.
-    if (plain.length === 1)
-      return [assignedValue(record.type, plain[0] as PlainAssignment, context)];
+    this.#widths = undefined;
+    if (plain.length === 1) {
+      const only = plain[0] as PlainAssignment;
+      const value = assignedValue(record.type, only, context);
+      const width = assignedWidth(record.type, only, value, context);
+      if (width !== undefined) this.#widths = [width];
+      // Made with its value, the array has room for no other; one that grows takes room for seventeen.
+      return [value];
+    }
     const values: Value[] = [];
+    const widths = this.#areWidthsKnown
+      ? new Array<IntegerWidth | undefined>(plain.length)
+      : undefined;
     for (let at = 0; at < plain.length; at += 1) {
       // Right sides see what was assigned before.
-      if (at === 1) context.frame[slot] = new ChangedRecord(record, names, values);
-      values.push(assignedValue(record.type, plain[at] as PlainAssignment, context));
+      if (at === 1)
+        context.frame[slot] = new ChangedRecord(record, names, values, record.version, widths);
+      const assignment = plain[at] as PlainAssignment;
+      const value = assignedValue(record.type, assignment, context);
+      if (widths !== undefined) {
+        const width = assignedWidth(record.type, assignment, value, context);
+        if (width !== undefined) this.#widths = widths;
+        widths[at] = width;
+      }
+      values.push(value);
     }
     return values;
   }
@@ -234,24 +258,26 @@ export class UpdateOperator implements PhysicalOperator {
     const transaction = transactionOf(this.#context as ExecutionContext);
     const values = this.#values;
     if (values === undefined) {
-      this.#written = transaction.update(record.rid, (this.#draft as RecordDraft).properties);
+      const { rid } = record;
+      this.#written = transaction.update(rid, (this.#draft as RecordDraft).content());
       return;
     }
-    const patched = transaction.patch(record, this.#patch, values);
+    const patched = transaction.patch(record, this.#patch, values, this.#widths);
     if (patched !== undefined) {
       this.#written = patched;
       return;
     }
     const { names } = this.#patch;
-    const properties = propertiesOf(record);
+    const draft = RecordDraft.of(record);
     for (let at = 0; at < names.length; at += 1)
-      properties.set(names[at] as string, values[at] as Value);
-    this.#written = transaction.update(record.rid, properties);
+      draft.assign(names[at] as string, values[at] as Value, this.#widths?.[at]);
+    this.#written = transaction.update(record.rid, draft.content());
   }
 
   #forget(): void {
     this.#record = undefined;
     this.#values = undefined;
+    this.#widths = undefined;
     this.#draft = undefined;
   }
 
@@ -281,6 +307,6 @@ function rowOf(record: StoredRecord): Value {
     row.set('@out', new Link(record.out));
     row.set('@in', new Link(record.in));
   }
-  for (const [name, value] of propertiesOf(record)) row.set(name, value);
+  for (const [name, value] of valuesOf(record)) row.set(name, value);
   return row;
 }

@@ -1,7 +1,8 @@
 import { makeAlterSchema, makeMaintain } from '../operators/awaited-rows.ts';
 import { DatabaseError } from '#core/errors.ts';
-import type { Expression, Slot } from '../algebra/expression.ts';
+import type { Slot } from '../algebra/expression.ts';
 import type { Assignment, LogicalPlan, PathElement, PlanNode } from '../algebra/plan.ts';
+import { valueOfSet } from '../algebra/set-value.ts';
 import { slotsOf, slotsReadBy } from '../algebra/slots.ts';
 import type { CompiledAssignment, CompiledPathElement } from '../operators/assignments.ts';
 import { CallOperator } from '../operators/call.ts';
@@ -182,8 +183,6 @@ function lowerCall(
   return () => new CallOperator({ ...options, input: input() });
 }
 
-const arithmeticOf = { '+=': '+', '-=': '-', '*=': '*', '/=': '/' } as const;
-
 /** `a += b` becomes the value `a + b`, read from the record as changed so far. */
 function compileAssignments(
   assignments: readonly Assignment[],
@@ -192,7 +191,15 @@ function compileAssignments(
 ): readonly CompiledAssignment[] {
   return assignments.map((assignment): CompiledAssignment => {
     if (assignment.kind === 'merge' || assignment.kind === 'content')
-      return { kind: assignment.kind, value: compileValue(lowering, assignment.value) };
+      return {
+        kind: assignment.kind,
+        value: compileValue(lowering, assignment.value),
+        entryTypes:
+          assignment.entryTypes &&
+          new Map(
+            assignment.entryTypes.map(({ key, type }) => [key, compileValue(lowering, type)]),
+          ),
+      };
     const { property } = assignment;
     const path = assignment.path.map((element) => compilePathElement(element, lowering));
     if (assignment.kind === 'remove') {
@@ -203,7 +210,8 @@ function compileAssignments(
       kind: 'set',
       property,
       path,
-      value: compileValue(lowering, newValue(assignment, record)),
+      value: compileValue(lowering, valueOfSet(assignment, record)),
+      valueType: assignment.valueType && compileValue(lowering, assignment.valueType),
     };
   });
 }
@@ -212,28 +220,6 @@ function compilePathElement(element: PathElement, lowering: Lowering): CompiledP
   return element.kind === 'property'
     ? element
     : { kind: 'element', key: compileValue(lowering, element.key) };
-}
-
-function newValue(assignment: Assignment & { readonly kind: 'set' }, record: Slot): Expression {
-  if (assignment.operator === '=') return assignment.value;
-  let current: Expression = {
-    op: 'Property',
-    of: { op: 'Slot', slot: record },
-    name: assignment.property,
-    dialect: 'sql',
-  };
-  for (const element of assignment.path)
-    current =
-      element.kind === 'property'
-        ? { op: 'Property', of: current, name: element.name, dialect: 'sql' }
-        : { op: 'Element', of: current, keys: [element.key], dialect: 'sql' };
-  return {
-    op: 'Arithmetic',
-    operator: arithmeticOf[assignment.operator],
-    left: current,
-    right: assignment.value,
-    dialect: 'sql',
-  };
 }
 
 export function isWrite(plan: LogicalPlan): plan is PlanNode<WriteOp> {

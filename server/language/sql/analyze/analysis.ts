@@ -9,6 +9,7 @@ import { Dependencies } from '#query/binder/dependencies.ts';
 import type { Row } from '#query/binder/row.ts';
 import type { Binding, Scope } from '#query/binder/scope.ts';
 import { SlotAllocator } from '#query/binder/slot-allocator.ts';
+import { ValueTypes } from '#query/binder/value-type.ts';
 import type { FunctionRegistry } from '#query/evaluate/function-definition.ts';
 import type { ParseLimits, VariableNames } from '../../frontend.ts';
 import { syntaxError } from '../../syntax-error.ts';
@@ -72,6 +73,8 @@ export class Analysis {
   /** For the automatic aliases of MATCH. */
   aliasCount = 0;
   readonly #heart: AnalyzerHeart;
+  /** Of the plan that was asked for last. */
+  #types: { readonly plan: LogicalPlan; readonly values: ValueTypes } | undefined;
 
   constructor(options: AnalysisOptions) {
     this.text = options.text;
@@ -125,6 +128,13 @@ export class Analysis {
 
   typeWithSubtypes(name: string): readonly TypeId[] {
     return this.catalog.withSubtypes(this.type(name).id);
+  }
+
+  /** What is known of values in the rows of a plan, perhaps of one that is still made. */
+  valueTypes(plan: LogicalPlan): ValueTypes {
+    if (this.#types?.plan !== plan)
+      this.#types = { plan, values: new ValueTypes(plan, this.catalog) };
+    return this.#types.values;
   }
 
   /** An error about the shape of the statement, with its place. */

@@ -7,7 +7,8 @@ import { resolveScalar, unknownFunction } from '#query/evaluate/calls.ts';
 import { currentRecordFunctions } from '#query/functions/graph.ts';
 import { guidedPathCall, userFunctionCall } from '#query/functions/user-function.ts';
 import type { Expression, FunctionCall, Method } from '../ast.ts';
-import { type Analysis, type Environment, nullConstant } from './analysis.ts';
+import type { Analysis, Environment } from './analysis.ts';
+import { knownType } from './known-type.ts';
 import { memberOf, wholeRow } from './names.ts';
 
 /** Functions and methods (sql-functions.md 0). Aggregates over groups are taken care of before this is asked. */
@@ -136,8 +137,7 @@ function methodOfPath(
 export function analyzeMethod(analysis: Analysis, node: Method, env: Environment): Computed {
   if (analysis.functions.scalar(`.${node.name}`) === undefined) refuseBareLibrary(analysis, node);
   const receiver = analysis.expression(node.of, env);
-  const told = widthOf(node.of, analysis.text);
-  return methodCall(analysis, receiver, node.name, node.arguments, env, told);
+  return methodCall(analysis, receiver, node.name, node.arguments, env, node.of);
 }
 
 /** `lib.f(1)` without back-ticks is a method of a property `lib`; where a library has that name, the function is meant. */
@@ -159,11 +159,11 @@ function methodCall(
   name: string,
   args: readonly Expression[],
   env: Environment,
-  told?: string,
+  node?: Expression,
 ): Computed {
   const found = resolveScalar(analysis.functions, `.${name}`, args.length + 1);
   if (found.name === '.type' || found.name === '.javaType')
-    return typeCall(found.name, receiver, told);
+    return typeCall(analysis, found.name, receiver, { node, env });
   return {
     op: 'Call',
     function: found.name,
@@ -171,52 +171,18 @@ function methodCall(
   };
 }
 
-/** `.type()` of what is known to be of a certain width, or of a property, whose declaration tells (`type-of.ts`). */
-function typeCall(name: string, receiver: Computed, told: string | undefined): Computed {
-  if (told === undefined && receiver.op !== 'Property')
-    return { op: 'Call', function: name, arguments: [receiver] };
-  const holder: Computed = receiver.op === 'Property' ? receiver.of : nullConstant;
-  const property: Computed = {
-    op: 'Constant',
-    value: receiver.op === 'Property' ? receiver.name : null,
-  };
-  const width: Computed = { op: 'Constant', value: told ?? null };
-  return { op: 'Call', function: `#${name}`, arguments: [receiver, width, holder, property] };
+/** `.type()` of what more is known of than its value shows: by the text, a declaration, or the record that holds it (`type-of.ts`). */
+function typeCall(
+  analysis: Analysis,
+  name: string,
+  receiver: Computed,
+  { node, env }: { readonly node: Expression | undefined; readonly env: Environment },
+): Computed {
+  const isCount = node?.kind === 'call' && node.name.toLowerCase() === 'count';
+  const known = isCount ? long : knownType(analysis, receiver, env);
+  return known === undefined
+    ? { op: 'Call', function: name, arguments: [receiver] }
+    : { op: 'Call', function: `#${name}`, arguments: [receiver, known] };
 }
 
-const conversions: ReadonlyMap<string, string> = new Map([
-  ['aslong', 'LONG'],
-  ['asshort', 'SHORT'],
-  ['asbyte', 'BYTE'],
-]);
-
-/** The integer type that an expression has if its value is an integer of 32 bits, as far as the text tells (sql.md 2.2, 3.4). */
-function widthOf(node: Expression, text: string): string | undefined {
-  switch (node.kind) {
-    case 'literal':
-      return typeof node.value === 'number' && /[lL]$/.test(text.slice(node.at, node.end))
-        ? 'LONG'
-        : undefined;
-    case 'paren':
-      return widthOf(node.inner, text);
-    case 'unary':
-      return widthOf(node.operand, text) === 'LONG' ? 'LONG' : undefined;
-    case 'chain':
-      // Shifts and operators on bits work on 64 bits (5.3); the others widen to their widest operand.
-      if (node.signs.some((sign) => !'+-*/%'.includes(sign))) return 'LONG';
-      return node.operands.some((operand) => widthOf(operand, text) === 'LONG')
-        ? 'LONG'
-        : undefined;
-    case 'call':
-      return node.name.toLowerCase() === 'count' ? 'LONG' : undefined;
-    case 'method':
-      return conversions.get(node.name.toLowerCase()) ?? convertedTo(node);
-    default:
-      return undefined;
-  }
-}
-
-function convertedTo({ name, arguments: [type] }: Method): string | undefined {
-  if (name.toLowerCase() !== 'convert' || type?.kind !== 'literal') return undefined;
-  return String(type.value).toUpperCase();
-}
+const long: Computed = { op: 'Constant', value: 'LONG' };

@@ -21,6 +21,7 @@ export function analyzeExpression(
   }
   switch (node.kind) {
     case 'literal':
+      return { op: 'Constant', value: node.value, width: node.width };
     case 'rid':
       return { op: 'Constant', value: node.value };
     case 'constants':

@@ -7,6 +7,7 @@ import type { Comparison, Expression } from '../ast.ts';
 import type { Delete, Target, Update, UpdateOperation } from '../statements.ts';
 import { type Analysis, type AnalyzedQuery, type Environment, rowEnvironment } from './analysis.ts';
 import { withoutParentheses } from './condition.ts';
+import { assignedEntryTypes, assignedType } from './known-type.ts';
 import { skipAndLimit } from './result-pipeline.ts';
 import { filter, limitTime } from './select.ts';
 import { analyzeTarget } from './target.ts';
@@ -158,8 +159,11 @@ export function assignmentsOf(
             value: item.value && assignedValue(analysis, item.value, env),
           };
         });
-      default:
-        return [{ kind: operation.kind, value: assignedContent(analysis, operation.value, env) }];
+      default: {
+        const value = assignedContent(analysis, operation.value, env);
+        const types = assignedEntryTypes(analysis, value, env.scope);
+        return [{ kind: operation.kind, value, ...types }];
+      }
     }
   });
 }
@@ -181,15 +185,17 @@ function analyzeUpsert(analysis: Analysis, node: Update, scope: QueryScope): Ana
   const type = upsertedType(analysis, node.target, equalities);
   const record = recordsToChange(analysis, node, scope);
   const outside: Environment = { ...rowEnvironment(scope), row: { kind: 'none' } };
-  const keys = equalities.map(
-    (equality): Assignment => ({
+  const keys = equalities.map((equality): Assignment => {
+    const value = assignedValue(analysis, equality.value, outside);
+    return {
       kind: 'set',
       property: equality.property,
       path: [],
       operator: '=',
-      value: assignedValue(analysis, equality.value, outside),
-    }),
-  );
+      value,
+      valueType: assignedType(analysis, value, scope),
+    };
+  });
   const env = newRecordEnvironment(scope, record);
   const assignments = assignmentsOf(analysis, node.operations, env);
   const inserted = analysis.slots.next();

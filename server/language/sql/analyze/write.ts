@@ -2,8 +2,11 @@ import { requireName } from '#catalog/name-rules.ts';
 import { DatabaseError } from '#core/errors.ts';
 import type { TypeDefinition } from '#catalog/catalog.ts';
 import type { BucketId } from '#core/rid.ts';
+import { isMap } from '#core/value.ts';
 import type { Expression as Computed, Slot } from '#query/algebra/expression.ts';
 import type { Assignment, LogicalPlan, PathElement } from '#query/algebra/plan.ts';
+import { valueOfSet } from '#query/algebra/set-value.ts';
+import { slotsRead } from '#query/algebra/slots.ts';
 import { valueOfRow, rowOfOutput } from '#query/binder/row.ts';
 import { QueryScope, type Scope } from '#query/binder/scope.ts';
 import type { Expression } from '../ast.ts';
@@ -16,8 +19,15 @@ import type {
   PathStep,
   SetItem,
 } from '../statements.ts';
-import { type Analysis, type AnalyzedQuery, type Environment, rowEnvironment } from './analysis.ts';
+import {
+  type Analysis,
+  type AnalyzedQuery,
+  type Environment,
+  nullConstant,
+  rowEnvironment,
+} from './analysis.ts';
 import { withoutParentheses } from './condition.ts';
+import { assignedEntryTypes, assignedType, copiedColumnTypes } from './known-type.ts';
 import { shapeOf } from './projection.ts';
 import { finishRows } from './result-pipeline.ts';
 import { bucketHint } from './target.ts';
@@ -80,10 +90,12 @@ function insertAssignments(
   if (source !== undefined) {
     const query = analysis.query(source, scope);
     const row = rowOfOutput(query.output);
-    const slots =
+    const slots: Slot[] =
       row.kind === 'columns' ? [...row.columns.values()] : row.kind === 'value' ? [row.slot] : [];
-    scope.source({ op: 'Eager', input: query.plan, slots }, row);
-    const copied: Assignment = { kind: 'content', value: valueOfRow(row) };
+    const { plan, entryTypes } = copiedColumnTypes(analysis, query.plan, row);
+    for (const { type } of entryTypes) slots.push(...slotsRead(type));
+    scope.source({ op: 'Eager', input: plan, slots }, row);
+    const copied: Assignment = { kind: 'content', value: valueOfRow(row), entryTypes };
     // A body beside FROM sets its properties on every copy.
     return [copied, ...(body === undefined ? [] : bodyAssignments(analysis, body, scope, as))];
   }
@@ -131,14 +143,31 @@ export function setAssignments(
 ): readonly Assignment[] {
   return items.map((item) => {
     requireAssignable(analysis, item.property, item.at);
+    const value = assignedValue(analysis, item.value, env);
+    const { property, operator } = item;
+    const path = pathOf(analysis, item.path, env);
     return {
       kind: 'set',
-      property: item.property,
-      path: pathOf(analysis, item.path, env),
-      operator: item.operator,
-      value: assignedValue(analysis, item.value, env),
+      property,
+      path,
+      operator,
+      value,
+      valueType:
+        path.length > 0 ? undefined : setType(analysis, { property, operator, value }, env),
     };
   });
+}
+
+function setType(
+  analysis: Analysis,
+  set: Pick<Assignment & { readonly kind: 'set' }, 'property' | 'operator' | 'value'>,
+  { scope, row }: Environment,
+): Computed | undefined {
+  const value =
+    set.operator !== '=' && row.kind === 'value'
+      ? valueOfSet({ ...set, path: [] }, row.slot)
+      : set.value;
+  return assignedType(analysis, value, scope);
 }
 
 export function pathOf(
@@ -163,6 +192,14 @@ export function assignedValue(analysis: Analysis, node: Expression, env: Environ
 export function assignedContent(analysis: Analysis, node: Expression, env: Environment): Computed {
   if (node.kind === 'list')
     return { op: 'List', items: node.items.map((item) => assignedContent(analysis, item, env)) };
+  if (node.kind === 'literal' && isMap(node.value) && node.longKeys !== undefined)
+    return {
+      op: 'Map',
+      entries: [...node.value].map(([key, value]) => ({
+        key,
+        value: { op: 'Constant', value, width: node.longKeys?.has(key) ? 'LONG' : undefined },
+      })),
+    };
   if (node.kind !== 'map') return analysis.expression(node, env);
   return {
     op: 'Map',
@@ -185,7 +222,7 @@ function contentOf(analysis: Analysis, node: Expression, scope: QueryScope): Ass
   const env = rowEnvironment(scope);
   const value = assignedContent(analysis, node, env);
   const isMap = value.op === 'Map' || (value.op === 'Constant' && value.value instanceof Map);
-  if (isMap) return { kind: 'content', value };
+  if (isMap) return { kind: 'content', value, ...assignedEntryTypes(analysis, value, scope) };
   const item = analysis.slots.next();
   // A missing parameter must not insert nothing without a word: it becomes the one item null, which is refused.
   const list: Computed = {
@@ -200,7 +237,8 @@ function contentOf(analysis: Analysis, node: Expression, scope: QueryScope): Ass
     otherwise: value,
   };
   scope.stage((input) => ({ op: 'Unwind', input, list, as: item, keepEmpty: false }));
-  return { kind: 'content', value: { op: 'Slot', slot: item } };
+  const content: Computed = { op: 'Slot', slot: item };
+  return { kind: 'content', value: content, ...assignedEntryTypes(analysis, content, scope) };
 }
 
 function valuesAssignments(
@@ -214,14 +252,24 @@ function valuesAssignments(
   const env = rowEnvironment(scope);
   const [only] = tuples;
   const single = tuples.length === 1 && only ? cellsOf(analysis, only, env) : undefined;
-  const cells = single ?? unwoundCells(analysis, body, scope);
+  const cells =
+    single === undefined
+      ? unwoundCells(analysis, body, scope)
+      : single.map((value) => ({ value, type: assignedType(analysis, value, scope) }));
   return columns.map((property, at) => ({
     kind: 'set',
     property,
     path: [],
     operator: '=',
-    value: cells[at] ?? { op: 'Constant', value: null },
+    value: cells[at]?.value ?? nullConstant,
+    valueType: cells[at]?.type,
   }));
+}
+
+/** A value with the type that it does not show. */
+interface TypedCell {
+  readonly value: Computed;
+  readonly type: Computed | undefined;
 }
 
 function cellsOf(analysis: Analysis, tuple: Expression, env: Environment): readonly Computed[] {
@@ -231,27 +279,45 @@ function cellsOf(analysis: Analysis, tuple: Expression, env: Environment): reado
   return tuple.items.map((item) => assignedValue(analysis, item, env));
 }
 
-/** Several tuples: a list of lists that is unwound, so that the plan does not grow with their number. */
+/**
+ * Several tuples: a list of lists that is unwound, so that the plan does not grow with their number. Types that values do not show
+ * stand behind the values of each tuple.
+ */
 function unwoundCells(
   analysis: Analysis,
   body: Extract<InsertBody, { readonly kind: 'values' }>,
   scope: QueryScope,
-): readonly Computed[] {
+): readonly TypedCell[] {
   const env = rowEnvironment(scope);
-  const { tuples } = body;
-  const list: Computed = tuples.every((tuple) => tuple.kind === 'constants')
-    ? { op: 'Constant', value: tuples.map((tuple) => tuple.values) }
-    : {
-        op: 'List',
-        items: tuples.map((tuple) => ({ op: 'List', items: cellsOf(analysis, tuple, env) })),
-      };
+  const { tuples, columns } = body;
   const tuple = analysis.slots.next();
-  scope.stage((input) => ({ op: 'Unwind', input, list, as: tuple, keepEmpty: false }));
-  return body.columns.map((_, at) => ({
+  const cell = (at: number): Computed => ({
     op: 'Element',
     of: { op: 'Slot', slot: tuple },
     keys: [{ op: 'Constant', value: at }],
     dialect: 'sql',
+  });
+  const unwind = (list: Computed): void =>
+    scope.stage((input) => ({ op: 'Unwind', input, list, as: tuple, keepEmpty: false }));
+  if (tuples.every((one) => one.kind === 'constants')) {
+    unwind({ op: 'Constant', value: tuples.map((one) => one.values) });
+    return columns.map((_, at) => ({ value: cell(at), type: undefined }));
+  }
+  const rows = tuples.map((one) => {
+    const values = cellsOf(analysis, one, env);
+    return { values, types: values.map((value) => assignedType(analysis, value, scope)) };
+  });
+  const typed = [...columns.keys()].filter((at) => rows.some((row) => row.types[at] !== undefined));
+  const items = rows.map(
+    ({ values, types }): Computed => ({
+      op: 'List',
+      items: [...values, ...typed.map((at) => types[at] ?? nullConstant)],
+    }),
+  );
+  unwind({ op: 'List', items });
+  return columns.map((_, at) => ({
+    value: cell(at),
+    type: typed.includes(at) ? cell(columns.length + typed.indexOf(at)) : undefined,
   }));
 }
 
@@ -326,8 +392,7 @@ export function analyzeCreateEdge(
   const from = analysis.expression(node.from, outside);
   const to = analysis.expression(node.to, outside);
   const assignments: Assignment[] = [];
-  if (node.content !== undefined)
-    assignments.push({ kind: 'content', value: edgeContent(analysis, node.content, outside) });
+  if (node.content !== undefined) assignments.push(edgeContent(analysis, node.content, outside));
   assignments.push(...setAssignments(analysis, node.items, newRecordEnvironment(scope, as)));
   analysis.writeCount += 1;
   scope.stage(
@@ -347,8 +412,13 @@ export function analyzeCreateEdge(
   return writtenRows(analysis, scope, as, undefined);
 }
 
+function edgeContent(analysis: Analysis, node: Expression, env: Environment): Assignment {
+  const value = edgeProperties(analysis, node, env);
+  return { kind: 'content', value, ...assignedEntryTypes(analysis, value, env.scope) };
+}
+
 /** A map, or a list of exactly one. */
-function edgeContent(analysis: Analysis, node: Expression, env: Environment): Computed {
+function edgeProperties(analysis: Analysis, node: Expression, env: Environment): Computed {
   if (node.kind !== 'list' && node.kind !== 'constants')
     return assignedContent(analysis, node, env);
   const items = node.kind === 'list' ? node.items : [];

@@ -5,7 +5,7 @@ import type { TokenKind } from '../lexer.ts';
 import { isBeyondRids, ridBounds } from '#core/rid.ts';
 import { decodeRid } from '../literals.ts';
 import { conditionOrExpression } from './condition.ts';
-import { constantsUntil, literalOf } from './literal.ts';
+import { constantsUntil, literalOf, writtenWidth } from './literal.ts';
 import type { Parser } from './parser.ts';
 import { functionCall, isNamespace, postfix } from './postfix.ts';
 
@@ -140,7 +140,7 @@ function number(parser: Parser, minusAt: number | undefined): Expression {
     return postfix(parser, ridLiteral(parser, source, at));
   }
   const value = parser.numberLiteral(minusAt !== undefined);
-  return { kind: 'literal', value, at, end: parser.lastEnd };
+  return { kind: 'literal', value, width: writtenWidth(parser), at, end: parser.lastEnd };
 }
 
 function isRidPosition(parser: Parser): boolean {
@@ -269,7 +269,17 @@ export function map(parser: Parser): Expression {
   if (values === undefined) return { kind: 'map', entries, ...span };
   parser.forgetTokensSince(count);
   const value = new Map(entries.map((entry, at) => [entry.key, values[at] ?? null]));
-  return { kind: 'literal', value, ...span };
+  return { kind: 'literal', value, longKeys: longKeysOf(entries), ...span };
+}
+
+function longKeysOf(entries: readonly MapEntry[]): ReadonlySet<string> | undefined {
+  let keys: Set<string> | undefined;
+  for (const { key, value } of entries) {
+    if (value.kind !== 'literal' || value.width === undefined) continue;
+    keys ??= new Set();
+    keys.add(key);
+  }
+  return keys;
 }
 
 /**
@@ -286,7 +296,7 @@ function mapKey(parser: Parser): string {
 function constantValues(items: readonly Expression[]): readonly Value[] | undefined {
   const values: Value[] = [];
   for (const item of items) {
-    if (item.kind === 'literal') values.push(item.value);
+    if (item.kind === 'literal' && item.longKeys === undefined) values.push(item.value);
     else if (item.kind === 'constants') values.push(item.values);
     else return undefined;
   }

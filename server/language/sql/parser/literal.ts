@@ -8,22 +8,32 @@ import type { Parser } from './parser.ts';
 /**
  * The literals of a list up to and with `close`, when it holds nothing else; otherwise nothing is consumed. Costs no syntax
  * node per literal.
+ * @param options `keepsWidths`: a number that is written as a LONG is more than its value, so nothing is consumed
  */
-export function constantsUntil(parser: Parser, close: TokenKind): readonly Value[] | undefined {
+export function constantsUntil(
+  parser: Parser,
+  close: TokenKind,
+  { keepsWidths = false }: { readonly keepsWidths?: boolean } = {},
+): readonly Value[] | undefined {
   const start = parser.start;
   const counted = parser.countsTokens;
   parser.countsTokens = false;
-  const values = literalsUntil(parser, close);
+  const values = literalsUntil(parser, close, keepsWidths);
   parser.countsTokens = counted;
   if (values === undefined) parser.rewind(start);
   return values;
 }
 
-function literalsUntil(parser: Parser, close: TokenKind): readonly Value[] | undefined {
+function literalsUntil(
+  parser: Parser,
+  close: TokenKind,
+  keepsWidths: boolean,
+): readonly Value[] | undefined {
   const values: Value[] = [];
   if (parser.accept(close)) return values;
   while (atLiteral(parser)) {
     values.push(takeLiteral(parser));
+    if (keepsWidths && writtenWidth(parser) !== undefined) return undefined;
     if (parser.at(close)) {
       parser.advance();
       return values;
@@ -41,8 +51,23 @@ export function literalOf(parser: Parser): Expression | undefined {
   const after = parser.peek(isNegative ? 2 : 1).kind;
   if (after !== ',' && after !== '}' && after !== ')') return undefined;
   const at = parser.start;
-  return { kind: 'literal', value: takeLiteral(parser), at, end: parser.lastEnd };
+  const value = takeLiteral(parser);
+  return { kind: 'literal', value, width: writtenWidth(parser), at, end: parser.lastEnd };
 }
+
+/** By the suffix of the number that was just taken; strings and words end otherwise. */
+export function writtenWidth(parser: Parser): 'LONG' | undefined {
+  const last = parser.text.charCodeAt(parser.lastEnd - 1);
+  if (last !== upperL && last !== lowerL) return undefined;
+  // `NULL` ends so, too.
+  const before = parser.text.charCodeAt(parser.lastEnd - 2);
+  return before >= digit0 && before <= digit9 ? 'LONG' : undefined;
+}
+
+const upperL = 76;
+const lowerL = 108;
+const digit0 = 48;
+const digit9 = 57;
 
 function atLiteral(parser: Parser): boolean {
   switch (parser.kind) {

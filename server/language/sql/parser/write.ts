@@ -121,7 +121,7 @@ function valuesBody(parser: Parser): InsertBody {
 function valueTuple(parser: Parser, columns: readonly string[]): Expression {
   const at = parser.start;
   parser.expect('(');
-  const values = constantsUntil(parser, ')');
+  const values = constantsUntil(parser, ')', { keepsWidths: true });
   let tuple: Expression;
   let width: number;
   if (values) {
