@@ -367,8 +367,10 @@ async function serve(ground: Ground, security: Security): Promise<void> {
   ]);
   http.mountUpgrade('/ws', (upgrade) => sockets.accept(upgrade));
   control.stopsBy([
-    { name: 'websockets', run: () => sockets.close(closeTimeoutMs) },
-    { name: 'requests', run: (timeoutMs) => http.drain(timeoutMs) },
+    {
+      name: 'requests',
+      run: (timeoutMs) => Promise.all([sockets.close(closeTimeoutMs), http.drain(timeoutMs)]),
+    },
     { name: 'backups', run: () => backups.close() },
     { name: 'databases', run: () => databases.shutdown() },
     { name: 'doors', run: () => http.close() },

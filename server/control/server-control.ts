@@ -7,8 +7,8 @@ import type { ServerEvents } from './event-log.ts';
 /** One part of stopping, in the order in which the parts were given. */
 export interface StopStep {
   readonly name: string;
-  /** @param timeoutMs what is left of `server.shutdownTimeout` for requests that run */
-  run(timeoutMs: number): Promise<void>;
+  /** @param timeoutMs `server.shutdownTimeout`, for requests that run */
+  run(timeoutMs: number): Promise<unknown>;
 }
 
 /**

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -47,6 +49,20 @@ interface Started {
   readonly client: HttpClient;
 }
 
+/** A WebSocket that answers nothing, not even a close. */
+async function muteWebSocket(port: number): Promise<Socket> {
+  const socket = connect(port, '127.0.0.1');
+  socket.on('error', () => {});
+  socket.write(
+    'GET /ws HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n' +
+      'Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n' +
+      `Authorization: Basic ${Buffer.from('root:password').toString('base64')}\r\n\r\n`,
+  );
+  await once(socket, 'data');
+  socket.on('data', () => {});
+  return socket;
+}
+
 async function until(isSo: () => Promise<boolean>): Promise<void> {
   while (!(await isSo())) await new Promise((done) => setTimeout(done, 5));
 }
@@ -73,6 +89,10 @@ test('SIGTERM: not ready, received requests answered, new ones 503, sessions rol
     const count = async () =>
       ((await client.request('GET', '/server/statements')).body as { count: number }).count;
     await until(async () => (await count()) === 2);
+    const ends: string[] = [];
+    const mute = await muteWebSocket(server.port);
+    mute.once('close', () => ends.push('websocket'));
+    void reading.then(() => ends.push('reading'));
 
     const stopped = server.stop();
     const ready = () => fetch(`http://127.0.0.1:${server.port}/api/v1/ready`);
@@ -90,6 +110,8 @@ test('SIGTERM: not ready, received requests answered, new ones 503, sessions rol
     assert.equal(read.status, 500);
     assert.match(JSON.stringify(read.body), /the server is stopping/);
     assert.equal(await stopped, 0);
+    // Its 2 s to answer the close do not come before the 1.5 s that requests have.
+    assert.deepEqual(ends, ['reading', 'websocket']);
 
     const again = await start();
     const stored = await again.client.sql('school', 'SELECT n FROM N WHERE n < 0');
