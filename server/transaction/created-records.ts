@@ -34,14 +34,13 @@ export class CreatedInOverlay implements CreatedRecords {
 
 /** The new records of a bucket that a scan has not come to. */
 interface CreationList {
-  readonly rids: readonly Rid[];
+  readonly entries: readonly OverlayEntry[];
   at: number;
   next: OverlayEntry;
 }
 
-/** Merges the lists of some buckets. Cost: a lookup and log(buckets) comparisons per record. */
+/** Merges the lists of some buckets. Cost: log(buckets) comparisons per record. */
 class CreationScan implements RecordCursor {
-  readonly #overlay: Overlay;
   readonly #recordOf: (entry: OverlayEntry) => StoredRecord | undefined;
   /** What is created from here on is not given. */
   readonly #end: number;
@@ -53,13 +52,12 @@ class CreationScan implements RecordCursor {
     buckets: readonly BucketId[],
     recordOf: (entry: OverlayEntry) => StoredRecord | undefined,
   ) {
-    this.#overlay = overlay;
     this.#recordOf = recordOf;
     this.#end = overlay.log.length;
     for (const bucket of buckets) {
-      const rids = overlay.created(bucket);
-      const next = this.#entryAt(rids, 0);
-      if (next !== undefined) this.#lists.push({ rids, at: 0, next });
+      const entries = overlay.created(bucket);
+      const next = this.#entryAt(entries, 0);
+      if (next !== undefined) this.#lists.push({ entries, at: 0, next });
     }
     this.#lists.sort((a, b) => a.next.creation - b.next.creation);
   }
@@ -70,7 +68,7 @@ class CreationScan implements RecordCursor {
     if (first === undefined) return undefined;
     const entry = first.next;
     first.at += 1;
-    const next = this.#entryAt(first.rids, first.at);
+    const next = this.#entryAt(first.entries, first.at);
     if (next !== undefined) first.next = next;
     else this.#dropFirst();
     this.#sink();
@@ -78,9 +76,8 @@ class CreationScan implements RecordCursor {
   }
 
   /** Undefined behind the last one, also when the rest was taken back since the scan began. */
-  #entryAt(rids: readonly Rid[], at: number): OverlayEntry | undefined {
-    const rid = rids[at];
-    const entry = rid === undefined ? undefined : this.#overlay.entry(rid);
+  #entryAt(entries: readonly OverlayEntry[], at: number): OverlayEntry | undefined {
+    const entry = entries[at];
     return entry !== undefined && entry.creation < this.#end ? entry : undefined;
   }
 

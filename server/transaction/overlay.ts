@@ -88,15 +88,15 @@ export class Overlay {
   }
 
   /** The new records of a bucket in the order of their creation; deleted again ones stay listed. */
-  created(bucket: BucketId): readonly Rid[] {
+  created(bucket: BucketId): readonly OverlayEntry[] {
     return this.#buckets?.get(bucket)?.created ?? none;
   }
 
   /** The same in the order of positions. */
-  createdByPosition(bucket: BucketId): readonly Rid[] {
+  createdByPosition(bucket: BucketId): readonly OverlayEntry[] {
     const changed = this.#buckets?.get(bucket);
     if (changed === undefined) return none;
-    return changed.isInOrder ? changed.created : changed.created.toSorted((a, b) => a - b);
+    return changed.isInOrder ? changed.created : changed.created.toSorted((a, b) => a.rid - b.rid);
   }
 
   insert(entry: OverlayEntry): void {
@@ -111,7 +111,7 @@ export class Overlay {
       changed.isInOrder = false;
       changed.hasChangedRows = true;
     }
-    changed.created.push(entry.rid);
+    changed.created.push(entry);
     changed.count += 1;
     this.createdCount += 1;
     this.undo?.add(() => {
@@ -235,7 +235,7 @@ const noVertices: ReadonlySet<Rid> = new Set();
 
 interface ChangedBucket {
   /** New records in the order of their creation; deleted again ones stay listed. */
-  readonly created: Rid[];
+  readonly created: OverlayEntry[];
   /** ... which is that of their positions. */
   isInOrder: boolean;
   hasChangedRows: boolean;

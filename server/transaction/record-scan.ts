@@ -4,6 +4,7 @@ import type { Block } from '#storage/block.ts';
 import { BlockWindow } from '#storage/block-window.ts';
 import type { StorageSnapshot } from '#storage/engine.ts';
 import { requireWholeBucket } from '#storage/whole-bucket.ts';
+import type { OverlayEntry } from './overlay.ts';
 import type { RecordCursor } from './read-view.ts';
 
 /** What a scan sees of a transaction's own writes. */
@@ -11,9 +12,9 @@ export interface ScanOverlay {
   /** A stored record as changed by the transaction, undefined when deleted, `unchanged` when it did not touch it. */
   changed(rid: Rid): StoredRecord | undefined | typeof unchanged;
   /** New records in position order, as they are when the scan begins. */
-  readonly created: readonly Rid[];
-  /** One of these; undefined when deleted. */
-  recordOf(rid: Rid): StoredRecord | undefined;
+  readonly created: readonly OverlayEntry[];
+  /** The record of one of these; undefined when deleted. */
+  recordOf(entry: OverlayEntry): StoredRecord | undefined;
 }
 
 export const unchanged = Symbol('unchanged');
@@ -79,9 +80,9 @@ export class RecordScan implements RecordCursor {
 
   #goToCreated(at: number): void {
     this.#createdAt = at;
-    const rid = this.#overlay?.created[at];
-    const isOver = rid === undefined || at >= this.#createdCount;
-    this.#createdPosition = isOver ? Number.POSITIVE_INFINITY * this.#step : positionOf(rid);
+    const entry = this.#overlay?.created[at];
+    const isOver = entry === undefined || at >= this.#createdCount;
+    this.#createdPosition = isOver ? Number.POSITIVE_INFINITY * this.#step : positionOf(entry.rid);
   }
 
   /** Whether the next new record comes before a position on this way. */
@@ -105,7 +106,13 @@ export class RecordScan implements RecordCursor {
       const block = this.#block;
       if (block === undefined) {
         if (this.#nextBlock < 0 || this.#nextBlock >= this.#blockCount) return this.#endStored();
-        this.#openBlock(undefined);
+        // Of a descending scan under a limit no block may be needed.
+        if (overlay === undefined || !this.#isCreatedBefore(this.#startOfNextBlock())) {
+          this.#openBlock(undefined);
+          continue;
+        }
+        const created = this.#takeCreated(overlay);
+        if (created !== undefined) return created;
         continue;
       }
       const slot = this.#step === 1 ? block.nextSlot(this.#slot) : block.previousSlot(this.#slot);
@@ -130,6 +137,11 @@ export class RecordScan implements RecordCursor {
     }
   }
 
+  #startOfNextBlock(): number {
+    const perBlock = this.#snapshot.rowsPerBlock(this.#bucket);
+    return this.#nextBlock * perBlock + (this.#step === 1 ? 0 : perBlock - 1);
+  }
+
   #endStored(): undefined {
     if (this.#rowCount >= 0) requireWholeBucket(this.#snapshot, this.#bucket, this.#rowCount);
     this.#rowCount = -1;
@@ -147,8 +159,8 @@ export class RecordScan implements RecordCursor {
   }
 
   #takeCreated(overlay: ScanOverlay): StoredRecord | undefined {
-    const rid = overlay.created[this.#createdAt] as Rid | undefined;
+    const entry = overlay.created[this.#createdAt];
     this.#goToCreated(this.#createdAt + this.#step);
-    return rid === undefined ? undefined : overlay.recordOf(rid);
+    return entry && overlay.recordOf(entry);
   }
 }

@@ -143,7 +143,7 @@ export class StatementView implements ReadView, IndexHost, ChangeLog {
     if (!this.isChanged(bucket)) return new RecordScan(this.snapshot, undefined, range);
     const overlay: ScanOverlay = {
       created: this.#overlay.createdByPosition(bucket),
-      recordOf: (rid) => this.recordOf(rid),
+      recordOf: (entry) => this.recordOfEntry(entry),
       changed: (rid) => this.#changedRecord(rid),
     };
     return new RecordScan(this.snapshot, overlay, range);
@@ -154,7 +154,7 @@ export class StatementView implements ReadView, IndexHost, ChangeLog {
     if (!this.hasChangedRows(bucket)) return new RecordScan(this.snapshot, undefined, range);
     const overlay: ScanOverlay = {
       created: [],
-      recordOf: (rid) => this.recordOf(rid),
+      recordOf: (entry) => this.recordOfEntry(entry),
       changed: (rid) => this.#changedRecord(rid),
     };
     return new RecordScan(this.snapshot, overlay, range);
