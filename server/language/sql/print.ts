@@ -1,6 +1,7 @@
 import { unreachable } from '#core/assert.ts';
-import type { Expression, NestedItem } from './ast.ts';
-import { emptyToken, Lexer, type TokenKind } from './lexer.ts';
+import type { Expression, MapLiteral, NestedItem } from './ast.ts';
+import { emptyToken, Lexer } from './lexer.ts';
+import { spacedTokens } from './spaced-tokens.ts';
 
 /**
  * The canonical text of expressions, which names columns without an alias (sql.md 5.9): one space around binary operators,
@@ -53,8 +54,9 @@ export class Printer {
       case 'list':
         return `[${this.#list(expression.items)}]`;
       case 'map': {
+        const keys = keysOf(expression, this.#text);
         const entries = expression.entries.map(
-          (entry) => `${printKey(entry.key)}: ${this.print(entry.value)}`,
+          (entry, at) => `${keys[at]}: ${this.print(entry.value)}`,
         );
         return `{${entries.join(', ')}}`;
       }
@@ -113,7 +115,7 @@ export class Printer {
       case 'not':
         return `NOT ${this.print(expression.operand)}`;
       case 'compare':
-        return `${this.print(expression.left)} ${this.#text.slice(expression.left.end, expression.right.at).trim()} ${this.print(expression.right)}`;
+        return `${this.print(expression.left)} ${spacedTokens(this.#text, expression.left.end, expression.right.at)} ${this.print(expression.right)}`;
       case 'isNull':
         return `${this.print(expression.operand)} IS ${negation(expression)}NULL`;
       case 'isDefined':
@@ -239,59 +241,15 @@ function negation(expression: { readonly isNegated: boolean }): string {
   return expression.isNegated ? 'NOT ' : '';
 }
 
-function printKey(key: string): string {
-  return /^[A-Za-z_$][A-Za-z0-9_]*$/.test(key) ? key : JSON.stringify(key);
-}
-
-const noSpaceBefore: ReadonlySet<TokenKind> = new Set<TokenKind>([
-  ',',
-  ')',
-  ']',
-  '}',
-  '.',
-  ';',
-  ':',
-  '..',
-  '...',
-]);
-const noSpaceAfter: ReadonlySet<TokenKind> = new Set<TokenKind>([
-  '(',
-  '[',
-  '{',
-  '.',
-  '..',
-  '...',
-  '!',
-]);
-
-/** The tokens of a part of the source with one space between them where one belongs. */
-function spacedTokens(text: string, start: number, end: number): string {
-  const lexer = new Lexer(text, start);
+/** The keys of a map as they were written. */
+function keysOf(map: MapLiteral, text: string): readonly string[] {
+  const lexer = new Lexer(text, map.at);
   const token = emptyToken();
-  let printed = '';
-  let previous: TokenKind | undefined;
-  let isSigned = false;
-  for (lexer.read(token); token.start < end && token.kind !== 'end'; lexer.read(token)) {
-    const { kind } = token;
-    const opensCall =
-      (kind === '(' || kind === '[') &&
-      (previous === 'word' || previous === 'quoted') &&
-      isGlued(text, token.start);
-    const isTight =
-      previous === undefined ||
-      noSpaceAfter.has(previous) ||
-      noSpaceBefore.has(kind) ||
-      opensCall ||
-      isSigned;
-    printed += (isTight ? '' : ' ') + text.slice(token.start, token.end);
-    // A minus that no operand precedes is a sign and belongs to what follows.
-    isSigned =
-      kind === '-' && (previous === undefined || previous === ',' || noSpaceAfter.has(previous));
-    previous = kind;
-  }
-  return printed;
-}
-
-function isGlued(text: string, offset: number): boolean {
-  return offset > 0 && !/\s/.test(text.charAt(offset - 1));
+  return map.entries.map(({ value }) => {
+    // The sign before the key: `{` or `,`.
+    lexer.read(token);
+    lexer.read(token);
+    lexer.moveTo(value.end);
+    return text.slice(token.start, token.end);
+  });
 }
