@@ -56,9 +56,9 @@ export function postfix(parser: Parser, first: Expression): Expression {
 /** The call `name(...)` whose name stands already. */
 export function functionCall(parser: Parser, name: string, at: number): Expression {
   parser.expect('(');
-  if (parser.at('*') && parser.peek(1).kind === ')') {
+  if (parser.at('*')) {
     parser.advance();
-    parser.advance();
+    parser.expect(')');
     return { kind: 'call', name, arguments: [], isStar: true, at, end: parser.lastEnd };
   }
   const args = argumentsUntilClose(parser);

@@ -155,7 +155,8 @@ function startsStatement(parser: Parser): boolean {
   const { keyword } = parser;
   if (keyword === undefined) return false;
   if (alwaysStatements.has(keyword)) return true;
-  if (keyword === 'CREATE') return parser.peek(1).kind === 'word';
+  // `create.uuid()` is a call.
+  if (keyword === 'CREATE') return parser.peek(1).kind !== '.';
   if (keyword === 'EXPLAIN' || keyword === 'PROFILE') {
     const next = parser.peek(1).keyword;
     return next !== undefined && starts.has(next);

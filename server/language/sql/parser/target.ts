@@ -27,7 +27,7 @@ export function target(parser: Parser): Target {
 }
 
 function named(parser: Parser): Target {
-  if (parser.kind === 'word' && parser.peek(1).kind === ':') {
+  if (parser.kind === 'word' && (!parser.atName() || parser.peek(1).kind === ':')) {
     const special = specialTarget(parser);
     if (special !== undefined) return special;
   }
@@ -54,29 +54,31 @@ function specialTarget(parser: Parser): Target | undefined {
   const { keyword } = parser;
   switch (keyword) {
     case 'BUCKET':
-      parser.advance();
-      parser.advance();
+      afterColon(parser);
       return bucketTarget(parser);
     case 'INDEX':
-      parser.advance();
-      parser.advance();
+      afterColon(parser);
       return { kind: 'index', name: looseName(parser) };
     case 'INDEXVALUES':
     case 'INDEXVALUESASC':
     case 'INDEXVALUESDESC':
       return indexValues(parser, keyword);
     case 'SCHEMA':
-      parser.advance();
-      parser.advance();
+      afterColon(parser);
       return schemaTarget(parser);
     default:
       return undefined;
   }
 }
 
+/** Behind the word of a special target and its colon; behind BUCKET and SCHEMA, which are reserved, nothing else may stand. */
+function afterColon(parser: Parser): void {
+  parser.advance();
+  parser.expect(':');
+}
+
 function indexValues(parser: Parser, keyword: Keyword): Target {
-  parser.advance();
-  parser.advance();
+  afterColon(parser);
   const order = keyword === 'INDEXVALUESDESC' ? 'descending' : 'ascending';
   return { kind: 'indexValues', name: looseName(parser), order };
 }

@@ -63,9 +63,9 @@ export function createVertex(parser: Parser, at: number): Insert {
 
 /** `type [BUCKET name]` or `bucket:name`. */
 function destination(parser: Parser): Destination | undefined {
-  if (parser.atKeyword('BUCKET') && parser.peek(1).kind === ':') {
+  if (parser.atKeyword('BUCKET')) {
     parser.advance();
-    parser.advance();
+    parser.expect(':');
     if (parser.at('?') || parser.at(':') || parser.at('positional'))
       return { type: undefined, bucket: parameter(parser) };
     return { type: undefined, bucket: bucketReference(parser) };
