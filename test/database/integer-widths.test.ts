@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict';
+import { join } from 'node:path';
 import { test } from 'node:test';
-import { openTestDatabase, type TestDatabase } from './support/open-test-database.ts';
+import { BatchImport } from '#database/bulk/batch-import.ts';
+import { systemRuntime } from '#platform/system-runtime.ts';
+import { openTestDatabase, root, type TestDatabase } from './support/open-test-database.ts';
 
 // Undeclared properties keep the type of their integers (sql.md 2.1 rule 1), wherever the record goes. The statements that
 // assign them are in tables/widths.txt.
@@ -65,4 +68,92 @@ test('triggers see them, and what they leave as it is keeps its own', () =>
     assert.deepEqual(await opened.run(types), [{ a: 'INTEGER', b: 'INTEGER', c: 'INTEGER' }]);
     await opened.run('UPDATE T SET a = 5, c = 5');
     assert.deepEqual(await opened.run('SELECT count(n) AS n FROM Seen'), [{ n: 1 }]);
+  }));
+
+test('an export and its import keep them, links or not', () =>
+  withDatabase(async (opened) => {
+    for (const text of [
+      'CREATE DOCUMENT TYPE T',
+      'CREATE VERTEX TYPE V',
+      'CREATE EDGE TYPE E',
+      'INSERT INTO V SET id = 1, a = 5L, b = 5',
+      "INSERT INTO T SET id = 1, a = 5L, b = 5, c = '7'.asByte()",
+      'INSERT INTO T SET id = 2, a = 5, b = 5L, to = (SELECT FROM V)[0].@rid',
+      "INSERT INTO T SET id = 3, `$x` = 5, b = '5'.asShort()",
+      'CREATE EDGE E FROM (SELECT FROM V) TO (SELECT FROM V) SET a = 5, b = 5L',
+    ])
+      await opened.run(text);
+    await opened.run('EXPORT DATABASE file://all.jsonl.tgz');
+    const url = join(opened.directory, '.exports', 'all.jsonl.tgz');
+    const asker = { principal: root, signal: new AbortController().signal };
+    await opened.operations.importNew('copy', { url, settings: undefined }, asker);
+    await opened.operations.importNew(
+      'lax',
+      { url, settings: new Map([['onRowError', 'skip']]) },
+      asker,
+    );
+    for (const text of [types, ...['V', 'E'].map((name) => types.replace(' T ', ` ${name} `))]) {
+      const before = await opened.run(text);
+      assert.deepEqual(await opened.runOn('copy', text), before);
+      assert.deepEqual(await opened.runOn('lax', text), before);
+    }
+  }));
+
+test('a type that is rebuilt keeps them', () =>
+  withDatabase(async (opened) => {
+    await opened.run('CREATE DOCUMENT TYPE T');
+    await opened.run("INSERT INTO T SET id = 1, a = 5L, b = 5, c = '5'.asShort()");
+    const before = await opened.run(types);
+    await opened.run('REBUILD TYPE T');
+    assert.deepEqual(await opened.run(types), before);
+  }));
+
+async function load(opened: TestDatabase, format: 'csv' | 'jsonl', body: string): Promise<void> {
+  const batch = new BatchImport({
+    loader: opened.database.bulkLoader({ principal: root }),
+    format,
+    commitEvery: 50_000,
+    ordinalBase: undefined,
+    depthMax: 512,
+    lineBytesMax: 200_000,
+    runtime: systemRuntime,
+    onCommit: () => {},
+  });
+  await batch.write(Buffer.from(body));
+  await batch.end();
+}
+
+// http-api.md 10.5 rule 6: integers up to 18 digits become long.
+test('integers of CSV are LONG, of JSON lines INTEGER, where nothing else is declared', () =>
+  withDatabase(async (opened) => {
+    await opened.run('CREATE VERTEX TYPE T');
+    await opened.run('CREATE VERTEX TYPE U');
+    await opened.run('CREATE PROPERTY T.d INTEGER');
+    await opened.run('CREATE PROPERTY U.d INTEGER (mandatory true)');
+    const rows = 'v,X,1,5,5.5,5,x\nv,X,2,5000000000,,6,\nv,X,3,,7.5,7,7\n';
+    const csv = (type: string) => `@type,@class,id,a,f,d,c\n${rows.replaceAll('X', type)}---\n`;
+    for (const type of ['T', 'U']) {
+      await load(opened, 'csv', csv(type));
+      const told = `SELECT a.type() AS a, f.type() AS f, d.type() AS d, c.type() AS c FROM ${type} ORDER BY id`;
+      assert.deepEqual(await opened.run(told), [
+        { a: 'LONG', f: 'DOUBLE', d: 'INTEGER', c: 'STRING' },
+        { a: 'LONG', f: null, d: 'INTEGER', c: null },
+        { a: null, f: 'DOUBLE', d: 'INTEGER', c: 'LONG' },
+      ]);
+    }
+    await opened.run('DELETE FROM T');
+    await load(opened, 'jsonl', '{"@type":"v","@class":"T","id":1,"a":5,"b":5000000000}\n');
+    assert.deepEqual(await opened.run(types), [{ a: 'INTEGER', b: 'LONG', c: null }]);
+  }));
+
+test('a load with triggers gives the same types', () =>
+  withDatabase(async (opened) => {
+    await opened.run('CREATE VERTEX TYPE T');
+    await opened.run('CREATE DOCUMENT TYPE Seen');
+    await opened.run(
+      'CREATE TRIGGER made AFTER CREATE ON T EXECUTE SQL "INSERT INTO Seen SET t = $record.a.type()"',
+    );
+    await load(opened, 'csv', '@type,@class,id,a,b\nv,T,1,5,x\n');
+    assert.deepEqual(await opened.run(types), [{ a: 'LONG', b: 'STRING', c: null }]);
+    assert.deepEqual(await opened.run('SELECT t FROM Seen'), [{ t: 'LONG' }]);
   }));

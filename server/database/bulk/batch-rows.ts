@@ -2,6 +2,7 @@ import type { Catalog, PropertyDefinition, TypeDefinition } from '#catalog/catal
 import { coerceDeclared, coerceProperties, storable } from '#catalog/coercion.ts';
 import { requireName } from '#catalog/name-rules.ts';
 import { validateRecord } from '#catalog/validation.ts';
+import { type IntegerWidth, type IntegerWidths, withWidths } from '#core/integer-width.ts';
 import type { TemporalFormats } from '#core/temporal-format.ts';
 import type { Value, ValueMap } from '#core/value.ts';
 import { anyColumn, type CellKind, cellKind, cellKindFor } from '#storage/cell.ts';
@@ -13,6 +14,7 @@ export interface Table {
   readonly columns: readonly string[];
   readonly values: readonly (Value | undefined)[];
   readonly rowCount: number;
+  readonly widths?: IntegerWidths | undefined;
 }
 
 /** Rows ready to be written: converted, checked, and either columns of one shape or a property map each. */
@@ -72,6 +74,12 @@ function isMissingDefault(property: PropertyDefinition, columns: readonly string
   return property.default !== undefined && !columns.includes(property.name);
 }
 
+interface ColumnKind {
+  readonly name: string;
+  readonly kind: CellKind;
+  readonly width?: IntegerWidth | undefined;
+}
+
 /** Rows of one shape. */
 class ColumnRows implements BatchRows {
   readonly shape: Shape | undefined;
@@ -86,23 +94,25 @@ class ColumnRows implements BatchRows {
     this.#places = new Map(columns.map((name, at) => [name, at]));
     this.#current = new Array<Value>(columns.length).fill(null);
     this.values = new Array<Value>(table.values.length).fill(null);
-    const kinds = columns.map((name, at) => this.#convert(type, table, surroundings, { name, at }));
-    this.shape = kinds.includes(undefined)
-      ? undefined
-      : shapeFor(type, columns, kinds as CellKind[], surroundings.shapes);
+    const specs = columns.map((name, at) => this.#convert(type, table, surroundings, { name, at }));
+    this.shape = specs.every((spec) => spec !== undefined)
+      ? shapeFor(type, specs, surroundings.shapes)
+      : undefined;
   }
 
-  /** Converts a column. @returns its kind; undefined when its values have different kinds, or are not all there */
+  /** Converts a column. @returns what it is; undefined when its values have different kinds, or are not all there */
   #convert(
     type: TypeDefinition,
     table: Table,
     surroundings: RowSurroundings,
     column: { readonly name: string; readonly at: number },
-  ): CellKind | undefined {
-    const property = surroundings.catalog.property(type.id, column.name);
-    const width = table.columns.length;
+  ): ColumnKind | undefined {
+    const { name } = column;
+    const property = surroundings.catalog.property(type.id, name);
+    const width = property === undefined ? table.widths?.get(name) : undefined;
+    let hasFractions = false;
     let kind: CellKind | undefined;
-    for (let at = column.at; at < table.values.length; at += width) {
+    for (let at = column.at; at < table.values.length; at += table.columns.length) {
       const given = table.values[at];
       if (given === undefined) return undefined;
       const value =
@@ -110,13 +120,18 @@ class ColumnRows implements BatchRows {
           ? storable(given, surroundings)
           : coerceDeclared(property, given, surroundings);
       this.values[at] = value;
+      if (width !== undefined && !hasFractions && typeof value === 'number')
+        hasFractions = !Number.isInteger(value);
       const wanted = cellKindFor(value);
       if (wanted === anyColumn || wanted === kind) continue;
       const merged = kind === undefined ? wanted : mergedKind(kind, wanted, property);
       if (merged === undefined) return undefined;
       kind = merged;
     }
-    return kind ?? cellKind.any;
+    // Beside fractions integers are kept as what their values show, in one column.
+    return kind === cellKind.number && !hasFractions
+      ? { name, kind, width }
+      : { name, kind: kind ?? cellKind.any };
   }
 
   select(at: number): void {
@@ -154,12 +169,10 @@ function mergedKind(
 /** Undefined when the type has its share of shapes. */
 function shapeFor(
   type: TypeDefinition,
-  columns: readonly string[],
-  kinds: readonly CellKind[],
+  columns: readonly ColumnKind[],
   shapes: ShapeRegistry,
 ): Shape | undefined {
-  const specs = columns.map((name, at) => ({ name, kind: kinds[at] as CellKind }));
-  const shape = shapes.forColumns(type.id, type.kind === 'edge', specs);
+  const shape = shapes.forColumns(type.id, type.kind === 'edge', columns);
   return shape.columns.length === columns.length ? shape : undefined;
 }
 
@@ -170,12 +183,17 @@ class CheckedRows implements BatchRows {
   readonly #type: TypeDefinition;
   readonly #table: Table;
   readonly #surroundings: RowSurroundings;
+  /** Of undeclared columns. */
+  readonly #widths: IntegerWidths | undefined;
   #current: ValueMap = new Map();
 
   constructor(type: TypeDefinition, table: Table, surroundings: RowSurroundings) {
     this.#type = type;
     this.#table = table;
     this.#surroundings = surroundings;
+    const declared = surroundings.catalog.properties(type.id);
+    const widths = [...(table.widths ?? [])].filter(([name]) => !declared.has(name));
+    this.#widths = widths.length === 0 ? undefined : new Map(widths);
   }
 
   select(at: number): void {
@@ -187,8 +205,9 @@ class CheckedRows implements BatchRows {
     }
     this.#addDefaults(properties);
     const { id } = this.#type;
-    this.#current = coerceProperties(id, properties, this.#surroundings);
-    validateRecord(id, this.#current, undefined, this.#surroundings);
+    const content = coerceProperties(id, properties, this.#surroundings);
+    validateRecord(id, content, undefined, this.#surroundings);
+    this.#current = this.#widths === undefined ? content : withWidths(content, this.#widths);
   }
 
   #addDefaults(properties: Map<string, Value>): void {

@@ -1,3 +1,4 @@
+import type { IntegerWidths } from '#core/integer-width.ts';
 import type { Link } from '#core/record.ts';
 import type { Value } from '#core/value.ts';
 
@@ -12,6 +13,8 @@ interface Batch {
   /** Row-major, one per column; `undefined` where a record does not have the property. */
   readonly values: readonly (Value | undefined)[];
   readonly rowCount: number;
+  /** Of integers in undeclared columns, where they are known to be wider or narrower than they show. */
+  readonly widths?: IntegerWidths | undefined;
   /** Filled with the record ids that the rows got. */
   readonly rids?: Float64Array;
 }

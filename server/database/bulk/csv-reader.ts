@@ -1,4 +1,5 @@
 import type { TypeDefinition } from '#catalog/catalog.ts';
+import type { IntegerWidth } from '#core/integer-width.ts';
 import { defaultJsonLimits, parseJson, parseTextInSlices, type Slices } from '#core/json-value.ts';
 import type { Rid } from '#core/rid.ts';
 import type { Value } from '#core/value.ts';
@@ -25,6 +26,15 @@ type Reading = (typeof reading)[keyof typeof reading];
 
 const noBytes = new Uint8Array();
 const beginsJson = /^\s*[[{]/;
+
+/** Integers that are recognized are LONG (http-api.md 10.5). */
+function longsAmong(
+  columns: readonly string[],
+  readings: readonly Reading[],
+): ReadonlyMap<string, IntegerWidth> {
+  const longs = columns.filter((_, at) => readings[at] === reading.detect);
+  return new Map(longs.map((name) => [name, 'LONG']));
+}
 
 /** One section: what its columns are. */
 interface Section {
@@ -305,6 +315,7 @@ export class CsvReader implements ImportReader {
     const rows = this.#rows.pendingFor(this.#lastClassName, isEdge, columns);
     const type = this.#rows.loader.typeNamed(this.#lastClassName);
     const readings = columns.map((name) => this.#readingOf(type, name));
+    rows.widths ??= longsAmong(columns, readings);
     const target = { rows, readings, generation: this.#rows.generation };
     targets.set(key, target);
     return target;

@@ -1,8 +1,9 @@
 import type { TypeDefinition } from '#catalog/catalog.ts';
 import { DatabaseError } from '#core/errors.ts';
+import { withWidths } from '#core/integer-width.ts';
 import type { StoredRecord } from '#core/record.ts';
 import { type LogIndex, noRid, type Rid } from '#core/rid.ts';
-import type { Value } from '#core/value.ts';
+import type { Value, ValueMap } from '#core/value.ts';
 import type { MetaValue } from '#transaction/database-state.ts';
 import type { Transaction } from '#transaction/transaction.ts';
 import { vetoed } from '#transaction/trigger-runner.ts';
@@ -124,12 +125,12 @@ export class TriggeredLoad {
 
 const rowsPerLook = 16;
 
-function propertiesAt({ columns, values }: Table, row: number): Map<string, Value> {
+function propertiesAt({ columns, values, widths }: Table, row: number): ValueMap {
   const properties = new Map<string, Value>();
   const start = row * columns.length;
   for (let at = 0; at < columns.length; at += 1) {
     const value = values[start + at];
     if (value !== undefined) properties.set(columns[at] as string, value);
   }
-  return properties;
+  return widths === undefined ? properties : withWidths(properties, widths);
 }

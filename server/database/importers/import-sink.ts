@@ -1,4 +1,5 @@
 import { DatabaseError } from '#core/errors.ts';
+import { type IntegerWidths, widthsOf } from '#core/integer-width.ts';
 import type { RecordKind } from '#core/record.ts';
 import { noRid, type Rid } from '#core/rid.ts';
 import type { Runtime } from '#core/runtime.ts';
@@ -36,6 +37,7 @@ interface Waiting {
   readonly type: string;
   readonly kind: RecordKind;
   readonly columns: readonly string[];
+  readonly widths: IntegerWidths | undefined;
   /** Edges that are entered at their source only. */
   readonly isOneWay: boolean;
   readonly values: Value[];
@@ -222,13 +224,16 @@ export class ImportSink {
 
   #group(kind: RecordKind, type: string, properties: ValueMap, isOneWay = false): Waiting {
     const columns = [...properties.keys()];
-    const key = `${isOneWay ? 'one-way ' : ''}${kind}\n${type}\n${columns.join('\n')}`;
+    const widths = widthsOf(properties);
+    const sizes = widths === undefined ? '' : [...widths].join(' ');
+    const key = `${isOneWay ? 'one-way ' : ''}${kind}\n${type}\n${columns.join('\n')}\n${sizes}`;
     let group = this.#groups.get(key);
     if (group === undefined) {
       group = {
         type,
         kind,
         columns,
+        widths,
         isOneWay,
         values: [],
         named: [],
@@ -247,10 +252,11 @@ export class ImportSink {
 
   async #load(group: Waiting): Promise<void> {
     if (this.#options.skipsRows) return this.#insert(group);
-    const { type, kind, columns, values, count: rowCount } = group;
+    const { type, kind, columns, widths, count: rowCount } = group;
     const hasRids = kind !== 'edge' || group.needsRids;
     const rids = new Float64Array(hasRids ? rowCount : 0);
-    const batch = { type, columns, values: values.splice(0), rowCount, ...(hasRids && { rids }) };
+    const values = group.values.splice(0);
+    const batch = { type, columns, values, widths, rowCount, ...(hasRids && { rids }) };
     if (kind === 'edge') {
       const from = Float64Array.from(group.from.splice(0));
       const to = Float64Array.from(group.to.splice(0));
@@ -269,11 +275,12 @@ export class ImportSink {
 
   /** One transaction, in which what may not be stored is left out. */
   async #insert(group: Waiting): Promise<void> {
-    const { type, kind, columns, count: rowCount } = group;
+    const { type, kind, columns, widths, count: rowCount } = group;
     const rows = {
       type,
       kind,
       columns,
+      widths,
       values: group.values.splice(0),
       rowCount,
       from: group.from.splice(0),

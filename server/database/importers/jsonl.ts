@@ -1,4 +1,10 @@
 import { DatabaseError } from '#core/errors.ts';
+import {
+  type IntegerWidth,
+  type IntegerWidths,
+  isIntegerWidth,
+  withWidths,
+} from '#core/integer-width.ts';
 import { parseJsonBytes } from '#core/json-value.ts';
 import { Link, type RecordKind } from '#core/record.ts';
 import { noRid, parseRid, type Rid } from '#core/rid.ts';
@@ -17,6 +23,7 @@ interface ImportedRecord {
   /** Record id in the export; `noRid` when the line has none. */
   readonly rid: Rid;
   readonly properties: ValueMap;
+  readonly widths: IntegerWidths | undefined;
   readonly hasLinks: boolean;
   readonly from: Rid;
   readonly to: Rid;
@@ -210,7 +217,8 @@ class JsonlImport {
       const record = readRecord(kind, content, line.bytes);
       const rid = this.#rids.get(record.rid);
       if (!record.hasLinks || rid === undefined) return undefined;
-      updates.push({ rid, properties: mapWithLinks(record.properties, renamed) });
+      const whole = mapWithLinks(record.properties, renamed);
+      updates.push({ rid, properties: withWidths(whole, record.widths) });
       reporter.advance(1);
       return updates.length < updatesPerCommit ? undefined : store();
     });
@@ -243,7 +251,15 @@ function readRecord(kind: RecordKind, content: ValueMap, bytes: Uint8Array): Imp
     : stored;
   const ridOf = (name: string): Rid => parseRid(textOr(content.get(name), '')) ?? noRid;
   const ends = { from: ridOf('o'), to: ridOf('i'), isOneWay: content.get('w') === true };
-  return { kind, type, rid: ridOf('r'), properties, hasLinks, ...ends };
+  const widths = widthsIn(content.get('n'));
+  return { kind, type, rid: ridOf('r'), properties, widths, hasLinks, ...ends };
+}
+
+function widthsIn(json: Value | undefined): IntegerWidths | undefined {
+  if (json === undefined || !isMap(json)) return undefined;
+  const widths = new Map<string, IntegerWidth>();
+  for (const [name, width] of json) if (isIntegerWidth(width)) widths.set(name, width);
+  return widths;
 }
 
 const systemNameByte = 64;
@@ -253,9 +269,11 @@ function isSystemName(name: string): boolean {
 }
 
 /** Without the properties that hold links: the records they name may not be there yet. */
-function stripped({ properties, hasLinks }: ImportedRecord): ValueMap {
-  if (!hasLinks) return properties;
-  return new Map([...properties].filter(([, value]) => !holdsLink(value)));
+function stripped({ properties, widths, hasLinks }: ImportedRecord): ValueMap {
+  const kept = hasLinks
+    ? new Map([...properties].filter(([, value]) => !holdsLink(value)))
+    : properties;
+  return withWidths(kept, widths);
 }
 
 function holdsLink(value: Value): boolean {

@@ -1,4 +1,5 @@
 import { DatabaseError } from '#core/errors.ts';
+import { type IntegerWidths, withWidths } from '#core/integer-width.ts';
 import type { RecordKind, StoredRecord } from '#core/record.ts';
 import { noRid, type Rid } from '#core/rid.ts';
 import type { Value, ValueMap } from '#core/value.ts';
@@ -12,6 +13,7 @@ export interface InsertRows {
   readonly type: string;
   readonly kind: RecordKind;
   readonly columns: readonly string[];
+  readonly widths: IntegerWidths | undefined;
   readonly values: readonly Value[];
   readonly rowCount: number;
   readonly from: readonly number[];
@@ -52,7 +54,7 @@ async function insertAll(
   rows: InsertRows,
   pause: () => Promise<void>,
 ): Promise<Float64Array> {
-  const { type, kind, columns, values, rowCount, from, to, isOneWay } = rows;
+  const { type, kind, columns, widths, values, rowCount, from, to, isOneWay } = rows;
   const found = transaction.catalog.typeNamed(type);
   if (found === undefined)
     throw new DatabaseError('Schema', `Type with name '${type}' was not found`);
@@ -63,9 +65,10 @@ async function insertAll(
       : transaction.insertEdge(found.id, out, target, properties);
   const rids = new Float64Array(rowCount).fill(noRid);
   for (let at = 0; at < rowCount; at += 1) {
-    const properties = new Map<string, Value>();
+    const given = new Map<string, Value>();
     for (let column = 0; column < columns.length; column += 1)
-      properties.set(columns[column] as string, values[at * columns.length + column] as Value);
+      given.set(columns[column] as string, values[at * columns.length + column] as Value);
+    const properties = withWidths(given, widths);
     const place = transaction.savepoint();
     try {
       const insert = (): StoredRecord =>

@@ -1,8 +1,8 @@
 import type { SettingsReader } from '#config/effective-settings.ts';
 import { dateFormat, dateTimeFormat, timeZone } from '#config/settings.ts';
+import { valuesOf } from '#core/integer-width.ts';
 import type { StoredRecord } from '#core/record.ts';
 import { formatRid } from '#core/rid.ts';
-import type { Value, ValueMap } from '#core/value.ts';
 import { TargetLists } from '#transaction/target-lists.ts';
 import { type ExportSource, recordPieces } from './export-reader.ts';
 import { mapJson, valueJson } from './record-json.ts';
@@ -51,25 +51,21 @@ function recordLine(record: StoredRecord, isOneWay: boolean): string {
       : '';
   const letter = kind === 'edge' ? 'e' : kind === 'vertex' ? 'v' : 'd';
   const type = JSON.stringify(typeName);
-  return `{"t":"${letter}","c":{"t":${type},"r":"${formatRid(rid)}","p":${p}${ends}}}\n`;
+  return `{"t":"${letter}","c":{"t":${type},"r":"${formatRid(rid)}","p":${p}${ends}${widthsJson(record)}}}\n`;
+}
+
+/** How wide integers are that do not show it: `"n":{"age":"LONG"}`. */
+function widthsJson({ integerWidths }: StoredRecord): string {
+  if (integerWidths === undefined) return '';
+  return `,"n":${JSON.stringify(Object.fromEntries(integerWidths))}`;
 }
 
 function propertiesJson(record: StoredRecord): string {
   const parts: string[] = [];
   for (const name of record.propertyNames()) {
-    if (name.startsWith('$')) return mapJson(propertiesOf(record));
+    if (name.startsWith('$')) return mapJson(valuesOf(record));
     const value = record.get(name);
     if (value !== undefined) parts.push(`${JSON.stringify(name)}:${valueJson(value)}`);
   }
   return `{${parts.join(',')}}`;
-}
-
-/** All properties of a record. */
-export function propertiesOf(record: StoredRecord): ValueMap {
-  const properties = new Map<string, Value>();
-  for (const name of record.propertyNames()) {
-    const value = record.get(name);
-    if (value !== undefined) properties.set(name, value);
-  }
-  return properties;
 }

@@ -1,7 +1,6 @@
 import type { TypeDefinition } from '#catalog/catalog.ts';
 import type { StoredRecord } from '#core/record.ts';
 import { type BucketId, bucketOf, positionOf } from '#core/rid.ts';
-import type { Value, ValueMap } from '#core/value.ts';
 import { partitionOf } from '#transaction/bucket-selector.ts';
 import type { ReadView } from '#transaction/read-view.ts';
 import { SliceTimer } from '#transaction/slice-timer.ts';
@@ -28,13 +27,6 @@ export async function countMisplaced(type: TypeDefinition, task: MaintenanceTask
 export function isMisplaced(type: TypeDefinition, record: StoredRecord): boolean {
   const wanted = partitionOf(type, record);
   return wanted !== undefined && wanted !== bucketOf(record.rid);
-}
-
-/** All properties of a record. */
-export function propertiesOf(record: StoredRecord): ValueMap {
-  const properties = new Map<string, Value>();
-  for (const name of record.propertyNames()) properties.set(name, record.get(name) ?? null);
-  return properties;
 }
 
 /** The records of a bucket from a position on, at most `batchSize` of them and none at `end` or behind. */

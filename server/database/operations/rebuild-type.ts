@@ -1,6 +1,7 @@
 import { parseBucketStrategy } from '#catalog/bucket-strategy.ts';
 import type { TypeDefinition } from '#catalog/catalog.ts';
 import { DatabaseError } from '#core/errors.ts';
+import { propertiesOf } from '#core/integer-width.ts';
 import type { StoredRecord } from '#core/record.ts';
 import { type BucketId, positionOf } from '#core/rid.ts';
 import type { Value, ValueMap } from '#core/value.ts';
@@ -9,7 +10,7 @@ import type { Transaction } from '#transaction/transaction.ts';
 import { SliceTimer } from '#transaction/slice-timer.ts';
 import { committed } from './batches.ts';
 import { type MaintenanceTask, pauseOf } from './task.ts';
-import { isMisplaced, propertiesOf, recordsFrom } from './partitions.ts';
+import { isMisplaced, recordsFrom } from './partitions.ts';
 
 type RebuildType = Extract<Maintenance, { kind: 'rebuild-type' }>;
 type Repartition = Extract<Maintenance, { kind: 'repartition' }>;
