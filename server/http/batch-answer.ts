@@ -6,7 +6,7 @@ import {
 import { DatabaseError, errorSpecs } from '#core/errors.ts';
 import { formatRid, noRid } from '#core/rid.ts';
 import type { Cancel } from '#core/runtime.ts';
-import type { BatchImport, ImportCounts } from '#database/bulk/batch-import.ts';
+import type { BatchImport, CommittedChunk, ImportCounts } from '#database/bulk/batch-import.ts';
 import { AnswerSink } from './answer-sink.ts';
 import type { BatchParameters } from './batch-parameters.ts';
 import { isBrokenBody } from './body-pieces.ts';
@@ -23,7 +23,7 @@ import { wantsLines } from './ndjson-answer.ts';
 /** How a call reports. */
 export interface BatchAnswer {
   /** A chunk is durable. */
-  committed(batch: BatchImport): Promise<void>;
+  committed(chunk: CommittedChunk, batch: BatchImport): Promise<void>;
   succeeded(batch: BatchImport): Promise<void>;
   failed(error: unknown, batch: BatchImport): void;
 }
@@ -179,10 +179,10 @@ export class StreamedBatchAnswer implements BatchAnswer {
     this.#stopKeepAlive = () => this.#stop();
   }
 
-  async committed(batch: BatchImport): Promise<void> {
-    const phase = batch.rows.edgeCount > 0 ? 'edges' : 'vertices';
-    let text = `{"progress":${openText({ phase, ...countFields(batch.counts) })}`;
-    const to = batch.committedIds.end;
+  async committed({ counts, hasEdges, ids }: CommittedChunk, batch: BatchImport): Promise<void> {
+    const phase = hasEdges ? 'edges' : 'vertices';
+    let text = `{"progress":${openText({ phase, ...countFields(counts) })}`;
+    const to = ids.end;
     if (this.#call.parameters.idMapping !== 'false' && to > this.#mapped) {
       text += ',"idMapping":';
       for (const piece of mappingText(batch, this.#mapped, to)) {

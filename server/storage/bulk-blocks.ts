@@ -1,4 +1,5 @@
-import { type BucketId, makeRid } from '#core/rid.ts';
+import { type BucketId, makeRid, positionOf } from '#core/rid.ts';
+import type { Timers } from '#core/runtime.ts';
 import { BlockBuilder } from './block-builder.ts';
 import { Block } from './block.ts';
 import { checksumSize } from './checksum.ts';
@@ -14,6 +15,8 @@ export interface BulkBlock {
 }
 
 const rowsPerFirstBlock = 64;
+/** Blocks that are copied between two turns of the event loop. */
+const blocksPerSlice = 16;
 
 /** The rows of one bucket in ascending positions, laid into block images as they come. */
 export class BulkBlocks {
@@ -27,8 +30,6 @@ export class BulkBlocks {
   #number = -1;
   /** One past the last position. */
   next = 0;
-  rowCount = 0;
-  bytes = 0;
 
   /** @param slotCount undefined when the bucket has not settled on its rows per block */
   constructor(bucket: BucketId, slotCount: number | undefined) {
@@ -49,8 +50,6 @@ export class BulkBlocks {
   /** Copies the row. */
   add(position: number, row: Uint8Array): void {
     this.next = position + 1;
-    this.rowCount += 1;
-    this.bytes += row.length + 8;
     if (this.#early !== undefined) {
       this.#early.push({ position, row: new Uint8Array(row) });
       if (this.#early.length >= rowsPerFirstBlock) this.#settle();
@@ -65,9 +64,48 @@ export class BulkBlocks {
   /** Makes room for a row of zeros, once the bucket is sized. @returns where it begins in the bytes of `builder` */
   place(position: number, length: number): number {
     this.next = position + 1;
-    this.rowCount += 1;
-    this.bytes += length + 8;
     return this.#builder.place(this.#openSlot(position), length);
+  }
+
+  /** Copies the rows from `position` on, in turns. Rows may be added to the copy, but no more here. */
+  async copyFrom(position: number, timers: Pick<Timers, 'yield'>): Promise<BulkBlocks> {
+    // Both lay their rows in blocks of the same size.
+    if (this.#early !== undefined) this.#settle();
+    this.end();
+    const copy = new BulkBlocks(this.bucket, this.#slotCount);
+    let untilYield = blocksPerSlice;
+    for (let at = this.#firstWith(position); at < this.finished.length; at += 1) {
+      const { block } = this.finished[at] as BulkBlock;
+      forEachRow(block, (rid, row) => {
+        if (positionOf(rid) >= position) copy.add(positionOf(rid), rowBytes(block, row));
+      });
+      if (--untilYield > 0) continue;
+      untilYield = blocksPerSlice;
+      await timers.yield();
+    }
+    return copy;
+  }
+
+  /** Forgets the rows from `position` on; none may be added after that. */
+  cutAt(position: number): void {
+    this.end();
+    const first = this.#firstWith(position);
+    const parted = this.finished[first];
+    this.finished.length = first;
+    this.next = position;
+    if (parted === undefined) return;
+    forEachRow(parted.block, (rid, row) => {
+      if (positionOf(rid) < position) this.#lay(positionOf(rid), rowBytes(parted.block, row));
+    });
+    this.#finishBlock();
+  }
+
+  /** The finished block that the position lies in, or the first behind it. */
+  #firstWith(position: number): number {
+    const { finished } = this;
+    let at = finished.length;
+    while (at > 0 && endOf(finished[at - 1] as BulkBlock) > position) at -= 1;
+    return at;
   }
 
   /** The commit is over, whatever became of it: the images are in LMDB or nowhere, and their memory is given back at once. */
@@ -79,7 +117,10 @@ export class BulkBlocks {
   /** A bucket that stays within its first block need not decide. */
   end(): void {
     if (this.#early !== undefined && this.next > rowsPerFirstBlock) this.#settle();
-    else if (this.#early !== undefined) this.#layEarly();
+    else if (this.#early !== undefined) {
+      this.#layEarly();
+      this.#early = [];
+    }
     this.#finishBlock();
   }
 
@@ -121,6 +162,15 @@ export class BulkBlocks {
     this.finished.push({ block, slab, size });
     this.#number = -1;
   }
+}
+
+/** One past the last position that the block has room for. */
+function endOf({ block }: BulkBlock): number {
+  return block.firstPosition + block.slotCount;
+}
+
+function rowBytes(block: Block, row: number): Uint8Array {
+  return block.bytes.subarray(row, row + block.view.getUint32(row, true));
 }
 
 /** Calls `visit` for each row of the image with its record id and place. */

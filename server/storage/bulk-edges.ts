@@ -23,6 +23,12 @@ const edgesPerVertex = 8;
 
 const entrySize = 12;
 
+/** Of one type: how many are entered at both of their ends, and how many at the source only. */
+export interface EdgeCounts {
+  readonly both: number;
+  readonly source: number;
+}
+
 /** The adjacency of a bulk load: typed arrays until the end, then sorted by vertex and written once. */
 export class BulkEdges {
   readonly #columns = new Map<TypeId, { readonly both: EdgeColumn; readonly source: EdgeColumn }>();
@@ -41,6 +47,32 @@ export class BulkEdges {
       this.#columns.set(type, columns);
     }
     return both ? columns.both : columns.source;
+  }
+
+  /** How many edges each type has, at both of their ends and at the source only. */
+  counts(): ReadonlyMap<TypeId, EdgeCounts> {
+    const counts = new Map<TypeId, EdgeCounts>();
+    for (const [type, { both, source }] of this.#columns)
+      counts.set(type, { both: both.count, source: source.count });
+    return counts;
+  }
+
+  /** Moves the edges behind those that were counted to `rest`; none may be added here after that. */
+  moveBehind(counts: ReadonlyMap<TypeId, EdgeCounts>, rest: BulkEdges): void {
+    for (const [type, { both, source }] of this.#columns) {
+      const counted = counts.get(type) ?? { both: 0, source: 0 };
+      if (both.count > counted.both) rest.column(type, true).addFrom(both, counted.both);
+      if (source.count > counted.source) rest.column(type, false).addFrom(source, counted.source);
+    }
+    this.cutAt(counts);
+  }
+
+  /** Forgets the edges behind those that were counted; none may be added after that. */
+  cutAt(counts: ReadonlyMap<TypeId, EdgeCounts>): void {
+    for (const [type, { both, source }] of this.#columns) {
+      both.cutAt(counts.get(type)?.both ?? 0);
+      source.cutAt(counts.get(type)?.source ?? 0);
+    }
   }
 
   /** The commit is over: collecting tens of megabytes could take until the next ones are gathered. */

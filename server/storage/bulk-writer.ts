@@ -1,6 +1,7 @@
 import type { BucketId, Rid, TypeId } from '#core/rid.ts';
 import type { Value, ValueMap } from '#core/value.ts';
 import type { AppliedPosition } from './engine.ts';
+import type { BulkMark } from './pending-load.ts';
 import type { RowOperation } from './row-operations.ts';
 import type { Shape } from './shape.ts';
 
@@ -24,6 +25,16 @@ export interface BulkWriter {
   addEdgeRows(shape: Shape, rows: BulkEdgeRows): void;
   /** Bytes held so far; flush at some tens of MiB. */
   readonly pendingBytes: number;
+  /** The place behind what was added so far, since the last flush. */
+  mark(): BulkMark;
+  /**
+   * Moves what came behind a mark into a writer of its own, in turns. Nothing may be added here until the next flush.
+   *
+   * Cost: a copy of those rows.
+   */
+  split(mark: BulkMark): Promise<BulkWriter>;
+  /** Forgets what came behind a mark. Nothing may be added until the next flush. */
+  cutAt(mark: BulkMark): void;
   /**
    * Everything since the last flush as one durable commit; its rows get `position.index` as their version.
    * @param operations what the commit carries beside the rows: values of `meta`

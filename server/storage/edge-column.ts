@@ -67,6 +67,21 @@ export class EdgeColumn {
     this.#capacity = isFirst ? edges : count + edges;
   }
 
+  /** Adds copies of the edges of another column from `start` on. */
+  addFrom({ segments, count }: EdgeColumn, start: number): void {
+    for (let index = start; index < count; index += 1) {
+      const segment = segments[index >>> segmentBits] as Float64Array;
+      const at = (index & segmentMask) * numbersPerEdge;
+      const from = segment[at + place.from] as Rid;
+      this.add(segment[at] as Rid, from, segment[at + place.to] as Rid);
+    }
+  }
+
+  /** Forgets the edges from `count` on; none may be added after that. */
+  cutAt(count: number): void {
+    this.count = count;
+  }
+
   /** Gives the memory back at once; nothing is read after that. */
   release(): void {
     for (const segment of this.segments) segment.buffer.transfer(0);

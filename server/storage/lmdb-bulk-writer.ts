@@ -3,13 +3,13 @@ import type { Timers } from '#core/runtime.ts';
 import type { Value, ValueMap } from '#core/value.ts';
 import type { Block } from './block.ts';
 import { type BulkBlock, BulkBlocks, forEachRow } from './bulk-blocks.ts';
-import { BulkEdges } from './bulk-edges.ts';
 import { BulkEntries } from './bulk-entries.ts';
 import type { BulkEdge, BulkEdgeRows, BulkWriter } from './bulk-writer.ts';
 import type { CommitBuilder } from './commit-builder.ts';
 import type { CommitContext } from './commit-context.ts';
 import type { AppliedPosition } from './engine.ts';
-import { type LargeCell, splitRow, writeFixedRow } from './row.ts';
+import { type BulkMark, PendingLoad } from './pending-load.ts';
+import { splitRow, writeFixedRow } from './row.ts';
 import type { RowOperation } from './row-operations.ts';
 import { RowRecord } from './row-record.ts';
 import type { Shape } from './shape.ts';
@@ -28,24 +28,13 @@ const blocksPerSlice = 16;
 /** Memory per edge until its adjacency is written. */
 const edgeBytes = 64;
 
-interface Chunk {
-  readonly blocks: Map<BucketId, BulkBlocks>;
-  readonly edges: BulkEdges;
-  readonly largeCells: { readonly rid: Rid; readonly cell: LargeCell }[];
-  readonly shapes: Set<number>;
-  bytes: number;
-}
-
-function emptyChunk(): Chunk {
-  return { blocks: new Map(), edges: new BulkEdges(), largeCells: [], shapes: new Set(), bytes: 0 };
-}
-
 export class LmdbBulkWriter implements BulkWriter {
   readonly #options: LmdbBulkWriterOptions;
-  #chunk = emptyChunk();
+  #chunk: PendingLoad;
 
-  constructor(options: LmdbBulkWriterOptions) {
+  constructor(options: LmdbBulkWriterOptions, chunk = new PendingLoad()) {
     this.#options = options;
+    this.#chunk = chunk;
   }
 
   get pendingBytes(): number {
@@ -128,9 +117,22 @@ export class LmdbBulkWriter implements BulkWriter {
     return blocks;
   }
 
+  mark(): BulkMark {
+    return this.#chunk.mark();
+  }
+
+  async split(mark: BulkMark): Promise<BulkWriter> {
+    const rest = await this.#chunk.split(mark, this.#options.timers);
+    return new LmdbBulkWriter(this.#options, rest);
+  }
+
+  cutAt(mark: BulkMark): void {
+    this.#chunk.cutAt(mark);
+  }
+
   async flush(position: AppliedPosition, operations: readonly RowOperation[] = []): Promise<void> {
     const chunk = this.#chunk;
-    this.#chunk = emptyChunk();
+    this.#chunk = new PendingLoad();
     for (const blocks of chunk.blocks.values()) blocks.end();
     // A refused commit is prepared again, so preparing changes nothing but images that nobody reads.
     try {
@@ -139,12 +141,15 @@ export class LmdbBulkWriter implements BulkWriter {
         commit.apply({ position, operations });
       });
     } finally {
-      chunk.edges.release();
-      for (const blocks of chunk.blocks.values()) blocks.release();
+      chunk.release();
     }
   }
 
-  async #prepare(chunk: Chunk, commit: CommitBuilder, position: AppliedPosition): Promise<void> {
+  async #prepare(
+    chunk: PendingLoad,
+    commit: CommitBuilder,
+    position: AppliedPosition,
+  ): Promise<void> {
     const version = position.index;
     const entries = new BulkEntries();
     commit.defineShapes(chunk.shapes);

@@ -20,18 +20,20 @@ export interface ImportReader {
 export interface BatchImportOptions {
   readonly loader: RowLoader;
   readonly format: 'jsonl' | 'csv';
-  /** Records of one commit; undefined: 50,000, and behind the first with edges as many as memory allows. */
-  readonly commitEvery: number | undefined;
+  /** Records of a chunk. */
+  readonly commitEvery: number;
+  /** Chunks that come quickly one behind the other may share a commit. */
+  readonly sharesCommits?: boolean;
   /** Edges name vertices by their place among the vertex lines; the number of the first. */
   readonly ordinalBase: number | undefined;
   readonly depthMax: number;
   readonly lineBytesMax: number;
   readonly runtime: Runtime;
-  /** Called after each durable chunk. */
-  readonly onCommit: (index: LogIndex) => void | Promise<void>;
+  /** Called for each durable chunk, in order, with what was durable and read at its end. */
+  readonly onCommit: (chunk: CommittedChunk) => void | Promise<void>;
   /** What the last commit is to remember of its request; asked before it, when anything was loaded. */
   readonly request?: () => Promise<CommittedRequest>;
-  /** A full chunk is committed when the first row of the next one was read, so that the last one is known to be the last. */
+  /** Full chunks are committed when the first row of the next one was read, so that the last one is known to be the last. */
   readonly keepsFullChunk?: boolean;
 }
 
@@ -44,22 +46,42 @@ export interface ImportCounts {
   readonly bytes: number;
 }
 
-interface LoadedRows {
-  readonly vertices: number;
-  readonly edges: number;
-  /** Temporary ids: how many, and the place behind the last one. */
-  readonly ids: { readonly count: number; readonly end: number };
-  /** Whether there were edges, vetoed ones included. */
+export interface CommittedChunk {
+  readonly index: LogIndex;
+  readonly counts: ImportCounts;
+  /** Whether there were edges up to its end. */
   readonly hasEdges: boolean;
+  /** Temporary ids of its vertices and those before: how many, and the place behind the last one in `rows.ids`. */
+  readonly ids: IdRange;
 }
 
-const defaultCommitEvery = 50_000;
+interface IdRange {
+  readonly count: number;
+  readonly end: number;
+}
+
+type LoadedRows = Omit<CommittedChunk, 'index'>;
+
+const nothing: LoadedRows = {
+  counts: { vertices: 0, edges: 0, lines: 0, skippedLines: 0, bytes: 0 },
+  ids: { count: 0, end: 0 },
+  hasEdges: false,
+};
+
+/** Of a call that does not say. */
+export const defaultCommitEvery = 50_000;
 /** A million edges fit in; the process then takes some 450 MB. */
-const chunkBytesMax = 160 * 1024 * 1024;
+const commitBytesMax = 160 * 1024 * 1024;
+/** A chunk of larger rows shares no commit: that costs little beside them, and parting it from others would cost a copy. */
+const sharedBytesMax = 32 * 1024 * 1024;
+/** How long a chunk waits for others; then what a slow client sends is worth a commit of its own. */
+const sharedMsMax = 5000;
 
 /**
  * One import of vertices and edges from a body that arrives in pieces (contract, POST /batch). Each commit holds the rows of
- * a prefix of the lines. Memory: one piece, some thousand rows, one chunk of the loader and the temporary ids.
+ * a prefix of the lines, in whole chunks. Chunks may share a commit, since each commit of edges rewrites the lists of the
+ * vertices that they touch; whatever ends the import, those that are complete are committed as if they shared nothing.
+ * Memory: one piece, some thousand rows, what the loader holds of one commit and the temporary ids.
  */
 export class BatchImport {
   readonly rows: ImportRows;
@@ -67,10 +89,17 @@ export class BatchImport {
   readonly #buffer: LineBuffer;
   readonly #reader: ImportReader;
   #bytes = 0;
-  #committed: LoadedRows = { vertices: 0, edges: 0, ids: { count: 0, end: 0 }, hasEdges: false };
+  #committed = nothing;
+  /** Rows of the chunk that is being made. */
   #loaded = 0;
-  /** The chunk when it is full, and to be committed as soon as a row of the next one is there. */
-  #due: LoadedRows | undefined;
+  /** Chunks that are complete, and not committed. */
+  #full: LoadedRows[] = [];
+  /** Memory of these. */
+  #fullBytes = 0;
+  /** When the first of them was. */
+  #fullSinceMs = 0;
+  /** They are to be committed as soon as a row of the next one is there. */
+  #isDue = false;
 
   constructor(options: BatchImportOptions) {
     const { loader, ordinalBase, runtime, depthMax } = options;
@@ -84,15 +113,15 @@ export class BatchImport {
 
   /** Of committed chunks. */
   get counts(): ImportCounts {
-    return this.#countsWith(this.#committed);
+    return this.#countsWith(this.#committed.counts);
   }
 
   /** As `counts` when everything that was loaded will have been committed. */
   get loadedCounts(): ImportCounts {
-    return this.#countsWith(this.#loadedRows);
+    return this.#loadedRows.counts;
   }
 
-  #countsWith({ vertices, edges }: LoadedRows): ImportCounts {
+  #countsWith({ vertices, edges }: Pick<ImportCounts, 'vertices' | 'edges'>): ImportCounts {
     const { line, failedLine } = this.rows;
     return {
       vertices,
@@ -104,7 +133,7 @@ export class BatchImport {
   }
 
   /** Temporary ids of committed vertices: how many, and the place behind the last one in `rows.ids`. */
-  get committedIds(): { readonly count: number; readonly end: number } {
+  get committedIds(): IdRange {
     return this.#committed.ids;
   }
 
@@ -121,14 +150,29 @@ export class BatchImport {
     this.#buffer.requireLength(this.#buffer.restLength, this.rows.line + 1);
   }
 
-  /** Whether a full chunk waits for a row of the next one. */
+  /** Whether a full chunk waits for others, or for a row of the next one. */
   get hasFullChunk(): boolean {
-    return this.#due !== undefined;
+    return this.#full.length > 0;
   }
 
-  /** Commits a full chunk without waiting any longer. */
-  async commitFullChunk(): Promise<void> {
-    if (this.#due !== undefined) await this.#commit();
+  /** Commits the full chunks without waiting any longer. */
+  async commitFullChunks(): Promise<void> {
+    if (this.hasFullChunk) await this.#commitFull();
+  }
+
+  /**
+   * The import ends for a reason that is not its own: what is complete stays.
+   * @returns the reason, or why what came before it cannot be committed
+   */
+  async endAfter(reason: unknown): Promise<unknown> {
+    try {
+      if (this.#loaded > 0) this.rows.loader.cancelChunk();
+      this.#loaded = 0;
+      await this.commitFullChunks();
+      return reason;
+    } catch (error) {
+      return error;
+    }
   }
 
   /** The body is complete: reads its last line. */
@@ -140,7 +184,7 @@ export class BatchImport {
   async end(): Promise<void> {
     await this.complete();
     await this.#commitDue();
-    await this.rows.flush();
+    await this.#load();
     await this.#commitLast();
   }
 
@@ -180,71 +224,104 @@ export class BatchImport {
 
   async #flush(): Promise<void> {
     const { rows } = this;
-    this.#loaded += rows.waiting;
-    await rows.flush();
-    const isFull = this.#loaded >= this.#chunkRecords || rows.loader.pendingBytes >= chunkBytesMax;
-    if (isFull) this.#due = this.#loadedRows;
-    if (this.#options.keepsFullChunk !== true) await this.#commitDue();
+    const { commitEvery, keepsFullChunk } = this.#options;
+    await this.#load();
+    const { pendingBytes } = rows.loader;
+    const chunkBytes = pendingBytes - this.#fullBytes;
+    if (this.hasFullChunk && (pendingBytes >= commitBytesMax || chunkBytes >= sharedBytesMax))
+      this.#isDue = true;
+    if (this.#loaded >= commitEvery || chunkBytes >= commitBytesMax) this.#endChunk();
+    if (keepsFullChunk !== true) await this.#commitDue();
     this.#limitWaiting();
+  }
+
+  async #load(): Promise<void> {
+    this.#loaded += this.rows.waiting;
+    await this.rows.flush();
+  }
+
+  #endChunk(): void {
+    const { loader } = this.rows;
+    const now = this.#options.runtime.clock.monotonicMs();
+    if (!this.hasFullChunk) this.#fullSinceMs = now;
+    this.#full.push(this.#loadedRows);
+    this.#loaded = 0;
+    const isShared = this.#options.sharesCommits === true && loader.endChunk();
+    const chunkBytes = loader.pendingBytes - this.#fullBytes;
+    this.#fullBytes += chunkBytes;
+    // Another one like it would have to be parted from them when they are committed.
+    const isLast = chunkBytes >= sharedBytesMax || this.#fullBytes + chunkBytes > commitBytesMax;
+    if (!isShared || isLast || now - this.#fullSinceMs >= sharedMsMax) this.#isDue = true;
   }
 
   async #commitDue(): Promise<void> {
     const isNextThere = this.rows.waiting > 0 || this.#options.keepsFullChunk !== true;
-    if (this.#due !== undefined && isNextThere) await this.#commit();
+    if (this.#isDue && isNextThere) await this.#commitFull();
+  }
+
+  async #commitFull(): Promise<void> {
+    const { rows } = this;
+    if (this.#loaded > 0) await this.#commit(() => rows.commitEnded());
+    else await this.#commit(() => rows.commit());
   }
 
   async #commitLast(): Promise<void> {
     const { rows } = this;
     const request = this.readCount > 0 ? await this.#options.request?.() : undefined;
-    if (rows.loader.pendingBytes > 0) await this.#commit(request);
-    else if (request !== undefined) await rows.commit(request);
+    if (rows.loader.pendingBytes > 0) {
+      if (this.#loaded > 0) this.#full.push(this.#loadedRows);
+      await this.#commit(() => rows.commit(request));
+    } else if (request !== undefined) await rows.commit(request);
   }
 
-  async #commit(request?: CommittedRequest): Promise<void> {
-    const { rows } = this;
-    const loaded = this.#due ?? this.#loadedRows;
-    this.#due = undefined;
+  /** Commits the chunks that are full. */
+  async #commit(commit: () => Promise<unknown>): Promise<void> {
+    const full = this.#full;
+    this.#full = [];
+    this.#fullBytes = 0;
+    this.#isDue = false;
     // A chunk of which triggers have kept every row is over, too.
-    this.#loaded = 0;
-    if (rows.loader.pendingBytes === 0) return;
-    const index = await rows.commit(request);
-    this.#committed = loaded;
-    await this.#options.onCommit(index);
+    if (this.rows.loader.pendingBytes === 0) return;
+    try {
+      await commit();
+    } catch (error) {
+      await this.#tell(full.slice(0, this.rows.loader.savedChunkCount));
+      throw error;
+    }
+    await this.#tell(full);
+  }
+
+  async #tell(chunks: readonly LoadedRows[]): Promise<void> {
+    const { index } = this.rows.loader;
+    for (const chunk of chunks) {
+      this.#committed = chunk;
+      await this.#options.onCommit({ ...chunk, index });
+    }
   }
 
   /** What the loader has been given; rows that wait are not among it. To be asked when none wait. */
   get #loadedRows(): LoadedRows {
     const { loader, vertexCount, edgeCount, ids } = this.rows;
     const { vetoed } = loader;
+    const vertices = vertexCount - vetoed.records;
     return {
-      vertices: vertexCount - vetoed.records,
-      edges: edgeCount - vetoed.edges,
+      counts: this.#countsWith({ vertices, edges: edgeCount - vetoed.edges }),
       ids: { count: ids.count, end: ids.end },
       hasEdges: edgeCount > 0,
     };
   }
 
-  /**
-   * Each commit of edges rewrites the lists of the vertices that they touch, so a large load of edges is several times faster
-   * in few commits than in many.
-   */
-  get #chunkRecords(): number {
-    const { commitEvery } = this.#options;
-    if (commitEvery !== undefined) return commitEvery;
-    return this.#committed.hasEdges ? Number.POSITIVE_INFINITY : defaultCommitEvery;
-  }
-
   /** Reading stops exactly at the border of a chunk. */
   #limitWaiting(): void {
-    this.rows.limitWaiting(this.#chunkRecords - (this.#due === undefined ? this.#loaded : 0));
+    this.rows.limitWaiting(this.#options.commitEvery - this.#loaded);
   }
 
   /** Rows that wait may be refused too, and come before the line that was refused now. */
   async #earliest(error: unknown): Promise<unknown> {
     try {
-      if (this.#due !== undefined) await this.#commit();
+      if (this.#isDue) await this.#commitFull();
       const refused = this.rows.refusedEnd();
-      await this.rows.flush();
+      await this.#load();
       return refused ?? error;
     } catch (earlier) {
       return earlier;

@@ -26,6 +26,19 @@ export class BulkChanges {
     this.#count += count;
   }
 
+  get rangeCount(): number {
+    return this.#ranges.length;
+  }
+
+  /** Moves what came behind the first ranges to a chunk of its own. */
+  split(rangeCount: number): BulkChanges {
+    const rest = new BulkChanges(this.#queue);
+    rest.#ranges = this.#ranges.splice(rangeCount);
+    for (const { count } of rest.#ranges) rest.#count += count;
+    this.#count -= rest.#count;
+    return rest;
+  }
+
   /** The chunk is committed. @param view the newest state */
   committed(view: () => ReadView): void {
     const ranges = this.#ranges;

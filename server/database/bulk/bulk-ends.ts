@@ -13,6 +13,12 @@ export class BulkEnds {
   #columns: Float64Array[] = [];
   /** First position of the chunk in each bucket. */
   readonly #chunkStart = new Map<BucketId, number>();
+  /** Number of the array with the vertex that `requireAll` has missed. */
+  failedColumn = -1;
+
+  get columnCount(): number {
+    return this.#columns.length;
+  }
 
   /** Keeps the array. */
   add(ends: Float64Array): void {
@@ -27,7 +33,8 @@ export class BulkEnds {
   async requireAll(latest: StorageSnapshot, timers: Pick<Timers, 'yield'>): Promise<void> {
     const seen = new Set<number>();
     let untilYield = checksPerSlice;
-    for (const column of this.#columns) {
+    for (const [number, column] of this.#columns.entries()) {
+      this.failedColumn = number;
       for (const rid of column as ArrayLike<number> as readonly Rid[]) {
         if (seen.has(rid)) continue;
         seen.add(rid);
@@ -40,9 +47,16 @@ export class BulkEnds {
     }
   }
 
-  clear(): void {
-    this.#columns = [];
-    this.#chunkStart.clear();
+  /**
+   * Moves what came behind the first arrays to a chunk of its own.
+   * @param next where that begins in the buckets that were in use before
+   */
+  split(columnCount: number, next: ReadonlyMap<BucketId, number>): BulkEnds {
+    const rest = new BulkEnds();
+    rest.#columns = this.#columns.splice(columnCount);
+    for (const [bucket, start] of this.#chunkStart)
+      rest.#chunkStart.set(bucket, next.get(bucket) ?? start);
+    return rest;
   }
 
   #isInChunk(rid: Rid): boolean {

@@ -93,7 +93,8 @@ export class BulkKeys {
     }
   }
 
-  clear(): void {
-    this.#claims.clear();
+  /** Whether no record of the chunk has a unique key. */
+  get isEmpty(): boolean {
+    return this.#claims.size === 0;
   }
 }

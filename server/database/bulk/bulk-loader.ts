@@ -1,15 +1,7 @@
 import type { Catalog, PropertyDefinition, TypeDefinition } from '#catalog/catalog.ts';
 import { DatabaseError, errorSpecs } from '#core/errors.ts';
 import { Link } from '#core/record.ts';
-import {
-  type BucketId,
-  formatRid,
-  type LogIndex,
-  makeRid,
-  noRid,
-  type Rid,
-  type TypeId,
-} from '#core/rid.ts';
+import { type BucketId, formatRid, type LogIndex, makeRid, noRid, type Rid } from '#core/rid.ts';
 import type { Runtime } from '#core/runtime.ts';
 import type { TemporalFormats } from '#core/temporal-format.ts';
 import type { BulkWriter } from '#storage/bulk-writer.ts';
@@ -24,8 +16,9 @@ import type { BulkLoadOptions, CommittedRequest } from '../session.ts';
 import { type BatchRows, batchRows, type RowSurroundings, type Table } from './batch-rows.ts';
 import type { EdgeBatch, RecordBatch, TemporaryId } from './bulk-batch.ts';
 import { BulkChanges } from './bulk-changes.ts';
-import { BulkEnds, missingVertex } from './bulk-ends.ts';
+import { missingVertex } from './bulk-ends.ts';
 import { BulkKeys } from './bulk-keys.ts';
+import { GatheredChunks } from './gathered-chunks.ts';
 import { takeOneWayEdges } from './one-way-type.ts';
 import { TriggeredLoad, type VetoedRows } from './triggered-load.ts';
 
@@ -59,9 +52,10 @@ const sliceMs = 3;
 
 /**
  * Loads many new records: vertices and documents, then the edges between them (architecture.md 5 C). Rows are converted,
- * checked and laid into whole blocks at once, past the overlay of transactions; a chunk of them is one durable commit. An edge
- * and its entries at both ends are in one chunk, and its vertices in the same or an earlier one, so a load that is
- * interrupted leaves a prefix of whole chunks and no edge without its ends.
+ * checked and laid into whole blocks at once, past the overlay of transactions; a chunk of them is one durable commit, or
+ * several share one. An edge and its entries at both ends are in one chunk, and its vertices in the same or an earlier one, so a
+ * load that is interrupted, or one of whose chunks cannot be committed, leaves a prefix of whole chunks and no edge without its
+ * ends.
  *
  * A change of the types in use while a chunk is made ends the load with `ConcurrentModification`. After any error, nothing
  * more may be added.
@@ -72,17 +66,11 @@ export class BulkLoader {
   readonly #rids = new Map<TemporaryId, Rid>();
   /** Stored vertices that edges named by their record id. */
   readonly #stored = new Set<Rid>();
-  readonly #ends = new BulkEnds();
-  readonly #changes: BulkChanges;
-  readonly #types = new Set<TypeDefinition>();
   /** Names of types that the caller was allowed to insert into; asked again at each commit, since a load may take hours. */
   readonly #authorized = new Set<string>();
-  /** Whether the edges of a type in the chunk are entered at both of their vertices. */
-  readonly #hasBothSides = new Map<TypeId, boolean>();
   #catalog: Catalog;
   #surroundings: RowSurroundings;
-  #keys: BulkKeys;
-  #writer: BulkWriter;
+  #chunks: GatheredChunks;
   #recordCount = 0;
   #edgeCount = 0;
   /** The newest commit when the load began, then of its last chunk. */
@@ -91,20 +79,20 @@ export class BulkLoader {
   /** False as soon as somebody else was seen to commit. */
   #isAlone = true;
   #failedRow = -1;
+  #failedRid = noRid;
+  #savedChunkCount = 0;
   #turnStartMs: number;
   /** Takes the rows while the schema has triggers on CREATE. */
   readonly #triggered: TriggeredLoad;
 
   constructor(options: BulkLoaderOptions) {
     this.#options = options;
-    this.#changes = new BulkChanges(options.changes);
-    const { state, engine, runtime } = options;
+    const { state, runtime } = options;
     using view = state.view();
     this.#baseIndex = view.snapshotIndex;
     this.#catalog = state.catalog;
     this.#surroundings = this.#surroundingsFor(this.#catalog);
-    this.#keys = this.#keysFor(this.#catalog);
-    this.#writer = engine.bulk();
+    this.#chunks = this.#nextChunks();
     this.#turnStartMs = runtime.clock.monotonicMs();
     this.#triggered = new TriggeredLoad(
       () => state.begin('READ_COMMITTED'),
@@ -124,12 +112,22 @@ export class BulkLoader {
 
   /** Record that the last error of `commit` is about. */
   get failedRid(): Rid {
-    return this.#keys.failedRid;
+    return this.#failedRid;
+  }
+
+  /** Of the last commit; 0 when there was none. */
+  get index(): LogIndex {
+    return this.#index;
+  }
+
+  /** Ended chunks that a commit which failed has made durable: those before the one that could not be committed. */
+  get savedChunkCount(): number {
+    return this.#savedChunkCount;
   }
 
   /** Memory of the chunk so far. */
   get pendingBytes(): number {
-    return this.#writer.pendingBytes + this.#triggered.pendingBytes;
+    return this.#chunks.writer.pendingBytes + this.#triggered.pendingBytes;
   }
 
   typeNamed(name: string): TypeDefinition | undefined {
@@ -149,7 +147,7 @@ export class BulkLoader {
 
   hasUniqueKeys(type: string): boolean {
     const found = this.#catalog.typeNamed(type);
-    return found !== undefined && this.#keys.rulesOf(found.id).uniqueIndexes.length > 0;
+    return found !== undefined && this.#chunks.keys.rulesOf(found.id).uniqueIndexes.length > 0;
   }
 
   /** Whether a stored vertex has this id; edges may then name it. */
@@ -169,7 +167,8 @@ export class BulkLoader {
     if (this.#hasTriggers) return this.#addWithTriggers(type, batch);
     const rows = this.#rows(type, batch);
     const place = this.#place(type, batch.rowCount);
-    const rules = this.#keys.rulesOf(type.id);
+    const { keys, writer } = this.#chunks;
+    const rules = keys.rulesOf(type.id);
     const { rids, ids } = batch;
     let at = 0;
     try {
@@ -177,10 +176,10 @@ export class BulkLoader {
         rows.select(at);
         const { bucket, position } = place(rows);
         const rid = makeRid(bucket, position);
-        if (rules.isKeyed) this.#keys.claim(rules, rid, keySource(rows, rid, rid));
+        if (rules.isKeyed) keys.claim(rules, rid, keySource(rows, rid, rid));
         if (rows.shape === undefined) {
-          this.#writer.addRow(type.id, bucket, position, rows.properties());
-        } else this.#writer.addColumns(rows.shape, bucket, position, rows.columnValues());
+          writer.addRow(type.id, bucket, position, rows.properties());
+        } else writer.addColumns(rows.shape, bucket, position, rows.columnValues());
         if (rids !== undefined) rids[at] = rid;
         if (ids !== undefined) this.#name(ids[at] as TemporaryId, rid);
       }
@@ -216,7 +215,8 @@ export class BulkLoader {
     }
     await this.#requireSides(type, both);
     const rows = this.#rows(type, batch);
-    const rules = this.#keys.rulesOf(type.id);
+    const { keys, writer } = this.#chunks;
+    const rules = keys.rulesOf(type.id);
     const from = this.#endsOf(batch.from, batch.rowCount);
     const to = this.#endsOf(batch.to, batch.rowCount);
     this.#edgeCount += batch.rowCount;
@@ -225,7 +225,7 @@ export class BulkLoader {
       const count = batch.rowCount;
       const ends = { from, to, both };
       const { values } = rows;
-      this.#writer.addEdgeRows(rows.shape, { type: type.id, ...place, count, ...ends, values });
+      writer.addEdgeRows(rows.shape, { type: type.id, ...place, count, ...ends, values });
       return;
     }
     const { rids } = batch;
@@ -238,10 +238,10 @@ export class BulkLoader {
         const source = from[at] as Rid;
         const target = to[at] as Rid;
         const rid = makeRid(bucket, position);
-        if (rules.isKeyed) this.#keys.claim(rules, rid, keySource(rows, source, target));
+        if (rules.isKeyed) keys.claim(rules, rid, keySource(rows, source, target));
         const edge = { type: type.id, bucket, position, from: source, to: target, both };
-        if (rows.shape === undefined) this.#writer.addEdge(edge, rows.properties());
-        else this.#writer.addEdgeColumns(rows.shape, edge, rows.columnValues());
+        if (rows.shape === undefined) writer.addEdge(edge, rows.properties());
+        else writer.addEdgeColumns(rows.shape, edge, rows.columnValues());
         if (rids !== undefined) rids[at] = rid;
       }
     } catch (error) {
@@ -251,22 +251,55 @@ export class BulkLoader {
   }
 
   /**
+   * What was added behind the chunk before is a chunk; it may share its commit with those that follow.
+   * @returns false when it must be committed before anything else is added, so that the others are judged by what it leaves
+   */
+  endChunk(): boolean {
+    const { keys } = this.#chunks;
+    if (this.#hasTriggers || this.#triggered.pendingBytes > 0 || !keys.isEmpty) return false;
+    if (this.#options.state.catalog !== this.#catalog) return false;
+    this.#chunks.endChunk();
+    return true;
+  }
+
+  /** Forgets what came behind the ended chunks. Nothing may be added until they are committed. */
+  cancelChunk(): void {
+    this.#chunks.cutBehind(this.#chunks.endedCount);
+  }
+
+  /** As `commit`, of the ended chunks only: what came behind them stays. */
+  async commitEnded(): Promise<LogIndex> {
+    const chunks = this.#chunks;
+    if (chunks.endedCount === 0 || !chunks.hasOpenChunk) return this.commit();
+    this.#requireAllowed();
+    const rest = await chunks.split();
+    await this.#commitRows([]);
+    this.#chunks = rest;
+    return this.#index;
+  }
+
+  /**
    * Ends the chunk: everything added so far is durable and visible then.
    * @param request to be remembered by this commit, also when there is nothing else to commit
    * @throws DatabaseError `DuplicatedKey`, `RecordNotFound` for a vertex that is gone, `ConcurrentModification`
    */
   async commit(request?: CommittedRequest): Promise<LogIndex> {
-    const { replayKeys, requireOpen, authorize } = this.#options;
-    requireOpen?.();
-    for (const type of this.#authorized) authorize?.(type);
+    this.#requireAllowed();
+    const { replayKeys } = this.#options;
     const offered = request && replayKeys?.offer(request.replayKey, request);
     await this.#commitChunk(offered?.values ?? []);
     offered?.committed(this.#index);
     return this.#index;
   }
 
+  #requireAllowed(): void {
+    const { requireOpen, authorize } = this.#options;
+    requireOpen?.();
+    for (const type of this.#authorized) authorize?.(type);
+  }
+
   async #commitChunk(values: OfferedKey['values']): Promise<void> {
-    const hasRows = this.#writer.pendingBytes > 0;
+    const hasRows = this.#chunks.writer.pendingBytes > 0;
     // The request is remembered with the last of both: what is committed after it may fail, or meet a crash.
     const ofTriggers = await this.#triggered.commit(hasRows ? [] : values);
     if (ofTriggers !== undefined) this.#index = ofTriggers;
@@ -274,9 +307,31 @@ export class BulkLoader {
       const meta = new Map(values.map(({ name, value }) => [name, value]));
       this.#index = await this.#options.state.writeMeta(meta);
     }
-    if (!hasRows) return;
-    const { state, engine, runtime, commitRetries = 0, commitRetryDelayMs = 0 } = this.#options;
-    const writer = this.#writer;
+    if (hasRows) await this.#commitRows(values);
+  }
+
+  /** Commits what was gathered. When a chunk of it cannot be committed, those before it are, as if they shared nothing. */
+  async #commitRows(values: OfferedKey['values']): Promise<void> {
+    this.#savedChunkCount = 0;
+    try {
+      await this.#writeRows(values);
+    } catch (error) {
+      this.#failedRid = this.#chunks.takenRid;
+      const chunkCount = this.#chunks.cutRefused();
+      if (chunkCount === 0) throw error;
+      // Why one of them cannot be committed either comes before this error.
+      await this.#commitRows([]);
+      this.#savedChunkCount = chunkCount;
+      throw error;
+    }
+    this.#baseIndex = this.#index;
+    this.#chunks = this.#nextChunks();
+    this.#turnStartMs = this.#options.runtime.clock.monotonicMs();
+  }
+
+  async #writeRows(values: OfferedKey['values']): Promise<void> {
+    const { state, runtime, commitRetries = 0, commitRetryDelayMs = 0 } = this.#options;
+    const { writer, changes } = this.#chunks;
     for (let attempt = 0; ; attempt += 1) {
       this.#options.requireOpen?.();
       try {
@@ -291,15 +346,8 @@ export class BulkLoader {
         await runtime.timers.sleep(commitRetryDelayMs);
       }
     }
-    this.#changes.committed(() => state.view());
-    this.#options.onCommit?.([...this.#types].flatMap((type) => type.buckets));
-    this.#baseIndex = this.#index;
-    this.#keys.clear();
-    this.#ends.clear();
-    this.#types.clear();
-    this.#hasBothSides.clear();
-    this.#writer = engine.bulk();
-    this.#turnStartMs = runtime.clock.monotonicMs();
+    changes.committed(() => state.view());
+    this.#options.onCommit?.(this.#chunks.buckets());
   }
 
   /** Gives up what was not committed. To be called after an error, and when a load is left before its end. */
@@ -351,11 +399,11 @@ export class BulkLoader {
 
   /** A chunk lays the list of a vertex in one piece, from edges of a type that have both of their sides or only one. */
   async #requireSides({ id }: TypeDefinition, both: boolean): Promise<void> {
-    if (this.#hasBothSides.get(id) === !both) {
+    if (this.#chunks.hasBothSides.get(id) === !both) {
       await this.commit();
       this.#refresh();
     }
-    this.#hasBothSides.set(id, both);
+    this.#chunks.hasBothSides.set(id, both);
   }
 
   /** A new chunk sees the newest schema. */
@@ -364,7 +412,7 @@ export class BulkLoader {
     if (catalog === this.#catalog || this.pendingBytes > 0) return;
     this.#catalog = catalog;
     this.#surroundings = this.#surroundingsFor(catalog);
-    this.#keys = this.#keysFor(catalog);
+    this.#chunks = this.#nextChunks();
   }
 
   #surroundingsFor(catalog: Catalog): RowSurroundings {
@@ -373,17 +421,20 @@ export class BulkLoader {
     return { catalog, formats, shapes: engine.shapes, defaults, nameLengthMax };
   }
 
-  #keysFor(catalog: Catalog): BulkKeys {
-    const { formats, runtime } = this.#options;
-    return new BulkKeys(catalog, formats, runtime.random.uint32());
+  #nextChunks(): GatheredChunks {
+    const { engine, changes, formats, runtime } = this.#options;
+    return new GatheredChunks({
+      writer: engine.bulk(),
+      changes: new BulkChanges(changes),
+      makeKeys: () => new BulkKeys(this.#catalog, formats, runtime.random.uint32()),
+    });
   }
 
-  async #verify(latest: StorageSnapshot, catalog: Catalog): Promise<void> {
-    for (const type of this.#types) requireSame(type, this.#catalog, catalog);
-    const { timers } = this.#options.runtime;
-    await this.#keys.requireFree(latest, timers);
+  async #verify(latest: StorageSnapshot, now: Catalog): Promise<void> {
     if (latest.index !== this.#baseIndex) this.#isAlone = false;
-    if (!this.#isAlone) await this.#ends.requireAll(latest, timers);
+    const { timers } = this.#options.runtime;
+    const isAlone = this.#isAlone;
+    await this.#chunks.verify({ latest, before: this.#catalog, now, isAlone, timers });
   }
 
   #type(name: string): TypeDefinition {
@@ -393,7 +444,7 @@ export class BulkLoader {
     }
     const view = this.#catalog.definitions.hooks(type.id)?.view;
     if (view !== undefined) throw viewIsWritten(view.name);
-    this.#types.add(type);
+    this.#chunks.types.add(type);
     return type;
   }
 
@@ -430,8 +481,8 @@ export class BulkLoader {
       return (rows) => {
         const bucket = this.#buckets.select(type, rows.properties());
         const position = positions.reserve(bucket, 1);
-        this.#ends.noteStart(bucket, position);
-        this.#changes.note(bucket, position, 1);
+        this.#chunks.ends.noteStart(bucket, position);
+        this.#chunks.changes.note(bucket, position, 1);
         return { bucket, position };
       };
     }
@@ -447,8 +498,8 @@ export class BulkLoader {
   #reserve(type: TypeDefinition, rowCount: number): { bucket: BucketId; position: number } {
     const bucket = this.#buckets.select(type, noProperties);
     const position = this.#options.state.positions.reserve(bucket, rowCount);
-    this.#ends.noteStart(bucket, position);
-    this.#changes.note(bucket, position, rowCount);
+    this.#chunks.ends.noteStart(bucket, position);
+    this.#chunks.changes.note(bucket, position, rowCount);
     return { bucket, position };
   }
 
@@ -461,7 +512,7 @@ export class BulkLoader {
 
   #endsOf(ends: EdgeBatch['from'], rowCount: number): Float64Array {
     const rids = ends instanceof Float64Array ? ends.slice(0, rowCount) : this.#resolved(ends);
-    this.#ends.add(rids);
+    this.#chunks.ends.add(rids);
     return rids;
   }
 
@@ -501,33 +552,6 @@ function isWorthRetrying(error: unknown, writer: BulkWriter): boolean {
   if (!(error instanceof DatabaseError) || writer.pendingBytes === 0) return false;
   const isDefinite = error.code === 'DuplicatedKey' || error.code === 'ConcurrentModification';
   return !isDefinite && errorSpecs[error.code].retry !== 'never';
-}
-
-/** @throws DatabaseError `ConcurrentModification` when the type, its properties or its indexes are not what they were */
-function requireSame(type: TypeDefinition, before: Catalog, now: Catalog): void {
-  if (before === now) return;
-  const found = now.typeNamed(type.name);
-  const properties = found && isSameType(type, found) ? now.properties(type.id) : undefined;
-  const indexes = properties === undefined ? [] : now.indexesOn(type.id);
-  const oldProperties = before.properties(type.id);
-  const oldIndexes = before.indexesOn(type.id);
-  const isSame =
-    properties?.size === oldProperties.size &&
-    indexes.length === oldIndexes.length &&
-    indexes.every((index, at) => index === oldIndexes[at]) &&
-    [...oldProperties].every(([name, property]) => properties.get(name) === property);
-  if (isSame) return;
-  throw new DatabaseError(
-    'ConcurrentModification',
-    `the schema of type '${type.name}' was changed while its records were being loaded`,
-  );
-}
-
-/** Whether nothing of a type changed, or only that it takes one-way edges now, which a load says of its own types. */
-function isSameType(before: TypeDefinition, now: TypeDefinition): boolean {
-  if (before === now) return true;
-  const keys = Object.keys(now) as (keyof TypeDefinition)[];
-  return keys.every((key) => key === 'hasOneWayEdges' || now[key] === before[key]);
 }
 
 function wrongKind(type: TypeDefinition, what: string): DatabaseError {

@@ -1,5 +1,4 @@
 import { DatabaseError } from '#core/errors.ts';
-import type { IntegerWidths } from '#core/integer-width.ts';
 import { type LogIndex, noRid, parseRid, type Rid } from '#core/rid.ts';
 import type { Value } from '#core/value.ts';
 import type { CommittedRequest } from '../session.ts';
@@ -15,8 +14,6 @@ export class PendingRows {
   readonly isEdge: boolean;
   readonly columns: readonly string[];
   readonly values: (Value | undefined)[] = [];
-  /** Of integers, where the format tells them. */
-  widths: IntegerWidths | undefined;
   /** Number of the line of each row. */
   lines = new Float64Array(64);
   /** Place of the temporary id of each vertex, -1 for none. */
@@ -78,7 +75,12 @@ export type RowLoader = Pick<
   | 'hasUniqueKeys'
   | 'addRecords'
   | 'addEdges'
+  | 'endChunk'
   | 'commit'
+  | 'commitEnded'
+  | 'cancelChunk'
+  | 'savedChunkCount'
+  | 'index'
   | 'failedRow'
   | 'failedRid'
   | 'pendingBytes'
@@ -318,11 +320,11 @@ export class ImportRows {
 
   async #load(rows: PendingRows): Promise<void> {
     const { loader } = this;
-    const { type, columns, values, widths, count: rowCount } = rows;
+    const { type, columns, values, count: rowCount } = rows;
     const isKeyed = loader.hasUniqueKeys(type);
     // Who needs no record ids has them made faster.
     const rids = new Float64Array(isKeyed || !rows.isEdge ? rowCount : 0);
-    const batch = { type, columns, values, widths, rowCount, ...(rids.length > 0 && { rids }) };
+    const batch = { type, columns, values, rowCount, ...(rids.length > 0 && { rids }) };
     try {
       if (rows.isEdge) await loader.addEdges({ ...batch, from: rows.from, to: rows.to });
       else await loader.addRecords(batch);
@@ -353,10 +355,19 @@ export class ImportRows {
    * @throws DatabaseError with the line of a duplicate key
    */
   async commit(request?: CommittedRequest): Promise<LogIndex> {
+    const index = await this.#commit(() => this.loader.commit(request));
+    this.#placed.length = 0;
+    return index;
+  }
+
+  /** As `commit`, of the chunks that the loader was told to end; they have no keys. */
+  commitEnded(): Promise<LogIndex> {
+    return this.#commit(() => this.loader.commitEnded());
+  }
+
+  async #commit(commit: () => Promise<LogIndex>): Promise<LogIndex> {
     try {
-      const index = await this.loader.commit(request);
-      this.#placed.length = 0;
-      return index;
+      return await commit();
     } catch (error) {
       const line = this.#lineOf(this.loader.failedRid);
       throw line === undefined ? error : this.failureAt(error, line);

@@ -1,6 +1,6 @@
 import { serverHttpBatchLineMaxSize, serverHttpJsonMaxDepth } from '#config/server-settings.ts';
 import { DatabaseError } from '#core/errors.ts';
-import { BatchImport } from '#database/bulk/batch-import.ts';
+import { BatchImport, defaultCommitEvery } from '#database/bulk/batch-import.ts';
 import type { ProgressReporter } from '#database/progress-registry.ts';
 import type { Timers } from '#core/runtime.ts';
 import { optimizeForLoad } from '#platform/code-optimization.ts';
@@ -133,15 +133,16 @@ async function loadPieces(load: Load): Promise<void> {
     await answer.succeeded(batch);
   } catch (error) {
     pieces.close();
-    progress.fail(error);
-    answer.failed(error, batch);
+    const reason = await batch.endAfter(error);
+    progress.fail(reason);
+    answer.failed(reason, batch);
   } finally {
     loadIsOver();
     batch.close();
   }
 }
 
-/** How long a full chunk waits for what follows it. */
+/** How long full chunks wait for what follows them. */
 const fullChunkWaitMs = 50;
 
 /** A client that pauses behind a full chunk may be waiting until it is told of it, or sees it. */
@@ -160,7 +161,7 @@ async function nextPiece(
     };
     next.then(there, there);
   });
-  if (isLate) await batch.commitFullChunk();
+  if (isLate) await batch.commitFullChunks();
   return next;
 }
 
@@ -222,19 +223,20 @@ function begin(
     format,
     keepsFullChunk,
     ...(request && { request }),
-    commitEvery: parameters.commitEvery,
+    commitEvery: parameters.commitEvery ?? defaultCommitEvery,
+    sharesCommits: parameters.commitEvery === undefined,
     ordinalBase: refMode === 'ordinal' ? ordinalBase : undefined,
     depthMax: settings.get(serverHttpJsonMaxDepth),
     lineBytesMax: settings.get(serverHttpBatchLineMaxSize),
     runtime,
-    onCommit: () => {
-      const { vertices, edges } = batch.counts;
+    onCommit: (chunk) => {
+      const { vertices, edges } = chunk.counts;
       const { vertices: before = 0, edges: edgesBefore = 0 } = progress.entry().counts;
       batchRows.add('vertex', vertices - before);
       batchRows.add('edge', edges - edgesBefore);
       progress.count('vertices', vertices);
       progress.count('edges', edges);
-      return answer.committed(batch);
+      return answer.committed(chunk, batch);
     },
   });
   return batch;

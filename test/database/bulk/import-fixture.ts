@@ -2,7 +2,7 @@ import type { PropertyDefinition, TypeDefinition } from '#catalog/catalog.ts';
 import { type LogIndex, makeRid, noRid } from '#core/rid.ts';
 import type { Runtime } from '#core/runtime.ts';
 import type { Value } from '#core/value.ts';
-import { BatchImport } from '#database/bulk/batch-import.ts';
+import { BatchImport, defaultCommitEvery } from '#database/bulk/batch-import.ts';
 import type { EdgeBatch, RecordBatch } from '#database/bulk/bulk-batch.ts';
 import type { RowLoader } from '#database/bulk/import-rows.ts';
 import { systemRuntime } from '#platform/system-runtime.ts';
@@ -19,10 +19,13 @@ export interface LoadedRow {
 export class RecordingLoader {
   readonly rows: LoadedRow[] = [];
   readonly commits: number[] = [];
+  readonly savedChunkCount = 0;
+  #ended = 0;
   readonly failedRow = -1;
   readonly failedRid = noRid;
   readonly declared = new Map<string, PropertyDefinition>();
-  pendingBytes = 0;
+  /** Rows, of which each is a byte. */
+  protected pendingRows = 0;
   readonly vetoed = { records: 0, edges: 0 };
 
   close(): void {}
@@ -52,10 +55,28 @@ export class RecordingLoader {
   async addEdges(batch: EdgeBatch): Promise<void> {
     this.#take(batch, (at) => [endOf(batch.from[at]), endOf(batch.to[at])]);
   }
-  async commit(): Promise<LogIndex> {
-    this.pendingBytes = 0;
-    this.commits.push(this.rows.length);
+  get pendingBytes(): number {
+    return this.pendingRows;
+  }
+  get index(): LogIndex {
     return this.commits.length as LogIndex;
+  }
+  endChunk(): boolean {
+    this.#ended = this.rows.length;
+    return true;
+  }
+  cancelChunk(): void {
+    this.rows.length = this.#ended;
+  }
+  async commit(): Promise<LogIndex> {
+    this.pendingRows = 0;
+    this.commits.push(this.rows.length);
+    return this.index;
+  }
+  async commitEnded(): Promise<LogIndex> {
+    this.pendingRows = this.rows.length - this.#ended;
+    this.commits.push(this.#ended);
+    return this.index;
   }
 
   #take(batch: RecordBatch | EdgeBatch, ends?: (at: number) => [number, number]): void {
@@ -64,7 +85,7 @@ export class RecordingLoader {
       const row = values.slice(at * columns.length, (at + 1) * columns.length);
       this.rows.push({ type, columns, values: row, ...(ends && { ends: ends(at) }) });
     }
-    this.pendingBytes += rowCount;
+    this.pendingRows += rowCount;
   }
 }
 
@@ -79,6 +100,7 @@ export async function importBody(
   options: {
     readonly format?: 'jsonl' | 'csv';
     readonly commitEvery?: number;
+    readonly sharesCommits?: boolean;
     readonly lineBytesMax?: number;
     readonly runtime?: Runtime;
   } = {},
@@ -87,7 +109,8 @@ export async function importBody(
   const batch = new BatchImport({
     loader: loader as RowLoader,
     format: options.format ?? 'jsonl',
-    commitEvery: options.commitEvery,
+    commitEvery: options.commitEvery ?? defaultCommitEvery,
+    sharesCommits: options.sharesCommits ?? false,
     ordinalBase: undefined,
     depthMax: 512,
     lineBytesMax: options.lineBytesMax ?? 1024 * 1024,

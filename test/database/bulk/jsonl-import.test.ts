@@ -147,7 +147,7 @@ test('the first line that names no vertex, or is no line, is the one that is ref
   const missing = ['p2', 'p40000', 'p800000000', 'nobody', '#1:7'];
   const vertices = known.map((name) => `{"@type":"v","@class":"V","@id":"${name}"}`);
   const end = fc.oneof(
-    { weight: 40, arbitrary: fc.constantFrom(...known) },
+    { weight: 20, arbitrary: fc.constantFrom(...known) },
     { weight: 1, arbitrary: fc.constantFrom(...missing) },
   );
   const edge = fc.record({
@@ -220,11 +220,11 @@ test('an id is closed by its quote, whatever the ids before it begin with', asyn
   assert.equal(await messageOf(good + edge('a"b1')), alone.replace('Line 1', 'Line 3'));
 });
 
-test('without commitEvery 50,000 records are a commit, and behind it the edges are one', async () => {
+test('without commitEvery a chunk has 50,000 records', async () => {
   const edge = '{"@type":"e","@class":"E","@from":"a","@to":"a"}\n';
   const body = Buffer.from(`{"@type":"v","@class":"V","@id":"a"}\n${edge.repeat(110_000)}`);
   const { loader } = await importBody(body, [65_536]);
-  assert.deepEqual(loader.commits, [50_000, 110_001]);
+  assert.deepEqual(loader.commits, [50_000, 100_000, 110_001]);
 });
 
 async function messageOf(text: string, lengths: readonly number[] = [50]): Promise<string> {
@@ -248,9 +248,9 @@ test('thousands of forms of lines lose no row', async () => {
 test('a chunk whose rows are all vetoed is followed by the next one', async () => {
   class Vetoing extends RecordingLoader {
     override async addRecords(batch: RecordBatch): Promise<void> {
-      const { pendingBytes } = this;
+      const { pendingRows } = this;
       await super.addRecords(batch);
-      if (batch.values[0] === 1) this.pendingBytes = pendingBytes;
+      if (batch.values[0] === 1) this.pendingRows = pendingRows;
     }
   }
   const body = [0, 1, 2].map((n) => `{"@type":"v","@class":"V","n":${n}}\n`).join('');
