@@ -1,4 +1,5 @@
 import { DatabaseError } from '#core/errors.ts';
+import type { IntegerWidths } from '#core/integer-width.ts';
 import { type LogIndex, noRid, parseRid, type Rid } from '#core/rid.ts';
 import type { Value } from '#core/value.ts';
 import type { CommittedRequest } from '../session.ts';
@@ -14,6 +15,8 @@ export class PendingRows {
   readonly isEdge: boolean;
   readonly columns: readonly string[];
   readonly values: (Value | undefined)[] = [];
+  /** Of integers, where the format tells them. */
+  widths: IntegerWidths | undefined;
   /** Number of the line of each row. */
   lines = new Float64Array(64);
   /** Place of the temporary id of each vertex, -1 for none. */
@@ -320,11 +323,11 @@ export class ImportRows {
 
   async #load(rows: PendingRows): Promise<void> {
     const { loader } = this;
-    const { type, columns, values, count: rowCount } = rows;
+    const { type, columns, values, widths, count: rowCount } = rows;
     const isKeyed = loader.hasUniqueKeys(type);
     // Who needs no record ids has them made faster.
     const rids = new Float64Array(isKeyed || !rows.isEdge ? rowCount : 0);
-    const batch = { type, columns, values, rowCount, ...(rids.length > 0 && { rids }) };
+    const batch = { type, columns, values, widths, rowCount, ...(rids.length > 0 && { rids }) };
     try {
       if (rows.isEdge) await loader.addEdges({ ...batch, from: rows.from, to: rows.to });
       else await loader.addRecords(batch);
