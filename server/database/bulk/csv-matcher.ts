@@ -1,122 +1,243 @@
 import { double, type Value } from '#core/value.ts';
-import { type Bytes, type Image, readAscii } from '#storage/bytes.ts';
+import { type Bytes, readAscii } from '#storage/bytes.ts';
 import { firstHash, nextHash } from './id-table.ts';
 import { IdText } from './id-text.ts';
+import type { ImportRows, PendingRows } from './import-rows.ts';
+import type { LineBuffer } from './line-buffer.ts';
 import { powersOfTen } from './line-template.ts';
 import type { Literal } from './literal.ts';
-import type { TemporaryIds } from './temporary-ids.ts';
+import { deferredNumber } from './temporary-ids.ts';
 
-/** What a column holds, for a line whose type has been seen. */
-export const columnKind = { type: 0, class: 1, id: 2, from: 3, to: 4, detect: 5, text: 6 } as const;
-export type ColumnKind = (typeof columnKind)[keyof typeof columnKind];
+/*
+ * The quick way of reading lines of comma-separated values, in one pass over their bytes. A form says what each field of a line
+ * holds. Whatever is less common (quotes, other letters than ASCII, odd numbers) does not fit a form and is read by `CsvReader`
+ * field by field; what fits is read exactly as it would. Start at `CsvMatcher.read`.
+ */
 
-/** Lines of one type in which every field is there and nothing is quoted. */
+/** What a field holds. Neighbours that are the same in all lines are one constant. */
+export const fieldKind = {
+  constant: 0,
+  absent: 1,
+  text: 2,
+  detect: 3,
+  id: 4,
+  from: 5,
+  to: 6,
+} as const;
+export type FieldKind = (typeof fieldKind)[keyof typeof fieldKind];
+
+/** Lines of one type that have the same fields, of which none is quoted. */
 export interface CsvForm {
-  readonly isEdge: boolean;
-  readonly kinds: readonly ColumnKind[];
-  /** The type's name as it stands in the lines. */
-  readonly className: Literal;
+  readonly rows: PendingRows;
+  /** As that of `ImportRows` when the rows were given out. */
+  readonly generation: number;
+  readonly kinds: readonly FieldKind[];
+  /** What the constant ones are, with the commas within. */
+  readonly constants: readonly Literal[];
 }
 
 const comma = 44;
 const lineFeed = 10;
+const carriageReturn = 13;
+const quote = 34;
+const zero = 48;
+const nine = 57;
 /** No double is written with more of them, unless somebody counts beyond its precision. */
 const fractionDigitsMax = 30;
+/** Of ids and whole numbers that are read with the rest of the line. */
+const shortDigitsMax = 9;
 
-/**
- * Reads the common lines of a CSV body in one pass over their bytes. Whatever is less common (quotes, empty fields, other
- * letters than ASCII, long numbers, carriage returns) does not fit and is read by `CsvReader` field by field; what fits is read
- * exactly as it would.
- */
+/** Reads the common lines of a body into their rows. */
 export class CsvMatcher {
-  /** After a match: the values of the row, and where the texts of the other columns are. */
-  readonly values: Value[] = [];
-  readonly id = new IdText();
-  readonly from = new IdText();
-  readonly to = new IdText();
-  readonly #ids: TemporaryIds;
+  readonly #rows: ImportRows;
+  /** Of a line that is read by itself. */
+  readonly #values: Value[] = [];
+  readonly #id = new IdText();
+  readonly #from = new IdText();
+  readonly #to = new IdText();
   #value: Value = null;
 
-  /** @param ids where ids of lines are looked for */
-  constructor(ids: TemporaryIds) {
-    this.#ids = ids;
+  constructor(rows: ImportRows) {
+    this.#rows = rows;
+  }
+
+  /** Reads lines until one does not fit, or none may be read now. @throws DatabaseError as `ImportRows` does */
+  read(form: CsvForm, lines: LineBuffer): void {
+    const rows = this.#rows;
+    const { isEdge } = form.rows;
+    if (form.generation !== rows.generation || (isEdge && !rows.mayAddEdges)) return;
+    const prefix = isEdge && !rows.isOrdinal ? rows.ids.plainPrefix : undefined;
+    do {
+      if (prefix !== undefined) this.#readNumberedEdges(form, lines, prefix);
+    } while (!rows.isFull && lines.isShortLineNext && this.#readLine(form, lines));
+  }
+
+  /**
+   * Edges whose ends are numbered ids, as long as there is memory for them. A call with what it returns costs as much as a field
+   * here, so numbers are read where they stand, and go straight to the rows.
+   */
+  #readNumberedEdges(form: CsvForm, lines: LineBuffer, prefix: Uint8Array): void {
+    const rows = this.#rows;
+    const { ids, line } = rows;
+    const { kinds, constants, rows: pending } = form;
+    const { values, from, to, lines: lineNumbers, count: first } = pending;
+    const { bytes, view, lineBytesMax } = lines;
+    const addedMax = Math.min(rows.room, lineNumbers.length - first);
+    const last = kinds.length - 1;
+    let valueCount = values.length;
+    let added = 0;
+    for (; added < addedMax && lines.isShortLineNext; added += 1) {
+      let at = lines.start;
+      let constant = 0;
+      let field = 0;
+      for (; field <= last; field += 1) {
+        const kind = kinds[field] as FieldKind;
+        if (kind === fieldKind.constant) {
+          at = (constants[constant] as Literal).skip(bytes, view, at);
+          constant += 1;
+        } else if (kind === fieldKind.text) {
+          at = this.#text(bytes, at);
+          values.push(this.#value);
+        } else if (kind !== fieldKind.absent) {
+          const start = at;
+          if (kind !== fieldKind.detect) {
+            let same = 0;
+            while (same < prefix.length && bytes[at + same] === prefix[same]) same += 1;
+            if (same < prefix.length) break;
+            at += same;
+          }
+          const firstDigit = at;
+          const limit = at + shortDigitsMax;
+          let n = 0;
+          let byte = bytes[at] as number;
+          for (; byte >= zero && byte <= nine && at < limit; byte = bytes[++at] as number)
+            n = n * 10 + byte - zero;
+          const digits = at - firstDigit;
+          const isShort = digits === 1 || (digits > 1 && bytes[firstDigit] !== zero);
+          if (kind === fieldKind.detect) {
+            if (isShort && endsField(byte)) values.push(n);
+            else {
+              at = this.#detected(bytes, start);
+              values.push(this.#value);
+            }
+          } else if (!isShort || !ids.defers(n)) break;
+          else if (kind === fieldKind.from) from[first + added] = deferredNumber(n);
+          else to[first + added] = deferredNumber(n);
+        }
+        if (at < 0) break;
+        if (field === last && bytes[at] === carriageReturn) at += 1;
+        if (bytes[at] !== (field === last ? lineFeed : comma)) break;
+        at += 1;
+      }
+      if (field <= last || at - 1 - lines.start > lineBytesMax) break;
+      lineNumbers[first + added] = line + added + 1;
+      valueCount = values.length;
+      lines.start = at;
+    }
+    // Those of a line that does not fit after all.
+    if (values.length > valueCount) values.length = valueCount;
+    rows.countEdges(pending, added);
+  }
+
+  /** @returns false when the line does not fit */
+  #readLine(form: CsvForm, lines: LineBuffer): boolean {
+    const rows = this.#rows;
+    const { rows: pending } = form;
+    const { bytes, view, start } = lines;
+    const next = this.#match(form, bytes, view, start);
+    if (next < 0) return false;
+    rows.line += 1;
+    if (pending.isEdge) rows.addNamedEdge(pending, bytes, this.#from, this.#to);
+    else rows.addVertex(pending, bytes, this.#id);
+    const { values } = pending;
+    const own = this.#values;
+    const width = pending.columns.length;
+    for (let column = 0; column < width; column += 1) values.push(own[column] as Value);
+    lines.requireLength(next - 1 - start, rows.line);
+    lines.start = next;
+    return true;
   }
 
   /** @returns where the next line begins, -1 when the line does not fit */
-  match(form: CsvForm, { bytes, view }: Image, start: number): number {
-    const { kinds } = form;
+  #match({ kinds, constants }: CsvForm, bytes: Bytes, view: DataView, start: number): number {
     const last = kinds.length - 1;
     let at = start;
     let column = 0;
-    this.id.end = -1;
+    let constant = 0;
+    this.#id.end = -1;
     for (let field = 0; field <= last; field += 1) {
-      const kind = kinds[field] as ColumnKind;
-      if (kind >= columnKind.detect) {
-        at = kind === columnKind.detect ? this.#detected(bytes, at) : this.#text(bytes, at);
-        this.values[column] = this.#value;
+      const kind = kinds[field] as FieldKind;
+      if (kind === fieldKind.constant) {
+        at = (constants[constant] as Literal).skip(bytes, view, at);
+        constant += 1;
+      } else if (kind >= fieldKind.id) at = this.#name(this.#idFor(kind), bytes, at);
+      else if (kind !== fieldKind.absent) {
+        at = kind === fieldKind.detect ? this.#detected(bytes, at) : this.#text(bytes, at);
+        this.#values[column] = this.#value;
         column += 1;
-      } else if (kind === columnKind.type) {
-        at = bytes[at] === (form.isEdge ? 101 : 118) ? at + 1 : -1;
-      } else if (kind === columnKind.class) at = form.className.skip(bytes, view, at);
-      else at = this.#name(this.#idFor(kind), bytes, at);
-      if (at < 0 || bytes[at] !== (field === last ? lineFeed : comma)) return -1;
+      }
+      if (at < 0) return -1;
+      if (field === last && bytes[at] === carriageReturn) at += 1;
+      if (bytes[at] !== (field === last ? lineFeed : comma)) return -1;
       at += 1;
     }
     return at;
   }
 
-  #idFor(kind: ColumnKind): IdText {
-    if (kind === columnKind.from) return this.from;
-    return kind === columnKind.to ? this.to : this.id;
+  #idFor(kind: FieldKind): IdText {
+    if (kind === fieldKind.from) return this.#from;
+    return kind === fieldKind.to ? this.#to : this.#id;
   }
 
   #name(id: IdText, bytes: Bytes, start: number): number {
-    const end = this.#ids.readNumbered(bytes, start, id);
-    if (end < 0) return readHashed(bytes, start, id);
-    const byte = bytes[end];
-    return byte === comma || byte === lineFeed ? end : readHashed(bytes, start, id);
+    const end = this.#rows.ids.readNumbered(bytes, start, id);
+    return end >= 0 && endsField(bytes[end] as number) ? end : readHashed(bytes, start, id);
   }
 
+  /** @returns where the field may end; what stands there is looked at by the caller */
   #text(bytes: Bytes, start: number): number {
     let at = start;
     let all = 0;
-    for (;;) {
-      const byte = bytes[at] as number;
-      if (byte === comma || byte === lineFeed) break;
-      if (byte === 34 || byte === 13) return -1;
+    let byte = bytes[at] as number;
+    for (; !endsField(byte); byte = bytes[++at] as number) {
+      if (byte === quote) return -1;
       all |= byte;
-      at += 1;
     }
     if (all >= 128 || at === start) return -1;
     this.#value = readAscii(bytes, start, at);
     return at;
   }
 
-  /** Short numbers, and texts that cannot be numbers or booleans. */
+  /** Numbers, and texts that cannot be numbers or booleans. @returns as `#text` */
   #detected(bytes: Bytes, start: number): number {
-    const sign = bytes[start];
-    const first = sign === 45 ? start + 1 : start;
+    const isNegative = bytes[start] === 45;
+    const first = isNegative ? start + 1 : start;
     let at = first;
     let n = 0;
     let byte = bytes[at] as number;
-    for (; byte >= 48 && byte <= 57; byte = bytes[++at] as number) n = n * 10 + byte - 48;
+    for (; byte >= zero && byte <= nine; byte = bytes[++at] as number) n = n * 10 + byte - zero;
     const digits = at - first;
     if (digits === 0) return isPlainLetter(byte) && at === start ? this.#text(bytes, start) : -1;
-    if (digits > 1 && bytes[first] === 48) return -1;
+    if (digits > 1 && bytes[first] === zero) return -1;
     if (byte === 46) {
       const point = at;
       byte = bytes[++at] as number;
-      for (; byte >= 48 && byte <= 57; byte = bytes[++at] as number) n = n * 10 + byte - 48;
+      for (; byte >= zero && byte <= nine; byte = bytes[++at] as number) n = n * 10 + byte - zero;
       const fraction = at - point - 1;
       if (fraction === 0 || digits + fraction > fractionDigitsMax) return -1;
       if (n <= Number.MAX_SAFE_INTEGER && fraction < powersOfTen.length) {
         const value = n / (powersOfTen[fraction] as number);
-        this.#value = double(sign === 45 ? -value : value);
+        this.#value = double(isNegative ? -value : value);
       } else this.#value = double(Number(bytes.latin1Slice(start, at)));
     } else if (digits > 15) return -1;
-    else this.#value = sign === 45 ? 0 - n : n;
-    return byte === comma || byte === lineFeed ? at : -1;
+    else this.#value = isNegative ? 0 - n : n;
+    return at;
   }
+}
+
+/** Whether a field that is not quoted may end before the byte. A carriage return elsewhere than at the end of a line fits no form. */
+function endsField(byte: number): boolean {
+  return byte === comma || byte === lineFeed || byte === carriageReturn;
 }
 
 /** A letter that begins neither a boolean nor anything that is looked at twice. */
@@ -125,18 +246,16 @@ function isPlainLetter(byte: number): boolean {
   return lower >= 97 && lower <= 122 && lower !== 116 && lower !== 102;
 }
 
-/** Reads an id that its hash finds. @returns where it ends, -1 when it does not fit */
+/** Reads an id that its hash finds. @returns where it may end, -1 when it does not fit */
 function readHashed(bytes: Bytes, start: number, into: IdText): number {
   let hash = firstHash;
   let at = start;
   let all = 0;
-  for (;;) {
-    const byte = bytes[at] as number;
-    if (byte === comma || byte === lineFeed) break;
-    if (byte === 34 || byte === 13) return -1;
+  let byte = bytes[at] as number;
+  for (; !endsField(byte); byte = bytes[++at] as number) {
+    if (byte === quote) return -1;
     all |= byte;
     hash = nextHash(hash, byte);
-    at += 1;
   }
   into.start = start;
   into.end = at;

@@ -5,7 +5,7 @@ import type { Rid } from '#core/rid.ts';
 import type { Value } from '#core/value.ts';
 import type { Bytes } from '#storage/bytes.ts';
 import { CsvFields } from './csv-fields.ts';
-import { type ColumnKind, columnKind, type CsvForm, CsvMatcher } from './csv-matcher.ts';
+import { type CsvForm, CsvMatcher, type FieldKind, fieldKind } from './csv-matcher.ts';
 import { IdText } from './id-text.ts';
 import type { ImportReader } from './batch-import.ts';
 import type { ImportRows, PendingRows } from './import-rows.ts';
@@ -53,11 +53,12 @@ interface Target {
   readonly rows: PendingRows;
   readonly generation: number;
   readonly readings: readonly Reading[];
+  /** As soon as a line has come that is read quickly. */
+  form: CsvForm | undefined;
 }
 
-interface TargetForm extends CsvForm {
-  readonly target: Target;
-}
+/** Forms of lines that may alternate without being read field by field. */
+const formsMax = 6;
 
 /**
  * Lines of comma-separated values (RFC 4180 without line feeds in fields, http-api.md 10.5): a header, vertices, `---`, another
@@ -75,8 +76,8 @@ export class CsvReader implements ImportReader {
   #lastTargets: Map<string | number, Target> | undefined;
   #lastClassName = '';
   readonly #matcher: CsvMatcher;
-  /** What lines like the last one look like, when there is a quick way for them. */
-  #form: TargetForm | undefined;
+  /** What the last lines looked like; the last one that fitted comes first. */
+  readonly #forms: CsvForm[] = [];
   /** Of a long line by field: what JSON in them gives. */
   readonly #longValues = new Map<number, Value>();
   skippedLineCount = 0;
@@ -84,19 +85,37 @@ export class CsvReader implements ImportReader {
   constructor(rows: ImportRows) {
     this.#rows = rows;
     this.#fields = new CsvFields((reason) => rows.refusal(reason));
-    this.#matcher = new CsvMatcher(rows.ids);
+    this.#matcher = new CsvMatcher(rows);
   }
 
   read(buffer: LineBuffer): void {
     const rows = this.#rows;
-    const { bytes, end } = buffer;
-    while (buffer.start < end && !rows.isFull) {
-      if (buffer.isLongLineNext) return;
-      let next = this.#matchLine(buffer);
-      if (next === 0) next = this.#readLine(bytes, buffer.start);
+    const { bytes } = buffer;
+    for (;;) {
+      this.#matchLines(buffer);
+      if (rows.isFull || !buffer.isShortLineNext) return;
+      const next = this.#readLine(bytes, buffer.start);
       if (next < 0) return;
       buffer.requireLength(next - 1 - buffer.start, rows.line);
       buffer.start = next;
+    }
+  }
+
+  /** Reads lines as long as one of the forms fits. */
+  #matchLines(buffer: LineBuffer): void {
+    const forms = this.#forms;
+    for (let at = 0; at < forms.length; ) {
+      const { start } = buffer;
+      const form = forms[at] as CsvForm;
+      this.#matcher.read(form, buffer);
+      if (buffer.start === start) {
+        at += 1;
+        continue;
+      }
+      forms.copyWithin(1, 0, at);
+      forms[0] = form;
+      // That one does not fit any longer.
+      at = 1;
     }
   }
 
@@ -131,26 +150,6 @@ export class CsvReader implements ImportReader {
       const value = await parseTextInSlices(text, defaultJsonLimits, slices).catch(() => text);
       this.#longValues.set(field, value);
     }
-  }
-
-  /** @returns where the next line begins, 0 when it must be read field by field, -1 when vertices must be loaded first */
-  #matchLine(lines: LineBuffer): number {
-    const form = this.#form;
-    const rows = this.#rows;
-    if (form === undefined || form.target.generation !== rows.generation) return 0;
-    const m = this.#matcher;
-    const next = m.match(form, lines, lines.start);
-    if (next < 0) return 0;
-    if (form.isEdge && !rows.mayAddEdges) return -1;
-    rows.line += 1;
-    const pending = form.target.rows;
-    const { bytes } = lines;
-    if (form.isEdge) rows.addNamedEdge(pending, bytes, m.from, m.to);
-    else rows.addVertex(pending, bytes, m.id);
-    const { values } = pending;
-    const width = pending.columns.length;
-    for (let column = 0; column < width; column += 1) values.push(m.values[column] as Value);
-    return next;
   }
 
   /** @returns where the next line begins, -1 when vertices must be loaded first */
@@ -191,7 +190,7 @@ export class CsvReader implements ImportReader {
     this.#section = undefined;
     this.#targets.clear();
     this.#lastTargets = undefined;
-    this.#form = undefined;
+    this.#forms.length = 0;
   }
 
   #readHeader(): Section {
@@ -235,7 +234,7 @@ export class CsvReader implements ImportReader {
     if (section.type >= 0) this.#requireType(bytes, section.type, isEdge);
     if (isEdge && !rows.mayAddEdges) return false;
     const target = this.#target(bytes, section, isEdge);
-    this.#form = this.#formOf(section, target, isEdge);
+    this.#learn(bytes, section, target);
     const { rows: pending, readings } = target;
     // Before the row is added: rows before a refused field are loaded all the same, and must be whole.
     const values = this.#valuesOf(section, readings);
@@ -259,25 +258,42 @@ export class CsvReader implements ImportReader {
     return values;
   }
 
-  /** The form of lines in which no field is missing. */
-  #formOf(section: Section, target: Target, isEdge: boolean): TargetForm | undefined {
-    if (this.#form?.target === target) return this.#form;
-    const className = this.#lastClass;
-    const kinds: ColumnKind[] = [];
+  /** Lines like this one are read quickly from now on, if they can be. */
+  #learn(bytes: Bytes, section: Section, target: Target): void {
+    target.form ??= this.#formOf(bytes, section, target);
+    const forms = this.#forms;
+    if (target.form === undefined || forms.includes(target.form)) return;
+    forms.unshift(target.form);
+    if (forms.length > formsMax) forms.pop();
+  }
+
+  /** The form of lines that have the same fields; undefined when there is none, or this line does not show it. */
+  #formOf(bytes: Bytes, section: Section, target: Target): CsvForm | undefined {
+    const fields = this.#fields;
+    const kinds: FieldKind[] = [];
+    const constants: Literal[] = [];
     let column = 0;
-    for (let field = 0; field < section.names.length; field += 1) {
-      const meta = metaKindOf(section, field);
-      if (meta !== undefined) {
-        kinds.push(meta);
-        continue;
-      }
-      const how = this.#fields.isAbsent(field) ? reading.json : target.readings[column];
-      column += 1;
-      if (how === reading.json) return undefined;
-      kinds.push(how === reading.detect ? columnKind.detect : columnKind.text);
+    for (let field = 0; field < fields.count; field += 1) {
+      const kind = this.#kindOf(section, field, target.readings[column]);
+      if (kind === undefined) return undefined;
+      kinds.push(kind);
+      if (kind === fieldKind.text || kind === fieldKind.detect) column += 1;
+      if (kind !== fieldKind.constant) continue;
+      const first = field;
+      while (metaKindOf(section, field + 1) === fieldKind.constant) field += 1;
+      for (let at = first; at <= field; at += 1) if (fields.isQuoted(at)) return undefined;
+      constants.push(new Literal(bytes.subarray(fields.startOf(first), fields.endOf(field))));
     }
-    if (className.includes(34)) return undefined;
-    return { isEdge, kinds, className: new Literal(className), target };
+    return { rows: target.rows, generation: target.generation, kinds, constants };
+  }
+
+  #kindOf(section: Section, field: number, how: Reading | undefined): FieldKind | undefined {
+    const meta = metaKindOf(section, field);
+    if (meta === fieldKind.constant) return meta;
+    if (this.#fields.isAbsent(field)) return fieldKind.absent;
+    if (meta !== undefined) return meta;
+    if (how === reading.json) return undefined;
+    return how === reading.detect ? fieldKind.detect : fieldKind.text;
   }
 
   #requireType(bytes: Bytes, field: number, isEdge: boolean): void {
@@ -316,7 +332,8 @@ export class CsvReader implements ImportReader {
     const type = this.#rows.loader.typeNamed(this.#lastClassName);
     const readings = columns.map((name) => this.#readingOf(type, name));
     rows.widths ??= longsAmong(columns, readings);
-    const target = { rows, readings, generation: this.#rows.generation };
+    const { generation } = this.#rows;
+    const target: Target = { rows, readings, generation, form: undefined };
     targets.set(key, target);
     return target;
   }
@@ -343,10 +360,16 @@ export class CsvReader implements ImportReader {
     return targets;
   }
 
+  /** Whether the field is there; of `@type`, whether it is the whole word. */
+  #isMarked(section: Section, field: number): boolean {
+    if (field !== section.type) return !this.#fields.isAbsent(field);
+    return this.#fields.endOf(field) - this.#fields.startOf(field) > 1;
+  }
+
   #mask(section: Section): number {
     let mask = 0;
     for (let field = 0; field < section.names.length; field += 1) {
-      mask = (mask << 1) | (this.#fields.isAbsent(field) ? 0 : 1);
+      mask = (mask << 1) | (this.#isMarked(section, field) ? 1 : 0);
     }
     return mask;
   }
@@ -354,7 +377,7 @@ export class CsvReader implements ImportReader {
   #wideMask(section: Section): string {
     let mask = '';
     for (let field = 0; field < section.names.length; field += 1) {
-      mask += this.#fields.isAbsent(field) ? '0' : '1';
+      mask += this.#isMarked(section, field) ? '1' : '0';
     }
     return mask;
   }
@@ -414,10 +437,9 @@ export class CsvReader implements ImportReader {
   }
 }
 
-function metaKindOf(section: Section, field: number): ColumnKind | undefined {
-  if (field === section.class) return columnKind.class;
-  if (field === section.type) return columnKind.type;
-  if (field === section.id) return columnKind.id;
-  if (field === section.from) return columnKind.from;
-  return field === section.to ? columnKind.to : undefined;
+function metaKindOf(section: Section, field: number): FieldKind | undefined {
+  if (field === section.class || field === section.type) return fieldKind.constant;
+  if (field === section.id) return fieldKind.id;
+  if (field === section.from) return fieldKind.from;
+  return field === section.to ? fieldKind.to : undefined;
 }

@@ -153,6 +153,11 @@ export class ImportRows {
     return this.#mustFlush || this.waiting >= this.#waitingMax;
   }
 
+  /** Rows that may be added until it is full. */
+  get room(): number {
+    return this.isFull ? 0 : this.#waitingMax - this.waiting;
+  }
+
   /** Lines of so many bytes were read: stops when the rows that wait are too large for a turn. */
   tookLines(bytes: number): void {
     this.#waitingBytes += bytes;
@@ -230,10 +235,26 @@ export class ImportRows {
     this.waiting += 1;
   }
 
+  /** Edges of the next lines, which the caller has laid behind the last row; at most `room`. */
+  countEdges(rows: PendingRows, count: number): void {
+    rows.count += count;
+    this.line += count;
+    this.edgeCount += count;
+    this.waiting += count;
+  }
+
   /** As `addEdge`, for ends that are named; they may be looked up later, by `refusedEnd`. @throws DatabaseError 400 */
   addNamedEdge(rows: PendingRows, bytes: Uint8Array, from: IdText, to: IdText): void {
     const source = this.#deferredEnd(bytes, from);
-    this.addEdge(rows, source as Rid, this.#deferredEnd(bytes, to) as Rid);
+    let target: number;
+    try {
+      target = this.#deferredEnd(bytes, to);
+    } catch (error) {
+      // The first end that is wrong is the one that is named.
+      this.end(bytes, from);
+      throw error;
+    }
+    this.addEdge(rows, source as Rid, target as Rid);
   }
 
   #deferredEnd(bytes: Uint8Array, text: IdText): number {

@@ -9,7 +9,7 @@ const longLineBytes = 128 * 1024;
  * reads them needs no other bound. Holds one piece and one incomplete line.
  */
 export class LineBuffer implements Image {
-  readonly #lineBytesMax: number;
+  readonly lineBytesMax: number;
   bytes: Bytes = allocateBytes(256 * 1024);
   /** The same memory. */
   view: DataView = viewOf(this.bytes);
@@ -22,7 +22,7 @@ export class LineBuffer implements Image {
   #isFirst = true;
 
   constructor(lineBytesMax: number) {
-    this.#lineBytesMax = lineBytesMax;
+    this.lineBytesMax = lineBytesMax;
   }
 
   append(piece: Uint8Array): void {
@@ -41,6 +41,11 @@ export class LineBuffer implements Image {
     return this.lineEnd - this.start > longLineBytes;
   }
 
+  /** Whether there is a next line, to be read in one turn. */
+  get isShortLineNext(): boolean {
+    return this.start < this.end && !this.isLongLineNext;
+  }
+
   /** The line feed of the next line. */
   get lineEnd(): number {
     return this.bytes.indexOf(10, this.start);
@@ -53,7 +58,7 @@ export class LineBuffer implements Image {
 
   /** @throws DatabaseError `TooLarge` for the length of a line, or of a part of one, beyond the limit */
   requireLength(length: number, line: number): void {
-    const max = this.#lineBytesMax;
+    const max = this.lineBytesMax;
     if (length <= max) return;
     const limit = `${max} bytes (service.server.httpBatchLineMaxSize)`;
     throw new DatabaseError('TooLarge', `Line ${line}: the line is longer than ${limit}`);

@@ -39,6 +39,11 @@ export class TemporaryIds {
     return this.#table.count;
   }
 
+  /** What stands before the numbers of ids, when lines have it as it is; undefined until an id has come. */
+  get plainPrefix(): Uint8Array | undefined {
+    return this.#plainPrefix;
+  }
+
   /** One past the last entry, for walking with `after`. */
   get end(): number {
     return this.#table.end;
@@ -79,10 +84,14 @@ export class TemporaryIds {
       : this.find(bytes, start, end, hashOf(bytes, start, end));
   }
 
+  /** Whether ids with numbers like this one are worth `deferredNumber`. */
+  defers(number: number): boolean {
+    return this.#pages[number >>> pageBits] !== undefined;
+  }
+
   /** What stands for a numbered id until `resolve`; undefined for ids that are not worth it, or not found so. */
   deferred({ number }: IdText): number | undefined {
-    if (number < 0 || this.#pages[number >>> pageBits] === undefined) return undefined;
-    return firstDeferred - number;
+    return number >= 0 && this.defers(number) ? deferredNumber(number) : undefined;
   }
 
   /**
@@ -95,8 +104,11 @@ export class TemporaryIds {
     for (let at = start; at < end; at += 1) {
       const given = ends[at] as number;
       if (given > firstDeferred) continue;
-      const number = firstDeferred - given;
-      const rid = pages[number >>> pageBits]?.[number & (pageSize - 1)] ?? Number.NaN;
+      // Of 31 bits, which the processor is told so.
+      const number = (firstDeferred - given) | 0;
+      const page = pages[number >>> pageBits];
+      if (page === undefined) return at;
+      const rid = page[number & (pageSize - 1)] as number;
       if (Number.isNaN(rid)) return at;
       ends[at] = rid;
     }
@@ -198,6 +210,11 @@ export class TemporaryIds {
     }
     return page;
   }
+}
+
+/** What stands for the id of this number until `resolve`. */
+export function deferredNumber(number: number): number {
+  return firstDeferred - number;
 }
 
 const noPrefix = new Uint8Array();

@@ -128,3 +128,100 @@ test('lines read in one pass give what lines read field by field give', async ()
     { numRuns: 300 },
   );
 });
+
+/** What an import of the body gives: its rows, and its refusal when there is one. */
+async function outcomeOf(
+  body: string,
+  pieces: readonly number[],
+  commitEvery: number,
+): Promise<string> {
+  const loader = new RecordingLoader();
+  try {
+    const { batch } = await importBody(
+      Buffer.from(body),
+      pieces,
+      { format: 'csv', commitEvery },
+      loader,
+    );
+    const { rows, commits } = loader;
+    return inspect({ rows, commits, counts: { ...batch.counts, bytes: 0 } }, { depth: 9 });
+  } catch (error) {
+    const rows = loader.rows.slice(0, loader.commits.at(-1) ?? 0);
+    return inspect({ rows, message: String(error) }, { depth: 9 });
+  }
+}
+
+const knownIds = ['p0', 'p1', 'p7', 'p900000000', 'p1234567890', 'x', 'p07', '7', 'é', 'p 1'];
+const lineEnd = fc.constantFrom('\n', '\n', '\n', '\r\n', ',\n');
+const edgeEnd = fc.oneof(
+  { weight: 60, arbitrary: fc.constantFrom('p0', 'p1', 'p7') },
+  { weight: 20, arbitrary: fc.constantFrom(...knownIds) },
+  { weight: 1, arbitrary: fc.constantFrom('', 'p2', 'p40000', '#1:7', 'p07x', '"p1"', '"p""1"') },
+);
+const edgeLine = fc.record({
+  '@type': fc.constantFrom('e', 'e', 'e', 'e', 'edge'),
+  '@class': fc.constantFrom('E', 'E', 'E', 'Eats'),
+  '@from': edgeEnd,
+  '@to': edgeEnd,
+  n: fc.nat(3_000_000_000).map(String),
+  a: fc.oneof({ weight: 9, arbitrary: fieldText }, fc.constantFrom('1\r2', 'x\r', '7\r', '\r')),
+});
+
+test('a body of which forms are learned gives what one read field by field gives', async () => {
+  const names = ['@type', '@class', '@from', '@to', 'n', 'a'] as const;
+  const columns: fc.Arbitrary<readonly (typeof names)[number][]> = fc.oneof(
+    fc.constant(names),
+    fc.shuffledSubarray([...names], { minLength: 6 }),
+    fc.constant(names.slice(1)),
+    fc.constant(names.slice(0, 4)),
+  );
+  const ends = fc.array(lineEnd, { minLength: 1, maxLength: 30 });
+  const pieces = fc.array(fc.integer({ min: 1, max: 400 }), { minLength: 1, maxLength: 4 });
+  await fc.assert(
+    fc.asyncProperty(
+      fc.record({
+        columns,
+        ends: fc.oneof(
+          { weight: 3, arbitrary: fc.constant(['\n']) },
+          { weight: 1, arbitrary: ends },
+        ),
+        edges: fc.array(edgeLine, { maxLength: 40 }),
+        pieces,
+        commitEvery: fc.constantFrom(1, 3, 50, 1000),
+      }),
+      async ({ columns: header, ends: given, edges, pieces: lengths, commitEvery }) => {
+        const body = (isQuoted: boolean) => {
+          const quoted = (name: string) => (isQuoted ? `"${name}"` : name);
+          const vertices = knownIds.map((id, at) => `v,${quoted('V')},${id},${at}\n`);
+          const lines = edges.map((edge, at) => {
+            const fields = header.map((name) =>
+              name === '@class' ? quoted(edge[name]) : edge[name],
+            );
+            return fields.join(',') + given[at % given.length];
+          });
+          return `@type,@class,@id,n\n${vertices.join('')}---\n${header.join(',')}\n${lines.join('')}`;
+        };
+        const seen = await outcomeOf(body(false), lengths, commitEvery);
+        assert.equal(seen, await outcomeOf(body(true), lengths, commitEvery));
+      },
+    ),
+    { numRuns: 400 },
+  );
+});
+
+test('a line beyond the limit is refused, also when it would be read quickly', async () => {
+  const header = '@type,@class,@from,@to,a\n';
+  const vertices = ['p0', 'p1', 'p2'].map((id) => `v,V,${id}\n`).join('');
+  const edges = 'e,E,p0,p1,x\n'.repeat(100);
+  const body = (last: string) => `@type,@class,@id\n${vertices}---\n${header}${edges}${last}\n`;
+  const options = { format: 'csv', lineBytesMax: 40 } as const;
+  const filler = 'x'.repeat(40);
+  for (const ends of ['p1,p2', 'p1,"p2"']) {
+    const longest = `e,E,${ends},${filler.slice(0, 40 - 5 - ends.length)}`;
+    const { loader } = await importBody(Buffer.from(body(longest)), [9000], options);
+    assert.equal(loader.rows.length, 104);
+    const tooLong = Buffer.from(body(`${longest}x`));
+    const refused = importBody(tooLong, [9000], options);
+    await assert.rejects(refused, /^DatabaseError: Line 107: the line is longer than 40 bytes/);
+  }
+});
