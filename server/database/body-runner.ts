@@ -113,8 +113,7 @@ export class BodyRunner {
           named.get(name) ?? (named.has(name) ? null : this.#options.globals.get(name)),
       },
     });
-    const isColumn = compiled.shape.kind === 'columns' && compiled.shape.names.length === 1;
-    return !(compiled.isReadOnly && isColumn && rows.rowCount === 1 && rows.first[0] === false);
+    return !(compiled.isReadOnly && rows.rowCount === 1 && onlyColumnOf(compiled, rows) === false);
   }
 
   /**
@@ -329,6 +328,13 @@ function resultOf(compiled: CompiledStatement, { rowCount, first }: BodyRows): V
   if (shape.kind === 'columns') return columnOf(new Map(namedValues(shape.names, first)));
   const row = first[0] ?? null;
   return isMap(row) ? columnOf(row) : row;
+}
+
+/** @returns undefined when the row has no column or several, or is a record */
+function onlyColumnOf({ shape }: CompiledStatement, { first }: BodyRows): Value | undefined {
+  if (shape.kind === 'columns') return shape.names.length === 1 ? first[0] : undefined;
+  const row = first[0] ?? null;
+  return isMap(row) && row.size === 1 ? [...row.values()][0] : undefined;
 }
 
 function namedValues(
