@@ -219,7 +219,9 @@ class Operation implements ProgressReporter {
   }
 
   advance(units: number): void {
-    this.#done += units;
+    const done = this.#done + units;
+    // A total may be an estimate: what is done never goes beyond it.
+    this.#done = this.#total < 0 ? done : Math.min(done, this.#total);
   }
 
   count(name: string, value: number): void {
