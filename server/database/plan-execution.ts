@@ -1,3 +1,4 @@
+import { madeBytes } from '#core/made-bytes.ts';
 import type { Wait } from '#core/pausing-work.ts';
 import type { Cancel, Timers } from '#core/runtime.ts';
 import type { Value } from '#core/value.ts';
@@ -15,6 +16,8 @@ const sliceMs = 2;
 export const rowsPerBatch = 1024;
 /** Text in one batch, in characters: wide rows make small batches. */
 const charactersPerBatch = 1024 * 1024;
+/** Bytes of large values that are made for one batch, whatever its rows hold them in. */
+const madePerBatch = 1024 * 1024;
 /** Most pulls between two looks at the clock. */
 const pullsPerLookMax = 64;
 /**
@@ -150,12 +153,19 @@ export class PlanExecution {
   #start(): void {
     if (this.#state !== 'new') return;
     this.#state = 'open';
+    this.#boundTurn();
     this.#root.open(this.#context);
+  }
+
+  #boundTurn(): void {
+    const { turnBytesMax = Number.POSITIVE_INFINITY } = this.#context.limits;
+    this.#context.madeBytesMax = madeBytes.total + turnBytesMax;
   }
 
   #pullSlice(): ResultBatch {
     const values: Value[] = [];
     const { fill } = this.#root;
+    this.#boundTurn();
     try {
       return fill === undefined ? this.#pullRows(values) : this.#fillRows(fill, values);
     } catch (error) {
@@ -178,6 +188,7 @@ export class PlanExecution {
   #fillRows(fill: NonNullable<PhysicalOperator['fill']>, values: Value[]): ResultBatch {
     const { pending } = this.#context;
     const width = this.#slots.length;
+    const madeMax = madeBytes.total + madePerBatch;
     let rowCount = 0;
     let characters = 0;
     while (rowCount < rowsPerBatch && characters < charactersPerBatch) {
@@ -185,6 +196,7 @@ export class PlanExecution {
         this.close();
         break;
       }
+      if (rowCount > 0 && madeBytes.total > madeMax) break;
       const before = values.length;
       const portion = Math.min(rowsPerBatch - rowCount, this.#rowsLeft, this.#pullsToLook);
       const pulled = fill(values, portion);
@@ -213,6 +225,7 @@ export class PlanExecution {
     const { frame, pending } = this.#context;
     const root = this.#root;
     const slots = this.#slots;
+    const madeMax = madeBytes.total + madePerBatch;
     let rowCount = 0;
     let characters = 0;
     while (rowCount < rowsPerBatch && characters < charactersPerBatch) {
@@ -220,6 +233,7 @@ export class PlanExecution {
         this.close();
         break;
       }
+      if (rowCount > 0 && madeBytes.total > madeMax) break;
       const pulled = root.next();
       if (pulled === ROW) {
         for (let at = 0; at < slots.length; at += 1) {

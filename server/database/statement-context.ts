@@ -71,6 +71,8 @@ const noMemory: MemoryAccount = { reserve() {}, release() {} };
 /** Name of the variable that holds the row cap of an execution; no statement can write it. */
 export const rowCapVariable = '#rowCap';
 
+const noBudget = { remainingMs: 0 };
+
 /**
  * What operators and expressions see of one execution. It belongs to a lowered plan and is used again for the plan's next
  * execution, so that a repeated statement makes no objects of its own; `enter` and `leave` bracket an execution.
@@ -103,6 +105,7 @@ export class StatementContext implements ExecutionContext {
   formats: TemporalFormats;
   limits: EvaluationLimits;
   memory: MemoryAccount = noMemory;
+  madeBytesMax = Number.POSITIVE_INFINITY;
   deadlineMs = Number.POSITIVE_INFINITY;
   rowCap: number | undefined = undefined;
   mayCommitInPieces = false;
@@ -164,6 +167,7 @@ export class StatementContext implements ExecutionContext {
     this.formats = execution.limits.formats;
     this.limits = execution.limits.evaluation;
     this.memory = execution.memory;
+    this.madeBytesMax = Number.POSITIVE_INFINITY;
     this.deadlineMs = execution.deadlineMs;
     this.rowCap = execution.rowCap;
     this.script = execution.script;
@@ -187,6 +191,8 @@ export class StatementContext implements ExecutionContext {
     for (let slot = 0; slot < frame.length; slot += 1) frame[slot] = null;
     this.view = noView;
     this.memory = noMemory;
+    // What is kept under it may be large: values of constant expressions, results of sub-queries.
+    this.regexBudget = noBudget;
     this.script = undefined;
     this.asker = undefined;
     this.transaction = undefined;

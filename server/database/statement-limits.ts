@@ -50,6 +50,7 @@ export function readStatementLimits(settings: Settings): StatementLimits {
       elementCountMax: settings.get(queryMaxHeapElementsAllowedPerOp),
       rangeSizeMax: settings.get(queryMaxRangeSize),
       valueBytesMax: settings.get(queryMaxValueSize),
+      turnBytesMax: Math.max(settings.get(queryMaxMemory), turnBytesMin),
       patternLengthMax: settings.get(commandRegexMaxSize),
     },
     parse: {
@@ -77,5 +78,8 @@ export function readStatementLimits(settings: Settings): StatementLimits {
     conflictWaitMs: settings.get(commitLockTimeout),
   };
 }
+
+/** Of what a turn makes most is garbage by its end, so a small `queryMaxMemory` is no measure for it. */
+const turnBytesMin = 64 * 1024 * 1024;
 
 const systemZone = Intl.DateTimeFormat().resolvedOptions().timeZone;

@@ -87,7 +87,8 @@ export class RowPatcher {
     const { shape, image, row } = record;
     const out = this.#out;
     let isJsonSafe = true;
-    for (let i = 0; i < shape.columns.length; i += 1) {
+    // Behind this the row is encoded anew.
+    for (let i = 0; i < shape.columns.length && out.position < narrowRowMax; i += 1) {
       const column = shape.columns[i] as Column;
       const { variableIndex } = column;
       if (variableIndex < 0) continue;

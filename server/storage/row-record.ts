@@ -1,5 +1,6 @@
 import type { Decimal } from '#core/decimal.ts';
 import type { IntegerWidth, IntegerWidths } from '#core/integer-width.ts';
+import { madeBytes } from '#core/made-bytes.ts';
 import { Link, type RecordKind, type StoredRecord } from '#core/record.ts';
 import {
   type LogIndex,
@@ -181,7 +182,9 @@ export class RowRecord implements StoredRecord {
     if (place === undefined) return undefined;
     const reader = this.#extraReader(flags);
     reader.position = place;
-    return reader.value();
+    const value = reader.value();
+    madeBytes.total += reader.position - place;
+    return value;
   }
 
   /** Names in the extra map and where their values start; found once per record. */
@@ -221,7 +224,7 @@ let lastWidths:
   | undefined;
 
 /** Cells of so many bytes are read in turns by who can. */
-const largeCellBytes = 256 * 1024;
+const largeCellBytes = 64 * 1024;
 /** Text that is decoded between two looks at the meter, and what that counts. */
 const textBytesPerLook = 256 * 1024;
 const unitsPerLook = 256;
@@ -232,6 +235,7 @@ function* decodeInTurns(
   meter: WorkMeter,
 ): PausingWork<Value> {
   const bytes = read();
+  madeBytes.total += bytes.length;
   if (meter.isSpent(Math.ceil(bytes.length / 1024))) yield;
   const image = imageOf(bytes);
   if (kind === cellKind.any) return yield* new ValueReader(image, 0).valueInTurns(meter);
@@ -304,6 +308,7 @@ function readVariable(
   const end = row + cellEnd(shape, column.variableIndex, image, row, flags);
   if ((flags & rowFlag.outsideCells) !== 0 && isOutside(shape, column, image, row, flags)) {
     const bytes = outside.outsideCell(column.id, start);
+    madeBytes.total += bytes.length;
     return decodeVariable(column.kind, imageOf(bytes), 0, bytes.length, 0);
   }
   return decodeVariable(column.kind, image, start, end, flags);

@@ -113,21 +113,22 @@ export class RowEncoder {
     this.#variable = 0;
     this.#isJsonSafe = true;
     const columns = shape.columns;
-    for (let i = 0; i < columns.length; i++) {
+    const bytesMax = this.#bytesMax();
+    // Thousands of large values are not written out to learn that they are too many.
+    for (let i = 0; i < columns.length && out.position <= bytesMax; i++) {
       this.#cell(columns[i] as Column, values[i] as Value, shape.endsOffset, endWidth);
     }
     let flags = endWidth === 4 ? rowFlag.wideEnds : 0;
     if (this.#isJsonSafe) flags |= rowFlag.jsonSafe;
     if (properties !== undefined && properties.size > columns.length) {
       flags |= rowFlag.extraMap;
-      writeExtraMap(out, properties, columns.length);
+      writeExtraMap(out, properties, columns.length, bytesMax);
     }
     const length = out.position;
-    const bytesMax = this.#bytesMax();
     if (length > bytesMax) {
       throw new DatabaseError(
         'TooLarge',
-        `a record of ${length} bytes is above the limit of ${bytesMax} bytes (service.maxRecordSize)`,
+        `a record of at least ${length} bytes is above the limit of ${bytesMax} bytes (service.maxRecordSize)`,
       );
     }
     if (endWidth === 2 && length >= narrowRowMax) {
@@ -246,13 +247,22 @@ function writeRid(out: ByteWriter, rid: Rid): void {
   out.position += 7;
 }
 
-/** The properties behind the first `skip`: count, then per entry name and the value after its length in bytes (u32). */
-function writeExtraMap(out: ByteWriter, properties: ValueMap, skip: number): void {
+/**
+ * The properties behind the first `skip`: count, then per entry name and the value after its length in bytes (u32). Ends
+ * behind `bytesMax`: what is written then is not used.
+ */
+function writeExtraMap(
+  out: ByteWriter,
+  properties: ValueMap,
+  skip: number,
+  bytesMax: number,
+): void {
   out.varint(properties.size - skip);
   const widths = widthsOf(properties);
   let ordinal = 0;
   for (const [name, value] of properties) {
     if (ordinal++ < skip) continue;
+    if (out.position > bytesMax) return;
     out.lengthAndText(name);
     const at = out.position;
     out.u32(0);

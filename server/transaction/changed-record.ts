@@ -66,6 +66,12 @@ export class ChangedRecord implements StoredRecord {
     return value === undefined ? this.#base.get(property) : value;
   }
 
+  largeRead(property: string): ReturnType<NonNullable<StoredRecord['largeRead']>> {
+    const at = this.#places === undefined ? this.#placeOf(property) : this.#places.get(property);
+    const isChanged = at !== undefined && this.#values[at] !== undefined;
+    return isChanged ? undefined : this.#base.largeRead?.(property);
+  }
+
   #placeOf(property: string): number | undefined {
     const names = this.#names;
     for (let at = 0; at < names.length; at += 1) if (names[at] === property) return at;

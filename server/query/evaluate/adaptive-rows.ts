@@ -1,4 +1,5 @@
 import type { StoredRecord } from '#core/record.ts';
+import { madeBytes } from '#core/made-bytes.ts';
 import type { Value } from '#core/value.ts';
 import type { Block } from '#storage/block.ts';
 import type { Column, Shape } from '#storage/shape.ts';
@@ -7,7 +8,6 @@ import type { CompiledScan, RowSource, ScanClosures, ScanSpec } from './block-sc
 import { boundConstant, boundList, boundPattern } from './bound-constant.ts';
 import type { EvaluationContext } from './context.ts';
 import { longMembers } from './membership.ts';
-import type { Evaluator } from './evaluator.ts';
 import { compileProgram, emitProgram } from './generate.ts';
 import type { BoundForms, ProgramFactory, RowProgram } from './generate.ts';
 import type { ScanTerms } from './scan-terms.ts';
@@ -52,10 +52,16 @@ export class AdaptiveScan implements CompiledScan {
    */
   constants(context: EvaluationContext): readonly Value[] | undefined {
     const mayBeSuspended = context.mayBeSuspended === true;
-    // At once, however large: closures would compute them anew for each row.
+    // At once, also when it is large: closures would compute it anew for each row. Many that are large the closures keep.
     context.mayBeSuspended = false;
+    const madeMax = madeBytes.total + madeForConstants;
+    const constants: Value[] = [];
     try {
-      return this.#terms.constants.map((evaluate: Evaluator) => evaluate(context));
+      for (const evaluate of this.#terms.constants) {
+        if (madeBytes.total > madeMax) return undefined;
+        constants.push(evaluate(context));
+      }
+      return constants;
     } catch {
       return undefined;
     } finally {
@@ -85,6 +91,9 @@ export class AdaptiveScan implements CompiledScan {
     return factory({ frame, context, snapshot: view.snapshot, values }, shape);
   }
 }
+
+/** Bytes of large values that constants may make, but for the last of them: a value of megabytes takes some milliseconds. */
+const madeForConstants = 4 * 1024 * 1024;
 
 /** Rows after which compiling pays: some 100 microseconds of closures. */
 const hotRowCount = 512;

@@ -43,7 +43,7 @@ export const add: BinaryOperation = (left, right, context) => {
   if (typeof left === 'number' && typeof right === 'number') return addPlain(left, right);
   if (left === null || right === null) return null;
   if (typeof left === 'string' && typeof right === 'string')
-    return boundedText(left + right, context.limits);
+    return boundedText(left + right, context);
   if (isNumber(left) && isNumber(right)) return addNumbers(left, right);
   const collection = isLarge(left)
     ? rememberedValue(context, add, () => addCollections(left, right, context))
@@ -53,10 +53,7 @@ export const add: BinaryOperation = (left, right, context) => {
     const moment = addTemporal(left, right, context.formats);
     if (moment !== undefined) return moment;
   }
-  return boundedText(
-    textOf(left, context.formats) + textOf(right, context.formats),
-    context.limits,
-  );
+  return boundedText(textOf(left, context.formats) + textOf(right, context.formats), context);
 };
 
 export const subtract: BinaryOperation = (left, right, context) => {

@@ -2,10 +2,12 @@ import { DatabaseError } from '#core/errors.ts';
 import type { Value } from '#core/value.ts';
 import type { Expression } from '../algebra/expression.ts';
 import type { EvaluationContext } from './context.ts';
+import { partsUnwatched } from './collections.ts';
 import type { CompileEnvironment, Evaluator } from './evaluator.ts';
 import { isLarge } from './large.ts';
 import { rememberedValue } from './long-calls.ts';
 import type { FunctionRegistry, ScalarFunction } from './function-definition.ts';
+import { requireTurn } from './value-size.ts';
 
 /**
  * The scalar function a call names, with the number of arguments checked. Analyzers use it too, so that a wrong call is
@@ -85,9 +87,13 @@ export function compileCall(
         ? rememberedCall(definition, values, context)
         : definition.evaluate(values, context);
     };
+  const areMany = args.length > partsUnwatched;
   return (context) => {
     const values: Value[] = new Array(args.length);
-    for (let i = 0; i < args.length; i++) values[i] = (args[i] as Evaluator)(context);
+    for (let i = 0; i < args.length; i++) {
+      values[i] = (args[i] as Evaluator)(context);
+      if (areMany) requireTurn(context);
+    }
     return remembers && context.longCalls !== undefined
       ? rememberedCall(definition, values, context)
       : definition.evaluate(values, context);

@@ -35,7 +35,7 @@ export function appendToList(
 ): readonly Value[] {
   return boundedGrowth(
     Array.isArray(right) ? list.concat(right as readonly Value[]) : list.concat([right]),
-    context.limits,
+    context,
   );
 }
 
@@ -49,7 +49,7 @@ function addToMap(map: ValueMap, right: Value, context: EvaluationContext): Valu
     if (!(entries instanceof Map)) return undefined;
     for (const [key, value] of entries as ValueMap) merged.set(key, value);
   }
-  return boundedContainer(merged, context.limits);
+  return boundedContainer(merged, context);
 }
 
 function addPairs(

@@ -1,19 +1,27 @@
+import { madeBytes } from '#core/made-bytes.ts';
 import { Link } from '#core/record.ts';
 import { EmbeddedDocument, isRecord } from '#core/value.ts';
 import type { Value } from '#core/value.ts';
 import type { Dialect, Slot } from '../algebra/expression.ts';
 import type { EvaluationContext, Frame } from './context.ts';
 import type { Condition, Evaluator } from './evaluator.ts';
-import { boundedContainer } from './value-size.ts';
+import { boundedContainer, requireTurn } from './value-size.ts';
 
 /** Lists and maps: literals, comprehensions, quantifiers and folds. Elements stand in a slot of the frame while it is their turn. */
 
+/** Where more parts than these stand side by side, each is looked at: it may be a copy of a large value. */
+export const partsUnwatched = 64;
+
 /** `[a, b, ...]` */
 export function compileList(items: readonly Evaluator[]): Evaluator {
+  const isLong = items.length > partsUnwatched;
   return (context) => {
     const list: Value[] = new Array(items.length);
-    for (let i = 0; i < items.length; i++) list[i] = (items[i] as Evaluator)(context);
-    return boundedContainer(list, context.limits);
+    for (let i = 0; i < items.length; i++) {
+      list[i] = (items[i] as Evaluator)(context);
+      if (isLong) requireTurn(context);
+    }
+    return boundedContainer(list, context);
   };
 }
 
@@ -21,13 +29,15 @@ export function compileList(items: readonly Evaluator[]): Evaluator {
 export function compileMap(
   entries: readonly { readonly key: string; readonly value: Evaluator }[],
 ): Evaluator {
+  const isLong = entries.length > partsUnwatched;
   return (context) => {
     const map = new Map<string, Value>();
     for (let i = 0; i < entries.length; i++) {
       const entry = entries[i] as { key: string; value: Evaluator };
       map.set(entry.key, entry.value(context));
+      if (isLong) requireTurn(context);
     }
-    return boundedContainer(map, context.limits);
+    return boundedContainer(map, context);
   };
 }
 
@@ -52,8 +62,9 @@ export function compileComprehension(
       frame[element] = item;
       if (predicate && predicate(context) !== true) continue;
       results.push(result ? result(context) : item);
+      requireTurn(context);
     }
-    return result ? boundedContainer(results, context.limits) : results;
+    return result ? boundedContainer(results, context) : results;
   };
 }
 
@@ -161,7 +172,10 @@ export function compileReduce(
     for (let i = 0; i < elements.length; i++) {
       frame[accumulator] = value;
       frame[element] = elements[i] as Value;
+      const before = madeBytes.total;
       value = step(context);
+      // The value is bounded by itself; the one before is part of it or garbage.
+      if (context.madeBytesMax !== undefined) context.madeBytesMax += madeBytes.total - before;
     }
     return value;
   };

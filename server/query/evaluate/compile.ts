@@ -21,6 +21,7 @@ import { compileUnwrapRows, compileUnwrapped, singleValue } from './rows.ts';
 import { compileElement, compileSlice } from './selectors.ts';
 import { strictlyEqual } from './sql-comparison.ts';
 import { compileLikeMatch, compileMatches } from './text-match.ts';
+import { appendedText, bytesAppended, uncounted } from './value-size.ts';
 
 /**
  * Expressions to closures. A closure is made once per plan and called once per row; it reads the frame and the context,
@@ -374,6 +375,7 @@ function compileArithmetic(
   spine.reverse();
   const start = compileUnwrappable(left, compile);
   const operations = spine.map(operationOf);
+  const appends = spine.map(({ operator }) => operator === '+');
   const operands = spine.map((step) => compileUnwrappable(step.right, compile));
   const [operation] = operations;
   const [operand] = operands;
@@ -381,13 +383,18 @@ function compileArithmetic(
     return (context) => operation(start(context), operand(context), context);
   return (context) => {
     let value = start(context);
-    for (let i = 0; i < operations.length; i++)
-      value = (operations[i] as BinaryOperation)(
-        value,
-        (operands[i] as Evaluator)(context),
-        context,
-      );
-    return value;
+    let bytes = uncounted;
+    for (let i = 0; i < operations.length; i++) {
+      const right = (operands[i] as Evaluator)(context);
+      if (appends[i] === true && typeof value === 'string' && typeof right === 'string') {
+        bytes = bytesAppended(value, right, bytes, context);
+        value += right;
+      } else {
+        bytes = uncounted;
+        value = (operations[i] as BinaryOperation)(value, right, context);
+      }
+    }
+    return typeof value === 'string' ? appendedText(value, context) : value;
   };
 }
 

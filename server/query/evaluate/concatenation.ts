@@ -5,7 +5,13 @@ import type { EvaluationContext } from './context.ts';
 import type { Evaluator } from './evaluator.ts';
 import { isLarge } from './large.ts';
 import { rememberedValue } from './long-calls.ts';
-import { boundedGrowth, boundedText } from './value-size.ts';
+import {
+  appendedText,
+  boundedGrowth,
+  boundedText,
+  bytesAppended,
+  uncounted,
+} from './value-size.ts';
 
 /**
  * `a || b || ...`, left to right (sql.md 5.4): lists are joined, a value beside a list becomes its last or first element,
@@ -14,11 +20,19 @@ import { boundedGrowth, boundedText } from './value-size.ts';
 export function compileConcatenate(operands: readonly Evaluator[]): Evaluator {
   return (context) => {
     let value = (operands[0] as Evaluator)(context);
+    let bytes = uncounted;
     for (let i = 1; i < operands.length; i++) {
       if (value === null) return null;
-      value = concatenate(value, (operands[i] as Evaluator)(context), context);
+      const right = (operands[i] as Evaluator)(context);
+      if (typeof value === 'string' && typeof right === 'string') {
+        bytes = bytesAppended(value, right, bytes, context);
+        value += right;
+      } else {
+        bytes = uncounted;
+        value = concatenate(value, right, context);
+      }
     }
-    return value;
+    return typeof value === 'string' ? appendedText(value, context) : value;
   };
 }
 
@@ -36,14 +50,11 @@ function joined(
   context: EvaluationContext,
 ): Value {
   if (typeof left === 'string' && typeof right === 'string')
-    return boundedText(left + right, context.limits);
+    return boundedText(left + right, context);
   if (Array.isArray(left)) return appendToList(left, right, context);
   // The value goes to the end of the list at which it stands.
-  if (Array.isArray(right)) return boundedGrowth([left as Value].concat(right), context.limits);
-  return boundedText(
-    textOf(left, context.formats) + textOf(right, context.formats),
-    context.limits,
-  );
+  if (Array.isArray(right)) return boundedGrowth([left as Value].concat(right), context);
+  return boundedText(textOf(left, context.formats) + textOf(right, context.formats), context);
 }
 
 /** The first operand that is not null; the others are not evaluated. */

@@ -18,6 +18,8 @@ export interface EvaluationContext {
   readonly limits: EvaluationLimits;
   /** Accounts what a statement holds (sorts, groups, lists). @throws DatabaseError `TooLarge` naming `queryMaxMemory` */
   readonly memory: MemoryAccount;
+  /** The turn ends with an error when `madeBytes` gets there, as nothing else bounds what one expression makes; absent: never. */
+  madeBytesMax?: number;
   /**
    * Milliseconds left for regular expressions of this statement, shared by all of them. A fresh object per execution: values
    * that stay the same during one execution are kept under it.
@@ -54,6 +56,8 @@ export interface EvaluationLimits {
   readonly rangeSizeMax: number;
   /** `queryMaxValueSize`, bytes of one text, list or map. */
   readonly valueBytesMax: number;
+  /** `queryMaxMemory`, or more where it is small: what one turn may make, garbage included (`madeBytesMax`). */
+  readonly turnBytesMax?: number;
   /** `command.regexMaxSize`, characters of a pattern; default 64 K. */
   readonly patternLengthMax?: number;
 }

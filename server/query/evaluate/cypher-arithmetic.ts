@@ -27,12 +27,9 @@ const operations: Partial<Record<ArithmeticOperator, BinaryOperation>> = {
   '+': (left, right, context) => {
     if (left === null || right === null) return null;
     if (Array.isArray(left)) return appendToList(left, right, context);
-    if (Array.isArray(right)) return boundedGrowth([left, ...right], context.limits);
+    if (Array.isArray(right)) return boundedGrowth([left, ...right], context);
     if (typeof left === 'string' || typeof right === 'string')
-      return boundedText(
-        textOf(left, context.formats) + textOf(right, context.formats),
-        context.limits,
-      );
+      return boundedText(textOf(left, context.formats) + textOf(right, context.formats), context);
     return (
       requireNumbers('+', left, right, isTemporal(left) || isTemporal(right)) &&
       add(left, right, context)

@@ -3,8 +3,10 @@ import type { PausingWork, Replay, Wait } from '#core/pausing-work.ts';
 import type { Clock } from '#core/runtime.ts';
 import type { ReadView } from '#transaction/read-view.ts';
 import type { Value } from '#core/value.ts';
-import type { EvaluationContext, LongWork, WorkMeter } from './context.ts';
+import type { EvaluationContext, LongWork, MemoryAccount, WorkMeter } from './context.ts';
+import { textBytes } from './held-bytes.ts';
 import { RememberedView } from './remembered-view.ts';
+import { byteEstimateOf, requireTurn } from './value-size.ts';
 
 /**
  * Calls inside expressions that may work long: searches for paths, moves from many vertices, sub-plans, functions of users; and
@@ -34,12 +36,16 @@ interface LongCall {
   readonly work: PausingWork<unknown> | undefined;
   isOver: boolean;
   value: unknown;
+  /** What the value is accounted with until the evaluation is over. */
+  heldBytes: number;
 }
 
 /** What runs in turns: an evaluation, or the write of a record. Usually the context of a statement. */
 export interface ReplayedPlace {
   longCalls?: EvaluationContext['longCalls'];
   view?: ReadView;
+  /** Values of calls that are over are accounted here. */
+  readonly memory?: MemoryAccount;
   /** The transaction, where writes are part of it. */
   readonly transaction?: { replay: Replay | undefined } | undefined;
   readonly pending: { wait: Wait | undefined };
@@ -58,6 +64,8 @@ export class LongCalls implements WorkMeter, Replay {
   /** A call has gone on in this turn. */
   #hasGoneOn = false;
   #place: ReplayedPlace | undefined;
+  /** The account in which values are held. */
+  #memory: MemoryAccount | undefined;
   #wait: Wait | undefined;
   /** What the place had, and what the evaluation reads through. */
   #view: ReadView | undefined;
@@ -126,7 +134,7 @@ export class LongCalls implements WorkMeter, Replay {
     if (call?.site !== site) {
       if (call !== undefined) this.#requireLeft(at);
       this.#abandonFrom(at);
-      call = { site, work: this.#apart(begin), isOver: false, value: undefined };
+      call = { site, work: this.#apart(begin), isOver: false, value: undefined, heldBytes: 0 };
       this.#calls.push(call);
     }
     if (call.isOver) return call.value as T;
@@ -141,6 +149,7 @@ export class LongCalls implements WorkMeter, Replay {
     if (step.done !== true) throw suspended;
     call.isOver = true;
     call.value = step.value;
+    this.#account(call);
     return step.value;
   }
 
@@ -152,7 +161,9 @@ export class LongCalls implements WorkMeter, Replay {
     if (known !== undefined) this.#requireLeft(at);
     this.#abandonFrom(at);
     const value = this.#apart(compute);
-    this.#calls.push({ site, work: undefined, isOver: true, value });
+    const call = { site, work: undefined, isOver: true, value, heldBytes: 0 };
+    this.#calls.push(call);
+    this.#account(call);
     return value;
   }
 
@@ -221,13 +232,35 @@ export class LongCalls implements WorkMeter, Replay {
     if (place.transaction !== undefined) place.transaction.replay = replay;
   }
 
+  /** @throws DatabaseError `TooLarge` when the statement holds too much */
+  #account(call: LongCall): void {
+    const { memory } = this.#place as ReplayedPlace;
+    const bytes = rememberedBytes(call.value);
+    if (bytes === 0 || memory === undefined) return;
+    memory.reserve(bytes);
+    call.heldBytes = bytes;
+    this.#memory = memory;
+  }
+
   #abandonFrom(at: number): void {
     for (let number = at; number < this.#calls.length; number += 1) {
-      const { isOver, work } = this.#calls[number] as LongCall;
+      const { isOver, work, heldBytes } = this.#calls[number] as LongCall;
       if (!isOver) work?.return(undefined);
+      if (heldBytes > 0) this.#memory?.release(heldBytes);
     }
     this.#calls.length = at;
   }
+}
+
+/** Texts of fewer characters are not accounted. */
+const accountedText = 4_096;
+
+/** What is held by remembering a value: large texts and bytes, lists with what is in them. */
+function rememberedBytes(value: unknown): number {
+  if (typeof value === 'string') return value.length < accountedText ? 0 : textBytes(value);
+  if (typeof value !== 'object' || value === null) return 0;
+  if (Array.isArray(value)) return byteEstimateOf(value as readonly Value[]);
+  return value instanceof Uint8Array ? value.byteLength : 0;
 }
 
 /**
@@ -280,7 +313,9 @@ export function pausingValue<T>(
   const { longCalls } = context;
   if (longCalls !== undefined) return longCalls.result(site, () => begin(longCalls));
   if (context.mayBeSuspended === true) throw suspended;
-  return doneAtOnce(begin(inPlace), context);
+  const value = doneAtOnce(begin(inPlace), context);
+  requireTurn(context);
+  return value;
 }
 
 /**

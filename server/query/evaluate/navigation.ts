@@ -9,6 +9,7 @@ import type { EvaluationContext, LongWork, WorkMeter } from './context.ts';
 import { requireDialect } from './compile-comparison.ts';
 import { pausingValue, unitsPerLookup } from './long-calls.ts';
 import type { Condition, Evaluator } from './evaluator.ts';
+import { requireTurn } from './value-size.ts';
 
 /**
  * Navigation by name (sql.md 1.6, 1.7): records, maps and embedded documents give their property, links are followed (a
@@ -33,7 +34,9 @@ export function compileProperty(of: Evaluator, name: string, dialect: Dialect): 
         const large = record.largeRead?.(name);
         if (large !== undefined) return pausingValue(context, site, large);
       }
-      return record.get(name) ?? null;
+      const read = record.get(name) ?? null;
+      requireTurn(context);
+      return read;
     }
     const { longCalls } = context;
     if (longCalls !== undefined && Array.isArray(value)) {

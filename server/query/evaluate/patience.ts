@@ -27,6 +27,20 @@ export class Patience {
     return true;
   }
 
+  /** As `attempt`, without a thought of pauses until one is needed. */
+  evaluate(place: PatientPlace, job: () => void): boolean {
+    if (this.#isNeeded) return this.attempt(place, job);
+    place.mayBeSuspended = true;
+    try {
+      job();
+    } catch (error) {
+      if (!this.isSuspension(error, place)) throw error;
+      return this.attempt(place, job);
+    }
+    place.mayBeSuspended = false;
+    return true;
+  }
+
   /**
    * Evaluates; what is long about it goes on in the next turn.
    * @returns false when the operator is to pause and attempt the same job again

@@ -1,6 +1,7 @@
 import { DatabaseError } from '#core/errors.ts';
+import { madeBytes } from '#core/made-bytes.ts';
 import type { Value, ValueMap } from '#core/value.ts';
-import type { EvaluationLimits } from './context.ts';
+import type { EvaluationContext, EvaluationLimits } from './context.ts';
 
 /**
  * How large values are when written out, so that nobody builds a value bomb by putting a list into itself over and over
@@ -60,16 +61,27 @@ export function byteEstimateOf(value: Value): number {
   return typeof value === 'string' ? value.length * 2 : measureOf(value).bytes;
 }
 
+/** What the bounds below need of a context. */
+type Bounds = Pick<EvaluationContext, 'limits' | 'madeBytesMax'>;
+
+/** Values of fewer bytes are not counted when they are made. */
+const countedBytes = 4_096;
+/** The place of an element in a list; of an entry in a map it is as much, roughly. */
+const placeBytes = 8;
+
 /**
  * Passes a list or map on.
  * @throws DatabaseError `IllegalArgument` naming `queryMaxValueSize` when it is too large, or when it nests too deep
  */
 export function boundedContainer<T extends readonly Value[] | ValueMap>(
   container: T,
-  limits: EvaluationLimits,
+  context: Bounds,
 ): T {
+  const { limits } = context;
   const { bytes, depth } = measureOf(container as Value);
   if (bytes > limits.valueBytesMax) throw valueTooLarge(bytes, limits);
+  // What it holds was counted when that was made.
+  if (bytes >= countedBytes) countMade(placeBytes * countOf(container), context);
   if (depth > nestingMax)
     throw new DatabaseError(
       'IllegalArgument',
@@ -79,23 +91,80 @@ export function boundedContainer<T extends readonly Value[] | ValueMap>(
 }
 
 /** As `boundedContainer`, for a list that grew by concatenation, whose number of elements is bounded too. */
-export function boundedGrowth(list: readonly Value[], limits: EvaluationLimits): readonly Value[] {
+export function boundedGrowth(list: readonly Value[], context: Bounds): readonly Value[] {
+  const { limits } = context;
   if (limits.elementCountMax > 0 && list.length > limits.elementCountMax)
     throw new DatabaseError(
       'IllegalArgument',
       `a list would hold more than ${limits.elementCountMax} elements; the limit is service.queryMaxHeapElementsAllowedPerOp`,
     );
-  return boundedContainer(list, limits);
+  return boundedContainer(list, context);
 }
 
 /** Passes a text on. @throws DatabaseError `IllegalArgument` naming `queryMaxValueSize` when it is too large */
-export function boundedText(text: string, limits: EvaluationLimits): string {
+export function boundedText(text: string, context: Bounds): string {
+  if (text.length >= countedBytes) countMade(text.length, context);
   // UTF-8 has at most three bytes for a UTF-16 unit, so that short texts need no count.
-  if (text.length * 3 > limits.valueBytesMax) {
-    const bytes = text.length > limits.valueBytesMax ? text.length : Buffer.byteLength(text);
-    if (bytes > limits.valueBytesMax) throw valueTooLarge(bytes, limits);
-  }
+  if (text.length * 3 > context.limits.valueBytesMax) requireText(text, context.limits);
   return text;
+}
+
+/** Bytes of a text that were not counted. */
+export const uncounted = -1;
+
+/**
+ * To be asked before `left + right` is made as one of several steps; the last one is followed by `boundedText`.
+ * @param leftBytes of `left` in UTF-8, or `uncounted`: to count a text that grows piece by piece anew each time took seconds
+ * @returns the bytes of both, or `uncounted` while they are few
+ * @throws DatabaseError as `boundedText`
+ */
+export function bytesAppended(
+  left: string,
+  right: string,
+  leftBytes: number,
+  { limits }: Bounds,
+): number {
+  const length = left.length + right.length;
+  if (length * 3 <= limits.valueBytesMax) return uncounted;
+  if (length > limits.valueBytesMax) throw valueTooLarge(length, limits);
+  const bytes =
+    (leftBytes === uncounted ? Buffer.byteLength(left) : leftBytes) + Buffer.byteLength(right);
+  if (bytes > limits.valueBytesMax) throw valueTooLarge(bytes, limits);
+  return bytes;
+}
+
+/** As `boundedText`, after `bytesAppended`. */
+export function appendedText(text: string, context: Bounds): string {
+  if (text.length >= countedBytes) countMade(text.length, context);
+  return text;
+}
+
+function requireText(text: string, limits: EvaluationLimits): void {
+  const { length } = text;
+  const bytes = length > limits.valueBytesMax ? length : Buffer.byteLength(text);
+  if (bytes > limits.valueBytesMax) throw valueTooLarge(bytes, limits);
+}
+
+function countOf(container: readonly Value[] | ValueMap): number {
+  return Array.isArray(container) ? container.length : (container as ValueMap).size;
+}
+
+/**
+ * Something large was made.
+ * @throws DatabaseError `TooLarge` when the turn has made too much
+ */
+function countMade(bytes: number, context: Bounds): void {
+  madeBytes.total += bytes;
+  requireTurn(context);
+}
+
+/** @throws DatabaseError `TooLarge` when the turn has made too much */
+export function requireTurn({ limits, madeBytesMax }: Bounds): void {
+  if (madeBytesMax === undefined || madeBytes.total <= madeBytesMax) return;
+  throw new DatabaseError(
+    'TooLarge',
+    `an expression would make values of more than ${limits.turnBytesMax} bytes at once, which service.queryMaxMemory does not allow`,
+  );
 }
 
 function valueTooLarge(bytes: number, limits: EvaluationLimits): DatabaseError {

@@ -7,17 +7,17 @@ import { refusal } from './arguments.ts';
 
 /** Passes a text on, or refuses it above `queryMaxValueSize`. Cost: one comparison for short texts. */
 export function boundedText(text: string, context: EvaluationContext): string {
-  return size.boundedText(text, context.limits);
+  return size.boundedText(text, context);
 }
 
 /** Passes on a list made of other values, or refuses it for its size, its nesting or its number of elements. */
 export function boundedList(list: ValueList, context: EvaluationContext): ValueList {
-  return size.boundedGrowth(list, context.limits);
+  return size.boundedGrowth(list, context);
 }
 
 /** Passes on a map made of other values, or refuses it for its size or its nesting. */
 export function boundedMap(map: ValueMap, context: EvaluationContext): ValueMap {
-  return size.boundedContainer(map, context.limits);
+  return size.boundedContainer(map, context);
 }
 
 /** To be asked before a value of so many bytes is made. */

@@ -1,6 +1,7 @@
 import type { Slot } from '../algebra/expression.ts';
 import { isList, isMap, isRecord, type EmbeddedDocument, type Value } from '#core/value.ts';
 import type { Evaluator } from '../evaluate/evaluator.ts';
+import { Patience } from '../evaluate/patience.ts';
 import {
   PAUSE,
   ROW,
@@ -32,7 +33,14 @@ export class ExpandValueOperator implements PhysicalOperator {
   #context: ExecutionContext | undefined;
   #list: readonly Value[] = [];
   #position = 0;
+  /** The value of a row is being computed. */
+  #isEntering = false;
+  #value: Value = null;
   readonly #share = new WorkShare();
+  readonly #patience = new Patience();
+  readonly #compute = (): void => {
+    this.#value = this.#options.value(this.#context as ExecutionContext);
+  };
 
   constructor(options: ExpandValueOptions) {
     this.inputs = [options.input];
@@ -44,12 +52,14 @@ export class ExpandValueOperator implements PhysicalOperator {
     this.#context = context;
     this.#list = [];
     this.#position = 0;
+    this.#isEntering = false;
+    this.#patience.reset();
     this.#options.input.open(context);
   }
 
   next(): Pulled {
     const context = this.#context as ExecutionContext;
-    const { input, value } = this.#options;
+    const { input } = this.#options;
     for (;;) {
       if (this.#share.isSpent()) return PAUSE;
       if (this.#position < this.#list.length) {
@@ -58,9 +68,14 @@ export class ExpandValueOperator implements PhysicalOperator {
         if (this.#give(element, 'element')) return ROW;
         continue;
       }
-      const pulled = input.next();
-      if (pulled !== ROW) return pulled;
-      const expanded = value(context);
+      if (!this.#isEntering) {
+        const pulled = input.next();
+        if (pulled !== ROW) return pulled;
+      }
+      this.#isEntering = !this.#patience.evaluate(context, this.#compute);
+      if (this.#isEntering) return PAUSE;
+      const expanded = this.#value;
+      this.#value = null;
       if (isList(expanded)) {
         this.#list = expanded;
         this.#position = 0;
@@ -100,6 +115,8 @@ export class ExpandValueOperator implements PhysicalOperator {
 
   close(): void {
     this.#list = [];
+    this.#value = null;
+    this.#patience.reset();
     this.#context = undefined;
     this.#options.input.close();
   }

@@ -1,3 +1,4 @@
+import type { Value } from '#core/value.ts';
 import type { Slot } from '../algebra/expression.ts';
 import type { Evaluator } from '../evaluate/evaluator.ts';
 import { LongCalls } from '../evaluate/long-calls.ts';
@@ -9,6 +10,7 @@ import {
   type Pulled,
 } from './operator.ts';
 import type { CompiledColumn } from './project.ts';
+import { RowMemory } from './row-memory.ts';
 
 /**
  * As Project, for columns of which one evaluation may take seconds: it is done in slices (`evaluate/long-calls.ts`). Each
@@ -22,6 +24,7 @@ export class PatientProjectOperator implements PhysicalOperator {
   readonly #slots: readonly Slot[];
   readonly #evaluators: readonly Evaluator[];
   readonly #calls = new LongCalls();
+  readonly #memory = new RowMemory();
   #context: ExecutionContext | undefined;
   /** The column of the row at hand that is computed next; none: the next row is wanted. */
   #column: number | undefined;
@@ -47,19 +50,27 @@ export class PatientProjectOperator implements PhysicalOperator {
 
   next(): Pulled {
     const calls = this.#calls;
+    const memory = this.#memory;
+    const context = this.#context as ExecutionContext;
+    memory.newTurn();
     if (calls.isExhausted) {
       // Rows count together: whoever takes many of them in one turn must not wait for all that they cost.
       calls.newTurn();
       return PAUSE;
     }
     if (this.#column === undefined) {
+      memory.release();
       const pulled = this.#input.next();
       if (pulled !== ROW) return pulled;
       this.#column = 0;
     }
     for (let at = this.#column; at < this.#slots.length; at += 1) {
       this.#column = at;
-      if (!calls.attempt(this.#context as ExecutionContext, this.#compute)) return PAUSE;
+      memory.beginColumn();
+      if (!calls.attempt(context, this.#compute)) return PAUSE;
+      if (!memory.endColumn(context.frame[this.#slots[at] as Slot] as Value, context)) continue;
+      this.#column = at + 1;
+      return PAUSE;
     }
     this.#column = undefined;
     return ROW;
@@ -67,6 +78,7 @@ export class PatientProjectOperator implements PhysicalOperator {
 
   close(): void {
     this.#calls.reset();
+    this.#memory.release();
     this.#column = undefined;
     this.#context = undefined;
     this.#input.close();

@@ -1,6 +1,8 @@
+import { madeBytes } from '#core/made-bytes.ts';
 import type { Value } from '#core/value.ts';
 import type { Slot } from '../algebra/expression.ts';
 import type { Evaluator } from '../evaluate/evaluator.ts';
+import { suspended } from '../evaluate/long-calls.ts';
 import { Patience } from '../evaluate/patience.ts';
 import { ExpandOperator } from './expand.ts';
 import {
@@ -10,6 +12,9 @@ import {
   type PhysicalOperator,
   type Pulled,
 } from './operator.ts';
+import { RowMemory, unweighedBytesMax } from './row-memory.ts';
+
+const fewColumns = 64;
 
 export interface CompiledColumn {
   readonly slot: Slot;
@@ -36,7 +41,12 @@ export class ProjectOperator implements PhysicalOperator {
   readonly #slots: readonly Slot[];
   readonly #evaluators: readonly Evaluator[];
   readonly #patience = new Patience();
+  readonly #memory = new RowMemory();
+  /** Not only after the last column is looked at what the row has made. */
+  readonly #isWide: boolean;
   #context: ExecutionContext | undefined;
+  /** Rows are computed with patience: the one at hand was suspended, or the one before was large. */
+  #isSlow = false;
   /** With patience: the column of the row at hand that is computed next; none when the next row is wanted. */
   #column: number | undefined;
   readonly #compute = (): void => {
@@ -49,6 +59,7 @@ export class ProjectOperator implements PhysicalOperator {
     this.inputs = [input];
     this.description = description;
     this.#input = input;
+    this.#isWide = columns.length > fewColumns;
     this.#slots = columns.map((column) => column.slot);
     this.#evaluators = columns.map((column) => column.value);
     if (!areOutput) this.fill = undefined;
@@ -60,24 +71,31 @@ export class ProjectOperator implements PhysicalOperator {
   open(context: ExecutionContext): void {
     this.#context = context;
     this.#column = undefined;
+    this.#isSlow = false;
     this.#patience.reset();
     this.#input.open(context);
   }
 
   next(): Pulled {
-    if (this.#patience.isNeeded) return this.#nextPatiently();
+    if (this.#isSlow) return this.#nextPatiently();
     const pulled = this.#input.next();
     if (pulled !== ROW) return pulled;
     const context = this.#context as ExecutionContext;
     const { frame } = context;
     const slots = this.#slots;
     const evaluators = this.#evaluators;
+    const isWide = this.#isWide;
+    const madeMax = madeBytes.total + unweighedBytesMax;
     context.mayBeSuspended = true;
     try {
-      for (let at = 0; at < slots.length; at += 1)
+      for (let at = 0; at < slots.length; at += 1) {
         frame[slots[at] as Slot] = (evaluators[at] as Evaluator)(context);
+        if (isWide && madeBytes.total > madeMax) throw suspended;
+      }
+      if (madeBytes.total > madeMax) throw suspended;
     } catch (error) {
       if (!this.#patience.isSuspension(error, context)) throw error;
+      this.#isSlow = true;
       this.#column = 0;
       return this.#nextPatiently();
     }
@@ -87,16 +105,24 @@ export class ProjectOperator implements PhysicalOperator {
 
   #nextPatiently(): Pulled {
     const context = this.#context as ExecutionContext;
+    const memory = this.#memory;
+    memory.newTurn();
     if (this.#column === undefined) {
+      memory.release();
       const pulled = this.#input.next();
       if (pulled !== ROW) return pulled;
       this.#column = 0;
     }
     for (let at = this.#column; at < this.#slots.length; at += 1) {
       this.#column = at;
+      memory.beginColumn();
       if (!this.#patience.attempt(context, this.#compute)) return PAUSE;
+      if (!memory.endColumn(context.frame[this.#slots[at] as Slot] as Value, context)) continue;
+      this.#column = at + 1;
+      return PAUSE;
     }
     this.#column = undefined;
+    this.#isSlow = this.#patience.isNeeded || memory.isHeld;
     return ROW;
   }
 
@@ -104,8 +130,9 @@ export class ProjectOperator implements PhysicalOperator {
     const context = this.#context as ExecutionContext;
     const input = this.#input;
     const evaluators = this.#evaluators;
+    const isWide = this.#isWide;
     for (let row = 0; row < rowCountMax; row += 1) {
-      if (this.#patience.isNeeded) {
+      if (this.#isSlow) {
         const pulled = this.#fillPatiently(values);
         if (pulled !== ROW) return pulled;
         continue;
@@ -113,13 +140,18 @@ export class ProjectOperator implements PhysicalOperator {
       const pulled = input.next();
       if (pulled !== ROW) return pulled;
       const filled = values.length;
+      const madeMax = madeBytes.total + unweighedBytesMax;
       context.mayBeSuspended = true;
       try {
-        for (let at = 0; at < evaluators.length; at += 1)
+        for (let at = 0; at < evaluators.length; at += 1) {
           values.push((evaluators[at] as Evaluator)(context) ?? null);
+          if (isWide && madeBytes.total > madeMax) throw suspended;
+        }
+        if (madeBytes.total > madeMax) throw suspended;
       } catch (error) {
         values.length = filled;
         if (!this.#patience.isSuspension(error, context)) throw error;
+        this.#isSlow = true;
         this.#column = 0;
         return PAUSE;
       }
@@ -139,6 +171,7 @@ export class ProjectOperator implements PhysicalOperator {
 
   close(): void {
     this.#patience.reset();
+    this.#memory.release();
     this.#column = undefined;
     this.#context = undefined;
     this.#input.close();

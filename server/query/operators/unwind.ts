@@ -1,6 +1,7 @@
 import type { Slot } from '../algebra/expression.ts';
 import { isList, type Value } from '#core/value.ts';
 import type { Evaluator } from '../evaluate/evaluator.ts';
+import { Patience } from '../evaluate/patience.ts';
 import {
   PAUSE,
   ROW,
@@ -28,7 +29,14 @@ export class UnwindOperator implements PhysicalOperator {
   #context: ExecutionContext | undefined;
   #list: readonly Value[] = [];
   #position = 0;
+  /** The list of a row is being computed. */
+  #isEntering = false;
+  #value: Value = null;
   readonly #share = new WorkShare();
+  readonly #patience = new Patience();
+  readonly #compute = (): void => {
+    this.#value = this.#options.list(this.#context as ExecutionContext);
+  };
 
   constructor(options: UnwindOptions) {
     this.inputs = [options.input];
@@ -40,6 +48,8 @@ export class UnwindOperator implements PhysicalOperator {
     this.#context = context;
     this.#list = [];
     this.#position = 0;
+    this.#isEntering = false;
+    this.#patience.reset();
     this.#options.input.open(context);
   }
 
@@ -53,17 +63,21 @@ export class UnwindOperator implements PhysicalOperator {
         this.#position += 1;
         return ROW;
       }
-      const pulled = input.next();
-      if (pulled !== ROW) return pulled;
-      if (this.#enter()) return ROW;
+      if (!this.#isEntering) {
+        const pulled = input.next();
+        if (pulled !== ROW) return pulled;
+      }
+      this.#isEntering = !this.#patience.evaluate(this.#context as ExecutionContext, this.#compute);
+      if (this.#isEntering) return PAUSE;
+      if (this.#enter(this.#value)) return ROW;
     }
   }
 
   /** Takes the list of a new row. @returns true when the row passes as it is */
-  #enter(): boolean {
+  #enter(value: Value): boolean {
     const context = this.#context as ExecutionContext;
-    const { list, as, keepEmpty } = this.#options;
-    const value = list(context);
+    const { as, keepEmpty } = this.#options;
+    this.#value = null;
     this.#position = 0;
     if (isList(value)) {
       this.#list = value;
@@ -79,6 +93,8 @@ export class UnwindOperator implements PhysicalOperator {
 
   close(): void {
     this.#list = [];
+    this.#value = null;
+    this.#patience.reset();
     this.#context = undefined;
     this.#options.input.close();
   }

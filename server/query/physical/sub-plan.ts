@@ -1,4 +1,5 @@
 import { DatabaseError } from '#core/errors.ts';
+import { madeBytes } from '#core/made-bytes.ts';
 import { inPlaceMsMax } from '#core/pausing-work.ts';
 import type { Value } from '#core/value.ts';
 import type { Output } from '../algebra/expression.ts';
@@ -95,7 +96,10 @@ class SubPlanRun {
     this.#operator.open(context);
     try {
       for (;;) {
+        const before = madeBytes.total;
         const pulled = this.#operator.next();
+        // What rows made is garbage by now, or held by whoever accounts it.
+        if (context.madeBytesMax !== undefined) context.madeBytesMax += madeBytes.total - before;
         if (pulled === END) break;
         if (pulled === PAUSE) {
           if (context.pending.work !== undefined)
