@@ -16,7 +16,7 @@ export interface BulkBlock {
 
 const rowsPerFirstBlock = 64;
 /** Blocks that are copied between two turns of the event loop. */
-const blocksPerSlice = 16;
+const blocksPerSlice = 4;
 
 /** The rows of one bucket in ascending positions, laid into block images as they come. */
 export class BulkBlocks {

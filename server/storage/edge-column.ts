@@ -69,11 +69,17 @@ export class EdgeColumn {
 
   /** Adds copies of the edges of another column from `start` on. */
   addFrom({ segments, count }: EdgeColumn, start: number): void {
-    for (let index = start; index < count; index += 1) {
-      const segment = segments[index >>> segmentBits] as Float64Array;
-      const at = (index & segmentMask) * numbersPerEdge;
-      const from = segment[at + place.from] as Rid;
-      this.add(segment[at] as Rid, from, segment[at + place.to] as Rid);
+    for (let next = start; next < count; ) {
+      if (this.count === this.#capacity) this.#makeRoom();
+      const first = next & segmentMask;
+      const room = Math.min(count - next, segmentEdges - first, this.#capacity - this.count);
+      const from = (segments[next >>> segmentBits] as Float64Array).subarray(
+        first * numbersPerEdge,
+        (first + room) * numbersPerEdge,
+      );
+      this.#segment.set(from, (this.count & segmentMask) * numbersPerEdge);
+      this.count += room;
+      next += room;
     }
   }
 

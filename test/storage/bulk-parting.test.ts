@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import fc from 'fast-check';
-import { type LogIndex, makeRid } from '#core/rid.ts';
+import { type LogIndex, makeRid, type Rid } from '#core/rid.ts';
 import type { Value } from '#core/value.ts';
 import type { BulkWriter } from '#storage/bulk-writer.ts';
 import { cellKind } from '#storage/cell.ts';
+import { EdgeColumn, numbersPerEdge, segmentBits, segmentMask } from '#storage/edge-column.ts';
 import type { LmdbEngine } from '#storage/lmdb-engine.ts';
 import {
   knowsBucket,
@@ -187,4 +188,29 @@ test('what came behind a mark is committed later, with what is added then', asyn
     }),
     { numRuns: 30 },
   );
+});
+
+test('edges are copied across segments', () => {
+  const all = new EdgeColumn();
+  const count = 100_000;
+  for (let n = 0; n < count; n += 1) all.add(n as Rid, (n + 0.25) as Rid, (n + 0.5) as Rid);
+  for (const [held, start] of [
+    [0, 0],
+    [0, 32_768],
+    [5, 40_001],
+    [33_000, 7],
+  ] as const) {
+    const copy = new EdgeColumn();
+    for (let n = 0; n < held; n += 1) copy.add(n as Rid, (n + 0.25) as Rid, (n + 0.5) as Rid);
+    copy.addFrom(all, start);
+    assert.equal(copy.count, held + count - start);
+    for (let at = 0; at < copy.count; at += 1) {
+      const n = at < held ? at : at - held + start;
+      const segment = copy.segments[at >>> segmentBits];
+      const first = (at & segmentMask) * numbersPerEdge;
+      const edge = segment && [segment[first], segment[first + 1], segment[first + 2]];
+      if (edge?.[0] !== n || edge[1] !== n + 0.25 || edge[2] !== n + 0.5)
+        assert.deepEqual(edge, [n, n + 0.25, n + 0.5], `edge ${at}`);
+    }
+  }
 });
