@@ -129,6 +129,33 @@ test('the first line goes out at once, blank lines keep the connection alive', a
   socket.destroy();
 });
 
+test('blank lines come before the first row, too; what fails then is the last line', async (context) => {
+  const door = await startDoor(context, { 'server.httpStreamingKeepAlive': '20' });
+  const gate = Promise.withResolvers<void>();
+  const slow = (outcome: () => void) => async () => {
+    await gate.promise;
+    outcome();
+    return undefined;
+  };
+  door.databases.behaviours.set('late', { batches: slow(() => {}) });
+  door.databases.behaviours.set('later', { before: slow(() => {}) });
+  const failure = () => {
+    throw new DatabaseError('Arithmetic', 'division by zero');
+  };
+  door.databases.behaviours.set('bad', { batches: slow(failure) });
+  const ask = (command: string) =>
+    door.ask('POST', 'query/school', { body: sql(command), headers: ndjson });
+  const answers = [ask('late'), ask('later'), ask('bad')];
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  gate.resolve();
+  for (const [index, answer] of answers.entries()) {
+    const { status, text } = await answer;
+    assert.equal(status, 200, text);
+    const ending = index < 2 ? /^\n+\{"stats":.*\}\n$/ : /^\n+\{"error":.*"status":400.*\}\n$/;
+    assert.match(text, ending);
+  }
+});
+
 test('packed streams arrive line by line', async (context) => {
   const door = await startDoor(context);
   door.databases.behaviours.set('x', { batches: counting(3000) });
