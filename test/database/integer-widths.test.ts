@@ -157,3 +157,40 @@ test('a load with triggers gives the same types', () =>
     assert.deepEqual(await opened.run(types), [{ a: 'LONG', b: 'STRING', c: null }]);
     assert.deepEqual(await opened.run('SELECT t FROM Seen'), [{ t: 'LONG' }]);
   }));
+
+test('edges of CSV have LONG integers, too, however their ends are named', () =>
+  withDatabase(async (opened) => {
+    await opened.run('CREATE VERTEX TYPE V');
+    await opened.run('CREATE EDGE TYPE T');
+    await opened.run('CREATE EDGE TYPE U');
+    const head =
+      '@type,@class,@id,n\nv,V,1,1\nv,V,2,2\nv,V,x,3\n---\n@type,@class,@from,@to,id,a,b\n';
+    const edges = 'e,T,1,2,1,5,x\ne,T,2,1,2,6,y\ne,T,1,1,3,7,z\ne,T,x,1,4,8,z\n';
+    await load(opened, 'csv', `${head}${edges}e,U,1,2,1,5,6.5\ne,U,2,1,2,6,7\n`);
+    const row = { a: 'LONG', b: 'STRING', c: null };
+    assert.deepEqual(await opened.run(types), [row, row, row, row]);
+    assert.deepEqual(await opened.run('SELECT DISTINCT n.type() AS n FROM V'), [{ n: 'LONG' }]);
+    assert.deepEqual(await opened.run('SELECT a.type() AS a FROM U'), [
+      { a: 'LONG' },
+      { a: 'LONG' },
+    ]);
+  }));
+
+test('a materialized view has the types that its query tells', () =>
+  withDatabase(async (opened) => {
+    for (const text of [
+      'CREATE DOCUMENT TYPE T',
+      'CREATE PROPERTY T.l LONG',
+      'INSERT INTO T SET l = 5, a = 5L, b = 5',
+      'CREATE MATERIALIZED VIEW whole AS SELECT FROM T',
+      'CREATE MATERIALIZED VIEW counted AS SELECT count(*) AS l, max(l) AS a, 5 AS b FROM T',
+      'CREATE MATERIALIZED VIEW columns AS SELECT l, 5L AS a, b FROM T REFRESH INCREMENTAL',
+    ])
+      await opened.run(text);
+    for (const name of ['whole', 'counted', 'columns'])
+      assert.deepEqual(
+        await opened.run(`SELECT l.type() AS l, a.type() AS a, b.type() AS b FROM ${name}`),
+        [{ l: 'LONG', a: 'LONG', b: 'INTEGER' }],
+        name,
+      );
+  }));

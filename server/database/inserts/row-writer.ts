@@ -1,6 +1,7 @@
 import type { TypeDefinition } from '#catalog/catalog.ts';
 import type { Effect } from '#core/effects.ts';
 import type { Authorizer } from '#core/principal.ts';
+import { valuesOf, withWidths } from '#core/integer-width.ts';
 import type { StoredRecord } from '#core/record.ts';
 import { formatRid, noRid, parseRid, type Rid } from '#core/rid.ts';
 import { textOf } from '#core/text-form.ts';
@@ -200,15 +201,16 @@ export class RowWriter {
     const current = transaction.record(rid);
     if (current === undefined) return;
     this.#authorize(current.typeName);
-    const merged = new Map<string, Value>();
-    for (const name of current.propertyNames()) merged.set(name, current.get(name) ?? null);
+    const merged = valuesOf(current);
+    const widths = new Map(current.integerWidths);
     let isChanged = false;
     for (const [name, value] of properties) {
       if (value === null || !this.#mayOverwrite(name)) continue;
       merged.set(name, value);
+      widths.delete(name);
       isChanged = true;
     }
-    if (isChanged) transaction.update(rid, merged);
+    if (isChanged) transaction.update(rid, withWidths(merged, widths));
   }
 
   #mayOverwrite(name: string): boolean {

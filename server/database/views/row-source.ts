@@ -1,6 +1,14 @@
+import type { Catalog } from '#catalog/catalog.ts';
 import type { ViewDefinition } from '#catalog/definitions.ts';
+import {
+  type IntegerWidth,
+  type IntegerWidths,
+  isIntegerWidth,
+  withWidths,
+} from '#core/integer-width.ts';
+import type { StoredRecord } from '#core/record.ts';
 import type { Rid } from '#core/rid.ts';
-import { EmbeddedDocument, isMap, isRecord, type Value } from '#core/value.ts';
+import { EmbeddedDocument, isMap, isRecord, type Value, type ValueMap } from '#core/value.ts';
 import { rewritePlan } from '#query/algebra/plan-walk.ts';
 import type { LogicalPlan, QueryProgram } from '#query/algebra/plan.ts';
 import { slotsOfOutput } from '#query/algebra/walk.ts';
@@ -15,7 +23,7 @@ const changedRecords = '#changed';
 
 /** A row of a view's query, and the record it was made from when the query is simple. */
 export interface SourcedRow {
-  readonly properties: Map<string, Value>;
+  readonly properties: ValueMap;
   readonly source: Rid | undefined;
 }
 
@@ -43,7 +51,8 @@ export function sourcedProgram(
   const { output } = program;
   const names = output.kind === 'columns' ? output.columns.map(({ name }) => name) : [wholeRow];
   const slots = [...slotsOfOutput(output), scan.as];
-  const columns = slots.map((slot, at) => ({ name: names[at] ?? 'source', slot }));
+  const known = output.kind === 'columns' ? output.columns : [];
+  const columns = slots.map((slot, at) => ({ ...known[at], name: names[at] ?? 'source', slot }));
   return { ...program, plan, output: { kind: 'columns', columns } };
 }
 
@@ -92,7 +101,7 @@ export async function forEachRow(
     watch: { startedMs: services.runtime.clock.monotonicMs(), check },
     rowCountMax: Number.POSITIVE_INFINITY,
   });
-  const rowOf = rowMaker(compiled, sourced !== undefined);
+  const rowOf = rowMaker(compiled, source, sourced !== undefined);
   const width = compiled.outputSlots.length;
   try {
     for (;;) {
@@ -109,11 +118,13 @@ export async function forEachRow(
 
 function rowMaker(
   compiled: CompiledStatement,
+  { catalog }: ReadView,
   isSourced: boolean,
 ): (values: readonly Value[], start: number) => SourcedRow {
   const names = compiled.shape.kind === 'columns' ? compiled.shape.names : [wholeRow];
   const width = isSourced ? names.length - 1 : names.length;
   const isWhole = names[0] === wholeRow && width === 1;
+  const columnWidths = widthsOfColumns(compiled);
   return (values, start) => {
     const properties = new Map<string, Value>();
     if (isWhole) copyRow(values[start] ?? null, properties);
@@ -121,8 +132,32 @@ function rowMaker(
       for (let at = 0; at < width; at += 1)
         set(properties, names[at] as string, values[start + at] ?? null);
     const record = isSourced ? (values[start + width] ?? null) : null;
-    return { properties, source: isRecord(record) ? record.rid : undefined };
+    const whole = isWhole ? (values[start] ?? null) : null;
+    const widths = isRecord(whole) ? widthsOfRecord(whole, catalog) : columnWidths;
+    return {
+      properties: widths === undefined ? properties : withWidths(properties, widths),
+      source: isRecord(record) ? record.rid : undefined,
+    };
   };
+}
+
+/** Of integers in columns of which the query tells it. */
+function widthsOfColumns({ shape }: CompiledStatement): IntegerWidths | undefined {
+  if (shape.kind !== 'columns') return undefined;
+  const widths = new Map<string, IntegerWidth>();
+  shape.types?.forEach((type, at) => {
+    if (isIntegerWidth(type)) widths.set(shape.names[at] as string, type);
+  });
+  return widths.size === 0 ? undefined : widths;
+}
+
+/** Of a copy, whose type declares nothing. */
+function widthsOfRecord(record: StoredRecord, catalog: Catalog): IntegerWidths {
+  const widths = new Map(record.integerWidths);
+  for (const { name, type } of catalog.properties(record.type).values())
+    if (isIntegerWidth(type)) widths.set(name, type);
+    else widths.delete(name);
+  return widths;
 }
 
 /** As INSERT ... FROM SELECT would copy it: names that start with '@' are left out. */

@@ -49,20 +49,6 @@ export class ValueTypes {
     return this.#of(value);
   }
 
-  /** Of the entries of a map that the expression gives, or of all maps of the list whose elements it gives. */
-  ofEntry(map: Expression, key: string): KnownType | undefined {
-    this.#looksLeft = looksMax;
-    return this.#agreed(this.#alternatives(map).map((one) => entryOf(one, key)));
-  }
-
-  /** Keys of these maps. */
-  keysOf(map: Expression): ReadonlySet<string> {
-    const keys = new Set<string>();
-    for (const one of this.#alternatives(map))
-      if (one.op === 'Map') for (const { key } of one.entries) keys.add(key);
-    return keys;
-  }
-
   #of(value: Expression): KnownType | undefined {
     if (this.#looksLeft <= 0) return undefined;
     this.#looksLeft -= 1;
@@ -153,14 +139,6 @@ export class ValueTypes {
     return call.function === 'abs' && first !== undefined ? this.#of(first) : undefined;
   }
 
-  /** The expressions of which a value is one: an unwound element is any of its list. */
-  #alternatives(value: Expression): readonly Expression[] {
-    if (value.op !== 'Slot') return [value];
-    const { values, elements } = this.#defined();
-    const meant = values.get(value.slot);
-    return elements.get(value.slot) ?? (meant === undefined ? [] : [meant]);
-  }
-
   /** What all of them are told to be; nulls are of any type. */
   #agreed(values: readonly (Expression | undefined)[]): KnownType | undefined {
     let agreed: KnownType | undefined;
@@ -182,7 +160,6 @@ export class ValueTypes {
   #gather(): Definitions {
     const defined: Definitions = {
       values: new Map(),
-      elements: new Map(),
       types: new Map(),
       longs: new Set(),
     };
@@ -194,16 +171,11 @@ export class ValueTypes {
     return defined;
   }
 
-  #define(plan: LogicalPlan, { values, elements, types, longs }: Definitions): void {
+  #define(plan: LogicalPlan, { values, types, longs }: Definitions): void {
     switch (plan.op) {
       case 'TypeScan':
         types.set(plan.as, plan.types);
         return;
-      case 'Unwind': {
-        const list = plan.list.op === 'Case' ? plan.list.otherwise : plan.list;
-        if (list?.op === 'List') elements.set(plan.as, list.items);
-        return;
-      }
       case 'Project':
         for (const { slot, value } of plan.columns) values.set(slot, value);
         return;
@@ -228,8 +200,6 @@ export class ValueTypes {
 /** What the nodes of a plan put into slots. */
 interface Definitions {
   readonly values: Map<Slot, Expression>;
-  /** Slots of unwound lists: what stands in them in turn. */
-  readonly elements: Map<Slot, readonly Expression[]>;
   readonly types: Map<Slot, readonly TypeId[]>;
   readonly longs: Set<Slot>;
 }
@@ -245,13 +215,6 @@ const conversions: ReadonlyMap<string, SchemaTypeName> = new Map([
   ['.asShort', 'SHORT'],
   ['.asByte', 'BYTE'],
 ]);
-
-function entryOf(map: Expression, key: string): Expression | undefined {
-  if (map.op !== 'Map') return undefined;
-  return map.entries.findLast((entry) => entry.key === key)?.value ?? nothing;
-}
-
-const nothing: Expression = { op: 'Constant', value: null };
 
 /** Whether it may be computed twice: it calls nothing. */
 function isPlainPath(value: Expression): boolean {

@@ -33,19 +33,21 @@ export function assignedType(
   return widthExpression(analysis.valueTypes(planAround(scope)).of(value));
 }
 
-/** For entries of the map, or of the maps in the list, that CONTENT or MERGE assigns. */
+/** For entries of the map that CONTENT or MERGE assigns. */
 export function assignedEntryTypes(
   analysis: Analysis,
   map: Computed,
   scope: Scope,
 ): { readonly entryTypes?: EntryTypes } {
-  const types = analysis.valueTypes(planAround(scope));
-  const entryTypes: { readonly key: string; readonly type: Computed }[] = [];
-  for (const key of types.keysOf(map)) {
-    const type = widthExpression(types.ofEntry(map, key));
-    if (type !== undefined) entryTypes.push({ key, type });
+  if (map.op !== 'Map') return {};
+  const types = new Map<string, Computed>();
+  for (const { key, value } of map.entries) {
+    const type = assignedType(analysis, value, scope);
+    if (type !== undefined) types.set(key, type);
+    else types.delete(key);
   }
-  return entryTypes.length === 0 ? {} : { entryTypes };
+  if (types.size === 0) return {};
+  return { entryTypes: [...types].map(([key, type]) => ({ key, type })) };
 }
 
 /**

@@ -6,20 +6,13 @@ import { QueryScope, type Scope } from '#query/binder/scope.ts';
 import type { Comparison, Expression } from '../ast.ts';
 import type { Delete, Target, Update, UpdateOperation } from '../statements.ts';
 import { type Analysis, type AnalyzedQuery, type Environment, rowEnvironment } from './analysis.ts';
+import { assignedContent, assignedValue, requireAssignable } from './assigned-value.ts';
 import { withoutParentheses } from './condition.ts';
 import { assignedEntryTypes, assignedType } from './known-type.ts';
 import { skipAndLimit } from './result-pipeline.ts';
 import { filter, limitTime } from './select.ts';
 import { analyzeTarget } from './target.ts';
-import {
-  assignedContent,
-  assignedValue,
-  newRecordEnvironment,
-  pathOf,
-  requireAssignable,
-  setAssignments,
-  writtenRows,
-} from './write.ts';
+import { newRecordEnvironment, pathOf, setAssignments, writtenRows } from './write.ts';
 
 /** UPDATE (sql.md 9). */
 export function analyzeUpdate(

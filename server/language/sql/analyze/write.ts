@@ -1,8 +1,6 @@
-import { requireName } from '#catalog/name-rules.ts';
 import { DatabaseError } from '#core/errors.ts';
 import type { TypeDefinition } from '#catalog/catalog.ts';
 import type { BucketId } from '#core/rid.ts';
-import { isMap } from '#core/value.ts';
 import type { Expression as Computed, Slot } from '#query/algebra/expression.ts';
 import type { Assignment, LogicalPlan, PathElement } from '#query/algebra/plan.ts';
 import { valueOfSet } from '#query/algebra/set-value.ts';
@@ -19,14 +17,9 @@ import type {
   PathStep,
   SetItem,
 } from '../statements.ts';
-import {
-  type Analysis,
-  type AnalyzedQuery,
-  type Environment,
-  nullConstant,
-  rowEnvironment,
-} from './analysis.ts';
-import { withoutParentheses } from './condition.ts';
+import { type Analysis, type AnalyzedQuery, type Environment, rowEnvironment } from './analysis.ts';
+import { assignedContent, assignedValue, requireAssignable } from './assigned-value.ts';
+import { contentOf, valuesAssignments } from './insert-body.ts';
 import { assignedEntryTypes, assignedType, copiedColumnTypes } from './known-type.ts';
 import { shapeOf } from './projection.ts';
 import { finishRows } from './result-pipeline.ts';
@@ -180,145 +173,6 @@ export function pathOf(
       ? { kind: 'property', name: step.name }
       : { kind: 'element', key: analysis.expression(step.key, env) },
   );
-}
-
-/** In an assignment a sub-query is the list of its rows, each unwrapped (sql.md 5.6). */
-export function assignedValue(analysis: Analysis, node: Expression, env: Environment): Computed {
-  const value = analysis.expression(node, env);
-  return withoutParentheses(node).kind === 'subQuery' ? { op: 'UnwrapRows', rows: value } : value;
-}
-
-/** What CONTENT and MERGE assign: entries of a map are assignments, too. */
-export function assignedContent(analysis: Analysis, node: Expression, env: Environment): Computed {
-  if (node.kind === 'list')
-    return { op: 'List', items: node.items.map((item) => assignedContent(analysis, item, env)) };
-  if (node.kind === 'literal' && isMap(node.value) && node.longKeys !== undefined)
-    return {
-      op: 'Map',
-      entries: [...node.value].map(([key, value]) => ({
-        key,
-        value: { op: 'Constant', value, width: node.longKeys?.has(key) ? 'LONG' : undefined },
-      })),
-    };
-  if (node.kind !== 'map') return analysis.expression(node, env);
-  return {
-    op: 'Map',
-    entries: node.entries.map(({ key, value }) => ({
-      key,
-      value: assignedValue(analysis, value, env),
-    })),
-  };
-}
-
-/** System attributes cannot be assigned (sql.md 1.6), and names keep the rules of limits.md row 22. */
-export function requireAssignable(analysis: Analysis, property: string, at: number): void {
-  if (property.startsWith('@'))
-    throw analysis.fault(at, `system attribute '${property}' cannot be assigned`);
-  requireName('property', property);
-}
-
-/** CONTENT: one record per map. Of a list literal or a list parameter each item makes one record. */
-function contentOf(analysis: Analysis, node: Expression, scope: QueryScope): Assignment {
-  const env = rowEnvironment(scope);
-  const value = assignedContent(analysis, node, env);
-  const isMap = value.op === 'Map' || (value.op === 'Constant' && value.value instanceof Map);
-  if (isMap) return { kind: 'content', value, ...assignedEntryTypes(analysis, value, scope) };
-  const item = analysis.slots.next();
-  // A missing parameter must not insert nothing without a word: it becomes the one item null, which is refused.
-  const list: Computed = {
-    op: 'Case',
-    branches: [
-      {
-        when: { op: 'IsNull', operand: value },
-        // biome-ignore lint/suspicious/noThenProperty: a branch of CASE is never awaited
-        then: { op: 'Constant', value: [null] },
-      },
-    ],
-    otherwise: value,
-  };
-  scope.stage((input) => ({ op: 'Unwind', input, list, as: item, keepEmpty: false }));
-  const content: Computed = { op: 'Slot', slot: item };
-  return { kind: 'content', value: content, ...assignedEntryTypes(analysis, content, scope) };
-}
-
-function valuesAssignments(
-  analysis: Analysis,
-  body: Extract<InsertBody, { readonly kind: 'values' }>,
-  scope: QueryScope,
-): readonly Assignment[] {
-  const { columns, columnsAt, tuples } = body;
-  for (const [number, column] of columns.entries())
-    requireAssignable(analysis, column, columnsAt[number] ?? 0);
-  const env = rowEnvironment(scope);
-  const [only] = tuples;
-  const single = tuples.length === 1 && only ? cellsOf(analysis, only, env) : undefined;
-  const cells =
-    single === undefined
-      ? unwoundCells(analysis, body, scope)
-      : single.map((value) => ({ value, type: assignedType(analysis, value, scope) }));
-  return columns.map((property, at) => ({
-    kind: 'set',
-    property,
-    path: [],
-    operator: '=',
-    value: cells[at]?.value ?? nullConstant,
-    valueType: cells[at]?.type,
-  }));
-}
-
-/** A value with the type that it does not show. */
-interface TypedCell {
-  readonly value: Computed;
-  readonly type: Computed | undefined;
-}
-
-function cellsOf(analysis: Analysis, tuple: Expression, env: Environment): readonly Computed[] {
-  if (tuple.kind === 'constants')
-    return tuple.values.map((value): Computed => ({ op: 'Constant', value }));
-  if (tuple.kind !== 'list') return [];
-  return tuple.items.map((item) => assignedValue(analysis, item, env));
-}
-
-/**
- * Several tuples: a list of lists that is unwound, so that the plan does not grow with their number. Types that values do not show
- * stand behind the values of each tuple.
- */
-function unwoundCells(
-  analysis: Analysis,
-  body: Extract<InsertBody, { readonly kind: 'values' }>,
-  scope: QueryScope,
-): readonly TypedCell[] {
-  const env = rowEnvironment(scope);
-  const { tuples, columns } = body;
-  const tuple = analysis.slots.next();
-  const cell = (at: number): Computed => ({
-    op: 'Element',
-    of: { op: 'Slot', slot: tuple },
-    keys: [{ op: 'Constant', value: at }],
-    dialect: 'sql',
-  });
-  const unwind = (list: Computed): void =>
-    scope.stage((input) => ({ op: 'Unwind', input, list, as: tuple, keepEmpty: false }));
-  if (tuples.every((one) => one.kind === 'constants')) {
-    unwind({ op: 'Constant', value: tuples.map((one) => one.values) });
-    return columns.map((_, at) => ({ value: cell(at), type: undefined }));
-  }
-  const rows = tuples.map((one) => {
-    const values = cellsOf(analysis, one, env);
-    return { values, types: values.map((value) => assignedType(analysis, value, scope)) };
-  });
-  const typed = [...columns.keys()].filter((at) => rows.some((row) => row.types[at] !== undefined));
-  const items = rows.map(
-    ({ values, types }): Computed => ({
-      op: 'List',
-      items: [...values, ...typed.map((at) => types[at] ?? nullConstant)],
-    }),
-  );
-  unwind({ op: 'List', items });
-  return columns.map((_, at) => ({
-    value: cell(at),
-    type: typed.includes(at) ? cell(columns.length + typed.indexOf(at)) : undefined,
-  }));
 }
 
 /** Type and bucket that INTO names. */

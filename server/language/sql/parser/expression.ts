@@ -275,9 +275,10 @@ export function map(parser: Parser): Expression {
 function longKeysOf(entries: readonly MapEntry[]): ReadonlySet<string> | undefined {
   let keys: Set<string> | undefined;
   for (const { key, value } of entries) {
-    if (value.kind !== 'literal' || value.width === undefined) continue;
-    keys ??= new Set();
-    keys.add(key);
+    if (value.kind === 'literal' && value.width !== undefined) {
+      keys ??= new Set();
+      keys.add(key);
+    } else keys?.delete(key);
   }
   return keys;
 }
