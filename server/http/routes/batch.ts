@@ -262,7 +262,7 @@ function startProgress(exchange: Exchange, database: DatabaseHandle): ProgressRe
   return progress;
 }
 
-/** The last chunk is not committed then: the client will send all of it again. */
+/** The last chunk is not committed then unless it is full: the client will send all of it again. */
 function requireExpected(batch: BatchImport, { expectedRecords }: BatchParameters): void {
   if (batch.readCount >= expectedRecords) return;
   throw new HttpRefusal({
