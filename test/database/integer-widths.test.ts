@@ -194,3 +194,27 @@ test('a materialized view has the types that its query tells', () =>
         name,
       );
   }));
+
+test('a streamed insert that updates a record leaves what it does not set as it is', () =>
+  withDatabase(async (opened) => {
+    await opened.run('CREATE DOCUMENT TYPE T');
+    await opened.run('CREATE PROPERTY T.id INTEGER');
+    await opened.run('CREATE INDEX ON T (id) UNIQUE');
+    await opened.run("INSERT INTO T SET id = 1, a = 5L, b = 5L, c = '5'.asShort()");
+    const stream = opened.database.insertStream({
+      principal: root,
+      targetType: 'T',
+      transactionMode: 'per_batch',
+      conflictMode: 'update',
+      keyColumns: ['id'],
+      updateColumns: undefined,
+      validateOnly: false,
+      decode: (record) => record,
+    });
+    const record = new Map([
+      ['id', 1],
+      ['b', 6],
+    ]);
+    assert.equal((await stream.apply([record])).updated, 1);
+    assert.deepEqual(await opened.run(types), [{ a: 'LONG', b: 'INTEGER', c: 'SHORT' }]);
+  }));

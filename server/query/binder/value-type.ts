@@ -122,7 +122,9 @@ export class ValueTypes {
       } else {
         const known = this.#of(part);
         if (known?.kind === 'told' && known.type === 'LONG') return long;
-        if (known?.kind === 'asked') asked.push(...known.of);
+        if (known?.kind === 'asked')
+          for (const one of known.of)
+            if (!asked.some((other) => isSame(one, other))) asked.push(one);
       }
     }
     return asked.length === 0 ? undefined : { kind: 'asked', of: asked, isSum: true };
@@ -202,6 +204,11 @@ interface Definitions {
   readonly values: Map<Slot, Expression>;
   readonly types: Map<Slot, readonly TypeId[]>;
   readonly longs: Set<Slot>;
+}
+
+function isSame(a: AskedProperty, b: AskedProperty): boolean {
+  if (a.name !== b.name || a.holder.op !== 'Slot') return false;
+  return b.holder.op === 'Slot' && a.holder.slot === b.holder.slot;
 }
 
 const long: KnownType = { kind: 'told', type: 'LONG' };
