@@ -52,7 +52,7 @@ import { maintain } from './operations/maintenance.ts';
 import type { MaintenanceRoom } from './operations/task.ts';
 import { planMaker } from './plan-maker.ts';
 import type { ProgressRegistry } from './progress-registry.ts';
-import { runQueued } from './queued-statements.ts';
+import { queuedOptions, runQueued } from './queued-statements.ts';
 import { type SchemaFacts, schemaRows } from './schema-source.ts';
 import { ReplayKeys } from './replay-keys.ts';
 import type {
@@ -150,21 +150,6 @@ function readReplayKeys(engine: StorageEngine, surroundings: DatabaseSurrounding
     stored,
     snapshot: () => engine.snapshot(),
   });
-}
-
-/** The client has its answer: its leaving ends nothing, and its rows are dropped. */
-function queuedOptions(options: RunOptions): RunOptions {
-  const { principal, mustBeIdempotent, requestId, replayKey, retries, readTimeoutMs } = options;
-  return {
-    principal,
-    mustBeIdempotent,
-    ...(requestId === undefined ? {} : { requestId }),
-    ...(replayKey === undefined ? {} : { replayKey }),
-    ...(retries === undefined ? {} : { retries }),
-    ...(readTimeoutMs === undefined ? {} : { readTimeoutMs }),
-    rowCountMax: 0,
-    signal: new AbortController().signal,
-  };
 }
 
 /** How statements of one database are compiled and what they see beside records; transactions evaluate defaults with it. */
@@ -455,7 +440,7 @@ export class Database implements OpenDatabase {
   bulkLoader(options: BulkLoadOptions = {}): BulkLoader {
     this.#requireOpen();
     this.#requireWritable();
-    const { authorizer, runtime } = this.#surroundings;
+    const { authorizer, counters, runtime } = this.#surroundings;
     const { principal } = options;
     return new BulkLoader({
       ...options,
@@ -465,7 +450,10 @@ export class Database implements OpenDatabase {
       formats: this.formats(),
       changes: this.changes,
       replayKeys: this.#replayKeys,
-      onCommit: (buckets) => this.#statements.views.committed(buckets, undefined),
+      onCommit: (buckets) => {
+        counters.writeTx += 1;
+        this.#statements.views.committed(buckets, undefined);
+      },
       defaults: (source) => this.#statements.evaluator.default(source),
       requireOpen: () => this.#requireOpen(),
       authorize: (type) => {

@@ -10,6 +10,21 @@ import type { MaterializedViews } from './views/materialized-views.ts';
 /** How long queued statements gather in one transaction before they are committed and visible (house decision 53). */
 const commitAfterMs = 100;
 
+/** The client has its answer: its leaving ends nothing, and its rows are dropped. */
+export function queuedOptions(options: RunOptions): RunOptions {
+  const { principal, mustBeIdempotent, requestId, replayKey, retries, readTimeoutMs } = options;
+  return {
+    principal,
+    mustBeIdempotent,
+    ...(requestId === undefined ? {} : { requestId }),
+    ...(replayKey === undefined ? {} : { replayKey }),
+    ...(retries === undefined ? {} : { retries }),
+    ...(readTimeoutMs === undefined ? {} : { readTimeoutMs }),
+    rowCountMax: 0,
+    signal: new AbortController().signal,
+  };
+}
+
 /** Who executes queued statements. */
 export interface QueuedStatementsRunner {
   readonly pipeline: Pick<StatementPipeline, 'runTogether'>;

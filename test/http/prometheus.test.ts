@@ -110,6 +110,8 @@ test('a real server is scraped: requests, statements, storage and process', asyn
     const refused = { method: 'GET', route: '/api/v1/databases', status: '401' };
     assert.equal(value(families, requests, refused), 1);
     assert.equal(value(families, 'polyad_batch_rows_total', { kind: 'vertex' }), 3);
+    // Three commands, and two chunks of the batch.
+    assert.equal(value(families, 'polyad_transactions_committed_total'), 5);
     const failure = { exception: 'ArithmeticErrorException' };
     assert.equal(value(families, 'polyad_query_failures_total', failure), 1);
     const times = families.find(({ name }) => name === 'polyad_query_seconds');
