@@ -243,8 +243,10 @@ export function dropType(
   const { parts } = catalog;
   const dropped = parts.indexes.filter((index) => index.type === type.id);
   const effects: SchemaEffect[] = [];
-  // Vertices and edges are known to the adjacency of others, so they go one by one; documents go with their blocks.
-  if (type.kind !== 'document') {
+  // Vertices and edges are known to the adjacency of others, and indexes of supertypes hold records of any kind: these go one by one.
+  // Other documents go with their blocks.
+  const isIndexedAbove = catalog.indexesOn(type.id).some((index) => index.type !== type.id);
+  if (type.kind !== 'document' || isIndexedAbove) {
     for (const bucket of type.buckets) {
       effects.push({ kind: 'empty-bucket', bucket, records: type.kind });
     }
