@@ -70,6 +70,15 @@ export class Overlay {
     this.undo?.forget();
   }
 
+  /**
+   * Forgets what was done to the documents of a bucket that is dropped: neither a commit nor going back brings it up again. The log
+   * keeps their ids, and the counts of what is held stay.
+   */
+  forgetDocuments(bucket: BucketId): void {
+    this.entries.deleteBucket(bucket);
+    this.#buckets?.delete(bucket);
+  }
+
   entry(rid: Rid): OverlayEntry | undefined {
     return this.entries.get(rid);
   }

@@ -44,6 +44,16 @@ export class RidMap<V> {
     if (this.#table(bucket)?.delete(rid - makeRid(bucket, 0))) this.#size -= 1;
   }
 
+  /** Takes out all keys of a bucket. Cost: none per key. */
+  deleteBucket(bucket: BucketId): void {
+    const table = this.#table(bucket);
+    if (table === undefined) return;
+    this.#size -= table.size;
+    this.#lastBucket = undefined;
+    this.#last = undefined;
+    this.#buckets?.delete(bucket);
+  }
+
   clear(): void {
     this.#buckets = undefined;
     this.#lastBucket = undefined;

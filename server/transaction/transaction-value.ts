@@ -23,6 +23,7 @@ import { captureWriteSet } from './capture.ts';
 import type { ChangeObserver } from './change-observer.ts';
 import type { Committer } from './committer.ts';
 import type { WriteSet } from './guards.ts';
+import { DroppedDocuments, droppedDocuments } from './dropped-documents.ts';
 import { Overlay } from './overlay.ts';
 import type { CreatedRecords, IndexReader, RecordCursor } from './read-view.ts';
 import type { ValueWidths } from './changed-record.ts';
@@ -80,6 +81,7 @@ export class TransactionValue implements Transaction {
   #discardCount = 0;
   /** Every single change, since events tell them all; undefined while nobody watches. */
   #recorded: RecordChange[] | undefined;
+  readonly #dropped = new DroppedDocuments();
   readonly #attached: RowOperation[] = [];
   readonly #heldLocks: (() => void)[] = [];
   readonly #edgeClaims: EdgeClaim[] = [];
@@ -362,13 +364,16 @@ export class TransactionValue implements Transaction {
 
   async alter(change: SchemaChange, pause?: () => Promise<void>): Promise<readonly ValueMap[]> {
     this.#requireOpen();
+    const dropped = this.hasWrites ? droppedDocuments(change, this) : [];
     const rows = await this.#services.alter(change, pause);
     // The statements after it see the new schema and the state it was committed with, REPEATABLE_READ ones too: an older
     // state has neither the entries of a new index nor the buckets of a new type. Versions of records read before stay
     // guarded as they were read.
     if (this.#view !== undefined && !this.#isEnded) {
       this.#view.moveTo(this.#services.pin());
-      this.#writer?.adoptSchema();
+      const written = { overlay: this.#overlay, claims: this.#writer?.claims };
+      await this.#dropped.forget(dropped, written, this.#services.timers);
+      if (!this.#isEnded) this.#writer?.adoptSchema();
     }
     return rows;
   }
@@ -554,7 +559,7 @@ export class TransactionValue implements Transaction {
     const { changes } = this.#services;
     if (!changes?.isWatched) return;
     // Who began to watch in between learns what each record has become.
-    changes.committed(this.#recorded ?? receipt.changes, receipt.index);
+    changes.committed(this.#dropped.without(this.#recorded ?? receipt.changes), receipt.index);
   }
 
   #requireOpen(): void {

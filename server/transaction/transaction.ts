@@ -119,7 +119,8 @@ export interface Transaction extends ReadView {
   /** Takes back everything that was written and not flushed; the transaction goes on. */
   discard(): void;
   /**
-   * Applies a schema change now, outside the transaction's own writes (DDL is not undoable), and gives its result rows.
+   * Applies a schema change now, outside the transaction's own writes (DDL is not undoable), and gives its result rows. What was
+   * written to documents of a dropped type is forgotten.
    * `pause` is called between pieces of long work and may throw to end it.
    */
   alter(change: SchemaChange, pause?: () => Promise<void>): Promise<readonly ValueMap[]>;

@@ -1,6 +1,6 @@
 import type { IndexDefinition } from '#catalog/catalog.ts';
 import { DatabaseError } from '#core/errors.ts';
-import { formatRid, type LogIndex, type Rid } from '#core/rid.ts';
+import { type BucketId, bucketOf, formatRid, type LogIndex, type Rid } from '#core/rid.ts';
 import type { TemporalFormats } from '#core/temporal-format.ts';
 import { textOf } from '#core/text-form.ts';
 import type { Value } from '#core/value.ts';
@@ -30,6 +30,9 @@ export interface Undoing {
   readonly undo: UndoLog | undefined;
 }
 
+/** Looked through in one turn. */
+const claimsPerTurn = 8_192;
+
 /** What a transaction knows about the holder of a key. */
 export interface KeyHolders {
   readonly snapshot: StorageSnapshot;
@@ -48,6 +51,7 @@ export class UniqueClaims {
   defers = false;
   readonly #claims = new Map<string, UniqueClaim>();
   #contests: Contest[] = [];
+  readonly #dropped = new Set<BucketId>();
   /** So many of them are judged. */
   #judgedCount = 0;
   readonly #formats: TemporalFormats;
@@ -169,11 +173,27 @@ export class UniqueClaims {
     for (const key of keys.keysOf(before)) this.#giveUp(claimText(keys.definition, key), rid);
   }
 
+  /** Forgets the keys of all records in buckets that are dropped: going back does not bring them up again. */
+  *forget(buckets: ReadonlySet<BucketId>): Generator<undefined, void, undefined> {
+    for (const bucket of buckets) this.#dropped.add(bucket);
+    let count = 0;
+    for (const [text, { rid }] of this.#claims) {
+      if (buckets.has(bucketOf(rid))) this.#claims.delete(text);
+      count += 1;
+      if (count % claimsPerTurn === 0) yield;
+    }
+  }
+
+  #putBack(text: string, claim: UniqueClaim | undefined): void {
+    if (claim === undefined || this.#dropped.has(bucketOf(claim.rid))) this.#claims.delete(text);
+    else this.#claims.set(text, claim);
+  }
+
   #giveUp(text: string, rid: Rid): void {
     const claim = this.#claims.get(text);
     if (claim?.rid !== rid) return;
     this.#claims.delete(text);
-    this.#undoing.undo?.add(() => this.#claims.set(text, claim));
+    this.#undoing.undo?.add(() => this.#putBack(text, claim));
   }
 
   /** @throws DatabaseError `DuplicatedKey` when another record has it */
@@ -188,10 +208,7 @@ export class UniqueClaims {
 
   #noteClaim(undo: UndoLog, text: string): void {
     const before = this.#claims.get(text);
-    undo.add(() => {
-      if (before === undefined) this.#claims.delete(text);
-      else this.#claims.set(text, before);
-    });
+    undo.add(() => this.#putBack(text, before));
   }
 
   /** Another record that has the key. */

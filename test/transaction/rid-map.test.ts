@@ -64,3 +64,17 @@ test('a map that many values were taken out of begins anew', () => {
     map.delete(at(7));
   }
 });
+
+test('a bucket goes with all of its keys, the last one used, too', () => {
+  const map = new RidMap<number>();
+  for (const bucket of [1, 2]) for (const at of [0, 7]) map.set(makeRid(bucket, at), bucket);
+  map.deleteBucket(2 as BucketId);
+  map.deleteBucket(3 as BucketId);
+  assert.equal(map.size, 2);
+  assert.equal(map.get(makeRid(2, 7)), undefined);
+  map.set(makeRid(2, 1), 5);
+  assert.deepEqual([...map.inOrder()].flat(), [1, 1, 5]);
+  map.deleteBucket(2 as BucketId);
+  map.deleteBucket(1 as BucketId);
+  assert.equal(map.size, 0);
+});

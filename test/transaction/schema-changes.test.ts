@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { DatabaseError } from '#core/errors.ts';
-import { makeRid, type Rid } from '#core/rid.ts';
+import { type IndexId, makeRid, type Rid } from '#core/rid.ts';
 import type { Value } from '#core/value.ts';
 import type { ReadView } from '#transaction/read-view.ts';
 import { index, property, type } from '#test/catalog/catalog-builder.ts';
@@ -176,6 +176,77 @@ test('DROP TYPE UNSAFE takes vertices, their edges and their indexes', async () 
   const again = tx.insertVertex(db.typeId('P'), new Map());
   assert.ok(!db.rids.includes(again.rid), 'record ids are not given again');
 });
+
+test('documents of a dropped type leave the indexes of its supertypes', async () => {
+  await using db = await openTestState();
+  await db.alter(
+    type('document', 'S'),
+    type('document', 'D', { supertypes: ['S'] }),
+    property('S.n', 'LONG'),
+    index('S', ['n'], { unique: true }),
+  );
+  using tx = db.state.begin('READ_COMMITTED');
+  for (const n of [1, 2, 3]) tx.insertDocument(db.typeId('D'), row({ n }));
+  await tx.commit();
+  await db.alter({ kind: 'drop-type', name: 'D', ifExists: false, unsafe: false });
+  using after = db.state.begin('READ_COMMITTED');
+  after.insertDocument(db.typeId('S'), row({ n: 2 }));
+  await after.commit();
+  using view = db.state.view();
+  assert.equal(requireAgreement(view, 'S[n]'), 1);
+});
+
+test('what a transaction did to documents goes with their type, whatever it goes back to, and the rest stays its own', async () => {
+  await using db = await openTestState();
+  await db.alter(
+    type('document', 'S'),
+    type('document', 'D', { supertypes: ['S'], bucketCount: 2 }),
+    property('S.n', 'LONG'),
+    index('S', ['n'], { unique: true }),
+  );
+  const [s, d] = [db.typeId('S'), db.typeId('D')];
+  const stored = await (async () => {
+    using tx = db.state.begin('READ_COMMITTED');
+    const rids = [1, 2, 3].map((n) => tx.insertDocument(d, row({ n })).rid);
+    await tx.commit();
+    return rids;
+  })();
+  using tx = db.state.begin('READ_COMMITTED');
+  tx.beginStatement();
+  const own = tx.insertDocument(s, row({ n: 10 }));
+  tx.insertDocument(d, row({ n: 11 }));
+  tx.update(stored[0] as Rid, row({ n: 12 }));
+  const place = tx.savepoint();
+  tx.update(stored[0] as Rid, row({ n: 13 }));
+  tx.delete(stored[1] as Rid);
+  tx.insertDocument(s, row({ n: 14 }));
+  await tx.alter({ kind: 'drop-type', name: 'D', ifExists: false, unsafe: false });
+  assert.equal(tx.record(stored[0] as Rid), undefined);
+  assert.deepEqual(numbersIn(tx, 'S'), [10, 14]);
+  assert.equal(tx.index(tx.catalog.indexNamed('S[n]')?.id as IndexId).entryCount, 2);
+  place.undo();
+  assert.deepEqual(numbersIn(tx, 'S'), [10]);
+  // Others may have the keys now.
+  using other = db.state.begin('READ_COMMITTED');
+  for (const n of [11, 12, 13, 2]) other.insertDocument(s, row({ n }));
+  await other.commit();
+  const { changes } = await tx.commit();
+  assert.deepEqual(
+    changes.map(({ record }) => record.rid),
+    [own.rid],
+  );
+  using view = db.state.view();
+  assert.equal(requireAgreement(view, 'S[n]'), 5);
+});
+
+function numbersIn(view: ReadView, name: string): unknown[] {
+  const numbers: unknown[] = [];
+  for (const bucket of view.catalog.typeNamed(name)?.buckets ?? []) {
+    const scan = view.scan(bucket, 'ascending');
+    for (let r = scan.next(); r !== undefined; r = scan.next()) numbers.push(r.get('n'));
+  }
+  return numbers;
+}
 
 test('a type whose records are being deleted goes, also when who asked for it gives up', async () => {
   await using db = await withRecords(Array.from({ length: 900 }, (_, n) => ({ n })));

@@ -9,9 +9,9 @@ type DropType = Extract<SchemaChange, { kind: 'drop-type' }>;
 const deletionBatch = 1_000;
 
 /**
- * Before a type is dropped for good: what its own transaction wrote into it goes with it. New records are taken back. Where
- * stored records were changed or deleted, or there are triggers, everything written so far is stored first, for the drop works
- * on what is stored.
+ * Before a type is dropped for good: what its own transaction wrote into it goes with it. Documents are forgotten by the transaction
+ * once they are gone (`Transaction.alter`). New vertices and edges are taken back; where stored ones were changed or deleted, or
+ * there are triggers, everything written so far is stored first, for the drop works on what is stored.
  * @throws DatabaseError `CommandExecution` when the transaction sees vertices or edges in the type, and UNSAFE is not said
  */
 export async function settleWritesInto(
@@ -25,6 +25,7 @@ export async function settleWritesInto(
   if (changed.length === 0) return;
   const holdsRecords = type.buckets.some((bucket) => transaction.recordCount(bucket) > 0);
   requireDroppable(type, change, holdsRecords);
+  if (type.kind === 'document') return;
   const isStored = changed.some((bucket) => transaction.snapshot.recordCount(bucket) > 0);
   // A dropped type sets off no triggers, which a deletion here would, and they may keep what is to go.
   if (isStored || transaction.catalog.definitions.isHooked) return transaction.flush();
