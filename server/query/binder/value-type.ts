@@ -207,8 +207,11 @@ interface Definitions {
 }
 
 function isSame(a: AskedProperty, b: AskedProperty): boolean {
-  if (a.name !== b.name || a.holder.op !== 'Slot') return false;
-  return b.holder.op === 'Slot' && a.holder.slot === b.holder.slot;
+  return a.name === b.name && isSameHolder(a, b);
+}
+
+function isSameHolder({ holder: a }: AskedProperty, { holder: b }: AskedProperty): boolean {
+  return a.op === 'Slot' && b.op === 'Slot' && a.slot === b.slot;
 }
 
 const long: KnownType = { kind: 'told', type: 'LONG' };
@@ -254,12 +257,25 @@ const passing: ReadonlySet<LogicalPlan['op']> = new Set<LogicalPlan['op']>([
 /** Names of the functions that ask records for the types of their properties. */
 export const askedTypeFunction = '#typeIn';
 export const askedSumFunction = '#typeOfSum';
+/** The same of one record where nothing is declared; of a sum the names are a list. */
+export const askedWidthFunction = '#widthIn';
+export const askedWidthSumFunction = '#widthOfSum';
 /** The widths of all properties of a record as a map, or null. */
 export const widthsFunction = '#widths';
 
 /** The expression of the name of a type, null when there is no more to say than the value does. */
 export function typeExpression(known: KnownType): Expression {
   if (known.kind === 'told') return { op: 'Constant', value: known.type };
+  const [first] = known.of;
+  if (
+    first !== undefined &&
+    known.of.every((one) => one.isUndeclared && isSameHolder(one, first))
+  ) {
+    const names = known.of.map((one) => one.name);
+    const value = known.isSum ? names : first.name;
+    const name = known.isSum ? askedWidthSumFunction : askedWidthFunction;
+    return { op: 'Call', function: name, arguments: [first.holder, { op: 'Constant', value }] };
+  }
   const asked = known.of.flatMap(({ holder, name }): Expression[] => [
     holder,
     { op: 'Constant', value: name },

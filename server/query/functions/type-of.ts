@@ -1,12 +1,18 @@
 import { schemaTypeOf } from '#core/conversion.ts';
 import type { SchemaTypeName } from '#core/conversion.ts';
-import { type IntegerWidth, isBeyondInt32 } from '#core/integer-width.ts';
+import type { IntegerWidth } from '#core/integer-width.ts';
 import { EmbeddedDocument, isRecord, type Value } from '#core/value.ts';
-import { askedSumFunction, askedTypeFunction, widthsFunction } from '../binder/value-type.ts';
+import {
+  askedSumFunction,
+  askedTypeFunction,
+  askedWidthFunction,
+  askedWidthSumFunction,
+  widthsFunction,
+} from '../binder/value-type.ts';
 import type { EvaluationContext } from '../evaluate/context.ts';
 import type { ScalarFunction } from '../evaluate/function-definition.ts';
 import { ANY_NUMBER, method, nullSafe, scalar } from './define.ts';
-import { followed, propertyOf } from './navigation.ts';
+import { followed } from './navigation.ts';
 
 /**
  * `.type()` and `.javaType()` (sql-functions.md 11.1). A value does not know how wide its integer is (sql.md 2.2): a property
@@ -24,6 +30,12 @@ export const typeMethods = [
     ),
   ),
   quick(scalar(`${askedSumFunction}(holder, name, ...)`, [2, ANY_NUMBER], typeOfSum)),
+  quick(
+    scalar(`${askedWidthFunction}(record, name)`, [2, 2], (args, context) =>
+      widthIn(args[0] as Value, args[1] as string, context),
+    ),
+  ),
+  quick(scalar(`${askedWidthSumFunction}(record, names)`, [2, 2], widthOfSum)),
   quick(
     scalar(`${widthsFunction}(record)`, [1, 1], ([record = null], context) => {
       const target = followed(record, context);
@@ -61,15 +73,25 @@ function typeIn(
   return (type && catalog.property(type.id, name)?.type) ?? null;
 }
 
-/** What is computed from several properties is a LONG when one of them is, be it by its range. */
+/** What is computed from several properties is a LONG when one of them is. */
 function typeOfSum(args: readonly Value[], context: EvaluationContext): Value {
-  for (let at = 0; at < args.length; at += 2) {
-    const holder = followed(args[at] as Value, context);
-    const name = args[at + 1] as string;
-    if (typeIn(holder, name, context) === 'LONG') return 'LONG';
-    if (isBeyondInt32(propertyOf(holder, name))) return 'LONG';
-  }
+  for (let at = 0; at < args.length; at += 2)
+    if (typeIn(args[at] as Value, args[at + 1] as string, context) === 'LONG') return 'LONG';
   return null;
+}
+
+/** As `typeIn` for what no type declares. */
+function widthIn(holder: Value, name: string, context: EvaluationContext): IntegerWidth | null {
+  const record = followed(holder, context);
+  const widths = isRecord(record) ? record.integerWidths : undefined;
+  return widths === undefined ? null : (widths.get(name) ?? null);
+}
+
+function widthOfSum([holder = null, names]: readonly Value[], context: EvaluationContext): Value {
+  const record = followed(holder, context);
+  const widths = isRecord(record) ? record.integerWidths : undefined;
+  if (widths === undefined) return null;
+  return (names as readonly string[]).some((name) => widths.get(name) === 'LONG') ? 'LONG' : null;
 }
 
 /** Whether values of a declared type look like `own` once they are read; a FLOAT is read as a DOUBLE (sql.md 3.4). */

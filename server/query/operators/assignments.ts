@@ -124,9 +124,9 @@ export function assignedWidth(
   context: ExecutionContext,
 ): IntegerWidth | undefined {
   if (valueType === undefined || !isSizable(value)) return undefined;
-  return context.view.catalog.property(type, property) === undefined
-    ? widthOf(value, valueType(context))
-    : undefined;
+  const width = widthOf(value, valueType(context));
+  if (width === undefined) return undefined;
+  return context.view.catalog.property(type, property) === undefined ? width : undefined;
 }
 
 /** @param type the name of the type, where it is known */

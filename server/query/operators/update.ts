@@ -60,8 +60,6 @@ export class UpdateOperator implements PhysicalOperator {
   /** Set when nothing but properties is assigned, each once. */
   readonly #plain: readonly PlainAssignment[] | undefined;
   readonly #patch: PropertyPatch;
-  /** More may be known of some values than they show. */
-  readonly #areWidthsKnown: boolean;
   readonly #calls = new LongCalls();
   #context: ExecutionContext | undefined;
   #ordinal = 0;
@@ -86,7 +84,6 @@ export class UpdateOperator implements PhysicalOperator {
     this.description = options.description;
     this.#options = options;
     this.#plain = plainAssignments(options.assignments);
-    this.#areWidthsKnown = this.#plain?.some((one) => one.valueType !== undefined) === true;
     this.#patch = new PropertyPatch(this.#plain?.map(({ property }) => property) ?? []);
   }
 
@@ -215,20 +212,21 @@ export class UpdateOperator implements PhysicalOperator {
       return [value];
     }
     const values: Value[] = [];
-    const widths = this.#areWidthsKnown
-      ? new Array<IntegerWidth | undefined>(plain.length)
-      : undefined;
+    let widths: (IntegerWidth | undefined)[] | undefined;
     for (let at = 0; at < plain.length; at += 1) {
       // Right sides see what was assigned before.
       if (at === 1)
         context.frame[slot] = new ChangedRecord(record, names, values, record.version, widths);
       const assignment = plain[at] as PlainAssignment;
       const value = assignedValue(record.type, assignment, context);
-      if (widths !== undefined) {
-        const width = assignedWidth(record.type, assignment, value, context);
-        if (width !== undefined) this.#widths = widths;
-        widths[at] = width;
+      const width = assignedWidth(record.type, assignment, value, context);
+      if (width !== undefined && widths === undefined) {
+        widths = new Array<IntegerWidth | undefined>(plain.length);
+        this.#widths = widths;
+        if (at > 0)
+          context.frame[slot] = new ChangedRecord(record, names, values, record.version, widths);
       }
+      if (widths !== undefined) widths[at] = width;
       values.push(value);
     }
     return values;
