@@ -160,6 +160,7 @@ export class PlanExecution {
   #boundTurn(): void {
     const { turnBytesMax = Number.POSITIVE_INFINITY } = this.#context.limits;
     this.#context.madeBytesMax = madeBytes.total + turnBytesMax;
+    madeBytes.rowStart = madeBytes.total;
   }
 
   #pullSlice(): ResultBatch {

@@ -16,6 +16,8 @@ before(async () => {
   await db.run('CREATE DOCUMENT TYPE D');
   await db.run('CREATE PROPERTY D.t STRING');
   await db.run('CREATE DOCUMENT TYPE Many');
+  await db.run('CREATE DOCUMENT TYPE Small');
+  await db.run(`INSERT INTO Small (n) VALUES ${many(5_000, (at) => `(${at})`)}`);
   await db.run('CREATE DOCUMENT TYPE Embedded');
   await db.run('INSERT INTO D SET t = :text, n = 1', { text });
   await db.run('INSERT INTO Embedded SET e = :e, l = :l', {
@@ -101,6 +103,14 @@ test('what makes large values one after the other is not refused', async () => {
     ['SELECT l.length() FROM (SELECT [t] AS l FROM Many) UNWIND l', rowCount],
     [`SELECT ${many(1_000, (at) => `:p AS c${at}`)} FROM D`, 1],
     [`SELECT ${many(100, (at) => `:p AS c${at}`)} FROM (SELECT t FROM Many LIMIT 10)`, 10],
+    // Joined texts that nobody reads: gigabytes of them are made in a millisecond.
+    [`SELECT n FROM Small WHERE :p || n = 'a'`, 0],
+    [`SELECT n FROM Small WHERE n IN [:p || '1', :p || n]`, 0],
+    [`SELECT count(*) AS c FROM Small WHERE :p + n = 'a'`, 1],
+    [`SELECT count(*) AS c FROM (SELECT n || :p AS x FROM Small) WHERE x = 'a'`, 1],
+    [`SELECT count(*) AS c FROM (SELECT n FROM Small ORDER BY n DESC) WHERE :p || n = 'a'`, 1],
+    [`SELECT count(*) AS c FROM Small LET $x = :p || n WHERE $x = 'a'`, 1],
+    [`SELECT n FROM D WHERE (SELECT count(*) AS c FROM Small WHERE :p || n = 'a')[0].c = 1`, 0],
   ] as const)
     assert.equal(await rowsRead(statement, one), rows, statement.slice(0, 80));
 });

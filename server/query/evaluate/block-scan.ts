@@ -1,3 +1,4 @@
+import { madeBytes } from '#core/made-bytes.ts';
 import type { StoredRecord } from '#core/record.ts';
 import type { Value } from '#core/value.ts';
 import type { Expression, Slot } from '../algebra/expression.ts';
@@ -107,6 +108,7 @@ export class ClosureRows implements RowSource {
 
   /** Only the filter. */
   test(record: StoredRecord): boolean {
+    madeBytes.rowStart = madeBytes.total;
     this.#frame[this.#spec.record] = record;
     const { predicate } = this.#closures;
     return predicate === undefined || predicate(this.#context);
@@ -116,6 +118,7 @@ export class ClosureRows implements RowSource {
     const context = this.#context;
     const frame = this.#frame;
     const { predicate, slots, columns } = this.#closures;
+    madeBytes.rowStart = madeBytes.total;
     frame[this.#spec.record] = record;
     if (predicate !== undefined && !predicate(context)) return false;
     for (let i = 0; i < columns.length; i++)

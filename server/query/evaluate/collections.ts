@@ -175,6 +175,7 @@ export function compileReduce(
       const before = madeBytes.total;
       value = step(context);
       // The value is bounded by itself; the one before is part of it or garbage.
+      madeBytes.rowStart += madeBytes.total - before;
       if (context.madeBytesMax !== undefined) context.madeBytesMax += madeBytes.total - before;
     }
     return value;

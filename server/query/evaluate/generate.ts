@@ -1,5 +1,6 @@
 import { readCell, readRid } from '#storage/row-record.ts';
 import type { OutsideCells } from '#storage/row-record.ts';
+import { madeBytes } from '#core/made-bytes.ts';
 import { Link } from '#core/record.ts';
 import { DateTime, LocalDate } from '#core/temporal.ts';
 import { double, integer } from '#core/value.ts';
@@ -108,6 +109,7 @@ const library = {
   compareGeneral,
   compareNullable,
   noOutsideCells,
+  madeBytes,
   LocalDate,
   DateTime,
   Link,
@@ -137,6 +139,8 @@ class ProgramEmitter {
   #refusedFlags = 0;
   #readsFlags = false;
   #needsRecord = false;
+  /** It calls what may make large values. */
+  #mayMake = false;
 
   constructor(terms: ScanTerms, scan: ScanShape, shape: Shape, forms: BoundForms) {
     this.#terms = terms;
@@ -178,6 +182,7 @@ class ProgramEmitter {
         : '',
       flags === 0 ? '' : `if ((flags & ${flags}) !== 0) return -2 - slot;`,
       this.#needsRecord ? 'let record = null;' : '',
+      this.#mayMake ? 'library.madeBytes.rowStart = library.madeBytes.total;' : '',
       `if (${test}) { ${onMatch} }`,
       isAscending ? 'slot = slot + 1;' : 'slot = slot - 1;',
       '}',
@@ -196,6 +201,7 @@ class ProgramEmitter {
   }
 
   #opaque(condition: number): string {
+    this.#mayMake = true;
     const name = this.#bind(this.#terms.conditions[condition]);
     return `(${this.#recordText()}, ${name}(context))`;
   }
@@ -406,10 +412,12 @@ class ProgramEmitter {
         return this.#bind(this.#forms.value(term.constant));
       case 'arithmetic': {
         const operation = this.#bind(arithmeticOf(term.operator));
+        this.#mayMake = true;
         return `${operation}(${this.#column(term.left)}, ${this.#column(term.right)}, context)`;
       }
       case 'opaque': {
         const name = this.#bind(this.#terms.evaluators[term.evaluator]);
+        this.#mayMake = true;
         return `(${this.#recordText()}, ${name}(context))`;
       }
     }

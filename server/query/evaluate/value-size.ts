@@ -158,9 +158,12 @@ function countMade(bytes: number, context: Bounds): void {
   requireTurn(context);
 }
 
-/** @throws DatabaseError `TooLarge` when the turn has made too much */
+/** @throws DatabaseError `TooLarge` when the turn has made too much for one row */
 export function requireTurn({ limits, madeBytesMax }: Bounds): void {
   if (madeBytesMax === undefined || madeBytes.total <= madeBytesMax) return;
+  const { turnBytesMax = Number.POSITIVE_INFINITY } = limits;
+  // A joined text costs next to nothing until it is read: thousands of rows may each make one in a turn.
+  if (madeBytes.total - madeBytes.rowStart <= turnBytesMax) return;
   throw new DatabaseError(
     'TooLarge',
     `an expression would make values of more than ${limits.turnBytesMax} bytes at once, which service.queryMaxMemory does not allow`,

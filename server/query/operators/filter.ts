@@ -1,3 +1,4 @@
+import { madeBytes } from '#core/made-bytes.ts';
 import type { Predicate } from '../evaluate/evaluator.ts';
 import { Patience } from '../evaluate/patience.ts';
 import {
@@ -45,6 +46,7 @@ export class FilterOperator implements PhysicalOperator {
     for (let count = 0; count < rowsPerTurn; count += 1) {
       const pulled = this.#input.next();
       if (pulled !== ROW) return pulled;
+      madeBytes.rowStart = madeBytes.total;
       context.mayBeSuspended = true;
       try {
         if (this.#predicate(context)) {

@@ -86,6 +86,7 @@ export class ProjectOperator implements PhysicalOperator {
     const evaluators = this.#evaluators;
     const isWide = this.#isWide;
     const madeMax = madeBytes.total + unweighedBytesMax;
+    madeBytes.rowStart = madeBytes.total;
     context.mayBeSuspended = true;
     try {
       for (let at = 0; at < slots.length; at += 1) {
@@ -141,6 +142,7 @@ export class ProjectOperator implements PhysicalOperator {
       if (pulled !== ROW) return pulled;
       const filled = values.length;
       const madeMax = madeBytes.total + unweighedBytesMax;
+      madeBytes.rowStart = madeBytes.total;
       context.mayBeSuspended = true;
       try {
         for (let at = 0; at < evaluators.length; at += 1) {

@@ -31,6 +31,8 @@ export class RowMemory {
   /** A column is about to be computed, perhaps once more. */
   beginColumn(): void {
     this.#columnStart ??= madeBytes.total;
+    // The columns before it are accounted.
+    madeBytes.rowStart = madeBytes.total;
   }
 
   /**

@@ -28,6 +28,7 @@ export class WorkShare {
 
   /** One unit of work. @returns true when it is time to pause; counting then starts anew */
   isSpent(): boolean {
+    madeBytes.rowStart = madeBytes.total;
     this.#left -= 1;
     if (this.#left > 0 && madeBytes.total < this.#madeMax) return false;
     this.#madeMax = madeBytes.total + bytesPerTurn;

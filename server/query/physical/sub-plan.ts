@@ -96,10 +96,12 @@ class SubPlanRun {
     this.#operator.open(context);
     try {
       for (;;) {
-        const before = madeBytes.total;
+        const { total: before, rowStart } = madeBytes;
         const pulled = this.#operator.next();
-        // What rows made is garbage by now, or held by whoever accounts it.
-        if (context.madeBytesMax !== undefined) context.madeBytesMax += madeBytes.total - before;
+        // What its rows made is garbage by now, or held by whoever accounts it: the row outside has not made it.
+        const made = madeBytes.total - before;
+        madeBytes.rowStart = rowStart + made;
+        if (context.madeBytesMax !== undefined) context.madeBytesMax += made;
         if (pulled === END) break;
         if (pulled === PAUSE) {
           if (context.pending.work !== undefined)
