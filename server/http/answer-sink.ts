@@ -9,14 +9,14 @@ import type { JsonWriter } from './json-writer.ts';
 
 const bufferBytes = pieceBytes + 8 * 1024;
 const sentBuffersMax = 4;
-/** Time after which others have their turn, though the client keeps up. */
+/** Time after which others have their turn. */
 const turnMs = 5;
 
 const emptyLine = Buffer.from('\n');
 
 /**
  * An answer of JSON that is sent in pieces, at the speed at which the client takes them. Pieces end between rows, but for those of
- * long rows. What was handed in and not yet taken is bounded by the socket's buffer: after `write` answered false, wait for
+ * long rows and lines. What was handed in and not yet taken is bounded by the socket's buffer: after `write` answered false, wait for
  * `drained`.
  */
 export class AnswerSink {
@@ -67,11 +67,22 @@ export class AnswerSink {
 
   /** As `writeFrom`; resolves when the client has caught up, and others had their turn if it was due. */
   async send(writer: JsonWriter): Promise<void> {
-    const isBehind = !this.writeFrom(writer);
+    await this.#keepPace(this.writeFrom(writer));
+  }
+
+  /** The pieces of one line; as `send`. */
+  async sendLine(texts: Iterable<string>): Promise<void> {
+    this.#isInRow = true;
+    for (const text of texts) await this.#keepPace(this.#target.write(Buffer.from(text)));
+    this.#isInRow = false;
+  }
+
+  /** A client that keeps up is no reason to keep others waiting: the system may take megabytes within one turn. */
+  async #keepPace(isTaken: boolean): Promise<void> {
     const { clock, timers } = this.#exchange.door.runtime;
-    if (isBehind) await this.drained();
-    else if (clock.monotonicMs() - this.#turnStartMs < turnMs) return;
-    else await timers.yield();
+    if (!isTaken) await this.drained();
+    if (clock.monotonicMs() - this.#turnStartMs < turnMs) return;
+    await timers.yield();
     this.#turnStartMs = clock.monotonicMs();
   }
 

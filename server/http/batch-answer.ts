@@ -77,6 +77,18 @@ function* mappingText(batch: BatchImport, from: number, to: number): Generator<s
   yield `${piece}}`;
 }
 
+/** A line with the ids of a chunk, in pieces. */
+function* progressText(opening: string, mapping: Iterable<string>): Generator<string> {
+  let text = `${opening},"idMapping":`;
+  for (const piece of mapping) {
+    text += piece;
+    if (text.length < pieceLength) continue;
+    yield text;
+    text = '';
+  }
+  yield `${text}}}\n`;
+}
+
 /** The object without its closing brace, so that a member can follow. */
 function openText(value: object): string {
   return JSON.stringify(value).slice(0, -1);
@@ -181,19 +193,13 @@ export class StreamedBatchAnswer implements BatchAnswer {
 
   async committed({ counts, hasEdges, ids }: CommittedChunk, batch: BatchImport): Promise<void> {
     const phase = hasEdges ? 'edges' : 'vertices';
-    let text = `{"progress":${openText({ phase, ...countFields(counts) })}`;
-    const to = ids.end;
-    if (this.#call.parameters.idMapping !== 'false' && to > this.#mapped) {
-      text += ',"idMapping":';
-      for (const piece of mappingText(batch, this.#mapped, to)) {
-        text += piece;
-        if (text.length < pieceLength) continue;
-        await this.#write(text);
-        text = '';
-      }
-      this.#mapped = to;
-    }
-    await this.#write(`${text}}}\n`);
+    const opening = `{"progress":${openText({ phase, ...countFields(counts) })}`;
+    const from = this.#mapped;
+    const hasIds = this.#call.parameters.idMapping !== 'false' && ids.end > from;
+    if (hasIds) this.#mapped = ids.end;
+    await this.#open().sendLine(
+      hasIds ? progressText(opening, mappingText(batch, from, ids.end)) : [`${opening}}}\n`],
+    );
   }
 
   async succeeded(batch: BatchImport): Promise<void> {
@@ -204,8 +210,9 @@ export class StreamedBatchAnswer implements BatchAnswer {
       ...(isStreamed ? { idMappingStreamed: true } : { idMappingOmitted: true }),
       idMappingSize: batch.committedIds.count,
     };
-    await this.#write(`${JSON.stringify({ summary })}\n`);
-    this.#open().end();
+    const sink = this.#open();
+    await sink.sendLine([`${JSON.stringify({ summary })}\n`]);
+    sink.end();
   }
 
   failed(error: unknown, batch: BatchImport): void {
@@ -229,11 +236,6 @@ export class StreamedBatchAnswer implements BatchAnswer {
     const coding = negotiateCoding(exchange.request.headers['accept-encoding']);
     this.#sink ??= new AnswerSink(exchange, lineHeaders, coding);
     return this.#sink;
-  }
-
-  async #write(text: string): Promise<void> {
-    const sink = this.#open();
-    if (!sink.write(Buffer.from(text))) await sink.drained();
   }
 
   #discardRest(isBroken: boolean): void {

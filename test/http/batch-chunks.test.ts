@@ -30,9 +30,12 @@ interface Started {
   edgeCount(): Promise<unknown>;
 }
 
-async function start(context: TestContext): Promise<Started> {
+async function start(
+  context: TestContext,
+  settings: Readonly<Record<string, string>> = {},
+): Promise<Started> {
   let data: TestDatabase | undefined;
-  const door = await startDoor(context, {}, async (authorizer) => {
+  const door = await startDoor(context, settings, async (authorizer) => {
     data = await openTestDatabase({ authorizer });
     return data.databases;
   });
@@ -47,12 +50,16 @@ async function start(context: TestContext): Promise<Started> {
   };
 }
 
-function upload(door: DoorFixture, headers: Readonly<Record<string, string>> = {}): ClientRequest {
+function upload(
+  door: DoorFixture,
+  headers: Readonly<Record<string, string>> = {},
+  query = '?idMapping=false',
+): ClientRequest {
   const asked = httpRequest({
     host: '127.0.0.1',
     port: door.port,
     method: 'POST',
-    path: '/api/v1/batch/test?idMapping=false',
+    path: `/api/v1/batch/test${query}`,
     agent: false,
     headers: {
       authorization: basic('root'),
@@ -158,4 +165,26 @@ test('a repeated call of several chunks is answered as the first, and loads noth
   assert.equal(answers[0], answers[1]);
   assert.match(answers[0] ?? '', /"edgesCreated":149990,/);
   assert.equal(await edgeCount(), 149_990);
+});
+
+test('blank lines stand between the lines of ids of a client that reads slowly', async (context) => {
+  const { door } = await start(context, { 'server.httpStreamingKeepAlive': '1' });
+  const count = 50_000;
+  const filler = 'x'.repeat(250);
+  const body = Array.from(
+    { length: count },
+    (_, n) => `{"@type":"v","@class":"Person","@id":"${n}${filler}"}\n`,
+  ).join('');
+  const asked = upload(door, {}, '');
+  asked.end(body);
+  const [answer] = (await once(asked, 'response')) as [IncomingMessage];
+  let text = '';
+  answer.setEncoding('utf8');
+  // The answer is larger than what the system takes, so that the line waits.
+  await new Promise((resolve) => setTimeout(resolve, 1000));
+  for await (const piece of answer) text += String(piece);
+  const lines = text.split('\n').filter((line) => line !== '');
+  const told = lines.map((line) => JSON.parse(line) as Record<string, Record<string, object>>);
+  assert.equal(Object.keys(told[0]?.['progress']?.['idMapping'] ?? {}).length, count);
+  assert.equal(told.length, 2);
 });
