@@ -27,6 +27,12 @@ export function isBeyondInt32(value: Value): boolean {
   return typeof value === 'number' && Number.isInteger(value) && (value | 0) !== value;
 }
 
+/** How wide the integer in a property of the record is, where its value does not show it. */
+export function integerWidthOf(record: StoredRecord, property: string): IntegerWidth | undefined {
+  if (record.integerWidthOf !== undefined) return record.integerWidthOf(property);
+  return record.integerWidths?.get(property);
+}
+
 /** The properties of a record with the widths of some of them, on their way into a row. */
 export class SizedProperties extends Map<string, Value> {
   readonly widths: IntegerWidths;

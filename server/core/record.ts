@@ -1,5 +1,5 @@
 import type { LogIndex, Rid, TypeId } from './rid.ts';
-import type { IntegerWidths } from './integer-width.ts';
+import type { IntegerWidth, IntegerWidths } from './integer-width.ts';
 import type { PausingWork, WorkMeter } from './pausing-work.ts';
 import type { Value } from './value.ts';
 
@@ -35,6 +35,8 @@ export interface StoredRecord {
   propertyNames(): readonly string[];
   /** Widths of integers that their values do not show; undefined when there are none, which is the rule. */
   readonly integerWidths?: IntegerWidths | undefined;
+  /** Of one of them, where it costs to gather all; ask `integerWidthOf` (integer-width.ts). */
+  integerWidthOf?(property: string): IntegerWidth | undefined;
   /** How to read a property that takes long (megabytes kept outside of the row); undefined for others, which `get` reads. */
   largeRead?(property: string): ((meter: WorkMeter) => PausingWork<Value>) | undefined;
   /** Bytes of memory that keeping the record costs, its share of a larger image included; some 100 when it is not known. */

@@ -1,4 +1,4 @@
-import type { IntegerWidth, IntegerWidths } from '#core/integer-width.ts';
+import { type IntegerWidth, type IntegerWidths, integerWidthOf } from '#core/integer-width.ts';
 import type { RecordKind, StoredRecord } from '#core/record.ts';
 import type { LogIndex, Rid, TypeId } from '#core/rid.ts';
 import type { Value } from '#core/value.ts';
@@ -85,6 +85,13 @@ export class ChangedRecord implements StoredRecord {
       (name, at) => this.#values[at] !== undefined && !isKnown.has(name),
     );
     return added.length === 0 ? known : [...known, ...added];
+  }
+
+  /** A SET of thousands of items asks for one after the other. */
+  integerWidthOf(property: string): IntegerWidth | undefined {
+    const at = this.#places === undefined ? this.#placeOf(property) : this.#places.get(property);
+    const isChanged = at !== undefined && this.#values[at] !== undefined;
+    return isChanged ? this.#widths?.[at] : integerWidthOf(this.#base, property);
   }
 
   get integerWidths(): IntegerWidths | undefined {

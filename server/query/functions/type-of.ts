@@ -1,6 +1,6 @@
 import { schemaTypeOf } from '#core/conversion.ts';
 import type { SchemaTypeName } from '#core/conversion.ts';
-import type { IntegerWidth } from '#core/integer-width.ts';
+import { type IntegerWidth, integerWidthOf } from '#core/integer-width.ts';
 import { EmbeddedDocument, isRecord, type Value } from '#core/value.ts';
 import {
   askedSumFunction,
@@ -66,7 +66,7 @@ function typeIn(
   const { catalog } = context.view;
   if (isRecord(target)) {
     const declared = catalog.property(target.type, name)?.type;
-    return declared ?? target.integerWidths?.get(name) ?? null;
+    return declared ?? integerWidthOf(target, name) ?? null;
   }
   if (!(target instanceof EmbeddedDocument)) return null;
   const type = catalog.typeNamed(target.typeName);
@@ -83,15 +83,15 @@ function typeOfSum(args: readonly Value[], context: EvaluationContext): Value {
 /** As `typeIn` for what no type declares. */
 function widthIn(holder: Value, name: string, context: EvaluationContext): IntegerWidth | null {
   const record = followed(holder, context);
-  const widths = isRecord(record) ? record.integerWidths : undefined;
-  return widths === undefined ? null : (widths.get(name) ?? null);
+  return isRecord(record) ? (integerWidthOf(record, name) ?? null) : null;
 }
 
 function widthOfSum([holder = null, names]: readonly Value[], context: EvaluationContext): Value {
   const record = followed(holder, context);
-  const widths = isRecord(record) ? record.integerWidths : undefined;
-  if (widths === undefined) return null;
-  return (names as readonly string[]).some((name) => widths.get(name) === 'LONG') ? 'LONG' : null;
+  if (!isRecord(record)) return null;
+  for (const name of names as readonly string[])
+    if (integerWidthOf(record, name) === 'LONG') return 'LONG';
+  return null;
 }
 
 /** Whether values of a declared type look like `own` once they are read; a FLOAT is read as a DOUBLE (sql.md 3.4). */

@@ -1,5 +1,6 @@
 import {
   type IntegerWidth,
+  integerWidthOf,
   type IntegerWidths,
   SizedProperties,
   valuesOf,
@@ -104,7 +105,7 @@ export function rebased(draft: RecordDraft, before: StoredRecord, now: StoredRec
     const old = before.get(name);
     const width = draft.integerWidths?.get(name);
     const isSame = old !== undefined && compareValues(old, value) === 0;
-    if (!isSame || width !== before.integerWidths?.get(name)) made.assign(name, value, width);
+    if (!isSame || width !== integerWidthOf(before, name)) made.assign(name, value, width);
   }
   for (const name of before.propertyNames())
     if (!draft.properties.has(name)) made.properties.delete(name);

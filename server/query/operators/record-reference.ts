@@ -1,4 +1,4 @@
-import type { IntegerWidths } from '#core/integer-width.ts';
+import { type IntegerWidth, type IntegerWidths, integerWidthOf } from '#core/integer-width.ts';
 import type { RecordKind, StoredRecord } from '#core/record.ts';
 import { bucketOf, noRid, type LogIndex, type Rid, type TypeId } from '#core/rid.ts';
 import { isMap, type Value } from '#core/value.ts';
@@ -64,6 +64,10 @@ export class RecordReference implements StoredRecord {
 
   get integerWidths(): IntegerWidths | undefined {
     return this.load().integerWidths;
+  }
+
+  integerWidthOf(property: string): IntegerWidth | undefined {
+    return integerWidthOf(this.load(), property);
   }
 
   /** The bucket tells the type without reading anything. */
