@@ -44,17 +44,17 @@ export function compileUnwrapped(operand: Evaluator): Evaluator {
   };
 }
 
-/** UnwrapRows over the same list for every row of a statement keeps its result, so that IN can hash it once. */
+/** UnwrapRows over the same list for every row of a statement keeps its result as long as the list, so that IN can hash it once. */
 export function compileUnwrapRows(rows: Evaluator): Evaluator {
-  let last: WeakRef<object> | undefined;
-  let lastResult: Value = null;
+  const results = new WeakMap<readonly Value[], Value>();
   return (context) => {
     const list = rows(context);
     if (!Array.isArray(list)) return list;
-    if (last?.deref() !== list) {
-      lastResult = unwrapRows(list);
-      last = new WeakRef(list);
+    let result = results.get(list);
+    if (result === undefined) {
+      result = unwrapRows(list);
+      results.set(list, result);
     }
-    return lastResult;
+    return result;
   };
 }

@@ -37,6 +37,13 @@ export interface ApplyOptions {
 
 type Phase = 'outer' | 'inner' | 'kept';
 
+/** What the inner plan gave. */
+interface Kept {
+  readonly rows: RowStore;
+  readonly table: JoinTable | undefined;
+  value: Value;
+}
+
 /** Inner rows of a join above this are not kept when the inner plan may run again. */
 const keptBytesMax = 16 * 1024 * 1024;
 /** With an equality each pass over the inner rows that is saved is worth more. */
@@ -51,20 +58,18 @@ export class ApplyOperator implements PhysicalOperator {
   readonly inputs: readonly PhysicalOperator[];
   readonly description: string;
   readonly #options: ApplyOptions;
-  readonly #kept: RowStore;
-  readonly #table: JoinTable | undefined;
+  #kept: Kept;
+  /** What is kept until the end of a statement, told by its regex budget: operators and contexts are used again by later ones. */
+  readonly #keptOf = new WeakMap<ExecutionContext['regexBudget'], Kept>();
   /** Kept rows that the outer row at hand may meet; undefined: all. */
   #candidates: readonly number[] | undefined;
   #context: ExecutionContext | undefined;
   #memory: HeldMemory | undefined;
   #phase: Phase = 'outer';
-  /** The execution that the kept inner rows belong to, told by its regex budget: contexts are used again. */
-  #keptFor: ExecutionContext['regexBudget'] | undefined;
   #isKept = false;
   /** Inner rows are being kept while they are given for the first time. */
   #isKeeping = false;
   #keptBytes = 0;
-  #keptValue: Value = null;
   #keptPosition = 0;
   #innerIsOpen = false;
   #innerRowCount = 0;
@@ -76,16 +81,18 @@ export class ApplyOperator implements PhysicalOperator {
     this.inputs = [options.outer, options.inner];
     this.description = options.description;
     this.#options = options;
-    this.#kept = new RowStore(options.innerSlots);
-    this.#table = options.equality && new JoinTable();
+    this.#kept = this.#nothingKept();
   }
 
   open(context: ExecutionContext): void {
     this.#context = context;
     this.#phase = 'outer';
-    const staysKept =
-      this.#options.innerRuns === 'per-statement' && this.#keptFor === context.regexBudget;
-    if (!staysKept) this.#forget(context);
+    const kept = this.#isOncePerStatement ? this.#keptOf.get(context.regexBudget) : undefined;
+    this.#isKept = kept !== undefined;
+    if (kept === undefined) {
+      this.#forget();
+      this.#memory = new HeldMemory(context, 'a sub-query');
+    } else this.#kept = kept;
     this.#isKeeping = this.#options.innerRuns !== 'per-row' && !this.#isKept;
     this.#options.outer.open(context);
   }
@@ -148,18 +155,17 @@ export class ApplyOperator implements PhysicalOperator {
 
   #keepRow(frame: Frame): void {
     const { equality, mayRunAgain } = this.#options;
-    const row = this.#kept.rowCount;
-    let bytes = this.#kept.append(frame);
+    const { rows, table } = this.#kept;
+    const row = rows.rowCount;
+    let bytes = rows.append(frame);
     if (equality !== undefined)
-      bytes += this.#table?.add(row, equality.inner(this.#context as ExecutionContext)) ?? 0;
+      bytes += table?.add(row, equality.inner(this.#context as ExecutionContext)) ?? 0;
     this.#keptBytes += bytes;
     this.#memory?.addBytes(bytes);
     const bytesMax = equality === undefined ? keptBytesMax : joinedBytesMax;
     if (this.#keptBytes <= bytesMax || !mayRunAgain) return;
     this.#isKeeping = false;
-    this.#kept.clear();
-    this.#table?.clear();
-    this.#memory?.release();
+    this.#forget();
   }
 
   #endInner(): Pulled | undefined {
@@ -173,8 +179,7 @@ export class ApplyOperator implements PhysicalOperator {
     this.#collected = [];
     if (this.#isKeeping) {
       this.#isKept = true;
-      this.#keptFor = this.#context?.regexBudget;
-      this.#keptValue = value;
+      this.#kept.value = value;
     } else if (mode.kind === 'collect') this.#memory?.release();
     if (mode.kind === 'cross') return undefined;
     if (mode.kind === 'optional') return rowCount > 0 ? undefined : this.#giveNulls(mode.slots);
@@ -183,12 +188,13 @@ export class ApplyOperator implements PhysicalOperator {
 
   #startKept(): Pulled | undefined {
     const { mode } = this.#options;
-    if (mode.kind !== 'cross' && mode.kind !== 'optional') return this.#giveTested(this.#keptValue);
-    if (this.#kept.rowCount === 0)
+    if (mode.kind !== 'cross' && mode.kind !== 'optional')
+      return this.#giveTested(this.#kept.value);
+    if (this.#kept.rows.rowCount === 0)
       return mode.kind === 'cross' ? undefined : this.#giveNulls(mode.slots);
     const { equality } = this.#options;
     this.#candidates =
-      equality && this.#table?.candidates(equality.outer(this.#context as ExecutionContext));
+      equality && this.#kept.table?.candidates(equality.outer(this.#context as ExecutionContext));
     this.#keptPosition = 0;
     this.#phase = 'kept';
     return undefined;
@@ -197,14 +203,15 @@ export class ApplyOperator implements PhysicalOperator {
   #giveKept(): Pulled | undefined {
     const candidates = this.#candidates;
     if (
-      this.#keptPosition === (candidates === undefined ? this.#kept.rowCount : candidates.length)
+      this.#keptPosition ===
+      (candidates === undefined ? this.#kept.rows.rowCount : candidates.length)
     ) {
       this.#phase = 'outer';
       return undefined;
     }
     const row =
       candidates === undefined ? this.#keptPosition : (candidates[this.#keptPosition] as number);
-    this.#kept.restore(row, (this.#context as ExecutionContext).frame);
+    this.#kept.rows.restore(row, (this.#context as ExecutionContext).frame);
     this.#keptPosition += 1;
     return ROW;
   }
@@ -223,13 +230,21 @@ export class ApplyOperator implements PhysicalOperator {
     return ROW;
   }
 
-  #forget(context: ExecutionContext): void {
+  get #isOncePerStatement(): boolean {
+    return this.#options.innerRuns === 'per-statement';
+  }
+
+  #nothingKept(): Kept {
+    const { innerSlots, equality } = this.#options;
+    return { rows: new RowStore(innerSlots), table: equality && new JoinTable(), value: null };
+  }
+
+  #forget(): void {
     this.#memory?.release();
-    this.#memory = new HeldMemory(context, 'a sub-query');
-    this.#kept.clear();
-    this.#table?.clear();
+    this.#kept.rows.clear();
+    this.#kept.table?.clear();
+    this.#kept.value = null;
     this.#isKept = false;
-    this.#keptValue = null;
     this.#collected = [];
   }
 
@@ -237,13 +252,15 @@ export class ApplyOperator implements PhysicalOperator {
     if (this.#innerIsOpen) this.#options.inner.close();
     this.#innerIsOpen = false;
     this.#options.outer.close();
-    if (this.#options.innerRuns === 'per-statement') return;
-    this.#memory?.release();
+    const context = this.#context;
+    if (this.#isOncePerStatement && this.#isKept && context !== undefined) {
+      // It stays accounted to the statement.
+      this.#keptOf.set(context.regexBudget, this.#kept);
+      this.#kept = this.#nothingKept();
+      this.#isKept = false;
+    } else this.#forget();
     this.#memory = undefined;
-    this.#kept.clear();
-    this.#table?.clear();
-    this.#isKept = false;
-    this.#collected = [];
+    this.#context = undefined;
   }
 }
 
