@@ -124,6 +124,9 @@ const operatorText = {
   '>=': '>=',
 } as const;
 
+/** Characters; thousands of shorter ones that are joined in a turn stay below what it may make. */
+const longText = 1_024;
+
 const never = 'false';
 const always = 'true';
 
@@ -408,11 +411,14 @@ class ProgramEmitter {
       }
       case 'rid':
         return 'new library.Link(block.bucket * 137438953472 + block.firstPosition + slot)';
-      case 'constant':
-        return this.#bind(this.#forms.value(term.constant));
+      case 'constant': {
+        const value = this.#forms.value(term.constant);
+        // What is joined to it costs nothing until it is read; texts in rows are read.
+        if (typeof value === 'string' && value.length >= longText) this.#mayMake = true;
+        return this.#bind(value);
+      }
       case 'arithmetic': {
         const operation = this.#bind(arithmeticOf(term.operator));
-        this.#mayMake = true;
         return `${operation}(${this.#column(term.left)}, ${this.#column(term.right)}, context)`;
       }
       case 'opaque': {
