@@ -14,12 +14,15 @@ let db: TestDatabase;
 before(async () => {
   db = await openTestDatabase({ settings: { queryMaxMemory: '1MB' } });
   await db.run('CREATE DOCUMENT TYPE D');
+  await db.run('CREATE VERTEX TYPE V');
+  await db.run('CREATE PROPERTY V.t STRING');
   await db.run('CREATE PROPERTY D.t STRING');
   await db.run('CREATE DOCUMENT TYPE Many');
   await db.run('CREATE DOCUMENT TYPE Small');
   await db.run(`INSERT INTO Small (n) VALUES ${many(5_000, (at) => `(${at})`)}`);
   await db.run('CREATE DOCUMENT TYPE Embedded');
   await db.run('INSERT INTO D SET t = :text, n = 1', { text });
+  await db.run('INSERT INTO V SET t = :text', { text });
   await db.run('INSERT INTO Embedded SET e = :e, l = :l', {
     e: new Map<string, Value>([['t', text]]),
     l: [text],
@@ -58,6 +61,8 @@ const refused: readonly string[] = [
   `SELECT ${many(50, (at) => `t.toUpperCase() AS c${at}`)} FROM D`,
   `SELECT ${many(50, (at) => `t || '${at}' AS c${at}`)} FROM (SELECT t FROM D LIMIT 1)`,
   `SELECT ${many(50, (at) => `@this:{*} AS c${at}`)} FROM (SELECT FROM D LIMIT 1)`,
+  `SELECT ${many(500, (at) => `@this:{*} AS c${at}`)} FROM D`,
+  `MATCH {type: V, as: a} RETURN ${many(500, (at) => `a:{*} AS c${at}`)}`,
   `SELECT ${many(50, (at) => `@this.toJSON() AS c${at}`)} FROM (SELECT FROM D LIMIT 1)`,
   `SELECT ${many(50, (at) => `e AS c${at}`)} FROM (SELECT FROM Embedded LIMIT 1)`,
   `SELECT ${many(50, (at) => `l AS c${at}`)} FROM (SELECT FROM Embedded LIMIT 1)`,
@@ -70,6 +75,9 @@ const refused: readonly string[] = [
   `SELECT x FROM (SELECT [${many(500, () => 't')}] AS x FROM D) UNWIND x`,
   `SELECT n FROM D ORDER BY ${many(50, (at) => `t || '${at}'`)}`,
   `SELECT count(*) FROM D GROUP BY ${many(50, (at) => `t || '${at}'`)}`,
+  // Elements of a list.
+  'SELECT ($a || $a || $a).t.size() AS n FROM D LET $a = (SELECT FROM Many)',
+  'SELECT ($a || $a || $a):{*}.size() AS n FROM D LET $a = (SELECT FROM Many)',
   // Writes.
   `UPDATE D SET ${many(500, (at) => `p${at} = t`)}`,
   `UPDATE D SET ${many(500, (at) => `p${at} = t.toUpperCase()`)}`,

@@ -5,9 +5,10 @@ import { noRid, type Rid } from '#core/rid.ts';
 import { EmbeddedDocument, isRecord } from '#core/value.ts';
 import type { Value } from '#core/value.ts';
 import type { Attribute, Dialect, Slot } from '../algebra/expression.ts';
-import type { EvaluationContext, LongWork, WorkMeter } from './context.ts';
+import type { EvaluationContext } from './context.ts';
 import { requireDialect } from './compile-comparison.ts';
-import { pausingValue, unitsPerLookup } from './long-calls.ts';
+import { valuesOfElements } from './element-turns.ts';
+import { pausingValue } from './long-calls.ts';
 import type { Condition, Evaluator } from './evaluator.ts';
 import { requireTurn } from './value-size.ts';
 
@@ -20,7 +21,8 @@ import { requireTurn } from './value-size.ts';
 export function compileProperty(of: Evaluator, name: string, dialect: Dialect): Evaluator {
   const attribute = attributeNamed(name);
   if (attribute) return compileAttribute(of, attribute);
-  const step = requireDialect(dialect, 'navigation') === 'sql' ? propertyOf : cypherPropertyOf;
+  const isSql = requireDialect(dialect, 'navigation') === 'sql';
+  const step = isSql ? propertyOf : cypherPropertyOf;
   const site = {};
   return (context) => {
     const value = of(context);
@@ -28,41 +30,31 @@ export function compileProperty(of: Evaluator, name: string, dialect: Dialect): 
       return value === null ? null : step(value, name, context);
     }
     // The common case first: a record, or what has the shape of one.
-    if ((value as { valueKind?: unknown }).valueKind === 'record') {
-      const record = value as StoredRecord;
-      if (context.mayBeSuspended === true || context.longCalls !== undefined) {
-        const large = record.largeRead?.(name);
-        if (large !== undefined) return pausingValue(context, site, large);
-      }
-      const read = record.get(name) ?? null;
-      requireTurn(context);
-      return read;
-    }
-    const { longCalls } = context;
-    if (longCalls !== undefined && Array.isArray(value)) {
-      if (value.length > shortListLength)
-        return longCalls.result(step, () => propertiesStepwise(value, name, context, longCalls));
-      longCalls.isSpent(value.length * unitsPerLookup);
-    }
+    if ((value as { valueKind?: unknown }).valueKind === 'record')
+      return propertyOfRecord(value as StoredRecord, name, context, site);
+    if (isSql && Array.isArray(value))
+      return valuesOfElements(value, context, step, (item) => propertyOf(item, name, context));
     return step(value, name, context);
   };
 }
 
-/** Properties of so many elements are read in slices where the statement can pause. */
-const shortListLength = 64;
-
-function* propertiesStepwise(
-  values: readonly Value[],
+/**
+ * What is large is read in turns where the statement can pause.
+ * @throws DatabaseError `TooLarge` when the turn has made too much
+ */
+export function propertyOfRecord(
+  record: StoredRecord,
   name: string,
   context: EvaluationContext,
-  meter: WorkMeter,
-): LongWork {
-  const items: Value[] = [];
-  for (let i = 0; i < values.length; i++) {
-    items.push(propertyOf(values[i] as Value, name, context));
-    if (meter.isSpent(unitsPerLookup)) yield;
+  site: object,
+): Value {
+  if (context.mayBeSuspended === true || context.longCalls !== undefined) {
+    const large = record.largeRead?.(name);
+    if (large !== undefined) return pausingValue(context, site, large);
   }
-  return items;
+  const read = record.get(name) ?? null;
+  requireTurn(context);
+  return read;
 }
 
 /** The property of a value in dialect sql; null when it has none. */

@@ -3,7 +3,9 @@ import { EmbeddedDocument, isRecord } from '#core/value.ts';
 import type { Value } from '#core/value.ts';
 import type { NestedItem, Slot } from '../algebra/expression.ts';
 import type { EvaluationContext, Frame } from './context.ts';
+import { valuesOfElements } from './element-turns.ts';
 import type { Evaluator } from './evaluator.ts';
+import { propertyOfRecord } from './navigation.ts';
 
 /** `value:{...}` (sql.md 7.5), and the row of `SELECT *, x AS y`. */
 
@@ -34,10 +36,10 @@ function project(
   if (value instanceof Link)
     return project(context.view.record(value.rid) ?? null, element, items, context);
   if (Array.isArray(value)) {
-    const projected: Value[] = new Array(value.length);
-    for (let i = 0; i < value.length; i++)
-      projected[i] = project(value[i] as Value, element, items, context);
-    return projected;
+    const projected = (item: Value) => project(item, element, items, context);
+    // Calls of expressions are to be met by the evaluation itself, which can pause in them.
+    if (items.every(isPlain)) return valuesOfElements(value, context, project, projected);
+    return value.map(projected);
   }
   if (!isRecord(value) && !(value instanceof Map) && !(value instanceof EmbeddedDocument))
     return value;
@@ -45,6 +47,10 @@ function project(
   const row = new Map<string, Value>();
   for (let i = 0; i < items.length; i++) applyItem(items[i] as CompiledItem, row, value, context);
   return row;
+}
+
+function isPlain({ kind }: CompiledItem): boolean {
+  return kind !== 'merge' && kind !== 'include';
 }
 
 function applyItem(
@@ -55,16 +61,16 @@ function applyItem(
 ): void {
   switch (item.kind) {
     case 'all':
-      mergeInto(row, element, '');
+      mergeInto(row, element, '', context);
       break;
     case 'merge':
-      mergeInto(row, item.value(context), '');
+      mergeInto(row, item.value(context), '', context);
       break;
     case 'include':
       row.set(item.name, item.value(context));
       break;
     case 'includePrefix':
-      mergeInto(row, element, item.prefix);
+      mergeInto(row, element, item.prefix, context);
       break;
     case 'exclude':
       row.delete(item.name);
@@ -76,7 +82,12 @@ function applyItem(
 }
 
 /** Puts `@rid`, `@type` and the properties whose names start with `prefix` into the row. */
-function mergeInto(row: Map<string, Value>, source: Value, prefix: string): void {
+function mergeInto(
+  row: Map<string, Value>,
+  source: Value,
+  prefix: string,
+  context: EvaluationContext,
+): void {
   if (source instanceof Map) {
     for (const [name, value] of source) if (name.startsWith(prefix)) row.set(name, value);
   } else if (source instanceof EmbeddedDocument) {
@@ -89,7 +100,8 @@ function mergeInto(row: Map<string, Value>, source: Value, prefix: string): void
     const names = source.propertyNames();
     for (let i = 0; i < names.length; i++) {
       const name = names[i] as string;
-      if (name.startsWith(prefix)) row.set(name, source.get(name) ?? null);
+      if (name.startsWith(prefix))
+        row.set(name, propertyOfRecord(source, name, context, mergeInto));
     }
   }
 }
