@@ -13,7 +13,7 @@ import { AnswerSink } from './answer-sink.ts';
 import { negotiateCoding } from './compression.ts';
 import { jsonHeaders } from './exchange.ts';
 import { pieceBytes } from './json-pieces.ts';
-import { JsonWriter, longRow } from './json-writer.ts';
+import { JsonWriter } from './json-writer.ts';
 import { GraphCollector } from './serializers/graph.ts';
 import { recordSerializer } from './serializers/record.ts';
 import { bareFrame } from './serializers/row-serializer.ts';
@@ -112,23 +112,18 @@ class JsonAnswer {
     return true;
   }
 
-  /** @returns false when the rows are long: nothing was written then */
+  /** @returns false when the rows are long: nothing stays written then */
   #writeSmall(rows: ResultBatch, rowCount: number): boolean {
     const writer = this.#writer;
     const serializer = this.#serializer();
-    writer.beginRow(streamedFromBytes);
-    try {
-      this.#open(writer);
-      for (let row = 0; row < rowCount; row++) {
-        if (row > 0) writer.byte(comma);
-        serializer.write(writer, rows, row);
-      }
-    } catch (error) {
-      writer.dropRow();
-      if (error !== longRow) throw error;
+    this.#open(writer);
+    for (let row = 0; row < rowCount; row++) {
+      if (row > 0) writer.byte(comma);
+      if (writeShortRow(serializer, writer, rows, row) && writer.length <= streamedFromBytes)
+        continue;
+      writer.take(smallCapacity);
       return false;
     }
-    writer.endRow();
     return true;
   }
 
