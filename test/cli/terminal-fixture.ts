@@ -4,8 +4,9 @@ import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import type { TestContext } from 'node:test';
 import { runCommandLine } from '#cli/command-line.ts';
-import { openTestDatabase, type TestDatabase } from '../database/support/open-test-database.ts';
-import { type DoorFixture, startDoor } from '../http/door-fixture.ts';
+import type { TestDatabase } from '../database/support/open-test-database.ts';
+import { startDatabaseDoor } from '../http/database-door.ts';
+import type { DoorFixture } from '../http/door-fixture.ts';
 
 /** What a command line printed, and how it ended. */
 export interface Ran {
@@ -42,18 +43,9 @@ export interface Conversation {
 
 /** Database `test` on a real door, and the command line in front of it. */
 export async function commandLine(context: TestContext): Promise<CommandLine> {
-  let data: TestDatabase | undefined;
-  const door = await startDoor(context, {}, async (authorizer) => {
-    data = await openTestDatabase({ authorizer });
-    return data.databases;
-  });
-  if (data === undefined) throw new Error('no database');
-  const opened = data;
+  const { door, data: opened } = await startDatabaseDoor(context);
   const directory = mkdtempSync(join(tmpdir(), 'polyad-cli-'));
-  context.after(async () => {
-    rmSync(directory, { recursive: true, force: true });
-    await opened.close();
-  });
+  context.after(() => rmSync(directory, { recursive: true, force: true }));
   const base = {
     POLYAD_URL: `http://127.0.0.1:${door.port}`,
     POLYAD_PASSWORD: 'password',

@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http';
 import { test, type TestContext } from 'node:test';
-import { openTestDatabase, type TestDatabase } from '../database/support/open-test-database.ts';
-import { basic, type DoorFixture, startDoor } from './door-fixture.ts';
+import type { TestDatabase } from '../database/support/open-test-database.ts';
+import { startDatabaseDoor } from './database-door.ts';
+import { basic, type DoorFixture } from './door-fixture.ts';
 
 // POST /batch without `commitEvery`: chunks of 50,000 records (http-api.md 10.2), as if that had been given, though they share
 // commits. Chunks that were complete stay, whatever ends the call (10.6).
@@ -34,14 +35,7 @@ async function start(
   context: TestContext,
   settings: Readonly<Record<string, string>> = {},
 ): Promise<Started> {
-  let data: TestDatabase | undefined;
-  const door = await startDoor(context, settings, async (authorizer) => {
-    data = await openTestDatabase({ authorizer });
-    return data.databases;
-  });
-  assert(data);
-  const opened = data;
-  context.after(() => opened.close());
+  const { door, data: opened } = await startDatabaseDoor(context, { ofDoor: settings });
   for (const statement of schema) await opened.run(statement);
   return {
     door,

@@ -5,8 +5,9 @@ import { test, type TestContext } from 'node:test';
 import { parseJson } from '#core/json-value.ts';
 import { parseGroup } from '#security/group-document.ts';
 import { deflateSync, gzipSync } from 'node:zlib';
-import { openTestDatabase, type TestDatabase } from '../database/support/open-test-database.ts';
-import { type Answer, type Asked, basic, type DoorFixture, startDoor } from './door-fixture.ts';
+import type { TestDatabase } from '../database/support/open-test-database.ts';
+import { startDatabaseDoor } from './database-door.ts';
+import { type Answer, type Asked, basic, type DoorFixture } from './door-fixture.ts';
 
 interface BatchFixture {
   readonly door: DoorFixture;
@@ -30,14 +31,7 @@ async function start(
   context: TestContext,
   texts: Readonly<Record<string, string>> = {},
 ): Promise<BatchFixture> {
-  let data: TestDatabase | undefined;
-  const door = await startDoor(context, texts, async (authorizer) => {
-    data = await openTestDatabase({ authorizer });
-    return data.databases;
-  });
-  assert(data);
-  const opened = data;
-  context.after(() => opened.close());
+  const { door, data: opened } = await startDatabaseDoor(context, { ofDoor: texts });
   for (const statement of schema) await opened.run(statement);
   return {
     door,

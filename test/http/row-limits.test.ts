@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { openTestDatabase, type TestDatabase } from '../database/support/open-test-database.ts';
-import { startDoor } from './door-fixture.ts';
+import { startDatabaseDoor } from './database-door.ts';
 
 // How many rows of a real database an answer holds (http-api.md 6.3).
 
@@ -12,15 +11,8 @@ interface Counted {
 }
 
 test('a LIMIT in the statement above the default gives all of its rows', async (context) => {
-  let data: TestDatabase | undefined;
   const settings = { 'server.httpQueryDefaultLimit': '10', 'server.httpQueryMaxResultRows': '40' };
-  const door = await startDoor(context, {}, async (authorizer) => {
-    data = await openTestDatabase({ authorizer, settings });
-    return data.databases;
-  });
-  assert(data);
-  const opened = data;
-  context.after(() => opened.close());
+  const { door, data: opened } = await startDatabaseDoor(context, { ofDatabase: settings });
   await opened.run('CREATE DOCUMENT TYPE T');
   for (let i = 0; i < 50; i += 1) await opened.run(`INSERT INTO T SET i = ${i}`);
   const ask = async (command: string, more = {}): Promise<Counted> => {

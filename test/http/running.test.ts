@@ -3,8 +3,9 @@ import { once } from 'node:events';
 import { request as httpRequest } from 'node:http';
 import { test, type TestContext } from 'node:test';
 import { turnsUntil } from '../support/turns.ts';
-import { openTestDatabase, type TestDatabase } from '../database/support/open-test-database.ts';
-import { type Answer, type Asked, basic, type DoorFixture, startDoor } from './door-fixture.ts';
+import type { TestDatabase } from '../database/support/open-test-database.ts';
+import { startDatabaseDoor } from './database-door.ts';
+import { type Answer, type Asked, basic, type DoorFixture } from './door-fixture.ts';
 
 // What runs now: seen and ended by its id (limits.md 6).
 
@@ -24,14 +25,7 @@ interface Started {
 type Entries = readonly Readonly<Record<string, unknown>>[];
 
 async function fixture(context: TestContext): Promise<RunningFixture> {
-  let data: TestDatabase | undefined;
-  const door = await startDoor(context, {}, async (authorizer) => {
-    data = await openTestDatabase({ authorizer });
-    return data.databases;
-  });
-  assert(data);
-  const opened = data;
-  context.after(() => opened.close());
+  const { door, data: opened } = await startDatabaseDoor(context);
   await opened.run('CREATE DOCUMENT TYPE N');
   const rows = Array.from({ length: 3000 }, (_, n) => `(${n})`);
   await opened.run(`INSERT INTO N (n) VALUES ${rows.join()}`);

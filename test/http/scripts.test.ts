@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { openTestDatabase, type TestDatabase } from '../database/support/open-test-database.ts';
-import { type Answer, startDoor } from './door-fixture.ts';
+import type { TestDatabase } from '../database/support/open-test-database.ts';
+import { startDatabaseDoor } from './database-door.ts';
+import type { Answer } from './door-fixture.ts';
 
 // Scripts over HTTP, alone and in transaction sessions (http-api.md 6.6, 8; sql.md 17).
 
@@ -14,14 +15,7 @@ interface ScriptDoor {
 }
 
 async function scriptDoor(context: TestContext): Promise<ScriptDoor> {
-  let data: TestDatabase | undefined;
-  const door = await startDoor(context, {}, async (authorizer) => {
-    data = await openTestDatabase({ authorizer });
-    return data.databases;
-  });
-  assert(data);
-  const opened = data;
-  context.after(() => opened.close());
+  const { door, data: opened } = await startDatabaseDoor(context);
   await opened.run('CREATE DOCUMENT TYPE T');
   const headers = (session?: string) =>
     session === undefined ? {} : { headers: { 'service-session-id': session } };

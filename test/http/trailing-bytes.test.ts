@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { test, type TestContext } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import { openTestDatabase, type TestDatabase } from '../database/support/open-test-database.ts';
+import { startDatabaseDoor } from './database-door.ts';
 import { basic, type DoorFixture, startDoor } from './door-fixture.ts';
 import { rowBatch } from './fake-databases.ts';
 
@@ -197,14 +197,7 @@ test('a client that asks for a tunnel and is gone ends nothing else', async (con
 });
 
 test('a load whose body is whole is answered before the junk behind it', async (context) => {
-  let data: TestDatabase | undefined;
-  const door = await startDoor(context, {}, async (authorizer) => {
-    data = await openTestDatabase({ authorizer });
-    return data.databases;
-  });
-  assert(data);
-  const opened = data;
-  context.after(() => opened.close());
+  const { door, data: opened } = await startDatabaseDoor(context);
   await opened.run('CREATE VERTEX TYPE Person');
   const lines = Buffer.from('{"@type":"v","@class":"Person","n":1}\n'.repeat(500));
   const load = (headers: string, body: Uint8Array) => [
