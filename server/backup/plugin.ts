@@ -1,7 +1,7 @@
 import type { Log } from '#core/log.ts';
 import type { Cancel, Runtime } from '#core/runtime.ts';
-import { isList, isMap, kindOf, type Value } from '#core/value.ts';
-import { toNumber } from '#core/conversion.ts';
+import { isList, isMap, kindOf, type Value } from '#core/value/value.ts';
+import { toNumber } from '#core/value/conversion.ts';
 import type { BackupControl, BackupDescription } from '#control/backup-control.ts';
 import type { ServerEvents } from '#control/event-log.ts';
 import { removeUnfinished } from '#database/operations/backup-store.ts';

@@ -1,5 +1,5 @@
 import { DatabaseError } from '#core/errors.ts';
-import type { Value } from '#core/value.ts';
+import type { Value } from '#core/value/value.ts';
 import type { ItemResult } from './item-result.ts';
 import type { IndexDefinition, TypeDefinition } from './catalog.ts';
 import type { CatalogValue } from './catalog-value.ts';

@@ -1,6 +1,6 @@
 import { DatabaseError } from '#core/errors.ts';
-import type { BucketId } from '#core/rid.ts';
-import type { Value, ValueMap } from '#core/value.ts';
+import type { BucketId } from '#core/value/rid.ts';
+import type { Value, ValueMap } from '#core/value/value.ts';
 import type { PropertyDefinition, TypeDefinition } from './catalog.ts';
 import { type CatalogParts, type CatalogValue, requireType } from './catalog-value.ts';
 import { bucketNotFound } from './change-bucket.ts';

@@ -1,7 +1,7 @@
-import type { RecordKind } from '#core/record.ts';
-import type { BucketId } from '#core/rid.ts';
-import type { TemporalFormats } from '#core/temporal-format.ts';
-import type { Value, ValueMap } from '#core/value.ts';
+import type { RecordKind } from '#core/value/record.ts';
+import type { BucketId } from '#core/value/rid.ts';
+import type { TemporalFormats } from '#core/temporal/format.ts';
+import type { Value, ValueMap } from '#core/value/value.ts';
 import type { IndexDefinition, PropertyDefinition, TypeDefinition } from './catalog.ts';
 import { CatalogValue, type CatalogParts } from './catalog-value.ts';
 

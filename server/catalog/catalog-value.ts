@@ -1,5 +1,5 @@
 import { DatabaseError } from '#core/errors.ts';
-import type { BucketId, IndexId, PropertyId, TypeId } from '#core/rid.ts';
+import type { BucketId, IndexId, PropertyId, TypeId } from '#core/value/rid.ts';
 import type {
   BucketDefinition,
   Catalog,

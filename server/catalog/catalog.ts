@@ -1,7 +1,7 @@
-import type { SchemaTypeName } from '#core/conversion.ts';
-import type { RecordKind } from '#core/record.ts';
-import type { BucketId, IndexId, PropertyId, TypeId } from '#core/rid.ts';
-import type { Value, ValueMap } from '#core/value.ts';
+import type { SchemaTypeName } from '#core/value/conversion.ts';
+import type { RecordKind } from '#core/value/record.ts';
+import type { BucketId, IndexId, PropertyId, TypeId } from '#core/value/rid.ts';
+import type { Value, ValueMap } from '#core/value/value.ts';
 import type { Definitions } from './definitions.ts';
 
 /** The schema of one database: an immutable, versioned value. `changes.ts` makes the next one. */

@@ -1,5 +1,5 @@
 import { DatabaseError } from '#core/errors.ts';
-import type { BucketId, TypeId } from '#core/rid.ts';
+import type { BucketId, TypeId } from '#core/value/rid.ts';
 import type { BucketDefinition } from './catalog.ts';
 import type { CatalogParts, CatalogValue } from './catalog-value.ts';
 import type { SchemaChange } from './changes.ts';

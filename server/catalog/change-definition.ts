@@ -1,5 +1,5 @@
 import { DatabaseError } from '#core/errors.ts';
-import type { RecordKind } from '#core/record.ts';
+import type { RecordKind } from '#core/value/record.ts';
 import type { AppliedChange } from './applied-change.ts';
 import { nextCatalog, row, unchanged } from './applied-change.ts';
 import type { CatalogValue } from './catalog-value.ts';

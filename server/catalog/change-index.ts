@@ -1,6 +1,6 @@
 import { DatabaseError } from '#core/errors.ts';
-import type { IndexId, TypeId } from '#core/rid.ts';
-import type { Value } from '#core/value.ts';
+import type { IndexId, TypeId } from '#core/value/rid.ts';
+import type { Value } from '#core/value/value.ts';
 import type { Catalog, IndexComponent, IndexDefinition, TypeDefinition } from './catalog.ts';
 import { type CatalogValue, requireType } from './catalog-value.ts';
 import type { SchemaChange } from './changes.ts';

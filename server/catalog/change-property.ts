@@ -1,6 +1,6 @@
 import { DatabaseError } from '#core/errors.ts';
-import type { PropertyId } from '#core/rid.ts';
-import type { Value } from '#core/value.ts';
+import type { PropertyId } from '#core/value/rid.ts';
+import type { Value } from '#core/value/value.ts';
 import type { PropertyDefinition, PropertyTypeName, TypeDefinition } from './catalog.ts';
 import { type CatalogValue, requireType, typeHint } from './catalog-value.ts';
 import type { SchemaChange } from './changes.ts';

@@ -1,5 +1,5 @@
 import { DatabaseError } from '#core/errors.ts';
-import type { IndexId, TypeId } from '#core/rid.ts';
+import type { IndexId, TypeId } from '#core/value/rid.ts';
 import type { ItemResult } from './item-result.ts';
 import {
   type ChangeContext,

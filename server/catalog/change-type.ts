@@ -1,6 +1,6 @@
 import { DatabaseError } from '#core/errors.ts';
-import type { RecordKind } from '#core/record.ts';
-import type { BucketId, IndexId, TypeId } from '#core/rid.ts';
+import type { RecordKind } from '#core/value/record.ts';
+import type { BucketId, IndexId, TypeId } from '#core/value/rid.ts';
 import type {
   BucketDefinition,
   IndexDefinition,

@@ -1,7 +1,7 @@
-import type { RecordKind } from '#core/record.ts';
+import type { RecordKind } from '#core/value/record.ts';
 import type { IndexComponent, IndexKind } from './catalog.ts';
 import type { DefinitionChange } from './definition-changes.ts';
-import type { Value, ValueMap } from '#core/value.ts';
+import type { Value, ValueMap } from '#core/value/value.ts';
 
 /**
  * What DDL asks for. `applyChange(catalog, change)` gives the next catalog and the result row, or throws; it is a pure

@@ -1,9 +1,9 @@
-import { bytesOfMarker } from '#core/byte-markers.ts';
-import { convertValue, outOfRange, type Conversion } from '#core/conversion.ts';
+import { bytesOfMarker } from '#core/value/byte-markers.ts';
+import { convertValue, outOfRange, type Conversion } from '#core/value/conversion.ts';
 import { DatabaseError } from '#core/errors.ts';
-import { Link, type StoredRecord } from '#core/record.ts';
-import { noRid, ridBounds, type TypeId } from '#core/rid.ts';
-import type { TemporalFormats } from '#core/temporal-format.ts';
+import { Link, type StoredRecord } from '#core/value/record.ts';
+import { noRid, ridBounds, type TypeId } from '#core/value/rid.ts';
+import type { TemporalFormats } from '#core/temporal/format.ts';
 import {
   EmbeddedDocument,
   Float,
@@ -15,7 +15,7 @@ import {
   type ValueKind,
   type ValueList,
   type ValueMap,
-} from '#core/value.ts';
+} from '#core/value/value.ts';
 import type { Catalog, PropertyDefinition } from './catalog.ts';
 import { typeHint } from './catalog-value.ts';
 import { isScalarType, propertyTypeNamed } from './property-type.ts';

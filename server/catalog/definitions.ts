@@ -1,5 +1,5 @@
-import { foldAscii } from '#core/case-folding.ts';
-import type { TypeId } from '#core/rid.ts';
+import { foldAscii } from '#core/text/case-folding.ts';
+import type { TypeId } from '#core/value/rid.ts';
 
 /*
  * What users define beside types: triggers, functions, views (sql.md 14). Kept in the schema document as text: a body is parsed

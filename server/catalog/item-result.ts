@@ -1,4 +1,4 @@
-import type { Value } from '#core/value.ts';
+import type { Value } from '#core/value/value.ts';
 import type { SchemaEffect } from './applied-change.ts';
 import type { CatalogValue } from './catalog-value.ts';
 

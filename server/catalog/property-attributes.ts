@@ -1,8 +1,8 @@
-import type { TemporalFormats } from '#core/temporal-format.ts';
-import { convertValue } from '#core/conversion.ts';
+import type { TemporalFormats } from '#core/temporal/format.ts';
+import { convertValue } from '#core/value/conversion.ts';
 import { DatabaseError } from '#core/errors.ts';
 import { didYouMean } from './name-rules.ts';
-import { kindOf, type Value } from '#core/value.ts';
+import { kindOf, type Value } from '#core/value/value.ts';
 import type { Catalog, PropertyDefinition } from './catalog.ts';
 import { coerceDeclared } from './coercion.ts';
 import { propertyTypeSpec } from './property-type.ts';

@@ -1,11 +1,18 @@
-import { convertValue } from '#core/conversion.ts';
+import { convertValue } from '#core/value/conversion.ts';
 import { DatabaseError } from '#core/errors.ts';
-import { valuesEqual } from '#core/equality.ts';
-import { Link } from '#core/record.ts';
-import { bucketOf, type Rid, type TypeId } from '#core/rid.ts';
-import { textOf } from '#core/text-form.ts';
-import { EmbeddedDocument, isList, isMap, kindOf, type Value, type ValueMap } from '#core/value.ts';
-import { compareNumbers, compareValues, type NumberValue } from '#core/value-order.ts';
+import { valuesEqual } from '#core/value/equality.ts';
+import { Link } from '#core/value/record.ts';
+import { bucketOf, type Rid, type TypeId } from '#core/value/rid.ts';
+import { textOf } from '#core/text/text-form.ts';
+import {
+  EmbeddedDocument,
+  isList,
+  isMap,
+  kindOf,
+  type Value,
+  type ValueMap,
+} from '#core/value/value.ts';
+import { compareNumbers, compareValues, type NumberValue } from '#core/value/value-order.ts';
 import type { Catalog, PropertyDefinition, TypeDefinition } from './catalog.ts';
 import type { CoercionContext } from './coercion.ts';
 import { isScalarType, propertyTypeNamed, propertyTypeSpec } from './property-type.ts';

@@ -1,9 +1,9 @@
-import { Decimal } from '#core/decimal.ts';
+import { Decimal } from '#core/value/decimal.ts';
 import { DatabaseError } from '#core/errors.ts';
-import { Link } from '#core/record.ts';
-import type { Rid } from '#core/rid.ts';
-import { DateTime, Duration, LocalDate, type TemporalPrecision } from '#core/temporal.ts';
-import { EmbeddedDocument, Float, kindOf, type Value, type ValueMap } from '#core/value.ts';
+import { Link } from '#core/value/record.ts';
+import type { Rid } from '#core/value/rid.ts';
+import { DateTime, Duration, LocalDate, type TemporalPrecision } from '#core/temporal/temporal.ts';
+import { EmbeddedDocument, Float, kindOf, type Value, type ValueMap } from '#core/value/value.ts';
 
 /** JSON that stands for a value: itself for null, booleans, text and finite plain numbers, else `[kind, ...parts]`. */
 export type ValueDocument = null | boolean | number | string | readonly ValueDocument[];

@@ -1,4 +1,4 @@
-import { compileRegularExpression } from '#core/regular-expression.ts';
+import { compileRegularExpression } from '#core/text/regular-expression.ts';
 
 /** @throws DatabaseError `IllegalArgument` for text that is no regular expression of the linear-time engine, or too long */
 export function requirePattern(pattern: string): void {

@@ -1,7 +1,7 @@
 import { appendFileSync, chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { maskSecrets } from '#core/masked-text.ts';
+import { maskSecrets } from '#core/text/masked-text.ts';
 
 const linesMax = 1000;
 

@@ -1,4 +1,4 @@
-import { maskSecrets } from '#core/masked-text.ts';
+import { maskSecrets } from '#core/text/masked-text.ts';
 import {
   booleanSetting,
   choiceSetting,

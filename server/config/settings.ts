@@ -1,5 +1,5 @@
-import { compilePattern } from '#core/temporal-pattern.ts';
-import { isTimeZone } from '#core/time-zone.ts';
+import { compilePattern } from '#core/temporal/pattern.ts';
+import { isTimeZone } from '#core/temporal/time-zone.ts';
 import {
   booleanSetting,
   choiceSetting,

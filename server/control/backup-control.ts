@@ -1,4 +1,4 @@
-import type { Value } from '#core/value.ts';
+import type { Value } from '#core/value/value.ts';
 
 /** What backup commands need of the scheduler's configuration; `server/backup` implements it. */
 export interface BackupControl {

@@ -1,6 +1,6 @@
 import { DatabaseError } from '#core/errors.ts';
-import { parseJson } from '#core/json-value.ts';
-import type { ValueMap } from '#core/value.ts';
+import { parseJson } from '#core/value/json-value.ts';
+import type { ValueMap } from '#core/value/value.ts';
 import type { ControlCommand } from './control-command.ts';
 
 /** A command text, taken apart. */

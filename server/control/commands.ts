@@ -1,5 +1,5 @@
 import { DatabaseError } from '#core/errors.ts';
-import { maskSecrets } from '#core/masked-text.ts';
+import { maskSecrets } from '#core/text/masked-text.ts';
 import type { Principal } from '#core/principal.ts';
 import {
   deleteBackupCommand,

@@ -1,7 +1,7 @@
 import { appendFileSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { compareText } from '#core/value-order.ts';
+import { compareText } from '#core/value/value-order.ts';
 import type { SettingsReader } from '#config/effective-settings.ts';
 import { serverEventLogFiles, serverEventLogMaxSize } from '#config/server-settings.ts';
 import { DatabaseError } from '#core/errors.ts';

@@ -1,5 +1,5 @@
 import type { ExplainedStep } from '#database/session.ts';
-import type { RecordedExecution } from '#database/statement-recording.ts';
+import type { RecordedExecution } from '#database/statement/recording.ts';
 
 /** All executions of one text in one database (mcp.md 4.14). Milliseconds. */
 export interface ProfiledQuery {

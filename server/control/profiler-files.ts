@@ -1,6 +1,6 @@
 import { mkdir, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { compareText } from '#core/value-order.ts';
+import { compareText } from '#core/value/value-order.ts';
 import { DatabaseError } from '#core/errors.ts';
 import type { Clock } from '#core/runtime.ts';
 import { isErrno, replaceFile } from '#platform/files.ts';

@@ -1,7 +1,7 @@
 import { DatabaseError } from '#core/errors.ts';
 import type { Cancel, EpochMs, Runtime } from '#core/runtime.ts';
-import type { StatementMeter } from '#database/statement-meter.ts';
-import { StatementRecording } from '#database/statement-recording.ts';
+import type { StatementMeter } from '#database/statement/meter.ts';
+import { StatementRecording } from '#database/statement/recording.ts';
 import type { MetricsReading } from './metrics.ts';
 import { type ProfiledQuery, profileOf } from './profile-report.ts';
 import type { ProfilerFiles, SavedRun } from './profiler-files.ts';

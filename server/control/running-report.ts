@@ -1,7 +1,7 @@
 import type { EpochMs } from '#core/runtime.ts';
-import type { ActiveStatementInfo } from '#database/active-statements.ts';
-import type { ProgressEntry } from '#database/progress-registry.ts';
-import type { RunningWork } from '#database/running-work.ts';
+import type { ActiveStatementInfo } from '#database/bounds/active-statements.ts';
+import type { ProgressEntry } from '#database/progress/progress-registry.ts';
+import type { RunningWork } from '#database/progress/running-work.ts';
 
 /** Which tasks somebody asks for. */
 export interface RunningFilter {

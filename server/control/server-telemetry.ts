@@ -1,5 +1,5 @@
 import type { DatabaseStorage, DatabasesPort } from '#database/session.ts';
-import type { StatementMeter } from '#database/statement-meter.ts';
+import type { StatementMeter } from '#database/statement/meter.ts';
 import type { EventCounts } from './event-log.ts';
 import {
   counter,

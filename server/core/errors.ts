@@ -1,7 +1,7 @@
 /**
  * Every way a request can fail. `exception` is the wire name that clients see; `retry` tells who may repeat:
  * `never`, `server` (the statement loop re-executes after a full rollback) or `client` (after the stated wait).
- * Doors map codes to their own status in a total table each (`http/errors.ts`).
+ * Doors map codes to their own status in a total table each (`http/answer/errors.ts`).
  */
 export const errorSpecs = {
   Syntax: { exception: 'CommandSQLParsingException', retry: 'never' },

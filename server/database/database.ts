@@ -3,9 +3,9 @@ import { DatabaseError } from '#core/errors.ts';
 import type { Effect } from '#core/effects.ts';
 import type { Log } from '#core/log.ts';
 import type { Authorizer, Principal } from '#core/principal.ts';
-import type { LogIndex } from '#core/rid.ts';
+import type { LogIndex } from '#core/value/rid.ts';
 import type { Runtime } from '#core/runtime.ts';
-import type { TemporalFormats } from '#core/temporal-format.ts';
+import type { TemporalFormats } from '#core/temporal/format.ts';
 import type { Settings, SettingsReader } from '#config/effective-settings.ts';
 import {
   haIdempotencyCacheTtlMs,
@@ -28,33 +28,33 @@ import {
 import type { LanguageRegistry } from '#language/registry.ts';
 import type { StorageEngine } from '#storage/engine.ts';
 import { type DatabaseState, openDatabaseState } from '#transaction/database-state.ts';
-import type { ReadView } from '#transaction/read-view.ts';
+import type { ReadView } from '#transaction/read/read-view.ts';
 import type { Isolation } from '#transaction/transaction.ts';
-import { WatchedView } from '#transaction/watched-view.ts';
-import { TypeLabelBook } from '#transaction/type-label-book.ts';
-import type { ActiveStatements } from './active-statements.ts';
-import { AsyncQueue } from './async-queue.ts';
+import { WatchedView } from '#transaction/read/watched-view.ts';
+import { TypeLabelBook } from '#transaction/write/type-label-book.ts';
+import type { ActiveStatements } from './bounds/active-statements.ts';
+import { AsyncQueue } from './session/async-queue.ts';
 import type { ScriptEngine } from '#platform/script-engine.ts';
-import { BodyRunner } from './body-runner.ts';
+import { BodyRunner } from './script/body-runner.ts';
 import { BulkLoader } from './bulk/bulk-loader.ts';
-import type { CompiledStatement } from './compiled-statement.ts';
-import { type Counters, plainCounts, timedCommit } from './counters.ts';
-import { DatabaseSettings, settingsDocumentName } from './database-settings.ts';
-import type { DatabaseEnd, OpenDatabase } from './databases.ts';
+import type { CompiledStatement } from './statement/compiled-statement.ts';
+import { type Counters, plainCounts, timedCommit } from './catalogue/counters.ts';
+import { DatabaseSettings, settingsDocumentName } from './catalogue/database-settings.ts';
+import type { DatabaseEnd, OpenDatabase } from './catalogue/databases.ts';
 import { ChangeQueue } from './events.ts';
-import { GlobalVariables } from './global-variables.ts';
+import { GlobalVariables } from './script/global-variables.ts';
 import type { InsertOptions, InsertStream } from './inserts/insert-port.ts';
 import { TransactionStream } from './inserts/transaction-stream.ts';
-import type { ServerMemory } from './memory-accounts.ts';
-import { openEngine } from './open-engine.ts';
+import type { ServerMemory } from './bounds/memory-accounts.ts';
+import { openEngine } from './catalogue/open-engine.ts';
 import type { StatementOperations } from './operations/operated-database.ts';
 import { maintain } from './operations/maintenance.ts';
 import type { MaintenanceRoom } from './operations/task.ts';
-import { planMaker } from './plan-maker.ts';
-import type { ProgressRegistry } from './progress-registry.ts';
-import { queuedOptions, runQueued } from './queued-statements.ts';
-import { type SchemaFacts, schemaRows } from './schema-source.ts';
-import { ReplayKeys } from './replay-keys.ts';
+import { planMaker } from './statement/plan-maker.ts';
+import type { ProgressRegistry } from './progress/progress-registry.ts';
+import { queuedOptions, runQueued } from './session/queued-statements.ts';
+import { type SchemaFacts, schemaRows } from './catalogue/schema-source.ts';
+import { ReplayKeys } from './session/replay-keys.ts';
 import type {
   BulkLoadOptions,
   DatabaseStorage,
@@ -63,13 +63,13 @@ import type {
   RunOptions,
   Statement,
 } from './session.ts';
-import type { TransactionSessions } from './sessions.ts';
-import { ScriptBodies } from './script-bodies.ts';
-import { StatementCompiler } from './statement-compiler.ts';
-import { StatementContext, type StatementSurroundings } from './statement-context.ts';
-import type { StatementMeter } from './statement-meter.ts';
-import { StatementPipeline } from './statement-pipeline.ts';
-import { TextEvaluator } from './text-evaluator.ts';
+import type { TransactionSessions } from './session/sessions.ts';
+import { ScriptBodies } from './script/bodies.ts';
+import { StatementCompiler } from './statement/compiler.ts';
+import { StatementContext, type StatementSurroundings } from './statement/context.ts';
+import type { StatementMeter } from './statement/meter.ts';
+import { StatementPipeline } from './statement/pipeline.ts';
+import { TextEvaluator } from './statement/text-evaluator.ts';
 import { MaterializedViews } from './views/materialized-views.ts';
 import { storedRefreshTime } from './views/view-refresh.ts';
 

@@ -1,6 +1,6 @@
 import type { Log } from '#core/log.ts';
 import type { Runtime } from '#core/runtime.ts';
-import type { ChangeObserver } from '#transaction/change-observer.ts';
+import type { ChangeObserver } from '#transaction/commit/change-observer.ts';
 import type { RecordChange } from '#transaction/transaction.ts';
 
 /** Who gets the change events of a database. Must not throw. */

@@ -1,19 +1,19 @@
 import type { Histogram } from '#core/instruments.ts';
-import type { SchemaTypeName } from '#core/conversion.ts';
+import type { SchemaTypeName } from '#core/value/conversion.ts';
 import type { Principal } from '#core/principal.ts';
 import type { SettingsReader } from '#config/effective-settings.ts';
-import type { StoredRecord } from '#core/record.ts';
-import type { LogIndex, Rid } from '#core/rid.ts';
-import type { TemporalFormats } from '#core/temporal-format.ts';
-import type { Value } from '#core/value.ts';
+import type { StoredRecord } from '#core/value/record.ts';
+import type { LogIndex, Rid } from '#core/value/rid.ts';
+import type { TemporalFormats } from '#core/temporal/format.ts';
+import type { Value } from '#core/value/value.ts';
 import type { Isolation } from '#transaction/transaction.ts';
 import type { BulkLoader } from './bulk/bulk-loader.ts';
-import type { BuildKind } from './database-directory.ts';
+import type { BuildKind } from './catalogue/database-directory.ts';
 import type { ChangeEvents } from './events.ts';
 import type { InsertOptions, InsertStream } from './inserts/insert-port.ts';
-import type { ProgressEntry } from './progress-registry.ts';
-import type { RunningWork } from './running-work.ts';
-import type { PlanSink } from './statement-recording.ts';
+import type { ProgressEntry } from './progress/progress-registry.ts';
+import type { RunningWork } from './progress/running-work.ts';
+import type { PlanSink } from './statement/recording.ts';
 
 /** One statement as a door hands it in. */
 export interface Statement {

@@ -17,15 +17,15 @@ import type { Groups } from '#security/groups.ts';
 import type { TokenSessions } from '#security/token-sessions.ts';
 import type { TlsCredentials } from '#security/tls-credentials.ts';
 import type { Users } from '#security/users.ts';
-import type { DoorLimits } from './door-limits.ts';
-import type { BodyDeadlines } from './request-body.ts';
-import type { RequestMeter } from './request-meter.ts';
-import type { Exchange } from './exchange.ts';
-import type { NameCache } from './json-writer.ts';
-import type { ReplayCache } from './replay-cache.ts';
+import type { DoorLimits } from './connection/door-limits.ts';
+import type { BodyDeadlines } from './request/request-body.ts';
+import type { RequestMeter } from './request/request-meter.ts';
+import type { Exchange } from './answer/exchange.ts';
+import type { NameCache } from './answer/json-writer.ts';
+import type { ReplayCache } from './replay/cache.ts';
 import type { ColumnTemplates } from './serializers/record.ts';
-import type { DenialReports } from './request-log.ts';
-import type { TruncationLog } from './statement-run.ts';
+import type { DenialReports } from './request/request-log.ts';
+import type { TruncationLog } from './answer/statement-run.ts';
 
 /** Everything that routes of the HTTP door may use; made once, by `main.ts` and `http-server.ts`. */
 export interface DoorDependencies {

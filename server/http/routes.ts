@@ -1,4 +1,4 @@
-import { openApiGet } from './openapi.ts';
+import { openApiGet } from './document/openapi.ts';
 import { apiTokensDelete, apiTokensGet, apiTokensPost } from './routes/api-tokens.ts';
 import { batchPost } from './routes/batch.ts';
 import { documentedClusterRoutes, otherClusterRoutes } from './routes/cluster.ts';

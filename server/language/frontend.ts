@@ -1,6 +1,6 @@
 import type { Catalog } from '#catalog/catalog.ts';
-import type { NumberLimits } from '#core/number-text.ts';
-import type { Value } from '#core/value.ts';
+import type { NumberLimits } from '#core/value/number-text.ts';
+import type { Value } from '#core/value/value.ts';
 import type { Program } from '#query/algebra/program.ts';
 
 /** One language: text to program. Pure; both functions throw DatabaseError. */

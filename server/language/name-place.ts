@@ -1,5 +1,5 @@
 import { DatabaseError, type ErrorCode } from '#core/errors.ts';
-import { maskSecretsInPlace } from '#core/masked-text.ts';
+import { maskSecretsInPlace } from '#core/text/masked-text.ts';
 import { syntaxError } from './syntax-error.ts';
 import { excerptAt, positionAt } from './text-cursor.ts';
 

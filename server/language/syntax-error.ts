@@ -1,5 +1,5 @@
 import { DatabaseError } from '#core/errors.ts';
-import { maskSecretsInPlace } from '#core/masked-text.ts';
+import { maskSecretsInPlace } from '#core/text/masked-text.ts';
 import { excerptAt, positionAt, printable } from './text-cursor.ts';
 
 const shownTextMax = 40;

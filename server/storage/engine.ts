@@ -1,13 +1,13 @@
-import type { StoredRecord } from '#core/record.ts';
-import type { BucketId, IndexId, LogIndex, Rid, TypeId } from '#core/rid.ts';
-import type { Block } from './block.ts';
-import type { BlockWindow } from './block-window.ts';
-import type { BulkWriter } from './bulk-writer.ts';
-import type { RowEncoder } from './row.ts';
-import type { HashHalves } from './row-hash.ts';
-import type { RowOperation } from './row-operations.ts';
-import type { RowRecord, TypeLabels } from './row-record.ts';
-import type { ShapeRegistry } from './shape.ts';
+import type { StoredRecord } from '#core/value/record.ts';
+import type { BucketId, IndexId, LogIndex, Rid, TypeId } from '#core/value/rid.ts';
+import type { Block } from './format/block.ts';
+import type { BlockWindow } from './read/block-window.ts';
+import type { BulkWriter } from './bulk/writer.ts';
+import type { RowEncoder } from './format/row.ts';
+import type { HashHalves } from './format/row-hash.ts';
+import type { RowOperation } from './format/row-operations.ts';
+import type { RowRecord, TypeLabels } from './format/row-record.ts';
+import type { ShapeRegistry } from './format/shape.ts';
 
 /**
  * One database on disk. Reads are synchronous and see one committed state; `apply` resolves when the change is durable and

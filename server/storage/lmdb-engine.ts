@@ -1,18 +1,18 @@
 import { mkdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseError } from '#core/errors.ts';
-import type { BucketId, IndexId, LogIndex } from '#core/rid.ts';
+import type { BucketId, IndexId, LogIndex } from '#core/value/rid.ts';
 import type { Histogram } from '#core/instruments.ts';
 import type { Clock, Timers } from '#core/runtime.ts';
-import { BlockBuilder } from './block-builder.ts';
-import type { BulkWriter } from './bulk-writer.ts';
-import { Checkpointer } from './checkpointer.ts';
-import { CommitBuilder, operationsPerSlice } from './commit-builder.ts';
-import { entryOf, groupLength, isLarger, prepareAll, recordOf, type Unit } from './commit-group.ts';
-import type { CommitContext } from './commit-context.ts';
-import { CommitLog, logGroupBytesMax } from './commit-log/commit-log.ts';
-import { decodeApplied, decodeBucketState, decodeIndexEntries } from './counters.ts';
-import { DeletionJobs } from './deletion-jobs.ts';
+import { BlockBuilder } from './commit/block-builder.ts';
+import type { BulkWriter } from './bulk/writer.ts';
+import { Checkpointer } from './checkpoint/checkpointer.ts';
+import { CommitBuilder, operationsPerSlice } from './commit/builder.ts';
+import { entryOf, groupLength, isLarger, prepareAll, recordOf, type Unit } from './commit/group.ts';
+import type { CommitContext } from './commit/context.ts';
+import { CommitLog, logGroupBytesMax } from './log/commit-log.ts';
+import { decodeApplied, decodeBucketState, decodeIndexEntries } from './format/counters.ts';
+import { DeletionJobs } from './commit/deletion-jobs.ts';
 import type {
   AppliedPosition,
   IndexDeriver,
@@ -21,22 +21,28 @@ import type {
   StorageEngine,
   StorageSnapshot,
 } from './engine.ts';
-import { environmentFileName } from './environment-file.ts';
-import { EnvironmentUse } from './environment-use.ts';
-import { ImageMemory } from './image-memory.ts';
-import { RetiredCells } from './large-cells.ts';
-import { LmdbBulkWriter } from './lmdb-bulk-writer.ts';
-import { LmdbSnapshot, type SnapshotSource } from './lmdb-snapshot.ts';
-import { ValueWindow } from './pinned-reader.ts';
-import { ReaderBook } from './reader-book.ts';
-import { RowEncoder } from './row.ts';
-import type { TypeLabels } from './row-record.ts';
-import { RowScratch } from './row-scratch.ts';
-import { ShapeRegistry } from './shape.ts';
-import { StateReader } from './state-reader.ts';
+import { environmentFileName } from './environment/file.ts';
+import { EnvironmentUse } from './environment/use.ts';
+import { ImageMemory } from './checkpoint/image-memory.ts';
+import { RetiredCells } from './read/large-cells.ts';
+import { LmdbBulkWriter } from './bulk/lmdb-writer.ts';
+import { LmdbSnapshot, type SnapshotSource } from './read/snapshot.ts';
+import { ValueWindow } from './read/pinned-reader.ts';
+import { ReaderBook } from './read/reader-book.ts';
+import { RowEncoder } from './format/row.ts';
+import type { TypeLabels } from './format/row-record.ts';
+import { RowScratch } from './commit/row-scratch.ts';
+import { ShapeRegistry } from './format/shape.ts';
+import { StateReader } from './read/state-reader.ts';
 import { diskIsFull, hasSpace, isDiskFull, storageFailed } from './storage-failure.ts';
-import { metaKey, openSubDatabases, type SubDatabases } from './sub-databases.ts';
-import { carryOut, putSealed, requireSpaceFor, type Write, writeBatch } from './write-batch.ts';
+import { metaKey, openSubDatabases, type SubDatabases } from './format/sub-databases.ts';
+import {
+  carryOut,
+  putSealed,
+  requireSpaceFor,
+  type Write,
+  writeBatch,
+} from './checkpoint/write-batch.ts';
 
 // One database over LMDB. A change is durable when its record is in the commit log (storage.md 5): it then stands in the
 // overlay, where readers find it, until the next checkpoint carries it to LMDB. Bulk loads, index builds and large entries

@@ -2,42 +2,42 @@ import type { Catalog, IndexDefinition } from '#catalog/catalog.ts';
 import type { SchemaChange } from '#catalog/changes.ts';
 import { nameLengthMax } from '#catalog/name-rules.ts';
 import { DatabaseError } from '#core/errors.ts';
-import type { BucketId, LogIndex, Rid } from '#core/rid.ts';
+import type { BucketId, LogIndex, Rid } from '#core/value/rid.ts';
 import type { PausingWork } from '#core/pausing-work.ts';
 import type { Runtime } from '#core/runtime.ts';
-import type { TemporalFormats } from '#core/temporal-format.ts';
-import type { ValueMap } from '#core/value.ts';
+import type { TemporalFormats } from '#core/temporal/format.ts';
+import type { ValueMap } from '#core/value/value.ts';
 import { IndexKeys } from '#index/ordered/index-keys.ts';
-import type { BulkWriter } from '#storage/bulk-writer.ts';
+import type { BulkWriter } from '#storage/bulk/writer.ts';
 import type { StorageEngine, StorageSnapshot } from '#storage/engine.ts';
-import type { RowOperation } from '#storage/row-operations.ts';
-import { RowPatcher } from '#storage/row-patch.ts';
-import { Applier } from './applier.ts';
-import { BucketLocks } from './bucket-locks.ts';
-import { BucketSelector } from './bucket-selector.ts';
-import type { ChangeObserver } from './change-observer.ts';
-import { Committer } from './committer.ts';
-import { CurrentSchema } from './current-schema.ts';
-import { EdgeClaims } from './edge-claims.ts';
-import { GuardSequencer } from './guard-sequencer.ts';
+import type { RowOperation } from '#storage/format/row-operations.ts';
+import { RowPatcher } from '#storage/format/row-patch.ts';
+import { Applier } from './commit/applier.ts';
+import { BucketLocks } from './commit/bucket-locks.ts';
+import { BucketSelector } from './write/bucket-selector.ts';
+import type { ChangeObserver } from './commit/change-observer.ts';
+import { Committer } from './commit/committer.ts';
+import { CurrentSchema } from './schema/current-schema.ts';
+import { EdgeClaims } from './write/edge-claims.ts';
+import { GuardSequencer } from './commit/guard-sequencer.ts';
 import {
   defaultGroupCommitLimits,
   type GroupCommitLimits,
   LocalReplicator,
-} from './local-replicator.ts';
-import { roundRecordsDefault } from './index-build.ts';
-import { Overlay } from './overlay.ts';
-import { PositionAllocator } from './position-allocator.ts';
-import type { ReadView } from './read-view.ts';
-import type { Replicator } from './replicator.ts';
-import { type Pause, SchemaChanges } from './schema-changes.ts';
-import { SchemaGate } from './schema-gate.ts';
-import { type PinnedState, StatementView } from './statement-view.ts';
+} from './commit/local-replicator.ts';
+import { roundRecordsDefault } from './schema/index-build.ts';
+import { Overlay } from './write/overlay.ts';
+import { PositionAllocator } from './write/position-allocator.ts';
+import type { ReadView } from './read/read-view.ts';
+import type { Replicator } from './commit/replicator.ts';
+import { type Pause, SchemaChanges } from './schema/schema-changes.ts';
+import { SchemaGate } from './schema/schema-gate.ts';
+import { type PinnedState, StatementView } from './read/statement-view.ts';
 import type { DefaultEvaluator, Isolation, Transaction } from './transaction.ts';
 import { type TransactionServices, TransactionValue } from './transaction-value.ts';
-import type { TriggerRunner } from './trigger-runner.ts';
-import type { TypeLabelBook } from './type-label-book.ts';
-import { WriteRuleBook } from './write-rules.ts';
+import type { TriggerRunner } from './trigger/trigger-runner.ts';
+import type { TypeLabelBook } from './write/type-label-book.ts';
+import { WriteRuleBook } from './write/write-rules.ts';
 
 /** A value of `meta` that a commit carries. */
 export interface MetaValue {

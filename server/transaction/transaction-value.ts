@@ -3,7 +3,7 @@ import type { TypeHooks } from '#catalog/definitions.ts';
 import type { SchemaChange } from '#catalog/changes.ts';
 import { DatabaseError } from '#core/errors.ts';
 import { doneInPlace, inTurns, type PausingWork, type Replay, toEnd } from '#core/pausing-work.ts';
-import type { RecordKind, StoredRecord } from '#core/record.ts';
+import type { RecordKind, StoredRecord } from '#core/value/record.ts';
 import {
   type BucketId,
   bucketOf,
@@ -11,30 +11,30 @@ import {
   type LogIndex,
   type Rid,
   type TypeId,
-} from '#core/rid.ts';
+} from '#core/value/rid.ts';
 import type { Clock, Timers } from '#core/runtime.ts';
-import type { TemporalFormats } from '#core/temporal-format.ts';
-import type { Value, ValueMap } from '#core/value.ts';
+import type { TemporalFormats } from '#core/temporal/format.ts';
+import type { Value, ValueMap } from '#core/value/value.ts';
 import type { AdjacencyList, Direction, StorageSnapshot } from '#storage/engine.ts';
-import type { RowOperation } from '#storage/row-operations.ts';
-import type { BucketLocks } from './bucket-locks.ts';
-import { type EdgeClaim, EdgeClaims } from './edge-claims.ts';
-import { captureWriteSet } from './capture.ts';
-import type { ChangeObserver } from './change-observer.ts';
-import type { Committer } from './committer.ts';
-import type { WriteSet } from './guards.ts';
-import { DroppedDocuments, droppedDocuments } from './dropped-documents.ts';
-import { Overlay } from './overlay.ts';
-import type { CreatedRecords, IndexReader, RecordCursor } from './read-view.ts';
-import type { ValueWidths } from './changed-record.ts';
-import type { PropertyPatch } from './property-patch.ts';
-import { OverlayReceipt } from './receipt.ts';
-import { after, mayHaveOneWayEdges, type OneWaySearch } from './one-way-edges.ts';
-import { RecordWriter, type WriteServices } from './record-writer.ts';
-import { openSavepoint } from './savepoint.ts';
-import { type PinnedState, StatementView } from './statement-view.ts';
-import { type Place, TriggeredWrites } from './triggered-writes.ts';
-import type { TriggerRunner } from './trigger-runner.ts';
+import type { RowOperation } from '#storage/format/row-operations.ts';
+import type { BucketLocks } from './commit/bucket-locks.ts';
+import { type EdgeClaim, EdgeClaims } from './write/edge-claims.ts';
+import { captureWriteSet } from './commit/capture.ts';
+import type { ChangeObserver } from './commit/change-observer.ts';
+import type { Committer } from './commit/committer.ts';
+import type { WriteSet } from './commit/guards.ts';
+import { DroppedDocuments, droppedDocuments } from './write/dropped-documents.ts';
+import { Overlay } from './write/overlay.ts';
+import type { CreatedRecords, IndexReader, RecordCursor } from './read/read-view.ts';
+import type { ValueWidths } from './write/changed-record.ts';
+import type { PropertyPatch } from './write/property-patch.ts';
+import { OverlayReceipt } from './commit/receipt.ts';
+import { after, mayHaveOneWayEdges, type OneWaySearch } from './write/one-way-edges.ts';
+import { RecordWriter, type WriteServices } from './write/record-writer.ts';
+import { openSavepoint } from './write/savepoint.ts';
+import { type PinnedState, StatementView } from './read/statement-view.ts';
+import { type Place, TriggeredWrites } from './trigger/triggered-writes.ts';
+import type { TriggerRunner } from './trigger/trigger-runner.ts';
 import type {
   CommitReceipt,
   DefaultEvaluator,

@@ -1,11 +1,11 @@
 import type { SchemaChange } from '#catalog/changes.ts';
 import type { Replay } from '#core/pausing-work.ts';
-import type { StoredRecord } from '#core/record.ts';
-import type { BucketId, LogIndex, Rid, TypeId } from '#core/rid.ts';
-import type { Value, ValueMap } from '#core/value.ts';
-import type { ValueWidths } from './changed-record.ts';
-import type { PropertyPatch } from './property-patch.ts';
-import type { ReadView } from './read-view.ts';
+import type { StoredRecord } from '#core/value/record.ts';
+import type { BucketId, LogIndex, Rid, TypeId } from '#core/value/rid.ts';
+import type { Value, ValueMap } from '#core/value/value.ts';
+import type { ValueWidths } from './write/changed-record.ts';
+import type { PropertyPatch } from './write/property-patch.ts';
+import type { ReadView } from './read/read-view.ts';
 
 export type Isolation = 'READ_COMMITTED' | 'REPEATABLE_READ';
 

@@ -1,10 +1,10 @@
 import type { DatabaseHandle, DatabasesPort } from '#database/session.ts';
 import type { ChangeSubscriber } from '#database/events.ts';
 import type { Runtime } from '#core/runtime.ts';
-import { isList, type ValueMap } from '#core/value.ts';
-import { JsonWriter, type NameCache } from '#http/json-writer.ts';
+import { isList, type ValueMap } from '#core/value/value.ts';
+import { JsonWriter, type NameCache } from '#http/answer/json-writer.ts';
 import type { GroupAuthorizer } from '#security/authorizer.ts';
-import { SliceTimer } from '#transaction/slice-timer.ts';
+import { SliceTimer } from '#transaction/write/slice-timer.ts';
 import type { RecordChange } from '#transaction/transaction.ts';
 import { type Client, closeCode, textFrame } from './client.ts';
 import { FrameError, messageError, optionalText, requiredText } from './frames.ts';

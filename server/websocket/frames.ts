@@ -1,7 +1,7 @@
 import { serverMode } from '#config/server-settings.ts';
 import type { SettingsReader } from '#config/effective-settings.ts';
 import { DatabaseError } from '#core/errors.ts';
-import { isList, type Value, type ValueMap } from '#core/value.ts';
+import { isList, type Value, type ValueMap } from '#core/value/value.ts';
 
 // What travels over the socket: JSON objects, one per text message (websocket.md 2, 4.7).
 

@@ -1,5 +1,5 @@
 import type { InsertOptions } from '#database/inserts/insert-port.ts';
-import { isMap, type ValueMap } from '#core/value.ts';
+import { isMap, type ValueMap } from '#core/value/value.ts';
 import { insertError, messageError, optionalText, optionalTexts } from './frames.ts';
 
 /** The options of `start` (websocket.md 4.1), without what the connection adds. */

@@ -1,6 +1,6 @@
 import type { Cancel } from '#core/runtime.ts';
 import type { ChunkOutcome, InsertStream } from '#database/inserts/insert-port.ts';
-import type { ProgressReporter } from '#database/progress-registry.ts';
+import type { ProgressReporter } from '#database/progress/progress-registry.ts';
 import type { Client } from './client.ts';
 import type { StartOptions } from './insert-options.ts';
 

@@ -6,10 +6,10 @@ import {
 } from '#config/server-settings.ts';
 import type { Log } from '#core/log.ts';
 import type { Runtime } from '#core/runtime.ts';
-import { isList, type Value, type ValueList, type ValueMap } from '#core/value.ts';
+import { isList, type Value, type ValueList, type ValueMap } from '#core/value/value.ts';
 import { rowErrorsMax } from '#database/inserts/insert-port.ts';
 import type { DatabasesPort } from '#database/session.ts';
-import { statementParameters } from '#http/typed-parameters.ts';
+import { statementParameters } from '#http/request/typed-parameters.ts';
 import type { GroupAuthorizer } from '#security/authorizer.ts';
 import { mayNotRead } from './change-feed.ts';
 import type { Client } from './client.ts';

@@ -7,19 +7,19 @@ import {
   serverWsMaxControlFrameSize,
   serverWsMaxInsertFrameSize,
 } from '#config/server-settings.ts';
-import { type JsonLimits, parseJsonBytes, parseJsonInSlices } from '#core/json-value.ts';
+import { type JsonLimits, parseJsonBytes, parseJsonInSlices } from '#core/value/json-value.ts';
 import type { Log } from '#core/log.ts';
 import type { Cancel, Runtime } from '#core/runtime.ts';
-import { isMap, type Value, type ValueMap } from '#core/value.ts';
+import { isMap, type Value, type ValueMap } from '#core/value/value.ts';
 import type { DatabasesPort } from '#database/session.ts';
-import { HttpRefusal } from '#http/errors.ts';
-import { NameCache } from '#http/json-writer.ts';
-import type { Upgrade } from '#http/upgrade.ts';
+import { HttpRefusal } from '#http/answer/errors.ts';
+import { NameCache } from '#http/answer/json-writer.ts';
+import type { Upgrade } from '#http/connection/upgrade.ts';
 import type { ApiTokens } from '#security/api-tokens.ts';
 import type { Authenticator } from '#security/authenticator.ts';
 import type { GroupAuthorizer } from '#security/authorizer.ts';
 import type { Users } from '#security/users.ts';
-import { SliceTimer } from '#transaction/slice-timer.ts';
+import { SliceTimer } from '#transaction/write/slice-timer.ts';
 import { ChangeFeed } from './change-feed.ts';
 import { Client, closeCode } from './client.ts';
 import { asFrameError, errorFrame, FrameError, requiredText } from './frames.ts';

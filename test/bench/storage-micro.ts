@@ -3,13 +3,19 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { open } from 'lmdb';
-import { type BucketId, type IndexId, type LogIndex, makeRid, type TypeId } from '#core/rid.ts';
-import { cellKind } from '#storage/cell.ts';
+import {
+  type BucketId,
+  type IndexId,
+  type LogIndex,
+  makeRid,
+  type TypeId,
+} from '#core/value/rid.ts';
+import { cellKind } from '#storage/format/cell.ts';
 import type { IndexDeriver } from '#storage/engine.ts';
 import { type LmdbEngine, openLmdbEngine } from '#storage/lmdb-engine.ts';
-import { encodeKey } from '#storage/ordered-key.ts';
+import { encodeKey } from '#storage/format/ordered-key.ts';
 import { systemRuntime } from '#platform/system-runtime.ts';
-import { readNumber } from '#storage/row-record.ts';
+import { readNumber } from '#storage/format/row-record.ts';
 import { makeSpineData, type SpineData } from './spine/data.ts';
 
 // The storage engine alone, against bare LMDB and SQLite in the same process: node test/bench/storage-micro.ts [persons] [edges].

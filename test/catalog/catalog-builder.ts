@@ -3,8 +3,8 @@ import { applyChange } from '#catalog/apply-change.ts';
 import type { IndexComponent } from '#catalog/catalog.ts';
 import { type CatalogValue, emptyCatalog } from '#catalog/catalog-value.ts';
 import type { PropertyAttribute, SchemaChange } from '#catalog/changes.ts';
-import type { RecordKind } from '#core/record.ts';
-import { defaultTemporalFormats } from '#core/temporal-format.ts';
+import type { RecordKind } from '#core/value/record.ts';
+import { defaultTemporalFormats } from '#core/temporal/format.ts';
 
 /** A database without records, one bucket per type. */
 export const emptyDatabase: ChangeContext = {

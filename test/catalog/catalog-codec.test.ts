@@ -5,11 +5,11 @@ import { decodeCatalog, encodeCatalog } from '#catalog/catalog-codec.ts';
 import { decodeValue, encodeValue } from '#catalog/value-document.ts';
 import type { SchemaChange } from '#catalog/changes.ts';
 import { emptyCatalog } from '#catalog/catalog-value.ts';
-import { Decimal } from '#core/decimal.ts';
-import { Link } from '#core/record.ts';
-import { makeRid, type TypeId } from '#core/rid.ts';
-import { DateTime, Duration, LocalDate } from '#core/temporal.ts';
-import { double, EmbeddedDocument, Float, integer, type Value } from '#core/value.ts';
+import { Decimal } from '#core/value/decimal.ts';
+import { Link } from '#core/value/record.ts';
+import { makeRid, type TypeId } from '#core/value/rid.ts';
+import { DateTime, Duration, LocalDate } from '#core/temporal/temporal.ts';
+import { double, EmbeddedDocument, Float, integer, type Value } from '#core/value/value.ts';
 import { catalogAfter, index, property, type } from './catalog-builder.ts';
 
 // Goal: what is written to the schema document comes back, whatever the names are.

@@ -3,7 +3,7 @@ import { emptyCatalog } from '#catalog/catalog-value.ts';
 import { decodeCatalog, encodeCatalog } from '#catalog/catalog-codec.ts';
 import type { SchemaChange } from '#catalog/changes.ts';
 import { DatabaseError } from '#core/errors.ts';
-import type { Value, ValueMap } from '#core/value.ts';
+import type { Value, ValueMap } from '#core/value/value.ts';
 import { runGoldenFile } from '#test/support/datadriven.ts';
 import { emptyDatabase } from './catalog-builder.ts';
 

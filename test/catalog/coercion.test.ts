@@ -2,13 +2,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { coerceProperties } from '#catalog/coercion.ts';
 import { validateRecord } from '#catalog/validation.ts';
-import { Decimal } from '#core/decimal.ts';
+import { Decimal } from '#core/value/decimal.ts';
 import { DatabaseError } from '#core/errors.ts';
-import { Link } from '#core/record.ts';
-import { makeRid, type TypeId } from '#core/rid.ts';
-import { defaultTemporalFormats } from '#core/temporal-format.ts';
-import { LocalDate } from '#core/temporal.ts';
-import { EmbeddedDocument, Float, type Value } from '#core/value.ts';
+import { Link } from '#core/value/record.ts';
+import { makeRid, type TypeId } from '#core/value/rid.ts';
+import { defaultTemporalFormats } from '#core/temporal/format.ts';
+import { LocalDate } from '#core/temporal/temporal.ts';
+import { EmbeddedDocument, Float, type Value } from '#core/value/value.ts';
 import { catalogAfter, property, type } from './catalog-builder.ts';
 
 const catalog = catalogAfter([

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
-import { Decimal } from '#core/decimal.ts';
-import { Link } from '#core/record.ts';
-import { makeRid } from '#core/rid.ts';
-import { DateTime, Duration, LocalDate } from '#core/temporal.ts';
-import { EmbeddedDocument, double, integer, type Value } from '#core/value.ts';
+import { Decimal } from '#core/value/decimal.ts';
+import { Link } from '#core/value/record.ts';
+import { makeRid } from '#core/value/rid.ts';
+import { DateTime, Duration, LocalDate } from '#core/temporal/temporal.ts';
+import { EmbeddedDocument, double, integer, type Value } from '#core/value/value.ts';
 
 /** Numbers of every type, biased toward those that meet: integers as integers, doubles and decimals, neighbours of 2^53. */
 export function arbitraryNumber(): fc.Arbitrary<Value> {

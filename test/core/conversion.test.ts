@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { convertValue, notConvertible, outOfRange, severalLinks } from '#core/conversion.ts';
-import type { Conversion, SchemaTypeName } from '#core/conversion.ts';
-import { Decimal } from '#core/decimal.ts';
-import { Link } from '#core/record.ts';
-import { makeRid } from '#core/rid.ts';
-import { defaultTemporalFormats as formats } from '#core/temporal-format.ts';
-import { DateTime, Duration, LocalDate } from '#core/temporal.ts';
-import { EmbeddedDocument, Float, type Value } from '#core/value.ts';
+import { convertValue, notConvertible, outOfRange, severalLinks } from '#core/value/conversion.ts';
+import type { Conversion, SchemaTypeName } from '#core/value/conversion.ts';
+import { Decimal } from '#core/value/decimal.ts';
+import { Link } from '#core/value/record.ts';
+import { makeRid } from '#core/value/rid.ts';
+import { defaultTemporalFormats as formats } from '#core/temporal/format.ts';
+import { DateTime, Duration, LocalDate } from '#core/temporal/temporal.ts';
+import { EmbeddedDocument, Float, type Value } from '#core/value/value.ts';
 
 const link = new Link(makeRid(1, 2));
 

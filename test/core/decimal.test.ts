@@ -14,7 +14,7 @@ import {
   remainderOfDecimals,
   setDecimalScale,
   subtractDecimals,
-} from '#core/decimal.ts';
+} from '#core/value/decimal.ts';
 import { DatabaseError } from '#core/errors.ts';
 
 function decimal(text: string): Decimal {

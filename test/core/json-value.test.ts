@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { Decimal, decimalToNumber } from '#core/decimal.ts';
+import { Decimal, decimalToNumber } from '#core/value/decimal.ts';
 import {
   defaultJsonLimits,
   parseJson,
   parseJsonBytes,
   parseJsonInSlices,
   type Slices,
-} from '#core/json-value.ts';
-import { Float, type Value } from '#core/value.ts';
+} from '#core/value/json-value.ts';
+import { Float, type Value } from '#core/value/value.ts';
 
 test('numbers keep their type and their digits', () => {
   const cases: readonly (readonly [string, Value])[] = [

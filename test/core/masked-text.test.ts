@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { maskSecrets, maskSecretsInPlace } from '#core/masked-text.ts';
+import { maskSecrets, maskSecretsInPlace } from '#core/text/masked-text.ts';
 
 const cases: readonly [text: string, masked: string, inPlace: string][] = [
   ['SELECT 1', 'SELECT 1', 'SELECT 1'],

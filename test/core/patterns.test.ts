@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { compileLike } from '#core/like-pattern.ts';
-import { compileRegularExpression } from '#core/regular-expression.ts';
+import { compileLike } from '#core/text/like-pattern.ts';
+import { compileRegularExpression } from '#core/text/regular-expression.ts';
 
 const like = (text: string, pattern: string) =>
   compileLike(pattern, { ignoreCase: false }).matches(text);

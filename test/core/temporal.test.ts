@@ -9,8 +9,8 @@ import {
   parseDate,
   parseDateTime,
   parseDateTimeBy,
-} from '#core/temporal-format.ts';
-import type { TemporalFormats } from '#core/temporal-format.ts';
+} from '#core/temporal/format.ts';
+import type { TemporalFormats } from '#core/temporal/format.ts';
 import {
   DateTime,
   LocalDate,
@@ -21,8 +21,8 @@ import {
   makeDuration,
   shiftDateTime,
   withPrecision,
-} from '#core/temporal.ts';
-import { isTimeZone, timeZone } from '#core/time-zone.ts';
+} from '#core/temporal/temporal.ts';
+import { isTimeZone, timeZone } from '#core/temporal/time-zone.ts';
 
 const formats: TemporalFormats = {
   dateFormat: 'yyyy-MM-dd',

@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { Decimal } from '#core/decimal.ts';
-import { equalIgnoringCase, foldAscii } from '#core/case-folding.ts';
-import { shortestFloat32 } from '#core/float32.ts';
-import { parseDoubleLiteral, parseIntegerLiteral, parseNumber } from '#core/number-text.ts';
-import { Link } from '#core/record.ts';
-import { makeRid } from '#core/rid.ts';
-import { defaultTemporalFormats as formats } from '#core/temporal-format.ts';
-import { DateTime, Duration, LocalDate, makeDuration } from '#core/temporal.ts';
-import { textOf } from '#core/text-form.ts';
-import { EmbeddedDocument, Float, type Value } from '#core/value.ts';
+import { Decimal } from '#core/value/decimal.ts';
+import { equalIgnoringCase, foldAscii } from '#core/text/case-folding.ts';
+import { shortestFloat32 } from '#core/value/float32.ts';
+import { parseDoubleLiteral, parseIntegerLiteral, parseNumber } from '#core/value/number-text.ts';
+import { Link } from '#core/value/record.ts';
+import { makeRid } from '#core/value/rid.ts';
+import { defaultTemporalFormats as formats } from '#core/temporal/format.ts';
+import { DateTime, Duration, LocalDate, makeDuration } from '#core/temporal/temporal.ts';
+import { textOf } from '#core/text/text-form.ts';
+import { EmbeddedDocument, Float, type Value } from '#core/value/value.ts';
 
 test('the text form of every kind of value', () => {
   const cases: readonly (readonly [Value, string])[] = [

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { test } from 'node:test';
-import { foldCase } from '#core/case-folding.ts';
+import { foldCase } from '#core/text/case-folding.ts';
 
 // Text sorts and folds the same whatever the host's language is, and wherever it keeps data of its own.
 
 const program = `
-  import { foldCase } from '#core/case-folding.ts';
-  import { compileLike } from '#core/like-pattern.ts';
-  import { compareValues } from '#core/value-order.ts';
+  import { foldCase } from '#core/text/case-folding.ts';
+  import { compileLike } from '#core/text/like-pattern.ts';
+  import { compareValues } from '#core/value/value-order.ts';
   const words = ['z', 'Z', 'ä', 'Ä', 'a', 'I', 'İ', 'ı', 'i', 'ß', 'ẞ', 'ss', 'Σ', 'ς', 'σ', 'ǆ', 'ǅ', 'Ǆ', 'я', 'Я', 'ё',
     '中', '文', '\\uffee', '😀', '', ' ', '10', '9', 'ö', 'o\\u0308', 'ch', 'h', 'll', 'l', 'ñ', 'n', 'å', 'aa'];
   const sorted = [...words].sort(compareValues);

@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { valueKey, valuesEqual, valuesKey } from '#core/equality.ts';
-import { compareForSort } from '#core/sort-order.ts';
-import { compareText, compareValues } from '#core/value-order.ts';
-import { Decimal } from '#core/decimal.ts';
-import { DateTime, LocalDate } from '#core/temporal.ts';
-import { Float, type Value } from '#core/value.ts';
+import { valueKey, valuesEqual, valuesKey } from '#core/value/equality.ts';
+import { compareForSort } from '#core/value/sort-order.ts';
+import { compareText, compareValues } from '#core/value/value-order.ts';
+import { Decimal } from '#core/value/decimal.ts';
+import { DateTime, LocalDate } from '#core/temporal/temporal.ts';
+import { Float, type Value } from '#core/value/value.ts';
 import { arbitraryNumber, arbitraryText, arbitraryValue } from './arbitrary-value.ts';
 
 test('the order of values is total: antisymmetric and transitive', () => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Log } from '#core/log.ts';
 import { silentLog } from '#core/log.ts';
-import { AsyncQueue, type QueuedStatement } from '#database/async-queue.ts';
+import { AsyncQueue, type QueuedStatement } from '#database/session/async-queue.ts';
 import { ManualRuntime, settle } from './support/manual-runtime.ts';
 
 function item(text: string): QueuedStatement {

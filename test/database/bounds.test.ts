@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { FairTurns } from '#database/fair-turns.ts';
+import { FairTurns } from '#database/bounds/fair-turns.ts';
 import { approximateBytes } from '#query/evaluate/held-bytes.ts';
-import { ServerMemory, StatementMemory } from '#database/memory-accounts.ts';
-import { PlanCache } from '#database/plan-cache.ts';
+import { ServerMemory, StatementMemory } from '#database/bounds/memory-accounts.ts';
+import { PlanCache } from '#database/statement/plan-cache.ts';
 import { ManualRuntime } from './support/manual-runtime.ts';
 
 const MiB = 1024 * 1024;

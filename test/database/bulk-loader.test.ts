@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Link } from '#core/record.ts';
-import { requireRid } from '#core/rid.ts';
-import type { Value } from '#core/value.ts';
+import { Link } from '#core/value/record.ts';
+import { requireRid } from '#core/value/rid.ts';
+import type { Value } from '#core/value/value.ts';
 import { openTestDatabase, type TestDatabase } from './support/open-test-database.ts';
 
 // The bulk path against what the same inserts would have done one by one.

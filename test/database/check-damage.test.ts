@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, test } from 'node:test';
-import { type BucketId, makeRid } from '#core/rid.ts';
-import type { RowOperation } from '#storage/row-operations.ts';
+import { type BucketId, makeRid } from '#core/value/rid.ts';
+import type { RowOperation } from '#storage/format/row-operations.ts';
 import { openTestDatabase, type TestDatabase } from './support/open-test-database.ts';
 import type { PlainRow } from './support/plain-values.ts';
 

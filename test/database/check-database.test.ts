@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { afterEach, test } from 'node:test';
-import { parseRid, type Rid, type TypeId } from '#core/rid.ts';
-import type { RowOperation } from '#storage/row-operations.ts';
+import { parseRid, type Rid, type TypeId } from '#core/value/rid.ts';
+import type { RowOperation } from '#storage/format/row-operations.ts';
 import { openTestDatabase, type TestDatabase } from './support/open-test-database.ts';
 import type { PlainRow } from './support/plain-values.ts';
 

@@ -6,10 +6,10 @@ import { after, test } from 'node:test';
 import type { DatabaseError } from '#core/errors.ts';
 import { Histogram } from '#core/instruments.ts';
 import { silentLog } from '#core/log.ts';
-import { ActiveStatements } from '#database/active-statements.ts';
-import { DatabaseDirectory, requireDatabaseName } from '#database/database-directory.ts';
-import { Databases, type OpenDatabase } from '#database/databases.ts';
-import { ProgressRegistry } from '#database/progress-registry.ts';
+import { ActiveStatements } from '#database/bounds/active-statements.ts';
+import { DatabaseDirectory, requireDatabaseName } from '#database/catalogue/database-directory.ts';
+import { Databases, type OpenDatabase } from '#database/catalogue/databases.ts';
+import { ProgressRegistry } from '#database/progress/progress-registry.ts';
 import { ManualRuntime, settle } from './support/manual-runtime.ts';
 
 const made: string[] = [];

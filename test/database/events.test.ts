@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Log, silentLog } from '#core/log.ts';
-import type { StoredRecord } from '#core/record.ts';
-import type { LogIndex, Rid, TypeId } from '#core/rid.ts';
+import type { StoredRecord } from '#core/value/record.ts';
+import type { LogIndex, Rid, TypeId } from '#core/value/rid.ts';
 import { ChangeQueue, type ChangeSubscriber } from '#database/events.ts';
 import { systemRuntime } from '#platform/system-runtime.ts';
 import type { RecordChange } from '#transaction/transaction.ts';

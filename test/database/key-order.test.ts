@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { parseDecimal } from '#core/decimal.ts';
-import type { Value } from '#core/value.ts';
+import { parseDecimal } from '#core/value/decimal.ts';
+import type { Value } from '#core/value/value.ts';
 import { openTestDatabase, root } from './support/open-test-database.ts';
 
 // Goal: an index gives the order and the extremes of values that its keys do not hold completely: decimals between two doubles, texts

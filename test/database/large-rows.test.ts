@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { DatabaseError } from '#core/errors.ts';
-import type { Value } from '#core/value.ts';
+import type { Value } from '#core/value/value.ts';
 import { openTestDatabase, type TestDatabase } from './support/open-test-database.ts';
 
 // Goal: a statement of few bytes cannot make one row, one value or one record of gigabytes out of a large one: it is refused by the

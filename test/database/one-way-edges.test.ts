@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { Link } from '#core/record.ts';
-import { requireRid } from '#core/rid.ts';
+import { Link } from '#core/value/record.ts';
+import { requireRid } from '#core/value/rid.ts';
 import {
   openTestDatabase,
   root,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { DatabaseError } from '#core/errors.ts';
-import { ProgressRegistry } from '#database/progress-registry.ts';
+import { ProgressRegistry } from '#database/progress/progress-registry.ts';
 import { ManualRuntime } from './support/manual-runtime.ts';
 
 const about = { database: 'school', operation: 'rebuild index', stepCount: 2, user: 'jay' };

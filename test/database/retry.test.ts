@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { DatabaseError } from '#core/errors.ts';
-import { ConflictLanes } from '#database/conflict-lanes.ts';
-import { type RetryPolicy, runWithRetries } from '#database/retry.ts';
+import { ConflictLanes } from '#database/attempt/conflict-lanes.ts';
+import { type RetryPolicy, runWithRetries } from '#database/attempt/retry.ts';
 import { ManualRuntime, settle } from './support/manual-runtime.ts';
 
 function policy(runtime: ManualRuntime, changes: Partial<RetryPolicy> = {}): RetryPolicy {

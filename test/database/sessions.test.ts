@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { TransactionSessions } from '#database/sessions.ts';
+import { TransactionSessions } from '#database/session/sessions.ts';
 import type { Principal } from '#core/principal.ts';
 import type { Transaction } from '#transaction/transaction.ts';
 import { ManualRuntime, settle } from './support/manual-runtime.ts';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { Writable } from 'node:stream';
 import { test } from 'node:test';
-import { AnswerSink } from '#http/answer-sink.ts';
-import type { Exchange } from '#http/exchange.ts';
-import { JsonWriter, NameCache } from '#http/json-writer.ts';
+import { AnswerSink } from '#http/answer/answer-sink.ts';
+import type { Exchange } from '#http/answer/exchange.ts';
+import { JsonWriter, NameCache } from '#http/answer/json-writer.ts';
 import { systemRuntime } from '#platform/system-runtime.ts';
 
 /** An answer to a client that takes everything at once, by a clock of which each look is a millisecond. */

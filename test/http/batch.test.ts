@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http';
 import { test, type TestContext } from 'node:test';
-import { parseJson } from '#core/json-value.ts';
+import { parseJson } from '#core/value/json-value.ts';
 import { parseGroup } from '#security/group-document.ts';
 import { deflateSync, gzipSync } from 'node:zlib';
 import type { TestDatabase } from '../database/support/open-test-database.ts';

@@ -3,12 +3,12 @@ import type { Settings } from '#config/effective-settings.ts';
 import { requireSetting } from '#config/registry.ts';
 import { DatabaseError } from '#core/errors.ts';
 import type { Principal } from '#core/principal.ts';
-import type { StoredRecord } from '#core/record.ts';
-import type { LogIndex, Rid } from '#core/rid.ts';
-import { defaultTemporalFormats } from '#core/temporal-format.ts';
-import type { Value } from '#core/value.ts';
-import { ActiveStatements } from '#database/active-statements.ts';
-import { type ProgressEntry, ProgressRegistry } from '#database/progress-registry.ts';
+import type { StoredRecord } from '#core/value/record.ts';
+import type { LogIndex, Rid } from '#core/value/rid.ts';
+import { defaultTemporalFormats } from '#core/temporal/format.ts';
+import type { Value } from '#core/value/value.ts';
+import { ActiveStatements } from '#database/bounds/active-statements.ts';
+import { type ProgressEntry, ProgressRegistry } from '#database/progress/progress-registry.ts';
 import type {
   DatabaseCounters,
   DatabaseHandle,

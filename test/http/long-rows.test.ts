@@ -3,11 +3,11 @@ import { gunzipSync } from 'node:zlib';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { DatabaseError } from '#core/errors.ts';
-import { defaultTemporalFormats } from '#core/temporal-format.ts';
-import { EmbeddedDocument, type Value } from '#core/value.ts';
+import { defaultTemporalFormats } from '#core/temporal/format.ts';
+import { EmbeddedDocument, type Value } from '#core/value/value.ts';
 import type { ResultBatch } from '#database/session.ts';
-import { pieceBytes, valueInPieces } from '#http/json-pieces.ts';
-import { JsonWriter, longRow, NameCache } from '#http/json-writer.ts';
+import { pieceBytes, valueInPieces } from '#http/answer/json-pieces.ts';
+import { JsonWriter, longRow, NameCache } from '#http/answer/json-writer.ts';
 import { startDoor } from './door-fixture.ts';
 
 // Rows above 1 MiB: written in pieces, so that neither memory nor a turn of the event loop grows with them (limits.md 5).

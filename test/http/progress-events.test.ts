@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { DatabaseError } from '#core/errors.ts';
 import type { Asker, ServerOperations } from '#database/operations/server-operations.ts';
-import type { ProgressEntry } from '#database/progress-registry.ts';
+import type { ProgressEntry } from '#database/progress/progress-registry.ts';
 import { startDoor } from './door-fixture.ts';
 
 const entry = { counts: { parsed: 5, vertices: 3 }, percentage: -1 } as unknown as ProgressEntry;

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { gunzipSync, inflateSync } from 'node:zlib';
 import { test } from 'node:test';
-import { Decimal } from '#core/decimal.ts';
-import { Link } from '#core/record.ts';
-import type { StoredRecord } from '#core/record.ts';
-import type { LogIndex, Rid, TypeId } from '#core/rid.ts';
-import { makeRid, noRid } from '#core/rid.ts';
-import { DateTime, Duration, LocalDate } from '#core/temporal.ts';
-import { EmbeddedDocument, Float } from '#core/value.ts';
-import type { Value } from '#core/value.ts';
+import { Decimal } from '#core/value/decimal.ts';
+import { Link } from '#core/value/record.ts';
+import type { StoredRecord } from '#core/value/record.ts';
+import type { LogIndex, Rid, TypeId } from '#core/value/rid.ts';
+import { makeRid, noRid } from '#core/value/rid.ts';
+import { DateTime, Duration, LocalDate } from '#core/temporal/temporal.ts';
+import { EmbeddedDocument, Float } from '#core/value/value.ts';
+import type { Value } from '#core/value/value.ts';
 import { startDoor } from './door-fixture.ts';
 import { rowBatch } from './fake-databases.ts';
 

@@ -1,5 +1,5 @@
 import type { Catalog, IndexComponent, IndexDefinition } from '#catalog/catalog.ts';
-import type { IndexId, TypeId } from '#core/rid.ts';
+import type { IndexId, TypeId } from '#core/value/rid.ts';
 
 export function component(property: string, more: Partial<IndexComponent> = {}): IndexComponent {
   return { property, by: 'value', caseInsensitive: false, ...more };

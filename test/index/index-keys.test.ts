@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseDecimal } from '#core/decimal.ts';
-import { noRid } from '#core/rid.ts';
-import { EmbeddedDocument, type Value } from '#core/value.ts';
+import { parseDecimal } from '#core/value/decimal.ts';
+import { noRid } from '#core/value/rid.ts';
+import { EmbeddedDocument, type Value } from '#core/value/value.ts';
 import type { IndexDefinition } from '#catalog/catalog.ts';
 import { IndexKeys, type KeySource } from '#index/ordered/index-keys.ts';
-import { encodeKey } from '#storage/ordered-key.ts';
+import { encodeKey } from '#storage/format/ordered-key.ts';
 import { component, definition } from './fake-catalog.ts';
 
 function source(properties: Record<string, Value>): KeySource {

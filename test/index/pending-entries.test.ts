@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import type { IndexDefinition } from '#catalog/catalog.ts';
-import type { Rid } from '#core/rid.ts';
+import type { Rid } from '#core/value/rid.ts';
 import { keyRange } from '#index/ordered/key-range.ts';
 import { OrderedIndexMaintainer } from '#index/ordered/maintainer.ts';
 import type { StorageSnapshot } from '#storage/engine.ts';
-import { encodeKey } from '#storage/ordered-key.ts';
-import type { RowOperation } from '#storage/row-operations.ts';
+import { encodeKey } from '#storage/format/ordered-key.ts';
+import type { RowOperation } from '#storage/format/row-operations.ts';
 import { Log, openEngine, person, put, temporaryDirectory } from '#test/storage/engine-fixture.ts';
 import { catalogOf, component, definition } from './fake-catalog.ts';
 

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
-import { Decimal } from '#core/decimal.ts';
-import { Link } from '#core/record.ts';
-import { makeRid } from '#core/rid.ts';
-import { DateTime, Duration, LocalDate } from '#core/temporal.ts';
-import { double, EmbeddedDocument, Float, integer, type Value } from '#core/value.ts';
+import { Decimal } from '#core/value/decimal.ts';
+import { Link } from '#core/value/record.ts';
+import { makeRid } from '#core/value/rid.ts';
+import { DateTime, Duration, LocalDate } from '#core/temporal/temporal.ts';
+import { double, EmbeddedDocument, Float, integer, type Value } from '#core/value/value.ts';
 
 const int64 = fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n });
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { DatabaseError } from '#core/errors.ts';
-import type { StoredRecord } from '#core/record.ts';
-import { BlockBuilder } from '#storage/block-builder.ts';
+import type { StoredRecord } from '#core/value/record.ts';
+import { BlockBuilder } from '#storage/commit/block-builder.ts';
 import {
   Log,
   noIndexes,

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Block } from '#storage/block.ts';
-import { BlockWindow } from '#storage/block-window.ts';
-import { ListMemory } from '#storage/list-memory.ts';
+import type { Block } from '#storage/format/block.ts';
+import { BlockWindow } from '#storage/read/block-window.ts';
+import { ListMemory } from '#storage/read/list-memory.ts';
 import {
   Log,
   openEngine,

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import fc from 'fast-check';
-import { type LogIndex, makeRid, type Rid } from '#core/rid.ts';
-import type { Value } from '#core/value.ts';
-import type { BulkWriter } from '#storage/bulk-writer.ts';
-import { cellKind } from '#storage/cell.ts';
-import { EdgeColumn, numbersPerEdge, segmentBits, segmentMask } from '#storage/edge-column.ts';
+import { type LogIndex, makeRid, type Rid } from '#core/value/rid.ts';
+import type { Value } from '#core/value/value.ts';
+import type { BulkWriter } from '#storage/bulk/writer.ts';
+import { cellKind } from '#storage/format/cell.ts';
+import { EdgeColumn, numbersPerEdge, segmentBits, segmentMask } from '#storage/bulk/edge-column.ts';
 import type { LmdbEngine } from '#storage/lmdb-engine.ts';
 import {
   knowsBucket,

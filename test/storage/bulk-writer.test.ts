@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { type LogIndex, makeRid, type Rid } from '#core/rid.ts';
-import type { Value } from '#core/value.ts';
-import { cellKind } from '#storage/cell.ts';
+import { type LogIndex, makeRid, type Rid } from '#core/value/rid.ts';
+import type { Value } from '#core/value/value.ts';
+import { cellKind } from '#storage/format/cell.ts';
 import type { EntryChanges, IndexDeriver, StorageSnapshot } from '#storage/engine.ts';
 import type { LmdbEngine } from '#storage/lmdb-engine.ts';
-import { encodeKey } from '#storage/ordered-key.ts';
-import { sortedOrder } from '#storage/radix-sort.ts';
-import type { StoredRecord } from '#core/record.ts';
-import type { IndexId } from '#core/rid.ts';
+import { encodeKey } from '#storage/format/ordered-key.ts';
+import { sortedOrder } from '#storage/bulk/radix-sort.ts';
+import type { StoredRecord } from '#core/value/record.ts';
+import type { IndexId } from '#core/value/rid.ts';
 import {
   knowsBucket,
   knowsType,

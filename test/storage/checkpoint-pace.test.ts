@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { LogIndex } from '#core/rid.ts';
-import type { Bytes } from '#storage/bytes.ts';
-import { gatheringMs } from '#storage/checkpointer.ts';
-import { OverlayLayer } from '#storage/overlay-store.ts';
-import type { Store } from '#storage/sub-databases.ts';
+import type { LogIndex } from '#core/value/rid.ts';
+import type { Bytes } from '#storage/format/bytes.ts';
+import { gatheringMs } from '#storage/checkpoint/checkpointer.ts';
+import { OverlayLayer } from '#storage/checkpoint/overlay-store.ts';
+import type { Store } from '#storage/format/sub-databases.ts';
 
 test('checkpoints leave the disk to commits for most of the time, and nothing waits for one for long', () => {
   assert.equal(gatheringMs(0), 50);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { crc32 } from 'node:zlib';
 import fc from 'fast-check';
-import { checksum } from '#storage/checksum.ts';
+import { checksum } from '#storage/format/checksum.ts';
 
 test('checksums of any length, from anywhere, are those of zlib', () => {
   const bytes = fc.uint8Array({ minLength: 0, maxLength: 400, size: 'max' });

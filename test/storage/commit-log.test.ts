@@ -12,9 +12,9 @@ import {
 import { join } from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import type { LogIndex } from '#core/rid.ts';
-import { CommitLog, type CommitLogOptions } from '#storage/commit-log/commit-log.ts';
-import { type LogRecord, recordSize, segmentHeaderSize } from '#storage/commit-log/segment.ts';
+import type { LogIndex } from '#core/value/rid.ts';
+import { CommitLog, type CommitLogOptions } from '#storage/log/commit-log.ts';
+import { type LogRecord, recordSize, segmentHeaderSize } from '#storage/log/segment.ts';
 import { temporaryDirectory } from './engine-fixture.ts';
 
 function record(index: number, size = index % 50): LogRecord {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import type { Value } from '#core/value.ts';
+import type { Value } from '#core/value/value.ts';
 import type { LmdbEngine } from '#storage/lmdb-engine.ts';
 import {
   knowsType,
@@ -13,7 +13,7 @@ import {
   put,
   temporaryDirectory,
 } from './engine-fixture.ts';
-import { makeRid } from '#core/rid.ts';
+import { makeRid } from '#core/value/rid.ts';
 import { knowsBucket } from './engine-fixture.ts';
 
 // Bytes of the closed database file are changed where a known text stands, as a bad disk would. The record must be

@@ -2,12 +2,12 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
-import { type BucketId, type LogIndex, makeRid, type Rid, type TypeId } from '#core/rid.ts';
-import type { Value, ValueMap } from '#core/value.ts';
+import { type BucketId, type LogIndex, makeRid, type Rid, type TypeId } from '#core/value/rid.ts';
+import type { Value, ValueMap } from '#core/value/value.ts';
 import type { IndexDeriver, LogEntry } from '#storage/engine.ts';
 import { type LmdbEngine, type LmdbEngineOptions, openLmdbEngine } from '#storage/lmdb-engine.ts';
-import type { EdgeEnds } from '#storage/row.ts';
-import type { RowOperation } from '#storage/row-operations.ts';
+import type { EdgeEnds } from '#storage/format/row.ts';
+import type { RowOperation } from '#storage/format/row-operations.ts';
 
 export const personType = 1 as TypeId;
 export const knowsType = 2 as TypeId;

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { bucketOf, makeRid, type Rid } from '#core/rid.ts';
-import type { Value } from '#core/value.ts';
+import { bucketOf, makeRid, type Rid } from '#core/value/rid.ts';
+import type { Value } from '#core/value/value.ts';
 import type { StorageSnapshot } from '#storage/engine.ts';
 import type { LmdbEngine, LmdbEngineOptions } from '#storage/lmdb-engine.ts';
-import type { RowOperation } from '#storage/row-operations.ts';
+import type { RowOperation } from '#storage/format/row-operations.ts';
 import {
   knowsBucket,
   knowsType,

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { DatabaseError } from '#core/errors.ts';
-import { type BucketId, makeRid } from '#core/rid.ts';
-import type { Value } from '#core/value.ts';
-import { encodePatch } from '#storage/cell-patch.ts';
-import type { RowOperation } from '#storage/row-operations.ts';
+import { type BucketId, makeRid } from '#core/value/rid.ts';
+import type { Value } from '#core/value/value.ts';
+import { encodePatch } from '#storage/format/cell-patch.ts';
+import type { RowOperation } from '#storage/format/row-operations.ts';
 import {
   knowsBucket,
   knowsType,

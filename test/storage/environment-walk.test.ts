@@ -10,8 +10,8 @@ import {
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { open } from 'lmdb';
-import { EnvironmentUse, requireSoundEnvironment } from '#storage/environment-use.ts';
-import { walkEnvironment } from '#storage/environment-walk.ts';
+import { EnvironmentUse, requireSoundEnvironment } from '#storage/environment/use.ts';
+import { walkEnvironment } from '#storage/environment/walk.ts';
 import { mulberry32 } from '../bench/spine/data.ts';
 import { Log, openEngine, person, put, temporaryDirectory, turnTimers } from './engine-fixture.ts';
 

@@ -3,7 +3,7 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { DatabaseError } from '#core/errors.ts';
-import type { Value } from '#core/value.ts';
+import type { Value } from '#core/value/value.ts';
 import type { LmdbEngine } from '#storage/lmdb-engine.ts';
 import { smallDisk } from '#test/support/small-disk.ts';
 import { Log, openEngine, person, propertiesOf, put, turnTimers } from './engine-fixture.ts';

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import type { StoredRecord } from '#core/record.ts';
-import { type IndexId, makeRid, type Rid } from '#core/rid.ts';
-import type { Value } from '#core/value.ts';
+import type { StoredRecord } from '#core/value/record.ts';
+import { type IndexId, makeRid, type Rid } from '#core/value/rid.ts';
+import type { Value } from '#core/value/value.ts';
 import type { EntryChanges, IndexDeriver, StorageSnapshot } from '#storage/engine.ts';
 import type { LmdbEngine } from '#storage/lmdb-engine.ts';
-import { encodeKey } from '#storage/ordered-key.ts';
-import type { RowOperation } from '#storage/row-operations.ts';
+import { encodeKey } from '#storage/format/ordered-key.ts';
+import type { RowOperation } from '#storage/format/row-operations.ts';
 import { knowsBucket, knowsType, person, personBucket, personType, put } from './engine-fixture.ts';
 
 // Histories of commits over records with indexes and edges, and everything that can be read of a state, for tests that

@@ -1,5 +1,5 @@
-import { makeRid, type Rid } from '#core/rid.ts';
-import type { RowOperation } from '#storage/row-operations.ts';
+import { makeRid, type Rid } from '#core/value/rid.ts';
+import type { RowOperation } from '#storage/format/row-operations.ts';
 import {
   counterPosition,
   knowsBucket,

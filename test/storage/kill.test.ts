@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { test } from 'node:test';
-import { makeRid } from '#core/rid.ts';
-import { walkEnvironment } from '#storage/environment-walk.ts';
+import { makeRid } from '#core/value/rid.ts';
+import { walkEnvironment } from '#storage/environment/walk.ts';
 import {
   counterPosition,
   knowsBucket,

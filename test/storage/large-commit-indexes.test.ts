@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import type { Rid } from '#core/rid.ts';
+import type { Rid } from '#core/value/rid.ts';
 import type { StorageSnapshot } from '#storage/engine.ts';
 import type { LmdbEngine } from '#storage/lmdb-engine.ts';
-import { encodeKey } from '#storage/ordered-key.ts';
-import type { RowOperation } from '#storage/row-operations.ts';
+import { encodeKey } from '#storage/format/ordered-key.ts';
+import type { RowOperation } from '#storage/format/row-operations.ts';
 import { Log, openEngine, person, put, temporaryDirectory } from './engine-fixture.ts';
 import { contents, indexes } from './indexed-fixture.ts';
 

@@ -11,7 +11,7 @@ import {
   put,
   temporaryDirectory,
 } from './engine-fixture.ts';
-import { makeRid } from '#core/rid.ts';
+import { makeRid } from '#core/value/rid.ts';
 
 test('a record that was applied is there after reopening', async (context) => {
   const directory = temporaryDirectory(context);

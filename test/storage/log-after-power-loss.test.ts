@@ -11,9 +11,9 @@ import {
 import { join } from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import type { LogIndex } from '#core/rid.ts';
-import { CommitLog } from '#storage/commit-log/commit-log.ts';
-import type { LogRecord } from '#storage/commit-log/segment.ts';
+import type { LogIndex } from '#core/value/rid.ts';
+import { CommitLog } from '#storage/log/commit-log.ts';
+import type { LogRecord } from '#storage/log/segment.ts';
 import { temporaryDirectory } from './engine-fixture.ts';
 
 // Goal: whatever a power loss leaves of the log, what was acknowledged comes back and the log goes on. Method: a history is cut off

@@ -1,12 +1,17 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { Decimal } from '#core/decimal.ts';
-import { Link } from '#core/record.ts';
-import { DateTime, Duration, LocalDate } from '#core/temporal.ts';
-import { double, Float, integer, type Value } from '#core/value.ts';
-import { compareValues } from '#core/value-order.ts';
-import { encodeKey, keyAfterPrefix, keyBytesMax, OrderedKeyWriter } from '#storage/ordered-key.ts';
+import { Decimal } from '#core/value/decimal.ts';
+import { Link } from '#core/value/record.ts';
+import { DateTime, Duration, LocalDate } from '#core/temporal/temporal.ts';
+import { double, Float, integer, type Value } from '#core/value/value.ts';
+import { compareValues } from '#core/value/value-order.ts';
+import {
+  encodeKey,
+  keyAfterPrefix,
+  keyBytesMax,
+  OrderedKeyWriter,
+} from '#storage/format/ordered-key.ts';
 import { arbitraryRid } from './arbitrary-values.ts';
 
 const edgeNumbers = fc.constantFrom<Value>(

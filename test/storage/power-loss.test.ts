@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import fc from 'fast-check';
 import type { StorageSnapshot } from '#storage/engine.ts';
-import { allocateBytes, viewOf } from '#storage/bytes.ts';
+import { allocateBytes, viewOf } from '#storage/format/bytes.ts';
 import {
   type ReadRecord,
   readRecord,
@@ -15,9 +15,9 @@ import {
   recordType,
   sealRecord,
   segmentHeaderSize,
-} from '#storage/commit-log/segment.ts';
+} from '#storage/log/segment.ts';
 import type { LmdbEngine } from '#storage/lmdb-engine.ts';
-import { walkEnvironment } from '#storage/environment-walk.ts';
+import { walkEnvironment } from '#storage/environment/walk.ts';
 import { Log, openEngine, temporaryDirectory, turnTimers } from './engine-fixture.ts';
 import { type Change, change, contents, indexes, operationsFor } from './indexed-fixture.ts';
 

@@ -7,14 +7,19 @@ import {
   isBeyondInt32,
   isSizable,
   SizedProperties,
-} from '#core/integer-width.ts';
-import { makeRid, type PropertyId, type Rid, type TypeId } from '#core/rid.ts';
-import { Float, type Value } from '#core/value.ts';
-import { imageOf } from '#storage/bytes.ts';
-import { RowEncoder, splitRow } from '#storage/row.ts';
-import { RowPatcher } from '#storage/row-patch.ts';
-import { type LargeCells, noLargeCells, RowRecord } from '#storage/row-record.ts';
-import { type Column, encodeShape, ShapeRegistry, shapesPerTypeMax } from '#storage/shape.ts';
+} from '#core/value/integer-width.ts';
+import { makeRid, type PropertyId, type Rid, type TypeId } from '#core/value/rid.ts';
+import { Float, type Value } from '#core/value/value.ts';
+import { imageOf } from '#storage/format/bytes.ts';
+import { RowEncoder, splitRow } from '#storage/format/row.ts';
+import { RowPatcher } from '#storage/format/row-patch.ts';
+import { type LargeCells, noLargeCells, RowRecord } from '#storage/format/row-record.ts';
+import {
+  type Column,
+  encodeShape,
+  ShapeRegistry,
+  shapesPerTypeMax,
+} from '#storage/format/shape.ts';
 import { arbitraryProperties, arbitraryRid } from './arbitrary-values.ts';
 
 const labels = () => ({ name: 'T', kind: 'document' as const });

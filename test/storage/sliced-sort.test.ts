@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { orderInSlices } from '#storage/sliced-sort.ts';
+import { orderInSlices } from '#storage/bulk/sliced-sort.ts';
 
 const timers = { yield: async () => {} };
 

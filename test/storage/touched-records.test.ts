@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import type { Rid } from '#core/rid.ts';
-import type { RowOperation } from '#storage/row-operations.ts';
-import { TouchedRecords } from '#storage/touched-records.ts';
+import type { Rid } from '#core/value/rid.ts';
+import type { RowOperation } from '#storage/format/row-operations.ts';
+import { TouchedRecords } from '#storage/commit/touched-records.ts';
 
 const timers = { yield: () => Promise.resolve() };
 

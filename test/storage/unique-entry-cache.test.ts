@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import type { IndexId, LogIndex, Rid } from '#core/rid.ts';
+import type { IndexId, LogIndex, Rid } from '#core/value/rid.ts';
 import type { StorageSnapshot } from '#storage/engine.ts';
-import { encodeKey } from '#storage/ordered-key.ts';
-import { UniqueEntryCache } from '#storage/unique-entry-cache.ts';
+import { encodeKey } from '#storage/format/ordered-key.ts';
+import { UniqueEntryCache } from '#storage/read/unique-entry-cache.ts';
 import { Log, openEngine, person, put, temporaryDirectory } from './engine-fixture.ts';
 import { indexes } from './indexed-fixture.ts';
 

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { makeRid, type Rid } from '#core/rid.ts';
+import { makeRid, type Rid } from '#core/value/rid.ts';
 import type { LmdbEngine } from '#storage/lmdb-engine.ts';
-import type { RowOperation } from '#storage/row-operations.ts';
+import type { RowOperation } from '#storage/format/row-operations.ts';
 import {
   knowsBucket,
   knowsType,

@@ -6,14 +6,20 @@ import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { DatabaseError } from '#core/errors.ts';
 import { systemRuntime } from '#platform/system-runtime.ts';
-import { ImageMemory } from '#storage/image-memory.ts';
+import { ImageMemory } from '#storage/checkpoint/image-memory.ts';
 import {
   BytesKey,
   openSubDatabases,
   type Store,
   type SubDatabases,
-} from '#storage/sub-databases.ts';
-import { putEmpty, putLast, removal, type Write, writeBatch } from '#storage/write-batch.ts';
+} from '#storage/format/sub-databases.ts';
+import {
+  putEmpty,
+  putLast,
+  removal,
+  type Write,
+  writeBatch,
+} from '#storage/checkpoint/write-batch.ts';
 
 const { timers } = systemRuntime;
 /** Above what one turn of the event loop writes. */

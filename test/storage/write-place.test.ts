@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { WritePlace } from '#storage/commit-log/write-place.ts';
+import { WritePlace } from '#storage/log/write-place.ts';
 
 function at(place: WritePlace, clock: { ms: number }, isAlone: boolean, tookMs: number): boolean {
   const isInPlace = place.begin(isAlone);

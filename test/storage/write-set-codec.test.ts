@@ -1,9 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { type IndexId, type LogIndex, makeRid, type TypeId } from '#core/rid.ts';
-import type { RowOperation } from '#storage/row-operations.ts';
-import { decodeWriteSet, type EncodedWriteSet, encodeWriteSet } from '#storage/write-set-codec.ts';
+import { type IndexId, type LogIndex, makeRid, type TypeId } from '#core/value/rid.ts';
+import type { RowOperation } from '#storage/format/row-operations.ts';
+import {
+  decodeWriteSet,
+  type EncodedWriteSet,
+  encodeWriteSet,
+} from '#storage/format/write-set-codec.ts';
 import { arbitraryRid } from './arbitrary-values.ts';
 
 const bytes = fc.uint8Array({ maxLength: 40 });

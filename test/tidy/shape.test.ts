@@ -56,7 +56,7 @@ test('every source file is imported by another one or is an entry point', () => 
     'server/main.ts',
     'server/container.ts',
     'server/cli/cli.ts',
-    'server/storage/environment-check-process.ts',
+    'server/storage/environment/check-process.ts',
     'operator/main.ts',
   ]);
   const imported = new Set(everything.flatMap((file) => file.imports.map(({ path }) => path)));

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type IntegerWidth, integerWidthOf } from '#core/integer-width.ts';
-import type { StoredRecord } from '#core/record.ts';
-import { type LogIndex, noRid, type Rid, type TypeId } from '#core/rid.ts';
-import type { Value } from '#core/value.ts';
-import { ChangedRecord } from '#transaction/changed-record.ts';
+import { type IntegerWidth, integerWidthOf } from '#core/value/integer-width.ts';
+import type { StoredRecord } from '#core/value/record.ts';
+import { type LogIndex, noRid, type Rid, type TypeId } from '#core/value/rid.ts';
+import type { Value } from '#core/value/value.ts';
+import { ChangedRecord } from '#transaction/write/changed-record.ts';
 
 /** Counts how often somebody gathers its widths. */
 class CountedRecord implements StoredRecord {

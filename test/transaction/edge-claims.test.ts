@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { LogIndex, Rid, TypeId } from '#core/rid.ts';
-import { EdgeClaims } from '#transaction/edge-claims.ts';
+import type { LogIndex, Rid, TypeId } from '#core/value/rid.ts';
+import { EdgeClaims } from '#transaction/write/edge-claims.ts';
 import { type } from '#test/catalog/catalog-builder.ts';
 import { openTestState } from './support/open-state.ts';
 

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import type { IndexId, Rid } from '#core/rid.ts';
-import { Float, type Value } from '#core/value.ts';
-import { compareValues } from '#core/value-order.ts';
-import type { KeyBounds } from '#transaction/read-view.ts';
+import type { IndexId, Rid } from '#core/value/rid.ts';
+import { Float, type Value } from '#core/value/value.ts';
+import { compareValues } from '#core/value/value-order.ts';
+import type { KeyBounds } from '#transaction/read/read-view.ts';
 import type { Transaction } from '#transaction/transaction.ts';
 import { index, property, type } from '#test/catalog/catalog-builder.ts';
 import { openTestState } from './support/open-state.ts';

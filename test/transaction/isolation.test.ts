@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { DatabaseError } from '#core/errors.ts';
-import type { Rid } from '#core/rid.ts';
-import type { Value } from '#core/value.ts';
+import type { Rid } from '#core/value/rid.ts';
+import type { Value } from '#core/value/value.ts';
 import type { Isolation, Transaction } from '#transaction/transaction.ts';
 import { index, property, type } from '#test/catalog/catalog-builder.ts';
 import { heldBack } from './support/held-back.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { positionOf, type Rid } from '#core/rid.ts';
-import type { Value } from '#core/value.ts';
+import { positionOf, type Rid } from '#core/value/rid.ts';
+import type { Value } from '#core/value/value.ts';
 import { index, property, type } from '#test/catalog/catalog-builder.ts';
 import { openTestState } from './support/open-state.ts';
 

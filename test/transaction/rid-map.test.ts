@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { type BucketId, makeRid, positionMax, type Rid } from '#core/rid.ts';
-import { RidMap } from '#transaction/rid-map.ts';
+import { type BucketId, makeRid, positionMax, type Rid } from '#core/value/rid.ts';
+import { RidMap } from '#transaction/write/rid-map.ts';
 
 const position = fc.oneof(
   fc.integer({ min: 0, max: 20 }),

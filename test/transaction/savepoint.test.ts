@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { DatabaseError } from '#core/errors.ts';
-import type { Rid } from '#core/rid.ts';
+import type { Rid } from '#core/value/rid.ts';
 import type { Savepoint, Transaction } from '#transaction/transaction.ts';
 import { index, property, type } from '#test/catalog/catalog-builder.ts';
 import { openTestState, type TestState } from './support/open-state.ts';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { DatabaseError } from '#core/errors.ts';
-import { type IndexId, makeRid, type Rid } from '#core/rid.ts';
-import type { Value } from '#core/value.ts';
-import type { ReadView } from '#transaction/read-view.ts';
+import { type IndexId, makeRid, type Rid } from '#core/value/rid.ts';
+import type { Value } from '#core/value/value.ts';
+import type { ReadView } from '#transaction/read/read-view.ts';
 import { index, property, type } from '#test/catalog/catalog-builder.ts';
 import { openTestState, type TestState } from './support/open-state.ts';
 

@@ -1,5 +1,5 @@
 import { DatabaseError } from '#core/errors.ts';
-import { cancelRunning, findRunning } from '#database/running-work.ts';
+import { cancelRunning, findRunning } from '#database/progress/running-work.ts';
 import { requireOneName } from '../command-parser.ts';
 import type { CommandCall, ControlCommand } from '../control-command.ts';
 import { ok } from '../control-command.ts';

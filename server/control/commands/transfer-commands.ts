@@ -1,5 +1,5 @@
 import { DatabaseError } from '#core/errors.ts';
-import { requireDatabaseName } from '#database/database-directory.ts';
+import { requireDatabaseName } from '#database/catalogue/database-directory.ts';
 import { shownUrl } from '#database/operations/source.ts';
 import { takeName } from '../command-parser.ts';
 import type { CommandCall, ControlCommand } from '../control-command.ts';

@@ -1,7 +1,7 @@
-import type { Slices } from '#core/json-value.ts';
+import type { Slices } from '#core/value/json-value.ts';
 import type { Runtime } from '#core/runtime.ts';
-import type { LogIndex } from '#core/rid.ts';
-import { SliceTimer } from '#transaction/slice-timer.ts';
+import type { LogIndex } from '#core/value/rid.ts';
+import { SliceTimer } from '#transaction/write/slice-timer.ts';
 import type { CommittedRequest } from '../session.ts';
 import { CsvReader } from './csv-reader.ts';
 import { ImportRows, type RowLoader } from './import-rows.ts';

@@ -2,11 +2,11 @@ import type { Catalog, PropertyDefinition, TypeDefinition } from '#catalog/catal
 import { coerceDeclared, coerceProperties, storable } from '#catalog/coercion.ts';
 import { requireName } from '#catalog/name-rules.ts';
 import { validateRecord } from '#catalog/validation.ts';
-import { type IntegerWidth, type IntegerWidths, withWidths } from '#core/integer-width.ts';
-import type { TemporalFormats } from '#core/temporal-format.ts';
-import type { Value, ValueMap } from '#core/value.ts';
-import { anyColumn, type CellKind, cellKind, cellKindFor } from '#storage/cell.ts';
-import type { Shape, ShapeRegistry } from '#storage/shape.ts';
+import { type IntegerWidth, type IntegerWidths, withWidths } from '#core/value/integer-width.ts';
+import type { TemporalFormats } from '#core/temporal/format.ts';
+import type { Value, ValueMap } from '#core/value/value.ts';
+import { anyColumn, type CellKind, cellKind, cellKindFor } from '#storage/format/cell.ts';
+import type { Shape, ShapeRegistry } from '#storage/format/shape.ts';
 import type { DefaultEvaluator } from '#transaction/transaction.ts';
 
 /** The part of a batch that rows are made from. */

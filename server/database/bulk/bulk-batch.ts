@@ -1,6 +1,6 @@
-import type { IntegerWidths } from '#core/integer-width.ts';
-import type { Link } from '#core/record.ts';
-import type { Value } from '#core/value.ts';
+import type { IntegerWidths } from '#core/value/integer-width.ts';
+import type { Link } from '#core/value/record.ts';
+import type { Value } from '#core/value/value.ts';
 
 /** An id that a load gives its vertices so that its edges can name them; or, in edges, a vertex that is there already. */
 export type TemporaryId = string | number;

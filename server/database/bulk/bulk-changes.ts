@@ -1,5 +1,5 @@
-import { type BucketId, makeRid } from '#core/rid.ts';
-import type { ReadView } from '#transaction/read-view.ts';
+import { type BucketId, makeRid } from '#core/value/rid.ts';
+import type { ReadView } from '#transaction/read/read-view.ts';
 import type { RecordChange } from '#transaction/transaction.ts';
 import type { ChangeQueue } from '../events.ts';
 

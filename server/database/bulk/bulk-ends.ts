@@ -1,5 +1,5 @@
 import { DatabaseError } from '#core/errors.ts';
-import { bucketOf, type BucketId, formatRid, positionOf, type Rid } from '#core/rid.ts';
+import { bucketOf, type BucketId, formatRid, positionOf, type Rid } from '#core/value/rid.ts';
 import type { Timers } from '#core/runtime.ts';
 import type { StorageSnapshot } from '#storage/engine.ts';
 

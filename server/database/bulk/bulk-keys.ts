@@ -1,11 +1,11 @@
 import type { Catalog } from '#catalog/catalog.ts';
-import { type IndexId, noRid, type Rid, type TypeId } from '#core/rid.ts';
+import { type IndexId, noRid, type Rid, type TypeId } from '#core/value/rid.ts';
 import type { Timers } from '#core/runtime.ts';
-import type { TemporalFormats } from '#core/temporal-format.ts';
+import type { TemporalFormats } from '#core/temporal/format.ts';
 import type { IndexKeys, KeySource } from '#index/ordered/index-keys.ts';
 import type { StorageSnapshot } from '#storage/engine.ts';
-import { duplicatedKey } from '#transaction/unique-claims.ts';
-import { WriteRuleBook, type WriteRules } from '#transaction/write-rules.ts';
+import { duplicatedKey } from '#transaction/write/unique-claims.ts';
+import { WriteRuleBook, type WriteRules } from '#transaction/write/write-rules.ts';
 import { hashOf, IdTable } from './id-table.ts';
 
 /** The rules of a type, and whether they concern keys at all. */

@@ -1,17 +1,24 @@
 import type { Catalog, PropertyDefinition, TypeDefinition } from '#catalog/catalog.ts';
 import { DatabaseError, errorSpecs } from '#core/errors.ts';
-import { Link } from '#core/record.ts';
-import { type BucketId, formatRid, type LogIndex, makeRid, noRid, type Rid } from '#core/rid.ts';
+import { Link } from '#core/value/record.ts';
+import {
+  type BucketId,
+  formatRid,
+  type LogIndex,
+  makeRid,
+  noRid,
+  type Rid,
+} from '#core/value/rid.ts';
 import type { Runtime } from '#core/runtime.ts';
-import type { TemporalFormats } from '#core/temporal-format.ts';
-import type { BulkWriter } from '#storage/bulk-writer.ts';
+import type { TemporalFormats } from '#core/temporal/format.ts';
+import type { BulkWriter } from '#storage/bulk/writer.ts';
 import type { StorageEngine, StorageSnapshot } from '#storage/engine.ts';
-import { BucketSelector } from '#transaction/bucket-selector.ts';
+import { BucketSelector } from '#transaction/write/bucket-selector.ts';
 import type { DatabaseState } from '#transaction/database-state.ts';
 import type { DefaultEvaluator } from '#transaction/transaction.ts';
-import { viewIsWritten } from '#transaction/triggered-writes.ts';
+import { viewIsWritten } from '#transaction/trigger/triggered-writes.ts';
 import type { ChangeQueue } from '../events.ts';
-import type { OfferedKey, ReplayKeys } from '../replay-keys.ts';
+import type { OfferedKey, ReplayKeys } from '../session/replay-keys.ts';
 import type { BulkLoadOptions, CommittedRequest } from '../session.ts';
 import { type BatchRows, batchRows, type RowSurroundings, type Table } from './batch-rows.ts';
 import type { EdgeBatch, RecordBatch, TemporaryId } from './bulk-batch.ts';

@@ -1,9 +1,9 @@
 import { isUtf8 } from 'node:buffer';
 import type { DatabaseError } from '#core/errors.ts';
-import type { Slices } from '#core/json-value.ts';
-import { parseDouble } from '#core/number-text.ts';
-import { double, type Value } from '#core/value.ts';
-import { allocateBytes, type Bytes, readAscii } from '#storage/bytes.ts';
+import type { Slices } from '#core/value/json-value.ts';
+import { parseDouble } from '#core/value/number-text.ts';
+import { double, type Value } from '#core/value/value.ts';
+import { allocateBytes, type Bytes, readAscii } from '#storage/format/bytes.ts';
 import { firstHash, nextHash } from './id-table.ts';
 import { hashedId, IdText } from './id-text.ts';
 

@@ -1,5 +1,5 @@
-import { double, type Value } from '#core/value.ts';
-import { type Bytes, readAscii } from '#storage/bytes.ts';
+import { double, type Value } from '#core/value/value.ts';
+import { type Bytes, readAscii } from '#storage/format/bytes.ts';
 import { firstHash, nextHash } from './id-table.ts';
 import { IdText } from './id-text.ts';
 import type { ImportRows, PendingRows } from './import-rows.ts';

@@ -1,9 +1,14 @@
 import type { TypeDefinition } from '#catalog/catalog.ts';
-import type { IntegerWidth } from '#core/integer-width.ts';
-import { defaultJsonLimits, parseJson, parseTextInSlices, type Slices } from '#core/json-value.ts';
-import type { Rid } from '#core/rid.ts';
-import type { Value } from '#core/value.ts';
-import type { Bytes } from '#storage/bytes.ts';
+import type { IntegerWidth } from '#core/value/integer-width.ts';
+import {
+  defaultJsonLimits,
+  parseJson,
+  parseTextInSlices,
+  type Slices,
+} from '#core/value/json-value.ts';
+import type { Rid } from '#core/value/rid.ts';
+import type { Value } from '#core/value/value.ts';
+import type { Bytes } from '#storage/format/bytes.ts';
 import { CsvFields } from './csv-fields.ts';
 import { type CsvForm, CsvMatcher, type FieldKind, fieldKind } from './csv-matcher.ts';
 import { IdText } from './id-text.ts';

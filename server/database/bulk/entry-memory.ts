@@ -1,6 +1,6 @@
 import { DatabaseError } from '#core/errors.ts';
-import { noRid, type Rid } from '#core/rid.ts';
-import { allocateBytes, type Bytes } from '#storage/bytes.ts';
+import { noRid, type Rid } from '#core/value/rid.ts';
+import { allocateBytes, type Bytes } from '#storage/format/bytes.ts';
 
 /** Entries lie at multiples of this: f64 record id, u32 length, the bytes of the key. */
 const unit = 8;

@@ -1,10 +1,10 @@
 import type { Catalog, TypeDefinition } from '#catalog/catalog.ts';
-import type { BucketId, Rid, TypeId } from '#core/rid.ts';
-import { noRid } from '#core/rid.ts';
+import type { BucketId, Rid, TypeId } from '#core/value/rid.ts';
+import { noRid } from '#core/value/rid.ts';
 import type { Timers } from '#core/runtime.ts';
-import type { BulkWriter } from '#storage/bulk-writer.ts';
+import type { BulkWriter } from '#storage/bulk/writer.ts';
 import type { StorageSnapshot } from '#storage/engine.ts';
-import type { BulkMark } from '#storage/pending-load.ts';
+import type { BulkMark } from '#storage/bulk/pending-load.ts';
 import type { BulkChanges } from './bulk-changes.ts';
 import { BulkEnds } from './bulk-ends.ts';
 import type { BulkKeys } from './bulk-keys.ts';

@@ -1,4 +1,4 @@
-import type { Rid } from '#core/rid.ts';
+import type { Rid } from '#core/value/rid.ts';
 import { EntryMemory } from './entry-memory.ts';
 
 /** Where the hash of a key begins; `nextHash` takes one byte after the other. */

@@ -1,7 +1,7 @@
 import { DatabaseError } from '#core/errors.ts';
-import type { IntegerWidths } from '#core/integer-width.ts';
-import { type LogIndex, noRid, parseRid, type Rid } from '#core/rid.ts';
-import type { Value } from '#core/value.ts';
+import type { IntegerWidths } from '#core/value/integer-width.ts';
+import { type LogIndex, noRid, parseRid, type Rid } from '#core/value/rid.ts';
+import type { Value } from '#core/value/value.ts';
 import type { CommittedRequest } from '../session.ts';
 import type { BulkLoader } from './bulk-loader.ts';
 import { hashOf } from './id-table.ts';

@@ -1,8 +1,8 @@
 import { DatabaseError } from '#core/errors.ts';
-import { parseJsonBytes, parseJsonInSlices, type Slices } from '#core/json-value.ts';
-import type { Rid } from '#core/rid.ts';
-import type { Value, ValueMap } from '#core/value.ts';
-import type { Bytes } from '#storage/bytes.ts';
+import { parseJsonBytes, parseJsonInSlices, type Slices } from '#core/value/json-value.ts';
+import type { Rid } from '#core/value/rid.ts';
+import type { Value, ValueMap } from '#core/value/value.ts';
+import type { Bytes } from '#storage/format/bytes.ts';
 import { hashedId, IdText } from './id-text.ts';
 import type { ImportReader } from './batch-import.ts';
 import type { ImportRows, PendingRows } from './import-rows.ts';

@@ -1,5 +1,5 @@
 import { DatabaseError } from '#core/errors.ts';
-import { allocateBytes, type Bytes, type Image, viewOf } from '#storage/bytes.ts';
+import { allocateBytes, type Bytes, type Image, viewOf } from '#storage/format/bytes.ts';
 
 /** A line beyond takes longer than a slice. */
 const longLineBytes = 128 * 1024;

@@ -1,8 +1,8 @@
 import { isUtf8 } from 'node:buffer';
-import { exceedsDouble, defaultJsonLimits, parseJsonBytes } from '#core/json-value.ts';
+import { exceedsDouble, defaultJsonLimits, parseJsonBytes } from '#core/value/json-value.ts';
 import { DatabaseError } from '#core/errors.ts';
-import { double, type Value } from '#core/value.ts';
-import { type Bytes, type Image, readAscii } from '#storage/bytes.ts';
+import { double, type Value } from '#core/value/value.ts';
+import { type Bytes, type Image, readAscii } from '#storage/format/bytes.ts';
 import { firstHash, nextHash } from './id-table.ts';
 import { IdText } from './id-text.ts';
 import type { PendingRows } from './import-rows.ts';

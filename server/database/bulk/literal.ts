@@ -1,4 +1,4 @@
-import { type Bytes, viewOf } from '#storage/bytes.ts';
+import { type Bytes, viewOf } from '#storage/format/bytes.ts';
 
 /** Bytes that lines have in common. They are compared four at a time, which takes a third of the time of single ones. */
 export class Literal {

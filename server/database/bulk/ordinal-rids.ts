@@ -1,4 +1,4 @@
-import type { Rid } from '#core/rid.ts';
+import type { Rid } from '#core/value/rid.ts';
 
 const segmentBits = 17;
 const segmentMask = (1 << segmentBits) - 1;

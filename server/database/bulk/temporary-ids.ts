@@ -1,4 +1,4 @@
-import { noRid, type Rid } from '#core/rid.ts';
+import { noRid, type Rid } from '#core/value/rid.ts';
 import { hashOf, IdTable } from './id-table.ts';
 import type { IdText } from './id-text.ts';
 

@@ -1,13 +1,13 @@
 import type { TypeDefinition } from '#catalog/catalog.ts';
 import { DatabaseError } from '#core/errors.ts';
-import { withWidths } from '#core/integer-width.ts';
-import type { StoredRecord } from '#core/record.ts';
-import { type LogIndex, noRid, type Rid } from '#core/rid.ts';
-import type { Value, ValueMap } from '#core/value.ts';
+import { withWidths } from '#core/value/integer-width.ts';
+import type { StoredRecord } from '#core/value/record.ts';
+import { type LogIndex, noRid, type Rid } from '#core/value/rid.ts';
+import type { Value, ValueMap } from '#core/value/value.ts';
 import type { MetaValue } from '#transaction/database-state.ts';
 import type { Transaction } from '#transaction/transaction.ts';
-import { vetoed } from '#transaction/trigger-runner.ts';
-import { patientWrite } from '../patient-write.ts';
+import { vetoed } from '#transaction/trigger/trigger-runner.ts';
+import { patientWrite } from '../attempt/patient-write.ts';
 import type { Table } from './batch-rows.ts';
 
 /** How many rows triggers have kept from being written. */

@@ -1,7 +1,7 @@
 import { DatabaseError } from '#core/errors.ts';
-import { parseInteger } from '#core/number-text.ts';
-import { noRid } from '#core/rid.ts';
-import { double, type Value } from '#core/value.ts';
+import { parseInteger } from '#core/value/number-text.ts';
+import { noRid } from '#core/value/rid.ts';
+import { double, type Value } from '#core/value/value.ts';
 import { CsvRows, guessDelimiter, type CsvField } from './csv-rows.ts';
 import type { ImportJob } from './import-job.ts';
 import type { ImportPart } from './import-settings.ts';

@@ -1,8 +1,8 @@
 import { SaxesParser, type SaxesTagPlain } from 'saxes';
 import { DatabaseError } from '#core/errors.ts';
-import { parseInteger } from '#core/number-text.ts';
-import { noRid } from '#core/rid.ts';
-import { double, type Value } from '#core/value.ts';
+import { parseInteger } from '#core/value/number-text.ts';
+import { noRid } from '#core/value/rid.ts';
+import { double, type Value } from '#core/value/value.ts';
 import { bidirectionalMark } from '../operations/one-way-mark.ts';
 import type { ImportJob } from './import-job.ts';
 import { textOf } from './lines.ts';

@@ -1,7 +1,7 @@
 import { DatabaseError } from '#core/errors.ts';
-import { parseJsonBytes } from '#core/json-value.ts';
-import { noRid } from '#core/rid.ts';
-import { isList, isMap, type Value, type ValueMap } from '#core/value.ts';
+import { parseJsonBytes } from '#core/value/json-value.ts';
+import { noRid } from '#core/value/rid.ts';
+import { isList, isMap, type Value, type ValueMap } from '#core/value/value.ts';
 import { graphsonValue } from '../operations/graphson-values.ts';
 import { bidirectionalMark } from '../operations/one-way-mark.ts';
 import { type ImportJob, textOr } from './import-job.ts';

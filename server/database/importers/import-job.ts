@@ -1,7 +1,7 @@
-import type { Value } from '#core/value.ts';
+import type { Value } from '#core/value/value.ts';
 import type { Runtime } from '#core/runtime.ts';
 import type { OperatedDatabase } from '../operations/operated-database.ts';
-import type { ProgressReporter } from '../progress-registry.ts';
+import type { ProgressReporter } from '../progress/progress-registry.ts';
 import type { ImportSettings } from './import-settings.ts';
 import type { ImportSink } from './import-sink.ts';
 

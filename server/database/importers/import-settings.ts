@@ -1,5 +1,5 @@
 import { DatabaseError } from '#core/errors.ts';
-import type { Value } from '#core/value.ts';
+import type { Value } from '#core/value/value.ts';
 import { OperationSettings } from '../operations/operation-settings.ts';
 import { refuseUnsupportedFormat } from './unsupported-formats.ts';
 

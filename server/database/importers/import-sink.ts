@@ -1,13 +1,13 @@
 import { DatabaseError } from '#core/errors.ts';
-import { type IntegerWidths, widthsOf } from '#core/integer-width.ts';
-import type { RecordKind } from '#core/record.ts';
-import { noRid, type Rid } from '#core/rid.ts';
+import { type IntegerWidths, widthsOf } from '#core/value/integer-width.ts';
+import type { RecordKind } from '#core/value/record.ts';
+import { noRid, type Rid } from '#core/value/rid.ts';
 import type { Runtime } from '#core/runtime.ts';
-import type { Value, ValueMap } from '#core/value.ts';
+import type { Value, ValueMap } from '#core/value/value.ts';
 import type { BulkLoader } from '../bulk/bulk-loader.ts';
 import { hashOf, IdTable } from '../bulk/id-table.ts';
 import type { OperatedDatabase } from '../operations/operated-database.ts';
-import type { ProgressReporter } from '../progress-registry.ts';
+import type { ProgressReporter } from '../progress/progress-registry.ts';
 import { insertRows } from './row-inserts.ts';
 
 /** What an import has read and made. */

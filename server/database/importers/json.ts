@@ -1,7 +1,7 @@
 import { DatabaseError } from '#core/errors.ts';
-import { parseJson } from '#core/json-value.ts';
-import { isMap, type Value, type ValueMap } from '#core/value.ts';
-import { noRid } from '#core/rid.ts';
+import { parseJson } from '#core/value/json-value.ts';
+import { isMap, type Value, type ValueMap } from '#core/value/value.ts';
+import { noRid } from '#core/value/rid.ts';
 import { type ImportJob, textOr } from './import-job.ts';
 import type { ImportPart } from './import-settings.ts';
 import { JsonValues } from './json-values.ts';

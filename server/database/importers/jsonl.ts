@@ -4,12 +4,12 @@ import {
   type IntegerWidths,
   isIntegerWidth,
   withWidths,
-} from '#core/integer-width.ts';
-import { parseJsonBytes } from '#core/json-value.ts';
-import { Link, type RecordKind } from '#core/record.ts';
-import { noRid, parseRid, type Rid } from '#core/rid.ts';
-import { EmbeddedDocument, isMap, type Value, type ValueMap } from '#core/value.ts';
-import { RidMap } from '#transaction/rid-map.ts';
+} from '#core/value/integer-width.ts';
+import { parseJsonBytes } from '#core/value/json-value.ts';
+import { Link, type RecordKind } from '#core/value/record.ts';
+import { noRid, parseRid, type Rid } from '#core/value/rid.ts';
+import { EmbeddedDocument, isMap, type Value, type ValueMap } from '#core/value/value.ts';
+import { RidMap } from '#transaction/write/rid-map.ts';
 import { carriedSettings } from '../operations/export-jsonl.ts';
 import { mapWithLinks, storedMap } from '../operations/record-json.ts';
 import { planSchema, type SchemaPlan } from '../operations/schema-json.ts';

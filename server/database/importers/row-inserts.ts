@@ -1,10 +1,10 @@
 import { DatabaseError } from '#core/errors.ts';
-import { type IntegerWidths, withWidths } from '#core/integer-width.ts';
-import type { RecordKind, StoredRecord } from '#core/record.ts';
-import { noRid, type Rid } from '#core/rid.ts';
-import type { Value, ValueMap } from '#core/value.ts';
+import { type IntegerWidths, withWidths } from '#core/value/integer-width.ts';
+import type { RecordKind, StoredRecord } from '#core/value/record.ts';
+import { noRid, type Rid } from '#core/value/rid.ts';
+import type { Value, ValueMap } from '#core/value/value.ts';
 import type { Transaction } from '#transaction/transaction.ts';
-import { patientWrite } from '../patient-write.ts';
+import { patientWrite } from '../attempt/patient-write.ts';
 import { takeOneWayEdges } from '../bulk/one-way-type.ts';
 import type { OperatedDatabase } from '../operations/operated-database.ts';
 

@@ -1,6 +1,6 @@
-import { schemaTypeNamed } from '#core/conversion.ts';
+import { schemaTypeNamed } from '#core/value/conversion.ts';
 import { DatabaseError } from '#core/errors.ts';
-import { textOf } from '#core/text-form.ts';
+import { textOf } from '#core/text/text-form.ts';
 import type { ImportJob } from './import-job.ts';
 
 /**

@@ -1,5 +1,5 @@
 import type { Principal } from '#core/principal.ts';
-import type { Value, ValueMap } from '#core/value.ts';
+import type { Value, ValueMap } from '#core/value/value.ts';
 
 /** How a streamed load writes (contract, "Streaming inserts over WebSocket"). */
 export interface InsertOptions {

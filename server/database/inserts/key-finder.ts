@@ -1,9 +1,9 @@
 import type { IndexDefinition, TypeDefinition } from '#catalog/catalog.ts';
 import { coerceDeclared, storable } from '#catalog/coercion.ts';
-import { type ValueKey, valuesKey } from '#core/equality.ts';
-import type { IndexId, Rid, TypeId } from '#core/rid.ts';
-import type { TemporalFormats } from '#core/temporal-format.ts';
-import type { Value, ValueMap } from '#core/value.ts';
+import { type ValueKey, valuesKey } from '#core/value/equality.ts';
+import type { IndexId, Rid, TypeId } from '#core/value/rid.ts';
+import type { TemporalFormats } from '#core/temporal/format.ts';
+import type { Value, ValueMap } from '#core/value/value.ts';
 import type { Transaction } from '#transaction/transaction.ts';
 import { RowFailure } from './tally.ts';
 

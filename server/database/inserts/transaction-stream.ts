@@ -1,11 +1,11 @@
 import { DatabaseError } from '#core/errors.ts';
 import type { Runtime } from '#core/runtime.ts';
-import type { Value } from '#core/value.ts';
+import type { Value } from '#core/value/value.ts';
 import type { Isolation, Transaction } from '#transaction/transaction.ts';
-import { ConflictLanes } from '../conflict-lanes.ts';
-import { type Counters, timedCommit } from '../counters.ts';
-import { type ServerMemory, StatementMemory } from '../memory-accounts.ts';
-import { runWithRetries } from '../retry.ts';
+import { ConflictLanes } from '../attempt/conflict-lanes.ts';
+import { type Counters, timedCommit } from '../catalogue/counters.ts';
+import { type ServerMemory, StatementMemory } from '../bounds/memory-accounts.ts';
+import { runWithRetries } from '../attempt/retry.ts';
 import type { ChunkOutcome, InsertStream } from './insert-port.ts';
 import { RowWriter, type RowWriterOptions } from './row-writer.ts';
 import { failedChunk, RowFailure, type RowResult, Tally } from './tally.ts';

@@ -2,7 +2,7 @@ import { didYouMean } from '#catalog/name-rules.ts';
 import { allSettings, findSetting } from '#config/registry.ts';
 import type { SettingSpec } from '#config/setting.ts';
 import { DatabaseError } from '#core/errors.ts';
-import { isList, isMap, type Value, type ValueMap } from '#core/value.ts';
+import { isList, isMap, type Value, type ValueMap } from '#core/value/value.ts';
 import type { Maintenance } from '#query/algebra/maintenance.ts';
 
 /** A setting of databases that was probably meant. */

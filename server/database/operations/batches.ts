@@ -1,6 +1,6 @@
 import { DatabaseError } from '#core/errors.ts';
 import type { DatabaseState } from '#transaction/database-state.ts';
-import type { SliceTimer } from '#transaction/slice-timer.ts';
+import type { SliceTimer } from '#transaction/write/slice-timer.ts';
 import type { Transaction } from '#transaction/transaction.ts';
 
 /**

@@ -1,10 +1,10 @@
 import { DatabaseError } from '#core/errors.ts';
-import { type BucketId, formatRid, makeRid, type Rid } from '#core/rid.ts';
-import type { Block } from '#storage/block.ts';
+import { type BucketId, formatRid, makeRid, type Rid } from '#core/value/rid.ts';
+import type { Block } from '#storage/format/block.ts';
 import type { StorageSnapshot } from '#storage/engine.ts';
-import { addHash, type HashHalves, hashRow } from '#storage/row-hash.ts';
-import type { ReadView } from '#transaction/read-view.ts';
-import type { SliceTimer } from '#transaction/slice-timer.ts';
+import { addHash, type HashHalves, hashRow } from '#storage/format/row-hash.ts';
+import type { ReadView } from '#transaction/read/read-view.ts';
+import type { SliceTimer } from '#transaction/write/slice-timer.ts';
 import type { CheckReport } from './check-report.ts';
 import type { MaintenanceRoom } from './task.ts';
 

@@ -1,10 +1,10 @@
 import type { Transaction } from '#transaction/transaction.ts';
-import { formatRid, type Rid, type TypeId } from '#core/rid.ts';
-import type { StoredRecord } from '#core/record.ts';
+import { formatRid, type Rid, type TypeId } from '#core/value/rid.ts';
+import type { StoredRecord } from '#core/value/record.ts';
 import type { AdjacencyList, Direction, StorageSnapshot } from '#storage/engine.ts';
-import type { RowOperation } from '#storage/row-operations.ts';
+import type { RowOperation } from '#storage/format/row-operations.ts';
 import type { CheckedView } from './checked-view.ts';
-import type { SliceTimer } from '#transaction/slice-timer.ts';
+import type { SliceTimer } from '#transaction/write/slice-timer.ts';
 import { committed } from './batches.ts';
 import { isDamage } from './check-buckets.ts';
 import type { CheckReport } from './check-report.ts';

@@ -1,8 +1,8 @@
 import type { IndexDefinition } from '#catalog/catalog.ts';
-import { formatRid } from '#core/rid.ts';
+import { formatRid } from '#core/value/rid.ts';
 import { IndexKeys } from '#index/ordered/index-keys.ts';
 import type { CheckedView } from './checked-view.ts';
-import type { SliceTimer } from '#transaction/slice-timer.ts';
+import type { SliceTimer } from '#transaction/write/slice-timer.ts';
 import { isDamage } from './check-buckets.ts';
 import type { CheckReport } from './check-report.ts';
 

@@ -1,5 +1,5 @@
-import { Link, type StoredRecord } from '#core/record.ts';
-import { EmbeddedDocument, isList, isMap, isRecord, type Value } from '#core/value.ts';
+import { Link, type StoredRecord } from '#core/value/record.ts';
+import { EmbeddedDocument, isList, isMap, isRecord, type Value } from '#core/value/value.ts';
 import type { CheckedView } from './checked-view.ts';
 
 /** Links in the values of a record, however deep, to records that do not exist. Reads every cell. */

@@ -1,5 +1,5 @@
-import { formatRid, type Rid } from '#core/rid.ts';
-import type { Value, ValueMap } from '#core/value.ts';
+import { formatRid, type Rid } from '#core/value/rid.ts';
+import type { Value, ValueMap } from '#core/value/value.ts';
 
 /** As many warnings and record ids as the row lists; the counters go on. */
 const listedMax = 1_000;

@@ -1,4 +1,4 @@
-import type { ReadView } from '#transaction/read-view.ts';
+import type { ReadView } from '#transaction/read/read-view.ts';
 
 /** What checks read: a record that cannot be read is not there. */
 export interface CheckedView

@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { DatabaseError } from '#core/errors.ts';
-import type { EnvironmentFacts } from '#storage/environment-check.ts';
+import type { EnvironmentFacts } from '#storage/environment/check.ts';
 
-const program = fileURLToPath(import.meta.resolve('#storage/environment-check-process.ts'));
+const program = fileURLToPath(import.meta.resolve('#storage/environment/check-process.ts'));
 const outputCharactersMax = 4096;
 
 /**

@@ -1,10 +1,10 @@
 import type { TypeDefinition } from '#catalog/catalog.ts';
-import type { RecordKind, StoredRecord } from '#core/record.ts';
-import { formatRid } from '#core/rid.ts';
-import type { TemporalFormats } from '#core/temporal-format.ts';
-import { textOf } from '#core/text-form.ts';
-import { kindOf, type Value } from '#core/value.ts';
-import { TargetLists } from '#transaction/target-lists.ts';
+import type { RecordKind, StoredRecord } from '#core/value/record.ts';
+import { formatRid } from '#core/value/rid.ts';
+import type { TemporalFormats } from '#core/temporal/format.ts';
+import { textOf } from '#core/text/text-form.ts';
+import { kindOf, type Value } from '#core/value/value.ts';
+import { TargetLists } from '#transaction/write/target-lists.ts';
 import { type ExportSource, recordPieces } from './export-reader.ts';
 import { bidirectionalMark, isOneWay } from './one-way-mark.ts';
 

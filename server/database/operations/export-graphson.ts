@@ -1,7 +1,7 @@
 import type { TypeDefinition } from '#catalog/catalog.ts';
-import type { StoredRecord } from '#core/record.ts';
-import { formatRid, type Rid } from '#core/rid.ts';
-import { TargetLists } from '#transaction/target-lists.ts';
+import type { StoredRecord } from '#core/value/record.ts';
+import { formatRid, type Rid } from '#core/value/rid.ts';
+import { TargetLists } from '#transaction/write/target-lists.ts';
 import { type ExportSource, recordPieces } from './export-reader.ts';
 import { graphsonJson } from './graphson-values.ts';
 import { bidirectionalMark, isOneWay } from './one-way-mark.ts';

@@ -1,9 +1,9 @@
 import type { SettingsReader } from '#config/effective-settings.ts';
 import { dateFormat, dateTimeFormat, timeZone } from '#config/settings.ts';
-import { valuesOf } from '#core/integer-width.ts';
-import type { StoredRecord } from '#core/record.ts';
-import { formatRid } from '#core/rid.ts';
-import { TargetLists } from '#transaction/target-lists.ts';
+import { valuesOf } from '#core/value/integer-width.ts';
+import type { StoredRecord } from '#core/value/record.ts';
+import { formatRid } from '#core/value/rid.ts';
+import { TargetLists } from '#transaction/write/target-lists.ts';
 import { type ExportSource, recordPieces } from './export-reader.ts';
 import { mapJson, valueJson } from './record-json.ts';
 import { schemaValue } from './schema-json.ts';

@@ -1,8 +1,8 @@
 import type { TypeDefinition } from '#catalog/catalog.ts';
-import type { RecordKind, StoredRecord } from '#core/record.ts';
+import type { RecordKind, StoredRecord } from '#core/value/record.ts';
 import type { Runtime } from '#core/runtime.ts';
-import type { ReadView } from '#transaction/read-view.ts';
-import type { ProgressReporter } from '../progress-registry.ts';
+import type { ReadView } from '#transaction/read/read-view.ts';
+import type { ProgressReporter } from '../progress/progress-registry.ts';
 
 /** What an export has written. */
 export interface ExportTotals {

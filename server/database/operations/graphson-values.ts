@@ -1,9 +1,9 @@
-import { toNumber } from '#core/conversion.ts';
-import { decimalText, parseDecimal } from '#core/decimal.ts';
-import type { Link } from '#core/record.ts';
-import { DateTime } from '#core/temporal.ts';
-import { doubleText } from '#core/text-form.ts';
-import { double, isList, isMap, type Value, type ValueMap } from '#core/value.ts';
+import { toNumber } from '#core/value/conversion.ts';
+import { decimalText, parseDecimal } from '#core/value/decimal.ts';
+import type { Link } from '#core/value/record.ts';
+import { DateTime } from '#core/temporal/temporal.ts';
+import { doubleText } from '#core/text/text-form.ts';
+import { double, isList, isMap, type Value, type ValueMap } from '#core/value/value.ts';
 import { mapJson, storedMap } from './record-json.ts';
 
 // Values in GraphSON 3: `{"@type": "g:Int64", "@value": 5}`. Texts and booleans stand for themselves. Times are those of the

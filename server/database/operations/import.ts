@@ -17,7 +17,7 @@ import { type ImportCounts, ImportSink } from '../importers/import-sink.ts';
 import { importJson } from '../importers/json.ts';
 import { importJsonl } from '../importers/jsonl.ts';
 import { importOrientdb } from '../importers/orientdb.ts';
-import type { ProgressReporter } from '../progress-registry.ts';
+import type { ProgressReporter } from '../progress/progress-registry.ts';
 import type { OperatedDatabase } from './operated-database.ts';
 import type { SourceFile } from './source.ts';
 

@@ -1,8 +1,8 @@
 import { unreachable } from '#core/assert.ts';
-import type { ValueMap } from '#core/value.ts';
+import type { ValueMap } from '#core/value/value.ts';
 import type { Maintenance } from '#query/algebra/maintenance.ts';
-import type { ProgressReporter } from '../progress-registry.ts';
-import type { MaintenanceOrder } from '../statement-context.ts';
+import type { ProgressReporter } from '../progress/progress-registry.ts';
+import type { MaintenanceOrder } from '../statement/context.ts';
 import { alterDatabase } from './alter-database.ts';
 import { checkDatabase } from './check-database.ts';
 import { compactIndexes, rebuildIndexes } from './rebuild-index.ts';

@@ -1,6 +1,6 @@
 import type { TypeDefinition } from '#catalog/catalog.ts';
-import type { StoredRecord } from '#core/record.ts';
-import type { TargetLists } from '#transaction/target-lists.ts';
+import type { StoredRecord } from '#core/value/record.ts';
+import type { TargetLists } from '#transaction/write/target-lists.ts';
 
 /**
  * The property of an edge, in formats that carry no schema, which says that only its source lists it (http-api.md 10.2,

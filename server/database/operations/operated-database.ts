@@ -1,10 +1,10 @@
 import type { SettingsReader } from '#config/effective-settings.ts';
-import type { TemporalFormats } from '#core/temporal-format.ts';
-import type { ValueMap } from '#core/value.ts';
+import type { TemporalFormats } from '#core/temporal/format.ts';
+import type { ValueMap } from '#core/value/value.ts';
 import type { StorageEngine } from '#storage/engine.ts';
 import type { DatabaseState } from '#transaction/database-state.ts';
 import type { BulkLoader } from '../bulk/bulk-loader.ts';
-import type { OperationCall } from '../operation-run.ts';
+import type { OperationCall } from '../progress/operation-run.ts';
 import type { BulkLoadOptions } from '../session.ts';
 
 /** An open database as operations see it. */

@@ -1,5 +1,5 @@
 import { DatabaseError } from '#core/errors.ts';
-import { isMap, type Value, type ValueMap } from '#core/value.ts';
+import { isMap, type Value, type ValueMap } from '#core/value/value.ts';
 import { closestWord } from '#language/suggestion.ts';
 
 /** The settings after WITH, taken one by one; what nobody took is refused by name. */

@@ -1,9 +1,9 @@
 import type { TypeDefinition } from '#catalog/catalog.ts';
-import type { StoredRecord } from '#core/record.ts';
-import { type BucketId, bucketOf, positionOf } from '#core/rid.ts';
-import { partitionOf } from '#transaction/bucket-selector.ts';
-import type { ReadView } from '#transaction/read-view.ts';
-import { SliceTimer } from '#transaction/slice-timer.ts';
+import type { StoredRecord } from '#core/value/record.ts';
+import { type BucketId, bucketOf, positionOf } from '#core/value/rid.ts';
+import { partitionOf } from '#transaction/write/bucket-selector.ts';
+import type { ReadView } from '#transaction/read/read-view.ts';
+import { SliceTimer } from '#transaction/write/slice-timer.ts';
 import { type MaintenanceTask, pauseOf } from './task.ts';
 
 /** Records of a partitioned type that lie in another bucket than their values ask for. Reads all of them, in slices. */

@@ -2,9 +2,9 @@ import { requireIndex, isShown } from '#catalog/change-index.ts';
 import { parseBucketStrategy } from '#catalog/bucket-strategy.ts';
 import type { Catalog, IndexDefinition } from '#catalog/catalog.ts';
 import { DatabaseError, errorSpecs } from '#core/errors.ts';
-import type { Value, ValueMap } from '#core/value.ts';
+import type { Value, ValueMap } from '#core/value/value.ts';
 import type { Maintenance } from '#query/algebra/maintenance.ts';
-import type { MaintenanceOrder } from '../statement-context.ts';
+import type { MaintenanceOrder } from '../statement/context.ts';
 import { type MaintenanceTask, pauseOf } from './task.ts';
 import { countMisplaced } from './partitions.ts';
 

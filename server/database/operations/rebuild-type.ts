@@ -1,13 +1,13 @@
 import { parseBucketStrategy } from '#catalog/bucket-strategy.ts';
 import type { TypeDefinition } from '#catalog/catalog.ts';
 import { DatabaseError } from '#core/errors.ts';
-import { propertiesOf } from '#core/integer-width.ts';
-import type { StoredRecord } from '#core/record.ts';
-import { type BucketId, positionOf } from '#core/rid.ts';
-import type { Value, ValueMap } from '#core/value.ts';
+import { propertiesOf } from '#core/value/integer-width.ts';
+import type { StoredRecord } from '#core/value/record.ts';
+import { type BucketId, positionOf } from '#core/value/rid.ts';
+import type { Value, ValueMap } from '#core/value/value.ts';
 import type { Maintenance } from '#query/algebra/maintenance.ts';
 import type { Transaction } from '#transaction/transaction.ts';
-import { SliceTimer } from '#transaction/slice-timer.ts';
+import { SliceTimer } from '#transaction/write/slice-timer.ts';
 import { committed } from './batches.ts';
 import { type MaintenanceTask, pauseOf } from './task.ts';
 import { isMisplaced, recordsFrom } from './partitions.ts';

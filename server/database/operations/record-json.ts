@@ -1,10 +1,10 @@
-import { decimalText, parseDecimal } from '#core/decimal.ts';
+import { decimalText, parseDecimal } from '#core/value/decimal.ts';
 import { DatabaseError } from '#core/errors.ts';
-import { Link } from '#core/record.ts';
-import { formatRid, noRid, parseRid } from '#core/rid.ts';
-import { DateTime, Duration, LocalDate, type TemporalPrecision } from '#core/temporal.ts';
-import { doubleText } from '#core/text-form.ts';
-import { double, EmbeddedDocument, isMap, type Value, type ValueMap } from '#core/value.ts';
+import { Link } from '#core/value/record.ts';
+import { formatRid, noRid, parseRid } from '#core/value/rid.ts';
+import { DateTime, Duration, LocalDate, type TemporalPrecision } from '#core/temporal/temporal.ts';
+import { doubleText } from '#core/text/text-form.ts';
+import { double, EmbeddedDocument, isMap, type Value, type ValueMap } from '#core/value/value.ts';
 
 // Values in the lines of an export: JSON that gives back exactly what was stored. What JSON has no notation for is a map with
 // one name that begins with `$`; a map that has such names itself is written as a list of pairs.

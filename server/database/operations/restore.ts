@@ -5,7 +5,7 @@ import { DatabaseError } from '#core/errors.ts';
 import { readArchive } from '#platform/archive-reader.ts';
 import { decryptFile } from '#platform/file-cipher.ts';
 import { directorySynced } from '#platform/files.ts';
-import type { ProgressReporter } from '../progress-registry.ts';
+import type { ProgressReporter } from '../progress/progress-registry.ts';
 import { archiveLimits, dataFileName, manifestName } from './backup-archive.ts';
 import { checkEnvironmentApart } from './environment-check.ts';
 

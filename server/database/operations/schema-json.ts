@@ -9,8 +9,8 @@ import type {
 import type { AlterTypeItem, PropertyAttribute, SchemaChange } from '#catalog/changes.ts';
 import type { ViewDefinition } from '#catalog/definitions.ts';
 import { DatabaseError } from '#core/errors.ts';
-import type { RecordKind } from '#core/record.ts';
-import { isList, isMap, type Value, type ValueMap } from '#core/value.ts';
+import type { RecordKind } from '#core/value/record.ts';
+import { isList, isMap, type Value, type ValueMap } from '#core/value/value.ts';
 
 // The schema line of an export, and the changes that make such a schema anew. Values are read as JSON; those of exports of the
 // reference (`type` v, e or d, `parents`, `properties`, `indexes` by `properties`) are understood as well.

@@ -4,9 +4,13 @@ import type { Settings } from '#config/effective-settings.ts';
 import { DatabaseError } from '#core/errors.ts';
 import type { Principal } from '#core/principal.ts';
 import type { Runtime } from '#core/runtime.ts';
-import type { Value, ValueMap } from '#core/value.ts';
-import type { OperationCall } from '../operation-run.ts';
-import type { ProgressEntry, ProgressRegistry, ProgressReporter } from '../progress-registry.ts';
+import type { Value, ValueMap } from '#core/value/value.ts';
+import type { OperationCall } from '../progress/operation-run.ts';
+import type {
+  ProgressEntry,
+  ProgressRegistry,
+  ProgressReporter,
+} from '../progress/progress-registry.ts';
 import type { DatabasesPort } from '../session.ts';
 import { backupOptions, backupStepCount, writeBackup } from './backup.ts';
 import { backupFileName } from './backup-names.ts';

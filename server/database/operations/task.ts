@@ -1,8 +1,8 @@
 import type { Runtime } from '#core/runtime.ts';
 import type { StorageEngine } from '#storage/engine.ts';
 import type { DatabaseState } from '#transaction/database-state.ts';
-import type { ProgressRegistry, ProgressReporter } from '../progress-registry.ts';
-import type { MaintenanceOrder } from '../statement-context.ts';
+import type { ProgressRegistry, ProgressReporter } from '../progress/progress-registry.ts';
+import type { MaintenanceOrder } from '../statement/context.ts';
 import type { MaterializedViews } from '../views/materialized-views.ts';
 import type { ChangeableSettings } from './alter-database.ts';
 

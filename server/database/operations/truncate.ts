@@ -1,11 +1,11 @@
 import { DatabaseError } from '#core/errors.ts';
-import type { BucketId } from '#core/rid.ts';
-import type { Value, ValueMap } from '#core/value.ts';
+import type { BucketId } from '#core/value/rid.ts';
+import type { Value, ValueMap } from '#core/value/value.ts';
 import type { Maintenance } from '#query/algebra/maintenance.ts';
-import { SliceTimer } from '#transaction/slice-timer.ts';
+import { SliceTimer } from '#transaction/write/slice-timer.ts';
 import type { Transaction } from '#transaction/transaction.ts';
-import { patientWrite } from '../patient-write.ts';
-import type { MaintenanceOrder } from '../statement-context.ts';
+import { patientWrite } from '../attempt/patient-write.ts';
+import type { MaintenanceOrder } from '../statement/context.ts';
 import { committed } from './batches.ts';
 import type { MaintenanceRoom } from './task.ts';
 

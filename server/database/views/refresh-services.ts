@@ -1,9 +1,9 @@
 import type { Runtime } from '#core/runtime.ts';
-import type { ReadView } from '#transaction/read-view.ts';
+import type { ReadView } from '#transaction/read/read-view.ts';
 import type { Transaction } from '#transaction/transaction.ts';
-import type { CompiledStatement } from '../compiled-statement.ts';
-import type { ServerMemory } from '../memory-accounts.ts';
-import type { StatementLimits } from '../statement-limits.ts';
+import type { CompiledStatement } from '../statement/compiled-statement.ts';
+import type { ServerMemory } from '../bounds/memory-accounts.ts';
+import type { StatementLimits } from '../bounds/statement-limits.ts';
 
 /** What a refresh of views needs of its database. */
 export interface RefreshServices {

@@ -5,17 +5,17 @@ import {
   type IntegerWidths,
   isIntegerWidth,
   withWidths,
-} from '#core/integer-width.ts';
-import type { StoredRecord } from '#core/record.ts';
-import type { Rid } from '#core/rid.ts';
-import { EmbeddedDocument, isMap, isRecord, type Value, type ValueMap } from '#core/value.ts';
+} from '#core/value/integer-width.ts';
+import type { StoredRecord } from '#core/value/record.ts';
+import type { Rid } from '#core/value/rid.ts';
+import { EmbeddedDocument, isMap, isRecord, type Value, type ValueMap } from '#core/value/value.ts';
 import { rewritePlan } from '#query/algebra/plan-walk.ts';
 import type { LogicalPlan, QueryProgram } from '#query/algebra/plan.ts';
 import { slotsOfOutput } from '#query/algebra/walk.ts';
-import type { ReadView } from '#transaction/read-view.ts';
-import type { CompiledStatement } from '../compiled-statement.ts';
-import type { StatementMemory } from '../memory-accounts.ts';
-import { PlanExecution } from '../plan-execution.ts';
+import type { ReadView } from '#transaction/read/read-view.ts';
+import type { CompiledStatement } from '../statement/compiled-statement.ts';
+import type { StatementMemory } from '../bounds/memory-accounts.ts';
+import { PlanExecution } from '../statement/plan-execution.ts';
 import type { RefreshServices } from './refresh-services.ts';
 
 /** Name of the parameter that holds the ids of changed records; no text can write it. */

@@ -1,12 +1,12 @@
 import type { ViewDefinition } from '#catalog/definitions.ts';
 import { DatabaseError } from '#core/errors.ts';
-import { Link } from '#core/record.ts';
-import { type BucketId, noRid, type Rid } from '#core/rid.ts';
+import { Link } from '#core/value/record.ts';
+import { type BucketId, noRid, type Rid } from '#core/value/rid.ts';
 import type { EpochMs } from '#core/runtime.ts';
 import type { StorageEngine } from '#storage/engine.ts';
-import type { ReadView } from '#transaction/read-view.ts';
+import type { ReadView } from '#transaction/read/read-view.ts';
 import type { Transaction } from '#transaction/transaction.ts';
-import { StatementMemory } from '../memory-accounts.ts';
+import { StatementMemory } from '../bounds/memory-accounts.ts';
 import type { RefreshServices } from './refresh-services.ts';
 import { forEachRow } from './row-source.ts';
 

@@ -1,7 +1,7 @@
 import type { ViewDefinition } from '#catalog/definitions.ts';
-import type { Rid } from '#core/rid.ts';
+import type { Rid } from '#core/value/rid.ts';
 import type { EpochMs } from '#core/runtime.ts';
-import type { Value, ValueMap } from '#core/value.ts';
+import type { Value, ValueMap } from '#core/value/value.ts';
 import type { ViewRows } from './view-refresh.ts';
 
 /** STALE: a source has changed since the last refresh; ERROR: the last refresh failed, the rows before it stay. */

@@ -1,18 +1,27 @@
 import type { StoredApiToken } from '#security/api-token-file.ts';
 import { apiTokenPrefix, apiTokenToJson, parsePermissions } from '#security/api-token-file.ts';
 import { DatabaseError } from '#core/errors.ts';
-import type { Value } from '#core/value.ts';
+import type { Value } from '#core/value/value.ts';
 import {
   objectField,
   optionalText,
   readFields,
   requiredText,
   schemaOfFields,
-} from '../body-fields.ts';
-import type { Field } from '../body-fields.ts';
-import { badRequest, HttpRefusal, refusalOf } from '../errors.ts';
-import { parseAnyJsonObject } from '../json-body.ts';
-import { flag, integer, listOf, mapOf, object, refusal, resultAnswer, text } from '../schemas.ts';
+} from '../request/body-fields.ts';
+import type { Field } from '../request/body-fields.ts';
+import { badRequest, HttpRefusal, refusalOf } from '../answer/errors.ts';
+import { parseAnyJsonObject } from '../request/json-body.ts';
+import {
+  flag,
+  integer,
+  listOf,
+  mapOf,
+  object,
+  refusal,
+  resultAnswer,
+  text,
+} from '../document/schemas.ts';
 import type { Route } from './route.ts';
 
 // API tokens (http-api.md 17). Root only.

@@ -1,7 +1,7 @@
 import { serverHttpBatchLineMaxSize, serverHttpJsonMaxDepth } from '#config/server-settings.ts';
 import { DatabaseError } from '#core/errors.ts';
 import { BatchImport, defaultCommitEvery } from '#database/bulk/batch-import.ts';
-import type { ProgressReporter } from '#database/progress-registry.ts';
+import type { ProgressReporter } from '#database/progress/progress-registry.ts';
 import type { Timers } from '#core/runtime.ts';
 import { optimizeForLoad } from '#platform/code-optimization.ts';
 import type { CommittedRequest, DatabaseHandle } from '#database/session.ts';
@@ -11,19 +11,19 @@ import {
   repeatAnswer,
   StreamedBatchAnswer,
   WholeBatchAnswer,
-} from '../batch-answer.ts';
+} from '../answer/batch-answer.ts';
 import {
   type BatchParameters,
   batchParameterSchemas,
   readBatchParameters,
-} from '../batch-parameters.ts';
-import { BodyPieces } from '../body-pieces.ts';
-import { badRequest, HttpRefusal, withStatus } from '../errors.ts';
-import type { Exchange } from '../exchange.ts';
-import { wantsLines } from '../ndjson-answer.ts';
-import { onceOnlyStreamed, type PieceSource, type RepeatableBody } from '../streamed-replay.ts';
+} from '../request/batch-parameters.ts';
+import { BodyPieces } from '../request/body-pieces.ts';
+import { badRequest, HttpRefusal, withStatus } from '../answer/errors.ts';
+import type { Exchange } from '../answer/exchange.ts';
+import { wantsLines } from '../answer/ndjson-answer.ts';
+import { onceOnlyStreamed, type PieceSource, type RepeatableBody } from '../replay/streamed.ts';
 import { databaseOf } from './database-parameter.ts';
-import { refusal, shared } from '../schemas.ts';
+import { refusal, shared } from '../document/schemas.ts';
 import type { Route } from './route.ts';
 
 // Bulk import (contract, POST /batch; http-api.md 10).

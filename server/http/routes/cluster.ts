@@ -1,5 +1,5 @@
-import { HttpRefusal, badRequest } from '../errors.ts';
-import { object, refusal, text } from '../schemas.ts';
+import { HttpRefusal, badRequest } from '../answer/errors.ts';
+import { object, refusal, text } from '../document/schemas.ts';
 import type { Operation, Route } from './route.ts';
 
 /*

@@ -1,7 +1,7 @@
 import type { DatabaseHandle } from '#database/session.ts';
 import { DatabaseError } from '#core/errors.ts';
-import { badRequest } from '../errors.ts';
-import type { Exchange } from '../exchange.ts';
+import { badRequest } from '../answer/errors.ts';
+import type { Exchange } from '../answer/exchange.ts';
 
 /**
  * The database that the path names, if the caller may use it. Access comes first, so that nobody learns which databases

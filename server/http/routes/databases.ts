@@ -1,6 +1,6 @@
 import { progressToJson } from '#control/running-report.ts';
 import { accessibleName, databaseName } from './database-parameter.ts';
-import { listOf, object, resultAnswer, shared, text } from '../schemas.ts';
+import { listOf, object, resultAnswer, shared, text } from '../document/schemas.ts';
 import type { Route } from './route.ts';
 
 // The databases that a user may see (contract; http-api.md 13).

@@ -6,11 +6,19 @@ import {
   readFields,
   requiredText,
   schemaOfFields,
-} from '../body-fields.ts';
-import { badRequest, HttpRefusal, refusalOf } from '../errors.ts';
-import { parseAnyJsonObject } from '../json-body.ts';
-import { repeatable } from '../replay.ts';
-import { integer, listOf, mapOf, object, refusal, resultAnswer, text } from '../schemas.ts';
+} from '../request/body-fields.ts';
+import { badRequest, HttpRefusal, refusalOf } from '../answer/errors.ts';
+import { parseAnyJsonObject } from '../request/json-body.ts';
+import { repeatable } from '../replay/once-only.ts';
+import {
+  integer,
+  listOf,
+  mapOf,
+  object,
+  refusal,
+  resultAnswer,
+  text,
+} from '../document/schemas.ts';
 import type { Route } from './route.ts';
 
 // Access levels (http-api.md 16.2). Root only.

@@ -1,7 +1,7 @@
 import { prometheusRequireAuthentication } from '#config/server-settings.ts';
 import { type ExpositionForm, expositionText, expositionTypes } from '#control/prometheus-text.ts';
 import type { Door } from '../door.ts';
-import type { Exchange } from '../exchange.ts';
+import type { Exchange } from '../answer/exchange.ts';
 import type { Route } from './route.ts';
 
 // Plugin `prometheus` (wire-protocols.md 4): both paths that scrapers are configured with.

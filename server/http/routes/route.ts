@@ -1,6 +1,6 @@
-import type { JsonSchema } from '../body-fields.ts';
+import type { JsonSchema } from '../request/body-fields.ts';
 import type { Door } from '../door.ts';
-import type { Exchange } from '../exchange.ts';
+import type { Exchange } from '../answer/exchange.ts';
 
 /** One endpoint: where it is, who may use it, what it does and how the OpenAPI document describes it. */
 export interface Route {

@@ -1,8 +1,8 @@
 import { operationReport, statementReport } from '#control/running-report.ts';
-import { cancelRunning, findRunning } from '#database/running-work.ts';
-import { HttpRefusal } from '../errors.ts';
-import type { Exchange } from '../exchange.ts';
-import { integer, listOf, mapOf, object, text } from '../schemas.ts';
+import { cancelRunning, findRunning } from '#database/progress/running-work.ts';
+import { HttpRefusal } from '../answer/errors.ts';
+import type { Exchange } from '../answer/exchange.ts';
+import { integer, listOf, mapOf, object, text } from '../document/schemas.ts';
 import type { Operation, Route } from './route.ts';
 
 // What runs now and how to end it (limits.md 6): everybody sees and ends what is theirs, root all of it.

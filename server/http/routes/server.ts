@@ -1,14 +1,14 @@
 import { completedTextOf, runControlCommand } from '#control/commands.ts';
 import { serverName } from '#config/server-settings.ts';
 import { DatabaseError } from '#core/errors.ts';
-import type { ValueMap } from '#core/value.ts';
+import type { ValueMap } from '#core/value/value.ts';
 import type { Door } from '../door.ts';
-import { HttpRefusal, refusalOf } from '../errors.ts';
-import { EventStream } from '../event-stream.ts';
-import type { Exchange } from '../exchange.ts';
-import { parseAnyJsonObject } from '../json-body.ts';
-import { onceOnly } from '../replay.ts';
-import { flag, listOf, mapOf, object, refusal, text } from '../schemas.ts';
+import { HttpRefusal, refusalOf } from '../answer/errors.ts';
+import { EventStream } from '../answer/event-stream.ts';
+import type { Exchange } from '../answer/exchange.ts';
+import { parseAnyJsonObject } from '../request/json-body.ts';
+import { onceOnly } from '../replay/once-only.ts';
+import { flag, listOf, mapOf, object, refusal, text } from '../document/schemas.ts';
 import type { Route } from './route.ts';
 
 // The server itself (contract, GET and POST /server; http-api.md 11, 12).

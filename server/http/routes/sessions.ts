@@ -1,9 +1,9 @@
 import { DatabaseError } from '#core/errors.ts';
 import type { ClientMetadata } from '#security/token-sessions.ts';
-import { requireAcceptedOrigin } from '../cors.ts';
-import { badRequest, HttpRefusal } from '../errors.ts';
-import type { Exchange } from '../exchange.ts';
-import { integer, listOf, object, shared, text } from '../schemas.ts';
+import { requireAcceptedOrigin } from '../request/cors.ts';
+import { badRequest, HttpRefusal } from '../answer/errors.ts';
+import type { Exchange } from '../answer/exchange.ts';
+import { integer, listOf, object, shared, text } from '../document/schemas.ts';
 import type { Route } from './route.ts';
 
 // Tokens (contract, Authentication; http-api.md 14).

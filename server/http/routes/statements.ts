@@ -1,24 +1,24 @@
-import type { ValueMap } from '#core/value.ts';
-import type { BodyOf } from '../body-fields.ts';
-import { readFields, schemaOfFields } from '../body-fields.ts';
-import { badRequest } from '../errors.ts';
-import type { Exchange } from '../exchange.ts';
-import { answerJson } from '../json-answer.ts';
-import { isLongBody, parseJsonObject, parseLongJsonObject } from '../json-body.ts';
-import { answerLines, wantsLines } from '../ndjson-answer.ts';
-import { onceOnly } from '../replay.ts';
-import type { CommandFields } from '../statement-request.ts';
+import type { ValueMap } from '#core/value/value.ts';
+import type { BodyOf } from '../request/body-fields.ts';
+import { readFields, schemaOfFields } from '../request/body-fields.ts';
+import { badRequest } from '../answer/errors.ts';
+import type { Exchange } from '../answer/exchange.ts';
+import { answerJson } from '../answer/json-answer.ts';
+import { isLongBody, parseJsonObject, parseLongJsonObject } from '../request/json-body.ts';
+import { answerLines, wantsLines } from '../answer/ndjson-answer.ts';
+import { onceOnly } from '../replay/once-only.ts';
+import type { CommandFields } from '../request/statement-request.ts';
 import {
   commandFields,
   fieldsOfGetForm,
   queryFields,
   statementOf,
   StatementOptions,
-} from '../statement-request.ts';
-import type { StatementRun } from '../statement-run.ts';
-import { echoSession, sessionHeader } from '../statement-run.ts';
+} from '../request/statement-request.ts';
+import type { StatementRun } from '../answer/statement-run.ts';
+import { echoSession, sessionHeader } from '../answer/statement-run.ts';
 import { accessibleName, databaseOf } from './database-parameter.ts';
-import { refusal, resultAnswer, shared, text } from '../schemas.ts';
+import { refusal, resultAnswer, shared, text } from '../document/schemas.ts';
 import type { Answer, Route } from './route.ts';
 
 // Queries and commands (contract, Query and POST /command; http-api.md 6).

@@ -1,11 +1,11 @@
 import { DatabaseError } from '#core/errors.ts';
-import { HttpRefusal, withStatus } from '../errors.ts';
-import { objectField, readFields, schemaOfFields } from '../body-fields.ts';
-import type { Exchange } from '../exchange.ts';
-import { parseAnyJsonObject } from '../json-body.ts';
-import { sessionHeader } from '../statement-run.ts';
+import { HttpRefusal, withStatus } from '../answer/errors.ts';
+import { objectField, readFields, schemaOfFields } from '../request/body-fields.ts';
+import type { Exchange } from '../answer/exchange.ts';
+import { parseAnyJsonObject } from '../request/json-body.ts';
+import { sessionHeader } from '../answer/statement-run.ts';
 import { accessibleName, databaseOf } from './database-parameter.ts';
-import { text } from '../schemas.ts';
+import { text } from '../document/schemas.ts';
 import type { Answer, Route } from './route.ts';
 
 // Transaction sessions (contract, States and transitions; http-api.md 8).

@@ -1,5 +1,5 @@
 import { parseGrants } from '#security/user-file.ts';
-import type { Value } from '#core/value.ts';
+import type { Value } from '#core/value/value.ts';
 import { DatabaseError } from '#core/errors.ts';
 import type { Door } from '../door.ts';
 import {
@@ -8,12 +8,12 @@ import {
   readFields,
   requiredText,
   schemaOfFields,
-} from '../body-fields.ts';
-import { badRequest, HttpRefusal, refusalOf } from '../errors.ts';
-import type { Exchange } from '../exchange.ts';
-import { parseAnyJsonObject } from '../json-body.ts';
-import { repeatable } from '../replay.ts';
-import { listOf, mapOf, object, refusal, resultAnswer, text } from '../schemas.ts';
+} from '../request/body-fields.ts';
+import { badRequest, HttpRefusal, refusalOf } from '../answer/errors.ts';
+import type { Exchange } from '../answer/exchange.ts';
+import { parseAnyJsonObject } from '../request/json-body.ts';
+import { repeatable } from '../replay/once-only.ts';
+import { listOf, mapOf, object, refusal, resultAnswer, text } from '../document/schemas.ts';
 import type { Route } from './route.ts';
 
 // Users (http-api.md 15). Root only.

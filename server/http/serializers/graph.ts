@@ -1,8 +1,8 @@
-import type { StoredRecord } from '#core/record.ts';
-import type { Rid } from '#core/rid.ts';
-import type { Value, ValueMap } from '#core/value.ts';
+import type { StoredRecord } from '#core/value/record.ts';
+import type { Rid } from '#core/value/rid.ts';
+import type { Value, ValueMap } from '#core/value/value.ts';
 import type { RecordLookup, ResultBatch } from '#database/session.ts';
-import type { JsonWriter } from '../json-writer.ts';
+import type { JsonWriter } from '../answer/json-writer.ts';
 
 const comma = 44;
 const edgesPerLook = 256;

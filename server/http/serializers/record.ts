@@ -1,8 +1,8 @@
-import type { StoredRecord } from '#core/record.ts';
-import { isRecord, type Value } from '#core/value.ts';
+import type { StoredRecord } from '#core/value/record.ts';
+import { isRecord, type Value } from '#core/value/value.ts';
 import type { RecordLookup, ResultBatch, ResultShape } from '#database/session.ts';
-import { recordInPieces, valueInPieces } from '../json-pieces.ts';
-import type { EdgeCounts, JsonWriter } from '../json-writer.ts';
+import { recordInPieces, valueInPieces } from '../answer/json-pieces.ts';
+import type { EdgeCounts, JsonWriter } from '../answer/json-writer.ts';
 import type { RowFrame, RowSerializer } from './row-serializer.ts';
 import { typeIdOf } from './type-hints.ts';
 

@@ -1,5 +1,5 @@
 import type { ResultBatch } from '#database/session.ts';
-import { type JsonWriter, longRow } from '../json-writer.ts';
+import { type JsonWriter, longRow } from '../answer/json-writer.ts';
 
 /** Bytes around every row: nothing for a JSON array, `{"record":` and `}` with a line break for NDJSON. */
 export interface RowFrame {

@@ -1,5 +1,5 @@
-import { kindOf } from '#core/value.ts';
-import type { Value } from '#core/value.ts';
+import { kindOf } from '#core/value/value.ts';
+import type { Value } from '#core/value/value.ts';
 
 // Numbers of the engine's types, as typed clients know them from the reference product (http-api.md 5.2, `@props`).
 const typeIds = {

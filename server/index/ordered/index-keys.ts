@@ -1,10 +1,10 @@
-import { foldCase } from '#core/case-folding.ts';
+import { foldCase } from '#core/text/case-folding.ts';
 import { DatabaseError } from '#core/errors.ts';
-import { Link, type StoredRecord } from '#core/record.ts';
-import { type EmbeddedDocument, isMap, type Value, type ValueMap } from '#core/value.ts';
+import { Link, type StoredRecord } from '#core/value/record.ts';
+import { type EmbeddedDocument, isMap, type Value, type ValueMap } from '#core/value/value.ts';
 import type { IndexComponent, IndexDefinition } from '#catalog/catalog.ts';
 import type { IndexTarget } from '#storage/engine.ts';
-import { OrderedKeyWriter } from '#storage/ordered-key.ts';
+import { OrderedKeyWriter } from '#storage/format/ordered-key.ts';
 
 /** What keys are made from: a stored record, or one with uncommitted values. */
 export type KeySource = Pick<StoredRecord, 'get' | 'out' | 'in'>;

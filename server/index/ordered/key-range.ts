@@ -1,6 +1,11 @@
-import type { Value } from '#core/value.ts';
+import type { Value } from '#core/value/value.ts';
 import type { IndexComponent, IndexDefinition } from '#catalog/catalog.ts';
-import { falseTag, keyAfterPrefix, OrderedKeyWriter, trueTag } from '#storage/ordered-key.ts';
+import {
+  falseTag,
+  keyAfterPrefix,
+  OrderedKeyWriter,
+  trueTag,
+} from '#storage/format/ordered-key.ts';
 import { componentForm } from './index-keys.ts';
 
 export interface RangeBound {

@@ -1,6 +1,6 @@
 import type { Catalog, IndexDefinition } from '#catalog/catalog.ts';
-import type { StoredRecord } from '#core/record.ts';
-import type { IndexId, TypeId } from '#core/rid.ts';
+import type { StoredRecord } from '#core/value/record.ts';
+import type { IndexId, TypeId } from '#core/value/rid.ts';
 import type { EntryChanges, IndexDeriver } from '#storage/engine.ts';
 import { IndexKeys } from './index-keys.ts';
 

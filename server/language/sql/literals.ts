@@ -1,6 +1,6 @@
-import { defaultNumberLimits, type NumberLimits, oversizeOf } from '#core/number-text.ts';
-import { parseRid, type Rid } from '#core/rid.ts';
-import { double, int64Max, int64Min, integer, type Value } from '#core/value.ts';
+import { defaultNumberLimits, type NumberLimits, oversizeOf } from '#core/value/number-text.ts';
+import { parseRid, type Rid } from '#core/value/rid.ts';
+import { double, int64Max, int64Min, integer, type Value } from '#core/value/value.ts';
 
 /** What literals of the text mean (sql.md 3.2 to 3.4). Faults are returned as text; the parser knows where they stand. */
 export type Decoded<T> = { readonly value: T } | { readonly fault: string };

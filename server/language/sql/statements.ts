@@ -1,5 +1,5 @@
 import type { IndexComponent, IndexKind } from '#catalog/catalog.ts';
-import type { RecordKind } from '#core/record.ts';
+import type { RecordKind } from '#core/value/record.ts';
 import type { CompareSign, Expression, Located, NestedItem, Parameter } from './ast.ts';
 
 /** Syntax of statements (sql.md sections 7 to 17). */

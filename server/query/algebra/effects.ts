@@ -1,6 +1,6 @@
 import type { Effect } from '#core/effects.ts';
 import type { Access } from '#core/principal.ts';
-import type { TypeId } from '#core/rid.ts';
+import type { TypeId } from '#core/value/rid.ts';
 import type { Catalog } from '#catalog/catalog.ts';
 import { isScripting } from '#catalog/definition-changes.ts';
 import { fullName } from '#catalog/definitions.ts';

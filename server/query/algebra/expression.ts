@@ -1,5 +1,5 @@
-import type { SchemaTypeName } from '#core/conversion.ts';
-import type { Value } from '#core/value.ts';
+import type { SchemaTypeName } from '#core/value/conversion.ts';
+import type { Value } from '#core/value/value.ts';
 import type { LogicalPlan } from './plan.ts';
 
 /**

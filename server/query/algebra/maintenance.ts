@@ -1,7 +1,7 @@
 import type { SchemaChange } from '#catalog/changes.ts';
 import type { Effect } from '#core/effects.ts';
-import type { BucketId, Rid, TypeId } from '#core/rid.ts';
-import type { Value } from '#core/value.ts';
+import type { BucketId, Rid, TypeId } from '#core/value/rid.ts';
+import type { Value } from '#core/value/value.ts';
 import type { LogicalPlan } from './plan.ts';
 
 /**

@@ -1,4 +1,4 @@
-import type { BucketId, IndexId, TypeId } from '#core/rid.ts';
+import type { BucketId, IndexId, TypeId } from '#core/value/rid.ts';
 import type { SchemaChange } from '#catalog/changes.ts';
 import type { Dialect, Expression, Output, Slot } from './expression.ts';
 import type { Maintenance } from './maintenance.ts';

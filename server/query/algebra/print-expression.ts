@@ -1,6 +1,6 @@
 import { unreachable } from '#core/assert.ts';
-import { formatRid } from '#core/rid.ts';
-import { kindOf, type Value } from '#core/value.ts';
+import { formatRid } from '#core/value/rid.ts';
+import { kindOf, type Value } from '#core/value/value.ts';
 import type { Expression, Slot } from './expression.ts';
 
 /** Longest text printed for one list or chain of operands; the rest becomes `…`. */

@@ -1,5 +1,5 @@
 import { unreachable } from '#core/assert.ts';
-import type { TypeId } from '#core/rid.ts';
+import type { TypeId } from '#core/value/rid.ts';
 import type { Catalog } from '#catalog/catalog.ts';
 import type { Output, Slot } from './expression.ts';
 import { inputsOf } from './plan-walk.ts';

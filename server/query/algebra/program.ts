@@ -1,8 +1,8 @@
-import type { Value } from '#core/value.ts';
+import type { Value } from '#core/value/value.ts';
 import type { QueryProgram } from './plan.ts';
 
 /**
- * What a front end makes of one text. A script is run step by step by `database/script-runner.ts`, which asks the front end
+ * What a front end makes of one text. A script is run step by step by `database/script/runner.ts`, which asks the front end
  * again for each nested statement, since type names may come from variables.
  */
 export type Program = QueryProgram | ScriptProgram | OperationProgram;

@@ -1,7 +1,7 @@
 import type { Catalog } from '#catalog/catalog.ts';
-import { type SchemaTypeName, schemaTypeNamed } from '#core/conversion.ts';
-import { isBeyondInt32 } from '#core/integer-width.ts';
-import type { TypeId } from '#core/rid.ts';
+import { type SchemaTypeName, schemaTypeNamed } from '#core/value/conversion.ts';
+import { isBeyondInt32 } from '#core/value/integer-width.ts';
+import type { TypeId } from '#core/value/rid.ts';
 import type { Expression, Slot } from '../algebra/expression.ts';
 import { inputsOf, slotsWrittenBy } from '../algebra/plan-walk.ts';
 import type { LogicalPlan } from '../algebra/plan.ts';

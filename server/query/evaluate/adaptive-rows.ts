@@ -1,8 +1,8 @@
-import type { StoredRecord } from '#core/record.ts';
-import { madeBytes } from '#core/made-bytes.ts';
-import type { Value } from '#core/value.ts';
-import type { Block } from '#storage/block.ts';
-import type { Column, Shape } from '#storage/shape.ts';
+import type { StoredRecord } from '#core/value/record.ts';
+import { madeBytes } from '#core/value/made-bytes.ts';
+import type { Value } from '#core/value/value.ts';
+import type { Block } from '#storage/format/block.ts';
+import type { Column, Shape } from '#storage/format/shape.ts';
 import { ClosureRows } from './block-scan.ts';
 import type { CompiledScan, RowSource, ScanClosures, ScanSpec } from './block-scan.ts';
 import { boundConstant, boundList, boundPattern } from './bound-constant.ts';

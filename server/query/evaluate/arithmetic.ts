@@ -8,14 +8,14 @@ import {
   negateDecimal,
   remainderOfDecimals,
   subtractDecimals,
-} from '#core/decimal.ts';
-import type { Decimal } from '#core/decimal.ts';
+} from '#core/value/decimal.ts';
+import type { Decimal } from '#core/value/decimal.ts';
 import { DatabaseError } from '#core/errors.ts';
-import { makeDuration } from '#core/temporal.ts';
-import { textOf } from '#core/text-form.ts';
-import { double, int64Max, int64Min, integer } from '#core/value.ts';
-import type { Value } from '#core/value.ts';
-import type { NumberValue } from '#core/value-order.ts';
+import { makeDuration } from '#core/temporal/temporal.ts';
+import { textOf } from '#core/text/text-form.ts';
+import { double, int64Max, int64Min, integer } from '#core/value/value.ts';
+import type { Value } from '#core/value/value.ts';
+import type { NumberValue } from '#core/value/value-order.ts';
 import type { ArithmeticOperator } from '../algebra/expression.ts';
 import {
   addCollections,

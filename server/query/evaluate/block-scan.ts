@@ -1,9 +1,9 @@
-import { madeBytes } from '#core/made-bytes.ts';
-import type { StoredRecord } from '#core/record.ts';
-import type { Value } from '#core/value.ts';
+import { madeBytes } from '#core/value/made-bytes.ts';
+import type { StoredRecord } from '#core/value/record.ts';
+import type { Value } from '#core/value/value.ts';
 import type { Expression, Slot } from '../algebra/expression.ts';
 import type { Column } from '../algebra/plan.ts';
-import type { Block } from '#storage/block.ts';
+import type { Block } from '#storage/format/block.ts';
 import type { EvaluationContext, Frame } from './context.ts';
 import { compileExpression, compilePredicate } from './compile.ts';
 import type { CompileEnvironment, Evaluator, Predicate } from './evaluator.ts';

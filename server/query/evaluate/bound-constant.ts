@@ -1,14 +1,14 @@
-import { convertValue } from '#core/conversion.ts';
-import { compileLike } from '#core/like-pattern.ts';
-import type { LikePattern } from '#core/like-pattern.ts';
-import { isRidShaped, parseRid } from '#core/rid.ts';
-import { DateTime, LocalDate } from '#core/temporal.ts';
-import type { TemporalFormats } from '#core/temporal-format.ts';
-import { textOf } from '#core/text-form.ts';
-import { Float } from '#core/value.ts';
-import type { Value } from '#core/value.ts';
-import { cellKind } from '#storage/cell.ts';
-import type { CellKind } from '#storage/cell.ts';
+import { convertValue } from '#core/value/conversion.ts';
+import { compileLike } from '#core/text/like-pattern.ts';
+import type { LikePattern } from '#core/text/like-pattern.ts';
+import { isRidShaped, parseRid } from '#core/value/rid.ts';
+import { DateTime, LocalDate } from '#core/temporal/temporal.ts';
+import type { TemporalFormats } from '#core/temporal/format.ts';
+import { textOf } from '#core/text/text-form.ts';
+import { Float } from '#core/value/value.ts';
+import type { Value } from '#core/value/value.ts';
+import { cellKind } from '#storage/format/cell.ts';
+import type { CellKind } from '#storage/format/cell.ts';
 import { type longMembers, manyCandidates } from './membership.ts';
 import { ridOf } from './sql-comparison.ts';
 

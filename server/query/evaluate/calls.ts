@@ -1,5 +1,5 @@
 import { DatabaseError } from '#core/errors.ts';
-import type { Value } from '#core/value.ts';
+import type { Value } from '#core/value/value.ts';
 import type { Expression } from '../algebra/expression.ts';
 import type { EvaluationContext } from './context.ts';
 import { partsUnwatched } from './collections.ts';

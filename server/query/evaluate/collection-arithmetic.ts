@@ -1,8 +1,8 @@
-import { EmbeddedDocument } from '#core/value.ts';
-import type { Value, ValueMap } from '#core/value.ts';
-import { textOf } from '#core/text-form.ts';
-import type { TemporalFormats } from '#core/temporal-format.ts';
-import { valueKey, valuesEqual } from '#core/equality.ts';
+import { EmbeddedDocument } from '#core/value/value.ts';
+import type { Value, ValueMap } from '#core/value/value.ts';
+import { textOf } from '#core/text/text-form.ts';
+import type { TemporalFormats } from '#core/temporal/format.ts';
+import { valueKey, valuesEqual } from '#core/value/equality.ts';
 import type { PausingWork, WorkMeter } from '#core/pausing-work.ts';
 import type { EvaluationContext } from './context.ts';
 import { boundedContainer, boundedGrowth } from './value-size.ts';

@@ -1,7 +1,7 @@
-import { madeBytes } from '#core/made-bytes.ts';
-import { Link } from '#core/record.ts';
-import { EmbeddedDocument, isRecord } from '#core/value.ts';
-import type { Value } from '#core/value.ts';
+import { madeBytes } from '#core/value/made-bytes.ts';
+import { Link } from '#core/value/record.ts';
+import { EmbeddedDocument, isRecord } from '#core/value/value.ts';
+import type { Value } from '#core/value/value.ts';
 import type { Dialect, Slot } from '../algebra/expression.ts';
 import type { EvaluationContext, Frame } from './context.ts';
 import type { Condition, Evaluator } from './evaluator.ts';

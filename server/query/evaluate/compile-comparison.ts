@@ -1,7 +1,7 @@
 import { DatabaseError } from '#core/errors.ts';
-import { valuesEqual } from '#core/equality.ts';
-import { compareText } from '#core/value-order.ts';
-import type { Value } from '#core/value.ts';
+import { valuesEqual } from '#core/value/equality.ts';
+import { compareText } from '#core/value/value-order.ts';
+import type { Value } from '#core/value/value.ts';
 import type { CompareOperator, Dialect, Expression } from '../algebra/expression.ts';
 import { cypherCompare, cypherEquals } from './cypher-comparison.ts';
 import type { EvaluationContext } from './context.ts';

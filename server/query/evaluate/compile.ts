@@ -1,4 +1,4 @@
-import type { Value } from '#core/value.ts';
+import type { Value } from '#core/value/value.ts';
 import type { Expression } from '../algebra/expression.ts';
 import { arithmeticOf, negate } from './arithmetic.ts';
 import type { BinaryOperation } from './arithmetic.ts';

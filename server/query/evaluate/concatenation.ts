@@ -1,5 +1,5 @@
-import { textOf } from '#core/text-form.ts';
-import type { Value } from '#core/value.ts';
+import { textOf } from '#core/text/text-form.ts';
+import type { Value } from '#core/value/value.ts';
 import { appendToList } from './collection-arithmetic.ts';
 import type { EvaluationContext } from './context.ts';
 import type { Evaluator } from './evaluator.ts';

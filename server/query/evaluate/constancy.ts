@@ -1,6 +1,6 @@
 import type { Expression } from '../algebra/expression.ts';
 import type { CompileEnvironment, Evaluator } from './evaluator.ts';
-import type { Value } from '#core/value.ts';
+import type { Value } from '#core/value/value.ts';
 
 /**
  * Expressions that have one value per execution of a statement: built from constants, parameters and deterministic

@@ -1,8 +1,8 @@
 import type { PausingWork, Replay, WorkMeter } from '#core/pausing-work.ts';
 import type { Clock, Runtime } from '#core/runtime.ts';
-import type { Value } from '#core/value.ts';
-import type { ReadView } from '#transaction/read-view.ts';
-import type { TemporalFormats } from '#core/temporal-format.ts';
+import type { Value } from '#core/value/value.ts';
+import type { ReadView } from '#transaction/read/read-view.ts';
+import type { TemporalFormats } from '#core/temporal/format.ts';
 
 /** The frame: one value per slot of the statement. Operators write their own slots; nobody else does. */
 export type Frame = Value[];

@@ -1,9 +1,9 @@
-import { toNumber } from '#core/conversion.ts';
-import { schemaTypeOf } from '#core/conversion.ts';
+import { toNumber } from '#core/value/conversion.ts';
+import { schemaTypeOf } from '#core/value/conversion.ts';
 import { DatabaseError } from '#core/errors.ts';
-import { textOf } from '#core/text-form.ts';
-import { double, integer } from '#core/value.ts';
-import type { Value } from '#core/value.ts';
+import { textOf } from '#core/text/text-form.ts';
+import { double, integer } from '#core/value/value.ts';
+import type { Value } from '#core/value/value.ts';
 import type { ArithmeticOperator } from '../algebra/expression.ts';
 import { add, divide, isNumber, multiply, remainder, subtract } from './arithmetic.ts';
 import type { BinaryOperation } from './arithmetic.ts';

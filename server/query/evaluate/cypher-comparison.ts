@@ -1,6 +1,6 @@
-import { EmbeddedDocument } from '#core/value.ts';
-import type { Value, ValueMap } from '#core/value.ts';
-import { compareValues } from '#core/value-order.ts';
+import { EmbeddedDocument } from '#core/value/value.ts';
+import type { Value, ValueMap } from '#core/value/value.ts';
+import { compareValues } from '#core/value/value-order.ts';
 import { isNumber } from './arithmetic.ts';
 import { compareWidened, ridOf } from './sql-comparison.ts';
 

@@ -1,5 +1,5 @@
-import { madeBytes } from '#core/made-bytes.ts';
-import type { Value } from '#core/value.ts';
+import { madeBytes } from '#core/value/made-bytes.ts';
+import type { Value } from '#core/value/value.ts';
 import type { EvaluationContext, LongWork, WorkMeter } from './context.ts';
 import { approximateBytes } from './held-bytes.ts';
 import { suspended, unitsPerLookup } from './long-calls.ts';

@@ -1,4 +1,4 @@
-import type { Value } from '#core/value.ts';
+import type { Value } from '#core/value/value.ts';
 import type { LogicalPlan } from '../algebra/plan.ts';
 import type { Output, Slot } from '../algebra/expression.ts';
 import type { EvaluationContext } from './context.ts';

@@ -1,4 +1,4 @@
-import type { Value } from '#core/value.ts';
+import type { Value } from '#core/value/value.ts';
 import type { PausingWork, WorkMeter } from '#core/pausing-work.ts';
 import type { EvaluationContext } from './context.ts';
 

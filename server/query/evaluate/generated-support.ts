@@ -1,5 +1,5 @@
-import type { TemporalFormats } from '#core/temporal-format.ts';
-import type { Value } from '#core/value.ts';
+import type { TemporalFormats } from '#core/temporal/format.ts';
+import type { Value } from '#core/value/value.ts';
 import type { CompareOperator } from '../algebra/expression.ts';
 import { sqlCompare, sqlEquals } from './sql-comparison.ts';
 

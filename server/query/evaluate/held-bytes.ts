@@ -1,4 +1,4 @@
-import { isMap, isRecord, type Value } from '#core/value.ts';
+import { isMap, isRecord, type Value } from '#core/value/value.ts';
 
 /** Header of a text and the rounding of its length. */
 const textHeaderBytes = 32;

@@ -1,4 +1,4 @@
-import { isMap, type Value, type ValueMap } from '#core/value.ts';
+import { isMap, type Value, type ValueMap } from '#core/value/value.ts';
 
 /** From these sizes on a call may take milliseconds. */
 export const largeText = 65_536;

@@ -1,4 +1,4 @@
-import type { Value } from '#core/value.ts';
+import type { Value } from '#core/value/value.ts';
 import type { Condition, Evaluator, Predicate } from './evaluator.ts';
 
 /** Three-valued logic (sql.md 6.2). Operand lists are flat, so chains of any length need no recursion. */

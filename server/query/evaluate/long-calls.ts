@@ -1,8 +1,8 @@
 import { DatabaseError } from '#core/errors.ts';
 import type { PausingWork, Replay, Wait } from '#core/pausing-work.ts';
 import type { Clock } from '#core/runtime.ts';
-import type { ReadView } from '#transaction/read-view.ts';
-import type { Value } from '#core/value.ts';
+import type { ReadView } from '#transaction/read/read-view.ts';
+import type { Value } from '#core/value/value.ts';
 import type { EvaluationContext, LongWork, MemoryAccount, WorkMeter } from './context.ts';
 import { textBytes } from './held-bytes.ts';
 import { RememberedView } from './remembered-view.ts';

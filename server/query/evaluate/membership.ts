@@ -1,8 +1,8 @@
-import { valueKey } from '#core/equality.ts';
-import type { TemporalFormats } from '#core/temporal-format.ts';
-import { textOf } from '#core/text-form.ts';
-import { EmbeddedDocument } from '#core/value.ts';
-import type { Value, ValueMap } from '#core/value.ts';
+import { valueKey } from '#core/value/equality.ts';
+import type { TemporalFormats } from '#core/temporal/format.ts';
+import { textOf } from '#core/text/text-form.ts';
+import { EmbeddedDocument } from '#core/value/value.ts';
+import type { Value, ValueMap } from '#core/value/value.ts';
 import type { ContainsKind, Dialect } from '../algebra/expression.ts';
 import { requireDialect } from './compile-comparison.ts';
 import { cypherEquals } from './cypher-comparison.ts';

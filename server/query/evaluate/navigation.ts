@@ -1,9 +1,9 @@
 import { DatabaseError } from '#core/errors.ts';
-import { schemaTypeOf } from '#core/conversion.ts';
-import { Link, type StoredRecord } from '#core/record.ts';
-import { noRid, type Rid } from '#core/rid.ts';
-import { EmbeddedDocument, isRecord } from '#core/value.ts';
-import type { Value } from '#core/value.ts';
+import { schemaTypeOf } from '#core/value/conversion.ts';
+import { Link, type StoredRecord } from '#core/value/record.ts';
+import { noRid, type Rid } from '#core/value/rid.ts';
+import { EmbeddedDocument, isRecord } from '#core/value/value.ts';
+import type { Value } from '#core/value/value.ts';
 import type { Attribute, Dialect, Slot } from '../algebra/expression.ts';
 import type { EvaluationContext } from './context.ts';
 import { requireDialect } from './compile-comparison.ts';

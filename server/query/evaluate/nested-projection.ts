@@ -1,6 +1,6 @@
-import { Link } from '#core/record.ts';
-import { EmbeddedDocument, isRecord } from '#core/value.ts';
-import type { Value } from '#core/value.ts';
+import { Link } from '#core/value/record.ts';
+import { EmbeddedDocument, isRecord } from '#core/value/value.ts';
+import type { Value } from '#core/value/value.ts';
 import type { NestedItem, Slot } from '../algebra/expression.ts';
 import type { EvaluationContext, Frame } from './context.ts';
 import { valuesOfElements } from './element-turns.ts';

@@ -1,13 +1,13 @@
 import type { Catalog } from '#catalog/catalog.ts';
-import type { StoredRecord } from '#core/record.ts';
-import type { BucketId, IndexId, LogIndex, Rid, TypeId } from '#core/rid.ts';
+import type { StoredRecord } from '#core/value/record.ts';
+import type { BucketId, IndexId, LogIndex, Rid, TypeId } from '#core/value/rid.ts';
 import type { AdjacencyList, Direction, StorageSnapshot } from '#storage/engine.ts';
 import type {
   CreatedRecords,
   IndexReader,
   ReadView,
   RecordCursor,
-} from '#transaction/read-view.ts';
+} from '#transaction/read/read-view.ts';
 
 /** What was read between two calls of an expression. */
 interface Reads {

@@ -1,5 +1,5 @@
 import { DatabaseError } from '#core/errors.ts';
-import type { Value } from '#core/value.ts';
+import type { Value } from '#core/value/value.ts';
 import type { Evaluator } from './evaluator.ts';
 import { singleColumn } from './sql-comparison.ts';
 

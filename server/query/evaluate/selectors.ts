@@ -1,8 +1,8 @@
 import { DatabaseError } from '#core/errors.ts';
-import { Link } from '#core/record.ts';
-import { textOf } from '#core/text-form.ts';
-import { EmbeddedDocument, isRecord } from '#core/value.ts';
-import type { Value, ValueMap } from '#core/value.ts';
+import { Link } from '#core/value/record.ts';
+import { textOf } from '#core/text/text-form.ts';
+import { EmbeddedDocument, isRecord } from '#core/value/value.ts';
+import type { Value, ValueMap } from '#core/value/value.ts';
 import type { Dialect } from '../algebra/expression.ts';
 import { requireDialect } from './compile-comparison.ts';
 import type { EvaluationContext } from './context.ts';

@@ -1,19 +1,19 @@
-import { convertValue, schemaTypeOf, toNumber } from '#core/conversion.ts';
+import { convertValue, schemaTypeOf, toNumber } from '#core/value/conversion.ts';
 import {
   compareDecimals,
   decimalOfDouble,
   decimalOfInteger,
   decimalToNumber,
-} from '#core/decimal.ts';
-import type { Decimal } from '#core/decimal.ts';
-import { isRidShaped, parseRid } from '#core/rid.ts';
-import type { TemporalFormats } from '#core/temporal-format.ts';
-import { Duration, makeDuration } from '#core/temporal.ts';
-import { valuesEqual } from '#core/equality.ts';
-import { EmbeddedDocument, double, kindOf } from '#core/value.ts';
-import type { Value, ValueMap } from '#core/value.ts';
-import { compareText, compareValues } from '#core/value-order.ts';
-import type { NumberValue } from '#core/value-order.ts';
+} from '#core/value/decimal.ts';
+import type { Decimal } from '#core/value/decimal.ts';
+import { isRidShaped, parseRid } from '#core/value/rid.ts';
+import type { TemporalFormats } from '#core/temporal/format.ts';
+import { Duration, makeDuration } from '#core/temporal/temporal.ts';
+import { valuesEqual } from '#core/value/equality.ts';
+import { EmbeddedDocument, double, kindOf } from '#core/value/value.ts';
+import type { Value, ValueMap } from '#core/value/value.ts';
+import { compareText, compareValues } from '#core/value/value-order.ts';
+import type { NumberValue } from '#core/value/value-order.ts';
 import { isNumber } from './arithmetic.ts';
 
 /**

@@ -1,9 +1,14 @@
-import { convertValue } from '#core/conversion.ts';
-import { dateToDateTime } from '#core/temporal-format.ts';
-import type { TemporalFormats } from '#core/temporal-format.ts';
-import { addDurations, durationBetween, makeDuration, shiftDateTime } from '#core/temporal.ts';
-import { DateTime, Duration, LocalDate } from '#core/temporal.ts';
-import type { Value } from '#core/value.ts';
+import { convertValue } from '#core/value/conversion.ts';
+import { dateToDateTime } from '#core/temporal/format.ts';
+import type { TemporalFormats } from '#core/temporal/format.ts';
+import {
+  addDurations,
+  durationBetween,
+  makeDuration,
+  shiftDateTime,
+} from '#core/temporal/temporal.ts';
+import { DateTime, Duration, LocalDate } from '#core/temporal/temporal.ts';
+import type { Value } from '#core/value/value.ts';
 
 /** Dates, moments and durations in `+` and `-` (sql.md 5.3). */
 export type Temporal = DateTime | LocalDate | Duration;

@@ -1,5 +1,5 @@
-import type { Bytes } from '#storage/bytes.ts';
-import { readAscii } from '#storage/bytes.ts';
+import type { Bytes } from '#storage/format/bytes.ts';
+import { readAscii } from '#storage/format/bytes.ts';
 
 /**
  * Texts of a column read from row bytes, so that columns of few different values (cities, states, group keys) give the same

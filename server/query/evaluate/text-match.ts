@@ -1,10 +1,10 @@
 import { DatabaseError } from '#core/errors.ts';
-import { compileLike } from '#core/like-pattern.ts';
-import type { LikePattern } from '#core/like-pattern.ts';
-import { compileRegularExpression } from '#core/regular-expression.ts';
-import type { RegularExpression } from '#core/regular-expression.ts';
-import { textOf } from '#core/text-form.ts';
-import type { Value } from '#core/value.ts';
+import { compileLike } from '#core/text/like-pattern.ts';
+import type { LikePattern } from '#core/text/like-pattern.ts';
+import { compileRegularExpression } from '#core/text/regular-expression.ts';
+import type { RegularExpression } from '#core/text/regular-expression.ts';
+import { textOf } from '#core/text/text-form.ts';
+import type { Value } from '#core/value/value.ts';
 import type { EvaluationContext } from './context.ts';
 import type { Condition, Evaluator } from './evaluator.ts';
 

@@ -1,6 +1,6 @@
 import { DatabaseError } from '#core/errors.ts';
-import { madeBytes } from '#core/made-bytes.ts';
-import type { Value, ValueMap } from '#core/value.ts';
+import { madeBytes } from '#core/value/made-bytes.ts';
+import type { Value, ValueMap } from '#core/value/value.ts';
 import type { EvaluationContext, EvaluationLimits } from './context.ts';
 
 /**

@@ -1,7 +1,7 @@
-import type { ValueKey } from '#core/equality.ts';
+import type { ValueKey } from '#core/value/equality.ts';
 
 /**
- * Keys of values (`core/equality.ts`), each with a number: 0, 1, 2 in the order in which they came. Cost: one search for a key
+ * Keys of values (`core/value/equality.ts`), each with a number: 0, 1, 2 in the order in which they came. Cost: one search for a key
  * whether it was there or not. Many numbers stand in a table of their own, five times as fast as `Map`, which boxes them.
  */
 export class ValueTable {

@@ -1,8 +1,15 @@
-import { decimalToNumber } from '#core/decimal.ts';
+import { decimalToNumber } from '#core/value/decimal.ts';
 import { DatabaseError } from '#core/errors.ts';
-import type { Link, StoredRecord } from '#core/record.ts';
-import { isRidShaped, parseRid, type Rid } from '#core/rid.ts';
-import { type Float, isList, isMap, kindOf, type Value, type ValueList } from '#core/value.ts';
+import type { Link, StoredRecord } from '#core/value/record.ts';
+import { isRidShaped, parseRid, type Rid } from '#core/value/rid.ts';
+import {
+  type Float,
+  isList,
+  isMap,
+  kindOf,
+  type Value,
+  type ValueList,
+} from '#core/value/value.ts';
 
 /** Reading arguments: numbers, texts, collections, and the refusals when they are something else. */
 

@@ -1,4 +1,4 @@
-import type { Value } from '#core/value.ts';
+import type { Value } from '#core/value/value.ts';
 import type { EvaluationContext, LongWork, WorkMeter } from '../evaluate/context.ts';
 import { canPause, longValue, pausingValue } from '../evaluate/long-calls.ts';
 import { isLarge, largeText } from '../evaluate/large.ts';

@@ -1,6 +1,6 @@
 import { DatabaseError } from '#core/errors.ts';
 import { doneInPlace } from '#core/pausing-work.ts';
-import type { Value } from '#core/value.ts';
+import type { Value } from '#core/value/value.ts';
 import type { EvaluationContext, LongWork, WorkMeter } from '../evaluate/context.ts';
 import type { ScalarFunction } from '../evaluate/function-definition.ts';
 import { unitsPerBody } from '../evaluate/long-calls.ts';

@@ -3,7 +3,7 @@ import type { Maintenance } from '../algebra/maintenance.ts';
 import type { EvaluationContext } from '../evaluate/context.ts';
 import type { Transaction } from '#transaction/transaction.ts';
 import type { DefaultEvaluator } from '#transaction/transaction.ts';
-import type { Value, ValueMap } from '#core/value.ts';
+import type { Value, ValueMap } from '#core/value/value.ts';
 
 /** A row stands in the frame. */
 export const ROW = 1;

@@ -1,5 +1,5 @@
-import { formatRid, isRidShaped, noRid, parseRid, type Rid } from '#core/rid.ts';
-import { isMap, type Value } from '#core/value.ts';
+import { formatRid, isRidShaped, noRid, parseRid, type Rid } from '#core/value/rid.ts';
+import { isMap, type Value } from '#core/value/value.ts';
 
 /**
  * The record that a value stands for: a record, a link, RID-shaped text, or a row map with a record id under `@rid`.

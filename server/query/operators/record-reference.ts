@@ -1,8 +1,12 @@
-import { type IntegerWidth, type IntegerWidths, integerWidthOf } from '#core/integer-width.ts';
-import type { RecordKind, StoredRecord } from '#core/record.ts';
-import { bucketOf, noRid, type LogIndex, type Rid, type TypeId } from '#core/rid.ts';
-import { isMap, type Value } from '#core/value.ts';
-import type { ReadView } from '#transaction/read-view.ts';
+import {
+  type IntegerWidth,
+  type IntegerWidths,
+  integerWidthOf,
+} from '#core/value/integer-width.ts';
+import type { RecordKind, StoredRecord } from '#core/value/record.ts';
+import { bucketOf, noRid, type LogIndex, type Rid, type TypeId } from '#core/value/rid.ts';
+import { isMap, type Value } from '#core/value/value.ts';
+import type { ReadView } from '#transaction/read/read-view.ts';
 
 /**
  * A record that is known to exist and is read only when somebody looks into it. Walking a graph meets many vertices of which

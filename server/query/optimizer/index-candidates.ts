@@ -1,7 +1,7 @@
 import type { IndexComponent, IndexDefinition } from '#catalog/catalog.ts';
-import { compileLike } from '#core/like-pattern.ts';
-import type { TypeId } from '#core/rid.ts';
-import { isList, type Value } from '#core/value.ts';
+import { compileLike } from '#core/text/like-pattern.ts';
+import type { TypeId } from '#core/value/rid.ts';
+import { isList, type Value } from '#core/value/value.ts';
 import type { Expression, Slot } from '../algebra/expression.ts';
 import type { IndexBounds } from '../algebra/plan.ts';
 import { slotsRead } from '../algebra/slots.ts';

@@ -1,6 +1,6 @@
-import { Link } from '#core/record.ts';
+import { Link } from '#core/value/record.ts';
 import type { Direction } from '#storage/engine.ts';
-import { makeRid, positionMax, type TypeId } from '#core/rid.ts';
+import { makeRid, positionMax, type TypeId } from '#core/value/rid.ts';
 import type { Expression, Slot } from '../algebra/expression.ts';
 import type { LogicalPlan, Pattern, PatternNode, PatternStep } from '../algebra/plan.ts';
 import { freeSlots, slotsRead } from '../algebra/slots.ts';

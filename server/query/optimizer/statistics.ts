@@ -1,10 +1,10 @@
 import type { Catalog } from '#catalog/catalog.ts';
-import { bucketOf, makeRid, type BucketId, type IndexId, type TypeId } from '#core/rid.ts';
-import type { Value } from '#core/value.ts';
+import { bucketOf, makeRid, type BucketId, type IndexId, type TypeId } from '#core/value/rid.ts';
+import type { Value } from '#core/value/value.ts';
 import type { Direction } from '#storage/engine.ts';
-import type { ReadView } from '#transaction/read-view.ts';
-import { holdsEveryRecord } from '../operators/index-coverage.ts';
-import { shareOfRange } from '../operators/range-share.ts';
+import type { ReadView } from '#transaction/read/read-view.ts';
+import { holdsEveryRecord } from '../operators/index-read/index-coverage.ts';
+import { shareOfRange } from '../operators/index-read/range-share.ts';
 
 /** Sizes that the optimizer asks for. All of them are counters: an answer costs next to nothing. */
 export interface Statistics {

@@ -2,12 +2,12 @@ import type { Expression } from '../algebra/expression.ts';
 import type { Column, LogicalPlan, PlanNode } from '../algebra/plan.ts';
 import { conjunctionOf, conjunctsOf } from '../algebra/walk.ts';
 import { compileScan } from '../evaluate/compile-scan.ts';
-import { CountRowsOperator } from '../operators/count-rows.ts';
+import { CountRowsOperator } from '../operators/row/count-rows.ts';
 import {
   CountScanOperator,
   FusedScanOperator,
   type FusedScanOptions,
-} from '../operators/fused-scan.ts';
+} from '../operators/scan/fused-scan.ts';
 import { fusedPartCountMax, partCountOfAll, rowsInTurn } from './row-work.ts';
 import { scanPath } from './lower-source.ts';
 import { neededColumns } from './lower-shape.ts';

@@ -1,14 +1,14 @@
 import type { Branch, LogicalPlan, PathSpec, PlanNode } from '../algebra/plan.ts';
 import { slotsReadBy } from '../algebra/slots.ts';
-import { BranchCountOperator, type ResolvedBranch } from '../operators/branch-count.ts';
-import { DegreeOperator } from '../operators/degree.ts';
-import { ExpandIntoOperator, ExpandOperator } from '../operators/expand.ts';
-import { ExpandPathOperator } from '../operators/expand-path.ts';
+import { BranchCountOperator, type ResolvedBranch } from '../operators/graph/branch-count.ts';
+import { DegreeOperator } from '../operators/graph/degree.ts';
+import { ExpandIntoOperator, ExpandOperator } from '../operators/graph/expand.ts';
+import { ExpandPathOperator } from '../operators/graph/expand-path.ts';
 import type { Slot } from '../algebra/expression.ts';
-import type { CompiledMove, PathWalkOptions } from '../operators/path-walk.ts';
-import { resolveMove } from '../operators/neighbour-cursor.ts';
-import { TraverseOperator } from '../operators/traverse.ts';
-import { typeCheckFor } from '../operators/type-check.ts';
+import type { CompiledMove, PathWalkOptions } from '../operators/graph/path-walk.ts';
+import { resolveMove } from '../operators/graph/neighbour-cursor.ts';
+import { TraverseOperator } from '../operators/graph/traverse.ts';
+import { typeCheckFor } from '../operators/scan/type-check.ts';
 import {
   compileValue,
   descriptionOf,

@@ -7,19 +7,22 @@ import type {
   PlanNode,
   RidRange,
 } from '../algebra/plan.ts';
-import { ArgumentOperator } from '../operators/argument.ts';
-import { FindReferencesOperator } from '../operators/find-references.ts';
-import { DynamicSourceOperator } from '../operators/dynamic-source.ts';
-import type { CompiledBounds } from '../operators/index-bounds.ts';
-import { IndexEntriesOperator } from '../operators/index-entries.ts';
-import type { KeyComponent } from '../operators/index-key.ts';
-import { IndexSearchOperator, type IndexSearchOptions } from '../operators/index-search.ts';
-import { OrderedIndexSearchOperator } from '../operators/ordered-index-search.ts';
-import { RecordCountOperator } from '../operators/record-count.ts';
-import { RecordLookupOperator } from '../operators/record-lookup.ts';
-import { SchemaScanOperator } from '../operators/schema-scan.ts';
-import { pathThrough, type ScanPath } from '../operators/scan-path.ts';
-import { RecordScanOperator, type CompiledRidRange } from '../operators/type-scan.ts';
+import { ArgumentOperator } from '../operators/flow/argument.ts';
+import { FindReferencesOperator } from '../operators/scan/find-references.ts';
+import { DynamicSourceOperator } from '../operators/scan/dynamic-source.ts';
+import type { CompiledBounds } from '../operators/index-read/index-bounds.ts';
+import { IndexEntriesOperator } from '../operators/index-read/index-entries.ts';
+import type { KeyComponent } from '../operators/index-read/index-key.ts';
+import {
+  IndexSearchOperator,
+  type IndexSearchOptions,
+} from '../operators/index-read/index-search.ts';
+import { OrderedIndexSearchOperator } from '../operators/index-read/ordered-index-search.ts';
+import { RecordCountOperator } from '../operators/scan/record-count.ts';
+import { RecordLookupOperator } from '../operators/scan/record-lookup.ts';
+import { SchemaScanOperator } from '../operators/scan/schema-scan.ts';
+import { pathThrough, type ScanPath } from '../operators/scan/scan-path.ts';
+import { RecordScanOperator, type CompiledRidRange } from '../operators/scan/type-scan.ts';
 import {
   bucketsOf,
   compileValue,

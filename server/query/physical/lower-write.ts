@@ -1,22 +1,22 @@
-import { makeAlterSchema, makeMaintain } from '../operators/awaited-rows.ts';
+import { makeAlterSchema, makeMaintain } from '../operators/flow/awaited-rows.ts';
 import { DatabaseError } from '#core/errors.ts';
 import type { Slot } from '../algebra/expression.ts';
 import type { Assignment, LogicalPlan, PathElement, PlanNode } from '../algebra/plan.ts';
 import { valueOfSet } from '../algebra/set-value.ts';
 import { slotsOf, slotsReadBy } from '../algebra/slots.ts';
-import type { CompiledAssignment, CompiledPathElement } from '../operators/assignments.ts';
-import { CallOperator } from '../operators/call.ts';
-import { CommitEveryOperator } from '../operators/commit-every.ts';
-import { DeleteOperator } from '../operators/delete.ts';
-import { EagerOperator } from '../operators/eager.ts';
-import { FindOrInsertOperator } from '../operators/find-or-insert.ts';
-import { InsertEdgeOperator } from '../operators/insert-edge.ts';
-import { InsertOperator } from '../operators/insert.ts';
-import { MoveVertexOperator } from '../operators/move-vertex.ts';
-import { resolveMove } from '../operators/neighbour-cursor.ts';
-import { ProfileOperator } from '../operators/profile.ts';
-import { RestoreRecordOperator } from '../operators/restore-record.ts';
-import { UpdateOperator } from '../operators/update.ts';
+import type { CompiledAssignment, CompiledPathElement } from '../operators/write/assignments.ts';
+import { CallOperator } from '../operators/flow/call.ts';
+import { CommitEveryOperator } from '../operators/write/commit-every.ts';
+import { DeleteOperator } from '../operators/write/delete.ts';
+import { EagerOperator } from '../operators/flow/eager.ts';
+import { FindOrInsertOperator } from '../operators/write/find-or-insert.ts';
+import { InsertEdgeOperator } from '../operators/write/insert-edge.ts';
+import { InsertOperator } from '../operators/write/insert.ts';
+import { MoveVertexOperator } from '../operators/write/move-vertex.ts';
+import { resolveMove } from '../operators/graph/neighbour-cursor.ts';
+import { ProfileOperator } from '../operators/flow/profile.ts';
+import { RestoreRecordOperator } from '../operators/write/restore-record.ts';
+import { UpdateOperator } from '../operators/write/update.ts';
 import { allEdges } from './lower-graph.ts';
 import {
   compileValue,

@@ -1,11 +1,11 @@
 import type { Catalog } from '#catalog/catalog.ts';
-import type { BucketId, TypeId } from '#core/rid.ts';
+import type { BucketId, TypeId } from '#core/value/rid.ts';
 import type { Expression, Slot } from '../algebra/expression.ts';
 import type { LogicalPlan } from '../algebra/plan.ts';
 import { describeNode } from '../algebra/print.ts';
 import { compileExpression, compilePredicate } from '../evaluate/compile.ts';
 import type { CompileEnvironment, Evaluator, Predicate } from '../evaluate/evaluator.ts';
-import type { EdgeTables } from '../operators/edge-tables.ts';
+import type { EdgeTables } from '../operators/graph/edge-tables.ts';
 import type { PhysicalOperator } from '../operators/operator.ts';
 import type { ProcedureRegistry } from '../procedures/procedure.ts';
 

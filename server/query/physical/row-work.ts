@@ -2,7 +2,7 @@ import type { Expression } from '../algebra/expression.ts';
 import type { LogicalPlan } from '../algebra/plan.ts';
 import { expressionsOf } from '../algebra/plan-walk.ts';
 import { partCountOf } from '../algebra/walk.ts';
-import { rowsPerTurn } from '../operators/work-share.ts';
+import { rowsPerTurn } from '../operators/hold/work-share.ts';
 
 /**
  * Rows are counted between two pauses as if each cost the same. One whose condition has 5,000 terms does not: what looks at such

@@ -1,16 +1,16 @@
 import { DatabaseError } from '#core/errors.ts';
-import { madeBytes } from '#core/made-bytes.ts';
+import { madeBytes } from '#core/value/made-bytes.ts';
 import { inPlaceMsMax } from '#core/pausing-work.ts';
-import type { Value } from '#core/value.ts';
+import type { Value } from '#core/value/value.ts';
 import type { Output } from '../algebra/expression.ts';
 import type { LogicalPlan } from '../algebra/plan.ts';
 import { freeSlots, slotsOf } from '../algebra/slots.ts';
 import { slotsOfOutput } from '../algebra/walk.ts';
 import type { EvaluationContext, LongWork } from '../evaluate/context.ts';
 import type { Evaluator } from '../evaluate/evaluator.ts';
-import { rowValue } from '../operators/apply.ts';
+import { rowValue } from '../operators/flow/apply.ts';
 import { approximateBytes } from '../evaluate/held-bytes.ts';
-import { HeldMemory } from '../operators/held-memory.ts';
+import { HeldMemory } from '../operators/hold/held-memory.ts';
 import { END, PAUSE, type ExecutionContext, type PhysicalOperator } from '../operators/operator.ts';
 import type { Lowering, OperatorFactory } from './lowering.ts';
 

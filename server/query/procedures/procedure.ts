@@ -1,5 +1,5 @@
 import type { Effect } from '#core/effects.ts';
-import type { Value, ValueMap } from '#core/value.ts';
+import type { Value, ValueMap } from '#core/value/value.ts';
 import type { ExecutionContext } from '../operators/operator.ts';
 
 /** A procedure that `Call` runs by name: gives rows, in bounded steps. */

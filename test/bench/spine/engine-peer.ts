@@ -1,6 +1,6 @@
-import { double } from '#core/value.ts';
-import type { Link } from '#core/record.ts';
-import type { Value } from '#core/value.ts';
+import { double } from '#core/value/value.ts';
+import type { Link } from '#core/value/record.ts';
+import type { Value } from '#core/value/value.ts';
 import type { ResultStream, RunOptions } from '#database/session.ts';
 import {
   openTestDatabase,

@@ -1,8 +1,8 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Link } from '#core/record.ts';
-import { kindOf, type Value } from '#core/value.ts';
+import type { Link } from '#core/value/record.ts';
+import { kindOf, type Value } from '#core/value/value.ts';
 import { runToEnd } from '../child.ts';
 import { alternate, type Comparison, elapsedMs, requireEqual } from '../measure.ts';
 import { type SpineData, spineParts } from './data.ts';

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Value } from '#core/value.ts';
+import type { Value } from '#core/value/value.ts';
 import {
   openTestDatabase,
   root,

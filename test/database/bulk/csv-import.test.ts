@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { inspect } from 'node:util';
 import fc from 'fast-check';
 import type { PropertyDefinition } from '#catalog/catalog.ts';
-import { Float, type Value } from '#core/value.ts';
+import { Float, type Value } from '#core/value/value.ts';
 import { importBody, RecordingLoader } from './import-fixture.ts';
 
 async function valuesOf(fields: readonly string[], declared?: string): Promise<readonly unknown[]> {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Rid } from '#core/rid.ts';
+import type { Rid } from '#core/value/rid.ts';
 import { EntryMemory } from '#database/bulk/entry-memory.ts';
 
 const mebibyte = 1024 * 1024;

@@ -1,7 +1,7 @@
 import type { PropertyDefinition, TypeDefinition } from '#catalog/catalog.ts';
-import { type LogIndex, makeRid, noRid } from '#core/rid.ts';
+import { type LogIndex, makeRid, noRid } from '#core/value/rid.ts';
 import type { Runtime } from '#core/runtime.ts';
-import type { Value } from '#core/value.ts';
+import type { Value } from '#core/value/value.ts';
 import { BatchImport, defaultCommitEvery } from '#database/bulk/batch-import.ts';
 import type { EdgeBatch, RecordBatch } from '#database/bulk/bulk-batch.ts';
 import type { RowLoader } from '#database/bulk/import-rows.ts';

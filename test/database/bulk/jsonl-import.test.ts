@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { parseJson } from '#core/json-value.ts';
-import type { Value } from '#core/value.ts';
+import { parseJson } from '#core/value/json-value.ts';
+import type { Value } from '#core/value/value.ts';
 import type { RecordBatch } from '#database/bulk/bulk-batch.ts';
 import { importBody, type LoadedRow, RecordingLoader } from './import-fixture.ts';
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { PropertyDefinition } from '#catalog/catalog.ts';
 import type { Runtime } from '#core/runtime.ts';
-import type { Value } from '#core/value.ts';
+import type { Value } from '#core/value/value.ts';
 import type { RecordBatch } from '#database/bulk/bulk-batch.ts';
 import { systemRuntime } from '#platform/system-runtime.ts';
 import { importBody, RecordingLoader } from './import-fixture.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { makeRid } from '#core/rid.ts';
+import { makeRid } from '#core/value/rid.ts';
 import { OrdinalRids } from '#database/bulk/ordinal-rids.ts';
 
 test('record ids are found by their numbers, set in any order, far beyond one segment', () => {

@@ -1,7 +1,7 @@
 import { after } from 'node:test';
 import { DatabaseError } from '#core/errors.ts';
-import { parseJson } from '#core/json-value.ts';
-import type { Value } from '#core/value.ts';
+import { parseJson } from '#core/value/json-value.ts';
+import type { Value } from '#core/value/value.ts';
 import { type GoldenCase, runGoldenFile } from '#test/support/datadriven.ts';
 import { openTestDatabase, root, type TestDatabase } from './open-test-database.ts';
 

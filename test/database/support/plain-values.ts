@@ -1,9 +1,9 @@
-import { decimalText } from '#core/decimal.ts';
-import { formatRid } from '#core/rid.ts';
-import { defaultTemporalFormats } from '#core/temporal-format.ts';
-import { doubleText, nonFiniteText, textOf } from '#core/text-form.ts';
-import type { StoredRecord } from '#core/record.ts';
-import { Float, isList, isMap, isRecord, type Value } from '#core/value.ts';
+import { decimalText } from '#core/value/decimal.ts';
+import { formatRid } from '#core/value/rid.ts';
+import { defaultTemporalFormats } from '#core/temporal/format.ts';
+import { doubleText, nonFiniteText, textOf } from '#core/text/text-form.ts';
+import type { StoredRecord } from '#core/value/record.ts';
+import { Float, isList, isMap, isRecord, type Value } from '#core/value/value.ts';
 
 /** A row as a test writes it down. */
 export type PlainRow = Readonly<Record<string, unknown>>;

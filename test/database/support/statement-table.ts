@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { DatabaseError } from '#core/errors.ts';
-import { parseJson } from '#core/json-value.ts';
-import type { Value } from '#core/value.ts';
+import { parseJson } from '#core/value/json-value.ts';
+import type { Value } from '#core/value/value.ts';
 import { openTestDatabase, root, type TestDatabase } from './open-test-database.ts';
 
 /**

@@ -1,5 +1,5 @@
 import { after } from 'node:test';
-import type { Value } from '#core/value.ts';
+import type { Value } from '#core/value/value.ts';
 import { printPlan } from '#query/algebra/print.ts';
 import { parseStatement } from '#language/sql/parser/statement.ts';
 import { checkProgram } from '#query/algebra/invariants.ts';

@@ -1,6 +1,6 @@
 import { applyChange } from '#catalog/apply-change.ts';
 import { type CatalogValue, emptyCatalog } from '#catalog/catalog-value.ts';
-import { defaultTemporalFormats } from '#core/temporal-format.ts';
+import { defaultTemporalFormats } from '#core/temporal/format.ts';
 import { sqlFrontend } from '#language/sql/frontend.ts';
 import type { QueryProgram } from '#query/algebra/plan.ts';
 

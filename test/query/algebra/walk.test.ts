@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { IndexId, TypeId } from '#core/rid.ts';
+import type { IndexId, TypeId } from '#core/value/rid.ts';
 import type { Expression } from '#query/algebra/expression.ts';
 import { mapParts, rewritePlan, walkPlan } from '#query/algebra/plan-walk.ts';
 import type { LogicalPlan } from '#query/algebra/plan.ts';

@@ -1,9 +1,9 @@
 // Every row of the table in sql.md 5.3, and 5.4.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Decimal } from '#core/decimal.ts';
-import { DateTime, Duration, LocalDate } from '#core/temporal.ts';
-import { Float, int64Max, int64Min, type Value } from '#core/value.ts';
+import { Decimal } from '#core/value/decimal.ts';
+import { DateTime, Duration, LocalDate } from '#core/temporal/temporal.ts';
+import { Float, int64Max, int64Min, type Value } from '#core/value/value.ts';
 import type { ArithmeticOperator, Expression } from '#query/algebra/expression.ts';
 import { arithmetic, c, evaluate } from './fixtures.ts';
 

@@ -1,11 +1,11 @@
 // Every row of the tables in sql.md 6.2 to 6.4.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Decimal } from '#core/decimal.ts';
-import { Link } from '#core/record.ts';
-import { makeRid } from '#core/rid.ts';
-import { DateTime, Duration, LocalDate } from '#core/temporal.ts';
-import { Float, type Value } from '#core/value.ts';
+import { Decimal } from '#core/value/decimal.ts';
+import { Link } from '#core/value/record.ts';
+import { makeRid } from '#core/value/rid.ts';
+import { DateTime, Duration, LocalDate } from '#core/temporal/temporal.ts';
+import { Float, type Value } from '#core/value/value.ts';
 import type { CompareOperator, Expression } from '#query/algebra/expression.ts';
 import { ada, bob, c, compare, contains, evaluate, property, record, slot } from './fixtures.ts';
 

@@ -1,18 +1,18 @@
-import type { Value } from '#core/value.ts';
-import { EmbeddedDocument } from '#core/value.ts';
-import { Link } from '#core/record.ts';
-import type { RecordKind, StoredRecord } from '#core/record.ts';
-import { makeRid, noRid } from '#core/rid.ts';
-import type { LogIndex, Rid, TypeId } from '#core/rid.ts';
-import { defaultTemporalFormats } from '#core/temporal-format.ts';
-import { textOf } from '#core/text-form.ts';
+import type { Value } from '#core/value/value.ts';
+import { EmbeddedDocument } from '#core/value/value.ts';
+import { Link } from '#core/value/record.ts';
+import type { RecordKind, StoredRecord } from '#core/value/record.ts';
+import { makeRid, noRid } from '#core/value/rid.ts';
+import type { LogIndex, Rid, TypeId } from '#core/value/rid.ts';
+import { defaultTemporalFormats } from '#core/temporal/format.ts';
+import { textOf } from '#core/text/text-form.ts';
 import type { CompareOperator, Expression, Slot } from '#query/algebra/expression.ts';
 import type { ArithmeticOperator, ContainsKind } from '#query/algebra/expression.ts';
 import { compileExpression } from '#query/evaluate/compile.ts';
 import type { EvaluationContext, Frame } from '#query/evaluate/context.ts';
 import type { CompileEnvironment } from '#query/evaluate/evaluator.ts';
 import type { FunctionRegistry, ScalarFunction } from '#query/evaluate/function-definition.ts';
-import type { ReadView } from '#transaction/read-view.ts';
+import type { ReadView } from '#transaction/read/read-view.ts';
 
 /** A record of properties, for tests without storage. */
 export function record(

@@ -1,12 +1,17 @@
-import { makeRid } from '#core/rid.ts';
-import type { BucketId, PropertyId, Rid, TypeId } from '#core/rid.ts';
-import type { Value } from '#core/value.ts';
-import { Block, blockHeaderSize, occupancyOffset, rowOffsetsOffset } from '#storage/block.ts';
-import { imageOf } from '#storage/bytes.ts';
+import { makeRid } from '#core/value/rid.ts';
+import type { BucketId, PropertyId, Rid, TypeId } from '#core/value/rid.ts';
+import type { Value } from '#core/value/value.ts';
+import {
+  Block,
+  blockHeaderSize,
+  occupancyOffset,
+  rowOffsetsOffset,
+} from '#storage/format/block.ts';
+import { imageOf } from '#storage/format/bytes.ts';
 import type { StorageSnapshot } from '#storage/engine.ts';
-import { RowEncoder, splitRow } from '#storage/row.ts';
-import { RowRecord } from '#storage/row-record.ts';
-import { ShapeRegistry } from '#storage/shape.ts';
+import { RowEncoder, splitRow } from '#storage/format/row.ts';
+import { RowRecord } from '#storage/format/row-record.ts';
+import { ShapeRegistry } from '#storage/format/shape.ts';
 
 const bucket = 3 as BucketId;
 const slotCount = 64;

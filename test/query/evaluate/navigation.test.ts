@@ -1,9 +1,9 @@
 // sql.md 1.6, 1.7, 5.5 to 5.7, 7.5.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Link } from '#core/record.ts';
-import { makeRid } from '#core/rid.ts';
-import { EmbeddedDocument, Float, type Value } from '#core/value.ts';
+import { Link } from '#core/value/record.ts';
+import { makeRid } from '#core/value/rid.ts';
+import { EmbeddedDocument, Float, type Value } from '#core/value/value.ts';
 import type { Expression, NestedItem } from '#query/algebra/expression.ts';
 import {
   ada,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { DatabaseError } from '#core/errors.ts';
-import type { Value } from '#core/value.ts';
+import type { Value } from '#core/value/value.ts';
 import type { EvaluationContext } from '#query/evaluate/context.ts';
 import { functionRegistry } from '#query/functions/registry.ts';
 import { evaluateText } from './expression-text.ts';

@@ -1,12 +1,12 @@
-import { parseJson } from '#core/json-value.ts';
-import { parseDecimal } from '#core/decimal.ts';
-import { parseNumber } from '#core/number-text.ts';
-import { Link } from '#core/record.ts';
-import { parseRid } from '#core/rid.ts';
+import { parseJson } from '#core/value/json-value.ts';
+import { parseDecimal } from '#core/value/decimal.ts';
+import { parseNumber } from '#core/value/number-text.ts';
+import { Link } from '#core/value/record.ts';
+import { parseRid } from '#core/value/rid.ts';
 import { DatabaseError } from '#core/errors.ts';
-import type { Value } from '#core/value.ts';
+import type { Value } from '#core/value/value.ts';
 import type { EvaluationContext } from '#query/evaluate/context.ts';
-import { currentRecordFunctions } from '#query/functions/graph.ts';
+import { currentRecordFunctions } from '#query/functions/graph/graph.ts';
 import { functionRegistry } from '#query/functions/registry.ts';
 
 /**

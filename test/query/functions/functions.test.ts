@@ -1,5 +1,5 @@
-import { makeRid } from '#core/rid.ts';
-import type { Value } from '#core/value.ts';
+import { makeRid } from '#core/value/rid.ts';
+import type { Value } from '#core/value/value.ts';
 import type { EvaluationContext } from '#query/evaluate/context.ts';
 import { functionRegistry } from '#query/functions/registry.ts';
 import { runGoldenFile, type GoldenCase } from '#test/support/datadriven.ts';

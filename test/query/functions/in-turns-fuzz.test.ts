@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseDecimal } from '#core/decimal.ts';
+import { parseDecimal } from '#core/value/decimal.ts';
 import type { Wait } from '#core/pausing-work.ts';
-import { double, isMap, type Value } from '#core/value.ts';
+import { double, isMap, type Value } from '#core/value/value.ts';
 import type { ScalarFunction } from '#query/evaluate/function-definition.ts';
 import { LongCalls } from '#query/evaluate/long-calls.ts';
 import { documentedFunctions, functionRegistry } from '#query/functions/registry.ts';

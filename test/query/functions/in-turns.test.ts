@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Wait } from '#core/pausing-work.ts';
-import { isList, isMap, type Value } from '#core/value.ts';
+import { isList, isMap, type Value } from '#core/value/value.ts';
 import type { EvaluationContext } from '#query/evaluate/context.ts';
 import { compileExpression } from '#query/evaluate/compile.ts';
 import type { Evaluator } from '#query/evaluate/evaluator.ts';

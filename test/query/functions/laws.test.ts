@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import type { Rid, TypeId } from '#core/rid.ts';
-import { double, type Value } from '#core/value.ts';
+import type { Rid, TypeId } from '#core/value/rid.ts';
+import { double, type Value } from '#core/value/value.ts';
 import { roundDouble } from '#query/functions/namespaced/rounding.ts';
 import { bufferOf } from '#query/functions/geo/buffer.ts';
 import {

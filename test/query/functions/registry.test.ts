@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { currentRecordFunctions } from '#query/functions/graph.ts';
+import { currentRecordFunctions } from '#query/functions/graph/graph.ts';
 import { documentedFunctions, functionRegistry } from '#query/functions/registry.ts';
 
 const goldenText = readdirSync(new URL('.', import.meta.url))

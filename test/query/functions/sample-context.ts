@@ -1,6 +1,6 @@
-import { defaultTemporalFormats } from '#core/temporal-format.ts';
+import { defaultTemporalFormats } from '#core/temporal/format.ts';
 import type { Runtime } from '#core/runtime.ts';
-import type { Value } from '#core/value.ts';
+import type { Value } from '#core/value/value.ts';
 import type { EvaluationContext } from '#query/evaluate/context.ts';
 import { SampleGraph } from './sample-graph.ts';
 

@@ -1,9 +1,9 @@
 import type { Catalog, TypeDefinition } from '#catalog/catalog.ts';
-import type { RecordKind, StoredRecord } from '#core/record.ts';
-import { makeRid, noRid, type LogIndex, type Rid, type TypeId } from '#core/rid.ts';
-import type { Value } from '#core/value.ts';
+import type { RecordKind, StoredRecord } from '#core/value/record.ts';
+import { makeRid, noRid, type LogIndex, type Rid, type TypeId } from '#core/value/rid.ts';
+import type { Value } from '#core/value/value.ts';
 import type { AdjacencyList, Direction } from '#storage/engine.ts';
-import type { ReadView } from '#transaction/read-view.ts';
+import type { ReadView } from '#transaction/read/read-view.ts';
 
 /**
  * A graph in memory behind the part of `ReadView` that functions use: record, adjacency, catalog.

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { valueKey, valuesEqual } from '#core/equality.ts';
-import { compareValues } from '#core/value-order.ts';
-import { double, type Value } from '#core/value.ts';
+import { valueKey, valuesEqual } from '#core/value/equality.ts';
+import { compareValues } from '#core/value/value-order.ts';
+import { double, type Value } from '#core/value/value.ts';
 import { subtractFromCollection } from '#query/evaluate/collection-arithmetic.ts';
 import { ValueTable } from '#query/evaluate/value-table.ts';
 import { functionRegistry } from '#query/functions/registry.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import type { Value } from '#core/value.ts';
+import type { Value } from '#core/value/value.ts';
 import { functionRegistry } from '#query/functions/registry.ts';
 import { sampleContext } from './sample-context.ts';
 

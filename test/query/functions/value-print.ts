@@ -1,8 +1,15 @@
-import { decimalText } from '#core/decimal.ts';
-import { formatRid } from '#core/rid.ts';
-import { defaultTemporalFormats } from '#core/temporal-format.ts';
-import { textOf } from '#core/text-form.ts';
-import { type EmbeddedDocument, isList, isMap, isRecord, kindOf, type Value } from '#core/value.ts';
+import { decimalText } from '#core/value/decimal.ts';
+import { formatRid } from '#core/value/rid.ts';
+import { defaultTemporalFormats } from '#core/temporal/format.ts';
+import { textOf } from '#core/text/text-form.ts';
+import {
+  type EmbeddedDocument,
+  isList,
+  isMap,
+  isRecord,
+  kindOf,
+  type Value,
+} from '#core/value/value.ts';
 
 /** A value with its kind visible: `1`, `1.0`, `1.50m`, `'a'`, `Person#1:0`, `datetime 1970-01-01 00:00:00`. */
 export function printValue(value: Value): string {

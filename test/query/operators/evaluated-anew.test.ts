@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import type { Value } from '#core/value.ts';
+import type { Value } from '#core/value/value.ts';
 import { SqlDatabase } from '#test/query/support/sql-database.ts';
 
 // Goal: what an expression gives when it is evaluated anew in each turn does not depend on what was kept or made anew between the turns.

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import type { Value } from '#core/value.ts';
+import type { Value } from '#core/value/value.ts';
 import { SqlDatabase } from '#test/query/support/sql-database.ts';
 
 // Goal: a row with a value of megabytes takes turns wherever operators evaluate, and rows come as if it had not. Method: a type of many

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { makeRid, type BucketId, type Rid } from '#core/rid.ts';
-import { RidSet } from '#query/operators/rid-set.ts';
+import { makeRid, type BucketId, type Rid } from '#core/value/rid.ts';
+import { RidSet } from '#query/operators/scan/rid-set.ts';
 
 test('a set of record ids is a set, whether it is small, dense or scattered', () => {
   const position = fc.oneof(

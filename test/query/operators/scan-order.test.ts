@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import type { TypeDefinition } from '#catalog/catalog.ts';
-import { type BucketId, bucketOf, formatRid, type Rid } from '#core/rid.ts';
+import { type BucketId, bucketOf, formatRid, type Rid } from '#core/value/rid.ts';
 import { rules } from '#query/optimizer/rules.ts';
 import { SqlDatabase } from '#test/query/support/sql-database.ts';
 import type { Savepoint, Transaction } from '#transaction/transaction.ts';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { CountCache } from '#query/operators/count-cache.ts';
-import { spareMemory, SpareMemory } from '#query/operators/spare-memory.ts';
-import type { Rid } from '#core/rid.ts';
+import { CountCache } from '#query/operators/row/count-cache.ts';
+import { spareMemory, SpareMemory } from '#query/operators/hold/spare-memory.ts';
+import type { Rid } from '#core/value/rid.ts';
 
 const kilobyte = 1024;
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Float, type Value } from '#core/value.ts';
+import { Float, type Value } from '#core/value/value.ts';
 import { printRows } from '#test/query/support/print-rows.ts';
 import { SqlDatabase } from '#test/query/support/sql-database.ts';
 

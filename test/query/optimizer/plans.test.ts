@@ -1,6 +1,6 @@
 import { after, before } from 'node:test';
-import { Link } from '#core/record.ts';
-import type { Rid } from '#core/rid.ts';
+import { Link } from '#core/value/record.ts';
+import type { Rid } from '#core/value/rid.ts';
 import { printPlan } from '#query/algebra/print.ts';
 import { rules } from '#query/optimizer/rules.ts';
 import { type GoldenCase, runGoldenFile } from '#test/support/datadriven.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { TypeId } from '#core/rid.ts';
+import type { TypeId } from '#core/value/rid.ts';
 import type { Expression } from '#query/algebra/expression.ts';
 import type { AggregateColumn, PlanNode } from '#query/algebra/plan.ts';
 import { liftAggregateInputs } from '#query/physical/lift-aggregate-inputs.ts';

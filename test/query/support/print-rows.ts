@@ -1,7 +1,7 @@
-import { formatRid } from '#core/rid.ts';
-import { defaultTemporalFormats } from '#core/temporal-format.ts';
-import { textOf } from '#core/text-form.ts';
-import { isList, isMap, isRecord, type Value } from '#core/value.ts';
+import { formatRid } from '#core/value/rid.ts';
+import { defaultTemporalFormats } from '#core/temporal/format.ts';
+import { textOf } from '#core/text/text-form.ts';
+import { isList, isMap, isRecord, type Value } from '#core/value/value.ts';
 import type { StatementResult } from './sql-database.ts';
 
 /** Rows as text, one per line: `a=1, b='x'` for columns, the value itself otherwise. */

@@ -1,4 +1,4 @@
-import type { Value } from '#core/value.ts';
+import type { Value } from '#core/value/value.ts';
 
 /**
  * Seeded statements over the graph of `statement-agreement.test.ts`: nested SELECT with LET, GROUP BY, DISTINCT, UNWIND and

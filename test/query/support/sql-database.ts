@@ -1,6 +1,6 @@
 import { DatabaseError } from '#core/errors.ts';
-import { defaultTemporalFormats } from '#core/temporal-format.ts';
-import type { Value, ValueMap } from '#core/value.ts';
+import { defaultTemporalFormats } from '#core/temporal/format.ts';
+import type { Value, ValueMap } from '#core/value/value.ts';
 import { sqlFrontend } from '#language/sql/frontend.ts';
 import { systemRuntime } from '#platform/system-runtime.ts';
 import type { Output } from '#query/algebra/expression.ts';
@@ -19,7 +19,7 @@ import { optimizeProgram } from '#query/optimizer/optimizer.ts';
 import { statisticsOf } from '#query/optimizer/statistics.ts';
 import { planProgram } from '#query/physical/planner.ts';
 import { procedureRegistry } from '#query/procedures/registry.ts';
-import type { ReadView } from '#transaction/read-view.ts';
+import type { ReadView } from '#transaction/read/read-view.ts';
 import type { Transaction } from '#transaction/transaction.ts';
 import { openTestState, type TestState } from '#test/transaction/support/open-state.ts';
 

@@ -1,4 +1,4 @@
-import { formatRid, type LogIndex, type Rid } from '#core/rid.ts';
+import { formatRid, type LogIndex, type Rid } from '#core/value/rid.ts';
 
 export interface ModelVertex {
   readonly name: number;

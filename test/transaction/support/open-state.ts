@@ -3,15 +3,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { decodeCatalog } from '#catalog/catalog-codec.ts';
 import type { SchemaChange } from '#catalog/changes.ts';
-import type { TypeId } from '#core/rid.ts';
-import { defaultTemporalFormats } from '#core/temporal-format.ts';
-import type { Value, ValueMap } from '#core/value.ts';
+import type { TypeId } from '#core/value/rid.ts';
+import { defaultTemporalFormats } from '#core/temporal/format.ts';
+import type { Value, ValueMap } from '#core/value/value.ts';
 import { OrderedIndexMaintainer } from '#index/ordered/maintainer.ts';
 import { systemRuntime } from '#platform/system-runtime.ts';
 import { openLmdbEngine } from '#storage/lmdb-engine.ts';
 import type { StorageEngine } from '#storage/engine.ts';
 import { type DatabaseState, openDatabaseState } from '#transaction/database-state.ts';
-import { TypeLabelBook } from '#transaction/type-label-book.ts';
+import { TypeLabelBook } from '#transaction/write/type-label-book.ts';
 
 export interface TestState extends AsyncDisposable {
   readonly engine: StorageEngine;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import { formatRid, requireRid } from '#core/rid.ts';
-import type { ReadView } from '#transaction/read-view.ts';
+import { formatRid, requireRid } from '#core/value/rid.ts';
+import type { ReadView } from '#transaction/read/read-view.ts';
 import type { PlainState } from './model.ts';
 import { plainState } from './model.ts';
 import type { TestState } from './open-state.ts';

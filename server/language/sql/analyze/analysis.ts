@@ -1,8 +1,8 @@
 import type { Catalog, TypeDefinition } from '#catalog/catalog.ts';
 import { didYouMean } from '#catalog/name-rules.ts';
 import { DatabaseError } from '#core/errors.ts';
-import type { TypeId } from '#core/rid.ts';
-import type { Value } from '#core/value.ts';
+import type { TypeId } from '#core/value/rid.ts';
+import type { Value } from '#core/value/value.ts';
 import type { Expression as Computed, Output } from '#query/algebra/expression.ts';
 import type { LogicalPlan } from '#query/algebra/plan.ts';
 import { Dependencies } from '#query/binder/dependencies.ts';

@@ -1,5 +1,5 @@
 import { requireName } from '#catalog/name-rules.ts';
-import { isMap } from '#core/value.ts';
+import { isMap } from '#core/value/value.ts';
 import type { Expression as Computed } from '#query/algebra/expression.ts';
 import type { Expression } from '../ast.ts';
 import type { Analysis, Environment } from './analysis.ts';

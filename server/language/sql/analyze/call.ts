@@ -1,10 +1,10 @@
 import { fullName } from '#catalog/definitions.ts';
 import { didYouMean } from '#catalog/name-rules.ts';
 import { DatabaseError } from '#core/errors.ts';
-import { isMap, type Value } from '#core/value.ts';
+import { isMap, type Value } from '#core/value/value.ts';
 import type { Expression as Computed } from '#query/algebra/expression.ts';
 import { resolveScalar, unknownFunction } from '#query/evaluate/calls.ts';
-import { currentRecordFunctions } from '#query/functions/graph.ts';
+import { currentRecordFunctions } from '#query/functions/graph/graph.ts';
 import { guidedPathCall, userFunctionCall } from '#query/functions/user-function.ts';
 import type { Expression, FunctionCall, Method } from '../ast.ts';
 import type { Analysis, Environment } from './analysis.ts';

@@ -1,6 +1,6 @@
 import { DatabaseError } from '#core/errors.ts';
-import { defaultTemporalFormats } from '#core/temporal-format.ts';
-import type { Value, ValueMap } from '#core/value.ts';
+import { defaultTemporalFormats } from '#core/temporal/format.ts';
+import type { Value, ValueMap } from '#core/value/value.ts';
 import { constantOperations } from '#query/algebra/constant-operations.ts';
 import type { Expression as Computed } from '#query/algebra/expression.ts';
 import { walkExpression } from '#query/algebra/walk.ts';

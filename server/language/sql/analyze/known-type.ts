@@ -1,4 +1,4 @@
-import { isIntegerWidth } from '#core/integer-width.ts';
+import { isIntegerWidth } from '#core/value/integer-width.ts';
 import type { Expression as Computed, Slot } from '#query/algebra/expression.ts';
 import type { EntryTypes, LogicalPlan } from '#query/algebra/plan.ts';
 import { type KnownType, typeExpression, widthsFunction } from '#query/binder/value-type.ts';

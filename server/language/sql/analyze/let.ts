@@ -1,7 +1,7 @@
 import type { Expression as Computed } from '#query/algebra/expression.ts';
 import { levelBeforeRows } from '#query/binder/dependencies.ts';
 import type { QueryScope } from '#query/binder/scope.ts';
-import { currentRecordFunctions } from '#query/functions/graph.ts';
+import { currentRecordFunctions } from '#query/functions/graph/graph.ts';
 import type { Expression } from '../ast.ts';
 import type { LetItem } from '../statements.ts';
 import { type Analysis, rowEnvironment } from './analysis.ts';

@@ -1,8 +1,8 @@
 import { DatabaseError } from '#core/errors.ts';
-import type { TypeId } from '#core/rid.ts';
-import { parseRid, type Rid } from '#core/rid.ts';
-import { isRecord, type Value } from '#core/value.ts';
-import { Link } from '#core/record.ts';
+import type { TypeId } from '#core/value/rid.ts';
+import { parseRid, type Rid } from '#core/value/rid.ts';
+import { isRecord, type Value } from '#core/value/value.ts';
+import { Link } from '#core/value/record.ts';
 import type { Maintenance } from '#query/algebra/maintenance.ts';
 import { closestWord } from '../../suggestion.ts';
 import type { Command, CommandArgument, NamedValue } from '../statements.ts';

@@ -1,7 +1,7 @@
 import { assert } from '#core/assert.ts';
 import { DatabaseError } from '#core/errors.ts';
-import type { TypeId } from '#core/rid.ts';
-import { isList } from '#core/value.ts';
+import type { TypeId } from '#core/value/rid.ts';
+import { isList } from '#core/value/value.ts';
 import type { Move } from '#query/algebra/plan.ts';
 import type { Expression } from '../ast.ts';
 import type { MatchMove } from '../statements.ts';

@@ -1,5 +1,5 @@
 import { DatabaseError } from '#core/errors.ts';
-import type { Value } from '#core/value.ts';
+import type { Value } from '#core/value/value.ts';
 import type { OperationProgram } from '#query/algebra/program.ts';
 import type { Command } from '../statements.ts';
 import { QueryScope } from '#query/binder/scope.ts';

@@ -1,5 +1,5 @@
 import { DatabaseError } from '#core/errors.ts';
-import type { BucketId, TypeId } from '#core/rid.ts';
+import type { BucketId, TypeId } from '#core/value/rid.ts';
 import type { Expression as Computed, Slot } from '#query/algebra/expression.ts';
 import type { LogicalPlan, PathSpec, Pattern, PatternStep } from '#query/algebra/plan.ts';
 import { conjunctionOf } from '#query/algebra/walk.ts';

@@ -1,6 +1,6 @@
 import type { TypeDefinition } from '#catalog/catalog.ts';
 import { DatabaseError } from '#core/errors.ts';
-import type { BucketId } from '#core/rid.ts';
+import type { BucketId } from '#core/value/rid.ts';
 import type { Slot } from '#query/algebra/expression.ts';
 import type { Assignment } from '#query/algebra/plan.ts';
 import { QueryScope, type Scope } from '#query/binder/scope.ts';

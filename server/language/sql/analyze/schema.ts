@@ -1,6 +1,6 @@
 import type { AlterTypeItem, PropertyAttribute, SchemaChange } from '#catalog/changes.ts';
 import { DatabaseError } from '#core/errors.ts';
-import type { Value, ValueMap } from '#core/value.ts';
+import type { Value, ValueMap } from '#core/value/value.ts';
 import type { Expression } from '../ast.ts';
 import type * as syntax from '../statements.ts';
 import type { Analysis, AnalyzedQuery } from './analysis.ts';

@@ -1,4 +1,4 @@
-import type { Value } from '#core/value.ts';
+import type { Value } from '#core/value/value.ts';
 import { printPlan } from '#query/algebra/print.ts';
 import type { QueryProgram } from '#query/algebra/plan.ts';
 import type { OperationProgram } from '#query/algebra/program.ts';

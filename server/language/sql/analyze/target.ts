@@ -1,7 +1,7 @@
 import type { Catalog } from '#catalog/catalog.ts';
 import { didYouMean } from '#catalog/name-rules.ts';
 import { DatabaseError } from '#core/errors.ts';
-import type { BucketId, IndexId, TypeId } from '#core/rid.ts';
+import type { BucketId, IndexId, TypeId } from '#core/value/rid.ts';
 import type { Expression as Computed, Slot } from '#query/algebra/expression.ts';
 import type { LogicalPlan } from '#query/algebra/plan.ts';
 import { rowOfOutput } from '#query/binder/row.ts';

@@ -1,6 +1,6 @@
 import type { RefreshMode } from '#catalog/definitions.ts';
 import { DatabaseError } from '#core/errors.ts';
-import type { TypeId } from '#core/rid.ts';
+import type { TypeId } from '#core/value/rid.ts';
 import type { Maintenance } from '#query/algebra/maintenance.ts';
 import { inputsOf, walkPlan } from '#query/algebra/plan-walk.ts';
 import type { LogicalPlan, Move, PlanNode } from '#query/algebra/plan.ts';

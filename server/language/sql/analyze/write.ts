@@ -1,6 +1,6 @@
 import { DatabaseError } from '#core/errors.ts';
 import type { TypeDefinition } from '#catalog/catalog.ts';
-import type { BucketId } from '#core/rid.ts';
+import type { BucketId } from '#core/value/rid.ts';
 import type { Expression as Computed, Slot } from '#query/algebra/expression.ts';
 import type { Assignment, LogicalPlan, PathElement } from '#query/algebra/plan.ts';
 import { valueOfSet } from '#query/algebra/set-value.ts';

@@ -1,8 +1,8 @@
-import { Link } from '#core/record.ts';
-import type { Value } from '#core/value.ts';
+import { Link } from '#core/value/record.ts';
+import type { Value } from '#core/value/value.ts';
 import type { Case, CaseBranch, ChainSign, Expression, MapEntry, SystemAttribute } from '../ast.ts';
 import type { TokenKind } from '../lexer.ts';
-import { isBeyondRids, ridBounds } from '#core/rid.ts';
+import { isBeyondRids, ridBounds } from '#core/value/rid.ts';
 import { decodeRid } from '../literals.ts';
 import { conditionOrExpression } from './condition.ts';
 import { constantsUntil, literalOf, writtenWidth } from './literal.ts';

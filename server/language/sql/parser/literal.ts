@@ -1,4 +1,4 @@
-import type { Value } from '#core/value.ts';
+import type { Value } from '#core/value/value.ts';
 import type { Expression } from '../ast.ts';
 import type { TokenKind } from '../lexer.ts';
 import type { Parser } from './parser.ts';

@@ -1,6 +1,6 @@
 import { DatabaseError } from '#core/errors.ts';
-import type { NumberLimits } from '#core/number-text.ts';
-import type { Value } from '#core/value.ts';
+import type { NumberLimits } from '#core/value/number-text.ts';
+import type { Value } from '#core/value/value.ts';
 import type { ParseLimits } from '../../frontend.ts';
 import { closestWord } from '../../suggestion.ts';
 import { quoteForMessage, syntaxError } from '../../syntax-error.ts';

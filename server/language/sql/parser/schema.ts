@@ -1,5 +1,5 @@
 import type { IndexComponent, IndexKind } from '#catalog/catalog.ts';
-import type { RecordKind } from '#core/record.ts';
+import type { RecordKind } from '#core/value/record.ts';
 import { closestWord } from '../../suggestion.ts';
 import type {
   AlterTypeItem,

@@ -1,4 +1,4 @@
-import { isMap } from '#core/value.ts';
+import { isMap } from '#core/value/value.ts';
 import { syntaxError } from '../../syntax-error.ts';
 import type { Expression } from '../ast.ts';
 import { isOperation } from '../analyze/operation.ts';

@@ -3,7 +3,7 @@ import type { OperationProgram, ScriptProgram, ScriptStep } from '#query/algebra
 import type { AnalysisContext } from '../../frontend.ts';
 import type { StatementSource } from '../../name-place.ts';
 
-/** What a script does, step by step; `database/script-runner.ts` runs it (sql.md 17). */
+/** What a script does, step by step; `database/script/runner.ts` runs it (sql.md 17). */
 export type Step =
   | QueryStep
   | (ScriptStep & {

@@ -1,14 +1,14 @@
-import { valueKey } from '#core/equality.ts';
-import { isList, type Value } from '#core/value.ts';
+import { valueKey } from '#core/value/equality.ts';
+import { isList, type Value } from '#core/value/value.ts';
 import type { EvaluationContext } from '../../evaluate/context.ts';
 import type { Accumulator, AggregateFunction } from '../../evaluate/function-definition.ts';
 import { ValueTable } from '../../evaluate/value-table.ts';
 import { describe, refusal } from '../arguments.ts';
 import type { PausingWork, WorkMeter } from '#core/pausing-work.ts';
-import { boundedList, boundedMap, requireElements } from '../bounds.ts';
-import { isLookDue, unitsPerLook } from '../distinct.ts';
+import { boundedList, boundedMap, requireElements } from '../number/bounds.ts';
+import { isLookDue, unitsPerLook } from '../list/distinct.ts';
 import { aggregate } from '../define.ts';
-import { propertiesOf } from '../navigation.ts';
+import { propertiesOf } from '../graph/navigation.ts';
 import { bytesOfElement, bytesPerKey, KeyedElements } from './keyed-elements.ts';
 
 /**

@@ -1,11 +1,11 @@
-import { valueKey } from '#core/equality.ts';
-import { isList, type Value } from '#core/value.ts';
+import { valueKey } from '#core/value/equality.ts';
+import { isList, type Value } from '#core/value/value.ts';
 import type { EvaluationContext } from '../../evaluate/context.ts';
 import { approximateBytes } from '../../evaluate/held-bytes.ts';
 import { ValueTable } from '../../evaluate/value-table.ts';
 import type { PausingWork, WorkMeter } from '#core/pausing-work.ts';
-import { requireElements } from '../bounds.ts';
-import { isLookDue, unitsPerLook } from '../distinct.ts';
+import { requireElements } from '../number/bounds.ts';
+import { isLookDue, unitsPerLook } from '../list/distinct.ts';
 
 /** What an entry of a hash table costs beside key and value. */
 export const bytesPerKey = 48;

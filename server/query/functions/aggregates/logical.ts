@@ -1,9 +1,9 @@
-import { textOf } from '#core/text-form.ts';
-import { isList, type Value } from '#core/value.ts';
+import { textOf } from '#core/text/text-form.ts';
+import { isList, type Value } from '#core/value/value.ts';
 import type { EvaluationContext } from '../../evaluate/context.ts';
 import type { Accumulator, AggregateFunction } from '../../evaluate/function-definition.ts';
 import { booleanArgument } from '../arguments.ts';
-import { boundedText } from '../bounds.ts';
+import { boundedText } from '../number/bounds.ts';
 import { aggregate } from '../define.ts';
 
 /** `bool_and`, `bool_or`: nulls are skipped; no value at all gives the neutral element. */

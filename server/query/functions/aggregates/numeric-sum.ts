@@ -1,6 +1,11 @@
-import { addDecimals, type Decimal, decimalOfDouble, decimalOfInteger } from '#core/decimal.ts';
+import {
+  addDecimals,
+  type Decimal,
+  decimalOfDouble,
+  decimalOfInteger,
+} from '#core/value/decimal.ts';
 import { DatabaseError } from '#core/errors.ts';
-import { double, integer, int64Max, int64Min, isList, type Value } from '#core/value.ts';
+import { double, integer, int64Max, int64Min, isList, type Value } from '#core/value/value.ts';
 import { describe, isNumeric, refusal, toDouble } from '../arguments.ts';
 
 /**

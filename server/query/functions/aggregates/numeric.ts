@@ -1,11 +1,11 @@
-import { double, isList, type Value } from '#core/value.ts';
-import { compareValues } from '#core/value-order.ts';
+import { double, isList, type Value } from '#core/value/value.ts';
+import { compareValues } from '#core/value/value-order.ts';
 import type { EvaluationContext } from '../../evaluate/context.ts';
 import type { Accumulator, AggregateFunction } from '../../evaluate/function-definition.ts';
 import { describe, isNumeric, numberArgument, refusal, toDouble } from '../arguments.ts';
-import { requireElements } from '../bounds.ts';
+import { requireElements } from '../number/bounds.ts';
 import { aggregate, ANY_NUMBER } from '../define.ts';
-import { placeSmallest, quantile, RunningVariance } from '../statistics.ts';
+import { placeSmallest, quantile, RunningVariance } from '../number/statistics.ts';
 import { NumericSum } from './numeric-sum.ts';
 
 /** Counts, sums and statistics over rows (sql-functions.md 1). Nulls are skipped, lists count by their elements. */

@@ -1,7 +1,7 @@
-import type { Value } from '#core/value.ts';
+import type { Value } from '#core/value/value.ts';
 import type { AggregateFunction, ScalarFunction } from '../../evaluate/function-definition.ts';
 import { describe, refusal, textArgument } from '../arguments.ts';
-import { boundedMap } from '../bounds.ts';
+import { boundedMap } from '../number/bounds.ts';
 import { ANY_NUMBER, type ArgumentCount, inTurns, scalar } from '../define.ts';
 
 /**

@@ -1,7 +1,7 @@
-import { dateToDateTime } from '#core/temporal-format.ts';
-import { DateTime, LocalDate } from '#core/temporal.ts';
-import { double, isMap, type Value } from '#core/value.ts';
-import { valuesEqual } from '#core/equality.ts';
+import { dateToDateTime } from '#core/temporal/format.ts';
+import { DateTime, LocalDate } from '#core/temporal/temporal.ts';
+import { double, isMap, type Value } from '#core/value/value.ts';
+import { valuesEqual } from '#core/value/equality.ts';
 import type { EvaluationContext } from '../../evaluate/context.ts';
 import type { Accumulator, AggregateFunction } from '../../evaluate/function-definition.ts';
 import {
@@ -15,9 +15,9 @@ import {
   toDouble,
   wordArgument,
 } from '../arguments.ts';
-import { requireElements } from '../bounds.ts';
+import { requireElements } from '../number/bounds.ts';
 import { aggregate, type ArgumentCount } from '../define.ts';
-import { correlation, quantileFromZero } from '../statistics.ts';
+import { correlation, quantileFromZero } from '../number/statistics.ts';
 
 /**
  * Aggregates over samples (sql-functions.md 5.1). A time is a datetime, a date or epoch milliseconds; samples with a null

@@ -1,4 +1,4 @@
-import type { Value } from '#core/value.ts';
+import type { Value } from '#core/value/value.ts';
 import type { Accumulator, AggregateFunction } from '../../evaluate/function-definition.ts';
 import { refusal } from '../arguments.ts';
 import { aggregate } from '../define.ts';

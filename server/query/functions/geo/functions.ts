@@ -1,4 +1,4 @@
-import { double, isList, isMap, type Value } from '#core/value.ts';
+import { double, isList, isMap, type Value } from '#core/value/value.ts';
 import type { WorkMeter } from '#core/pausing-work.ts';
 import type { LongWork } from '../../evaluate/context.ts';
 import type { ScalarFunction } from '../../evaluate/function-definition.ts';

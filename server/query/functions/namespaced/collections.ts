@@ -1,14 +1,14 @@
-import { valueKey, valuesEqual } from '#core/equality.ts';
-import { compareValues } from '#core/value-order.ts';
-import { double, isList, type Value, type ValueList } from '#core/value.ts';
+import { valueKey, valuesEqual } from '#core/value/equality.ts';
+import { compareValues } from '#core/value/value-order.ts';
+import { double, isList, type Value, type ValueList } from '#core/value/value.ts';
 import type { EvaluationContext } from '../../evaluate/context.ts';
 import type { ScalarFunction } from '../../evaluate/function-definition.ts';
 import { NumericSum } from '../aggregates/numeric-sum.ts';
 import { integerArgument, listArgument, refusal } from '../arguments.ts';
-import { boundedList, requireElements } from '../bounds.ts';
-import { sorted, sortedListInTurns } from '../collections.ts';
+import { boundedList, requireElements } from '../number/bounds.ts';
+import { sorted, sortedListInTurns } from '../list/collections.ts';
 import { type ArgumentCount, inTurns, nullSafe } from '../define.ts';
-import { distinct, distinctInTurns } from '../distinct.ts';
+import { distinct, distinctInTurns } from '../list/distinct.ts';
 
 /** `coll.*` (sql-functions.md 9), over a list argument. */
 export const collFunctions: readonly ScalarFunction[] = [

@@ -1,16 +1,16 @@
-import { parseJson, parseJsonInTurns } from '#core/json-value.ts';
-import { parseDouble, parseInteger } from '#core/number-text.ts';
-import { textOf } from '#core/text-form.ts';
-import { jsonInTurns, textInTurns } from '#core/text-in-turns.ts';
-import { double, isList, isMap, type Value } from '#core/value.ts';
+import { parseJson, parseJsonInTurns } from '#core/value/json-value.ts';
+import { parseDouble, parseInteger } from '#core/value/number-text.ts';
+import { textOf } from '#core/text/text-form.ts';
+import { jsonInTurns, textInTurns } from '#core/text/text-in-turns.ts';
+import { double, isList, isMap, type Value } from '#core/value/value.ts';
 import type { EvaluationContext } from '../../evaluate/context.ts';
 import type { ScalarFunction } from '../../evaluate/function-definition.ts';
 import { isNumeric, toDouble } from '../arguments.ts';
-import { boundedText } from '../bounds.ts';
+import { boundedText } from '../number/bounds.ts';
 import { inTurns, nullSafe } from '../define.ts';
-import { distinct, distinctInTurns } from '../distinct.ts';
-import { jsonFormInTurns, jsonFormOf } from '../json-form.ts';
-import { followed, propertiesOf } from '../navigation.ts';
+import { distinct, distinctInTurns } from '../list/distinct.ts';
+import { jsonFormInTurns, jsonFormOf } from '../text/json-form.ts';
+import { followed, propertiesOf } from '../graph/navigation.ts';
 
 /** `convert.*` (sql-functions.md 9): what cannot be converted is null, never an error. */
 export const convertFunctions: readonly ScalarFunction[] = [

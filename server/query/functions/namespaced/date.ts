@@ -4,7 +4,7 @@ import {
   formatDateTimeBy,
   momentOf,
   parseDateTimeBy,
-} from '#core/temporal-format.ts';
+} from '#core/temporal/format.ts';
 import {
   civilFromDays,
   DateTime,
@@ -12,9 +12,9 @@ import {
   daysFromCivil,
   LocalDate,
   msPerDay,
-} from '#core/temporal.ts';
-import { timeZone } from '#core/time-zone.ts';
-import type { Value } from '#core/value.ts';
+} from '#core/temporal/temporal.ts';
+import { timeZone } from '#core/temporal/time-zone.ts';
+import type { Value } from '#core/value/value.ts';
 import type { EvaluationContext } from '../../evaluate/context.ts';
 import type { ScalarFunction } from '../../evaluate/function-definition.ts';
 import {

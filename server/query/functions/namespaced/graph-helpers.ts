@@ -1,12 +1,12 @@
-import type { StoredRecord } from '#core/record.ts';
-import { isList, isRecord, type Value } from '#core/value.ts';
+import type { StoredRecord } from '#core/value/record.ts';
+import { isList, isRecord, type Value } from '#core/value/value.ts';
 import type { Direction } from '#storage/engine.ts';
 import type { EvaluationContext } from '../../evaluate/context.ts';
 import type { ScalarFunction } from '../../evaluate/function-definition.ts';
 import { describe, refusal, textArgument, wordArgument } from '../arguments.ts';
 import { type ArgumentCount, nullSafe } from '../define.ts';
-import { edgeTypesNamed } from '../edge-types.ts';
-import { followed } from '../navigation.ts';
+import { edgeTypesNamed } from '../graph/edge-types.ts';
+import { followed } from '../graph/navigation.ts';
 
 /** `node.*` and `rel.*` (sql-functions.md 9): questions about one vertex or one edge. */
 export const graphHelpers: readonly ScalarFunction[] = [

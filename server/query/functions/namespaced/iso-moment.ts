@@ -1,5 +1,5 @@
-import { parseDateTimeBy } from '#core/temporal-format.ts';
-import type { TimeZone } from '#core/time-zone.ts';
+import { parseDateTimeBy } from '#core/temporal/format.ts';
+import type { TimeZone } from '#core/temporal/time-zone.ts';
 
 const shape =
   /^(\d{4,6}-\d{2}-\d{2})(?:[Tt ](\d{2}:\d{2})(:\d{2})?(?:[.,](\d{1,9}))?)?(Z|z|[+-]\d{2}(?::?\d{2})?)?$/;

@@ -1,5 +1,5 @@
-import { double, isList, type Value, type ValueList } from '#core/value.ts';
-import { compareValues } from '#core/value-order.ts';
+import { double, isList, type Value, type ValueList } from '#core/value/value.ts';
+import { compareValues } from '#core/value/value-order.ts';
 import type { ScalarFunction } from '../../evaluate/function-definition.ts';
 import {
   describe,
@@ -11,8 +11,8 @@ import {
   toDouble,
 } from '../arguments.ts';
 import { type ArgumentCount, inTurns, nullSafe } from '../define.ts';
-import { sortedNumbersInTurns } from '../sorting.ts';
-import { quantileFromZero, RunningVariance } from '../statistics.ts';
+import { sortedNumbersInTurns } from '../list/sorting.ts';
+import { quantileFromZero, RunningVariance } from '../number/statistics.ts';
 
 /** `agg.*` (sql-functions.md 9): over a list argument, not over rows. Nulls are skipped by the statistics. */
 export const listStatistics: readonly ScalarFunction[] = [

@@ -1,4 +1,4 @@
-import { textOf } from '#core/text-form.ts';
+import { textOf } from '#core/text/text-form.ts';
 import {
   EmbeddedDocument,
   isList,
@@ -6,16 +6,16 @@ import {
   isRecord,
   type Value,
   type ValueMap,
-} from '#core/value.ts';
+} from '#core/value/value.ts';
 import type { EvaluationContext } from '../../evaluate/context.ts';
 import type { ScalarFunction } from '../../evaluate/function-definition.ts';
 import { describe, listArgument, refusal, textArgument } from '../arguments.ts';
-import { boundedMap, requireElements } from '../bounds.ts';
+import { boundedMap, requireElements } from '../number/bounds.ts';
 import { type ArgumentCount, inTurns, nullSafe } from '../define.ts';
-import { unitsPerLook } from '../distinct.ts';
-import { propertiesOf } from '../navigation.ts';
+import { unitsPerLook } from '../list/distinct.ts';
+import { propertiesOf } from '../graph/navigation.ts';
 import { keysOf } from './collections.ts';
-import { valueKey } from '#core/equality.ts';
+import { valueKey } from '#core/value/equality.ts';
 
 /** `map.*` (sql-functions.md 9). Records and embedded documents stand for their properties. */
 export const mapFunctions: readonly ScalarFunction[] = [

@@ -1,5 +1,5 @@
-import { decimalOfDouble, decimalOfInteger, type Decimal } from '#core/decimal.ts';
-import { double, int64Max, int64Min, kindOf, type Value } from '#core/value.ts';
+import { decimalOfDouble, decimalOfInteger, type Decimal } from '#core/value/decimal.ts';
+import { double, int64Max, int64Min, kindOf, type Value } from '#core/value/value.ts';
 import type { ScalarFunction } from '../../evaluate/function-definition.ts';
 import {
   describe,

@@ -1,6 +1,6 @@
-import { Decimal, decimalText, setDecimalScale } from '#core/decimal.ts';
+import { Decimal, decimalText, setDecimalScale } from '#core/value/decimal.ts';
 import { refusal } from '../arguments.ts';
-import { grouped } from '../printf.ts';
+import { grouped } from '../text/printf.ts';
 import { roundDecimal } from './rounding.ts';
 
 interface NumberPattern {

@@ -1,4 +1,4 @@
-import { Decimal, decimalOfDouble, decimalToNumber } from '#core/decimal.ts';
+import { Decimal, decimalOfDouble, decimalToNumber } from '#core/value/decimal.ts';
 
 export const roundingModes = [
   'UP',

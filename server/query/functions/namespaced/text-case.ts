@@ -1,5 +1,5 @@
 import type { EvaluationContext } from '../../evaluate/context.ts';
-import { requireBytes } from '../bounds.ts';
+import { requireBytes } from '../number/bounds.ts';
 import {
   classOf,
   codeAt,
@@ -12,8 +12,8 @@ import {
   isWordy,
   lowerUnit,
   upperUnit,
-} from '../character-classes.ts';
-import { readUnits, TextWriter, textOfUnits, unitsPerPart } from '../text-writer.ts';
+} from '../text/character-classes.ts';
+import { readUnits, TextWriter, textOfUnits, unitsPerPart } from '../text/text-writer.ts';
 
 /** Spellings of texts. Cost: some nanoseconds a character; texts have up to 64 MiB. */
 

@@ -1,5 +1,5 @@
-import { textOf } from '#core/text-form.ts';
-import type { Value } from '#core/value.ts';
+import { textOf } from '#core/text/text-form.ts';
+import type { Value } from '#core/value/value.ts';
 import type { WorkMeter } from '#core/pausing-work.ts';
 import type { EvaluationContext, LongWork } from '../../evaluate/context.ts';
 import type { ScalarFunction } from '../../evaluate/function-definition.ts';
@@ -11,9 +11,9 @@ import {
   refusal,
   textArgument,
 } from '../arguments.ts';
-import { boundedText, requireBytes } from '../bounds.ts';
-import { characterAt, characterCount, charactersBetween, positionOf } from '../characters.ts';
-import { joined, joinedInTurns } from '../collections.ts';
+import { boundedText, requireBytes } from '../number/bounds.ts';
+import { characterAt, characterCount, charactersBetween, positionOf } from '../text/characters.ts';
+import { joined, joinedInTurns } from '../list/collections.ts';
 import {
   ANY_NUMBER,
   type ArgumentCount,
@@ -22,11 +22,11 @@ import {
   nullSafeInTurns,
   volatileScalar,
 } from '../define.ts';
-import { printf } from '../printf.ts';
-import { randomBelow } from '../random.ts';
-import { replacePattern } from '../regular-expression.ts';
-import { replaceAll, replaceAllInTurns, splitText, splitTextInTurns } from '../text.ts';
-import { spelledInTurns } from '../text-turns.ts';
+import { printf } from '../text/printf.ts';
+import { randomBelow } from '../number/random.ts';
+import { replacePattern } from '../text/regular-expression.ts';
+import { replaceAll, replaceAllInTurns, splitText, splitTextInTurns } from '../text/text.ts';
+import { spelledInTurns } from '../text/text-turns.ts';
 import {
   camelCase,
   capitalize,
@@ -44,7 +44,7 @@ import {
   levenshteinSimilarity,
   sorensenDiceSimilarity,
 } from './text-similarity.ts';
-import { double } from '#core/value.ts';
+import { double } from '#core/value/value.ts';
 
 /** `text.*` (sql-functions.md 9). Null as first argument gives null; a null among the texts to compare or replace does too. */
 export const textFunctions: readonly ScalarFunction[] = [

@@ -10,15 +10,15 @@ import {
 } from 'node:zlib';
 import type { PausingWork } from '#core/pausing-work.ts';
 import { DatabaseError } from '#core/errors.ts';
-import { textOf } from '#core/text-form.ts';
-import { textInTurns } from '#core/text-in-turns.ts';
-import type { Value } from '#core/value.ts';
+import { textOf } from '#core/text/text-form.ts';
+import { textInTurns } from '#core/text/text-in-turns.ts';
+import type { Value } from '#core/value/value.ts';
 import type { EvaluationContext } from '../../evaluate/context.ts';
 import type { ScalarFunction } from '../../evaluate/function-definition.ts';
 import { booleanArgument, refusal, textArgument, wordArgument } from '../arguments.ts';
-import { boundedText, requireBytes } from '../bounds.ts';
+import { boundedText, requireBytes } from '../number/bounds.ts';
 import { inTurns, nullSafe, scalar, volatileScalar } from '../define.ts';
-import { digest, digestInTurns } from '../encoding.ts';
+import { digest, digestInTurns } from '../text/encoding.ts';
 
 /** `util.*` and `create.*` (sql-functions.md 9). */
 export const utilityFunctions: readonly ScalarFunction[] = [

@@ -1,6 +1,6 @@
 import { DatabaseError } from '#core/errors.ts';
-import type { Rid } from '#core/rid.ts';
-import { double, isList, isMap, type Value } from '#core/value.ts';
+import type { Rid } from '#core/value/rid.ts';
+import { double, isList, isMap, type Value } from '#core/value/value.ts';
 import type { EvaluationContext, LongWork, WorkMeter } from '../../evaluate/context.ts';
 import type { ScalarFunction } from '../../evaluate/function-definition.ts';
 import { unitsPerBody } from '../../evaluate/long-calls.ts';
@@ -17,7 +17,7 @@ import {
   wordArgument,
 } from '../arguments.ts';
 import { longScalar } from '../define.ts';
-import { edgeTypesNamed } from '../edge-types.ts';
+import { edgeTypesNamed } from '../graph/edge-types.ts';
 import {
   GraphSearch,
   linksOf,

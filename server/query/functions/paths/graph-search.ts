@@ -1,7 +1,7 @@
 import type { PausingWork } from '#core/pausing-work.ts';
-import { Link } from '#core/record.ts';
-import { noRid, type Rid, type TypeId } from '#core/rid.ts';
-import { isRecord, type Value } from '#core/value.ts';
+import { Link } from '#core/value/record.ts';
+import { noRid, type Rid, type TypeId } from '#core/value/rid.ts';
+import { isRecord, type Value } from '#core/value/value.ts';
 import type { AdjacencyList, Direction } from '#storage/engine.ts';
 import type { EvaluationContext, WorkMeter } from '../../evaluate/context.ts';
 import { unitsPerLookup } from '../../evaluate/long-calls.ts';

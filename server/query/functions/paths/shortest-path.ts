@@ -1,4 +1,4 @@
-import type { Rid } from '#core/rid.ts';
+import type { Rid } from '#core/value/rid.ts';
 import { type GraphSearch, type PathDirection, type PathSteps, reversed } from './graph-search.ts';
 import { grownFloats, grownIntegers, VertexTable } from './vertex-table.ts';
 

@@ -1,4 +1,4 @@
-import type { Rid } from '#core/rid.ts';
+import type { Rid } from '#core/value/rid.ts';
 
 const capacityMin = 64;
 const hashFactor = 0x9e3779b1;

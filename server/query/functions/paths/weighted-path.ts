@@ -1,5 +1,5 @@
 import type { PausingWork } from '#core/pausing-work.ts';
-import type { Rid } from '#core/rid.ts';
+import type { Rid } from '#core/value/rid.ts';
 import { refusal } from '../arguments.ts';
 import type { GraphSearch, PathDirection, PathSteps } from './graph-search.ts';
 import { PriorityQueue } from './priority-queue.ts';

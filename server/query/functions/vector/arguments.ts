@@ -1,8 +1,8 @@
-import { parseJson } from '#core/json-value.ts';
-import { shortestFloat32 } from '#core/float32.ts';
+import { parseJson } from '#core/value/json-value.ts';
+import { shortestFloat32 } from '#core/value/float32.ts';
 import type { DatabaseError } from '#core/errors.ts';
 import type { PausingWork, WorkMeter } from '#core/pausing-work.ts';
-import { double, isList, type Value } from '#core/value.ts';
+import { double, isList, type Value } from '#core/value/value.ts';
 import { describe, isNumeric, refusal, toDouble } from '../arguments.ts';
 import type { Vector } from './arithmetic.ts';
 

@@ -1,4 +1,4 @@
-import { placeSmallest } from '../statistics.ts';
+import { placeSmallest } from '../number/statistics.ts';
 
 /** Computations on vectors of doubles. Two vectors have the same length; callers have checked that. */
 export type Vector = Float64Array;

@@ -1,8 +1,8 @@
-import { shortestFloat32 } from '#core/float32.ts';
+import { shortestFloat32 } from '#core/value/float32.ts';
 import type { PausingWork, WorkMeter } from '#core/pausing-work.ts';
-import { doubleText } from '#core/text-form.ts';
-import { Pieces } from '#core/text-in-turns.ts';
-import { isList, type Value } from '#core/value.ts';
+import { doubleText } from '#core/text/text-form.ts';
+import { Pieces } from '#core/text/text-in-turns.ts';
+import { isList, type Value } from '#core/value/value.ts';
 import { isNumeric, toDouble, wordArgument } from '../arguments.ts';
 
 const formats = ['COMPACT', 'PRETTY', 'PYTHON', 'MATLAB', 'JULIA', 'NUMPY'] as const;

@@ -1,7 +1,7 @@
-import type { Value } from '#core/value.ts';
+import type { Value } from '#core/value/value.ts';
 import type { EvaluationContext } from '../../evaluate/context.ts';
 import type { ScalarFunction } from '../../evaluate/function-definition.ts';
-import { requireBytes } from '../bounds.ts';
+import { requireBytes } from '../number/bounds.ts';
 import { type ArgumentCount, inTurns, type scalar } from '../define.ts';
 import { vectorValue, vectorValueInTurns } from './arguments.ts';
 import { type SparseVector, sparseValue, sparseValueInTurns } from './sparse.ts';

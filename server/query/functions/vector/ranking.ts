@@ -1,6 +1,13 @@
-import { valueKey } from '#core/equality.ts';
-import { formatRid } from '#core/rid.ts';
-import { double, isMap, isRecord, type Value, type ValueList, type ValueMap } from '#core/value.ts';
+import { valueKey } from '#core/value/equality.ts';
+import { formatRid } from '#core/value/rid.ts';
+import {
+  double,
+  isMap,
+  isRecord,
+  type Value,
+  type ValueList,
+  type ValueMap,
+} from '#core/value/value.ts';
 import type { EvaluationContext } from '../../evaluate/context.ts';
 import type { ScalarFunction } from '../../evaluate/function-definition.ts';
 import {
@@ -16,9 +23,9 @@ import {
   toDouble,
   wordArgument,
 } from '../arguments.ts';
-import { boundedList } from '../bounds.ts';
+import { boundedList } from '../number/bounds.ts';
 import { ANY_NUMBER, nullSafe } from '../define.ts';
-import { propertyOf } from '../navigation.ts';
+import { propertyOf } from '../graph/navigation.ts';
 import { cosineSimilarity, normalizeScores, type Vector } from './arithmetic.ts';
 import { requireSameLength, vectorArgument } from './arguments.ts';
 

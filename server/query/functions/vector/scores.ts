@@ -1,4 +1,4 @@
-import { double, isList, isMap, type Value } from '#core/value.ts';
+import { double, isList, isMap, type Value } from '#core/value/value.ts';
 import type { ScalarFunction } from '../../evaluate/function-definition.ts';
 import {
   describe,

@@ -1,5 +1,5 @@
 import type { PausingWork, WorkMeter } from '#core/pausing-work.ts';
-import { double, isList, type Value } from '#core/value.ts';
+import { double, isList, type Value } from '#core/value/value.ts';
 import {
   describe,
   integerArgument,

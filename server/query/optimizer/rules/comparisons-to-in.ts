@@ -1,4 +1,4 @@
-import type { Value } from '#core/value.ts';
+import type { Value } from '#core/value/value.ts';
 import type { Expression } from '../../algebra/expression.ts';
 import { rewriteExpression } from '../../algebra/walk.ts';
 import type { OptimizerRule } from '../rule.ts';

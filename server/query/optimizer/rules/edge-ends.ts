@@ -1,5 +1,5 @@
 import { isListedAtTargets } from '#catalog/catalog.ts';
-import type { TypeId } from '#core/rid.ts';
+import type { TypeId } from '#core/value/rid.ts';
 import type { Expression, Slot } from '../../algebra/expression.ts';
 import type { LogicalPlan, RidOrder } from '../../algebra/plan.ts';
 import { conjunctsOf } from '../../algebra/walk.ts';

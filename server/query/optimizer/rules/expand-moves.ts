@@ -1,4 +1,4 @@
-import type { TypeId } from '#core/rid.ts';
+import type { TypeId } from '#core/value/rid.ts';
 import type { Expression, Slot } from '../../algebra/expression.ts';
 import type { LogicalPlan, Move } from '../../algebra/plan.ts';
 import type { OptimizerContext, OptimizerRule } from '../rule.ts';

@@ -1,5 +1,5 @@
 import type { IndexComponent } from '#catalog/catalog.ts';
-import { isList } from '#core/value.ts';
+import { isList } from '#core/value/value.ts';
 import type { Expression } from '../../algebra/expression.ts';
 import type { LogicalPlan } from '../../algebra/plan.ts';
 import { rewriteExpression } from '../../algebra/walk.ts';

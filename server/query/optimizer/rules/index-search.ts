@@ -1,4 +1,4 @@
-import type { IndexId } from '#core/rid.ts';
+import type { IndexId } from '#core/value/rid.ts';
 import type { Expression } from '../../algebra/expression.ts';
 import type { IndexSearchNode, LogicalPlan } from '../../algebra/plan.ts';
 import { conjunctionOf, conjunctsOf } from '../../algebra/walk.ts';

@@ -1,0 +1,113 @@
+import { RE2JS } from 're2js';
+import { DatabaseError } from '../errors.ts';
+import { patternLengthMax } from './like-pattern.ts';
+import type { Clock } from '../runtime.ts';
+
+/**
+ * Regular expressions on a linear-time engine (RE2 syntax: no back references, no look-around; inline flags such as `(?i)`
+ * are fine). A match cannot be interrupted, so its worst cost (characters times program size) is bounded beforehand, and
+ * matches that may take long are charged to a budget shared by the whole statement.
+ */
+export interface RegularExpression {
+  /**
+   * True when the WHOLE text matches.
+   * @throws DatabaseError `Timeout` naming `command.regexTimeout` when the budget is used up or the text too long for the pattern
+   */
+  matchesWhole(text: string, budget: RegexBudget, clock: Clock): boolean;
+  /** The engine's own object, for replacing and splitting. */
+  readonly engine: RE2JS;
+}
+
+/** Milliseconds left for one statement. */
+export interface RegexBudget {
+  remainingMs: number;
+}
+
+const expressions = new Map<string, RegularExpression>();
+const cachedExpressionCountMax = 500;
+const cachedPatternLengthMax = 4_096;
+/** Characters times program size. One unit takes at most some 12 ns, so that the longest match ends within 0.3 s. */
+const workMax = 25_000_000;
+/** Below this a match takes microseconds, less than its share of a time slice, and is not charged. */
+const workFree = 4_000;
+
+/**
+ * Compiles a pattern; recently used ones are kept.
+ * @throws DatabaseError `IllegalArgument` for a pattern above 64 K characters or with an error in it, `NotSupported` for what
+ *   only an engine can do that goes back over the text
+ */
+export function compileRegularExpression(pattern: string): RegularExpression {
+  const known = expressions.get(pattern);
+  if (known) return known;
+  if (pattern.length > patternLengthMax)
+    throw new DatabaseError(
+      'IllegalArgument',
+      `regular expression longer than ${patternLengthMax} characters`,
+    );
+  const expression = wrap(compileEngine(pattern));
+  if (pattern.length <= cachedPatternLengthMax) {
+    if (expressions.size >= cachedExpressionCountMax) expressions.clear();
+    expressions.set(pattern, expression);
+  }
+  return expression;
+}
+
+function compileEngine(pattern: string): RE2JS {
+  try {
+    return RE2JS.compile(pattern);
+  } catch (cause) {
+    const construct = backtrackingConstruct(pattern);
+    if (construct !== undefined)
+      throw new DatabaseError(
+        'NotSupported',
+        `not supported: ${construct} in a regular expression, since matching takes linear time`,
+        { cause },
+      );
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new DatabaseError(
+      'IllegalArgument',
+      `invalid regular expression: ${reason.slice(0, 200)}`,
+      { cause },
+    );
+  }
+}
+
+const backtracking = [
+  { construct: 'look-around', syntax: /\(\?<?[=!]/ },
+  { construct: 'an atomic group', syntax: /\(\?>/ },
+  { construct: 'a back reference', syntax: /\\[1-9k]|\(\?P=/ },
+  { construct: 'a possessive quantifier', syntax: /[*+?}]\+/ },
+] as const;
+
+/** What a refused pattern asks for that no linear-time engine has. */
+function backtrackingConstruct(pattern: string): string | undefined {
+  // Neither what is escaped nor the members of classes are syntax.
+  const looked = pattern.slice(0, cachedPatternLengthMax);
+  const syntax = looked.replace(/\\[^1-9k]/gs, '').replace(/\[\^?\]?[^\]]*\]/g, '');
+  return backtracking.find((each) => each.syntax.test(syntax))?.construct;
+}
+
+function wrap(engine: RE2JS): RegularExpression {
+  const size = engine.programSize();
+  return {
+    engine,
+    matchesWhole(text, budget, clock) {
+      const work = text.length * size;
+      if (work <= workFree) return engine.testExact(text);
+      if (work > workMax) throw tooLong(`a text of ${text.length} characters is too long for it`);
+      if (budget.remainingMs <= 0) throw tooLong('the statement has used its time for them');
+      const start = clock.monotonicMs();
+      const matched = engine.testExact(text);
+      budget.remainingMs -= clock.monotonicMs() - start;
+      if (budget.remainingMs < 0) throw tooLong('the statement has used its time for them');
+      return matched;
+    },
+  };
+}
+
+function tooLong(reason: string): DatabaseError {
+  return new DatabaseError(
+    'Timeout',
+    `regular expression stopped (command.regexTimeout): ${reason}`,
+  );
+}

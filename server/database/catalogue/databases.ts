@@ -1,0 +1,331 @@
+import { DatabaseError } from '#core/errors.ts';
+import type { Log } from '#core/log.ts';
+import type { BuildKind, DatabaseDirectory } from './database-directory.ts';
+import { requireDatabaseName } from './database-directory.ts';
+import type { ProgressEntry } from '../progress/progress-registry.ts';
+import type { RunningWork } from '../progress/running-work.ts';
+import type {
+  DatabaseCounters,
+  DatabaseHandle,
+  DatabaseStorage,
+  DatabaseWatcher,
+  DatabasesPort,
+} from '../session.ts';
+
+/** An open database, as its owner sees it. */
+export interface OpenDatabase extends DatabaseHandle {
+  /** Statements and sessions end with an error of this kind; resolves when the files are let go of. Never rejects. */
+  close(why: DatabaseEnd): Promise<void>;
+}
+
+/** `stopped`: the server stops; the asynchronous queue is drained first. */
+export type DatabaseEnd = 'closed' | 'dropped' | 'stopped';
+
+export interface DatabasesOptions {
+  readonly directory: DatabaseDirectory;
+  readonly openDatabase: (name: string, path: string) => Promise<OpenDatabase>;
+  /** Makes the files of an empty database and lets go of them. */
+  readonly initialize: (path: string) => Promise<void>;
+  /** `service.server.databaseLoadAtStartup`; else databases are opened at their first use. */
+  readonly loadsAtStart: () => boolean;
+  /** `service.server.maxDatabases` */
+  readonly countMax: () => number;
+  /** `service.maxNameLength`; absent: as the rule for names of databases has it. */
+  readonly nameLengthMax?: () => number;
+  readonly languages: () => readonly string[];
+  readonly counters: () => Omit<DatabaseCounters, 'openDatabases'>;
+  readonly storage: () => readonly DatabaseStorage[];
+  readonly running: RunningWork;
+  readonly endSessionsOfUser: (user: string) => void;
+  readonly log: Log;
+  /** Told of a database that cannot be opened, with the reason. */
+  readonly unopenable?: ((reason: string, database: string) => void) | undefined;
+}
+
+interface Entry {
+  readonly name: string;
+  state: 'unloaded' | 'opening' | 'open' | 'closed' | 'failed' | 'creating' | 'dropping';
+  database: OpenDatabase | undefined;
+  /** Operations on one database run one after the other. */
+  last: Promise<unknown>;
+}
+
+const openingAtOnce = 4;
+
+/**
+ * All databases of the server by name. Those that cannot be opened stay in the list and answer `DatabaseInstalling`; they do
+ * not keep the others away (limits.md 20). A closed database stays closed, over restarts too, until somebody opens it.
+ */
+export class Databases implements DatabasesPort {
+  readonly running: RunningWork;
+  readonly #options: DatabasesOptions;
+  /** By lower-cased name: two names that differ in case alone would be one directory on some platforms. */
+  readonly #entries = new Map<string, Entry>();
+  readonly #watchers: DatabaseWatcher[] = [];
+  #isRecovered = false;
+  #isStopping = false;
+
+  constructor(options: DatabasesOptions) {
+    this.#options = options;
+    this.running = options.running;
+  }
+
+  /** Opens what is on disk; resolves when each database is open or known to be unopenable. */
+  async start(): Promise<void> {
+    const { directory } = this.#options;
+    await directory.prepare();
+    const toOpen: Entry[] = [];
+    const loadsAtStart = this.#options.loadsAtStart();
+    for (const { name, isClosed } of await directory.list()) {
+      const key = name.toLowerCase();
+      if (this.#entries.has(key)) {
+        this.#options.log.error('database ignored: another name differs in case only', { name });
+        continue;
+      }
+      const isLoaded = loadsAtStart && !isClosed;
+      const entry = this.#addEntry(name, isClosed ? 'closed' : isLoaded ? 'opening' : 'unloaded');
+      if (isLoaded) toOpen.push(entry);
+    }
+    const workers = Array.from({ length: openingAtOnce }, async () => {
+      for (let entry = toOpen.shift(); entry; entry = toOpen.shift()) {
+        const next = entry;
+        await this.#exclusively(next, () => this.#load(next)).catch(() => {});
+      }
+    });
+    await Promise.all(workers);
+    this.#isRecovered = true;
+  }
+
+  names(): readonly string[] {
+    const names: string[] = [];
+    for (const entry of this.#entries.values()) if (isVisible(entry)) names.push(entry.name);
+    return names.sort();
+  }
+
+  exists(name: string): boolean {
+    return this.#find(name) !== undefined;
+  }
+
+  open(name: string): DatabaseHandle {
+    const entry = this.#entries.get(name) ?? this.#find(name);
+    if (entry?.database !== undefined && entry.name === name && entry.state === 'open') {
+      return entry.database;
+    }
+    if (entry === undefined || entry.name !== name || !isVisible(entry)) throw missing(name);
+    if (entry.state === 'closed') {
+      throw new DatabaseError('DatabaseClosed', `Database '${name}' is closed`);
+    }
+    // The first use; the client is told to come again in a moment.
+    if (entry.state === 'unloaded') {
+      entry.state = 'opening';
+      this.#exclusively(entry, () => this.#load(entry)).catch(() => {});
+    }
+    throw new DatabaseError(
+      'DatabaseInstalling',
+      entry.state === 'opening'
+        ? `Database '${name}' is being opened`
+        : `Database '${name}' could not be opened; the server log says why. A backup can be restored over it`,
+    );
+  }
+
+  create(name: string): Promise<void> {
+    return this.install(name, this.#options.initialize, 'creating');
+  }
+
+  async install(
+    name: string,
+    fill: (directory: string) => Promise<void>,
+    work: BuildKind,
+  ): Promise<void> {
+    requireDatabaseName(name, this.#options.nameLengthMax?.());
+    const other = this.#entries.get(name.toLowerCase());
+    if (other !== undefined) {
+      const difference = other.name === name ? '' : `: '${other.name}' differs in case only`;
+      throw new DatabaseError('DatabaseExists', `Database '${name}' already exists${difference}`);
+    }
+    const countMax = this.#options.countMax();
+    if (this.#entries.size >= countMax) {
+      throw new DatabaseError(
+        'IllegalArgument',
+        `there are ${this.#entries.size} databases, service.server.maxDatabases (${countMax}) allows no more`,
+      );
+    }
+    const entry = this.#addEntry(name, 'creating');
+    await this.#exclusively(entry, async () => {
+      try {
+        await this.#options.directory.create(name, fill, work);
+      } catch (error) {
+        this.#entries.delete(name.toLowerCase());
+        throw error;
+      }
+      await this.#load(entry);
+    });
+  }
+
+  async replace(
+    name: string,
+    fill: (directory: string) => Promise<void>,
+    work: BuildKind,
+  ): Promise<void> {
+    const entry = this.#require(name);
+    const built = await this.#options.directory.build(name, fill, work);
+    await this.#exclusively(entry, async () => {
+      if (this.#entries.get(name.toLowerCase()) !== entry || this.#isStopping) {
+        await built.discard();
+        this.#requireStill(entry);
+        throw new DatabaseError('NotOnline', 'the server is stopping');
+      }
+      entry.state = 'opening';
+      const { database } = entry;
+      entry.database = undefined;
+      await database?.close('closed');
+      try {
+        await built.replace();
+      } catch (error) {
+        entry.state = 'failed';
+        throw error;
+      }
+      await this.#load(entry);
+    });
+  }
+
+  async drop(name: string): Promise<void> {
+    const entry = this.#require(name);
+    await this.#exclusively(entry, async () => {
+      this.#requireStill(entry);
+      entry.state = 'dropping';
+      await entry.database?.close('dropped');
+      entry.database = undefined;
+      try {
+        await this.#options.directory.trash(name);
+      } catch (error) {
+        entry.state = 'failed';
+        throw error;
+      }
+      this.#entries.delete(name.toLowerCase());
+      for (const watcher of this.#watchers) watcher.dropped(name);
+    });
+  }
+
+  async openClosed(name: string): Promise<void> {
+    const entry = this.#require(name);
+    await this.#exclusively(entry, async () => {
+      this.#requireStill(entry);
+      if (entry.state === 'open') return;
+      await this.#options.directory.markOpen(name);
+      await this.#load(entry);
+    });
+  }
+
+  async close(name: string): Promise<void> {
+    const entry = this.#require(name);
+    await this.#exclusively(entry, async () => {
+      this.#requireStill(entry);
+      if (entry.state === 'closed') return;
+      await this.#options.directory.markClosed(name);
+      entry.state = 'closed';
+      const { database } = entry;
+      entry.database = undefined;
+      await database?.close('closed');
+    });
+  }
+
+  watch(watcher: DatabaseWatcher): void {
+    this.#watchers.push(watcher);
+  }
+
+  languages(): readonly string[] {
+    return this.#options.languages();
+  }
+
+  progress(name: string): readonly ProgressEntry[] {
+    return this.running.operations.of(name);
+  }
+
+  endSessionsOfUser(user: string): void {
+    this.#options.endSessionsOfUser(user);
+  }
+
+  isRecovered(): boolean {
+    return this.#isRecovered;
+  }
+
+  counters(): DatabaseCounters {
+    let openDatabases = 0;
+    for (const entry of this.#entries.values()) if (entry.state === 'open') openDatabases += 1;
+    return { ...this.#options.counters(), openDatabases };
+  }
+
+  storage(): readonly DatabaseStorage[] {
+    return this.#options.storage();
+  }
+
+  async shutdown(): Promise<void> {
+    this.#isStopping = true;
+    const closings = [...this.#entries.values()].map((entry) =>
+      this.#exclusively(entry, async () => {
+        const { database } = entry;
+        entry.database = undefined;
+        if (entry.state === 'open') entry.state = 'opening';
+        await database?.close('stopped');
+      }),
+    );
+    await Promise.all(closings);
+  }
+
+  #addEntry(name: string, state: Entry['state']): Entry {
+    const entry: Entry = { name, state, database: undefined, last: Promise.resolve() };
+    this.#entries.set(name.toLowerCase(), entry);
+    return entry;
+  }
+
+  /** Names that differ in case alone name no database here, though they are taken. */
+  #find(name: string): Entry | undefined {
+    const entry = this.#entries.get(name.toLowerCase());
+    return entry !== undefined && entry.name === name && isVisible(entry) ? entry : undefined;
+  }
+
+  #require(name: string): Entry {
+    const entry = this.#find(name);
+    if (entry === undefined) throw missing(name);
+    return entry;
+  }
+
+  /** It may have been dropped while an earlier operation on it ran. */
+  #requireStill(entry: Entry): void {
+    if (this.#entries.get(entry.name.toLowerCase()) !== entry) throw missing(entry.name);
+  }
+
+  async #load(entry: Entry): Promise<void> {
+    if (this.#isStopping) throw new DatabaseError('NotOnline', 'the server is stopping');
+    entry.state = 'opening';
+    try {
+      const path = this.#options.directory.path(entry.name);
+      const database = await this.#options.openDatabase(entry.name, path);
+      entry.database = database;
+      entry.state = 'open';
+      for (const watcher of this.#watchers) watcher.opened(database);
+    } catch (error) {
+      entry.state = 'failed';
+      const { log, unopenable } = this.#options;
+      const reason = error instanceof Error ? error.message : String(error);
+      log.error('database could not be opened', { database: entry.name, reason });
+      unopenable?.(`Database '${entry.name}' could not be opened: ${reason}`, entry.name);
+      throw error;
+    }
+  }
+
+  #exclusively<T>(entry: Entry, operation: () => Promise<T>): Promise<T> {
+    const result = entry.last.then(operation);
+    entry.last = result.catch(() => {});
+    return result;
+  }
+}
+
+function isVisible(entry: Entry): boolean {
+  return entry.state !== 'creating' && entry.state !== 'dropping';
+}
+
+function missing(name: string): DatabaseError {
+  return new DatabaseError('DatabaseNotFound', `Database '${name}' does not exist`);
+}

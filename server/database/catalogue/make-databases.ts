@@ -1,0 +1,189 @@
+import { join } from 'node:path';
+import { DatabaseError } from '#core/errors.ts';
+import type { Log } from '#core/log.ts';
+import type { Authorizer } from '#core/principal.ts';
+import type { Runtime } from '#core/runtime.ts';
+import type { Settings } from '#config/effective-settings.ts';
+import {
+  serverDatabaseLoadAtStartup,
+  serverHttpTxExpireTimeout,
+  serverHttpTxLockTimeout,
+  serverHttpTxSessionMax,
+  serverMaxDatabases,
+  serverMaxSnapshotAge,
+} from '#config/server-settings.ts';
+import {
+  maxNameLength,
+  polyglotCommandMaxMemory,
+  serverMaxContainerMemory,
+  serverQueryMaxMemory,
+} from '#config/settings.ts';
+import type { LanguageRegistry } from '#language/registry.ts';
+import { ScriptEngine } from '#platform/script-engine.ts';
+import { requireSoundEnvironment } from '#storage/environment/use.ts';
+import { ActiveStatements } from '../bounds/active-statements.ts';
+import { type Counters, newCounters } from './counters.ts';
+import { type Database, type DatabaseSurroundings, openDatabase } from '../database.ts';
+import { DatabaseDirectory } from './database-directory.ts';
+import { Databases } from './databases.ts';
+import { FairTurns } from '../bounds/fair-turns.ts';
+import { type ContainerMemory, ServerMemory } from '../bounds/memory-accounts.ts';
+import { initializeEngine } from './open-engine.ts';
+import { idSequence, ProgressRegistry } from '../progress/progress-registry.ts';
+import { type OperationPaths, ServerOperations } from '../operations/server-operations.ts';
+import type { DatabaseCounters, DatabaseHandle } from '../session.ts';
+import { TransactionSessions } from '../session/sessions.ts';
+import { StatementMeter } from '../statement/meter.ts';
+
+export interface ServerDatabasesOptions {
+  /** Holds one directory per database; made when it is missing. */
+  readonly directory: string;
+  readonly settings: Settings;
+  readonly runtime: Runtime;
+  readonly log: Log;
+  readonly authorizer: Authorizer;
+  readonly languages: LanguageRegistry;
+  readonly serverVersion: string;
+  /** Old space of the process, bytes: half of it is what all statements may hold, unless a setting says otherwise. */
+  readonly heapBytesMax: number;
+  /** Of the process, where it has a limit. */
+  readonly container?: ContainerMemory | undefined;
+  /** Where backups and exports go; below `directory` when absent. */
+  readonly paths?: OperationPaths;
+  /** Told who backed up, restored, exported or imported what. */
+  readonly audit?: (message: string, database: string) => void;
+  /** Told of a database that cannot be opened. */
+  readonly unopenable?: (reason: string, database: string) => void;
+}
+
+/** The databases of one server and what they share. */
+export interface ServerDatabases {
+  readonly databases: Databases;
+  readonly active: ActiveStatements;
+  readonly progress: ProgressRegistry;
+  readonly meter: StatementMeter;
+  readonly operations: ServerOperations;
+}
+
+/** Puts the databases of a server together; `databases.start()` opens them. */
+export function makeDatabases(options: ServerDatabasesOptions): ServerDatabases {
+  const { settings, log } = options;
+  const runtime: Runtime = { ...options.runtime, timers: new FairTurns(options.runtime.timers) };
+  // One sequence for statements and operations: whoever cancels names one number.
+  const nextId = idSequence();
+  const active = new ActiveStatements(runtime, nextId);
+  const progress = new ProgressRegistry(runtime.clock, nextId);
+  const counters = newCounters();
+  const meter = new StatementMeter(runtime.clock);
+  const sessions = makeSessions(runtime, settings);
+  const opened = new Set<Database>();
+  const engineSurroundings = { settings, timers: runtime.timers, clock: runtime.clock };
+  const operations = new ServerOperations({
+    settings,
+    runtime,
+    progress,
+    paths: options.paths ?? pathsBelow(options.directory),
+    serverVersion: options.serverVersion,
+    open: (name) => openedDatabase(databases.open(name), opened),
+    isOpen: (name) => [...opened].some((database) => database.name === name),
+    initialize: (directory) => initializeEngine(directory, engineSurroundings),
+    openAt: (name, directory) => openDatabase(name, directory, surroundings),
+    databases: () => databases,
+    audit: options.audit ?? (() => {}),
+  });
+  const surroundings: DatabaseSurroundings = {
+    settings,
+    runtime,
+    log,
+    authorizer: options.authorizer,
+    languages: options.languages,
+    serverVersion: options.serverVersion,
+    memory: new ServerMemory({
+      bytesMax: settings.get(serverQueryMaxMemory) || Math.floor(options.heapBytesMax / 2),
+      settingKey: serverQueryMaxMemory.key,
+      container: options.container,
+      containerPercentMax: settings.get(serverMaxContainerMemory),
+      percentSettingKey: serverMaxContainerMemory.key,
+    }),
+    sessions,
+    active,
+    progress,
+    counters,
+    meter,
+    operations,
+    scripts: new ScriptEngine({
+      timers: options.runtime.timers,
+      heapMiB: () => settings.get(polyglotCommandMaxMemory),
+    }),
+  };
+  const databases: Databases = new Databases({
+    directory: new DatabaseDirectory({ root: options.directory, random: runtime.random, log }),
+    initialize: (path) =>
+      initializeEngine(path, { settings, timers: runtime.timers, clock: runtime.clock }),
+    openDatabase: async (name, path) => {
+      await requireSoundEnvironment(path, {
+        timers: runtime.timers,
+        walked: (reason, pages) =>
+          log.info('database looked at', { database: name, reason, ...pages }),
+      });
+      const database = await openDatabase(name, path, surroundings);
+      opened.add(database);
+      database.onClosed(() => opened.delete(database));
+      return database;
+    },
+    unopenable: options.unopenable,
+    loadsAtStart: () => settings.get(serverDatabaseLoadAtStartup),
+    countMax: () => settings.get(serverMaxDatabases),
+    nameLengthMax: () => settings.get(maxNameLength),
+    languages: () => options.languages.names(),
+    counters: () => countersNow(counters, sessions, opened),
+    storage: () => [...opened].map((database) => database.storage()),
+    running: { statements: active, operations: progress },
+    endSessionsOfUser: (user) => sessions.endOfUser(user),
+    log,
+  });
+  return { databases, active, progress, meter, operations };
+}
+
+function openedDatabase(handle: DatabaseHandle, opened: ReadonlySet<Database>): Database {
+  for (const database of opened) if (database === handle) return database;
+  throw new DatabaseError('DatabaseClosed', `Database '${handle.name}' is closed`);
+}
+
+function pathsBelow(directory: string): OperationPaths {
+  return {
+    root: directory,
+    databases: directory,
+    backups: join(directory, '.backups'),
+    exports: join(directory, '.exports'),
+    closed: [],
+  };
+}
+
+function makeSessions(runtime: Runtime, settings: Settings): TransactionSessions {
+  return new TransactionSessions({
+    runtime,
+    limits: {
+      expireMs: () => settings.get(serverHttpTxExpireTimeout) * 1000,
+      countMax: () => settings.get(serverHttpTxSessionMax),
+      lockWaitMs: () => settings.get(serverHttpTxLockTimeout),
+      snapshotAgeMsMax: () => settings.get(serverMaxSnapshotAge) * 1000,
+    },
+  });
+}
+
+function countersNow(
+  counters: Counters,
+  sessions: TransactionSessions,
+  opened: ReadonlySet<Database>,
+): Omit<DatabaseCounters, 'openDatabases'> {
+  let asyncActive = 0;
+  let asyncQueued = 0;
+  let asyncCompleted = 0;
+  for (const { queue } of opened) {
+    asyncActive += queue.activeCount;
+    asyncQueued += queue.queuedCount;
+    asyncCompleted += queue.completedCount;
+  }
+  return { ...counters, asyncActive, asyncQueued, asyncCompleted, openSessions: sessions.count };
+}

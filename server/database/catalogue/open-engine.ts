@@ -1,0 +1,51 @@
+import { decodeCatalog } from '#catalog/catalog-codec.ts';
+import type { Settings } from '#config/effective-settings.ts';
+import { serverHttpTxSnapshotMax } from '#config/server-settings.ts';
+import { maxRecordSize, storageMapSize, storageMaxReaders } from '#config/settings.ts';
+import type { Histogram } from '#core/instruments.ts';
+import type { Clock, Timers } from '#core/runtime.ts';
+import { OrderedIndexMaintainer } from '#index/ordered/maintainer.ts';
+import type { StorageEngine } from '#storage/engine.ts';
+import type { TypeLabels } from '#storage/format/row-record.ts';
+import { openLmdbEngine } from '#storage/lmdb-engine.ts';
+import { TypeLabelBook } from '#transaction/write/type-label-book.ts';
+
+/** Makes the environment of a new, empty database and lets go of it. */
+export async function initializeEngine(
+  directory: string,
+  options: EngineSurroundings,
+): Promise<void> {
+  await openEngine(directory, options, new TypeLabelBook().labels).close();
+}
+
+export interface EngineSurroundings {
+  readonly settings: Settings;
+  readonly timers: Timers;
+  readonly clock: Clock;
+  /** Told of each write of the commit log. */
+  readonly flushSeconds?: Histogram;
+}
+
+/**
+ * Opens the storage of one database with what it derives index entries and labels from.
+ * @param labels names of types, for records
+ * @throws DatabaseError `CorruptedRecord`
+ */
+export function openEngine(
+  directory: string,
+  { settings, timers, clock, flushSeconds }: EngineSurroundings,
+  labels: TypeLabels,
+): StorageEngine {
+  return openLmdbEngine({
+    directory,
+    labels,
+    deriver: new OrderedIndexMaintainer({ decodeCatalog }),
+    timers,
+    clock,
+    flushSeconds,
+    snapshotMax: settings.get(serverHttpTxSnapshotMax),
+    mapSizeBytes: settings.get(storageMapSize),
+    readersMax: settings.get(storageMaxReaders),
+    recordBytesMax: () => settings.get(maxRecordSize),
+  });
+}

@@ -1,0 +1,136 @@
+import type { Effect } from '#core/effects.ts';
+import { isReadOnly, readOnly } from '#core/effects.ts';
+import type { Access } from '#core/principal.ts';
+import { walkPlan } from '#query/algebra/plan-walk.ts';
+import type { LogicalPlan, QueryProgram } from '#query/algebra/plan.ts';
+import { constantOperations } from '#query/algebra/constant-operations.ts';
+import type { Slot } from '#query/algebra/expression.ts';
+import { slotsOfOutput } from '#query/algebra/walk.ts';
+import type { PhysicalOperator } from '#query/operators/operator.ts';
+import type { ReadView } from '#transaction/read/read-view.ts';
+import type { ResultShape } from '../session.ts';
+import type { StatementContext } from './context.ts';
+
+/** What the planner saw of the sizes of things, to notice when they have changed a lot. */
+export interface PlannedSizes {
+  /** True when decisions taken from these sizes may be wrong in the state that `view` shows. */
+  areStale(view: ReadView): boolean;
+}
+
+/** A lowered plan with the context it runs in; one execution at a time. */
+export interface PlanInstance {
+  readonly root: PhysicalOperator;
+  readonly context: StatementContext;
+}
+
+const idleInstancesMax = 4;
+const executionsPerLook = 64;
+
+function isPurePlan(plan: LogicalPlan): boolean {
+  if (plan.op !== 'Project' || plan.input.op !== 'Argument') return false;
+  let isPure = true;
+  walkPlan(plan, {
+    plan() {},
+    expression(part) {
+      if (part.op !== 'Slot' && !constantOperations.has(part.op)) isPure = false;
+    },
+  });
+  return isPure;
+}
+
+/** The user may open the database, no more. */
+const databaseAccess: readonly Access[] = [{ effects: readOnly, types: [] }];
+
+function commitsInParts(plan: LogicalPlan): boolean {
+  let commits = false;
+  walkPlan(plan, {
+    plan(node) {
+      if (node.op === 'CommitEvery') commits = true;
+    },
+  });
+  return commits;
+}
+
+/** A statement text in the form in which it is kept: authorized and started in a few lookups. */
+export class CompiledStatement {
+  readonly kind = 'statement';
+  readonly program: QueryProgram;
+  readonly catalogVersion: number;
+  readonly accesses: readonly Access[];
+  readonly isReadOnly: boolean;
+  /** Schema changes, settings and `BATCH n` commit by themselves, whatever becomes of the transaction they stand in. */
+  readonly changesSchema: boolean;
+  /** Looks at nothing but constants, parameters and variables: the state of the database does not matter to it. */
+  readonly isPure: boolean;
+  readonly shape: ResultShape;
+  /** One per column; a single one for shape `value`. */
+  readonly outputSlots: readonly Slot[];
+  readonly #instantiate: () => PlanInstance;
+  readonly #describe: () => () => PlanInstance;
+  #instantiateDescribed: (() => PlanInstance) | undefined;
+  readonly #sizes: PlannedSizes;
+  readonly #idle: PlanInstance[] = [];
+  #executionCount = 0;
+
+  /**
+   * @param options `instantiate` makes what one execution needs; `describe` gives the same with operators that say what they
+   *   do
+   */
+  constructor(options: {
+    program: QueryProgram;
+    catalogVersion: number;
+    effects: ReadonlySet<Effect>;
+    accesses: readonly Access[];
+    instantiate: () => PlanInstance;
+    describe: () => () => PlanInstance;
+    sizes: PlannedSizes;
+  }) {
+    const { program } = options;
+    this.program = program;
+    this.catalogVersion = options.catalogVersion;
+    // The plan of a statement shows nothing of the records (security.md 4.3).
+    this.accesses = program.inspect === 'explain' ? databaseAccess : options.accesses;
+    this.isReadOnly = isReadOnly(options.effects);
+    this.changesSchema =
+      options.effects.has('schema') ||
+      options.effects.has('settings') ||
+      (!this.isReadOnly && commitsInParts(program.plan));
+    this.isPure = isPurePlan(program.plan);
+    this.#instantiate = options.instantiate;
+    this.#describe = options.describe;
+    this.#sizes = options.sizes;
+    const { output } = program;
+    this.shape =
+      output.kind === 'columns'
+        ? {
+            kind: 'columns',
+            names: output.columns.map(({ name }) => name),
+            types: output.columns.map(({ type }) => type),
+          }
+        : { kind: 'value' };
+    this.outputSlots = slotsOfOutput(output);
+  }
+
+  /** Sizes are compared once in a while only: the plan of a statement that runs often is worth keeping right. */
+  isStale(view: ReadView): boolean {
+    this.#executionCount += 1;
+    return this.#executionCount % executionsPerLook === 0 && this.#sizes.areStale(view);
+  }
+
+  /** Operators and context for one execution: those of an execution that is over, when there are some. */
+  take(): PlanInstance {
+    return this.#idle.pop() ?? this.#instantiate();
+  }
+
+  /** As `take`, not to be given back: for looking at operators, or measuring them. The first call lowers the plan again. */
+  fresh(): PlanInstance {
+    this.#instantiateDescribed ??= this.#describe();
+    return this.#instantiateDescribed();
+  }
+
+  /** The execution is over and its plan closed. */
+  give(instance: PlanInstance): void {
+    instance.context.leave();
+    if (this.#idle.length < idleInstancesMax) this.#idle.push(instance);
+  }
+}

@@ -1,0 +1,408 @@
+import type { BucketId, TypeId } from '#core/value/rid.ts';
+import { type Effect, isReadOnly } from '#core/effects.ts';
+import { DatabaseError } from '#core/errors.ts';
+import type { Access } from '#core/principal.ts';
+import type { Catalog } from '#catalog/catalog.ts';
+import { accessesOf, effectsOf, type WritingNames } from '#query/algebra/effects.ts';
+import { walkPlan } from '#query/algebra/plan-walk.ts';
+import type { LogicalPlan, QueryProgram } from '#query/algebra/plan.ts';
+import type { OperationProgram, Program } from '#query/algebra/program.ts';
+import type { AnalysisContext } from '#language/frontend.ts';
+import type { LanguageRegistry } from '#language/registry.ts';
+import type { ReadView } from '#transaction/read/read-view.ts';
+import type { PhysicalOperator } from '#query/operators/operator.ts';
+import type { OperationStep, Part, SqlScript } from '#language/sql/script/steps.ts';
+import type { Value } from '#core/value/value.ts';
+import { CalledFunctions, type Doings, withEagerSources } from '../script/called-functions.ts';
+import { completed, type CompileSteps } from './compile-steps.ts';
+import { CompiledOperation } from './compiled-operation.ts';
+import { CompiledScript, type NameValues } from '../script/compiled-script.ts';
+import { CompiledStatement, type PlannedSizes } from './compiled-statement.ts';
+import { PlanCache } from './plan-cache.ts';
+import type { Statement } from '../session.ts';
+import { rowCapVariable, type StatementContext } from './context.ts';
+import type { StatementLimits } from '../bounds/statement-limits.ts';
+import { sourcedProgram } from '../views/row-source.ts';
+
+/** What the analysis of a part of a script looks at. */
+export interface PartContext {
+  readonly view: ReadView;
+  readonly variables: NameValues;
+  readonly parameters: ReadonlyMap<string, Value>;
+}
+
+/** A text as it is kept. */
+export type Compiled = CompiledStatement | CompiledScript | CompiledOperation;
+
+/** How programs become plans that run; the query room's part. */
+export interface PlanMaker {
+  readonly writing: WritingNames;
+  optimize(program: QueryProgram, view: ReadView): CompileSteps<QueryProgram>;
+  /**
+   * @param areDescribed somebody will look at the operators
+   * @returns makes the operators of one execution at each call
+   */
+  lower(program: QueryProgram, catalog: Catalog, areDescribed: boolean): () => PhysicalOperator;
+}
+
+/**
+ * Text to compiled statement: parse, analyze, judge, optimize, lower, remembered by language and text. A remembered one is
+ * used while the catalog is the same and the sizes of things have not changed a lot.
+ */
+export class StatementCompiler {
+  readonly #languages: LanguageRegistry;
+  readonly #planner: PlanMaker;
+  readonly #makeContext: (slotCount: number) => StatementContext;
+  readonly #limits: () => StatementLimits;
+  readonly #caches = new Map<string, PlanCache<Compiled>>();
+  readonly #keptForNow = new Map<string, { language: string; compiled: Compiled }>();
+  readonly #countMax: () => number;
+  #compileCount = 0;
+  readonly #called = new CalledFunctions((body, view) => this.#bodyProgram(body, view));
+
+  /** @param options `countMax` is `service.sql.planCacheSize`, for each language */
+  constructor(options: {
+    languages: LanguageRegistry;
+    planner: PlanMaker;
+    makeContext: (slotCount: number) => StatementContext;
+    limits: () => StatementLimits;
+    countMax: () => number;
+  }) {
+    this.#languages = options.languages;
+    this.#planner = options.planner;
+    this.#makeContext = options.makeContext;
+    this.#limits = options.limits;
+    this.#countMax = options.countMax;
+  }
+
+  /**
+   * The statement for the state that `view` shows; the optimizer asks it for sizes. Cost of a hit: two map lookups.
+   * @throws DatabaseError `Syntax`, `Schema`, ...
+   */
+  compiled(statement: Statement, view: ReadView): Compiled {
+    return this.#known(statement, view) ?? completed(this.steps(statement, view));
+  }
+
+  /** True when `compiled` has nothing to do. */
+  isKnown(statement: Statement, view: ReadView): boolean {
+    return this.#known(statement, view) !== undefined;
+  }
+
+  #known({ language, text }: Statement, view: ReadView): Compiled | undefined {
+    const known = this.#caches.get(language)?.get(text);
+    if (known !== undefined && holds(known, view)) return known;
+    if (this.#keptForNow.size === 0) return undefined;
+    const kept = this.#keptForNow.get(text);
+    return kept?.language === language && holds(kept.compiled, view) ? kept.compiled : undefined;
+  }
+
+  /**
+   * `compiled` finds this, too, until the function that is returned is called: for texts that are too long for the cache and
+   * took several turns to compile.
+   */
+  keepForNow({ language, text }: Statement, compiled: Compiled): () => void {
+    const kept = { language, compiled };
+    this.#keptForNow.set(text, kept);
+    return () => {
+      if (this.#keptForNow.get(text) === kept) this.#keptForNow.delete(text);
+    };
+  }
+
+  /**
+   * A statement or expression of a script, for the state that `view` shows and the values that variables have now.
+   * @param names those that the script assigns
+   */
+  compiledPart(script: CompiledScript, part: Part, context: PartContext): CompiledStatement {
+    const { view, variables } = context;
+    const known = script.known(part, view, variables);
+    if (known !== undefined) return known;
+    const asked: [string, Value][] = [];
+    const program = part.analyze(this.#contextOfPart(script, context, asked));
+    const compiled = completed(this.#plan(program, view));
+    if (program.dependsOnParameters !== true) script.remember(part, { compiled, asked });
+    return compiled;
+  }
+
+  /** What an operation of a script is to do, as `compiledPart`. @throws DatabaseError `IllegalArgument` */
+  operationOf(script: CompiledScript, step: OperationStep, context: PartContext): OperationProgram {
+    return step.analyze(this.#contextOfPart(script, context, []));
+  }
+
+  /** @param asked gets the variables that the analysis looks at, with their values */
+  #contextOfPart(
+    script: CompiledScript,
+    { view, variables, parameters }: PartContext,
+    asked: [string, Value][],
+  ): AnalysisContext {
+    const { names } = script.program;
+    return {
+      catalog: view.catalog,
+      variables: {
+        has: (name) => names.has(name),
+        get: (name) => {
+          const value = variables.get(name);
+          asked.push([name, value]);
+          return value;
+        },
+      },
+      parameters,
+      parameterNames: undefined,
+      expressionDepthMax: this.#limits().parse.expressionDepthMax,
+    };
+  }
+
+  /**
+   * The body of a trigger or function. Cost of a hit: two map lookups.
+   * @throws DatabaseError `Schema`, ...: names in it are looked up now
+   */
+  compiledBody(text: string, view: ReadView): CompiledStatement {
+    const cache = this.#cache(bodies);
+    const known = cache.get(text);
+    if (known?.kind === 'statement' && known.catalogVersion === view.catalog.version)
+      if (!known.isStale(view)) return known;
+    const compiled = completed(this.#plan(this.#bodyProgram(text, view), view));
+    cache.set(text, compiled);
+    return compiled;
+  }
+
+  /**
+   * The query of a simple materialized view with the records of its rows (`sourcedProgram`).
+   * @throws DatabaseError as `compiled`
+   */
+  compiledSourced(
+    text: string,
+    view: ReadView,
+    ofChangedOnly: boolean,
+  ): CompiledStatement | undefined {
+    const cache = this.#cache(ofChangedOnly ? changedRows : sourcedRows);
+    const known = cache.get(text);
+    if (known?.kind === 'statement' && known.catalogVersion === view.catalog.version)
+      if (!known.isStale(view)) return known;
+    const program = sourcedProgram(this.#bodyProgram(text, view), ofChangedOnly);
+    if (program === undefined) return undefined;
+    const compiled = completed(this.#plan(program, view));
+    cache.set(text, compiled);
+    return compiled;
+  }
+
+  clear(): void {
+    this.#caches.clear();
+  }
+
+  /** Texts that were compiled so far: who finds it unchanged was given a statement that was at hand. */
+  get compileCount(): number {
+    return this.#compileCount;
+  }
+
+  /** What `compiled` does for an unknown text, step by step. The view must stay open meanwhile. */
+  *steps(statement: Statement, view: ReadView): CompileSteps<Compiled> {
+    this.#compileCount += 1;
+    const program = yield* this.#program(statement, view.catalog);
+    if (program.kind === 'operation') return new CompiledOperation(program);
+    const compiled =
+      program.kind === 'script'
+        ? this.#script(program as SqlScript, view)
+        : yield* this.#plan(program, view);
+    if (program.kind === 'script' || program.dependsOnParameters !== true)
+      this.#cache(statement.language).set(statement.text, compiled);
+    return compiled;
+  }
+
+  #script(program: SqlScript, view: ReadView): CompiledScript {
+    const { functions } = program.effects;
+    const writing = [...this.#planner.writing.functions.keys()];
+    const { definitions, version } = view.catalog;
+    const ofSchema = [...functions].filter((name) => definitions.functionNamed(name) !== undefined);
+    const { effects } = this.#called.doingsNamed(ofSchema, view);
+    const callsWriting =
+      !isReadOnly(effects) || writing.some((name) => functions.has(name.toLowerCase()));
+    // A function that is defined later may be one that this script calls.
+    return new CompiledScript(
+      program,
+      callsWriting,
+      hasUserFunction(functions) ? version : undefined,
+    );
+  }
+
+  #bodyProgram(text: string, view: ReadView): QueryProgram {
+    const program = completed(
+      this.#program({ language: 'sql', text, parameters: new Map() }, view.catalog, bodyVariables),
+    );
+    if (program.kind === 'query') return program;
+    throw new DatabaseError('NotSupported', `not supported in a trigger or function: '${text}'`);
+  }
+
+  /** Beside its own doings: those of the functions it calls. */
+  #doings(program: QueryProgram, view: ReadView): Doings & { readonly plan: LogicalPlan } {
+    const own = effectsOf(program, this.#planner.writing);
+    const called = this.#called.doingsOf(program.plan, view);
+    const accesses = accessesOf(program, view.catalog);
+    if (called === undefined) return { effects: own, accesses, plan: program.plan };
+    const isReading = isReadOnly(called.effects);
+    return {
+      effects: new Set([...own, ...called.effects]),
+      accesses: [...accesses, ...called.accesses],
+      plan: isReading ? program.plan : withEagerSources(program.plan),
+    };
+  }
+
+  /** Whoever makes a trigger or view must be allowed to do what it does, since it runs whoever sets it off. */
+  #rightsOfBody(plan: LogicalPlan, view: ReadView): readonly Access[] {
+    if (plan.op === 'Maintain' && plan.work.kind === 'create-view') {
+      const query: QueryProgram = { ...viewProgram, plan: plan.work.source };
+      return accessesOf(query, view.catalog);
+    }
+    if (plan.op !== 'Alter' || plan.change.kind !== 'create-trigger') return [];
+    if (plan.change.language !== 'SQL') return [];
+    try {
+      const program = this.#bodyProgram(plan.change.action, view);
+      return [...this.#doings(program, view).accesses, ...this.#rightsOfBody(program.plan, view)];
+    } catch {
+      // Types that are not there yet: then the right to everything.
+      const effects = new Set<Effect>(['read', 'insert', 'update', 'delete']);
+      return [{ effects, types: undefined }];
+    }
+  }
+
+  *#plan(program: QueryProgram, view: ReadView): CompileSteps<CompiledStatement> {
+    const { effects, accesses: done, plan } = this.#doings(program, view);
+    const accesses = [...done.map(whileItRuns), ...this.#rightsOfBody(program.plan, view)];
+    yield;
+    const optimized = yield* this.#planner.optimize(withRowCap({ ...program, plan }), view);
+    yield;
+    const { catalog } = view;
+    const makeOperators = this.#planner.lower(optimized, catalog, false);
+    const makeContext = () => this.#makeContext(optimized.slotCount);
+    return new CompiledStatement({
+      program: optimized,
+      catalogVersion: view.catalog.version,
+      effects,
+      accesses,
+      instantiate: () => ({ root: makeOperators(), context: makeContext() }),
+      describe: () => {
+        const makeDescribed = this.#planner.lower(optimized, catalog, true);
+        return () => ({ root: makeDescribed(), context: makeContext() });
+      },
+      sizes: sizesSeen(optimized.plan, view),
+    });
+  }
+
+  *#program(
+    statement: Statement,
+    catalog: Catalog,
+    variables: ReadonlyMap<string, Value> = noVariables,
+  ): CompileSteps<Program> {
+    const frontend = this.#languages.frontend(statement.language);
+    const { parse } = this.#limits();
+    const ast = frontend.parse(statement.text, parse);
+    yield;
+    const program = frontend.analyze(ast, {
+      catalog,
+      variables,
+      parameters: statement.parameters,
+      parameterNames: undefined,
+      expressionDepthMax: parse.expressionDepthMax,
+    });
+    yield;
+    return program;
+  }
+
+  /** By the spelling of the request: there are few, and other ones only miss. */
+  #cache(language: string): PlanCache<Compiled> {
+    let cache = this.#caches.get(language);
+    if (cache === undefined) {
+      cache = new PlanCache({ countMax: this.#countMax });
+      if (this.#caches.size < 16) this.#caches.set(language, cache);
+    }
+    return cache;
+  }
+}
+
+/** The shell of a program whose plan alone is looked at. */
+const viewProgram: Omit<QueryProgram, 'plan'> = {
+  kind: 'query',
+  output: { kind: 'columns', columns: [] },
+  slotCount: 0,
+  statementLimit: undefined,
+  inspect: undefined,
+};
+
+/** Whether what was made for another view serves this one. */
+function holds(known: Compiled, view: ReadView): boolean {
+  if (known.kind === 'script') return known.holdsIn(view);
+  if (known.kind === 'operation') return true;
+  return known.catalogVersion === view.catalog.version && !known.isStale(view);
+}
+
+/** The language under which bodies are kept: no request can name it. */
+const bodies = 'body of a trigger or function';
+/** As `bodies`, for the queries of materialized views. */
+const sourcedRows = 'rows of a view';
+const changedRows = 'changed rows of a view';
+const noVariables: ReadonlyMap<string, Value> = new Map();
+/** What a trigger finds set (sql.md 14.1). */
+const bodyVariables: ReadonlyMap<string, Value> = new Map([
+  ['record', null],
+  ['oldRecord', null],
+  ['rid', null],
+]);
+
+/** Names in a script that may be those of functions of the schema: they have a library. */
+function hasUserFunction(names: ReadonlySet<string>): boolean {
+  for (const name of names) if (name.includes('.')) return true;
+  return false;
+}
+
+/**
+ * The caller's row cap as a limit of the plan, where that saves work beyond not asking for more rows: a sort needs to keep
+ * only so many (http-api.md 6.3, rule 4).
+ */
+function withRowCap(program: QueryProgram): QueryProgram {
+  let node = program.plan;
+  while (node.op === 'Project') node = node.input;
+  if (node.op !== 'Sort' || node.limit !== undefined) return program;
+  const plan: LogicalPlan = {
+    op: 'Limit',
+    input: program.plan,
+    count: { op: 'Variable', name: rowCapVariable },
+  };
+  return { ...program, plan };
+}
+
+/** The record counts that a plan was made for. */
+function sizesSeen(plan: LogicalPlan, view: ReadView): PlannedSizes {
+  const buckets = new Set<BucketId>();
+  const addTypes = (types: readonly TypeId[]): void => {
+    for (const type of types) {
+      for (const bucket of view.catalog.typeWithId(type).buckets) buckets.add(bucket);
+    }
+  };
+  walkPlan(plan, {
+    plan(node) {
+      if (node.op === 'TypeScan' || node.op === 'IndexSearch') addTypes(node.types);
+    },
+  });
+  const counted = [...buckets].slice(0, 64);
+  const seen = counted.map((bucket) => view.recordCount(bucket));
+  return {
+    areStale: (now) =>
+      counted.some((bucket, at) => hasMovedALot(seen[at] ?? 0, now.recordCount(bucket))),
+  };
+}
+
+/** Small types grow fast and cost little: a factor alone would plan again and again. */
+function hasMovedALot(before: number, now: number): boolean {
+  const few = Math.min(before, now);
+  return Math.max(before, now) > few * 4 + 1000;
+}
+
+/**
+ * Records that only the run of a plan finds are judged when they are read or changed (`record-guard.ts`), by the functions that
+ * it calls, too.
+ */
+function whileItRuns(access: Access): Access {
+  const { effects, types } = access;
+  if (types !== undefined || effects.size !== 1) return access;
+  const isJudged = effects.has('read') || effects.has('update') || effects.has('delete');
+  return isJudged ? { effects, types: [] } : access;
+}

@@ -1,0 +1,263 @@
+import { withPlace } from '#language/name-place.ts';
+import type { LogIndex } from '#core/value/rid.ts';
+import type { Runtime } from '#core/runtime.ts';
+import { explainOperators } from '#query/explain.ts';
+import { measureOperators } from '#query/profile.ts';
+import type { ReadView } from '#transaction/read/read-view.ts';
+import type { Transaction } from '#transaction/transaction.ts';
+import type { CompiledStatement, PlanInstance } from './compiled-statement.ts';
+import { KeptRows } from './kept-rows.ts';
+import { StatementMemory, type ServerMemory } from '../bounds/memory-accounts.ts';
+import { PlanExecution } from './plan-execution.ts';
+import type { RecordGuard } from '../bounds/record-guard.ts';
+import { FinishedResult, type ResultFacts, StreamingResult } from './results.ts';
+import type {
+  ExplainedPlan,
+  ResultBatch,
+  ResultStream,
+  RunOptions,
+  Statement,
+} from '../session.ts';
+import type { LostAttempts } from '../attempt/lost-attempts.ts';
+import type { StatementLimits } from '../bounds/statement-limits.ts';
+import type { StatementWatch } from '../bounds/statement-watch.ts';
+import { takenRows } from './taken-rows.ts';
+import { WriteWatch } from '../attempt/write-watch.ts';
+
+/** What a statement runs in; `settle` is called once, when nothing of it is used any more. */
+export interface Scope {
+  readonly view: ReadView;
+  readonly transaction: Transaction | undefined;
+  readonly settle: (error: unknown) => void;
+}
+
+/** What is asked, and what bounds it. */
+export interface Order {
+  readonly statement: Statement;
+  readonly options: RunOptions;
+  readonly limits: StatementLimits;
+  readonly watch: StatementWatch;
+  /** Set when an attempt of several turns was in vain. */
+  lost?: LostAttempts;
+}
+
+/** A plan at work in a scope. */
+interface Opened {
+  readonly compiled: CompiledStatement;
+  readonly instance: PlanInstance;
+  readonly execution: PlanExecution;
+  readonly memory: StatementMemory;
+  /** Undefined unless somebody wants to see the plan; its operators are then not used again. */
+  readonly explain: (() => ExplainedPlan) | undefined;
+  /** The caller wants to see it. */
+  readonly isTold: boolean;
+}
+
+/** What a statement that ran to its end gives. */
+export interface Outcome {
+  readonly rows: ResultBatch;
+  readonly facts: ResultFacts;
+}
+
+/** Runs the plan of an admitted statement in a scope that the pipeline chose. */
+export class PlanRuns {
+  readonly #memory: ServerMemory;
+  readonly #runtime: Runtime;
+  readonly #requireOpen: () => void;
+  readonly #guard: RecordGuard;
+
+  /** @param surroundings `requireOpen` throws when the database was closed or dropped */
+  constructor(surroundings: {
+    readonly memory: ServerMemory;
+    readonly runtime: Runtime;
+    readonly requireOpen: () => void;
+    readonly guard: RecordGuard;
+  }) {
+    this.#memory = surroundings.memory;
+    this.#runtime = surroundings.runtime;
+    this.#requireOpen = surroundings.requireOpen;
+    this.#guard = surroundings.guard;
+  }
+
+  /**
+   * A reading statement: its first slice at once. If that was all, the rows are complete, else pulling them drives the rest.
+   */
+  read(
+    compiled: CompiledStatement,
+    order: Order,
+    scope: Scope,
+  ): ResultStream | Promise<ResultStream> {
+    if (isProfile(compiled)) return this.readToEnd(compiled, order, scope);
+    const opened = this.#open(compiled, order, scope, true);
+    const { execution } = opened;
+    try {
+      const facts = this.#factsOf(opened, order, scope.view.snapshotIndex);
+      const first = execution.pullNow();
+      if (execution.hasEnded) {
+        this.#close(opened);
+        return new FinishedResult(facts, first, scope.view, scope.settle);
+      }
+      return new StreamingResult(facts, {
+        execution,
+        first,
+        active: order.watch.statement(),
+        view: scope.view,
+        told: (error) => withPlace(error, compiled.program.source),
+        end: (error) => {
+          order.watch.finish();
+          this.#close(opened);
+          scope.settle(error);
+        },
+      });
+    } catch (error) {
+      this.#close(opened);
+      scope.settle(error);
+      throw withPlace(error, compiled.program.source);
+    }
+  }
+
+  /** A statement whose rows are given when it is over: one that writes in a session, PROFILE of a reading one. */
+  readToEnd(
+    compiled: CompiledStatement,
+    order: Order,
+    scope: Scope,
+  ): ResultStream | Promise<ResultStream> {
+    let outcome: Outcome | Promise<Outcome>;
+    try {
+      outcome = this.runToEnd(compiled, order, scope);
+    } catch (error) {
+      scope.settle(error);
+      order.watch.finish();
+      throw error;
+    }
+    if (outcome instanceof Promise) return this.#finished(outcome, order, scope);
+    order.watch.finish();
+    return new FinishedResult(outcome.facts, outcome.rows, scope.view, scope.settle);
+  }
+
+  async #finished(outcome: Promise<Outcome>, order: Order, scope: Scope): Promise<ResultStream> {
+    try {
+      const { rows, facts } = await outcome;
+      return new FinishedResult(facts, rows, scope.view, scope.settle);
+    } catch (error) {
+      scope.settle(error);
+      throw error;
+    } finally {
+      order.watch.finish();
+    }
+  }
+
+  /** Runs the plan to its end, slice by slice; keeps as many rows as the caller takes. A short one gives no promise. */
+  runToEnd(compiled: CompiledStatement, order: Order, scope: Scope): Outcome | Promise<Outcome> {
+    const opened = this.#open(compiled, order, scope);
+    const facts = this.#factsOf(opened, order, scope.view.snapshotIndex);
+    const taken = takenRows(order.options, compiled.program.statementLimit);
+    const wanted = isProfile(compiled) ? 0 : taken + 1;
+    const { execution } = opened;
+    let first: ResultBatch;
+    try {
+      first = execution.pullNow();
+    } catch (error) {
+      this.#close(opened);
+      throw withPlace(error, compiled.program.source);
+    }
+    if (!execution.hasEnded || first.rowCount > wanted)
+      return this.#runRest(opened, { rows: first, facts }, wanted);
+    this.#close(opened);
+    return { rows: first, facts };
+  }
+
+  async #runRest(
+    opened: Opened,
+    { rows: first, facts }: Outcome,
+    wanted: number,
+  ): Promise<Outcome> {
+    const { compiled, execution, memory } = opened;
+    try {
+      const kept = new KeptRows(wanted, memory);
+      kept.add(first);
+      for (;;) {
+        const rows = await execution.nextBatch();
+        if (rows === undefined) return { rows: kept, facts };
+        kept.add(rows);
+      }
+    } catch (error) {
+      throw withPlace(error, compiled.program.source);
+    } finally {
+      this.#close(opened);
+    }
+  }
+
+  #open(
+    compiled: CompiledStatement,
+    order: Order,
+    scope: Scope,
+    keepsRowsOfFailure = false,
+  ): Opened {
+    const { options, limits, statement, watch } = order;
+    const memory = new StatementMemory(this.#memory, limits.memoryBytesMax);
+    const taken = takenRows(options, compiled.program.statementLimit);
+    const rowCap = taken === Infinity ? undefined : taken + 1;
+    const isTold = isProfile(compiled) || options.profile !== undefined;
+    const isRecorded = options.planSink !== undefined;
+    const isShown = isTold || isRecorded;
+    const instance = isShown ? compiled.fresh() : compiled.take();
+    const { root, context } = instance;
+    const isMeasured = isProfile(compiled) || options.profile === 'detailed' || isRecorded;
+    const measured = isMeasured ? measureOperators(root, this.#runtime.clock) : undefined;
+    context.enter({
+      view: this.#guard.guarded(scope.view, options.principal),
+      transaction: scope.transaction,
+      requireWrite: scope.transaction && this.#guard.requireWrite(options.principal),
+      parameters: statement.parameters,
+      limits,
+      memory,
+      deadlineMs: watch.deadlineMs,
+      rowCap,
+      asker: options,
+      mayCommitInPieces: options.autoCommit === false && options.sessionId === undefined,
+    });
+    const execution = new PlanExecution({
+      root,
+      context,
+      outputSlots: compiled.outputSlots,
+      timers: this.#runtime.timers,
+      watch:
+        scope.transaction === undefined ? watch : new WriteWatch(watch, memory, scope.transaction),
+      rowCountMax: runsToEnd(compiled) || rowCap === undefined ? Infinity : rowCap,
+      keepsRowsOfFailure,
+    });
+    const explain = isShown ? () => explainOperators(root, measured) : undefined;
+    if (options.planSink !== undefined) options.planSink.plan = explain;
+    return { compiled, instance, execution, memory, explain, isTold };
+  }
+
+  #close({ compiled, instance, execution, memory, explain }: Opened): void {
+    execution.close();
+    memory.close();
+    if (explain === undefined) compiled.give(instance);
+  }
+
+  #factsOf({ compiled, explain, isTold }: Opened, order: Order, index: LogIndex): ResultFacts {
+    return {
+      shape: isProfile(compiled) ? noColumns : compiled.shape,
+      isReadOnly: compiled.isReadOnly,
+      statementLimit: compiled.program.statementLimit,
+      index,
+      explain: isTold ? explain : undefined,
+      requireOpen: this.#requireOpen,
+      isShown: this.#guard.shown(order.options.principal),
+    };
+  }
+}
+
+const noColumns = { kind: 'columns', names: [] } as const;
+
+export function isProfile(compiled: CompiledStatement): boolean {
+  return compiled.program.inspect === 'profile';
+}
+
+/** True when the rows after the caller's cap matter too: they write, or are measured. */
+function runsToEnd(compiled: CompiledStatement): boolean {
+  return !compiled.isReadOnly || isProfile(compiled);
+}

@@ -1,0 +1,47 @@
+import { DatabaseError } from '#core/errors.ts';
+import type { Runtime } from '#core/runtime.ts';
+import type { ReadView } from '#transaction/read/read-view.ts';
+import { completedWithPauses } from './compile-steps.ts';
+import type { RunOptions, Statement } from '../session.ts';
+import type { StatementCompiler } from './compiler.ts';
+
+/** Characters from which on compiling may take longer than a slice: 40 patterns without a tie are that long. */
+const longTextLength = 1024;
+/** Steps are made together up to this time. */
+const sliceMs = 2;
+
+export function isLongText(text: string): boolean {
+  return text.length > longTextLength;
+}
+
+/**
+ * Compiles a long statement step by step, giving the others a turn between them, and leaves the result where
+ * `StatementCompiler.compiled` finds it until `release` is called.
+ *
+ * @throws DatabaseError as `compiled`; `Cancelled` when the client leaves meanwhile
+ */
+export async function prepareLongText(
+  compiler: StatementCompiler,
+  statement: Statement,
+  surroundings: {
+    readonly options: RunOptions;
+    readonly view: () => ReadView;
+    readonly runtime: Runtime;
+  },
+): Promise<{ release(): void }> {
+  const { options } = surroundings;
+  const { clock, timers } = surroundings.runtime;
+  using view = surroundings.view();
+  if (compiler.isKnown(statement, view)) return nothingToRelease;
+  let startedMs = clock.monotonicMs();
+  const compiled = await completedWithPauses(compiler.steps(statement, view), async () => {
+    if (clock.monotonicMs() - startedMs < sliceMs) return;
+    await timers.yield();
+    startedMs = clock.monotonicMs();
+    if (options.signal.aborted) throw new DatabaseError('Cancelled', 'the client has left');
+  });
+  const release = compiler.keepForNow(statement, compiled);
+  return { release };
+}
+
+const nothingToRelease = { release(): void {} };

@@ -1,0 +1,92 @@
+import type { Log } from '#core/log.ts';
+import type { DatabaseHandle, ResultStream, Statement } from '#database/session.ts';
+import type { LimitRequest, RowLimit } from './answer-limit.ts';
+import { rowLimit, rowsToAskFor } from './answer-limit.ts';
+import type { Exchange } from './exchange.ts';
+import type { CommandFields, SerializerName } from '../request/statement-request.ts';
+import { StatementOptions } from '../request/statement-request.ts';
+
+/** What a statement endpoint has made of its request. */
+export interface StatementRun {
+  readonly exchange: Exchange;
+  readonly database: DatabaseHandle;
+  readonly statement: Statement;
+  readonly fields: CommandFields;
+  readonly serializer: SerializerName;
+  readonly mustBeIdempotent: boolean;
+  readonly sessionId: string | undefined;
+  readonly limits: LimitRequest;
+  readonly readTimeoutMs: number;
+  readonly replayKey: string | undefined;
+  /** When the request was taken up, and when its body was read and checked (ms of the monotonic clock). */
+  readonly startedMs: number;
+  readonly parsedMs: number;
+}
+
+/**
+ * Starts the statement; a short reading one gives its result without a promise. Graph answers count elements, not rows, so no
+ * number of rows bounds them.
+ */
+export function start(run: StatementRun): ResultStream | Promise<ResultStream> {
+  const { settings } = run.database;
+  const isByElement = run.serializer === 'graph' || run.serializer === 'studioGraph';
+  const limit = rowLimit(run.limits, undefined, settings);
+  const options = new StatementOptions(run.exchange, {
+    mustBeIdempotent: run.mustBeIdempotent,
+    fields: run.fields,
+    rowCountMax: isByElement ? undefined : rowsToAskFor(limit),
+    limitedRowCountMax: rowsUpToOwnLimit(run),
+    sessionId: run.sessionId,
+    readTimeoutMs: run.readTimeoutMs,
+    replayKey: run.replayKey,
+    receivedMs: run.startedMs,
+  });
+  return run.database.runNow(run.statement, options);
+}
+
+/** As many rows as are asked for when the statement turns out to have a LIMIT. */
+function rowsUpToOwnLimit({ limits, database }: StatementRun): number | undefined {
+  if (limits.requested !== undefined) return undefined;
+  const most = rowLimit(limits, Number.POSITIVE_INFINITY, database.settings);
+  return rowsToAskFor(most) ?? Number.POSITIVE_INFINITY;
+}
+
+/** The limit in force, now that the statement's own one is known. */
+export function limitOf(run: StatementRun, stream: ResultStream): RowLimit {
+  return rowLimit(run.limits, stream.statementLimit, run.database.settings);
+}
+
+/** Every answer to a request in a session that goes on repeats the session's header (http-api.md 8). */
+export function echoSession(
+  exchange: Exchange,
+  database: DatabaseHandle,
+  sessionId: string | undefined,
+): void {
+  if (sessionId !== undefined && database.hasSession(exchange.principal, sessionId))
+    exchange.extraHeaders = [sessionHeader, sessionId];
+}
+
+export const sessionHeader = 'service-session-id';
+
+const loggedTextsMax = 1000;
+
+/** Says once per statement text that the default limit cut its rows (http-api.md 6.3). */
+export class TruncationLog {
+  readonly #log: Log;
+  readonly #texts = new Set<string>();
+
+  constructor(log: Log) {
+    this.#log = log;
+  }
+
+  report(run: StatementRun, limit: number): void {
+    const { text } = run.statement;
+    if (run.limits.requested !== undefined || this.#texts.has(text)) return;
+    if (this.#texts.size >= loggedTextsMax) this.#texts.clear();
+    this.#texts.add(text);
+    this.#log.info(`the default limit of ${limit} rows cut the rows of a statement`, {
+      requestId: run.exchange.requestId,
+      statement: text.slice(0, 120),
+    });
+  }
+}

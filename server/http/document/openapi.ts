@@ -1,0 +1,177 @@
+import type { JsonSchema } from '../request/body-fields.ts';
+import type { Answer, Operation, Route } from '../routes/route.ts';
+import { basePath } from '../routes/route.ts';
+import { mapOf, shared } from './schemas.ts';
+import { sharedSchemas } from './shared-schemas.ts';
+
+/*
+ * The OpenAPI document (contract, GET /openapi.json; http-api.md 20), derived from the routes and from the field lists that
+ * they validate with.
+ */
+
+const requestIdHeader = {
+  'X-Request-Id': { description: 'Id of the request', schema: { type: 'string' } },
+};
+
+/** The document. Pure: the same routes and version give the same text. */
+export function openApiDocument(routes: readonly Route[], version: string): JsonSchema {
+  const paths: Record<string, Record<string, JsonSchema>> = {};
+  for (const route of routes) {
+    if (!route.operation) continue;
+    const path = templateOf(route.path);
+    paths[path] ??= {};
+    paths[path][route.method.toLowerCase()] = describe(route, route.operation);
+  }
+  return {
+    openapi: '3.0.3',
+    info: {
+      title: 'Polyad HTTP/JSON API',
+      version,
+      description:
+        'Multi-model database. Change events and streaming inserts are offered over a WebSocket at /ws.',
+    },
+    servers: [{ url: '/' }],
+    security: [{ basicAuth: [] }, { bearerAuth: [] }],
+    paths,
+    components: {
+      securitySchemes: {
+        basicAuth: { type: 'http', scheme: 'basic' },
+        bearerAuth: { type: 'http', scheme: 'bearer' },
+      },
+      schemas: sharedSchemas,
+    },
+  };
+}
+
+/** The route that gives the document out; it is part of the document itself. */
+export function openApiGet(documented: () => readonly Route[]): Route {
+  let cached: Buffer | undefined;
+  const route: Route = {
+    method: 'GET',
+    path: '/openapi.json',
+    access: 'user',
+    operation: {
+      id: 'getOpenApi',
+      summary: 'This document',
+      answers: { 200: { description: 'OpenAPI 3.0.3', schema: mapOf(true) } },
+    },
+    handle: (exchange, door) => {
+      cached ??= Buffer.from(
+        JSON.stringify(openApiDocument([...documented(), route], door.version)),
+      );
+      exchange.json(200, cached);
+    },
+  };
+  return route;
+}
+
+/** `/query/:database/:language/*` as `/api/v1/query/{database}/{language}/{command}`. */
+function templateOf(path: string): string {
+  return basePath + path.replaceAll(/:(\w+)/g, '{$1}').replace('*', '{command}');
+}
+
+function describe(route: Route, operation: Operation): JsonSchema {
+  const { id, summary, body, bodyIsOptional, bodyTypes, example } = operation;
+  const isPublic = route.access === 'public' && route.path !== '/logout';
+  return {
+    operationId: id,
+    summary,
+    ...(isPublic ? { security: [] } : undefined),
+    parameters: parametersOf(route, operation),
+    ...(body || bodyTypes
+      ? {
+          requestBody: {
+            required: bodyIsOptional !== true,
+            content: contentOf(
+              { ...(body && { 'application/json': body }), ...bodyTypes },
+              example?.body,
+            ),
+          },
+        }
+      : undefined),
+    responses: responsesOf(route, operation, isPublic),
+  };
+}
+
+function contentOf(
+  types: Readonly<Record<string, JsonSchema>>,
+  examples: Readonly<Record<string, unknown>> = {},
+): JsonSchema {
+  return Object.fromEntries(
+    Object.entries(types).map(([type, schema]) => [
+      type,
+      { schema, ...(type in examples ? { example: examples[type] } : undefined) },
+    ]),
+  );
+}
+
+function parametersOf(route: Route, operation: Operation): readonly JsonSchema[] {
+  const { path = {}, query = {} } = operation.example ?? {};
+  const inPath = [...templateOf(route.path).matchAll(/\{(\w+)\}/g)].map(([, name = '']) => ({
+    name,
+    in: 'path',
+    required: true,
+    schema: { type: 'string', minLength: 1 },
+    example: path[name] ?? usualExamples[name] ?? 'unknown',
+  }));
+  const inQuery = Object.entries(operation.query ?? {}).map(([name, schema]) => ({
+    name,
+    in: 'query',
+    schema,
+    ...(name in query ? { example: query[name] } : undefined),
+  }));
+  const session = {
+    name: 'service-session-id',
+    in: 'header',
+    description: 'Transaction session to use',
+    schema: { type: 'string' },
+  };
+  return [...inPath, ...inQuery, ...(operation.takesSession ? [session] : [])];
+}
+
+const usualExamples: Readonly<Record<string, string>> = {
+  database: 'school',
+  language: 'sql',
+  command: 'SELECT 1 AS one',
+};
+
+function responsesOf(route: Route, operation: Operation, isPublic: boolean): JsonSchema {
+  const responses: Record<string, JsonSchema> = {};
+  const refused = (description: string) =>
+    responseOf({ description, schema: shared('ErrorResponse') });
+  const failed = (description: string) =>
+    responseOf({ description, schema: shared('ServerErrorResponse') });
+  if (!isPublic) {
+    if (operation.body || operation.query || route.path.includes(':'))
+      responses['400'] = refused('Wrong request');
+    responses['401'] = refused('Credentials are missing, or the token is dead');
+    responses['403'] = refused('Wrong credentials, or not allowed');
+    if (operation.body || operation.bodyTypes) {
+      responses['408'] = refused('The body was cut or stalled');
+      responses['413'] = refused('Something is too large; the detail names the setting');
+      responses['415'] = refused('Unknown Content-Encoding');
+    }
+    responses['500'] = failed('Failed');
+    responses['503'] = failed('Busy or in conflict: repeat');
+  }
+  for (const [status, answer] of Object.entries(operation.answers))
+    responses[status] = responseOf(answer);
+  responses['default'] = refused('Any other refusal');
+  return responses;
+}
+
+function responseOf(answer: Answer): JsonSchema {
+  const { description, schema, lines, headers, others } = answer;
+  const content = {
+    ...(schema ? { 'application/json': { schema } } : undefined),
+    ...(lines ? { 'application/x-ndjson': { schema: lines } } : undefined),
+    ...Object.fromEntries(
+      Object.entries(others ?? {}).map(([type, own]) => [type, { schema: own }]),
+    ),
+  };
+  return {
+    description,
+    headers: { ...requestIdHeader, ...headers },
+    ...(Object.keys(content).length > 0 ? { content } : undefined),
+  };
+}

@@ -1,0 +1,51 @@
+import type { Door } from '../door.ts';
+import type { Exchange } from '../answer/exchange.ts';
+import { replayKeyOf } from './cache.ts';
+
+/**
+ * Executes a request with an id of the client's choice once: a repetition of it by the same user gets the answer that the
+ * first one got, or waits for it (http-api.md 4). Only JSON answers of status 2xx are kept; whoever waited for another one
+ * executes the request.
+ */
+export async function onceOnly(
+  exchange: Exchange,
+  body: Uint8Array,
+  execute: (replayKey: string) => Promise<void>,
+): Promise<void> {
+  const { replays } = exchange.door;
+  const key = replayKeyOf({
+    requestId: exchange.requestId,
+    user: exchange.principal.name,
+    method: exchange.request.method ?? '',
+    url: exchange.request.url ?? '',
+    body,
+  });
+  const kept = await replays.begin(key);
+  if (kept) {
+    exchange.json(kept.status, kept.body);
+    return;
+  }
+  let isFinished = false;
+  exchange.onAnswer = (status, answer) => {
+    if (status < 200 || status > 299) return;
+    isFinished = true;
+    replays.finish(key, { status, body: answer });
+  };
+  try {
+    await execute(key);
+  } finally {
+    if (!isFinished) replays.finish(key, undefined);
+  }
+}
+
+/** A handler that is given the body, and executes a request with an id of the client's choice once. */
+export function repeatable(
+  handle: (exchange: Exchange, door: Door, body: Uint8Array) => Promise<void>,
+): (exchange: Exchange, door: Door) => Promise<void> {
+  return async (exchange, door) => {
+    const body = await exchange.body();
+    if (exchange.hasClientRequestId)
+      await onceOnly(exchange, body, () => handle(exchange, door, body));
+    else await handle(exchange, door, body);
+  };
+}

@@ -1,0 +1,133 @@
+import type { IncomingMessage } from 'node:http';
+import type { SettingsReader } from '#config/effective-settings.ts';
+import { serverApiTokenRequireSecureTransport } from '#config/server-settings.ts';
+import type { Principal } from '#core/principal.ts';
+import type { Authentication, Refusal as AuthRefusal } from '#security/authenticator.ts';
+import type { Door } from '../door.ts';
+import type { Refusal } from '../answer/errors.ts';
+import { HttpRefusal } from '../answer/errors.ts';
+import type { Exchange } from '../answer/exchange.ts';
+import { rootOnly } from '../routes/sessions.ts';
+import { requireAcceptedOrigin } from './cors.ts';
+
+// Credentials at the HTTP layer (http-api.md 2).
+
+const securityError = {
+  status: 403,
+  error: 'Security error',
+  exception: 'ServerSecurityException',
+};
+
+const refusals: Readonly<Record<AuthRefusal, Refusal>> = {
+  missing: {
+    status: 401,
+    error: 'Authentication required',
+    headers: ['WWW-Authenticate', 'Basic realm="service"'],
+  },
+  'malformed-basic': { status: 403, error: 'Invalid Basic authentication data' },
+  'wrong-password': { ...securityError, detail: 'User/Password not valid' },
+  locked: {
+    ...securityError,
+    detail: 'Too many failed authentication attempts. Try again later.',
+  },
+  'unknown-scheme': { status: 403, error: 'Authentication not supported' },
+  'dead-token': {
+    status: 401,
+    error: 'Invalid or expired authentication token',
+    headers: ['WWW-Authenticate', 'Bearer'],
+  },
+  'dead-api-token': { status: 401, error: 'Invalid or expired API token' },
+  busy: {
+    status: 503,
+    error: 'Too many authentication requests',
+    detail: 'the queue of password checks is full (service.server.securityHashQueueSize)',
+    exception: 'ServerBusyException',
+    headers: ['Retry-After', '1'],
+  },
+};
+
+/** Calls `next` when the request is from a user, at once if possible; else answers it. */
+export function authenticated(exchange: Exchange, mustBeRoot: boolean, next: () => void): void {
+  const { authenticator } = exchange.door;
+  const peer = peerRefusal(exchange.request);
+  if (peer) {
+    exchange.refuse(peer);
+    return;
+  }
+  const header = exchange.request.headers.authorization;
+  const known = authenticator.authenticateNow(header, exchange.connection.lastHeader);
+  if (known) {
+    conclude(exchange, known, mustBeRoot, next);
+    return;
+  }
+  authenticator.authenticate(header, exchange.source).then(
+    (found) => conclude(exchange, found, mustBeRoot, next),
+    (error) => exchange.fail(error),
+  );
+}
+
+/** @throws HttpRefusal 401, 403, 503 */
+export async function requireUser(exchange: Exchange): Promise<void> {
+  exchange.principal = await principalOf(exchange.door, exchange.request);
+}
+
+/** Who a request is from. @throws HttpRefusal 401, 403, 412, 503 */
+export async function principalOf(
+  { authenticator, settings }: Pick<Door, 'authenticator' | 'settings'>,
+  request: IncomingMessage,
+): Promise<Principal> {
+  const peer = peerRefusal(request);
+  if (peer) throw new HttpRefusal(peer);
+  const source = request.socket.remoteAddress ?? 'unknown';
+  const found = await authenticator.authenticate(request.headers.authorization, source);
+  return admitted(found, request, settings);
+}
+
+/**
+ * The refusal of a request that claims to come from another server of a cluster (security.md 3.1, http-api.md 19.5). There
+ * are none without replication: no cluster token is right, and nobody acts for somebody else.
+ */
+function peerRefusal({ headers }: IncomingMessage): Refusal | undefined {
+  if (headers['x-service-cluster-token'] !== undefined) return wrongClusterToken;
+  const claimsForwarding =
+    headers['x-service-forwarded-user'] !== undefined ||
+    headers['x-service-forwarded-to-leader'] !== undefined;
+  return claimsForwarding ? clusterTokenMissing : undefined;
+}
+
+const wrongClusterToken: Refusal = { ...securityError, detail: 'Cluster token not valid' };
+const clusterTokenMissing: Refusal = { status: 401, error: 'Cluster token required' };
+
+/** @throws HttpRefusal 401, 403, 412, 503 */
+function admitted(
+  { principal, refusal }: Authentication,
+  request: IncomingMessage,
+  settings: SettingsReader,
+): Principal {
+  if (!principal) throw new HttpRefusal(refusals[refusal]);
+  if (principal.via !== 'api-token' || 'encrypted' in request.socket) return principal;
+  if (!settings.get(serverApiTokenRequireSecureTransport)) return principal;
+  throw new HttpRefusal({
+    status: 412,
+    error: 'API tokens need a secure connection',
+    detail: `use HTTPS: ${serverApiTokenRequireSecureTransport.key} is true`,
+  });
+}
+
+function conclude(
+  exchange: Exchange,
+  found: Authentication,
+  mustBeRoot: boolean,
+  next: () => void,
+): void {
+  try {
+    const principal = admitted(found, exchange.request, exchange.door.settings);
+    exchange.principal = principal;
+    if (mustBeRoot && !principal.isRoot) throw rootOnly(principal.name);
+    if (exchange.request.headers.origin !== undefined) requireAcceptedOrigin(exchange);
+  } catch (error) {
+    exchange.fail(error);
+    return;
+  }
+  next();
+}

@@ -1,0 +1,350 @@
+import { Link } from '#core/value/record.ts';
+import { noRid, type Rid } from '#core/value/rid.ts';
+import type { Value } from '#core/value/value.ts';
+import type { Slot } from '../../algebra/expression.ts';
+import type { EdgeTables } from './edge-tables.ts';
+import { HeldMemory } from '../hold/held-memory.ts';
+import { NeighbourCursor, type ResolvedMove } from './neighbour-cursor.ts';
+import { NeighbourTable } from './neighbour-table.ts';
+import {
+  PAUSE,
+  ROW,
+  type ExecutionContext,
+  type PhysicalOperator,
+  type Pulled,
+} from '../operator.ts';
+import { ridOf } from '../record-identity.ts';
+import { RecordReference } from '../record-reference.ts';
+import { RidSet } from '../scan/rid-set.ts';
+import type { TypeCheck } from '../scan/type-check.ts';
+import { WorkShare } from '../hold/work-share.ts';
+
+/** The set of an operator serves all of its executions; a table of this size stays in the processor's first cache. */
+const seenCapacity = 512;
+
+export interface ExpandOptions {
+  readonly input: PhysicalOperator;
+  readonly from: Slot;
+  readonly move: ResolvedMove;
+  /** Where the edge walked goes, when somebody reads it. */
+  readonly edge: Slot | undefined;
+  /** Where the neighbour goes; undefined when only the number of rows matters. */
+  readonly to: Slot | undefined;
+  /** `from` holds a bare record id, left by a step before. */
+  readonly fromBareId: boolean;
+  /** Only further steps read `to`, for which the bare record id is enough. */
+  readonly toBareId: boolean;
+  readonly typeCheck: TypeCheck | undefined;
+  /** Each neighbour is given once, whatever leads to it. */
+  readonly isDistinct: boolean;
+  /** Present when the order of the rows does not matter. */
+  readonly tables: EdgeTables | undefined;
+  readonly description: string;
+}
+
+/** From an element to its neighbours: one row per edge. Neighbours are references; nothing is loaded. */
+export class ExpandOperator implements PhysicalOperator {
+  readonly name: string;
+  readonly inputs: readonly PhysicalOperator[];
+  readonly description: string;
+  readonly #options: ExpandOptions;
+  readonly #neighbours: NeighbourCursor;
+  #context: ExecutionContext | undefined;
+  #isWalking = false;
+  /** The cursor is started and may not be walked yet. */
+  #isPreparing = false;
+  readonly #share = new WorkShare();
+  #seen: RidSet | undefined;
+  #memory: HeldMemory | undefined;
+  #memoryOf: ExecutionContext | undefined;
+  #seenBytes = 0;
+
+  constructor(options: ExpandOptions) {
+    this.name = options.isDistinct ? 'Expand distinct' : 'Expand';
+    this.inputs = [options.input];
+    this.description = options.description;
+    this.#options = options;
+    this.#neighbours = new NeighbourCursor(options.move, tablesOf(options), options.typeCheck);
+  }
+
+  open(context: ExecutionContext): void {
+    this.#context = context;
+    this.#isWalking = false;
+    this.#isPreparing = false;
+    this.#neighbours.use(context);
+    if (this.#options.isDistinct) {
+      this.#seen ??= new RidSet(seenCapacity);
+      // The context of a plan is the same for all of its executions, and this comes back empty from each.
+      if (this.#memoryOf !== context) {
+        this.#memoryOf = context;
+        this.#memory = new HeldMemory(context, 'DISTINCT');
+      }
+      this.#seenBytes = 0;
+    }
+    this.#options.input.open(context);
+  }
+
+  next(): Pulled {
+    const { view, frame } = this.#context as ExecutionContext;
+    const { edge, to, toBareId } = this.#options;
+    const neighbours = this.#neighbours;
+    const seen = this.#seen;
+    for (;;) {
+      if (this.#share.isSpent()) return PAUSE;
+      if (!this.#isWalking) {
+        const pulled = this.#startNext();
+        if (pulled !== ROW) return pulled;
+      }
+      if (!neighbours.next()) {
+        this.#isWalking = false;
+        if (seen !== undefined) this.#account(seen);
+        continue;
+      }
+      const { element, check } = neighbours;
+      if (seen !== undefined && !seen.add(element)) continue;
+      if (check !== undefined && !check(element)) continue;
+      if (to !== undefined) frame[to] = toBareId ? element : new RecordReference(view, element);
+      if (edge !== undefined) frame[edge] = new RecordReference(view, neighbours.edge);
+      return ROW;
+    }
+  }
+
+  /** True when the rows are nothing but bare ids in `slot`: then `fillIds` gives them. */
+  givesIdsIn(slot: Slot): boolean {
+    const { to, toBareId, edge } = this.#options;
+    return to === slot && toBareId && edge === undefined;
+  }
+
+  /** As `fill` of an operator whose columns, `columnCount` of them, are all the id of the neighbour. */
+  fillIds(values: Value[], columnCount: number, rowCountMax: number): Pulled {
+    const neighbours = this.#neighbours;
+    const seen = this.#seen;
+    for (let row = 0; row < rowCountMax; ) {
+      if (this.#share.isSpent()) return PAUSE;
+      if (!this.#isWalking) {
+        const pulled = this.#startNext();
+        if (pulled !== ROW) return pulled;
+      }
+      if (!neighbours.next()) {
+        this.#isWalking = false;
+        if (seen !== undefined) this.#account(seen);
+        continue;
+      }
+      // The rest of the list, as far as it is wanted, without asking the cursor for each of it.
+      const { list, check } = neighbours;
+      const first = neighbours.listPosition - 1;
+      const end = Math.min(neighbours.listEnd, first + this.#share.left + 1);
+      let at = first;
+      for (; at < end && row < rowCountMax; at += 1) {
+        const element = list[at] as Rid;
+        if (seen !== undefined && !seen.add(element)) continue;
+        if (check !== undefined && !check(element)) continue;
+        for (let column = 0; column < columnCount; column += 1) values.push(new Link(element));
+        row += 1;
+      }
+      neighbours.goOnAt(at);
+      this.#share.spend(at - first - 1);
+    }
+    return ROW;
+  }
+
+  #startNext(): Pulled {
+    const context = this.#context as ExecutionContext;
+    const { view, frame } = context;
+    const { input, from, fromBareId } = this.#options;
+    if (!this.#isPreparing) {
+      const pulled = input.next();
+      if (pulled !== ROW) return pulled;
+      if (fromBareId) this.#neighbours.startAt(view, frame[from] as Rid);
+      else this.#neighbours.start(view, frame[from] as Value);
+    }
+    this.#isPreparing = !this.#neighbours.prepare(context);
+    if (this.#isPreparing) return PAUSE;
+    this.#isWalking = true;
+    return ROW;
+  }
+
+  #account(seen: RidSet): void {
+    const { bytes } = seen;
+    if (bytes === this.#seenBytes) return;
+    this.#memory?.addBytes(bytes - this.#seenBytes);
+    this.#seenBytes = bytes;
+  }
+
+  close(): void {
+    this.#memory?.release();
+    // A small table serves the next execution; a large one goes.
+    this.#seen?.clear();
+    this.#context = undefined;
+    this.#isWalking = false;
+    this.#options.input.close();
+  }
+}
+
+/** Elements with more neighbours than this get no table. */
+const tabledNeighboursMax = 100_000;
+/** A table of more is given back when the operator closes, though it may be opened again. */
+const keptNeighboursMax = 8192;
+
+/**
+ * As Expand, for a neighbour that is bound already: one row per edge that leads to it. While rows come from the same element
+ * again and again, its neighbours are put into a table as soon as looking for ends has cost as much as that does.
+ */
+export class ExpandIntoOperator implements PhysicalOperator {
+  readonly name = 'Expand into';
+  readonly inputs: readonly PhysicalOperator[];
+  readonly description: string;
+  readonly #options: ExpandOptions & { readonly to: Slot };
+  readonly #neighbours: NeighbourCursor;
+  /** The same move seen from the other end, when it can be walked from there. */
+  readonly #reversed: NeighbourCursor | undefined;
+  #walking: NeighbourCursor;
+  #context: ExecutionContext | undefined;
+  #isWalking = false;
+  /** The cursors may not be started yet. */
+  #isPreparing = false;
+  readonly #share = new WorkShare();
+  #target: Rid = noRid;
+  /** The element that the last rows came from, its degree, and the steps that were walked for it. */
+  #source: Rid = noRid;
+  #sourceDegree = 0;
+  #walkedSteps = 0;
+  #table: NeighbourTable | undefined;
+  /** The execution that the table belongs to, told by its regex budget: contexts are used again. */
+  #tableFor: ExecutionContext['regexBudget'] | undefined;
+  #rowsLeft = 0;
+
+  constructor(
+    options: ExpandOptions & { readonly to: Slot; readonly reversed: ResolvedMove | undefined },
+  ) {
+    this.inputs = [options.input];
+    this.description = options.description;
+    this.#options = options;
+    const tables = tablesOf(options);
+    this.#neighbours = new NeighbourCursor(options.move, tables);
+    this.#reversed = options.reversed && new NeighbourCursor(options.reversed, tables);
+    this.#walking = this.#neighbours;
+  }
+
+  open(context: ExecutionContext): void {
+    this.#context = context;
+    this.#isWalking = false;
+    this.#isPreparing = false;
+    this.#neighbours.use(context);
+    this.#reversed?.use(context);
+    this.#rowsLeft = 0;
+    if (this.#tableFor !== context.regexBudget) {
+      this.#tableFor = context.regexBudget;
+      this.#source = noRid;
+      this.#table = undefined;
+    }
+    this.#options.input.open(context);
+  }
+
+  next(): Pulled {
+    const { view, frame } = this.#context as ExecutionContext;
+    const { input, edge } = this.#options;
+    for (;;) {
+      if (this.#share.isSpent()) return PAUSE;
+      if (this.#rowsLeft > 0) {
+        this.#rowsLeft -= 1;
+        return ROW;
+      }
+      if (!this.#isWalking) {
+        const pulled = this.#isPreparing ? ROW : input.next();
+        if (pulled !== ROW) return pulled;
+        this.#isPreparing = !this.#areReady();
+        if (this.#isPreparing) return PAUSE;
+        this.#start();
+        continue;
+      }
+      if (!this.#walking.next()) {
+        this.#isWalking = false;
+        continue;
+      }
+      if (this.#walking.element !== this.#target) continue;
+      if (edge !== undefined) frame[edge] = new RecordReference(view, this.#walking.edge);
+      return ROW;
+    }
+  }
+
+  #areReady(): boolean {
+    const context = this.#context as ExecutionContext;
+    return this.#neighbours.prepare(context) && this.#reversed?.prepare(context) !== false;
+  }
+
+  /** Walks from the end with fewer edges. */
+  #start(): void {
+    const { view, frame } = this.#context as ExecutionContext;
+    const { from, to } = this.#options;
+    const source = idOf(frame[from] as Value, this.#options.fromBareId);
+    const target = idOf(frame[to] as Value, this.#options.toBareId);
+    if (source !== this.#source) this.#leaveSource(source);
+    if (this.#table === undefined && this.#isTableWorthIt()) {
+      this.#neighbours.startAt(view, source);
+      this.#table = new NeighbourTable(this.#neighbours, this.#sourceDegree);
+    }
+    if (this.#table !== undefined) {
+      this.#rowsLeft = this.#table.countOf(target);
+      return;
+    }
+    this.#isWalking = true;
+    this.#walking = this.#neighbours;
+    this.#target = target;
+    const reversed = this.#reversed;
+    if (reversed !== undefined) {
+      reversed.startAt(view, target);
+      const degree = reversed.remainingDegree();
+      if (degree < this.#sourceDegree) {
+        this.#walking = reversed;
+        this.#target = source;
+        reversed.startAt(view, target);
+        this.#walkedSteps += degree + 1;
+        return;
+      }
+    }
+    this.#neighbours.startAt(view, source);
+    this.#walkedSteps += this.#sourceDegree + 1;
+  }
+
+  #leaveSource(source: Rid): void {
+    const { view } = this.#context as ExecutionContext;
+    this.#source = source;
+    this.#table = undefined;
+    this.#walkedSteps = 0;
+    this.#neighbours.startAt(view, source);
+    this.#sourceDegree = this.#neighbours.remainingDegree();
+  }
+
+  /**
+   * Looking for ends has cost as much as the table does. A statement that writes may change what the table says, and the
+   * edges themselves are not in it.
+   */
+  #isTableWorthIt(): boolean {
+    const { transaction } = this.#context as ExecutionContext;
+    const { edge, move } = this.#options;
+    return (
+      this.#walkedSteps > this.#sourceDegree * 2 &&
+      this.#sourceDegree <= tabledNeighboursMax &&
+      transaction === undefined &&
+      edge === undefined &&
+      (move.kind === 'vertex' || move.kind === 'edge')
+    );
+  }
+
+  close(): void {
+    if (this.#sourceDegree > keptNeighboursMax) this.#table = undefined;
+    this.#context = undefined;
+    this.#isWalking = false;
+    this.#options.input.close();
+  }
+}
+
+/** The tables know no edges. */
+function tablesOf(options: ExpandOptions): EdgeTables | undefined {
+  return options.edge === undefined ? options.tables : undefined;
+}
+
+function idOf(value: Value, isBareId: boolean): Rid {
+  return isBareId ? (value as Rid) : (ridOf(value) ?? noRid);
+}

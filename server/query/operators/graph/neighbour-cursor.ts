@@ -1,0 +1,302 @@
+import type { Catalog } from '#catalog/catalog.ts';
+import { Link, type StoredRecord } from '#core/value/record.ts';
+import { makeRid, noRid, type Rid, type TypeId } from '#core/value/rid.ts';
+import { isList, isMap, isRecord, type Value } from '#core/value/value.ts';
+import type { AdjacencyList, Direction } from '#storage/engine.ts';
+import type { ReadView } from '#transaction/read/read-view.ts';
+import type { Move } from '../../algebra/plan.ts';
+import type { EdgeTable } from './edge-table.ts';
+import { type EdgeTables, looksMin } from './edge-tables.ts';
+import type { ExecutionContext } from '../operator.ts';
+import { ridOf } from '../record-identity.ts';
+import type { TypeCheck } from '../scan/type-check.ts';
+
+/** A move with its names resolved: one adjacency list per pair of direction and concrete edge type. */
+export type ResolvedMove =
+  | {
+      readonly kind: 'vertex' | 'edge';
+      readonly lists: readonly { readonly direction: Direction; readonly type: TypeId }[];
+    }
+  | { readonly kind: 'end'; readonly direction: 'out' | 'in' | 'both' }
+  | { readonly kind: 'link'; readonly property: string };
+
+/** Resolves a move against a catalog; without types all edge types are walked. */
+export function resolveMove(move: Move, catalog: Catalog): ResolvedMove {
+  if (move.kind === 'end' || move.kind === 'link') return move;
+  const types =
+    move.types ??
+    catalog
+      .types()
+      .filter((type) => type.kind === 'edge')
+      .map((type) => type.id);
+  const directions: readonly Direction[] =
+    move.direction === 'both' ? ['out', 'in'] : [move.direction];
+  return {
+    kind: move.kind,
+    lists: directions.flatMap((direction) => types.map((type) => ({ direction, type }))),
+  };
+}
+
+function leadsOnlyTo(table: EdgeTable, check: TypeCheck): boolean {
+  for (const bucket of table.neighbourBuckets) if (!check(makeRid(bucket, 0))) return false;
+  return true;
+}
+
+const emptyRids: Float64Array = new Float64Array(0);
+
+/**
+ * Walks the neighbours of one element. With tables, which may give them in another order and without their edges, a cursor that
+ * is started often enough reads those instead of lists: then `prepare` is to be called after each start.
+ *
+ *  After `next()` answered true, `element` is the record id that the move leads to and
+ * `edge` that of the edge walked (`noRid` for links). Cost per neighbour: two array reads; nothing is loaded, except that
+ * the ends of an edge and links need their record.
+ */
+export class NeighbourCursor {
+  readonly #move: ResolvedMove;
+  #view: ReadView | undefined;
+  #from: Rid = noRid;
+  #listNumber = 0;
+  #elements: Float64Array = emptyRids;
+  #edges: Float64Array = emptyRids;
+  #count = 0;
+  /** One past the neighbour given last. */
+  #position = 0;
+  readonly #tables: EdgeTables | undefined;
+  #tablesFor: ExecutionContext['regexBudget'] | undefined;
+  #gathered: readonly EdgeTable[] | undefined;
+  /** Starts until it is time to look for tables. */
+  #looksLeft = Number.POSITIVE_INFINITY;
+  #isThresholdKnown = false;
+  /** Tables that were made when it last asked for one. */
+  #madeSeen = 0;
+
+  readonly #typeCheck: TypeCheck | undefined;
+  /** What is to be asked of each element before it counts. Nothing, once it is known that all of them pass. */
+  check: TypeCheck | undefined;
+
+  constructor(move: ResolvedMove, tables?: EdgeTables, typeCheck?: TypeCheck) {
+    this.#move = move;
+    if (move.kind === 'vertex') this.#tables = tables;
+    this.#typeCheck = typeCheck;
+    this.check = typeCheck;
+  }
+
+  /** Reads tables, not lists. */
+  get isGathered(): boolean {
+    return this.#gathered !== undefined;
+  }
+
+  /** The number of neighbours of a vertex, for a cursor that reads tables. */
+  gatheredDegree(vertex: Rid): number {
+    const tables = this.#gathered as readonly EdgeTable[];
+    let degree = 0;
+    for (let at = 0; at < tables.length; at += 1)
+      degree += (tables[at] as EdgeTable).degree(vertex);
+    return degree;
+  }
+
+  /** Begins an execution, or goes on with one. */
+  use(context: ExecutionContext): void {
+    if (this.#tables === undefined || this.#tablesFor === context.regexBudget) return;
+    this.leave();
+    this.#tablesFor = context.regexBudget;
+    this.#looksLeft = looksMin;
+    this.#isThresholdKnown = false;
+    this.#madeSeen = this.#tables.madeCount;
+  }
+
+  /** Lets go of what belongs to an execution that is over. */
+  leave(): void {
+    this.#tablesFor = undefined;
+    this.#gathered = undefined;
+    this.#elements = emptyRids;
+    this.#count = 0;
+    this.#position = 0;
+    this.check = this.#typeCheck;
+    this.#looksLeft = Number.POSITIVE_INFINITY;
+  }
+
+  /** @returns false: pause, and call again before the walk begins */
+  prepare(context: ExecutionContext): boolean {
+    this.#looksLeft -= 1;
+    if (this.#looksLeft < 0) return this.#gather(context);
+    const tables = this.#tables;
+    if (tables === undefined || tables.madeCount === this.#madeSeen) return true;
+    this.#madeSeen = tables.madeCount;
+    return this.#gatherAtHand(context, tables);
+  }
+
+  /** Another step of the statement may have made the tables of this one. */
+  #gatherAtHand(context: ExecutionContext, tables: EdgeTables): boolean {
+    const { lists } = this.#move as ResolvedMove & { readonly kind: 'vertex' };
+    if (this.#gathered !== undefined || !tables.has(context, lists)) return true;
+    this.#isThresholdKnown = true;
+    return this.#gather(context);
+  }
+
+  #gather(context: ExecutionContext): boolean {
+    const { lists } = this.#move as ResolvedMove & { readonly kind: 'vertex' };
+    const tables = this.#tables as EdgeTables;
+    if (!this.#isThresholdKnown) {
+      this.#isThresholdKnown = true;
+      this.#looksLeft = tables.looksBefore(context, lists);
+      if (this.#looksLeft > 0) return true;
+    }
+    const gathered = tables.gather(context, lists, this);
+    if (gathered === undefined) {
+      this.#looksLeft = 0;
+      return false;
+    }
+    this.#looksLeft = Number.POSITIVE_INFINITY;
+    if (gathered === 'none') return true;
+    this.#gathered = gathered;
+    const { check } = this;
+    if (check !== undefined && gathered.every((table) => leadsOnlyTo(table, check)))
+      this.check = undefined;
+    return true;
+  }
+
+  get element(): Rid {
+    return this.#elements[this.#position - 1] as Rid;
+  }
+
+  get edge(): Rid {
+    return (this.#edges[this.#position - 1] ?? noRid) as Rid;
+  }
+
+  /** Starts at the element with this id; null, from an optional step, has no neighbours. */
+  startAt(view: ReadView, from: Rid | null): void {
+    this.#view = view;
+    this.#count = 0;
+    this.#position = 0;
+    this.#listNumber = 0;
+    this.#from = from ?? noRid;
+    if (from === null) return;
+    if (this.#move.kind === 'end' || this.#move.kind === 'link') this.start(view, new Link(from));
+  }
+
+  /** Starts at `from`: a record, link, or record id as text; anything else has no neighbours. */
+  start(view: ReadView, from: Value): void {
+    this.#view = view;
+    this.#count = 0;
+    this.#position = 0;
+    this.#listNumber = 0;
+    this.#from = ridOf(from) ?? noRid;
+    const move = this.#move;
+    if (move.kind === 'end') this.#startEnds(from, move.direction);
+    else if (move.kind === 'link') this.#startLinks(from, move.property);
+  }
+
+  next(): boolean {
+    while (this.#position === this.#count) if (!this.#nextList()) return false;
+    this.#position += 1;
+    return true;
+  }
+
+  /** The list that is being walked; of its neighbours those from `listPosition` up to `listEnd` are not given yet. */
+  get list(): Float64Array {
+    return this.#elements;
+  }
+
+  get listPosition(): number {
+    return this.#position;
+  }
+
+  get listEnd(): number {
+    return this.#count;
+  }
+
+  /** Goes on at a place of the list, as if the neighbours before had been given. */
+  goOnAt(position: number): void {
+    this.#position = position;
+  }
+
+  /** The table that it reads when that is the only one. */
+  get onlyTable(): EdgeTable | undefined {
+    return this.#gathered?.length === 1 ? this.#gathered[0] : undefined;
+  }
+
+  /** Gives the neighbour given last once more. */
+  unread(): void {
+    this.#position -= 1;
+  }
+
+  /** The neighbours not yet given, as one number per direction and type; moves from edges and links are counted by walking. */
+  remainingDegree(): number {
+    const move = this.#move;
+    let degree = this.#count - this.#position;
+    if (move.kind === 'end' || move.kind === 'link' || this.#from < 0) return degree;
+    const view = this.#view as ReadView;
+    const gathered = this.#gathered;
+    if (gathered !== undefined) {
+      for (; this.#listNumber < gathered.length; this.#listNumber += 1)
+        degree += (gathered[this.#listNumber] as EdgeTable).degree(this.#from);
+      return degree;
+    }
+    for (; this.#listNumber < move.lists.length; this.#listNumber += 1) {
+      const { direction, type } = move.lists[this.#listNumber] as (typeof move.lists)[number];
+      degree += view.degree(this.#from, direction, type);
+    }
+    return degree;
+  }
+
+  #nextList(): boolean {
+    const move = this.#move;
+    if (move.kind === 'end' || move.kind === 'link' || this.#from < 0) return false;
+    const place = move.lists[this.#listNumber];
+    if (place === undefined) return false;
+    const table = this.#gathered?.[this.#listNumber];
+    this.#listNumber += 1;
+    if (table !== undefined) {
+      this.#elements = table.neighbours;
+      this.#edges = emptyRids;
+      table.look(this.#from);
+      this.#count = table.end;
+      this.#position = table.start;
+      return true;
+    }
+    const list = (this.#view as ReadView).adjacency(this.#from, place.direction, place.type);
+    this.#take(list, move.kind);
+    return true;
+  }
+
+  #take(list: AdjacencyList, kind: 'vertex' | 'edge'): void {
+    this.#elements = kind === 'vertex' ? list.vertices : list.edges;
+    this.#edges = list.edges;
+    this.#count = list.count;
+    this.#position = 0;
+  }
+
+  #startEnds(from: Value, direction: 'out' | 'in' | 'both'): void {
+    const edge = this.#record(from);
+    if (edge?.kind !== 'edge') return;
+    const ends =
+      direction === 'both' ? [edge.out, edge.in] : [direction === 'out' ? edge.out : edge.in];
+    this.#startWith(ends);
+  }
+
+  #startLinks(from: Value, property: string): void {
+    const value = isMap(from) ? from.get(property) : this.#record(from)?.get(property);
+    if (value === undefined || value === null) return;
+    const elements = isList(value) ? value : [value];
+    const rids: Rid[] = [];
+    for (const element of elements) {
+      const rid = ridOf(element);
+      // A dangling link leads nowhere.
+      if (rid !== undefined && rid >= 0 && (this.#view as ReadView).record(rid)) rids.push(rid);
+    }
+    this.#startWith(rids);
+  }
+
+  #startWith(rids: readonly Rid[]): void {
+    this.#elements = Float64Array.from(rids);
+    this.#edges = emptyRids;
+    this.#count = rids.length;
+  }
+
+  #record(from: Value): StoredRecord | undefined {
+    if (isRecord(from)) return from;
+    return this.#from < 0 ? undefined : (this.#view as ReadView).record(this.#from);
+  }
+}

@@ -1,0 +1,48 @@
+import { madeBytes } from '#core/value/made-bytes.ts';
+
+/**
+ * Rows or steps that an operator may work through before it answers PAUSE, whether or not it gave rows meanwhile. Chosen so
+ * that what happens between two pauses, in all operators above as well, stays below the executor's slice even when each
+ * row costs ten microseconds, as a step to a vertex does whose list is in no cache.
+ */
+export const rowsPerTurn = 256;
+
+/** Bytes of large values that may be made meanwhile: to read them takes some milliseconds. */
+const bytesPerTurn = 4 * 1024 * 1024;
+
+/**
+ * Counts the work of an operator that makes rows: scans, searches, steps. Operators that only pass rows on need no count of
+ * their own, since a pause passes through them.
+ */
+export class WorkShare {
+  readonly #size: number;
+  #left: number;
+  #madeMax = madeBytes.total + bytesPerTurn;
+
+  /** @param size less where a row costs more than others do */
+  constructor(size = rowsPerTurn) {
+    // The last unit is the pause itself.
+    this.#size = Math.max(2, size);
+    this.#left = this.#size;
+  }
+
+  /** One unit of work. @returns true when it is time to pause; counting then starts anew */
+  isSpent(): boolean {
+    madeBytes.rowStart = madeBytes.total;
+    this.#left -= 1;
+    if (this.#left > 0 && madeBytes.total < this.#madeMax) return false;
+    this.#madeMax = madeBytes.total + bytesPerTurn;
+    this.#left = this.#size;
+    return true;
+  }
+
+  /** Units that may be done before it is time to pause. */
+  get left(): number {
+    return this.#left - 1;
+  }
+
+  /** Counts units that were done at once, at most `left`. */
+  spend(count: number): void {
+    this.#left -= count;
+  }
+}

@@ -1,0 +1,105 @@
+import type { Slot } from '../../algebra/expression.ts';
+import { Link, type StoredRecord } from '#core/value/record.ts';
+import { type BucketId, bucketOf, type Rid, type TypeId } from '#core/value/rid.ts';
+import { isList, type Value } from '#core/value/value.ts';
+import type { ReadView } from '#transaction/read/read-view.ts';
+import type { Evaluator } from '../../evaluate/evaluator.ts';
+import {
+  END,
+  PAUSE,
+  ROW,
+  type ExecutionContext,
+  type PhysicalOperator,
+  type Pulled,
+} from '../operator.ts';
+import { ridOf } from '../record-identity.ts';
+import { WorkShare } from '../hold/work-share.ts';
+
+export interface RecordLookupOptions {
+  readonly rids: Evaluator;
+  readonly as: Slot;
+  /** Only records of these types. */
+  readonly types: readonly TypeId[] | undefined;
+  /** Each record once, in the scan order of these buckets, which hold all of them; undefined: as the ids are given. */
+  readonly scanOrder: readonly BucketId[] | undefined;
+  readonly description: string;
+}
+
+/** Records by id, in the given order; duplicates are kept, what is missing or no record id is skipped. */
+export class RecordLookupOperator implements PhysicalOperator {
+  readonly name = 'Look up records';
+  readonly inputs: readonly PhysicalOperator[] = [];
+  readonly description: string;
+  readonly #options: RecordLookupOptions;
+  readonly #types: ReadonlySet<TypeId> | undefined;
+  #context: ExecutionContext | undefined;
+  #rids: readonly Value[] = [];
+  #position = 0;
+  readonly #share = new WorkShare();
+
+  constructor(options: RecordLookupOptions) {
+    this.description = options.description;
+    this.#options = options;
+    this.#types = options.types && new Set(options.types);
+  }
+
+  open(context: ExecutionContext): void {
+    this.#context = context;
+    const value = this.#options.rids(context);
+    const rids = isList(value) ? value : [value];
+    const { scanOrder } = this.#options;
+    this.#rids =
+      scanOrder !== undefined && rids.length > 1
+        ? inScanOrder(rids, scanOrder, context.view)
+        : rids;
+    this.#position = 0;
+  }
+
+  next(): Pulled {
+    const { frame } = this.#context as ExecutionContext;
+    for (;;) {
+      if (this.#share.isSpent()) return PAUSE;
+      if (this.#position >= this.#rids.length) return END;
+      const value = this.#rids[this.#position] as Value;
+      this.#position += 1;
+      const record = this.#recordOf(value);
+      if (record === undefined) continue;
+      frame[this.#options.as] = record;
+      return ROW;
+    }
+  }
+
+  #recordOf(value: Value): StoredRecord | undefined {
+    const rid = ridOf(value);
+    if (rid === undefined || rid < 0) return undefined;
+    const record = this.#context?.view.record(rid);
+    if (record === undefined) return undefined;
+    return this.#types === undefined || this.#types.has(record.type) ? record : undefined;
+  }
+
+  close(): void {
+    this.#rids = [];
+    this.#context = undefined;
+  }
+}
+
+/** Each id once. Cost: sorts them; lists in statements are bounded by the size of texts and parameters. */
+function inScanOrder(
+  values: readonly Value[],
+  buckets: readonly BucketId[],
+  { created }: ReadView,
+): readonly Value[] {
+  const rids = new Set<Rid>();
+  for (const value of values) {
+    const rid = ridOf(value);
+    if (rid !== undefined && rid >= 0) rids.add(rid);
+  }
+  const ranks = new Map(buckets.map((bucket, rank) => [bucket, rank]));
+  const placed = Array.from(rids, (rid) => {
+    const place = created?.placeOf(rid) ?? rid;
+    // Places of created records are in no bucket.
+    return { rid, place, rank: ranks.get(bucketOf(place)) ?? buckets.length };
+  });
+  placed.sort((a, b) => a.rank - b.rank || a.place - b.place);
+  return placed.map(({ rid }) => new Link(rid));
+}

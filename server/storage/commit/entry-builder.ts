@@ -1,0 +1,188 @@
+import type { IndexId, Rid } from '#core/value/rid.ts';
+import type { Timers } from '#core/runtime.ts';
+import { type EntryRun, EntryRuns } from '../bulk/entries.ts';
+import type { EntryChanges, IndexTarget } from '../engine.ts';
+import type { ImageMemory } from '../checkpoint/image-memory.ts';
+import type { PinnedReader } from '../read/pinned-reader.ts';
+import { copyInto, IxKey, ridSize, type Store, writeRid } from '../format/sub-databases.ts';
+import type { UniqueEntryCache } from '../read/unique-entry-cache.ts';
+import { putEmpty, putLast, removal, type Write } from '../checkpoint/write-batch.ts';
+
+interface Change {
+  readonly target: IndexTarget;
+  readonly components: Uint8Array;
+  readonly rid: Rid;
+}
+
+/** Entries of unique indexes that go, above which everything that is remembered of such indexes is forgotten. */
+const freedMax = 16_384;
+
+/** Gathers the index changes of one commit, and how many entries they add to each index. */
+export class EntryBuilder implements EntryChanges {
+  readonly #reader: PinnedReader;
+  readonly #deltas = new Map<IndexId, number>();
+  readonly #writes: Write[] = [];
+  /** Of the log entry that is being applied. */
+  #removals: Change[] = [];
+  #additions: Change[] = [];
+  /** Whether entries of indexes under construction exist, as far as this commit knows. */
+  readonly #known = new Map<string, boolean>();
+  /** Unique keys that no longer lead where they led. */
+  readonly #freed: Change[] = [];
+  /** Sorted entries by the hundred thousand, which go before any of the others come. */
+  readonly removalRuns: EntryRun[] = [];
+  readonly additionRuns: EntryRun[] = [];
+  #packed: { readonly removals: EntryRuns; readonly additions: EntryRuns } | undefined;
+  readonly #key = new IxKey();
+  readonly #memory: ImageMemory;
+
+  constructor(reader: PinnedReader, memory: ImageMemory) {
+    this.#reader = reader;
+    this.#memory = memory;
+  }
+
+  /**
+   * From now on changes are packed, until `endPacked`. The log entry that is being applied is the only one of its commit and changes
+   * each record once: its entries are written in the order of their keys, behind everything else.
+   */
+  pack(): void {
+    this.#packed = { removals: new EntryRuns(), additions: new EntryRuns() };
+  }
+
+  /** The log entry is over; what was packed is sorted. */
+  async endPacked(timers: Pick<Timers, 'yield'>): Promise<void> {
+    const packed = this.#packed;
+    if (packed === undefined) return;
+    this.#packed = undefined;
+    for (const run of await packed.removals.sorted(timers)) {
+      this.removalRuns.push(run);
+      this.#count(run.target.id, -run.count);
+    }
+    for (const run of await packed.additions.sorted(timers)) this.addRun(run);
+  }
+
+  /** Sorted entries that are known to be new. */
+  addRun(run: EntryRun): void {
+    this.additionRuns.push(run);
+    this.#count(run.target.id, run.count);
+  }
+
+  remove(target: IndexTarget, key: Uint8Array, rid: Rid): void {
+    if (this.#packed !== undefined && !target.isBuilding) {
+      this.#packed.removals.add(target, key, rid);
+      return;
+    }
+    const components = target.isUnique ? key : withRid(key, rid);
+    this.#removals.push({ target, components, rid });
+  }
+
+  add(target: IndexTarget, key: Uint8Array, rid: Rid): void {
+    if (this.#packed !== undefined && !target.isBuilding) {
+      this.#packed.additions.add(target, key, rid);
+      return;
+    }
+    const components = target.isUnique ? key : withRid(key, rid);
+    this.#additions.push({ target, components, rid });
+  }
+
+  /** All removals of a log entry come before its additions: records may swap unique keys in one transaction. */
+  endEntry(): void {
+    for (const change of this.#removals) this.#write(change, -1);
+    for (const change of this.#additions) this.#write(change, 1);
+    this.#removals = [];
+    this.#additions = [];
+  }
+
+  /** Like `add` for components that end with the RID already where the index is not unique. */
+  addEncoded(target: IndexTarget, components: Uint8Array, rid: Rid): void {
+    this.#additions.push({ target, components, rid });
+  }
+
+  get deltas(): ReadonlyMap<IndexId, number> {
+    return this.#deltas;
+  }
+
+  finish(writes: Write[]): void {
+    for (const write of this.#writes) writes.push(write);
+  }
+
+  /** Takes out of the cache what does not hold any more. What was added was not there before, or was taken out first. */
+  publish(cache: UniqueEntryCache): void {
+    // Most commits have none.
+    const { removalRuns } = this;
+    const freedRuns = removalRuns.length === 0 ? removalRuns : removalRuns.filter(isOfUnique);
+    let count = this.#freed.length;
+    for (const run of freedRuns) count += run.count;
+    if (count > freedMax) {
+      cache.clear();
+      return;
+    }
+    for (const { target, components } of this.#freed) cache.remove(target.id, components);
+    for (const run of freedRuns)
+      for (let place = 0; place < run.count; place += 1)
+        cache.remove(run.target.id, run.componentsAt(place));
+  }
+
+  /** Forgets counting for a dropped index. */
+  drop(index: IndexId): void {
+    this.#deltas.delete(index);
+    this.#packed?.removals.drop(index);
+    this.#packed?.additions.drop(index);
+  }
+
+  #write(change: Change, sign: 1 | -1): void {
+    const { target, components } = change;
+    if (target.isBuilding && !this.#changes(change, sign === 1)) return;
+    const key = new IxKey();
+    key.index = target.id;
+    key.components = components;
+    const { ix } = this.#reader.subs;
+    if (sign === -1 && target.isUnique) this.#freed.push(change);
+    this.#writes.push(
+      sign === 1 ? entryWrite(ix, key, this.#memory, target, change.rid) : removal(ix, key),
+    );
+    this.#count(target.id, sign);
+  }
+
+  #count(index: IndexId, count: number): void {
+    this.#deltas.set(index, (this.#deltas.get(index) ?? 0) + count);
+  }
+
+  /** Whether an entry of an index under construction changes between there and not there. */
+  #changes({ target, components }: Change, isThereThen: boolean): boolean {
+    const name = `${target.id}/${Buffer.from(components).toString('latin1')}`;
+    const isThere = this.#known.get(name) ?? this.#isStored(target.id, components);
+    this.#known.set(name, isThereThen);
+    return isThere !== isThereThen;
+  }
+
+  #isStored(index: IndexId, components: Uint8Array): boolean {
+    this.#key.index = index;
+    this.#key.components = components;
+    return this.#reader.find(this.#reader.subs.ix, this.#key);
+  }
+}
+
+function isOfUnique({ target }: EntryRun): boolean {
+  return target.isUnique;
+}
+
+export function withRid(key: Uint8Array, rid: Rid): Uint8Array {
+  const whole = new Uint8Array(key.length + ridSize);
+  writeRid(whole, copyInto(whole, 0, key), rid);
+  return whole;
+}
+
+/** The put of an entry: unique ones have the RID as their value, others nothing. */
+export function entryWrite(
+  ix: Store,
+  key: IxKey,
+  memory: ImageMemory,
+  target: IndexTarget,
+  rid: Rid,
+): Write {
+  if (!target.isUnique) return putEmpty(ix, key);
+  const start = memory.take(ridSize);
+  writeRid(memory.slab.bytes, start, rid);
+  return putLast(ix, key, memory, start, ridSize);
+}

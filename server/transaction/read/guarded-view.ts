@@ -1,0 +1,176 @@
+import type { Catalog } from '#catalog/catalog.ts';
+import type { StoredRecord } from '#core/value/record.ts';
+import {
+  type BucketId,
+  bucketOf,
+  type IndexId,
+  type LogIndex,
+  type Rid,
+  type TypeId,
+} from '#core/value/rid.ts';
+import type { Value } from '#core/value/value.ts';
+import type { AdjacencyList, Direction, StorageSnapshot } from '#storage/engine.ts';
+import type {
+  CreatedRecords,
+  IndexCursor,
+  IndexReader,
+  KeyBounds,
+  ReadView,
+  RecordCursor,
+} from './read-view.ts';
+
+/** What somebody may read. */
+export interface ReadRights {
+  canRead(typeName: string): boolean;
+  /** @throws DatabaseError `Forbidden` when it may not be read */
+  requireRead(typeName: string): void;
+}
+
+/**
+ * What a statement of somebody reads who may not read every type (security.md 4.3): wherever it comes upon a record, by a link,
+ * a record id, a step or a name, the type is asked for, and what may not be read ends the statement. Blocks of types that may
+ * not be read are never read as such.
+ */
+export class GuardedView implements ReadView {
+  readonly #inner: ReadView;
+  readonly #rights: ReadRights;
+  readonly #allowed = new Set<BucketId>();
+
+  constructor(inner: ReadView, rights: ReadRights) {
+    this.#inner = inner;
+    this.#rights = rights;
+  }
+
+  /** As guarded as this one, over another view of the same records. */
+  over(viewOf: (inner: ReadView) => ReadView): GuardedView {
+    return new GuardedView(viewOf(this.#inner), this.#rights);
+  }
+
+  get catalog(): Catalog {
+    return this.#inner.catalog;
+  }
+
+  get snapshot(): StorageSnapshot {
+    return this.#inner.snapshot;
+  }
+
+  get snapshotIndex(): LogIndex {
+    return this.#inner.snapshotIndex;
+  }
+
+  record(rid: Rid): StoredRecord | undefined {
+    this.#require(bucketOf(rid));
+    return this.#inner.record(rid);
+  }
+
+  scan(bucket: BucketId, order: 'ascending' | 'descending', fromPosition?: number): RecordCursor {
+    this.#require(bucket);
+    return this.#inner.scan(bucket, order, fromPosition);
+  }
+
+  scanStored(bucket: BucketId): RecordCursor {
+    this.#require(bucket);
+    return this.#inner.scanStored(bucket);
+  }
+
+  get created(): CreatedRecords | undefined {
+    const created = this.#inner.created;
+    if (created === undefined) return undefined;
+    return {
+      scan: (buckets: readonly BucketId[]) => {
+        for (const bucket of buckets) this.#require(bucket);
+        return created.scan(buckets);
+      },
+      placeOf: (rid: Rid) => created.placeOf(rid),
+      places: created.places,
+      ridAt: (place: Rid) => created.ridAt(place),
+    };
+  }
+
+  isChanged(bucket: BucketId): boolean {
+    return !this.#mayRead(bucket) || this.#inner.isChanged(bucket);
+  }
+
+  hasChangedRows(bucket: BucketId): boolean {
+    return !this.#mayRead(bucket) || this.#inner.hasChangedRows(bucket);
+  }
+
+  /** Mostly compares sizes; what tells the number asks `requireRead`. */
+  recordCount(bucket: BucketId): number {
+    return this.#inner.recordCount(bucket);
+  }
+
+  requireRead(bucket: BucketId): void {
+    this.#require(bucket);
+  }
+
+  adjacency(vertex: Rid, direction: Direction, edgeType: TypeId): AdjacencyList {
+    const list = this.#inner.adjacency(vertex, direction, edgeType);
+    if (list.count > 0) this.#requireStep(vertex, edgeType);
+    return list;
+  }
+
+  degree(vertex: Rid, direction: Direction, edgeType: TypeId): number {
+    const degree = this.#inner.degree(vertex, direction, edgeType);
+    if (degree > 0) this.#requireStep(vertex, edgeType);
+    return degree;
+  }
+
+  index(id: IndexId): IndexReader {
+    const reader = this.#inner.index(id);
+    return {
+      entryCount: reader.entryCount,
+      recordWith: (key: readonly Value[]) => {
+        const rid = reader.recordWith(key);
+        if (rid !== undefined && rid >= 0) this.#require(bucketOf(rid));
+        return rid;
+      },
+      lookup: (key: readonly Value[]) => this.#checked(reader.lookup(key)),
+      range: (bounds: KeyBounds, order: 'ascending' | 'descending') =>
+        this.#checked(reader.range(bounds, order)),
+    };
+  }
+
+  [Symbol.dispose](): void {
+    this.#inner[Symbol.dispose]();
+  }
+
+  #checked(cursor: IndexCursor): IndexCursor {
+    return {
+      next: () => {
+        if (!cursor.next()) return false;
+        this.#require(bucketOf(cursor.rid));
+        return true;
+      },
+      get rid() {
+        return cursor.rid;
+      },
+      get keyBytes() {
+        return cursor.keyBytes;
+      },
+      keyValues: () => cursor.keyValues(),
+    };
+  }
+
+  /** Who lies at the other end is told by the edge itself; reading it is another matter. */
+  #requireStep(vertex: Rid, edgeType: TypeId): void {
+    this.#require(bucketOf(vertex));
+    this.#rights.requireRead(this.#inner.catalog.typeWithId(edgeType).name);
+  }
+
+  #require(bucket: BucketId): void {
+    if (this.#mayRead(bucket)) return;
+    const type = this.#inner.catalog.bucketWithId(bucket)?.type;
+    if (type !== undefined) this.#rights.requireRead(this.#inner.catalog.typeWithId(type).name);
+  }
+
+  #mayRead(bucket: BucketId): boolean {
+    if (this.#allowed.has(bucket)) return true;
+    const type = this.#inner.catalog.bucketWithId(bucket)?.type;
+    // Records of no type are none.
+    if (type === undefined) return true;
+    if (!this.#rights.canRead(this.#inner.catalog.typeWithId(type).name)) return false;
+    this.#allowed.add(bucket);
+    return true;
+  }
+}
