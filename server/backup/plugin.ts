@@ -4,7 +4,7 @@ import { isList, isMap, kindOf, type Value } from '#core/value/value.ts';
 import { toNumber } from '#core/value/conversion.ts';
 import type { BackupControl, BackupDescription } from '#control/backup-control.ts';
 import type { ServerEvents } from '#control/event-log.ts';
-import { removeUnfinished } from '#database/operations/backup-store.ts';
+import { removeUnfinished } from '#database/operations/backup/store.ts';
 import type { ServerOperations } from '#database/operations/server-operations.ts';
 import type { DatabasesPort } from '#database/session.ts';
 import { WatchedFile } from '#security/watched-file.ts';

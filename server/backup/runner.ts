@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import type { Log } from '#core/log.ts';
 import type { Principal } from '#core/principal.ts';
 import type { ServerEvents } from '#control/event-log.ts';
-import { deleteBackup, listBackups } from '#database/operations/backup-store.ts';
+import { deleteBackup, listBackups } from '#database/operations/backup/store.ts';
 import type { ServerOperations } from '#database/operations/server-operations.ts';
 import type { BackupPolicy } from './config.ts';
 import { expiredBackups } from './retention.ts';

@@ -1,5 +1,5 @@
 import type { Value } from '#core/value/value.ts';
-import type { SchemaEffect } from './applied-change.ts';
+import type { SchemaEffect } from './change/applied-change.ts';
 import type { CatalogValue } from './catalog-value.ts';
 
 /** What one item of ALTER TYPE gives: the next catalog and what it adds to the result row. */

@@ -6,7 +6,7 @@ import { kindOf, type Value } from '#core/value/value.ts';
 import type { Catalog, PropertyDefinition } from './catalog.ts';
 import { coerceDeclared } from './coercion.ts';
 import { propertyTypeSpec } from './property-type.ts';
-import type { PropertyAttribute } from './changes.ts';
+import type { PropertyAttribute } from './change/changes.ts';
 import { requirePattern } from './whole-pattern.ts';
 
 /** What setting an attribute may need from outside. */

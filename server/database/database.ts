@@ -34,7 +34,7 @@ import { WatchedView } from '#transaction/read/watched-view.ts';
 import { TypeLabelBook } from '#transaction/write/type-label-book.ts';
 import type { ActiveStatements } from './bounds/active-statements.ts';
 import { AsyncQueue } from './session/async-queue.ts';
-import type { ScriptEngine } from '#platform/script-engine.ts';
+import type { ScriptEngine } from '#platform/script/engine.ts';
 import { BodyRunner } from './script/body-runner.ts';
 import { BulkLoader } from './bulk/bulk-loader.ts';
 import type { CompiledStatement } from './statement/compiled-statement.ts';

@@ -1,5 +1,5 @@
 import type { Catalog, IndexDefinition } from '#catalog/catalog.ts';
-import type { SchemaChange } from '#catalog/changes.ts';
+import type { SchemaChange } from '#catalog/change/changes.ts';
 import { nameLengthMax } from '#catalog/name-rules.ts';
 import { DatabaseError } from '#core/errors.ts';
 import type { BucketId, LogIndex, Rid } from '#core/value/rid.ts';

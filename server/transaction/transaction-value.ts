@@ -1,6 +1,6 @@
 import type { Catalog } from '#catalog/catalog.ts';
 import type { TypeHooks } from '#catalog/definitions.ts';
-import type { SchemaChange } from '#catalog/changes.ts';
+import type { SchemaChange } from '#catalog/change/changes.ts';
 import { DatabaseError } from '#core/errors.ts';
 import { doneInPlace, inTurns, type PausingWork, type Replay, toEnd } from '#core/pausing-work.ts';
 import type { RecordKind, StoredRecord } from '#core/value/record.ts';

@@ -1,4 +1,4 @@
-import type { SchemaChange } from '#catalog/changes.ts';
+import type { SchemaChange } from '#catalog/change/changes.ts';
 import type { Replay } from '#core/pausing-work.ts';
 import type { StoredRecord } from '#core/value/record.ts';
 import type { BucketId, LogIndex, Rid, TypeId } from '#core/value/rid.ts';

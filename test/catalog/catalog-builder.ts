@@ -1,8 +1,8 @@
-import type { AppliedChange, ChangeContext } from '#catalog/applied-change.ts';
-import { applyChange } from '#catalog/apply-change.ts';
+import type { AppliedChange, ChangeContext } from '#catalog/change/applied-change.ts';
+import { applyChange } from '#catalog/change/apply-change.ts';
 import type { IndexComponent } from '#catalog/catalog.ts';
 import { type CatalogValue, emptyCatalog } from '#catalog/catalog-value.ts';
-import type { PropertyAttribute, SchemaChange } from '#catalog/changes.ts';
+import type { PropertyAttribute, SchemaChange } from '#catalog/change/changes.ts';
 import type { RecordKind } from '#core/value/record.ts';
 import { defaultTemporalFormats } from '#core/temporal/format.ts';
 

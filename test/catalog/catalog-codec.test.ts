@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { decodeCatalog, encodeCatalog } from '#catalog/catalog-codec.ts';
 import { decodeValue, encodeValue } from '#catalog/value-document.ts';
-import type { SchemaChange } from '#catalog/changes.ts';
+import type { SchemaChange } from '#catalog/change/changes.ts';
 import { emptyCatalog } from '#catalog/catalog-value.ts';
 import { Decimal } from '#core/value/decimal.ts';
 import { Link } from '#core/value/record.ts';

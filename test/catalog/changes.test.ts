@@ -1,7 +1,7 @@
-import { applyChange } from '#catalog/apply-change.ts';
+import { applyChange } from '#catalog/change/apply-change.ts';
 import { emptyCatalog } from '#catalog/catalog-value.ts';
 import { decodeCatalog, encodeCatalog } from '#catalog/catalog-codec.ts';
-import type { SchemaChange } from '#catalog/changes.ts';
+import type { SchemaChange } from '#catalog/change/changes.ts';
 import { DatabaseError } from '#core/errors.ts';
 import type { Value, ValueMap } from '#core/value/value.ts';
 import { runGoldenFile } from '#test/support/datadriven.ts';

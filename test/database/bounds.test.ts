@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { FairTurns } from '#database/bounds/fair-turns.ts';
-import { approximateBytes } from '#query/evaluate/held-bytes.ts';
+import { approximateBytes } from '#query/evaluate/turns/held-bytes.ts';
 import { ServerMemory, StatementMemory } from '#database/bounds/memory-accounts.ts';
 import { PlanCache } from '#database/statement/plan-cache.ts';
 import { ManualRuntime } from './support/manual-runtime.ts';

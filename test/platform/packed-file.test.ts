@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import yazl from 'yazl';
-import { openUnpacked } from '#platform/packed-file.ts';
+import { openUnpacked } from '#platform/archive/packed-file.ts';
 
 async function content(pieces: AsyncIterable<Uint8Array>): Promise<string> {
   const found: Uint8Array[] = [];

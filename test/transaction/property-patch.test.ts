@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { coerceDeclared } from '#catalog/coercion.ts';
-import type { PropertyAttribute } from '#catalog/changes.ts';
+import type { PropertyAttribute } from '#catalog/change/changes.ts';
 import { DatabaseError } from '#core/errors.ts';
 import type { Rid } from '#core/value/rid.ts';
 import { defaultTemporalFormats } from '#core/temporal/format.ts';

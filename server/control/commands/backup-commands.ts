@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { DatabaseError } from '#core/errors.ts';
-import { backupPath, deleteBackup, listBackups } from '#database/operations/backup-store.ts';
+import { backupPath, deleteBackup, listBackups } from '#database/operations/backup/store.ts';
 import { requireDatabaseName } from '#database/catalogue/database-directory.ts';
 import { formatTimestamp } from '#platform/timestamp.ts';
 import { requireNothing, requireOneName, takeName } from '../command-parser.ts';

@@ -1,5 +1,5 @@
 import type { Wait } from '#core/pausing-work.ts';
-import { LongCalls } from '#query/evaluate/long-calls.ts';
+import { LongCalls } from '#query/evaluate/turns/long-calls.ts';
 import type { Transaction } from '#transaction/transaction.ts';
 
 /**

@@ -3,9 +3,9 @@ import type { Runtime } from '#core/runtime.ts';
 import type { LogIndex } from '#core/value/rid.ts';
 import { SliceTimer } from '#transaction/write/slice-timer.ts';
 import type { CommittedRequest } from '../session.ts';
-import { CsvReader } from './csv-reader.ts';
+import { CsvReader } from './csv/reader.ts';
 import { ImportRows, type RowLoader } from './import-rows.ts';
-import { JsonlReader } from './jsonl-reader.ts';
+import { JsonlReader } from './jsonl/reader.ts';
 import { LineBuffer } from './line-buffer.ts';
 
 /** Turns lines into rows. */

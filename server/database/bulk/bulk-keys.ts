@@ -6,7 +6,7 @@ import type { IndexKeys, KeySource } from '#index/ordered/index-keys.ts';
 import type { StorageSnapshot } from '#storage/engine.ts';
 import { duplicatedKey } from '#transaction/write/unique-claims.ts';
 import { WriteRuleBook, type WriteRules } from '#transaction/write/write-rules.ts';
-import { hashOf, IdTable } from './id-table.ts';
+import { hashOf, IdTable } from './ends/id-table.ts';
 
 /** The rules of a type, and whether they concern keys at all. */
 export interface KeyRules extends WriteRules {

@@ -23,10 +23,10 @@ import type { BulkLoadOptions, CommittedRequest } from '../session.ts';
 import { type BatchRows, batchRows, type RowSurroundings, type Table } from './batch-rows.ts';
 import type { EdgeBatch, RecordBatch, TemporaryId } from './bulk-batch.ts';
 import { BulkChanges } from './bulk-changes.ts';
-import { missingVertex } from './bulk-ends.ts';
+import { missingVertex } from './ends/bulk-ends.ts';
 import { BulkKeys } from './bulk-keys.ts';
 import { GatheredChunks } from './gathered-chunks.ts';
-import { takeOneWayEdges } from './one-way-type.ts';
+import { takeOneWayEdges } from './ends/one-way-type.ts';
 import { TriggeredLoad, type VetoedRows } from './triggered-load.ts';
 
 export interface BulkLoaderOptions extends BulkLoadOptions {

@@ -6,7 +6,7 @@ import type { BulkWriter } from '#storage/bulk/writer.ts';
 import type { StorageSnapshot } from '#storage/engine.ts';
 import type { BulkMark } from '#storage/bulk/pending-load.ts';
 import type { BulkChanges } from './bulk-changes.ts';
-import { BulkEnds } from './bulk-ends.ts';
+import { BulkEnds } from './ends/bulk-ends.ts';
 import type { BulkKeys } from './bulk-keys.ts';
 import { requireSame } from './same-type.ts';
 

@@ -4,10 +4,10 @@ import { type LogIndex, noRid, parseRid, type Rid } from '#core/value/rid.ts';
 import type { Value } from '#core/value/value.ts';
 import type { CommittedRequest } from '../session.ts';
 import type { BulkLoader } from './bulk-loader.ts';
-import { hashOf } from './id-table.ts';
-import type { IdText } from './id-text.ts';
-import { OrdinalRids } from './ordinal-rids.ts';
-import { TemporaryIds } from './temporary-ids.ts';
+import { hashOf } from './ends/id-table.ts';
+import type { IdText } from './ends/id-text.ts';
+import { OrdinalRids } from './ends/ordinal-rids.ts';
+import { TemporaryIds } from './ends/temporary-ids.ts';
 
 /** Rows of one type with the same properties that wait for being loaded. */
 export class PendingRows {

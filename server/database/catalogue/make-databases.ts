@@ -19,7 +19,7 @@ import {
   serverQueryMaxMemory,
 } from '#config/settings.ts';
 import type { LanguageRegistry } from '#language/registry.ts';
-import { ScriptEngine } from '#platform/script-engine.ts';
+import { ScriptEngine } from '#platform/script/engine.ts';
 import { requireSoundEnvironment } from '#storage/environment/use.ts';
 import { ActiveStatements } from '../bounds/active-statements.ts';
 import { type Counters, newCounters } from './counters.ts';

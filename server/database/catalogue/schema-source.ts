@@ -1,11 +1,11 @@
-import { hint } from '#catalog/change-definition.ts';
+import { hint } from '#catalog/change/definition.ts';
 import { DatabaseError } from '#core/errors.ts';
 import type { BucketId } from '#core/value/rid.ts';
 import type { EpochMs } from '#core/runtime.ts';
 import type { TemporalFormats } from '#core/temporal/format.ts';
 import type { Value, ValueMap } from '#core/value/value.ts';
 import type { SettingReport } from '#config/effective-settings.ts';
-import { isShown } from '#catalog/change-index.ts';
+import { isShown } from '#catalog/change/index-definition.ts';
 import type {
   BucketDefinition,
   Catalog,

@@ -3,7 +3,7 @@ import { DatabaseError } from '#core/errors.ts';
 import { parseInteger } from '#core/value/number-text.ts';
 import { noRid } from '#core/value/rid.ts';
 import { double, type Value } from '#core/value/value.ts';
-import { bidirectionalMark } from '../operations/one-way-mark.ts';
+import { bidirectionalMark } from '../operations/export/one-way-mark.ts';
 import type { ImportJob } from './import-job.ts';
 import { textOf } from './lines.ts';
 import { edgePropertyName, propertyName } from './property-names.ts';

@@ -5,7 +5,7 @@ import { noRid, type Rid } from '#core/value/rid.ts';
 import type { Runtime } from '#core/runtime.ts';
 import type { Value, ValueMap } from '#core/value/value.ts';
 import type { BulkLoader } from '../bulk/bulk-loader.ts';
-import { hashOf, IdTable } from '../bulk/id-table.ts';
+import { hashOf, IdTable } from '../bulk/ends/id-table.ts';
 import type { OperatedDatabase } from '../operations/operated-database.ts';
 import type { ProgressReporter } from '../progress/progress-registry.ts';
 import { insertRows } from './row-inserts.ts';

@@ -10,9 +10,9 @@ import { Link, type RecordKind } from '#core/value/record.ts';
 import { noRid, parseRid, type Rid } from '#core/value/rid.ts';
 import { EmbeddedDocument, isMap, type Value, type ValueMap } from '#core/value/value.ts';
 import { RidMap } from '#transaction/write/rid-map.ts';
-import { carriedSettings } from '../operations/export-jsonl.ts';
-import { mapWithLinks, storedMap } from '../operations/record-json.ts';
-import { planSchema, type SchemaPlan } from '../operations/schema-json.ts';
+import { carriedSettings } from '../operations/export/jsonl.ts';
+import { mapWithLinks, storedMap } from '../operations/export/record-json.ts';
+import { planSchema, type SchemaPlan } from '../operations/export/schema-json.ts';
 import { type ImportJob, textOr } from './import-job.ts';
 import { type Line, linesOf } from './lines.ts';
 

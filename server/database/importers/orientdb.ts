@@ -1,4 +1,4 @@
-import type { SchemaChange } from '#catalog/changes.ts';
+import type { SchemaChange } from '#catalog/change/changes.ts';
 import { schemaTypeNamed } from '#core/value/conversion.ts';
 import { DatabaseError } from '#core/errors.ts';
 import { parseJson } from '#core/value/json-value.ts';
@@ -6,7 +6,7 @@ import { Link, type RecordKind } from '#core/value/record.ts';
 import { noRid, parseRid, type Rid } from '#core/value/rid.ts';
 import { EmbeddedDocument, isList, isMap, type Value, type ValueMap } from '#core/value/value.ts';
 import { RidMap } from '#transaction/write/rid-map.ts';
-import { mapWithLinks } from '../operations/record-json.ts';
+import { mapWithLinks } from '../operations/export/record-json.ts';
 import { type ImportJob, textOr } from './import-job.ts';
 import { JsonSections } from './json-sections.ts';
 import { textOf } from './lines.ts';

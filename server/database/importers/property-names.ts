@@ -1,4 +1,4 @@
-import { bidirectionalMark } from '../operations/one-way-mark.ts';
+import { bidirectionalMark } from '../operations/export/one-way-mark.ts';
 
 /** The name of a property that a file has: names with `@` are the server's own. */
 export function propertyName(name: string): string {

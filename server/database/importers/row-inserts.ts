@@ -5,7 +5,7 @@ import { noRid, type Rid } from '#core/value/rid.ts';
 import type { Value, ValueMap } from '#core/value/value.ts';
 import type { Transaction } from '#transaction/transaction.ts';
 import { patientWrite } from '../attempt/patient-write.ts';
-import { takeOneWayEdges } from '../bulk/one-way-type.ts';
+import { takeOneWayEdges } from '../bulk/ends/one-way-type.ts';
 import type { OperatedDatabase } from '../operations/operated-database.ts';
 
 /** Rows of one type with the same properties. */

@@ -6,7 +6,7 @@ import {
 } from '#config/server-settings.ts';
 import { DatabaseError } from '#core/errors.ts';
 import type { Runtime } from '#core/runtime.ts';
-import { openUnpacked } from '#platform/packed-file.ts';
+import { openUnpacked } from '#platform/archive/packed-file.ts';
 import { importCsv } from '../importers/csv.ts';
 import { detectFormat } from '../importers/detect-format.ts';
 import { importGraphml } from '../importers/graphml.ts';

@@ -4,7 +4,7 @@ import type { Maintenance } from '#query/algebra/maintenance.ts';
 import type { ProgressReporter } from '../progress/progress-registry.ts';
 import type { MaintenanceOrder } from '../statement/context.ts';
 import { alterDatabase } from './alter-database.ts';
-import { checkDatabase } from './check-database.ts';
+import { checkDatabase } from './check/database.ts';
 import { compactIndexes, rebuildIndexes } from './rebuild-index.ts';
 import { rebuildType, repartitionType } from './rebuild-type.ts';
 import type { MaintenanceRoom, MaintenanceTask } from './task.ts';

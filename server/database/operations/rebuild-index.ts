@@ -1,4 +1,4 @@
-import { requireIndex, isShown } from '#catalog/change-index.ts';
+import { requireIndex, isShown } from '#catalog/change/index-definition.ts';
 import { parseBucketStrategy } from '#catalog/bucket-strategy.ts';
 import type { Catalog, IndexDefinition } from '#catalog/catalog.ts';
 import { DatabaseError, errorSpecs } from '#core/errors.ts';

@@ -12,11 +12,11 @@ import type {
   ProgressReporter,
 } from '../progress/progress-registry.ts';
 import type { DatabasesPort } from '../session.ts';
-import { backupOptions, backupStepCount, writeBackup } from './backup.ts';
-import { backupFileName } from './backup-names.ts';
+import { backupOptions, backupStepCount, writeBackup } from './backup/backup.ts';
+import { backupFileName } from './backup/names.ts';
 import type { OperatedDatabase, StatementOperations } from './operated-database.ts';
-import { exportOrder, writeExport } from './export.ts';
-import { restoreStepCount, unpackBackup } from './restore.ts';
+import { exportOrder, writeExport } from './export/export.ts';
+import { restoreStepCount, unpackBackup } from './backup/restore.ts';
 import { importFiles, importStepCount } from './import.ts';
 import { type ImportSettings, importSettings } from '../importers/import-settings.ts';
 import type { ImportCounts } from '../importers/import-sink.ts';

@@ -11,7 +11,7 @@ import { Link } from '#core/value/record.ts';
 import { noRid } from '#core/value/rid.ts';
 import { isMap, type Value } from '#core/value/value.ts';
 import { parseJson } from '#core/value/json-value.ts';
-import type { ScriptEngine, ScriptOutcome } from '#platform/script-engine.ts';
+import type { ScriptEngine, ScriptOutcome } from '#platform/script/engine.ts';
 import type { TriggerSubject, TriggerVerdict } from '#transaction/trigger/trigger-runner.ts';
 import {
   changedProperties,

@@ -7,7 +7,7 @@ import { noRid } from '#core/value/rid.ts';
 import type { Runtime } from '#core/runtime.ts';
 import { isMap, type Value } from '#core/value/value.ts';
 import type { MemoryAccount, VariableScope } from '#query/evaluate/context.ts';
-import { approximateBytes } from '#query/evaluate/held-bytes.ts';
+import { approximateBytes } from '#query/evaluate/turns/held-bytes.ts';
 import { END, ROW } from '#query/operators/operator.ts';
 import type { ReadView } from '#transaction/read/read-view.ts';
 import type { Transaction } from '#transaction/transaction.ts';

@@ -4,7 +4,7 @@ import type { TemporalFormats } from '#core/temporal/format.ts';
 import { textOf } from '#core/text/text-form.ts';
 import { isMap, type Value, type ValueMap } from '#core/value/value.ts';
 import { jsonFormOf, metadataOf } from '#query/functions/text/json-form.ts';
-import type { ScriptOutcome } from '#platform/script-engine.ts';
+import type { ScriptOutcome } from '#platform/script/engine.ts';
 
 /*
  * Values as scripts of users see them, and back. They cross as JSON: records and maps are objects, ids and dates texts, numbers

@@ -1,5 +1,5 @@
 import { isRecord, type Value } from '#core/value/value.ts';
-import { byteEstimateOf } from '#query/evaluate/value-size.ts';
+import { byteEstimateOf } from '#query/evaluate/turns/value-size.ts';
 import type { MemoryAccount, VariableScope } from '#query/evaluate/context.ts';
 
 /** What a variable is counted with beside its value, and what a record in one is taken for. */

@@ -1,6 +1,6 @@
 import type { Value } from '#core/value/value.ts';
 import type { MemoryAccount } from '#query/evaluate/context.ts';
-import { approximateBytes } from '#query/evaluate/held-bytes.ts';
+import { approximateBytes } from '#query/evaluate/turns/held-bytes.ts';
 import type { ResultBatch } from '../session.ts';
 
 /** The place of a value in the list. */

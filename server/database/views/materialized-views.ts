@@ -1,5 +1,5 @@
 import type { Catalog } from '#catalog/catalog.ts';
-import { requireView } from '#catalog/change-view.ts';
+import { requireView } from '#catalog/change/view.ts';
 import type { ViewDefinition } from '#catalog/definitions.ts';
 import { DatabaseError } from '#core/errors.ts';
 import type { Log } from '#core/log.ts';

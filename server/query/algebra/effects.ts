@@ -2,7 +2,7 @@ import type { Effect } from '#core/effects.ts';
 import type { Access } from '#core/principal.ts';
 import type { TypeId } from '#core/value/rid.ts';
 import type { Catalog } from '#catalog/catalog.ts';
-import { isScripting } from '#catalog/definition-changes.ts';
+import { isScripting } from '#catalog/change/definition-changes.ts';
 import { fullName } from '#catalog/definitions.ts';
 import { effectsOfMaintenance, typesOfMaintenance } from './maintenance.ts';
 import { walkPlan } from './plan-walk.ts';

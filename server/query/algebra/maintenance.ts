@@ -1,4 +1,4 @@
-import type { SchemaChange } from '#catalog/changes.ts';
+import type { SchemaChange } from '#catalog/change/changes.ts';
 import type { Effect } from '#core/effects.ts';
 import type { BucketId, Rid, TypeId } from '#core/value/rid.ts';
 import type { Value } from '#core/value/value.ts';

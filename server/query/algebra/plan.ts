@@ -1,5 +1,5 @@
 import type { BucketId, IndexId, TypeId } from '#core/value/rid.ts';
-import type { SchemaChange } from '#catalog/changes.ts';
+import type { SchemaChange } from '#catalog/change/changes.ts';
 import type { Dialect, Expression, Output, Slot } from './expression.ts';
 import type { Maintenance } from './maintenance.ts';
 

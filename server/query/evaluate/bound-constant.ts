@@ -9,8 +9,8 @@ import { Float } from '#core/value/value.ts';
 import type { Value } from '#core/value/value.ts';
 import { cellKind } from '#storage/format/cell.ts';
 import type { CellKind } from '#storage/format/cell.ts';
-import { type longMembers, manyCandidates } from './membership.ts';
-import { ridOf } from './sql-comparison.ts';
+import { type longMembers, manyCandidates } from './comparison/membership.ts';
+import { ridOf } from './comparison/sql-comparison.ts';
 
 /**
  * A constant in the form in which generated code compares it with the cells of one kind. The `mode` decides which code is

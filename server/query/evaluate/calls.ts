@@ -4,10 +4,10 @@ import type { Expression } from '../algebra/expression.ts';
 import type { EvaluationContext } from './context.ts';
 import { partsUnwatched } from './collections.ts';
 import type { CompileEnvironment, Evaluator } from './evaluator.ts';
-import { isLarge } from './large.ts';
-import { rememberedValue } from './long-calls.ts';
+import { isLarge } from './turns/large.ts';
+import { rememberedValue } from './turns/long-calls.ts';
 import type { FunctionRegistry, ScalarFunction } from './function-definition.ts';
-import { requireTurn } from './value-size.ts';
+import { requireTurn } from './turns/value-size.ts';
 
 /**
  * The scalar function a call names, with the number of arguments checked. Analyzers use it too, so that a wrong call is

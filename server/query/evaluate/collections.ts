@@ -5,7 +5,7 @@ import type { Value } from '#core/value/value.ts';
 import type { Dialect, Slot } from '../algebra/expression.ts';
 import type { EvaluationContext, Frame } from './context.ts';
 import type { Condition, Evaluator } from './evaluator.ts';
-import { boundedContainer, requireTurn } from './value-size.ts';
+import { boundedContainer, requireTurn } from './turns/value-size.ts';
 
 /** Lists and maps: literals, comprehensions, quantifiers and folds. Elements stand in a slot of the frame while it is their turn. */
 

@@ -1,27 +1,33 @@
 import type { Value } from '#core/value/value.ts';
 import type { Expression } from '../algebra/expression.ts';
-import { arithmeticOf, negate } from './arithmetic.ts';
-import type { BinaryOperation } from './arithmetic.ts';
+import { arithmeticOf, negate } from './arithmetic/arithmetic.ts';
+import type { BinaryOperation } from './arithmetic/arithmetic.ts';
 import { compileCall } from './calls.ts';
 import { compileComprehension, compileList, compileMap } from './collections.ts';
 import { compileQuantifier, compileReduce } from './collections.ts';
-import { compileBetween, compileCompare } from './compile-comparison.ts';
-import { compileCoalesce, compileConcatenate } from './concatenation.ts';
+import { compileBetween, compileCompare } from './comparison/compile-comparison.ts';
+import { compileCoalesce, compileConcatenate } from './arithmetic/concatenation.ts';
 import { isStatementConstant, oncePerStatement } from './constancy.ts';
-import { cypherArithmeticOf } from './cypher-arithmetic.ts';
+import { cypherArithmeticOf } from './arithmetic/cypher-arithmetic.ts';
 import type { CompileEnvironment, Condition, Evaluator, Predicate } from './evaluator.ts';
-import { compileAnd, compileCase, compileEvery, compileNot, compileOr } from './logic.ts';
-import { compileSome, truthOf } from './logic.ts';
-import { compileContains, compileIn } from './membership.ts';
+import {
+  compileAnd,
+  compileCase,
+  compileEvery,
+  compileNot,
+  compileOr,
+} from './comparison/logic.ts';
+import { compileSome, truthOf } from './comparison/logic.ts';
+import { compileContains, compileIn } from './comparison/membership.ts';
 import { compileAttribute, compileBareId, compileIsDefined } from './navigation.ts';
 import { compileIsOfType, compileProperty } from './navigation.ts';
 import { compileNestedProjection } from './nested-projection.ts';
 import type { CompiledItem } from './nested-projection.ts';
 import { compileUnwrapRows, compileUnwrapped, singleValue } from './rows.ts';
 import { compileElement, compileSlice } from './selectors.ts';
-import { strictlyEqual } from './sql-comparison.ts';
-import { compileLikeMatch, compileMatches } from './text-match.ts';
-import { appendedText, bytesAppended, uncounted } from './value-size.ts';
+import { strictlyEqual } from './comparison/sql-comparison.ts';
+import { compileLikeMatch, compileMatches } from './comparison/text-match.ts';
+import { appendedText, bytesAppended, uncounted } from './turns/value-size.ts';
 
 /**
  * Expressions to closures. A closure is made once per plan and called once per row; it reads the frame and the context,

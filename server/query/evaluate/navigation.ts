@@ -6,11 +6,11 @@ import { EmbeddedDocument, isRecord } from '#core/value/value.ts';
 import type { Value } from '#core/value/value.ts';
 import type { Attribute, Dialect, Slot } from '../algebra/expression.ts';
 import type { EvaluationContext } from './context.ts';
-import { requireDialect } from './compile-comparison.ts';
-import { valuesOfElements } from './element-turns.ts';
-import { pausingValue } from './long-calls.ts';
+import { requireDialect } from './comparison/compile-comparison.ts';
+import { valuesOfElements } from './turns/element-turns.ts';
+import { pausingValue } from './turns/long-calls.ts';
 import type { Condition, Evaluator } from './evaluator.ts';
-import { requireTurn } from './value-size.ts';
+import { requireTurn } from './turns/value-size.ts';
 
 /**
  * Navigation by name (sql.md 1.6, 1.7): records, maps and embedded documents give their property, links are followed (a

@@ -3,7 +3,7 @@ import { EmbeddedDocument, isRecord } from '#core/value/value.ts';
 import type { Value } from '#core/value/value.ts';
 import type { NestedItem, Slot } from '../algebra/expression.ts';
 import type { EvaluationContext, Frame } from './context.ts';
-import { valuesOfElements } from './element-turns.ts';
+import { valuesOfElements } from './turns/element-turns.ts';
 import type { Evaluator } from './evaluator.ts';
 import { propertyOfRecord } from './navigation.ts';
 

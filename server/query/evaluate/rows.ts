@@ -1,7 +1,7 @@
 import { DatabaseError } from '#core/errors.ts';
 import type { Value } from '#core/value/value.ts';
 import type { Evaluator } from './evaluator.ts';
-import { singleColumn } from './sql-comparison.ts';
+import { singleColumn } from './comparison/sql-comparison.ts';
 
 /** Results of sub-queries used as values (sql.md 5.6, house decision 48). */
 

@@ -4,7 +4,7 @@ import { textOf } from '#core/text/text-form.ts';
 import { EmbeddedDocument, isRecord } from '#core/value/value.ts';
 import type { Value, ValueMap } from '#core/value/value.ts';
 import type { Dialect } from '../algebra/expression.ts';
-import { requireDialect } from './compile-comparison.ts';
+import { requireDialect } from './comparison/compile-comparison.ts';
 import type { EvaluationContext } from './context.ts';
 import type { Evaluator } from './evaluator.ts';
 import { attributeNamed, attributeOf, propertyOf } from './navigation.ts';

@@ -1,7 +1,7 @@
 import type { Value } from '#core/value/value.ts';
 import type { EvaluationContext, LongWork, WorkMeter } from '../evaluate/context.ts';
-import { canPause, longValue, pausingValue } from '../evaluate/long-calls.ts';
-import { isLarge, largeText } from '../evaluate/large.ts';
+import { canPause, longValue, pausingValue } from '../evaluate/turns/long-calls.ts';
+import { isLarge, largeText } from '../evaluate/turns/large.ts';
 import type {
   Accumulator,
   AggregateFunction,

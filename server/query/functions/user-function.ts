@@ -3,7 +3,7 @@ import { doneInPlace } from '#core/pausing-work.ts';
 import type { Value } from '#core/value/value.ts';
 import type { EvaluationContext, LongWork, WorkMeter } from '../evaluate/context.ts';
 import type { ScalarFunction } from '../evaluate/function-definition.ts';
-import { unitsPerBody } from '../evaluate/long-calls.ts';
+import { unitsPerBody } from '../evaluate/turns/long-calls.ts';
 import { ANY_NUMBER, volatileScalar } from './define.ts';
 import { guided } from './paths/functions.ts';
 

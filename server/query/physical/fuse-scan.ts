@@ -1,7 +1,7 @@
 import type { Expression } from '../algebra/expression.ts';
 import type { Column, LogicalPlan, PlanNode } from '../algebra/plan.ts';
 import { conjunctionOf, conjunctsOf } from '../algebra/walk.ts';
-import { compileScan } from '../evaluate/compile-scan.ts';
+import { compileScan } from '../evaluate/generated/compile-scan.ts';
 import { CountRowsOperator } from '../operators/row/count-rows.ts';
 import {
   CountScanOperator,

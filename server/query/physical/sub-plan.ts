@@ -9,7 +9,7 @@ import { slotsOfOutput } from '../algebra/walk.ts';
 import type { EvaluationContext, LongWork } from '../evaluate/context.ts';
 import type { Evaluator } from '../evaluate/evaluator.ts';
 import { rowValue } from '../operators/flow/apply.ts';
-import { approximateBytes } from '../evaluate/held-bytes.ts';
+import { approximateBytes } from '../evaluate/turns/held-bytes.ts';
 import { HeldMemory } from '../operators/hold/held-memory.ts';
 import { END, PAUSE, type ExecutionContext, type PhysicalOperator } from '../operators/operator.ts';
 import type { Lowering, OperatorFactory } from './lowering.ts';

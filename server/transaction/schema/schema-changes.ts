@@ -1,11 +1,11 @@
-import type { AppliedChange, ChangeContext, SchemaEffect } from '#catalog/applied-change.ts';
-import { applyChange } from '#catalog/apply-change.ts';
-import { settleIndex } from '#catalog/change-index.ts';
-import { markDropped } from '#catalog/change-type.ts';
+import type { AppliedChange, ChangeContext, SchemaEffect } from '#catalog/change/applied-change.ts';
+import { applyChange } from '#catalog/change/apply-change.ts';
+import { settleIndex } from '#catalog/change/index-definition.ts';
+import { markDropped } from '#catalog/change/type.ts';
 import type { IndexDefinition } from '#catalog/catalog.ts';
 import type { CatalogValue } from '#catalog/catalog-value.ts';
-import type { SchemaChange } from '#catalog/changes.ts';
-import { requireShortNames } from '#catalog/new-names.ts';
+import type { SchemaChange } from '#catalog/change/changes.ts';
+import { requireShortNames } from '#catalog/change/new-names.ts';
 import { DatabaseError } from '#core/errors.ts';
 import type { BucketId, TypeId } from '#core/value/rid.ts';
 import type { Runtime } from '#core/runtime.ts';

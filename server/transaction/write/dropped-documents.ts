@@ -1,4 +1,4 @@
-import type { SchemaChange } from '#catalog/changes.ts';
+import type { SchemaChange } from '#catalog/change/changes.ts';
 import { inTurns } from '#core/pausing-work.ts';
 import { type BucketId, bucketOf } from '#core/value/rid.ts';
 import type { Timers } from '#core/runtime.ts';

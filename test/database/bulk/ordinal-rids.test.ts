@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { makeRid } from '#core/value/rid.ts';
-import { OrdinalRids } from '#database/bulk/ordinal-rids.ts';
+import { OrdinalRids } from '#database/bulk/ends/ordinal-rids.ts';
 
 test('record ids are found by their numbers, set in any order, far beyond one segment', () => {
   const rids = new OrdinalRids();

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { noRid, type Rid } from '#core/value/rid.ts';
-import { hashOf } from '#database/bulk/id-table.ts';
-import { hashedId, IdText } from '#database/bulk/id-text.ts';
-import { TemporaryIds } from '#database/bulk/temporary-ids.ts';
+import { hashOf } from '#database/bulk/ends/id-table.ts';
+import { hashedId, IdText } from '#database/bulk/ends/id-text.ts';
+import { TemporaryIds } from '#database/bulk/ends/temporary-ids.ts';
 
 const shared = Buffer.alloc(256);
 

@@ -8,7 +8,7 @@ import type { Rid } from '#core/value/rid.ts';
 import { DateTime, Duration, LocalDate } from '#core/temporal/temporal.ts';
 import { double, EmbeddedDocument, type Value, type ValueMap } from '#core/value/value.ts';
 import type { Database } from '#database/database.ts';
-import { mapWithLinks } from '#database/operations/record-json.ts';
+import { mapWithLinks } from '#database/operations/export/record-json.ts';
 import { openTestDatabase, root, type TestDatabase } from '../support/open-test-database.ts';
 import { printValue } from '../support/plain-values.ts';
 

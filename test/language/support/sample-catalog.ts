@@ -1,4 +1,4 @@
-import { applyChange } from '#catalog/apply-change.ts';
+import { applyChange } from '#catalog/change/apply-change.ts';
 import { type CatalogValue, emptyCatalog } from '#catalog/catalog-value.ts';
 import { defaultTemporalFormats } from '#core/temporal/format.ts';
 import { sqlFrontend } from '#language/sql/frontend.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { SchemaChange } from '#catalog/changes.ts';
+import type { SchemaChange } from '#catalog/change/changes.ts';
 import type { TypeId } from '#core/value/rid.ts';
 import { effectsOf, effectsOfPlan } from '#query/algebra/effects.ts';
 import type { LogicalPlan } from '#query/algebra/plan.ts';

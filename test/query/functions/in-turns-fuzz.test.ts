@@ -4,7 +4,7 @@ import { parseDecimal } from '#core/value/decimal.ts';
 import type { Wait } from '#core/pausing-work.ts';
 import { double, isMap, type Value } from '#core/value/value.ts';
 import type { ScalarFunction } from '#query/evaluate/function-definition.ts';
-import { LongCalls } from '#query/evaluate/long-calls.ts';
+import { LongCalls } from '#query/evaluate/turns/long-calls.ts';
 import { documentedFunctions, functionRegistry } from '#query/functions/registry.ts';
 import { seededRandom } from '#test/fuzz/random-bytes.ts';
 import { sampleContext } from './sample-context.ts';

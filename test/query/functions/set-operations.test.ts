@@ -4,8 +4,8 @@ import fc from 'fast-check';
 import { valueKey, valuesEqual } from '#core/value/equality.ts';
 import { compareValues } from '#core/value/value-order.ts';
 import { double, type Value } from '#core/value/value.ts';
-import { subtractFromCollection } from '#query/evaluate/collection-arithmetic.ts';
-import { ValueTable } from '#query/evaluate/value-table.ts';
+import { subtractFromCollection } from '#query/evaluate/arithmetic/collection-arithmetic.ts';
+import { ValueTable } from '#query/evaluate/comparison/value-table.ts';
 import { functionRegistry } from '#query/functions/registry.ts';
 import { sampleContext } from './sample-context.ts';
 

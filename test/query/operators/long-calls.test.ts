@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { DatabaseError } from '#core/errors.ts';
-import { unitsPerTurn } from '#query/evaluate/long-calls.ts';
+import { unitsPerTurn } from '#query/evaluate/turns/long-calls.ts';
 import type { PhysicalOperator } from '#query/operators/operator.ts';
 import { SqlDatabase } from '#test/query/support/sql-database.ts';
 

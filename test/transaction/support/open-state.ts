@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { decodeCatalog } from '#catalog/catalog-codec.ts';
-import type { SchemaChange } from '#catalog/changes.ts';
+import type { SchemaChange } from '#catalog/change/changes.ts';
 import type { TypeId } from '#core/value/rid.ts';
 import { defaultTemporalFormats } from '#core/temporal/format.ts';
 import type { Value, ValueMap } from '#core/value/value.ts';

@@ -15,7 +15,7 @@ import type { ParseLimits, VariableNames } from '../../frontend.ts';
 import { syntaxError } from '../../syntax-error.ts';
 import type { Expression } from '../ast.ts';
 import type { Statement } from '../statements.ts';
-import type { Aggregation } from './aggregation.ts';
+import type { Aggregation } from './expression/aggregation.ts';
 
 /** A statement as a part of a plan. */
 export interface AnalyzedQuery {

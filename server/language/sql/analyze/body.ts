@@ -1,7 +1,7 @@
 import type { Catalog } from '#catalog/catalog.ts';
 import type { TriggerEvent } from '#catalog/definitions.ts';
 import { DatabaseError } from '#core/errors.ts';
-import { problemOfScript } from '#platform/script-engine.ts';
+import { problemOfScript } from '#platform/script/engine.ts';
 import { parseStatement } from '../parser/statement.ts';
 import { nodesOf } from '../script/effects.ts';
 import type { Statement } from '../statements.ts';

@@ -7,7 +7,7 @@ import type { Maintenance } from '#query/algebra/maintenance.ts';
 import { closestWord } from '../../suggestion.ts';
 import type { Command, CommandArgument, NamedValue } from '../statements.ts';
 import type { Analysis, AnalyzedQuery } from './analysis.ts';
-import { constantOf } from './constant.ts';
+import { constantOf } from './expression/constant.ts';
 import { bucketIds } from './target.ts';
 
 /** Statements that work on the database as a whole: one `Maintain` node each, whose rows come from who carries it out. */

@@ -4,7 +4,7 @@ import type { OperationProgram } from '#query/algebra/program.ts';
 import type { Command } from '../statements.ts';
 import { QueryScope } from '#query/binder/scope.ts';
 import type { Analysis, AnalyzedQuery } from './analysis.ts';
-import { constantOf } from './constant.ts';
+import { constantOf } from './expression/constant.ts';
 
 /** Statements on the database as a whole that are run outside of transactions (sql.md 16.4, 16.5). */
 const operationNames: ReadonlySet<string> = new Set([

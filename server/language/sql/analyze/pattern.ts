@@ -8,7 +8,7 @@ import type { Binding, ElementScope, QueryScope } from '#query/binder/scope.ts';
 import type { Expression } from '../ast.ts';
 import type { MatchNode, MatchPath, MatchStep } from '../statements.ts';
 import type { Analysis, Environment } from './analysis.ts';
-import { moveOf } from './move.ts';
+import { moveOf } from './write/move.ts';
 import { bucketIds } from './target.ts';
 
 /** What is known about one alias; several occurrences add up. */

@@ -9,9 +9,9 @@ import type { QueryScope } from '#query/binder/scope.ts';
 import type { Expression } from '../ast.ts';
 import { columnName } from '../print.ts';
 import type { Projection, ProjectionItem } from '../statements.ts';
-import type { Aggregation } from './aggregation.ts';
+import type { Aggregation } from './expression/aggregation.ts';
 import { type Analysis, type Environment, rowEnvironment } from './analysis.ts';
-import { projectValue } from './nested-projection.ts';
+import { projectValue } from './expression/nested-projection.ts';
 
 /**
  * What a list of projection items makes of a row (sql.md 7.4): the record itself, named columns, or a map that starts from the

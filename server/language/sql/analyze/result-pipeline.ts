@@ -5,10 +5,10 @@ import type { QueryScope } from '#query/binder/scope.ts';
 import type { Expression } from '../ast.ts';
 import type { OrderItem, ResultClauses, UnwoundColumn } from '../statements.ts';
 import { someExpression } from '../syntax-walk.ts';
-import { type Aggregation, markAggregates } from './aggregation.ts';
+import { type Aggregation, markAggregates } from './expression/aggregation.ts';
 import { type Analysis, type Environment, rowEnvironment } from './analysis.ts';
-import { operand } from './condition.ts';
-import { identityOf } from './expression-identity.ts';
+import { operand } from './expression/condition.ts';
+import { identityOf } from './expression/expression-identity.ts';
 import { memberOfRow } from './names.ts';
 import {
   asExpressions,

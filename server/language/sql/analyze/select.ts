@@ -4,7 +4,7 @@ import type { Expression } from '../ast.ts';
 import type { Select, TimeLimit } from '../statements.ts';
 import { hasSubQuery } from '../syntax-walk.ts';
 import { type Analysis, type AnalyzedQuery, rowEnvironment } from './analysis.ts';
-import { requireKeyCondition } from './index-target.ts';
+import { requireKeyCondition } from './schema/index-target.ts';
 import { analyzeEarlyLets, analyzeRowLets } from './let.ts';
 import { shapeOf } from './projection.ts';
 import { constantLimit, finishRows } from './result-pipeline.ts';

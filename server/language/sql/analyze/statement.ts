@@ -10,21 +10,21 @@ import type { Command, Statement } from '../statements.ts';
 import { DatabaseError } from '#core/errors.ts';
 import type { Expression } from '../ast.ts';
 import { Analysis, type AnalyzedQuery, notSupportedYet, rowEnvironment } from './analysis.ts';
-import { analyzeExpression } from './expression.ts';
-import { withColumnTypes } from './column-types.ts';
-import { definitionChange } from './definition.ts';
+import { analyzeExpression } from './expression/expression.ts';
+import { withColumnTypes } from './expression/column-types.ts';
+import { definitionChange } from './schema/definition.ts';
 import { analyzeMaintenance, maintenance, maintenanceCommands } from './maintain.ts';
 import { analyzeMatch } from './match.ts';
 import { analyzeOperation, isOperation, outlineOfOperation } from './operation.ts';
 import { outlineOfScriptStatement } from './outline.ts';
-import { analyzeRecordCommand } from './record-command.ts';
-import { alteration, analyzeSchemaStatement } from './schema.ts';
+import { analyzeRecordCommand } from './write/record-command.ts';
+import { alteration, analyzeSchemaStatement } from './schema/schema.ts';
 import { analyzeSelect } from './select.ts';
 import { analyzeTraverse } from './traverse.ts';
-import { viewWork } from './view.ts';
-import { analyzeTruncate } from './truncate.ts';
-import { analyzeDelete, analyzeUpdate } from './update.ts';
-import { analyzeCreateEdge, analyzeInsert } from './write.ts';
+import { viewWork } from './schema/view.ts';
+import { analyzeTruncate } from './schema/truncate.ts';
+import { analyzeDelete, analyzeUpdate } from './write/update.ts';
+import { analyzeCreateEdge, analyzeInsert } from './write/write.ts';
 
 /** The analysis of one statement: names become slots, ids and registry names. */
 export function newAnalysis(

@@ -9,7 +9,7 @@ import type { QueryScope } from '#query/binder/scope.ts';
 import type { Expression } from '../ast.ts';
 import type { Target } from '../statements.ts';
 import { type Analysis, rowEnvironment } from './analysis.ts';
-import { boundsOfKey, indexDefinition } from './index-target.ts';
+import { boundsOfKey, indexDefinition } from './schema/index-target.ts';
 
 /** What FROM names, as the source of a query's rows (sql.md 7.3); `where` is asked what it says about keys of an index. */
 export function analyzeTarget(

@@ -2,7 +2,7 @@ import { valueKey } from '#core/value/equality.ts';
 import { isList, type Value } from '#core/value/value.ts';
 import type { EvaluationContext } from '../../evaluate/context.ts';
 import type { Accumulator, AggregateFunction } from '../../evaluate/function-definition.ts';
-import { ValueTable } from '../../evaluate/value-table.ts';
+import { ValueTable } from '../../evaluate/comparison/value-table.ts';
 import { describe, refusal } from '../arguments.ts';
 import type { PausingWork, WorkMeter } from '#core/pausing-work.ts';
 import { boundedList, boundedMap, requireElements } from '../number/bounds.ts';

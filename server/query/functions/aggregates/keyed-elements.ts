@@ -1,8 +1,8 @@
 import { valueKey } from '#core/value/equality.ts';
 import { isList, type Value } from '#core/value/value.ts';
 import type { EvaluationContext } from '../../evaluate/context.ts';
-import { approximateBytes } from '../../evaluate/held-bytes.ts';
-import { ValueTable } from '../../evaluate/value-table.ts';
+import { approximateBytes } from '../../evaluate/turns/held-bytes.ts';
+import { ValueTable } from '../../evaluate/comparison/value-table.ts';
 import type { PausingWork, WorkMeter } from '#core/pausing-work.ts';
 import { requireElements } from '../number/bounds.ts';
 import { isLookDue, unitsPerLook } from '../list/distinct.ts';

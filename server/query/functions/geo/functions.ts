@@ -2,7 +2,7 @@ import { double, isList, isMap, type Value } from '#core/value/value.ts';
 import type { WorkMeter } from '#core/pausing-work.ts';
 import type { LongWork } from '../../evaluate/context.ts';
 import type { ScalarFunction } from '../../evaluate/function-definition.ts';
-import { canPause, pausingValue } from '../../evaluate/long-calls.ts';
+import { canPause, pausingValue } from '../../evaluate/turns/long-calls.ts';
 import {
   describe,
   listArgument,

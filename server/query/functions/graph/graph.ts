@@ -3,7 +3,7 @@ import type { Rid, TypeId } from '#core/value/rid.ts';
 import { isList, isRecord, type Value } from '#core/value/value.ts';
 import type { Direction } from '#storage/engine.ts';
 import type { EvaluationContext, LongWork, WorkMeter } from '../../evaluate/context.ts';
-import { longValue, unitsPerLookup } from '../../evaluate/long-calls.ts';
+import { longValue, unitsPerLookup } from '../../evaluate/turns/long-calls.ts';
 import type { ScalarFunction } from '../../evaluate/function-definition.ts';
 import { RecordReference } from '../../operators/record-reference.ts';
 import { textArgument } from '../arguments.ts';

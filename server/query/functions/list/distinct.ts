@@ -1,7 +1,7 @@
 import { valueKey } from '#core/value/equality.ts';
 import type { Value } from '#core/value/value.ts';
 import type { PausingWork, WorkMeter } from '#core/pausing-work.ts';
-import { ValueTable } from '../../evaluate/value-table.ts';
+import { ValueTable } from '../../evaluate/comparison/value-table.ts';
 
 /** The elements without later ones that equal an earlier one. */
 export function distinct(list: readonly Value[]): readonly Value[] {

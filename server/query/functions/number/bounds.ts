@@ -1,6 +1,6 @@
 import type { Value, ValueList, ValueMap } from '#core/value/value.ts';
 import type { EvaluationContext } from '../../evaluate/context.ts';
-import * as size from '../../evaluate/value-size.ts';
+import * as size from '../../evaluate/turns/value-size.ts';
 import { refusal } from '../arguments.ts';
 
 /** Limits of what a function may make (limits.md 9); every refusal names the setting. */

@@ -3,7 +3,7 @@ import type { Rid } from '#core/value/rid.ts';
 import { double, isList, isMap, type Value } from '#core/value/value.ts';
 import type { EvaluationContext, LongWork, WorkMeter } from '../../evaluate/context.ts';
 import type { ScalarFunction } from '../../evaluate/function-definition.ts';
-import { unitsPerBody } from '../../evaluate/long-calls.ts';
+import { unitsPerBody } from '../../evaluate/turns/long-calls.ts';
 import {
   booleanArgument,
   describe,

@@ -4,7 +4,7 @@ import { noRid, type Rid, type TypeId } from '#core/value/rid.ts';
 import { isRecord, type Value } from '#core/value/value.ts';
 import type { AdjacencyList, Direction } from '#storage/engine.ts';
 import type { EvaluationContext, WorkMeter } from '../../evaluate/context.ts';
-import { unitsPerLookup } from '../../evaluate/long-calls.ts';
+import { unitsPerLookup } from '../../evaluate/turns/long-calls.ts';
 import { describe, isNumeric, refusal, ridArgument, toDouble } from '../arguments.ts';
 
 export type PathDirection = 'OUT' | 'IN' | 'BOTH';

@@ -17,7 +17,7 @@ import { TextWriter } from './text-writer.ts';
 import { boundedText, requireBytes, requireElements } from '../number/bounds.ts';
 import { ANY_NUMBER, type ArgumentCount, methodInTurns } from '../define.ts';
 import { replacedInTurns, spelledInTurns, splitInTurns } from './text-turns.ts';
-import { largeText } from '../../evaluate/large.ts';
+import { largeText } from '../../evaluate/turns/large.ts';
 import { textInTurns } from '#core/text/text-in-turns.ts';
 import type { WorkMeter } from '#core/pausing-work.ts';
 

@@ -2,7 +2,7 @@ import type { ApplyMode } from '../../algebra/plan.ts';
 import type { Output, Slot } from '../../algebra/expression.ts';
 import type { Frame } from '../../evaluate/context.ts';
 import type { Evaluator } from '../../evaluate/evaluator.ts';
-import { approximateBytes } from '../../evaluate/held-bytes.ts';
+import { approximateBytes } from '../../evaluate/turns/held-bytes.ts';
 import type { Value } from '#core/value/value.ts';
 import { HeldMemory } from '../hold/held-memory.ts';
 import {

@@ -1,4 +1,4 @@
-import type { SchemaChange } from '#catalog/changes.ts';
+import type { SchemaChange } from '#catalog/change/changes.ts';
 import type { ValueMap } from '#core/value/value.ts';
 import type { Slot } from '../../algebra/expression.ts';
 import type { Maintenance } from '../../algebra/maintenance.ts';

@@ -1,6 +1,6 @@
 import { valueKey, type ValueKey } from '#core/value/equality.ts';
 import { kindOf, type Value } from '#core/value/value.ts';
-import { textBytes } from '../../evaluate/held-bytes.ts';
+import { textBytes } from '../../evaluate/turns/held-bytes.ts';
 
 /** Places of a row in the tables below, and of its key. */
 const rowBytes = 72;

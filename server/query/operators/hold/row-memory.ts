@@ -1,6 +1,6 @@
 import { madeBytes } from '#core/value/made-bytes.ts';
 import type { Value } from '#core/value/value.ts';
-import { approximateBytes } from '../../evaluate/held-bytes.ts';
+import { approximateBytes } from '../../evaluate/turns/held-bytes.ts';
 import type { ExecutionContext } from '../operator.ts';
 
 /** A row that has made more is computed column by column, with what it holds accounted. */

@@ -1,6 +1,6 @@
 import type { Slot } from '../../algebra/expression.ts';
 import type { Frame } from '../../evaluate/context.ts';
-import { approximateBytes } from '../../evaluate/held-bytes.ts';
+import { approximateBytes } from '../../evaluate/turns/held-bytes.ts';
 import type { Value } from '#core/value/value.ts';
 import { Link } from '#core/value/record.ts';
 import { ridOf } from '../record-identity.ts';

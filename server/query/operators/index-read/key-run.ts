@@ -5,7 +5,7 @@ import { kindOf, type Value } from '#core/value/value.ts';
 import { compareValues } from '#core/value/value-order.ts';
 import { componentCut } from '#storage/format/ordered-key.ts';
 import type { IndexCursor } from '#transaction/read/read-view.ts';
-import { approximateBytes } from '../../evaluate/held-bytes.ts';
+import { approximateBytes } from '../../evaluate/turns/held-bytes.ts';
 import type { KeyComponent } from './index-key.ts';
 
 /**

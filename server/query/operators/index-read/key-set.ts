@@ -1,7 +1,7 @@
 import type { Value } from '#core/value/value.ts';
 import { valueKey, valuesKey, type ValueKey } from '#core/value/equality.ts';
 import type { Rid } from '#core/value/rid.ts';
-import { textBytes } from '../../evaluate/held-bytes.ts';
+import { textBytes } from '../../evaluate/turns/held-bytes.ts';
 import type { HeldMemory } from '../hold/held-memory.ts';
 import { ridOf } from '../record-identity.ts';
 import { RidSet } from '../scan/rid-set.ts';

@@ -1,7 +1,7 @@
 import type { Slot } from '../../algebra/expression.ts';
 import { isList, isMap, isRecord, type EmbeddedDocument, type Value } from '#core/value/value.ts';
 import type { Evaluator } from '../../evaluate/evaluator.ts';
-import { Patience } from '../../evaluate/patience.ts';
+import { Patience } from '../../evaluate/turns/patience.ts';
 import {
   PAUSE,
   ROW,

@@ -1,6 +1,6 @@
 import { madeBytes } from '#core/value/made-bytes.ts';
 import type { Predicate } from '../../evaluate/evaluator.ts';
-import { Patience } from '../../evaluate/patience.ts';
+import { Patience } from '../../evaluate/turns/patience.ts';
 import {
   PAUSE,
   ROW,

@@ -1,7 +1,7 @@
 import type { Value } from '#core/value/value.ts';
 import type { Slot } from '../../algebra/expression.ts';
 import type { Evaluator } from '../../evaluate/evaluator.ts';
-import { LongCalls } from '../../evaluate/long-calls.ts';
+import { LongCalls } from '../../evaluate/turns/long-calls.ts';
 import {
   PAUSE,
   ROW,
@@ -13,7 +13,7 @@ import type { CompiledColumn } from './project.ts';
 import { RowMemory } from '../hold/row-memory.ts';
 
 /**
- * As Project, for columns of which one evaluation may take seconds: it is done in slices (`evaluate/long-calls.ts`). Each
+ * As Project, for columns of which one evaluation may take seconds: it is done in slices (`evaluate/turns/long-calls.ts`). Each
  * column is done before the next one begins.
  */
 export class PatientProjectOperator implements PhysicalOperator {

@@ -2,8 +2,8 @@ import { madeBytes } from '#core/value/made-bytes.ts';
 import type { Value } from '#core/value/value.ts';
 import type { Slot } from '../../algebra/expression.ts';
 import type { Evaluator } from '../../evaluate/evaluator.ts';
-import { suspended } from '../../evaluate/long-calls.ts';
-import { Patience } from '../../evaluate/patience.ts';
+import { suspended } from '../../evaluate/turns/long-calls.ts';
+import { Patience } from '../../evaluate/turns/patience.ts';
 import { ExpandOperator } from '../graph/expand.ts';
 import {
   PAUSE,

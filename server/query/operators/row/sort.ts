@@ -1,7 +1,7 @@
 import type { Slot } from '../../algebra/expression.ts';
 import type { Value } from '#core/value/value.ts';
 import type { Evaluator } from '../../evaluate/evaluator.ts';
-import { approximateBytes } from '../../evaluate/held-bytes.ts';
+import { approximateBytes } from '../../evaluate/turns/held-bytes.ts';
 import { HeldMemory } from '../hold/held-memory.ts';
 import {
   END,

@@ -5,8 +5,8 @@ import { BlockWindow } from '#storage/read/block-window.ts';
 import { requireWholeBucket } from '#storage/read/whole-bucket.ts';
 import type { ReadView, RecordCursor } from '#transaction/read/read-view.ts';
 import { vetoed } from '#transaction/trigger/trigger-runner.ts';
-import type { CompiledScan, RowSource } from '../../evaluate/block-scan.ts';
-import { Patience } from '../../evaluate/patience.ts';
+import type { CompiledScan, RowSource } from '../../evaluate/generated/block-scan.ts';
+import { Patience } from '../../evaluate/turns/patience.ts';
 import type { Slot } from '../../algebra/expression.ts';
 import {
   END,

@@ -3,7 +3,7 @@ import type { StoredRecord } from '#core/value/record.ts';
 import { formatRid } from '#core/value/rid.ts';
 import type { Value } from '#core/value/value.ts';
 import type { Slot } from '../../algebra/expression.ts';
-import { LongCalls } from '../../evaluate/long-calls.ts';
+import { LongCalls } from '../../evaluate/turns/long-calls.ts';
 import { NeighbourCursor, type ResolvedMove } from '../graph/neighbour-cursor.ts';
 import {
   PAUSE,

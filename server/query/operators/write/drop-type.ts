@@ -1,5 +1,5 @@
-import { requireDroppable } from '#catalog/change-type.ts';
-import type { SchemaChange } from '#catalog/changes.ts';
+import { requireDroppable } from '#catalog/change/type.ts';
+import type { SchemaChange } from '#catalog/change/changes.ts';
 import type { BucketId } from '#core/value/rid.ts';
 import type { Transaction } from '#transaction/transaction.ts';
 

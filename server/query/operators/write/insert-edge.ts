@@ -7,7 +7,7 @@ import type { Direction } from '#storage/engine.ts';
 import { vetoed } from '#transaction/trigger/trigger-runner.ts';
 import type { Slot } from '../../algebra/expression.ts';
 import type { Evaluator } from '../../evaluate/evaluator.ts';
-import { LongCalls } from '../../evaluate/long-calls.ts';
+import { LongCalls } from '../../evaluate/turns/long-calls.ts';
 import {
   applyDefaults,
   defaultsOf,

@@ -4,7 +4,7 @@ import type { StoredRecord } from '#core/value/record.ts';
 import type { BucketId, TypeId } from '#core/value/rid.ts';
 import { vetoed } from '#transaction/trigger/trigger-runner.ts';
 import type { Slot } from '../../algebra/expression.ts';
-import { LongCalls } from '../../evaluate/long-calls.ts';
+import { LongCalls } from '../../evaluate/turns/long-calls.ts';
 import {
   applyDefaults,
   defaultsOf,

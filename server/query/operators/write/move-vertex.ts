@@ -5,7 +5,7 @@ import type { BucketId, TypeId } from '#core/value/rid.ts';
 import type { Value } from '#core/value/value.ts';
 import { vetoed } from '#transaction/trigger/trigger-runner.ts';
 import type { Slot } from '../../algebra/expression.ts';
-import { LongCalls } from '../../evaluate/long-calls.ts';
+import { LongCalls } from '../../evaluate/turns/long-calls.ts';
 import { runAssignments, type CompiledAssignment } from './assignments.ts';
 import {
   PAUSE,

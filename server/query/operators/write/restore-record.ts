@@ -5,7 +5,7 @@ import type { Value } from '#core/value/value.ts';
 import { vetoed } from '#transaction/trigger/trigger-runner.ts';
 import type { Slot } from '../../algebra/expression.ts';
 import type { Evaluator } from '../../evaluate/evaluator.ts';
-import { LongCalls } from '../../evaluate/long-calls.ts';
+import { LongCalls } from '../../evaluate/turns/long-calls.ts';
 import { runAssignments, type CompiledAssignment } from './assignments.ts';
 import {
   END,

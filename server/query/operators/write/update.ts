@@ -8,7 +8,7 @@ import { PropertyPatch } from '#transaction/write/property-patch.ts';
 import type { Transaction } from '#transaction/transaction.ts';
 import { vetoed } from '#transaction/trigger/trigger-runner.ts';
 import type { Slot } from '../../algebra/expression.ts';
-import { LongCalls } from '../../evaluate/long-calls.ts';
+import { LongCalls } from '../../evaluate/turns/long-calls.ts';
 import {
   applyDefaults,
   assignedValue,

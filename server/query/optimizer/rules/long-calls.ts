@@ -7,7 +7,7 @@ import type { OptimizerContext, OptimizerRule } from '../rule.ts';
 
 /**
  * Expressions with a call that may work for seconds (a search for a path, moves from the results of moves, a sub-plan that is
- * needed only sometimes) are computed by a projection of their own, which pauses (`evaluate/long-calls.ts`), and are read
+ * needed only sometimes) are computed by a projection of their own, which pauses (`evaluate/turns/long-calls.ts`), and are read
  * from its slot. What stands before such a condition in an AND stays below it.
  *
  * Left where they are: conditions of repeated steps and TRAVERSE, values of conditions that an index answers, first values of

@@ -1,0 +1,18 @@
+import type { SettingsReader } from '#config/effective-settings.ts';
+import { serverRestoreMaxEntrySize, serverRestoreMaxRatio } from '#config/server-settings.ts';
+import type { ArchiveLimits } from '#platform/archive/reader.ts';
+
+/** What an archive of a database holds (http-api.md 18.3): the environment and what is to be known of it. */
+export const dataFileName = 'data.mdb';
+export const manifestName = 'manifest.json';
+
+/** Bounds of archives that come from elsewhere. */
+export function archiveLimits(settings: SettingsReader): ArchiveLimits {
+  return {
+    entryCountMax: 2,
+    entryBytesMax: settings.get(serverRestoreMaxEntrySize),
+    entryBytesSetting: serverRestoreMaxEntrySize.key,
+    ratioMax: settings.get(serverRestoreMaxRatio),
+    ratioSetting: serverRestoreMaxRatio.key,
+  };
+}

@@ -1,0 +1,114 @@
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { open } from 'node:fs/promises';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import yazl from 'yazl';
+import { fileSink } from '../file-sink.ts';
+
+/** A file that goes into an archive. */
+export interface ArchiveInput {
+  /** Name of the entry. */
+  readonly name: string;
+  readonly path: string;
+  readonly sizeBytes: number;
+}
+
+/** What was written of one file. */
+export interface ArchivedFile {
+  readonly name: string;
+  readonly size: number;
+  /** Lower-case hexadecimal digits. */
+  readonly sha256: string;
+}
+
+export interface ArchiveWriting {
+  /** Must not exist. */
+  readonly path: string;
+  readonly files: readonly ArchiveInput[];
+  /** 0 (stored) to 9. */
+  readonly compressionLevel: number;
+  /** Makes the last entry from what the entries before turned out to be. */
+  readonly manifest: (files: readonly ArchivedFile[]) => {
+    readonly name: string;
+    readonly content: string;
+  };
+  readonly signal: AbortSignal;
+  /** Called with each piece that was read; the next is read when it resolves. */
+  readonly onRead: (bytes: number) => void | Promise<void>;
+}
+
+const pieceBytes = 256 * 1024;
+
+/**
+ * Writes a ZIP archive with memory for a few pieces, whatever its size; deflating runs on the thread pool, one piece at a
+ * time. The file is on the disk when this resolves. After an error the file may be there in part; the caller deletes it.
+ * @returns bytes of the archive
+ */
+export async function writeArchive(writing: ArchiveWriting): Promise<number> {
+  const { path, files, compressionLevel, signal } = writing;
+  const archive = new yazl.ZipFile();
+  const failed = new Promise<never>((_, reject) => archive.on('error', reject));
+  failed.catch(() => {});
+  const output = await open(path, 'wx', 0o600);
+  let size = 0;
+  try {
+    const sink = fileSink(output, (bytes) => {
+      size += bytes;
+    });
+    const written = pipeline(archive.outputStream, sink, { signal });
+    written.catch(() => {});
+    const done: ArchivedFile[] = [];
+    for (const file of files) {
+      const { entry, digest } = measured(file, writing);
+      const options = { size: file.sizeBytes, compressionLevel, mode: 0o100600 };
+      archive.addReadStream(entry, file.name, options);
+      try {
+        await Promise.race([once(entry, 'close'), failed, written]);
+      } finally {
+        entry.destroy();
+      }
+      done.push({ name: file.name, size: file.sizeBytes, sha256: await digest });
+    }
+    const manifest = writing.manifest(done);
+    archive.addBuffer(Buffer.from(manifest.content), manifest.name, { mode: 0o100600 });
+    archive.end();
+    await Promise.race([written, failed]);
+    await output.sync();
+  } finally {
+    await output.close();
+  }
+  return size;
+}
+
+/** The bytes of a file, with the digest of what was read. */
+function measured(
+  file: ArchiveInput,
+  { onRead, signal }: ArchiveWriting,
+): { readonly entry: Readable; readonly digest: Promise<string> } {
+  const hash = createHash('sha256');
+  let resolve: (digest: string) => void = () => {};
+  const digest = new Promise<string>((done) => {
+    resolve = done;
+  });
+  async function* pieces(): AsyncGenerator<Uint8Array> {
+    const input = await open(file.path, 'r');
+    try {
+      for (let left = file.sizeBytes; left > 0; ) {
+        signal.throwIfAborted();
+        const piece = Buffer.allocUnsafe(Math.min(pieceBytes, left));
+        const { bytesRead } = await input.read(piece, 0, piece.length);
+        if (bytesRead === 0) throw new Error(`'${file.name}' became shorter while it was read`);
+        const read = piece.subarray(0, bytesRead);
+        hash.update(read);
+        left -= bytesRead;
+        await onRead(bytesRead);
+        yield read;
+      }
+    } finally {
+      await input.close();
+    }
+    resolve(hash.digest('hex'));
+  }
+  return { entry: Readable.from(pieces(), { objectMode: false }), digest };
+}

@@ -1,0 +1,88 @@
+import { toNumber } from '#core/value/conversion.ts';
+import { schemaTypeOf } from '#core/value/conversion.ts';
+import { DatabaseError } from '#core/errors.ts';
+import { textOf } from '#core/text/text-form.ts';
+import { double, integer } from '#core/value/value.ts';
+import type { Value } from '#core/value/value.ts';
+import type { ArithmeticOperator } from '../../algebra/expression.ts';
+import { add, divide, isNumber, multiply, remainder, subtract } from './arithmetic.ts';
+import type { BinaryOperation } from './arithmetic.ts';
+import { appendToList } from './collection-arithmetic.ts';
+import { isTemporal } from './temporal-arithmetic.ts';
+import { boundedGrowth, boundedText } from '../turns/value-size.ts';
+
+/**
+ * Arithmetic of openCypher where it differs from SQL: integer division truncates, `^` is a power with a double result, lists
+ * take elements on both sides, and operands of a wrong type are an error instead of null.
+ * @throws DatabaseError `NotSupported` for the bit operators, which the language does not have
+ */
+export function cypherArithmeticOf(operator: ArithmeticOperator): BinaryOperation {
+  const operation = operations[operator];
+  if (!operation)
+    throw new DatabaseError('NotSupported', `not supported: '${operator}' in dialect cypher`);
+  return operation;
+}
+
+const operations: Partial<Record<ArithmeticOperator, BinaryOperation>> = {
+  '+': (left, right, context) => {
+    if (left === null || right === null) return null;
+    if (Array.isArray(left)) return appendToList(left, right, context);
+    if (Array.isArray(right)) return boundedGrowth([left, ...right], context);
+    if (typeof left === 'string' || typeof right === 'string')
+      return boundedText(textOf(left, context.formats) + textOf(right, context.formats), context);
+    return (
+      requireNumbers('+', left, right, isTemporal(left) || isTemporal(right)) &&
+      add(left, right, context)
+    );
+  },
+  '-': (left, right, context) => {
+    if (left === null || right === null) return null;
+    return requireNumbers('-', left, right, isTemporal(left)) && subtract(left, right, context);
+  },
+  '*': (left, right, context) => {
+    if (left === null || right === null) return null;
+    return requireNumbers('*', left, right, false) && multiply(left, right, context);
+  },
+  '/': (left, right, context) => {
+    if (left === null || right === null) return null;
+    requireNumbers('/', left, right, false);
+    return isInteger(left) && isInteger(right)
+      ? divideTruncating(left, right)
+      : divide(left, right, context);
+  },
+  '%': (left, right, context) => {
+    if (left === null || right === null) return null;
+    return requireNumbers('%', left, right, false) && remainder(left, right, context);
+  },
+  '^': (left, right) => {
+    if (left === null || right === null) return null;
+    requireNumbers('^', left, right, false);
+    return double((toNumber(left) ?? Number.NaN) ** (toNumber(right) ?? Number.NaN));
+  },
+};
+
+function isInteger(value: Value): value is number | bigint {
+  return typeof value === 'bigint' || (typeof value === 'number' && Number.isInteger(value));
+}
+
+function divideTruncating(a: number | bigint, b: number | bigint): Value {
+  if (b === 0) throw new DatabaseError('Arithmetic', '/ by zero');
+  if (typeof a === 'number' && typeof b === 'number') return Math.trunc(a / b) + 0;
+  const quotient = BigInt(a) / BigInt(b);
+  if (quotient === 2n ** 63n) throw new DatabaseError('Arithmetic', 'long overflow');
+  return integer(quotient);
+}
+
+function requireNumbers(
+  operator: string,
+  left: Exclude<Value, null>,
+  right: Exclude<Value, null>,
+  isAllowedOtherwise: boolean,
+): true {
+  if (!isAllowedOtherwise && !(isNumber(left) && isNumber(right)))
+    throw new DatabaseError(
+      'CommandExecution',
+      `type mismatch: '${operator}' between ${schemaTypeOf(left)} and ${schemaTypeOf(right)}`,
+    );
+  return true;
+}

@@ -1,0 +1,76 @@
+import { EmbeddedDocument } from '#core/value/value.ts';
+import type { Value, ValueMap } from '#core/value/value.ts';
+import { compareValues } from '#core/value/value-order.ts';
+import { isNumber } from '../arithmetic/arithmetic.ts';
+import { compareWidened, ridOf } from './sql-comparison.ts';
+
+/**
+ * Comparison by the rules of openCypher: no conversion between types. Different kinds are unequal and cannot be ordered; a
+ * null inside a list or map makes its equality unknown unless another element already differs.
+ */
+
+/** `a = b`; null is unknown. */
+export function cypherEquals(a: Value, b: Value): boolean | null {
+  if (a === null || b === null) return null;
+  if (isNumber(a)) return isNumber(b) && compareWidened(a, b) === 0;
+  if (typeof a !== 'object') return a === b;
+  if (Array.isArray(a)) return Array.isArray(b) ? equalLists(a, b) : false;
+  const rid = a instanceof Map ? undefined : ridOf(a);
+  if (rid !== undefined) return !(b instanceof Map) && ridOf(b) === rid;
+  const map = a instanceof EmbeddedDocument ? a.properties : a;
+  if (map instanceof Map) {
+    const other = b instanceof EmbeddedDocument ? b.properties : b;
+    return other instanceof Map ? equalMaps(map, other) : false;
+  }
+  return isSameKind(a, b) && compareValues(a, b) === 0;
+}
+
+function equalLists(a: readonly Value[], b: readonly Value[]): boolean | null {
+  if (a.length !== b.length) return false;
+  let isUnknown = false;
+  for (let i = 0; i < a.length; i++) {
+    const equal = cypherEquals(a[i] as Value, b[i] as Value);
+    if (equal === false) return false;
+    if (equal === null) isUnknown = true;
+  }
+  return isUnknown ? null : true;
+}
+
+function equalMaps(a: ValueMap, b: ValueMap): boolean | null {
+  if (a.size !== b.size) return false;
+  let isUnknown = false;
+  for (const [key, value] of a) {
+    const other = b.get(key);
+    if (other === undefined) return false;
+    const equal = cypherEquals(value, other);
+    if (equal === false) return false;
+    if (equal === null) isUnknown = true;
+  }
+  return isUnknown ? null : true;
+}
+
+/** Negative, 0 or positive; NaN when a NaN is compared; undefined when the two have no order (unknown). */
+export function cypherCompare(a: Value, b: Value): number | undefined {
+  if (a === null || b === null) return undefined;
+  if (isNumber(a)) return isNumber(b) ? compareWidened(a, b) : undefined;
+  if (Array.isArray(a)) return Array.isArray(b) ? compareLists(a, b) : undefined;
+  if (typeof a === 'object' && (a instanceof Map || ridOf(a) !== undefined)) return undefined;
+  return isSameKind(a, b) ? compareValues(a, b) : undefined;
+}
+
+/** Lexicographic; unknown as soon as a deciding pair is. */
+function compareLists(a: readonly Value[], b: readonly Value[]): number | undefined {
+  const length = Math.min(a.length, b.length);
+  for (let i = 0; i < length; i++) {
+    const order = cypherCompare(a[i] as Value, b[i] as Value);
+    if (order !== 0) return order;
+  }
+  return a.length - b.length;
+}
+
+function isSameKind(a: Value, b: Value): boolean {
+  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null)
+    return typeof a === typeof b;
+  if (a instanceof Uint8Array) return b instanceof Uint8Array;
+  return 'valueKind' in a && 'valueKind' in b && a.valueKind === b.valueKind;
+}

@@ -1,0 +1,178 @@
+import { DatabaseError } from '#core/errors.ts';
+import { madeBytes } from '#core/value/made-bytes.ts';
+import type { Value, ValueMap } from '#core/value/value.ts';
+import type { EvaluationContext, EvaluationLimits } from '../context.ts';
+
+/**
+ * How large values are when written out, so that nobody builds a value bomb by putting a list into itself over and over
+ * (limits.md 9): shared parts count every time they appear. Sizes of lists and maps are remembered, so measuring a value
+ * built from measured ones costs one step per element.
+ */
+interface Measure {
+  readonly bytes: number;
+  readonly depth: number;
+}
+
+const measures = new WeakMap<object, Measure>();
+const scalarMeasure: Measure = { bytes: 8, depth: 0 };
+/** As JSON requests may nest (`defaultJsonLimits`). */
+const nestingMax = 512;
+
+function measureOf(value: Value): Measure {
+  if (typeof value === 'string') return { bytes: value.length, depth: 0 };
+  if (typeof value !== 'object' || value === null) return scalarMeasure;
+  if (value instanceof Uint8Array) return { bytes: value.length, depth: 0 };
+  const isContainer = Array.isArray(value) || value instanceof Map;
+  if (!isContainer && !('properties' in value)) return scalarMeasure;
+  const known = measures.get(value);
+  if (known) return known;
+  const measured = measureContainer(
+    value as readonly Value[] | ValueMap | { properties: ValueMap },
+  );
+  measures.set(value, measured);
+  return measured;
+}
+
+function measureContainer(
+  container: readonly Value[] | ValueMap | { readonly properties: ValueMap },
+): Measure {
+  let bytes = 16;
+  let depth = 0;
+  const add = (item: Value) => {
+    const inner = measureOf(item);
+    bytes += inner.bytes;
+    if (inner.depth > depth) depth = inner.depth;
+  };
+  if (Array.isArray(container)) {
+    for (let i = 0; i < container.length; i++) add(container[i] as Value);
+  } else {
+    const map =
+      container instanceof Map ? container : (container as { properties: ValueMap }).properties;
+    for (const [key, item] of map) {
+      bytes += key.length;
+      add(item);
+    }
+  }
+  return { bytes, depth: depth + 1 };
+}
+
+/** Roughly what a value holds in memory; known at once for lists and maps that were measured before. */
+export function byteEstimateOf(value: Value): number {
+  return typeof value === 'string' ? value.length * 2 : measureOf(value).bytes;
+}
+
+/** What the bounds below need of a context. */
+type Bounds = Pick<EvaluationContext, 'limits' | 'madeBytesMax'>;
+
+/** Values of fewer bytes are not counted when they are made. */
+const countedBytes = 4_096;
+/** The place of an element in a list; of an entry in a map it is as much, roughly. */
+const placeBytes = 8;
+
+/**
+ * Passes a list or map on.
+ * @throws DatabaseError `IllegalArgument` naming `queryMaxValueSize` when it is too large, or when it nests too deep
+ */
+export function boundedContainer<T extends readonly Value[] | ValueMap>(
+  container: T,
+  context: Bounds,
+): T {
+  const { limits } = context;
+  const { bytes, depth } = measureOf(container as Value);
+  if (bytes > limits.valueBytesMax) throw valueTooLarge(bytes, limits);
+  // What it holds was counted when that was made.
+  if (bytes >= countedBytes) countMade(placeBytes * countOf(container), context);
+  if (depth > nestingMax)
+    throw new DatabaseError(
+      'IllegalArgument',
+      `a value is nested deeper than ${nestingMax} levels`,
+    );
+  return container;
+}
+
+/** As `boundedContainer`, for a list that grew by concatenation, whose number of elements is bounded too. */
+export function boundedGrowth(list: readonly Value[], context: Bounds): readonly Value[] {
+  const { limits } = context;
+  if (limits.elementCountMax > 0 && list.length > limits.elementCountMax)
+    throw new DatabaseError(
+      'IllegalArgument',
+      `a list would hold more than ${limits.elementCountMax} elements; the limit is service.queryMaxHeapElementsAllowedPerOp`,
+    );
+  return boundedContainer(list, context);
+}
+
+/** Passes a text on. @throws DatabaseError `IllegalArgument` naming `queryMaxValueSize` when it is too large */
+export function boundedText(text: string, context: Bounds): string {
+  if (text.length >= countedBytes) countMade(text.length, context);
+  // UTF-8 has at most three bytes for a UTF-16 unit, so that short texts need no count.
+  if (text.length * 3 > context.limits.valueBytesMax) requireText(text, context.limits);
+  return text;
+}
+
+/** Bytes of a text that were not counted. */
+export const uncounted = -1;
+
+/**
+ * To be asked before `left + right` is made as one of several steps; the last one is followed by `boundedText`.
+ * @param leftBytes of `left` in UTF-8, or `uncounted`: to count a text that grows piece by piece anew each time took seconds
+ * @returns the bytes of both, or `uncounted` while they are few
+ * @throws DatabaseError as `boundedText`
+ */
+export function bytesAppended(
+  left: string,
+  right: string,
+  leftBytes: number,
+  { limits }: Bounds,
+): number {
+  const length = left.length + right.length;
+  if (length * 3 <= limits.valueBytesMax) return uncounted;
+  if (length > limits.valueBytesMax) throw valueTooLarge(length, limits);
+  const bytes =
+    (leftBytes === uncounted ? Buffer.byteLength(left) : leftBytes) + Buffer.byteLength(right);
+  if (bytes > limits.valueBytesMax) throw valueTooLarge(bytes, limits);
+  return bytes;
+}
+
+/** As `boundedText`, after `bytesAppended`. */
+export function appendedText(text: string, context: Bounds): string {
+  if (text.length >= countedBytes) countMade(text.length, context);
+  return text;
+}
+
+function requireText(text: string, limits: EvaluationLimits): void {
+  const { length } = text;
+  const bytes = length > limits.valueBytesMax ? length : Buffer.byteLength(text);
+  if (bytes > limits.valueBytesMax) throw valueTooLarge(bytes, limits);
+}
+
+function countOf(container: readonly Value[] | ValueMap): number {
+  return Array.isArray(container) ? container.length : (container as ValueMap).size;
+}
+
+/**
+ * Something large was made.
+ * @throws DatabaseError `TooLarge` when the turn has made too much
+ */
+function countMade(bytes: number, context: Bounds): void {
+  madeBytes.total += bytes;
+  requireTurn(context);
+}
+
+/** @throws DatabaseError `TooLarge` when the turn has made too much for one row */
+export function requireTurn({ limits, madeBytesMax }: Bounds): void {
+  if (madeBytesMax === undefined || madeBytes.total <= madeBytesMax) return;
+  const { turnBytesMax = Number.POSITIVE_INFINITY } = limits;
+  // A joined text costs next to nothing until it is read: thousands of rows may each make one in a turn.
+  if (madeBytes.total - madeBytes.rowStart <= turnBytesMax) return;
+  throw new DatabaseError(
+    'TooLarge',
+    `an expression would make values of more than ${limits.turnBytesMax} bytes at once, which service.queryMaxMemory does not allow`,
+  );
+}
+
+function valueTooLarge(bytes: number, limits: EvaluationLimits): DatabaseError {
+  return new DatabaseError(
+    'IllegalArgument',
+    `a value of ${bytes} bytes is larger than ${limits.valueBytesMax} bytes; the limit is service.queryMaxValueSize`,
+  );
+}
