@@ -63,8 +63,31 @@ export interface ErrorDetails {
    * the same snapshot (ha.md 5.4, limits.md 16). Absent: the loop pauses for `txRetryDelay`.
    */
   readonly blockedBy?: Promise<void>;
+  /** What the suite of the statement's language calls the failure; its message then begins with the detail. */
+  readonly failure?: LanguageFailure;
   /** True when part of what was asked for is stored, so that the server may not execute it again, whatever the code says. */
   readonly isPartlyDone?: boolean;
+}
+
+/** A failure in the words of openCypher (cypher.md 16), for answers and for whoever runs its suite. */
+export interface LanguageFailure {
+  /** `TypeError`, `SyntaxError`, `EntityNotFound`, ... */
+  readonly type: string;
+  readonly phase: 'compile time' | 'runtime';
+  /** `InvalidArgumentType`, `UndefinedVariable`, ... */
+  readonly detail: string;
+}
+
+/**
+ * A failure that a language names, as an error of the client: `<detail>: <text>`.
+ * @param code another one than `IllegalArgument` where doors answer otherwise
+ */
+export function languageError(
+  failure: LanguageFailure,
+  text: string,
+  code: ErrorCode = 'IllegalArgument',
+): DatabaseError {
+  return new DatabaseError(code, `${failure.detail}: ${text}`, { failure });
 }
 
 /**
@@ -77,6 +100,7 @@ export class DatabaseError extends Error {
   readonly help: string | undefined;
   readonly blockedBy: Promise<void> | undefined;
   readonly isPartlyDone: boolean;
+  readonly failure: LanguageFailure | undefined;
 
   constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
     super(message, details.cause === undefined ? undefined : { cause: details.cause });
@@ -86,6 +110,7 @@ export class DatabaseError extends Error {
     this.help = details.help;
     this.blockedBy = details.blockedBy;
     this.isPartlyDone = details.isPartlyDone ?? false;
+    this.failure = details.failure;
   }
 
   /** True when the server may execute the statement again after a full rollback. */

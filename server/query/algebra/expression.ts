@@ -50,7 +50,7 @@ export type Expression =
   | { readonly op: 'IsDefined'; readonly of: Expression; readonly name: string }
   /** A scalar function of `query/functions/registry.ts`; methods are registered as `.name` and get the receiver first. */
   | { readonly op: 'Call'; readonly function: string; readonly arguments: readonly Expression[] }
-  | { readonly op: 'Negate'; readonly operand: Expression }
+  | { readonly op: 'Negate'; readonly operand: Expression; readonly dialect?: Dialect }
   | {
       readonly op: 'Arithmetic';
       readonly operator: ArithmeticOperator;
@@ -59,7 +59,11 @@ export type Expression =
       readonly dialect: Dialect;
     }
   /** `||`: strings and lists (sql.md 5.4). Flat: `a || b || c` is one node, evaluated left to right. */
-  | { readonly op: 'Concatenate'; readonly operands: readonly Expression[] }
+  | {
+      readonly op: 'Concatenate';
+      readonly operands: readonly Expression[];
+      readonly dialect?: Dialect;
+    }
   /** `??` and coalesce: the first operand that is not null. */
   | { readonly op: 'Coalesce'; readonly operands: readonly Expression[] }
   | {
@@ -72,6 +76,14 @@ export type Expression =
   /** Flat and n-ary, so that chains of 50,000 terms need no recursion. */
   | { readonly op: 'And' | 'Or'; readonly operands: readonly Expression[] }
   | { readonly op: 'Not'; readonly operand: Expression }
+  /** True when an odd number of operands is; null when one is. */
+  | { readonly op: 'Xor'; readonly operands: readonly Expression[] }
+  /**
+   * The operand as a condition, in a language where only booleans are such: true, false or null, anything else is a TypeError. AND,
+   * OR, NOT, filters, CASE and predicates of lists take what is no boolean for false; `conditionOf` (`cypher.ts`) puts this around
+   * what may be none.
+   */
+  | { readonly op: 'Truth'; readonly operand: Expression }
   | { readonly op: 'IsNull'; readonly operand: Expression }
   | {
       readonly op: 'In';
@@ -94,8 +106,23 @@ export type Expression =
       readonly pattern: Expression;
       readonly ignoreCase: boolean;
     }
-  /** Regular expression against the whole text; linear-time engine, bounded per statement by `command.regexTimeout`. */
-  | { readonly op: 'Matches'; readonly text: Expression; readonly pattern: Expression }
+  /**
+   * Regular expression against the whole text; linear-time engine, bounded per statement by `command.regexTimeout`. In dialect
+   * cypher null when either side is no text.
+   */
+  | {
+      readonly op: 'Matches';
+      readonly text: Expression;
+      readonly pattern: Expression;
+      readonly dialect?: Dialect;
+    }
+  /** Of two texts, unit by unit; null when either side is no text (STARTS WITH, ENDS WITH, CONTAINS of openCypher). */
+  | {
+      readonly op: 'TextPart';
+      readonly kind: 'start' | 'end' | 'any';
+      readonly text: Expression;
+      readonly part: Expression;
+    }
   | {
       readonly op: 'Contains';
       readonly kind: ContainsKind;
@@ -127,9 +154,20 @@ export type Expression =
       readonly initial: Expression;
       readonly element: Slot;
       readonly step: Expression;
+      /** In dialect cypher what is no list is a TypeError. */
+      readonly dialect?: Dialect;
     }
-  /** True when the operand is a record of one of the types; false on anything else. Types are expanded (with subtypes) type names. */
-  | { readonly op: 'IsOfType'; readonly operand: Expression; readonly types: readonly string[] }
+  /**
+   * True when the operand is a record of one of the types; false on anything else. Types are expanded (with subtypes) type names. In
+   * dialect cypher null of null, and the names are labels or relationship types as written: what inherits from one of them counts,
+   * by the schema of the moment.
+   */
+  | {
+      readonly op: 'IsOfType';
+      readonly operand: Expression;
+      readonly types: readonly string[];
+      readonly dialect?: Dialect;
+    }
   /** Searched form; the simple form is rewritten by the analyzer with strict equality (`StrictEquals`). */
   | {
       readonly op: 'Case';
@@ -151,13 +189,14 @@ export type Expression =
       readonly keys: readonly Expression[];
       readonly dialect: Dialect;
     }
-  /** `value[low..high]`; `inclusive` for `...`. */
+  /** `value[low..high]`; `inclusive` for `...`. In dialect cypher negative bounds count from the end and both are clipped. */
   | {
       readonly op: 'Slice';
       readonly of: Expression;
       readonly low: Expression | undefined;
       readonly high: Expression | undefined;
       readonly inclusive: boolean;
+      readonly dialect?: Dialect;
     }
   /**
    * `value:{...}` (sql.md 7.5), element-wise on lists; also the row of `SELECT *, x AS y`. `element` is the slot in which the

@@ -130,11 +130,14 @@ export type LogicalPlan =
       readonly input: LogicalPlan;
       readonly keys: readonly SortKey[];
       readonly limit?: Expression;
+      /** Which order: that of sql.md 7.8, or `compareForCypher` (null last). */
+      readonly dialect?: Dialect;
     }
   | { readonly op: 'Skip'; readonly input: LogicalPlan; readonly count: Expression }
   | { readonly op: 'Limit'; readonly input: LogicalPlan; readonly count: Expression }
   /**
-   * `keys` empty: one group, also over zero rows. `first` keeps the value of the first row of the group (SQL). First-seen order.
+   * In dialect cypher `sum`, `avg`, `min`, `max`, `collect`, `stDev`, `stDevP`, `percentileCont` and `percentileDisc` are those of
+   * openCypher. `keys` empty: one group, also over zero rows. `first` keeps the value of the first row of the group (SQL). First-seen order.
    * `limit`: only the groups that are seen first are wanted.
    */
   | {
@@ -544,6 +547,8 @@ export interface QueryProgram {
   readonly inspect: 'explain' | 'profile' | undefined;
   /** The text that it was made from, for the places of errors. */
   readonly source?: { readonly text: string; readonly at: number; readonly end: number };
+  /** Parameters that must be bound when it runs; the error names all that are missing. Those of SQL are null then. */
+  readonly requiredParameters?: readonly string[];
   /** A name in it was given by a parameter: it is good for this call only. */
   readonly dependsOnParameters?: boolean;
 }

@@ -58,6 +58,12 @@ class Printer {
         return this.#chain(expression.operands, 'AND');
       case 'Or':
         return this.#chain(expression.operands, 'OR');
+      case 'Xor':
+        return this.#chain(expression.operands, 'XOR');
+      case 'Truth':
+        return this.print(expression.operand);
+      case 'TextPart':
+        return `${this.#tight(expression.text)} ${textParts[expression.kind]} ${this.#tight(expression.part)}`;
       case 'Compare':
         return `${this.#tight(expression.left)} ${expression.operator} ${this.#tight(expression.right)}`;
       case 'StrictEquals':
@@ -189,6 +195,9 @@ type PlainOp =
   | 'Coalesce'
   | 'And'
   | 'Or'
+  | 'Xor'
+  | 'Truth'
+  | 'TextPart'
   | 'Compare'
   | 'StrictEquals'
   | 'Not'
@@ -200,12 +209,17 @@ type PlainOp =
   | 'Contains'
   | 'IsOfType';
 
+const textParts = { start: 'STARTS WITH', end: 'ENDS WITH', any: 'CONTAINS' } as const;
+
 const loose: ReadonlySet<Expression['op']> = new Set<Expression['op']>([
   'Arithmetic',
   'Concatenate',
   'Coalesce',
   'And',
   'Or',
+  'Xor',
+  'Truth',
+  'TextPart',
   'Compare',
   'StrictEquals',
   'Not',

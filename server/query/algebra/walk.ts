@@ -28,6 +28,7 @@ export function operandsOf(expression: Expression): readonly Expression[] {
     case 'Negate':
     case 'Not':
     case 'IsNull':
+    case 'Truth':
     case 'IsOfType':
       return [expression.operand];
     case 'Arithmetic':
@@ -38,6 +39,7 @@ export function operandsOf(expression: Expression): readonly Expression[] {
     case 'Coalesce':
     case 'And':
     case 'Or':
+    case 'Xor':
       return expression.operands;
     case 'In':
       return [expression.element, expression.list];
@@ -46,6 +48,8 @@ export function operandsOf(expression: Expression): readonly Expression[] {
     case 'Like':
     case 'Matches':
       return [expression.text, expression.pattern];
+    case 'TextPart':
+      return [expression.text, expression.part];
     case 'Contains':
       return [expression.collection, expression.value];
     case 'Quantifier':
@@ -93,6 +97,7 @@ export function withOperands(expression: Expression, operands: readonly Expressi
     case 'Negate':
     case 'Not':
     case 'IsNull':
+    case 'Truth':
     case 'IsOfType':
       return { ...expression, operand: source.next() };
     case 'Arithmetic':
@@ -103,6 +108,7 @@ export function withOperands(expression: Expression, operands: readonly Expressi
     case 'Coalesce':
     case 'And':
     case 'Or':
+    case 'Xor':
       return { ...expression, operands };
     case 'In':
       return { ...expression, element: source.next(), list: source.next() };
@@ -111,6 +117,8 @@ export function withOperands(expression: Expression, operands: readonly Expressi
     case 'Like':
     case 'Matches':
       return { ...expression, text: source.next(), pattern: source.next() };
+    case 'TextPart':
+      return { ...expression, text: source.next(), part: source.next() };
     case 'Contains':
       return { ...expression, collection: source.next(), value: source.next() };
     default:
@@ -131,6 +139,7 @@ type SimpleOp =
   | 'Negate'
   | 'Not'
   | 'IsNull'
+  | 'Truth'
   | 'IsOfType'
   | 'Arithmetic'
   | 'Compare'
@@ -139,10 +148,12 @@ type SimpleOp =
   | 'Coalesce'
   | 'And'
   | 'Or'
+  | 'Xor'
   | 'In'
   | 'Between'
   | 'Like'
   | 'Matches'
+  | 'TextPart'
   | 'Contains';
 
 function withCollectionOperands(

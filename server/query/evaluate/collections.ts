@@ -3,6 +3,7 @@ import { Link } from '#core/value/record.ts';
 import { EmbeddedDocument, isRecord } from '#core/value/value.ts';
 import type { Value } from '#core/value/value.ts';
 import type { Dialect, Slot } from '../algebra/expression.ts';
+import { notA } from './cypher-failures.ts';
 import type { EvaluationContext, Frame } from './context.ts';
 import type { Condition, Evaluator } from './evaluator.ts';
 import { boundedContainer, requireTurn } from './turns/value-size.ts';
@@ -71,6 +72,7 @@ export function compileComprehension(
 function elementsOf(value: Value, dialect: Dialect): readonly Value[] | undefined {
   if (value === null) return undefined;
   if (Array.isArray(value)) return value;
+  if (dialect === 'cypher') throw notA('a list', value);
   if (value instanceof Uint8Array) return [...new Int8Array(value)];
   const isSingle =
     isRecord(value) ||
@@ -96,7 +98,10 @@ export function compileQuantifier(
   return (context) => {
     const elements = list(context);
     if (elements === null) return null;
-    if (!Array.isArray(elements)) return false;
+    if (!Array.isArray(elements)) {
+      if (dialect === 'cypher') throw notA('a list', elements);
+      return false;
+    }
     const counts = countMatches(kind, elements, element, predicate, context);
     if (dialect === 'sql' || counts.unknown === 0)
       return decide(kind, counts.matching, elements.length);
@@ -163,10 +168,14 @@ export function compileReduce(
   initial: Evaluator,
   element: Slot,
   step: Evaluator,
+  dialect?: Dialect,
 ): Evaluator {
   return (context) => {
     const elements = list(context);
-    if (!Array.isArray(elements)) return null;
+    if (!Array.isArray(elements)) {
+      if (dialect === 'cypher' && elements !== null) throw notA('a list', elements);
+      return null;
+    }
     const frame = context.frame as Frame;
     let value = initial(context);
     for (let i = 0; i < elements.length; i++) {

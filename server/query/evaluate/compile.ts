@@ -1,5 +1,5 @@
 import type { Value } from '#core/value/value.ts';
-import type { Expression } from '../algebra/expression.ts';
+import type { Dialect, Expression } from '../algebra/expression.ts';
 import { arithmeticOf, negate } from './arithmetic/arithmetic.ts';
 import type { BinaryOperation } from './arithmetic/arithmetic.ts';
 import { compileCall } from './calls.ts';
@@ -8,7 +8,12 @@ import { compileQuantifier, compileReduce } from './collections.ts';
 import { compileBetween, compileCompare } from './comparison/compile-comparison.ts';
 import { compileCoalesce, compileConcatenate } from './arithmetic/concatenation.ts';
 import { isStatementConstant, oncePerStatement } from './constancy.ts';
-import { cypherArithmeticOf } from './arithmetic/cypher-arithmetic.ts';
+import {
+  cypherArithmeticOf,
+  cypherConcatenate,
+  cypherNegate,
+} from './arithmetic/cypher-arithmetic.ts';
+import { requireCondition } from './cypher-failures.ts';
 import type { CompileEnvironment, Condition, Evaluator, Predicate } from './evaluator.ts';
 import {
   compileAnd,
@@ -17,16 +22,17 @@ import {
   compileNot,
   compileOr,
 } from './comparison/logic.ts';
-import { compileSome, truthOf } from './comparison/logic.ts';
+import { compileSome, compileXor, truthOf } from './comparison/logic.ts';
 import { compileContains, compileIn } from './comparison/membership.ts';
 import { compileAttribute, compileBareId, compileIsDefined } from './navigation.ts';
-import { compileIsOfType, compileProperty } from './navigation.ts';
+import { compileHasLabel, compileIsOfType, compileProperty } from './navigation.ts';
 import { compileNestedProjection } from './nested-projection.ts';
 import type { CompiledItem } from './nested-projection.ts';
 import { compileUnwrapRows, compileUnwrapped, singleValue } from './rows.ts';
 import { compileElement, compileSlice } from './selectors.ts';
 import { strictlyEqual } from './comparison/sql-comparison.ts';
-import { compileLikeMatch, compileMatches } from './comparison/text-match.ts';
+import { compileCypherMatches, compileLikeMatch, compileMatches } from './comparison/text-match.ts';
+import { compileTextPart } from './comparison/text-part.ts';
 import { appendedText, bytesAppended, uncounted } from './turns/value-size.ts';
 
 /**
@@ -139,6 +145,9 @@ const families = {
   Compare: 'condition',
   And: 'condition',
   Or: 'condition',
+  Xor: 'condition',
+  Truth: 'condition',
+  TextPart: 'condition',
   Not: 'condition',
   IsNull: 'condition',
   In: 'condition',
@@ -207,13 +216,19 @@ function compileScalar(
     case 'Call':
       return compileCall(expression, expression.arguments.map(compile), env);
     case 'Negate': {
+      if (expression.dialect === 'cypher') {
+        const value = compile(expression.operand);
+        return (context) => cypherNegate(value(context));
+      }
       const operand = compileUnwrappable(expression.operand, compile);
       return (context) => negate(operand(context));
     }
     case 'Arithmetic':
       return compileArithmetic(expression, compile);
     case 'Concatenate':
-      return compileConcatenate(expression.operands.map(compile));
+      return expression.dialect === 'cypher'
+        ? compileFold(expression.operands.map(compile), cypherConcatenate)
+        : compileConcatenate(expression.operands.map(compile));
     case 'Coalesce':
       return compileCoalesce(expression.operands.map(compile));
     case 'Case':
@@ -251,6 +266,7 @@ function compileCollection(
         expression.low && compile(expression.low),
         expression.high && compile(expression.high),
         expression.inclusive,
+        expression.dialect,
       );
     case 'Comprehension':
       return compileComprehension(
@@ -267,6 +283,7 @@ function compileCollection(
         compile(expression.initial),
         expression.element,
         compile(expression.step),
+        expression.dialect,
       );
     case 'NestedProjection':
       return compileNestedProjection(
@@ -293,16 +310,24 @@ function compileCollection(
 function buildCondition(expression: ConditionExpression, env: CompileEnvironment): Condition {
   const compile = (inner: Expression) => compileExpression(inner, env);
   switch (expression.op) {
-    case 'Compare':
+    case 'Compare': {
+      const compileOperand = operandCompiler(expression.dialect, compile);
       return compileCompare(
         expression,
-        compileUnwrappable(expression.left, compile),
-        compileUnwrappable(expression.right, compile),
+        compileOperand(expression.left),
+        compileOperand(expression.right),
       );
+    }
     case 'And':
       return compileAnd(expression.operands.map((operand) => compileCondition(operand, env)));
     case 'Or':
       return compileOr(expression.operands.map((operand) => compileCondition(operand, env)));
+    case 'Xor':
+      return compileXor(expression.operands.map((operand) => compileCondition(operand, env)));
+    case 'Truth': {
+      const operand = compile(expression.operand);
+      return (context) => requireCondition(operand(context));
+    }
     case 'Not':
       return compileNot(compileCondition(expression.operand, env));
     case 'IsNull': {
@@ -311,23 +336,30 @@ function buildCondition(expression: ConditionExpression, env: CompileEnvironment
     }
     case 'In':
       return compileIn(
-        compileUnwrappable(expression.element, compile),
+        operandCompiler(expression.dialect, compile)(expression.element),
         compile(expression.list),
         expression,
       );
-    case 'Between':
+    case 'Between': {
+      const compileOperand = operandCompiler(expression.dialect, compile);
       return compileBetween(
-        compileUnwrappable(expression.operand, compile),
-        compileUnwrappable(expression.low, compile),
-        compileUnwrappable(expression.high, compile),
+        compileOperand(expression.operand),
+        compileOperand(expression.low),
+        compileOperand(expression.high),
         expression.dialect,
       );
+    }
     case 'Like':
       return compileLikeMatch(compile(expression.text), compile(expression.pattern), {
         ignoreCase: expression.ignoreCase,
       });
     case 'Matches':
-      return compileMatches(compile(expression.text), compile(expression.pattern));
+      return (expression.dialect === 'cypher' ? compileCypherMatches : compileMatches)(
+        compile(expression.text),
+        compile(expression.pattern),
+      );
+    case 'TextPart':
+      return compileTextPart(expression.kind, compile(expression.text), compile(expression.part));
     case 'Contains':
       return compileContains(
         expression.kind,
@@ -345,7 +377,9 @@ function buildCondition(expression: ConditionExpression, env: CompileEnvironment
     case 'IsDefined':
       return compileIsDefined(compile(expression.of), expression.name);
     case 'IsOfType':
-      return compileIsOfType(compile(expression.operand), expression.types);
+      return expression.dialect === 'cypher'
+        ? compileHasLabel(compile(expression.operand), expression.types)
+        : compileIsOfType(compile(expression.operand), expression.types);
     case 'StrictEquals':
       return compileStrictEquals(compile(expression.left), compile(expression.right));
   }
@@ -353,6 +387,23 @@ function buildCondition(expression: ConditionExpression, env: CompileEnvironment
 
 function compileStrictEquals(left: Evaluator, right: Evaluator): Condition {
   return (context) => strictlyEqual(left(context), right(context));
+}
+
+/** SQL unwraps the rows of sub-queries where one value is needed. */
+function operandCompiler(
+  dialect: Dialect,
+  compile: (inner: Expression) => Evaluator,
+): (inner: Expression) => Evaluator {
+  return dialect === 'cypher' ? compile : (inner) => compileUnwrappable(inner, compile);
+}
+
+function compileFold(operands: readonly Evaluator[], operation: BinaryOperation): Evaluator {
+  return (context) => {
+    let value = (operands[0] as Evaluator)(context);
+    for (let at = 1; at < operands.length; at += 1)
+      value = operation(value, (operands[at] as Evaluator)(context), context);
+    return value;
+  };
 }
 
 /** Variables may hold the rows of a sub-query, which count as one value where one is needed. */
@@ -379,10 +430,11 @@ function compileArithmetic(
     left = left.left;
   }
   spine.reverse();
-  const start = compileUnwrappable(left, compile);
+  const compileOperand = operandCompiler(expression.dialect, compile);
+  const start = compileOperand(left);
   const operations = spine.map(operationOf);
   const appends = spine.map(({ operator }) => operator === '+');
-  const operands = spine.map((step) => compileUnwrappable(step.right, compile));
+  const operands = spine.map((step) => compileOperand(step.right));
   const [operation] = operations;
   const [operand] = operands;
   if (operation && operand && spine.length === 1)

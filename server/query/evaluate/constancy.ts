@@ -17,6 +17,7 @@ export function isStatementConstant(expression: Expression, env: CompileEnvironm
         expression.arguments.every((argument) => isStatementConstant(argument, env))
       );
     case 'Negate':
+    case 'Truth':
     case 'Not':
     case 'IsNull':
       return isStatementConstant(expression.operand, env);

@@ -1,11 +1,11 @@
-import { DatabaseError } from '#core/errors.ts';
-import { schemaTypeOf } from '#core/value/conversion.ts';
+import type { Catalog } from '#catalog/catalog.ts';
 import { Link, type StoredRecord } from '#core/value/record.ts';
-import { noRid, type Rid } from '#core/value/rid.ts';
+import { noRid, type Rid, type TypeId } from '#core/value/rid.ts';
 import { EmbeddedDocument, isRecord } from '#core/value/value.ts';
 import type { Value } from '#core/value/value.ts';
 import type { Attribute, Dialect, Slot } from '../algebra/expression.ts';
 import type { EvaluationContext } from './context.ts';
+import { kindName, notA, typeError } from './cypher-failures.ts';
 import { requireDialect } from './comparison/compile-comparison.ts';
 import { valuesOfElements } from './turns/element-turns.ts';
 import { pausingValue } from './turns/long-calls.ts';
@@ -75,9 +75,9 @@ function cypherPropertyOf(value: Value, name: string, context: EvaluationContext
   if (isRecord(value) || value instanceof Map || value instanceof Link)
     return propertyOf(value, name, context);
   if (value instanceof EmbeddedDocument) return propertyOf(value, name, context);
-  throw new DatabaseError(
-    'CommandExecution',
-    `type mismatch: property '${name}' of a ${schemaTypeOf(value)}; expected a node, relationship or map`,
+  throw typeError(
+    'InvalidArgumentType',
+    `property '${name}' of ${kindName(value)}; expected a node, relationship or map`,
   );
 }
 
@@ -178,4 +178,30 @@ export function compileIsOfType(operand: Evaluator, types: readonly string[]): C
     const typeName = value.get('@type');
     return typeof typeName === 'string' && names.has(typeName);
   };
+}
+
+/**
+ * `n:L`, `r:T`: of a type that is or inherits from one of the names, by the schema of the moment; null of null.
+ * @throws DatabaseError `InvalidArgumentType` for what is neither node nor relationship
+ */
+export function compileHasLabel(operand: Evaluator, names: readonly string[]): Condition {
+  let asked: Catalog | undefined;
+  let types: ReadonlySet<TypeId> = new Set();
+  return (context) => {
+    let value = operand(context);
+    if (value instanceof Link) value = context.view.record(value.rid) ?? null;
+    if (value === null) return null;
+    if (!isRecord(value)) throw notA('a node or relationship', value);
+    const { catalog } = context.view;
+    if (catalog !== asked) {
+      asked = catalog;
+      types = typesNamed(names, catalog);
+    }
+    return types.has(value.type);
+  };
+}
+
+function typesNamed(names: readonly string[], catalog: Catalog): ReadonlySet<TypeId> {
+  const types = names.flatMap((name) => catalog.typeNamed(name) ?? []);
+  return new Set(types.flatMap((type) => catalog.withSubtypes(type.id)));
 }

@@ -6,6 +6,7 @@ import type { Value, ValueMap } from '#core/value/value.ts';
 import type { Dialect } from '../algebra/expression.ts';
 import { requireDialect } from './comparison/compile-comparison.ts';
 import type { EvaluationContext } from './context.ts';
+import { kindName, notA, typeError } from './cypher-failures.ts';
 import type { Evaluator } from './evaluator.ts';
 import { attributeNamed, attributeOf, propertyOf } from './navigation.ts';
 
@@ -75,30 +76,22 @@ function entryOf(value: Value, name: string, context: EvaluationContext): Value 
 function cypherElementOf(value: Value, key: Value, context: EvaluationContext): Value {
   if (value === null || key === null) return null;
   if (Array.isArray(value)) {
-    const position = positionOf(key);
+    const position = typeof key === 'object' ? undefined : positionOf(key);
     if (position === undefined)
-      throw new DatabaseError(
-        'CommandExecution',
-        `type mismatch: list index '${textOf(key, context.formats)}' is not an integer`,
+      throw typeError(
+        'ListElementAccessByNonInteger',
+        `a list index is an integer, not ${kindName(key)}`,
       );
     return nthElement(value, position < 0 ? value.length + position : position);
   }
-  if (typeof key !== 'string')
-    throw new DatabaseError(
-      'CommandExecution',
-      `type mismatch: key '${textOf(key, context.formats)}' is not a string`,
+  if (!hasEntries(value))
+    throw typeError(
+      'InvalidArgumentType',
+      `only lists, maps, nodes and relationships have elements, not ${kindName(value)}`,
     );
-  if (
-    isRecord(value) ||
-    value instanceof Map ||
-    value instanceof Link ||
-    value instanceof EmbeddedDocument
-  )
-    return propertyOf(value, key, context);
-  throw new DatabaseError(
-    'CommandExecution',
-    'type mismatch: only lists, maps, nodes and relationships have elements',
-  );
+  if (typeof key !== 'string')
+    throw typeError('MapElementAccessByNonString', `a key is a string, not ${kindName(key)}`);
+  return propertyOf(value, key, context);
 }
 
 /**
@@ -111,7 +104,9 @@ export function compileSlice(
   low: Evaluator | undefined,
   high: Evaluator | undefined,
   isInclusive: boolean,
+  dialect?: Dialect,
 ): Evaluator {
+  if (dialect === 'cypher') return compileCypherSlice(of, low, high);
   return (context) => {
     const value = of(context);
     const from = low ? low(context) : 0;
@@ -127,6 +122,44 @@ export function compileSlice(
     const end = Math.min(last, size);
     return start > end ? null : (value.slice(start, end) as Value);
   };
+}
+
+function hasEntries(value: Value): boolean {
+  return (
+    isRecord(value) ||
+    value instanceof Map ||
+    value instanceof Link ||
+    value instanceof EmbeddedDocument
+  );
+}
+
+/** `list[from..to]`: negative bounds count from the end, both are clipped; null of null; a missing bound is the first or last. */
+function compileCypherSlice(
+  of: Evaluator,
+  low: Evaluator | undefined,
+  high: Evaluator | undefined,
+): Evaluator {
+  return (context) => {
+    const value = of(context);
+    const from = low ? low(context) : 0;
+    const to = high ? high(context) : undefined;
+    if (value === null || from === null || to === null) return null;
+    if (!Array.isArray(value)) throw notA('a list', value);
+    // As JavaScript has it: negative bounds from the end, clipped.
+    return value.slice(
+      cypherBound(from),
+      to === undefined ? value.length : cypherBound(to),
+    ) as Value;
+  };
+}
+
+function cypherBound(value: Value): number {
+  const bound = typeof value === 'object' ? undefined : positionOf(value);
+  if (bound !== undefined) return bound;
+  throw typeError(
+    'ListElementAccessByNonInteger',
+    `a list index is an integer, not ${kindName(value)}`,
+  );
 }
 
 function boundOf(value: Value, context: EvaluationContext): number {

@@ -13,6 +13,8 @@ import { vectorAggregates } from './aggregates/vectors.ts';
 import { collectionFunctions, collectionMethods } from './list/collections.ts';
 import { conditionalFunctions, conditionalMethods } from './value/conditional.ts';
 import { conversionMethods } from './value/conversion.ts';
+import { cypherAggregates } from './cypher/aggregates.ts';
+import { rowCountFunctions } from './cypher/row-count.ts';
 import { encodingFunctions, encodingMethods } from './text/encoding.ts';
 import { selectionMethods } from './graph/field-selection.ts';
 import { alias } from './define.ts';
@@ -68,6 +70,7 @@ for (const family of [
 }
 
 register(scalarForms([...aggregates.values()]));
+for (const definition of cypherAggregates) aggregates.set(foldAscii(definition.name), definition);
 for (const family of [
   userFunctions,
   mathFunctions,
@@ -103,6 +106,7 @@ for (const family of [
   listStatistics,
   utilityFunctions,
   graphHelpers,
+  rowCountFunctions,
   notYetFunctions,
   [transformMethod((name) => scalars.get(`.${foldAscii(name)}`))],
 ])
@@ -163,7 +167,7 @@ export function documentedFunctions(): readonly FunctionDocumentation[] {
     });
   }
   for (const { name, syntax } of aggregates.values())
-    rows.push({ name, syntax, kind: 'aggregate', isDeterministic: true });
+    if (!isInternal(name)) rows.push({ name, syntax, kind: 'aggregate', isDeterministic: true });
   const order = (row: FunctionDocumentation) => `${row.kind} ${row.name.toLowerCase()}`;
   return rows.sort((a, b) => (order(a) < order(b) ? -1 : 1));
 }

@@ -67,6 +67,26 @@ export function indexCandidates(
   );
 }
 
+/**
+ * What a search leaves to be checked: conjuncts that it does not cover, and those of openCypher, since a key is found by the rules
+ * of SQL, after a conversion to the declared type: among the records found are all that are equal in openCypher, and others.
+ */
+export function leftToCheck(
+  conjuncts: readonly Expression[],
+  covered: readonly Expression[],
+): readonly Expression[] {
+  return conjuncts.filter((conjunct) => !covered.includes(conjunct) || isOfCypher(conjunct));
+}
+
+/** Compares by the rules of openCypher somewhere. */
+export function isOfCypher(expression: Expression): boolean {
+  let found = false;
+  walkExpression(expression, (part) => {
+    if (part.op === 'TextPart' || ('dialect' in part && part.dialect === 'cypher')) found = true;
+  });
+  return found;
+}
+
 interface Collected {
   readonly equals: IndexBounds['equals'][number][];
   readonly covered: Expression[];
@@ -182,6 +202,7 @@ export function rejectsNull(
       );
     if (conjunct.op === 'Between') return isComponent(conjunct.operand, component, record);
     if (conjunct.op === 'In') return isComponent(conjunct.element, component, record);
+    if (conjunct.op === 'TextPart') return isComponent(conjunct.text, component, record);
     return conjunct.op === 'Like' && isComponent(conjunct.text, component, record);
   });
 }
@@ -248,6 +269,8 @@ function equalityPart(
   switch (conjunct.op) {
     case 'Compare': {
       if (conjunct.operator !== '=' || component.by !== 'value') return undefined;
+      // A key without letter case is found by the lower case of what is asked for, where SQL has put it.
+      if (component.caseInsensitive && conjunct.dialect === 'cypher') return undefined;
       if (isIndexed(conjunct.left, component, record))
         return { value: conjunct.right, kind: 'equals' };
       if (isIndexed(conjunct.right, component, record))
@@ -255,6 +278,7 @@ function equalityPart(
       return undefined;
     }
     case 'In':
+      if (component.caseInsensitive && conjunct.dialect === 'cypher') return undefined;
       if (component.by === 'value' && isComponent(conjunct.element, component, record))
         return { value: conjunct.list, kind: 'in' };
       return component.by === 'item' &&
@@ -399,6 +423,9 @@ function prefixOn(
   record: Slot,
 ): RangeBounds | undefined {
   for (const conjunct of conjuncts) {
+    const start = startOn(conjunct, component, record);
+    if (start !== undefined)
+      return { bounds: { prefix: start }, covered: [conjunct], share: prefixShare };
     if (conjunct.op !== 'Like') continue;
     if (conjunct.ignoreCase && !component.caseInsensitive) continue;
     if (!isComponent(conjunct.text, component, record)) continue;
@@ -423,6 +450,19 @@ function prefixOn(
     };
   }
   return undefined;
+}
+
+/** STARTS WITH a constant that is not empty. */
+function startOn(
+  conjunct: Expression,
+  component: IndexComponent,
+  record: Slot,
+): Expression | undefined {
+  if (conjunct.op !== 'TextPart' || conjunct.kind !== 'start' || component.caseInsensitive)
+    return undefined;
+  const { text, part } = conjunct;
+  const isServed = part.op === 'Constant' && typeof part.value === 'string' && part.value !== '';
+  return isServed && isComponent(text, component, record) ? part : undefined;
 }
 
 /**

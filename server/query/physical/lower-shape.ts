@@ -1,7 +1,8 @@
+import { compareForCypher } from '#core/value/cypher-order.ts';
 import { compareForSort } from '#core/value/sort-order.ts';
 import { isReadOnly } from '#core/effects.ts';
 import { DatabaseError } from '#core/errors.ts';
-import type { Expression, Slot } from '../algebra/expression.ts';
+import type { Dialect, Expression, Slot } from '../algebra/expression.ts';
 import { callsUserFunction } from '../functions/user-function.ts';
 import type { Column, LogicalPlan, PlanNode, SortKey } from '../algebra/plan.ts';
 import { freeSlots, slotsOf, slotsRead, slotsReadBy } from '../algebra/slots.ts';
@@ -9,6 +10,7 @@ import { effectsOfPlan } from '../algebra/effects.ts';
 import { walkPlan } from '../algebra/plan-walk.ts';
 import { slotsOfOutput, walkExpression } from '../algebra/walk.ts';
 import type { Evaluator } from '../evaluate/evaluator.ts';
+import type { AggregateFunction } from '../evaluate/function-definition.ts';
 import { AggregateOperator, type CompiledAggregate } from '../operators/row/aggregate.ts';
 import { ApplyOperator } from '../operators/flow/apply.ts';
 import { DistinctOperator } from '../operators/row/distinct.ts';
@@ -211,7 +213,7 @@ function lowerSort(
     keys: plan.keys.map((key) => compileSortKey(key, lowering)),
     slots: keptSlots(required, slotsOf(plan.input)),
     limit: plan.limit && compileLimit(plan.limit, lowering),
-    compare: compareForSort,
+    compare: plan.dialect === 'cypher' ? compareForCypher : compareForSort,
     description: descriptionOf(lowering, plan),
   };
   return () => new SortOperator({ ...options, input: input() });
@@ -265,7 +267,7 @@ function lowerAggregate(
     })),
     first: compileColumns(lifted.first, lowering),
     aggregates: lifted.aggregates.map((aggregate): CompiledAggregate => {
-      const found = lowering.environment.functions.aggregate(aggregate.function);
+      const found = aggregateNamed(aggregate.function, plan.dialect, lowering);
       if (found === undefined)
         throw new DatabaseError(
           'CommandExecution',
@@ -283,6 +285,16 @@ function lowerAggregate(
     description: descriptionOf(lowering, needed),
   };
   return () => new AggregateOperator({ ...options, input: input() });
+}
+
+/** Those of dialect cypher have names of their own, where they differ. */
+function aggregateNamed(
+  name: string,
+  dialect: Dialect,
+  { environment: { functions } }: Lowering,
+): AggregateFunction | undefined {
+  const own = dialect === 'cypher' ? functions.aggregate(`#cypher.${name}`) : undefined;
+  return own ?? functions.aggregate(name);
 }
 
 /** The slot in which the only argument stands as it is. */

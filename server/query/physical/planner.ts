@@ -10,6 +10,7 @@ import { DetachOperator } from '../operators/flow/detach.ts';
 import { EdgeTables } from '../operators/graph/edge-tables.ts';
 import type { PhysicalOperator } from '../operators/operator.ts';
 import { PacedRowsOperator } from '../operators/scan/paced-rows.ts';
+import { ParameterCheckOperator } from '../operators/flow/parameter-check.ts';
 import { TableScopeOperator } from '../operators/flow/table-scope.ts';
 import { rowsPerTurn } from '../operators/hold/work-share.ts';
 import type { ProcedureRegistry } from '../procedures/procedure.ts';
@@ -56,8 +57,10 @@ export function planProgram(
   const planner = new Planner(shared, { plan: program.plan, slots: outputSlots });
   const factory = planner.lower(program.plan, new Set(outputSlots));
   const slots = givesReferences ? slotsWithReferences(program.plan, outputSlots) : [];
-  const top = slots.length > 0 ? () => new DetachOperator(factory(), slots) : factory;
-  return countsEdges ? () => new TableScopeOperator(top(), edgeTables) : top;
+  const detached = slots.length > 0 ? () => new DetachOperator(factory(), slots) : factory;
+  const top = countsEdges ? () => new TableScopeOperator(detached(), edgeTables) : detached;
+  const { requiredParameters: names = [] } = program;
+  return names.length > 0 ? () => new ParameterCheckOperator(top(), names) : top;
 }
 
 /** What the planner of a program and those of the plans inside it have in common. */

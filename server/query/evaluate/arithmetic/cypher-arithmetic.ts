@@ -1,13 +1,14 @@
 import { toNumber } from '#core/value/conversion.ts';
-import { schemaTypeOf } from '#core/value/conversion.ts';
 import { DatabaseError } from '#core/errors.ts';
 import { textOf } from '#core/text/text-form.ts';
 import { double, integer } from '#core/value/value.ts';
 import type { Value } from '#core/value/value.ts';
 import type { ArithmeticOperator } from '../../algebra/expression.ts';
-import { add, divide, isNumber, multiply, remainder, subtract } from './arithmetic.ts';
+import { add, divide, isNumber, multiply, negate, remainder, subtract } from './arithmetic.ts';
 import type { BinaryOperation } from './arithmetic.ts';
+import type { EvaluationContext } from '../context.ts';
 import { appendToList } from './collection-arithmetic.ts';
+import { kindName, typeError } from '../cypher-failures.ts';
 import { isTemporal } from './temporal-arithmetic.ts';
 import { boundedGrowth, boundedText } from '../turns/value-size.ts';
 
@@ -61,6 +62,25 @@ const operations: Partial<Record<ArithmeticOperator, BinaryOperation>> = {
   },
 };
 
+/** `-x` */
+export function cypherNegate(value: Value): Value {
+  if (value === null) return null;
+  if (isNumber(value) || isTemporal(value)) {
+    const negated = negate(value);
+    if (negated !== null) return negated;
+  }
+  throw typeError('InvalidArgumentType', `'-' of ${kindName(value)}`);
+}
+
+/** `a || b`: two texts or two lists. */
+export function cypherConcatenate(left: Value, right: Value, context: EvaluationContext): Value {
+  if (left === null || right === null) return null;
+  if (typeof left === 'string' && typeof right === 'string')
+    return boundedText(left + right, context);
+  if (Array.isArray(left) && Array.isArray(right)) return appendToList(left, right, context);
+  throw typeError('InvalidArgumentType', `'||' between ${kindName(left)} and ${kindName(right)}`);
+}
+
 function isInteger(value: Value): value is number | bigint {
   return typeof value === 'bigint' || (typeof value === 'number' && Number.isInteger(value));
 }
@@ -80,9 +100,9 @@ function requireNumbers(
   isAllowedOtherwise: boolean,
 ): true {
   if (!isAllowedOtherwise && !(isNumber(left) && isNumber(right)))
-    throw new DatabaseError(
-      'CommandExecution',
-      `type mismatch: '${operator}' between ${schemaTypeOf(left)} and ${schemaTypeOf(right)}`,
+    throw typeError(
+      'InvalidArgumentType',
+      `'${operator}' between ${kindName(left)} and ${kindName(right)}`,
     );
   return true;
 }

@@ -1,8 +1,9 @@
 import { EmbeddedDocument } from '#core/value/value.ts';
 import type { Value, ValueMap } from '#core/value/value.ts';
-import { compareValues } from '#core/value/value-order.ts';
+import { valuesEqual } from '#core/value/equality.ts';
+import { compareNumbers, compareValues, type NumberValue } from '#core/value/value-order.ts';
 import { isNumber } from '../arithmetic/arithmetic.ts';
-import { compareWidened, ridOf } from './sql-comparison.ts';
+import { ridOf } from './sql-comparison.ts';
 
 /**
  * Comparison by the rules of openCypher: no conversion between types. Different kinds are unequal and cannot be ordered; a
@@ -12,7 +13,8 @@ import { compareWidened, ridOf } from './sql-comparison.ts';
 /** `a = b`; null is unknown. */
 export function cypherEquals(a: Value, b: Value): boolean | null {
   if (a === null || b === null) return null;
-  if (isNumber(a)) return isNumber(b) && compareWidened(a, b) === 0;
+  if (typeof a === 'number' && typeof b === 'number') return a === b;
+  if (isNumber(a)) return isNumber(b) && !isNotANumber(a) && compareNumbers(a, b) === 0;
   if (typeof a !== 'object') return a === b;
   if (Array.isArray(a)) return Array.isArray(b) ? equalLists(a, b) : false;
   const rid = a instanceof Map ? undefined : ridOf(a);
@@ -22,7 +24,11 @@ export function cypherEquals(a: Value, b: Value): boolean | null {
     const other = b instanceof EmbeddedDocument ? b.properties : b;
     return other instanceof Map ? equalMaps(map, other) : false;
   }
-  return isSameKind(a, b) && compareValues(a, b) === 0;
+  return isSameKind(a, b) && valuesEqual(a, b);
+}
+
+function isNotANumber(value: NumberValue): boolean {
+  return typeof value === 'number' && Number.isNaN(value);
 }
 
 function equalLists(a: readonly Value[], b: readonly Value[]): boolean | null {
@@ -52,11 +58,27 @@ function equalMaps(a: ValueMap, b: ValueMap): boolean | null {
 /** Negative, 0 or positive; NaN when a NaN is compared; undefined when the two have no order (unknown). */
 export function cypherCompare(a: Value, b: Value): number | undefined {
   if (a === null || b === null) return undefined;
-  if (isNumber(a)) return isNumber(b) ? compareWidened(a, b) : undefined;
+  if (isNumber(a)) {
+    if (!isNumber(b)) return undefined;
+    return isNotANumber(a) || isNotANumber(b) ? Number.NaN : compareNumbers(a, b);
+  }
   if (Array.isArray(a)) return Array.isArray(b) ? compareLists(a, b) : undefined;
   if (typeof a === 'object' && (a instanceof Map || ridOf(a) !== undefined)) return undefined;
-  return isSameKind(a, b) ? compareValues(a, b) : undefined;
+  return isSameKind(a, b) && !isUnordered(a) ? compareValues(a, b) : undefined;
 }
+
+/** Durations and paths are equal or not; which is larger has no answer. */
+function isUnordered(value: Exclude<Value, null>): boolean {
+  return typeof value === 'object' && 'valueKind' in value && unorderedKinds.has(value.valueKind);
+}
+
+const unorderedKinds: ReadonlySet<string> = new Set([
+  'duration',
+  'cypherDuration',
+  'path',
+  'point',
+  'embedded',
+]);
 
 /** Lexicographic; unknown as soon as a deciding pair is. */
 function compareLists(a: readonly Value[], b: readonly Value[]): number | undefined {

@@ -41,6 +41,20 @@ export function compileOr(operands: readonly Condition[]): Condition {
   };
 }
 
+/** An odd number of operands is true; unknown as soon as one is. All are evaluated. */
+export function compileXor(operands: readonly Condition[]): Condition {
+  return (context) => {
+    let isUnknown = false;
+    let isOdd = false;
+    for (let i = 0; i < operands.length; i++) {
+      const holds = (operands[i] as Condition)(context);
+      if (holds === null) isUnknown = true;
+      else if (holds) isOdd = !isOdd;
+    }
+    return isUnknown ? null : isOdd;
+  };
+}
+
 export function compileNot(operand: Condition): Condition {
   return (context) => {
     const holds = operand(context);

@@ -4,7 +4,9 @@ import { textOf } from '#core/text/text-form.ts';
 import { EmbeddedDocument } from '#core/value/value.ts';
 import type { Value, ValueMap } from '#core/value/value.ts';
 import type { ContainsKind, Dialect } from '../../algebra/expression.ts';
+import { isNumber } from '../arithmetic/arithmetic.ts';
 import { requireDialect } from './compile-comparison.ts';
+import { notA } from '../cypher-failures.ts';
 import { cypherEquals } from './cypher-comparison.ts';
 import type { PausingWork, WorkMeter } from '#core/pausing-work.ts';
 import type { EvaluationContext } from '../context.ts';
@@ -102,7 +104,18 @@ const unitsPerLook = 64;
 
 function cypherIn(value: Value, list: Value): boolean | null {
   if (list === null) return null;
-  if (!Array.isArray(list)) return cypherEquals(value, list);
+  if (!Array.isArray(list)) throw notA('a list', list);
+  if (list.length === 0) return false;
+  if (value === null) return null;
+  if (list.length >= hashedListLength) {
+    const members = membersOf(list);
+    // Keys of numbers are exact, as the language wants them.
+    const kind = isNumber(value) ? 'number' : typeof value;
+    if (members.kind === kind) {
+      if (members.keys.find(valueKey(value)) >= 0) return true;
+      return members.hasNull ? null : false;
+    }
+  }
   let isUnknown = false;
   for (let i = 0; i < list.length; i++) {
     const equal = cypherEquals(value, list[i] as Value);

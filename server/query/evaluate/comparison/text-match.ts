@@ -89,6 +89,18 @@ export function compileMatches(text: Evaluator, pattern: Evaluator): Condition {
   };
 }
 
+/** `text =~ pattern`: null when either side is no text. */
+export function compileCypherMatches(text: Evaluator, pattern: Evaluator): Condition {
+  const last = new LastPattern(compileRegularExpression);
+  return (context) => {
+    const value = text(context);
+    const wanted = pattern(context);
+    if (typeof value !== 'string' || typeof wanted !== 'string') return null;
+    const { regexBudget, runtime } = context;
+    return last.compiled(wanted, context).matchesWhole(value, regexBudget, runtime.clock);
+  };
+}
+
 function matchesAny(value: Value, pattern: RegularExpression, context: EvaluationContext): boolean {
   const { regexBudget, runtime } = context;
   if (typeof value === 'string') return pattern.matchesWhole(value, regexBudget, runtime.clock);

@@ -31,7 +31,7 @@ function equalityOf(
   if (isTied(inner, outerSlots)) return undefined;
   const innerSlots = slotsOf(inner);
   for (const part of conjunctsOf(predicate)) {
-    if (part.op !== 'Compare' || part.operator !== '=' || part.dialect !== 'sql') continue;
+    if (part.op !== 'Compare' || part.operator !== '=') continue;
     if (!isPlain(part.left, context) || !isPlain(part.right, context)) continue;
     const [left, right] = [slotsRead(part.left), slotsRead(part.right)];
     if (isWithin(left, outerSlots) && isWithin(right, innerSlots))

@@ -1,5 +1,5 @@
 import type { Value } from '#core/value/value.ts';
-import type { Expression } from '../../../algebra/expression.ts';
+import type { Dialect, Expression } from '../../../algebra/expression.ts';
 import { rewriteExpression } from '../../../algebra/walk.ts';
 import type { OptimizerRule } from '../../rule.ts';
 
@@ -31,6 +31,7 @@ type Property = Expression & { readonly op: 'Property' };
 /** `property = value`, or that it is not. */
 interface Equality {
   readonly property: Property;
+  readonly dialect: Dialect;
   readonly value: Value;
 }
 
@@ -44,9 +45,9 @@ function gathered(connective: Connective): Expression {
       operands.push(operand);
       continue;
     }
-    const { property, value } = equality;
+    const { property, value, dialect } = equality;
     const slot = property.of.op === 'Slot' ? property.of.slot : -1;
-    const key = `${slot} ${typeof value} ${property.name}`;
+    const key = `${slot} ${dialect} ${typeof value} ${property.name}`;
     const known = lists.get(key);
     if (known !== undefined) {
       known.push(value);
@@ -54,7 +55,7 @@ function gathered(connective: Connective): Expression {
     }
     const values: Value[] = [value];
     lists.set(key, values);
-    operands.push({ op: 'list', single: operand, property, values });
+    operands.push({ op: 'list', single: operand, property, values, dialect });
   }
   if (operands.length === connective.operands.length) return connective;
   const plain = operands.map((operand) =>
@@ -69,6 +70,7 @@ interface GatheredList {
   readonly single: Expression;
   readonly property: Property;
   readonly values: readonly Value[];
+  readonly dialect: Dialect;
 }
 
 function questionOf(list: GatheredList, op: Connective['op']): Expression {
@@ -77,7 +79,7 @@ function questionOf(list: GatheredList, op: Connective['op']): Expression {
     op: 'In',
     element: list.property,
     list: { op: 'Constant', value: list.values },
-    dialect: 'sql',
+    dialect: list.dialect,
   };
   return op === 'Or' ? isIn : { op: 'Not', operand: isIn };
 }
@@ -89,12 +91,11 @@ function equalityOf(operand: Expression, op: Connective['op']): Equality | undef
 }
 
 function comparisonOf(operand: Expression, operator: '=' | '<>'): Equality | undefined {
-  if (operand.op !== 'Compare' || operand.operator !== operator || operand.dialect !== 'sql')
-    return undefined;
-  const { left, right } = operand;
+  if (operand.op !== 'Compare' || operand.operator !== operator) return undefined;
+  const { left, right, dialect } = operand;
   if (left.op !== 'Property' || left.of.op !== 'Slot' || right.op !== 'Constant') return undefined;
   const { value } = right;
   return typeof value === 'number' || typeof value === 'string'
-    ? { property: left, value }
+    ? { property: left, value, dialect }
     : undefined;
 }

@@ -44,6 +44,8 @@ function rewritten(
   types: Parameters<typeof usableIndexes>[0],
   context: OptimizerContext,
 ): Expression {
+  // A rule of SQL only.
+  if ('dialect' in part && part.dialect !== 'sql') return part;
   if (part.op === 'In') return rewrittenIn(part, components, record);
   if (part.op !== 'Compare' || (part.operator !== '=' && part.operator !== '<>')) return part;
   for (const component of components) {

@@ -6,6 +6,7 @@ import {
   type IndexCandidate,
   indexCandidates,
   isComponent,
+  isOfCypher,
   usableIndexes,
 } from '../../index-candidates.ts';
 import type { OptimizerContext, OptimizerRule } from '../../rule.ts';
@@ -140,6 +141,8 @@ function boundsOn(
     return index.components.length === openCount ? { equals: [] } : undefined;
   const candidate = candidates.find((found) => found.index.id === index.id);
   if (candidate === undefined || candidate.covered.length !== conjuncts.length) return undefined;
+  // Of what a search finds openCypher leaves some out.
+  if (conjuncts.some(isOfCypher)) return undefined;
   const { equals } = candidate.bounds;
   if (equals.length !== index.components.length - openCount) return undefined;
   return equals.every((part) => part.kind === 'equals') ? candidate.bounds : undefined;

@@ -11,7 +11,12 @@ import {
   selectivityOf,
 } from '../../cost.ts';
 import { belowProject } from '../../projected.ts';
-import { indexCandidates, isComponent, usableIndexes } from '../../index-candidates.ts';
+import {
+  indexCandidates,
+  isComponent,
+  leftToCheck,
+  usableIndexes,
+} from '../../index-candidates.ts';
 import type { OptimizerContext, OptimizerRule } from '../../rule.ts';
 
 /**
@@ -25,6 +30,8 @@ export const indexOrder: OptimizerRule = {
   why: 'ORDER BY created DESC LIMIT 10 would read and compare every record',
   apply(plan, context) {
     if (plan.op !== 'Sort' || plan.limit === undefined) return undefined;
+    // Indexes have null first and know nothing of the other places that openCypher gives to kinds.
+    if (plan.dialect === 'cypher') return undefined;
     const project = plan.input.op === 'Project' ? plan.input : undefined;
     const source = project ? project.input : plan.input;
     const predicate = source.op === 'Filter' ? source.predicate : undefined;
@@ -111,7 +118,7 @@ function searchFor(
   if (!isServed) return undefined;
   const covered = candidate?.covered ?? [];
   const covers = conjunctionOf(covered);
-  const residual = conjunctionOf(conjuncts.filter((conjunct) => !covered.includes(conjunct)));
+  const residual = conjunctionOf(leftToCheck(conjuncts, covered));
   const node: IndexSearchNode = {
     op: 'IndexSearch',
     index: index.id,

@@ -2,7 +2,7 @@ import type { IndexId } from '#core/value/rid.ts';
 import type { Expression } from '../../../algebra/expression.ts';
 import type { IndexSearchNode, LogicalPlan } from '../../../algebra/plan.ts';
 import { conjunctionOf, conjunctsOf } from '../../../algebra/walk.ts';
-import { indexCandidates, type IndexCandidate } from '../../index-candidates.ts';
+import { indexCandidates, leftToCheck, type IndexCandidate } from '../../index-candidates.ts';
 import type { OptimizerContext, OptimizerRule } from '../../rule.ts';
 
 /** Branches of an OR that are looked up one by one. */
@@ -58,7 +58,7 @@ function filtered(
   conjuncts: readonly Expression[],
   covered: readonly Expression[],
 ): LogicalPlan {
-  const predicate = conjunctionOf(conjuncts.filter((conjunct) => !covered.includes(conjunct)));
+  const predicate = conjunctionOf(leftToCheck(conjuncts, covered));
   return predicate === undefined ? search : { op: 'Filter', input: search, predicate };
 }
 
