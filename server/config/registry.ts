@@ -1,5 +1,6 @@
 import { DatabaseError } from '#core/errors.ts';
 import * as ofClusters from './cluster-settings.ts';
+import * as ofRedis from './redis-settings.ts';
 import * as ofServer from './server-settings.ts';
 import * as ofDatabases from './settings.ts';
 import { settingPrefix, type SettingSpec } from './setting.ts';
@@ -7,6 +8,7 @@ import { settingPrefix, type SettingSpec } from './setting.ts';
 /** Every setting, sorted by key. */
 export const allSettings: readonly SettingSpec<unknown>[] = Object.values({
   ...ofClusters,
+  ...ofRedis,
   ...ofServer,
   ...ofDatabases,
 } as Readonly<Record<string, SettingSpec<unknown>>>).sort((a, b) => (a.key < b.key ? -1 : 1));

@@ -8,6 +8,7 @@ import {
   textSetting,
   defineSetting,
 } from './setting.ts';
+import { portSetting } from './port-setting.ts';
 
 // Settings of the server, the HTTP door and security; those of databases and statements are in `settings.ts`.
 
@@ -146,27 +147,6 @@ export const serverHttpIncomingHost = textSetting('server.httpIncomingHost', {
   reload: 'restart',
   fatal: true,
 });
-/** First and last port to try; 0 lets the system choose. */
-export interface PortRange {
-  readonly first: number;
-  readonly last: number;
-}
-function portSetting(name: string, given: { default: number; description: string }) {
-  return defineSetting<PortRange>(name, {
-    default: { first: given.default, last: given.default },
-    description: given.description,
-    reload: 'restart',
-    fatal: true,
-    parse: (text) => {
-      const match = /^\s*(\d{1,5})\s*(?:-\s*(\d{1,5})\s*)?$/.exec(text);
-      const first = Number(match?.[1]);
-      const last = Number(match?.[2] ?? match?.[1]);
-      if (match && last <= 65_535 && first <= last) return { first, last };
-      throw invalidSetting(name, text, 'a port or a range of ports');
-    },
-    format: ({ first, last }) => (first === last ? `${first}` : `${first}-${last}`),
-  });
-}
 export const serverHttpIncomingPort = portSetting('server.httpIncomingPort', {
   default: 2480,
   description: 'Port of the HTTP server, or a range such as 2480-2489 (the first free one)',

@@ -42,6 +42,7 @@ import { type Counters, plainCounts, timedCommit } from './catalogue/counters.ts
 import { DatabaseSettings, settingsDocumentName } from './catalogue/database-settings.ts';
 import type { DatabaseEnd, OpenDatabase } from './catalogue/databases.ts';
 import { ChangeQueue } from './events.ts';
+import type { KeyValueStore } from './key-value/key-value-store.ts';
 import { GlobalVariables } from './script/global-variables.ts';
 import type { InsertOptions, InsertStream } from './inserts/insert-port.ts';
 import { TransactionStream } from './inserts/transaction-stream.ts';
@@ -90,6 +91,7 @@ export interface DatabaseSurroundings {
   readonly operations: StatementOperations;
   readonly meter: StatementMeter;
   readonly scripts: ScriptEngine;
+  readonly store: KeyValueStore;
 }
 
 /** Opens the database in `path`. @throws DatabaseError `CorruptedRecord`, with nothing left open */
@@ -245,7 +247,7 @@ class Statements {
     using view = this.view();
     try {
       const compiled = this.compiler.compiled(statement, view);
-      if (compiled.kind !== 'statement') return compiled.kind === 'script';
+      if (compiled.kind !== 'statement') return compiled.kind !== 'operation';
       return compiled.accesses.some(
         (access) =>
           access.effects.has('read') && access.types?.some((name) => types.includes(name)),
@@ -340,6 +342,7 @@ export class Database implements OpenDatabase {
       authorizer,
       active,
       memory,
+      store: surroundings.store,
       counters,
       replayKeys: this.#replayKeys,
       requireWritable: () => this.#requireWritable(),

@@ -7,6 +7,8 @@ import type { LogIndex, Rid } from '#core/value/rid.ts';
 import type { TemporalFormats } from '#core/temporal/format.ts';
 import type { Value } from '#core/value/value.ts';
 import type { Isolation } from '#transaction/transaction.ts';
+import type { CommandsProgram } from '#query/algebra/commands.ts';
+import type { LocateSpace } from './key-value/staged-keys.ts';
 import type { BulkLoader } from './bulk/bulk-loader.ts';
 import type { BuildKind } from './catalogue/database-directory.ts';
 import type { ChangeEvents } from './events.ts';
@@ -20,6 +22,15 @@ export interface Statement {
   readonly language: string;
   readonly text: string;
   readonly parameters: ReadonlyMap<string, Value>;
+  /** Commands that the door has read itself (the wire of the key-value protocol); `text` is then only shown. */
+  readonly commands?: GivenCommands;
+}
+
+/** The texts of their replies are bytes. */
+export interface GivenCommands {
+  readonly program: CommandsProgram;
+  /** Where transient keys live; asks for the caller's rights on them. */
+  readonly locate: LocateSpace;
 }
 
 export interface RunOptions {

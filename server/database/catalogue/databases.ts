@@ -38,6 +38,8 @@ export interface DatabasesOptions {
   readonly running: RunningWork;
   readonly endSessionsOfUser: (user: string) => void;
   readonly log: Log;
+  /** Told of a database that is no more. */
+  readonly dropped?: (name: string) => void;
   /** Told of a database that cannot be opened, with the reason. */
   readonly unopenable?: ((reason: string, database: string) => void) | undefined;
 }
@@ -203,6 +205,7 @@ export class Databases implements DatabasesPort {
         throw error;
       }
       this.#entries.delete(name.toLowerCase());
+      this.#options.dropped?.(name);
       for (const watcher of this.#watchers) watcher.dropped(name);
     });
   }

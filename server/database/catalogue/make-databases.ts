@@ -12,6 +12,7 @@ import {
   serverMaxDatabases,
   serverMaxSnapshotAge,
 } from '#config/server-settings.ts';
+import { redisTransientMaxBytes } from '#config/redis-settings.ts';
 import {
   maxNameLength,
   polyglotCommandMaxMemory,
@@ -33,6 +34,7 @@ import { idSequence, ProgressRegistry } from '../progress/progress-registry.ts';
 import { type OperationPaths, ServerOperations } from '../operations/server-operations.ts';
 import type { DatabaseCounters, DatabaseHandle } from '../session.ts';
 import { TransactionSessions } from '../session/sessions.ts';
+import { KeyValueStore } from '../key-value/key-value-store.ts';
 import { StatementMeter } from '../statement/meter.ts';
 
 export interface ServerDatabasesOptions {
@@ -63,6 +65,8 @@ export interface ServerDatabases {
   readonly progress: ProgressRegistry;
   readonly meter: StatementMeter;
   readonly operations: ServerOperations;
+  /** Transient keys. */
+  readonly store: KeyValueStore;
 }
 
 /** Puts the databases of a server together; `databases.start()` opens them. */
@@ -75,6 +79,7 @@ export function makeDatabases(options: ServerDatabasesOptions): ServerDatabases 
   const progress = new ProgressRegistry(runtime.clock, nextId);
   const counters = newCounters();
   const meter = new StatementMeter(runtime.clock);
+  const store = makeStore(settings, () => databases);
   const sessions = makeSessions(runtime, settings);
   const opened = new Set<Database>();
   const engineSurroundings = { settings, timers: runtime.timers, clock: runtime.clock };
@@ -111,15 +116,16 @@ export function makeDatabases(options: ServerDatabasesOptions): ServerDatabases 
     counters,
     meter,
     operations,
+    store,
     scripts: new ScriptEngine({
       timers: options.runtime.timers,
       heapMiB: () => settings.get(polyglotCommandMaxMemory),
     }),
   };
   const databases: Databases = new Databases({
+    dropped: (name) => store.drop(name),
     directory: new DatabaseDirectory({ root: options.directory, random: runtime.random, log }),
-    initialize: (path) =>
-      initializeEngine(path, { settings, timers: runtime.timers, clock: runtime.clock }),
+    initialize: (path) => initializeEngine(path, engineSurroundings),
     openDatabase: async (name, path) => {
       await requireSoundEnvironment(path, {
         timers: runtime.timers,
@@ -142,7 +148,14 @@ export function makeDatabases(options: ServerDatabasesOptions): ServerDatabases 
     endSessionsOfUser: (user) => sessions.endOfUser(user),
     log,
   });
-  return { databases, active, progress, meter, operations };
+  return { databases, active, progress, meter, operations, store };
+}
+
+function makeStore(settings: Settings, databases: () => Databases): KeyValueStore {
+  return new KeyValueStore({
+    bytesMax: () => settings.get(redisTransientMaxBytes),
+    isDatabase: (name) => databases().exists(name),
+  });
 }
 
 function openedDatabase(handle: DatabaseHandle, opened: ReadonlySet<Database>): Database {

@@ -5,6 +5,7 @@ import type { Access } from '#core/principal.ts';
 import type { Catalog } from '#catalog/catalog.ts';
 import { accessesOf, effectsOf, type WritingNames } from '#query/algebra/effects.ts';
 import { walkPlan } from '#query/algebra/plan-walk.ts';
+import type { CommandsProgram, RecordContext, RecordStep } from '#query/algebra/commands.ts';
 import type { LogicalPlan, QueryProgram } from '#query/algebra/plan.ts';
 import type { OperationProgram, Program } from '#query/algebra/program.ts';
 import type { AnalysisContext } from '#language/frontend.ts';
@@ -15,6 +16,7 @@ import type { OperationStep, Part, SqlScript } from '#language/sql/script/steps.
 import type { Value } from '#core/value/value.ts';
 import { CalledFunctions, type Doings, withEagerSources } from '../script/called-functions.ts';
 import { completed, type CompileSteps } from './compile-steps.ts';
+import { CompiledCommands } from '../key-value/compiled-commands.ts';
 import { CompiledOperation } from './compiled-operation.ts';
 import { CompiledScript, type NameValues } from '../script/compiled-script.ts';
 import { CompiledStatement, type PlannedSizes } from './compiled-statement.ts';
@@ -32,7 +34,7 @@ export interface PartContext {
 }
 
 /** A text as it is kept. */
-export type Compiled = CompiledStatement | CompiledScript | CompiledOperation;
+export type Compiled = CompiledStatement | CompiledScript | CompiledOperation | CompiledCommands;
 
 /** How programs become plans that run; the query room's part. */
 export interface PlanMaker {
@@ -80,6 +82,8 @@ export class StatementCompiler {
    * @throws DatabaseError `Syntax`, `Schema`, ...
    */
   compiled(statement: Statement, view: ReadView): Compiled {
+    const { commands } = statement;
+    if (commands !== undefined) return new CompiledCommands(commands.program, true);
     return this.#known(statement, view) ?? completed(this.steps(statement, view));
   }
 
@@ -199,12 +203,34 @@ export class StatementCompiler {
     this.#compileCount += 1;
     const program = yield* this.#program(statement, view.catalog);
     if (program.kind === 'operation') return new CompiledOperation(program);
+    if (program.kind === 'commands') return this.#commands(program, statement);
     const compiled =
       program.kind === 'script'
         ? this.#script(program as SqlScript, view)
         : yield* this.#plan(program, view);
     if (program.kind === 'script' || program.dependsOnParameters !== true)
       this.#cache(statement.language).set(statement.text, compiled);
+    return compiled;
+  }
+
+  #commands(program: CommandsProgram, { language, text }: Statement): CompiledCommands {
+    const compiled = new CompiledCommands(program, false);
+    this.#cache(language).set(text, compiled);
+    return compiled;
+  }
+
+  /** What commands on records are resolved with. */
+  recordContext({ catalog }: ReadView, databaseName: string): RecordContext {
+    return { catalog, databaseName, formats: this.#limits().formats };
+  }
+
+  /** The plan of a command on records. Cost of a hit: two map lookups. @throws DatabaseError `Schema`, ... */
+  compiledStep(step: RecordStep, view: ReadView): CompiledStatement {
+    const cache = this.#cache(commandSteps);
+    const known = cache.get(step.shape);
+    if (known?.kind === 'statement' && holds(known, view)) return known;
+    const compiled = completed(this.#plan(step.program(), view));
+    cache.set(step.shape, compiled);
     return compiled;
   }
 
@@ -330,12 +356,14 @@ const viewProgram: Omit<QueryProgram, 'plan'> = {
 /** Whether what was made for another view serves this one. */
 function holds(known: Compiled, view: ReadView): boolean {
   if (known.kind === 'script') return known.holdsIn(view);
-  if (known.kind === 'operation') return true;
+  if (known.kind === 'operation' || known.kind === 'commands') return true;
   return known.catalogVersion === view.catalog.version && !known.isStale(view);
 }
 
 /** The language under which bodies are kept: no request can name it. */
 const bodies = 'body of a trigger or function';
+/** As `bodies`, for commands on records. */
+const commandSteps = 'command on records';
 /** As `bodies`, for the queries of materialized views. */
 const sourcedRows = 'rows of a view';
 const changedRows = 'changed rows of a view';

@@ -12,6 +12,8 @@ import { ConflictLanes } from '../attempt/conflict-lanes.ts';
 import type { CompiledStatement } from './compiled-statement.ts';
 import type { CompiledOperation } from './compiled-operation.ts';
 import type { CompiledScript } from '../script/compiled-script.ts';
+import { CommandPipeline } from '../key-value/command-pipeline.ts';
+import type { KeyValueStore } from '../key-value/key-value-store.ts';
 import type { GlobalVariables } from '../script/global-variables.ts';
 import { partlyDone, ScriptPipeline } from '../script/pipeline.ts';
 import type { ScriptRows } from '../script/runner.ts';
@@ -29,6 +31,7 @@ import type { OfferedKey, ReplayKeys } from '../session/replay-keys.ts';
 import type { ResultBatch, ResultStream, RunOptions, Statement } from '../session.ts';
 import type { SessionLease, TransactionSessions } from '../session/sessions.ts';
 import type { Compiled, StatementCompiler } from './compiler.ts';
+import { mayChange } from './may-change.ts';
 import { StatementWatch } from '../bounds/statement-watch.ts';
 
 // The one path of every statement:
@@ -59,6 +62,8 @@ export interface PipelineOptions extends OperationRoom {
   /** @throws DatabaseError `DatabaseReadOnly` when the databases of the server are opened for reading only */
   readonly requireWritable: () => void;
   readonly globals: GlobalVariables;
+  /** Transient keys of the server. */
+  readonly store: KeyValueStore;
   readonly log: Log;
   /** `service.server.maxSnapshotAge`, milliseconds. */
   readonly snapshotAgeMsMax: () => number;
@@ -66,13 +71,11 @@ export interface PipelineOptions extends OperationRoom {
   readonly runtime: Runtime;
 }
 
-/** Operations that only copy the database elsewhere. */
-const copyingOperations: ReadonlySet<string> = new Set(['backup database', 'export database']);
-
 export class StatementPipeline {
   readonly #options: PipelineOptions;
   readonly #lanes: ConflictLanes;
   readonly #scripts: ScriptPipeline;
+  readonly #commands: CommandPipeline;
   readonly #plans: PlanRuns;
   readonly #guard: RecordGuard;
 
@@ -81,6 +84,13 @@ export class StatementPipeline {
     this.#guard = new RecordGuard(options.authorizer, options.databaseName);
     this.#plans = new PlanRuns({ ...options, guard: this.#guard });
     this.#lanes = new ConflictLanes(options.runtime.timers);
+    this.#commands = new CommandPipeline({
+      ...options,
+      plans: this.#plans,
+      lanes: this.#lanes,
+      commit: (transaction, replayKey) => this.#commitOne(transaction, replayKey),
+      countFailure: (error) => this.#countFailure(error),
+    });
     this.#scripts = new ScriptPipeline({
       ...options,
       lanes: this.#lanes,
@@ -149,6 +159,11 @@ export class StatementPipeline {
       settle();
       return this.#operate(compiled, statement, options);
     }
+    if (compiled.kind === 'commands')
+      return this.#commands.run(compiled, this.#order(statement, options, startedMs), {
+        view,
+        settle,
+      });
     if (compiled.kind === 'script') {
       settle();
       return this.#retried(this.#order(statement, options), (order) => this.#runScript(order));
@@ -185,6 +200,7 @@ export class StatementPipeline {
     }
     this.#authorize(options, compiled);
     if (compiled.kind === 'script') this.#scripts.authorize(compiled, { statement, options, view });
+    if (compiled.kind === 'commands') this.#commands.authorize(compiled, options, view);
     if (!compiled.isReadOnly && mayChange(compiled)) this.#options.requireWritable();
     return compiled;
   }
@@ -487,6 +503,8 @@ export class StatementPipeline {
     const hadWrites = transaction.hasWrites;
     const settle = (error: unknown): void =>
       this.#leaveSession(lease, { compiled, transaction, hadWrites, error });
+    if (compiled.kind === 'commands')
+      return this.#commands.runIn(compiled, order, { transaction, settle });
     if (compiled.program.inspect === 'explain') {
       return this.#explained(compiled, { view: transaction, transaction: undefined, settle });
     }
@@ -571,10 +589,4 @@ function nothing(): void {}
 
 function abbreviated(text: string): string {
   return text.length > 100 ? `${text.slice(0, 100)}...` : text;
-}
-
-/** Whether what is not only a read changes the database: plans that are shown and copies to elsewhere do not. */
-function mayChange(compiled: Compiled): boolean {
-  if (compiled.kind === 'operation') return !copyingOperations.has(compiled.program.name);
-  return compiled.kind === 'script' || compiled.program.inspect !== 'explain';
 }

@@ -5,13 +5,13 @@ import type { SecureContextOptions } from 'node:tls';
 import type { SettingsReader } from '#config/effective-settings.ts';
 import {
   networkSocketTimeout,
-  type PortRange,
   serverHttpHeaderMaxCount,
   serverHttpHeaderMaxSize,
   serverHttpHeadersTimeout,
   serverHttpIncomingHost,
   sslMinVersion,
 } from '#config/server-settings.ts';
+import type { PortRange } from '#config/port-setting.ts';
 import type { SettingSpec } from '#config/setting.ts';
 import { DatabaseError } from '#core/errors.ts';
 import { isErrno } from '#platform/files.ts';

@@ -5,6 +5,7 @@ import type { Catalog } from '#catalog/catalog.ts';
 import { isScripting } from '#catalog/change/definition-changes.ts';
 import { fullName } from '#catalog/definitions.ts';
 import { effectsOfMaintenance, typesOfMaintenance } from './maintenance.ts';
+import { type Command, type CommandsProgram, isReadingCommand } from './commands.ts';
 import { walkPlan } from './plan-walk.ts';
 import type { Expression } from './expression.ts';
 import type { LogicalPlan, PlanOp } from './plan.ts';
@@ -80,7 +81,26 @@ export function effectsOf(
   if (program.kind === 'operation') return new Set<Effect>(['read', 'security']);
   if (program.kind === 'script')
     return new Set<Effect>(['read', 'insert', 'update', 'delete', 'schema']);
+  if (program.kind === 'commands') return effectsOfCommands(program);
   return effectsOfPlan(program.plan, writing);
+}
+
+/** A block is more than a read, whatever stands in it (redis.md 5.8). */
+function effectsOfCommands({ units }: CommandsProgram): ReadonlySet<Effect> {
+  const effects = new Set<Effect>(['read']);
+  for (const unit of units) {
+    if (unit.kind === 'block') for (const effect of allWrites) effects.add(effect);
+    else if (!isReadingCommand(unit.command))
+      for (const effect of writtenBy(unit.command)) effects.add(effect);
+  }
+  return effects;
+}
+
+const allWrites: readonly Effect[] = ['insert', 'update', 'delete'];
+
+function writtenBy({ kind }: Command): readonly Effect[] {
+  if (kind === 'records') return allWrites;
+  return kind === 'take' || kind === 'delete' ? ['delete'] : ['insert', 'update'];
 }
 
 /** As `effectsOf`, for a plan. */

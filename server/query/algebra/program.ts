@@ -1,11 +1,12 @@
 import type { Value } from '#core/value/value.ts';
+import type { CommandsProgram } from './commands.ts';
 import type { QueryProgram } from './plan.ts';
 
 /**
  * What a front end makes of one text. A script is run step by step by `database/script/runner.ts`, which asks the front end
  * again for each nested statement, since type names may come from variables.
  */
-export type Program = QueryProgram | ScriptProgram | OperationProgram;
+export type Program = QueryProgram | ScriptProgram | OperationProgram | CommandsProgram;
 
 export interface ScriptProgram {
   readonly kind: 'script';

@@ -105,7 +105,7 @@ const doors: Readonly<Record<string, (language: string, command: string) => Aske
     post('/command/school', { language, command, autoCommit: false }),
   'POST /command with an id': (language, command) => ({
     ...post('/command/school', { language, command }),
-    headers: { 'x-request-id': `${language} ${command}`.slice(0, 100) },
+    headers: { 'x-request-id': `${language} ${command}`.replaceAll('\n', ' ').slice(0, 100) },
   }),
   'POST /command later': (language, command) =>
     post('/command/school', { language, command, awaitResponse: false }),

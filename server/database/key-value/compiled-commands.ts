@@ -1,0 +1,72 @@
+import { type Effect, isReadOnly } from '#core/effects.ts';
+import type { Access } from '#core/principal.ts';
+import type { Command, CommandsProgram, RecordStep } from '#query/algebra/commands.ts';
+import { effectsOf } from '#query/algebra/effects.ts';
+import type { CompiledStatement } from '../statement/compiled-statement.ts';
+
+const anything: Access = { effects: new Set<Effect>(['read']), types: [] };
+const keeping: Access = { effects: new Set<Effect>(['insert', 'update']), types: undefined };
+const deleting: Access = { effects: new Set<Effect>(['delete']), types: undefined };
+
+/** What a caller needs for a transient key (redis.md 5.10, house decision 69): access to the database is enough to read. */
+export const transientAccess = { read: anything, write: keeping, delete: deleting } as const;
+
+/** Commands in the form in which they are kept. Plans of those on records are kept by their shapes (`compiler.ts`). */
+export class CompiledCommands {
+  readonly kind = 'commands';
+  readonly program: CommandsProgram;
+  readonly isReadOnly: boolean;
+  /** Of transient keys; the types of records are found out when the commands are resolved. */
+  readonly accesses: readonly Access[];
+  readonly writesRecords: boolean;
+
+  /** @param areKeysJudged the caller's rights on transient keys were looked at by who read the commands */
+  constructor(program: CommandsProgram, areKeysJudged: boolean) {
+    this.program = program;
+    this.isReadOnly = isReadOnly(effectsOf(program));
+    const accesses = new Set<Access>([anything]);
+    let writesRecords = false;
+    for (const command of commandsOf(program)) {
+      if (command.kind === 'records') writesRecords ||= !command.isReadOnly;
+      else if (!areKeysJudged) accesses.add(accessOf(command));
+    }
+    this.accesses = [...accesses];
+    this.writesRecords = writesRecords;
+  }
+}
+
+/** What the caller needs for a step: what its plan does, and what HSET asks for beside it. */
+export function accessesOfStep(
+  step: RecordStep,
+  { accesses }: CompiledStatement,
+): readonly Access[] {
+  const { alsoInserts, alsoUpdates } = step;
+  if (alsoInserts !== undefined) return [...accesses, { effects: inserting, types: [alsoInserts] }];
+  return alsoUpdates === undefined
+    ? accesses
+    : [...accesses, { effects: updating, types: [alsoUpdates] }];
+}
+
+const inserting: ReadonlySet<Effect> = new Set<Effect>(['insert']);
+const updating: ReadonlySet<Effect> = new Set<Effect>(['update']);
+
+export function* commandsOf({ units }: CommandsProgram): Iterable<Command> {
+  for (const unit of units) {
+    if (unit.kind === 'single') yield unit.command;
+    else yield* unit.commands;
+  }
+}
+
+function accessOf({ kind }: Command): Access {
+  switch (kind) {
+    case 'set':
+    case 'add':
+    case 'addFloat':
+      return keeping;
+    case 'take':
+    case 'delete':
+      return deleting;
+    default:
+      return anything;
+  }
+}

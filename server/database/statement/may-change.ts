@@ -1,0 +1,11 @@
+import type { Compiled } from './compiler.ts';
+
+/** Operations that only copy the database elsewhere. */
+const copyingOperations: ReadonlySet<string> = new Set(['backup database', 'export database']);
+
+/** Whether what is not only a read changes the database: plans that are shown and copies to elsewhere do not. */
+export function mayChange(compiled: Compiled): boolean {
+  if (compiled.kind === 'operation') return !copyingOperations.has(compiled.program.name);
+  if (compiled.kind === 'commands') return compiled.writesRecords;
+  return compiled.kind === 'script' || compiled.program.inspect !== 'explain';
+}

@@ -1,0 +1,89 @@
+import { byteTextOf, type ByteText, textOfBytes } from '#core/text/byte-text.ts';
+import type { Command } from '#query/algebra/commands.ts';
+import { readHDel, readHExists, readHGet, readHMGet, readHSet } from './record-commands.ts';
+import { refusal } from './refusal.ts';
+import * as transient from './transient.ts';
+
+/** One command of the language. */
+export interface CommandSpec {
+  readonly name: string;
+  /** After the name: what follows it. */
+  readonly usage: string;
+  /** Arguments without the name. */
+  readonly argumentsMin: number;
+  readonly argumentsMax: number;
+  /** Its words are texts; else they are bytes. */
+  readonly takesText: boolean;
+  /** @throws DatabaseError `IllegalArgument` */
+  readonly read: (words: readonly string[]) => Command;
+}
+
+const many = Number.POSITIVE_INFINITY;
+
+/** Every command on keys and records (contract 2), by name. */
+export const commandSpecs: ReadonlyMap<string, CommandSpec> = new Map(
+  [
+    onKeys('GET', 'key', 1, 1, transient.readGet),
+    onKeys('SET', 'key value [NX | XX] [GET]', 2, many, transient.readSet),
+    onKeys('GETDEL', 'key', 1, 1, transient.readGetDel),
+    onKeys('EXISTS', 'key [key ...]', 1, many, transient.readExists),
+    onKeys('INCR', 'key', 1, 1, transient.readStep(1n)),
+    onKeys('DECR', 'key', 1, 1, transient.readStep(-1n)),
+    onKeys('INCRBY', 'key increment', 2, 2, transient.readIncrBy),
+    onKeys('DECRBY', 'key decrement', 2, 2, transient.readDecrBy),
+    onKeys('INCRBYFLOAT', 'key increment', 2, 2, transient.readIncrByFloat),
+    onKeys('PING', '[message]', 0, 1, (words) => ({ kind: 'constant', reply: words[1] ?? 'PONG' })),
+    onRecords('HGET', 'address key', 1, 2, readHGet),
+    onRecords('HMGET', 'address key [key ...]', 1, many, readHMGet),
+    onRecords('HEXISTS', 'address key', 1, 2, readHExists),
+    onRecords('HDEL', 'address key [key ...]', 1, many, readHDel),
+    onRecords('HSET', 'address [key] json [[key] json ...]', 2, many, readHSet),
+    onRecords('HMSET', 'address [key] json [[key] json ...]', 2, many, readHSet),
+  ].map((spec) => [spec.name, spec]),
+);
+
+function onKeys(
+  name: string,
+  usage: string,
+  argumentsMin: number,
+  argumentsMax: number,
+  read: CommandSpec['read'],
+): CommandSpec {
+  return { name, usage, argumentsMin, argumentsMax, takesText: false, read };
+}
+
+function onRecords(
+  name: string,
+  usage: string,
+  argumentsMin: number,
+  argumentsMax: number,
+  read: CommandSpec['read'],
+): CommandSpec {
+  return { name, usage, argumentsMin, argumentsMax, takesText: true, read };
+}
+
+/** Whether it may have so many words, its name included. */
+export function takesWords(spec: CommandSpec, count: number): boolean {
+  return count - 1 >= spec.argumentsMin && count - 1 <= spec.argumentsMax;
+}
+
+/** The message for a wrong number of words. */
+export function wrongNumber({ name }: CommandSpec): string {
+  return `wrong number of arguments for '${name.toLowerCase()}' command`;
+}
+
+/** A command whose words are texts. @throws DatabaseError `IllegalArgument` */
+export function readTexts(spec: CommandSpec, words: readonly string[]): Command {
+  return spec.read(spec.takesText ? words : words.map(byteTextOf));
+}
+
+/** A command whose words are bytes. @throws DatabaseError `IllegalArgument` */
+export function readBytes(spec: CommandSpec, words: readonly ByteText[]): Command {
+  return spec.read(spec.takesText ? words.map(requireText) : words);
+}
+
+function requireText(bytes: ByteText): string {
+  const text = textOfBytes(bytes);
+  if (text === undefined) throw refusal('an argument is not valid UTF-8');
+  return text;
+}
