@@ -147,6 +147,7 @@ function prepareGround(settings: Settings): Ground {
     sink,
     clock,
   });
+  settings.onChange(() => log.setLevel(settings.get(serverLogLevel)));
   const events = new ServerEvents({ directory: paths.logs, settings, clock, log });
   process.stdout.on('error', () => {});
   endOnUncaught(log);
@@ -166,7 +167,7 @@ async function openSecurity(ground: Ground, mayPrompt: boolean): Promise<Securit
   const { settings, paths, events } = ground;
   const { random, timers, clock } = systemRuntime;
   const audit: Audit = {
-    report: (type, message) => events.report(type, 'Security', message),
+    report: (type, message, requestId) => events.report(type, 'Security', message, null, requestId),
   };
   const derivation = new WorkerKeyDerivation({
     queueLengthMax: () => settings.get(serverSecurityHashQueueSize),
@@ -375,7 +376,7 @@ async function serve(ground: Ground, security: Security): Promise<void> {
     { name: 'databases', run: () => databases.shutdown() },
     { name: 'doors', run: () => http.close() },
     { name: 'security', run: () => closeSecurity(security) },
-    { name: 'process', run: async () => process.exit(0) },
+    { name: 'process', run: async () => endNow(log) },
   ]);
   stopOnSignals(control);
   const port = await http.listen();
@@ -448,8 +449,14 @@ function secretFiles(settings: Settings): readonly string[] {
     .map((path) => resolve(path));
 }
 
+/** The last line of the log says that the stop was complete. */
+function endNow(log: Log): never {
+  log.info('Server stopped', { uptimeSeconds: Math.floor(process.uptime()) });
+  process.exit(0);
+}
+
 function printWelcome(
-  { settings, paths }: Ground,
+  { settings, paths, log }: Ground,
   port: number,
   securePort: number | undefined,
 ): void {
@@ -457,8 +464,16 @@ function printWelcome(
   const reached = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host;
   const url = `http://${reached}:${port}`;
   const secureUrl = securePort === undefined ? '' : ` and https://${reached}:${securePort}`;
-  console.log(`Polyad ${version} is ready on ${url}${secureUrl}`);
   const kept = join(paths.config, 'root-password');
+  if (settings.get(serverLogFormat) === 'json') {
+    // Nothing but lines of JSON; the password would stay in whatever gathers them.
+    log.info(`Polyad ${version} is ready on ${url}${secureUrl}`);
+    if (madeUpPassword !== undefined)
+      log.warn('First start: a password was made for user root', { keptIn: kept });
+    madeUpPassword = undefined;
+    return;
+  }
+  console.log(`Polyad ${version} is ready on ${url}${secureUrl}`);
   if (madeUpPassword === undefined) {
     if (existsSync(kept)) console.log(`Log in as root with the password in ${kept}`);
     return;

@@ -73,7 +73,11 @@ export const serverLogLevel = choiceSetting('server.logLevel', {
   default: 'info',
   choices: ['debug', 'info', 'warn', 'error'],
   description: 'Least severe log line that is written; debug has one line for each request',
-  reload: 'restart',
+});
+export const serverSlowStatement = integerSetting('server.slowStatement', {
+  default: 1000,
+  min: 0,
+  description: 'Statements that take at least as long have a line in the log (ms); 0: none',
 });
 export const serverDatabaseLoadAtStartup = booleanSetting('server.databaseLoadAtStartup', {
   default: true,

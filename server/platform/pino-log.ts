@@ -2,7 +2,7 @@ import { pino } from 'pino';
 import { type Log, type LogFields, oneLine } from '#core/log.ts';
 import type { Clock } from '#core/runtime.ts';
 import type { LogSink } from './log-sink.ts';
-import { formatTimestamp } from './timestamp.ts';
+import { formatLogTime } from './timestamp.ts';
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
 
@@ -13,17 +13,22 @@ export interface LogOptions {
   readonly clock: Clock;
 }
 
+/** A log whose least level may change while it is in use. */
+export interface LeveledLog extends Log {
+  setLevel(level: LogLevel): void;
+}
+
 /** The process's log: one line for each message, control characters escaped so that no input can forge a line. */
-export function createLog(options: LogOptions): Log {
+export function createLog(options: LogOptions): LeveledLog {
   return options.format === 'json' ? jsonLog(options) : textLog(options);
 }
 
-function jsonLog({ level, sink, clock }: LogOptions): Log {
+function jsonLog({ level, sink, clock }: LogOptions): LeveledLog {
   const logger = pino(
     {
       level,
       base: null,
-      timestamp: () => `,"time":"${formatTimestamp(clock.now())}"`,
+      timestamp: () => `,"time":"${formatLogTime(clock.now())}"`,
       formatters: { level: (label) => ({ level: label }) },
       messageKey: 'message',
     },
@@ -34,24 +39,32 @@ function jsonLog({ level, sink, clock }: LogOptions): Log {
     info: (message, fields = {}) => logger.info(fields, message),
     warn: (message, fields = {}) => logger.warn(fields, message),
     error: (message, fields = {}) => logger.error(fields, message),
+    setLevel: (least) => {
+      logger.level = least;
+    },
   };
 }
 
 const levels: readonly LogLevel[] = ['debug', 'info', 'warn', 'error'];
 
-function textLog({ level, sink, clock }: LogOptions): Log {
-  const least = levels.indexOf(level);
+function textLog({ level, sink, clock }: LogOptions): LeveledLog {
+  let least = levels.indexOf(level);
   const writer = (own: LogLevel) => {
-    if (levels.indexOf(own) < least) return () => {};
+    const rank = levels.indexOf(own);
     const label = own.toUpperCase().padEnd(5);
-    return (message: string, fields?: LogFields) =>
-      sink.write(`${formatTimestamp(clock.now())} ${label} ${textLine(message, fields)}\n`);
+    return (message: string, fields?: LogFields) => {
+      if (rank < least) return;
+      sink.write(`${formatLogTime(clock.now())} ${label} ${textLine(message, fields)}\n`);
+    };
   };
   return {
     debug: writer('debug'),
     info: writer('info'),
     warn: writer('warn'),
     error: writer('error'),
+    setLevel: (changed) => {
+      least = levels.indexOf(changed);
+    },
   };
 }
 

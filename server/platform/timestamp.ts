@@ -1,4 +1,12 @@
-/** `yyyy-MM-dd HH:mm:ss.SSS` in the server's time zone, as logs and server events print it. */
+/** ISO 8601 with the offset of the server's time zone, as log lines print it. */
+export function formatLogTime(epochMs: number): string {
+  const minutes = -new Date(epochMs).getTimezoneOffset();
+  const size = Math.abs(minutes);
+  const offset = `${minutes < 0 ? '-' : '+'}${pad(Math.floor(size / 60), 2)}:${pad(size % 60, 2)}`;
+  return `${formatTimestamp(epochMs).replace(' ', 'T')}${offset}`;
+}
+
+/** `yyyy-MM-dd HH:mm:ss.SSS` in the server's time zone, as server events print it (http-api.md 12.1). */
 export function formatTimestamp(epochMs: number): string {
   const date = new Date(epochMs);
   const day = `${pad(date.getFullYear(), 4)}-${pad(date.getMonth() + 1, 2)}-${pad(date.getDate(), 2)}`;

@@ -42,6 +42,12 @@ export interface AuthenticatorOptions {
   readonly iterations: () => number;
 }
 
+/** Where a request comes from: the client's address, and its id for the log. */
+export interface RequestOrigin {
+  readonly source: string;
+  readonly requestId?: string;
+}
+
 interface Verified {
   readonly principal: Principal;
   readonly generation: number;
@@ -78,8 +84,8 @@ export class Authenticator {
     return this.#authenticateToken(token);
   }
 
-  /** The whole check; derives a key when it must. `source` is the client's address, for the audit. */
-  async authenticate(header: string | undefined, source: string): Promise<Authentication> {
+  /** The whole check; derives a key when it must. `origin` is for the audit. */
+  async authenticate(header: string | undefined, origin: RequestOrigin): Promise<Authentication> {
     const known = this.authenticateNow(header);
     if (known || header === undefined) return known ?? refusals.missing;
     const credentials = parseBasic(header);
@@ -88,7 +94,7 @@ export class Authenticator {
     // The same credentials on several connections at once are checked once.
     let running = this.#running.get(digest);
     if (!running) {
-      running = this.#check(credentials, digest, source);
+      running = this.#check(credentials, digest, origin);
       this.#running.set(digest, running);
       const forget = () => this.#running.delete(digest);
       running.then(forget, forget);
@@ -121,7 +127,7 @@ export class Authenticator {
   async #check(
     { name, password }: Credentials,
     digest: string,
-    source: string,
+    { source, requestId }: RequestOrigin,
   ): Promise<Authentication> {
     const { users, attempts, derivation, audit } = this.#options;
     const user = users.get(name);
@@ -144,6 +150,7 @@ export class Authenticator {
       audit.report(
         'WARNING',
         `login of '${name}' from ${source} failed${isLockedNow ? '; the name is locked' : ''}`,
+        requestId,
       );
       return refusals['wrong-password'];
     }

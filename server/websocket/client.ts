@@ -24,6 +24,8 @@ export interface ClientOptions {
   /** What lies below it. */
   readonly stream: Duplex;
   readonly principal: Principal;
+  /** Of the handshake. */
+  readonly requestId: string;
   /** The header that it was authenticated by, and the generation of its user then. */
   readonly authorization: string;
   readonly generation: number | undefined;
@@ -58,6 +60,7 @@ export function textFrame(text: Buffer): Buffer {
 /** One connection: its messages are carried out one after the other, in order, and what is unsent is bounded. */
 export class Client {
   readonly principal: Principal;
+  readonly requestId: string;
   readonly authorization: string;
   readonly generation: number | undefined;
   readonly #options: ClientOptions;
@@ -73,6 +76,7 @@ export class Client {
     this.#options = options;
     this.#socket = socket;
     this.principal = options.principal;
+    this.requestId = options.requestId;
     this.authorization = options.authorization;
     this.generation = options.generation;
     socket.on('message', (data, isBinary) => this.#received(data as Buffer, isBinary));

@@ -53,13 +53,20 @@ export function optionalTexts(frame: ValueMap, name: string): readonly string[] 
   throw messageError(`Property '${name}' must be an array of strings`);
 }
 
-/** An error of any kind as its category, without what production hides. */
-export function asFrameError(error: unknown, settings: SettingsReader): FrameError {
+/**
+ * An error of any kind as its category, without what production hides.
+ * @param requestId of the handshake, which the line in the log carries, too
+ */
+export function asFrameError(
+  error: unknown,
+  settings: SettingsReader,
+  requestId: string,
+): FrameError {
   if (error instanceof FrameError) return error;
   if (!(error instanceof DatabaseError) || error.code === 'Internal') {
     const isHidden = settings.get(serverMode) === 'production';
     const message = error instanceof Error ? error.message : String(error);
-    const detail = isHidden ? 'See the server log' : message;
+    const detail = isHidden ? `See the server log, request id ${requestId}` : message;
     return new FrameError('Internal error', detail, 'InternalException');
   }
   const isSecurity = error.code === 'Forbidden' || error.code === 'Unauthorized';

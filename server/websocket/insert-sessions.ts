@@ -14,7 +14,6 @@ import type { GroupAuthorizer } from '#security/authorizer.ts';
 import { mayNotRead } from './change-feed.ts';
 import type { Client } from './client.ts';
 import {
-  asFrameError,
   errorFrame,
   FrameError,
   insertError,
@@ -254,8 +253,7 @@ export class InsertSessions {
     this.#close(session);
     session.stream.rollback();
     session.operation.fail(new Error(reason.detail));
-    const error = asFrameError(reason, this.#options.settings);
-    session.client.send(errorFrame(error, { sessionId: session.id }));
+    session.client.send(errorFrame(reason, { sessionId: session.id }));
   }
 }
 

@@ -106,12 +106,14 @@ export class SocketServer {
     this.#protocol.close();
   }
 
-  #opened(socket: WebSocket, { principal, request, socket: stream }: Upgrade): void {
+  #opened(socket: WebSocket, upgrade: Upgrade): void {
+    const { principal, request, requestId, socket: stream } = upgrade;
     const { settings, runtime, users } = this.#options;
     const client = new Client({
       socket,
       stream,
       principal,
+      requestId,
       authorization: request.headers.authorization ?? '',
       generation: users.get(principal.name)?.generation,
       timers: runtime.timers,
@@ -250,9 +252,12 @@ export class SocketServer {
 
   #answerError(client: Client, frame: ValueMap | undefined, error: unknown): void {
     const { settings, log } = this.#options;
-    const shown = asFrameError(error, settings);
+    const { requestId } = client;
+    const shown = asFrameError(error, settings, requestId);
     if (shown.error === 'Internal error') {
-      log.error(`websocket: ${error instanceof Error ? error.stack : String(error)}`);
+      log.error(`websocket: ${error instanceof Error ? error.stack : String(error)}`, {
+        requestId,
+      });
     }
     const action = frame?.get('action');
     const isInsert = typeof action === 'string' && insertActions.has(action.toLowerCase());

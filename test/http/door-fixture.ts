@@ -24,7 +24,7 @@ import { ProfilerFiles } from '#control/profiler-files.ts';
 import { parsePlugins } from '#control/plugins.ts';
 import { ServerControl } from '#control/server-control.ts';
 import { Telemetry } from '#control/telemetry.ts';
-import { silentLog } from '#core/log.ts';
+import type { Log, LogFields } from '#core/log.ts';
 import type { Authorizer } from '#core/principal.ts';
 import type { ServerOperations } from '#database/operations/server-operations.ts';
 import type { DatabasesPort } from '#database/session.ts';
@@ -63,6 +63,13 @@ export interface Asked {
   readonly user?: string | null;
 }
 
+/** What the log was told. */
+export interface LoggedLine {
+  readonly level: 'debug' | 'info' | 'warn' | 'error';
+  readonly message: string;
+  readonly fields: LogFields;
+}
+
 /** The HTTP door on an ephemeral port, over scripted databases. */
 export interface DoorFixture {
   readonly port: number;
@@ -76,6 +83,7 @@ export interface DoorFixture {
   /** With setting `ssl.keyStore`. */
   readonly tls: TlsCredentials | undefined;
   readonly internalErrors: unknown[];
+  readonly logged: readonly LoggedLine[];
   readonly tokens: TokenSessions;
   readonly apiTokens: ApiTokens;
   ask(method: string, path: string, asked?: Asked): Promise<Answer>;
@@ -101,12 +109,16 @@ export async function startDoor(
   const directory = mkdtempSync(join(tmpdir(), 'polyad-http-'));
   const settings = new Settings(new Map(Object.entries({ ...onLoopback, ...texts })));
   const { clock, timers } = systemRuntime;
-  const events = new ServerEvents({ directory, settings, clock, log: silentLog });
-  const audit: Audit = { report: (type, message) => events.report(type, 'Security', message) };
+  const logged: LoggedLine[] = [];
+  const log = recordingLog(logged);
+  const events = new ServerEvents({ directory, settings, clock, log });
+  const audit: Audit = {
+    report: (type, message, requestId) => events.report(type, 'Security', message, null, requestId),
+  };
   const security = await makeSecurity(directory, audit, settings);
   const scripted = new FakeDatabases(settings, ['school', 'other']);
   const databases = (await openDatabases?.(security.authorizer)) ?? scripted;
-  const control = new ServerControl({ settings, events, timers, log: silentLog });
+  const control = new ServerControl({ settings, events, timers, log });
   const meters = new Meters(stoppedTimers);
   const usage = { heapUsed: () => 1, residentBytes: () => 2, processorMicroseconds: () => 3 };
   const internalErrors: unknown[] = [];
@@ -131,7 +143,7 @@ export async function startDoor(
     profiler,
     ...noOperations,
     runtime: systemRuntime,
-    log: silentLog,
+    log,
     version: '26.10.1',
     telemetry: parsePlugins(settings.get(serverPlugins)).length > 0 ? new Telemetry() : undefined,
     onInternalError: (error) => void internalErrors.push(error),
@@ -157,9 +169,23 @@ export async function startDoor(
     server,
     tls,
     internalErrors,
+    logged,
     ask: (method, path, asked) => ask(port, method, path, asked),
     raw: (bytes) => raw(port, typeof bytes === 'string' ? [bytes] : bytes),
     open: () => openSocket(port),
+  };
+}
+
+function recordingLog(lines: LoggedLine[]): Log {
+  const writer =
+    (level: LoggedLine['level']) =>
+    (message: string, fields: LogFields = {}) =>
+      void lines.push({ level, message, fields });
+  return {
+    debug: writer('debug'),
+    info: writer('info'),
+    warn: writer('warn'),
+    error: writer('error'),
   };
 }
 

@@ -72,17 +72,43 @@ test('what is our own fault is 500 with a body, and is reported', async (context
   assert.equal(door.internalErrors.length, 1);
 });
 
-test('in production the details of server errors stay in the log', async (context) => {
+test('in production errors with a name tell their details', async (context) => {
   const door = await startDoor(context, { 'server.mode': 'production' });
-  door.databases.behaviours.set('fail', {
+  for (const code of Object.keys(errorSpecs) as ErrorCode[]) {
+    if (code === 'Internal') continue;
+    door.databases.behaviours.set('fail', {
+      before: () => {
+        throw new DatabaseError(code, `a ${code} happened`, { help: 'ask again' });
+      },
+    });
+    const { body } = await door.ask('POST', 'query/school', { body: sql('fail') });
+    assert.equal(body['detail'], `a ${code} happened`);
+    assert.equal(body['help'], 'ask again');
+  }
+});
+
+test('in production an internal error hides its detail, which the log has under the request id', async (context) => {
+  const door = await startDoor(context, { 'server.mode': 'production' });
+  door.databases.behaviours.set('bug', {
     before: () => {
-      throw new DatabaseError('Schema', 'secret detail');
+      throw new TypeError('x is not a function');
     },
   });
-  const answer = await door.ask('POST', 'query/school', { body: sql('fail') });
-  assert.equal(answer.body['detail'], `See the server log, request id ${answer.body['requestId']}`);
-  const parse = await door.ask('POST', 'query/school', { body: sql('nonsense') });
-  assert.match(String(parse.body['detail']), /no such statement/);
+  const { body } = await door.ask('POST', 'query/school', { body: sql('bug') });
+  assert.equal(body['detail'], `See the server log, request id ${body['requestId']}`);
+  const line = door.logged.find(({ fields }) => fields['requestId'] === body['requestId']);
+  assert.equal(line?.level, 'error');
+  assert.match(line.message, /x is not a function/);
+});
+
+test('a failed login has a line in the log with the request id', async (context) => {
+  const door = await startDoor(context);
+  const { headers } = await door.ask('GET', 'databases', {
+    user: null,
+    headers: { authorization: `Basic ${Buffer.from('root:wrong').toString('base64')}` },
+  });
+  const line = door.logged.find(({ message }) => message.startsWith("login of 'root'"));
+  assert.equal(line?.fields['requestId'], headers['x-request-id']);
 });
 
 test('a cause chain is one line', async (context) => {

@@ -276,7 +276,9 @@ test('settings are set by command, live or with a hint', async (context) => {
   );
   assert.match(String(await run('set server setting txRetries many')), /^400 .*must be/);
   assert.match(String(await run('set server setting txRetries')), /^400 the value/);
-  assert.equal(await run('set server setting server.httpIncomingPort 1'), 'ok');
+  const command = 'set server setting server.httpIncomingPort 1';
+  const needsRestart = (await door.ask('POST', 'server', { body: { command } })).body;
+  assert.deepEqual([needsRestart['result'], needsRestart['restart']], ['ok', true]);
   assert.equal(door.events.recent().at(-2)?.type, 'HINT');
   assert.equal(await run('set database setting school dateFormat dd.MM.yyyy'), 'ok');
   assert.match(String(await run('set database setting nope dateFormat x')), /^400 Database 'nope'/);

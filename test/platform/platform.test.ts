@@ -9,7 +9,7 @@ import { WorkerKeyDerivation } from '#platform/key-derivation.ts';
 import { LogSink } from '#platform/log-sink.ts';
 import { createLog } from '#platform/pino-log.ts';
 import { systemRuntime } from '#platform/system-runtime.ts';
-import { formatFileTimestamp, formatTimestamp } from '#platform/timestamp.ts';
+import { formatFileTimestamp, formatLogTime, formatTimestamp } from '#platform/timestamp.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'polyad-platform-'));
 after(() => rmSync(directory, { recursive: true }));
@@ -59,7 +59,7 @@ function linesOf(format: 'text' | 'json', level: 'debug' | 'info'): string[] {
 test('log lines cannot be forged and keep their fields', () => {
   const [line, ...rest] = linesOf('text', 'info');
   assert.deepEqual(rest, []);
-  assert.equal(line, `${formatTimestamp(0)} WARN  a forged line user="x  y z"\n`);
+  assert.equal(line, `${formatLogTime(0)} WARN  a forged line user="x  y z"\n`);
   const records = linesOf('json', 'debug').map((text) => JSON.parse(text));
   assert.deepEqual(
     records.map((record) => [record.level, record.message]),
@@ -68,6 +68,23 @@ test('log lines cannot be forged and keep their fields', () => {
       ['warn', 'a\nforged line'],
     ],
   );
+});
+
+test('the least level of a log changes while it is in use', () => {
+  for (const format of ['text', 'json'] as const) {
+    const lines: string[] = [];
+    const sink = new LogSink(undefined, (line) => void lines.push(line));
+    const log = createLog({
+      format,
+      level: 'info',
+      sink,
+      clock: { now: () => 0, monotonicMs: () => 0 },
+    });
+    log.debug('unheard');
+    log.setLevel('debug');
+    log.debug('heard');
+    assert.equal(lines.length, 1, format);
+  }
 });
 
 test('the log file rotates', () => {
@@ -79,7 +96,10 @@ test('the log file rotates', () => {
   assert.deepEqual(readdirSync(logs).sort(), ['polyad.1.log', 'polyad.log']);
 });
 
-test('timestamps are fixed-width', () => {
+test('timestamps are fixed-width, those of the log name their offset', () => {
+  const time = formatLogTime(1_786_370_000_007);
+  assert.match(time, /^2026-08-10T\d\d:\d\d:\d\d\.007[+-]\d\d:\d\d$/);
+  assert.equal(Date.parse(time), 1_786_370_000_007);
   assert.match(formatTimestamp(1_786_370_000_007), /^2026-08-10 \d\d:\d\d:\d\d\.007$/);
   assert.match(formatFileTimestamp(1_786_370_000_007), /^20260810-\d{6}$/);
 });

@@ -46,7 +46,7 @@ async function setUp(context: TestContext, derivation: KeyDerivation = quickDeri
     iterations: () => 1000,
   });
   const ask = async (header: string | undefined) => {
-    const { principal, refusal } = await authenticator.authenticate(header, 'here');
+    const { principal, refusal } = await authenticator.authenticate(header, { source: 'here' });
     return principal?.name ?? refusal;
   };
   return { users, audit, clock, tokens, limits, authenticator, ask };

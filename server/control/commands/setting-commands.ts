@@ -13,13 +13,10 @@ export const setServerSetting: ControlCommand = {
     const { key, text } = takeAssignment(argument);
     const spec = requireSetting(key);
     settings.set(spec, text);
-    if (spec.reload === 'restart')
-      events.report(
-        'HINT',
-        'Server',
-        `${spec.key} is read when the server starts; this change has no effect`,
-      );
-    return ok;
+    if (spec.reload === 'live') return ok;
+    const message = `${spec.key} is read when the server starts: this change has no effect until it is set in the configuration and the server restarts`;
+    events.report('HINT', 'Server', message);
+    return { ...ok, restart: true, warnings: [{ code: 'RestartNeeded', message }] };
   },
 };
 

@@ -1,8 +1,9 @@
 import { join } from 'node:path';
 import { DatabaseError } from '#core/errors.ts';
 import type { Log } from '#core/log.ts';
+import { maskSecrets } from '#core/text/masked-text.ts';
 import type { Authorizer } from '#core/principal.ts';
-import type { Runtime } from '#core/runtime.ts';
+import type { Clock, Runtime } from '#core/runtime.ts';
 import type { Settings } from '#config/effective-settings.ts';
 import {
   serverDatabaseLoadAtStartup,
@@ -11,6 +12,7 @@ import {
   serverHttpTxSessionMax,
   serverMaxDatabases,
   serverMaxSnapshotAge,
+  serverSlowStatement,
 } from '#config/server-settings.ts';
 import { redisTransientMaxBytes } from '#config/redis-settings.ts';
 import {
@@ -35,7 +37,7 @@ import { type OperationPaths, ServerOperations } from '../operations/server-oper
 import type { DatabaseCounters, DatabaseHandle } from '../session.ts';
 import { TransactionSessions } from '../session/sessions.ts';
 import { KeyValueStore } from '../key-value/key-value-store.ts';
-import { StatementMeter } from '../statement/meter.ts';
+import { type SlowStatementReport, StatementMeter } from '../statement/meter.ts';
 
 export interface ServerDatabasesOptions {
   /** Holds one directory per database; made when it is missing. */
@@ -78,7 +80,7 @@ export function makeDatabases(options: ServerDatabasesOptions): ServerDatabases 
   const active = new ActiveStatements(runtime, nextId);
   const progress = new ProgressRegistry(runtime.clock, nextId);
   const counters = newCounters();
-  const meter = new StatementMeter(runtime.clock);
+  const meter = makeMeter(runtime.clock, settings, log);
   const store = makeStore(settings, () => databases);
   const sessions = makeSessions(runtime, settings);
   const opened = new Set<Database>();
@@ -199,4 +201,31 @@ function countersNow(
     asyncCompleted += queue.completedCount;
   }
   return { ...counters, asyncActive, asyncQueued, asyncCompleted, openSessions: sessions.count };
+}
+
+function makeMeter(clock: Clock, settings: Settings, log: Log): StatementMeter {
+  const meter = new StatementMeter(clock, (slow) => logSlowStatement(log, slow));
+  const readSlowMs = () => {
+    meter.slowMs = settings.get(serverSlowStatement);
+  };
+  readSlowMs();
+  settings.onChange(readSlowMs);
+  return meter;
+}
+
+const slowTextLengthMax = 200;
+
+/** The beginning of its text, without secrets, and who waited for it. */
+function logSlowStatement(log: Log, slow: Parameters<SlowStatementReport>[0]): void {
+  const { database, statement, options, ms } = slow;
+  const { language, text } = statement;
+  const shown = maskSecrets(text.slice(0, 2 * slowTextLengthMax)).slice(0, slowTextLengthMax);
+  log.warn('slow statement', {
+    db: database,
+    language,
+    ms: Math.round(ms),
+    user: options.principal.name,
+    requestId: options.requestId,
+    statement: shown.length < text.length ? `${shown}...` : shown,
+  });
 }

@@ -11,9 +11,19 @@ export interface StatementTimes {
   readonly seconds: Histogram;
 }
 
+/** Told of each statement that took long, when its rows are all given. */
+export type SlowStatementReport = (slow: {
+  readonly database: string;
+  readonly statement: Statement;
+  readonly options: RunOptions;
+  readonly ms: number;
+}) => void;
+
 /** A statement that was begun. */
 interface Begun {
-  readonly language: string;
+  readonly database: string;
+  readonly statement: Statement;
+  readonly options: RunOptions;
   readonly startedMs: number;
   readonly recorded: ReturnType<StatementRecording['begin']> | undefined;
 }
@@ -30,9 +40,17 @@ export class StatementMeter {
   readonly #clock: Clock;
   readonly #reads = new Map<string, StatementTimes>();
   readonly #writes = new Map<string, StatementTimes>();
+  readonly #reportSlow: SlowStatementReport;
+  #slowMs = Number.POSITIVE_INFINITY;
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, reportSlow: SlowStatementReport = () => {}) {
     this.#clock = clock;
+    this.#reportSlow = reportSlow;
+  }
+
+  /** @param ms `server.slowStatement`; 0: none */
+  set slowMs(ms: number) {
+    this.#slowMs = ms === 0 ? Number.POSITIVE_INFINITY : ms;
   }
 
   times(): readonly StatementTimes[] {
@@ -52,35 +70,36 @@ export class StatementMeter {
   ): ResultStream | Promise<ResultStream> {
     const startedMs = this.#clock.monotonicMs();
     const recorded = this.recording?.begin(database, statement, options);
-    const { language } = statement;
+    const begun = { database, statement, options, startedMs, recorded };
     let given: ResultStream | Promise<ResultStream>;
     try {
       given = execute(startedMs);
     } catch (error) {
-      throw this.#failed(error);
+      throw this.#failed(error, begun);
     }
-    if (!(given instanceof Promise))
-      return this.#returned(given, { language, startedMs, recorded });
+    if (!(given instanceof Promise)) return this.#returned(given, begun);
     return given.then(
-      (result) => this.#returned(result, { language, startedMs, recorded }),
+      (result) => this.#returned(result, begun),
       (error: unknown) => {
-        throw this.#failed(error);
+        throw this.#failed(error, begun);
       },
     );
   }
 
-  #failed(error: unknown): unknown {
+  #failed(error: unknown, begun: Begun): unknown {
+    this.#considerSlow(begun, this.#clock.monotonicMs() - begun.startedMs);
     this.failures.add(error instanceof DatabaseError ? error.exception : 'InternalException');
     return error;
   }
 
-  #returned(result: ResultStream, { language, startedMs, recorded }: Begun): ResultStream {
+  #returned(result: ResultStream, begun: Begun): ResultStream {
+    const { startedMs, recorded } = begun;
     const returnedMs = this.#clock.monotonicMs();
-    if (result.complete !== undefined) this.#observe(language, result, returnedMs - startedMs);
+    if (result.complete !== undefined) this.#observe(begun, result, returnedMs - startedMs);
     if (recorded !== undefined || result.complete === undefined)
       result.whenClosed = () => {
         const closedMs = this.#clock.monotonicMs();
-        if (result.complete === undefined) this.#observe(language, result, closedMs - startedMs);
+        if (result.complete === undefined) this.#observe(begun, result, closedMs - startedMs);
         recorded?.ended({
           startedMs,
           returnedMs,
@@ -91,7 +110,13 @@ export class StatementMeter {
     return result;
   }
 
-  #observe(language: string, { isReadOnly }: ResultStream, ms: number): void {
+  #considerSlow({ database, statement, options }: Begun, ms: number): void {
+    if (ms >= this.#slowMs) this.#reportSlow({ database, statement, options, ms });
+  }
+
+  #observe(begun: Begun, { isReadOnly }: ResultStream, ms: number): void {
+    this.#considerSlow(begun, ms);
+    const { language } = begun.statement;
     const kinds = isReadOnly ? this.#reads : this.#writes;
     let times = kinds.get(language);
     if (times === undefined) {

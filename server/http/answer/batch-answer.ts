@@ -1,7 +1,6 @@
 import {
   serverHttpIdempotencyMaxBodySize,
   serverHttpStreamingKeepAlive,
-  serverMode,
 } from '#config/server-settings.ts';
 import { DatabaseError, errorSpecs } from '#core/errors.ts';
 import { formatRid, noRid } from '#core/value/rid.ts';
@@ -12,7 +11,7 @@ import type { BatchParameters } from '../request/batch-parameters.ts';
 import { isBrokenBody } from '../request/body-pieces.ts';
 import { negotiateCoding } from './compression.ts';
 import { lingerBytesMax, lingerMs } from '../connection/connection.ts';
-import { HttpRefusal, messageOf, type Refusal, refusalBody, refusalOf } from './errors.ts';
+import { messageOf, type Refusal, refusalBody, refusalOf, shownDetail } from './errors.ts';
 import { type Exchange, jsonHeaders } from './exchange.ts';
 import { wantsLines } from './ndjson-answer.ts';
 
@@ -157,14 +156,13 @@ export class WholeBatchAnswer implements BatchAnswer {
   failed(error: unknown, batch: BatchImport): void {
     const { exchange } = this.#call;
     const refusal = batchRefusal(error, batch);
-    reportInternal(exchange, error, refusal);
+    if (refusal.status >= 500) exchange.reportServerError(error, refusal);
     if (!isBrokenBody(error) || exchange.isAnswered) {
-      exchange.fail(new HttpRefusal(refusal));
+      exchange.refuse(refusal);
       return;
     }
     // The rest of the body will never come: no use in waiting for it.
-    const hidesDetails = exchange.door.settings.get(serverMode) === 'production';
-    const body = refusalBody(refusal, exchange.requestId, hidesDetails);
+    const body = refusalBody(refusal, exchange.requestId, exchange.door.limits.hidesDetails);
     exchange.send(refusal.status, [...jsonHeaders, 'Connection', 'close'], body);
   }
 }
@@ -220,10 +218,10 @@ export class StreamedBatchAnswer implements BatchAnswer {
     const { exchange } = this.#call;
     if (exchange.response.destroyed) return;
     const refusal = batchRefusal(error, batch);
-    reportInternal(exchange, error, refusal);
-    const { status, detail, exception = 'HttpException', exceptionArgs = null, more } = refusal;
-    const { requestId } = exchange;
-    const message = detail ?? refusal.error;
+    const { status, exception = 'HttpException', exceptionArgs = null, more } = refusal;
+    if (status >= 500) exchange.reportServerError(error, refusal);
+    const { requestId, door } = exchange;
+    const message = shownDetail(refusal, requestId, door.limits.hidesDetails) ?? refusal.error;
     const line = { message, status, exception, exceptionArgs, ...more, requestId };
     const sink = this.#open();
     sink.write(Buffer.from(`${JSON.stringify({ error: line })}\n`));
@@ -256,15 +254,6 @@ export class StreamedBatchAnswer implements BatchAnswer {
     request.on('close', cancel);
     request.resume();
   }
-}
-
-/** What nobody expected is logged with its stack, which the refusal has no more. */
-function reportInternal(exchange: Exchange, error: unknown, refusal: Refusal): void {
-  if (refusal.exception !== 'InternalException') return;
-  const { log, onInternalError } = exchange.door;
-  const reason = error instanceof Error ? (error.stack ?? error.message) : String(error);
-  log.error(`bulk import failed: ${reason}`, { requestId: exchange.requestId });
-  onInternalError(error);
 }
 
 /**

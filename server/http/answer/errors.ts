@@ -1,4 +1,4 @@
-import { DatabaseError } from '#core/errors.ts';
+import { DatabaseError, errorSpecs } from '#core/errors.ts';
 import type { ErrorCode } from '#core/errors.ts';
 import { oneLine } from '#core/log.ts';
 
@@ -100,7 +100,7 @@ export function refusalOf(error: unknown): Refusal {
       status: 500,
       error: 'Internal error',
       detail: messageOf(error),
-      exception: 'InternalException',
+      exception: errorSpecs.Internal.exception,
     };
   const outcome: Outcome = outcomeOf[error.code];
   return {
@@ -134,14 +134,30 @@ export function messageOf(error: unknown): string {
   return messages.join(' -> ') || 'unknown';
 }
 
+/** What nobody expected: an error without a name of its own. Each has a line in the log that carries the request id. */
+export function isInternal(refusal: Refusal): boolean {
+  return refusal.exception === errorSpecs.Internal.exception;
+}
+
 /**
- * The body of a failure. In production the detail of a server error stays in the log (http-api.md 3.1).
+ * The detail of a failure. An error with a name of its own tells it in every mode; in production that of an internal error
+ * stays in the log (house decision 75).
  * @param hidesDetails `server.mode` is `production`
  */
+export function shownDetail(
+  refusal: Refusal,
+  requestId: string,
+  hidesDetails: boolean,
+): string | undefined {
+  return hidesDetails && isInternal(refusal)
+    ? `See the server log, request id ${requestId}`
+    : refusal.detail;
+}
+
+/** The body of a failure. @param hidesDetails `server.mode` is `production` */
 export function refusalBody(refusal: Refusal, requestId: string, hidesDetails: boolean): Buffer {
   const isServerError = refusal.status >= 500;
-  const detail =
-    isServerError && hidesDetails ? `See the server log, request id ${requestId}` : refusal.detail;
+  const detail = shownDetail(refusal, requestId, hidesDetails);
   const body = {
     error: refusal.error,
     detail: detail ?? (isServerError ? refusal.error : undefined),

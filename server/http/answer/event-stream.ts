@@ -1,6 +1,6 @@
 import type { Cancel } from '#core/runtime.ts';
 import type { Exchange } from './exchange.ts';
-import { refusalOf } from './errors.ts';
+import { refusalOf, shownDetail } from './errors.ts';
 
 const keepAliveMs = 15_000;
 const headers: readonly string[] = [
@@ -41,8 +41,11 @@ export class EventStream {
   /** @returns false when nothing was sent yet: the failure is to be answered in the ordinary way */
   fail(error: unknown): boolean {
     if (!this.#hasBegun) return false;
-    const { detail, error: text } = refusalOf(error);
-    this.#end({ status: 'error', message: detail ?? text });
+    const refusal = refusalOf(error);
+    const { door, requestId } = this.#exchange;
+    if (refusal.status >= 500) this.#exchange.reportServerError(error, refusal);
+    const detail = shownDetail(refusal, requestId, door.limits.hidesDetails);
+    this.#end({ status: 'error', message: detail ?? refusal.error });
     return true;
   }
 

@@ -8,7 +8,7 @@ import { hasBody, receiveBody, requireAllowedLength } from '../request/request-b
 import type { BodyReceiver } from '../request/request-body.ts';
 import { negotiateCoding, packBody, packedBytesMin } from './compression.ts';
 import { corsHeaders } from '../request/cors.ts';
-import { refusalBody, refusalOf } from './errors.ts';
+import { isInternal, refusalBody, refusalOf } from './errors.ts';
 import type { Refusal } from './errors.ts';
 
 /** Answers up to this length leave in one piece with their headers. */
@@ -163,7 +163,7 @@ export class Exchange {
   /** The answer that an error calls for; logs what nobody expected. */
   fail(error: unknown): void {
     const refusal = refusalOf(error);
-    if (refusal.status >= 500) this.#logServerError(error, refusal);
+    if (refusal.status >= 500) this.reportServerError(error, refusal);
     else if (refusal.status === 403) this.door.denials.consider(error, this.requestId);
     this.refuse(refusal);
   }
@@ -234,7 +234,8 @@ export class Exchange {
     request.resume();
   }
 
-  #logServerError(error: unknown, refusal: Refusal): void {
+  /** A line with the request id: at level error, with its stack, for what nobody expected; else at debug. */
+  reportServerError(error: unknown, refusal: Refusal): void {
     const fields = {
       requestId: this.requestId,
       status: refusal.status,
@@ -243,7 +244,7 @@ export class Exchange {
       path: this.request.url?.split('?', 1)[0]?.slice(0, 120),
     };
     const { log, onInternalError } = this.door;
-    if (refusal.exception === 'InternalException') {
+    if (isInternal(refusal)) {
       log.error(`${refusal.detail} ${error instanceof Error ? (error.stack ?? '') : ''}`, fields);
       onInternalError(error);
     } else log.debug(refusal.detail ?? refusal.error, fields);

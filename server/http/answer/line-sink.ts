@@ -1,9 +1,8 @@
 import { serverHttpStreamingKeepAlive } from '#config/server-settings.ts';
-import { DatabaseError } from '#core/errors.ts';
 import type { Cancel } from '#core/runtime.ts';
 import { AnswerSink } from './answer-sink.ts';
 import { negotiateCoding } from './compression.ts';
-import { HttpRefusal, refusalOf } from './errors.ts';
+import { refusalOf, shownDetail } from './errors.ts';
 import { JsonWriter } from './json-writer.ts';
 import { echoSession, type StatementRun } from './statement-run.ts';
 
@@ -73,11 +72,11 @@ export class LineSink {
     if (sink?.isInRow) sink.cut();
     if (sink === undefined || sink.clientLeft) throw error;
     const { exchange } = this.#run;
-    const isOurs = error instanceof DatabaseError || error instanceof HttpRefusal;
-    if (!isOurs) exchange.door.onInternalError(error);
-    const { status, error: text, detail, exception, exceptionArgs } = refusalOf(error);
-    const message = detail ?? text;
+    const refusal = refusalOf(error);
+    const { status, error: text, exception, exceptionArgs } = refusal;
     const { requestId } = exchange;
+    if (status >= 500) exchange.reportServerError(error, refusal);
+    const message = shownDetail(refusal, requestId, exchange.door.limits.hidesDetails) ?? text;
     const told = { message, status, exception, exceptionArgs: exceptionArgs ?? null, requestId };
     this.end({ error: told });
   }

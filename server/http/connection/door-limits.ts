@@ -14,11 +14,11 @@ export class DoorLimits {
   constructor(settings: Settings) {
     this.forBody = bodyLimits(settings);
     this.hidesDetails = settings.get(serverMode) === 'production';
-    // Read at the start, like the log's own level.
     this.logsRequests = settings.get(serverLogLevel) === 'debug';
     settings.onChange(() => {
       this.forBody = bodyLimits(settings);
       this.hidesDetails = settings.get(serverMode) === 'production';
+      this.logsRequests = settings.get(serverLogLevel) === 'debug';
     });
   }
 }

@@ -75,7 +75,7 @@ export class Upgrades {
     if (handler === undefined) throw new HttpRefusal({ status: 404, error: 'Not found' });
     if (request.method !== 'GET') throw methodNotAllowed;
     if (!control.isOnline) throw new HttpRefusal(notOnline(control.isStopping));
-    const principal = await principalOf(this.#door, request);
+    const principal = await principalOf(this.#door, request, asked.requestId);
     if (!isAcceptedOrigin(request, settings)) {
       throw new HttpRefusal({ status: 403, error: 'Cross-origin request refused' });
     }

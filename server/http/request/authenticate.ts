@@ -60,7 +60,8 @@ export function authenticated(exchange: Exchange, mustBeRoot: boolean, next: () 
     conclude(exchange, known, mustBeRoot, next);
     return;
   }
-  authenticator.authenticate(header, exchange.source).then(
+  const { source, requestId } = exchange;
+  authenticator.authenticate(header, { source, requestId }).then(
     (found) => conclude(exchange, found, mustBeRoot, next),
     (error) => exchange.fail(error),
   );
@@ -68,18 +69,22 @@ export function authenticated(exchange: Exchange, mustBeRoot: boolean, next: () 
 
 /** @throws HttpRefusal 401, 403, 503 */
 export async function requireUser(exchange: Exchange): Promise<void> {
-  exchange.principal = await principalOf(exchange.door, exchange.request);
+  exchange.principal = await principalOf(exchange.door, exchange.request, exchange.requestId);
 }
 
 /** Who a request is from. @throws HttpRefusal 401, 403, 412, 503 */
 export async function principalOf(
   { authenticator, settings }: Pick<Door, 'authenticator' | 'settings'>,
   request: IncomingMessage,
+  requestId: string,
 ): Promise<Principal> {
   const peer = peerRefusal(request);
   if (peer) throw new HttpRefusal(peer);
   const source = request.socket.remoteAddress ?? 'unknown';
-  const found = await authenticator.authenticate(request.headers.authorization, source);
+  const found = await authenticator.authenticate(request.headers.authorization, {
+    source,
+    requestId,
+  });
   return admitted(found, request, settings);
 }
 
