@@ -44,6 +44,7 @@ const effectsOfNode: { readonly [Op in PlanOp]: readonly Effect[] } = {
   Degree: ['read'],
   BranchCount: ['read'],
   ExpandPath: ['read'],
+  FollowEdges: ['read'],
   Traverse: ['read'],
   Insert: ['insert'],
   InsertEdge: ['insert'],
@@ -269,6 +270,7 @@ function typesOf(
       return named(nodes.flatMap((part) => part.types ?? []));
     }
     case 'Expand':
+    case 'FollowEdges':
       return node.toTypes && named(node.toTypes);
     case 'Insert':
     case 'InsertEdge':

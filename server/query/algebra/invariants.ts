@@ -1,6 +1,7 @@
 import { assert } from '#core/assert.ts';
 import type { Slot } from './expression.ts';
-import { inputsOf, slotsWrittenBy } from './plan-walk.ts';
+import { inputsOf } from './plan-walk.ts';
+import { slotsWrittenBy } from './slots-written.ts';
 import type { LogicalPlan, QueryProgram } from './plan.ts';
 import { slotsReadBy } from './slots.ts';
 import { slotsOfOutput } from './walk.ts';

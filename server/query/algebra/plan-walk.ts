@@ -1,5 +1,5 @@
 import { unreachable } from '#core/assert.ts';
-import type { Expression, Output, Slot } from './expression.ts';
+import type { Expression, Output } from './expression.ts';
 import type {
   AggregateColumn,
   Assignment,
@@ -316,6 +316,7 @@ function rebuild(plan: LogicalPlan, map: PartMapping): LogicalPlan {
     case 'TimeLimit':
     case 'Eager':
     case 'Expand':
+    case 'FollowEdges':
     case 'Degree':
     case 'BranchCount':
       return { ...plan, input: map.plan(plan.input) };
@@ -468,6 +469,7 @@ function mapRange(range: RidRange, map: PartMapping): RidRange {
 
 function mapPattern(pattern: Pattern, map: PartMapping): Pattern {
   return {
+    ...pattern,
     nodes: pattern.nodes.map((node) => ({
       ...node,
       rids: node.rids && map.expression(node.rids),
@@ -515,74 +517,4 @@ function mapAssignment(assignment: Assignment, map: PartMapping): Assignment {
         ...(assignment.valueType && { valueType: map.expression(assignment.valueType) }),
       }
     : { ...assignment, path, value: assignment.value && map.expression(assignment.value) };
-}
-
-/** Slots that this node itself writes, not those of its inputs. */
-export function slotsWrittenBy(plan: LogicalPlan): readonly Slot[] {
-  switch (plan.op) {
-    case 'Argument':
-    case 'Filter':
-    case 'Distinct':
-    case 'Sort':
-    case 'Skip':
-    case 'Limit':
-    case 'TimeLimit':
-    case 'Eager':
-    case 'Delete':
-    case 'CommitEvery':
-      return [];
-    case 'FindReferences':
-      return [plan.target, plan.referrer, plan.fields];
-    case 'Project':
-      return plan.columns.map((column) => column.slot);
-    case 'Aggregate':
-      return [...plan.keys, ...plan.first, ...plan.aggregates].map((column) => column.slot);
-    case 'Union':
-      return plan.as;
-    case 'Apply':
-      return 'as' in plan.mode ? [plan.mode.as] : [];
-    case 'Match':
-      return patternSlots(plan.pattern);
-    case 'Expand':
-      return definedSlots([plan.edge, plan.into ? undefined : plan.to]);
-    case 'ExpandPath':
-      return definedSlots([plan.into ? undefined : plan.to, ...pathSlots(plan.path)]);
-    case 'Traverse':
-      return definedSlots([plan.as, plan.depth, plan.path, plan.history]);
-    case 'Update':
-      return definedSlots([plan.record, plan.before]);
-    case 'FindOrInsert':
-      return [plan.as, plan.inserted];
-    case 'Call':
-      return plan.yields.map((column) => column.slot);
-    default:
-      return [plan.as];
-  }
-}
-
-function patternSlots(pattern: Pattern): readonly Slot[] {
-  const slots: Slot[] = [];
-  for (const node of pattern.nodes) if (!node.bound) slots.push(node.slot);
-  for (const step of pattern.steps) {
-    if (step.edge !== undefined) slots.push(step.edge);
-    if (step.path) slots.push(...pathSlots(step.path));
-  }
-  return slots;
-}
-
-/** Slots that a variable-length path writes beside its end. */
-export function pathSlots(path: PathSpec): readonly Slot[] {
-  return definedSlots([
-    path.depth,
-    path.path,
-    ...path.moves.flatMap((move) => [
-      move.element,
-      move.edge,
-      ...(move.path ? pathSlots(move.path) : []),
-    ]),
-  ]);
-}
-
-function definedSlots(slots: readonly (Slot | undefined)[]): readonly Slot[] {
-  return slots.filter((slot) => slot !== undefined);
 }

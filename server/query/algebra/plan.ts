@@ -2,6 +2,17 @@ import type { BucketId, IndexId, TypeId } from '#core/value/rid.ts';
 import type { SchemaChange } from '#catalog/change/changes.ts';
 import type { Dialect, Expression, Output, Slot } from './expression.ts';
 import type { Maintenance } from './maintenance.ts';
+import type { Branch, Move, PathSpec, Pattern, WalkedEdge } from './pattern.ts';
+
+export type {
+  Branch,
+  Move,
+  PathSpec,
+  Pattern,
+  PatternNode,
+  PatternStep,
+  WalkedEdge,
+} from './pattern.ts';
 
 /**
  * Relational-graph algebra: what every language compiles to. Nodes name what is wanted, never how. Each node adds the slots
@@ -191,6 +202,8 @@ export type LogicalPlan =
       readonly to: Slot;
       readonly into: boolean;
       readonly toTypes?: readonly TypeId[];
+      /** Edges that are not walked: those of other steps of a pattern of distinct edges. */
+      readonly unlike?: readonly WalkedEdge[];
     }
   /** The number of rows that `Expand` with this move would give for the row, read from counters; 0 for what is no vertex. */
   | {
@@ -199,6 +212,7 @@ export type LogicalPlan =
       readonly from: Slot;
       readonly move: Move;
       readonly as: Slot;
+      readonly unlike?: readonly WalkedEdge[];
     }
   /**
    * The number of ways in which branches of a pattern match at the element `from`: what as many `Expand`s would give in rows.
@@ -219,6 +233,25 @@ export type LogicalPlan =
       readonly to: Slot;
       readonly into: boolean;
       readonly path: PathSpec;
+    }
+  /**
+   * The ends of edges that are bound already, one row for each way in which they can be walked: `edges` holds an edge, or a list of
+   * edges to be walked one after the other. What else is in the slot gives no row. Ends that are bound must be those.
+   */
+  | {
+      readonly op: 'FollowEdges';
+      readonly input: LogicalPlan;
+      readonly edges: Slot;
+      readonly from: Slot;
+      readonly to: Slot;
+      readonly fromIsBound: boolean;
+      readonly toIsBound: boolean;
+      readonly direction: 'out' | 'in' | 'both';
+      /** Edges of other types give no row. */
+      readonly types: readonly TypeId[] | undefined;
+      readonly fromTypes?: readonly TypeId[];
+      readonly toTypes?: readonly TypeId[];
+      readonly unlike?: readonly WalkedEdge[];
     }
   /** SQL TRAVERSE: each record once; `fields` are evaluated with `as` bound. */
   | {
@@ -418,89 +451,6 @@ export interface IndexBound {
   readonly value: Expression;
   readonly inclusive: boolean;
   readonly isFlipped?: boolean;
-}
-
-/** One step between two elements of a graph. */
-export type Move =
-  | {
-      readonly kind: 'vertex';
-      readonly direction: 'out' | 'in' | 'both';
-      readonly types: readonly TypeId[] | undefined;
-    }
-  | {
-      readonly kind: 'edge';
-      readonly direction: 'out' | 'in' | 'both';
-      readonly types: readonly TypeId[] | undefined;
-    }
-  /** From an edge to its ends: out gives the source. */
-  | { readonly kind: 'end'; readonly direction: 'out' | 'in' | 'both' }
-  /** A link (or list of links) in a property. */
-  | { readonly kind: 'link'; readonly property: string };
-
-/** A part of a pattern that hangs on one element and of which only the number of matches is wanted. */
-export interface Branch {
-  readonly move: Move;
-  /** Neighbours of other types do not count. */
-  readonly toTypes: readonly TypeId[] | undefined;
-  /** Without a match the branch counts as one. */
-  readonly isOptional: boolean;
-  /** What hangs on each neighbour. */
-  readonly branches: readonly Branch[];
-}
-
-export interface PathSpec {
-  /** The moves of one repetition, in order; usually one. */
-  readonly moves: readonly {
-    readonly move: Move;
-    readonly element: Slot;
-    readonly edge: Slot | undefined;
-    readonly predicate: Expression | undefined;
-    readonly types?: readonly TypeId[];
-    /** The move is a repetition itself, whose ends stand in `element`; `move` is its first one. */
-    readonly path?: PathSpec;
-  }[];
-  readonly min: number;
-  /** undefined: unbounded. */
-  readonly max: number | undefined;
-  /** Evaluated on the element that is expanded, in slot `to`; the step is followed when true. */
-  readonly condition: Expression | undefined;
-  /** What an element must satisfy to be a result (it is expanded all the same). */
-  readonly predicate: Expression | undefined;
-  readonly toTypes?: readonly TypeId[];
-  readonly depth: Slot | undefined;
-  /** Slot for the list of record ids (SQL pathAlias) or of edges (Cypher). */
-  readonly path: Slot | undefined;
-  readonly pathHolds: 'vertices' | 'edges';
-  readonly distinctEdges: boolean;
-}
-
-/** A graph pattern: nodes are elements (vertices, or edges in the method form of SQL), steps connect them. */
-export interface Pattern {
-  readonly nodes: readonly PatternNode[];
-  readonly steps: readonly PatternStep[];
-}
-
-export interface PatternNode {
-  readonly slot: Slot;
-  /** Expanded list; undefined: any. */
-  readonly types: readonly TypeId[] | undefined;
-  readonly buckets?: readonly BucketId[];
-  readonly rids: Expression | undefined;
-  /** Conjuncts; may read slots of other nodes ($matched), then they are checked as soon as these are bound. */
-  readonly predicates: readonly Expression[];
-  /** Bound by the input of the Match. */
-  readonly bound: boolean;
-}
-
-export interface PatternStep {
-  readonly from: Slot;
-  readonly to: Slot;
-  readonly move: Move;
-  /** Slot of the edge walked, when somebody reads it. */
-  readonly edge: Slot | undefined;
-  readonly path: PathSpec | undefined;
-  /** When nothing matches the slot `to` is null and the row survives; `to` is then a leaf. */
-  readonly optional: boolean;
 }
 
 export type PathElement =

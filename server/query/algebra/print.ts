@@ -161,6 +161,8 @@ class NodePrinter {
         const types = plan.toTypes ? ` of ${this.#types(plan.toTypes)}` : '';
         return `${this.#slot(plan.from)} ${this.#move(plan.move)} ${plan.into ? 'into' : '→'} ${this.#slot(plan.to)}${types}${edge}`;
       }
+      case 'FollowEdges':
+        return `${this.#slot(plan.edges)} ${plan.direction}: ${this.#slot(plan.from)} → ${this.#slot(plan.to)}`;
       case 'Degree':
         return `${this.#slot(plan.from)} ${this.#move(plan.move)} → ${this.#slot(plan.as)}`;
       case 'BranchCount':

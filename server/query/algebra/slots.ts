@@ -1,6 +1,7 @@
 import type { Expression, Slot } from './expression.ts';
-import { inputsOf, expressionsOf, slotsWrittenBy, walkPlan } from './plan-walk.ts';
-import type { LogicalPlan } from './plan.ts';
+import { inputsOf, expressionsOf, walkPlan } from './plan-walk.ts';
+import { slotsWrittenBy } from './slots-written.ts';
+import type { LogicalPlan, WalkedEdge } from './plan.ts';
 import { slotsBoundBy, slotsOfOutput, walkExpression } from './walk.ts';
 
 /**
@@ -79,9 +80,18 @@ export function slotsReadBy(plan: LogicalPlan): ReadonlySet<Slot> {
 function slotsNamedBy(plan: LogicalPlan): readonly Slot[] {
   switch (plan.op) {
     case 'Expand':
+      return [plan.from, ...(plan.into ? [plan.to] : []), ...slotsOfWalked(plan.unlike)];
     case 'ExpandPath':
-      return plan.into ? [plan.from, plan.to] : [plan.from];
+      return [plan.from, ...(plan.into ? [plan.to] : []), ...slotsOfWalked(plan.path.unlike)];
+    case 'FollowEdges':
+      return [
+        plan.edges,
+        ...(plan.fromIsBound ? [plan.from] : []),
+        ...(plan.toIsBound ? [plan.to] : []),
+        ...slotsOfWalked(plan.unlike),
+      ];
     case 'Degree':
+      return [plan.from, ...slotsOfWalked(plan.unlike)];
     case 'BranchCount':
       return [plan.from];
     case 'Union':
@@ -91,7 +101,12 @@ function slotsNamedBy(plan: LogicalPlan): readonly Slot[] {
     case 'Apply':
       return plan.mode.kind === 'collect' ? slotsOfOutput(plan.mode.output) : [];
     case 'Match':
-      return plan.pattern.nodes.filter((node) => node.bound).map((node) => node.slot);
+      return [
+        ...plan.pattern.nodes.filter((node) => node.bound).map((node) => node.slot),
+        ...plan.pattern.steps.flatMap((step) =>
+          step.edgeIsBound === true && step.edge !== undefined ? [step.edge] : [],
+        ),
+      ];
     case 'Update':
       return plan.unless === undefined ? [plan.record] : [plan.record, plan.unless];
     case 'Delete':
@@ -100,4 +115,8 @@ function slotsNamedBy(plan: LogicalPlan): readonly Slot[] {
     default:
       return [];
   }
+}
+
+function slotsOfWalked(walked: readonly WalkedEdge[] = []): readonly Slot[] {
+  return walked.flatMap(({ edge, ends }) => (ends ? [edge, ends.from, ends.to] : [edge]));
 }

@@ -3,7 +3,8 @@ import { type SchemaTypeName, schemaTypeNamed } from '#core/value/conversion.ts'
 import { isBeyondInt32 } from '#core/value/integer-width.ts';
 import type { TypeId } from '#core/value/rid.ts';
 import type { Expression, Slot } from '../algebra/expression.ts';
-import { inputsOf, slotsWrittenBy } from '../algebra/plan-walk.ts';
+import { inputsOf } from '../algebra/plan-walk.ts';
+import { slotsWrittenBy } from '../algebra/slots-written.ts';
 import type { LogicalPlan } from '../algebra/plan.ts';
 import { slotsRead } from '../algebra/slots.ts';
 

@@ -1,14 +1,26 @@
-import { Link } from '#core/value/record.ts';
-import type { Direction } from '#storage/engine.ts';
-import { makeRid, positionMax, type TypeId } from '#core/value/rid.ts';
+import type { TypeId } from '#core/value/rid.ts';
 import type { Expression, Slot } from '../algebra/expression.ts';
 import type { LogicalPlan, Pattern, PatternNode, PatternStep } from '../algebra/plan.ts';
 import { freeSlots, slotsRead } from '../algebra/slots.ts';
-import { pathSlots } from '../algebra/plan-walk.ts';
+import { pathSlots } from '../algebra/slots-written.ts';
 import { conjunctionOf, conjunctsOf } from '../algebra/walk.ts';
 import { reversedMove } from '../physical/reversed-move.ts';
 import { expandCost, fetchCost, scanCost, seekCost, selectivityOf } from './cost.ts';
+import { isReversible, walkedBefore, withEdgeSlots } from './distinct-edges.ts';
 import { indexCandidates } from './index-candidates.ts';
+import {
+  elementTypes,
+  endsOf,
+  filtered,
+  isInBuckets,
+  isOfTypes,
+  isOneOf,
+  opposite,
+  sourceOf,
+  stepPlan,
+  typesToCheck,
+  without,
+} from './match-parts.ts';
 import type { OptimizerContext } from './rule.ts';
 
 // Planning of a graph pattern: which node to start from, in which order and direction to take the steps, where to check each
@@ -50,6 +62,8 @@ class GrowingPlan {
   readonly #context: OptimizerContext;
   readonly #bound: Set<Slot>;
   #stepsLeft: PatternStep[];
+  /** Of a pattern of distinct edges: those whose edges are known. */
+  #taken: readonly PatternStep[];
   /** Asked for again with each move. */
   readonly #slotsOfConditions = new Map<Expression, ReadonlySet<Slot>>();
   /** In the order in which they stand; some may be checked by now. */
@@ -64,6 +78,7 @@ class GrowingPlan {
     context: OptimizerContext;
     bound: Set<Slot>;
     stepsLeft: PatternStep[];
+    taken: readonly PatternStep[];
     conditionsLeft: Expression[];
     plan: LogicalPlan;
     rowCount: number;
@@ -73,6 +88,7 @@ class GrowingPlan {
     this.#context = from.context;
     this.#bound = from.bound;
     this.#stepsLeft = from.stepsLeft;
+    this.#taken = from.taken;
     this.#conditionsLeft = from.conditionsLeft;
     this.plan = from.plan;
     this.rowCount = from.rowCount;
@@ -81,10 +97,12 @@ class GrowingPlan {
 
   static over(
     input: LogicalPlan,
-    pattern: Pattern,
+    given: Pattern,
     bound: readonly Slot[],
     context: OptimizerContext,
   ): GrowingPlan {
+    const pattern = withEdgeSlots(given, context);
+    const following = pattern.steps.filter((step) => step.edgeIsBound === true);
     const optionalEnds = new Set(
       pattern.steps.filter((step) => step.optional).map((step) => step.to),
     );
@@ -94,8 +112,9 @@ class GrowingPlan {
     const growing = new GrowingPlan({
       pattern,
       context,
-      bound: new Set(bound),
+      bound: new Set([...bound, ...following.flatMap(({ edge }) => edge ?? [])]),
       stepsLeft: [...pattern.steps],
+      taken: following,
       conditionsLeft: conditions,
       plan: input,
       rowCount: 1,
@@ -112,6 +131,7 @@ class GrowingPlan {
       context: this.#context,
       bound: new Set(this.#bound),
       stepsLeft: [...this.#stepsLeft],
+      taken: this.#taken,
       conditionsLeft: [...this.#conditionsLeft],
       plan: this.plan,
       rowCount: this.rowCount,
@@ -217,11 +237,39 @@ class GrowingPlan {
   }
 
   #moveAlong(step: PatternStep): Move | undefined {
+    if (step.edgeIsBound === true) return this.#following(step);
     const fromIsBound = this.#bound.has(step.from);
     const toIsBound = this.#bound.has(step.to);
     if (fromIsBound && !toIsBound) return this.#forward(step);
     if (fromIsBound && toIsBound) return this.#closing(step);
     return toIsBound ? this.#backward(step) : undefined;
+  }
+
+  /** The edge is bound: it leads to both of its ends. */
+  #following(step: PatternStep): Move {
+    return this.#stepMove(step, this.rowCount, () => {
+      const { from, to, edge, move } = step;
+      const [fromIsBound, toIsBound] = [this.#bound.has(from), this.#bound.has(to)];
+      const [source, target] = [this.#node(from)?.types, this.#node(to)?.types];
+      if (edge === undefined || move.kind !== 'vertex') return;
+      const unlike = walkedBefore(step, this.#taken);
+      this.plan = {
+        op: 'FollowEdges',
+        input: this.plan,
+        edges: edge,
+        from,
+        to,
+        fromIsBound,
+        toIsBound,
+        direction: move.direction,
+        types: move.types,
+        ...(source && !fromIsBound && { fromTypes: source }),
+        ...(target && !toIsBound && { toTypes: target }),
+        ...(unlike.length > 0 && { unlike }),
+      };
+      if (!fromIsBound) this.#bind(from);
+      if (!toIsBound) this.#bind(to);
+    });
   }
 
   #forward(step: PatternStep): Move {
@@ -241,18 +289,26 @@ class GrowingPlan {
     const linked = (this.#fanOut(step, step.from) * this.#shareOf(target, step)) / (others + 1);
     const rowCount = this.rowCount * Math.min(1, linked);
     return this.#stepMove(step, rowCount, () => {
-      this.plan = stepPlan(this.plan, step, undefined, true);
+      this.plan = this.#stepPlan(this.plan, step, undefined, true);
     });
   }
 
   #backward(step: PatternStep): Move | undefined {
-    if (step.path !== undefined) return undefined;
+    const { path } = step;
+    if (path !== undefined && !this.#isReversible(step)) return undefined;
     const source = this.#node(step.from);
     const back = reversedMove(step.move, this.#context.catalog);
     if (back === undefined) return undefined;
     // Going back to the edges of a vertex, only those of the node's types are walked.
     const move = back.kind === 'edge' && source?.types ? { ...back, types: source.types } : back;
-    const reversed: PatternStep = { ...step, from: step.to, to: step.from, move };
+    const turned = path && { ...path, moves: path.moves.map((part) => ({ ...part, move })) };
+    const reversed: PatternStep = {
+      ...step,
+      from: step.to,
+      to: step.from,
+      move,
+      path: turned && { ...turned, isReversed: path?.isReversed !== true },
+    };
     const rowCount =
       this.rowCount * this.#fanOut(reversed, step.to) * this.#shareOf(source, reversed);
     return this.#stepMove(step, rowCount, () => {
@@ -266,7 +322,26 @@ class GrowingPlan {
 
   #step(input: LogicalPlan, step: PatternStep, end: PatternNode | undefined): LogicalPlan {
     const types = step.path ? end?.types : typesToCheck(step.move, end?.types, this.#context);
-    return stepPlan(input, step, types, false);
+    return this.#stepPlan(input, step, types, false);
+  }
+
+  #stepPlan(
+    input: LogicalPlan,
+    step: PatternStep,
+    types: readonly TypeId[] | undefined,
+    into: boolean,
+  ): LogicalPlan {
+    const isDistinct = this.#pattern.distinctEdges === true;
+    return stepPlan(input, step, {
+      toTypes: types,
+      into,
+      unlike: isDistinct ? walkedBefore(step, this.#taken) : [],
+    });
+  }
+
+  #isReversible(step: PatternStep): boolean {
+    const predicate = step.path?.moves[0]?.predicate;
+    return isReversible(step, (slot) => predicate !== undefined && slotsRead(predicate).has(slot));
   }
 
   #stepMove(step: PatternStep, rowCount: number, grow: () => void): Move {
@@ -275,6 +350,7 @@ class GrowingPlan {
     const run = (): void => {
       this.#stepsLeft = this.#stepsLeft.filter((other) => other !== step);
       grow();
+      this.#taken = [...this.#taken, step];
       for (const slot of [step.edge, ...(step.path ? pathSlots(step.path) : [])])
         if (slot !== undefined) this.#bound.add(slot);
       this.cost += cost;
@@ -423,110 +499,4 @@ class GrowingPlan {
     const all = statistics.recordCount(this.#typesOf(node as PatternNode));
     return Math.min(1, (statistics.recordCount(types) + 1) / (all + 1));
   }
-}
-
-/** The ends of edges at which a vertex stands that walks them in this direction. */
-function endsOf(direction: Direction | 'both'): readonly Direction[] {
-  return direction === 'both' ? ['out', 'in'] : [direction];
-}
-
-function opposite(direction: Direction): Direction {
-  return direction === 'out' ? 'in' : 'out';
-}
-
-function elementTypes(context: OptimizerContext, kind: 'vertex' | 'edge'): readonly TypeId[] {
-  return context.catalog
-    .types()
-    .filter((type) => type.kind === kind)
-    .map((type) => type.id);
-}
-
-function sourceOf(node: PatternNode, types: readonly TypeId[]): LogicalPlan {
-  const as = node.slot;
-  if (node.rids)
-    return {
-      op: 'RecordLookup',
-      rids: node.rids,
-      as,
-      isSet: true,
-      ...(node.types && { types: node.types }),
-    };
-  if (node.buckets) return { op: 'BucketScan', buckets: node.buckets, as };
-  return { op: 'TypeScan', types, as };
-}
-
-function stepPlan(
-  input: LogicalPlan,
-  step: PatternStep,
-  toTypes: readonly TypeId[] | undefined,
-  into: boolean,
-): LogicalPlan {
-  const { from, to, edge, path } = step;
-  if (path !== undefined) {
-    const typed = toTypes && !path.toTypes ? { ...path, toTypes } : path;
-    return { op: 'ExpandPath', input, from, to, into, path: typed };
-  }
-  const { move } = step;
-  return { op: 'Expand', input, from, move, edge, to, into, ...(toTypes && { toTypes }) };
-}
-
-function filtered(plan: LogicalPlan, conditions: readonly Expression[]): LogicalPlan {
-  const predicate = conjunctionOf(conditions);
-  return predicate === undefined ? plan : { op: 'Filter', input: plan, predicate };
-}
-
-function without(conditions: readonly Expression[], done: readonly Expression[]): Expression[] {
-  return conditions.filter((condition) => !done.includes(condition));
-}
-
-function isOfTypes(slot: Slot, types: readonly TypeId[], context: OptimizerContext): Expression {
-  return {
-    op: 'IsOfType',
-    operand: { op: 'Slot', slot },
-    types: types.map((type) => context.catalog.typeWithId(type).name),
-  };
-}
-
-/** Bounds on record ids say which bucket a record is in. */
-function isInBuckets(slot: Slot, buckets: readonly number[]): Expression {
-  const rid: Expression = { op: 'Attribute', of: { op: 'Slot', slot }, attribute: 'rid' };
-  const operands = buckets.map(
-    (bucket): Expression => ({
-      op: 'Between',
-      operand: rid,
-      low: ridConstant(bucket, 0),
-      high: ridConstant(bucket, positionMax - 1),
-      dialect: 'sql',
-    }),
-  );
-  return operands.length === 1 ? (operands[0] as Expression) : { op: 'Or', operands };
-}
-
-/** One id or a list of ids. */
-function isOneOf(slot: Slot, rids: Expression): Expression {
-  const rid: Expression = { op: 'Attribute', of: { op: 'Slot', slot }, attribute: 'rid' };
-  return {
-    op: 'Or',
-    operands: [
-      { op: 'In', element: rid, list: rids, dialect: 'sql' },
-      { op: 'Compare', operator: '=', left: rid, right: rids, dialect: 'sql' },
-    ],
-  };
-}
-
-function ridConstant(bucket: number, position: number): Expression {
-  return { op: 'Constant', value: new Link(makeRid(bucket, position)) };
-}
-
-/** The types that are still to be checked after a move: undefined when it can only reach elements of these types. */
-export function typesToCheck(
-  move: PatternStep['move'],
-  types: readonly TypeId[] | undefined,
-  context: OptimizerContext,
-): readonly TypeId[] | undefined {
-  if (types === undefined || move.kind === 'link') return types;
-  const kind = move.kind === 'edge' ? 'edge' : 'vertex';
-  const allowed = new Set(types);
-  const reachable = (move.kind === 'edge' ? move.types : undefined) ?? elementTypes(context, kind);
-  return reachable.every((type) => allowed.has(type)) ? undefined : types;
 }

@@ -3,6 +3,7 @@ import { slotsReadBy } from '../algebra/slots.ts';
 import { BranchCountOperator, type ResolvedBranch } from '../operators/graph/branch-count.ts';
 import { DegreeOperator } from '../operators/graph/degree.ts';
 import { ExpandIntoOperator, ExpandOperator } from '../operators/graph/expand.ts';
+import { FollowEdgesOperator } from '../operators/graph/follow-edges.ts';
 import { ExpandPathOperator } from '../operators/graph/expand-path.ts';
 import type { Slot } from '../algebra/expression.ts';
 import type { CompiledMove, PathWalkOptions } from '../operators/graph/path-walk.ts';
@@ -20,7 +21,13 @@ import {
 } from './lowering.ts';
 import { reversedMove } from './reversed-move.ts';
 
-export type GraphOp = 'Expand' | 'Degree' | 'BranchCount' | 'ExpandPath' | 'Traverse';
+export type GraphOp =
+  | 'Expand'
+  | 'Degree'
+  | 'BranchCount'
+  | 'ExpandPath'
+  | 'FollowEdges'
+  | 'Traverse';
 
 /** Operators for the nodes that walk the graph. `Match` is planned by the optimizer before. */
 export function lowerGraph(
@@ -31,14 +38,17 @@ export function lowerGraph(
   switch (plan.op) {
     case 'Expand':
       return lowerExpand(plan, required, lowering);
+    case 'FollowEdges':
+      return lowerFollow(plan, required, lowering);
     case 'Degree': {
-      const input = lowering.lower(plan.input, withSlots(required, [plan.from]));
+      const input = lowering.lower(plan.input, withSlots(required, slotsReadBy(plan)));
       const options = {
         from: plan.from,
         fromBareId: lowering.bareIds.has(plan.from),
         move: resolveMove(plan.move, lowering.catalog),
         as: plan.as,
         tables: lowering.edgeTables,
+        unlike: plan.unlike ?? [],
         description: descriptionOf(lowering, plan),
       };
       return () => new DegreeOperator({ ...options, input: input() });
@@ -100,6 +110,7 @@ function lowerExpand(
     edge: plan.edge !== undefined && required.has(plan.edge) ? plan.edge : undefined,
     typeCheck: typeCheckFor(plan.toTypes, catalog),
     isDistinct: rows === 'distinct',
+    unlike: plan.unlike ?? [],
     tables: lowering.unordered.has(plan) ? lowering.edgeTables : undefined,
     fromBareId: lowering.bareIds.has(plan.from),
     toBareId: lowering.bareIds.has(plan.to),
@@ -130,6 +141,30 @@ function lowerPath(
   return () => new ExpandPathOperator({ ...options, input: input() });
 }
 
+function lowerFollow(
+  plan: PlanNode<'FollowEdges'>,
+  required: RequiredSlots,
+  lowering: Lowering,
+): OperatorFactory {
+  const { catalog } = lowering;
+  const input = lowering.lower(plan.input, withSlots(required, slotsReadBy(plan)));
+  const { edges, from, to, fromIsBound, toIsBound, direction } = plan;
+  const options = {
+    edges,
+    from,
+    to,
+    fromIsBound,
+    toIsBound,
+    direction,
+    typeCheck: typeCheckFor(plan.types, catalog),
+    fromCheck: typeCheckFor(plan.fromTypes, catalog),
+    toCheck: typeCheckFor(plan.toTypes, catalog),
+    unlike: plan.unlike ?? [],
+    description: descriptionOf(lowering, plan),
+  };
+  return () => new FollowEdgesOperator({ ...options, input: input() });
+}
+
 function compilePath(
   path: PathSpec,
   end: { readonly to: Slot; readonly into: boolean; readonly isPathRead: boolean },
@@ -148,6 +183,8 @@ function compilePath(
     path: end.isPathRead ? path.path : undefined,
     pathHolds: path.pathHolds,
     distinctEdges: path.distinctEdges,
+    isReversed: path.isReversed === true,
+    unlike: path.unlike ?? [],
   };
 }
 
@@ -201,5 +238,6 @@ const graphOps: ReadonlySet<string> = new Set<GraphOp>([
   'Degree',
   'BranchCount',
   'ExpandPath',
+  'FollowEdges',
   'Traverse',
 ]);

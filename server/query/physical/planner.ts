@@ -169,7 +169,8 @@ function traitsOf(plan: LogicalPlan): PlanTraits {
   let countsEdges = false;
   walkPlan(plan, {
     plan({ op }) {
-      if (op === 'Expand' || op === 'ExpandPath' || op === 'Traverse') givesReferences = true;
+      if (op === 'Expand' || op === 'ExpandPath' || op === 'FollowEdges') givesReferences = true;
+      if (op === 'Traverse') givesReferences = true;
       if (op === 'Degree' || op === 'BranchCount' || op === 'Aggregate') countsEdges = true;
     },
     expression(part) {

@@ -124,7 +124,17 @@ export class SqlDatabase implements AsyncDisposable {
     transaction: Transaction,
     options: RunOptions,
   ): Promise<StatementResult> {
-    const program = this.optimized(this.program(text, transaction), transaction, options.disabled);
+    return this.execute(this.program(text, transaction), transaction, options);
+  }
+
+  /** A program that was made by hand, in a transaction that the caller ends. */
+  async execute(
+    given: QueryProgram,
+    transaction: Transaction,
+    options: RunOptions = {},
+  ): Promise<StatementResult> {
+    checkProgram(given);
+    const program = this.optimized(given, transaction, options.disabled);
     const factory = planProgram(program, {
       catalog: transaction.catalog,
       functions: functionRegistry,

@@ -1,6 +1,9 @@
 import type { Rid } from '#core/value/rid.ts';
 import type { Value } from '#core/value/value.ts';
 import type { Slot } from '../../algebra/expression.ts';
+import type { WalkedEdge } from '../../algebra/plan.ts';
+import { ridOf } from '../record-identity.ts';
+import { WalkedHere } from './walked-edges.ts';
 import type { EdgeTables } from './edge-tables.ts';
 import { NeighbourCursor, type ResolvedMove } from './neighbour-cursor.ts';
 import {
@@ -19,6 +22,8 @@ export interface DegreeOptions {
   readonly move: ResolvedMove;
   readonly as: Slot;
   readonly tables: EdgeTables;
+  /** Edges that do not count. */
+  readonly unlike: readonly WalkedEdge[];
   readonly description: string;
 }
 
@@ -29,6 +34,7 @@ export class DegreeOperator implements PhysicalOperator {
   readonly description: string;
   readonly #options: DegreeOptions;
   readonly #neighbours: NeighbourCursor;
+  readonly #walked: WalkedHere | undefined;
   #context: ExecutionContext | undefined;
   /** The cursor stands at the element of a row that has not been given yet. */
   #isStarted = false;
@@ -38,6 +44,8 @@ export class DegreeOperator implements PhysicalOperator {
     this.description = options.description;
     this.#options = options;
     this.#neighbours = new NeighbourCursor(options.move, options.tables);
+    this.#walked =
+      options.unlike.length > 0 ? new WalkedHere(options.unlike, options.move) : undefined;
   }
 
   open(context: ExecutionContext): void {
@@ -59,7 +67,12 @@ export class DegreeOperator implements PhysicalOperator {
     }
     this.#isStarted = !this.#neighbours.prepare(context);
     if (this.#isStarted) return PAUSE;
-    frame[as] = this.#neighbours.remainingDegree();
+    let degree = this.#neighbours.remainingDegree();
+    if (this.#walked !== undefined && degree > 0) {
+      const vertex = fromBareId ? (frame[from] as Rid | null) : ridOf(frame[from] as Value);
+      if (vertex !== null && vertex !== undefined) degree -= this.#walked.countAt(vertex, context);
+    }
+    frame[as] = degree;
     return ROW;
   }
 

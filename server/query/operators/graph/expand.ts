@@ -2,6 +2,8 @@ import { Link } from '#core/value/record.ts';
 import { noRid, type Rid } from '#core/value/rid.ts';
 import type { Value } from '#core/value/value.ts';
 import type { Slot } from '../../algebra/expression.ts';
+import type { WalkedEdge } from '../../algebra/plan.ts';
+import { WalkedEdges } from './walked-edges.ts';
 import type { EdgeTables } from './edge-tables.ts';
 import { HeldMemory } from '../hold/held-memory.ts';
 import { NeighbourCursor, type ResolvedMove } from './neighbour-cursor.ts';
@@ -37,6 +39,8 @@ export interface ExpandOptions {
   readonly typeCheck: TypeCheck | undefined;
   /** Each neighbour is given once, whatever leads to it. */
   readonly isDistinct: boolean;
+  /** Edges that are not walked. */
+  readonly unlike: readonly WalkedEdge[];
   /** Present when the order of the rows does not matter. */
   readonly tables: EdgeTables | undefined;
   readonly description: string;
@@ -58,12 +62,14 @@ export class ExpandOperator implements PhysicalOperator {
   #memory: HeldMemory | undefined;
   #memoryOf: ExecutionContext | undefined;
   #seenBytes = 0;
+  readonly #walked: WalkedEdges;
 
   constructor(options: ExpandOptions) {
     this.name = options.isDistinct ? 'Expand distinct' : 'Expand';
     this.inputs = [options.input];
     this.description = options.description;
     this.#options = options;
+    this.#walked = new WalkedEdges(options.unlike);
     this.#neighbours = new NeighbourCursor(options.move, tablesOf(options), options.typeCheck);
   }
 
@@ -89,6 +95,7 @@ export class ExpandOperator implements PhysicalOperator {
     const { edge, to, toBareId } = this.#options;
     const neighbours = this.#neighbours;
     const seen = this.#seen;
+    const walked = this.#walked;
     for (;;) {
       if (this.#share.isSpent()) return PAUSE;
       if (!this.#isWalking) {
@@ -101,6 +108,7 @@ export class ExpandOperator implements PhysicalOperator {
         continue;
       }
       const { element, check } = neighbours;
+      if (!walked.isEmpty && walked.has(neighbours.edge)) continue;
       if (seen !== undefined && !seen.add(element)) continue;
       if (check !== undefined && !check(element)) continue;
       if (to !== undefined) frame[to] = toBareId ? element : new RecordReference(view, element);
@@ -112,7 +120,7 @@ export class ExpandOperator implements PhysicalOperator {
   /** True when the rows are nothing but bare ids in `slot`: then `fillIds` gives them. */
   givesIdsIn(slot: Slot): boolean {
     const { to, toBareId, edge } = this.#options;
-    return to === slot && toBareId && edge === undefined;
+    return to === slot && toBareId && edge === undefined && this.#walked.isEmpty;
   }
 
   /** As `fill` of an operator whose columns, `columnCount` of them, are all the id of the neighbour. */
@@ -155,6 +163,7 @@ export class ExpandOperator implements PhysicalOperator {
     if (!this.#isPreparing) {
       const pulled = input.next();
       if (pulled !== ROW) return pulled;
+      this.#walked.read(frame);
       if (fromBareId) this.#neighbours.startAt(view, frame[from] as Rid);
       else this.#neighbours.start(view, frame[from] as Value);
     }
@@ -213,6 +222,7 @@ export class ExpandIntoOperator implements PhysicalOperator {
   /** The execution that the table belongs to, told by its regex budget: contexts are used again. */
   #tableFor: ExecutionContext['regexBudget'] | undefined;
   #rowsLeft = 0;
+  readonly #walked: WalkedEdges;
 
   constructor(
     options: ExpandOptions & { readonly to: Slot; readonly reversed: ResolvedMove | undefined },
@@ -221,6 +231,7 @@ export class ExpandIntoOperator implements PhysicalOperator {
     this.description = options.description;
     this.#options = options;
     const tables = tablesOf(options);
+    this.#walked = new WalkedEdges(options.unlike);
     this.#neighbours = new NeighbourCursor(options.move, tables);
     this.#reversed = options.reversed && new NeighbourCursor(options.reversed, tables);
     this.#walking = this.#neighbours;
@@ -263,6 +274,7 @@ export class ExpandIntoOperator implements PhysicalOperator {
         continue;
       }
       if (this.#walking.element !== this.#target) continue;
+      if (!this.#walked.isEmpty && this.#walked.has(this.#walking.edge)) continue;
       if (edge !== undefined) frame[edge] = new RecordReference(view, this.#walking.edge);
       return ROW;
     }
@@ -277,6 +289,7 @@ export class ExpandIntoOperator implements PhysicalOperator {
   #start(): void {
     const { view, frame } = this.#context as ExecutionContext;
     const { from, to } = this.#options;
+    this.#walked.read(frame);
     const source = idOf(frame[from] as Value, this.#options.fromBareId);
     const target = idOf(frame[to] as Value, this.#options.toBareId);
     if (source !== this.#source) this.#leaveSource(source);
@@ -328,6 +341,7 @@ export class ExpandIntoOperator implements PhysicalOperator {
       this.#sourceDegree <= tabledNeighboursMax &&
       transaction === undefined &&
       edge === undefined &&
+      this.#walked.isEmpty &&
       (move.kind === 'vertex' || move.kind === 'edge')
     );
   }
@@ -342,7 +356,7 @@ export class ExpandIntoOperator implements PhysicalOperator {
 
 /** The tables know no edges. */
 function tablesOf(options: ExpandOptions): EdgeTables | undefined {
-  return options.edge === undefined ? options.tables : undefined;
+  return options.edge === undefined && options.unlike.length === 0 ? options.tables : undefined;
 }
 
 function idOf(value: Value, isBareId: boolean): Rid {

@@ -16,6 +16,8 @@ export type ResolvedMove =
   | {
       readonly kind: 'vertex' | 'edge';
       readonly lists: readonly { readonly direction: Direction; readonly type: TypeId }[];
+      /** Lists of incoming edges are read without those that come from the vertex itself: they stand in the others. */
+      readonly skipsIncomingLoops: boolean;
     }
   | { readonly kind: 'end'; readonly direction: 'out' | 'in' | 'both' }
   | { readonly kind: 'link'; readonly property: string };
@@ -34,6 +36,7 @@ export function resolveMove(move: Move, catalog: Catalog): ResolvedMove {
   return {
     kind: move.kind,
     lists: directions.flatMap((direction) => types.map((type) => ({ direction, type }))),
+    skipsIncomingLoops: move.loops === 'once' && move.direction === 'both',
   };
 }
 
@@ -41,6 +44,9 @@ function leadsOnlyTo(table: EdgeTable, check: TypeCheck): boolean {
   for (const bucket of table.neighbourBuckets) if (!check(makeRid(bucket, 0))) return false;
   return true;
 }
+
+/** Above this the cursor forgets what it has counted. */
+const rememberedLoopsMax = 100_000;
 
 const emptyRids: Float64Array = new Float64Array(0);
 
@@ -71,6 +77,9 @@ export class NeighbourCursor {
   /** Tables that were made when it last asked for one. */
   #madeSeen = 0;
 
+  /** Edges from a vertex to itself, of vertices that were asked for their degree in this execution. */
+  readonly #loops = new Map<Rid, number>();
+
   readonly #typeCheck: TypeCheck | undefined;
   /** What is to be asked of each element before it counts. Nothing, once it is known that all of them pass. */
   check: TypeCheck | undefined;
@@ -98,6 +107,7 @@ export class NeighbourCursor {
 
   /** Begins an execution, or goes on with one. */
   use(context: ExecutionContext): void {
+    this.#loops.clear();
     if (this.#tables === undefined || this.#tablesFor === context.regexBudget) return;
     this.leave();
     this.#tablesFor = context.regexBudget;
@@ -229,6 +239,7 @@ export class NeighbourCursor {
     if (move.kind === 'end' || move.kind === 'link' || this.#from < 0) return degree;
     const view = this.#view as ReadView;
     const gathered = this.#gathered;
+    if (move.skipsIncomingLoops) degree -= this.#incomingLoops(move.lists);
     if (gathered !== undefined) {
       for (; this.#listNumber < gathered.length; this.#listNumber += 1)
         degree += (gathered[this.#listNumber] as EdgeTable).degree(this.#from);
@@ -239,6 +250,27 @@ export class NeighbourCursor {
       degree += view.degree(this.#from, direction, type);
     }
     return degree;
+  }
+
+  /** In the lists that are not begun yet. The lists of a vertex are read for it once only, while the cursor remembers them. */
+  #incomingLoops(lists: (ResolvedMove & { readonly kind: 'vertex' | 'edge' })['lists']): number {
+    const view = this.#view as ReadView;
+    const isWhole = this.#listNumber === 0;
+    const known = isWhole ? this.#loops.get(this.#from) : undefined;
+    if (known !== undefined) return known;
+    let count = 0;
+    for (let at = this.#listNumber; at < lists.length; at += 1) {
+      const { direction, type } = lists[at] as (typeof lists)[number];
+      if (direction !== 'in') continue;
+      const list = view.adjacency(this.#from, 'in', type);
+      for (let place = 0; place < list.count; place += 1)
+        if (list.vertices[place] === this.#from) count += 1;
+    }
+    if (isWhole) {
+      if (this.#loops.size >= rememberedLoopsMax) this.#loops.clear();
+      this.#loops.set(this.#from, count);
+    }
+    return count;
   }
 
   #nextList(): boolean {
@@ -254,11 +286,30 @@ export class NeighbourCursor {
       table.look(this.#from);
       this.#count = table.end;
       this.#position = table.start;
+      if (move.skipsIncomingLoops && place.direction === 'in') this.#skipLoops(table.neighbours);
       return true;
     }
     const list = (this.#view as ReadView).adjacency(this.#from, place.direction, place.type);
     this.#take(list, move.kind);
+    if (move.skipsIncomingLoops && place.direction === 'in') this.#skipLoops(list.vertices);
     return true;
+  }
+
+  /** Leaves out of the list at hand what comes from the vertex itself. */
+  #skipLoops(vertices: Float64Array): void {
+    const first = vertices.indexOf(this.#from, this.#position);
+    if (first < 0 || first >= this.#count) return;
+    const elements: number[] = [];
+    const edges: number[] = [];
+    for (let at = this.#position; at < this.#count; at += 1) {
+      if (vertices[at] === this.#from) continue;
+      elements.push(this.#elements[at] as number);
+      if (at < this.#edges.length) edges.push(this.#edges[at] as number);
+    }
+    this.#elements = Float64Array.from(elements);
+    this.#edges = edges.length === 0 ? emptyRids : Float64Array.from(edges);
+    this.#count = elements.length;
+    this.#position = 0;
   }
 
   #take(list: AdjacencyList, kind: 'vertex' | 'edge'): void {

@@ -4,12 +4,14 @@ import { noRid } from '#core/value/rid.ts';
 import type { Value } from '#core/value/value.ts';
 import type { ReadView } from '#transaction/read/read-view.ts';
 import type { Slot } from '../../algebra/expression.ts';
+import type { WalkedEdge } from '../../algebra/plan.ts';
 import type { Predicate } from '../../evaluate/evaluator.ts';
 import type { HeldMemory } from '../hold/held-memory.ts';
 import { NeighbourCursor, type ResolvedMove } from './neighbour-cursor.ts';
 import type { ExecutionContext } from '../operator.ts';
 import { ridOf } from '../record-identity.ts';
 import { RecordReference } from '../record-reference.ts';
+import { WalkedEdges } from './walked-edges.ts';
 import type { TypeCheck } from '../scan/type-check.ts';
 
 export interface CompiledMove {
@@ -36,6 +38,9 @@ export interface PathWalkOptions {
   readonly path: Slot | undefined;
   readonly pathHolds: 'vertices' | 'edges';
   readonly distinctEdges: boolean;
+  readonly isReversed: boolean;
+  /** Edges that are not walked. */
+  readonly unlike: readonly WalkedEdge[];
 }
 
 /** One element on the way, with the walk over its neighbours by the next move of the repetition. */
@@ -67,11 +72,13 @@ export class PathWalk {
   #targetRid: Rid | undefined;
   #isStarting = false;
   #element: Value = null;
+  readonly #walked: WalkedEdges;
 
   constructor(options: PathWalkOptions, context: ExecutionContext, memory: HeldMemory) {
     this.#options = options;
     this.#context = context;
     this.#memory = memory;
+    this.#walked = new WalkedEdges(options.unlike);
   }
 
   /** The end of the path that `step` found last. */
@@ -84,6 +91,7 @@ export class PathWalk {
     const { to, into } = this.#options;
     this.#height = 0;
     this.#isStarting = false;
+    this.#walked.read(this.#context.frame);
     this.#target = into ? (this.#context.frame[to] as Value) : null;
     this.#targetRid = ridOf(this.#target);
     if (start === null || ridOf(start) === undefined) return;
@@ -139,6 +147,7 @@ export class PathWalk {
     const move = moves[top.move] as CompiledMove;
     if (move.typeCheck && !move.typeCheck(cursor.element)) return false;
     if (distinctEdges && this.#isWalked(cursor.edge)) return false;
+    if (!this.#walked.isEmpty && this.#walked.has(cursor.edge)) return false;
     const element = new RecordReference(view, cursor.element);
     frame[move.element] = element;
     if (move.edge !== undefined) frame[move.edge] = new RecordReference(view, cursor.edge);
@@ -203,7 +212,7 @@ export class PathWalk {
         if (rid !== undefined) path.push(new Link(rid));
       }
     }
-    return path;
+    return this.#options.isReversed ? path.reverse() : path;
   }
 
   #isWalked(edge: Rid): boolean {

@@ -1,6 +1,7 @@
 import type { Expression, Slot } from '../../algebra/expression.ts';
 import type { Column, LogicalPlan, PlanNode } from '../../algebra/plan.ts';
-import { mapParts, slotsWrittenBy, walkPlan } from '../../algebra/plan-walk.ts';
+import { mapParts, walkPlan } from '../../algebra/plan-walk.ts';
+import { slotsWrittenBy } from '../../algebra/slots-written.ts';
 import { readsNoneOf } from '../../algebra/slots.ts';
 import { conjunctionOf, conjunctsOf, walkExpression } from '../../algebra/walk.ts';
 import type { OptimizerContext, OptimizerRule } from '../rule.ts';

@@ -1,6 +1,6 @@
 import type { Expression, Slot } from '../../algebra/expression.ts';
 import type { LogicalPlan } from '../../algebra/plan.ts';
-import { slotsWrittenBy } from '../../algebra/plan-walk.ts';
+import { slotsWrittenBy } from '../../algebra/slots-written.ts';
 import { freeSlots, readsNoneOf, slotsOf } from '../../algebra/slots.ts';
 import { conjunctionOf, conjunctsOf } from '../../algebra/walk.ts';
 import { isDeterministic } from '../index-candidates.ts';
@@ -53,6 +53,7 @@ function pushInto(plan: LogicalPlan, conjuncts: readonly Expression[]): Pushed |
     case 'Expand':
     case 'Degree':
     case 'ExpandPath':
+    case 'FollowEdges':
       return below(plan, conjuncts, new Set(slotsWrittenBy(plan)));
     case 'Apply':
       return pushIntoApply(plan, conjuncts);
@@ -74,7 +75,8 @@ type OneInput = Extract<
       | 'ExpandValue'
       | 'Expand'
       | 'Degree'
-      | 'ExpandPath';
+      | 'ExpandPath'
+      | 'FollowEdges';
   }
 >;
 

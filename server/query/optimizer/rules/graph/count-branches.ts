@@ -11,7 +11,8 @@ import type {
 import { freeSlots, slotsRead, slotsReadBy } from '../../../algebra/slots.ts';
 import { reversedMove } from '../../../physical/reversed-move.ts';
 import { isCountOfRows, sumOfWeights } from '../../count-as-sum.ts';
-import { typesToCheck } from '../../match-planner.ts';
+import { mayMeet } from '../../distinct-edges.ts';
+import { typesToCheck } from '../../match-parts.ts';
 import type { OptimizerContext, OptimizerRule } from '../../rule.ts';
 
 /**
@@ -80,6 +81,7 @@ interface Cut {
 /** Cuts leaves off a pattern, one after the other, and hangs them as branches on the node they stood at. */
 class BranchCutter {
   readonly #nodes: Map<Slot, PatternNode>;
+  readonly #pattern: Pattern;
   #steps: readonly PatternStep[];
   readonly #read: ReadonlySet<Slot>;
   readonly #context: OptimizerContext;
@@ -87,6 +89,7 @@ class BranchCutter {
 
   constructor(pattern: Pattern, read: ReadonlySet<Slot>, context: OptimizerContext) {
     this.#nodes = new Map(pattern.nodes.map((node) => [node.slot, node]));
+    this.#pattern = pattern;
     this.#steps = pattern.steps;
     this.#context = context;
     this.#read = new Set([...read, ...slotsOfConditions(pattern)]);
@@ -104,7 +107,11 @@ class BranchCutter {
       wasCut = true;
     }
     if (!wasCut) return undefined;
-    const pattern = { nodes: [...this.#nodes.values()], steps: this.#steps };
+    const pattern = {
+      ...this.#pattern,
+      nodes: [...this.#nodes.values()],
+      steps: this.#steps,
+    };
     return { pattern, branches: this.#branches };
   }
 
@@ -149,9 +156,18 @@ class BranchCutter {
     return true;
   }
 
+  /** The number of edges is that of matches: no other step takes one away, and none is met twice. */
+  #isCountedByDegree(step: PatternStep): boolean {
+    const { move } = step;
+    if ('loops' in move && move.loops === 'once' && move.direction === 'both') return false;
+    const { distinctEdges, steps } = this.#pattern;
+    return distinctEdges !== true || !steps.some((other) => other !== step && mayMeet(step, other));
+  }
+
   /** The step as a move towards the node; undefined when it cannot be counted that way. */
   #moveTo(node: PatternNode, step: PatternStep): Move | undefined {
     if (step.path !== undefined || step.move.kind === 'link') return undefined;
+    if (step.edgeIsBound === true || !this.#isCountedByDegree(step)) return undefined;
     if (step.edge !== undefined && this.#read.has(step.edge)) return undefined;
     if (step.to === node.slot) return step.move;
     // From an edge back to a vertex, the edge would have to be one of the step's types.

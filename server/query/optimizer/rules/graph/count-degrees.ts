@@ -11,7 +11,7 @@ export const countDegrees: OptimizerRule = {
     if (plan.op !== 'Aggregate' || plan.aggregates.length === 0) return undefined;
     const expand = plan.input;
     if (expand.op !== 'Expand' || expand.into || expand.toTypes !== undefined) return undefined;
-    const { input, from, move } = expand;
+    const { input, from, move, unlike } = expand;
     if (move.kind !== 'vertex' && move.kind !== 'edge') return undefined;
     const never = new Set([expand.to]);
     if (!plan.aggregates.every((aggregate) => isCountOfRows(aggregate, never))) return undefined;
@@ -19,6 +19,7 @@ export const countDegrees: OptimizerRule = {
     if (read.has(expand.to) || (expand.edge !== undefined && read.has(expand.edge)))
       return undefined;
     const as = context.newSlot();
-    return sumOfWeights(plan, { op: 'Degree', input, from, move, as }, [as], context);
+    const degree = { op: 'Degree' as const, input, from, move, as, ...(unlike && { unlike }) };
+    return sumOfWeights(plan, degree, [as], context);
   },
 };

@@ -1,6 +1,6 @@
 import type { Expression, Slot } from '../../../algebra/expression.ts';
 import type { LogicalPlan, Pattern } from '../../../algebra/plan.ts';
-import { pathSlots } from '../../../algebra/plan-walk.ts';
+import { pathSlots } from '../../../algebra/slots-written.ts';
 import { slotsRead } from '../../../algebra/slots.ts';
 import { conjunctionOf, conjunctsOf } from '../../../algebra/walk.ts';
 import { isDeterministic } from '../../index-candidates.ts';
