@@ -11,7 +11,12 @@ import type {
   VariableScope,
 } from '#query/evaluate/context.ts';
 import type { Maintenance } from '#query/algebra/maintenance.ts';
-import type { ExecutionContext, PendingWork, WriteStatistics } from '#query/operators/operator.ts';
+import {
+  emptyStatistics,
+  type ExecutionContext,
+  type PendingWork,
+  type WriteStatistics,
+} from '#query/operators/operator.ts';
 import { GuardedView } from '#transaction/read/guarded-view.ts';
 import type { ReadView } from '#transaction/read/read-view.ts';
 import type { DefaultEvaluator, Transaction } from '#transaction/transaction.ts';
@@ -176,7 +181,7 @@ export class StatementContext implements ExecutionContext {
     this.regexBudget = { remainingMs: execution.limits.regexMs };
     this.pending.work = undefined;
     this.pending.wait = undefined;
-    if (execution.transaction !== undefined) reset(this.statistics);
+    if (execution.transaction !== undefined) Object.assign(this.statistics, emptyStatistics());
   }
 
   /** Triggers have the rights of their makers, so they read behind the guard of the caller. */
@@ -200,22 +205,4 @@ export class StatementContext implements ExecutionContext {
     this.pending.work = undefined;
     this.pending.wait = undefined;
   }
-}
-
-function reset(statistics: WriteStatistics): void {
-  statistics.nodesCreated = 0;
-  statistics.nodesDeleted = 0;
-  statistics.relationshipsCreated = 0;
-  statistics.relationshipsDeleted = 0;
-  statistics.propertiesSet = 0;
-}
-
-function emptyStatistics(): WriteStatistics {
-  return {
-    nodesCreated: 0,
-    nodesDeleted: 0,
-    relationshipsCreated: 0,
-    relationshipsDeleted: 0,
-    propertiesSet: 0,
-  };
 }

@@ -34,6 +34,7 @@ const effectsOfNode: { readonly [Op in PlanOp]: readonly Effect[] } = {
   Sort: [],
   Skip: [],
   Limit: [],
+  Drain: [],
   Aggregate: [],
   Union: [],
   TimeLimit: [],
@@ -56,6 +57,7 @@ const effectsOfNode: { readonly [Op in PlanOp]: readonly Effect[] } = {
   Profile: [],
   FindReferences: ['read'],
   FindOrInsert: ['read', 'insert'],
+  Merge: [],
   Alter: ['schema'],
   /** And what its work does: `effectsOfWork`. */
   Maintain: [],

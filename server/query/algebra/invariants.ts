@@ -34,6 +34,12 @@ function checkPlan(
         assert(inner.has(slot), `Apply collects slot ${slot}, which the inner plan does not write`);
     if (plan.mode.kind === 'cross' || plan.mode.kind === 'optional')
       for (const slot of inner) available.add(slot);
+  } else if (plan.op === 'Merge') {
+    for (const slot of checkPlan(plan.input, outer, slotCount)) available.add(slot);
+    const sides = [plan.match, plan.create].map((side) =>
+      checkPlan(side.plan, available, slotCount),
+    );
+    for (const side of sides) for (const slot of side) available.add(slot);
   } else {
     for (const input of inputsOf(plan))
       for (const slot of checkPlan(input, outer, slotCount)) available.add(slot);

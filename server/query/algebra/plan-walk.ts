@@ -316,9 +316,7 @@ function rebuild(plan: LogicalPlan, map: PartMapping): LogicalPlan {
     case 'TimeLimit':
     case 'Eager':
     case 'Expand':
-    case 'FollowEdges':
     case 'Degree':
-    case 'BranchCount':
       return { ...plan, input: map.plan(plan.input) };
     case 'Apply':
       return mapApply(plan, map);
@@ -329,6 +327,9 @@ function rebuild(plan: LogicalPlan, map: PartMapping): LogicalPlan {
 
 type GraphOrWriteOp =
   | 'Match'
+  | 'Drain'
+  | 'FollowEdges'
+  | 'BranchCount'
   | 'ExpandPath'
   | 'Traverse'
   | 'Insert'
@@ -341,6 +342,7 @@ type GraphOrWriteOp =
   | 'CommitEvery'
   | 'Profile'
   | 'FindReferences'
+  | 'Merge'
   | 'Call';
 
 function rebuildGraphOrWrite(plan: PlanNode<GraphOrWriteOp>, map: PartMapping): LogicalPlan {
@@ -374,6 +376,9 @@ function rebuildGraphOrWrite(plan: PlanNode<GraphOrWriteOp>, map: PartMapping): 
         assignments: plan.assignments.map((assignment) => mapAssignment(assignment, map)),
       };
     case 'Delete':
+    case 'Drain':
+    case 'FollowEdges':
+    case 'BranchCount':
     case 'Profile':
       return { ...plan, input: map.plan(plan.input) };
     case 'CommitEvery':
@@ -396,6 +401,14 @@ function rebuildGraphOrWrite(plan: PlanNode<GraphOrWriteOp>, map: PartMapping): 
         ...plan,
         find: map.plan(plan.find),
         initial: plan.initial.map((assignment) => mapAssignment(assignment, map)),
+      };
+    case 'Merge':
+      return {
+        ...plan,
+        input: map.plan(plan.input),
+        match: { ...plan.match, plan: map.plan(plan.match.plan) },
+        create: { ...plan.create, plan: map.plan(plan.create.plan) },
+        notNull: plan.notNull.map(map.expression),
       };
     case 'Call':
       return {
@@ -505,6 +518,12 @@ function mapAssignment(assignment: Assignment, map: PartMapping): Assignment {
           type: map.expression(type),
         })),
       }),
+    };
+  if (assignment.kind === 'entry')
+    return {
+      ...assignment,
+      key: map.expression(assignment.key),
+      value: map.expression(assignment.value),
     };
   const path = assignment.path.map((element) =>
     element.kind === 'element' ? { ...element, key: map.expression(element.key) } : element,

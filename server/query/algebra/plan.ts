@@ -146,6 +146,8 @@ export type LogicalPlan =
     }
   | { readonly op: 'Skip'; readonly input: LogicalPlan; readonly count: Expression }
   | { readonly op: 'Limit'; readonly input: LogicalPlan; readonly count: Expression }
+  /** Runs its input to the end and gives no rows (a statement without RETURN, FINISH). */
+  | { readonly op: 'Drain'; readonly input: LogicalPlan }
   /**
    * In dialect cypher `sum`, `avg`, `min`, `max`, `collect`, `stDev`, `stDevP`, `percentileCont` and `percentileDisc` are those of
    * openCypher. `keys` empty: one group, also over zero rows. `first` keeps the value of the first row of the group (SQL). First-seen order.
@@ -172,20 +174,30 @@ export type LogicalPlan =
       readonly timeoutMs: number;
       readonly onTimeout: 'fail' | 'end';
     }
-  /** Reads all input rows before it gives the first; keeps `slots`. */
-  | { readonly op: 'Eager'; readonly input: LogicalPlan; readonly slots: readonly Slot[] }
+  /**
+   * Reads all input rows before it gives the first; keeps `slots`. `isLive`: records in these slots, in lists, maps and paths too, show
+   * from here on what the statement makes of them (`evaluate/live-record.ts`).
+   */
+  | {
+      readonly op: 'Eager';
+      readonly input: LogicalPlan;
+      readonly slots: readonly Slot[];
+      readonly isLive?: boolean;
+    }
   // --- combination
   /**
    * For each outer row runs `inner`, which may read outer slots.
    * cross: outer x inner; optional: inner slots (`slots`) null when there is no inner row; semi / anti: outer rows with / without
-   * inner rows; collect: slot `as` gets the list of inner row values; exists / count: slot `as` gets a boolean / number.
-   * An inner plan that reads no outer slot runs once.
+   * inner rows; collect: slot `as` gets the list of inner row values; exists / count: slot `as` gets a boolean / number; unit: the
+   * inner plan is run to its end and the outer row passes once.
+   * An inner plan that reads no outer slot runs once, but with `isPerRow`, as sub-queries that write do (`unit` always).
    */
   | {
       readonly op: 'Apply';
       readonly outer: LogicalPlan;
       readonly inner: LogicalPlan;
       readonly mode: ApplyMode;
+      readonly isPerRow?: boolean;
       /** Set by the optimizer (cross): other pairs than those that can be equal by SQL are not wanted. */
       readonly equality?: JoinEquality;
     }
@@ -276,6 +288,9 @@ export type LogicalPlan =
       readonly bucket: BucketId | undefined;
       readonly assignments: readonly Assignment[];
       readonly as: Slot;
+      /** openCypher: null sets nothing, values must be storable, the record is live; `labelCount` counts in the statistics. */
+      readonly dialect?: Dialect;
+      readonly labelCount?: number;
     }
   /** Cartesian product of the vertices that `from` and `to` name. */
   | {
@@ -289,6 +304,8 @@ export type LogicalPlan =
       readonly unidirectional: boolean;
       readonly assignments: readonly Assignment[];
       readonly as: Slot;
+      /** openCypher: as of `Insert`, and an end that is null is an error. */
+      readonly dialect?: Dialect;
     }
   /**
    * `before`: slot that receives a copy (a row map) of the record as it was; `record` holds the new state afterwards.
@@ -302,12 +319,35 @@ export type LogicalPlan =
       readonly applyDefaults: boolean;
       readonly before: Slot | undefined;
       readonly unless?: Slot;
+      /**
+       * openCypher: null removes a property, values must be storable, a record that is gone is an error, the row always passes, and
+       * `record` stays live. `content` and `merge` take a map, node or relationship.
+       */
+      readonly dialect?: Dialect;
     }
+  /**
+   * In dialect cypher the slot holds a node, relationship, path, list of these or null; all input rows are read, then everything is
+   * deleted, then the rows pass. A node with relationships that are not deleted by the end of the statement is an error then.
+   */
   | {
       readonly op: 'Delete';
       readonly input: LogicalPlan;
       readonly record: Slot;
       readonly detach: boolean;
+      readonly dialect?: Dialect;
+    }
+  /**
+   * For each row the rows of `match`, which may read the slots of the input; when there are none, those of `create`. Each row sees
+   * what was written for those before it. `slots` of either side stand in `as` afterwards. A value of `notNull` that is null is
+   * `MergeReadOwnWrites`. Put `Eager` between the matching part of `match` and what it writes.
+   */
+  | {
+      readonly op: 'Merge';
+      readonly input: LogicalPlan;
+      readonly match: { readonly plan: LogicalPlan; readonly slots: readonly Slot[] };
+      readonly create: { readonly plan: LogicalPlan; readonly slots: readonly Slot[] };
+      readonly as: readonly Slot[];
+      readonly notNull: readonly Expression[];
     }
   /** The vertex in `record` goes to another type or bucket under a new id, with its edges; `as` holds it afterwards. */
   | {
@@ -422,7 +462,7 @@ export interface JoinEquality {
 export type ApplyMode =
   | { readonly kind: 'cross' }
   | { readonly kind: 'optional'; readonly slots: readonly Slot[] }
-  | { readonly kind: 'semi' | 'anti' }
+  | { readonly kind: 'semi' | 'anti' | 'unit' }
   | { readonly kind: 'collect'; readonly output: Output; readonly as: Slot }
   | { readonly kind: 'exists' | 'count'; readonly as: Slot };
 
@@ -478,6 +518,8 @@ export type Assignment =
       readonly value: Expression | undefined;
     }
   | { readonly kind: 'merge'; readonly value: Expression; readonly entryTypes?: EntryTypes }
+  /** `n[key] = value`: of a record, by a name that is computed; dialect cypher. */
+  | { readonly kind: 'entry'; readonly key: Expression; readonly value: Expression }
   /** Replaces all properties; a list gives the i-th record of the statement its i-th item. */
   | { readonly kind: 'content'; readonly value: Expression; readonly entryTypes?: EntryTypes };
 

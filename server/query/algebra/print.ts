@@ -150,6 +150,10 @@ class NodePrinter {
     switch (plan.op) {
       case 'TimeLimit':
         return `${plan.timeoutMs} ms, then ${plan.onTimeout}`;
+      case 'Drain':
+        return '';
+      case 'Merge':
+        return `→ ${this.#slots(plan.as)}`;
       case 'Eager':
         return this.#slots(plan.slots);
       case 'Apply':
@@ -336,6 +340,8 @@ class NodePrinter {
     const parts = assignments.map((assignment) => {
       if (assignment.kind === 'merge' || assignment.kind === 'content')
         return `${assignment.kind} ${printExpression(assignment.value, this.#slot)}`;
+      if (assignment.kind === 'entry')
+        return `[${printExpression(assignment.key, this.#slot)}] = ${printExpression(assignment.value, this.#slot)}`;
       const path = assignment.path.map((element) =>
         element.kind === 'property'
           ? `.${element.name}`

@@ -10,6 +10,7 @@ export function slotsWrittenBy(plan: LogicalPlan): readonly Slot[] {
     case 'Sort':
     case 'Skip':
     case 'Limit':
+    case 'Drain':
     case 'TimeLimit':
     case 'Eager':
     case 'Delete':
@@ -22,6 +23,7 @@ export function slotsWrittenBy(plan: LogicalPlan): readonly Slot[] {
     case 'Aggregate':
       return [...plan.keys, ...plan.first, ...plan.aggregates].map((column) => column.slot);
     case 'Union':
+    case 'Merge':
       return plan.as;
     case 'Apply':
       return 'as' in plan.mode ? [plan.mode.as] : [];

@@ -94,6 +94,8 @@ function slotsNamedBy(plan: LogicalPlan): readonly Slot[] {
       return [plan.from, ...slotsOfWalked(plan.unlike)];
     case 'BranchCount':
       return [plan.from];
+    case 'Merge':
+      return [...plan.match.slots, ...plan.create.slots];
     case 'Union':
       return plan.inputs.flatMap((input) => input.slots);
     case 'Eager':

@@ -68,4 +68,27 @@ export interface WriteStatistics {
   relationshipsCreated: number;
   relationshipsDeleted: number;
   propertiesSet: number;
+  labelsAdded: number;
+  labelsRemoved: number;
+  indexesAdded: number;
+  indexesRemoved: number;
+  constraintsAdded: number;
+  constraintsRemoved: number;
+}
+
+/** Statistics of a statement that has done nothing yet. */
+export function emptyStatistics(): WriteStatistics {
+  return {
+    nodesCreated: 0,
+    nodesDeleted: 0,
+    relationshipsCreated: 0,
+    relationshipsDeleted: 0,
+    propertiesSet: 0,
+    labelsAdded: 0,
+    labelsRemoved: 0,
+    indexesAdded: 0,
+    indexesRemoved: 0,
+    constraintsAdded: 0,
+    constraintsRemoved: 0,
+  };
 }

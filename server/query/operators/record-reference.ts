@@ -5,8 +5,9 @@ import {
 } from '#core/value/integer-width.ts';
 import type { RecordKind, StoredRecord } from '#core/value/record.ts';
 import { bucketOf, noRid, type LogIndex, type Rid, type TypeId } from '#core/value/rid.ts';
-import { isMap, type Value } from '#core/value/value.ts';
+import type { Value } from '#core/value/value.ts';
 import type { ReadView } from '#transaction/read/read-view.ts';
+import { LiveRecord, mapNested } from '../evaluate/live-record.ts';
 
 /**
  * A record that is known to exist and is read only when somebody looks into it. Walking a graph meets many vertices of which
@@ -101,29 +102,16 @@ function vanished(rid: Rid): StoredRecord {
   };
 }
 
-/** The value with every reference inside replaced by its record; the same value when there is none. */
+/** The value with every reference inside replaced by its record, and live ones as they are now; the same value when there is none. */
 export function detach(value: Value): Value {
   if (typeof value !== 'object' || value === null) return value;
   if (value instanceof RecordReference) return value.load();
-  if (Array.isArray(value)) return detachList(value);
-  if (isMap(value)) return detachMap(value);
-  return value;
+  if (value instanceof LiveRecord) return value.settled();
+  return mapNested(value, detach);
 }
 
-function detachList(list: readonly Value[]): Value {
-  for (let at = 0; at < list.length; at += 1) {
-    const item = list[at] as Value;
-    if (typeof item === 'object' && item !== null && detach(item) !== item) return list.map(detach);
-  }
-  return list;
-}
-
-function detachMap(map: ReadonlyMap<string, Value>): Value {
-  for (const value of map.values()) {
-    if (detach(value) === value) continue;
-    const detached = new Map<string, Value>();
-    for (const [key, item] of map) detached.set(key, detach(item));
-    return detached;
-  }
-  return map;
+/** As `detach`, but live records stay live. */
+export function loaded(value: Value): Value {
+  if (typeof value !== 'object' || value === null) return value;
+  return value instanceof RecordReference ? value.load() : mapNested(value, loaded);
 }

@@ -138,8 +138,13 @@ function requiredBelow(
     return new Set(
       plan.inputs.filter((other) => other.plan === input).flatMap((other) => other.slots),
     );
+  if (plan.op === 'Merge' && input !== plan.input)
+    return new Set(input === plan.match.plan ? plan.match.slots : plan.create.slots);
   const all = new Set(required);
   for (const slot of slotsReadBy(plan)) all.add(slot);
   if (plan.op === 'Apply') for (const slot of freeSlots(plan.inner)) all.add(slot);
+  if (plan.op === 'Merge')
+    for (const side of [plan.match, plan.create])
+      for (const slot of freeSlots(side.plan)) all.add(slot);
   return all;
 }

@@ -24,6 +24,7 @@ import { SkipOperator } from '../operators/row/skip.ts';
 import { SortOperator, type CompiledSortKey } from '../operators/row/sort.ts';
 import { TimeLimitOperator } from '../operators/flow/time-limit.ts';
 import { UnionOperator } from '../operators/row/union.ts';
+import { DrainOperator } from '../operators/write/merge.ts';
 import { UnwindOperator } from '../operators/row/unwind.ts';
 import { liftAggregateInputs } from './lift-aggregate-inputs.ts';
 import {
@@ -46,6 +47,7 @@ export type ShapeOp =
   | 'Sort'
   | 'Skip'
   | 'Limit'
+  | 'Drain'
   | 'Aggregate'
   | 'Union'
   | 'TimeLimit'
@@ -115,7 +117,11 @@ function lowerRowwise(
     }
     case 'Limit': {
       const count = compileLimit(plan.count, lowering);
-      return () => new LimitOperator(input(), count, description);
+      const drains = writesInCypher(plan.input);
+      return () => new LimitOperator(input(), count, description, drains);
+    }
+    case 'Drain': {
+      return () => new DrainOperator(input());
     }
     case 'TimeLimit': {
       const { timeoutMs, onTimeout } = plan;
@@ -123,7 +129,8 @@ function lowerRowwise(
     }
     default: {
       const kept = keptSlots(withSlots(required, plan.slots), slotsOf(plan.input));
-      return () => new EagerOperator(input(), kept);
+      const isLive = plan.isLive === true;
+      return () => new EagerOperator(input(), kept, undefined, isLive);
     }
   }
 }
@@ -349,11 +356,12 @@ function lowerApply(
       outer: compileValue(lowering, equality.outer),
       inner: compileValue(lowering, equality.inner),
     },
-    innerRuns: readsOuter
-      ? ('per-row' as const)
-      : isFree && lowering.isInner
-        ? ('per-statement' as const)
-        : ('per-open' as const),
+    innerRuns:
+      readsOuter || plan.isPerRow === true || mode.kind === 'unit'
+        ? ('per-row' as const)
+        : isFree && lowering.isInner
+          ? ('per-statement' as const)
+          : ('per-open' as const),
     mayRunAgain: mayRunAgain(plan.inner, lowering),
     innerSlots: keptSlots(innerRequired, innerSlots),
     description: descriptionOf(lowering, plan),
@@ -377,6 +385,26 @@ function mayRunAgain(plan: LogicalPlan, lowering: Lowering): boolean {
   return isSame;
 }
 
+/** Statements of openCypher write whatever becomes of their rows. */
+export function writesInCypher(plan: LogicalPlan): boolean {
+  let writes = false;
+  walkPlan(plan, {
+    plan(node) {
+      if (node.op === 'Merge') writes = true;
+      if (isWritingOp(node) && node.dialect === 'cypher') writes = true;
+    },
+  });
+  return writes;
+}
+
+function isWritingOp(
+  plan: LogicalPlan,
+): plan is PlanNode<'Insert' | 'InsertEdge' | 'Update' | 'Delete'> {
+  return (
+    plan.op === 'Insert' || plan.op === 'InsertEdge' || plan.op === 'Update' || plan.op === 'Delete'
+  );
+}
+
 export function isShape(plan: LogicalPlan): plan is PlanNode<ShapeOp> {
   return shapeOps.has(plan.op);
 }
@@ -390,6 +418,7 @@ const shapeOps: ReadonlySet<string> = new Set<ShapeOp>([
   'Sort',
   'Skip',
   'Limit',
+  'Drain',
   'Aggregate',
   'Union',
   'TimeLimit',

@@ -3,7 +3,7 @@ import { DatabaseError } from '#core/errors.ts';
 import type { Slot } from '../algebra/expression.ts';
 import type { Assignment, LogicalPlan, PathElement, PlanNode } from '../algebra/plan.ts';
 import { valueOfSet } from '../algebra/set-value.ts';
-import { slotsOf, slotsReadBy } from '../algebra/slots.ts';
+import { freeSlots, slotsOf, slotsReadBy } from '../algebra/slots.ts';
 import type { CompiledAssignment, CompiledPathElement } from '../operators/write/assignments.ts';
 import { CallOperator } from '../operators/flow/call.ts';
 import { CommitEveryOperator } from '../operators/write/commit-every.ts';
@@ -12,6 +12,8 @@ import { EagerOperator } from '../operators/flow/eager.ts';
 import { FindOrInsertOperator } from '../operators/write/find-or-insert.ts';
 import { InsertEdgeOperator } from '../operators/write/insert-edge.ts';
 import { InsertOperator } from '../operators/write/insert.ts';
+import { DeleteEntitiesOperator } from '../operators/write/delete-entities.ts';
+import { MergeOperator } from '../operators/write/merge.ts';
 import { MoveVertexOperator } from '../operators/write/move-vertex.ts';
 import { resolveMove } from '../operators/graph/neighbour-cursor.ts';
 import { ProfileOperator } from '../operators/flow/profile.ts';
@@ -40,6 +42,7 @@ export type WriteOp =
   | 'RestoreRecord'
   | 'CommitEvery'
   | 'Profile'
+  | 'Merge'
   | 'Call';
 
 /** Operators for the nodes that write, and for procedures. */
@@ -55,16 +58,17 @@ export function lowerWrite(
       const { type, bucket, as } = plan;
       const input = lowering.lower(plan.input, needed);
       const assignments = compileAssignments(plan.assignments, as, lowering);
-      const options = { type, bucket, as, assignments, description };
+      const { dialect, labelCount } = plan;
+      const options = { type, bucket, as, assignments, description, dialect, labelCount };
       return () => new InsertOperator({ ...options, input: input() });
     }
     case 'InsertEdge':
       return lowerInsertEdge(plan, needed, lowering);
     case 'Update': {
-      const { record, before, applyDefaults } = plan;
+      const { record, before, applyDefaults, dialect } = plan;
       const input = lowerTargets(plan.input, record, needed, lowering);
       const assignments = compileAssignments(plan.assignments, record, lowering);
-      const options = { record, before, applyDefaults, assignments, description };
+      const options = { record, before, applyDefaults, assignments, description, dialect };
       const { unless } = plan;
       return () => new UpdateOperator({ ...options, unless, input: input() });
     }
@@ -73,6 +77,8 @@ export function lowerWrite(
       const input = lowerTargets(plan.input, record, needed, lowering);
       const edges = resolveMove(allEdges, lowering.catalog);
       const options = { record, detach, edges, description };
+      if (plan.dialect === 'cypher')
+        return () => new DeleteEntitiesOperator({ ...options, input: input() });
       return () => new DeleteOperator({ ...options, input: input() });
     }
     case 'FindOrInsert': {
@@ -109,6 +115,8 @@ export function lowerWrite(
       const { work, as } = plan;
       return () => makeMaintain(work, as);
     }
+    case 'Merge':
+      return lowerMerge(plan, needed, lowering);
     default:
       return lowerCall(plan, needed, lowering);
   }
@@ -121,10 +129,35 @@ function lowerTargets(
   needed: RequiredSlots,
   lowering: Lowering,
 ): OperatorFactory {
-  if (plan.op !== 'Eager') return lowering.lower(plan, needed);
+  if (plan.op !== 'Eager' || plan.isLive === true) return lowering.lower(plan, needed);
   const input = lowering.lower(plan.input, withSlots(needed, plan.slots));
   const slots = keptSlots(withSlots(needed, plan.slots), slotsOf(plan.input));
   return lowering.paced(plan, () => new EagerOperator(input(), slots, new Set([record])));
+}
+
+function lowerMerge(
+  plan: PlanNode<'Merge'>,
+  needed: RequiredSlots,
+  lowering: Lowering,
+): OperatorFactory {
+  const { match, create, as } = plan;
+  const reads = [...freeSlots(match.plan), ...freeSlots(create.plan)];
+  const input = lowering.lower(plan.input, withSlots(needed, reads));
+  const inner = lowering.inner();
+  const found = inner.lower(match.plan, new Set(match.slots));
+  const made = inner.lower(create.plan, new Set(create.slots));
+  const options = {
+    as,
+    notNull: plan.notNull.map((value) => compileValue(lowering, value)),
+    description: descriptionOf(lowering, plan),
+  };
+  return () =>
+    new MergeOperator({
+      ...options,
+      input: input(),
+      match: { plan: found(), slots: match.slots },
+      create: { plan: made(), slots: create.slots },
+    });
 }
 
 function lowerRestore(
@@ -160,6 +193,7 @@ function lowerInsertEdge(
     unidirectional: plan.unidirectional,
     assignments: compileAssignments(plan.assignments, plan.as, lowering),
     as: plan.as,
+    dialect: plan.dialect,
     description: descriptionOf(lowering, plan),
   };
   return () => new InsertEdgeOperator({ ...options, input: input() });
@@ -200,6 +234,12 @@ function compileAssignments(
             assignment.entryTypes.map(({ key, type }) => [key, compileValue(lowering, type)]),
           ),
       };
+    if (assignment.kind === 'entry')
+      return {
+        kind: 'entry',
+        key: compileValue(lowering, assignment.key),
+        value: compileValue(lowering, assignment.value),
+      };
     const { property } = assignment;
     const path = assignment.path.map((element) => compilePathElement(element, lowering));
     if (assignment.kind === 'remove') {
@@ -238,5 +278,6 @@ const writeOps: ReadonlySet<string> = new Set<WriteOp>([
   'RestoreRecord',
   'CommitEvery',
   'Profile',
+  'Merge',
   'Call',
 ]);

@@ -11,6 +11,7 @@ import { EdgeTables } from '../operators/graph/edge-tables.ts';
 import type { PhysicalOperator } from '../operators/operator.ts';
 import { PacedRowsOperator } from '../operators/scan/paced-rows.ts';
 import { ParameterCheckOperator } from '../operators/flow/parameter-check.ts';
+import { ConnectedNodesCheckOperator } from '../operators/write/delete-entities.ts';
 import { TableScopeOperator } from '../operators/flow/table-scope.ts';
 import { rowsPerTurn } from '../operators/hold/work-share.ts';
 import type { ProcedureRegistry } from '../procedures/procedure.ts';
@@ -45,7 +46,7 @@ export function planProgram(
   environment: PlannerEnvironment,
 ): () => PhysicalOperator {
   const outputSlots = slotsOfOutput(program.output);
-  const { givesReferences, countsEdges } = traitsOf(program.plan);
+  const { givesReferences, countsEdges, deletesInCypher } = traitsOf(program.plan);
   const edgeTables = new EdgeTables();
   const shared: Shared = {
     environment,
@@ -60,6 +61,10 @@ export function planProgram(
   const detached = slots.length > 0 ? () => new DetachOperator(factory(), slots) : factory;
   const top = countsEdges ? () => new TableScopeOperator(detached(), edgeTables) : detached;
   const { requiredParameters: names = [] } = program;
+  if (deletesInCypher) {
+    const checked = () => new ConnectedNodesCheckOperator(top());
+    return names.length > 0 ? () => new ParameterCheckOperator(checked(), names) : checked;
+  }
   return names.length > 0 ? () => new ParameterCheckOperator(top(), names) : top;
 }
 
@@ -162,13 +167,23 @@ interface PlanTraits {
   readonly givesReferences: boolean;
   /** Some operators may gather tables of edges. */
   readonly countsEdges: boolean;
+  /** Nodes may leave relationships behind. */
+  readonly deletesInCypher: boolean;
 }
 
 function traitsOf(plan: LogicalPlan): PlanTraits {
   let givesReferences = false;
   let countsEdges = false;
+  let deletesInCypher = false;
   walkPlan(plan, {
-    plan({ op }) {
+    plan(node) {
+      const { op } = node;
+      if (op === 'Delete' && node.dialect === 'cypher') deletesInCypher = true;
+      // Live records are settled on the way out, like references.
+      if (op === 'Eager' && node.isLive === true) givesReferences = true;
+      if (op === 'Merge') givesReferences = true;
+      if ((op === 'Insert' || op === 'InsertEdge') && node.dialect === 'cypher')
+        givesReferences = true;
       if (op === 'Expand' || op === 'ExpandPath' || op === 'FollowEdges') givesReferences = true;
       if (op === 'Traverse') givesReferences = true;
       if (op === 'Degree' || op === 'BranchCount' || op === 'Aggregate') countsEdges = true;
@@ -179,5 +194,5 @@ function traitsOf(plan: LogicalPlan): PlanTraits {
         givesReferences = true;
     },
   });
-  return { givesReferences, countsEdges };
+  return { givesReferences, countsEdges, deletesInCypher };
 }

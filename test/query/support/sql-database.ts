@@ -10,6 +10,7 @@ import { slotsOfOutput } from '#query/algebra/walk.ts';
 import type { Frame } from '#query/evaluate/context.ts';
 import { functionRegistry } from '#query/functions/registry.ts';
 import {
+  emptyStatistics,
   END,
   ROW,
   type ExecutionContext,
@@ -32,6 +33,8 @@ export interface RunOptions {
   readonly transaction?: Transaction;
   /** The statement writes nothing, and its operators are told so. */
   readonly isRead?: boolean;
+  /** Counts what is written. */
+  readonly statistics?: ExecutionContext['statistics'];
   /** Bytes that the statement may hold. */
   readonly bytesMax?: number;
   /** Sees each operator tree before it runs. */
@@ -218,13 +221,7 @@ function contextFor(
     serverVersion: '0.0.0',
     defaults: () => undefined,
     maintain: async () => [],
-    statistics: {
-      nodesCreated: 0,
-      nodesDeleted: 0,
-      relationshipsCreated: 0,
-      relationshipsDeleted: 0,
-      propertiesSet: 0,
-    },
+    statistics: options.statistics ?? emptyStatistics(),
     pending: { work: undefined, wait: undefined },
     schemaSource: (): Iterable<ValueMap> => [],
   };

@@ -146,6 +146,7 @@ export class ApplyOperator implements PhysicalOperator {
         return undefined;
       }
       case 'count':
+      case 'unit':
         return undefined;
       default:
         // One row decides semi, anti and exists.
@@ -182,6 +183,7 @@ export class ApplyOperator implements PhysicalOperator {
       this.#kept.value = value;
     } else if (mode.kind === 'collect') this.#memory?.release();
     if (mode.kind === 'cross') return undefined;
+    if (mode.kind === 'unit') return ROW;
     if (mode.kind === 'optional') return rowCount > 0 ? undefined : this.#giveNulls(mode.slots);
     return this.#giveTested(value);
   }

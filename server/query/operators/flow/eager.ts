@@ -10,7 +10,8 @@ import {
   type PhysicalOperator,
   type Pulled,
 } from '../operator.ts';
-import { detach } from '../record-reference.ts';
+import { liveValue } from '../../evaluate/live-record.ts';
+import { detach, loaded } from '../record-reference.ts';
 import { RowStore } from '../hold/row-store.ts';
 import { rowsPerTurn, WorkShare } from '../hold/work-share.ts';
 
@@ -23,6 +24,7 @@ export class EagerOperator implements PhysicalOperator {
   readonly inputs: readonly PhysicalOperator[];
   readonly description = 'read everything before writing';
   readonly #input: PhysicalOperator;
+  readonly #isLive: boolean;
   readonly #slots: readonly Slot[];
   readonly #rows: RowStore;
   #context: ExecutionContext | undefined;
@@ -33,12 +35,17 @@ export class EagerOperator implements PhysicalOperator {
   #isSingle = false;
   readonly #share = new WorkShare();
 
-  /** @param identities slots of records of which the write above needs only the id: it reads them again */
+  /**
+   * @param identities slots of records of which the write above needs only the id: it reads them again
+   * @param isLive records follow the writes of the statement from here on (openCypher)
+   */
   constructor(
     input: PhysicalOperator,
     slots: readonly Slot[],
     identities: ReadonlySet<Slot> = new Set(),
+    isLive = false,
   ) {
+    this.#isLive = isLive;
     this.inputs = [input];
     this.#input = input;
     this.#slots = slots;
@@ -75,7 +82,7 @@ export class EagerOperator implements PhysicalOperator {
     const { frame } = this.#context as ExecutionContext;
     for (let at = 0; at < this.#slots.length; at += 1) {
       const slot = this.#slots[at] as Slot;
-      frame[slot] = detach(frame[slot] as Value);
+      frame[slot] = this.#kept(frame[slot] as Value);
     }
     return ROW;
   }
@@ -90,8 +97,14 @@ export class EagerOperator implements PhysicalOperator {
       this.#memory?.addBytes(this.#rows.append(frame));
     }
     // What was only referred to must be read before the writes begin.
-    this.#rows.mapValues(firstRow, detach);
+    this.#rows.mapValues(firstRow, this.#isLive ? (value) => this.#kept(value) : detach);
     return pulled === ROW ? PAUSE : pulled;
+  }
+
+  #kept(value: Value): Value {
+    if (!this.#isLive) return detach(value);
+    const { view, transaction } = this.#context as ExecutionContext;
+    return liveValue(loaded(value), { view, transaction });
   }
 
   close(): void {

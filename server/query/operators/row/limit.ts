@@ -1,11 +1,13 @@
 import type { Evaluator } from '../../evaluate/evaluator.ts';
 import {
   END,
+  PAUSE,
   ROW,
   type ExecutionContext,
   type PhysicalOperator,
   type Pulled,
 } from '../operator.ts';
+import { WorkShare } from '../hold/work-share.ts';
 import { rowCountOf } from './row-count.ts';
 
 /** Ends after a number of rows; the number is evaluated once, when the operator is opened. */
@@ -15,9 +17,13 @@ export class LimitOperator implements PhysicalOperator {
   readonly description: string;
   readonly #input: PhysicalOperator;
   readonly #count: Evaluator;
+  readonly #drains: boolean;
   #left = 0;
+  readonly #share = new WorkShare();
 
-  constructor(input: PhysicalOperator, count: Evaluator, description: string) {
+  /** @param drains its input writes, and is read to its end whatever the limit */
+  constructor(input: PhysicalOperator, count: Evaluator, description: string, drains = false) {
+    this.#drains = drains;
     this.inputs = [input];
     this.description = description;
     this.#input = input;
@@ -30,10 +36,18 @@ export class LimitOperator implements PhysicalOperator {
   }
 
   next(): Pulled {
-    if (this.#left <= 0) return END;
+    if (this.#left <= 0) return this.#drains ? this.#drain() : END;
     const pulled = this.#input.next();
     if (pulled === ROW) this.#left -= 1;
     return pulled;
+  }
+
+  #drain(): Pulled {
+    for (;;) {
+      if (this.#share.isSpent()) return PAUSE;
+      const pulled = this.#input.next();
+      if (pulled !== ROW) return pulled;
+    }
   }
 
   close(): void {

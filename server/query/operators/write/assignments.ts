@@ -43,6 +43,7 @@ export type CompiledAssignment =
       readonly path: readonly CompiledPathElement[];
       readonly value: Evaluator | undefined;
     }
+  | { readonly kind: 'entry'; readonly key: Evaluator; readonly value: Evaluator }
   | {
       readonly kind: 'merge' | 'content';
       readonly value: Evaluator;
@@ -81,6 +82,8 @@ export function runAssignments(
       case 'merge':
         changeCount += merge(draft, assignment, assignment.value(context), context);
         break;
+      case 'entry':
+        throw new DatabaseError('Internal', 'a computed name is assigned in dialect cypher only');
       default:
         changeCount += replace(draft, assignment, ordinal, context);
     }

@@ -5,7 +5,10 @@ import { bucketOf, type BucketId, type Rid, type TypeId } from '#core/value/rid.
 import { isList, isMap, type Value } from '#core/value/value.ts';
 import type { Direction } from '#storage/engine.ts';
 import { vetoed } from '#transaction/trigger/trigger-runner.ts';
-import type { Slot } from '../../algebra/expression.ts';
+import type { Dialect, Slot } from '../../algebra/expression.ts';
+import { notA } from '../../evaluate/cypher-failures.ts';
+import { LiveRecord } from '../../evaluate/live-record.ts';
+import { runCypherAssignments } from './cypher-assignments.ts';
 import type { Evaluator } from '../../evaluate/evaluator.ts';
 import { LongCalls } from '../../evaluate/turns/long-calls.ts';
 import {
@@ -36,6 +39,7 @@ export interface InsertEdgeOptions {
   readonly unidirectional: boolean;
   readonly assignments: readonly CompiledAssignment[];
   readonly as: Slot;
+  readonly dialect?: Dialect | undefined;
   readonly description: string;
 }
 
@@ -64,6 +68,8 @@ export class InsertEdgeOperator implements PhysicalOperator {
     const { from, to } = this.#options;
     this.#sources = verticesOf(from(context), context);
     this.#targets = verticesOf(to(context), context);
+    if (this.#options.dialect !== 'cypher') return;
+    if (this.#sources.length === 0 || this.#targets.length === 0) throw notA('a node', null);
   };
   readonly #compute = (): void => {
     const context = this.#context as ExecutionContext;
@@ -72,7 +78,8 @@ export class InsertEdgeOperator implements PhysicalOperator {
     const type = this.#type as TypeDefinition;
     const draft = RecordDraft.ofNew(type, { out: source, in: target });
     context.frame[as] = draft;
-    runAssignments(draft, assignments, context, this.#ordinal);
+    if (this.#options.dialect === 'cypher') runCypherAssignments(draft, assignments, context);
+    else runAssignments(draft, assignments, context, this.#ordinal);
     applyDefaults(draft, this.#defaults, context);
     this.#draft = draft;
   };
@@ -168,7 +175,8 @@ export class InsertEdgeOperator implements PhysicalOperator {
     }
     if (!this.#calls.attempt(context, this.#write)) return undefined;
     if (this.#written === vetoed) return false;
-    context.frame[as] = this.#written;
+    context.frame[as] =
+      this.#options.dialect === 'cypher' ? new LiveRecord(this.#written, context) : this.#written;
     context.statistics.relationshipsCreated += 1;
     context.statistics.propertiesSet += this.#draft?.properties.size ?? 0;
     return true;

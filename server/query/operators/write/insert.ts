@@ -3,7 +3,9 @@ import { DatabaseError } from '#core/errors.ts';
 import type { StoredRecord } from '#core/value/record.ts';
 import type { BucketId, TypeId } from '#core/value/rid.ts';
 import { vetoed } from '#transaction/trigger/trigger-runner.ts';
-import type { Slot } from '../../algebra/expression.ts';
+import type { Dialect, Slot } from '../../algebra/expression.ts';
+import { LiveRecord } from '../../evaluate/live-record.ts';
+import { runCypherAssignments } from './cypher-assignments.ts';
 import { LongCalls } from '../../evaluate/turns/long-calls.ts';
 import {
   applyDefaults,
@@ -28,6 +30,8 @@ export interface InsertOptions {
   readonly bucket: BucketId | undefined;
   readonly assignments: readonly CompiledAssignment[];
   readonly as: Slot;
+  readonly dialect?: Dialect | undefined;
+  readonly labelCount?: number | undefined;
   readonly description: string;
 }
 
@@ -77,10 +81,15 @@ export class InsertOperator implements PhysicalOperator {
   }
 }
 
+type InserterOptions = Pick<
+  InsertOptions,
+  'bucket' | 'assignments' | 'as' | 'dialect' | 'labelCount'
+>;
+
 /** Inserts records of one type during one statement: computes each, then writes it, both in as many turns as they take. */
 export class RecordInserter {
   readonly #type: TypeDefinition;
-  readonly #options: Pick<InsertOptions, 'bucket' | 'assignments' | 'as'>;
+  readonly #options: InserterOptions;
   readonly #defaults: ReturnType<typeof defaultsOf>;
   readonly #context: ExecutionContext;
   readonly #calls = new LongCalls();
@@ -92,7 +101,8 @@ export class RecordInserter {
     const { as, assignments } = this.#options;
     const draft = RecordDraft.ofNew(this.#type);
     this.#context.frame[as] = draft;
-    runAssignments(draft, assignments, this.#context, this.#ordinal);
+    if (this.#options.dialect === 'cypher') runCypherAssignments(draft, assignments, this.#context);
+    else runAssignments(draft, assignments, this.#context, this.#ordinal);
     applyDefaults(draft, this.#defaults, this.#context);
     this.#draft = draft;
   };
@@ -108,10 +118,7 @@ export class RecordInserter {
   };
 
   /** @throws DatabaseError `IllegalArgument` for an edge type: edges need their ends */
-  constructor(
-    options: Pick<InsertOptions, 'type' | 'bucket' | 'assignments' | 'as'>,
-    context: ExecutionContext,
-  ) {
+  constructor(options: InserterOptions & Pick<InsertOptions, 'type'>, context: ExecutionContext) {
     this.#options = options;
     this.#context = context;
     this.#type = context.view.catalog.typeWithId(options.type);
@@ -144,8 +151,10 @@ export class RecordInserter {
     if (!calls.attempt(context, this.#write)) return undefined;
     const record = this.#written;
     if (record !== vetoed) {
-      context.frame[this.#options.as] = record;
+      const { as, dialect, labelCount = 0 } = this.#options;
+      context.frame[as] = dialect === 'cypher' ? new LiveRecord(record, context) : record;
       context.statistics.nodesCreated += 1;
+      context.statistics.labelsAdded += labelCount;
       context.statistics.propertiesSet += this.#draft?.properties.size ?? 0;
     }
     this.#draft = undefined;

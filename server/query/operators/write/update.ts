@@ -2,12 +2,14 @@ import { DatabaseError } from '#core/errors.ts';
 import { type IntegerWidth, valuesOf } from '#core/value/integer-width.ts';
 import { Link, type StoredRecord } from '#core/value/record.ts';
 import type { TypeId } from '#core/value/rid.ts';
-import type { Value } from '#core/value/value.ts';
+import { isRecord, type Value } from '#core/value/value.ts';
 import { ChangedRecord, type ValueWidths } from '#transaction/write/changed-record.ts';
 import { PropertyPatch } from '#transaction/write/property-patch.ts';
 import type { Transaction } from '#transaction/transaction.ts';
 import { vetoed } from '#transaction/trigger/trigger-runner.ts';
-import type { Slot } from '../../algebra/expression.ts';
+import type { Dialect, Slot } from '../../algebra/expression.ts';
+import { LiveRecord } from '../../evaluate/live-record.ts';
+import { runCypherAssignments } from './cypher-assignments.ts';
 import { LongCalls } from '../../evaluate/turns/long-calls.ts';
 import {
   applyDefaults,
@@ -40,6 +42,7 @@ export interface UpdateOptions {
   readonly before: Slot | undefined;
   /** Rows in which this slot is true pass unchanged. */
   readonly unless: Slot | undefined;
+  readonly dialect: Dialect | undefined;
   readonly description: string;
 }
 
@@ -83,7 +86,7 @@ export class UpdateOperator implements PhysicalOperator {
     this.inputs = [options.input];
     this.description = options.description;
     this.#options = options;
-    this.#plain = plainAssignments(options.assignments);
+    this.#plain = options.dialect === 'cypher' ? undefined : plainAssignments(options.assignments);
     this.#patch = new PropertyPatch(this.#plain?.map(({ property }) => property) ?? []);
   }
 
@@ -138,12 +141,20 @@ export class UpdateOperator implements PhysicalOperator {
         `Cannot update what is not a record: ${describeValue(target)}`,
       );
     const record = transaction.record(rid);
-    if (record === undefined) return false;
+    if (record === undefined) return this.#passGone(target);
     context.requireWrite?.('update', record.typeName);
     if (before !== undefined) context.frame[before] = rowOf(record);
     this.#record = record;
     this.#changesBefore = transaction.changeCount;
     return this.#change();
+  }
+
+  /** A record that is gone gives no row; in openCypher it is an error. */
+  #passGone(target: Value): boolean {
+    if (this.#options.dialect !== 'cypher') return false;
+    const { view, transaction } = this.#context as ExecutionContext;
+    if (isRecord(target)) new LiveRecord(target, { view, transaction }).propertyNames();
+    return true;
   }
 
   /**
@@ -171,7 +182,13 @@ export class UpdateOperator implements PhysicalOperator {
       if (transaction.changeCount !== this.#changesBefore) this.#readAgain(transaction);
     }
     if (!calls.attempt(context, this.#write)) return undefined;
-    context.frame[this.#options.record] = this.#written;
+    const { record, dialect } = this.#options;
+    if (dialect === 'cypher') {
+      context.frame[record] = new LiveRecord(this.#record as StoredRecord, context);
+      this.#forget();
+      return true;
+    }
+    context.frame[record] = this.#written;
     this.#forget();
     return this.#written !== vetoed;
   }
@@ -187,7 +204,10 @@ export class UpdateOperator implements PhysicalOperator {
     }
     const draft = RecordDraft.of(record);
     context.frame[slot] = draft;
-    this.#changeCount = runAssignments(draft, assignments, context, this.#ordinal);
+    this.#changeCount =
+      this.#options.dialect === 'cypher'
+        ? runCypherAssignments(draft, assignments, context)
+        : runAssignments(draft, assignments, context, this.#ordinal);
     if (this.#options.applyDefaults) applyDefaults(draft, this.#defaultsOf(record.type), context);
     this.#draft = draft;
   }
