@@ -73,6 +73,7 @@ import { LoginAttempts } from '#security/login-attempts.ts';
 import { TokenSessions } from '#security/token-sessions.ts';
 import type { TlsCredentials } from '#security/tls-credentials.ts';
 import { Users } from '#security/users.ts';
+import type { RedisServer, RedisServerOptions } from '#resp/server.ts';
 import { SocketServer } from '#websocket/socket-server.ts';
 
 /*
@@ -313,12 +314,18 @@ function databasesOn({ settings, log, events, paths }: Ground, security: Securit
   });
 }
 
+const usage = {
+  heapUsed: () => process.memoryUsage().heapUsed,
+  residentBytes: () => process.memoryUsage.rss(),
+  processorMicroseconds: () => process.cpuUsage().user + process.cpuUsage().system,
+};
+
 /** Databases, control and doors; the server is online when this resolves. */
 async function serve(ground: Ground, security: Security): Promise<void> {
   const { settings, log, events, paths } = ground;
   const { users, apiTokens } = security;
   const { clock, timers } = systemRuntime;
-  const { databases, meter, operations } = databasesOn(ground, security);
+  const { databases, meter, operations, store } = databasesOn(ground, security);
   const backups = new AutoBackup({
     configDirectory: paths.config,
     rootPath: paths.root,
@@ -333,11 +340,6 @@ async function serve(ground: Ground, security: Security): Promise<void> {
   users.onRevoked((name) => databases.endSessionsOfUser(name));
   apiTokens.onRevoked((name) => databases.endSessionsOfUser(name));
   const meters = new Meters(timers);
-  const usage = {
-    heapUsed: () => process.memoryUsage().heapUsed,
-    residentBytes: () => process.memoryUsage.rss(),
-    processorMicroseconds: () => process.cpuUsage().user + process.cpuUsage().system,
-  };
   const metrics = new Metrics({ meters, databases, events, clock, usage });
   const control = new ServerControl({ settings, events, timers, log });
   const profiler = new Profiler({
@@ -352,6 +354,7 @@ async function serve(ground: Ground, security: Security): Promise<void> {
   const shared = { operations, backups, runtime: systemRuntime };
   const parts = { ...security, ...shared, settings, databases, log };
   const sockets = new SocketServer(parts);
+  const redis = await makeRedis(ground, { ...parts, store });
   const http = new HttpServer({
     ...parts,
     control,
@@ -365,12 +368,20 @@ async function serve(ground: Ground, security: Security): Promise<void> {
   });
   telemetry?.add(() => [
     gauge('websocket_clients', 'Open WebSocket connections', sockets.connectionCount),
+    gauge('transient_keys', 'Transient keys of the key-value protocol', store.keyCount),
+    gauge('transient_key_bytes', 'Memory of the transient keys', store.usedBytes),
+    ...(redis ? [gauge('redis_clients', 'Connections to redis', redis.connectionCount)] : []),
   ]);
   http.mountUpgrade('/ws', (upgrade) => sockets.accept(upgrade));
   control.stopsBy([
     {
       name: 'requests',
-      run: (timeoutMs) => Promise.all([sockets.close(closeTimeoutMs), http.drain(timeoutMs)]),
+      run: (timeoutMs) =>
+        Promise.all([
+          sockets.close(closeTimeoutMs),
+          redis?.close(timeoutMs),
+          http.drain(timeoutMs),
+        ]),
     },
     { name: 'backups', run: () => backups.close() },
     { name: 'databases', run: () => databases.shutdown() },
@@ -387,8 +398,24 @@ async function serve(ground: Ground, security: Security): Promise<void> {
   meters.start(() => metrics.refresh());
   // Stops everything for some 50 ms, which nobody should meet after `/ready` has answered.
   giveStartupMemoryBack();
+  const redisPort = await redis?.listen();
   control.started(() => databases.isRecovered());
   printWelcome(ground, port, http.securePort);
+  if (redisPort !== undefined) console.log(`Plugin redis listens on port ${redisPort}`);
+}
+
+/** The wire of the key-value protocol; undefined without plugin `redis`, whose code is then not loaded. */
+async function makeRedis(
+  { settings, log }: Ground,
+  parts: Omit<RedisServerOptions, 'onInternalError'>,
+): Promise<RedisServer | undefined> {
+  if (!isPluginOn(settings, 'redis')) return undefined;
+  const { RedisServer: Server } = await import('#resp/server.ts');
+  const onInternalError = (error: unknown) => {
+    log.error(`redis: ${error instanceof Error ? error.stack : String(error)}`);
+    endOnBrokenState(error, log);
+  };
+  return new Server({ ...parts, onInternalError });
 }
 
 /** A plugin that cannot be started is reported, and the start goes on (http-api.md 21.4). */

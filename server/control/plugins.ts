@@ -9,18 +9,10 @@ export interface PluginEntry {
 }
 
 /** Plugins that this version has; `auto-backup` installs itself, so that naming it changes nothing. */
-const availablePlugins: readonly string[] = ['prometheus', 'auto-backup'];
+const availablePlugins: readonly string[] = ['prometheus', 'auto-backup', 'redis'];
 
 /** Names of http-api.md 21.4 and wire-protocols.md whose plugins do not exist yet. */
-const laterPlugins: readonly string[] = [
-  'redis',
-  'mongo',
-  'gremlin',
-  'postgres',
-  'bolt',
-  'grpc',
-  'mcp',
-];
+const laterPlugins: readonly string[] = ['mongo', 'gremlin', 'postgres', 'bolt', 'grpc', 'mcp'];
 
 /** Takes `name:class,name2:class2` apart; names in lower case, each once. */
 export function parsePlugins(text: string): readonly PluginEntry[] {

@@ -28,14 +28,24 @@ export class GroupAuthorizer implements Authorizer {
   readonly #groups: Groups;
   readonly #apiTokens: ApiTokens;
   readonly #rights = new Map<string, Map<string, Rights | undefined>>();
+  #revision = 0;
 
   constructor(users: Users, groups: Groups, apiTokens: ApiTokens) {
     this.#users = users;
     this.#groups = groups;
     this.#apiTokens = apiTokens;
-    users.onChanged(() => this.#rights.clear());
-    groups.onChanged(() => this.#rights.clear());
-    apiTokens.onChanged(() => this.#rights.clear());
+    const changed = (): void => {
+      this.#rights.clear();
+      this.#revision += 1;
+    };
+    users.onChanged(changed);
+    groups.onChanged(changed);
+    apiTokens.onChanged(changed);
+  }
+
+  /** Another one after any change: whoever keeps an answer looks whether it still holds. */
+  get revision(): number {
+    return this.#revision;
   }
 
   require(who: Principal, database: string, access: Access): void {

@@ -57,7 +57,7 @@ test('a block notices keys that were changed meanwhile, and holds its own while 
   const store = storeOf(10_000);
   const keys = store.ofServer;
   const stage = () => new StagedKeys(store, (key) => ({ keys, key }));
-  const add = { kind: 'add', key: 'n', by: 1n } as const;
+  const add = { kind: 'add', key: 'n', by: 1 } as const;
   const first = stage();
   assert.equal(runTransient(add, first.locate), 1);
   keys.put('n', 5);

@@ -47,9 +47,7 @@ export function runTransient(command: TransientCommand, locate: Locate): Reply {
       return deleteKeys(command.keys, locate);
     case 'add': {
       const { keys, key } = locate(command.key, 'write');
-      const sum = integerIn(keys.get(key)) + command.by;
-      if (sum > int64Max || sum < int64Min) throw refusal('increment or decrement would overflow');
-      const value = integer(sum);
+      const value = sumOf(keys.get(key), command.by);
       keys.put(key, value);
       return value;
     }
@@ -100,6 +98,14 @@ function deleteKeys(written: readonly ByteText[], locate: Locate): number {
     count += 1;
   }
   return count;
+}
+
+function sumOf(old: Stored | undefined, by: number | bigint): number | bigint {
+  if (typeof old === 'number' && typeof by === 'number' && Number.isSafeInteger(old + by))
+    return old + by;
+  const sum = integerIn(old) + BigInt(by);
+  if (sum > int64Max || sum < int64Min) throw refusal('increment or decrement would overflow');
+  return integer(sum);
 }
 
 function integerIn(value: Stored | undefined): bigint {

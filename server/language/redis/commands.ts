@@ -27,12 +27,12 @@ export const commandSpecs: ReadonlyMap<string, CommandSpec> = new Map(
     onKeys('SET', 'key value [NX | XX] [GET]', 2, many, transient.readSet),
     onKeys('GETDEL', 'key', 1, 1, transient.readGetDel),
     onKeys('EXISTS', 'key [key ...]', 1, many, transient.readExists),
-    onKeys('INCR', 'key', 1, 1, transient.readStep(1n)),
-    onKeys('DECR', 'key', 1, 1, transient.readStep(-1n)),
+    onKeys('INCR', 'key', 1, 1, transient.readStep(1)),
+    onKeys('DECR', 'key', 1, 1, transient.readStep(-1)),
     onKeys('INCRBY', 'key increment', 2, 2, transient.readIncrBy),
     onKeys('DECRBY', 'key decrement', 2, 2, transient.readDecrBy),
     onKeys('INCRBYFLOAT', 'key increment', 2, 2, transient.readIncrByFloat),
-    onKeys('PING', '[message]', 0, 1, (words) => ({ kind: 'constant', reply: words[1] ?? 'PONG' })),
+    onKeys('PING', '[message]', 0, 1, readPing),
     onRecords('HGET', 'address key', 1, 2, readHGet),
     onRecords('HMGET', 'address key [key ...]', 1, many, readHMGet),
     onRecords('HEXISTS', 'address key', 1, 2, readHExists),
@@ -41,6 +41,13 @@ export const commandSpecs: ReadonlyMap<string, CommandSpec> = new Map(
     onRecords('HMSET', 'address [key] json [[key] json ...]', 2, many, readHSet),
   ].map((spec) => [spec.name, spec]),
 );
+
+function readPing(words: readonly string[]): Command {
+  const [, message] = words;
+  return message === undefined
+    ? { kind: 'constant', reply: 'PONG', isStatus: true }
+    : { kind: 'constant', reply: message };
+}
 
 function onKeys(
   name: string,

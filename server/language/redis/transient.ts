@@ -1,5 +1,5 @@
 import { parseDouble } from '#core/value/number-text.ts';
-import { int64Min } from '#core/value/value.ts';
+import { int64Min, integer } from '#core/value/value.ts';
 import type { TransientCommand } from '#query/algebra/commands.ts';
 import { requireInteger } from './integers.ts';
 import { refusal } from './refusal.ts';
@@ -40,19 +40,19 @@ export function readExists(words: Words): TransientCommand {
 }
 
 /** INCR and DECR. */
-export function readStep(by: 1n | -1n): (words: Words) => TransientCommand {
+export function readStep(by: 1 | -1): (words: Words) => TransientCommand {
   return (words) => ({ kind: 'add', key: wordAt(words, 1), by });
 }
 
 export function readIncrBy(words: Words): TransientCommand {
-  return { kind: 'add', key: wordAt(words, 1), by: requireInteger(wordAt(words, 2)) };
+  return { kind: 'add', key: wordAt(words, 1), by: integer(requireInteger(wordAt(words, 2))) };
 }
 
 /** The negative of -2^63 is no 64-bit integer. */
 export function readDecrBy(words: Words): TransientCommand {
   const by = requireInteger(wordAt(words, 2));
   if (by === int64Min) throw refusal('decrement would overflow');
-  return { kind: 'add', key: wordAt(words, 1), by: -by };
+  return { kind: 'add', key: wordAt(words, 1), by: integer(-by) };
 }
 
 export function readIncrByFloat(words: Words): TransientCommand {

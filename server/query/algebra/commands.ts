@@ -38,12 +38,14 @@ export type TransientCommand =
     }
   | { readonly kind: 'exists'; readonly keys: readonly ByteText[] }
   | { readonly kind: 'delete'; readonly keys: readonly ByteText[] }
-  | { readonly kind: 'add'; readonly key: ByteText; readonly by: bigint }
+  | { readonly kind: 'add'; readonly key: ByteText; readonly by: number | bigint }
   | { readonly kind: 'addFloat'; readonly key: ByteText; readonly by: string };
 
 export interface ConstantCommand {
   readonly kind: 'constant';
   readonly reply: ByteText;
+  /** A word of the protocol, not one of the client. */
+  readonly isStatus?: true;
 }
 
 /** A command on records: its steps are run in one transaction and their replies joined. */

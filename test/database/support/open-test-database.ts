@@ -9,6 +9,7 @@ import type { Value } from '#core/value/value.ts';
 import type { ActiveStatements } from '#database/bounds/active-statements.ts';
 import type { Database } from '#database/database.ts';
 import type { Databases } from '#database/catalogue/databases.ts';
+import type { KeyValueStore } from '#database/key-value/key-value-store.ts';
 import { makeDatabases } from '#database/catalogue/make-databases.ts';
 import type { ProgressRegistry } from '#database/progress/progress-registry.ts';
 import type { ServerOperations } from '#database/operations/server-operations.ts';
@@ -28,6 +29,8 @@ export interface TestDatabase {
   readonly meter: StatementMeter;
   readonly operations: ServerOperations;
   readonly database: Database;
+  /** Transient keys. */
+  readonly store: KeyValueStore;
   /** As `run`, on another database of the same server. */
   runOn(name: string, text: string, parameters?: Parameters): Promise<readonly PlainRow[]>;
   /** Runs a statement to its end. @returns its rows as plain objects */
@@ -109,6 +112,9 @@ export async function openTestDatabase(options: TestDatabaseOptions = {}): Promi
     directory,
     get databases() {
       return made.databases;
+    },
+    get store() {
+      return made.store;
     },
     get active() {
       return made.active;

@@ -1,0 +1,211 @@
+import type { Socket } from 'node:net';
+import { redisMaxPendingBytes } from '#config/redis-settings.ts';
+import type { Cancel } from '#core/runtime.ts';
+import { Client } from './client.ts';
+import { execute } from './commands.ts';
+import { errorReply, type Wire } from './reply.ts';
+import { type ParserLimits, ProtocolError, RequestParser, tooLong } from './request-parser.ts';
+import type { WireSurroundings } from './surroundings.ts';
+
+/** Characters of replies that are joined before they are written. */
+const writeAt = 64 * 1024;
+/** Commands between two looks at the clock, and the work of a turn. */
+const commandsPerLook = 64;
+const sliceMs = 2;
+/** A client that takes none of its replies for so long is cut off. */
+const unreadMsMax = 60_000;
+/** What a client that was told of its last error may need to read it. */
+const closeMs = 1000;
+
+/**
+ * A connection: bytes to requests to replies, in order. Replies of a turn leave in one write. Where something has to be waited for
+ * (a commit, a login, a reader that is slow) nothing more is read, so what a connection holds is bounded: a chunk, a request, and
+ * `redis.maxPendingBytes` of replies beside the last one.
+ */
+export class Connection {
+  readonly client: Client;
+  readonly socket: Socket;
+  readonly #surroundings: WireSurroundings;
+  readonly #parser: RequestParser;
+  #replies = '';
+  #isWaiting = false;
+  #hasEnded = false;
+  #isClosed = false;
+  #cancelClose: Cancel | undefined;
+  #onIdle: (() => void) | undefined;
+
+  constructor(
+    socket: Socket,
+    about: {
+      readonly id: number;
+      readonly surroundings: WireSurroundings;
+      readonly limits: (isUnauthenticated: boolean) => ParserLimits;
+    },
+  ) {
+    this.socket = socket;
+    this.#surroundings = about.surroundings;
+    const address = `${socket.remoteAddress ?? ''}:${socket.remotePort ?? 0}`;
+    this.client = new Client(about.id, address, about.surroundings);
+    this.#parser = new RequestParser(() => about.limits(this.client.principal === undefined));
+    socket.on('data', (chunk: Buffer) => this.#take(chunk));
+    socket.on('end', () => {
+      this.#hasEnded = true;
+      this.#work();
+    });
+    // What the client sent on a broken connection is lost with it.
+    socket.on('error', () => socket.destroy());
+    socket.on('close', () => {
+      this.#isClosed = true;
+      this.#cancelClose?.();
+      this.client.leave();
+      this.#onIdle?.();
+    });
+  }
+
+  /** Ends the connection with an error, at once. */
+  refuse(text: string): void {
+    this.#replies += errorReply(text);
+    this.#end();
+  }
+
+  /** Ends it when the request that runs is answered. Resolves when nothing runs. */
+  async stop(): Promise<void> {
+    this.client.isClosing = true;
+    if (this.#isWaiting && !this.#isClosed)
+      await new Promise<void>((resolve) => {
+        this.#onIdle = resolve;
+      });
+    this.#end();
+  }
+
+  #take(chunk: Buffer): void {
+    if (this.#isClosed || this.client.isClosing) return;
+    if (this.#isWaiting) {
+      this.socket.unshift(chunk);
+      return;
+    }
+    this.#parser.feed(chunk);
+    this.#work();
+  }
+
+  #work(): void {
+    if (this.#isWaiting || this.#isClosed) return;
+    try {
+      this.#answer();
+    } catch (error) {
+      if (!(error instanceof ProtocolError)) throw error;
+      this.refuse(`ERR Protocol error: ${error.message}`);
+    }
+  }
+
+  /** Answers requests until there is none, or something must be waited for. */
+  #answer(): void {
+    const { clock } = this.#surroundings.runtime;
+    let startMs = 0;
+    for (let count = 1; !this.client.isClosing; count += 1) {
+      const request = this.#parser.next();
+      if (request === undefined) break;
+      const reply = request === tooLong ? this.#refuseLong() : execute(this.client, request);
+      if (typeof reply !== 'string') {
+        this.#wait(reply);
+        return;
+      }
+      this.#replies += reply;
+      if (this.#replies.length >= writeAt && !this.#write()) {
+        this.#wait(this.#drained());
+        return;
+      }
+      if (count % commandsPerLook !== 0) continue;
+      const nowMs = clock.monotonicMs();
+      if (startMs === 0) startMs = nowMs;
+      else if (nowMs - startMs >= sliceMs) {
+        this.#wait(this.#turn());
+        return;
+      }
+    }
+    if (this.client.isClosing || this.#hasEnded) this.#end();
+    else if (!this.#write()) this.#wait(this.#drained());
+  }
+
+  #refuseLong(): Wire {
+    const { requestBytesMax } = this.#parser.limits;
+    return errorReply(
+      `ERR the request has more than ${requestBytesMax} bytes (service.redis.maxRequestSize)`,
+    );
+  }
+
+  #wait(reply: Promise<Wire>): void {
+    this.#isWaiting = true;
+    this.socket.pause();
+    if (this.#replies.length > 0 && this.socket.writableLength === 0) this.#write();
+    reply.then(
+      (wire) => this.#goOn(wire),
+      (error: unknown) => this.#goOn(this.client.told(error)),
+    );
+  }
+
+  #goOn(reply: Wire): void {
+    this.#isWaiting = false;
+    if (this.#isClosed) return;
+    this.#replies += reply;
+    this.#onIdle?.();
+    this.#work();
+    if (!this.#isWaiting && !this.#isClosed) this.socket.resume();
+  }
+
+  async #turn(): Promise<Wire> {
+    this.#write();
+    await this.#surroundings.runtime.timers.yield();
+    return '';
+  }
+
+  /** @returns false when too much waits for the client to read it */
+  #write(): boolean {
+    const { socket } = this;
+    if (this.#replies !== '') {
+      const replies = this.#replies;
+      this.#replies = '';
+      socket.write(replies, 'latin1');
+    }
+    if (!socket.writableNeedDrain) return true;
+    return socket.writableLength < this.#surroundings.settings.get(redisMaxPendingBytes);
+  }
+
+  /** Resolves when the client has taken its replies; one that takes nothing is cut off. */
+  #drained(): Promise<Wire> {
+    const { socket } = this;
+    const { timers } = this.#surroundings.runtime;
+    return new Promise((resolve) => {
+      let written = socket.bytesWritten - socket.writableLength;
+      const look = (): void => {
+        const now = socket.bytesWritten - socket.writableLength;
+        if (now === written) socket.destroy();
+        else {
+          written = now;
+          cancel = timers.after(unreadMsMax, look);
+        }
+      };
+      let cancel = timers.after(unreadMsMax, look);
+      const done = (): void => {
+        cancel();
+        socket.off('drain', done);
+        socket.off('close', done);
+        resolve('');
+      };
+      socket.on('drain', done);
+      socket.on('close', done);
+    });
+  }
+
+  #end(): void {
+    if (this.#isClosed) return;
+    this.client.isClosing = true;
+    this.socket.end(this.#replies, 'latin1');
+    this.#replies = '';
+    // What still comes is thrown away, so that the last reply is not lost by a reset.
+    this.socket.resume();
+    this.#cancelClose ??= this.#surroundings.runtime.timers.after(closeMs, () =>
+      this.socket.destroy(),
+    );
+  }
+}

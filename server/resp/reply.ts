@@ -1,0 +1,76 @@
+import { DatabaseError } from '#core/errors.ts';
+import { type ByteText, byteTextOf } from '#core/text/byte-text.ts';
+import type { Reply } from '#query/algebra/commands.ts';
+
+/** Replies as they go over the wire: byte texts, written by `latin1`. `protocol` is the version that the client asked for. */
+export type Protocol = 2 | 3;
+/** A whole reply in the form of the wire. */
+export type Wire = ByteText;
+
+export const ok: Wire = '+OK\r\n';
+
+export function bulk(text: ByteText): Wire {
+  return `$${text.length}\r\n${text}\r\n`;
+}
+
+export function simple(text: ByteText): Wire {
+  return `+${oneLine(text)}\r\n`;
+}
+
+export function integerReply(n: number | bigint): Wire {
+  return `:${n}\r\n`;
+}
+
+export function nullReply(protocol: Protocol): Wire {
+  return protocol === 3 ? '_\r\n' : '$-1\r\n';
+}
+
+/** What EXEC gives when a watched key was changed. */
+export function nullArray(protocol: Protocol): Wire {
+  return protocol === 3 ? '_\r\n' : '*-1\r\n';
+}
+
+export function array(items: readonly Wire[]): Wire {
+  return `*${items.length}\r\n${items.join('')}`;
+}
+
+/** Keys and values; a flat array for clients that know no maps. */
+export function map(entries: readonly (readonly [ByteText, Wire])[], protocol: Protocol): Wire {
+  const items = entries.map(([key, value]) => bulk(key) + value).join('');
+  return protocol === 3 ? `%${entries.length}\r\n${items}` : `*${entries.length * 2}\r\n${items}`;
+}
+
+/** A reply of a command; texts as bulk strings. */
+export function replyOf(reply: Reply, protocol: Protocol): Wire {
+  if (reply === null) return nullReply(protocol);
+  if (typeof reply === 'string') return bulk(reply);
+  if (typeof reply !== 'object') return integerReply(reply);
+  return array(reply.map((item) => replyOf(item, protocol)));
+}
+
+/** @param text its first word is the code: `ERR syntax error` */
+export function errorReply(text: string): Wire {
+  return `-${oneLine(byteTextOf(text))}\r\n`;
+}
+
+/** An error as the client is told of it, with its code; undefined for what is no fault of a request. */
+export function toldOf(error: unknown): string | undefined {
+  if (!(error instanceof DatabaseError)) return undefined;
+  return `${codes[error.code] ?? 'ERR'} ${error.message}`;
+}
+
+/** Clients repeat what is told with TRYAGAIN: nothing was done. */
+const codes: Partial<Record<string, string>> = {
+  Forbidden: 'NOPERM',
+  Unauthorized: 'NOPERM',
+  ConcurrentModification: 'TRYAGAIN',
+  LockTimeout: 'TRYAGAIN',
+  QueueFull: 'TRYAGAIN',
+  Busy: 'TRYAGAIN',
+  NotOnline: 'TRYAGAIN',
+  DatabaseInstalling: 'TRYAGAIN',
+};
+
+function oneLine(text: string): string {
+  return /[\r\n]/.test(text) ? text.replace(/[\r\n]+/g, ' ') : text;
+}

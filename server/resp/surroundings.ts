@@ -1,0 +1,27 @@
+import type { Settings } from '#config/effective-settings.ts';
+import type { Log } from '#core/log.ts';
+import type { Runtime } from '#core/runtime.ts';
+import type { KeyValueStore } from '#database/key-value/key-value-store.ts';
+import type { DatabasesPort } from '#database/session.ts';
+import type { Authenticator } from '#security/authenticator.ts';
+import type { GroupAuthorizer } from '#security/authorizer.ts';
+
+/** What the wire needs of the rest of the server. */
+export interface WireSurroundings {
+  readonly databases: DatabasesPort;
+  readonly store: KeyValueStore;
+  readonly authenticator: Authenticator;
+  readonly authorizer: GroupAuthorizer;
+  readonly settings: Settings;
+  readonly runtime: Runtime;
+  readonly log: Log;
+  /** `redis.defaultDatabase` */
+  readonly defaultDatabase: () => string | undefined;
+  readonly onInternalError: (error: unknown) => void;
+  readonly counts: () => WireCounts;
+}
+
+export interface WireCounts {
+  readonly clients: number;
+  readonly port: number;
+}

@@ -1,0 +1,2 @@
+/** What a client is told instead of a reply; its text begins with a code. */
+export class Told extends Error {}
