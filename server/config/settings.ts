@@ -220,6 +220,18 @@ export const queryMaxRangeSize = integerSetting('queryMaxRangeSize', {
   min: 1,
   description: 'Largest list that range() makes',
 });
+export const fullTextMaxClauses = integerSetting('fullText.maxClauses', {
+  scope: 'database',
+  default: 1_024,
+  min: 1,
+  description: 'Words and groups of one full-text query',
+});
+export const fullTextMaxExpandedTerms = integerSetting('fullText.maxExpandedTerms', {
+  scope: 'database',
+  default: 10_000,
+  min: 1,
+  description: 'Terms that prefixes, wildcards and fuzzy words of one full-text query stand for',
+});
 export const queryMaxValueSize = sizeSetting('queryMaxValueSize', {
   scope: 'database',
   default: 64 * MiB,

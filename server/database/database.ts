@@ -47,7 +47,7 @@ import { GlobalVariables } from './script/global-variables.ts';
 import type { InsertOptions, InsertStream } from './inserts/insert-port.ts';
 import { TransactionStream } from './inserts/transaction-stream.ts';
 import type { ServerMemory } from './bounds/memory-accounts.ts';
-import { openEngine } from './catalogue/open-engine.ts';
+import { newMaintainer, openEngine } from './catalogue/open-engine.ts';
 import type { StatementOperations } from './operations/operated-database.ts';
 import { maintain } from './operations/maintenance.ts';
 import type { MaintenanceRoom } from './operations/task.ts';
@@ -104,7 +104,9 @@ export async function openDatabase(
   const labels = new TypeLabelBook();
   const { timers, clock } = runtime;
   const { flushSeconds } = surroundings.counters;
-  const engine = openEngine(path, { settings, timers, clock, flushSeconds }, labels.labels);
+  const maintainer = newMaintainer();
+  const around = { settings, timers, clock, flushSeconds };
+  const engine = openEngine(path, around, labels.labels, maintainer);
   try {
     const own = readSettings(engine, settings, log);
     const statements = new Statements(name, path, { surroundings, own, engine });
@@ -116,6 +118,7 @@ export async function openDatabase(
     });
     const state = await openDatabaseState({
       changes,
+      searchMemory: maintainer.searchMemory,
       engine,
       labels,
       runtime,

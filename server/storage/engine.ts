@@ -155,11 +155,15 @@ export interface IndexDeriver {
   schemaChanged(document: Uint8Array): void;
   /** False when `derive` has nothing to report for records of the type. */
   isIndexed(type: TypeId): boolean;
-  /** Reports the entries to take out and to put in. `before` undefined: inserted; `after` undefined: deleted. */
+  /**
+   * Reports the entries to take out and to put in. `before` undefined: inserted; `after` undefined: deleted.
+   * @param version LSN of the log entry that is being applied
+   */
   derive(
     before: StoredRecord | undefined,
     after: StoredRecord | undefined,
     changes: EntryChanges,
+    version?: LogIndex,
   ): void;
 }
 

@@ -8,6 +8,7 @@ import type { Runtime } from '#core/runtime.ts';
 import type { TemporalFormats } from '#core/temporal/format.ts';
 import type { ValueMap } from '#core/value/value.ts';
 import { IndexKeys } from '#index/ordered/index-keys.ts';
+import { SearchMemory } from '#index/search-memory.ts';
 import type { BulkWriter } from '#storage/bulk/writer.ts';
 import type { StorageEngine, StorageSnapshot } from '#storage/engine.ts';
 import type { RowOperation } from '#storage/format/row-operations.ts';
@@ -74,6 +75,8 @@ export interface DatabaseStateOptions {
   readonly indexBuildRound?: number;
   /** Told of every commit. */
   readonly changes?: ChangeObserver;
+  /** What searches keep, told of changes by whoever derives index entries; absent: nothing is kept. */
+  readonly searchMemory?: SearchMemory;
   /** Another log than that of a single server. */
   readonly replicator?: Replicator;
 }
@@ -256,6 +259,7 @@ export class DatabaseState {
     const keys = new WeakMap<IndexDefinition, IndexKeys>();
     return {
       engine,
+      searchMemory: this.#options.searchMemory ?? new SearchMemory(false),
       keysOf: (index) => {
         let known = keys.get(index);
         if (known === undefined) {

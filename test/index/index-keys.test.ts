@@ -60,11 +60,11 @@ test('a unique index tells decimals between two doubles apart, one made earlier 
 
 test('an index that refuses nulls names itself and the property', () => {
   const index = new IndexKeys(definition(1, [component('a')], { nullStrategy: 'ERROR' }));
-  assert.throws(() => index.requireNoNulls(source({})), {
+  assert.throws(() => index.requireAllowed(source({})), {
     code: 'Validation',
     message: "the index 'index 1' does not allow null for 'a'",
   });
-  index.requireNoNulls(source({ a: 0 }));
+  index.requireAllowed(source({ a: 0 }));
 });
 
 test('BY ITEM has a key per distinct element, nested paths reach into elements', () => {

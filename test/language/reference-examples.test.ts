@@ -13,10 +13,6 @@ const tests = new URL('../', import.meta.url);
 const exceptions: ReadonlyMap<string, string> = new Map([
   ['ALTER DATABASE `service.<key>` expr', 'placeholders; forms of it are in maintenance.txt'],
   [
-    "SELECT title, $score FROM A WHERE search_index('A[title]','+db -sql') ORDER BY $score DESC LIMIT 10",
-    'full-text indexes are not there yet; word-for-word.txt shows the refusal',
-  ],
-  [
     "SELECT name, distance FROM (SELECT expand(vector.neighbors('Doc[emb]', :q, 5)))",
     'vector indexes are not there yet',
   ],

@@ -1,7 +1,13 @@
 import { DatabaseError } from '#core/errors.ts';
 import type { IndexId, TypeId } from '#core/value/rid.ts';
 import type { Value } from '#core/value/value.ts';
-import type { Catalog, IndexComponent, IndexDefinition, TypeDefinition } from '../catalog.ts';
+import type {
+  Catalog,
+  IndexComponent,
+  IndexDefinition,
+  PropertyDefinition,
+  TypeDefinition,
+} from '../catalog.ts';
 import { type CatalogValue, requireType } from '../catalog-value.ts';
 import type { SchemaChange } from './changes.ts';
 import {
@@ -13,6 +19,7 @@ import {
 } from './applied-change.ts';
 import { didYouMean, requireName } from '../name-rules.ts';
 import { propertyTypes } from '../property-type.ts';
+import { isSearchKind, requireSearchComponents, requireSearchMetadata } from '../search-index.ts';
 
 /** Components of one index; keeps the longest key within what storage.md 3.4 allows. */
 export const indexComponentCountMax = 32;
@@ -26,7 +33,7 @@ export function createIndex(
   context: ChangeContext,
 ): AppliedChange {
   const type = requireType(catalog, change.type);
-  requireSupportedKind(change);
+  requireSupportedMetadata(change);
   const name = change.name ?? `${type.name}[${change.componentText.replace(/\s+/g, '')}]`;
   const existing = catalog.indexNamed(name);
   if (existing !== undefined) {
@@ -35,8 +42,7 @@ export function createIndex(
     return unchanged(catalog, [indexRow(existing, false)]);
   }
   requireName('index', name);
-  for (const component of change.components) requireIndexable(catalog, type, component);
-  requireComponentCount(name, change.components);
+  requireComponents(catalog, type, name, change);
   const hasRecords = catalog
     .withSubtypes(type.id)
     .flatMap((id) => catalog.typeWithId(id).buckets)
@@ -74,14 +80,44 @@ function indexRow(index: IndexDefinition, created: boolean) {
   });
 }
 
-function requireSupportedKind(change: Change<'create-index'>): void {
-  if (change.indexKind !== 'LSM_TREE' && change.indexKind !== 'HASH') {
-    throw new DatabaseError('NotSupported', `not supported yet: index type ${change.indexKind}`);
+function requireSupportedMetadata(change: Change<'create-index'>): void {
+  if (isSearchKind(change.indexKind)) {
+    requireSearchMetadata(change.indexKind, change.metadata, change.components);
+    if (change.nullStrategy === 'INDEX')
+      throw new DatabaseError(
+        'IllegalArgument',
+        `NULL_STRATEGY INDEX is not supported by index type '${change.indexKind}'`,
+      );
+    return;
   }
   if (change.metadata.size > 0) {
     const kind = `${change.unique ? 'UNIQUE' : 'NOTUNIQUE'}${change.indexKind === 'HASH' ? '_HASH' : ''}`;
     throw new DatabaseError('IllegalArgument', `METADATA is not supported by index type '${kind}'`);
   }
+}
+
+function requireComponents(
+  catalog: CatalogValue,
+  type: TypeDefinition,
+  name: string,
+  { indexKind, components }: Change<'create-index'>,
+): void {
+  const declared = components.map((component) => declaredFor(catalog, type, component));
+  requireComponentCount(name, components);
+  if (isSearchKind(indexKind)) {
+    const properties = components.flatMap((component, i) => {
+      const property = declared[i];
+      return property === undefined ? [] : [{ component, declared: property }];
+    });
+    if (properties.length < components.length)
+      throw new DatabaseError('Schema', `index type '${indexKind}' takes properties only`);
+    requireSearchComponents(indexKind, name, properties);
+    return;
+  }
+  components.forEach((component, i) => {
+    const property = declared[i];
+    if (property !== undefined) requireIndexable(type, component, property);
+  });
 }
 
 function requireComponentCount(name: string, components: readonly IndexComponent[]): void {
@@ -98,15 +134,15 @@ function requireComponentCount(name: string, components: readonly IndexComponent
   }
 }
 
-/** `@out` and `@in` on edges, declared properties otherwise; a dotted name starts with a declared one. */
-function requireIndexable(
+/** `@out` and `@in` on edges (undefined), declared properties otherwise; a dotted name starts with a declared one. */
+function declaredFor(
   catalog: CatalogValue,
   type: TypeDefinition,
   component: IndexComponent,
-): void {
+): PropertyDefinition | undefined {
   const { property: name } = component;
   if (name.startsWith('@')) {
-    if (type.kind === 'edge' && (name === '@out' || name === '@in')) return;
+    if (type.kind === 'edge' && (name === '@out' || name === '@in')) return undefined;
     throw new DatabaseError(
       'Schema',
       `Cannot create an index on '${type.name}.${name}': only '@out' and '@in' of edge types can be indexed`,
@@ -124,6 +160,15 @@ function requireIndexable(
       help === undefined ? {} : { help },
     );
   }
+  return declared;
+}
+
+function requireIndexable(
+  type: TypeDefinition,
+  component: IndexComponent,
+  declared: PropertyDefinition,
+): void {
+  const { property: name } = component;
   const refuse = (reason: string): never => {
     throw new DatabaseError(
       'Schema',

@@ -2,6 +2,8 @@ import type { Settings } from '#config/effective-settings.ts';
 import {
   commandMaxSleep,
   commandRegexMaxSize,
+  fullTextMaxClauses,
+  fullTextMaxExpandedTerms,
   commandRegexTimeout,
   commandTimeout,
   commitLockTimeout,
@@ -52,6 +54,8 @@ export function readStatementLimits(settings: Settings): StatementLimits {
       valueBytesMax: settings.get(queryMaxValueSize),
       turnBytesMax: Math.max(settings.get(queryMaxMemory), turnBytesMin),
       patternLengthMax: settings.get(commandRegexMaxSize),
+      textClausesMax: settings.get(fullTextMaxClauses),
+      textTermsMax: settings.get(fullTextMaxExpandedTerms),
     },
     parse: {
       expressionDepthMax: settings.get(sqlMaxExpressionDepth),

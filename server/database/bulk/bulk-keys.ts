@@ -37,8 +37,8 @@ export class BulkKeys {
     let rules = this.#rules.get(type);
     if (rules === undefined) {
       const all = this.#book.rulesOf(type);
-      const { nullRefusing, longKeyed, uniqueIndexes } = all;
-      const isKeyed = nullRefusing.length + longKeyed.length + uniqueIndexes.length > 0;
+      const { refusing, longKeyed, uniqueIndexes } = all;
+      const isKeyed = refusing.length + longKeyed.length + uniqueIndexes.length > 0;
       rules = { ...all, isKeyed };
       this.#rules.set(type, rules);
     }
@@ -47,7 +47,7 @@ export class BulkKeys {
 
   /** @throws DatabaseError `DuplicatedKey` when another record of the chunk has the key, `Validation`, `SchemaLimit` */
   claim(rules: WriteRules, rid: Rid, record: KeySource): void {
-    for (const keys of rules.nullRefusing) keys.requireNoNulls(record);
+    for (const keys of rules.refusing) keys.requireAllowed(record);
     for (const keys of rules.longKeyed) keys.keysOf(record);
     for (const keys of rules.uniqueIndexes) {
       const holders = this.#holdersOf(keys);

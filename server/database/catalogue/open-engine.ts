@@ -15,7 +15,7 @@ export async function initializeEngine(
   directory: string,
   options: EngineSurroundings,
 ): Promise<void> {
-  await openEngine(directory, options, new TypeLabelBook().labels).close();
+  await openEngine(directory, options, new TypeLabelBook().labels, newMaintainer()).close();
 }
 
 export interface EngineSurroundings {
@@ -26,20 +26,27 @@ export interface EngineSurroundings {
   readonly flushSeconds?: Histogram;
 }
 
+/** Derives the entries of all indexes of one database. */
+export function newMaintainer(): OrderedIndexMaintainer {
+  return new OrderedIndexMaintainer({ decodeCatalog });
+}
+
 /**
  * Opens the storage of one database with what it derives index entries and labels from.
  * @param labels names of types, for records
+ * @param deriver made for this database
  * @throws DatabaseError `CorruptedRecord`
  */
 export function openEngine(
   directory: string,
   { settings, timers, clock, flushSeconds }: EngineSurroundings,
   labels: TypeLabels,
+  deriver: OrderedIndexMaintainer,
 ): StorageEngine {
   return openLmdbEngine({
     directory,
     labels,
-    deriver: new OrderedIndexMaintainer({ decodeCatalog }),
+    deriver,
     timers,
     clock,
     flushSeconds,

@@ -5,6 +5,8 @@ import { type EmbeddedDocument, isMap, type Value, type ValueMap } from '#core/v
 import type { IndexComponent, IndexDefinition } from '#catalog/catalog.ts';
 import type { IndexTarget } from '#storage/engine.ts';
 import { OrderedKeyWriter } from '#storage/format/ordered-key.ts';
+import type { SearchKeys } from '../key-port.ts';
+import { searchKeysFor } from '../search-keys.ts';
 
 /** What keys are made from: a stored record, or one with uncommitted values. */
 export type KeySource = Pick<StoredRecord, 'get' | 'out' | 'in'>;
@@ -15,15 +17,18 @@ const noKeys: readonly Uint8Array[] = [];
 const writer = new OrderedKeyWriter();
 
 /**
- * The keys that records have in one ordered index. The same code serves apply, index builds and the uncommitted writes of
+ * The keys that records have in one index. The same code serves apply, index builds and the uncommitted writes of
  * a transaction, so they cannot disagree.
  */
 export class IndexKeys {
   readonly definition: IndexDefinition;
   readonly target: IndexTarget;
+  /** Of the kinds that searches ask; undefined for ordered ones. */
+  readonly #search: SearchKeys | undefined;
 
   constructor(definition: IndexDefinition) {
     this.definition = definition;
+    this.#search = searchKeysFor(definition);
     this.target = {
       id: definition.id,
       isUnique: definition.unique,
@@ -37,6 +42,7 @@ export class IndexKeys {
    * @throws DatabaseError `SchemaLimit` for a key above the limit
    */
   keysOf(record: KeySource): readonly Uint8Array[] {
+    if (this.#search !== undefined) return this.#search.keysOf(record);
     const components = this.definition.components;
     const first = components[0] as IndexComponent;
     if (components.length === 1 && first.by === 'value') {
@@ -52,11 +58,13 @@ export class IndexKeys {
 
   /** The component values of each key, in the order of `keysOf`; texts of CI components are folded. */
   keyValuesOf(record: KeySource): readonly (readonly Value[])[] {
+    if (this.#search !== undefined) return [];
     return this.#combinations(record);
   }
 
-  /** @throws DatabaseError `Validation` when the index refuses nulls and the record has one in a component */
-  requireNoNulls(record: KeySource): void {
+  /** @throws DatabaseError `Validation` when the index refuses nulls and the record has one in a component, or a value it cannot hold */
+  requireAllowed(record: KeySource): void {
+    this.#search?.requireValid(record);
     if (this.definition.nullStrategy !== 'ERROR') return;
     for (const component of this.definition.components) {
       if (!componentValues(record, component).includes(null)) continue;

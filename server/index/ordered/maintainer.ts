@@ -1,13 +1,10 @@
 import type { Catalog, IndexDefinition } from '#catalog/catalog.ts';
 import type { StoredRecord } from '#core/value/record.ts';
-import type { IndexId, TypeId } from '#core/value/rid.ts';
+import type { IndexId, LogIndex, TypeId } from '#core/value/rid.ts';
 import type { EntryChanges, IndexDeriver } from '#storage/engine.ts';
+import { isSearchKind } from '#catalog/search-index.ts';
+import { type IndexMemory, SearchMemory } from '../search-memory.ts';
 import { IndexKeys } from './index-keys.ts';
-
-/** True for the kinds of index that this room keeps; hash indexes are ordered ones that serve equality only. */
-export function isOrderedIndex(definition: IndexDefinition): boolean {
-  return definition.kind === 'LSM_TREE' || definition.kind === 'HASH';
-}
 
 export interface OrderedIndexMaintainerOptions {
   /** Reads a schema document; the catalog's codec. */
@@ -21,8 +18,10 @@ export interface OrderedIndexMaintainerOptions {
 export class OrderedIndexMaintainer implements IndexDeriver {
   readonly #decodeCatalog: (document: Uint8Array) => Catalog;
   #catalog: Catalog | undefined;
-  readonly #byType = new Map<TypeId, readonly IndexKeys[]>();
-  readonly #byIndex = new Map<IndexId, IndexKeys>();
+  readonly #byType = new Map<TypeId, readonly Maintained[]>();
+  readonly #byIndex = new Map<IndexId, Maintained>();
+  /** What searches keep; told of every change. */
+  readonly searchMemory = new SearchMemory(true);
 
   constructor(options: OrderedIndexMaintainerOptions) {
     this.#decodeCatalog = options.decodeCatalog;
@@ -32,6 +31,7 @@ export class OrderedIndexMaintainer implements IndexDeriver {
     this.#catalog = this.#decodeCatalog(document);
     this.#byType.clear();
     this.#byIndex.clear();
+    this.searchMemory.retain(new Set(this.#catalog.indexes().map(({ id }) => id)));
   }
 
   isIndexed(type: TypeId): boolean {
@@ -42,25 +42,35 @@ export class OrderedIndexMaintainer implements IndexDeriver {
     before: StoredRecord | undefined,
     after: StoredRecord | undefined,
     changes: EntryChanges,
+    version: LogIndex = 0 as LogIndex,
   ): void {
     const record = after ?? before;
     if (record === undefined) return;
     const indexes = this.#byType.get(record.type) ?? this.#indexesOn(record.type);
     for (let i = 0; i < indexes.length; i++) {
-      deriveOne(indexes[i] as IndexKeys, before, after, changes);
+      deriveOne(indexes[i] as Maintained, before, after, changes, version);
     }
   }
 
-  #indexesOn(type: TypeId): readonly IndexKeys[] {
-    const definitions = this.#catalog?.indexesOn(type).filter(isOrderedIndex) ?? [];
+  #indexesOn(type: TypeId): readonly Maintained[] {
+    const definitions = this.#catalog?.indexesOn(type) ?? [];
     const indexes = definitions.map((definition) => {
-      const known = this.#byIndex.get(definition.id) ?? new IndexKeys(definition);
+      const known = this.#byIndex.get(definition.id) ?? {
+        keys: new IndexKeys(definition),
+        memory: isSearchKind(definition.kind) ? this.searchMemory.of(definition.id) : undefined,
+      };
       this.#byIndex.set(definition.id, known);
       return known;
     });
     this.#byType.set(type, indexes);
     return indexes;
   }
+}
+
+interface Maintained {
+  readonly keys: IndexKeys;
+  /** Of a search index. */
+  readonly memory: IndexMemory | undefined;
 }
 
 const noKeys: readonly Uint8Array[] = [];
@@ -81,25 +91,32 @@ function hasSameValues(
 
 /** Entries that stay are left alone. */
 function deriveOne(
-  index: IndexKeys,
+  { keys: index, memory }: Maintained,
   before: StoredRecord | undefined,
   after: StoredRecord | undefined,
   changes: EntryChanges,
+  version: LogIndex,
 ): void {
   if (before !== undefined && after !== undefined && hasSameValues(index.definition, before, after))
     return;
   const target = index.target;
+  const { rid } = (after ?? before) as StoredRecord;
+  memory?.changed(version, rid);
   const old = before === undefined ? noKeys : index.keysOf(before);
   const now = after === undefined ? noKeys : index.keysOf(after);
   const wasThere = keySet(old);
   const staysThere = keySet(now);
   for (let i = 0; i < old.length; i++) {
     const key = old[i] as Uint8Array;
-    if (!staysThere(key)) changes.remove(target, key, (before as StoredRecord).rid);
+    if (staysThere(key)) continue;
+    changes.remove(target, key, rid);
+    memory?.entry(version, key, rid, -1);
   }
   for (let i = 0; i < now.length; i++) {
     const key = now[i] as Uint8Array;
-    if (!wasThere(key)) changes.add(target, key, (after as StoredRecord).rid);
+    if (wasThere(key)) continue;
+    changes.add(target, key, rid);
+    memory?.entry(version, key, rid, 1);
   }
 }
 

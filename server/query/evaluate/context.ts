@@ -60,6 +60,10 @@ export interface EvaluationLimits {
   readonly turnBytesMax?: number;
   /** `command.regexMaxSize`, characters of a pattern; default 64 K. */
   readonly patternLengthMax?: number;
+  /** `fullText.maxClauses`: words of a full-text query. */
+  readonly textClausesMax?: number;
+  /** `fullText.maxExpandedTerms`: terms that its prefixes, wildcards and fuzzy words stand for. */
+  readonly textTermsMax?: number;
 }
 
 export interface MemoryAccount {

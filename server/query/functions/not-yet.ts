@@ -3,18 +3,10 @@ import type { ScalarFunction } from '../evaluate/function-definition.ts';
 import { ANY_NUMBER, scalar } from './define.ts';
 
 /**
- * Functions that need an index or a store that does not exist yet (full text, vectors, time series). They are known by
+ * Functions that need an index or a store that does not exist yet (vectors, time series). They are known by
  * name, so that a statement is refused with the reason and not with a spelling hint.
  */
 export const notYetFunctions: readonly ScalarFunction[] = [
-  'search_index',
-  'search_fields',
-  'search_index_more',
-  'search_fields_more',
-  'fulltext.searchIndex',
-  'fulltext.searchFields',
-  'fulltext.searchIndexMore',
-  'fulltext.searchFieldsMore',
   'vector.neighbors',
   'vector.sparseNeighbors',
   'vector.boost',

@@ -33,6 +33,7 @@ import { textFunctions } from './namespaced/text.ts';
 import { utilityFunctions } from './namespaced/utilities.ts';
 import { notYetFunctions } from './not-yet.ts';
 import { pathFunctions } from './paths/functions.ts';
+import { textSearchFunctions } from './search/text-functions.ts';
 import { closestName } from './text/spelling.ts';
 import { temporalFunctions, temporalMethods } from './temporal/temporal.ts';
 import { textMethods } from './text/text.ts';
@@ -96,6 +97,7 @@ for (const family of [
   vectorFunctions,
   scoreFunctions,
   rankingFunctions,
+  textSearchFunctions,
   vectorMethods,
   textFunctions,
   namespacedMathFunctions,

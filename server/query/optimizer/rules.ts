@@ -11,6 +11,7 @@ import { hashJoin } from './rules/hash-join.ts';
 import { indexDependentEquality } from './rules/index-access/index-dependent-equality.ts';
 import { indexExtreme } from './rules/index-access/index-extreme.ts';
 import { indexOrder } from './rules/index-access/index-order.ts';
+import { bestScores, fullTextSearch } from './rules/index-access/full-text.ts';
 import { indexSearch } from './rules/index-access/index-search.ts';
 import { limitGroups, limitSort } from './rules/limit-sort.ts';
 import { limitedSearch } from './rules/index-access/limited-search.ts';
@@ -57,6 +58,8 @@ export const rules: readonly OptimizerRule[] = [
   limitGroups,
   indexExtreme,
   ridLookup,
+  fullTextSearch,
+  bestScores,
   ridRange,
   ridOrder,
   indexOrder,

@@ -184,10 +184,15 @@ export class LmdbBulkWriter implements BulkWriter {
       return;
     }
     commit.takeBlock(bulk, version);
-    this.#deriveEntries(block, commit, entries);
+    this.#deriveEntries(block, commit, entries, version);
   }
 
-  #deriveEntries(block: Block, commit: CommitBuilder, entries: BulkEntries): void {
+  #deriveEntries(
+    block: Block,
+    commit: CommitBuilder,
+    entries: BulkEntries,
+    version: LogIndex,
+  ): void {
     const { deriver, shapes, labels } = this.#options.context;
     let shape: Shape | undefined;
     let isIndexed = false;
@@ -202,7 +207,7 @@ export class LmdbBulkWriter implements BulkWriter {
       if (!isIndexed) continue;
       const rid = makeRid(block.bucket, block.firstPosition + slot);
       const record = new RowRecord(rid, shape, block, at, labels, commit.large);
-      deriver.derive(undefined, record, entries);
+      deriver.derive(undefined, record, entries, version);
     }
   }
 }

@@ -155,7 +155,7 @@ export class CommitBuilder {
         this.#patch(operation.rid, operation.patch, version);
         return;
       case 'delete-row':
-        this.#deleteRow(operation.rid);
+        this.#deleteRow(operation.rid, version);
         return;
       case 'add-edge':
         this.lists.add(operation.from, 'out', operation.type, operation.rid, operation.to);
@@ -242,7 +242,7 @@ export class CommitBuilder {
     const shape = shapes.shape(shapeIdOf(whole));
     if (before !== undefined || deriver.isIndexed(shape.type)) {
       const after = new RowRecord(rid, shape, scratch.of(whole), 0, labels, this.large);
-      deriver.derive(before, after, this.entries);
+      deriver.derive(before, after, this.entries, version);
     }
     if (before !== undefined) this.#takeOut(before, bucket);
     else bucket.live += 1;
@@ -258,12 +258,12 @@ export class CommitBuilder {
     this.putRow(rid, applyPatch(this.#context.rows, before, patch), version);
   }
 
-  #deleteRow(rid: Rid): void {
+  #deleteRow(rid: Rid, version: LogIndex): void {
     const before = this.#record(rid);
     if (before === undefined) return;
     const bucket = this.#bucket(bucketOf(rid));
     this.#touch(rid, before);
-    this.#context.deriver.derive(before, undefined, this.entries);
+    this.#context.deriver.derive(before, undefined, this.entries, version);
     this.#takeOut(before, bucket);
     bucket.live -= 1;
     const slot = positionOf(rid) % bucket.slotCount;

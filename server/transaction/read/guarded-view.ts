@@ -128,6 +128,9 @@ export class GuardedView implements ReadView {
       lookup: (key: readonly Value[]) => this.#checked(reader.lookup(key)),
       range: (bounds: KeyBounds, order: 'ascending' | 'descending') =>
         this.#checked(reader.range(bounds, order)),
+      get entries() {
+        return reader.entries;
+      },
     };
   }
 

@@ -1,11 +1,13 @@
 import type { IndexDefinition } from '#catalog/catalog.ts';
 import { valuesEqual } from '#core/value/equality.ts';
 import type { StoredRecord } from '#core/value/record.ts';
-import { type IndexId, noRid, type Rid } from '#core/value/rid.ts';
+import { type IndexId, type LogIndex, noRid, type Rid } from '#core/value/rid.ts';
 import { compareValues } from '#core/value/value-order.ts';
 import { kindOf, type Value } from '#core/value/value.ts';
 import { componentForm, type IndexKeys } from '#index/ordered/index-keys.ts';
 import { type KeyRange, keyRange, wholeKey, writeWholeKey } from '#index/ordered/key-range.ts';
+import type { EntryReader, OwnEntry } from '#index/entry-reader.ts';
+import type { IndexMemory } from '#index/search-memory.ts';
 import type { EntryCursor, StorageSnapshot } from '#storage/engine.ts';
 import { keyBytesMax } from '#storage/format/ordered-key.ts';
 import { lowerBound, type PendingEntry } from './index-overlay.ts';
@@ -20,6 +22,9 @@ export interface IndexHost {
   readonly hasClaims: boolean;
   /** The transaction's own record that has a unique key it was not stored with. */
   claimHolder(index: IndexDefinition, key: Uint8Array): Rid | undefined;
+  storedRecord(rid: Rid): StoredRecord | undefined;
+  /** What searches keep about the index. */
+  memoryOf(index: IndexId): IndexMemory;
   /** True for records that the transaction changed: their stored entries do not count. */
   isHidden(rid: Rid): boolean;
   /** Closes the stored cursor when the view is closed before the cursor has come to its end. */
@@ -36,6 +41,7 @@ export class IndexView implements IndexReader {
   readonly #host: IndexHost;
   readonly #keys: IndexKeys;
   readonly #definition: IndexDefinition;
+  #entries: EntryReader | undefined;
 
   constructor(host: IndexHost, keys: IndexKeys) {
     this.#host = host;
@@ -45,6 +51,11 @@ export class IndexView implements IndexReader {
 
   get id(): IndexId {
     return this.#definition.id;
+  }
+
+  get entries(): EntryReader {
+    this.#entries ??= new IndexEntryReader(this.#host, this.#keys);
+    return this.#entries;
   }
 
   get entryCount(): number {
@@ -163,6 +174,59 @@ export class IndexView implements IndexReader {
   }
 }
 
+class IndexEntryReader implements EntryReader {
+  readonly #host: IndexHost;
+  readonly #keys: IndexKeys;
+
+  constructor(host: IndexHost, keys: IndexKeys) {
+    this.#host = host;
+    this.#keys = keys;
+  }
+
+  get definition(): IndexDefinition {
+    return this.#keys.definition;
+  }
+
+  get lsn(): LogIndex {
+    return this.#host.snapshot.index;
+  }
+
+  get memory(): IndexMemory {
+    return this.#host.memoryOf(this.#keys.definition.id);
+  }
+
+  get storedCount(): number {
+    return this.#host.snapshot.entryCount(this.#keys.definition.id);
+  }
+
+  stored(low: Uint8Array, high: Uint8Array): EntryCursor {
+    const { snapshot } = this.#host;
+    const cursor = snapshot.entries(this.#keys.definition.id, low, high, 'ascending');
+    this.#host.opened(cursor);
+    return cursor;
+  }
+
+  own(low: Uint8Array, high: Uint8Array): readonly OwnEntry[] {
+    return slice(this.#host.pendingEntries(this.#keys), { low, high });
+  }
+
+  get hasOwn(): boolean {
+    return this.#host.hasChanges;
+  }
+
+  isHidden(rid: Rid): boolean {
+    return this.#host.isHidden(rid);
+  }
+
+  record(rid: Rid): StoredRecord | undefined {
+    return this.#host.record(rid);
+  }
+
+  storedRecord(rid: Rid): StoredRecord | undefined {
+    return this.#host.storedRecord(rid);
+  }
+}
+
 const noKey = new Uint8Array(0);
 
 /** A value compares with one kind of bound only, so bounds of different kinds leave nothing between them. */
@@ -178,7 +242,10 @@ function comparedKind(value: Value): string {
   return kind === 'datetime' ? 'date' : kind;
 }
 
-function slice(entries: readonly PendingEntry[], range: KeyRange): readonly PendingEntry[] {
+function slice(
+  entries: readonly PendingEntry[],
+  range: Pick<KeyRange, 'low' | 'high'>,
+): readonly PendingEntry[] {
   if (entries.length === 0) return entries;
   const from = lowerBound(entries, range.low, -1);
   const to = lowerBound(entries, range.high, -1);

@@ -2,6 +2,7 @@ import type { Catalog } from '#catalog/catalog.ts';
 import type { StoredRecord } from '#core/value/record.ts';
 import type { BucketId, IndexId, LogIndex, Rid, TypeId } from '#core/value/rid.ts';
 import type { Value } from '#core/value/value.ts';
+import type { EntryReader } from '#index/entry-reader.ts';
 import type { AdjacencyList, Direction, StorageSnapshot } from '#storage/engine.ts';
 
 /** What a statement reads: one snapshot, with a transaction's own uncommitted writes laid over it. All calls are synchronous. */
@@ -71,6 +72,8 @@ export interface IndexReader {
   /** Records whose leading components equal `key`. */
   lookup(key: readonly Value[]): IndexCursor;
   range(bounds: KeyBounds, order: 'ascending' | 'descending'): IndexCursor;
+  /** Entries as bytes, for searches. Whoever gives records to somebody reads them through the view, which asks for rights. */
+  readonly entries: EntryReader;
 }
 
 export interface KeyBounds {

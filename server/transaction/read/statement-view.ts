@@ -9,6 +9,7 @@ import {
   type TypeId,
 } from '#core/value/rid.ts';
 import type { IndexKeys } from '#index/ordered/index-keys.ts';
+import type { IndexMemory, SearchMemory } from '#index/search-memory.ts';
 import { imageOf } from '#storage/format/bytes.ts';
 import type {
   AdjacencyList,
@@ -37,6 +38,8 @@ export interface ViewServices {
   readonly engine: StorageEngine;
   /** The keys of an index; made once per definition. */
   readonly keysOf: (index: IndexDefinition) => IndexKeys;
+  /** What searches keep. */
+  readonly searchMemory: SearchMemory;
 }
 
 /**
@@ -50,6 +53,7 @@ export class StatementView implements ReadView, IndexHost, ChangeLog {
   claims: UniqueClaims | undefined;
   readonly #engine: StorageEngine;
   readonly #keysOf: (index: IndexDefinition) => IndexKeys;
+  readonly #searchMemory: SearchMemory;
   readonly #overlay: Overlay;
   // Made when needed: a point query makes a view for one read.
   #firstIndex: IndexView | undefined;
@@ -66,6 +70,7 @@ export class StatementView implements ReadView, IndexHost, ChangeLog {
   constructor(services: ViewServices, state: PinnedState, overlay: Overlay) {
     this.#engine = services.engine;
     this.#keysOf = services.keysOf;
+    this.#searchMemory = services.searchMemory;
     this.#overlay = overlay;
     this.catalog = state.catalog;
     this.snapshot = state.snapshot;
@@ -265,6 +270,10 @@ export class StatementView implements ReadView, IndexHost, ChangeLog {
 
   get hasClaims(): boolean {
     return this.claims !== undefined && this.claims.size > 0;
+  }
+
+  memoryOf(index: IndexId): IndexMemory {
+    return this.#searchMemory.of(index);
   }
 
   isHidden(rid: Rid): boolean {

@@ -160,6 +160,9 @@ export class WatchedView implements ReadView {
       lookup: (key: readonly Value[]) => this.#shown(reader.lookup(key)),
       range: (bounds: KeyBounds, order: 'ascending' | 'descending') =>
         this.#shown(reader.range(bounds, order)),
+      get entries() {
+        return reader.entries;
+      },
     };
   }
 

@@ -111,7 +111,7 @@ async function gather(
         place.position = 0;
         break;
       }
-      keys.requireNoNulls(record);
+      keys.requireAllowed(record);
       for (const key of keys.keysOf(record)) entries.push({ key, rid: record.rid });
       place.position = positionOf(record.rid) + 1;
       if ((recordCount & 63) === 63 && timer.isSpent) await timer.pause();

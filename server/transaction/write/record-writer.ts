@@ -135,7 +135,7 @@ export class RecordWriter implements KeyHolders {
     const ends = entry.isEdge ? { out: entry.from, in: entry.to } : undefined;
     this.#overlay.update(entry, this.#services.engine.rows.encode(entry.type, content, ends));
     const after = new PendingRecord(entry, rules.type, content);
-    for (const keys of rules.nullRefusing) keys.requireNoNulls(after);
+    for (const keys of rules.refusing) keys.requireAllowed(after);
     for (const keys of rules.uniqueIndexes) {
       if (claimed.has(keys.definition.id)) continue;
       this.claims.claim(keys, entry.rid, { before: undefined, after }, this);
@@ -439,7 +439,7 @@ export class RecordWriter implements KeyHolders {
   }
 
   #claim(rules: WriteRules, rid: Rid, before: StoredRecord | undefined, after: StoredRecord): void {
-    for (const keys of rules.nullRefusing) keys.requireNoNulls(after);
+    for (const keys of rules.refusing) keys.requireAllowed(after);
     for (const keys of rules.longKeyed) keys.keysOf(after);
     if (rules.uniqueIndexes.length === 0) return;
     try {

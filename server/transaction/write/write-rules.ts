@@ -4,6 +4,7 @@ import type {
   PropertyDefinition,
   TypeDefinition,
 } from '#catalog/catalog.ts';
+import { isCheckedKind, isSearchKind } from '#catalog/search-index.ts';
 import type { TypeId } from '#core/value/rid.ts';
 import { IndexKeys } from '#index/ordered/index-keys.ts';
 
@@ -18,8 +19,8 @@ export interface WriteRules {
   /** Properties with a DEFAULT, and its text. */
   readonly defaults: readonly { readonly name: string; readonly source: string }[];
   readonly uniqueIndexes: readonly IndexKeys[];
-  /** Indexes that refuse nulls (`NULL_STRATEGY ERROR`). */
-  readonly nullRefusing: readonly IndexKeys[];
+  /** Indexes that refuse nulls (`NULL_STRATEGY ERROR`) or values that they cannot hold. */
+  readonly refusing: readonly IndexKeys[];
   /** Indexes whose keys may be too long; they are made once before the commit, where the error belongs. */
   readonly longKeyed: readonly IndexKeys[];
   /** Properties from which keys of these indexes are made. */
@@ -50,17 +51,21 @@ export class WriteRuleBook {
       }
     }
     const uniqueIndexes = keysFor((index) => index.unique);
-    const nullRefusing = keysFor((index) => index.nullStrategy === 'ERROR');
-    const longKeyed = keysFor((i) => !i.unique && i.components.length >= longKeyComponents);
+    const refusing = keysFor(
+      (index) => index.nullStrategy === 'ERROR' || isCheckedKind(index.kind),
+    );
+    const longKeyed = keysFor(
+      (i) => !i.unique && !isSearchKind(i.kind) && i.components.length >= longKeyComponents,
+    );
     const rules: WriteRules = {
       type: catalog.typeWithId(id),
       properties: catalog.properties(id),
       defaults,
       uniqueIndexes,
-      nullRefusing,
+      refusing,
       longKeyed,
       keyedProperties: new Set(
-        [...uniqueIndexes, ...nullRefusing, ...longKeyed].flatMap(({ definition }) =>
+        [...uniqueIndexes, ...refusing, ...longKeyed].flatMap(({ definition }) =>
           definition.components.map(({ property }) => property.split('.')[0] as string),
         ),
       ),

@@ -12,11 +12,11 @@ import {
   pointGeometry,
   polygonGeometry,
   segmentsOf,
-} from '#query/functions/geo/geometry.ts';
-import { areaOf } from '#query/functions/geo/measure.ts';
+} from '#index/geo/geometry.ts';
+import { areaOf } from '#index/geo/measure.ts';
 import { distanceToSegment, predicates } from '#query/functions/geo/relate.ts';
 import { unionOf } from '#query/functions/geo/union.ts';
-import { formatWkt, parseWkt } from '#query/functions/geo/wkt.ts';
+import { formatWkt, parseWkt } from '#index/geo/wkt.ts';
 import { PriorityQueue } from '#query/functions/paths/priority-queue.ts';
 import { GraphSearch, type PathSteps } from '#query/functions/paths/graph-search.ts';
 import { shortestPath } from '#query/functions/paths/shortest-path.ts';

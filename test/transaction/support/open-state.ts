@@ -37,15 +37,17 @@ export interface TestStateOptions {
 export async function openTestState(options: TestStateOptions = {}): Promise<TestState> {
   const directory = options.directory ?? mkdtempSync(join(tmpdir(), 'polyad-transaction-'));
   const labels = new TypeLabelBook();
+  const deriver = new OrderedIndexMaintainer({ decodeCatalog });
   const lmdb = openLmdbEngine({
     directory,
     labels: labels.labels,
-    deriver: new OrderedIndexMaintainer({ decodeCatalog }),
+    deriver,
     timers: systemRuntime.timers,
   });
   const engine = options.wrap?.(lmdb) ?? lmdb;
   const state = await openDatabaseState({
     engine,
+    searchMemory: deriver.searchMemory,
     labels,
     runtime: systemRuntime,
     formats: () => defaultTemporalFormats,

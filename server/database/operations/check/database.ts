@@ -131,7 +131,6 @@ function indexesOf(work: CheckDatabase, catalog: Catalog): readonly IndexDefinit
   const named = bucketsNamed(work, catalog);
   return catalog.indexes().filter((index) => {
     if (!isWhole(index) || index.state !== 'READY') return false;
-    if (index.kind !== 'LSM_TREE' && index.kind !== 'HASH') return false;
     return (
       named === undefined ||
       catalog

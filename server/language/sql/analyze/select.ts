@@ -4,6 +4,7 @@ import type { Expression } from '../ast.ts';
 import type { Select, TimeLimit } from '../statements.ts';
 import { hasSubQuery } from '../syntax-walk.ts';
 import { type Analysis, type AnalyzedQuery, rowEnvironment } from './analysis.ts';
+import { bindScores } from './scores.ts';
 import { requireKeyCondition } from './schema/index-target.ts';
 import { analyzeEarlyLets, analyzeRowLets } from './let.ts';
 import { shapeOf } from './projection.ts';
@@ -48,7 +49,9 @@ export function filter(analysis: Analysis, scope: QueryScope, where: Expression)
   for (const group of [plain, others]) {
     const env = rowEnvironment(scope);
     const predicate = conjunctionOf(group.map((part) => analysis.expression(part, env)));
-    if (predicate !== undefined) scope.stage((input) => ({ op: 'Filter', input, predicate }));
+    if (predicate === undefined) continue;
+    scope.stage((input) => ({ op: 'Filter', input, predicate }));
+    bindScores(scope, predicate);
   }
 }
 

@@ -8,9 +8,9 @@ import {
   type Ring,
   samePoint,
   segmentsOf,
-} from './geometry.ts';
+} from '#index/geo/geometry.ts';
 import { refusal } from '../arguments.ts';
-import { signedArea } from './measure.ts';
+import { signedArea } from '#index/geo/measure.ts';
 import { predicates } from './relate.ts';
 import { unionOf } from './union.ts';
 

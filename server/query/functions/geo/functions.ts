@@ -23,11 +23,11 @@ import {
   pointGeometry,
   polygonGeometry,
   rectangleGeometry,
-} from './geometry.ts';
+} from '#index/geo/geometry.ts';
 import { geoJsonOf } from './geo-json.ts';
-import { areaOf, centreOf, greatCircleKm, unitsPerKm } from './measure.ts';
+import { areaOf, centreOf, greatCircleKm, unitsPerKm } from '#index/geo/measure.ts';
 import { distance, type PredicateName, predicates, relateInTurns, relations } from './relate.ts';
-import { formatWkt, parseWkt } from './wkt.ts';
+import { formatWkt, parseWkt } from '#index/geo/wkt.ts';
 
 /**
  * Geometries as WKT texts (sql-functions.md 7). A null or unparsable geometry gives null, except in constructors, which

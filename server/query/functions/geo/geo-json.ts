@@ -1,5 +1,5 @@
-import type { Geometry, Point } from './geometry.ts';
-import { piecesOf } from './wkt.ts';
+import type { Geometry, Point } from '#index/geo/geometry.ts';
+import { piecesOf } from '#index/geo/wkt.ts';
 
 /** GeoJSON text (RFC 7946) of a geometry. */
 export function geoJsonOf(geometry: Geometry): string {

@@ -7,7 +7,7 @@ import {
   samePoint,
   type Segment,
   segmentsOf,
-} from './geometry.ts';
+} from '#index/geo/geometry.ts';
 
 /**
  * The dimensionally extended nine-intersection model (DE-9IM, OGC Simple Features 6.1.15): of every pair out of

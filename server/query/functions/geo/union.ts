@@ -1,5 +1,5 @@
-import { type Geometry, type Point, type Ring, segmentsOf } from './geometry.ts';
-import { signedArea } from './measure.ts';
+import { type Geometry, type Point, type Ring, segmentsOf } from '#index/geo/geometry.ts';
+import { signedArea } from '#index/geo/measure.ts';
 import { distanceToSegment } from './relate.ts';
 
 /**

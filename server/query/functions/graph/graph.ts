@@ -9,6 +9,7 @@ import { RecordReference } from '../../operators/record-reference.ts';
 import { textArgument } from '../arguments.ts';
 import { requireElements } from '../number/bounds.ts';
 import { alias, ANY_NUMBER, nullSafe } from '../define.ts';
+import { textSearchNames } from '../search/text-functions.ts';
 import { edgeTypesNamed } from './edge-types.ts';
 
 /**
@@ -38,6 +39,7 @@ export const graphMethods: readonly ScalarFunction[] = moves.map((move) =>
 export const currentRecordFunctions: ReadonlySet<string> = new Set([
   ...moves.map((move) => move.name.toLowerCase()),
   'eval',
+  ...textSearchNames,
 ]);
 
 type Follow = (record: StoredRecord, types: readonly TypeId[], context: EvaluationContext) => Value;

@@ -1,0 +1,15 @@
+import type { StoredRecord } from '#core/value/record.ts';
+
+/** What keys of a search index are made from. */
+export type KeyedRecord = Pick<StoredRecord, 'get'>;
+
+/**
+ * The port of a kind of search index: which entries a record has. Everything else (apply, builds, overlays of transactions,
+ * checks, drops, backups) treats them as those of any index, so a new kind is a folder with one of these.
+ */
+export interface SearchKeys {
+  /** Distinct, a function of the record alone: two nodes that apply one log hold equal entries. It never throws. */
+  keysOf(record: KeyedRecord): readonly Uint8Array[];
+  /** @throws DatabaseError `Validation` for a value that the index cannot hold */
+  requireValid(record: KeyedRecord): void;
+}

@@ -1,0 +1,80 @@
+import type { IndexId, LogIndex, Rid } from '#core/value/rid.ts';
+
+/** What a kind keeps in memory about one index: told of each change before it becomes visible. */
+export interface ChangeListener {
+  /** The record was written or deleted by the log entry `version`. Told again when a commit is built again. */
+  changed(version: LogIndex, rid: Rid): void;
+  /** An entry comes (1) or goes (-1). */
+  entry(version: LogIndex, key: Uint8Array, rid: Rid, sign: 1 | -1): void;
+}
+
+/** Memory about one index. It is a cache: every search is right without it. */
+export class IndexMemory {
+  /** The newest log entry that changed the index, as far as was told since the start. */
+  newest: LogIndex = 0 as LogIndex;
+  /** False: nobody tells of changes, so nothing may be kept. */
+  readonly isTold: boolean;
+  #state: ChangeListener | undefined;
+  /** Changes up to here were not told to the state. */
+  #toldFrom: LogIndex = 0 as LogIndex;
+
+  constructor(isTold: boolean) {
+    this.isTold = isTold;
+  }
+
+  /** The state of the kind, made when it is first asked for. */
+  state<State extends ChangeListener>(make: () => State): State {
+    if (this.#state === undefined) {
+      this.#state = make();
+      this.#toldFrom = this.newest;
+    }
+    return this.#state as State;
+  }
+
+  /** Every change after this was told to the state. */
+  get toldFrom(): LogIndex {
+    return this.#toldFrom;
+  }
+
+  forget(): void {
+    this.#state = undefined;
+  }
+
+  changed(version: LogIndex, rid: Rid): void {
+    if (version > this.newest) this.newest = version;
+    this.#state?.changed(version, rid);
+  }
+
+  entry(version: LogIndex, key: Uint8Array, rid: Rid, sign: 1 | -1): void {
+    this.#state?.entry(version, key, rid, sign);
+  }
+}
+
+/** Memory about the search indexes of one database. */
+export class SearchMemory {
+  readonly #indexes = new Map<IndexId, IndexMemory>();
+  readonly #isTold: boolean;
+
+  /** @param isTold the maintainer of this database tells it of changes */
+  constructor(isTold: boolean) {
+    this.#isTold = isTold;
+  }
+
+  of(id: IndexId): IndexMemory {
+    let memory = this.#indexes.get(id);
+    if (memory === undefined) {
+      memory = new IndexMemory(this.#isTold);
+      this.#indexes.set(id, memory);
+    }
+    return memory;
+  }
+
+  /** The schema has these indexes now. */
+  retain(ids: ReadonlySet<IndexId>): void {
+    for (const [id, memory] of this.#indexes) {
+      if (ids.has(id)) continue;
+      memory.forget();
+      this.#indexes.delete(id);
+    }
+  }
+}

@@ -1,0 +1,161 @@
+/**
+ * Records that a query finds, by record id, each with its score. Arrays are never changed once they are made; unions and
+ * intersections walk through both in step.
+ */
+export interface Matches {
+  readonly count: number;
+  readonly rids: Float64Array;
+  readonly scores: Float64Array;
+}
+
+export const noMatches: Matches = {
+  count: 0,
+  rids: new Float64Array(0),
+  scores: new Float64Array(0),
+};
+
+/** Records of either, scores added. Cost: linear. */
+export function union(a: Matches, b: Matches): Matches {
+  if (a.count === 0) return b;
+  if (b.count === 0) return a;
+  const rids = new Float64Array(a.count + b.count);
+  const scores = new Float64Array(rids.length);
+  let [i, j, count] = [0, 0, 0];
+  while (i < a.count && j < b.count) {
+    const x = a.rids[i] as number;
+    const y = b.rids[j] as number;
+    if (x < y) {
+      rids[count] = x;
+      scores[count++] = a.scores[i++] as number;
+    } else if (y < x) {
+      rids[count] = y;
+      scores[count++] = b.scores[j++] as number;
+    } else {
+      rids[count] = x;
+      scores[count++] = (a.scores[i++] as number) + (b.scores[j++] as number);
+    }
+  }
+  for (; i < a.count; i += 1) {
+    rids[count] = a.rids[i] as number;
+    scores[count++] = a.scores[i] as number;
+  }
+  for (; j < b.count; j += 1) {
+    rids[count] = b.rids[j] as number;
+    scores[count++] = b.scores[j] as number;
+  }
+  return { count, rids, scores };
+}
+
+/** Records of both, scores added. */
+export function intersection(a: Matches, b: Matches): Matches {
+  return kept(a, b, { wanted: true, adds: true });
+}
+
+/** Records of `a` that `b` does not have. */
+export function difference(a: Matches, b: Matches): Matches {
+  return b.count === 0 ? a : kept(a, b, { wanted: false, adds: false });
+}
+
+/** Records of `a`, with the scores of `b` added where it has them. */
+export function withScoresOf(a: Matches, b: Matches): Matches {
+  if (b.count === 0) return a;
+  const scores = a.scores.slice(0, a.count);
+  let j = 0;
+  for (let i = 0; i < a.count; i += 1) {
+    const rid = a.rids[i] as number;
+    j = advance(b, j, rid);
+    if (j < b.count && b.rids[j] === rid)
+      scores[i] = (scores[i] as number) + (b.scores[j] as number);
+  }
+  return { count: a.count, rids: a.rids, scores };
+}
+
+function kept(
+  a: Matches,
+  b: Matches,
+  { wanted, adds }: { readonly wanted: boolean; readonly adds: boolean },
+): Matches {
+  // The shorter one leads when both must have a record.
+  if (wanted && b.count < a.count) return kept(b, a, { wanted, adds });
+  const rids = new Float64Array(a.count);
+  const scores = new Float64Array(a.count);
+  let count = 0;
+  let j = 0;
+  for (let i = 0; i < a.count; i += 1) {
+    const rid = a.rids[i] as number;
+    j = advance(b, j, rid);
+    const isThere = j < b.count && b.rids[j] === rid;
+    if (isThere !== wanted) continue;
+    rids[count] = rid;
+    scores[count++] = (a.scores[i] as number) + (adds && isThere ? (b.scores[j] as number) : 0);
+  }
+  return { count, rids, scores };
+}
+
+/** The first place from `from` on with a record id of at least `rid`: by doubling steps, then by halving. */
+function advance({ rids, count }: Matches, from: number, rid: number): number {
+  let step = 1;
+  let low = from;
+  let high = from;
+  while (high < count && (rids[high] as number) < rid) {
+    low = high + 1;
+    high += step;
+    step *= 2;
+  }
+  if (high > count) high = count;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((rids[middle] as number) < rid) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+export function boosted(matches: Matches, boost: number): Matches {
+  if (boost === 1) return matches;
+  const scores = matches.scores.slice(0, matches.count);
+  for (let i = 0; i < scores.length; i += 1) scores[i] = (scores[i] as number) * boost;
+  return { count: matches.count, rids: matches.rids, scores };
+}
+
+/** Where the record stands; -1 when it is not found. */
+export function placeOf(matches: Matches, rid: number): number {
+  const at = advance(matches, 0, rid);
+  return at < matches.count && matches.rids[at] === rid ? at : -1;
+}
+
+/** Places of the best, highest score first, ties by record id. Cost: a heap of `limit`. */
+export function best({ count, rids, scores }: Matches, limit: number): Uint32Array {
+  const size = Math.min(limit, count);
+  const heap = new Uint32Array(size);
+  let held = 0;
+  /** True when the match at `a` is worse than that at `b`. */
+  const isWorse = (a: number, b: number): boolean => {
+    const x = scores[a] as number;
+    const y = scores[b] as number;
+    return x < y || (x === y && (rids[a] as number) > (rids[b] as number));
+  };
+  const sink = (from: number): void => {
+    const value = heap[from] as number;
+    let at = from;
+    for (;;) {
+      let child = 2 * at + 1;
+      if (child >= held) break;
+      if (child + 1 < held && isWorse(heap[child + 1] as number, heap[child] as number)) child += 1;
+      if (!isWorse(heap[child] as number, value)) break;
+      heap[at] = heap[child] as number;
+      at = child;
+    }
+    heap[at] = value;
+  };
+  for (let i = 0; i < count && size > 0; i += 1) {
+    if (held < size) {
+      heap[held++] = i;
+      if (held === size) for (let at = (size >>> 1) - 1; at >= 0; at -= 1) sink(at);
+    } else if (isWorse(heap[0] as number, i)) {
+      heap[0] = i;
+      sink(0);
+    }
+  }
+  return heap.sort((a, b) => (isWorse(b, a) ? -1 : 1));
+}

@@ -1,0 +1,225 @@
+import type { IndexDefinition } from '#catalog/catalog.ts';
+import { isList, type Value } from '#core/value/value.ts';
+import type { KeyedRecord, SearchKeys } from '../key-port.ts';
+import { type Analyzer, analyzerFor } from './analyzer.ts';
+
+// Entries of a full-text index. For each field of a record that has terms
+//   01 field u8, number of terms u32 big-endian               (lengths, from which the average is known)
+// and for each term of it
+//   02 term as UTF-8, 00, field u8, frequency and number of terms of the field as varints.
+// So all postings of a term lie together, with what scoring needs, and follow from the row alone.
+
+export const lengthTag = 0x01;
+export const termTag = 0x02;
+
+/** One property of a full-text index. */
+export interface TextField {
+  readonly name: string;
+  readonly number: number;
+  readonly indexAnalyzer: Analyzer;
+  readonly queryAnalyzer: Analyzer;
+  readonly boost: number;
+}
+
+/** What the METADATA of a full-text index says, with defaults (sql.md 13.10). */
+export interface TextSettings {
+  readonly fields: readonly TextField[];
+  readonly similarity: 'BM25' | 'CLASSIC';
+  readonly k1: number;
+  readonly b: number;
+  readonly defaultOperator: 'OR' | 'AND';
+  readonly allowsLeadingWildcard: boolean;
+}
+
+export function textSettings({ components, metadata }: IndexDefinition): TextSettings {
+  const word = (key: string): string | undefined => {
+    const value = metadata.get(key);
+    return typeof value === 'string' ? value : undefined;
+  };
+  const number = (key: string, otherwise: number): number => numberIn(metadata.get(key), otherwise);
+  const fields = components.map(({ property }, at) => {
+    const own = word(`${property}_analyzer`);
+    const both = word('analyzer') ?? 'standard';
+    return {
+      name: property,
+      number: at,
+      indexAnalyzer: analyzerFor(own ?? word('index_analyzer') ?? both),
+      queryAnalyzer: analyzerFor(own ?? word('query_analyzer') ?? both),
+      boost: number(`${property}_boost`, 1),
+    };
+  });
+  return {
+    fields,
+    similarity: word('similarity')?.toUpperCase() === 'CLASSIC' ? 'CLASSIC' : 'BM25',
+    k1: number('bm25_k1', 1.2),
+    b: number('bm25_b', 0.75),
+    defaultOperator: word('defaultOperator')?.toUpperCase() === 'AND' ? 'AND' : 'OR',
+    allowsLeadingWildcard: metadata.get('allowLeadingWildcard') === true,
+  };
+}
+
+function numberIn(value: Value | undefined, otherwise: number): number {
+  if (typeof value === 'number') return value;
+  return value instanceof Object && 'number' in value ? Number(value.number) : otherwise;
+}
+
+/** The keys of records in a full-text index. */
+export class TextKeys implements SearchKeys {
+  readonly #fields: readonly TextField[];
+  readonly #terms: string[] = [];
+
+  constructor(definition: IndexDefinition) {
+    this.#fields = textSettings(definition).fields;
+  }
+
+  keysOf(record: KeyedRecord): readonly Uint8Array[] {
+    const keys: Uint8Array[] = [];
+    for (const field of this.#fields) this.#addKeys(field, valueAt(record, field.name), keys);
+    return keys;
+  }
+
+  requireValid(): void {
+    // Whatever is no text has no terms.
+  }
+
+  #addKeys(field: TextField, value: Value | undefined, keys: Uint8Array[]): void {
+    const terms = this.#terms;
+    terms.length = 0;
+    addTerms(field.indexAnalyzer, value ?? null, terms);
+    if (terms.length === 0) return;
+    const length = terms.length;
+    const frequencies = new Map<string, number>();
+    for (let i = 0; i < length; i += 1) {
+      const term = terms[i] as string;
+      frequencies.set(term, (frequencies.get(term) ?? 0) + 1);
+    }
+    terms.length = 0;
+    keys.push(lengthKey(field.number, length));
+    for (const [term, frequency] of frequencies)
+      keys.push(termKey(term, field.number, frequency, length));
+  }
+}
+
+/** Terms of a text, or of the texts in a list. */
+export function addTerms(analyzer: Analyzer, value: Value, into: string[]): void {
+  if (typeof value === 'string') analyzer.terms(value, into);
+  else if (isList(value)) for (const item of value) addTerms(analyzer, item, into);
+}
+
+export function valueAt(record: KeyedRecord, property: string): Value | undefined {
+  const whole = record.get(property);
+  if (whole !== undefined || !property.includes('.')) return whole;
+  const [head = '', ...rest] = property.split('.');
+  let at: Value | undefined = record.get(head);
+  for (const name of rest) {
+    if (!(at instanceof Object)) return undefined;
+    if (at instanceof Map) at = at.get(name);
+    else if ('valueKind' in at && at.valueKind === 'embedded') at = at.properties.get(name);
+    else return undefined;
+  }
+  return at;
+}
+
+function lengthKey(field: number, length: number): Uint8Array {
+  const key = new Uint8Array(6);
+  key[0] = lengthTag;
+  key[1] = field;
+  new DataView(key.buffer).setUint32(2, length);
+  return key;
+}
+
+function termKey(term: string, field: number, frequency: number, length: number): Uint8Array {
+  const textBytes = Buffer.byteLength(term);
+  const key = Buffer.allocUnsafe(textBytes + 3 + varintSize(frequency) + varintSize(length));
+  key[0] = termTag;
+  key.write(term, 1);
+  key[textBytes + 1] = 0;
+  key[textBytes + 2] = field;
+  const at = putVarint(key, textBytes + 3, frequency);
+  putVarint(key, at, length);
+  return key;
+}
+
+/** The first byte range of a term: all of its postings lie from `low` to before `high`. */
+export function termRange(term: string): { readonly low: Uint8Array; readonly high: Uint8Array } {
+  const low = Buffer.concat([Buffer.of(termTag), Buffer.from(term), Buffer.of(0)]);
+  const high = Buffer.from(low);
+  high[high.length - 1] = 1;
+  return { low, high };
+}
+
+/** Where the terms lie that start with this text; all of them for ''. */
+export function prefixRange(prefix: string): {
+  readonly low: Uint8Array;
+  readonly high: Uint8Array;
+} {
+  const low = Buffer.concat([Buffer.of(termTag), Buffer.from(prefix)]);
+  const high = Buffer.from(low);
+  // No byte of UTF-8 is FF, so the last one can be raised.
+  high[high.length - 1] = (high[high.length - 1] as number) + 1;
+  return { low, high };
+}
+
+export function lengthRange(field: number): {
+  readonly low: Uint8Array;
+  readonly high: Uint8Array;
+} {
+  return { low: Uint8Array.of(lengthTag, field), high: Uint8Array.of(lengthTag, field + 1) };
+}
+
+export function lengthIn(key: Uint8Array): number {
+  return new DataView(key.buffer, key.byteOffset, key.length).getUint32(2);
+}
+
+/** Where the term of a posting's key ends. */
+export function termEnd(key: Uint8Array): number {
+  return key.indexOf(0, 1);
+}
+
+export function termIn(key: Uint8Array): string {
+  return Buffer.from(key.buffer, key.byteOffset, key.length).toString('utf8', 1, termEnd(key));
+}
+
+/** Reads the numbers of a posting whose term ends at `end` into `posting`. */
+export function readPosting(key: Uint8Array, end: number, posting: PostingNumbers): void {
+  posting.field = key[end + 1] as number;
+  let at = end + 2;
+  let shift = 0;
+  let value = 0;
+  for (;;) {
+    const byte = key[at++] as number;
+    value += (byte & 0x7f) * 2 ** shift;
+    if (byte < 0x80) break;
+    shift += 7;
+  }
+  posting.frequency = value;
+  value = 0;
+  shift = 0;
+  for (;;) {
+    const byte = key[at++] as number;
+    value += (byte & 0x7f) * 2 ** shift;
+    if (byte < 0x80) break;
+    shift += 7;
+  }
+  posting.length = value;
+}
+
+export interface PostingNumbers {
+  field: number;
+  frequency: number;
+  length: number;
+}
+
+function varintSize(value: number): number {
+  let size = 1;
+  for (let rest = value; rest >= 0x80; rest = Math.floor(rest / 128)) size += 1;
+  return size;
+}
+
+function putVarint(bytes: Uint8Array, from: number, value: number): number {
+  let at = from;
+  let rest = value;
+  for (; rest >= 0x80; rest = Math.floor(rest / 128)) bytes[at++] = (rest % 128) | 0x80;
+  bytes[at++] = rest;
+  return at;
+}
