@@ -53,6 +53,7 @@ import type { Log } from '#core/log.ts';
 import { makeDatabases, type ServerDatabases } from '#database/catalogue/make-databases.ts';
 import type { ContainerMemory } from '#database/bounds/memory-accounts.ts';
 import { HttpServer } from '#http/connection/server.ts';
+import type { MountedRoutes } from '#http/routes/route.ts';
 import { languageFrontends } from '#language/front-ends.ts';
 import { LanguageRegistry } from '#language/registry.ts';
 import { containerLimitBytes, ownMemoryBytes } from '#platform/container-memory.ts';
@@ -357,6 +358,7 @@ async function serve(ground: Ground, security: Security): Promise<void> {
   const redis = await makeRedis(ground, { ...parts, store });
   const http = new HttpServer({
     ...parts,
+    mounted: await openTools(ground),
     control,
     events,
     meters,
@@ -416,6 +418,20 @@ async function makeRedis(
     endOnBrokenState(error, log);
   };
   return new Server({ ...parts, onInternalError });
+}
+
+/**
+ * The tool server, when it is a part of this distribution (contract 2): a server without the folder answers 404 on its paths.
+ * A broken configuration disables it.
+ */
+async function openTools({ paths, events }: Ground): Promise<MountedRoutes | undefined> {
+  if (!existsSync(join(import.meta.dirname, 'mcp', 'http-routes.ts'))) return undefined;
+  const { mcpDoor } = await import('#mcp/http-routes.ts');
+  const { ConfigurationFile } = await import('#mcp/policy/configuration-file.ts');
+  const configuration = new ConfigurationFile(paths.config, { isAlwaysEnabled: false });
+  const problem = await configuration.load();
+  if (problem !== undefined) events.report('CRITICAL', 'Server', problem);
+  return mcpDoor(configuration);
 }
 
 /** A plugin that cannot be started is reported, and the start goes on (http-api.md 21.4). */

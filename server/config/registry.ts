@@ -3,6 +3,7 @@ import * as ofClusters from './cluster-settings.ts';
 import * as ofRedis from './redis-settings.ts';
 import * as ofServer from './server-settings.ts';
 import * as ofDatabases from './settings.ts';
+import * as ofTools from './mcp-settings.ts';
 import { settingPrefix, type SettingSpec } from './setting.ts';
 
 /** Every setting, sorted by key. */
@@ -10,6 +11,7 @@ export const allSettings: readonly SettingSpec<unknown>[] = Object.values({
   ...ofClusters,
   ...ofRedis,
   ...ofServer,
+  ...ofTools,
   ...ofDatabases,
 } as Readonly<Record<string, SettingSpec<unknown>>>).sort((a, b) => (a.key < b.key ? -1 : 1));
 

@@ -1,5 +1,6 @@
 import type { Histogram } from '#core/instruments.ts';
 import type { SchemaTypeName } from '#core/value/conversion.ts';
+import type { Effect } from '#core/effects.ts';
 import type { Principal } from '#core/principal.ts';
 import type { SettingsReader } from '#config/effective-settings.ts';
 import type { StoredRecord } from '#core/value/record.ts';
@@ -57,6 +58,8 @@ export interface RunOptions {
    * with the commit, so that `DatabaseHandle.committedUnder` knows it after a restart (limits.md 17, ha.md 5.9).
    */
   readonly replayKey?: string;
+  /** Told what the statement does before anything of it runs, once for each of its parts; throws to refuse it. */
+  readonly judge?: (effects: ReadonlySet<Effect>) => void;
   /** Aborted when the client leaves or the request is cancelled. Made when it is first asked for: short statements do not. */
   readonly signal: AbortSignal;
   /** What the signal says, without making it. */

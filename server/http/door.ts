@@ -21,6 +21,7 @@ import type { DoorLimits } from './connection/door-limits.ts';
 import type { BodyDeadlines } from './request/request-body.ts';
 import type { RequestMeter } from './request/request-meter.ts';
 import type { Exchange } from './answer/exchange.ts';
+import type { MountedRoutes } from './routes/route.ts';
 import type { NameCache } from './answer/json-writer.ts';
 import type { ReplayCache } from './replay/cache.ts';
 import type { ColumnTemplates } from './serializers/record.ts';
@@ -50,6 +51,8 @@ export interface DoorDependencies {
   readonly telemetry?: Telemetry | undefined;
   readonly runtime: Runtime;
   readonly log: Log;
+  /** Of doors that stand upon this one. */
+  readonly mounted?: MountedRoutes | undefined;
   /** Of the product, as `GET /server` and the OpenAPI document tell it. */
   readonly version: string;
   /** Called with errors that are nobody's fault but ours; ends the process when state is in doubt. */

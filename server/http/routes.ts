@@ -57,7 +57,7 @@ export const documentedRoutes: readonly Route[] = [
 /** Every route of the HTTP door. */
 export const allRoutes: readonly Route[] = [
   ...documentedRoutes,
-  openApiGet(() => documentedRoutes),
+  openApiGet(({ mounted }) => [...documentedRoutes, ...(mounted?.routes ?? [])]),
   readyHead,
   healthHead,
   ...missingDatabaseRoutes,

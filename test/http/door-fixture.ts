@@ -30,6 +30,7 @@ import type { ServerOperations } from '#database/operations/server-operations.ts
 import type { DatabasesPort } from '#database/session.ts';
 import { StatementMeter } from '#database/statement/meter.ts';
 import type { DoorDependencies } from '#http/door.ts';
+import type { MountedRoutes } from '#http/routes/route.ts';
 import { HttpServer } from '#http/connection/server.ts';
 import { openApiDocument } from '#http/document/openapi.ts';
 import { documentedRoutes } from '#http/routes.ts';
@@ -105,6 +106,7 @@ export async function startDoor(
   mount?: (door: DoorDependencies, server: HttpServer) => void,
   /** That of the real databases. */
   meter?: () => StatementMeter | undefined,
+  mounted?: MountedRoutes,
 ): Promise<DoorFixture> {
   const directory = mkdtempSync(join(tmpdir(), 'polyad-http-'));
   const settings = new Settings(new Map(Object.entries({ ...onLoopback, ...texts })));
@@ -134,6 +136,7 @@ export async function startDoor(
   const parts: DoorDependencies = {
     ...security,
     tls,
+    mounted,
     settings,
     databases,
     control,

@@ -5,6 +5,7 @@ import type { LogIndex } from '#core/value/rid.ts';
 import type { Runtime } from '#core/runtime.ts';
 import type { Value } from '#core/value/value.ts';
 import type { Command, CommandUnit, Reply } from '#query/algebra/commands.ts';
+import { effectsOf } from '#query/algebra/effects.ts';
 import type { ReadView } from '#transaction/read/read-view.ts';
 import type { Isolation, Transaction } from '#transaction/transaction.ts';
 import type { ConflictLanes } from '../attempt/conflict-lanes.ts';
@@ -62,6 +63,7 @@ export class CommandPipeline {
    * @throws DatabaseError `Forbidden`
    */
   authorize(compiled: CompiledCommands, options: RunOptions, view: ReadView): void {
+    options.judge?.(effectsOf(compiled.program));
     if (options.principal.isRoot) return;
     // A refusal before the first command keeps a session (house decision 52).
     if (compiled.program.units.length < 2 && options.sessionId === undefined) return;

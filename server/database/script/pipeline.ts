@@ -77,7 +77,7 @@ export class ScriptPipeline {
     },
   ): void {
     const { statement, options, view } = about;
-    if (options.principal.isRoot) return;
+    if (options.principal.isRoot && options.judge === undefined) return;
     const { compiler } = this.#options;
     const { parameters } = statement;
     for (const part of script.program.parts) {

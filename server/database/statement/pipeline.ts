@@ -205,7 +205,11 @@ export class StatementPipeline {
     return compiled;
   }
 
-  #authorize({ principal }: RunOptions, compiled: Compiled): void {
+  #authorize({ principal, judge }: RunOptions, compiled: Compiled): void {
+    if (judge !== undefined)
+      // The frame of a script or of commands touches nothing; its parts are judged one by one.
+      for (const { effects, types } of compiled.accesses)
+        if (compiled.kind === 'statement' || types?.length !== 0) judge(effects);
     if (principal.isRoot) return;
     for (const access of compiled.accesses)
       this.#options.authorizer.require(principal, this.#options.databaseName, access);

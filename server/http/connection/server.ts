@@ -12,7 +12,7 @@ import { DatabaseError } from '#core/errors.ts';
 import { malformed, skipBody } from '../request/admission.ts';
 import { authenticated, requireUser } from '../request/authenticate.ts';
 import { ConnectionGate, connectionOf } from './gate.ts';
-import { answerPreflight } from '../request/cors.ts';
+import { answerPreflight, isPreflight } from '../request/cors.ts';
 import type { Door, DoorDependencies } from '../door.ts';
 import { DoorLimits } from './door-limits.ts';
 import { notOnline, type Refusal } from '../answer/errors.ts';
@@ -27,7 +27,7 @@ import { DenialReports } from '../request/request-log.ts';
 import { RequestMeter, type RouteMeter } from '../request/request-meter.ts';
 import { allRoutes } from '../routes.ts';
 import { prometheusRoutes } from '../routes/prometheus.ts';
-import { meterNameOf, type Route, urlOf } from '../routes/route.ts';
+import { meterNameOf, type PathOwner, type Route, urlOf } from '../routes/route.ts';
 import { ColumnTemplates } from '../serializers/record.ts';
 import { TruncationLog } from '../answer/statement-run.ts';
 import { type UpgradeHandler, Upgrades } from './upgrade.ts';
@@ -52,6 +52,7 @@ export class HttpServer {
   readonly #secureServer: HttpsServer | undefined;
   readonly #upgrades: Upgrades;
   readonly #routes: readonly Route[];
+  readonly #owners = new Map<string, PathOwner>();
   /** Of `mountUpgrade`. */
   readonly #upgradePaths: string[] = [];
   readonly #meters = new Map<Route, RouteMeter>();
@@ -76,7 +77,12 @@ export class HttpServer {
       requireUser,
     };
     dependencies.telemetry?.add(() => this.#door.requests.families());
-    this.#routes = dependencies.telemetry ? [...allRoutes, ...prometheusRoutes] : allRoutes;
+    this.#routes = [
+      ...allRoutes,
+      ...(dependencies.telemetry ? prometheusRoutes : []),
+      ...(dependencies.mounted?.routes ?? []),
+    ];
+    for (const owner of dependencies.mounted?.owners ?? []) this.#owners.set(owner.path, owner);
     this.#requestIds = new RequestIds(runtime.clock.now());
     this.#upgrades = new Upgrades(this.#door, this.#requestIds);
     let route: (request: IncomingMessage, response: ServerResponse) => void = () => {};
@@ -214,7 +220,10 @@ export class HttpServer {
     request[exchangeKey] = exchange;
     connection.observer = exchange;
     const refusal = malformed(request, this.#door.settings);
+    const owner = request.method === 'POST' ? undefined : this.#ownerOf(request);
     if (refusal) exchange.refuse(refusal);
+    else if (owner && !owner.methods.includes(request.method ?? '') && !isPreflight(exchange))
+      owner.refuse(exchange);
     else if (request.method === 'OPTIONS') answerPreflight(exchange);
     else if (!routedMethods.has(request.method ?? '')) this.#refuseUnknown(exchange);
     else if (request.method === 'GET' || request.method === 'HEAD')
@@ -286,6 +295,12 @@ export class HttpServer {
     } catch (error) {
       exchange.fail(error);
     }
+  }
+
+  #ownerOf({ url = '' }: IncomingMessage): PathOwner | undefined {
+    if (this.#owners.size === 0) return undefined;
+    const path = url.split('?', 1)[0] ?? '';
+    return this.#owners.get(path.replace(/(?<=.)\/$/, ''));
   }
 
   /** The meter of the route that a request would have come to. */

@@ -1,3 +1,4 @@
+import type { Door } from '../door.ts';
 import type { JsonSchema } from '../request/body-fields.ts';
 import type { Answer, Operation, Route } from '../routes/route.ts';
 import { basePath } from '../routes/route.ts';
@@ -44,8 +45,8 @@ export function openApiDocument(routes: readonly Route[], version: string): Json
 }
 
 /** The route that gives the document out; it is part of the document itself. */
-export function openApiGet(documented: () => readonly Route[]): Route {
-  let cached: Buffer | undefined;
+export function openApiGet(documented: (door: Pick<Door, 'mounted'>) => readonly Route[]): Route {
+  const made = new WeakMap<Door, Buffer>();
   const route: Route = {
     method: 'GET',
     path: '/openapi.json',
@@ -56,10 +57,13 @@ export function openApiGet(documented: () => readonly Route[]): Route {
       answers: { 200: { description: 'OpenAPI 3.0.3', schema: mapOf(true) } },
     },
     handle: (exchange, door) => {
-      cached ??= Buffer.from(
-        JSON.stringify(openApiDocument([...documented(), route], door.version)),
-      );
-      exchange.json(200, cached);
+      let document = made.get(door);
+      if (document === undefined) {
+        const routes = [...documented(door), route];
+        document = Buffer.from(JSON.stringify(openApiDocument(routes, door.version)));
+        made.set(door, document);
+      }
+      exchange.json(200, document);
     },
   };
   return route;
@@ -72,7 +76,7 @@ function templateOf(path: string): string {
 
 function describe(route: Route, operation: Operation): JsonSchema {
   const { id, summary, body, bodyIsOptional, bodyTypes, example } = operation;
-  const isPublic = route.access === 'public' && route.path !== '/logout';
+  const isPublic = route.access === 'public' && operation.takesCredentials !== true;
   return {
     operationId: id,
     summary,

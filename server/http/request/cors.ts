@@ -22,6 +22,13 @@ export function corsHeaders(exchange: Exchange): readonly string[] {
   return headers;
 }
 
+/** Whether a page of an allowed site asks what it may send. */
+export function isPreflight(exchange: Exchange): boolean {
+  if (exchange.request.method !== 'OPTIONS') return false;
+  if (exchange.header('access-control-request-method') === undefined) return false;
+  return allowedOrigin(exchange.header('origin'), exchange.door.settings) !== undefined;
+}
+
 /** Answers `OPTIONS` without authentication. */
 export function answerPreflight(exchange: Exchange): void {
   const allowed = allowedOrigin(exchange.header('origin'), exchange.door.settings);

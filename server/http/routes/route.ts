@@ -17,6 +17,20 @@ export interface Route {
   readonly handle: (exchange: Exchange, door: Door) => void | Promise<void>;
 }
 
+/** A path that answers methods it has no route for by itself. */
+export interface PathOwner {
+  /** The whole path. */
+  readonly path: string;
+  readonly methods: readonly string[];
+  readonly refuse: (exchange: Exchange) => void;
+}
+
+/** What a door above puts upon the HTTP door. */
+export interface MountedRoutes {
+  readonly routes: readonly Route[];
+  readonly owners: readonly PathOwner[];
+}
+
 /** What OpenAPI says of an endpoint beyond what follows from its path. */
 export interface Operation {
   readonly id: string;
@@ -27,6 +41,8 @@ export interface Operation {
   readonly bodyIsOptional?: boolean;
   readonly query?: Readonly<Record<string, JsonSchema>>;
   readonly takesSession?: boolean;
+  /** A route of access `public` that asks for credentials by itself. */
+  readonly takesCredentials?: boolean;
   /** A request that works on a server with a database `school`; tests send it. */
   readonly example?: RequestExample;
   /** Name of a shared schema or a schema of its own, by status; undefined for answers without a body. */

@@ -39,6 +39,7 @@ export const logout: Route = {
   access: 'public',
   operation: {
     id: 'logout',
+    takesCredentials: true,
     summary: 'Makes the token of the request invalid',
     answers: { 204: { description: 'The token is invalid' } },
   },

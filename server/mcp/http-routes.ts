@@ -1,0 +1,201 @@
+import { serverHttpJsonMaxDepth } from '#config/server-settings.ts';
+import { DatabaseError } from '#core/errors.ts';
+import { parseJsonBytes, parseJsonInSlices } from '#core/value/json-value.ts';
+import type { Value } from '#core/value/value.ts';
+import { badRequest, HttpRefusal, messageOf, notOnline } from '#http/answer/errors.ts';
+import type { Exchange } from '#http/answer/exchange.ts';
+import { object } from '#http/document/schemas.ts';
+import type { Door } from '#http/door.ts';
+import { isLongBody, parseAnyJsonObject } from '#http/request/json-body.ts';
+import { type PathOwner, basePath, type Route } from '#http/routes/route.ts';
+import { SliceTimer } from '#transaction/write/slice-timer.ts';
+import type { ConfigurationFile } from './policy/configuration-file.ts';
+import { isAcceptedMcpOrigin } from './policy/origin.ts';
+import { Policy } from './policy/policy.ts';
+import { errorText, rpcCode } from './protocol/json-rpc.ts';
+import { McpServer } from './server.ts';
+
+/*
+ * The tool server over HTTP (contract 2, POST /api/v1/mcp; mcp.md 1 and 2). Checks come in the order of mcp.md 1.1: method and
+ * origin before credentials, so that a page of another site learns nothing.
+ */
+
+const mcpPath = '/mcp';
+const configPath = '/mcp/config';
+const jsonType = ['Content-Type', 'application/json', 'Cache-Control', 'no-store'];
+
+/** What the HTTP door mounts. */
+export interface McpDoor {
+  readonly routes: readonly Route[];
+  readonly owners: readonly PathOwner[];
+}
+
+export function mcpDoor(configuration: ConfigurationFile): McpDoor {
+  let server: McpServer | undefined;
+  const serverOf = (door: Door) => {
+    server ??= new McpServer({
+      ...door,
+      policy: new Policy({
+        configuration: () => configuration.current,
+        authorizer: door.authorizer,
+        databases: door.databases,
+      }),
+    });
+    return server;
+  };
+  return {
+    routes: [mcpPost(configuration, serverOf), configGet(configuration), configPost(configuration)],
+    owners: [
+      { path: basePath + mcpPath, methods: ['POST'], refuse: refuseMethod },
+      { path: basePath + configPath, methods: ['GET', 'POST'], refuse: refuseConfigMethod },
+    ],
+  };
+}
+
+function mcpPost(configuration: ConfigurationFile, serverOf: (door: Door) => McpServer): Route {
+  return {
+    method: 'POST',
+    path: mcpPath,
+    access: 'public',
+    operation: {
+      id: 'callTools',
+      takesCredentials: true,
+      summary:
+        'The Model Context Protocol, revision 2025-03-26: JSON-RPC 2.0, one message or a batch',
+      body: {
+        type: 'object',
+        properties: {
+          jsonrpc: { type: 'string', enum: ['2.0'] },
+          id: { oneOf: [{ type: 'string' }, { type: 'integer' }] },
+          method: { type: 'string' },
+          params: { type: 'object', additionalProperties: true },
+        },
+      },
+      answers: {
+        200: {
+          description: 'The response, or an array of them',
+          schema: { oneOf: [{ type: 'object' }, { type: 'array', items: { type: 'object' } }] },
+        },
+        202: { description: 'Nothing but notifications' },
+      },
+    },
+    handle: async (exchange, door) => {
+      if (!isFromAcceptedPage(exchange, configuration)) {
+        answerText(exchange, 403, errorText('null', rpcCode.invalidRequest, 'Origin not allowed'));
+        return;
+      }
+      if (!door.control.isOnline) throw new HttpRefusal(notOnline(door.control.isStopping));
+      await door.requireUser(exchange);
+      await slotFor(exchange);
+      const message = await parsed(exchange, await exchange.body());
+      if (message.problem !== undefined) {
+        answerText(exchange, 200, errorText('null', rpcCode.parse, message.problem));
+        return;
+      }
+      const { status, text } = await serverOf(door).answer(message.value, {
+        principal: exchange.principal,
+        requestId: exchange.requestId,
+        signal: exchange.connection.signal,
+      });
+      if (text === undefined) exchange.send(status, [], undefined);
+      else answerText(exchange, status, text);
+    },
+  };
+}
+
+function isFromAcceptedPage({ request }: Exchange, configuration: ConfigurationFile): boolean {
+  const { origin, host } = request.headers;
+  return isAcceptedMcpOrigin({
+    origin,
+    host,
+    isSecure: 'encrypted' in request.socket,
+    allowedOrigins: configuration.current.allowedOrigins,
+  });
+}
+
+function slotFor(exchange: Exchange): Promise<void> {
+  return new Promise((resolve) => exchange.connection.whenSlotIsFree(resolve));
+}
+
+type Parsed =
+  | { readonly value: Value; readonly problem?: undefined }
+  | { readonly problem: string };
+
+async function parsed(exchange: Exchange, bytes: Uint8Array): Promise<Parsed> {
+  if (bytes.length === 0) return { problem: 'Parse error: empty request body' };
+  const { settings, runtime } = exchange.door;
+  const limits = { depthMax: settings.get(serverHttpJsonMaxDepth) };
+  try {
+    const value = isLongBody(bytes)
+      ? await parseJsonInSlices(bytes, limits, new SliceTimer(runtime))
+      : parseJsonBytes(bytes, limits);
+    return { value };
+  } catch (error) {
+    if (!(error instanceof DatabaseError)) throw error;
+    return { problem: `Parse error: ${messageOf(error)}` };
+  }
+}
+
+function answerText(exchange: Exchange, status: number, text: string): void {
+  if (status === 200) exchange.json(status, Buffer.from(text));
+  else exchange.send(status, jsonType, Buffer.from(text));
+}
+
+function refuseMethod(exchange: Exchange): void {
+  const body = errorText('null', rpcCode.invalidRequest, 'Method not allowed');
+  exchange.send(405, [...jsonType, 'Allow', 'POST', 'Connection', 'close'], Buffer.from(body));
+}
+
+function refuseConfigMethod(exchange: Exchange): void {
+  exchange.refuse({ status: 405, error: 'Method not allowed', headers: ['Allow', 'GET, POST'] });
+}
+
+const configurationSchema = { ...object({}), additionalProperties: true };
+
+function configGet(configuration: ConfigurationFile): Route {
+  return {
+    method: 'GET',
+    path: configPath,
+    access: 'root',
+    operation: {
+      id: 'getMcpConfiguration',
+      summary: 'Who may do what over the tool protocol',
+      answers: {
+        200: { description: 'The configuration', schema: configurationSchema },
+      },
+    },
+    handle: (exchange) => exchange.jsonValue(200, configuration.current),
+  };
+}
+
+function configPost(configuration: ConfigurationFile): Route {
+  return {
+    method: 'POST',
+    path: configPath,
+    access: 'root',
+    operation: {
+      id: 'updateMcpConfiguration',
+      summary: 'Changes fields of the configuration; in force with the next request',
+      body: { type: 'object', additionalProperties: true },
+      example: { body: { 'application/json': { allowedUsers: ['root'] } } },
+      answers: {
+        200: { description: 'The whole configuration', schema: configurationSchema },
+      },
+    },
+    handle: async (exchange, door) => {
+      const change = await parseAnyJsonObject(exchange, await exchange.body(), {
+        invalidStatus: 400,
+        mayBeEmpty: false,
+      });
+      try {
+        const changed = await configuration.update(change);
+        const message = `User '${exchange.principal.name}' changed the MCP configuration: ${[...change.keys()].join(', ').slice(0, 200)}`;
+        door.events.report('INFO', 'Security', message, null, exchange.requestId);
+        exchange.jsonValue(200, changed);
+      } catch (error) {
+        if (error instanceof DatabaseError) throw badRequest(error.message);
+        throw error;
+      }
+    },
+  };
+}

@@ -1,0 +1,234 @@
+import { maskSecrets } from '#core/text/masked-text.ts';
+import { DatabaseError } from '#core/errors.ts';
+import type { Value, ValueMap } from '#core/value/value.ts';
+import { messageOf } from '#http/answer/errors.ts';
+import { instructionsFor } from './content/instructions.ts';
+import { getPrompt, listPrompts } from './content/prompts.ts';
+import { listResources, readResource } from './content/resources.ts';
+import { errorText, isObject, resultText, rpcCode, RpcFailure } from './protocol/json-rpc.ts';
+import { requestOf, type RpcRequest } from './protocol/message.ts';
+import { isToolName } from './policy/tool-names.ts';
+import { Arguments } from './tools/arguments.ts';
+import { Budgets } from './tools/budgets.ts';
+import { toolNamed } from './tools/registry.ts';
+import type { Caller, Tool, ToolSurroundings } from './tools/tool.ts';
+import { ToolFailure } from './tools/tool-failure.ts';
+
+/** What is answered: nothing for notifications. */
+export interface McpAnswer {
+  /** Of the HTTP answer. */
+  readonly status: 200 | 202 | 403 | 503;
+  readonly text: string | undefined;
+}
+
+const batchLengthMax = 100;
+const protocolVersion = '2025-03-26';
+const auditedArgumentsMax = 300;
+const none: ValueMap = new Map();
+
+const accepted: McpAnswer = { status: 202, text: undefined };
+
+/** The methods of the protocol over parsed messages, whatever transport they came by (contract 2; mcp.md 1). */
+export class McpServer {
+  readonly #surroundings: ToolSurroundings;
+  readonly #budgets: Budgets;
+
+  constructor(surroundings: ToolSurroundings) {
+    this.#surroundings = surroundings;
+    this.#budgets = new Budgets(surroundings.settings, surroundings.runtime.clock);
+  }
+
+  /** Answers a message, or a batch of them element by element. Does not throw. */
+  async answer(message: Value, caller: Caller): Promise<McpAnswer> {
+    if (!Array.isArray(message)) return this.#answerOne(message, caller);
+    const batch = message as readonly Value[];
+    if (batch.length === 0) return refusedWhole('Invalid Request: empty batch');
+    if (batch.length > batchLengthMax)
+      return refusedWhole(`Invalid Request: a batch holds at most ${batchLengthMax} messages`);
+    const answers: McpAnswer[] = [];
+    for (const element of batch) answers.push(await this.#answerOne(element, caller));
+    const told = answers.filter(({ text }) => text !== undefined);
+    const [first] = told;
+    if (first === undefined) return accepted;
+    const isOneRefusal = told.every(({ status }) => status === first.status);
+    return {
+      status: isOneRefusal ? first.status : 200,
+      text: `[${told.map(({ text }) => text).join(',')}]`,
+    };
+  }
+
+  async #answerOne(message: Value, caller: Caller): Promise<McpAnswer> {
+    const request = requestOf(message);
+    if (request === undefined) return accepted;
+    const { id } = request;
+    try {
+      this.#admit(caller);
+      if (request.problem !== undefined) throw request.problem;
+      return { status: 200, text: resultText(id, await this.#result(request, caller)) };
+    } catch (error) {
+      const failure = this.#asFailure(error, caller);
+      return { status: failure.status, text: errorText(id, failure.code, failure.message) };
+    }
+  }
+
+  /** @throws RpcFailure */
+  #admit({ principal }: Caller): void {
+    const { policy } = this.#surroundings;
+    if (!policy.configuration.enabled)
+      throw new RpcFailure(rpcCode.invalidRequest, 'MCP server is disabled', 503);
+    if (!policy.admits(principal))
+      throw new RpcFailure(rpcCode.invalidRequest, 'User not authorized for MCP access', 403);
+  }
+
+  #result({ method, params }: RpcRequest, caller: Caller): Promise<string> | string {
+    const { policy, runtime } = this.#surroundings;
+    switch (method) {
+      case 'initialize':
+        return this.#initialize(caller);
+      case 'ping':
+        return '{}';
+      case 'tools/list':
+        return this.#listTools(caller);
+      case 'tools/call':
+        return this.#callTool(params, caller);
+      case 'resources/list':
+        return listResources(this.#surroundings, caller);
+      case 'resources/read':
+        return readResource(this.#surroundings, caller, params);
+      case 'prompts/list':
+        return listPrompts(policy, caller.principal);
+      case 'prompts/get':
+        return getPrompt({ policy, random: runtime.random }, caller.principal, params);
+      default:
+        throw new RpcFailure(rpcCode.methodNotFound, `Method not found: ${method.slice(0, 200)}`);
+    }
+  }
+
+  #initialize({ principal }: Caller): string {
+    const { policy, version } = this.#surroundings;
+    const tools = policy.tools(principal).filter((name) => toolNamed(name) !== undefined);
+    return JSON.stringify({
+      protocolVersion,
+      serverInfo: { name: 'service', version },
+      capabilities: {
+        tools: { listChanged: false },
+        resources: { listChanged: false, subscribe: false },
+        prompts: { listChanged: false },
+      },
+      instructions: instructionsFor(tools),
+    });
+  }
+
+  #listTools({ principal }: Caller): string {
+    const tools = this.#surroundings.policy
+      .tools(principal)
+      .map((name) => toolNamed(name))
+      .filter((tool): tool is Tool => tool !== undefined);
+    return JSON.stringify({
+      tools: tools.map(({ name, description, inputSchema, annotations }) => ({
+        name,
+        description,
+        inputSchema,
+        annotations,
+      })),
+    });
+  }
+
+  async #callTool(params: ValueMap, caller: Caller): Promise<string> {
+    const name = params.get('name');
+    if (typeof name !== 'string')
+      throw new RpcFailure(rpcCode.invalidParams, "'name' must be a string");
+    const given = params.get('arguments') ?? none;
+    if (!isObject(given))
+      throw new RpcFailure(rpcCode.invalidParams, "'arguments' must be an object");
+    try {
+      const text = await this.#run(name, given, caller);
+      this.#budgets.gave(caller.principal.name, text.length);
+      this.#audit(name, given, caller, 'ok');
+      return `{"content":[{"type":"text","text":${await this.#quoted(text)}}],"isError":false}`;
+    } catch (error) {
+      const message = this.#toolMessage(error, caller);
+      this.#audit(name, given, caller, 'failed');
+      return `{"content":[{"type":"text","text":${JSON.stringify(message)}}],"isError":true}`;
+    }
+  }
+
+  #run(name: string, given: ValueMap, caller: Caller): Promise<string> | string {
+    const server = this.#surroundings;
+    const tool = isToolName(name) ? toolNamed(name) : undefined;
+    if (tool === undefined) throw new ToolFailure(`Unknown tool: ${name.slice(0, 200)}`);
+    server.policy.requireVisible(caller.principal, tool.name);
+    this.#budgets.begin(caller.principal.name);
+    return tool.run({ caller, server, arguments: new Arguments(given) });
+  }
+
+  /** A text as a JSON string; long ones in turns. */
+  async #quoted(text: string): Promise<string> {
+    const pieceLength = 64 * 1024;
+    if (text.length <= pieceLength) return JSON.stringify(text);
+    const { timers } = this.#surroundings.runtime;
+    const pieces: string[] = [];
+    for (let at = 0; at < text.length; at += pieceLength) {
+      // Half of a character at a border is escaped on both sides, which JSON reads as the whole one.
+      pieces.push(JSON.stringify(text.slice(at, at + pieceLength)).slice(1, -1));
+      if (pieces.length % 8 === 0) await timers.yield();
+    }
+    return `"${pieces.join('')}"`;
+  }
+
+  /** Who called what, shortened and without secrets (security.md 6). */
+  #audit(name: string, given: ValueMap, { principal, requestId }: Caller, outcome: string): void {
+    const shown = name === 'set_server_setting' ? String(given.get('key')) : shortened(given);
+    this.#surroundings.log.info(`tool ${name.slice(0, 60)} ${outcome}`, {
+      user: principal.name,
+      arguments: maskSecrets(shown),
+      requestId,
+    });
+  }
+
+  #toolMessage(error: unknown, caller: Caller): string {
+    if (error instanceof ToolFailure) return error.message;
+    if (error instanceof DatabaseError && error.code !== 'Internal') return messageOf(error);
+    this.#report(error, caller);
+    return `Internal error, request id ${caller.requestId}`;
+  }
+
+  #asFailure(error: unknown, caller: Caller): RpcFailure {
+    if (error instanceof RpcFailure) return error;
+    if (error instanceof ToolFailure) return new RpcFailure(rpcCode.invalidRequest, error.message);
+    if (error instanceof DatabaseError && error.code !== 'Internal')
+      return new RpcFailure(rpcCode.internal, `Internal error: ${messageOf(error)}`);
+    this.#report(error, caller);
+    return new RpcFailure(rpcCode.internal, `Internal error: request id ${caller.requestId}`);
+  }
+
+  #report(error: unknown, { requestId }: Caller): void {
+    const { log, onInternalError } = this.#surroundings;
+    log.error(`mcp: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`, {
+      requestId,
+    });
+    onInternalError(error);
+  }
+}
+
+function refusedWhole(message: string): McpAnswer {
+  return { status: 200, text: errorText('null', rpcCode.invalidRequest, message) };
+}
+
+/** The beginnings of the arguments; long ones may be vectors of thousands of numbers. */
+function shortened(given: ValueMap): string {
+  const parts: string[] = [];
+  let length = 0;
+  for (const [name, value] of given) {
+    const shown =
+      typeof value === 'string'
+        ? value.slice(0, auditedArgumentsMax)
+        : typeof value === 'object' && value !== null
+          ? '...'
+          : String(value);
+    parts.push(`${name.slice(0, 60)}=${shown}`);
+    length += shown.length;
+    if (length > auditedArgumentsMax) break;
+  }
+  return parts.join(', ').slice(0, auditedArgumentsMax);
+}

@@ -1,0 +1,131 @@
+import { mcpMaxResultSize } from '#config/mcp-settings.ts';
+import type { Effect } from '#core/effects.ts';
+import type { Value, ValueMap } from '#core/value/value.ts';
+import type { ResultStream, RunOptions } from '#database/session.ts';
+import { JsonWriter, NameCache } from '#http/answer/json-writer.ts';
+import { statementParameters } from '#http/request/typed-parameters.ts';
+import { ColumnTemplates, recordSerializer } from '#http/serializers/record.ts';
+import { bareFrame } from '#http/serializers/row-serializer.ts';
+import { ToolFailure } from './tool-failure.ts';
+import type { ToolCall } from './tool.ts';
+
+const names = new NameCache();
+const templates = new ColumnTemplates();
+const comma = 44;
+const firstCapacity = 1024;
+const parameterDepthMax = 64;
+
+/** A statement that a tool runs under its caller's rights. */
+export interface ToolStatement {
+  readonly database: string;
+  readonly language: string;
+  readonly text: string;
+  readonly parameters?: ReadonlyMap<string, Value>;
+  /** Refused unless it only reads. */
+  readonly mustRead: boolean;
+  readonly rowCountMax: number;
+  /** Told what it does before it begins; absent for statements of our own. May throw. */
+  readonly judge?: (effects: ReadonlySet<Effect>) => void;
+}
+
+export interface JsonRows {
+  /** A JSON array. */
+  readonly json: string;
+  readonly count: number;
+}
+
+/** Parameters as `POST /query` takes them: typed markers are values. */
+export function parametersOf(map: ValueMap | undefined): ReadonlyMap<string, Value> {
+  return statementParameters(map, parameterDepthMax);
+}
+
+/** The rows of a statement in the layout of serializer `record`. @throws ToolFailure above `mcp.maxResultSize` */
+export async function jsonRows(call: ToolCall, statement: ToolStatement): Promise<JsonRows> {
+  const database = call.server.databases.open(statement.database);
+  const stream = await started(call, statement);
+  try {
+    const writer = new JsonWriter(database.formats(), firstCapacity, names);
+    const options = { frame: bareFrame, typeHints: false, counts: undefined };
+    const serializer = recordSerializer(stream.shape, options, templates);
+    const bytesMax = call.server.settings.get(mcpMaxResultSize);
+    const most = rowCountMaxOf(call, statement);
+    let count = 0;
+    writer.ascii('[');
+    for (let batch = await stream.nextBatch(); batch; batch = await stream.nextBatch()) {
+      const wanted = Math.min(batch.rowCount, most - count);
+      for (let row = 0; row < wanted; row++) {
+        if (count > 0) writer.byte(comma);
+        serializer.write(writer, batch, row);
+        count += 1;
+        requireRoom(writer, bytesMax);
+      }
+      if (count >= most) break;
+    }
+    writer.ascii(']');
+    return { json: writer.take(0).toString('utf8'), count };
+  } finally {
+    stream.close();
+  }
+}
+
+/** The rows of a short statement of our own, by column. */
+export async function valueRows(
+  call: ToolCall,
+  statement: ToolStatement,
+): Promise<readonly Readonly<Record<string, Value>>[]> {
+  const stream = await started(call, statement);
+  try {
+    const { shape } = stream;
+    const columns = shape.kind === 'columns' ? shape.names : ['value'];
+    const rows: Record<string, Value>[] = [];
+    for (let batch = await stream.nextBatch(); batch; batch = await stream.nextBatch())
+      for (let row = 0; row < batch.rowCount && rows.length < statement.rowCountMax; row++)
+        rows.push(
+          Object.fromEntries(
+            columns.map((name, at) => [name, batch?.values[row * columns.length + at] ?? null]),
+          ),
+        );
+    return rows;
+  } finally {
+    stream.close();
+  }
+}
+
+/** One value as JSON, records whole. */
+export function jsonValue(call: ToolCall, database: string, value: Value): string {
+  const { databases } = call.server;
+  const writer = new JsonWriter(databases.open(database).formats(), firstCapacity, names);
+  writer.value(value);
+  return writer.take(0).toString('utf8');
+}
+
+async function started(call: ToolCall, statement: ToolStatement): Promise<ResultStream> {
+  const { databases, authorizer } = call.server;
+  const { principal, requestId, signal } = call.caller;
+  const { readTimeoutMs } = authorizer.limitsOf(principal, statement.database);
+  const rowCountMax = rowCountMaxOf(call, statement);
+  const options: RunOptions = {
+    principal,
+    requestId,
+    signal,
+    mustBeIdempotent: statement.mustRead,
+    rowCountMax,
+    limitedRowCountMax: rowCountMax,
+    ...(readTimeoutMs >= 0 && { readTimeoutMs }),
+    ...(statement.judge && { judge: statement.judge }),
+  };
+  const { language, text, parameters = new Map<string, Value>() } = statement;
+  return databases.open(statement.database).run({ language, text, parameters }, options);
+}
+
+function rowCountMaxOf(call: ToolCall, { database, rowCountMax }: ToolStatement): number {
+  const { resultSetLimit } = call.server.authorizer.limitsOf(call.caller.principal, database);
+  return resultSetLimit < 0 ? rowCountMax : Math.min(rowCountMax, resultSetLimit);
+}
+
+function requireRoom(writer: JsonWriter, bytesMax: number): void {
+  if (writer.length > bytesMax)
+    throw new ToolFailure(
+      `the result is larger than ${mcpMaxResultSize.key}, ${bytesMax} bytes: ask for fewer records or columns`,
+    );
+}

@@ -1,0 +1,83 @@
+import { DatabaseError } from '#core/errors.ts';
+import type { Arguments } from './arguments.ts';
+import { jsonRows, parametersOf } from './statement-rows.ts';
+import { ToolFailure } from './tool-failure.ts';
+import { changes, databaseArgument, objectSchema, reads, type Tool } from './tool.ts';
+
+// Statements in any language of the server (mcp.md 4.3, 4.4). What they do is read off their programs.
+
+const limitBounds = { min: 1, max: 100_000 };
+const limitDefault = 1000;
+const languages = ['sql', 'sqlscript', 'cypher', 'gremlin', 'graphql', 'mongo', 'redis'];
+
+function statementSchema(name: 'query' | 'command') {
+  return objectSchema(
+    {
+      database: databaseArgument,
+      language: { type: 'string', enum: languages },
+      [name]: { type: 'string', description: 'The statement' },
+      params: { type: 'object', description: 'Named parameters of the statement' },
+      limit: {
+        type: 'integer',
+        minimum: limitBounds.min,
+        maximum: limitBounds.max,
+        default: limitDefault,
+        description: 'Largest number of records of the answer',
+      },
+    },
+    ['database', 'language', name],
+  );
+}
+
+function statementOf(given: Arguments, name: 'query' | 'command') {
+  return {
+    database: given.requiredText('database'),
+    language: given.requiredText('language').trim().toLowerCase(),
+    text: given.requiredText(name),
+    parameters: parametersOf(given.object('params')),
+    rowCountMax: given.integer('limit', limitBounds) ?? limitDefault,
+  };
+}
+
+const isWrite = 'Query contains write operations. Use execute_command tool instead of query tool';
+
+export const query: Tool = {
+  name: 'query',
+  description: 'Runs a statement that only reads and returns its records.',
+  inputSchema: statementSchema('query'),
+  annotations: reads,
+  needs: ['allowReads'],
+  run: async (call) => {
+    const statement = statementOf(call.arguments, 'query');
+    call.server.policy.requireDatabase(call.caller.principal, statement.database, ['allowReads']);
+    try {
+      const { json, count } = await jsonRows(call, { ...statement, mustRead: true });
+      return `{"records":${json},"count":${count}}`;
+    } catch (error) {
+      if (error instanceof DatabaseError && error.code === 'NotIdempotent')
+        throw new ToolFailure(isWrite);
+      throw error;
+    }
+  },
+};
+
+export const executeCommand: Tool = {
+  name: 'execute_command',
+  description:
+    'Runs a statement that may write, in one transaction, and returns its records. Needs the permissions for what it does.',
+  inputSchema: statementSchema('command'),
+  annotations: changes,
+  needs: [],
+  run: async (call) => {
+    const statement = statementOf(call.arguments, 'command');
+    const { database } = statement;
+    const { policy } = call.server;
+    policy.requireDatabase(call.caller.principal, database, []);
+    const { json, count } = await jsonRows(call, {
+      ...statement,
+      mustRead: false,
+      judge: (effects) => policy.judge(database, effects),
+    });
+    return `{"records":${json},"count":${count}}`;
+  },
+};

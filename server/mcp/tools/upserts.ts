@@ -1,0 +1,176 @@
+import type { Value, ValueMap } from '#core/value/value.ts';
+import { schemaTypes } from '../content/schema-document.ts';
+import { isObject } from '../protocol/json-rpc.ts';
+import { type Arguments, quotedName } from './arguments.ts';
+import { jsonRows, parametersOf } from './statement-rows.ts';
+import { ToolFailure } from './tool-failure.ts';
+import { addsOnce, databaseArgument, objectSchema, type Tool, type ToolCall } from './tool.ts';
+
+/*
+ * Memory of agents: vertices by match keys, edges by endpoints and type (contract 2, tool rule 3). Each call is one script and so
+ * one transaction; values are bound. Whoever loses a race for a unique key is executed anew and meets the winner's vertex.
+ */
+
+const needed = ['allowInsert', 'allowUpdate'] as const;
+const keys = (description: string) => ({ type: 'object', minProperties: 1, description });
+
+export const upsertEntity: Tool = {
+  name: 'upsert_entity',
+  description:
+    'Creates a vertex, or finds the one with the same match keys, and sets properties on it. The type is made when it is missing.',
+  inputSchema: objectSchema(
+    {
+      database: databaseArgument,
+      typeName: { type: 'string', description: 'Vertex type' },
+      matchKeys: keys('Properties that tell the entity from all others'),
+      setProperties: { type: 'object', description: 'Further properties, set in any case' },
+    },
+    ['database', 'typeName', 'matchKeys'],
+  ),
+  annotations: addsOnce,
+  needs: needed,
+  run: async (call) => {
+    const given = call.arguments;
+    const database = given.requiredText('database');
+    const typeName = given.requiredText('typeName');
+    const script = new UpsertScript();
+    const vertex = script.vertex(typeName, matchKeysOf(given, 'matchKeys'), 'typeName');
+    script.update(vertex, given.object('setProperties'));
+    call.server.policy.requireDatabase(call.caller.principal, database, needed);
+    await requireTypes(call, database, [{ name: typeName, category: 'vertex' }]);
+    return script.run(call, database, vertex);
+  },
+};
+
+export const upsertRelationship: Tool = {
+  name: 'upsert_relationship',
+  description:
+    'Connects two vertices, found or made by their match keys, with one edge of a type. Endpoints and type are its identity.',
+  inputSchema: objectSchema(
+    {
+      database: databaseArgument,
+      fromType: { type: 'string', description: 'Vertex type of the source' },
+      fromMatchKeys: keys('Properties that tell the source from all others'),
+      toType: { type: 'string', description: 'Vertex type of the target' },
+      toMatchKeys: keys('Properties that tell the target from all others'),
+      relType: { type: 'string', description: 'Edge type' },
+      relProperties: { type: 'object', description: 'Properties of the edge' },
+    },
+    ['database', 'fromType', 'fromMatchKeys', 'toType', 'toMatchKeys', 'relType'],
+  ),
+  annotations: addsOnce,
+  needs: needed,
+  run: async (call) => {
+    const given = call.arguments;
+    const database = given.requiredText('database');
+    const fromType = given.requiredText('fromType');
+    const toType = given.requiredText('toType');
+    const relType = given.requiredText('relType');
+    const script = new UpsertScript();
+    const from = script.vertex(fromType, matchKeysOf(given, 'fromMatchKeys'), 'fromType');
+    const to = script.vertex(toType, matchKeysOf(given, 'toMatchKeys'), 'toType');
+    const edge = script.edge(relType, { from, to });
+    script.update(edge, given.object('relProperties'));
+    call.server.policy.requireDatabase(call.caller.principal, database, needed);
+    await requireTypes(call, database, [
+      { name: fromType, category: 'vertex' },
+      { name: toType, category: 'vertex' },
+      { name: relType, category: 'edge' },
+    ]);
+    return script.run(call, database, edge);
+  },
+};
+
+/** @throws ToolFailure for none, and for values that cannot tell records apart */
+function matchKeysOf(given: Arguments, name: string): ValueMap {
+  const map = given.object(name);
+  if (map === undefined || map.size === 0) throw new ToolFailure(`'${name}' is required`);
+  for (const [key, value] of map)
+    if (value === null || Array.isArray(value) || isObject(value))
+      throw new ToolFailure(`'${name}.${key}' must be a text, a number or a boolean`);
+  return map;
+}
+
+/** Steps of one script: each result stands in a variable. */
+class UpsertScript {
+  readonly #steps: string[] = [];
+  readonly #parameters = new Map<string, Value>();
+  #variables = 0;
+
+  /** Finds or makes vertices. @returns the variable that holds them */
+  vertex(type: string, matchKeys: ValueMap, argument: string): string {
+    const name = quotedName(type, argument);
+    const variable = this.#variable();
+    const pairs = this.#pairs(matchKeys);
+    this.#steps.push(
+      `LET ${variable} = SELECT FROM ${name} WHERE ${pairs.join(' AND ')}`,
+      `IF (${variable}.size() = 0) { LET ${variable} = CREATE VERTEX ${name} SET ${pairs.join(', ')}; }`,
+    );
+    return variable;
+  }
+
+  /** Finds or makes the edge of a type between two vertices. */
+  edge(type: string, ends: { readonly from: string; readonly to: string }): string {
+    const variable = this.#variable();
+    const name = quotedName(type, 'relType');
+    const one = (vertices: string) => `(SELECT FROM ${vertices} LIMIT 1)`;
+    this.#steps.push(
+      `LET ${variable} = CREATE EDGE ${name} FROM ${one(ends.from)} TO ${one(ends.to)} IF NOT EXISTS`,
+    );
+    return variable;
+  }
+
+  update(variable: string, properties: ValueMap | undefined): void {
+    if (properties === undefined || properties.size === 0) return;
+    const pairs = this.#pairs(properties).join(', ');
+    this.#steps.push(`LET ${variable} = UPDATE ${variable} SET ${pairs} RETURN AFTER`);
+  }
+
+  async run(call: ToolCall, database: string, result: string): Promise<string> {
+    const { json, count } = await jsonRows(call, {
+      database,
+      language: 'sqlscript',
+      text: `${this.#steps.join(';\n')};\nRETURN ${result};`,
+      parameters: parametersOf(this.#parameters),
+      mustRead: false,
+      rowCountMax: 1,
+    });
+    return `{"records":${json},"count":${count}}`;
+  }
+
+  #variable(): string {
+    this.#variables += 1;
+    return `$found${this.#variables}`;
+  }
+
+  #pairs(values: ValueMap): readonly string[] {
+    return [...values].map(([key, value]) => {
+      const parameter = `p${this.#parameters.size}`;
+      this.#parameters.set(parameter, value);
+      return `${quotedName(key, key.slice(0, 60))} = :${parameter}`;
+    });
+  }
+}
+
+/** Makes what is missing, with the native right `updateSchema`; two callers that make the same one both succeed. */
+async function requireTypes(
+  call: ToolCall,
+  database: string,
+  wanted: readonly { readonly name: string; readonly category: 'vertex' | 'edge' }[],
+): Promise<void> {
+  const types = await schemaTypes(call, database);
+  for (const { name, category } of wanted) {
+    const type = types.find((known) => known.name === name);
+    if (type !== undefined && type.category !== category)
+      throw new ToolFailure(`Type '${name}' is a ${type.category} type, not a ${category} type`);
+    if (type !== undefined) continue;
+    const argument = category === 'edge' ? 'relType' : 'typeName';
+    await jsonRows(call, {
+      database,
+      language: 'sql',
+      text: `CREATE ${category.toUpperCase()} TYPE ${quotedName(name, argument)} IF NOT EXISTS`,
+      mustRead: false,
+      rowCountMax: 1,
+    });
+  }
+}
