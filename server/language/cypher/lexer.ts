@@ -1,0 +1,285 @@
+/**
+ * Splits a text into tokens on demand and keeps where they stand in columns of numbers, so that the parser can look ahead and go
+ * back at no cost. Lexical faults become tokens of kind `invalid`, so that a fault behind the first syntax error is not reported
+ * before it. The arrows of patterns are put together by the parser from `<`, `-` and `>`.
+ */
+
+export const tokenKinds = [
+  'end',
+  'word',
+  'quoted',
+  'string',
+  'integer',
+  'float',
+  'parameter',
+  'invalid',
+  '(',
+  ')',
+  '[',
+  ']',
+  '{',
+  '}',
+  ',',
+  ';',
+  ':',
+  '::',
+  '.',
+  '..',
+  '|',
+  '||',
+  '+',
+  '+=',
+  '-',
+  '*',
+  '/',
+  '%',
+  '^',
+  '=',
+  '=~',
+  '!=',
+  '<>',
+  '<',
+  '<=',
+  '>',
+  '>=',
+  '!',
+  '&',
+  '$',
+  '?',
+] as const; // prettier-ignore
+export type TokenKind = (typeof tokenKinds)[number];
+
+const codeOf = new Map<TokenKind, number>(tokenKinds.map((kind, code) => [kind, code]));
+
+/** Longest first where one sign begins another. */
+const signs: readonly TokenKind[] = [
+  '(',
+  ')',
+  '[',
+  ']',
+  '{',
+  '}',
+  ',',
+  ';',
+  '::',
+  ':',
+  '..',
+  '.',
+  '||',
+  '|',
+  '+=',
+  '+',
+  '-',
+  '*',
+  '/',
+  '%',
+  '^',
+  '=~',
+  '=',
+  '!=',
+  '!',
+  '<>',
+  '<=',
+  '<',
+  '>=',
+  '>',
+  '&',
+  '$',
+  '?',
+]; // prettier-ignore
+const signsByFirst = new Map<string, TokenKind[]>();
+for (const sign of signs) {
+  const first = sign.charAt(0);
+  const known = signsByFirst.get(first);
+  if (known === undefined) signsByFirst.set(first, [sign]);
+  else known.push(sign);
+}
+
+const blank = /[\s\u001c-\u001f\u180e]*/uy;
+const word = /[\p{L}\p{Nl}\p{Pc}][\p{L}\p{Nl}\p{N}\p{Mn}\p{Mc}\p{Pc}]*/uy;
+const number =
+  /0[xX][0-9a-zA-Z_]*|0[oO][0-9a-zA-Z_]*|(?:\d[\d_]*)?\.\d[\d_]*(?:[eE][+-]?\d+)?|\d[\d_]*(?:[eE][+-]?\d+)?/y;
+const digits = /\d+/y;
+/** Other dashes look like a minus and are none. */
+const dashes = /[\u00ad\u2010-\u2015\u2212\ufe58\ufe63\uff0d]/u;
+
+export class Tokens {
+  readonly text: string;
+  #kinds = new Uint8Array(64);
+  #starts = new Int32Array(64);
+  #ends = new Int32Array(64);
+  #count = 0;
+  #at = 0;
+  readonly #faults = new Map<number, { readonly detail: string; readonly problem: string }>();
+
+  constructor(text: string) {
+    this.text = text;
+  }
+
+  kind(index: number): TokenKind {
+    this.#reach(index);
+    return tokenKinds[this.#kinds[index] as number] as TokenKind;
+  }
+
+  start(index: number): number {
+    this.#reach(index);
+    return this.#starts[index] as number;
+  }
+
+  end(index: number): number {
+    this.#reach(index);
+    return this.#ends[index] as number;
+  }
+
+  source(index: number): string {
+    return this.text.slice(this.start(index), this.end(index));
+  }
+
+  /** Of an `invalid` token. */
+  fault(index: number): { readonly detail: string; readonly problem: string } {
+    return this.#faults.get(index) ?? { detail: 'UnexpectedSyntax', problem: 'unexpected text' };
+  }
+
+  #reach(index: number): void {
+    while (this.#count <= index) this.#read();
+  }
+
+  #add(kind: TokenKind, start: number, end: number): TokenKind {
+    if (this.#count === this.#kinds.length) this.#grow();
+    this.#kinds[this.#count] = codeOf.get(kind) as number;
+    this.#starts[this.#count] = start;
+    this.#ends[this.#count] = end;
+    this.#count += 1;
+    this.#at = end;
+    return kind;
+  }
+
+  #grow(): void {
+    const size = this.#count * 2;
+    const kinds = new Uint8Array(size);
+    kinds.set(this.#kinds);
+    this.#kinds = kinds;
+    const starts = new Int32Array(size);
+    starts.set(this.#starts);
+    this.#starts = starts;
+    const ends = new Int32Array(size);
+    ends.set(this.#ends);
+    this.#ends = ends;
+  }
+
+  #invalid(start: number, end: number, problem: string, detail = 'UnexpectedSyntax'): TokenKind {
+    this.#faults.set(this.#count, { detail, problem });
+    return this.#add('invalid', start, end);
+  }
+
+  #read(): TokenKind {
+    const { text } = this;
+    const start = this.#skipBlanks();
+    if (start >= text.length) return this.#add('end', text.length, text.length);
+    const code = text.charCodeAt(start);
+    if (isDigit(code) || (code === 46 && isDigit(text.charCodeAt(start + 1))))
+      return this.#number(start);
+    if (code === 39 || code === 34) return this.#string(start, code);
+    if (code === 96) return this.#quoted(start);
+    word.lastIndex = start;
+    if (word.test(text)) return this.#add('word', start, word.lastIndex);
+    if (code === 36) return this.#parameter(start);
+    for (const sign of signsByFirst.get(text.charAt(start)) ?? [])
+      if (text.startsWith(sign, start)) return this.#add(sign, start, start + sign.length);
+    const character = String.fromCodePoint(text.codePointAt(start) as number);
+    const end = start + character.length;
+    if (dashes.test(character))
+      return this.#invalid(
+        start,
+        end,
+        `'${character}' is no minus sign`,
+        'InvalidUnicodeCharacter',
+      );
+    if (text.startsWith('/*', start)) return this.#invalid(start, end, 'comment without end');
+    return this.#invalid(start, end, `unexpected '${character}'`);
+  }
+
+  #skipBlanks(): number {
+    const { text } = this;
+    let at = this.#at;
+    for (;;) {
+      blank.lastIndex = at;
+      blank.test(text);
+      at = blank.lastIndex;
+      if (text.startsWith('//', at)) {
+        const newline = text.indexOf('\n', at);
+        at = newline < 0 ? text.length : newline + 1;
+      } else if (text.startsWith('/*', at)) {
+        const close = text.indexOf('*/', at + 2);
+        if (close < 0) return at;
+        at = close + 2;
+      } else return at;
+    }
+  }
+
+  #number(start: number): TokenKind {
+    const { text } = this;
+    number.lastIndex = start;
+    number.test(text);
+    let end = number.lastIndex;
+    const source = text.slice(start, end);
+    word.lastIndex = end;
+    const isGlued = word.test(text);
+    if (isGlued) end = word.lastIndex;
+    const isHex = /^0[xX]/.test(source);
+    const isOctal = /^0[oO]/.test(source);
+    const isWhole = isHex || isOctal || !/[.eE]/.test(source);
+    const isWellFormed = isHex
+      ? /^0[xX][0-9a-fA-F]+(?:_[0-9a-fA-F]+)*$/.test(source)
+      : isOctal
+        ? /^0[oO][0-7]+(?:_[0-7]+)*$/.test(source)
+        : !/__|_$|_[.eE]|\._/.test(source) && !/^0\d/.test(isWhole ? source : '');
+    if (isGlued || !isWellFormed)
+      return this.#invalid(
+        start,
+        end,
+        `'${text.slice(start, Math.min(end, start + 40))}' is no number`,
+        'InvalidNumberLiteral',
+      );
+    return this.#add(isWhole ? 'integer' : 'float', start, end);
+  }
+
+  #string(start: number, quote: number): TokenKind {
+    const { text } = this;
+    for (let at = start + 1; at < text.length; at += 1) {
+      const code = text.charCodeAt(at);
+      if (code === 92) at += 1;
+      else if (code === quote) return this.#add('string', start, at + 1);
+    }
+    return this.#invalid(start, text.length, 'string without end');
+  }
+
+  #quoted(start: number): TokenKind {
+    const { text } = this;
+    for (let at = start + 1; at < text.length; at += 1) {
+      if (text.charCodeAt(at) !== 96) continue;
+      if (text.charCodeAt(at + 1) === 96) at += 1;
+      else if (at === start + 1) return this.#invalid(start, at + 1, 'empty name');
+      else return this.#add('quoted', start, at + 1);
+    }
+    return this.#invalid(start, text.length, 'name without end');
+  }
+
+  #parameter(start: number): TokenKind {
+    const { text } = this;
+    const next = start + 1;
+    word.lastIndex = next;
+    if (word.test(text)) return this.#add('parameter', start, word.lastIndex);
+    digits.lastIndex = next;
+    if (digits.test(text)) return this.#add('parameter', start, digits.lastIndex);
+    if (text.charAt(next) === '`') {
+      const close = text.indexOf('`', next + 1);
+      if (close > next + 1) return this.#add('parameter', start, close + 1);
+    }
+    return this.#add('$', start, next);
+  }
+}
+
+function isDigit(code: number): boolean {
+  return code >= 48 && code <= 57;
+}

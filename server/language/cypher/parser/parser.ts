@@ -1,0 +1,252 @@
+import { DatabaseError } from '#core/errors.ts';
+import type { NumberLimits } from '#core/value/number-text.ts';
+import type { Value } from '#core/value/value.ts';
+import type { ParseLimits } from '../../frontend.ts';
+import { closestWord } from '../../suggestion.ts';
+import { quoteForMessage } from '../../syntax-error.ts';
+import type { Clause, Expression, PathPattern, Query } from '../ast.ts';
+import { compileError } from '../failures.ts';
+import { type TokenKind, Tokens } from '../lexer.ts';
+import {
+  type Decoded,
+  decodeFloat,
+  decodeInteger,
+  decodeQuotedName,
+  decodeString,
+} from '../literals.ts';
+
+/** The mutually recursive heart of the grammar, handed in so that files of clause families do not import each other. */
+export interface Grammar {
+  expression(parser: Parser): Expression;
+  path(parser: Parser): PathPattern;
+  query(parser: Parser): Query;
+  clause(parser: Parser): Clause;
+}
+
+/** A word or sign becomes several objects on its way to an operator; literals that are one value count once. */
+const bytesPerNode = 12;
+
+/** The cursor of the recursive-descent parser, and the rules about names and literals. */
+export class Parser {
+  readonly text: string;
+  readonly grammar: Grammar;
+  readonly depthMax: number;
+  /** Words that could have stood at the current token: of them a misspelt one was meant. */
+  readonly #wanted = new Set<string>();
+  #wantedAt = -1;
+  readonly #tokens: Tokens;
+  readonly #numbers: NumberLimits | undefined;
+  readonly #nodesMax: number;
+  #index = 0;
+  #depth = 0;
+  #nodeCount = 0;
+
+  constructor(text: string, limits: ParseLimits, grammar: Grammar) {
+    this.text = text;
+    this.grammar = grammar;
+    this.depthMax = limits.expressionDepthMax;
+    this.#numbers = limits.numbers;
+    this.#nodesMax = Math.max(10_000, Math.floor(limits.statementBytesMax / bytesPerNode));
+    this.#tokens = new Tokens(text);
+  }
+
+  // --- tokens
+
+  get kind(): TokenKind {
+    return this.#tokens.kind(this.#index);
+  }
+
+  /** Offset of the current token. */
+  get start(): number {
+    return this.#tokens.start(this.#index);
+  }
+
+  /** End of the token before the current one. */
+  get lastEnd(): number {
+    return this.#index === 0 ? 0 : this.#tokens.end(this.#index - 1);
+  }
+
+  /** For going back with `moveTo`. */
+  get index(): number {
+    return this.#index;
+  }
+
+  moveTo(index: number): void {
+    this.#index = index;
+  }
+
+  source(distance = 0): string {
+    return this.#tokens.source(this.#index + distance);
+  }
+
+  peek(distance: number): TokenKind {
+    return this.#tokens.kind(this.#index + distance);
+  }
+
+  advance(): void {
+    if (this.kind === 'invalid') this.unexpected();
+    this.#nodeCount += 1;
+    if (this.#nodeCount > this.#nodesMax)
+      throw new DatabaseError(
+        'TooLarge',
+        `statement has more than ${this.#nodesMax} words and signs outside literals, one for each ${bytesPerNode} bytes of service.sql.maxStatementSize`,
+      );
+    this.#index += 1;
+  }
+
+  get nodeCount(): number {
+    return this.#nodeCount;
+  }
+
+  /** What was read since `count` has become one literal value and costs no more than one token. */
+  forgetNodesSince(count: number): void {
+    this.#nodeCount = count + 1;
+  }
+
+  at(kind: TokenKind): boolean {
+    return this.kind === kind;
+  }
+
+  accept(kind: TokenKind): boolean {
+    if (this.kind !== kind) return false;
+    this.advance();
+    return true;
+  }
+
+  expect(kind: TokenKind): void {
+    if (!this.accept(kind)) this.unexpected(`'${kind}'`);
+  }
+
+  // --- words
+
+  /** The word at `distance` in capitals; '' when there is none. */
+  word(distance = 0): string {
+    return this.peek(distance) === 'word' ? this.source(distance).toUpperCase() : '';
+  }
+
+  /** Whether the words stand here one after the other. */
+  atWords(...words: readonly string[]): boolean {
+    this.#want(words[0] as string);
+    return words.every((wanted, distance) => this.word(distance) === wanted);
+  }
+
+  acceptWords(...words: readonly string[]): boolean {
+    if (!this.atWords(...words)) return false;
+    for (let at = 0; at < words.length; at += 1) this.advance();
+    return true;
+  }
+
+  expectWords(...words: readonly string[]): void {
+    for (const word of words) if (!this.acceptWords(word)) this.unexpected(word);
+  }
+
+  #want(word: string): void {
+    if (this.#wantedAt !== this.#index) {
+      this.#wanted.clear();
+      this.#wantedAt = this.#index;
+    }
+    this.#wanted.add(word);
+  }
+
+  atName(distance = 0): boolean {
+    const kind = this.peek(distance);
+    return kind === 'word' || kind === 'quoted';
+  }
+
+  /** A name, in back-ticks or not. */
+  name(what = 'a name'): string {
+    const { kind } = this;
+    if (kind === 'word') {
+      const name = this.source();
+      this.advance();
+      return name;
+    }
+    if (kind !== 'quoted') this.unexpected(what);
+    const name = this.decoded(decodeQuotedName(this.source()));
+    this.advance();
+    return name;
+  }
+
+  /** `a.b.c` */
+  dottedName(what: string): string {
+    let name = this.name(what);
+    while (this.at('.') && this.atName(1)) {
+      this.advance();
+      name += `.${this.name()}`;
+    }
+    return name;
+  }
+
+  parameterName(): string {
+    const source = this.source().slice(1);
+    const name = source.startsWith('`') ? source.slice(1, -1) : source;
+    this.advance();
+    return name;
+  }
+
+  // --- literals
+
+  string(): string {
+    if (!this.at('string')) this.unexpected('a string');
+    const value = this.decoded(decodeString(this.source()));
+    this.advance();
+    return value;
+  }
+
+  number(isNegative: boolean): Value {
+    const decode = this.kind === 'integer' ? decodeInteger : decodeFloat;
+    const value = this.decoded(decode(this.source(), isNegative, this.#numbers));
+    this.advance();
+    return value;
+  }
+
+  /** An integer of at most `max`, as quantifiers have them. */
+  count(max: number): number {
+    if (!this.at('integer')) this.unexpected('a number');
+    const at = this.start;
+    const value = this.number(false);
+    if (typeof value !== 'number' || value > max)
+      throw this.fault(at, 'IntegerOverflow', `at most ${max}`);
+    return value;
+  }
+
+  decoded<T>(decoded: Decoded<T>): T {
+    if ('value' in decoded) return decoded.value;
+    throw this.fault(this.start, decoded.detail, decoded.problem);
+  }
+
+  // --- depth and faults
+
+  /** @throws DatabaseError `Syntax` when nesting is too deep (limits.md 8) */
+  enter(): void {
+    this.#depth += 1;
+    if (this.#depth > this.depthMax)
+      throw this.fault(
+        this.start,
+        'UnexpectedSyntax',
+        `expressions are nested more than ${this.depthMax} deep (service.sql.maxExpressionDepth)`,
+      );
+  }
+
+  leave(): void {
+    this.#depth -= 1;
+  }
+
+  fault(at: number, detail: string, problem: string, suggestion?: string): DatabaseError {
+    return compileError({ text: this.text, at, detail, problem, suggestion });
+  }
+
+  /** The current token may not stand here. */
+  unexpected(expected?: string): never {
+    const { kind, start } = this;
+    if (kind === 'invalid') {
+      const { detail, problem } = this.#tokens.fault(this.#index);
+      throw this.fault(start, detail, problem);
+    }
+    const what = kind === 'end' ? 'end of statement' : quoteForMessage(this.source());
+    const rest = expected === undefined ? '' : `, expected ${expected}`;
+    const wanted = this.#wantedAt === this.#index ? this.#wanted : [];
+    const suggestion = kind === 'word' ? closestWord(this.source(), wanted) : undefined;
+    throw this.fault(start, 'UnexpectedSyntax', `unexpected ${what}${rest}`, suggestion);
+  }
+}

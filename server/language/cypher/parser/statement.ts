@@ -1,0 +1,62 @@
+import type { ParseLimits } from '../../frontend.ts';
+import type { Clause, CypherAst, Inspect, Query, SingleQuery, Statement } from '../ast.ts';
+import { clause } from './clause.ts';
+import { command, startsCommand } from './command.ts';
+import { expression } from './expression.ts';
+import { type Grammar, Parser } from './parser.ts';
+import { path } from './pattern.ts';
+import { notSupported } from '../failures.ts';
+
+const grammar: Grammar = { expression, path, query, clause };
+
+/** @throws DatabaseError `Syntax` with the name of the fault, line and column; `TooLarge` */
+export function parseStatement(text: string, limits: ParseLimits): CypherAst {
+  const parser = new Parser(text, limits, grammar);
+  const inspect = inspected(parser);
+  const statement = statementOf(parser);
+  parser.accept(';');
+  if (!parser.at('end')) parser.unexpected('end of statement');
+  return { text, inspect, statement };
+}
+
+function inspected(parser: Parser): Inspect | undefined {
+  if (parser.acceptWords('EXPLAIN')) return 'explain';
+  return parser.acceptWords('PROFILE') ? 'profile' : undefined;
+}
+
+function statementOf(parser: Parser): Statement {
+  if (startsCommand(parser)) return { kind: 'command', command: command(parser) };
+  return { kind: 'query', query: query(parser) };
+}
+
+function query(parser: Parser): Query {
+  parser.enter();
+  const at = parser.start;
+  if (parser.acceptWords('USE')) throw notSupported(`USE ${parser.dottedName('a database')}`);
+  const parts = [single(parser)];
+  let union: Query['union'];
+  while (parser.atWords('UNION')) {
+    const { start } = parser;
+    parser.advance();
+    const isAll = parser.acceptWords('ALL');
+    if (!isAll) parser.acceptWords('DISTINCT');
+    const kind = isAll ? 'all' : 'distinct';
+    if (union !== undefined && union !== kind)
+      throw parser.fault(start, 'InvalidClauseComposition', 'UNION and UNION ALL are mixed');
+    union = kind;
+    parts.push(single(parser));
+  }
+  parser.leave();
+  return { parts, union, at, end: parser.lastEnd };
+}
+
+function single(parser: Parser): SingleQuery {
+  const at = parser.start;
+  const clauses: Clause[] = [];
+  while (!endsQuery(parser) || clauses.length === 0) clauses.push(clause(parser));
+  return { clauses, at, end: parser.lastEnd };
+}
+
+function endsQuery(parser: Parser): boolean {
+  return parser.at('end') || parser.at(';') || parser.at('}') || parser.atWords('UNION');
+}
