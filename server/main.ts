@@ -9,10 +9,11 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import { Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 
 /*
- * The entry point: `--version`, and the way to `floor-plan.ts`, where the server is put together.
+ * The entry point: `--version`, and the way to `plan/start.ts`, where the server is put together.
  *
  * The server runs from the platform's cache of compiled code. Without it the type stripper is loaded, every file is
  * stripped and compiled anew, and an idle server holds 30 MB more and starts half a second later. The cache can only be
@@ -33,6 +34,9 @@ const cacheDirectory = new URL('../node_modules/.cache/polyad-code/', import.met
 
 const commandLine = process.argv.slice(2);
 
+// Over standard output agents get the protocol and nothing else: whatever else is written goes to standard error.
+const protocolOutput = commandLine.includes('--mcp-stdio') ? takeStandardOutput() : undefined;
+
 if (commandLine.includes('--version')) printVersion(commandLine.includes('--json'));
 else if (commandLine[0] === fillingSwitch) await loadServer();
 else {
@@ -45,7 +49,7 @@ async function run(): Promise<void> {
   const { DatabaseError } = await import('#core/errors.ts');
   const { optimizeForRequests } = await import('#platform/code-optimization.ts');
   try {
-    await startServer(commandLine);
+    await startServer(commandLine, protocolOutput);
     optimizeForRequests();
   } catch (error) {
     const isWrongUse = error instanceof DatabaseError;
@@ -54,11 +58,23 @@ async function run(): Promise<void> {
   }
 }
 
+/** @returns what writes to standard output from now on */
+function takeStandardOutput(): Writable {
+  const write = process.stdout.write.bind(process.stdout);
+  process.stdout.write = process.stderr.write.bind(process.stderr) as typeof process.stdout.write;
+  return new Writable({
+    decodeStrings: false,
+    write: (text: string, _encoding, done) => {
+      write(text, (error) => done(error ?? undefined));
+    },
+  });
+}
+
 /** All that a server runs, which is what the cache holds: one file beside it would bring the type stripper into every server. */
-async function loadServer(): Promise<typeof import('./floor-plan.ts')> {
+async function loadServer(): Promise<typeof import('#plan/start.ts')> {
   const { keepTickShape } = await import('#platform/tick-shape.ts');
   keepTickShape();
-  return await import('./floor-plan.ts');
+  return await import('#plan/start.ts');
 }
 
 /** Does not return when it succeeds: the process goes on as another one with the same number. */

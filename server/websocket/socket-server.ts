@@ -43,7 +43,7 @@ const insertActions = new Set(['start', 'chunk', 'commit', 'rollback']);
 
 /**
  * The WebSocket door, `/ws`: change events and streamed inserts on one connection (contract 1, websocket.md). The HTTP door
- * hands over connections of known users; see `floor-plan.ts`.
+ * hands over connections of known users; see `plan/start.ts`.
  */
 export class SocketServer {
   readonly #options: SocketServerOptions;

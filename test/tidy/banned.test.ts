@@ -26,7 +26,7 @@ const bans: readonly Ban[] = [
   {
     what: 'console output',
     pattern: /\bconsole\./,
-    allowedIn: [/^server\/(main|floor-plan|container)\.ts$/, /^operator\/main\.ts$/],
+    allowedIn: [/^server\/(main|plan\/[a-z-]+|container)\.ts$/, /^operator\/main\.ts$/],
     why: 'the log is an interface',
   },
   {
@@ -59,7 +59,7 @@ const bans: readonly Ban[] = [
   {
     what: 'process exit',
     pattern: /process\.exit\(/,
-    allowedIn: [/^server\/(main|floor-plan|container|cli\/cli)\.ts$/, /^operator\/main\.ts$/],
+    allowedIn: [/^server\/(main|plan\/[a-z-]+|container|cli\/cli)\.ts$/, /^operator\/main\.ts$/],
     why: "stopping is the composition root's decision",
   },
   {

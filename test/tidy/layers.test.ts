@@ -24,7 +24,7 @@ const floorOf: Readonly<Record<string, number>> = {
   websocket: 12,
   mcp: 12,
   cli: 12,
-  'floor-plan.ts': 13,
+  plan: 13,
   'main.ts': 14,
   'container.ts': 14,
 };
