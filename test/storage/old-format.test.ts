@@ -1,0 +1,47 @@
+// A database as version 1 of the format wrote it (before values of Cypher and labels) opens, reads, changes and closes.
+import assert from 'node:assert/strict';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { gunzipSync } from 'node:zlib';
+import { openTestDatabase } from '#test/database/support/open-test-database.ts';
+
+const kept = new URL('./fixtures/format-1.mdb.gz', import.meta.url);
+
+const people = [0, 1, 2, 3, 4]
+  .map(
+    (n) =>
+      `{@rid: "#1:${n}", @type: "Person", name: "p${n}", born: date 2001-02-0${n + 1}, age: ${n * 10}, tags: ["a", ${n}, {k: 1.5}]}`,
+  )
+  .join('\n');
+const sample =
+  '{@rid: "#3:0", @type: "Sample", big: 9007199254740993, real: 4.0, at: datetime 2024-05-06 07:08:09, ' +
+  'length: duration 90, nothing: null, map: {__proto__: true}}';
+const edge =
+  '{@rid: "#2:0", @type: "Knows", @in: "#1:1", @out: "#1:0", since: datetime 2020-01-01 00:00:00}';
+
+test('a database of format 1 opens, reads, changes and closes', async () => {
+  const database = await openTestDatabase();
+  try {
+    await database.reopen(() =>
+      writeFileSync(join(database.directory, 'test', 'data.mdb'), gunzipSync(readFileSync(kept))),
+    );
+    assert.equal(await database.print('SELECT FROM Person'), people);
+    assert.equal(await database.print('SELECT FROM Sample'), sample);
+    assert.equal(await database.print('SELECT FROM Knows'), edge);
+    const found = "SELECT age FROM Person WHERE name = 'p3'";
+    assert.equal(await database.print(found), '{age: 30}');
+    await database.run("UPDATE Person SET age = 31 WHERE name = 'p3'");
+    await database.run("INSERT INTO Person SET name = 'p5', born = date('2001-02-06')");
+    await database.reopen();
+    assert.equal(await database.print(found), '{age: 31}');
+    assert.equal(
+      await database.print("SELECT count(*) AS n FROM Person WHERE born > date('2001-02-04')"),
+      '{n: 2}',
+    );
+    const [checked] = await database.run('CHECK DATABASE');
+    assert.equal(checked?.['errors'] ?? 0, 0);
+  } finally {
+    await database.close();
+  }
+});
