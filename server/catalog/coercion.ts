@@ -114,6 +114,13 @@ const classNames = {
   embedded: 'EmbeddedDocument',
   list: 'List',
   map: 'Map',
+  localTime: 'LocalTime',
+  zonedTime: 'ZonedTime',
+  localDateTime: 'LocalDateTime',
+  zonedDateTime: 'ZonedDateTime',
+  cypherDuration: 'Duration',
+  point: 'Point',
+  path: 'Path',
 } as const satisfies Record<ValueKind, string>;
 
 /**

@@ -1,5 +1,7 @@
 import { Decimal } from '#core/value/decimal.ts';
 import { DatabaseError } from '#core/errors.ts';
+import { extendedOfParts, partsOfExtended } from '#core/value/extended-parts.ts';
+import { isExtended } from '#core/value/extended-value.ts';
 import { Link } from '#core/value/record.ts';
 import type { Rid } from '#core/value/rid.ts';
 import { DateTime, Duration, LocalDate, type TemporalPrecision } from '#core/temporal/temporal.ts';
@@ -31,6 +33,7 @@ export function encodeValue(value: Value): ValueDocument {
   if (value instanceof EmbeddedDocument) {
     return ['embedded', value.typeName, ...encodePairs(value.properties)];
   }
+  if (isExtended(value)) return ['extended', ...partsOfExtended(value)];
   throw new DatabaseError('IllegalArgument', `a ${kindOf(value)} cannot be stored in the schema`);
 }
 
@@ -63,6 +66,11 @@ export function decodeValue(document: ValueDocument): Value {
       return new Link(Number(first) as Rid);
     case 'embedded':
       return new EmbeddedDocument(String(first), decodePairs(document.slice(2)));
+    case 'extended': {
+      const value = extendedOfParts(document.slice(1) as readonly Value[]);
+      if (value !== undefined) return value;
+      throw new DatabaseError('CorruptedRecord', `schema document: unknown value '${first}'`);
+    }
     default:
       throw new DatabaseError('CorruptedRecord', `schema document: unknown value kind '${kind}'`);
   }

@@ -32,6 +32,12 @@ import { ReaderBook } from './read/reader-book.ts';
 import { RowEncoder } from './format/row.ts';
 import type { TypeLabels } from './format/row-record.ts';
 import { RowScratch } from './commit/row-scratch.ts';
+import {
+  currentFormat,
+  decodeFormat,
+  isCurrentFormat,
+  type StorageFormat,
+} from './format/features.ts';
 import { ShapeRegistry } from './format/shape.ts';
 import { StateReader } from './read/state-reader.ts';
 import { diskIsFull, hasSpace, isDiskFull, storageFailed } from './storage-failure.ts';
@@ -52,8 +58,6 @@ import {
 //
 // Start reading at `#commitGroup`. Reads: lmdb-snapshot.ts, state-reader.ts, reader-book.ts. What a commit consists of:
 // commit-builder.ts. From the overlay to LMDB: checkpointer.ts.
-
-const formatVersion = 1;
 
 export interface LmdbEngineOptions {
   /** Made when it does not exist. */
@@ -189,19 +193,20 @@ export class LmdbEngine implements StorageEngine {
   #requireFormat(): void {
     const stored = this.#readers.newest.meta('format');
     if (stored === undefined) {
-      const key = metaKey('format');
-      const body = Buffer.from(JSON.stringify({ storage: formatVersion }));
-      const write = putSealed(this.#subs.meta, key, key.bytes, this.#context.memory, body);
-      this.#subs.root.transactionSync(() => carryOut(write));
-      this.#readers.rebase(0 as LogIndex);
+      this.#writeFormat(currentFormat);
       return;
     }
-    const { storage } = JSON.parse(Buffer.from(stored).toString('latin1')) as { storage: number };
-    if (storage === formatVersion) return;
-    throw new DatabaseError(
-      'CorruptedRecord',
-      `the database in '${this.#options.directory}' has storage format ${storage}; this version reads ${formatVersion}`,
-    );
+    const format = decodeFormat(stored, this.#options.directory);
+    // An older build refuses what it would misread, so the new tags are announced before the first of them is written.
+    if (!isCurrentFormat(format)) this.#writeFormat(currentFormat);
+  }
+
+  #writeFormat(format: StorageFormat): void {
+    const key = metaKey('format');
+    const body = Buffer.from(JSON.stringify(format));
+    const write = putSealed(this.#subs.meta, key, key.bytes, this.#context.memory, body);
+    this.#subs.root.transactionSync(() => carryOut(write));
+    this.#readers.rebase(0 as LogIndex);
   }
 
   #load(): void {

@@ -1,5 +1,6 @@
 import { decimalText } from '../value/decimal.ts';
 import { DatabaseError } from '../errors.ts';
+import { textOfExtended } from '../value/extended-value.ts';
 import { formatRid } from '../value/rid.ts';
 import { formatDate, formatDateTime } from '../temporal/format.ts';
 import type { TemporalFormats } from '../temporal/format.ts';
@@ -45,6 +46,8 @@ export function textOf(value: Value, formats: TemporalFormats): string {
       return formatRid(tagged.rid);
     case 'embedded':
       return jsonText(tagged, formats, 0);
+    default:
+      return textOfExtended(tagged);
   }
 }
 

@@ -1,3 +1,4 @@
+import { compareExtended, isExtended, keyOfExtended } from './extended-value.ts';
 import { compareDecimals, decimalText, decimalToNumber, exactDecimalOfDouble } from './decimal.ts';
 import { normalizeDecimal } from './decimal.ts';
 import type { Decimal } from './decimal.ts';
@@ -56,6 +57,8 @@ function taggedEqual(a: Tagged, b: Tagged): boolean {
     case 'float':
     case 'decimal':
       return false; // numbers were compared by their keys
+    default:
+      return isExtended(b) && compareExtended(a, b) === 0;
   }
 }
 
@@ -158,8 +161,11 @@ function encodeTagged(value: Tagged): string {
       return `p${value.seconds}.${value.nanos};`;
     case 'embedded':
       return encodeEmbedded(value);
+    case 'float':
+    case 'decimal':
+      return ''; // were encoded as numbers
     default:
-      return ''; // float and decimal were encoded as numbers
+      return keyOfExtended(value);
   }
 }
 

@@ -1,13 +1,14 @@
 import { compareDecimals, decimalOfInteger, exactDecimalOfDouble } from './decimal.ts';
 import type { Decimal } from './decimal.ts';
 import { compareDateTimes, compareDurations, msPerDay } from '../temporal/temporal.ts';
+import { compareExtended, type ExtendedValue } from './extended-value.ts';
 import type { DateTime, LocalDate } from '../temporal/temporal.ts';
 import type { Float, Value, ValueMap } from './value.ts';
 
 /**
  * The total order of all values, that of ordered indexes; ORDER BY follows it within one kind (`sort-order.ts`): null <
- * false < true < numbers < dates < text < bytes < links and records < durations < lists < maps < embedded documents (tags
- * of storage.md 3.4, then the kinds that indexes do not hold).
+ * false < true < numbers < dates < text < bytes < links and records < durations < lists < maps < embedded documents < the kinds of
+ * `extended-value.ts` (tags of storage.md 3.4).
  *
  * Numbers compare by value whatever their type (`exactDecimalOfDouble`), NaN above all others; text by its UTF-8 bytes, that is by code point;
  * record ids by bucket, then position; a calendar date as its midnight in UTC; lists element by element, then by length;
@@ -50,6 +51,7 @@ const durationRank = 8;
 const listRank = 9;
 const mapRank = 10;
 const embeddedRank = 11;
+const extendedRank = 12;
 
 function rankOf(value: Value): number {
   switch (typeof value) {
@@ -82,6 +84,8 @@ function rankOf(value: Value): number {
       return durationRank;
     case 'embedded':
       return embeddedRank;
+    default:
+      return extendedRank;
   }
 }
 
@@ -176,6 +180,8 @@ function compareComposite(a: Value, b: Value, rank: number): number {
       const y = b as { typeName: string; properties: ValueMap };
       return compareText(x.typeName, y.typeName) || compareMaps(x.properties, y.properties);
     }
+    case extendedRank:
+      return compareExtended(a as ExtendedValue, b as ExtendedValue);
     default:
       return 0; // null, false and true have one value each
   }

@@ -1,6 +1,15 @@
 import type { Link, StoredRecord } from './record.ts';
 import type { Decimal } from './decimal.ts';
+import type {
+  CypherDuration,
+  LocalDateTime,
+  LocalTime,
+  ZonedDateTime,
+  ZonedTime,
+} from '../temporal/instants.ts';
 import type { DateTime, Duration, LocalDate } from '../temporal/temporal.ts';
+import type { Path } from './path.ts';
+import type { Point } from './point.ts';
 
 /**
  * Every value that flows through plans and is stored in records.
@@ -28,7 +37,14 @@ export type Value =
   | StoredRecord
   | EmbeddedDocument
   | ValueList
-  | ValueMap;
+  | ValueMap
+  | LocalTime
+  | ZonedTime
+  | LocalDateTime
+  | ZonedDateTime
+  | CypherDuration
+  | Point
+  | Path;
 
 export type ValueList = readonly Value[];
 export type ValueMap = ReadonlyMap<string, Value>;
@@ -82,7 +98,14 @@ export type ValueKind =
   | 'record'
   | 'embedded'
   | 'list'
-  | 'map';
+  | 'map'
+  | 'localTime'
+  | 'zonedTime'
+  | 'localDateTime'
+  | 'zonedDateTime'
+  | 'cypherDuration'
+  | 'point'
+  | 'path';
 
 /** Which branch of the union `value` is. Cost: one to four type tests. */
 export function kindOf(value: Value): ValueKind {

@@ -1,4 +1,6 @@
 import { decimalText } from '#core/value/decimal.ts';
+import { type ExtendedValue, textOfExtended } from '#core/value/extended-value.ts';
+import { pointFields } from '#core/value/point.ts';
 import type { StoredRecord } from '#core/value/record.ts';
 import { formatDate, formatDateTime } from '#core/temporal/format.ts';
 import type { TemporalFormats } from '#core/temporal/format.ts';
@@ -28,6 +30,9 @@ const trueBytes = Buffer.from('true');
 const falseBytes = Buffer.from('false');
 const ridOpen = Buffer.from('{"@rid":"');
 const typeOpen = Buffer.from(',"@type":');
+const pathOpen = Buffer.from('{"@cat":"path","nodes":');
+const pathMiddle = Buffer.from(',"relationships":');
+const pathLength = Buffer.from(',"length":');
 const embeddedOpen = Buffer.from('{"@type":');
 const categories = {
   document: Buffer.from(',"@cat":"d"'),
@@ -329,6 +334,29 @@ export class JsonWriter {
         return;
       case 'embedded':
         this.#embedded(value);
+        return;
+      default:
+        this.#extended(value);
+    }
+  }
+
+  /** Texts; a point is an object of its coordinates, a path one of its records (house decision 20). */
+  #extended(value: ExtendedValue): void {
+    switch (value.valueKind) {
+      case 'point':
+        this.#map(pointFields(value));
+        return;
+      case 'path':
+        this.raw(pathOpen);
+        this.#list(value.nodes);
+        this.raw(pathMiddle);
+        this.#list(value.relationships);
+        this.raw(pathLength);
+        this.integer(value.length);
+        this.byte(125);
+        return;
+      default:
+        this.string(textOfExtended(value));
     }
   }
 

@@ -18,6 +18,14 @@ const typeIds = {
   decimal: 14,
   embedded: 15,
   duration: 5,
+  // Texts, as the reference product has no types for them.
+  localTime: 7,
+  zonedTime: 7,
+  localDateTime: 7,
+  zonedDateTime: 7,
+  cypherDuration: 7,
+  point: 10,
+  path: 10,
 } as const;
 
 const longId = 3;

@@ -98,4 +98,16 @@ function isSmall(value: Value): boolean {
   return !Array.isArray(value) && 'valueKind' in value && smallKinds.has(value.valueKind);
 }
 
-const smallKinds: ReadonlySet<string> = new Set(['float', 'date', 'datetime', 'duration', 'link']);
+const smallKinds: ReadonlySet<string> = new Set([
+  'float',
+  'date',
+  'datetime',
+  'duration',
+  'link',
+  'localTime',
+  'zonedTime',
+  'localDateTime',
+  'zonedDateTime',
+  'cypherDuration',
+  'point',
+]);

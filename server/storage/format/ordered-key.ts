@@ -10,6 +10,9 @@ import { DatabaseError } from '#core/errors.ts';
 import type { Rid } from '#core/value/rid.ts';
 import { type DateTime, type Duration, type LocalDate, msPerDay } from '#core/temporal/temporal.ts';
 import type { EmbeddedDocument, Value, ValueMap } from '#core/value/value.ts';
+import { averageSeconds, utcNanosOf, utcOf } from '#core/temporal/instants.ts';
+import { type ExtendedValue, placeOfExtended } from '#core/value/extended-value.ts';
+import { pathElements } from '#core/value/path.ts';
 import { compareNumbers } from '#core/value/value-order.ts';
 import { ByteWriter } from './byte-writer.ts';
 import type { Bytes } from './bytes.ts';
@@ -31,6 +34,8 @@ import type { Bytes } from './bytes.ts';
 // 68   duration      seconds as a number without distance, u32 nanoseconds
 // 70   list          its elements as components, ends 00
 // 78   map           as a list of names and values in order of names      7C  embedded   type name, then as map
+// 80   kinds of `extended-value.ts`, a tag each in their order: numbers as doubles without distance, the instant before offset and
+//      zone; of durations their average length in seconds before months, days, seconds (64 bits) and nanoseconds
 //
 // A key of a unique index that holds such decimals ends with 16 bytes of the SHA-256 of their digits (`tellApart`), so that
 // two of them do not count as one; indexes made before that have no such ends (`IndexDefinition.tellsDecimals`).
@@ -50,6 +55,8 @@ const tag = {
   list: 0x70,
   map: 0x78,
   embedded: 0x7c,
+  /** Of the first kind of `extended-value.ts`; the others follow in their order. */
+  extended: 0x80,
 } as const;
 
 /** Tags of the two booleans, which are one type of values. */
@@ -237,9 +244,60 @@ export class OrderedKeyWriter {
         out.u8(1);
         this.#entries((value satisfies EmbeddedDocument).properties);
         return;
-      default:
+      case 'link':
+      case 'record':
         out.u8(tag.link);
         writeOrderedRid(out, value.rid);
+        return;
+      default:
+        this.#extended(value);
+    }
+  }
+
+  #extended(value: ExtendedValue): void {
+    const out = this.#out;
+    out.u8(tag.extended + placeOfExtended(value));
+    switch (value.valueKind) {
+      case 'localTime':
+        orderedDouble(out, value.nanosOfDay);
+        return;
+      case 'zonedTime':
+        orderedDouble(out, utcNanosOf(value));
+        orderedDouble(out, value.offsetSeconds);
+        return;
+      case 'localDateTime':
+        orderedDouble(out, value.epochDay);
+        orderedDouble(out, value.nanosOfDay);
+        return;
+      case 'zonedDateTime': {
+        const { epochDay, nanosOfDay } = utcOf(value);
+        orderedDouble(out, epochDay);
+        orderedDouble(out, nanosOfDay);
+        orderedDouble(out, value.offsetSeconds);
+        this.#escaped(value.zone);
+        out.u8(0);
+        out.u8(1);
+        return;
+      }
+      case 'cypherDuration':
+        orderedDouble(out, averageSeconds(value));
+        orderedDouble(out, value.months);
+        orderedDouble(out, value.days);
+        orderedInt64(out, BigInt(value.seconds));
+        orderedDouble(out, value.nanos);
+        return;
+      case 'point':
+        orderedDouble(out, value.srid);
+        orderedDouble(out, value.x);
+        orderedDouble(out, value.y);
+        orderedDouble(out, value.z);
+        return;
+      case 'path':
+        for (const { rid } of pathElements(value)) {
+          out.u8(1);
+          writeOrderedRid(out, rid);
+        }
+        out.u8(0);
     }
   }
 
@@ -317,6 +375,12 @@ function orderedDouble(out: ByteWriter, value: number): void {
     out.view.setUint32(at, ~high);
     out.view.setUint32(at + 4, ~out.view.getUint32(at + 4));
   } else out.view.setUint32(at, high | 0x8000_0000);
+  out.position += 8;
+}
+
+function orderedInt64(out: ByteWriter, value: bigint): void {
+  out.reserve(8);
+  out.view.setBigUint64(out.position, BigInt.asUintN(64, value) ^ (1n << 63n));
   out.position += 8;
 }
 

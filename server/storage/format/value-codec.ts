@@ -1,5 +1,15 @@
 import { DatabaseError } from '#core/errors.ts';
 import { type IntegerWidth, isBeyondInt32, isSizable } from '#core/value/integer-width.ts';
+import type { ExtendedValue } from '#core/value/extended-value.ts';
+import { Path, pathElements } from '#core/value/path.ts';
+import { Point, type PointSystem } from '#core/value/point.ts';
+import {
+  CypherDuration,
+  LocalDateTime,
+  LocalTime,
+  ZonedDateTime,
+  ZonedTime,
+} from '#core/temporal/instants.ts';
 import { Decimal } from '#core/value/decimal.ts';
 import { Link } from '#core/value/record.ts';
 import type { PausingWork, WorkMeter } from '#core/pausing-work.ts';
@@ -50,6 +60,14 @@ const tag = {
   long: 19,
   short: 20,
   byte: 21,
+  // Feature `extendedValues` of the format (`features.ts`).
+  localTime: 22,
+  zonedTime: 23,
+  localDateTime: 24,
+  zonedDateTime: 25,
+  cypherDuration: 26,
+  point: 27,
+  path: 28,
 } as const;
 
 const sizedTags = { LONG: tag.long, SHORT: tag.short, BYTE: tag.byte } as const;
@@ -208,10 +226,53 @@ function writeObject(
       out.lengthAndText(value.typeName);
       writeEntries(out, value.properties, depth);
       return;
-    default:
+    case 'link':
+    case 'record':
       // A record as a property is stored as a link to it.
       out.u8(tag.link);
       out.f64(value.rid);
+      return;
+    default:
+      writeExtended(out, value);
+  }
+}
+
+function writeExtended(out: ByteWriter, value: ExtendedValue): void {
+  out.u8(tag[value.valueKind]);
+  switch (value.valueKind) {
+    case 'localTime':
+      out.f64(value.nanosOfDay);
+      return;
+    case 'zonedTime':
+      out.f64(value.nanosOfDay);
+      out.f64(value.offsetSeconds);
+      return;
+    case 'localDateTime':
+      out.f64(value.epochDay);
+      out.f64(value.nanosOfDay);
+      return;
+    case 'zonedDateTime':
+      out.f64(value.epochDay);
+      out.f64(value.nanosOfDay);
+      out.f64(value.offsetSeconds);
+      out.lengthAndText(value.zone);
+      return;
+    case 'cypherDuration':
+      out.f64(value.months);
+      out.f64(value.days);
+      out.i64(BigInt(value.seconds));
+      out.u32(value.nanos);
+      return;
+    case 'point':
+      out.u32(value.srid);
+      out.f64(value.x);
+      out.f64(value.y);
+      out.f64(value.z);
+      return;
+    case 'path':
+      // Its elements are links to them.
+      out.varint(value.relationships.length);
+      for (const { rid } of pathElements(value)) out.f64(rid);
   }
 }
 
@@ -390,8 +451,12 @@ export class ValueReader {
       case tag.short:
       case tag.byte:
         return unzigzag(this.varint());
-      default:
+      case tag.list:
+      case tag.numbers:
+      case tag.doubles:
         return this.#list(kind);
+      default:
+        return this.#extended(kind);
     }
   }
 
@@ -400,9 +465,56 @@ export class ValueReader {
     const list: Value[] = [];
     if (kind === tag.list) for (let i = 0; i < count; i++) list.push(this.value());
     else if (kind === tag.numbers) for (let i = 0; i < count; i++) list.push(this.#f64());
-    else if (kind === tag.doubles) for (let i = 0; i < count; i++) list.push(double(this.#f64()));
-    else throw new DatabaseError('CorruptedRecord', `a stored value has the unknown tag ${kind}`);
+    else for (let i = 0; i < count; i++) list.push(double(this.#f64()));
     return list;
+  }
+
+  #extended(kind: number): ExtendedValue {
+    switch (kind) {
+      case tag.localTime:
+        return new LocalTime(this.#f64());
+      case tag.zonedTime: {
+        const nanosOfDay = this.#f64();
+        return new ZonedTime(nanosOfDay, this.#f64());
+      }
+      case tag.localDateTime: {
+        const epochDay = this.#f64();
+        return new LocalDateTime(epochDay, this.#f64());
+      }
+      case tag.zonedDateTime: {
+        const epochDay = this.#f64();
+        const nanosOfDay = this.#f64();
+        const offsetSeconds = this.#f64();
+        return new ZonedDateTime(epochDay, nanosOfDay, offsetSeconds, this.text());
+      }
+      case tag.cypherDuration: {
+        const months = this.#f64();
+        const days = this.#f64();
+        const seconds = integer(this.#i64());
+        return new CypherDuration(months, days, seconds, this.#u32());
+      }
+      case tag.point: {
+        const srid = this.#u32() as PointSystem;
+        const x = this.#f64();
+        const y = this.#f64();
+        return new Point(srid, x, y, this.#f64());
+      }
+      case tag.path:
+        return this.#path();
+      default:
+        throw new DatabaseError('CorruptedRecord', `a stored value has the unknown tag ${kind}`);
+    }
+  }
+
+  #path(): Path {
+    const length = this.varint();
+    const nodes = [new Link(this.#f64() as Rid)];
+    const relationships: Link[] = [];
+    for (let i = 0; i < length; i++) {
+      relationships.push(new Link(this.#f64() as Rid));
+      nodes.push(new Link(this.#f64() as Rid));
+    }
+    return new Path(nodes, relationships);
   }
 
   #i64(): bigint {

@@ -1,5 +1,7 @@
 import { decimalText, parseDecimal } from '#core/value/decimal.ts';
 import { DatabaseError } from '#core/errors.ts';
+import { extendedOfParts, partsOfExtended } from '#core/value/extended-parts.ts';
+import { Path, pathElements } from '#core/value/path.ts';
 import { Link } from '#core/value/record.ts';
 import { formatRid, noRid, parseRid } from '#core/value/rid.ts';
 import { DateTime, Duration, LocalDate, type TemporalPrecision } from '#core/temporal/temporal.ts';
@@ -11,6 +13,7 @@ import { double, EmbeddedDocument, isMap, type Value, type ValueMap } from '#cor
 //
 //   decimal {"$decimal":"1.50"}     date {"$date":20484} (days)     datetime {"$datetime":[ms,nanos,"millis"]}
 //   duration {"$duration":[s,ns]}   link {"$link":"#1:0"}           bytes {"$bytes":"base64"}
+//   times, moments, durations, points, paths of Cypher {"$value":["localTime",ns]} (extended-parts.ts)
 //   NaN, infinities {"$double":"NaN"}   embedded {"$embedded":"Type","$properties":{...}}   map {"$map":[[k,v],...]}
 
 /** The JSON text of a stored value. */
@@ -49,6 +52,8 @@ export function valueJson(value: Value): string {
       return `{"$link":"${formatRid(tagged.rid)}"}`;
     case 'embedded':
       return `{"$embedded":${JSON.stringify(tagged.typeName)},"$properties":${mapJson(tagged.properties)}}`;
+    default:
+      return JSON.stringify({ $value: partsOfExtended(tagged) });
   }
 }
 
@@ -130,6 +135,8 @@ function marked(marker: string, json: ValueMap, seen: LinkSeen): Value | undefin
       return typeof content === 'string' ? linkOf(content, seen) : undefined;
     case '$map':
       return pairs(content, seen);
+    case '$value':
+      return extendedOf(content, seen);
     case '$embedded': {
       const properties = json.get('$properties') ?? null;
       if (typeof content !== 'string' || !isMap(properties)) return undefined;
@@ -138,6 +145,12 @@ function marked(marker: string, json: ValueMap, seen: LinkSeen): Value | undefin
     default:
       return undefined;
   }
+}
+
+function extendedOf(content: Value, seen: LinkSeen): Value | undefined {
+  const value = extendedOfParts(listOf(content));
+  if (value instanceof Path) for (const link of pathElements(value)) seen(new Link(link.rid));
+  return value;
 }
 
 function linkOf(text: string, seen: LinkSeen): Link | undefined {
@@ -162,7 +175,16 @@ export function withLinks(value: Value, renamed: (link: Link) => Link | null): V
   if (value instanceof Map) return mapWithLinks(value as ValueMap, renamed);
   if (value instanceof EmbeddedDocument)
     return new EmbeddedDocument(value.typeName, mapWithLinks(value.properties, renamed));
+  if (value instanceof Path) return pathWithLinks(value, renamed);
   return value;
+}
+
+/** A path with an element that is gone is none any more. */
+function pathWithLinks(path: Path, renamed: (link: Link) => Link | null): Path | null {
+  const nodes = path.nodes.map(({ rid }) => renamed(new Link(rid)));
+  const relationships = path.relationships.map(({ rid }) => renamed(new Link(rid)));
+  if (nodes.includes(null) || relationships.includes(null)) return null;
+  return new Path(nodes as Link[], relationships as Link[]);
 }
 
 /** As `withLinks` for named values. */
