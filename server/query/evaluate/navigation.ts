@@ -1,4 +1,7 @@
 import type { Catalog } from '#catalog/catalog.ts';
+import { durationComponent, instantComponent } from '#core/temporal/components.ts';
+import { asCypherDuration, asInstant } from '#core/temporal/sql-kinds.ts';
+import { Point, pointComponent } from '#core/value/point.ts';
 import { Link, type StoredRecord } from '#core/value/record.ts';
 import { noRid, type Rid, type TypeId } from '#core/value/rid.ts';
 import { EmbeddedDocument, isRecord } from '#core/value/value.ts';
@@ -75,10 +78,22 @@ function cypherPropertyOf(value: Value, name: string, context: EvaluationContext
   if (isRecord(value) || value instanceof Map || value instanceof Link)
     return propertyOf(value, name, context);
   if (value instanceof EmbeddedDocument) return propertyOf(value, name, context);
+  const component = componentOf(value, name);
+  if (component !== undefined) return component;
   throw typeError(
     'InvalidArgumentType',
     `property '${name}' of ${kindName(value)}; expected a node, relationship or map`,
   );
+}
+
+/** A component of a temporal value or a point (cypher.md 8.3, 9.7); undefined for other values and names. */
+function componentOf(value: Value, name: string): Value | undefined {
+  if (typeof value !== 'object' || value === null) return undefined;
+  if (value instanceof Point) return pointComponent(value, name);
+  const length = asCypherDuration(value);
+  if (length !== undefined) return durationComponent(length, name);
+  const instant = asInstant(value);
+  return instant && instantComponent(instant, name);
 }
 
 const attributeNames: ReadonlyMap<string, Attribute> = new Map([

@@ -15,6 +15,8 @@ import { conditionalFunctions, conditionalMethods } from './value/conditional.ts
 import { conversionMethods } from './value/conversion.ts';
 import { cypherAggregates } from './cypher/aggregates.ts';
 import { rowCountFunctions } from './cypher/row-count.ts';
+import { instantsFunctions } from './instants/functions.ts';
+import { pointFunctions } from './instants/points.ts';
 import { encodingFunctions, encodingMethods } from './text/encoding.ts';
 import { selectionMethods } from './graph/field-selection.ts';
 import { alias } from './define.ts';
@@ -109,6 +111,8 @@ for (const family of [
   utilityFunctions,
   graphHelpers,
   rowCountFunctions,
+  instantsFunctions,
+  pointFunctions,
   notYetFunctions,
   [transformMethod((name) => scalars.get(`.${foldAscii(name)}`))],
 ])

@@ -1,3 +1,6 @@
+import { negateDuration } from '#core/temporal/cypher-duration.ts';
+import { CypherDuration } from '#core/temporal/instants.ts';
+import { Duration } from '#core/temporal/temporal.ts';
 import { toNumber } from '#core/value/conversion.ts';
 import { DatabaseError } from '#core/errors.ts';
 import { textOf } from '#core/text/text-form.ts';
@@ -9,7 +12,7 @@ import type { BinaryOperation } from './arithmetic.ts';
 import type { EvaluationContext } from '../context.ts';
 import { appendToList } from './collection-arithmetic.ts';
 import { kindName, typeError } from '../cypher-failures.ts';
-import { isTemporal } from './temporal-arithmetic.ts';
+import { overNumber, plusOrMinus, timesNumber } from './instant-arithmetic.ts';
 import { boundedGrowth, boundedText } from '../turns/value-size.ts';
 
 /**
@@ -31,21 +34,30 @@ const operations: Partial<Record<ArithmeticOperator, BinaryOperation>> = {
     if (Array.isArray(right)) return boundedGrowth([left, ...right], context);
     if (typeof left === 'string' || typeof right === 'string')
       return boundedText(textOf(left, context.formats) + textOf(right, context.formats), context);
-    return (
-      requireNumbers('+', left, right, isTemporal(left) || isTemporal(right)) &&
-      add(left, right, context)
-    );
+    if (isNumber(left) && isNumber(right)) return add(left, right, context);
+    const sum = plusOrMinus(left, right, 1);
+    if (sum !== undefined) return sum;
+    return requireNumbers('+', left, right, areDurations(left, right)) && add(left, right, context);
   },
   '-': (left, right, context) => {
     if (left === null || right === null) return null;
-    return requireNumbers('-', left, right, isTemporal(left)) && subtract(left, right, context);
+    if (isNumber(left) && isNumber(right)) return subtract(left, right, context);
+    const difference = plusOrMinus(left, right, -1);
+    if (difference !== undefined) return difference;
+    return (
+      requireNumbers('-', left, right, areDurations(left, right)) && subtract(left, right, context)
+    );
   },
   '*': (left, right, context) => {
     if (left === null || right === null) return null;
-    return requireNumbers('*', left, right, false) && multiply(left, right, context);
+    if (isNumber(left) && isNumber(right)) return multiply(left, right, context);
+    const product = timesNumber(left, right);
+    return product ?? (requireNumbers('*', left, right, false) && null);
   },
   '/': (left, right, context) => {
     if (left === null || right === null) return null;
+    const quotient = typeof left === 'object' ? overNumber(left, right) : undefined;
+    if (quotient !== undefined) return quotient;
     requireNumbers('/', left, right, false);
     return isInteger(left) && isInteger(right)
       ? divideTruncating(left, right)
@@ -65,7 +77,8 @@ const operations: Partial<Record<ArithmeticOperator, BinaryOperation>> = {
 /** `-x` */
 export function cypherNegate(value: Value): Value {
   if (value === null) return null;
-  if (isNumber(value) || isTemporal(value)) {
+  if (value instanceof CypherDuration) return negateDuration(value);
+  if (isNumber(value) || value instanceof Duration) {
     const negated = negate(value);
     if (negated !== null) return negated;
   }
@@ -79,6 +92,11 @@ export function cypherConcatenate(left: Value, right: Value, context: Evaluation
     return boundedText(left + right, context);
   if (Array.isArray(left) && Array.isArray(right)) return appendToList(left, right, context);
   throw typeError('InvalidArgumentType', `'||' between ${kindName(left)} and ${kindName(right)}`);
+}
+
+/** Two of SQL, which are added as they are there. */
+function areDurations(left: Value, right: Value): boolean {
+  return left instanceof Duration && right instanceof Duration;
 }
 
 function isInteger(value: Value): value is number | bigint {
