@@ -1,0 +1,67 @@
+import { parseArgs } from 'node:util';
+import { ServerEngine } from './opencypher/engine.ts';
+import { runScenario } from './opencypher/scenario-run.ts';
+import { isSuiteThere, readSuite, suiteDirectory } from './opencypher/suite.ts';
+
+/**
+ * npm run conformance -- opencypher [--filter text] [--verbose]: each scenario of the suite against the server in process. Prints
+ * what failed and why, a table per folder, and ends with `conformance: N passed, N failed`. Exits with 0 when all have passed.
+ */
+const { positionals, values } = parseArgs({
+  allowPositionals: true,
+  options: { filter: { type: 'string' }, verbose: { type: 'boolean' }, brief: { type: 'boolean' } },
+});
+const [suite = 'opencypher'] = positionals;
+const print = (line: string): void => void process.stdout.write(`${line}\n`);
+
+if (suite !== 'opencypher') {
+  print(`unknown suite '${suite}'; there is: opencypher`);
+  process.exitCode = 2;
+} else if (!isSuiteThere()) {
+  print(`conformance: skipped, there is no suite at ${suiteDirectory}`);
+} else {
+  process.exitCode = (await runSuite()) === 0 ? 0 : 1;
+}
+
+interface Tally {
+  passed: number;
+  failed: number;
+}
+
+async function runSuite(): Promise<number> {
+  const scenarios = readSuite().filter(
+    ({ title }) => values.filter === undefined || title.includes(values.filter),
+  );
+  await using engine = new ServerEngine(`${suiteDirectory}/graphs`);
+  const folders = new Map<string, Tally>();
+  for (const { folder, title, scenario } of scenarios) {
+    const problem = await runScenario(scenario, engine);
+    const tally = folders.get(folder) ?? { passed: 0, failed: 0 };
+    folders.set(folder, tally);
+    if (problem === undefined) {
+      tally.passed += 1;
+      if (values.verbose) print(`ok   ${title}`);
+      continue;
+    }
+    tally.failed += 1;
+    print(
+      `FAIL ${title}\n     ${(values.brief ? problem.slice(0, 200) : problem).replaceAll('\n', '\n     ')}`,
+    );
+  }
+  return report(folders);
+}
+
+function report(folders: ReadonlyMap<string, Tally>): number {
+  let passed = 0;
+  let failed = 0;
+  print('');
+  for (const [folder, tally] of folders) {
+    passed += tally.passed;
+    failed += tally.failed;
+    print(
+      `${folder.padEnd(40)} ${String(tally.passed).padStart(5)} passed ${String(tally.failed).padStart(5)} failed`,
+    );
+  }
+  print(`conformance: ${passed} passed, ${failed} failed`);
+  return failed;
+}
