@@ -141,7 +141,7 @@ function printVersion(asJson: boolean): void {
     node: process.versions.node,
     platform: `${process.platform}-${process.arch}`,
     formats: { storage: format, log: format, catalog: format },
-    capabilities: ['http', 'https', 'websocket', 'batch', 'sql', 'backup', 'prometheus'],
+    capabilities: ['http', 'https', 'websocket', 'batch', 'sql', 'backup', 'prometheus', 'redis'],
     downgradeSafeTo: version,
   };
   console.log(JSON.stringify(description));

@@ -205,7 +205,9 @@ export class RequestParser {
     }
     const end = chunk.indexOf(lf, this.#at);
     const to = end < 0 ? chunk.length : end + 1;
-    if (this.#carry.length + to - this.#at > lengthTokenMax + 2) throw new ProtocolError(problem);
+    const endLength = end < 0 ? 0 : 2;
+    if (this.#carry.length + to - this.#at > lengthTokenMax + endLength)
+      throw new ProtocolError(problem);
     this.#carry += chunk.latin1Slice(this.#at, to);
     this.#at = to;
     if (end < 0) return undefined;

@@ -65,6 +65,13 @@ export class RedisServer {
     return this.#connections.size;
   }
 
+  /** Replies that clients have not read yet. */
+  get pendingBytes(): number {
+    let bytes = 0;
+    for (const { socket } of this.#connections) bytes += socket.writableLength;
+    return bytes;
+  }
+
   /** @returns the port. @throws DatabaseError `InvalidSetting` */
   async listen(): Promise<number> {
     const { settings } = this.#options;
