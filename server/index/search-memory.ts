@@ -8,6 +8,12 @@ export interface ChangeListener {
   entry(version: LogIndex, key: Uint8Array, rid: Rid, sign: 1 | -1): void;
 }
 
+/** Does work in turns of the event loop, beside everything else; `ended` is told when it is over, whatever became of it. */
+export type BackgroundWork = (
+  begin: () => Generator<undefined, void, undefined>,
+  ended: () => void,
+) => void;
+
 /** Memory about one index. It is a cache: every search is right without it. */
 export class IndexMemory {
   /** The newest log entry that changed the index, as far as was told since the start. */
@@ -18,8 +24,17 @@ export class IndexMemory {
   /** Changes up to here were not told to the state. */
   #toldFrom: LogIndex = 0 as LogIndex;
 
-  constructor(isTold: boolean) {
+  /** For what the kind does beside searches. */
+  readonly background: BackgroundWork;
+
+  constructor(isTold: boolean, background: BackgroundWork = refuseWork) {
     this.isTold = isTold;
+    this.background = background;
+  }
+
+  /** What was made before; undefined when nothing was. */
+  get known(): ChangeListener | undefined {
+    return this.#state;
   }
 
   /** The state of the kind, made when it is first asked for. */
@@ -54,16 +69,22 @@ export class IndexMemory {
 export class SearchMemory {
   readonly #indexes = new Map<IndexId, IndexMemory>();
   readonly #isTold: boolean;
+  #background: BackgroundWork = refuseWork;
 
   /** @param isTold the maintainer of this database tells it of changes */
   constructor(isTold: boolean) {
     this.#isTold = isTold;
   }
 
+  /** From now on kinds may work beside searches. */
+  workWith(background: BackgroundWork): void {
+    this.#background = background;
+  }
+
   of(id: IndexId): IndexMemory {
     let memory = this.#indexes.get(id);
     if (memory === undefined) {
-      memory = new IndexMemory(this.#isTold);
+      memory = new IndexMemory(this.#isTold, (begin, ended) => this.#background(begin, ended));
       this.#indexes.set(id, memory);
     }
     return memory;
@@ -77,4 +98,9 @@ export class SearchMemory {
       this.#indexes.delete(id);
     }
   }
+}
+
+/** Where there is no event loop to share nothing is done. */
+function refuseWork(_: () => Generator<undefined, void, undefined>, ended: () => void): void {
+  ended();
 }

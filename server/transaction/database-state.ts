@@ -101,6 +101,7 @@ function refuseTrigger(): never {
  */
 export class DatabaseState {
   #isRecovered = false;
+  #isClosed = false;
   /** Positions of records, for bulk loads too. */
   readonly positions: PositionAllocator;
   readonly #options: DatabaseStateOptions;
@@ -151,6 +152,8 @@ export class DatabaseState {
       indexBuildRound: options.indexBuildRound ?? roundRecordsDefault,
     });
     this.#services = this.#makeServices(committer);
+    const { searchMemory } = this.#services;
+    searchMemory.workWith((begin, ended) => void this.#workBeside(begin, ended));
   }
 
   /** The schema of the newest committed state. */
@@ -241,8 +244,26 @@ export class DatabaseState {
     });
   }
 
+  /** Work that searches are quicker after; it ends with the database. */
+  async #workBeside(
+    begin: () => Generator<undefined, void, undefined>,
+    ended: () => void,
+  ): Promise<void> {
+    const { timers } = this.#options.runtime;
+    try {
+      const work = begin();
+      while (!this.#isClosed) {
+        await timers.yield();
+        if (work.next().done === true) return;
+      }
+    } finally {
+      ended();
+    }
+  }
+
   /** Resolves when no commit is in flight. */
   async close(): Promise<void> {
+    this.#isClosed = true;
     await this.#changes.close();
     await this.#sequencer.idle();
   }

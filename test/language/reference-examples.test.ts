@@ -12,10 +12,6 @@ const tests = new URL('../', import.meta.url);
 /** Examples that no test shows, and why. */
 const exceptions: ReadonlyMap<string, string> = new Map([
   ['ALTER DATABASE `service.<key>` expr', 'placeholders; forms of it are in maintenance.txt'],
-  [
-    "SELECT name, distance FROM (SELECT expand(vector.neighbors('Doc[emb]', :q, 5)))",
-    'vector indexes are not there yet',
-  ],
 ]);
 
 /** How many examples each text has; fewer found means that finding them is broken. */

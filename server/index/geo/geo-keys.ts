@@ -3,17 +3,20 @@ import type { KeyedRecord, SearchKeys } from '../key-port.ts';
 import { valueAt } from '../text/text-keys.ts';
 import { numberIn } from '../vector/vector-settings.ts';
 import { coveringCells } from './cells.ts';
-import { envelopeOf, type Geometry } from './geometry.ts';
+import { type Envelope, envelopeOf, type Geometry } from './geometry.ts';
 import { parseWkt, piecesOf } from './wkt.ts';
 
 // Entries of a geospatial index, for each geometry:
 //   02 geohash 00        each cell that covers it; a point has one of full precision, an extended shape some larger ones
 //   03 geohash 00        with FULL: these cells and all that hold them, so that a cell is looked up instead of walked through
-//   01                   a geometry without points, which equals others of its kind
+//   04                   it has points, and so a distance
+//   01                   a geometry without points, which equals others of its kind, or with some outside of the globe
 
 export const cellTag = 0x02;
 export const containingTag = 0x03;
-export const emptyKey: Uint8Array = Uint8Array.of(0x01);
+export const placedTag = 0x04;
+/** Candidates of every search. */
+export const everywhereKey: Uint8Array = Uint8Array.of(0x01);
 
 /** Cells that cover one piece of a shape. */
 const cellsPerPiece = 16;
@@ -47,8 +50,11 @@ export class GeoKeys implements SearchKeys {
     const geometry = typeof value === 'string' ? parseWkt(value) : undefined;
     if (geometry === undefined) return [];
     const cells = cellsOf(geometry, this.#settings.precision);
-    if (cells.size === 0) return [emptyKey];
+    if (cells.size === 0) return [everywhereKey];
     const keys = Array.from(cells, (cell) => cellKey(cellTag, cell));
+    keys.push(Uint8Array.of(placedTag));
+    const whole = envelopeOf(geometry);
+    if (whole !== undefined && !isOnGlobe(whole)) keys.push(everywhereKey);
     if (!this.#settings.isFull) return keys;
     const containing = new Set<string>();
     for (const cell of cells)
@@ -72,6 +78,10 @@ function cellsOf(geometry: Geometry, precision: number): ReadonlySet<string> {
     for (const cell of coveringCells(envelope, precision, cellsPerPiece)) cells.add(cell);
   }
   return cells;
+}
+
+function isOnGlobe({ minX, minY, maxX, maxY }: Envelope): boolean {
+  return minX >= -180 && maxX <= 180 && minY >= -90 && maxY <= 90;
 }
 
 export function cellKey(tag: number, cell: string): Uint8Array {

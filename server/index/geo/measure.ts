@@ -8,7 +8,7 @@ export const unitsPerKm: ReadonlyMap<string, number> = new Map([
   ['nmi', 1 / 1.852],
 ]);
 
-const earthRadiusKm = 6371;
+export const earthRadiusKm = 6371;
 
 /** Kilometres along the great circle (haversine on a sphere of 6371 km) between two positions in degrees. */
 export function greatCircleKm(a: Point, b: Point): number {

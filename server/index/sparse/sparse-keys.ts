@@ -7,9 +7,13 @@ import { doubleOf } from '../vector/vector-keys.ts';
 import { numberIn } from '../vector/vector-settings.ts';
 import { type WeightCode, weightCode } from './weight-codes.ts';
 
-// Entries of a sparse vector index, for each dimension in which a record has a weight other than 0:
+// Entries of a sparse vector index, for each record with a vector
+//   01
+// and for each dimension in which it has a weight other than 0
 //   02 dimension u32 big-endian, code of the weight (1, 2 or 4 bytes).
 
+/** Tells that the record has a vector. */
+export const vectorTag = 0x01;
 export const weightTag = 0x02;
 /** Dimensions are numbers below this. */
 export const dimensionBound = 2 ** 32;
@@ -47,7 +51,7 @@ export class SparseKeys implements SearchKeys {
     const vector = sparseVectorOf(record, this.#settings);
     if (typeof vector === 'string' || vector === undefined) return [];
     const { code } = this.#settings;
-    const keys: Uint8Array[] = [];
+    const keys: Uint8Array[] = [Uint8Array.of(vectorTag)];
     vector.forEach((weight, dimension) => {
       if (weight === 0) return;
       const key = new Uint8Array(5 + code.size);

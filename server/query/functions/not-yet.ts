@@ -6,14 +6,7 @@ import { ANY_NUMBER, scalar } from './define.ts';
  * Functions that need an index or a store that does not exist yet (vectors, time series). They are known by
  * name, so that a statement is refused with the reason and not with a spelling hint.
  */
-export const notYetFunctions: readonly ScalarFunction[] = [
-  'vector.neighbors',
-  'vector.sparseNeighbors',
-  'vector.boost',
-  'vector.recommend',
-  'vector.discover',
-  'promql',
-].map((name) =>
+export const notYetFunctions: readonly ScalarFunction[] = ['vector.boost', 'promql'].map((name) =>
   scalar(`${name}(...)`, [0, ANY_NUMBER], () => {
     throw new DatabaseError('NotSupported', `not supported yet: ${name}`);
   }),

@@ -35,7 +35,10 @@ import { textFunctions } from './namespaced/text.ts';
 import { utilityFunctions } from './namespaced/utilities.ts';
 import { notYetFunctions } from './not-yet.ts';
 import { pathFunctions } from './paths/functions.ts';
+import { geoSearchFunctions } from './search/geo-functions.ts';
+import { sparseSearchFunctions } from './search/sparse-functions.ts';
 import { textSearchFunctions } from './search/text-functions.ts';
+import { vectorSearchFunctions } from './search/vector-functions.ts';
 import { closestName } from './text/spelling.ts';
 import { temporalFunctions, temporalMethods } from './temporal/temporal.ts';
 import { textMethods } from './text/text.ts';
@@ -100,6 +103,9 @@ for (const family of [
   scoreFunctions,
   rankingFunctions,
   textSearchFunctions,
+  vectorSearchFunctions,
+  sparseSearchFunctions,
+  geoSearchFunctions,
   vectorMethods,
   textFunctions,
   namespacedMathFunctions,

@@ -12,6 +12,7 @@ import { indexDependentEquality } from './rules/index-access/index-dependent-equ
 import { indexExtreme } from './rules/index-access/index-extreme.ts';
 import { indexOrder } from './rules/index-access/index-order.ts';
 import { bestScores, fullTextSearch } from './rules/index-access/full-text.ts';
+import { geoSearch, nearestPlaces } from './rules/index-access/geo.ts';
 import { indexSearch } from './rules/index-access/index-search.ts';
 import { limitGroups, limitSort } from './rules/limit-sort.ts';
 import { limitedSearch } from './rules/index-access/limited-search.ts';
@@ -60,6 +61,8 @@ export const rules: readonly OptimizerRule[] = [
   ridLookup,
   fullTextSearch,
   bestScores,
+  geoSearch,
+  nearestPlaces,
   ridRange,
   ridOrder,
   indexOrder,

@@ -60,7 +60,7 @@ test('every function has a syntax that starts with its name and is documented on
 
 // What is behind the other names is the same function, or one refusal for all of them.
 const notShown =
-  /^(vector[A-Z]|math_|search_|fulltext\.|promql|vector\.(sparseN|fuse|rerank|mmr|boost|recommend|discover))/;
+  /^(vector[A-Z]|math_|search_|fulltext\.|promql|vector\.(neighbors|sparseN|fuse|rerank|mmr|boost|recommend|discover))/;
 
 test('every function has an example in the golden files', () => {
   const missing = documentedFunctions()

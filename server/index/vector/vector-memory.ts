@@ -1,0 +1,267 @@
+import type { PausingWork, WorkMeter } from '#core/pausing-work.ts';
+import type { LogIndex, Rid } from '#core/value/rid.ts';
+import type { EntryReader } from '../entry-reader.ts';
+import type { BackgroundWork, ChangeListener } from '../search-memory.ts';
+import { VectorGraph } from './graph.ts';
+import { BitSpace, ByteSpace, FloatSpace, type VectorSpace } from './space.ts';
+import { readVector, vectorKey } from './vector-keys.ts';
+import type { VectorSettings } from './vector-settings.ts';
+
+interface Change {
+  readonly version: LogIndex;
+  readonly rid: Rid;
+}
+
+/** Changes that are remembered for older snapshots. */
+const recentMax = 20_000;
+/** Vectors below which looking at all of them is as quick as a graph. */
+export const graphWorthMin = 2_000;
+/** A graph is made anew when so large a share of its slots is gone. */
+const goneShareMax = 0.3;
+/** Slots linked between two looks at the meter. */
+const linksPerLook = 2;
+const vectorsPerLook = 16;
+const unitsPerLook = 256;
+
+/**
+ * The vectors of one index in memory, as they are at `lsn`, and a graph over the first of them. Nothing of it is stored: it is read
+ * from the records when it is first needed, told of changes, and brought up to date by searches (ha.md 5.2 rule 4). Searches
+ * with an older snapshot look at what changed since in the records.
+ */
+export class VectorMemory implements ChangeListener {
+  readonly settings: VectorSettings;
+  space: VectorSpace;
+  graph: VectorGraph;
+  /** By slot; -1: gone. */
+  rids = new Float64Array(0);
+  slotCount = 0;
+  readonly #slots = new Map<Rid, number>();
+  readonly #background: BackgroundWork;
+  #lsn: LogIndex = 0 as LogIndex;
+  #state: 'absent' | 'loading' | 'ready' = 'absent';
+  /** Told and not taken over yet, in order of versions. */
+  #dirty: Change[] = [];
+  /** Taken over. */
+  #recent: Change[] = [];
+  /** Changes up to here are not in `#recent` any more. */
+  #recentFloor: LogIndex = 0 as LogIndex;
+  #isLinking = false;
+  #scratch: Float32Array;
+
+  constructor(settings: VectorSettings, background: BackgroundWork) {
+    this.settings = settings;
+    this.#background = background;
+    this.space = newSpace(settings);
+    this.graph = this.#newGraph();
+    this.#scratch = new Float32Array(settings.dimensions);
+  }
+
+  /** Vectors there are. */
+  get count(): number {
+    return this.#slots.size;
+  }
+
+  get bytes(): number {
+    return this.slotCount * (this.space.vectorBytes + 8 + 80) + this.graph.bytes;
+  }
+
+  slotOf(rid: Rid): number | undefined {
+    return this.#slots.get(rid);
+  }
+
+  changed(version: LogIndex, rid: Rid): void {
+    if (this.#state !== 'absent') this.#dirty.push({ version, rid });
+  }
+
+  entry(): void {
+    // Every change of a record is told.
+  }
+
+  /**
+   * Makes the memory serve the reader's snapshot.
+   * @returns the records of which the snapshot has another vector than the memory; undefined when it cannot serve the snapshot
+   */
+  *prepare(reader: EntryReader, meter: WorkMeter): PausingWork<ReadonlySet<Rid> | undefined> {
+    if (this.#state === 'loading') return undefined;
+    if (this.#state === 'absent') {
+      if (reader.memory.newest > reader.lsn || !reader.memory.isTold) return undefined;
+      yield* this.#load(reader, meter);
+    }
+    if (reader.lsn >= this.#lsn) yield* this.#takeOver(reader, meter);
+    if (reader.lsn < this.#recentFloor) return undefined;
+    const others = this.changedAfter(reader.lsn);
+    for (const { version, rid } of this.#dirty) if (version <= reader.lsn) others.add(rid);
+    return others;
+  }
+
+  /** Records of which the memory has a newer vector than a snapshot. */
+  changedAfter(lsn: LogIndex): Set<Rid> {
+    const rids = new Set<Rid>();
+    for (let i = this.#recent.length - 1; i >= 0; i -= 1) {
+      const { version, rid } = this.#recent[i] as Change;
+      if (version <= lsn) break;
+      rids.add(rid);
+    }
+    return rids;
+  }
+
+  *#load(reader: EntryReader, meter: WorkMeter): PausingWork<void> {
+    this.#state = 'loading';
+    let isDone = false;
+    try {
+      this.#reserve(Math.max(64, reader.storedCount));
+      const cursor = reader.stored(vectorKey, Uint8Array.of(0x03));
+      try {
+        for (let seen = 1; cursor.next(); seen += 1) {
+          this.#put(cursor.rid, reader);
+          if (seen % vectorsPerLook === 0 && meter.isSpent(unitsPerLook)) yield;
+        }
+      } finally {
+        cursor.close();
+      }
+      this.#lsn = reader.lsn;
+      this.#recentFloor = reader.lsn;
+      isDone = true;
+    } finally {
+      this.#state = isDone ? 'ready' : 'absent';
+      if (!isDone) this.#forgetAll();
+    }
+    this.linkInBackground();
+  }
+
+  *#takeOver(reader: EntryReader, meter: WorkMeter): PausingWork<void> {
+    let taken = 0;
+    while (taken < this.#dirty.length) {
+      const change = this.#dirty[taken] as Change;
+      if (change.version > reader.lsn) break;
+      this.#put(change.rid, reader);
+      this.#recent.push(change);
+      taken += 1;
+      if (taken % vectorsPerLook === 0 && meter.isSpent(unitsPerLook)) {
+        this.#dirty.splice(0, taken);
+        taken = 0;
+        yield;
+      }
+    }
+    if (taken > 0) this.#dirty.splice(0, taken);
+    if (this.#recent.length > recentMax) {
+      const dropped = this.#recent.splice(0, this.#recent.length - recentMax / 2);
+      this.#recentFloor = dropped.at(-1)?.version ?? this.#recentFloor;
+    }
+    if (reader.lsn > this.#lsn) this.#lsn = reader.lsn;
+    this.linkInBackground();
+  }
+
+  /** Takes the vector of the record as the snapshot has it. */
+  #put(rid: Rid, reader: EntryReader): void {
+    const { property, dimensions } = this.settings;
+    const record = reader.storedRecord(rid);
+    const old = this.#slots.get(rid);
+    if (old !== undefined) {
+      this.rids[old] = -1;
+      this.#slots.delete(rid);
+    }
+    if (record === undefined || !readVector(record, property, this.#scratch, 0, dimensions)) return;
+    const slot = this.slotCount;
+    this.#reserve(slot + 1);
+    this.space.put(slot, this.#scratch);
+    this.rids[slot] = rid;
+    this.#slots.set(rid, slot);
+    this.slotCount = slot + 1;
+  }
+
+  /** The graph takes in what it does not have yet, a little in each turn. */
+  linkInBackground(): void {
+    if (this.#isLinking || this.#slots.size < graphWorthMin || !this.#isLinkDue()) return;
+    this.#isLinking = true;
+    this.#background(
+      () => this.#link(),
+      () => {
+        this.#isLinking = false;
+      },
+    );
+  }
+
+  #isLinkDue(): boolean {
+    return this.graph.count < this.slotCount || this.#isWorn();
+  }
+
+  #isWorn(): boolean {
+    const limit = this.settings.mutationsBeforeRebuild;
+    const gone = this.slotCount - this.#slots.size;
+    if (limit !== undefined && gone >= limit && gone > 0) return true;
+    return gone > this.slotCount * goneShareMax && gone > graphWorthMin;
+  }
+
+  *#link(): Generator<undefined, void, undefined> {
+    while (this.#isLinkDue() && this.#state === 'ready') {
+      if (this.#isWorn()) this.#compact();
+      for (let i = 0; i < linksPerLook && this.graph.count < this.slotCount; i += 1)
+        this.graph.linkNext();
+      yield;
+    }
+  }
+
+  /** Moves the slots together and begins a new graph. */
+  #compact(): void {
+    const space = newSpace(this.settings);
+    const rids = new Float64Array(Math.max(64, Math.ceil(this.#slots.size * 1.25)));
+    space.grow(rids.length);
+    let count = 0;
+    for (let slot = 0; slot < this.slotCount; slot += 1) {
+      const rid = this.rids[slot] as number;
+      if (rid < 0) continue;
+      space.copyFrom(this.space, slot, count);
+      rids[count] = rid;
+      this.#slots.set(rid as Rid, count);
+      count += 1;
+    }
+    this.space = space;
+    this.rids = rids;
+    this.slotCount = count;
+    this.graph = this.#newGraph();
+  }
+
+  /** COMPACT INDEX: what is gone takes no memory any more. */
+  compact(): boolean {
+    if (this.#state !== 'ready' || this.slotCount === this.#slots.size) return false;
+    this.#compact();
+    this.linkInBackground();
+    return true;
+  }
+
+  #newGraph(): VectorGraph {
+    return new VectorGraph(this.space, {
+      maxConnections: Math.max(2, this.settings.maxConnections),
+      beamWidth: this.settings.beamWidth,
+      alpha: this.settings.alphaDiversityRelaxation,
+      overflow: this.settings.neighborOverflowFactor,
+    });
+  }
+
+  #reserve(count: number): void {
+    if (this.rids.length >= count) return;
+    const capacity = Math.ceil(count * 1.25) + 16;
+    this.space.grow(capacity);
+    const rids = new Float64Array(capacity);
+    rids.set(this.rids);
+    this.rids = rids;
+  }
+
+  #forgetAll(): void {
+    this.#slots.clear();
+    this.#dirty = [];
+    this.slotCount = 0;
+  }
+}
+
+function newSpace({ quantization, dimensions, similarity }: VectorSettings): VectorSpace {
+  switch (quantization) {
+    case 'NONE':
+      return new FloatSpace(dimensions, similarity);
+    case 'BINARY':
+      return new BitSpace(dimensions);
+    default:
+      return new ByteSpace(dimensions, similarity);
+  }
+}

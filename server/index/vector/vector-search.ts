@@ -1,0 +1,247 @@
+import type { PausingWork, WorkMeter } from '#core/pausing-work.ts';
+import type { BucketId, Rid } from '#core/value/rid.ts';
+import { bucketOf } from '#core/value/rid.ts';
+import type { EntryReader } from '../entry-reader.ts';
+import { SlotHeap } from './heap.ts';
+import { readVector, vectorKey } from './vector-keys.ts';
+import { graphWorthMin, VectorMemory } from './vector-memory.ts';
+import { type Similarity, type VectorSettings, vectorSettings } from './vector-settings.ts';
+
+export interface VectorRequest {
+  readonly vector: Float32Array;
+  readonly k: number;
+  readonly efSearch: number | undefined;
+  /** Only these records. */
+  readonly filter: ReadonlySet<Rid> | undefined;
+  /** Only records of these buckets. */
+  readonly buckets: ReadonlySet<BucketId> | undefined;
+}
+
+export interface Neighbour {
+  readonly rid: Rid;
+  readonly distance: number;
+}
+
+/** Slots measured between two looks at the meter. */
+const slotsPerLook = 1_024;
+const unitsPerLook = 64;
+/** Below this share of accepted vectors a walk would pass by too many others, and all accepted ones are measured. */
+const walkShareMin = 0.02;
+/** A walk that has visited this share of all vectors has cost as much as measuring them. */
+const visitedShareMax = 0.3;
+/** Of codes so many candidates for each wanted neighbour are measured by their vectors. */
+const candidatesPerNeighbour = 4;
+const bitCandidatesPerNeighbour = 16;
+const candidatesMin = 40;
+
+export function memoryOf(reader: EntryReader): VectorMemory {
+  const { memory } = reader;
+  return memory.state(() => new VectorMemory(vectorSettings(reader.definition), memory.background));
+}
+
+/**
+ * The k nearest vectors, nearest first, ties by record id. Exact until there is a graph, with a filter that keeps few, and for
+ * what changed lately; every distance is that of the record in the reader's view.
+ */
+export function* nearest(
+  reader: EntryReader,
+  request: VectorRequest,
+  meter: WorkMeter,
+): PausingWork<readonly Neighbour[]> {
+  const settings = vectorSettings(reader.definition);
+  const k = Math.min(request.k, reader.storedCount + reader.own(vectorKey, afterVectors).length);
+  if (k <= 0) return [];
+  const wanted = { ...request, k };
+  const memory = memoryOf(reader);
+  const others = yield* memory.prepare(reader, meter);
+  if (others === undefined) return yield* ofRecords(reader, settings, wanted, meter);
+  const isOther = (rid: Rid) => others.has(rid) || (reader.hasOwn && reader.isHidden(rid));
+  const candidates = yield* candidatesIn(memory, wanted, isOther, meter);
+  const best = new Best(k);
+  const measured = new Set<Rid>();
+  const take = (rid: Rid): void => {
+    if (measured.has(rid) || !isWanted(rid, wanted)) return;
+    measured.add(rid);
+    measure(reader, settings, rid, wanted, best);
+  };
+  for (const rid of candidates) {
+    take(rid);
+    if (meter.isSpent(8)) yield;
+  }
+  for (const rid of others) take(rid);
+  // What other searches took over during this one.
+  for (const rid of memory.changedAfter(reader.lsn)) take(rid);
+  for (const { rid } of reader.own(vectorKey, afterVectors)) take(rid);
+  return best.sorted();
+}
+
+export const afterVectors: Uint8Array = Uint8Array.of(0x03);
+
+function isWanted(rid: Rid, { filter, buckets }: VectorRequest): boolean {
+  if (filter !== undefined && !filter.has(rid)) return false;
+  return buckets === undefined || buckets.has(bucketOf(rid));
+}
+
+/** Records whose vectors are to be measured. */
+function* candidatesIn(
+  memory: VectorMemory,
+  request: VectorRequest,
+  isOther: (rid: Rid) => boolean,
+  meter: WorkMeter,
+): PausingWork<readonly Rid[]> {
+  const { space, settings } = memory;
+  const count = candidateCount(memory, request.k);
+  const accepts = (slot: number): boolean => {
+    const rid = memory.rids[slot] as Rid;
+    return rid >= 0 && !isOther(rid) && isWanted(rid, request);
+  };
+  space.setQuery(request.vector);
+  const { filter } = request;
+  if (filter !== undefined && filter.size < memory.count * walkShareMin)
+    return yield* amongFiltered(memory, filter, count, accepts, meter);
+  const heap = new SlotHeap(Math.min(count, 4_096));
+  let from = 0;
+  const isWalkable =
+    memory.graph.count >= graphWorthMin && count < memory.graph.count * visitedShareMax;
+  if (isWalkable) {
+    const beam = Math.max(request.efSearch ?? settings.efSearch, count);
+    // Slots that are gone are not accepted either.
+    const found = memory.graph.search(beam, accepts, memory.graph.count * visitedShareMax);
+    if (found !== undefined) {
+      from = memory.graph.count;
+      for (const { slot, distance } of found) offer(heap, count, distance, slot);
+    }
+  }
+  const { slotCount, rids } = memory;
+  for (let slot = from; slot < slotCount; slot += 1) {
+    if ((slot - from + 1) % slotsPerLook === 0 && meter.isSpent(unitsPerLook)) {
+      yield;
+      // Others may have searched, or moved the slots, meanwhile.
+      if (memory.rids !== rids && memory.slotCount < slotCount)
+        return yield* candidatesIn(memory, request, isOther, meter);
+      memory.space.setQuery(request.vector);
+    }
+    if (accepts(slot)) offer(heap, count, memory.space.distance(slot), slot);
+  }
+  return ridsIn(heap, memory);
+}
+
+function* amongFiltered(
+  memory: VectorMemory,
+  filter: ReadonlySet<Rid>,
+  count: number,
+  accepts: (slot: number) => boolean,
+  meter: WorkMeter,
+): PausingWork<readonly Rid[]> {
+  const heap = new SlotHeap(Math.min(count, 4_096));
+  for (const rid of filter) {
+    const slot = memory.slotOf(rid);
+    if (slot !== undefined && accepts(slot)) offer(heap, count, memory.space.distance(slot), slot);
+  }
+  if (meter.isSpent(filter.size / 16)) yield;
+  return ridsIn(heap, memory);
+}
+
+function candidateCount({ space, settings }: VectorMemory, k: number): number {
+  if (space.isExact) return k + 2;
+  const per =
+    settings.quantization === 'BINARY' ? bitCandidatesPerNeighbour : candidatesPerNeighbour;
+  return Math.max(k * per, candidatesMin);
+}
+
+/** Keeps the least; the heap has the greatest on top. */
+function offer(heap: SlotHeap, count: number, distance: number, slot: number): void {
+  if (heap.size < count) heap.push(-distance, slot);
+  else if (distance < -heap.topKey) heap.replaceTop(-distance, slot);
+}
+
+function ridsIn(heap: SlotHeap, memory: VectorMemory): readonly Rid[] {
+  const rids: Rid[] = [];
+  for (let i = 0; i < heap.size; i += 1) rids.push(memory.rids[heap.slotAt(i)] as Rid);
+  return rids;
+}
+
+/** Reads every vector from its record: for snapshots that the memory cannot serve. */
+function* ofRecords(
+  reader: EntryReader,
+  settings: VectorSettings,
+  request: VectorRequest,
+  meter: WorkMeter,
+): PausingWork<readonly Neighbour[]> {
+  const best = new Best(request.k);
+  const cursor = reader.stored(vectorKey, afterVectors);
+  try {
+    while (cursor.next()) {
+      const { rid } = cursor;
+      if (reader.isHidden(rid) || !isWanted(rid, request)) continue;
+      measure(reader, settings, rid, request, best);
+      if (meter.isSpent(16)) yield;
+    }
+  } finally {
+    cursor.close();
+  }
+  for (const { rid } of reader.own(vectorKey, afterVectors))
+    if (isWanted(rid, request)) measure(reader, settings, rid, request, best);
+  return best.sorted();
+}
+
+let scratch = new Float32Array(0);
+
+function measure(
+  reader: EntryReader,
+  { property, dimensions, similarity }: VectorSettings,
+  rid: Rid,
+  request: VectorRequest,
+  best: Best,
+): void {
+  const record = reader.record(rid);
+  if (record === undefined) return;
+  if (scratch.length < dimensions) scratch = new Float32Array(dimensions);
+  if (!readVector(record, property, scratch, 0, dimensions)) return;
+  best.add(rid, distanceOf(request.vector, scratch, similarity));
+}
+
+/** COSINE `1 - cos`, EUCLIDEAN the squared distance, DOT_PRODUCT `-(1 + dot) / 2` (sql-functions.md 8.1). */
+export function distanceOf(a: Float32Array, b: Float32Array, similarity: Similarity): number {
+  let [dot, squareA, squareB, difference] = [0, 0, 0, 0];
+  for (let i = 0; i < a.length; i += 1) {
+    const x = a[i] as number;
+    const y = b[i] as number;
+    dot += x * y;
+    squareA += x * x;
+    squareB += y * y;
+    difference += (x - y) * (x - y);
+  }
+  if (similarity === 'EUCLIDEAN') return difference;
+  if (similarity === 'DOT_PRODUCT') return -(1 + dot) / 2;
+  const lengths = Math.sqrt(squareA) * Math.sqrt(squareB);
+  return lengths === 0 ? 1 : 1 - Math.min(1, Math.max(-1, dot / lengths));
+}
+
+/** The k nearest, ties by record id. */
+class Best {
+  readonly #k: number;
+  #found: Neighbour[] = [];
+  #worst = Infinity;
+
+  constructor(k: number) {
+    this.#k = k;
+  }
+
+  add(rid: Rid, distance: number): void {
+    if (distance > this.#worst) return;
+    this.#found.push({ rid, distance });
+    if (this.#found.length >= 2 * this.#k + 64) this.#trim();
+  }
+
+  sorted(): readonly Neighbour[] {
+    this.#trim();
+    return this.#found;
+  }
+
+  #trim(): void {
+    this.#found.sort((a, b) => a.distance - b.distance || a.rid - b.rid);
+    if (this.#found.length > this.#k) this.#found.length = this.#k;
+    if (this.#found.length === this.#k) this.#worst = this.#found.at(-1)?.distance ?? Infinity;
+  }
+}

@@ -1,0 +1,128 @@
+import type { Catalog, IndexDefinition } from '#catalog/catalog.ts';
+import { valueKey } from '#core/value/equality.ts';
+import { Link, type StoredRecord } from '#core/value/record.ts';
+import type { BucketId, Rid, TypeId } from '#core/value/rid.ts';
+import { double, isMap, type Value, type ValueMap } from '#core/value/value.ts';
+import { propertyOf } from '../graph/navigation.ts';
+import {
+  describe,
+  integerArgument,
+  listArgument,
+  numberArgument,
+  optionsArgument,
+  refusal,
+  ridArgument,
+  textArgument,
+} from '../arguments.ts';
+
+/** What searches for vectors have in common: options, and the rows that they give (sql-functions.md 8.1). */
+export interface SearchOptions {
+  readonly efSearch: number | undefined;
+  readonly filter: ReadonlySet<Rid> | undefined;
+  readonly groupBy: string | undefined;
+  readonly groupSize: number;
+  /** `maxDistance` or `minScore`. */
+  readonly limit: number | undefined;
+}
+
+/** @throws DatabaseError `IllegalArgument` for unknown and mistyped options */
+export function searchOptions(
+  value: Value | undefined,
+  what: string,
+  limitName: 'maxDistance' | 'minScore',
+): SearchOptions {
+  const none = {
+    efSearch: undefined,
+    filter: undefined,
+    groupBy: undefined,
+    groupSize: 1,
+    limit: undefined,
+  };
+  if (value === undefined || value === null) return none;
+  const takesBeam = limitName === 'maxDistance';
+  if (!isMap(value)) {
+    if (!takesBeam) throw refusal(`${what} requires options as a map, not ${describe(value)}`);
+    return { ...none, efSearch: beamArgument(value, what) };
+  }
+  const names = ['filter', 'groupBy', 'groupSize', limitName, ...(takesBeam ? ['efSearch'] : [])];
+  const options = optionsArgument(value, what, names);
+  const given = (name: string): Value => options.get(name) ?? null;
+  const groupSize = given('groupSize') === null ? 1 : integerArgument(given('groupSize'), what);
+  if (groupSize < 1) throw refusal(`${what}: groupSize must be at least 1, not ${groupSize}`);
+  return {
+    efSearch: given('efSearch') === null ? undefined : beamArgument(given('efSearch'), what),
+    filter: given('filter') === null ? undefined : ridsIn(given('filter'), what),
+    groupBy: given('groupBy') === null ? undefined : textArgument(given('groupBy'), what),
+    groupSize,
+    limit: given(limitName) === null ? undefined : numberArgument(given(limitName), what),
+  };
+}
+
+function beamArgument(value: Value, what: string): number {
+  const beam = integerArgument(value, what);
+  if (beam < 1) throw refusal(`${what}: efSearch must be at least 1, not ${beam}`);
+  return Math.min(beam, beamMax);
+}
+
+/** Candidates that a search keeps. */
+const beamMax = 100_000;
+
+/** Record ids, records, or rows that have one. */
+export function ridsIn(value: Value, what: string): ReadonlySet<Rid> {
+  return new Set(listArgument(value, what).map((item) => ridIn(item, what)));
+}
+
+export function ridIn(item: Value, what: string): Rid {
+  const of = isMap(item) ? (item.get('@rid') ?? item.get('record') ?? onlyValue(item)) : item;
+  const rid = ridArgument(of);
+  if (rid === undefined) throw refusal(`${what} requires record ids, not ${describe(item)}`);
+  return rid as Rid;
+}
+
+function onlyValue(row: ValueMap): Value {
+  const [first] = row.values();
+  return row.size === 1 ? (first ?? null) : null;
+}
+
+/** With `Type[prop]` only that type's own buckets are searched; with another name of the index all of them. */
+export function searchedBuckets(
+  catalog: Catalog,
+  name: Value | undefined,
+  { index, type }: { readonly index: IndexDefinition; readonly type: TypeId | undefined },
+): ReadonlySet<BucketId> | undefined {
+  if (type === undefined || typeof name !== 'string' || !name.includes('[')) return undefined;
+  const { buckets } = catalog.typeWithId(type);
+  const isAll = type === index.type && catalog.withSubtypes(type).length === 1;
+  return isAll ? undefined : new Set(buckets);
+}
+
+/** `{record, <properties>, @rid, @type, distance | score}` */
+export function searchRow(record: StoredRecord, name: 'distance' | 'score', value: number): Value {
+  const columns = new Map<string, Value>([['record', record]]);
+  for (const property of record.propertyNames())
+    columns.set(property, record.get(property) ?? null);
+  return columns
+    .set('@rid', new Link(record.rid))
+    .set('@type', record.typeName)
+    .set(name, double(value));
+}
+
+/** Keeps at most so many rows of each value, in order. */
+export class Groups {
+  readonly #options: SearchOptions;
+  readonly #counts = new Map<unknown, number>();
+
+  constructor(options: SearchOptions) {
+    this.#options = options;
+  }
+
+  takes(record: StoredRecord): boolean {
+    const { groupBy, groupSize } = this.#options;
+    if (groupBy === undefined) return true;
+    const key = valueKey(propertyOf(record, groupBy));
+    const count = this.#counts.get(key) ?? 0;
+    if (count >= groupSize) return false;
+    this.#counts.set(key, count + 1);
+    return true;
+  }
+}
