@@ -216,7 +216,8 @@ function indexDetails(view: ReadView, name: string): ValueMap {
     const names = view.catalog.indexes().map((known) => known.name);
     throw new DatabaseError('Schema', `Index with name '${name}' was not found`, hint(name, names));
   }
-  return row([...indexRow(view, index), ['entries', view.index(index.id).entryCount]]);
+  const metadata: [string, Value][] = index.metadata.size > 0 ? [['metadata', index.metadata]] : [];
+  return row([...indexRow(view, index), ...metadata, ['entries', view.index(index.id).entryCount]]);
 }
 
 function bucketRow(view: ReadView, bucket: BucketDefinition): ValueMap {

@@ -1,3 +1,6 @@
+import { fullTextSearch } from '../search/full-text-search.ts';
+import { hybridSearch } from '../search/hybrid-search.ts';
+import { vectorSearch } from '../search/vector-search.ts';
 import type { ToolName } from '../policy/tool-names.ts';
 import { getSchema } from './get-schema.ts';
 import { listDatabases } from './list-databases.ts';
@@ -21,6 +24,9 @@ const tools: readonly Tool[] = [
   query,
   executeCommand,
   sampleRecords,
+  vectorSearch,
+  fullTextSearch,
+  hybridSearch,
   upsertEntity,
   upsertRelationship,
   serverStatus,
