@@ -1,3 +1,4 @@
+import { Path } from '#core/value/path.ts';
 import type { StoredRecord } from '#core/value/record.ts';
 import { EmbeddedDocument, isRecord, type Value, type ValueMap } from '#core/value/value.ts';
 import type { EdgeCounts, JsonWriter } from './json-writer.ts';
@@ -26,6 +27,7 @@ export function* valueInPieces(writer: JsonWriter, value: Value): Generator<void
   else if (value instanceof Uint8Array) yield* bytesInPieces(writer, value);
   else if (value instanceof EmbeddedDocument) yield* embeddedInPieces(writer, value);
   else if (isRecord(value)) yield* recordInPieces(writer, value);
+  else if (value instanceof Path) yield* pathInPieces(writer, value);
   else writer.value(value);
   if (writer.length >= pieceBytes) yield;
 }
@@ -71,6 +73,18 @@ function* listInPieces(writer: JsonWriter, list: readonly Value[]): Generator<vo
     yield* valueInPieces(writer, list[at] as Value);
   }
   writer.byte(93);
+}
+
+function* pathInPieces(writer: JsonWriter, path: Path): Generator<void> {
+  yield* mapInPieces(
+    writer,
+    new Map<string, Value>([
+      ['@cat', 'path'],
+      ['nodes', path.nodes],
+      ['relationships', path.relationships],
+      ['length', path.length],
+    ]),
+  );
 }
 
 function* mapInPieces(writer: JsonWriter, map: ValueMap): Generator<void> {

@@ -1,3 +1,4 @@
+import { pathElements } from '#core/value/path.ts';
 import type { StoredRecord } from '#core/value/record.ts';
 import type { Rid } from '#core/value/rid.ts';
 import type { Value, ValueMap } from '#core/value/value.ts';
@@ -94,6 +95,8 @@ export class GraphCollector {
     } else if (!(value instanceof Uint8Array) && 'valueKind' in value) {
       if (value.valueKind === 'record') this.#addRecord(value, isNested);
       else if (value.valueKind === 'link') this.#addLinked(value.rid, isNested);
+      else if (value.valueKind === 'path')
+        for (const element of pathElements(value)) this.#collect(element, true);
     }
   }
 

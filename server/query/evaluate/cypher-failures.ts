@@ -1,5 +1,5 @@
 import { type DatabaseError, languageError } from '#core/errors.ts';
-import { kindOf, type Value } from '#core/value/value.ts';
+import { kindOf, type Value, type ValueKind } from '#core/value/value.ts';
 
 /** Failures of dialect cypher while a statement runs, by the names of its suite (cypher.md 16.2). */
 
@@ -23,10 +23,21 @@ export function kindName(value: Value): string {
     if (value.kind === 'edge') return 'a relationship';
   }
   const kind = kindOf(value);
+  const own = ownNames.get(kind);
+  if (own !== undefined) return own;
   if (kind === 'double' || kind === 'decimal') return 'a float';
   if (kind === 'null') return 'null';
   return /^[aeiou]/.test(kind) ? `an ${kind}` : `a ${kind}`;
 }
+
+/** Kinds whose names in the language are others. */
+const ownNames: ReadonlyMap<ValueKind, string> = new Map([
+  ['localTime', 'a local time'],
+  ['zonedTime', 'a zoned time'],
+  ['localDateTime', 'a local datetime'],
+  ['zonedDateTime', 'a zoned datetime'],
+  ['cypherDuration', 'a duration'],
+]);
 
 /** An operand where only a boolean may stand. */
 export function requireCondition(value: Value): boolean | null {

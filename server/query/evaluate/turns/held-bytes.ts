@@ -1,3 +1,4 @@
+import { Path } from '#core/value/path.ts';
 import { isMap, isRecord, type Value } from '#core/value/value.ts';
 
 /** Header of a text and the rounding of its length. */
@@ -25,6 +26,7 @@ export function approximateBytes(value: Value): number {
   if (value instanceof Uint8Array) return 96 + value.byteLength;
   if (isRecord(value)) return value.heldBytes ?? 112;
   if ('properties' in value) return 32 + approximateBytes(value.properties);
+  if (value instanceof Path) return 64 + 136 * (2 * value.length + 1);
   return 96;
 }
 
