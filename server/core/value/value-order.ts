@@ -12,7 +12,7 @@ import type { Float, Value, ValueMap } from './value.ts';
  *
  * Numbers compare by value whatever their type (`exactDecimalOfDouble`), NaN above all others; text by its UTF-8 bytes, that is by code point;
  * record ids by bucket, then position; a calendar date as its midnight in UTC; lists element by element, then by length;
- * maps by their keys in order, then by values.
+ * maps entry by entry in order of their names.
  *
  * @returns negative, 0 or positive
  */
@@ -196,14 +196,16 @@ function compareLists(a: readonly Value[], b: readonly Value[]): number {
   return a.length - b.length;
 }
 
+/** Entry by entry in order of names, as index keys have them. */
 function compareMaps(a: ValueMap, b: ValueMap): number {
   const xs = [...a.keys()].sort(compareText);
   const ys = [...b.keys()].sort(compareText);
-  const keyOrder = compareLists(xs, ys);
-  if (keyOrder !== 0) return keyOrder;
-  for (const key of xs) {
-    const order = compareValues(a.get(key) ?? null, b.get(key) ?? null);
+  const length = Math.min(xs.length, ys.length);
+  for (let i = 0; i < length; i++) {
+    const x = xs[i] as string;
+    const y = ys[i] as string;
+    const order = compareText(x, y) || compareValues(a.get(x) ?? null, b.get(y) ?? null);
     if (order !== 0) return order;
   }
-  return 0;
+  return xs.length - ys.length;
 }
