@@ -3,6 +3,7 @@ import { isPluginOn, parsePlugins, unavailability } from '#control/plugins.ts';
 import { processFamilies } from '#control/process-families.ts';
 import { serverTelemetry } from '#control/server-telemetry.ts';
 import { gauge, Telemetry } from '#control/telemetry.ts';
+import { DatabaseError } from '#core/errors.ts';
 import type { KeyValueStore } from '#database/key-value/key-value-store.ts';
 import type { SocketServer } from '#websocket/socket-server.ts';
 import type { ServerDatabases } from '#database/catalogue/make-databases.ts';
@@ -53,6 +54,20 @@ export async function makeRedis(
     endOnBrokenState(error, log);
   };
   return new Server({ ...parts, onInternalError });
+}
+
+/** A port that is taken is a plugin that cannot be started, and no reason to keep the databases from who needs them. */
+export async function listenToRedis(
+  redis: RedisServer | undefined,
+  events: Ground['events'],
+): Promise<number | undefined> {
+  try {
+    return await redis?.listen();
+  } catch (error) {
+    if (!(error instanceof DatabaseError)) throw error;
+    events.report('CRITICAL', 'Server', `Plugin 'redis' was not started: ${error.message}`);
+    return undefined;
+  }
 }
 
 /** What the doors beside HTTP hold. */

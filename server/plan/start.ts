@@ -23,7 +23,13 @@ import { SocketServer } from '#websocket/socket-server.ts';
 import { databasesOn, version } from './databases.ts';
 import { endNow, stopOnSignals } from './ending.ts';
 import { type Ground, endOnBrokenState, prepareGround, readSettings } from './ground.ts';
-import { addDoorGauges, makeRedis, reportPlugins, startTelemetry } from './plugins.ts';
+import {
+  addDoorGauges,
+  listenToRedis,
+  makeRedis,
+  reportPlugins,
+  startTelemetry,
+} from './plugins.ts';
 import { type Security, closeSecurity, openSecurity, requireRootPassword } from './security.ts';
 import { listenIfFree, openTools, serveStandardInput } from './tools.ts';
 import { printWelcome } from './welcome.ts';
@@ -141,7 +147,7 @@ async function serve(
   meters.start(() => metrics.refresh());
   // Stops everything for some 50 ms, which nobody should meet after `/ready` has answered.
   giveStartupMemoryBack();
-  const redisPort = await redis?.listen();
+  const redisPort = await listenToRedis(redis, events);
   control.started(() => databases.isRecovered());
   if (port !== undefined) printWelcome(ground, port, http.securePort);
   if (redisPort !== undefined) console.log(`Plugin redis listens on port ${redisPort}`);

@@ -48,7 +48,6 @@ export async function startWire(
   const opened = data;
   const makeServer = make;
   let server = makeServer();
-  const port = await server.listen();
   const clients = new Set<WireClient>();
   context.after(async () => {
     for (const client of clients) client.close();
@@ -56,6 +55,7 @@ export async function startWire(
     await opened.close();
     if (internalErrors.length > 0) throw internalErrors[0];
   });
+  const port = await server.listen();
   return {
     port,
     data: opened,
