@@ -14,6 +14,11 @@ import { collectionFunctions, collectionMethods } from './list/collections.ts';
 import { conditionalFunctions, conditionalMethods } from './value/conditional.ts';
 import { conversionMethods } from './value/conversion.ts';
 import { cypherAggregates } from './cypher/aggregates.ts';
+import { cypherConversions } from './cypher/conversions.ts';
+import { cypherGeneral } from './cypher/general.ts';
+import { cypherNumbers } from './cypher/numbers.ts';
+import { cypherTexts } from './cypher/texts.ts';
+import { cypherVectors } from './cypher/vectors.ts';
 import { rowCountFunctions } from './cypher/row-count.ts';
 import { instantsFunctions } from './instants/functions.ts';
 import { pointFunctions } from './instants/points.ts';
@@ -119,6 +124,11 @@ for (const family of [
   rowCountFunctions,
   instantsFunctions,
   pointFunctions,
+  cypherTexts,
+  cypherNumbers,
+  cypherConversions,
+  cypherGeneral,
+  cypherVectors,
   notYetFunctions,
   [transformMethod((name) => scalars.get(`.${foldAscii(name)}`))],
 ])
