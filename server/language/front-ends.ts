@@ -1,4 +1,5 @@
 import type { AnyFrontend } from './registry.ts';
+import { cypherFrontend } from './cypher/frontend.ts';
 import { redisFrontend } from './redis/frontend.ts';
 import { sqlFrontend } from './sql/frontend.ts';
 import { sqlScriptFrontend } from './sqlscript/frontend.ts';
@@ -8,4 +9,5 @@ export const languageFrontends: readonly AnyFrontend[] = [
   sqlFrontend,
   sqlScriptFrontend,
   redisFrontend,
+  cypherFrontend,
 ];

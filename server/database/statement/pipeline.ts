@@ -32,6 +32,7 @@ import type { ResultBatch, ResultStream, RunOptions, Statement } from '../sessio
 import type { SessionLease, TransactionSessions } from '../session/sessions.ts';
 import type { Compiled, StatementCompiler } from './compiler.ts';
 import { mayChange } from './may-change.ts';
+import { lacksTypes, makeTypes } from './missing-types.ts';
 import { StatementWatch } from '../bounds/statement-watch.ts';
 
 // The one path of every statement:
@@ -277,6 +278,11 @@ export class StatementPipeline {
       transaction.beginStatement();
       const compiled = admitted ?? this.#admit(order.statement, order.options, transaction);
       assert(compiled.kind === 'statement', 'what a text is does not change');
+      if (lacksTypes(compiled))
+        return makeTypes(transaction, compiled).then(
+          () => this.#attemptIn(transaction, order, undefined),
+          failed,
+        );
       const scope: Scope = { view: transaction, transaction, settle: nothing };
       const outcome = this.#plans.runToEnd(compiled, order, scope);
       if (!(outcome instanceof Promise)) return commit(outcome);
@@ -408,6 +414,7 @@ export class StatementPipeline {
         const compiled = this.#options.compiler.compiled(statement, transaction);
         // A script may commit by itself.
         if (compiled.kind !== 'statement' || compiled.changesSchema) break;
+        if (lacksTypes(compiled)) break;
         count += 1;
         this.#admit(statement, options, transaction);
         const order = this.#order(statement, options);
@@ -519,7 +526,28 @@ export class StatementPipeline {
         settle,
       });
     }
-    return this.#plans.readToEnd(compiled, order, { view: transaction, transaction, settle });
+    const scope: Scope = { view: transaction, transaction, settle };
+    if (lacksTypes(compiled)) return this.#runWithTypes(compiled, order, scope);
+    return this.#plans.readToEnd(compiled, order, scope);
+  }
+
+  /** In a session: the types that a statement makes on the fly are there before it is planned. */
+  async #runWithTypes(
+    lacking: CompiledStatement,
+    order: Order,
+    scope: Scope,
+  ): Promise<ResultStream> {
+    const { transaction, settle } = scope;
+    try {
+      assert(transaction !== undefined, 'a session has a transaction');
+      await makeTypes(transaction, lacking);
+      const compiled = this.#admit(order.statement, order.options, transaction);
+      assert(compiled.kind === 'statement', 'what a text is does not change');
+      return await this.#plans.readToEnd(compiled, order, scope);
+    } catch (error) {
+      settle(error);
+      throw error;
+    }
   }
 
   /** The plan of a statement that is not run. */

@@ -163,8 +163,9 @@ export class PlanRuns {
     }
     if (!execution.hasEnded || first.rowCount > wanted)
       return this.#runRest(opened, { rows: first, facts }, wanted);
+    const stats = statsOf(opened);
     this.#close(opened);
-    return { rows: first, facts };
+    return { rows: first, facts: { ...facts, stats } };
   }
 
   async #runRest(
@@ -178,7 +179,7 @@ export class PlanRuns {
       kept.add(first);
       for (;;) {
         const rows = await execution.nextBatch();
-        if (rows === undefined) return { rows: kept, facts };
+        if (rows === undefined) return { rows: kept, facts: { ...facts, stats: statsOf(opened) } };
         kept.add(rows);
       }
     } catch (error) {
@@ -249,6 +250,14 @@ export class PlanRuns {
       isShown: this.#guard.shown(order.options.principal),
     };
   }
+}
+
+/** The counters of a statement of openCypher; undefined when it has written nothing. */
+function statsOf({ compiled, instance }: Opened): ResultFacts['stats'] {
+  if (compiled.program.dialect !== 'cypher' || compiled.isReadOnly) return undefined;
+  const { statistics } = instance.context;
+  const containsUpdates = Object.values(statistics).some((count) => count > 0);
+  return containsUpdates ? { ...statistics, containsUpdates } : undefined;
 }
 
 const noColumns = { kind: 'columns', names: [] } as const;

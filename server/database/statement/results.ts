@@ -56,6 +56,8 @@ class ViewLookup implements RecordLookup {
 
 /** What is known of a statement when its rows are given out. */
 export interface ResultFacts {
+  /** What was written; of openCypher alone (house decision 54), and only when something was. */
+  readonly stats?: ResultSummary['stats'];
   readonly shape: ResultShape;
   readonly isReadOnly: boolean;
   readonly statementLimit: number | undefined;
@@ -213,6 +215,6 @@ export class StreamingResult implements ResultStream {
 
 function summaryOf(facts: ResultFacts): ResultSummary {
   const { isReadOnly, statementLimit, index, explain } = facts;
-  // Write statistics are answered for Cypher alone (house decision 54), which this server does not speak yet.
-  return { isReadOnly, statementLimit, index, stats: undefined, explain: explain?.() };
+  const { stats } = facts;
+  return { isReadOnly, statementLimit, index, stats, explain: explain?.() };
 }

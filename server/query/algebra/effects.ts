@@ -85,6 +85,7 @@ export function effectsOf(
   if (program.kind === 'script')
     return new Set<Effect>(['read', 'insert', 'update', 'delete', 'schema']);
   if (program.kind === 'commands') return effectsOfCommands(program);
+  if (program.missingTypes !== undefined) return new Set<Effect>(['read', 'insert']);
   return effectsOfPlan(program.plan, writing);
 }
 
@@ -135,6 +136,11 @@ export function effectsOfPlan(
  */
 export function accessesOf(program: Program, catalog: Catalog): readonly Access[] {
   if (program.kind !== 'query') return [{ effects: effectsOf(program), types: undefined }];
+  if (program.missingTypes !== undefined)
+    return [
+      { effects: new Set<Effect>(['insert']), types: program.missingTypes.map(({ name }) => name) },
+      { effects: new Set<Effect>(['schema']), types: [] },
+    ];
   const touched = new Map<Effect, Touched>();
   walkPlan(program.plan, {
     plan(node) {

@@ -256,4 +256,9 @@ export type Output =
       readonly columns: readonly OutputColumn[];
     }
   /** The row IS the value of this slot: a record is a full record row, a map is a row with its keys as columns. */
-  | { readonly kind: 'value'; readonly slot: Slot };
+  | {
+      readonly kind: 'value';
+      readonly slot: Slot;
+      /** What the only column is called where names are wanted all the same (openCypher). */
+      readonly name?: string;
+    };

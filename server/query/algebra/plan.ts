@@ -526,6 +526,13 @@ export type Assignment =
 /** As `valueType`, for entries of a map. */
 export type EntryTypes = readonly { readonly key: string; readonly type: Expression }[];
 
+/** A type that a statement makes on the fly. */
+export interface MissingType {
+  readonly name: string;
+  readonly kind: 'vertex' | 'edge';
+  readonly supertypes: readonly string[];
+}
+
 /** A whole statement, ready to be authorized, optimized and run. */
 export interface QueryProgram {
   readonly kind: 'query';
@@ -539,8 +546,15 @@ export interface QueryProgram {
   readonly inspect: 'explain' | 'profile' | undefined;
   /** The text that it was made from, for the places of errors. */
   readonly source?: { readonly text: string; readonly at: number; readonly end: number };
+  /** Its language: what is answered beside rows depends on it. */
+  readonly dialect?: Dialect;
   /** Parameters that must be bound when it runs; the error names all that are missing. Those of SQL are null then. */
   readonly requiredParameters?: readonly string[];
+  /**
+   * Types that must be there before it can be planned: whoever runs it makes them and analyzes the text again. The plan says nothing
+   * until then.
+   */
+  readonly missingTypes?: readonly MissingType[];
   /** A name in it was given by a parameter: it is good for this call only. */
   readonly dependsOnParameters?: boolean;
 }

@@ -19,6 +19,8 @@ import { cypherGeneral } from './cypher/general.ts';
 import { cypherNumbers } from './cypher/numbers.ts';
 import { cypherTexts } from './cypher/texts.ts';
 import { cypherVectors } from './cypher/vectors.ts';
+import { entityFunctions } from './cypher/entities.ts';
+import { listFunctions } from './cypher/lists.ts';
 import { rowCountFunctions } from './cypher/row-count.ts';
 import { instantsFunctions } from './instants/functions.ts';
 import { pointFunctions } from './instants/points.ts';
@@ -129,6 +131,8 @@ for (const family of [
   cypherConversions,
   cypherGeneral,
   cypherVectors,
+  entityFunctions,
+  listFunctions,
   notYetFunctions,
   [transformMethod((name) => scalars.get(`.${foldAscii(name)}`))],
 ])

@@ -1,0 +1,95 @@
+import type { Expression } from '#query/algebra/expression.ts';
+import { functionRegistry } from '#query/functions/registry.ts';
+import type { Expr, ExprOf } from '../ast.ts';
+import type { Compiler } from './compiler.ts';
+import type { Scope } from './scope.ts';
+import { requireKind, type StaticKind } from './static-kind.ts';
+
+/** Function calls (cypher.md 9). */
+
+const aggregates: ReadonlySet<string> = new Set([
+  'count',
+  'sum',
+  'avg',
+  'min',
+  'max',
+  'collect',
+  'stdev',
+  'stdevp',
+  'percentilecont',
+  'percentiledisc',
+]);
+
+export function isAggregate(expr: Expr): boolean {
+  return expr.kind === 'call' && aggregates.has(expr.name.toLowerCase());
+}
+
+/** Functions whose first argument must be of a kind, where that is known: for the message. */
+const argumentKinds: Readonly<Record<string, readonly [readonly StaticKind[], string]>> = {
+  labels: [['node'], 'a node'],
+  type: [['relationship'], 'a relationship'],
+  length: [['path'], 'a path'],
+  nodes: [['path'], 'a path'],
+  relationships: [['path'], 'a path'],
+  size: [['list', 'string'], 'a list or string'],
+  startnode: [['relationship'], 'a relationship'],
+  endnode: [['relationship'], 'a relationship'],
+  keys: [['node', 'relationship', 'map'], 'a node, relationship or map'],
+  properties: [['node', 'relationship', 'map'], 'a node, relationship or map'],
+};
+
+export function compileCall(
+  compiler: Compiler,
+  expr: ExprOf<'call'>,
+  scope: Scope,
+  value: (expr: Expr) => Expression,
+): Expression {
+  const name = expr.name.toLowerCase();
+  if (aggregates.has(name))
+    throw compiler.failure(
+      'InvalidAggregation',
+      expr.at,
+      `the aggregate '${expr.name}' stands only in WITH and RETURN`,
+    );
+  const [first] = expr.args;
+  const kinds = argumentKinds[name];
+  if (kinds !== undefined && first !== undefined)
+    requireKind(compiler, first, scope, kinds[0], kinds[1]);
+  const special = specialCall(expr, name, value);
+  if (special !== undefined) return special;
+  const registered = registeredName(name);
+  const found = registered === undefined ? undefined : functionRegistry.scalar(registered);
+  if (found === undefined || registered === undefined)
+    throw compiler.failure('UnknownFunction', expr.at, `there is no function '${expr.name}'`);
+  const { min, max } = found.arity;
+  if (expr.args.length < min || expr.args.length > max)
+    throw compiler.failure(
+      'InvalidNumberOfArguments',
+      expr.at,
+      `'${expr.name}' takes ${max === min ? min : `${min} to ${max}`} arguments, not ${expr.args.length}`,
+    );
+  return { op: 'Call', function: registered, arguments: expr.args.map(value) };
+}
+
+/** Those of openCypher first, then functions that mean the same everywhere. */
+function registeredName(name: string): string | undefined {
+  const own = `#cypher.${name}`;
+  if (functionRegistry.scalar(own) !== undefined) return own;
+  return functionRegistry.scalar(name) === undefined ? undefined : name;
+}
+
+/** Calls that are operations of the algebra. */
+function specialCall(
+  expr: ExprOf<'call'>,
+  name: string,
+  value: (expr: Expr) => Expression,
+): Expression | undefined {
+  const [first] = expr.args;
+  if (name === 'coalesce' && first !== undefined)
+    return { op: 'Coalesce', operands: expr.args.map(value) };
+  if (name === 'exists' && expr.args.length === 1 && first !== undefined) {
+    if (first.kind === 'pattern') return undefined;
+    return { op: 'Not', operand: { op: 'IsNull', operand: value(first) } };
+  }
+  return undefined;
+}

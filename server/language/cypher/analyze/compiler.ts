@@ -1,0 +1,93 @@
+import type { Catalog } from '#catalog/catalog.ts';
+import type { DatabaseError } from '#core/errors.ts';
+import type { TypeId } from '#core/value/rid.ts';
+import { SlotAllocator } from '#query/binder/slot-allocator.ts';
+import type { Expression, Slot } from '#query/algebra/expression.ts';
+import type { LogicalPlan, MissingType } from '#query/algebra/plan.ts';
+import type { Expr, Query } from '../ast.ts';
+import { syntaxFailure } from '../failure.ts';
+import type { BindingKind, Scope } from './scope.ts';
+
+/** A query as a plan: what it gives, column by column. */
+export interface CompiledQuery {
+  readonly plan: LogicalPlan;
+  /** Undefined: it ends with an updating clause or FINISH. */
+  readonly columns: readonly QueryColumn[] | undefined;
+  readonly writes: boolean;
+}
+
+export interface QueryColumn {
+  readonly name: string;
+  readonly slot: Slot;
+  readonly kind: BindingKind;
+}
+
+/** In the place of some expressions: those that are computed already. */
+export interface Substitution {
+  /** @returns undefined when the expression is to be compiled as it stands */
+  replace(expr: Expr, scope: Scope): Expression | undefined;
+}
+
+/** The parts that come back to each other. */
+export interface CompilerParts {
+  expression(compiler: Compiler, expr: Expr, scope: Scope, substitution?: Substitution): Expression;
+  query(compiler: Compiler, query: Query, outer: Scope, inner: Scope): CompiledQuery;
+}
+
+/** The type of a node without labels, which no query can name. */
+export const noLabelType = '~NO_LABEL~';
+
+/** What stands in for a type that is yet to be made: the program is analyzed again when it is there. */
+const noType = 0 as TypeId;
+
+/** One statement being compiled. */
+export class Compiler {
+  readonly text: string;
+  readonly catalog: Catalog;
+  readonly slots = new SlotAllocator();
+  readonly missing = new Map<string, MissingType>();
+  readonly #parts: CompilerParts;
+
+  constructor(text: string, catalog: Catalog, parts: CompilerParts) {
+    this.text = text;
+    this.catalog = catalog;
+    this.#parts = parts;
+  }
+
+  newSlot(): Slot {
+    return this.slots.next();
+  }
+
+  expression(expr: Expr, scope: Scope, substitution?: Substitution): Expression {
+    return this.#parts.expression(this, expr, scope, substitution);
+  }
+
+  /** @param inner the variables that the query begins with; `outer` those whose names it may not give */
+  query(query: Query, outer: Scope, inner: Scope): CompiledQuery {
+    return this.#parts.query(this, query, outer, inner);
+  }
+
+  failure(detail: string, at: number, problem: string, type?: string): DatabaseError {
+    return syntaxFailure(detail, this.text, at, problem, type);
+  }
+
+  /** The vertex type for a set of labels; a missing one is noted, and so are the types it inherits from. */
+  vertexType(labels: readonly string[]): TypeId {
+    const names = [...new Set(labels)].sort();
+    const [only = noLabelType] = names;
+    if (names.length < 2) return this.#type(only, 'vertex', []);
+    for (const name of names) this.#type(name, 'vertex', []);
+    return this.#type(names.join('~'), 'vertex', names);
+  }
+
+  edgeType(name: string): TypeId {
+    return this.#type(name, 'edge', []);
+  }
+
+  #type(name: string, kind: 'vertex' | 'edge', supertypes: readonly string[]): TypeId {
+    const known = this.catalog.typeNamed(name);
+    if (known !== undefined) return known.id;
+    this.missing.set(name, { name, kind, supertypes });
+    return noType;
+  }
+}

@@ -1,0 +1,70 @@
+import type { Expr } from '../ast.ts';
+import { isAggregate } from './call.ts';
+
+/** The parts of an expression; queries and patterns inside are not looked into. */
+export function* partsOf(expr: Expr): Generator<Expr> {
+  const waiting: Expr[] = [expr];
+  for (let part = waiting.pop(); part !== undefined; part = waiting.pop()) {
+    yield part;
+    waiting.push(...operandsOf(part));
+  }
+}
+
+export function holdsAggregate(expr: Expr): boolean {
+  for (const part of partsOf(expr)) if (isAggregate(part)) return true;
+  return false;
+}
+
+function operandsOf(expr: Expr): readonly Expr[] {
+  switch (expr.kind) {
+    case 'property':
+      return [expr.of];
+    case 'element':
+      return [expr.of, expr.key];
+    case 'slice':
+      return [expr.of, expr.low, expr.high].filter((part) => part !== undefined);
+    case 'call':
+      return expr.args;
+    case 'list':
+      return expr.items;
+    case 'map':
+      return expr.entries.map(({ value }) => value);
+    case 'mapProjection':
+      return [
+        expr.of,
+        ...expr.items.flatMap((item) => (item.kind === 'entry' ? [item.value] : [])),
+      ];
+    case 'sign':
+    case 'not':
+    case 'isNull':
+    case 'isTyped':
+      return [expr.operand];
+    case 'and':
+    case 'or':
+    case 'xor':
+      return expr.operands;
+    case 'arithmetic':
+    case 'in':
+    case 'matches':
+    case 'textPart':
+      return [expr.left, expr.right];
+    case 'compare':
+      return [expr.first, ...expr.rest.map(({ right }) => right)];
+    case 'hasLabels':
+      return [expr.of];
+    case 'case':
+      return [
+        ...(expr.subject ? [expr.subject] : []),
+        ...expr.branches.flatMap(({ when, result }) => [when, result]),
+        ...(expr.otherwise ? [expr.otherwise] : []),
+      ];
+    case 'listComprehension':
+      return [expr.list, expr.where, expr.result].filter((part) => part !== undefined);
+    case 'quantifier':
+      return [expr.list, expr.where];
+    case 'reduce':
+      return [expr.initial, expr.list, expr.step];
+    default:
+      return [];
+  }
+}

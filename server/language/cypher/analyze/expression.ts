@@ -1,0 +1,310 @@
+import { conditionOf } from '#query/algebra/cypher.ts';
+import type { Expression, NestedItem } from '#query/algebra/expression.ts';
+import type { Expr, ExprOf } from '../ast.ts';
+import { compileCall } from './call.ts';
+import { labelCondition } from './labels.ts';
+import type { Compiler, Substitution } from './compiler.ts';
+import { type Scope, withBindings } from './scope.ts';
+import { requireKind } from './static-kind.ts';
+import {
+  compilePatternComprehension,
+  compilePatternPredicate,
+  compileSubQuery,
+} from './sub-query.ts';
+
+/** Expressions to the algebra; what can be known to be wrong is refused before anything runs (cypher.md 5, 16). */
+export function compileExpression(
+  compiler: Compiler,
+  expr: Expr,
+  scope: Scope,
+  substitution?: Substitution,
+): Expression {
+  return new ExpressionCompiler(compiler, scope, substitution).value(expr);
+}
+
+const dialect = 'cypher';
+
+class ExpressionCompiler {
+  readonly #compiler: Compiler;
+  readonly #scope: Scope;
+  readonly #substitution: Substitution | undefined;
+
+  constructor(compiler: Compiler, scope: Scope, substitution: Substitution | undefined) {
+    this.#compiler = compiler;
+    this.#scope = scope;
+    this.#substitution = substitution;
+  }
+
+  /** With other variables in sight. */
+  #within(scope: Scope, expr: Expr): Expression {
+    return this.#compiler.expression(expr, scope, this.#substitution);
+  }
+
+  value(expr: Expr): Expression {
+    return this.#substitution?.replace(expr, this.#scope) ?? this.#compile(expr);
+  }
+
+  condition(expr: Expr): Expression {
+    requireKind(this.#compiler, expr, this.#scope, ['boolean'], 'a boolean');
+    return conditionOf(expr.kind === 'pattern' ? this.#patternPredicate(expr) : this.value(expr));
+  }
+
+  #compile(expr: Expr): Expression {
+    switch (expr.kind) {
+      case 'literal':
+        return { op: 'Constant', value: expr.value };
+      case 'parameter':
+        return { op: 'Parameter', name: expr.name };
+      case 'variable':
+        return this.#variable(expr);
+      case 'property':
+        requireKind(
+          this.#compiler,
+          expr.of,
+          this.#scope,
+          ['node', 'relationship', 'map', 'temporal', 'any'],
+          'a node, relationship or map',
+        );
+        return { op: 'Property', of: this.value(expr.of), name: expr.name, dialect };
+      case 'element':
+        return { op: 'Element', of: this.value(expr.of), keys: [this.value(expr.key)], dialect };
+      case 'slice':
+        return {
+          op: 'Slice',
+          of: this.value(expr.of),
+          low: expr.low && this.value(expr.low),
+          high: expr.high && this.value(expr.high),
+          inclusive: false,
+          dialect,
+        };
+      case 'call':
+        return compileCall(this.#compiler, expr, this.#scope, (part) => this.value(part));
+      case 'list':
+        return { op: 'List', items: expr.items.map((item) => this.value(item)) };
+      case 'map':
+        return {
+          op: 'Map',
+          entries: expr.entries.map(({ key, value }) => ({ key, value: this.value(value) })),
+        };
+      case 'mapProjection':
+        return this.#mapProjection(expr);
+      case 'case':
+        return this.#case(expr);
+      case 'pattern':
+        throw this.#compiler.failure(
+          'UnexpectedSyntax',
+          expr.at,
+          'a pattern stands only where a condition is wanted',
+        );
+      case 'patternComprehension':
+        return compilePatternComprehension(this.#compiler, expr, this.#scope);
+      case 'subQuery':
+        return compileSubQuery(this.#compiler, expr, this.#scope);
+      default:
+        return this.#operation(expr);
+    }
+  }
+
+  #operation(expr: Exclude<Expr, { readonly kind: PlainKind }>): Expression {
+    switch (expr.kind) {
+      case 'sign': {
+        const operand = this.value(expr.operand);
+        if (expr.operator === '-') return { op: 'Negate', operand, dialect };
+        // Plus changes nothing and refuses what minus does.
+        const negated: Expression = { op: 'Negate', operand, dialect };
+        return { op: 'Negate', operand: negated, dialect };
+      }
+      case 'not':
+        return { op: 'Not', operand: this.condition(expr.operand) };
+      case 'and':
+      case 'or':
+      case 'xor':
+        return {
+          op: connectives[expr.kind],
+          operands: expr.operands.map((operand) => this.condition(operand)),
+        };
+      case 'arithmetic':
+        return this.#arithmetic(expr);
+      case 'compare':
+        return this.#comparison(expr);
+      case 'isNull': {
+        const isNull: Expression = { op: 'IsNull', operand: this.value(expr.operand) };
+        return expr.isNegated ? { op: 'Not', operand: isNull } : isNull;
+      }
+      case 'isTyped': {
+        const typed: Expression = {
+          op: 'Call',
+          function: '#cypher.isTyped',
+          arguments: [this.value(expr.operand), { op: 'Constant', value: expr.type }],
+        };
+        return expr.isNegated ? { op: 'Not', operand: typed } : typed;
+      }
+      case 'in':
+        requireKind(this.#compiler, expr.right, this.#scope, ['list', 'any'], 'a list');
+        return { op: 'In', element: this.value(expr.left), list: this.value(expr.right), dialect };
+      case 'matches':
+        return {
+          op: 'Matches',
+          text: this.value(expr.left),
+          pattern: this.value(expr.right),
+          dialect,
+        };
+      case 'textPart':
+        return {
+          op: 'TextPart',
+          kind: expr.part,
+          text: this.value(expr.left),
+          part: this.value(expr.right),
+        };
+      case 'hasLabels':
+        return labelCondition(this.value(expr.of), expr.labels);
+      default:
+        return this.#overList(expr);
+    }
+  }
+
+  #overList(expr: ExprOf<'listComprehension' | 'quantifier' | 'reduce'>): Expression {
+    const element = this.#compiler.newSlot();
+    const list = this.value(expr.list);
+    const bound = withBindings(this.#scope, [[expr.variable, { slot: element, kind: 'value' }]]);
+    if (expr.kind === 'reduce') {
+      const accumulator = this.#compiler.newSlot();
+      const both = withBindings(bound, [[expr.accumulator, { slot: accumulator, kind: 'value' }]]);
+      return {
+        op: 'Reduce',
+        list,
+        accumulator,
+        initial: this.value(expr.initial),
+        element,
+        step: this.#within(both, expr.step),
+        dialect,
+      };
+    }
+    const inner = new ExpressionCompiler(this.#compiler, bound, this.#substitution);
+    if (expr.kind === 'quantifier') {
+      requireKind(this.#compiler, expr.list, this.#scope, ['list', 'any'], 'a list');
+      const predicate = inner.condition(expr.where);
+      return { op: 'Quantifier', kind: expr.quantifier, list, element, predicate, dialect };
+    }
+    return {
+      op: 'Comprehension',
+      list,
+      element,
+      ...(expr.where && { predicate: inner.condition(expr.where) }),
+      ...(expr.result && { result: inner.value(expr.result) }),
+      dialect,
+    };
+  }
+
+  #variable(expr: ExprOf<'variable'>): Expression {
+    const binding = this.#scope.get(expr.name);
+    if (binding === undefined)
+      throw this.#compiler.failure(
+        'UndefinedVariable',
+        expr.at,
+        `variable '${expr.name}' is not defined`,
+      );
+    return { op: 'Slot', slot: binding.slot };
+  }
+
+  #arithmetic(expr: ExprOf<'arithmetic'>): Expression {
+    // Chains nest to the left as deep as they are long.
+    const spine: ExprOf<'arithmetic'>[] = [];
+    let first: Expr = expr;
+    while (first.kind === 'arithmetic') {
+      spine.push(first);
+      first = first.left;
+    }
+    let left = this.value(first);
+    for (const step of spine.reverse()) {
+      const right = this.value(step.right);
+      left =
+        step.operator === '||'
+          ? { op: 'Concatenate', operands: [left, right], dialect }
+          : { op: 'Arithmetic', operator: step.operator, left, right, dialect };
+    }
+    return left;
+  }
+
+  /** `a < b <= c`: each pair of neighbours. */
+  #comparison({ first, rest }: ExprOf<'compare'>): Expression {
+    let left = this.value(first);
+    const pairs = rest.map(({ operator, right }): Expression => {
+      const compared = this.value(right);
+      const pair: Expression = { op: 'Compare', operator, left, right: compared, dialect };
+      left = compared;
+      return pair;
+    });
+    return pairs.length === 1 ? (pairs[0] as Expression) : { op: 'And', operands: pairs };
+  }
+
+  #case({ subject, branches, otherwise }: ExprOf<'case'>): Expression {
+    const of = subject && this.value(subject);
+    return {
+      op: 'Case',
+      branches: branches.map(({ when, result }) => ({
+        when:
+          of === undefined
+            ? this.condition(when)
+            : { op: 'Compare', operator: '=', left: of, right: this.value(when), dialect },
+        // biome-ignore lint/suspicious/noThenProperty: a branch of CASE is never awaited
+        then: this.value(result),
+      })),
+      otherwise: otherwise && this.value(otherwise),
+    };
+  }
+
+  #mapProjection({ of, items }: ExprOf<'mapProjection'>): Expression {
+    const source = this.value(of);
+    const element = this.#compiler.newSlot();
+    const inside: Expression = { op: 'Slot', slot: element };
+    const names = ['@rid', '@type'];
+    const projected: Expression = {
+      op: 'NestedProjection',
+      of: source,
+      element,
+      items: items.flatMap((item): readonly NestedItem[] => {
+        if (item.kind === 'all')
+          return [
+            { kind: 'all' as const },
+            ...names.map((name) => ({ kind: 'exclude' as const, name })),
+          ];
+        if (item.kind === 'property') {
+          const value: Expression = { op: 'Property', of: inside, name: item.name, dialect };
+          return [{ kind: 'include' as const, name: item.name, value }];
+        }
+        return [{ kind: 'include' as const, name: item.key, value: this.value(item.value) }];
+      }),
+    };
+    return {
+      op: 'Case',
+      // biome-ignore lint/suspicious/noThenProperty: a branch of CASE is never awaited
+      branches: [
+        { when: { op: 'IsNull', operand: source }, then: { op: 'Constant', value: null } },
+      ],
+      otherwise: projected,
+    };
+  }
+
+  #patternPredicate(expr: ExprOf<'pattern'>): Expression {
+    return compilePatternPredicate(this.#compiler, expr, this.#scope);
+  }
+}
+
+type PlainKind =
+  | 'literal'
+  | 'parameter'
+  | 'variable'
+  | 'property'
+  | 'element'
+  | 'slice'
+  | 'call'
+  | 'list'
+  | 'map'
+  | 'mapProjection'
+  | 'case'
+  | 'pattern'
+  | 'patternComprehension'
+  | 'subQuery';
+
+const connectives = { and: 'And', or: 'Or', xor: 'Xor' } as const;

@@ -1,0 +1,294 @@
+import type { Expression, Slot } from '#query/algebra/expression.ts';
+import type { Column, LogicalPlan, Move, PatternNode, PatternStep } from '#query/algebra/plan.ts';
+import type { Expr, NodePattern, PatternPart, RelationshipPattern } from '../ast.ts';
+import type { Compiler } from './compiler.ts';
+import { typesOfLabels } from './labels.ts';
+import { type Binding, type Scope, withBindings } from './scope.ts';
+
+export interface CompiledPattern {
+  readonly plan: LogicalPlan;
+  /** Variables that the pattern brings. */
+  readonly bindings: readonly (readonly [string, Binding])[];
+}
+
+/** Patterns of one MATCH over its input, with the conditions that stand inside them. */
+export function compileParts(
+  compiler: Compiler,
+  parts: readonly PatternPart[],
+  scope: Scope,
+  options: { readonly input: LogicalPlan; readonly distinctEdges: boolean },
+): CompiledPattern {
+  return new PatternCompiler(compiler, scope, options).compile(parts);
+}
+
+const dialect = 'cypher';
+
+class PatternCompiler {
+  readonly #compiler: Compiler;
+  readonly #outer: Scope;
+  readonly #options: { readonly input: LogicalPlan; readonly distinctEdges: boolean };
+  readonly #new = new Map<string, Binding>();
+  readonly #nodes = new Map<Slot, PatternNode>();
+  readonly #steps: PatternStep[] = [];
+  readonly #conditions: (() => Expression)[] = [];
+  readonly #paths: (() => Column)[] = [];
+
+  constructor(
+    compiler: Compiler,
+    outer: Scope,
+    options: { readonly input: LogicalPlan; readonly distinctEdges: boolean },
+  ) {
+    this.#compiler = compiler;
+    this.#outer = outer;
+    this.#options = options;
+  }
+
+  compile(parts: readonly PatternPart[]): CompiledPattern {
+    for (const part of parts) this.#part(part);
+    const conditions = this.#conditions.map((condition) => condition());
+    const { input, distinctEdges } = this.#options;
+    let plan: LogicalPlan = {
+      op: 'Match',
+      input,
+      pattern: { nodes: [...this.#nodes.values()], steps: this.#steps, distinctEdges },
+    };
+    // A node that is bound already may be null.
+    const alone = [...this.#nodes.values()].filter(
+      ({ slot, bound }) =>
+        bound && !this.#steps.some(({ from, to }) => from === slot || to === slot),
+    );
+    for (const { slot } of alone)
+      conditions.push({ op: 'Not', operand: { op: 'IsNull', operand: { op: 'Slot', slot } } });
+    if (conditions.length > 0)
+      plan = { op: 'Filter', input: plan, predicate: { op: 'And', operands: conditions } };
+    const columns = this.#paths.map((path) => path());
+    if (columns.length > 0) plan = { op: 'Project', input: plan, columns };
+    return { plan, bindings: [...this.#new] };
+  }
+
+  get #scope(): Scope {
+    return withBindings(this.#outer, this.#new);
+  }
+
+  #part(part: PatternPart): void {
+    if (part.shortest !== undefined)
+      throw this.#compiler.failure(
+        'UnexpectedSyntax',
+        part.at,
+        'not supported yet: shortestPath in a pattern',
+      );
+    const { path } = part;
+    if (path !== undefined && this.#scope.has(path))
+      throw this.#compiler.failure(
+        'VariableAlreadyBound',
+        part.at,
+        `variable '${path}' is already defined`,
+      );
+    const slots: Slot[] = [];
+    let before: Slot | undefined;
+    for (const [at, node] of part.nodes.entries()) {
+      const slot = this.#node(node);
+      const relationship = part.relationships[at - 1];
+      if (before !== undefined && relationship !== undefined)
+        slots.push(this.#relationship(relationship, before, slot, path !== undefined));
+      slots.push(slot);
+      before = slot;
+    }
+    if (path === undefined) return;
+    const slot = this.#compiler.newSlot();
+    this.#new.set(path, { slot, kind: 'path' });
+    this.#paths.push(() => ({ slot, value: pathOf(slots) }));
+  }
+
+  #node(node: NodePattern): Slot {
+    const { variable } = node;
+    const known = variable === undefined ? undefined : this.#scope.get(variable);
+    if (known !== undefined && known.kind !== 'node' && known.kind !== 'value')
+      throw this.#conflict(node.at, variable as string, known.kind, 'a node');
+    const slot = known?.slot ?? this.#compiler.newSlot();
+    if (variable !== undefined && known === undefined)
+      this.#new.set(variable, { slot, kind: 'node' });
+    const types = typesOfLabels(node.labels, 'vertex', this.#compiler.catalog);
+    const before = this.#nodes.get(slot);
+    const isOuter = variable !== undefined && this.#outer.has(variable);
+    this.#nodes.set(slot, {
+      slot,
+      types: both(before?.types, types),
+      rids: undefined,
+      predicates: [],
+      bound: isOuter,
+    });
+    this.#properties(node.properties, slot, node.at);
+    this.#where(node.where);
+    return slot;
+  }
+
+  #relationship(relationship: RelationshipPattern, from: Slot, to: Slot, isInPath: boolean): Slot {
+    const { variable, range } = relationship;
+    const known = variable === undefined ? undefined : this.#outer.get(variable);
+    const kind = range === undefined ? 'relationship' : 'relationships';
+    if (variable !== undefined && this.#new.has(variable))
+      throw this.#new.get(variable)?.kind === kind
+        ? this.#compiler.failure(
+            'RelationshipUniquenessViolation',
+            relationship.at,
+            `relationship '${variable}' stands twice in one pattern`,
+          )
+        : this.#conflict(
+            relationship.at,
+            variable,
+            this.#new.get(variable)?.kind,
+            'a relationship',
+          );
+    if (known !== undefined && known.kind !== kind && known.kind !== 'value')
+      throw this.#conflict(relationship.at, variable as string, known.kind, 'a relationship');
+    const edge = known?.slot ?? this.#compiler.newSlot();
+    if (variable !== undefined && known === undefined)
+      this.#new.set(variable, { slot: edge, kind });
+    const types = typesOfLabels(relationship.types, 'edge', this.#compiler.catalog);
+    const move: Move = {
+      kind: 'vertex',
+      direction: relationship.direction,
+      types,
+      loops: 'once',
+    };
+    const isRead =
+      variable !== undefined ||
+      isInPath ||
+      relationship.properties !== undefined ||
+      relationship.where !== undefined;
+    if (known !== undefined) this.#boundStep(from, to, move, edge);
+    else if (range === undefined)
+      this.#steps.push({
+        from,
+        to,
+        move,
+        edge: isRead ? edge : undefined,
+        path: undefined,
+        optional: false,
+      });
+    else this.#repeated(relationship, { from, to, move, edge, isRead });
+    if (range === undefined) {
+      this.#properties(relationship.properties, edge, relationship.at);
+      this.#where(relationship.where);
+    }
+    return edge;
+  }
+
+  #boundStep(from: Slot, to: Slot, move: Move, edge: Slot): void {
+    this.#steps.push({
+      from,
+      to,
+      move,
+      edge,
+      edgeIsBound: true,
+      path: undefined,
+      optional: false,
+    });
+  }
+
+  #repeated(
+    { range, properties, where, variable }: RelationshipPattern,
+    step: {
+      readonly from: Slot;
+      readonly to: Slot;
+      readonly move: Move;
+      readonly edge: Slot;
+      readonly isRead: boolean;
+    },
+  ): void {
+    const { from, to, move } = step;
+    const each = this.#compiler.newSlot();
+    const scope =
+      variable === undefined
+        ? this.#scope
+        : withBindings(this.#scope, [[variable, { slot: each, kind: 'relationship' }]]);
+    const conditions = [
+      ...this.#equalities(properties, each, scope),
+      ...(where === undefined ? [] : [this.#condition(where, scope)]),
+    ];
+    const predicate: Expression | undefined =
+      conditions.length === 0 ? undefined : { op: 'And', operands: conditions };
+    const element = this.#compiler.newSlot();
+    this.#steps.push({
+      from,
+      to,
+      move,
+      edge: undefined,
+      optional: false,
+      path: {
+        moves: [{ move, element, edge: predicate && each, predicate }],
+        min: range?.min ?? 1,
+        max: range?.max,
+        condition: undefined,
+        predicate: undefined,
+        depth: undefined,
+        path: step.isRead ? step.edge : undefined,
+        pathHolds: 'edges',
+        distinctEdges: true,
+      },
+    });
+  }
+
+  #properties(properties: Expr | undefined, slot: Slot, at: number): void {
+    if (properties?.kind === 'parameter')
+      throw this.#compiler.failure(
+        'InvalidParameterUse',
+        at,
+        'a parameter cannot stand for the properties of a pattern that is matched',
+      );
+    if (properties === undefined) return;
+    this.#conditions.push(() => {
+      const operands = this.#equalities(properties, slot, this.#scope);
+      return operands.length === 0 ? { op: 'Constant', value: true } : { op: 'And', operands };
+    });
+  }
+
+  #equalities(properties: Expr | undefined, slot: Slot, scope: Scope): readonly Expression[] {
+    if (properties?.kind !== 'map') return [];
+    return properties.entries.map(({ key, value }): Expression => {
+      const left: Expression = {
+        op: 'Property',
+        of: { op: 'Slot', slot },
+        name: key,
+        dialect,
+      };
+      const right = this.#compiler.expression(value, scope);
+      return { op: 'Compare', operator: '=', left, right, dialect };
+    });
+  }
+
+  #where(where: Expr | undefined): void {
+    if (where !== undefined) this.#conditions.push(() => this.#condition(where, this.#scope));
+  }
+
+  #condition(expr: Expr, scope: Scope): Expression {
+    const { at, end } = expr;
+    return this.#compiler.expression({ kind: 'and', operands: [expr], at, end }, scope);
+  }
+
+  #conflict(at: number, name: string, kind: string | undefined, wanted: string): Error {
+    return this.#compiler.failure(
+      'VariableTypeConflict',
+      at,
+      `variable '${name}' is defined as ${kind ?? 'something else'}, not as ${wanted}`,
+    );
+  }
+}
+
+function both<T>(
+  a: readonly T[] | undefined,
+  b: readonly T[] | undefined,
+): readonly T[] | undefined {
+  if (a === undefined || b === undefined) return a ?? b;
+  return a.filter((item) => b.includes(item));
+}
+
+/** The path through nodes and relationships, or lists of these, that stand in the slots. */
+export function pathOf(slots: readonly Slot[]): Expression {
+  return {
+    op: 'Call',
+    function: '#cypher.path',
+    arguments: slots.map((slot) => ({ op: 'Slot', slot })),
+  };
+}

@@ -1,0 +1,83 @@
+import { kindOf } from '#core/value/value.ts';
+import type { Expr } from '../ast.ts';
+import type { Compiler } from './compiler.ts';
+import type { Scope } from './scope.ts';
+
+/** What is known of a value before anything runs: enough to refuse what can never be right. */
+export type StaticKind =
+  | 'any'
+  | 'null'
+  | 'boolean'
+  | 'integer'
+  | 'float'
+  | 'string'
+  | 'list'
+  | 'map'
+  | 'node'
+  | 'relationship'
+  | 'path'
+  | 'temporal';
+
+export function staticKind(expr: Expr, scope: Scope): StaticKind {
+  switch (expr.kind) {
+    case 'literal':
+      return literalKind(expr.value);
+    case 'list':
+    case 'listComprehension':
+    case 'patternComprehension':
+      return 'list';
+    case 'map':
+      return 'map';
+    case 'not':
+    case 'and':
+    case 'or':
+    case 'xor':
+    case 'compare':
+    case 'isNull':
+    case 'isTyped':
+    case 'in':
+    case 'matches':
+    case 'textPart':
+    case 'hasLabels':
+    case 'quantifier':
+    case 'pattern':
+      return 'boolean';
+    case 'sign':
+      return staticKind(expr.operand, scope);
+    case 'variable':
+      return bindingKind(expr.name, scope);
+    default:
+      return 'any';
+  }
+}
+
+function literalKind(value: Parameters<typeof kindOf>[0]): StaticKind {
+  const kind = kindOf(value);
+  if (kind === 'double') return 'float';
+  return kind === 'null' || kind === 'boolean' || kind === 'integer' || kind === 'string'
+    ? kind
+    : 'any';
+}
+
+function bindingKind(name: string, scope: Scope): StaticKind {
+  const kind = scope.get(name)?.kind;
+  if (kind === undefined || kind === 'value') return 'any';
+  return kind === 'relationships' ? 'list' : kind;
+}
+
+/** @throws DatabaseError `InvalidArgumentType` when the value is known to be of another kind; null may always stand */
+export function requireKind(
+  compiler: Compiler,
+  expr: Expr,
+  scope: Scope,
+  allowed: readonly StaticKind[],
+  what: string,
+): void {
+  const kind = staticKind(expr, scope);
+  if (kind === 'any' || kind === 'null' || allowed.includes(kind)) return;
+  throw compiler.failure(
+    'InvalidArgumentType',
+    expr.at,
+    `expected ${what}, not ${/^[aeiou]/.test(kind) ? 'an' : 'a'} ${kind}`,
+  );
+}

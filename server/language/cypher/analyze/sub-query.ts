@@ -1,0 +1,89 @@
+import type { Expression } from '#query/algebra/expression.ts';
+import type { LogicalPlan } from '#query/algebra/plan.ts';
+import type { Expr, ExprOf } from '../ast.ts';
+import type { Compiler } from './compiler.ts';
+import { compileParts } from './pattern.ts';
+import { type Scope, withBindings } from './scope.ts';
+
+/** Queries and patterns inside expressions: plans that see the variables around them (cypher.md 3.1, 4.7). */
+
+/** `EXISTS { }`, `COUNT { }`, `COLLECT { }` */
+export function compileSubQuery(
+  compiler: Compiler,
+  expr: ExprOf<'subQuery'>,
+  scope: Scope,
+): Expression {
+  const { plan, columns, writes } = compiler.query(expr.query, new Map(), scope);
+  if (writes)
+    throw compiler.failure(
+      'InvalidClauseComposition',
+      expr.at,
+      `${expr.form.toUpperCase()} holds no updating clauses`,
+    );
+  const [only] = columns ?? [];
+  if (expr.form !== 'collect')
+    return {
+      op: 'SubPlan',
+      plan,
+      output: { kind: 'columns', columns: [] },
+      mode: expr.form,
+    };
+  if (only === undefined || columns?.length !== 1)
+    throw compiler.failure('InvalidClauseComposition', expr.at, 'COLLECT returns one column');
+  return { op: 'SubPlan', plan, output: { kind: 'value', slot: only.slot }, mode: 'collect' };
+}
+
+/** True when the pattern matches; it brings no new variables. */
+export function compilePatternPredicate(
+  compiler: Compiler,
+  { pattern }: ExprOf<'pattern'>,
+  scope: Scope,
+): Expression {
+  for (const part of [...pattern.nodes, ...pattern.relationships])
+    if (part.variable !== undefined && !scope.has(part.variable))
+      throw compiler.failure(
+        'UndefinedVariable',
+        part.at,
+        `variable '${part.variable}' is not defined`,
+      );
+  const { plan } = compileParts(compiler, [pattern], scope, {
+    input: { op: 'Argument' },
+    distinctEdges: true,
+  });
+  return { op: 'SubPlan', plan, output: { kind: 'columns', columns: [] }, mode: 'exists' };
+}
+
+/** `[p = pattern WHERE condition | result]` */
+export function compilePatternComprehension(
+  compiler: Compiler,
+  expr: ExprOf<'patternComprehension'>,
+  scope: Scope,
+): Expression {
+  const pattern = { ...expr.pattern, path: expr.path };
+  const { plan, bindings } = compileParts(compiler, [pattern], scope, {
+    input: { op: 'Argument' },
+    distinctEdges: true,
+  });
+  const inner = withBindings(scope, bindings);
+  const filtered: LogicalPlan =
+    expr.where === undefined
+      ? plan
+      : { op: 'Filter', input: plan, predicate: conditionIn(compiler, expr.where, inner) };
+  const slot = compiler.newSlot();
+  const value = compiler.expression(expr.result, inner);
+  return {
+    op: 'SubPlan',
+    plan: { op: 'Project', input: filtered, columns: [{ slot, value }] },
+    output: { kind: 'value', slot },
+    mode: 'collect',
+  };
+}
+
+/** As a conjunction of one, so that what is no boolean is refused. */
+export function conditionIn(compiler: Compiler, expr: Expr, scope: Scope): Expression {
+  const { at, end } = expr;
+  const condition = compiler.expression({ kind: 'and', operands: [expr], at, end }, scope);
+  return condition.op === 'And' && condition.operands.length === 1
+    ? (condition.operands[0] as Expression)
+    : condition;
+}

@@ -1,0 +1,371 @@
+import type { Expression, Slot } from '#query/algebra/expression.ts';
+import type { Assignment, LogicalPlan } from '#query/algebra/plan.ts';
+import type { ClauseOf, Expr, PatternPart, RemoveItem, SetItem } from '../ast.ts';
+import type { Compiler } from './compiler.ts';
+import { plainLabels } from './labels.ts';
+import { compileParts, pathOf } from './pattern.ts';
+import { type Binding, type Scope, slotsOfScope, withBindings } from './scope.ts';
+import { staticKind } from './static-kind.ts';
+
+/** CREATE, MERGE, SET, REMOVE, DELETE as plans over their input (cypher.md 3). */
+
+export interface Row {
+  readonly plan: LogicalPlan;
+  readonly scope: Scope;
+}
+
+const dialect = 'cypher';
+
+export function compileCreate(compiler: Compiler, parts: readonly PatternPart[], row: Row): Row {
+  let { plan } = row;
+  const made = new Map<string, Binding>();
+  for (const part of parts) {
+    const created = createPart(compiler, part, { plan, scope: row.scope }, made);
+    plan = created;
+  }
+  return { plan, scope: withBindings(row.scope, made) };
+}
+
+/** One path pattern: its nodes, then its relationships. */
+function createPart(
+  compiler: Compiler,
+  part: PatternPart,
+  row: Row,
+  made: Map<string, Binding>,
+): LogicalPlan {
+  const inSight = (): Scope => withBindings(row.scope, made);
+  if (part.path !== undefined && inSight().has(part.path))
+    throw alreadyBound(compiler, part.path, part.at);
+  let { plan } = row;
+  const nodes: Slot[] = [];
+  for (const node of part.nodes) {
+    const known = node.variable === undefined ? undefined : inSight().get(node.variable);
+    if (known !== undefined) {
+      const isBare = node.labels === undefined && node.properties === undefined;
+      if (!isBare || part.relationships.length === 0)
+        throw alreadyBound(compiler, node.variable as string, node.at);
+      if (known.kind !== 'node' && known.kind !== 'value')
+        throw compiler.failure(
+          'VariableTypeConflict',
+          node.at,
+          `variable '${node.variable}' is no node`,
+        );
+      nodes.push(known.slot);
+      continue;
+    }
+    const labels = plainLabels(node.labels);
+    if (labels === undefined)
+      throw compiler.failure('UnexpectedSyntax', node.at, 'a node is made with plain labels');
+    const as = compiler.newSlot();
+    plan = {
+      op: 'Insert',
+      input: plan,
+      type: compiler.vertexType(labels),
+      bucket: undefined,
+      assignments: contentOf(compiler, node.properties, inSight()),
+      as,
+      dialect,
+      labelCount: new Set(labels).size,
+    };
+    if (node.variable !== undefined) made.set(node.variable, { slot: as, kind: 'node' });
+    nodes.push(as);
+  }
+  const slots: Slot[] = [nodes[0] as Slot];
+  for (const [at, relationship] of part.relationships.entries()) {
+    const { variable, range, direction } = relationship;
+    if (range !== undefined)
+      throw compiler.failure(
+        'CreatingVarLength',
+        relationship.at,
+        'a relationship of variable length cannot be made',
+      );
+    if (variable !== undefined && inSight().has(variable))
+      throw alreadyBound(compiler, variable, relationship.at);
+    if (direction === 'both')
+      throw compiler.failure(
+        'RequiresDirectedRelationship',
+        relationship.at,
+        'a relationship is made with one direction',
+      );
+    const ends = [nodes[at] as Slot, nodes[at + 1] as Slot] as const;
+    const as = compiler.newSlot();
+    plan = edgeInsert(compiler, relationship, {
+      input: plan,
+      ends: direction === 'out' ? ends : [ends[1], ends[0]],
+      as,
+      scope: inSight(),
+    });
+    if (variable !== undefined) made.set(variable, { slot: as, kind: 'relationship' });
+    slots.push(as, ends[1]);
+  }
+  if (part.path === undefined) return plan;
+  const slot = compiler.newSlot();
+  made.set(part.path, { slot, kind: 'path' });
+  return { op: 'Project', input: plan, columns: [{ slot, value: pathOf(slots) }] };
+}
+
+function edgeInsert(
+  compiler: Compiler,
+  relationship: PatternPart['relationships'][number],
+  options: {
+    readonly input: LogicalPlan;
+    readonly ends: readonly [Slot, Slot];
+    readonly as: Slot;
+    readonly scope: Scope;
+  },
+): LogicalPlan {
+  const names = plainLabels(relationship.types);
+  const [only] = names ?? [];
+  if (only === undefined || names?.length !== 1)
+    throw compiler.failure(
+      'NoSingleRelationshipType',
+      relationship.at,
+      'a relationship is made with exactly one type',
+    );
+  const [from, to] = options.ends;
+  return {
+    op: 'InsertEdge',
+    input: options.input,
+    type: compiler.edgeType(only),
+    bucket: undefined,
+    from: { op: 'Slot', slot: from },
+    to: { op: 'Slot', slot: to },
+    ifNotExists: false,
+    unidirectional: false,
+    assignments: contentOf(compiler, relationship.properties, options.scope),
+    as: options.as,
+    dialect,
+  };
+}
+
+function contentOf(
+  compiler: Compiler,
+  properties: Expr | undefined,
+  scope: Scope,
+): readonly Assignment[] {
+  if (properties === undefined) return [];
+  return [{ kind: 'merge', value: compiler.expression(properties, scope) }];
+}
+
+function alreadyBound(compiler: Compiler, name: string, at: number): Error {
+  return compiler.failure('VariableAlreadyBound', at, `variable '${name}' is already defined`);
+}
+
+/** All rows of `plan` before any of what follows; records show what is made of them. */
+export function barrier(plan: LogicalPlan, scope: Scope): LogicalPlan {
+  if (plan.op === 'Argument') return plan;
+  return { op: 'Eager', input: plan, slots: slotsOfScope(scope), isLive: true };
+}
+
+export function compileMerge(compiler: Compiler, clause: ClauseOf<'merge'>, row: Row): Row {
+  const { part } = clause;
+  requireMergeable(compiler, part, row.scope);
+  const found = compileParts(compiler, [part], row.scope, {
+    input: { op: 'Argument' },
+    distinctEdges: true,
+  });
+  const matched = withBindings(row.scope, found.bindings);
+  const matchPlan = compileSet(compiler, clause.onMatch, {
+    plan: barrier(found.plan, new Map(found.bindings)),
+    scope: matched,
+  }).plan;
+  const directed: PatternPart = {
+    ...part,
+    relationships: part.relationships.map((relationship) =>
+      relationship.direction === 'both'
+        ? { ...relationship, direction: 'out' as const }
+        : relationship,
+    ),
+  };
+  const made = compileCreate(compiler, [directed], { plan: { op: 'Argument' }, scope: row.scope });
+  const createPlan = compileSet(compiler, clause.onCreate, made).plan;
+  const names = found.bindings.map(([name]) => name);
+  const as = names.map(() => compiler.newSlot());
+  const bound = found.bindings.map(
+    ([name, { kind }], at) => [name, { slot: as[at] as Slot, kind }] as const,
+  );
+  const slotsIn = (scope: Scope): readonly Slot[] =>
+    names.map((name) => (scope.get(name) as Binding).slot);
+  return {
+    plan: {
+      op: 'Merge',
+      input: row.plan,
+      match: { plan: matchPlan, slots: slotsIn(matched) },
+      create: { plan: createPlan, slots: slotsIn(made.scope) },
+      as,
+      notNull: propertiesOf(part).map((value) => compiler.expression(value, row.scope)),
+    },
+    scope: withBindings(row.scope, bound),
+  };
+}
+
+function propertiesOf(part: PatternPart): readonly Expr[] {
+  return [...part.nodes, ...part.relationships].flatMap(({ properties }) =>
+    properties?.kind === 'map' ? properties.entries.map(({ value }) => value) : [],
+  );
+}
+
+function requireMergeable(compiler: Compiler, part: PatternPart, scope: Scope): void {
+  if (part.path !== undefined && scope.has(part.path))
+    throw alreadyBound(compiler, part.path, part.at);
+  for (const node of part.nodes) {
+    if (node.variable === undefined || !scope.has(node.variable)) continue;
+    const isBare = node.labels === undefined && node.properties === undefined;
+    if (!isBare || part.relationships.length === 0)
+      throw alreadyBound(compiler, node.variable, node.at);
+  }
+  for (const { variable, at, range } of part.relationships) {
+    if (variable !== undefined && scope.has(variable)) throw alreadyBound(compiler, variable, at);
+    if (range !== undefined)
+      throw compiler.failure(
+        'CreatingVarLength',
+        at,
+        'a relationship of variable length cannot be made',
+      );
+  }
+}
+
+export function compileSet(compiler: Compiler, items: readonly SetItem[], row: Row): Row {
+  let { plan } = row;
+  for (const item of items) plan = setPlan(compiler, item, { plan, scope: row.scope });
+  return { plan, scope: row.scope };
+}
+
+function setPlan(compiler: Compiler, item: SetItem, { plan, scope }: Row): LogicalPlan {
+  switch (item.kind) {
+    case 'property': {
+      const value = compiler.expression(item.value, scope);
+      return updated(
+        compiler,
+        item.of,
+        { plan, scope },
+        {
+          kind: 'set',
+          property: item.name,
+          path: [],
+          operator: '=',
+          value,
+        },
+      );
+    }
+    case 'element':
+      return updated(
+        compiler,
+        item.of,
+        { plan, scope },
+        {
+          kind: 'entry',
+          key: compiler.expression(item.key, scope),
+          value: compiler.expression(item.value, scope),
+        },
+      );
+    case 'replace':
+    case 'merge': {
+      const { variable, at } = item;
+      const of: Expr = { kind: 'variable', name: variable, at, end: at };
+      return updated(
+        compiler,
+        of,
+        { plan, scope },
+        {
+          kind: item.kind === 'merge' ? 'merge' : 'content',
+          value: compiler.expression(item.value, scope),
+        },
+      );
+    }
+    default:
+      return labelsChanged(compiler, item);
+  }
+}
+
+function labelsChanged(
+  compiler: Compiler,
+  item: (SetItem | RemoveItem) & { readonly kind: 'labels' },
+): LogicalPlan {
+  throw compiler.failure('UnexpectedSyntax', item.at, 'not supported yet: changing labels');
+}
+
+/** The record that an expression names, changed by one assignment. */
+function updated(
+  compiler: Compiler,
+  of: Expr,
+  { plan, scope }: Row,
+  assignment: Assignment,
+): LogicalPlan {
+  const target = compiler.expression(of, scope);
+  const own = target.op === 'Slot' ? target.slot : undefined;
+  const record = own ?? compiler.newSlot();
+  const input: LogicalPlan =
+    own === undefined
+      ? { op: 'Project', input: plan, columns: [{ slot: record, value: target }] }
+      : plan;
+  return {
+    op: 'Update',
+    input,
+    record,
+    assignments: [assignment],
+    applyDefaults: false,
+    before: undefined,
+    dialect,
+  };
+}
+
+export function compileRemove(compiler: Compiler, items: readonly RemoveItem[], row: Row): Row {
+  let { plan } = row;
+  const { scope } = row;
+  for (const item of items) {
+    if (item.kind === 'labels') plan = labelsChanged(compiler, item);
+    else if (item.kind === 'property')
+      plan = updated(
+        compiler,
+        item.of,
+        { plan, scope },
+        {
+          kind: 'remove',
+          property: item.name,
+          path: [],
+          value: undefined,
+        },
+      );
+    else
+      plan = updated(
+        compiler,
+        item.of,
+        { plan, scope },
+        {
+          kind: 'entry',
+          key: compiler.expression(item.key, scope),
+          value: { op: 'Constant', value: null },
+        },
+      );
+  }
+  return { plan, scope };
+}
+
+export function compileDelete(compiler: Compiler, clause: ClauseOf<'delete'>, row: Row): Row {
+  for (const value of clause.values) {
+    if (value.kind === 'hasLabels')
+      throw compiler.failure('InvalidDelete', value.at, 'labels are removed by REMOVE');
+    const kind = staticKind(value, row.scope);
+    if (!['any', 'null', 'node', 'relationship', 'path', 'list'].includes(kind))
+      throw compiler.failure(
+        'InvalidArgumentType',
+        value.at,
+        `expected a node, relationship or path, not a ${kind}`,
+      );
+  }
+  const values = clause.values.map((value) => compiler.expression(value, row.scope));
+  const [only] = values;
+  const value: Expression =
+    values.length === 1 && only !== undefined ? only : { op: 'List', items: values };
+  const record = compiler.newSlot();
+  const input: LogicalPlan = {
+    op: 'Project',
+    input: row.plan,
+    columns: [{ slot: record, value }],
+  };
+  return {
+    plan: { op: 'Delete', input, record, detach: clause.isDetach, dialect },
+    scope: row.scope,
+  };
+}

@@ -1,0 +1,79 @@
+import type { Expression, Output } from '#query/algebra/expression.ts';
+import type { LogicalPlan, QueryProgram } from '#query/algebra/plan.ts';
+import type { AnalysisContext, LanguageFrontend, ParseLimits } from '../frontend.ts';
+import { type CompiledQuery, Compiler } from './analyze/compiler.ts';
+import { compileExpression } from './analyze/expression.ts';
+import { compileQuery } from './analyze/query.ts';
+import type { Statement } from './ast.ts';
+import { parseStatement } from './parser/query.ts';
+
+/** Language `cypher`: openCypher 9 with what is usual beyond it (cypher.md). */
+export const cypherFrontend: LanguageFrontend<Statement> = {
+  name: 'cypher',
+  aliases: ['opencypher'],
+  parse: (text: string, limits: ParseLimits) => parseStatement(text, limits),
+  analyze: analyzeStatement,
+};
+
+function analyzeStatement(statement: Statement, { catalog }: AnalysisContext): QueryProgram {
+  const compiler = new Compiler(statement.text, catalog, {
+    expression: compileExpression,
+    query: compileQuery,
+  });
+  const none = new Map();
+  const compiled = compiler.query(statement.query, none, none);
+  const { plan, output } = answered(compiled, compiler);
+  const { inspect } = statement;
+  const isExplained = inspect === 'explain';
+  const missing = [...compiler.missing.values()];
+  const program: QueryProgram = {
+    kind: 'query',
+    plan,
+    output,
+    slotCount: compiler.slots.count,
+    statementLimit: undefined,
+    inspect,
+    dialect: 'cypher',
+    requiredParameters: isExplained ? [] : statement.parameters,
+  };
+  if (missing.length === 0) return program;
+  return {
+    ...program,
+    plan: { op: 'Drain', input: { op: 'Argument' } },
+    output: { kind: 'columns', columns: [] },
+    missingTypes: missing,
+  };
+}
+
+/** A single column that is a node or relationship is the row itself (cypher.md 14). */
+function answered(
+  { plan, columns }: CompiledQuery,
+  compiler: Compiler,
+): {
+  readonly plan: LogicalPlan;
+  readonly output: Output;
+} {
+  if (columns === undefined)
+    return { plan: { op: 'Drain', input: plan }, output: { kind: 'columns', columns: [] } };
+  const [only] = columns;
+  if (columns.length === 1 && (only?.kind === 'node' || only?.kind === 'relationship')) {
+    const { name, slot } = only;
+    const row = compiler.newSlot();
+    // A null, of an OPTIONAL MATCH, is a row with a null in it.
+    const value: Expression = {
+      op: 'Coalesce',
+      operands: [
+        { op: 'Slot', slot },
+        { op: 'Map', entries: [{ key: name, value: { op: 'Slot', slot } }] },
+      ],
+    };
+    return {
+      plan: { op: 'Project', input: plan, columns: [{ slot: row, value }] },
+      output: { kind: 'value', slot: row, name },
+    };
+  }
+  return {
+    plan,
+    output: { kind: 'columns', columns: columns.map(({ name, slot }) => ({ name, slot })) },
+  };
+}

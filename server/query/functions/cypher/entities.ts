@@ -1,0 +1,123 @@
+import { formatRid, noRid, type Rid } from '#core/value/rid.ts';
+import type { Catalog } from '#catalog/catalog.ts';
+import { valuesOf } from '#core/value/integer-width.ts';
+import type { StoredRecord } from '#core/value/record.ts';
+import { EmbeddedDocument, isList, isMap, isRecord, type Value } from '#core/value/value.ts';
+import type { EvaluationContext } from '../../evaluate/context.ts';
+import { notA } from '../../evaluate/cypher-failures.ts';
+import type { ScalarFunction } from '../../evaluate/function-definition.ts';
+import { scalar } from '../define.ts';
+
+/** Functions of openCypher on nodes, relationships and paths (cypher.md 9.1); null gives null. */
+
+type OfOne = (value: Exclude<Value, null>, context: EvaluationContext) => Value;
+
+function ofOne(name: string, evaluate: OfOne): ScalarFunction {
+  return scalar(`#cypher.${name}(x)`, [1, 1], ([value], context) =>
+    value === null || value === undefined ? null : evaluate(value, context),
+  );
+}
+
+function record(value: Exclude<Value, null>, what = 'a node or relationship'): StoredRecord {
+  if (isRecord(value)) return value;
+  throw notA(what, value);
+}
+
+function edge(value: Exclude<Value, null>): StoredRecord {
+  if (isRecord(value) && value.kind === 'edge') return value;
+  throw notA('a relationship', value);
+}
+
+/** Type name and ancestors in order, without composite names and the type of nodes without labels. */
+function labelsOf(node: StoredRecord, catalog: Catalog): readonly string[] {
+  // The name is asked first: of a deleted node it is refused.
+  const own = node.typeName;
+  const names = catalog
+    .types()
+    .filter((type) => type.kind === 'vertex' && catalog.isSubtype(node.type, type.id))
+    .filter(({ name }) => name !== '~NO_LABEL~')
+    .filter((type) => !isComposite(type, catalog))
+    .map(({ name }) => name);
+  return names.length === 0 && own !== '~NO_LABEL~' ? [own] : names.sort();
+}
+
+/** Named by its supertypes, whatever signs their names hold. */
+function isComposite(type: ReturnType<Catalog['types']>[number], catalog: Catalog): boolean {
+  const supertypes = type.supertypes.map((id) => catalog.typeWithId(id).name);
+  return supertypes.length > 1 && [...supertypes].sort().join('~') === type.name;
+}
+
+const pathMark = 'path';
+
+/** A path as a map in the form in which it is answered. */
+export function isPath(value: Value): value is ReadonlyMap<string, Value> {
+  return isMap(value) && value.get('@cat') === pathMark;
+}
+
+/** Nodes and relationships in turn; a list of relationships is walked from the node before it. */
+function path(parts: readonly Value[], context: EvaluationContext): Value {
+  const nodes: StoredRecord[] = [];
+  const relationships: StoredRecord[] = [];
+  for (const part of parts) {
+    if (part === null) return null;
+    if (isList(part)) {
+      for (const item of part) {
+        if (item === null || !isRecord(item)) return null;
+        const from = nodes.at(-1)?.rid ?? noRid;
+        relationships.push(item);
+        const to = item.out === from ? item.in : item.out;
+        const node = context.view.record(to);
+        if (node === undefined) return null;
+        nodes.push(node);
+      }
+      continue;
+    }
+    if (!isRecord(part)) return null;
+    if (part.kind === 'edge') relationships.push(part);
+    else if (nodes.at(-1)?.rid !== part.rid || relationships.length === nodes.length)
+      nodes.push(part);
+  }
+  return new Map<string, Value>([
+    ['@cat', pathMark],
+    ['nodes', nodes],
+    ['relationships', relationships],
+    ['length', relationships.length],
+  ]);
+}
+
+function ofPath(value: Exclude<Value, null>, part: 'nodes' | 'relationships' | 'length'): Value {
+  if (!isPath(value)) throw notA('a path', value);
+  return value.get(part) ?? null;
+}
+
+function entriesOf(value: Exclude<Value, null>): ReadonlyMap<string, Value> {
+  if (isRecord(value)) return valuesOf(value);
+  if (isMap(value)) return value;
+  if (value instanceof EmbeddedDocument) return value.properties;
+  throw notA('a node, relationship or map', value);
+}
+
+function end(value: Exclude<Value, null>, side: 'out' | 'in', context: EvaluationContext): Value {
+  const rid: Rid = edge(value)[side];
+  return context.view.record(rid) ?? null;
+}
+
+export const entityFunctions: readonly ScalarFunction[] = [
+  ofOne('id', (value) => record(value).rid),
+  ofOne('elementId', (value) => formatRid(record(value).rid)),
+  ofOne('labels', (value, context) => {
+    if (!isRecord(value) || value.kind === 'edge') throw notA('a node', value);
+    return labelsOf(value, context.view.catalog);
+  }),
+  ofOne('type', (value) => edge(value).typeName),
+  ofOne('keys', (value) =>
+    [...entriesOf(value)].flatMap(([key, item]) => (item === null && isRecord(value) ? [] : [key])),
+  ),
+  ofOne('properties', (value) => new Map(entriesOf(value))),
+  ofOne('startNode', (value, context) => end(value, 'out', context)),
+  ofOne('endNode', (value, context) => end(value, 'in', context)),
+  ofOne('nodes', (value) => ofPath(value, 'nodes')),
+  ofOne('relationships', (value) => ofPath(value, 'relationships')),
+  ofOne('length', (value) => ofPath(value, 'length')),
+  scalar('#cypher.path(x...)', [1, Number.POSITIVE_INFINITY], path),
+];
