@@ -120,7 +120,7 @@ export type ResultShape =
       readonly types?: readonly (SchemaTypeName | undefined)[];
     }
   /** Each row IS one value: a record is a full record row, a map is a row whose columns are its keys. */
-  | { readonly kind: 'value' };
+  | { readonly kind: 'value'; readonly name?: string };
 
 export interface ResultBatch {
   readonly rowCount: number;

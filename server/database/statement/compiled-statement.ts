@@ -107,7 +107,7 @@ export class CompiledStatement {
             names: output.columns.map(({ name }) => name),
             types: output.columns.map(({ type }) => type),
           }
-        : { kind: 'value' };
+        : { kind: 'value', ...(output.name !== undefined && { name: output.name }) };
     this.outputSlots = slotsOfOutput(output);
   }
 

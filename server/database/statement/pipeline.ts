@@ -1,5 +1,5 @@
 import { assert } from '#core/assert.ts';
-import { DatabaseError, type ErrorCode } from '#core/errors.ts';
+import { DatabaseError } from '#core/errors.ts';
 import type { Log } from '#core/log.ts';
 import type { Authorizer } from '#core/principal.ts';
 import type { LogIndex } from '#core/value/rid.ts';
@@ -32,6 +32,7 @@ import type { ResultBatch, ResultStream, RunOptions, Statement } from '../sessio
 import type { SessionLease, TransactionSessions } from '../session/sessions.ts';
 import type { Compiled, StatementCompiler } from './compiler.ts';
 import { mayChange } from './may-change.ts';
+import { abbreviated, isConflict, isRefusal } from './refusals.ts';
 import { lacksTypes, makeTypes } from './missing-types.ts';
 import { StatementWatch } from '../bounds/statement-watch.ts';
 
@@ -592,33 +593,7 @@ export class StatementPipeline {
   }
 }
 
-function isConflict(error: unknown): boolean {
-  return error instanceof DatabaseError && error.code === 'ConcurrentModification';
-}
-
 const noRows: ResultBatch = { rowCount: 0, values: [] };
 const noColumns = { kind: 'columns', names: [] } as const;
 
-/**
- * What is wrong with a statement by its text, its parameters or its caller; the session goes on (house decision 52). A type
- * or function that is not there counts as an error of execution, as the same names do in DDL.
- */
-const refusals: ReadonlySet<string> = new Set([
-  'Syntax',
-  'IllegalArgument',
-  'NotIdempotent',
-  'NotSupported',
-  'Forbidden',
-  'TooLarge',
-  'DatabaseReadOnly',
-] satisfies ErrorCode[]);
-
-function isRefusal(error: unknown): boolean {
-  return error instanceof DatabaseError && refusals.has(error.code);
-}
-
 function nothing(): void {}
-
-function abbreviated(text: string): string {
-  return text.length > 100 ? `${text.slice(0, 100)}...` : text;
-}

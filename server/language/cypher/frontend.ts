@@ -1,29 +1,33 @@
 import type { Expression, Output } from '#query/algebra/expression.ts';
+import { walkPlan } from '#query/algebra/plan-walk.ts';
 import type { LogicalPlan, QueryProgram } from '#query/algebra/plan.ts';
 import type { AnalysisContext, LanguageFrontend, ParseLimits } from '../frontend.ts';
 import { type CompiledQuery, Compiler } from './analyze/compiler.ts';
 import { compileExpression } from './analyze/expression.ts';
 import { compileQuery } from './analyze/query.ts';
-import type { Statement } from './ast.ts';
-import { parseStatement } from './parser/query.ts';
+import type { CypherAst } from './ast.ts';
+import { notSupported } from './failures.ts';
+import { parseStatement } from './parser/statement.ts';
 
 /** Language `cypher`: openCypher 9 with what is usual beyond it (cypher.md). */
-export const cypherFrontend: LanguageFrontend<Statement> = {
+export const cypherFrontend: LanguageFrontend<CypherAst> = {
   name: 'cypher',
   aliases: ['opencypher'],
   parse: (text: string, limits: ParseLimits) => parseStatement(text, limits),
   analyze: analyzeStatement,
 };
 
-function analyzeStatement(statement: Statement, { catalog }: AnalysisContext): QueryProgram {
-  const compiler = new Compiler(statement.text, catalog, {
+function analyzeStatement(ast: CypherAst, { catalog }: AnalysisContext): QueryProgram {
+  const { statement } = ast;
+  if (statement.kind === 'command') throw notSupported(statement.command.kind);
+  const compiler = new Compiler(ast.text, catalog, {
     expression: compileExpression,
     query: compileQuery,
   });
   const none = new Map();
   const compiled = compiler.query(statement.query, none, none);
   const { plan, output } = answered(compiled, compiler);
-  const { inspect } = statement;
+  const { inspect } = ast;
   const isExplained = inspect === 'explain';
   const missing = [...compiler.missing.values()];
   const program: QueryProgram = {
@@ -34,7 +38,7 @@ function analyzeStatement(statement: Statement, { catalog }: AnalysisContext): Q
     statementLimit: undefined,
     inspect,
     dialect: 'cypher',
-    requiredParameters: isExplained ? [] : statement.parameters,
+    requiredParameters: isExplained ? [] : parametersOf(plan),
   };
   if (missing.length === 0) return program;
   return {
@@ -76,4 +80,15 @@ function answered(
     plan,
     output: { kind: 'columns', columns: columns.map(({ name, slot }) => ({ name, slot })) },
   };
+}
+
+/** Names of the parameters that the plan uses. */
+function parametersOf(plan: LogicalPlan): readonly string[] {
+  const names = new Set<string>();
+  walkPlan(plan, {
+    expression(part) {
+      if (part.op === 'Parameter') names.add(part.name);
+    },
+  });
+  return [...names];
 }

@@ -4,6 +4,7 @@ import {
   type IntegerWidths,
   integerWidthOf,
 } from '#core/value/integer-width.ts';
+import { Path } from '#core/value/path.ts';
 import type { RecordKind, StoredRecord } from '#core/value/record.ts';
 import type { LogIndex, Rid, TypeId } from '#core/value/rid.ts';
 import { isList, isMap, isRecord, type Value, type ValueMap } from '#core/value/value.ts';
@@ -157,7 +158,15 @@ export function mapNested(
   change: (part: Value) => Value,
 ): Value {
   if (isList(value)) return mapList(value, change);
+  if (value instanceof Path) return mapPath(value, change);
   return isMap(value) ? mapMap(value, change) : value;
+}
+
+function mapPath(path: Path, change: (part: Value) => Value): Value {
+  const nodes = mapList(path.nodes, change) as Path['nodes'];
+  const relationships = mapList(path.relationships, change) as Path['relationships'];
+  const isSame = nodes === path.nodes && relationships === path.relationships;
+  return isSame ? path : new Path(nodes, relationships);
 }
 
 function mapList(list: readonly Value[], change: (part: Value) => Value): Value {

@@ -1,6 +1,6 @@
 import type { Expression } from '#query/algebra/expression.ts';
 import { functionRegistry } from '#query/functions/registry.ts';
-import type { Expr, ExprOf } from '../ast.ts';
+import type { Expression as Expr, ExpressionOf as ExprOf } from '../ast.ts';
 import type { Compiler } from './compiler.ts';
 import type { Scope } from './scope.ts';
 import { requireKind, type StaticKind } from './static-kind.ts';
@@ -21,7 +21,9 @@ const aggregates: ReadonlySet<string> = new Set([
 ]);
 
 export function isAggregate(expr: Expr): boolean {
-  return expr.kind === 'call' && aggregates.has(expr.name.toLowerCase());
+  return (
+    expr.kind === 'countAll' || (expr.kind === 'call' && aggregates.has(expr.name.toLowerCase()))
+  );
 }
 
 /** Functions whose first argument must be of a kind, where that is known: for the message. */

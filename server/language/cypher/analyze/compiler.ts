@@ -4,8 +4,8 @@ import type { TypeId } from '#core/value/rid.ts';
 import { SlotAllocator } from '#query/binder/slot-allocator.ts';
 import type { Expression, Slot } from '#query/algebra/expression.ts';
 import type { LogicalPlan, MissingType } from '#query/algebra/plan.ts';
-import type { Expr, Query } from '../ast.ts';
-import { syntaxFailure } from '../failure.ts';
+import type { Expression as Expr, Query } from '../ast.ts';
+import { compileError } from '../failures.ts';
 import type { BindingKind, Scope } from './scope.ts';
 
 /** A query as a plan: what it gives, column by column. */
@@ -31,7 +31,12 @@ export interface Substitution {
 /** The parts that come back to each other. */
 export interface CompilerParts {
   expression(compiler: Compiler, expr: Expr, scope: Scope, substitution?: Substitution): Expression;
-  query(compiler: Compiler, query: Query, outer: Scope, inner: Scope): CompiledQuery;
+  query(
+    compiler: Compiler,
+    query: Query,
+    scopes: { readonly outer: Scope; readonly inner: Scope },
+    mayEndOpen: boolean,
+  ): CompiledQuery;
 }
 
 /** The type of a node without labels, which no query can name. */
@@ -62,13 +67,16 @@ export class Compiler {
     return this.#parts.expression(this, expr, scope, substitution);
   }
 
-  /** @param inner the variables that the query begins with; `outer` those whose names it may not give */
-  query(query: Query, outer: Scope, inner: Scope): CompiledQuery {
-    return this.#parts.query(this, query, outer, inner);
+  /**
+   * @param inner the variables that the query begins with; `outer` those whose names it may not give
+   * @param mayEndOpen whether there are rows is all that is asked, so it need not return anything
+   */
+  query(query: Query, outer: Scope, inner: Scope, mayEndOpen = false): CompiledQuery {
+    return this.#parts.query(this, query, { outer, inner }, mayEndOpen);
   }
 
   failure(detail: string, at: number, problem: string, type?: string): DatabaseError {
-    return syntaxFailure(detail, this.text, at, problem, type);
+    return compileError({ text: this.text, at, detail, problem, ...(type && { type }) });
   }
 
   /** The vertex type for a set of labels; a missing one is noted, and so are the types it inherits from. */

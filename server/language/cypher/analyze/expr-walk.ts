@@ -1,4 +1,4 @@
-import type { Expr } from '../ast.ts';
+import type { Expression as Expr } from '../ast.ts';
 import { isAggregate } from './call.ts';
 
 /** The parts of an expression; queries and patterns inside are not looked into. */
@@ -19,7 +19,7 @@ function operandsOf(expr: Expr): readonly Expr[] {
   switch (expr.kind) {
     case 'property':
       return [expr.of];
-    case 'element':
+    case 'index':
       return [expr.of, expr.key];
     case 'slice':
       return [expr.of, expr.low, expr.high].filter((part) => part !== undefined);
@@ -29,7 +29,7 @@ function operandsOf(expr: Expr): readonly Expr[] {
       return expr.items;
     case 'map':
       return expr.entries.map(({ value }) => value);
-    case 'mapProjection':
+    case 'projection':
       return [
         expr.of,
         ...expr.items.flatMap((item) => (item.kind === 'entry' ? [item.value] : [])),
@@ -43,25 +43,26 @@ function operandsOf(expr: Expr): readonly Expr[] {
     case 'or':
     case 'xor':
       return expr.operands;
-    case 'arithmetic':
-    case 'in':
     case 'matches':
-    case 'textPart':
+    case 'textTest':
       return [expr.left, expr.right];
-    case 'compare':
-      return [expr.first, ...expr.rest.map(({ right }) => right)];
+    case 'in':
+      return [expr.element, expr.list];
+    case 'chain':
+    case 'comparison':
+      return expr.operands;
     case 'hasLabels':
       return [expr.of];
     case 'case':
       return [
         ...(expr.subject ? [expr.subject] : []),
-        ...expr.branches.flatMap(({ when, result }) => [when, result]),
+        ...expr.branches.flatMap(({ when, then }) => [when, then]),
         ...(expr.otherwise ? [expr.otherwise] : []),
       ];
-    case 'listComprehension':
+    case 'comprehension':
       return [expr.list, expr.where, expr.result].filter((part) => part !== undefined);
     case 'quantifier':
-      return [expr.list, expr.where];
+      return expr.where ? [expr.list, expr.where] : [expr.list];
     case 'reduce':
       return [expr.initial, expr.list, expr.step];
     default:

@@ -1,6 +1,6 @@
 import { conditionOf } from '#query/algebra/cypher.ts';
 import type { Expression, NestedItem } from '#query/algebra/expression.ts';
-import type { Expr, ExprOf } from '../ast.ts';
+import type { Expression as Expr, ExpressionOf as ExprOf, TypeName } from '../ast.ts';
 import { compileCall } from './call.ts';
 import { labelCondition } from './labels.ts';
 import type { Compiler, Substitution } from './compiler.ts';
@@ -66,7 +66,7 @@ class ExpressionCompiler {
           'a node, relationship or map',
         );
         return { op: 'Property', of: this.value(expr.of), name: expr.name, dialect };
-      case 'element':
+      case 'index':
         return { op: 'Element', of: this.value(expr.of), keys: [this.value(expr.key)], dialect };
       case 'slice':
         return {
@@ -86,10 +86,16 @@ class ExpressionCompiler {
           op: 'Map',
           entries: expr.entries.map(({ key, value }) => ({ key, value: this.value(value) })),
         };
-      case 'mapProjection':
+      case 'projection':
         return this.#mapProjection(expr);
       case 'case':
         return this.#case(expr);
+      case 'countAll':
+        throw this.#compiler.failure(
+          'InvalidAggregation',
+          expr.at,
+          'count(*) stands only in WITH and RETURN',
+        );
       case 'pattern':
         throw this.#compiler.failure(
           'UnexpectedSyntax',
@@ -98,7 +104,7 @@ class ExpressionCompiler {
         );
       case 'patternComprehension':
         return compilePatternComprehension(this.#compiler, expr, this.#scope);
-      case 'subQuery':
+      case 'subquery':
         return compileSubQuery(this.#compiler, expr, this.#scope);
       default:
         return this.#operation(expr);
@@ -109,7 +115,7 @@ class ExpressionCompiler {
     switch (expr.kind) {
       case 'sign': {
         const operand = this.value(expr.operand);
-        if (expr.operator === '-') return { op: 'Negate', operand, dialect };
+        if (expr.sign === '-') return { op: 'Negate', operand, dialect };
         // Plus changes nothing and refuses what minus does.
         const negated: Expression = { op: 'Negate', operand, dialect };
         return { op: 'Negate', operand: negated, dialect };
@@ -123,9 +129,9 @@ class ExpressionCompiler {
           op: connectives[expr.kind],
           operands: expr.operands.map((operand) => this.condition(operand)),
         };
-      case 'arithmetic':
-        return this.#arithmetic(expr);
-      case 'compare':
+      case 'chain':
+        return this.#chain(expr);
+      case 'comparison':
         return this.#comparison(expr);
       case 'isNull': {
         const isNull: Expression = { op: 'IsNull', operand: this.value(expr.operand) };
@@ -135,13 +141,18 @@ class ExpressionCompiler {
         const typed: Expression = {
           op: 'Call',
           function: '#cypher.isTyped',
-          arguments: [this.value(expr.operand), { op: 'Constant', value: expr.type }],
+          arguments: [this.value(expr.operand), { op: 'Constant', value: textOfType(expr.type) }],
         };
         return expr.isNegated ? { op: 'Not', operand: typed } : typed;
       }
       case 'in':
-        requireKind(this.#compiler, expr.right, this.#scope, ['list', 'any'], 'a list');
-        return { op: 'In', element: this.value(expr.left), list: this.value(expr.right), dialect };
+        requireKind(this.#compiler, expr.list, this.#scope, ['list', 'any'], 'a list');
+        return {
+          op: 'In',
+          element: this.value(expr.element),
+          list: this.value(expr.list),
+          dialect,
+        };
       case 'matches':
         return {
           op: 'Matches',
@@ -149,10 +160,10 @@ class ExpressionCompiler {
           pattern: this.value(expr.right),
           dialect,
         };
-      case 'textPart':
+      case 'textTest':
         return {
           op: 'TextPart',
-          kind: expr.part,
+          kind: textParts[expr.operator],
           text: this.value(expr.left),
           part: this.value(expr.right),
         };
@@ -163,7 +174,7 @@ class ExpressionCompiler {
     }
   }
 
-  #overList(expr: ExprOf<'listComprehension' | 'quantifier' | 'reduce'>): Expression {
+  #overList(expr: ExprOf<'comprehension' | 'quantifier' | 'reduce'>): Expression {
     const element = this.#compiler.newSlot();
     const list = this.value(expr.list);
     const bound = withBindings(this.#scope, [[expr.variable, { slot: element, kind: 'value' }]]);
@@ -183,7 +194,11 @@ class ExpressionCompiler {
     const inner = new ExpressionCompiler(this.#compiler, bound, this.#substitution);
     if (expr.kind === 'quantifier') {
       requireKind(this.#compiler, expr.list, this.#scope, ['list', 'any'], 'a list');
-      const predicate = inner.condition(expr.where);
+      const { where } = expr;
+      const predicate: Expression =
+        where === undefined
+          ? { op: 'Truth', operand: { op: 'Slot', slot: element } }
+          : inner.condition(where);
       return { op: 'Quantifier', kind: expr.quantifier, list, element, predicate, dialect };
     }
     return {
@@ -207,34 +222,30 @@ class ExpressionCompiler {
     return { op: 'Slot', slot: binding.slot };
   }
 
-  #arithmetic(expr: ExprOf<'arithmetic'>): Expression {
-    // Chains nest to the left as deep as they are long.
-    const spine: ExprOf<'arithmetic'>[] = [];
-    let first: Expr = expr;
-    while (first.kind === 'arithmetic') {
-      spine.push(first);
-      first = first.left;
-    }
-    let left = this.value(first);
-    for (const step of spine.reverse()) {
-      const right = this.value(step.right);
+  #chain({ signs, operands }: ExprOf<'chain'>): Expression {
+    let left = this.value(operands[0] as Expr);
+    for (const [at, operator] of signs.entries()) {
+      const right = this.value(operands[at + 1] as Expr);
       left =
-        step.operator === '||'
+        operator === '||'
           ? { op: 'Concatenate', operands: [left, right], dialect }
-          : { op: 'Arithmetic', operator: step.operator, left, right, dialect };
+          : { op: 'Arithmetic', operator, left, right, dialect };
     }
     return left;
   }
 
   /** `a < b <= c`: each pair of neighbours. */
-  #comparison({ first, rest }: ExprOf<'compare'>): Expression {
-    let left = this.value(first);
-    const pairs = rest.map(({ operator, right }): Expression => {
-      const compared = this.value(right);
-      const pair: Expression = { op: 'Compare', operator, left, right: compared, dialect };
-      left = compared;
-      return pair;
-    });
+  #comparison({ signs, operands }: ExprOf<'comparison'>): Expression {
+    const values = operands.map((operand) => this.value(operand));
+    const pairs = signs.map(
+      (operator, at): Expression => ({
+        op: 'Compare',
+        operator,
+        left: values[at] as Expression,
+        right: values[at + 1] as Expression,
+        dialect,
+      }),
+    );
     return pairs.length === 1 ? (pairs[0] as Expression) : { op: 'And', operands: pairs };
   }
 
@@ -242,22 +253,21 @@ class ExpressionCompiler {
     const of = subject && this.value(subject);
     return {
       op: 'Case',
-      branches: branches.map(({ when, result }) => ({
+      branches: branches.map(({ when, then }) => ({
         when:
           of === undefined
             ? this.condition(when)
             : { op: 'Compare', operator: '=', left: of, right: this.value(when), dialect },
         // biome-ignore lint/suspicious/noThenProperty: a branch of CASE is never awaited
-        then: this.value(result),
+        then: this.value(then),
       })),
       otherwise: otherwise && this.value(otherwise),
     };
   }
 
-  #mapProjection({ of, items }: ExprOf<'mapProjection'>): Expression {
+  #mapProjection({ of, items }: ExprOf<'projection'>): Expression {
     const source = this.value(of);
     const element = this.#compiler.newSlot();
-    const inside: Expression = { op: 'Slot', slot: element };
     const names = ['@rid', '@type'];
     const projected: Expression = {
       op: 'NestedProjection',
@@ -269,17 +279,13 @@ class ExpressionCompiler {
             { kind: 'all' as const },
             ...names.map((name) => ({ kind: 'exclude' as const, name })),
           ];
-        if (item.kind === 'property') {
-          const value: Expression = { op: 'Property', of: inside, name: item.name, dialect };
-          return [{ kind: 'include' as const, name: item.name, value }];
-        }
         return [{ kind: 'include' as const, name: item.key, value: this.value(item.value) }];
       }),
     };
     return {
       op: 'Case',
-      // biome-ignore lint/suspicious/noThenProperty: a branch of CASE is never awaited
       branches: [
+        // biome-ignore lint/suspicious/noThenProperty: a branch of CASE is never awaited
         { when: { op: 'IsNull', operand: source }, then: { op: 'Constant', value: null } },
       ],
       otherwise: projected,
@@ -296,15 +302,23 @@ type PlainKind =
   | 'parameter'
   | 'variable'
   | 'property'
-  | 'element'
+  | 'index'
   | 'slice'
   | 'call'
   | 'list'
   | 'map'
-  | 'mapProjection'
+  | 'projection'
   | 'case'
   | 'pattern'
   | 'patternComprehension'
-  | 'subQuery';
+  | 'subquery'
+  | 'countAll';
+
+const textParts = { 'STARTS WITH': 'start', 'ENDS WITH': 'end', CONTAINS: 'any' } as const;
+
+/** `LIST<INTEGER NOT NULL>` */
+function textOfType({ name, of, isNotNull }: TypeName): string {
+  return `${name}${of ? `<${textOfType(of)}>` : ''}${isNotNull ? ' NOT NULL' : ''}`;
+}
 
 const connectives = { and: 'And', or: 'Or', xor: 'Xor' } as const;

@@ -1,7 +1,8 @@
 import type { Catalog, TypeDefinition } from '#catalog/catalog.ts';
 import type { TypeId } from '#core/value/rid.ts';
 import type { Expression } from '#query/algebra/expression.ts';
-import type { LabelExpr } from '../ast.ts';
+import type { LabelExpression as LabelExpr } from '../ast.ts';
+import { notSupported } from '../failures.ts';
 
 /** Label expressions: as lists of types where a pattern is matched, as conditions elsewhere (cypher.md 4.1). */
 
@@ -20,6 +21,8 @@ export function typesOfLabels(
 
 function satisfies(type: TypeDefinition, labels: LabelExpr, catalog: Catalog): boolean {
   switch (labels.kind) {
+    case 'computed':
+      throw notSupported('computed labels');
     case 'any':
       return true;
     case 'label': {
@@ -38,6 +41,8 @@ function satisfies(type: TypeDefinition, labels: LabelExpr, catalog: Catalog): b
 /** `of:A|B` as a condition; null of null. */
 export function labelCondition(of: Expression, labels: LabelExpr): Expression {
   switch (labels.kind) {
+    case 'computed':
+      throw notSupported('computed labels');
     case 'any':
       return { op: 'Not', operand: { op: 'IsNull', operand: of } };
     case 'label':

@@ -1,6 +1,8 @@
+import { isMap } from '#core/value/value.ts';
 import type { Expression, Slot } from '#query/algebra/expression.ts';
 import type { Column, LogicalPlan, Move, PatternNode, PatternStep } from '#query/algebra/plan.ts';
-import type { Expr, NodePattern, PatternPart, RelationshipPattern } from '../ast.ts';
+import type { Expression as Expr, NodePattern, PathPattern, RelationshipPattern } from '../ast.ts';
+import { notSupported } from '../failures.ts';
 import type { Compiler } from './compiler.ts';
 import { typesOfLabels } from './labels.ts';
 import { type Binding, type Scope, withBindings } from './scope.ts';
@@ -14,7 +16,7 @@ export interface CompiledPattern {
 /** Patterns of one MATCH over its input, with the conditions that stand inside them. */
 export function compileParts(
   compiler: Compiler,
-  parts: readonly PatternPart[],
+  parts: readonly PathPattern[],
   scope: Scope,
   options: { readonly input: LogicalPlan; readonly distinctEdges: boolean },
 ): CompiledPattern {
@@ -43,7 +45,7 @@ class PatternCompiler {
     this.#options = options;
   }
 
-  compile(parts: readonly PatternPart[]): CompiledPattern {
+  compile(parts: readonly PathPattern[]): CompiledPattern {
     for (const part of parts) this.#part(part);
     const conditions = this.#conditions.map((condition) => condition());
     const { input, distinctEdges } = this.#options;
@@ -70,14 +72,11 @@ class PatternCompiler {
     return withBindings(this.#outer, this.#new);
   }
 
-  #part(part: PatternPart): void {
-    if (part.shortest !== undefined)
-      throw this.#compiler.failure(
-        'UnexpectedSyntax',
-        part.at,
-        'not supported yet: shortestPath in a pattern',
-      );
-    const { path } = part;
+  #part(part: PathPattern): void {
+    if (part.selector !== undefined) throw notSupported('shortestPath in a pattern');
+    if (part.mode === 'ACYCLIC' || part.mode === 'WALK')
+      throw notSupported(`path mode ${part.mode}`);
+    const { variable: path } = part;
     if (path !== undefined && this.#scope.has(path))
       throw this.#compiler.failure(
         'VariableAlreadyBound',
@@ -85,14 +84,12 @@ class PatternCompiler {
         `variable '${path}' is already defined`,
       );
     const slots: Slot[] = [];
-    let before: Slot | undefined;
-    for (const [at, node] of part.nodes.entries()) {
+    slots.push(this.#node(part.first));
+    for (const { relationship, node, group } of part.steps) {
+      if (group !== undefined) throw notSupported('quantified path patterns');
+      const before = slots.at(-1) as Slot;
       const slot = this.#node(node);
-      const relationship = part.relationships[at - 1];
-      if (before !== undefined && relationship !== undefined)
-        slots.push(this.#relationship(relationship, before, slot, path !== undefined));
-      slots.push(slot);
-      before = slot;
+      slots.push(this.#relationship(relationship, before, slot, path !== undefined), slot);
     }
     if (path === undefined) return;
     const slot = this.#compiler.newSlot();
@@ -124,7 +121,7 @@ class PatternCompiler {
   }
 
   #relationship(relationship: RelationshipPattern, from: Slot, to: Slot, isInPath: boolean): Slot {
-    const { variable, range } = relationship;
+    const { variable, repetition: range } = relationship;
     const known = variable === undefined ? undefined : this.#outer.get(variable);
     const kind = range === undefined ? 'relationship' : 'relationships';
     if (variable !== undefined && this.#new.has(variable))
@@ -188,7 +185,7 @@ class PatternCompiler {
   }
 
   #repeated(
-    { range, properties, where, variable }: RelationshipPattern,
+    { repetition: range, properties, where, variable }: RelationshipPattern,
     step: {
       readonly from: Slot;
       readonly to: Slot;
@@ -245,8 +242,7 @@ class PatternCompiler {
   }
 
   #equalities(properties: Expr | undefined, slot: Slot, scope: Scope): readonly Expression[] {
-    if (properties?.kind !== 'map') return [];
-    return properties.entries.map(({ key, value }): Expression => {
+    return entriesOf(properties).map(({ key, value }): Expression => {
       const left: Expression = {
         op: 'Property',
         of: { op: 'Slot', slot },
@@ -274,6 +270,24 @@ class PatternCompiler {
       `variable '${name}' is defined as ${kind ?? 'something else'}, not as ${wanted}`,
     );
   }
+}
+
+/** The entries of a map that is written out; one of literals is a literal itself. */
+export function entriesOf(
+  properties: Expr | undefined,
+): readonly { readonly key: string; readonly value: Expr }[] {
+  if (properties?.kind === 'map') return properties.entries;
+  if (properties?.kind !== 'literal' || !isMap(properties.value)) return [];
+  const { at, end } = properties;
+  return [...properties.value].map(([key, value]) => ({
+    key,
+    value: { kind: 'literal' as const, value, at, end },
+  }));
+}
+
+/** Nodes and relationships of a path in turn. */
+export function partsOfPath(path: PathPattern): readonly (NodePattern | RelationshipPattern)[] {
+  return [path.first, ...path.steps.flatMap(({ relationship, node }) => [relationship, node])];
 }
 
 function both<T>(

@@ -1,6 +1,12 @@
 import type { Expression, Slot } from '#query/algebra/expression.ts';
 import type { AggregateColumn, Column, LogicalPlan } from '#query/algebra/plan.ts';
-import type { Expr, ExprOf, Projection, ReturnItem, SortItem } from '../ast.ts';
+import type {
+  Expression as Expr,
+  ExpressionOf as ExprOf,
+  Projection,
+  ReturnItem,
+  SortItem,
+} from '../ast.ts';
 import { isAggregate } from './call.ts';
 import type { Compiler, QueryColumn, Substitution } from './compiler.ts';
 import { type Binding, type BindingKind, type Scope, withBindings } from './scope.ts';
@@ -21,7 +27,7 @@ export function compileProjection(
   compiler: Compiler,
   projection: Projection,
   row: { readonly plan: LogicalPlan; readonly scope: Scope },
-  clause: 'WITH' | 'RETURN',
+  clause: { readonly name: 'WITH' | 'RETURN'; readonly where?: Expr | undefined },
 ): Projected {
   return new ProjectionCompiler(compiler, projection, row, clause).compile();
 }
@@ -38,6 +44,7 @@ class ProjectionCompiler {
   readonly #projection: Projection;
   readonly #scope: Scope;
   readonly #clause: 'WITH' | 'RETURN';
+  readonly #where: Expr | undefined;
   #plan: LogicalPlan;
   #items: readonly Item[] = [];
   readonly #isGrouped: boolean;
@@ -48,18 +55,20 @@ class ProjectionCompiler {
     compiler: Compiler,
     projection: Projection,
     row: { readonly plan: LogicalPlan; readonly scope: Scope },
-    clause: 'WITH' | 'RETURN',
+    clause: { readonly name: 'WITH' | 'RETURN'; readonly where?: Expr | undefined },
   ) {
     this.#compiler = compiler;
     this.#projection = projection;
     this.#scope = row.scope;
     this.#plan = row.plan;
-    this.#clause = clause;
+    this.#clause = clause.name;
+    this.#where = clause.where;
     this.#isGrouped = projection.items.some(({ value }) => holdsAggregate(value));
   }
 
   compile(): Projected {
-    const { order, isDistinct, skip, limit, where } = this.#projection;
+    const { orderBy: order, isDistinct, skip, limit } = this.#projection;
+    const where = this.#where;
     this.#items = this.#named();
     if (this.#isGrouped) this.#group();
     else this.#project();
@@ -91,7 +100,7 @@ class ProjectionCompiler {
 
   /** The items with their names, those of a star included. */
   #named(): readonly Item[] {
-    const { hasStar, items, at } = this.#projection;
+    const { isAll: hasStar, items, at } = this.#projection;
     if (hasStar && this.#scope.size === 0 && this.#clause === 'RETURN')
       throw this.#compiler.failure('NoVariablesInScope', at, 'there is no variable to return');
     const starred = hasStar
@@ -278,6 +287,7 @@ class Grouping {
   }
 
   #replaced(expr: Expr, scope: Scope): Expression | undefined {
+    if (expr.kind === 'countAll') return this.#counted();
     if (expr.kind === 'call' && isAggregate(expr)) return this.#aggregate(expr);
     if (expr.kind !== 'variable' && expr.kind !== 'property') return undefined;
     const text = normalText(this.#compiler.text.slice(expr.at, expr.end));
@@ -294,6 +304,12 @@ class Grouping {
       expr.at,
       `'${expr.name}' beside an aggregate is no grouping key`,
     );
+  }
+
+  #counted(): Expression {
+    const slot = this.#compiler.newSlot();
+    this.#aggregates.push({ slot, function: 'count', arguments: [], distinct: false });
+    return { op: 'Slot', slot };
   }
 
   #aggregate(expr: ExprOf<'call'>): Expression {

@@ -1,6 +1,7 @@
 import type { Expression, Slot } from '#query/algebra/expression.ts';
 import type { LogicalPlan } from '#query/algebra/plan.ts';
 import type { Clause, ClauseOf, Query, SingleQuery } from '../ast.ts';
+import { notSupported } from '../failures.ts';
 import type { CompiledQuery, Compiler, QueryColumn } from './compiler.ts';
 import { compileParts } from './pattern.ts';
 import { compileProjection } from './projection.ts';
@@ -23,11 +24,11 @@ import {
 export function compileQuery(
   compiler: Compiler,
   query: Query,
-  outer: Scope,
-  inner: Scope,
+  { outer, inner }: { readonly outer: Scope; readonly inner: Scope },
+  mayEndOpen: boolean,
 ): CompiledQuery {
   const parts = query.parts.map((part) =>
-    new SingleCompiler(compiler, part, inner, query.mayEndOpen === true).compile(),
+    new SingleCompiler(compiler, part, inner, mayEndOpen).compile(),
   );
   for (const { columns = [] } of parts)
     for (const { name } of columns)
@@ -65,9 +66,10 @@ function union(compiler: Compiler, query: Query, parts: readonly CompiledQuery[]
     })),
     as,
   };
-  const plan: LogicalPlan = query.isUnionAll
-    ? all
-    : { op: 'Distinct', input: all, on: as.map((slot) => ({ op: 'Slot', slot })) };
+  const plan: LogicalPlan =
+    query.union === 'all'
+      ? all
+      : { op: 'Distinct', input: all, on: as.map((slot) => ({ op: 'Slot', slot })) };
   return {
     plan,
     columns: columns.map(({ name, kind }, at) => ({
@@ -108,7 +110,7 @@ class SingleCompiler {
 
   #requireEnd(): void {
     const last = this.#query.clauses.at(-1) as Clause;
-    const isUnitCall = last.kind === 'subQuery' || last.kind === 'call';
+    const isUnitCall = last.kind === 'callSubquery' || last.kind === 'callProcedure';
     if (endings.has(last.kind) || isUnitCall) return;
     if (this.#mayEndOpen) return;
     throw this.#compiler.failure(
@@ -126,8 +128,11 @@ class SingleCompiler {
       case 'with':
       case 'return': {
         const row = { plan: this.#plan, scope: this.#scope };
-        const name = clause.kind === 'with' ? 'WITH' : 'RETURN';
-        const projected = compileProjection(this.#compiler, clause.projection, row, name);
+        const how =
+          clause.kind === 'with'
+            ? ({ name: 'WITH', where: clause.where } as const)
+            : ({ name: 'RETURN' } as const);
+        const projected = compileProjection(this.#compiler, clause.projection, row, how);
         this.#read(projected);
         if (clause.kind === 'return') this.#columns = projected.columns;
         return;
@@ -148,10 +153,14 @@ class SingleCompiler {
           this.#define(name, { slot, kind: 'value' }, clause.at);
         }
         return;
-      case 'subQuery':
+      case 'callSubquery':
         this.#subQuery(clause);
         return;
-      case 'call':
+      case 'loadCsv':
+        throw notSupported('LOAD CSV');
+      case 'order':
+        throw notSupported('ORDER BY as a clause of its own');
+      case 'callProcedure':
         throw this.#compiler.failure(
           'ProcedureNotFound',
           clause.at,
@@ -183,9 +192,9 @@ class SingleCompiler {
   }
 
   #match(clause: ClauseOf<'match'>): Row {
-    const { parts, where, isOptional } = clause;
+    const { paths: parts, where, isOptional } = clause;
     const input: LogicalPlan = isOptional ? { op: 'Argument' } : this.#plan;
-    const distinctEdges = !clause.repeatsElements;
+    const distinctEdges = !clause.isRepeatable;
     const found = compileParts(this.#compiler, parts, this.#scope, { input, distinctEdges });
     const scope = withBindings(this.#scope, found.bindings);
     let { plan } = found;
@@ -220,7 +229,7 @@ class SingleCompiler {
   #written(clause: Clause, row: Row): Row {
     switch (clause.kind) {
       case 'create':
-        return compileCreate(this.#compiler, clause.parts, row);
+        return compileCreate(this.#compiler, clause.paths, row);
       case 'merge':
         return compileMerge(this.#compiler, clause, row);
       case 'set':
@@ -253,7 +262,7 @@ class SingleCompiler {
     };
   }
 
-  #subQuery(clause: ClauseOf<'subQuery'>): void {
+  #subQuery(clause: ClauseOf<'callSubquery'>): void {
     const inner = this.#imported(clause);
     const { plan, columns, writes } = this.#compiler.query(clause.query, this.#scope, inner);
     if (writes) {
@@ -261,8 +270,10 @@ class SingleCompiler {
       if (!this.#isSettled) this.#plan = barrier(this.#plan, this.#scope);
     }
     let outer = this.#plan;
-    if (clause.transactions !== undefined) {
-      const { size } = clause.transactions;
+    if (clause.inTransactions !== undefined) {
+      const { rows: size, onError, status } = clause.inTransactions;
+      if (onError !== 'FAIL') throw notSupported(`ON ERROR ${onError}`);
+      if (status !== undefined) throw notSupported('REPORT STATUS');
       const count: Expression =
         size === undefined
           ? { op: 'Constant', value: 1_000 }
@@ -293,7 +304,7 @@ class SingleCompiler {
   }
 
   /** What the sub-query sees: what is named before it, or by a WITH of plain variables that it begins with. */
-  #imported({ imports, query, at }: ClauseOf<'subQuery'>): Scope {
+  #imported({ imports, query, at }: ClauseOf<'callSubquery'>): Scope {
     if (imports === 'all') return this.#scope;
     const names =
       imports ??
@@ -310,8 +321,8 @@ class SingleCompiler {
   }
 }
 
-function importedBy(clause: ClauseOf<'with' | 'return'>, scope: Scope): readonly string[] {
-  const { items, hasStar } = clause.projection;
+function importedBy(clause: ClauseOf<'with'>, scope: Scope): readonly string[] {
+  const { items, isAll: hasStar } = clause.projection;
   if (hasStar) return [...scope.keys()];
   return items.flatMap(({ value }) =>
     value.kind === 'variable' && scope.has(value.name) ? [value.name] : [],

@@ -1,5 +1,5 @@
 import { kindOf } from '#core/value/value.ts';
-import type { Expr } from '../ast.ts';
+import type { Expression as Expr } from '../ast.ts';
 import type { Compiler } from './compiler.ts';
 import type { Scope } from './scope.ts';
 
@@ -23,7 +23,7 @@ export function staticKind(expr: Expr, scope: Scope): StaticKind {
     case 'literal':
       return literalKind(expr.value);
     case 'list':
-    case 'listComprehension':
+    case 'comprehension':
     case 'patternComprehension':
       return 'list';
     case 'map':
@@ -32,12 +32,12 @@ export function staticKind(expr: Expr, scope: Scope): StaticKind {
     case 'and':
     case 'or':
     case 'xor':
-    case 'compare':
+    case 'comparison':
     case 'isNull':
     case 'isTyped':
     case 'in':
     case 'matches':
-    case 'textPart':
+    case 'textTest':
     case 'hasLabels':
     case 'quantifier':
     case 'pattern':
@@ -54,10 +54,17 @@ export function staticKind(expr: Expr, scope: Scope): StaticKind {
 function literalKind(value: Parameters<typeof kindOf>[0]): StaticKind {
   const kind = kindOf(value);
   if (kind === 'double') return 'float';
-  return kind === 'null' || kind === 'boolean' || kind === 'integer' || kind === 'string'
-    ? kind
-    : 'any';
+  return literalKinds.has(kind) ? (kind as StaticKind) : 'any';
 }
+
+const literalKinds: ReadonlySet<string> = new Set([
+  'null',
+  'boolean',
+  'integer',
+  'string',
+  'list',
+  'map',
+]);
 
 function bindingKind(name: string, scope: Scope): StaticKind {
   const kind = scope.get(name)?.kind;

@@ -1,8 +1,8 @@
 import type { Expression } from '#query/algebra/expression.ts';
 import type { LogicalPlan } from '#query/algebra/plan.ts';
-import type { Expr, ExprOf } from '../ast.ts';
+import type { Expression as Expr, ExpressionOf as ExprOf } from '../ast.ts';
 import type { Compiler } from './compiler.ts';
-import { compileParts } from './pattern.ts';
+import { compileParts, partsOfPath } from './pattern.ts';
 import { type Scope, withBindings } from './scope.ts';
 
 /** Queries and patterns inside expressions: plans that see the variables around them (cypher.md 3.1, 4.7). */
@@ -10,10 +10,11 @@ import { type Scope, withBindings } from './scope.ts';
 /** `EXISTS { }`, `COUNT { }`, `COLLECT { }` */
 export function compileSubQuery(
   compiler: Compiler,
-  expr: ExprOf<'subQuery'>,
+  expr: ExprOf<'subquery'>,
   scope: Scope,
 ): Expression {
-  const { plan, columns, writes } = compiler.query(expr.query, new Map(), scope);
+  const mayEndOpen = expr.form !== 'collect';
+  const { plan, columns, writes } = compiler.query(expr.query, new Map(), scope, mayEndOpen);
   if (writes)
     throw compiler.failure(
       'InvalidClauseComposition',
@@ -36,17 +37,17 @@ export function compileSubQuery(
 /** True when the pattern matches; it brings no new variables. */
 export function compilePatternPredicate(
   compiler: Compiler,
-  { pattern }: ExprOf<'pattern'>,
+  { path }: ExprOf<'pattern'>,
   scope: Scope,
 ): Expression {
-  for (const part of [...pattern.nodes, ...pattern.relationships])
+  for (const part of partsOfPath(path))
     if (part.variable !== undefined && !scope.has(part.variable))
       throw compiler.failure(
         'UndefinedVariable',
         part.at,
         `variable '${part.variable}' is not defined`,
       );
-  const { plan } = compileParts(compiler, [pattern], scope, {
+  const { plan } = compileParts(compiler, [path], scope, {
     input: { op: 'Argument' },
     distinctEdges: true,
   });
@@ -59,8 +60,7 @@ export function compilePatternComprehension(
   expr: ExprOf<'patternComprehension'>,
   scope: Scope,
 ): Expression {
-  const pattern = { ...expr.pattern, path: expr.path };
-  const { plan, bindings } = compileParts(compiler, [pattern], scope, {
+  const { plan, bindings } = compileParts(compiler, [expr.path], scope, {
     input: { op: 'Argument' },
     distinctEdges: true,
   });

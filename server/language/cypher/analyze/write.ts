@@ -1,9 +1,18 @@
 import type { Expression, Slot } from '#query/algebra/expression.ts';
 import type { Assignment, LogicalPlan } from '#query/algebra/plan.ts';
-import type { ClauseOf, Expr, PatternPart, RemoveItem, SetItem } from '../ast.ts';
+import type {
+  ClauseOf,
+  Expression as Expr,
+  LabelExpression,
+  PathPattern,
+  RelationshipPattern,
+  RemoveItem,
+  SetItem,
+} from '../ast.ts';
+import { notSupported } from '../failures.ts';
 import type { Compiler } from './compiler.ts';
 import { plainLabels } from './labels.ts';
-import { compileParts, pathOf } from './pattern.ts';
+import { compileParts, entriesOf, partsOfPath, pathOf } from './pattern.ts';
 import { type Binding, type Scope, slotsOfScope, withBindings } from './scope.ts';
 import { staticKind } from './static-kind.ts';
 
@@ -16,7 +25,7 @@ export interface Row {
 
 const dialect = 'cypher';
 
-export function compileCreate(compiler: Compiler, parts: readonly PatternPart[], row: Row): Row {
+export function compileCreate(compiler: Compiler, parts: readonly PathPattern[], row: Row): Row {
   let { plan } = row;
   const made = new Map<string, Binding>();
   for (const part of parts) {
@@ -29,20 +38,20 @@ export function compileCreate(compiler: Compiler, parts: readonly PatternPart[],
 /** One path pattern: its nodes, then its relationships. */
 function createPart(
   compiler: Compiler,
-  part: PatternPart,
+  part: PathPattern,
   row: Row,
   made: Map<string, Binding>,
 ): LogicalPlan {
   const inSight = (): Scope => withBindings(row.scope, made);
-  if (part.path !== undefined && inSight().has(part.path))
-    throw alreadyBound(compiler, part.path, part.at);
+  if (part.variable !== undefined && inSight().has(part.variable))
+    throw alreadyBound(compiler, part.variable, part.at);
   let { plan } = row;
   const nodes: Slot[] = [];
-  for (const node of part.nodes) {
+  for (const node of [part.first, ...part.steps.map((step) => step.node)]) {
     const known = node.variable === undefined ? undefined : inSight().get(node.variable);
     if (known !== undefined) {
       const isBare = node.labels === undefined && node.properties === undefined;
-      if (!isBare || part.relationships.length === 0)
+      if (!isBare || part.steps.length === 0)
         throw alreadyBound(compiler, node.variable as string, node.at);
       if (known.kind !== 'node' && known.kind !== 'value')
         throw compiler.failure(
@@ -71,8 +80,8 @@ function createPart(
     nodes.push(as);
   }
   const slots: Slot[] = [nodes[0] as Slot];
-  for (const [at, relationship] of part.relationships.entries()) {
-    const { variable, range, direction } = relationship;
+  for (const [at, { relationship }] of part.steps.entries()) {
+    const { variable, repetition: range, direction } = relationship;
     if (range !== undefined)
       throw compiler.failure(
         'CreatingVarLength',
@@ -98,15 +107,15 @@ function createPart(
     if (variable !== undefined) made.set(variable, { slot: as, kind: 'relationship' });
     slots.push(as, ends[1]);
   }
-  if (part.path === undefined) return plan;
+  if (part.variable === undefined) return plan;
   const slot = compiler.newSlot();
-  made.set(part.path, { slot, kind: 'path' });
+  made.set(part.variable, { slot, kind: 'path' });
   return { op: 'Project', input: plan, columns: [{ slot, value: pathOf(slots) }] };
 }
 
 function edgeInsert(
   compiler: Compiler,
-  relationship: PatternPart['relationships'][number],
+  relationship: RelationshipPattern,
   options: {
     readonly input: LogicalPlan;
     readonly ends: readonly [Slot, Slot];
@@ -158,7 +167,7 @@ export function barrier(plan: LogicalPlan, scope: Scope): LogicalPlan {
 }
 
 export function compileMerge(compiler: Compiler, clause: ClauseOf<'merge'>, row: Row): Row {
-  const { part } = clause;
+  const { path: part } = clause;
   requireMergeable(compiler, part, row.scope);
   const found = compileParts(compiler, [part], row.scope, {
     input: { op: 'Argument' },
@@ -169,12 +178,12 @@ export function compileMerge(compiler: Compiler, clause: ClauseOf<'merge'>, row:
     plan: barrier(found.plan, new Map(found.bindings)),
     scope: matched,
   }).plan;
-  const directed: PatternPart = {
+  const directed: PathPattern = {
     ...part,
-    relationships: part.relationships.map((relationship) =>
-      relationship.direction === 'both'
-        ? { ...relationship, direction: 'out' as const }
-        : relationship,
+    steps: part.steps.map((step) =>
+      step.relationship.direction === 'both'
+        ? { ...step, relationship: { ...step.relationship, direction: 'out' as const } }
+        : step,
     ),
   };
   const made = compileCreate(compiler, [directed], { plan: { op: 'Argument' }, scope: row.scope });
@@ -199,22 +208,23 @@ export function compileMerge(compiler: Compiler, clause: ClauseOf<'merge'>, row:
   };
 }
 
-function propertiesOf(part: PatternPart): readonly Expr[] {
-  return [...part.nodes, ...part.relationships].flatMap(({ properties }) =>
-    properties?.kind === 'map' ? properties.entries.map(({ value }) => value) : [],
+function propertiesOf(part: PathPattern): readonly Expr[] {
+  return partsOfPath(part).flatMap(({ properties }) =>
+    entriesOf(properties).map(({ value }) => value),
   );
 }
 
-function requireMergeable(compiler: Compiler, part: PatternPart, scope: Scope): void {
-  if (part.path !== undefined && scope.has(part.path))
-    throw alreadyBound(compiler, part.path, part.at);
-  for (const node of part.nodes) {
+function requireMergeable(compiler: Compiler, part: PathPattern, scope: Scope): void {
+  if (part.variable !== undefined && scope.has(part.variable))
+    throw alreadyBound(compiler, part.variable, part.at);
+  for (const node of [part.first, ...part.steps.map((step) => step.node)]) {
     if (node.variable === undefined || !scope.has(node.variable)) continue;
     const isBare = node.labels === undefined && node.properties === undefined;
-    if (!isBare || part.relationships.length === 0)
-      throw alreadyBound(compiler, node.variable, node.at);
+    if (!isBare || part.steps.length === 0) throw alreadyBound(compiler, node.variable, node.at);
   }
-  for (const { variable, at, range } of part.relationships) {
+  for (const {
+    relationship: { variable, at, repetition: range },
+  } of part.steps) {
     if (variable !== undefined && scope.has(variable)) throw alreadyBound(compiler, variable, at);
     if (range !== undefined)
       throw compiler.failure(
@@ -234,21 +244,18 @@ export function compileSet(compiler: Compiler, items: readonly SetItem[], row: R
 function setPlan(compiler: Compiler, item: SetItem, { plan, scope }: Row): LogicalPlan {
   switch (item.kind) {
     case 'property': {
+      const { of, name } = placeOf(compiler, item.target);
       const value = compiler.expression(item.value, scope);
-      return updated(
-        compiler,
-        item.of,
-        { plan, scope },
-        {
-          kind: 'set',
-          property: item.name,
-          path: [],
-          operator: '=',
-          value,
-        },
-      );
+      const assignment: Assignment = {
+        kind: 'set',
+        property: name,
+        path: [],
+        operator: '=',
+        value,
+      };
+      return updated(compiler, of, { plan, scope }, assignment);
     }
-    case 'element':
+    case 'entry':
       return updated(
         compiler,
         item.of,
@@ -259,7 +266,7 @@ function setPlan(compiler: Compiler, item: SetItem, { plan, scope }: Row): Logic
           value: compiler.expression(item.value, scope),
         },
       );
-    case 'replace':
+    case 'all':
     case 'merge': {
       const { variable, at } = item;
       const of: Expr = { kind: 'variable', name: variable, at, end: at };
@@ -274,15 +281,18 @@ function setPlan(compiler: Compiler, item: SetItem, { plan, scope }: Row): Logic
       );
     }
     default:
-      return labelsChanged(compiler, item);
+      return labelsChanged(item.labels);
   }
 }
 
-function labelsChanged(
-  compiler: Compiler,
-  item: (SetItem | RemoveItem) & { readonly kind: 'labels' },
-): LogicalPlan {
-  throw compiler.failure('UnexpectedSyntax', item.at, 'not supported yet: changing labels');
+/** `n.name` as what is written to. */
+function placeOf(compiler: Compiler, target: Expr): { readonly of: Expr; readonly name: string } {
+  if (target.kind === 'property') return target;
+  throw compiler.failure('UnexpectedSyntax', target.at, 'a property is set or removed');
+}
+
+function labelsChanged(_labels: LabelExpression): LogicalPlan {
+  throw notSupported('changing labels');
 }
 
 /** The record that an expression names, changed by one assignment. */
@@ -314,20 +324,12 @@ export function compileRemove(compiler: Compiler, items: readonly RemoveItem[], 
   let { plan } = row;
   const { scope } = row;
   for (const item of items) {
-    if (item.kind === 'labels') plan = labelsChanged(compiler, item);
-    else if (item.kind === 'property')
-      plan = updated(
-        compiler,
-        item.of,
-        { plan, scope },
-        {
-          kind: 'remove',
-          property: item.name,
-          path: [],
-          value: undefined,
-        },
-      );
-    else
+    if (item.kind === 'labels') plan = labelsChanged(item.labels);
+    else if (item.kind === 'property') {
+      const { of, name } = placeOf(compiler, item.target);
+      const assignment: Assignment = { kind: 'remove', property: name, path: [], value: undefined };
+      plan = updated(compiler, of, { plan, scope }, assignment);
+    } else
       plan = updated(
         compiler,
         item.of,
@@ -343,7 +345,7 @@ export function compileRemove(compiler: Compiler, items: readonly RemoveItem[], 
 }
 
 export function compileDelete(compiler: Compiler, clause: ClauseOf<'delete'>, row: Row): Row {
-  for (const value of clause.values) {
+  for (const value of clause.targets) {
     if (value.kind === 'hasLabels')
       throw compiler.failure('InvalidDelete', value.at, 'labels are removed by REMOVE');
     const kind = staticKind(value, row.scope);
@@ -354,7 +356,7 @@ export function compileDelete(compiler: Compiler, clause: ClauseOf<'delete'>, ro
         `expected a node, relationship or path, not a ${kind}`,
       );
   }
-  const values = clause.values.map((value) => compiler.expression(value, row.scope));
+  const values = clause.targets.map((value) => compiler.expression(value, row.scope));
   const [only] = values;
   const value: Expression =
     values.length === 1 && only !== undefined ? only : { op: 'List', items: values };

@@ -1,6 +1,7 @@
 import { formatRid, noRid, type Rid } from '#core/value/rid.ts';
 import type { Catalog } from '#catalog/catalog.ts';
 import { valuesOf } from '#core/value/integer-width.ts';
+import { Path } from '#core/value/path.ts';
 import type { StoredRecord } from '#core/value/record.ts';
 import { EmbeddedDocument, isList, isMap, isRecord, type Value } from '#core/value/value.ts';
 import type { EvaluationContext } from '../../evaluate/context.ts';
@@ -47,13 +48,6 @@ function isComposite(type: ReturnType<Catalog['types']>[number], catalog: Catalo
   return supertypes.length > 1 && [...supertypes].sort().join('~') === type.name;
 }
 
-const pathMark = 'path';
-
-/** A path as a map in the form in which it is answered. */
-export function isPath(value: Value): value is ReadonlyMap<string, Value> {
-  return isMap(value) && value.get('@cat') === pathMark;
-}
-
 /** Nodes and relationships in turn; a list of relationships is walked from the node before it. */
 function path(parts: readonly Value[], context: EvaluationContext): Value {
   const nodes: StoredRecord[] = [];
@@ -77,17 +71,12 @@ function path(parts: readonly Value[], context: EvaluationContext): Value {
     else if (nodes.at(-1)?.rid !== part.rid || relationships.length === nodes.length)
       nodes.push(part);
   }
-  return new Map<string, Value>([
-    ['@cat', pathMark],
-    ['nodes', nodes],
-    ['relationships', relationships],
-    ['length', relationships.length],
-  ]);
+  return new Path(nodes, relationships);
 }
 
 function ofPath(value: Exclude<Value, null>, part: 'nodes' | 'relationships' | 'length'): Value {
-  if (!isPath(value)) throw notA('a path', value);
-  return value.get(part) ?? null;
+  if (!(value instanceof Path)) throw notA('a path', value);
+  return part === 'length' ? value.length : [...value[part]];
 }
 
 function entriesOf(value: Exclude<Value, null>): ReadonlyMap<string, Value> {
