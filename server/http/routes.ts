@@ -15,6 +15,7 @@ import {
 import { serverGet, serverPost } from './routes/server.ts';
 import { login, logout, sessionsGet } from './routes/sessions.ts';
 import { commandPost, queryGet, queryGetWithoutCommand, queryPost } from './routes/statements.ts';
+import { startPage } from './routes/start-page.ts';
 import { begin, commit, rollback } from './routes/transactions.ts';
 import { usersByPath, usersDelete, usersGet, usersPost, usersPut } from './routes/users.ts';
 
@@ -60,6 +61,7 @@ export const allRoutes: readonly Route[] = [
   openApiGet(({ mounted }) => [...documentedRoutes, ...(mounted?.routes ?? [])]),
   readyHead,
   healthHead,
+  startPage,
   ...missingDatabaseRoutes,
   queryGetWithoutCommand,
   ...usersByPath,

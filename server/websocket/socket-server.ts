@@ -60,6 +60,7 @@ export class SocketServer {
       noServer: true,
       clientTracking: false,
       perMessageDeflate: false,
+      handleProtocols: chosenProtocol,
       ...pongLimit,
     });
     this.#feed = new ChangeFeed({
@@ -270,6 +271,12 @@ const longMessageBytes = 128 * 1024;
 
 function unparsed(detail: string): FrameError {
   return new FrameError('Unable to parse JSON', detail, 'JSONException');
+}
+
+/** Ours when it is offered, else the first one. */
+function chosenProtocol(offered: ReadonlySet<string>): string | false {
+  const [first = false] = offered;
+  return offered.has('polyad') ? 'polyad' : first;
 }
 
 /** 16 bytes in base64. */

@@ -218,9 +218,17 @@ test('probes look at no credentials', async (context) => {
     }
 });
 
+test('a browser finds a page at the root of the server', async (context) => {
+  const door = await startDoor(context);
+  const { status, text, headers } = await door.ask('GET', '/', { user: null });
+  assert.equal(status, 200);
+  assert.match(String(headers['content-type']), /^text\/html/);
+  assert.match(text, /\/api\/v1\/openapi\.json/);
+});
+
 test('unknown paths are 404, wrong methods 405 with Allow, both with a request id', async (context) => {
   const door = await startDoor(context);
-  for (const path of ['/', '/api', '/api/v1', '/api/v1/nope', '/api/v2/ready', '/api/v1/ready/x']) {
+  for (const path of ['/api', '/api/v1', '/api/v1/nope', '/api/v2/ready', '/api/v1/ready/x']) {
     const answer = await door.ask('GET', path, { user: null });
     assert.deepEqual([answer.status, answer.body['error']], [404, 'Not found'], path);
     assert.equal(answer.body['requestId'], answer.headers['x-request-id']);

@@ -76,6 +76,27 @@ test('Basic, tokens and pages of this machine may connect', async (context) => {
   assert.equal((await byToken.ask({ action: 'subscribe', database: 'school' }))['result'], 'ok');
 });
 
+test('a browser offers its token as a subprotocol, which is never echoed', async (context) => {
+  const { door } = await startSockets(context);
+  const login = await door.ask('POST', 'login', { user: 'jay' });
+  const token = String(login.body['token']);
+  const offer = (protocols: string) =>
+    door.raw(
+      `GET /ws HTTP/1.1\r\nHost: a\r\n${upgrade}${version}Sec-WebSocket-Protocol: ${protocols}\r\n\r\n`,
+    );
+  const refused = await offer('polyad, bearer.AU-x');
+  assert.match(refused, /^HTTP\/1\.1 401/);
+  assert.doesNotMatch(refused, /AU-x/);
+  const client = new WebSocket(`ws://127.0.0.1:${door.port}/ws`, ['polyad', `bearer.${token}`]);
+  await new Promise((opened, failed) => {
+    client.once('open', opened);
+    client.once('error', failed);
+  });
+  assert.equal(client.protocol, 'polyad');
+  client.terminate();
+  assert.ok(!JSON.stringify(door.logged).includes(token));
+});
+
 test('beyond wsMaxConnections the handshake is 503, and a place is free after a close', async (context) => {
   const { connect, sockets } = await startSockets(context, { 'server.wsMaxConnections': '1' });
   const first = await connect();

@@ -75,6 +75,7 @@ export class Upgrades {
     if (handler === undefined) throw new HttpRefusal({ status: 404, error: 'Not found' });
     if (request.method !== 'GET') throw methodNotAllowed;
     if (!control.isOnline) throw new HttpRefusal(notOnline(control.isStopping));
+    takeTokenOfProtocols(request);
     const principal = await principalOf(this.#door, request, asked.requestId);
     if (!isAcceptedOrigin(request, settings)) {
       throw new HttpRefusal({ status: 403, error: 'Cross-origin request refused' });
@@ -123,3 +124,21 @@ const methodNotAllowed = new HttpRefusal({
   error: 'Method not allowed',
   headers: ['Allow', 'GET, OPTIONS'],
 });
+
+const tokenProtocol = /^bearer\.(.+)$/;
+
+/**
+ * Browsers send no headers with a handshake, so a bearer token may stand among its subprotocols: `polyad, bearer.<token>` (house
+ * decision 79). It is taken out of the headers, so that it is neither logged nor echoed.
+ */
+function takeTokenOfProtocols({ headers }: IncomingMessage): void {
+  const offered = headers['sec-websocket-protocol'];
+  if (offered === undefined) return;
+  const protocols = offered.split(',').map((protocol) => protocol.trim());
+  const others = protocols.filter((protocol) => !tokenProtocol.test(protocol));
+  if (others.length === protocols.length) return;
+  const token = protocols.map((protocol) => tokenProtocol.exec(protocol)?.[1]).find(Boolean);
+  headers.authorization ??= `Bearer ${token}`;
+  if (others.length > 0) headers['sec-websocket-protocol'] = others.join(', ');
+  else delete headers['sec-websocket-protocol'];
+}

@@ -126,6 +126,7 @@ export const routeRequests: Readonly<Record<string, RouteRequest>> = {
   'GET /ready': { need: 'public', path: '/ready' },
   'HEAD /ready': { need: 'public', path: '/ready' },
   'GET /health': { need: 'public', path: '/health' },
+  'GET /': { need: 'public', path: '/', isAtRoot: true },
   'HEAD /health': { need: 'public', path: '/health' },
   'GET /openapi.json': { need: 'user', path: '/openapi.json' },
   'GET /server': { need: 'user', path: '/server' },
