@@ -6,6 +6,10 @@ export interface ChangeListener {
   changed(version: LogIndex, rid: Rid): void;
   /** An entry comes (1) or goes (-1). */
   entry(version: LogIndex, key: Uint8Array, rid: Rid, sign: 1 | -1): void;
+  /** Sums are to be made anew (REBUILD INDEX ... WITH statsOnly). */
+  refresh?(): void;
+  /** Gives back what is gone. @returns false when that was nothing */
+  compact?(): boolean;
 }
 
 /** Does work in turns of the event loop, beside everything else; `ended` is told when it is over, whatever became of it. */

@@ -1,4 +1,5 @@
 import { requireIndex, isShown } from '#catalog/change/index-definition.ts';
+import { isSearchKind } from '#catalog/search-index.ts';
 import { parseBucketStrategy } from '#catalog/bucket-strategy.ts';
 import type { Catalog, IndexDefinition } from '#catalog/catalog.ts';
 import { DatabaseError, errorSpecs } from '#core/errors.ts';
@@ -20,7 +21,7 @@ export async function rebuildIndexes(
 ): Promise<readonly ValueMap[]> {
   const { transaction } = task.order;
   const indexes = indexesNamed(transaction.catalog, work.index);
-  if (work.statsOnly) return [statisticsRow(indexes)];
+  if (work.statsOnly) return [statisticsRow(indexes, task.order)];
   task.progress.step('build', indexes.length);
   const rebuilt: string[] = [];
   const failed: string[] = [];
@@ -88,27 +89,36 @@ async function misplacedOf(name: string, task: MaintenanceTask): Promise<number>
   return countMisplaced(type, task);
 }
 
-/** Only scores of full-text search have statistics. */
-function statisticsRow(indexes: readonly IndexDefinition[]): ValueMap {
-  const scored = indexes.filter((index) => index.kind === 'FULL_TEXT').map((index) => index.name);
+/** Only scores of full-text search have statistics; the next search makes them of the entries. */
+function statisticsRow(
+  indexes: readonly IndexDefinition[],
+  { transaction }: MaintenanceOrder,
+): ValueMap {
+  const scored = indexes.filter((index) => index.kind === 'FULL_TEXT');
+  for (const { id } of scored) transaction.index(id).entries.memory.known?.refresh?.();
   return new Map<string, Value>([
     ['operation', 'rebuild index stats'],
-    ['indexes', scored],
+    ['indexes', scored.map(({ name }) => name)],
     ['statsRecomputed', scored.length],
   ]);
 }
 
-/** COMPACT INDEX: entries lie in a tree that keeps itself compact, so there is never anything to do. */
+/** COMPACT INDEX: entries lie in a tree that keeps itself compact; what searches keep of vectors that are gone is given back. */
 export async function compactIndexes(
   work: Extract<Maintenance, { kind: 'compact-index' }>,
   { transaction }: MaintenanceOrder,
 ): Promise<readonly ValueMap[]> {
-  const indexes = indexesNamed(transaction.catalog, work.index).map((index) => index.name);
+  const indexes = indexesNamed(transaction.catalog, work.index);
+  let isCompacted = false;
+  for (const { id, kind } of indexes) {
+    if (!isSearchKind(kind)) continue;
+    if (transaction.index(id).entries.memory.known?.compact?.() === true) isCompacted = true;
+  }
   return [
     new Map<string, Value>([
       ['operation', 'compact index'],
-      ['indexes', indexes],
-      ['compacted', false],
+      ['indexes', indexes.map(({ name }) => name)],
+      ['compacted', isCompacted],
     ]),
   ];
 }

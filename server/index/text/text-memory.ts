@@ -169,7 +169,7 @@ export class TextMemory implements ChangeListener {
     }
   }
 
-  forgetStatistics(): void {
+  refresh(): void {
     this.#statistics = undefined;
     this.#pending = [];
     this.#pendingKeys.clear();

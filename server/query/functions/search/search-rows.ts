@@ -96,6 +96,12 @@ export function searchedBuckets(
   return isAll ? undefined : new Set(buckets);
 }
 
+/** Buckets of the type and its subtypes. */
+export function bucketsOf(catalog: Catalog, type: TypeId | undefined): ReadonlySet<BucketId> {
+  const types = type === undefined ? [] : catalog.withSubtypes(type);
+  return new Set(types.flatMap((id) => catalog.typeWithId(id).buckets));
+}
+
 /** `{record, <properties>, @rid, @type, distance | score}` */
 export function searchRow(record: StoredRecord, name: 'distance' | 'score', value: number): Value {
   const columns = new Map<string, Value>([['record', record]]);

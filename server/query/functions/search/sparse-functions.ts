@@ -7,7 +7,7 @@ import { integerArgument, refusal } from '../arguments.ts';
 import { longScalar } from '../define.ts';
 import { boundedList } from '../number/bounds.ts';
 import { indexNamed } from './index-named.ts';
-import { Groups, searchedBuckets, searchOptions, searchRow } from './search-rows.ts';
+import { bucketsOf, Groups, searchOptions, searchRow } from './search-rows.ts';
 
 /** Searches in sparse vector indexes (sql-functions.md 8.1). Rows are descending by `score`, ties by record id. */
 export const sparseSearchFunctions: readonly ScalarFunction[] = [
@@ -34,7 +34,9 @@ function* sparseRows(
   const k = integerArgument(args[3], what);
   if (k <= 0) return [];
   const { entries } = context.view.index(target.index.id);
-  const buckets = searchedBuckets(context.view.catalog, args[0], target);
+  // Named by a type that inherits the index, only what belongs to that type is searched.
+  const isInherited = target.type !== undefined && target.type !== target.index.type;
+  const buckets = isInherited ? bucketsOf(context.view.catalog, target.type) : undefined;
   for (let asked = options.groupBy === undefined ? k : k * (options.groupSize + 1); ; asked *= 4) {
     const { filter, limit: minScore } = options;
     const request = { vector, k: asked, minScore, filter, buckets };
