@@ -10,13 +10,16 @@ import {
   writeFileSync,
   writeSync,
 } from 'node:fs';
+import { hostname } from 'node:os';
 import { DatabaseError } from '#core/errors.ts';
 import { isErrno } from './files.ts';
+import { giveKernelLock, takeKernelLock } from './kernel-lock.ts';
 
 /**
- * A file that says which process uses a directory (security.md 9.11: the caches of two processes would contradict each
- * other). It outlives a crash, so it names the process by number and start time: a number that was given to another process
- * since does not count.
+ * That one process uses a directory (security.md 9.11: the caches of two processes would contradict each other). The kernel
+ * holds the lock, on a file beside this one (`kernel-lock.ts`), so that two containers on one volume exclude each other. The file
+ * itself tells whom to stop, and is the lock where the kernel has none: it outlives a crash, so it names the process by number
+ * and start time; a number that was given to another process since does not count.
  */
 export class ProcessLock {
   readonly #path: string;
@@ -27,6 +30,16 @@ export class ProcessLock {
 
   /** @throws DatabaseError `InvalidSetting` when another living process holds the lock */
   static acquire(path: string): ProcessLock {
+    if (takeKernelLock(kernelPathOf(path)) === false) throw heldBy(namedHolder(path), path);
+    try {
+      return ProcessLock.#write(path);
+    } catch (error) {
+      giveKernelLock(kernelPathOf(path));
+      throw error;
+    }
+  }
+
+  static #write(path: string): ProcessLock {
     const own = JSON.stringify(identityOf(process.pid));
     const temporary = `${path}.${process.pid}`;
     try {
@@ -45,11 +58,7 @@ export class ProcessLock {
           if (!isErrno(error, 'EEXIST')) throw error;
         }
         const holder = livingHolder(path);
-        if (holder !== undefined)
-          throw new DatabaseError(
-            'InvalidSetting',
-            `process ${holder} uses this directory already (${path}); stop it, or set another service.server.rootPath`,
-          );
+        if (holder !== undefined) throw heldBy(`process ${holder}`, path);
         setAside(path);
       }
     } finally {
@@ -58,9 +67,33 @@ export class ProcessLock {
     throw new DatabaseError('InvalidSetting', `${path} cannot be locked`);
   }
 
+  /** The file of the kernel's lock stays: taken away, it could be another's lock already. */
   release(): void {
     rmSync(this.#path, { force: true });
+    giveKernelLock(kernelPathOf(this.#path));
   }
+}
+
+function kernelPathOf(path: string): string {
+  return `${path}.held`;
+}
+
+function heldBy(holder: string, path: string): DatabaseError {
+  return new DatabaseError(
+    'InvalidSetting',
+    `${holder} uses this directory already (${path}); stop it, or set another service.server.rootPath`,
+  );
+}
+
+/** As the holder of the kernel's lock calls itself; its number may be one of another container. */
+function namedHolder(path: string): string {
+  try {
+    const { pid, host } = JSON.parse(readFileSync(path, 'utf8')) as Partial<Identity>;
+    if (typeof pid === 'number' && typeof host === 'string') return `process ${pid} on '${host}'`;
+  } catch {
+    // Not written yet, or not by us.
+  }
+  return 'another process';
 }
 
 /**
@@ -105,10 +138,11 @@ interface Identity {
   readonly pid: number;
   /** Clock ticks since the machine started; undefined where the system does not tell. */
   readonly startedAt: string | undefined;
+  readonly host: string;
 }
 
 function identityOf(pid: number): Identity {
-  return { pid, startedAt: startTimeOf(pid) };
+  return { pid, startedAt: startTimeOf(pid), host: hostname() };
 }
 
 /**

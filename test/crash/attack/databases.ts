@@ -106,7 +106,7 @@ export class DatabaseLife implements Scenario {
     }
     for (const name of this.#states.keys()) if (!listed.has(name)) this.#states.delete(name);
     const hidden = readdirSync(join(attack.rootPath, 'databases')).filter(
-      (name) => name.startsWith('.') && name !== '.server.lock',
+      (name) => name.startsWith('.') && !name.startsWith('.server.lock'),
     );
     if (hidden.length > 0) violations.push(`left behind: ${hidden.join(', ')}`);
     this.#open.clear();
