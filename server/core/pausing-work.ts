@@ -54,41 +54,75 @@ export async function inTurns<T>(
   }
 }
 
-/** Milliseconds that work may take where nobody can pause: with what stands around it, still within some slices. */
-export const inPlaceMsMax = 8;
+/**
+ * Steps that work may take where nobody can pause: rows of a body, and `stepsPerPause` for each pause of its plan; some 20 ms. They
+ * are counted, since the clock would refuse the same work now and then on a busy machine (house decision 76).
+ */
+export const stepsInPlaceMax = 20_000;
+/** What operators work between two pauses, about. */
+export const stepsPerPause = 256;
+/** For work that another process does, which nobody can count. Most of such a time is the machine's. */
+export const standStillMsMax = 2000;
+
+/** Of the work that is done in place now, the outermost one: it runs without a pause, so there is one at a time. */
+let inPlace: { readonly what: string; stepsLeft: number } | undefined;
 
 /**
- * As `inPlaceMsMax` for work that another process does: of such a time most is the machine's, which may be busy with others, and a
- * limit as close would refuse the same work now and then.
+ * Counts steps of work that may be part of work in place; elsewhere it does nothing.
+ * @throws DatabaseError `TooLarge` when that has taken `stepsInPlaceMax`
  */
-export const standStillMsMax = 100;
+export function countInPlace(steps: number): void {
+  if (inPlace === undefined) return;
+  inPlace.stepsLeft -= steps;
+  if (inPlace.stepsLeft < 0) throw tooLongInPlace(inPlace.what);
+}
+
+/** Counts the steps of work in place that is not a body. */
+export const meterInPlace: WorkMeter = {
+  isSpent(units) {
+    countInPlace(units);
+    return false;
+  },
+};
 
 /**
  * Does all of the work now.
  * @param what as it reads in the error
- * @throws DatabaseError `Timeout` after `inPlaceMsMax`, or `standStillMsMax` when it waits for somebody; that ends the work
+ * @throws DatabaseError `TooLarge` after `stepsInPlaceMax` steps, `Timeout` after it waited `standStillMsMax` for another process;
+ * either ends the work
  */
 export function doneInPlace<T>(
   work: PausingWork<T>,
   clock: Pick<Clock, 'monotonicMs'>,
   what: string,
 ): T {
-  const startMs = clock.monotonicMs();
-  let limitMs = inPlaceMsMax;
+  const outer = inPlace;
+  inPlace ??= { what, stepsLeft: stepsInPlaceMax };
+  let waitUntilMs: number | undefined;
   try {
     for (;;) {
       const step = work.next();
       if (step.done === true) return step.value;
-      if (step.value !== undefined) limitMs = standStillMsMax;
-      const leftMs = startMs + limitMs - clock.monotonicMs();
+      if (step.value === undefined) continue;
+      waitUntilMs ??= clock.monotonicMs() + standStillMsMax;
+      const leftMs = waitUntilMs - clock.monotonicMs();
       if (leftMs <= 0) break;
-      step.value?.standStill(leftMs);
+      step.value.standStill(leftMs);
     }
   } finally {
+    inPlace = outer;
     work.return(undefined as T);
   }
   throw new DatabaseError(
     'Timeout',
-    `${what} takes longer than ${limitMs} ms, which it may not where the statement cannot pause; compute it in LET or in the projection`,
+    `${what} waits longer than ${standStillMsMax} ms, which it may not where the statement cannot pause; compute it in LET or in the projection`,
+  );
+}
+
+/** The error of work that is too long to be done in place. */
+export function tooLongInPlace(what: string): DatabaseError {
+  return new DatabaseError(
+    'TooLarge',
+    `${what} takes more than ${stepsInPlaceMax} steps, which it may not where the statement cannot pause; compute it in LET or in the projection`,
   );
 }

@@ -1,7 +1,13 @@
 import type { FunctionDefinition, TriggerDefinition } from '#catalog/definitions.ts';
 import { fullName } from '#catalog/definitions.ts';
 import { DatabaseError } from '#core/errors.ts';
-import { doneInPlace, type PausingWork, type Wait } from '#core/pausing-work.ts';
+import {
+  countInPlace,
+  doneInPlace,
+  type PausingWork,
+  stepsPerPause,
+  type Wait,
+} from '#core/pausing-work.ts';
 import { Link } from '#core/value/record.ts';
 import { noRid } from '#core/value/rid.ts';
 import type { Runtime } from '#core/runtime.ts';
@@ -78,7 +84,7 @@ export class BodyRunner {
     );
   }
 
-  /** As `fire` where nobody can pause, without writing: it has some milliseconds. */
+  /** As `fire` where nobody can pause, without writing: it has some thousand steps. */
   fireInPlace(trigger: TriggerDefinition, subject: TriggerSubject, view: ReadView): boolean {
     const work = this.fire(trigger, subject, view, undefined);
     const { clock } = this.#options.runtime;
@@ -278,6 +284,7 @@ export class BodyRunner {
       for (let pulls = 1; ; pulls += 1) {
         const pulled = root.next();
         if (pulled === END) break;
+        countInPlace(pulled === ROW ? 1 : stepsPerPause);
         if (pulled === ROW) {
           if (rowCount === 0)
             for (const slot of compiled.outputSlots) first.push(frame[slot] ?? null);

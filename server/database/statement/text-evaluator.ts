@@ -1,35 +1,50 @@
 import { assert } from '#core/assert.ts';
 import { DatabaseError } from '#core/errors.ts';
-import { inPlaceMsMax } from '#core/pausing-work.ts';
+import {
+  countInPlace,
+  standStillMsMax,
+  stepsInPlaceMax,
+  stepsPerPause,
+  tooLongInPlace,
+} from '#core/pausing-work.ts';
 import { isMap, type Value } from '#core/value/value.ts';
+import type { Slot } from '#query/algebra/expression.ts';
+import { END, type PhysicalOperator, ROW } from '#query/operators/operator.ts';
 import type { ReadView } from '#transaction/read/read-view.ts';
 import type { CompiledStatement } from './compiled-statement.ts';
-import { PlanExecution } from './plan-execution.ts';
+import { refusalOfOverflow } from './compile-steps.ts';
 import type { StatementContext } from './context.ts';
 import type { StatementCompiler } from './compiler.ts';
 import type { StatementLimits } from '../bounds/statement-limits.ts';
 
 /**
  * Whoever asks for the value cannot pause.
- * @throws DatabaseError `Timeout` after some milliseconds
+ * @returns undefined without a row
+ * @throws DatabaseError `TooLarge` after as many steps as work in place may take, `Timeout` when it waits too long for a script
  */
 function firstInPlace(
   text: string,
-  execution: PlanExecution,
-  { runtime, pending }: StatementContext,
+  root: PhysicalOperator,
+  { runtime, pending, frame }: StatementContext,
+  outputSlot: Slot | undefined,
 ): Value | undefined {
-  const untilMs = runtime.clock.monotonicMs() + inPlaceMsMax;
-  for (;;) {
-    const batch = execution.pullNow();
-    if (batch.rowCount > 0 || execution.hasEnded) return batch.values[0];
-    const leftMs = untilMs - runtime.clock.monotonicMs();
-    if (leftMs <= 0) break;
-    pending.wait?.standStill(leftMs);
+  let waitUntilMs: number | undefined;
+  for (let stepsLeft = stepsInPlaceMax; stepsLeft > 0; stepsLeft -= stepsPerPause) {
+    const pulled = root.next();
+    if (pulled === END) return undefined;
+    if (pulled === ROW) return outputSlot === undefined ? undefined : (frame[outputSlot] ?? null);
+    countInPlace(stepsPerPause);
+    const { wait } = pending;
+    pending.wait = undefined;
+    if (wait === undefined) continue;
+    const nowMs = runtime.clock.monotonicMs();
+    waitUntilMs ??= nowMs + standStillMsMax;
+    if (nowMs >= waitUntilMs)
+      throw new DatabaseError('Timeout', `'${text}' waits longer than ${standStillMsMax} ms`);
+    wait.standStill(waitUntilMs - nowMs);
+    stepsLeft += stepsPerPause;
   }
-  throw new DatabaseError(
-    'Timeout',
-    `'${text}' takes longer than ${inPlaceMsMax} ms, which is too long for a default or a condition as text`,
-  );
+  throw tooLongInPlace(`'${text}'`);
 }
 
 const unlimited = { reserve() {}, release() {} };
@@ -106,18 +121,13 @@ export class TextEvaluator {
       deadlineMs: Infinity,
       rowCap: undefined,
     });
-    const execution = new PlanExecution({
-      root,
-      context,
-      outputSlots: compiled.outputSlots,
-      timers: context.runtime.timers,
-      watch: { startedMs: context.runtime.clock.monotonicMs(), check() {} },
-      rowCountMax: 1,
-    });
     try {
-      return firstInPlace(text, execution, context);
+      root.open(context);
+      return firstInPlace(text, root, context, compiled.outputSlots[0]);
+    } catch (error) {
+      throw refusalOfOverflow(error);
     } finally {
-      execution.close();
+      root.close();
       compiled.give(instance);
     }
   }

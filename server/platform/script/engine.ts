@@ -86,14 +86,20 @@ export class ScriptEngine {
     let process = this.#take(order.key);
     while (process === undefined) {
       let isFree = false;
-      const over = new Promise<void>((resolve) => {
-        this.#waiting.push(() => {
-          isFree = true;
-          resolve();
-        });
-      });
-      while (!isFree) yield { over, isWork: false, standStill() {} };
-      process = this.#take(order.key);
+      let mustGoOn = false;
+      const { promise: over, resolve } = Promise.withResolvers<void>();
+      const wake = () => {
+        isFree = true;
+        resolve();
+      };
+      this.#waiting.push(wake);
+      const standStill = () => {
+        mustGoOn = true;
+      };
+      while (!isFree && !mustGoOn) yield { over, isWork: false, standStill };
+      if (!isFree) this.#waiting.splice(this.#waiting.indexOf(wake), 1);
+      // Whoever cannot pause would wait for those who wait for it: it has one more process.
+      process = this.#take(order.key) ?? (mustGoOn ? this.#make() : undefined);
     }
     let isOver = false;
     try {
@@ -151,7 +157,10 @@ export class ScriptEngine {
       const known = free.findIndex(({ lastKey }) => lastKey === key);
       return free.splice(known < 0 ? free.length - 1 : known, 1)[0];
     }
-    if (this.#processes.length >= this.#processCountMax) return undefined;
+    return this.#processes.length < this.#processCountMax ? this.#make() : undefined;
+  }
+
+  #make(): ScriptProcess {
     const process = new ScriptProcess(this.#options, () => this.#forget(process));
     this.#processes.push(process);
     return process;

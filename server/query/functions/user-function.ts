@@ -1,5 +1,5 @@
 import { DatabaseError } from '#core/errors.ts';
-import { doneInPlace } from '#core/pausing-work.ts';
+import { doneInPlace, meterInPlace } from '#core/pausing-work.ts';
 import type { Value } from '#core/value/value.ts';
 import type { EvaluationContext, LongWork, WorkMeter } from '../evaluate/context.ts';
 import type { ScalarFunction } from '../evaluate/function-definition.ts';
@@ -13,7 +13,7 @@ import { guided } from './paths/functions.ts';
  */
 export const userFunctionCall = '#userFunction';
 
-/** Handed on to the floor that runs bodies; where nobody can pause, a call may take some milliseconds only. */
+/** Handed on to the floor that runs bodies; where nobody can pause, a call may take some thousand steps only. */
 const call: ScalarFunction = {
   ...volatileScalar(`${userFunctionCall}(name, ...)`, [1, ANY_NUMBER], (args, context) => {
     const { longCalls } = context;
@@ -39,7 +39,7 @@ const guidedPath: ScalarFunction = {
       const [name, ...args] = all;
       const start = (meter: WorkMeter) => guided(args, context, meter, String(name));
       if (longCalls !== undefined) return longCalls.result(guidedPath, () => start(longCalls));
-      return doneInPlace(start({ isSpent: () => true }), context.runtime.clock, 'astar()');
+      return doneInPlace(start(meterInPlace), context.runtime.clock, 'astar()');
     },
   ),
   mayTakeLong: true,

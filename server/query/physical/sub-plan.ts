@@ -1,6 +1,6 @@
 import { DatabaseError } from '#core/errors.ts';
 import { madeBytes } from '#core/value/made-bytes.ts';
-import { inPlaceMsMax } from '#core/pausing-work.ts';
+import { standStillMsMax } from '#core/pausing-work.ts';
 import type { Value } from '#core/value/value.ts';
 import type { Output } from '../algebra/expression.ts';
 import type { LogicalPlan } from '../algebra/plan.ts';
@@ -82,7 +82,7 @@ class SubPlanRun {
     for (;;) {
       const step = steps.next();
       if (step.done === true) return step.value;
-      step.value?.standStill(inPlaceMsMax);
+      step.value?.standStill(standStillMsMax);
       checkTime(context);
     }
   }
