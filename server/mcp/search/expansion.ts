@@ -32,7 +32,7 @@ export function expansionOf(given: Arguments): Expansion | undefined {
   const direction = (fields.text('direction') ?? 'out').toLowerCase();
   const known = directions.find((name) => name === direction);
   if (known === undefined) throw new ToolFailure(`'direction' must be ${directions.join(', ')}`);
-  const edgeTypes = fields.texts('edgeTypes') ?? [];
+  const edgeTypes = [...new Set(fields.texts('edgeTypes') ?? [])];
   for (const name of edgeTypes)
     if (/['"`\\]/.test(name)) throw new ToolFailure("'edgeTypes' holds a quote or a backslash");
   const maxDepth = fields.integer('maxDepth', depthBounds) ?? depthBounds.min;
@@ -95,7 +95,7 @@ function seedsOf(ranks: readonly (readonly string[])[]) {
       if (seeds.size >= seedsMax) return { seeds: [...seeds], isCut: true };
       seeds.add(rid);
     }
-  return { seeds: [...seeds], isCut: seeds.size >= seedsMax };
+  return { seeds: [...seeds], isCut: false };
 }
 
 async function stepsFrom(

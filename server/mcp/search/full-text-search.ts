@@ -16,7 +16,7 @@ const limitDefault = 10;
 export const fullTextSearch: Tool = {
   name: 'full_text_search',
   description:
-    'Records that match words, by relevance. +a both, -a not, "a b" in a row, a* prefix, a~ alike, property:a, a^2 counts double.',
+    'Records that match words, by relevance. +a both, -a not, "a b" all of them, a* prefix, a~ alike, property:a, a^2 counts double.',
   inputSchema: objectSchema(
     {
       database: databaseArgument,
@@ -47,7 +47,7 @@ export const fullTextSearch: Tool = {
     const wanted = {
       indexName: given.filledText('indexName'),
       typeName: given.filledText('typeName'),
-      properties: given.texts('properties'),
+      properties: given.texts('properties') ?? [],
     };
     call.server.policy.requireDatabase(call.caller.principal, database, ['allowReads']);
     const indexName = wanted.indexName ?? (await indexNameOf(call, database, wanted));
@@ -71,7 +71,7 @@ async function indexNameOf(
   database: string,
   wanted: {
     readonly typeName: string | undefined;
-    readonly properties: readonly string[] | undefined;
+    readonly properties: readonly string[];
   },
 ): Promise<string> {
   const { typeName, properties } = wanted;
@@ -84,7 +84,7 @@ async function indexNameOf(
     );
   const ofType = all.filter((index) => index.typeName === typeName);
   const named =
-    properties === undefined
+    properties.length === 0
       ? ofType
       : ofType.filter((index) => index.properties.join() === properties.join());
   const [only] = named;

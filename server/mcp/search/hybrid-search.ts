@@ -176,11 +176,14 @@ async function fusedAnswer(call: ToolCall, question: Question, legs: Legs): Prom
   const { vector, fullText, expand } = legs;
   const best = fuse(fusionLegs(question, legs), question.strategy).slice(0, k);
   const records = await recordsOf(call, question.database, { best, legs });
-  const results = best.map(({ rid, score, sources }) => {
+  const results = best.flatMap(({ rid, score, sources }) => {
+    const properties = records.get(rid);
+    // Deleted since its leg was searched: others do not fill its place.
+    if (properties === undefined) return [];
     const path = sources.includes('expand') ? expand?.paths.get(rid) : undefined;
     const way =
       path === undefined ? '' : `,"depth":${path.length - 1},"path":${JSON.stringify(path)}`;
-    return `{"rid":"${rid}","fusedScore":${score},"sources":${JSON.stringify(sources)}${way},"properties":${records.get(rid) ?? 'null'}}`;
+    return `{"rid":"${rid}","fusedScore":${score},"sources":${JSON.stringify(sources)}${way},"properties":${properties}}`;
   });
   const head = JSON.stringify({
     vectorIndexName: vector.index.name,

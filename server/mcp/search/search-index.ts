@@ -44,10 +44,10 @@ export async function requireIndex(
   const indexes = await indexesOf(call, database);
   const { name, kind, hint = '' } = wanted;
   const suitable = indexes.filter((index) => index.kind === kind).map((index) => index.name);
-  const available = suitable.length === 0 ? 'there is none' : `available: ${suitable.join(', ')}`;
+  const available = `available: ${suitable.join(', ') || 'none'}`;
   const index = indexes.find((known) => known.name === name);
   if (index === undefined)
-    throw new ToolFailure(`Index '${name}' does not exist; ${kind} indexes: ${available}`);
+    throw new ToolFailure(`Index '${name}' does not exist; ${kind} indexes ${available}`);
   if (index.kind !== kind)
     throw new ToolFailure(
       `Index '${name}' is of type ${index.kind}, not ${kind}${hint}; ${available}`,

@@ -107,7 +107,9 @@ export function searchRow(record: StoredRecord, name: 'distance' | 'score', valu
   const columns = new Map<string, Value>([['record', record]]);
   for (const property of record.propertyNames())
     columns.set(property, record.get(property) ?? null);
+  // A property of that name does not hide the record.
   return columns
+    .set('record', record)
     .set('@rid', new Link(record.rid))
     .set('@type', record.typeName)
     .set(name, double(value));
