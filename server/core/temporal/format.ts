@@ -6,6 +6,7 @@ import {
   makeDateTime,
   msPerDay,
 } from './temporal.ts';
+import { isoDate as isoDateText } from './instant-text.ts';
 import { parsePattern, parsePatternPrefix } from './parse.ts';
 import type { LocalFields } from './parse.ts';
 import { compilePattern } from './pattern.ts';
@@ -36,6 +37,8 @@ export function formatDate(date: LocalDate, formats: TemporalFormats): string {
 
 /** Text of a calendar date by any pattern; time fields show midnight. @throws DatabaseError `IllegalArgument` */
 export function formatDateBy(date: LocalDate, pattern: string): string {
+  // Milliseconds of days beyond are no exact numbers.
+  if (Math.abs(date.epochDay) > epochDayMax) return isoDateText(date.epochDay);
   const moment = { epochMs: date.epochDay * msPerDay, nanosOfMs: 0 };
   return printPattern(compilePattern(pattern), moment, utc);
 }

@@ -32,7 +32,7 @@ export function parseOffset(text: string): number | undefined {
   const total = Number(hours) * 3_600 + Number(minutes) * 60 + Number(seconds);
   if (Number(minutes) > 59 || Number(seconds) > 59 || total > offsetSecondsMax)
     throw new DatabaseError('IllegalArgument', `'${text}' is not an offset within 18 hours of UTC`);
-  return sign === '-' ? -total : total;
+  return sign === '-' ? 0 - total : total;
 }
 
 const namedShape = /^[A-Za-z][A-Za-z0-9~/._+-]*$/;

@@ -8,7 +8,9 @@ import { isBeyondRids, isRidShaped, parseRid } from './rid.ts';
 import { dateOf, dateTimeToDate, dateToDateTime, momentOf } from '../temporal/format.ts';
 import { parseDate, parseDateTime } from '../temporal/format.ts';
 import type { TemporalFormats } from '../temporal/format.ts';
-import { withPrecision } from '../temporal/temporal.ts';
+import { isInstant } from '../temporal/instants.ts';
+import { asDateTime } from '../temporal/sql-kinds.ts';
+import { epochMsMax, LocalDate, withPrecision } from '../temporal/temporal.ts';
 import type { TemporalPrecision } from '../temporal/temporal.ts';
 import { textOf } from '../text/text-form.ts';
 import { EmbeddedDocument, double, int64Max, int64Min, integer, kindOf } from './value.ts';
@@ -149,8 +151,18 @@ const elementTypeOf = {
   ARRAY_OF_DOUBLES: 'DOUBLE',
 } as const satisfies Record<string, SchemaTypeName>;
 
+/** Types of values that no property can be declared with. */
+export type UndeclaredTypeName =
+  | 'DURATION'
+  | 'LOCAL_TIME'
+  | 'ZONED_TIME'
+  | 'LOCAL_DATETIME'
+  | 'ZONED_DATETIME'
+  | 'POINT'
+  | 'PATH';
+
 /** The schema type that an undeclared value has: `.type()` and error messages. */
-export function schemaTypeOf(value: Exclude<Value, null>): SchemaTypeName | 'DURATION' {
+export function schemaTypeOf(value: Exclude<Value, null>): SchemaTypeName | UndeclaredTypeName {
   switch (kindOf(value)) {
     case 'boolean':
       return 'BOOLEAN';
@@ -177,9 +189,27 @@ export function schemaTypeOf(value: Exclude<Value, null>): SchemaTypeName | 'DUR
       return 'LIST';
     case 'map':
       return 'MAP';
+    case 'localTime':
+      return 'LOCAL_TIME';
+    case 'zonedTime':
+      return 'ZONED_TIME';
+    case 'localDateTime':
+      return 'LOCAL_DATETIME';
+    case 'zonedDateTime':
+      return 'ZONED_DATETIME';
+    case 'cypherDuration':
+      return 'DURATION';
+    case 'point':
+      return 'POINT';
+    case 'path':
+      return 'PATH';
     default:
       return 'STRING';
   }
+}
+
+export function isSchemaType(name: SchemaTypeName | UndeclaredTypeName): name is SchemaTypeName {
+  return Object.hasOwn(schemaTypeIds, name);
 }
 
 type IntegerTypeName = 'INTEGER' | 'SHORT' | 'BYTE' | 'LONG';
@@ -304,6 +334,7 @@ function toDate(value: Value, formats: TemporalFormats): Conversion {
   if (typeof value === 'object' && value !== null && 'valueKind' in value) {
     if (value.valueKind === 'date') return value;
     if (value.valueKind === 'datetime') return dateTimeToDate(value, formats);
+    if ('epochDay' in value) return new LocalDate(value.epochDay);
   }
   const days = toNumber(value);
   if (days === undefined) return notConvertible;
@@ -322,6 +353,9 @@ function toDateTime(
   if (typeof value === 'object' && value !== null && 'valueKind' in value) {
     if (value.valueKind === 'datetime') return withPrecision(value, precision);
     if (value.valueKind === 'date') return withPrecision(dateToDateTime(value, formats), precision);
+    const moment = isInstant(value) ? asDateTime(value) : undefined;
+    if (moment !== undefined)
+      return Math.abs(moment.epochMs) <= epochMsMax ? withPrecision(moment, precision) : outOfRange;
   }
   const ms = toNumber(value);
   if (ms === undefined) return notConvertible;

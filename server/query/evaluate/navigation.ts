@@ -86,14 +86,14 @@ function cypherPropertyOf(value: Value, name: string, context: EvaluationContext
   );
 }
 
-/** A component of a temporal value or a point (cypher.md 8.3, 9.7); undefined for other values and names. */
+/** A component of a temporal value or a point (cypher.md 8.3, 9.7), null for other names; undefined for other values. */
 function componentOf(value: Value, name: string): Value | undefined {
   if (typeof value !== 'object' || value === null) return undefined;
-  if (value instanceof Point) return pointComponent(value, name);
+  if (value instanceof Point) return pointComponent(value, name) ?? null;
   const length = asCypherDuration(value);
-  if (length !== undefined) return durationComponent(length, name);
+  if (length !== undefined) return durationComponent(length, name) ?? null;
   const instant = asInstant(value);
-  return instant && instantComponent(instant, name);
+  return instant && (instantComponent(instant, name) ?? null);
 }
 
 const attributeNames: ReadonlyMap<string, Attribute> = new Map([

@@ -1,3 +1,6 @@
+import { LocalDateTime, ZonedDateTime } from '#core/temporal/instants.ts';
+import { asDateTime } from '#core/temporal/sql-kinds.ts';
+import { compareDateTimes, DateTime } from '#core/temporal/temporal.ts';
 import { EmbeddedDocument } from '#core/value/value.ts';
 import type { Value, ValueMap } from '#core/value/value.ts';
 import { valuesEqual } from '#core/value/equality.ts';
@@ -24,7 +27,9 @@ export function cypherEquals(a: Value, b: Value): boolean | null {
     const other = b instanceof EmbeddedDocument ? b.properties : b;
     return other instanceof Map ? equalMaps(map, other) : false;
   }
-  return isSameKind(a, b) && valuesEqual(a, b);
+  if (isSameKind(a, b)) return valuesEqual(a, b);
+  const order = compareWithSql(a, b);
+  return order === 0;
 }
 
 function isNotANumber(value: NumberValue): boolean {
@@ -64,7 +69,23 @@ export function cypherCompare(a: Value, b: Value): number | undefined {
   }
   if (Array.isArray(a)) return Array.isArray(b) ? compareLists(a, b) : undefined;
   if (typeof a === 'object' && (a instanceof Map || ridOf(a) !== undefined)) return undefined;
-  return isSameKind(a, b) && !isUnordered(a) ? compareValues(a, b) : undefined;
+  if (isSameKind(a, b)) return isUnordered(a) ? undefined : compareValues(a, b);
+  return compareWithSql(a, b);
+}
+
+/** A DATETIME of SQL beside a datetime of the language, local or zoned, is the moment that SQL says it is. */
+function compareWithSql(a: Value, b: Value): number | undefined {
+  const isSql = a instanceof DateTime;
+  if (isSql === b instanceof DateTime) return undefined;
+  const x = isSql ? a : momentOf(a);
+  const y = isSql ? momentOf(b) : (b as DateTime);
+  return x && y && compareDateTimes(x, y);
+}
+
+function momentOf(value: Value): DateTime | undefined {
+  return value instanceof LocalDateTime || value instanceof ZonedDateTime
+    ? asDateTime(value)
+    : undefined;
 }
 
 /** Durations and paths are equal or not; which is larger has no answer. */

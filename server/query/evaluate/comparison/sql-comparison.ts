@@ -1,4 +1,4 @@
-import { convertValue, schemaTypeOf, toNumber } from '#core/value/conversion.ts';
+import { convertValue, isSchemaType, schemaTypeOf, toNumber } from '#core/value/conversion.ts';
 import {
   compareDecimals,
   decimalOfDouble,
@@ -9,6 +9,7 @@ import type { Decimal } from '#core/value/decimal.ts';
 import { isRidShaped, parseRid } from '#core/value/rid.ts';
 import type { TemporalFormats } from '#core/temporal/format.ts';
 import { Duration, makeDuration } from '#core/temporal/temporal.ts';
+import { isExtended } from '#core/value/extended-value.ts';
 import { valuesEqual } from '#core/value/equality.ts';
 import { EmbeddedDocument, double, kindOf } from '#core/value/value.ts';
 import type { Value, ValueMap } from '#core/value/value.ts';
@@ -187,8 +188,10 @@ function equalLists(a: readonly Value[], b: readonly Value[], formats: TemporalF
 /** @returns undefined when `b` has no form in the type of `a` */
 function convertToTypeOf(a: Value, b: Value, formats: TemporalFormats): Value | undefined {
   if (a === null) return undefined;
+  if (a instanceof Duration) return durationOf(b);
   const type = schemaTypeOf(a);
-  if (type === 'DURATION') return durationOf(b);
+  // Kinds of other languages compare with their own kind alone.
+  if (!isSchemaType(type)) return isExtended(b) ? b : undefined;
   if (b instanceof Duration && isNumber(a)) return double(b.seconds + b.nanos / 1e9);
   const converted = convertValue(b, type === 'DATETIME' ? 'DATETIME_NANOS' : type, formats);
   return typeof converted === 'symbol' ? undefined : converted;

@@ -1,5 +1,5 @@
 import { schemaTypeOf } from '#core/value/conversion.ts';
-import type { SchemaTypeName } from '#core/value/conversion.ts';
+import type { SchemaTypeName, UndeclaredTypeName } from '#core/value/conversion.ts';
 import { type IntegerWidth, integerWidthOf } from '#core/value/integer-width.ts';
 import { EmbeddedDocument, isRecord, type Value } from '#core/value/value.ts';
 import {
@@ -49,7 +49,7 @@ function quick(definition: ScalarFunction): ScalarFunction {
   return { ...definition, worksInTurns: true };
 }
 
-type TypeName = SchemaTypeName | 'DURATION';
+type TypeName = SchemaTypeName | UndeclaredTypeName;
 
 function knownTypeOf([value, known]: readonly Value[]): TypeName {
   const own = schemaTypeOf(value as Exclude<Value, null>);
@@ -108,7 +108,7 @@ function isFormOf(declared: TypeName, own: TypeName): boolean {
   }
 }
 
-const javaTypes: Readonly<Record<SchemaTypeName | 'DURATION', string>> = {
+const javaTypes: Readonly<Record<TypeName, string>> = {
   BOOLEAN: 'java.lang.Boolean',
   INTEGER: 'java.lang.Integer',
   SHORT: 'java.lang.Short',
@@ -134,4 +134,10 @@ const javaTypes: Readonly<Record<SchemaTypeName | 'DURATION', string>> = {
   ARRAY_OF_FLOATS: 'float[]',
   ARRAY_OF_DOUBLES: 'double[]',
   DURATION: 'java.time.Duration',
+  LOCAL_TIME: 'java.time.LocalTime',
+  ZONED_TIME: 'java.time.OffsetTime',
+  LOCAL_DATETIME: 'java.time.LocalDateTime',
+  ZONED_DATETIME: 'java.time.ZonedDateTime',
+  POINT: 'java.util.LinkedHashMap',
+  PATH: 'java.util.ArrayList',
 };
