@@ -3,10 +3,23 @@ import type { Runtime } from '#core/runtime.ts';
 import type { ChangeObserver } from '#transaction/commit/change-observer.ts';
 import type { RecordChange } from '#transaction/transaction.ts';
 
+export type ChangeKind = RecordChange['kind'];
+
+/** Changes of one kind to records of one type. */
+export interface LostChanges {
+  readonly kind: ChangeKind;
+  readonly typeName: string;
+  readonly count: number;
+}
+
 /** Who gets the change events of a database. Must not throw. */
 export interface ChangeSubscriber {
+  /** Whether events of this kind and type are to be kept for it. Asked for each change of a commit. */
+  wants(kind: ChangeKind, typeName: string): boolean;
   /** Keeps the event until `pass`: called for one after the other. */
   changed(change: RecordChange): void;
+  /** Stands in the place of events that did not fit into the queue. Kept as `changed` is. */
+  lost(loss: LostChanges): void;
   /** Passes on what was kept. More come when it has resolved: those of the meantime are passed on together. */
   pass(): Promise<void>;
   /** The database was closed or dropped; nothing more comes of this subscription. */
@@ -28,6 +41,11 @@ export interface ChangeSource {
   close(): void;
 }
 
+/** Stands in the queue where events would stand that did not fit. */
+interface Loss {
+  readonly lost: Map<string, LostChanges>;
+}
+
 export interface ChangeQueueOptions {
   readonly databaseName: string;
   /** `service.server.eventBusQueueSize` */
@@ -45,14 +63,15 @@ const passPauseMsMax = 50;
 
 /**
  * The committed changes of one database on their way to subscribers, in commit order (websocket.md 1.4, house decision 56).
- * Commits only leave them here and never wait. The events of a commit are taken whole as long as fewer than
- * `eventBusQueueSize` events wait, so that one large transaction is not cut in the middle; else they are dropped whole with a
- * warning. While nobody subscribes nothing is kept or computed.
+ * Commits only leave them here and never wait. Events that nobody asked for are left out at once. The others of a commit are taken
+ * whole as long as fewer than `eventBusQueueSize` events wait, so that one large transaction is not cut in the middle; else they
+ * are dropped whole with a warning, and their number stands in their place (house decision 83). While nobody subscribes nothing is
+ * kept or computed.
  */
 export class ChangeQueue implements ChangeObserver, ChangeEvents {
   readonly #subscribers = new Set<ChangeSubscriber>();
   readonly #options: ChangeQueueOptions;
-  #waiting: ChangeSource[] = [];
+  #waiting: (ChangeSource | Loss)[] = [];
   #current: ChangeSource | undefined;
   #waitingCount = 0;
   #isDelivering = false;
@@ -75,17 +94,26 @@ export class ChangeQueue implements ChangeObserver, ChangeEvents {
     };
   }
 
-  committed(changes: readonly RecordChange[]): void {
-    if (changes.length === 0 || !this.hasRoomFor(changes.length)) return;
-    let at = 0;
-    this.offer({ length: changes.length, next: () => changes[at++], close: () => {} });
+  /** Whether anybody asked for events of this kind and type. */
+  wants(kind: ChangeKind, typeName: string): boolean {
+    for (const subscriber of this.#subscribers) if (subscriber.wants(kind, typeName)) return true;
+    return false;
   }
 
-  /** Whether `offer` may be called for the changes of one commit; counts them as dropped when somebody misses them. */
-  hasRoomFor(count: number): boolean {
+  committed(changes: readonly RecordChange[]): void {
+    const wanted = changes.filter(({ kind, record }) => this.wants(kind, record.typeName));
+    if (wanted.length === 0) return;
+    const counts = wanted.map(({ kind, record: { typeName } }) => ({ kind, typeName, count: 1 }));
+    if (!this.hasRoomFor(counts)) return;
+    let at = 0;
+    this.offer({ length: wanted.length, next: () => wanted[at++], close: () => {} });
+  }
+
+  /** Whether `offer` may be called for the wanted changes of one commit; else they are counted as lost. */
+  hasRoomFor(changes: readonly LostChanges[]): boolean {
     if (!this.isWatched) return false;
     if (this.#waitingCount < this.#options.sizeMax()) return true;
-    this.#drop(count);
+    this.#lose(changes);
     return false;
   }
 
@@ -110,7 +138,7 @@ export class ChangeQueue implements ChangeObserver, ChangeEvents {
     this.#waiting = [];
     this.#waitingCount = 0;
     this.#closeCurrent();
-    for (const source of sources) source.close();
+    for (const source of sources) if (!('lost' in source)) source.close();
   }
 
   #closeCurrent(): void {
@@ -124,6 +152,11 @@ export class ChangeQueue implements ChangeObserver, ChangeEvents {
     await timers.yield();
     let untilMs = clock.monotonicMs() + sliceMs;
     for (let changes = this.#waiting.shift(); changes; changes = this.#waiting.shift()) {
+      if ('lost' in changes) {
+        this.#tellLost(changes);
+        if (this.#waiting.length === 0) await this.#pass();
+        continue;
+      }
       this.#current = changes;
       // Closed meanwhile when the last subscriber left.
       for (let at = 0; at < changes.length && this.#current === changes; at++) {
@@ -170,9 +203,26 @@ export class ChangeQueue implements ChangeObserver, ChangeEvents {
     }
   }
 
-  #drop(count: number): void {
+  #tellLost({ lost }: Loss): void {
+    for (const loss of lost.values())
+      for (const subscriber of this.#subscribers) subscriber.lost(loss);
+  }
+
+  #lose(changes: readonly LostChanges[]): void {
+    const last = this.#waiting.at(-1);
+    const loss: Loss = last !== undefined && 'lost' in last ? last : { lost: new Map() };
+    if (loss !== last) this.#waiting.push(loss);
+    for (const { kind, typeName, count } of changes) {
+      const key = `${kind} ${typeName}`;
+      const before = loss.lost.get(key)?.count ?? 0;
+      loss.lost.set(key, { kind, typeName, count: before + count });
+      this.#droppedCount += count;
+    }
+    this.#warn();
+  }
+
+  #warn(): void {
     const { runtime, log, databaseName } = this.#options;
-    this.#droppedCount += count;
     const now = runtime.clock.monotonicMs();
     if (now < this.#nextWarningMs) return;
     this.#nextWarningMs = now + warningPauseMs;

@@ -1,5 +1,5 @@
 import type { DatabaseHandle, DatabasesPort } from '#database/session.ts';
-import type { ChangeSubscriber } from '#database/events.ts';
+import type { ChangeKind, ChangeSubscriber, LostChanges } from '#database/events.ts';
 import type { Runtime } from '#core/runtime.ts';
 import { isList, type ValueMap } from '#core/value/value.ts';
 import { JsonWriter, type NameCache } from '#http/answer/json-writer.ts';
@@ -18,8 +18,6 @@ export interface ChangeFeedOptions {
   readonly isStillKnown: (client: Client) => boolean;
 }
 
-type ChangeKind = RecordChange['kind'];
-
 interface Subscription {
   /** Exact name; undefined: all types. */
   readonly type: string | undefined;
@@ -31,8 +29,11 @@ interface EventFrame {
   readonly kind: ChangeKind;
   readonly typeName: string;
   readonly frame: Buffer;
+  /** Events that did not fit into the queue and stood here; 0: it is an event, in `frame`. */
+  readonly lostCount: number;
 }
 
+const noFrame = Buffer.alloc(0);
 const allKinds: ReadonlySet<ChangeKind> = new Set<ChangeKind>(['create', 'update', 'delete']);
 const subscribedAnswer = JSON.stringify({ result: 'ok', action: 'subscribe' });
 const unsubscribedAnswer = JSON.stringify({ result: 'ok', action: 'unsubscribe' });
@@ -101,6 +102,9 @@ class Audience implements ChangeSubscriber {
   #unsubscribe: () => void;
   readonly #whenEmpty: () => void;
   #kept: EventFrame[] = [];
+  #hasLost = false;
+  /** What `wants` said, until the subscriptions change: it is asked for each change of each commit. */
+  readonly #wanted = new Map<string, boolean>();
 
   constructor(database: DatabaseHandle, options: ChangeFeedOptions, whenEmpty: () => void) {
     this.#database = database;
@@ -117,7 +121,19 @@ class Audience implements ChangeSubscriber {
     this.#unsubscribe = database.changes.subscribe(this);
   }
 
+  wants(kind: ChangeKind, typeName: string): boolean {
+    const key = `${kind} ${typeName}`;
+    const known = this.#wanted.get(key);
+    if (known !== undefined) return known;
+    let isWanted = false;
+    for (const subscriptions of this.#members.values())
+      isWanted ||= wants(subscriptions, kind, typeName);
+    this.#wanted.set(key, isWanted);
+    return isWanted;
+  }
+
   add(client: Client, subscription: Subscription): void {
+    this.#wanted.clear();
     const own = this.#members.get(client);
     if (own === undefined) {
       this.#members.set(client, [subscription]);
@@ -134,6 +150,7 @@ class Audience implements ChangeSubscriber {
   remove(client: Client, type: string | undefined): void {
     const own = this.#members.get(client);
     if (own === undefined) return;
+    this.#wanted.clear();
     const left = type === undefined ? [] : own.filter((one) => one.type !== type);
     if (left.length > 0) {
       this.#members.set(client, left);
@@ -148,17 +165,21 @@ class Audience implements ChangeSubscriber {
   changed(change: RecordChange): void {
     const { kind } = change;
     const { typeName } = change.record;
-    for (const subscriptions of this.#members.values()) {
-      if (!wants(subscriptions, kind, typeName)) continue;
-      this.#kept.push({ kind, typeName, frame: this.#encode(change) });
-      return;
-    }
+    if (this.wants(kind, typeName))
+      this.#kept.push({ kind, typeName, frame: this.#encode(change), lostCount: 0 });
+  }
+
+  lost({ kind, typeName, count }: LostChanges): void {
+    this.#kept.push({ kind, typeName, frame: noFrame, lostCount: count });
+    this.#hasLost = true;
   }
 
   async pass(): Promise<void> {
     const events = this.#kept;
     if (events.length === 0) return;
     this.#kept = [];
+    const hasLost = this.#hasLost;
+    this.#hasLost = false;
     const together =
       events.length === 1 ? (events[0] as EventFrame).frame : Buffer.concat(framesOf(events));
     const slices = new SliceTimer(this.#options.runtime);
@@ -168,14 +189,39 @@ class Audience implements ChangeSubscriber {
       const subscriptions = this.#members.get(client);
       if (subscriptions === undefined || !this.#mayGet(client)) continue;
       const wanted = this.#wantedOf(client, subscriptions, events);
-      if (wanted.length === events.length) client.sendFrames([together]);
+      if (hasLost) client.sendFrames(this.#withLosses(wanted));
+      else if (wanted.length === events.length) client.sendFrames([together]);
       else if (wanted.length > 0) client.sendFrames(framesOf(wanted));
     }
+  }
+
+  /** Losses that follow each other are told as one: `{"changeType":"lost","database":...,"count":n}` (house decision 83). */
+  #withLosses(events: readonly EventFrame[]): Buffer[] {
+    const frames: Buffer[] = [];
+    const database = this.#database.name;
+    let count = 0;
+    const tell = () => {
+      if (count > 0)
+        frames.push(
+          textFrame(Buffer.from(JSON.stringify({ changeType: 'lost', database, count }))),
+        );
+      count = 0;
+    };
+    for (const { frame, lostCount } of events) {
+      if (lostCount > 0) count += lostCount;
+      else {
+        tell();
+        frames.push(frame);
+      }
+    }
+    tell();
+    return frames;
   }
 
   /** Who has subscribed to a closed database waits until it is open again, or dropped. */
   ended(): void {
     this.#kept = [];
+    this.#hasLost = false;
   }
 
   #wantedOf(

@@ -3,19 +3,19 @@ import { test } from 'node:test';
 import { type Log, silentLog } from '#core/log.ts';
 import type { StoredRecord } from '#core/value/record.ts';
 import type { LogIndex, Rid, TypeId } from '#core/value/rid.ts';
-import { ChangeQueue, type ChangeSubscriber } from '#database/events.ts';
+import { ChangeQueue, type ChangeSubscriber, type LostChanges } from '#database/events.ts';
 import { systemRuntime } from '#platform/system-runtime.ts';
 import type { RecordChange } from '#transaction/transaction.ts';
 
 // Change events between commits and subscribers.
 
-function change(rid: number): RecordChange {
+function change(rid: number, typeName = 'Note'): RecordChange {
   const record: StoredRecord = {
     valueKind: 'record',
     kind: 'document',
     rid: rid as Rid,
     type: 1 as TypeId,
-    typeName: 'Note',
+    typeName,
     version: 1 as LogIndex,
     out: -1 as Rid,
     in: -1 as Rid,
@@ -38,12 +38,15 @@ function setUp(sizeMax = 1000) {
     log,
   });
   const got: number[] = [];
+  const lost: LostChanges[] = [];
   const subscriber: ChangeSubscriber = {
+    wants: (_kind, typeName) => typeName === 'Note',
+    lost: (loss) => void lost.push(loss),
     changed: ({ record }) => void got.push(record.rid),
     pass: async () => {},
     ended: () => void got.push(-1),
   };
-  return { queue, warnings, got, subscriber };
+  return { queue, warnings, got, lost, subscriber };
 }
 
 async function delivered(): Promise<void> {
@@ -59,6 +62,8 @@ test('what comes while events are passed on is passed on together', async () => 
     opened = resolve;
   });
   queue.subscribe({
+    wants: () => true,
+    lost: () => {},
     changed: ({ record }) => void kept.push(record.rid),
     pass: async () => {
       passes.push(kept);
@@ -139,4 +144,22 @@ test('sources are closed: when told, when nobody is left, when the database ends
       ['told', 'left', 'ended'],
     ],
   );
+});
+
+test('events of a type that nobody asked for take no room, and who misses some is told how many', async () => {
+  const { queue, got, lost, subscriber } = setUp(3);
+  queue.subscribe(subscriber);
+  for (let n = 0; n < 50; n++) {
+    queue.committed([change(1000 + n, 'Load'), change(2000 + n, 'Load')]);
+    if (n % 20 === 0) queue.committed([change(n)]);
+  }
+  await delivered();
+  assert.deepEqual([got, lost], [[0, 20, 40], []]);
+  for (let n = 0; n < 5; n++) queue.committed([change(n)]);
+  queue.committed([change(7), change(8, 'Load')]);
+  await delivered();
+  queue.committed([change(9)]);
+  await delivered();
+  assert.deepEqual(got.slice(3), [0, 1, 2, 9]);
+  assert.deepEqual(lost, [{ kind: 'create', typeName: 'Note', count: 3 }]);
 });

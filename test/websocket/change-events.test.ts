@@ -299,3 +299,28 @@ test('a hundred subscribers that keep up get every event', async (context) => {
     assert.deepEqual(told(await client.take(100)), expected);
   }
 });
+
+test('of events that did not fit into the queue their number is told, of those it did not ask for none', async (context) => {
+  const { sql, connect } = await start(context, { 'server.eventBusQueueSize': '3' });
+  const client = await connect();
+  await subscribe(client, { type: 'City' });
+  const inserts: Promise<unknown>[] = [];
+  for (let n = 0; n < 40; n++) {
+    inserts.push(sql(`INSERT INTO City SET name = 'c${n}'`));
+    inserts.push(sql(`INSERT INTO Person SET name = 'p${n}'`));
+  }
+  await Promise.all(inserts);
+  let toldCount = 0;
+  while (toldCount < 40) {
+    const event = await client.next();
+    if (event['changeType'] === 'lost') {
+      assert.equal(event['database'], 'school');
+      toldCount += event['count'] as number;
+    } else {
+      assert.match(String(told([event])), /^create City c/);
+      toldCount += 1;
+    }
+  }
+  assert.equal(toldCount, 40);
+  assert.deepEqual(await client.quiet(), []);
+});

@@ -1,7 +1,7 @@
 import { type BucketId, makeRid } from '#core/value/rid.ts';
 import type { ReadView } from '#transaction/read/read-view.ts';
 import type { RecordChange } from '#transaction/transaction.ts';
-import type { ChangeQueue } from '../events.ts';
+import type { ChangeQueue, LostChanges } from '../events.ts';
 
 interface Range {
   readonly bucket: BucketId;
@@ -41,17 +41,31 @@ export class BulkChanges {
 
   /** The chunk is committed. @param view the newest state */
   committed(view: () => ReadView): void {
-    const ranges = this.#ranges;
-    const count = this.#count;
-    if (count === 0) return;
+    const noted = this.#ranges;
+    const queue = this.#queue;
+    if (noted.length === 0 || queue === undefined) return;
     this.#ranges = [];
     this.#count = 0;
-    if (!this.#queue?.hasRoomFor(count)) return;
     const state = view();
+    const kind = 'create';
+    const ranges: Range[] = [];
+    const counts: LostChanges[] = [];
+    for (const range of noted) {
+      const { count } = range;
+      const type = state.catalog.bucketWithId(range.bucket)?.type;
+      const typeName = type === undefined ? undefined : state.catalog.typeWithId(type)?.name;
+      if (typeName === undefined || !queue.wants(kind, typeName)) continue;
+      ranges.push(range);
+      counts.push({ kind, typeName, count });
+    }
+    if (ranges.length === 0 || !queue.hasRoomFor(counts)) {
+      state[Symbol.dispose]();
+      return;
+    }
     let range = 0;
     let offset = 0;
-    this.#queue.offer({
-      length: count,
+    queue.offer({
+      length: counts.reduce((sum, { count }) => sum + count, 0),
       next: (): RecordChange | undefined => {
         const current = ranges[range];
         if (current === undefined) return undefined;
