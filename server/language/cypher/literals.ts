@@ -101,5 +101,6 @@ export function decodeFloat(
       detail: 'FloatingPointOverflow',
       problem: `float '${source.slice(0, 40)}' is out of range`,
     };
-  return { value: double(isNegative ? -magnitude : magnitude) };
+  // There is no negative zero among the literals.
+  return { value: double(isNegative && magnitude !== 0 ? -magnitude : magnitude) };
 }

@@ -18,6 +18,7 @@ import { cypherConversions } from './cypher/conversions.ts';
 import { cypherGeneral } from './cypher/general.ts';
 import { cypherNumbers } from './cypher/numbers.ts';
 import { cypherTexts } from './cypher/texts.ts';
+import { cypherTypeTest } from './cypher/type-test.ts';
 import { cypherVectors } from './cypher/vectors.ts';
 import { entityFunctions } from './cypher/entities.ts';
 import { listFunctions } from './cypher/lists.ts';
@@ -131,6 +132,7 @@ for (const family of [
   cypherConversions,
   cypherGeneral,
   cypherVectors,
+  cypherTypeTest,
   entityFunctions,
   listFunctions,
   notYetFunctions,

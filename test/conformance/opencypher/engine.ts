@@ -5,8 +5,10 @@ import { textOf } from '#core/text/text-form.ts';
 import type { StoredRecord } from '#core/value/record.ts';
 import type { ResultShape } from '#database/session.ts';
 import { isRecord, type Value } from '#core/value/value.ts';
+import { serverProcedures } from '#query/procedures/registry.ts';
 import { openTestDatabase, type TestDatabase } from '#test/database/support/open-test-database.ts';
 import type { ActualPrinter } from './actual.ts';
+import { tableProcedure } from './table-procedure.ts';
 import type { ConformanceEngine, QueryOutcome, TableProcedure } from './scenario-run.ts';
 import { type GraphState, graphState } from './side-effects.ts';
 
@@ -22,6 +24,7 @@ export class ServerEngine implements ConformanceEngine, AsyncDisposable {
   readonly #graphs: string;
   #test: TestDatabase | undefined;
   #scenarioCount = 0;
+  readonly #registered: (() => void)[] = [];
 
   /** @param graphs the directory of the named graphs */
   constructor(graphs: string) {
@@ -30,6 +33,7 @@ export class ServerEngine implements ConformanceEngine, AsyncDisposable {
 
   async clear(): Promise<void> {
     this.#scenarioCount += 1;
+    for (const takeAway of this.#registered.splice(0)) takeAway();
     if (this.#test === undefined || this.#scenarioCount % scenariosMax === 0) {
       await this.#test?.close();
       this.#test = await openTestDatabase();
@@ -43,7 +47,7 @@ export class ServerEngine implements ConformanceEngine, AsyncDisposable {
   }
 
   register(procedure: TableProcedure): void {
-    throw new Error(`procedures cannot be registered yet: ${procedure.name}`);
+    this.#registered.push(serverProcedures.register(tableProcedure(procedure)));
   }
 
   async query(text: string, parameters: ReadonlyMap<string, Value>): Promise<QueryOutcome> {

@@ -92,6 +92,12 @@ export function parseExpected(text: string): Expected {
   return value;
 }
 
+const escapes = new Map([
+  ['n', '\n'],
+  ['t', '\t'],
+  ['r', '\r'],
+]);
+
 class Reader {
   readonly #text: string;
   #at = 0;
@@ -150,8 +156,10 @@ class Reader {
     this.#expect("'");
     let value = '';
     while (this.#at < this.#text.length && this.#text[this.#at] !== "'") {
-      if (this.#text[this.#at] === '\\') this.#at += 1;
-      value += this.#text[this.#at];
+      const isEscaped = this.#text[this.#at] === '\\';
+      if (isEscaped) this.#at += 1;
+      const character = this.#text[this.#at] as string;
+      value += isEscaped ? (escapes.get(character) ?? character) : character;
       this.#at += 1;
     }
     this.#expect("'");

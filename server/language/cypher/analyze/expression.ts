@@ -1,11 +1,13 @@
 import { conditionOf } from '#query/algebra/cypher.ts';
 import type { Expression, NestedItem } from '#query/algebra/expression.ts';
+import { isTypeName } from '#query/functions/cypher/type-test.ts';
 import type { Expression as Expr, ExpressionOf as ExprOf, TypeName } from '../ast.ts';
 import { compileCall } from './call.ts';
+import { holdsAggregate } from './expr-walk.ts';
 import { labelCondition } from './labels.ts';
 import type { Compiler, Substitution } from './compiler.ts';
 import { type Scope, withBindings } from './scope.ts';
-import { requireKind } from './static-kind.ts';
+import { elementKind, requireKind, type StaticKind } from './static-kind.ts';
 import {
   compilePatternComprehension,
   compilePatternPredicate,
@@ -138,6 +140,7 @@ class ExpressionCompiler {
         return expr.isNegated ? { op: 'Not', operand: isNull } : isNull;
       }
       case 'isTyped': {
+        this.#requireType(expr.type, expr.at);
         const typed: Expression = {
           op: 'Call',
           function: '#cypher.isTyped',
@@ -177,7 +180,11 @@ class ExpressionCompiler {
   #overList(expr: ExprOf<'comprehension' | 'quantifier' | 'reduce'>): Expression {
     const element = this.#compiler.newSlot();
     const list = this.value(expr.list);
-    const bound = withBindings(this.#scope, [[expr.variable, { slot: element, kind: 'value' }]]);
+    this.#refuseAggregates(expr);
+    const type = elementKind(expr.list, this.#scope);
+    const bound = withBindings(this.#scope, [
+      [expr.variable, { slot: element, kind: 'value', ...(type !== 'any' && { type }) }],
+    ]);
     if (expr.kind === 'reduce') {
       const accumulator = this.#compiler.newSlot();
       const both = withBindings(bound, [[expr.accumulator, { slot: accumulator, kind: 'value' }]]);
@@ -211,6 +218,21 @@ class ExpressionCompiler {
     };
   }
 
+  /** Rows are not what a comprehension goes through. */
+  #refuseAggregates(expr: ExprOf<'comprehension' | 'quantifier' | 'reduce'>): void {
+    const inner =
+      expr.kind === 'reduce'
+        ? [expr.step]
+        : [expr.where, expr.kind === 'comprehension' ? expr.result : undefined];
+    for (const part of inner)
+      if (part !== undefined && holdsAggregate(part))
+        throw this.#compiler.failure(
+          'InvalidAggregation',
+          part.at,
+          'an aggregate cannot stand where elements of a list are gone through',
+        );
+  }
+
   #variable(expr: ExprOf<'variable'>): Expression {
     const binding = this.#scope.get(expr.name);
     if (binding === undefined)
@@ -225,13 +247,31 @@ class ExpressionCompiler {
   #chain({ signs, operands }: ExprOf<'chain'>): Expression {
     let left = this.value(operands[0] as Expr);
     for (const [at, operator] of signs.entries()) {
-      const right = this.value(operands[at + 1] as Expr);
+      const operand = operands[at + 1] as Expr;
+      if (operator !== '+' && operator !== '||') {
+        if (at === 0) this.#requireNumber(operands[0] as Expr);
+        this.#requireNumber(operand);
+      }
+      const right = this.value(operand);
       left =
         operator === '||'
           ? { op: 'Concatenate', operands: [left, right], dialect }
           : { op: 'Arithmetic', operator, left, right, dialect };
     }
     return left;
+  }
+
+  /** Only `+` and `||` take texts, lists and maps. */
+  #requireNumber(operand: Expr): void {
+    const allowed: readonly StaticKind[] = ['integer', 'float', 'temporal'];
+    if (operand.kind === 'variable')
+      requireKind(this.#compiler, operand, this.#scope, allowed, 'a number');
+  }
+
+  #requireType({ name, of }: TypeName, at: number): void {
+    if (of !== undefined) this.#requireType(of, at);
+    if (isTypeName(name) || name === 'LIST' || name === 'ARRAY') return;
+    throw this.#compiler.failure('UnexpectedSyntax', at, `'${name}' is no type`);
   }
 
   /** `a < b <= c`: each pair of neighbours. */
@@ -249,15 +289,12 @@ class ExpressionCompiler {
     return pairs.length === 1 ? (pairs[0] as Expression) : { op: 'And', operands: pairs };
   }
 
-  #case({ subject, branches, otherwise }: ExprOf<'case'>): Expression {
-    const of = subject && this.value(subject);
+  /** In the simple form each condition compares with the subject already. */
+  #case({ branches, otherwise }: ExprOf<'case'>): Expression {
     return {
       op: 'Case',
       branches: branches.map(({ when, then }) => ({
-        when:
-          of === undefined
-            ? this.condition(when)
-            : { op: 'Compare', operator: '=', left: of, right: this.value(when), dialect },
+        when: this.condition(when),
         // biome-ignore lint/suspicious/noThenProperty: a branch of CASE is never awaited
         then: this.value(then),
       })),

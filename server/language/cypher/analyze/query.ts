@@ -4,6 +4,7 @@ import type { Clause, ClauseOf, Query, SingleQuery } from '../ast.ts';
 import { notSupported } from '../failures.ts';
 import type { CompiledQuery, Compiler, QueryColumn } from './compiler.ts';
 import { compileParts } from './pattern.ts';
+import { compileProcedureCall, isVoid } from './procedure-call.ts';
 import { compileProjection } from './projection.ts';
 import { type Binding, type Scope, withBindings } from './scope.ts';
 import { requireKind } from './static-kind.ts';
@@ -110,7 +111,7 @@ class SingleCompiler {
 
   #requireEnd(): void {
     const last = this.#query.clauses.at(-1) as Clause;
-    const isUnitCall = last.kind === 'callSubquery' || last.kind === 'callProcedure';
+    const isUnitCall = last.kind === 'callSubquery' || isLoneCall(last, this.#query);
     if (endings.has(last.kind) || isUnitCall) return;
     if (this.#mayEndOpen) return;
     throw this.#compiler.failure(
@@ -161,18 +162,27 @@ class SingleCompiler {
       case 'order':
         throw notSupported('ORDER BY as a clause of its own');
       case 'callProcedure':
-        throw this.#compiler.failure(
-          'ProcedureNotFound',
-          clause.at,
-          `there is no procedure '${clause.name}'`,
-          'ProcedureError',
-        );
+        this.#callProcedure(clause);
+        return;
       case 'finish':
         this.#plan = { op: 'Limit', input: this.#plan, count: { op: 'Constant', value: 0 } };
         return;
       default:
         this.#write(clause, isLast);
     }
+  }
+
+  #callProcedure(clause: ClauseOf<'callProcedure'>): void {
+    const isAlone = this.#query.clauses.length === 1;
+    const row = { plan: this.#plan, scope: this.#scope };
+    const called = compileProcedureCall(this.#compiler, clause, row, isAlone);
+    if (called.writes) {
+      this.#writes = true;
+      called.plan = barrier(called.plan, called.scope);
+    }
+    this.#read(called);
+    this.#isSettled = called.writes;
+    if (isAlone) this.#columns = called.columns;
   }
 
   #read(row: Row): void {
@@ -319,6 +329,11 @@ class SingleCompiler {
       }),
     );
   }
+}
+
+/** A call that is the whole query, or of a procedure that gives nothing. */
+function isLoneCall(clause: Clause, query: SingleQuery): boolean {
+  return clause.kind === 'callProcedure' && (query.clauses.length === 1 || isVoid(clause.name));
 }
 
 function importedBy(clause: ClauseOf<'with'>, scope: Scope): readonly string[] {

@@ -1,4 +1,5 @@
 import type { Slot } from '#query/algebra/expression.ts';
+import type { StaticKind } from './static-kind.ts';
 
 /** What is known of a variable before anything runs. */
 export type BindingKind = 'node' | 'relationship' | 'relationships' | 'path' | 'value';
@@ -6,6 +7,8 @@ export type BindingKind = 'node' | 'relationship' | 'relationships' | 'path' | '
 export interface Binding {
   readonly slot: Slot;
   readonly kind: BindingKind;
+  /** Of a value, where more is known. */
+  readonly type?: StaticKind;
 }
 
 /** The variables that a clause sees, by name. */

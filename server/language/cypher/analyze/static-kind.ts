@@ -1,4 +1,4 @@
-import { kindOf } from '#core/value/value.ts';
+import { isList, kindOf } from '#core/value/value.ts';
 import type { Expression as Expr } from '../ast.ts';
 import type { Compiler } from './compiler.ts';
 import type { Scope } from './scope.ts';
@@ -51,6 +51,16 @@ export function staticKind(expr: Expr, scope: Scope): StaticKind {
   }
 }
 
+/** What all elements of a list are, where the text tells. */
+export function elementKind(list: Expr, scope: Scope): StaticKind {
+  const kinds = new Set<StaticKind>();
+  if (list.kind === 'list') for (const item of list.items) kinds.add(staticKind(item, scope));
+  else if (list.kind === 'literal' && isList(list.value))
+    for (const item of list.value) kinds.add(literalKind(item));
+  const [only = 'any'] = kinds;
+  return kinds.size === 1 && only !== 'null' ? only : 'any';
+}
+
 function literalKind(value: Parameters<typeof kindOf>[0]): StaticKind {
   const kind = kindOf(value);
   if (kind === 'double') return 'float';
@@ -68,7 +78,7 @@ const literalKinds: ReadonlySet<string> = new Set([
 
 function bindingKind(name: string, scope: Scope): StaticKind {
   const kind = scope.get(name)?.kind;
-  if (kind === undefined || kind === 'value') return 'any';
+  if (kind === undefined || kind === 'value') return scope.get(name)?.type ?? 'any';
   return kind === 'relationships' ? 'list' : kind;
 }
 

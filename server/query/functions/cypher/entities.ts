@@ -5,7 +5,7 @@ import { Path } from '#core/value/path.ts';
 import type { StoredRecord } from '#core/value/record.ts';
 import { EmbeddedDocument, isList, isMap, isRecord, type Value } from '#core/value/value.ts';
 import type { EvaluationContext } from '../../evaluate/context.ts';
-import { notA } from '../../evaluate/cypher-failures.ts';
+import { kindName, notA, typeError } from '../../evaluate/cypher-failures.ts';
 import type { ScalarFunction } from '../../evaluate/function-definition.ts';
 import { scalar } from '../define.ts';
 
@@ -98,7 +98,10 @@ export const entityFunctions: readonly ScalarFunction[] = [
     if (!isRecord(value) || value.kind === 'edge') throw notA('a node', value);
     return labelsOf(value, context.view.catalog);
   }),
-  ofOne('type', (value) => edge(value).typeName),
+  ofOne('type', (value) => {
+    if (isRecord(value) && value.kind === 'edge') return value.typeName;
+    throw typeError('InvalidArgumentValue', `type() of ${kindName(value)}`);
+  }),
   ofOne('keys', (value) =>
     [...entriesOf(value)].flatMap(([key, item]) => (item === null && isRecord(value) ? [] : [key])),
   ),

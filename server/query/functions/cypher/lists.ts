@@ -3,7 +3,6 @@ import type { EvaluationContext } from '../../evaluate/context.ts';
 import { argumentError, kindName, notA } from '../../evaluate/cypher-failures.ts';
 import type { ScalarFunction } from '../../evaluate/function-definition.ts';
 import { scalar } from '../define.ts';
-import { boundedList } from '../number/bounds.ts';
 
 /** Functions of openCypher on lists and texts (cypher.md 9); null gives null. */
 
@@ -47,10 +46,9 @@ function range(args: readonly Value[], context: EvaluationContext): Value {
       'NumberOutOfRange',
       `range() of ${count} elements, more than the limit of ${context.limits.rangeSizeMax} (service.queryMaxRangeSize)`,
     );
-  return boundedList(
-    Array.from({ length: count }, (_, at) => start + at * by),
-    context,
-  );
+  const list: number[] = [];
+  for (let at = 0; at < count; at += 1) list.push(start + at * by);
+  return list;
 }
 
 export const listFunctions: readonly ScalarFunction[] = [
