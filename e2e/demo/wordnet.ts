@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { Readable } from 'node:stream';
+import { embeddingOf, searchQueries, searchSchema, towns } from './search.ts';
 import {
   dictionaryDirectory,
   pointerTypeNames,
@@ -47,6 +48,7 @@ const schema: readonly string[] = [
   'CREATE PROPERTY Synset.gloss STRING',
   'CREATE INDEX ON Synset (id) UNIQUE',
   'CREATE INDEX ON Synset (label) NOTUNIQUE',
+  ...searchSchema,
   'CREATE VERTEX TYPE Word',
   'CREATE PROPERTY Word.lemma STRING (mandatory true, notnull true)',
   'CREATE INDEX ON Word (lemma) UNIQUE',
@@ -57,6 +59,7 @@ const schema: readonly string[] = [
 
 /** Vertices first, then edges; synsets are read once and their pointers kept for the second half. */
 async function* batchLines(directory: string): AsyncGenerator<string> {
+  for (const town of towns(townCount)) yield line(town);
   const synsets: Synset[] = [];
   const lemmas = new Set<string>();
   for await (const synset of readSynsets(directory)) {
@@ -70,6 +73,7 @@ async function* batchLines(directory: string): AsyncGenerator<string> {
       label: synset.words[0] ?? '',
       words: synset.words,
       gloss: synset.gloss,
+      embedding: embeddingOf(synset.gloss),
       lexicalFile: synset.lexicalFile,
     });
   }
@@ -114,7 +118,8 @@ async function* chunks(lines: AsyncIterable<string>): AsyncGenerator<string> {
   if (chunk !== '') yield chunk;
 }
 
-const expectedRecords = 117_791 + 147_478 + 207_235 + 378_203;
+const townCount = 20_000;
+const expectedRecords = townCount + 117_791 + 147_478 + 207_235 + 378_203;
 
 /** Streams the body and shows the server's progress lines as a bar. @returns the summary line */
 function load(directory: string): Promise<Record<string, unknown>> {
@@ -173,11 +178,12 @@ const queries: readonly string[] = [
   "MATCH {type: Synset, where: (id = 'n02086723')}.out('Hypernym'){as: up, while: ($depth < 20), depthAlias: level} RETURN level, up.label AS label ORDER BY level",
   "SELECT label, in('Hypernym').size() AS kinds FROM Synset WHERE label LIKE 'musical%' ORDER BY kinds DESC LIMIT 10",
   "MATCH {type: Synset, where: (id = 'n02086723')}.out('MemberHolonym'){as: g}.in('MemberHolonym'){as: other} RETURN g.label AS memberOf, other.label AS other, other.gloss AS gloss ORDER BY memberOf, other LIMIT 20",
+  ...searchQueries,
 ];
 
 async function showQueries(): Promise<void> {
   const url = new URL(`/api/v1/query/${databaseName}`, baseUrl);
-  process.stdout.write('\nFive queries to paste (each timed here through HTTP):\n');
+  process.stdout.write(`\n${queries.length} queries to paste (each timed here through HTTP):\n`);
   for (const command of queries) {
     await post(`/query/${databaseName}`, { language: 'sql', command });
     const start = performance.now();

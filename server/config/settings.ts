@@ -220,6 +220,13 @@ export const queryMaxRangeSize = integerSetting('queryMaxRangeSize', {
   min: 1,
   description: 'Largest list that range() makes',
 });
+export const vectorCacheMaxSize = sizeSetting('vectorCacheMaxSize', {
+  scope: 'server',
+  default: GiB,
+  min: 0,
+  description:
+    'Memory for the vectors and graphs of the vector indexes of one database; above it they are searched in the records',
+});
 export const fullTextMaxClauses = integerSetting('fullText.maxClauses', {
   scope: 'database',
   default: 1_024,

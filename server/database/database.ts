@@ -104,7 +104,7 @@ export async function openDatabase(
   const labels = new TypeLabelBook();
   const { timers, clock } = runtime;
   const { flushSeconds } = surroundings.counters;
-  const maintainer = newMaintainer();
+  const maintainer = newMaintainer(settings);
   const around = { settings, timers, clock, flushSeconds };
   const engine = openEngine(path, around, labels.labels, maintainer);
   try {

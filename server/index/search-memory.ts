@@ -8,6 +8,8 @@ export interface ChangeListener {
   entry(version: LogIndex, key: Uint8Array, rid: Rid, sign: 1 | -1): void;
   /** Sums are to be made anew (REBUILD INDEX ... WITH statsOnly). */
   refresh?(): void;
+  /** Bytes of memory outside of the heap. */
+  readonly bytes?: number;
   /** Gives back what is gone. @returns false when that was nothing */
   compact?(): boolean;
 }
@@ -31,9 +33,21 @@ export class IndexMemory {
   /** For what the kind does beside searches. */
   readonly background: BackgroundWork;
 
-  constructor(isTold: boolean, background: BackgroundWork = refuseWork) {
+  readonly #mayTake: (bytes: number) => boolean;
+
+  constructor(
+    isTold: boolean,
+    background: BackgroundWork = refuseWork,
+    mayTake: (bytes: number) => boolean = () => true,
+  ) {
     this.isTold = isTold;
     this.background = background;
+    this.#mayTake = mayTake;
+  }
+
+  /** Whether so many bytes more are within the budget of the caches of vectors. */
+  mayTake(bytes: number): boolean {
+    return this.#mayTake(bytes);
   }
 
   /** What was made before; undefined when nothing was. */
@@ -75,9 +89,22 @@ export class SearchMemory {
   readonly #isTold: boolean;
   #background: BackgroundWork = refuseWork;
 
-  /** @param isTold the maintainer of this database tells it of changes */
-  constructor(isTold: boolean) {
+  readonly #bytesMax: () => number;
+
+  /**
+   * @param isTold the maintainer of this database tells it of changes
+   * @param bytesMax `vectorCacheMaxSize`
+   */
+  constructor(isTold: boolean, bytesMax: () => number = () => Infinity) {
     this.#isTold = isTold;
+    this.#bytesMax = bytesMax;
+  }
+
+  /** What all indexes hold outside of the heap. */
+  get bytes(): number {
+    let sum = 0;
+    for (const memory of this.#indexes.values()) sum += memory.known?.bytes ?? 0;
+    return sum;
   }
 
   /** From now on kinds may work beside searches. */
@@ -88,7 +115,11 @@ export class SearchMemory {
   of(id: IndexId): IndexMemory {
     let memory = this.#indexes.get(id);
     if (memory === undefined) {
-      memory = new IndexMemory(this.#isTold, (begin, ended) => this.#background(begin, ended));
+      memory = new IndexMemory(
+        this.#isTold,
+        (begin, ended) => this.#background(begin, ended),
+        (bytes) => this.bytes + bytes <= this.#bytesMax(),
+      );
       this.#indexes.set(id, memory);
     }
     return memory;

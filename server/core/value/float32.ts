@@ -7,6 +7,9 @@
 export function shortestFloat32(x: number): number {
   if (Number.isInteger(x) && Math.abs(x) < 16_777_216) return x;
   if (!Number.isFinite(x)) return x;
+  // Most numbers that people and programs write have few decimals: the one with six digits, found without a text.
+  const rounded = Math.round(x * 10_000) / 10_000;
+  if (Math.fround(rounded) === x && Math.abs(x) < 100 && rounded !== 0) return rounded;
   for (let digits = 6; digits < 9; digits++) {
     const candidate = Number(x.toPrecision(digits));
     if (Math.fround(candidate) === x) return candidate;

@@ -1,7 +1,12 @@
 import { decodeCatalog } from '#catalog/catalog-codec.ts';
 import type { Settings } from '#config/effective-settings.ts';
 import { serverHttpTxSnapshotMax } from '#config/server-settings.ts';
-import { maxRecordSize, storageMapSize, storageMaxReaders } from '#config/settings.ts';
+import {
+  maxRecordSize,
+  storageMapSize,
+  storageMaxReaders,
+  vectorCacheMaxSize,
+} from '#config/settings.ts';
 import type { Histogram } from '#core/instruments.ts';
 import type { Clock, Timers } from '#core/runtime.ts';
 import { OrderedIndexMaintainer } from '#index/ordered/maintainer.ts';
@@ -15,7 +20,12 @@ export async function initializeEngine(
   directory: string,
   options: EngineSurroundings,
 ): Promise<void> {
-  await openEngine(directory, options, new TypeLabelBook().labels, newMaintainer()).close();
+  await openEngine(
+    directory,
+    options,
+    new TypeLabelBook().labels,
+    newMaintainer(options.settings),
+  ).close();
 }
 
 export interface EngineSurroundings {
@@ -27,8 +37,9 @@ export interface EngineSurroundings {
 }
 
 /** Derives the entries of all indexes of one database. */
-export function newMaintainer(): OrderedIndexMaintainer {
-  return new OrderedIndexMaintainer({ decodeCatalog });
+export function newMaintainer(settings: Settings): OrderedIndexMaintainer {
+  const vectorBytesMax = () => settings.get(vectorCacheMaxSize);
+  return new OrderedIndexMaintainer({ decodeCatalog, vectorBytesMax });
 }
 
 /**

@@ -9,6 +9,8 @@ import { IndexKeys } from './index-keys.ts';
 export interface OrderedIndexMaintainerOptions {
   /** Reads a schema document; the catalog's codec. */
   readonly decodeCatalog: (document: Uint8Array) => Catalog;
+  /** `vectorCacheMaxSize`, bytes; absent: any. */
+  readonly vectorBytesMax?: () => number;
 }
 
 /**
@@ -21,10 +23,11 @@ export class OrderedIndexMaintainer implements IndexDeriver {
   readonly #byType = new Map<TypeId, readonly Maintained[]>();
   readonly #byIndex = new Map<IndexId, Maintained>();
   /** What searches keep; told of every change. */
-  readonly searchMemory = new SearchMemory(true);
+  readonly searchMemory: SearchMemory;
 
   constructor(options: OrderedIndexMaintainerOptions) {
     this.#decodeCatalog = options.decodeCatalog;
+    this.searchMemory = new SearchMemory(true, options.vectorBytesMax);
   }
 
   schemaChanged(document: Uint8Array): void {

@@ -65,6 +65,9 @@ export function* searchTerms(
   return found;
 }
 
+/** Matches that a walk through them passes in a microsecond or so. */
+const countPerUnit = 256;
+
 class TextSearch {
   readonly #reader: EntryReader;
   readonly #settings: TextSettings;
@@ -115,12 +118,14 @@ class TextSearch {
       const found = yield* this.evaluate(part);
       if (found === undefined) continue;
       required = required === undefined ? found : intersection(required, found);
+      if (this.#meter.isSpent(1 + found.count / countPerUnit)) yield;
     }
     let optional: Matches | undefined;
     for (const part of query.should) {
       const found = yield* this.evaluate(part);
       if (found === undefined) continue;
       optional = optional === undefined ? found : union(optional, found);
+      if (this.#meter.isSpent(1 + optional.count / countPerUnit)) yield;
     }
     let found = required;
     if (found === undefined) found = optional;
@@ -198,6 +203,7 @@ class TextSearch {
         const isClassic = this.#settings.similarity === 'CLASSIC';
         const weight = isClassic ? 1 : Math.max(nearness, 0.01);
         all = union(all, yield* this.term(term, own, query.boost * weight));
+        if (this.#meter.isSpent(1 + all.count / countPerUnit)) yield;
       }
     }
     return all;

@@ -21,6 +21,8 @@ const goneShareMax = 0.3;
 /** Slots linked between two looks at the meter. */
 const linksPerLook = 2;
 const vectorsPerLook = 16;
+/** A record id by slot, and a slot by record id. */
+const ridBytes = 88;
 const unitsPerLook = 256;
 
 /**
@@ -62,7 +64,12 @@ export class VectorMemory implements ChangeListener {
   }
 
   get bytes(): number {
-    return this.slotCount * (this.space.vectorBytes + 8 + 80) + this.graph.bytes;
+    return this.rids.length * (this.space.vectorBytes + ridBytes) + this.graph.bytes;
+  }
+
+  #bytesPerVector(): number {
+    const links = this.settings.maxConnections * this.settings.neighborOverflowFactor;
+    return this.space.vectorBytes + ridBytes + 4 * links + 8;
   }
 
   slotOf(rid: Rid): number | undefined {
@@ -85,6 +92,8 @@ export class VectorMemory implements ChangeListener {
     if (this.#state === 'loading') return undefined;
     if (this.#state === 'absent') {
       if (reader.memory.newest > reader.lsn || !reader.memory.isTold) return undefined;
+      // Above the budget vectors are read from their records: slow, and right.
+      if (!reader.memory.mayTake(reader.storedCount * this.#bytesPerVector())) return undefined;
       yield* this.#load(reader, meter);
     }
     if (reader.lsn >= this.#lsn) yield* this.#takeOver(reader, meter);
