@@ -2,6 +2,7 @@ import { parseArgs } from 'node:util';
 import { benchBatch } from './http/batch.ts';
 import { benchPoints } from './http/points.ts';
 import { type Comparison, printTable } from './measure.ts';
+import { benchNear, benchTexts } from './search/searches.ts';
 import { makeSpineData } from './spine/data.ts';
 import { benchEngine } from './spine/engine.ts';
 import { benchHttp } from './spine/http.ts';
@@ -12,6 +13,7 @@ import { benchStatements } from './sql/statements.ts';
 // npm run bench -- --suite spine [--only engine|http|responsiveness] [--rounds 5]
 // npm run bench -- --suite http [--only batch|points] [--rounds 5]
 // npm run bench -- --suite sql [--only statements|lsqb] [--rounds 5]
+// npm run bench -- --suite search [--only texts|near] [--rounds 5]
 // Ratios against peers in the same run; every answer is checked for equality first. Loopback and this machine only.
 const { values } = parseArgs({
   options: {
@@ -33,6 +35,10 @@ const suites: Readonly<Record<string, Sections>> = {
   sql: {
     statements: () => benchStatements(rounds),
     lsqb: () => benchLsqb(rounds),
+  },
+  search: {
+    texts: () => benchTexts(rounds),
+    near: () => benchNear(rounds),
   },
   http: {
     batch: () => benchBatch(data(), rounds),

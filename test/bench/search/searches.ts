@@ -1,0 +1,162 @@
+import { DatabaseSync } from 'node:sqlite';
+import type { Value } from '#core/value/value.ts';
+import { openTestDatabase, type TestDatabase } from '../../database/support/open-test-database.ts';
+import { alternate, type Comparison, elapsedMs } from '../measure.ts';
+
+// Searches through the engine, texts against SQLite's FTS5 over the same 50,000 texts of 30 words, the others against limits.
+
+const textCount = 50_000;
+const vectorCount = Number(process.env['BENCH_VECTORS'] ?? 20_000);
+const dimensions = 128;
+const repeats = 20;
+
+class Random {
+  #state = 1;
+
+  next(): number {
+    this.#state = (Math.imul(this.#state, 1_664_525) + 1_013_904_223) >>> 0;
+    return this.#state / 2 ** 32;
+  }
+}
+
+/** Full text: matches and the ten best by BM25, in milliseconds a query. */
+export async function benchTexts(rounds: number): Promise<Comparison[]> {
+  const database = await openTestDatabase();
+  const sqlite = new DatabaseSync(':memory:');
+  try {
+    const texts = textsOf(new Random());
+    sqlite.exec('CREATE VIRTUAL TABLE t USING fts5(x)');
+    sqlite.exec('BEGIN');
+    const put = sqlite.prepare('INSERT INTO t(rowid, x) VALUES (?, ?)');
+    for (const [i, text] of texts.entries()) put.run(i + 1, text);
+    sqlite.exec('COMMIT');
+    await database.run('CREATE DOCUMENT TYPE A');
+    await database.run('CREATE PROPERTY A.x STRING');
+    await insert(
+      database,
+      texts.map((x) => new Map<string, Value>([['x', x]])),
+    );
+    const buildMs = await elapsedMs(() => database.run('CREATE INDEX ON A (x) FULL_TEXT'));
+    const compare = async (name: string, ours: string, theirs: string, target: number) => {
+      const select = sqlite.prepare(
+        'SELECT rowid FROM t WHERE t MATCH ? ORDER BY bm25(t) LIMIT 10',
+      );
+      const text =
+        "SELECT @rid, $score FROM A WHERE search_index('A[x]', :q) ORDER BY $score DESC LIMIT 10";
+      const medians = await alternate(
+        {
+          polyad: () => perQuery(() => database.run(text, { q: ours })),
+          fts5: () => perQuery(() => select.all(theirs)),
+        },
+        rounds,
+      );
+      return compared(name, medians, target);
+    };
+    return [
+      limit('build of 50,000 texts', buildMs, 1_667, 'ms'),
+      await compare('two rare words, OR, ten best', 'w5k w6p', 'w5k OR w6p', 0.25),
+      await compare('two rare words, AND, ten best', '+w5k +w6p', 'w5k AND w6p', 0.7),
+      await compare('two frequent words, OR, ten best', 'w0 w1', 'w0 OR w1', 0.1),
+    ];
+  } finally {
+    sqlite.close();
+    await database.close();
+  }
+}
+
+/** Dense vectors and places: milliseconds a query. */
+export async function benchNear(rounds: number): Promise<Comparison[]> {
+  const database = await openTestDatabase();
+  try {
+    const random = new Random();
+    const centres = Array.from({ length: 100 }, () => vectorOf(random, undefined, 2));
+    const rows = Array.from({ length: vectorCount }, (_, i) => {
+      const longitude = (random.next() * 360 - 180).toFixed(4);
+      const latitude = (random.next() * 160 - 80).toFixed(4);
+      return new Map<string, Value>([
+        ['v', vectorOf(random, centres[i % centres.length], 0.6)],
+        ['g', `POINT (${longitude} ${latitude})`],
+      ]);
+    });
+    await database.run('CREATE DOCUMENT TYPE A');
+    await database.run('CREATE PROPERTY A.v ARRAY_OF_FLOATS');
+    await database.run('CREATE PROPERTY A.g STRING');
+    await insert(database, rows);
+    await database.run(
+      `CREATE INDEX ON A (v) LSM_VECTOR METADATA {"dimensions": ${dimensions}, "similarity": "EUCLIDEAN"}`,
+    );
+    await database.run('CREATE INDEX ON A (g) GEOSPATIAL');
+    const v = vectorOf(random, centres[7], 0.6);
+    const measure = async (name: string, text: string, parameters: object, target: number) => {
+      const run = () => perQuery(() => database.run(text, parameters as never));
+      const medians = await alternate({ polyad: run }, rounds);
+      return limit(name, medians.get('polyad') ?? Number.NaN, target, 'ms');
+    };
+    const area = 'POLYGON ((10 40, 18 40, 18 48, 10 48, 10 40))';
+    return [
+      await measure(
+        'ten nearest vectors, no graph yet',
+        "SELECT vector.neighbors('A[v]', :v, 10)",
+        { v },
+        10,
+      ),
+      await measure('places in 0.1 %', 'SELECT FROM A WHERE geo.within(g, :area)', { area }, 2),
+      await measure(
+        'ten nearest places',
+        "SELECT FROM A ORDER BY geo.distance(g, 'POINT (12 45)') LIMIT 10",
+        {},
+        2,
+      ),
+    ];
+  } finally {
+    await database.close();
+  }
+}
+
+function textsOf(random: Random): string[] {
+  return Array.from({ length: textCount }, () =>
+    Array.from(
+      { length: 30 },
+      () => `w${Math.floor(30_000 * random.next() ** 3).toString(36)}`,
+    ).join(' '),
+  );
+}
+
+function vectorOf(random: Random, around: readonly number[] | undefined, spread: number): number[] {
+  return Array.from(
+    { length: dimensions },
+    (_, i) => Math.round(((around?.[i] ?? 0) + (random.next() - 0.5) * spread) * 1_000) / 1_000,
+  );
+}
+
+async function insert(database: TestDatabase, rows: readonly Value[]): Promise<void> {
+  for (let at = 0; at < rows.length; at += 1_000)
+    await database.run('INSERT INTO A CONTENT :rows', { rows: rows.slice(at, at + 1_000) });
+}
+
+async function perQuery(run: () => unknown): Promise<number> {
+  const ms = await elapsedMs(async () => {
+    for (let i = 0; i < repeats; i += 1) await run();
+  });
+  return ms / repeats;
+}
+
+function compared(name: string, medians: Map<string, number>, target: number): Comparison {
+  const ratio = (medians.get('polyad') ?? Number.NaN) / (medians.get('fts5') ?? Number.NaN);
+  const isReached = ratio <= target;
+  return { name, medians, unit: 'ms', ratio, target: `<= ${target}`, isReached, remarks: '' };
+}
+
+function limit(name: string, value: number, target: number, unit: string): Comparison {
+  const medians = new Map([['polyad', value]]);
+  const ratio = value / target;
+  return {
+    name,
+    medians,
+    unit,
+    ratio,
+    target: `<= ${target} ms`,
+    isReached: ratio <= 1,
+    remarks: '',
+  };
+}
