@@ -58,6 +58,7 @@ const effectsOfNode: { readonly [Op in PlanOp]: readonly Effect[] } = {
   FindReferences: ['read'],
   FindOrInsert: ['read', 'insert'],
   Merge: [],
+  InsertAll: [],
   Alter: ['schema'],
   /** And what its work does: `effectsOfWork`. */
   Maintain: [],

@@ -40,6 +40,10 @@ function checkPlan(
       checkPlan(side.plan, available, slotCount),
     );
     for (const side of sides) for (const slot of side) available.add(slot);
+  } else if (plan.op === 'InsertAll') {
+    for (const slot of checkPlan(plan.input, outer, slotCount)) available.add(slot);
+    for (const step of plan.steps)
+      for (const slot of checkPlan(step, available, slotCount)) available.add(slot);
   } else {
     for (const input of inputsOf(plan))
       for (const slot of checkPlan(input, outer, slotCount)) available.add(slot);

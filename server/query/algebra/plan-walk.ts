@@ -343,6 +343,7 @@ type GraphOrWriteOp =
   | 'Profile'
   | 'FindReferences'
   | 'Merge'
+  | 'InsertAll'
   | 'Call';
 
 function rebuildGraphOrWrite(plan: PlanNode<GraphOrWriteOp>, map: PartMapping): LogicalPlan {
@@ -402,6 +403,8 @@ function rebuildGraphOrWrite(plan: PlanNode<GraphOrWriteOp>, map: PartMapping): 
         find: map.plan(plan.find),
         initial: plan.initial.map((assignment) => mapAssignment(assignment, map)),
       };
+    case 'InsertAll':
+      return { ...plan, input: map.plan(plan.input), steps: plan.steps.map(map.plan) };
     case 'Merge':
       return {
         ...plan,

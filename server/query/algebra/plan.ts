@@ -292,6 +292,15 @@ export type LogicalPlan =
       readonly dialect?: Dialect;
       readonly labelCount?: number;
     }
+  /**
+   * For each row each of the steps once, in order: inserts and projections over `Argument`, of which each gives one row. As good as
+   * a chain of them, for hundreds.
+   */
+  | {
+      readonly op: 'InsertAll';
+      readonly input: LogicalPlan;
+      readonly steps: readonly LogicalPlan[];
+    }
   /** Cartesian product of the vertices that `from` and `to` name. */
   | {
       readonly op: 'InsertEdge';

@@ -152,6 +152,8 @@ class NodePrinter {
         return `${plan.timeoutMs} ms, then ${plan.onTimeout}`;
       case 'Drain':
         return '';
+      case 'InsertAll':
+        return `${plan.steps.length} steps`;
       case 'Merge':
         return `→ ${this.#slots(plan.as)}`;
       case 'Eager':

@@ -11,6 +11,7 @@ export function slotsWrittenBy(plan: LogicalPlan): readonly Slot[] {
     case 'Skip':
     case 'Limit':
     case 'Drain':
+    case 'InsertAll':
     case 'TimeLimit':
     case 'Eager':
     case 'Delete':

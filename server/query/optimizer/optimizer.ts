@@ -142,6 +142,8 @@ function requiredBelow(
     return new Set(input === plan.match.plan ? plan.match.slots : plan.create.slots);
   const all = new Set(required);
   for (const slot of slotsReadBy(plan)) all.add(slot);
+  if (plan.op === 'InsertAll')
+    for (const step of plan.steps) for (const slot of freeSlots(step)) all.add(slot);
   if (plan.op === 'Apply') for (const slot of freeSlots(plan.inner)) all.add(slot);
   if (plan.op === 'Merge')
     for (const side of [plan.match, plan.create])

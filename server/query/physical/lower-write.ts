@@ -13,6 +13,7 @@ import { FindOrInsertOperator } from '../operators/write/find-or-insert.ts';
 import { InsertEdgeOperator } from '../operators/write/insert-edge.ts';
 import { InsertOperator } from '../operators/write/insert.ts';
 import { DeleteEntitiesOperator } from '../operators/write/delete-entities.ts';
+import { InsertAllOperator } from '../operators/write/insert-all.ts';
 import { MergeOperator } from '../operators/write/merge.ts';
 import { MoveVertexOperator } from '../operators/write/move-vertex.ts';
 import { resolveMove } from '../operators/graph/neighbour-cursor.ts';
@@ -43,6 +44,7 @@ export type WriteOp =
   | 'CommitEvery'
   | 'Profile'
   | 'Merge'
+  | 'InsertAll'
   | 'Call';
 
 /** Operators for the nodes that write, and for procedures. */
@@ -115,6 +117,8 @@ export function lowerWrite(
       const { work, as } = plan;
       return () => makeMaintain(work, as);
     }
+    case 'InsertAll':
+      return lowerInsertAll(plan, needed, lowering);
     case 'Merge':
       return lowerMerge(plan, needed, lowering);
     default:
@@ -133,6 +137,25 @@ function lowerTargets(
   const input = lowering.lower(plan.input, withSlots(needed, plan.slots));
   const slots = keptSlots(withSlots(needed, plan.slots), slotsOf(plan.input));
   return lowering.paced(plan, () => new EagerOperator(input(), slots, new Set([record])));
+}
+
+function lowerInsertAll(
+  plan: PlanNode<'InsertAll'>,
+  needed: RequiredSlots,
+  lowering: Lowering,
+): OperatorFactory {
+  const reads = plan.steps.flatMap((step) => [...freeSlots(step)]);
+  const all = withSlots(needed, reads);
+  const input = lowering.lower(plan.input, all);
+  const inner = lowering.inner();
+  const steps = plan.steps.map((step) => inner.lower(step, all));
+  const description = descriptionOf(lowering, plan);
+  return () =>
+    new InsertAllOperator(
+      input(),
+      steps.map((step) => step()),
+      description,
+    );
 }
 
 function lowerMerge(
@@ -279,5 +302,6 @@ const writeOps: ReadonlySet<string> = new Set<WriteOp>([
   'CommitEvery',
   'Profile',
   'Merge',
+  'InsertAll',
   'Call',
 ]);

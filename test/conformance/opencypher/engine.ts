@@ -4,7 +4,7 @@ import { defaultTemporalFormats } from '#core/temporal/format.ts';
 import { textOf } from '#core/text/text-form.ts';
 import type { StoredRecord } from '#core/value/record.ts';
 import type { ResultShape } from '#database/session.ts';
-import { isRecord, type Value } from '#core/value/value.ts';
+import { isMap, isRecord, type Value } from '#core/value/value.ts';
 import { serverProcedures } from '#query/procedures/registry.ts';
 import { openTestDatabase, type TestDatabase } from '#test/database/support/open-test-database.ts';
 import type { ActualPrinter } from './actual.ts';
@@ -43,7 +43,16 @@ export class ServerEngine implements ConformanceEngine, AsyncDisposable {
     if ('message' in outcome) {
       await this.#test.close();
       this.#test = await openTestDatabase();
+      return;
     }
+    await this.#dropTypes(this.#test);
+  }
+
+  /** Labels and relationship types share one space of names: those of a scenario must not meet those of the next. */
+  async #dropTypes(test: TestDatabase): Promise<void> {
+    const types = await test.run('SELECT name FROM schema:types');
+    for (const name of types.map((row) => String(row['name'])).sort((a, b) => b.length - a.length))
+      await test.run(`DROP TYPE \`${name}\` IF EXISTS UNSAFE`).catch(() => {});
   }
 
   register(procedure: TableProcedure): void {
@@ -64,7 +73,7 @@ export class ServerEngine implements ConformanceEngine, AsyncDisposable {
           if (batch === undefined) break;
           if (width === 0) continue;
           for (let at = 0; at < batch.rowCount; at += 1)
-            rows.push(batch.values.slice(at * width, (at + 1) * width));
+            rows.push(batch.values.slice(at * width, (at + 1) * width).map(columnOf(shape)));
         }
         return { columns, rows };
       } finally {
@@ -99,6 +108,12 @@ export class ServerEngine implements ConformanceEngine, AsyncDisposable {
 function namesOf(shape: ResultShape): readonly string[] {
   if (shape.kind === 'columns') return shape.names;
   return ['name' in shape ? String(shape.name) : ''];
+}
+
+/** A row that is to be a record and is null says so under the name of its column. */
+function columnOf(shape: ResultShape): (value: Value) => Value {
+  if (shape.kind === 'columns') return (value) => value;
+  return (value) => (isMap(value) && value.get(shape.name ?? '') === null ? null : value);
 }
 
 function failureOf(error: unknown): QueryOutcome {

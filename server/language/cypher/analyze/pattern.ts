@@ -92,6 +92,12 @@ class PatternCompiler {
       slots.push(this.#relationship(relationship, before, slot, path !== undefined), slot);
     }
     if (path === undefined) return;
+    if (this.#new.has(path))
+      throw this.#compiler.failure(
+        'VariableAlreadyBound',
+        part.at,
+        `variable '${path}' is already defined`,
+      );
     const slot = this.#compiler.newSlot();
     this.#new.set(path, { slot, kind: 'path' });
     this.#paths.push(() => ({ slot, value: pathOf(slots) }));
@@ -100,7 +106,7 @@ class PatternCompiler {
   #node(node: NodePattern): Slot {
     const { variable } = node;
     const known = variable === undefined ? undefined : this.#scope.get(variable);
-    if (known !== undefined && known.kind !== 'node' && known.kind !== 'value')
+    if (known !== undefined && !mayBe(known, 'node'))
       throw this.#conflict(node.at, variable as string, known.kind, 'a node');
     const slot = known?.slot ?? this.#compiler.newSlot();
     if (variable !== undefined && known === undefined)
@@ -137,7 +143,7 @@ class PatternCompiler {
             this.#new.get(variable)?.kind,
             'a relationship',
           );
-    if (known !== undefined && known.kind !== kind && known.kind !== 'value')
+    if (known !== undefined && !mayBe(known, kind))
       throw this.#conflict(relationship.at, variable as string, known.kind, 'a relationship');
     const edge = known?.slot ?? this.#compiler.newSlot();
     if (variable !== undefined && known === undefined)
@@ -270,6 +276,13 @@ class PatternCompiler {
       `variable '${name}' is defined as ${kind ?? 'something else'}, not as ${wanted}`,
     );
   }
+}
+
+/** A value may be anything, where it is not known to be something else. */
+function mayBe({ kind, type: known = 'any' }: Binding, wanted: Binding['kind']): boolean {
+  if (kind === wanted) return true;
+  if (kind !== 'value') return false;
+  return known === 'any' || known === 'null' || (known === 'list' && wanted === 'relationships');
 }
 
 /** The entries of a map that is written out; one of literals is a literal itself. */

@@ -10,6 +10,7 @@ import type {
 import { isAggregate } from './call.ts';
 import type { Compiler, QueryColumn, Substitution } from './compiler.ts';
 import { type Binding, type BindingKind, type Scope, withBindings } from './scope.ts';
+import { staticKind } from './static-kind.ts';
 import { conditionIn } from './sub-query.ts';
 import { holdsAggregate, partsOf } from './expr-walk.ts';
 
@@ -37,6 +38,7 @@ interface Item {
   readonly value: Expr | undefined;
   readonly slot: Slot;
   readonly kind: BindingKind;
+  readonly type?: Binding['type'];
 }
 
 class ProjectionCompiler {
@@ -76,7 +78,7 @@ class ProjectionCompiler {
       if (value !== undefined) this.#known.set(this.#textOf(value), slot);
     const after = withBindings(
       new Map(),
-      this.#items.map(({ name, slot, kind }) => [name, { slot, kind }] as const),
+      this.#items.map(({ name, slot, kind, type }) => [name, { slot, kind, type }] as const),
     );
     if (isDistinct)
       this.#plan = {
@@ -91,9 +93,11 @@ class ProjectionCompiler {
       this.#plan = { op: 'Limit', input: this.#plan, count: this.#rowCount(limit) };
     if (where !== undefined) {
       const seen = this.#isGrouped || isDistinct ? after : withBindings(this.#scope, after);
-      const predicate = conditionIn(this.#compiler, where, seen);
+      const known = this.#isGrouped || isDistinct ? this.#substitution() : undefined;
+      const predicate = conditionIn(this.#compiler, where, seen, known);
       this.#plan = { op: 'Filter', input: this.#plan, predicate };
     }
+    this.#requireAliases();
     const columns = this.#items.map(({ name, slot, kind }) => ({ name, slot, kind }));
     return { plan: this.#plan, columns, scope: after };
   }
@@ -127,10 +131,15 @@ class ProjectionCompiler {
     return all;
   }
 
+  #requireAliases(): void {
+    if (this.#clause !== 'WITH') return;
+    for (const { alias, value, at } of this.#projection.items)
+      if (alias === undefined && value.kind !== 'variable')
+        throw this.#compiler.failure('NoExpressionAlias', at, 'WITH needs AS for an expression');
+  }
+
   #item(item: ReturnItem): Item {
     const { value, alias } = item;
-    if (alias === undefined && this.#clause === 'WITH' && value.kind !== 'variable')
-      throw this.#compiler.failure('NoExpressionAlias', item.at, 'WITH needs AS for an expression');
     const name =
       alias ??
       (value.kind === 'variable'
@@ -138,7 +147,8 @@ class ProjectionCompiler {
         : this.#compiler.text.slice(item.at, item.end).trim());
     const binding = value.kind === 'variable' ? this.#scope.get(value.name) : undefined;
     const slot = this.#compiler.newSlot();
-    return { name, value, slot, kind: binding?.kind ?? 'value' };
+    const type = binding === undefined ? staticKind(value, this.#scope) : binding.type;
+    return { name, value, slot, kind: binding?.kind ?? 'value', type };
   }
 
   #project(): void {
@@ -184,20 +194,47 @@ class ProjectionCompiler {
   #sort(order: readonly SortItem[], after: Scope): void {
     const sees = this.#isGrouped || this.#projection.isDistinct;
     const scope = sees ? after : withBindings(this.#scope, after);
-    const known: Substitution = {
-      replace: (expr) => {
-        const slot = this.#known.get(this.#textOf(expr));
-        return slot === undefined ? undefined : { op: 'Slot', slot };
-      },
-    };
     const keys = order.map(({ value, isDescending }) => {
       this.#requireSortable(value);
+      const isAggregated = holdsAggregate(value);
       return {
-        value: this.#compiler.expression(value, scope, known),
+        value: this.#compiler.expression(value, scope, this.#substitution(isAggregated)),
         descending: isDescending,
       };
     });
     this.#plan = { op: 'Sort', input: this.#plan, keys, dialect };
+  }
+
+  /** What is computed already stands in for its text. @param isAggregated an aggregate stands beside it */
+  #substitution(isAggregated = false): Substitution {
+    return {
+      replace: (expr, scope) => {
+        const slot = this.#known.get(this.#textOf(expr));
+        if (slot !== undefined) return { op: 'Slot', slot };
+        if (
+          isAggregated &&
+          expr.kind === 'variable' &&
+          !scope.has(expr.name) &&
+          this.#isPartOfKey(expr.name)
+        )
+          throw this.#compiler.failure(
+            'AmbiguousAggregationExpression',
+            expr.at,
+            `'${expr.name}' beside an aggregate is no grouping key`,
+          );
+        return undefined;
+      },
+    };
+  }
+
+  /** The variable stands in what is projected without an aggregate. */
+  #isPartOfKey(name: string): boolean {
+    return this.#items.some(({ value }) => {
+      if (value === undefined || holdsAggregate(value)) return false;
+      for (const part of partsOf(value))
+        if (part.kind === 'variable' && part.name === name) return true;
+      return false;
+    });
   }
 
   #requireSortable(value: Expr): void {

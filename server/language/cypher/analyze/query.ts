@@ -103,7 +103,7 @@ class SingleCompiler {
   }
 
   compile(): CompiledQuery {
-    const { clauses } = this.#query;
+    const clauses = joined(this.#query.clauses);
     for (const [at, clause] of clauses.entries()) this.#clause(clause, at === clauses.length - 1);
     this.#requireEnd();
     return { plan: this.#plan, columns: this.#columns, writes: this.#writes };
@@ -334,6 +334,18 @@ class SingleCompiler {
 /** A call that is the whole query, or of a procedure that gives nothing. */
 function isLoneCall(clause: Clause, query: SingleQuery): boolean {
   return clause.kind === 'callProcedure' && (query.clauses.length === 1 || isVoid(clause.name));
+}
+
+/** One CREATE behind the other is one CREATE: hundreds of them are usual. */
+function joined(clauses: readonly Clause[]): readonly Clause[] {
+  const result: Clause[] = [];
+  for (const clause of clauses) {
+    const before = result.at(-1);
+    if (clause.kind === 'create' && before?.kind === 'create')
+      result[result.length - 1] = { ...before, paths: [...before.paths, ...clause.paths] };
+    else result.push(clause);
+  }
+  return result;
 }
 
 function importedBy(clause: ClauseOf<'with'>, scope: Scope): readonly string[] {

@@ -1,5 +1,4 @@
 import type { Slot } from '#query/algebra/expression.ts';
-import type { StaticKind } from './static-kind.ts';
 
 /** What is known of a variable before anything runs. */
 export type BindingKind = 'node' | 'relationship' | 'relationships' | 'path' | 'value';
@@ -8,8 +7,23 @@ export interface Binding {
   readonly slot: Slot;
   readonly kind: BindingKind;
   /** Of a value, where more is known. */
-  readonly type?: StaticKind;
+  readonly type?: StaticKind | undefined;
 }
+
+/** What is known of a value before anything runs: enough to refuse what can never be right. */
+export type StaticKind =
+  | 'any'
+  | 'null'
+  | 'boolean'
+  | 'integer'
+  | 'float'
+  | 'string'
+  | 'list'
+  | 'map'
+  | 'node'
+  | 'relationship'
+  | 'path'
+  | 'temporal';
 
 /** The variables that a clause sees, by name. */
 export type Scope = ReadonlyMap<string, Binding>;

@@ -1,22 +1,9 @@
 import { isList, kindOf } from '#core/value/value.ts';
 import type { Expression as Expr } from '../ast.ts';
 import type { Compiler } from './compiler.ts';
-import type { Scope } from './scope.ts';
+import type { Scope, StaticKind } from './scope.ts';
 
-/** What is known of a value before anything runs: enough to refuse what can never be right. */
-export type StaticKind =
-  | 'any'
-  | 'null'
-  | 'boolean'
-  | 'integer'
-  | 'float'
-  | 'string'
-  | 'list'
-  | 'map'
-  | 'node'
-  | 'relationship'
-  | 'path'
-  | 'temporal';
+export type { StaticKind };
 
 export function staticKind(expr: Expr, scope: Scope): StaticKind {
   switch (expr.kind) {
@@ -44,6 +31,8 @@ export function staticKind(expr: Expr, scope: Scope): StaticKind {
       return 'boolean';
     case 'sign':
       return staticKind(expr.operand, scope);
+    case 'chain':
+      return chainKind(expr.operands.map((operand) => staticKind(operand, scope)));
     case 'variable':
       return bindingKind(expr.name, scope);
     default:
@@ -59,6 +48,12 @@ export function elementKind(list: Expr, scope: Scope): StaticKind {
     for (const item of list.value) kinds.add(literalKind(item));
   const [only = 'any'] = kinds;
   return kinds.size === 1 && only !== 'null' ? only : 'any';
+}
+
+/** Numbers stay numbers. */
+function chainKind(kinds: readonly StaticKind[]): StaticKind {
+  if (kinds.every((kind) => kind === 'integer')) return 'integer';
+  return kinds.every((kind) => kind === 'integer' || kind === 'float') ? 'float' : 'any';
 }
 
 function literalKind(value: Parameters<typeof kindOf>[0]): StaticKind {
@@ -77,8 +72,9 @@ const literalKinds: ReadonlySet<string> = new Set([
 ]);
 
 function bindingKind(name: string, scope: Scope): StaticKind {
-  const kind = scope.get(name)?.kind;
-  if (kind === undefined || kind === 'value') return scope.get(name)?.type ?? 'any';
+  const binding = scope.get(name);
+  const kind = binding?.kind;
+  if (kind === undefined || kind === 'value') return binding?.type ?? 'any';
   return kind === 'relationships' ? 'list' : kind;
 }
 

@@ -1,7 +1,7 @@
 import type { Expression } from '#query/algebra/expression.ts';
 import type { LogicalPlan } from '#query/algebra/plan.ts';
 import type { Expression as Expr, ExpressionOf as ExprOf } from '../ast.ts';
-import type { Compiler } from './compiler.ts';
+import type { Compiler, Substitution } from './compiler.ts';
 import { compileParts, partsOfPath } from './pattern.ts';
 import { type Scope, withBindings } from './scope.ts';
 
@@ -80,9 +80,15 @@ export function compilePatternComprehension(
 }
 
 /** As a conjunction of one, so that what is no boolean is refused. */
-export function conditionIn(compiler: Compiler, expr: Expr, scope: Scope): Expression {
+export function conditionIn(
+  compiler: Compiler,
+  expr: Expr,
+  scope: Scope,
+  substitution?: Substitution,
+): Expression {
   const { at, end } = expr;
-  const condition = compiler.expression({ kind: 'and', operands: [expr], at, end }, scope);
+  const one: Expr = { kind: 'and', operands: [expr], at, end };
+  const condition = compiler.expression(one, scope, substitution);
   return condition.op === 'And' && condition.operands.length === 1
     ? (condition.operands[0] as Expression)
     : condition;

@@ -1,5 +1,6 @@
 import type { Expression, Slot } from '#query/algebra/expression.ts';
 import type { Assignment, LogicalPlan } from '#query/algebra/plan.ts';
+import { withInputs } from '#query/algebra/plan-walk.ts';
 import type {
   ClauseOf,
   Expression as Expr,
@@ -26,26 +27,32 @@ export interface Row {
 const dialect = 'cypher';
 
 export function compileCreate(compiler: Compiler, parts: readonly PathPattern[], row: Row): Row {
-  let { plan } = row;
   const made = new Map<string, Binding>();
-  for (const part of parts) {
-    const created = createPart(compiler, part, { plan, scope: row.scope }, made);
-    plan = created;
-  }
-  return { plan, scope: withBindings(row.scope, made) };
+  const steps: LogicalPlan[] = [];
+  for (const part of parts) steps.push(...createPart(compiler, part, row.scope, made));
+  const scope = withBindings(row.scope, made);
+  if (steps.length > nestedStepsMax)
+    return { plan: { op: 'InsertAll', input: row.plan, steps }, scope };
+  const plan = steps.reduce((input, step) => withInputs(step, [input]), row.plan);
+  return { plan, scope };
 }
+
+/** More steps than these do not stand one upon the other: plans are walked and run by recursion. */
+const nestedStepsMax = 24;
+
+const argument: LogicalPlan = { op: 'Argument' };
 
 /** One path pattern: its nodes, then its relationships. */
 function createPart(
   compiler: Compiler,
   part: PathPattern,
-  row: Row,
+  outer: Scope,
   made: Map<string, Binding>,
-): LogicalPlan {
-  const inSight = (): Scope => withBindings(row.scope, made);
+): readonly LogicalPlan[] {
+  const inSight = (): Scope => withBindings(outer, made);
+  const steps: LogicalPlan[] = [];
   if (part.variable !== undefined && inSight().has(part.variable))
     throw alreadyBound(compiler, part.variable, part.at);
-  let { plan } = row;
   const nodes: Slot[] = [];
   for (const node of [part.first, ...part.steps.map((step) => step.node)]) {
     const known = node.variable === undefined ? undefined : inSight().get(node.variable);
@@ -66,16 +73,16 @@ function createPart(
     if (labels === undefined)
       throw compiler.failure('UnexpectedSyntax', node.at, 'a node is made with plain labels');
     const as = compiler.newSlot();
-    plan = {
+    steps.push({
       op: 'Insert',
-      input: plan,
+      input: argument,
       type: compiler.vertexType(labels),
       bucket: undefined,
       assignments: contentOf(compiler, node.properties, inSight()),
       as,
       dialect,
       labelCount: new Set(labels).size,
-    };
+    });
     if (node.variable !== undefined) made.set(node.variable, { slot: as, kind: 'node' });
     nodes.push(as);
   }
@@ -98,19 +105,22 @@ function createPart(
       );
     const ends = [nodes[at] as Slot, nodes[at + 1] as Slot] as const;
     const as = compiler.newSlot();
-    plan = edgeInsert(compiler, relationship, {
-      input: plan,
-      ends: direction === 'out' ? ends : [ends[1], ends[0]],
-      as,
-      scope: inSight(),
-    });
+    steps.push(
+      edgeInsert(compiler, relationship, {
+        input: argument,
+        ends: direction === 'out' ? ends : [ends[1], ends[0]],
+        as,
+        scope: inSight(),
+      }),
+    );
     if (variable !== undefined) made.set(variable, { slot: as, kind: 'relationship' });
     slots.push(as, ends[1]);
   }
-  if (part.variable === undefined) return plan;
+  if (part.variable === undefined) return steps;
   const slot = compiler.newSlot();
   made.set(part.variable, { slot, kind: 'path' });
-  return { op: 'Project', input: plan, columns: [{ slot, value: pathOf(slots) }] };
+  const columns = [{ slot, value: pathOf(slots) }];
+  return [...steps, { op: 'Project', input: argument, columns }];
 }
 
 function edgeInsert(
