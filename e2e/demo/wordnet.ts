@@ -16,6 +16,9 @@ import {
 const databaseName = 'wordnet';
 const baseUrl = new URL(process.env['POLYAD_URL'] ?? 'http://127.0.0.1:2480');
 const password = process.env['POLYAD_PASSWORD'] ?? storedPassword();
+/** As it stands in lines to paste: never the password itself. */
+const shownPassword =
+  process.env['POLYAD_PASSWORD'] === undefined ? '$(cat config/root-password)' : '$POLYAD_PASSWORD';
 const authorization = `Basic ${Buffer.from(`root:${password}`).toString('base64')}`;
 
 function storedPassword(): string {
@@ -26,7 +29,7 @@ function storedPassword(): string {
 }
 
 async function post(path: string, body: unknown): Promise<Record<string, unknown>> {
-  const answer = await fetch(new URL(`/api/v1${path}`, baseUrl), {
+  const answer = await asked(new URL(`/api/v1${path}`, baseUrl), {
     method: 'POST',
     headers: { authorization, 'content-type': 'application/json' },
     body: JSON.stringify(body),
@@ -34,6 +37,18 @@ async function post(path: string, body: unknown): Promise<Record<string, unknown
   const text = await answer.text();
   if (!answer.ok) throw new Error(`${path} answered ${answer.status}: ${text}`);
   return JSON.parse(text) as Record<string, unknown>;
+}
+
+/** Ends with one sentence when there is no server. */
+async function asked(url: URL, options: RequestInit): Promise<Response> {
+  try {
+    return await fetch(url, options);
+  } catch {
+    process.stderr.write(
+      `no server answers at ${baseUrl.origin}: start one by npm start, or set POLYAD_URL\n`,
+    );
+    process.exit(1);
+  }
 }
 
 async function sql(command: string): Promise<void> {
@@ -191,7 +206,7 @@ async function showQueries(): Promise<void> {
     const ms = (performance.now() - start).toFixed(1);
     const body = JSON.stringify({ language: 'sql', command }).replaceAll("'", "'\\''");
     process.stdout.write(
-      `\n# ${(answer['result'] as unknown[]).length} rows in ${ms} ms\ncurl -s -u root:${'$POLYAD_PASSWORD'} ${url.href} -d '${body}'\n`,
+      `\n# ${(answer['result'] as unknown[]).length} rows in ${ms} ms\ncurl -s -u "root:${shownPassword}" ${url.href} -d '${body}'\n`,
     );
   }
   process.stdout.write(

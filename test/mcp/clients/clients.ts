@@ -17,7 +17,7 @@ import { startCredentialsProxy } from './credentials-proxy.ts';
 // command line, the conformance suite. `npm run mcp:clients`.
 
 const projectDirectory = resolve(import.meta.dirname, '../../..');
-const packages = join(projectDirectory, 'node_modules/@modelcontextprotocol');
+const packages = join(import.meta.dirname, 'packages/node_modules/@modelcontextprotocol');
 const everything = {
   allowInsert: true,
   allowUpdate: true,
