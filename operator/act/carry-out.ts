@@ -17,6 +17,7 @@ import type { KindName } from '../kubernetes/resource-kinds.ts';
 import { MemberError } from '../observe/database-client.ts';
 import type { Member } from '../observe/database-client.ts';
 import { memberOf, secretText } from '../observe/observe-cluster.ts';
+import { mcpHash } from '../resources/mcp-config.ts';
 import { backupHash } from '../resources/member-needs.ts';
 import { contentHash } from '../resources/content-hash.ts';
 import { incarnationOf } from '../resources/pod-state.ts';
@@ -175,7 +176,14 @@ function encode(text: string): string {
 async function tellMember(
   action: Extract<
     Action,
-    { kind: 'set-root-password' | 'set-settings' | 'set-backup-config' | 'back-up' }
+    {
+      kind:
+        | 'set-root-password'
+        | 'set-settings'
+        | 'set-backup-config'
+        | 'change-mcp-config'
+        | 'back-up';
+    }
   >,
   task: Task,
 ): Promise<void> {
@@ -196,6 +204,10 @@ async function tellMember(
     case 'set-backup-config':
       await actors.databases.setBackupConfig(member, password, action.config);
       memory.noteDone(`set-backup-config ${backupHash(spec)} ${life}`);
+      return;
+    case 'change-mcp-config':
+      await actors.databases.changeMcpConfig(member, password, action.change);
+      memory.noteDone(`change-mcp-config ${mcpHash(spec)} ${life}`);
       return;
     case 'back-up':
       await actors.databases.backUpAll(member, password);

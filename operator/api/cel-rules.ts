@@ -158,13 +158,6 @@ const notYetRules: readonly ValidationRule[] = [
   ),
   notYet(
     'spec',
-    'mcp',
-    '!has(self.mcp)',
-    'the tool protocol is not available in this version',
-    'leave it out',
-  ),
-  notYet(
-    'spec',
     'update.strategy',
     "self.update.strategy != 'Recreate'",
     'with one member it would be the same as LeaderLast',

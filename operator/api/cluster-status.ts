@@ -109,6 +109,7 @@ export const clusterStatus = z.object({
       hotKeys: z.array(z.string().max(128)).max(128).optional(),
       hotFor: text(128),
       backupHash: text(64),
+      mcpHash: text(64),
       renderVersion: text(16),
     })
     .optional(),

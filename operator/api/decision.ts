@@ -27,6 +27,7 @@ export const eventReasons = [
   'EvictionBlocked',
   'HotSettingApplied',
   'BackupConfigApplied',
+  'McpConfigApplied',
   'BackupSucceeded',
   'BackupFailed',
   'RootPasswordChanged',
@@ -101,6 +102,7 @@ export type Action =
       readonly changes: readonly { readonly key: string; readonly value: string }[];
     }
   | { readonly kind: 'set-backup-config'; readonly config: string }
+  | { readonly kind: 'change-mcp-config'; readonly change: string }
   /** Backs up every database; `mark` is among what was done in the next observation. */
   | { readonly kind: 'back-up'; readonly mark: string };
 

@@ -102,6 +102,8 @@ export interface MemberView {
   readonly settings: ReadonlyMap<string, MemberSetting> | undefined;
   /** `get backup config`, or that the server has no such command. */
   readonly backup: { readonly config: unknown } | 'unsupported' | undefined;
+  /** The configuration of the tool server, or that there is none in its image. */
+  readonly mcp: { readonly config: unknown } | 'unsupported' | undefined;
   /** Why the last call with credentials failed, if it did. */
   readonly problem: string | undefined;
 }
@@ -116,6 +118,7 @@ export const unknownMember: MemberView = {
   version: undefined,
   settings: undefined,
   backup: undefined,
+  mcp: undefined,
   problem: undefined,
 };
 

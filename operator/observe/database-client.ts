@@ -44,6 +44,7 @@ export class MemberError extends Error {
 }
 
 const timeoutsMs = { probe: 1000, call: 5000, backup: 3_600_000 } as const;
+const mcpConfigPath = '/api/v1/mcp/config';
 const refusedMs = 60_000;
 const sessionsMax = 1000;
 
@@ -120,6 +121,24 @@ export class DatabaseClient {
   async setBackupConfig(member: Member, password: string, config: string): Promise<void> {
     const parsed: unknown = JSON.parse(config);
     await this.command(member, password, { command: 'set backup config', config: parsed });
+  }
+
+  /** @returns the configuration of the tool server, `unsupported` when the member has none */
+  async mcpConfig(
+    member: Member,
+    password: string,
+  ): Promise<{ readonly config: unknown } | 'unsupported'> {
+    try {
+      const body = await this.#call(member, password, { method: 'GET', path: mcpConfigPath });
+      return { config: JSON.parse(body) };
+    } catch (error) {
+      if (error instanceof MemberError && error.status === 404) return 'unsupported';
+      throw error;
+    }
+  }
+
+  async changeMcpConfig(member: Member, password: string, change: string): Promise<void> {
+    await this.#call(member, password, { method: 'POST', path: mcpConfigPath, body: change });
   }
 
   /** Backs up every database, one after the other. */

@@ -6,7 +6,7 @@ import type { Draft, Pass } from './pass.ts';
 import { servedSecret } from '../resources/certificates.ts';
 import { wantedMonitors } from '../resources/monitors.ts';
 import { incarnationOf, isReady, podProblem } from '../resources/pod-state.ts';
-import { lacksBackup } from './steps/apply-settings.ts';
+import { isUnsupported } from './steps/apply-settings.ts';
 
 /*
  * The status of a look (operator.md 3.5, 3.6): `Ready` is always there; `Reconciling` and `Stalled` are there only when true,
@@ -281,7 +281,7 @@ function certificateSecrets({ cluster, spec, names }: Pass): { ca?: string; tls?
 
 function backupCondition(draft: Draft): WantedCondition {
   const hash = draft.applied.backupHash;
-  if (lacksBackup(hash))
+  if (isUnsupported(hash))
     return untruth(
       'BackupConfigured',
       'UnsupportedByServer',
@@ -298,6 +298,11 @@ const scrapeUserKey = 'service.prometheus.requireAuthentication';
 function warningsOf(pass: Pass, draft: Draft): Draft['warnings'] {
   const { spec } = pass;
   const found = [...draft.warnings];
+  if (isUnsupported(draft.applied.mcpHash))
+    found.push({
+      reason: 'McpUnsupported',
+      message: 'spec.mcp has no effect: the image has no tool server',
+    });
   const warn = (reason: string, message: string) => found.push({ reason, message });
   if (spec.resources?.limits?.['memory'] === undefined)
     warn('NoMemoryLimit', 'spec.resources.limits.memory is not set: the heap cannot follow it');

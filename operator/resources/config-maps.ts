@@ -3,6 +3,7 @@ import type { ClusterSpec } from '../api/cluster-spec.ts';
 import type { DesiredObject } from '../api/kubernetes-object.ts';
 import { objectNames } from '../api/names.ts';
 import { backupJson, serviceJson } from './managed-files.ts';
+import { mcpJson } from './mcp-config.ts';
 import type { MembersRecord } from './members-record.ts';
 import { membersFile, printMembersRecord } from './members-record.ts';
 import { ownedObject } from './owner.ts';
@@ -10,6 +11,7 @@ import { ownedObject } from './owner.ts';
 /** The files that the guard installs in the members' config directory. */
 export function configMap(cluster: ClusterObject, spec: ClusterSpec): DesiredObject {
   const backup = backupJson(spec.backup);
+  const mcp = mcpJson(spec);
   return ownedObject(cluster, {
     apiVersion: 'v1',
     kind: 'ConfigMap',
@@ -18,6 +20,7 @@ export function configMap(cluster: ClusterObject, spec: ClusterSpec): DesiredObj
     data: {
       'service.json': serviceJson(spec),
       ...(backup === undefined ? undefined : { 'backup.json': backup }),
+      ...(mcp === undefined ? undefined : { 'mcp-config.json': mcp }),
     },
   });
 }

@@ -3,6 +3,7 @@ import type { ClusterStatus } from '../api/cluster-status.ts';
 import type { Pod } from '../api/kubernetes-object.ts';
 import { contentHash } from './content-hash.ts';
 import { backupJson } from './managed-files.ts';
+import { mcpHash } from './mcp-config.ts';
 import { incarnationOf, isReady } from './pod-state.ts';
 import { settingsByClass } from './restart-inputs.ts';
 
@@ -11,7 +12,7 @@ import { settingsByClass } from './restart-inputs.ts';
  * again inside its pod reads old ones, so each life of the process is looked at once, and after that nothing is asked.
  */
 
-/** Marks a server that has no scheduler for backups. */
+/** Marks a server that has no scheduler for backups, or no tool server. */
 export const unsupportedMark = 'unsupported:';
 
 export interface MemberNeeds {
@@ -19,6 +20,7 @@ export interface MemberNeeds {
   readonly info: boolean;
   readonly settings: boolean;
   readonly backup: boolean;
+  readonly mcp: boolean;
 }
 
 export function memberNeeds(
@@ -26,17 +28,20 @@ export function memberNeeds(
   spec: ClusterSpec,
   status: ClusterStatus,
 ): MemberNeeds {
-  if (pod === undefined || !isReady(pod)) return { info: false, settings: false, backup: false };
+  if (pod === undefined || !isReady(pod))
+    return { info: false, settings: false, backup: false, mcp: false };
   const { hot } = settingsByClass(spec);
   const applied = status.applied ?? {};
   const isNewLife = applied.hotFor !== incarnationOf(pod);
   const hasHot = Object.keys(hot).length > 0 || (applied.hotKeys ?? []).length > 0;
   const settings = hasHot && (isNewLife || applied.hotHash !== contentHash(hot));
   const known = applied.backupHash?.replace(unsupportedMark, '');
+  const knownMcp = applied.mcpHash?.replace(unsupportedMark, '');
   return {
     info: settings || isNewLife || status.version === undefined,
     settings,
     backup: spec.backup !== undefined && (isNewLife || known !== backupHash(spec)),
+    mcp: spec.mcp !== undefined && (isNewLife || knownMcp !== mcpHash(spec)),
   };
 }
 

@@ -257,6 +257,34 @@ test('a server without a backup scheduler is reported and nothing is restarted',
   assert.equal(world.condition('Ready'), 'True AllMembersReady');
 });
 
+test('the tool server is configured live, field by field and entry by entry', async () => {
+  const databases = { audit: { allowReads: false }, shop: { allowInsert: false } };
+  const world = await readyWorld({ mcp: { enabled: true, databases } });
+  const pod = podUid(world);
+  assert.deepEqual(world.members.mcp(), { enabled: true, databases });
+  assert.match(
+    world.api.find('ConfigMap', 'orders-config')?.data?.['mcp-config.json'] ?? '',
+    /"enabled": true/,
+  );
+  const { shop } = databases;
+  await change(world, { mcp: { profile: 'RAG', databases: { audit: null } } });
+  assert.deepEqual(world.members.mcp(), { enabled: true, profile: 'rag', databases: { shop } });
+  assert.equal(podUid(world), pod);
+  await change(world, { mcp: { unknown: true } });
+  assert.notEqual(world.condition('Ready'), 'True AllMembersReady');
+  await change(world, { mcp: { enabled: false, unknown: null } });
+  assert.equal(world.condition('Ready'), 'True AllMembersReady');
+  assert.equal(world.members.mcp()?.['enabled'], false);
+});
+
+test('an image without a tool server is told of, and nothing waits for it', async () => {
+  const world = new SimulatedWorld();
+  world.members.hasTools = false;
+  world.create('orders', { mcp: { enabled: true } });
+  await world.settle();
+  assert.equal(world.condition('Ready'), 'True AllMembersReady');
+});
+
 test('storage grows online and the StatefulSet is made anew around its pod', async () => {
   const world = await readyWorld({ storage: { size: '1Gi' } });
   const pod = podUid(world);

@@ -1,6 +1,7 @@
 import type { Action } from '../../api/decision.ts';
 import { contentHash } from '../../resources/content-hash.ts';
 import { backupJson } from '../../resources/managed-files.ts';
+import { mcpChange, mcpHash } from '../../resources/mcp-config.ts';
 import { backupHash, memberNeeds, unsupportedMark } from '../../resources/member-needs.ts';
 import { incarnationOf, isReady } from '../../resources/pod-state.ts';
 import { settingsByClass } from '../../resources/restart-inputs.ts';
@@ -8,7 +9,7 @@ import { lookAgain, note, rejectionOf } from '../pass.ts';
 import type { Draft, Pass, Step } from '../pass.ts';
 import { holds } from '../same-content.ts';
 
-/** What a running member takes over without a restart (operator.md 8.5): hot settings and the schedules of backups. */
+/** What a running member takes over without a restart (operator.md 8.5): hot settings, the schedules of backups, the tool server. */
 export const applySettings: Step = (pass, draft) => {
   const pod = pass.seen.pod;
   if (pod === undefined || !isReady(pod)) return undefined;
@@ -27,6 +28,12 @@ export const applySettings: Step = (pass, draft) => {
     if (action !== undefined) return { action };
   }
   if (pass.spec.backup === undefined) draft.applied.backupHash = undefined;
+  if (needs.mcp) {
+    const action = mcpAction(pass, draft, incarnationOf(pod));
+    if (action === 'wait') return undefined;
+    if (action !== undefined) return { action };
+  }
+  if (pass.spec.mcp === undefined) draft.applied.mcpHash = undefined;
   draft.applied.hotFor = incarnationOf(pod);
   return undefined;
 };
@@ -82,6 +89,29 @@ function backupAction(pass: Pass, draft: Draft, incarnation: string): Action | '
   return { kind: 'set-backup-config', config };
 }
 
+function mcpAction(pass: Pass, draft: Draft, incarnation: string): Action | 'wait' | undefined {
+  const { member, done } = pass.seen;
+  const hash = mcpHash(pass.spec);
+  if (member.mcp === 'unsupported') {
+    draft.applied.mcpHash = `${unsupportedMark}${hash}`;
+    return undefined;
+  }
+  const refusal = rejectionOf(pass, draft, 'change-mcp-config') ?? member.problem;
+  if (refusal !== undefined || member.mcp === undefined) {
+    holdBack(pass, draft, refusal);
+    if (pass.previous.applied?.mcpHash !== hash)
+      draft.progress ??= { reason: 'ApplyingSettings', message: refusal ?? 'asking the member' };
+    return 'wait';
+  }
+  const change = mcpChange(member.mcp.config, pass.spec.mcp ?? {});
+  if (change === undefined || done.has(`change-mcp-config ${hash} ${incarnation}`)) {
+    draft.applied.mcpHash = hash;
+    return undefined;
+  }
+  note(draft, 'McpConfigApplied', Object.keys(change).join(', '));
+  return { kind: 'change-mcp-config', change: JSON.stringify(change) };
+}
+
 /** A Cluster is not ready for its spec before the member runs with it. */
 function holdBack(pass: Pass, draft: Draft, refusal: string | undefined): void {
   if (refusal !== undefined) draft.hotProblem = refusal;
@@ -91,7 +121,7 @@ function holdBack(pass: Pass, draft: Draft, refusal: string | undefined): void {
     draft.progress ??= { reason: 'ApplyingSettings', message: refusal ?? 'asking the member' };
 }
 
-/** Whether the server of this version said that it has no scheduler for backups. */
-export function lacksBackup(hash: string | undefined): boolean {
+/** Whether the server of this version said that it has no scheduler for backups, or no tool server. */
+export function isUnsupported(hash: string | undefined): boolean {
   return hash?.startsWith(unsupportedMark) ?? false;
 }

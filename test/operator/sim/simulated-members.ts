@@ -17,6 +17,7 @@ interface Running {
   readonly settings: Map<string, string>;
   readonly tokens: Map<string, string>;
   backup: unknown;
+  mcp: Record<string, unknown>;
 }
 
 const standardSettings: Readonly<Record<string, string>> = {
@@ -31,6 +32,7 @@ export class SimulatedMembers implements MemberTransport {
   readonly #running = new Map<string, Running>();
   readonly calls: string[] = [];
   hasBackups = true;
+  hasTools = true;
   /** Databases that were backed up, in order. */
   readonly backedUp: string[] = [];
   #tokens = 0;
@@ -80,7 +82,13 @@ export class SimulatedMembers implements MemberTransport {
     const volume = this.#volumes.get(claim?.metadata.uid ?? '');
     if (volume !== undefined && !this.#running.has(address)) {
       const settings = new Map(Object.entries(standardSettings));
-      this.#running.set(address, { volume, settings, tokens: new Map(), backup: undefined });
+      this.#running.set(address, {
+        volume,
+        settings,
+        tokens: new Map(),
+        backup: undefined,
+        mcp: { enabled: false, databases: {} },
+      });
     }
     return { name: 'server', restartCount: 0, state: { running: {} } };
   }
@@ -96,6 +104,10 @@ export class SimulatedMembers implements MemberTransport {
 
   backup(): unknown {
     return [...this.#running.values()][0]?.backup;
+  }
+
+  mcp(): Readonly<Record<string, unknown>> | undefined {
+    return [...this.#running.values()][0]?.mcp;
   }
 
   passwords(): string[] {
@@ -133,6 +145,10 @@ export class SimulatedMembers implements MemberTransport {
       member.volume.password = (JSON.parse(request.body ?? '') as { password: string }).password;
       return { status: 200, body: '{}' };
     }
+    if (pathname === '/api/v1/mcp/config') {
+      if (!this.hasTools) return { status: 404, body: '{}' };
+      return configured(member, JSON.parse(request.body ?? '{}') as Record<string, unknown>);
+    }
     return request.method === 'GET'
       ? { status: 200, body: JSON.stringify(infoOf(member)) }
       : this.#command(member, request.body ?? '');
@@ -167,6 +183,21 @@ export class SimulatedMembers implements MemberTransport {
       };
     return ok();
   }
+}
+
+/** Entries of `databases` merge by name, null removes one; a field that is unknown is refused. */
+function configured({ mcp }: Running, change: Readonly<Record<string, unknown>>) {
+  if ('unknown' in change) return { status: 400, body: '{"error":"Unknown property"}' };
+  for (const [name, value] of Object.entries(change))
+    mcp[name] =
+      name === 'databases'
+        ? Object.fromEntries(
+            Object.entries({ ...(mcp[name] as object), ...(value as object) }).filter(
+              ([, entry]) => entry !== null,
+            ),
+          )
+        : value;
+  return { status: 200, body: JSON.stringify(mcp) };
 }
 
 function ok() {
