@@ -1,4 +1,4 @@
-import { appendFileSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
+import { appendFileSync, readdirSync, rmSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { compareText } from '#core/value/value-order.ts';
@@ -7,7 +7,7 @@ import { serverEventLogFiles, serverEventLogMaxSize } from '#config/server-setti
 import { DatabaseError } from '#core/errors.ts';
 import { type Log, oneLine } from '#core/log.ts';
 import type { Clock } from '#core/runtime.ts';
-import { isErrno } from '#platform/files.ts';
+import { isErrno, makeDirectories } from '#platform/files.ts';
 import { formatFileTimestamp, formatTimestamp } from '#platform/timestamp.ts';
 
 export type EventType = 'INFO' | 'WARNING' | 'ERROR' | 'CRITICAL' | 'HINT';
@@ -132,7 +132,7 @@ export class ServerEvents {
   }
 
   #startFile(): void {
-    mkdirSync(this.#directory, { recursive: true });
+    makeDirectories(this.#directory);
     const names = this.fileNames();
     const stem = `server-event-log-${formatFileTimestamp(this.#clock.now())}`;
     // Above those of the same second; the ones below may be deleted already.

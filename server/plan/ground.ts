@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { Settings } from '#config/effective-settings.ts';
 import { type ServerPaths, serverPaths } from '#config/server-paths.ts';
@@ -8,6 +8,7 @@ import { ServerEvents } from '#control/event-log.ts';
 import { AssertionFailure } from '#core/assert.ts';
 import { DatabaseError } from '#core/errors.ts';
 import type { Log } from '#core/log.ts';
+import { makeDirectories } from '#platform/files.ts';
 import { LogSink } from '#platform/log-sink.ts';
 import { createLog } from '#platform/pino-log.ts';
 import { ProcessLock } from '#platform/process-lock.ts';
@@ -58,7 +59,7 @@ export function prepareGround(settings: Settings): Ground {
 
 function makeDirectory(path: string): void {
   try {
-    mkdirSync(path, { recursive: true, mode: 0o750 });
+    makeDirectories(path, 0o750);
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
     throw new DatabaseError('InvalidSetting', `directory '${path}' cannot be made: ${reason}`);

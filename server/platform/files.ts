@@ -1,4 +1,4 @@
-import { closeSync, fsyncSync, openSync } from 'node:fs';
+import { closeSync, fsyncSync, mkdirSync, openSync, statSync } from 'node:fs';
 import { open, readFile, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
@@ -29,6 +29,32 @@ async function writeBeside(path: string, content: string | Uint8Array): Promise<
   }
   await rename(temporary, path);
   syncDirectory(dirname(path));
+}
+
+/**
+ * Makes a directory and those above it; fine when it is there. Node's own `recursive` never returns where the system keeps
+ * answering ENOENT though the directory above is there, as below `/proc`.
+ * @throws Error of the system
+ */
+export function makeDirectories(path: string, mode = 0o777): void {
+  if (makeOne(path, mode)) return;
+  makeDirectories(dirname(path), mode);
+  if (!makeOne(path, mode)) throw new Error(`'${dirname(path)}' is gone`);
+}
+
+/** @returns false when the directory above is missing */
+function makeOne(path: string, mode: number): boolean {
+  try {
+    mkdirSync(path, { mode });
+  } catch (error) {
+    const isThere = statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+    if (isThere) return true;
+    const above = dirname(path);
+    const isAboveThere = above === path || statSync(above, { throwIfNoEntry: false }) !== undefined;
+    if (!isErrno(error, 'ENOENT') || isAboveThere) throw error;
+    return false;
+  }
+  return true;
 }
 
 /** Makes creations, renames and deletions in a directory survive a power loss. */

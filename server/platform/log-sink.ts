@@ -1,13 +1,6 @@
-import {
-  closeSync,
-  existsSync,
-  fstatSync,
-  mkdirSync,
-  openSync,
-  renameSync,
-  writeSync,
-} from 'node:fs';
+import { closeSync, existsSync, fstatSync, openSync, renameSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
+import { makeDirectories } from './files.ts';
 
 const fileBytesMax = 10 * 1024 * 1024;
 const fileCountMax = 10;
@@ -51,7 +44,7 @@ export class LogSink {
   #open(): void {
     if (this.#directory === undefined) return;
     try {
-      mkdirSync(this.#directory, { recursive: true });
+      makeDirectories(this.#directory);
       this.#file = openSync(join(this.#directory, 'polyad.log'), 'a', 0o640);
       this.#bytes = fstatSync(this.#file).size;
     } catch (error) {

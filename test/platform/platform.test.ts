@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { readTextIfExists, removeFile, replaceFile } from '#platform/files.ts';
+import { makeDirectories, readTextIfExists, removeFile, replaceFile } from '#platform/files.ts';
 import { WorkerKeyDerivation } from '#platform/key-derivation.ts';
 import { LogSink } from '#platform/log-sink.ts';
 import { createLog } from '#platform/pino-log.ts';
@@ -25,6 +25,18 @@ test('a replaced file has the new content, mode 0600, and leaves nothing beside 
   await removeFile(path);
   await removeFile(path);
   assert.equal(await readTextIfExists(path), undefined);
+});
+
+test('directories are made with those above them; where the system never finds them there is an error', () => {
+  const path = join(directory, 'a', 'b', 'c');
+  makeDirectories(path, 0o750);
+  makeDirectories(path);
+  assert.equal(statSync(path).mode & 0o777, 0o750);
+  writeFileSync(join(path, 'file'), '');
+  assert.throws(() => makeDirectories(join(path, 'file')), { code: 'EEXIST' });
+  assert.throws(() => makeDirectories(join(path, 'file', 'd')), { code: 'ENOTDIR' });
+  // Here Node's own `recursive` turns in a circle for ever.
+  assert.throws(() => makeDirectories('/proc/polyad-nowhere/x'), { code: 'ENOENT' });
 });
 
 test('keys are those of PBKDF2, and a full queue refuses', async () => {

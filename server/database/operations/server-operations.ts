@@ -1,10 +1,10 @@
-import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Settings } from '#config/effective-settings.ts';
 import { DatabaseError } from '#core/errors.ts';
 import type { Principal } from '#core/principal.ts';
 import type { Runtime } from '#core/runtime.ts';
 import type { Value, ValueMap } from '#core/value/value.ts';
+import { makeDirectories } from '#platform/files.ts';
 import type { OperationCall } from '../progress/operation-run.ts';
 import type {
   ProgressEntry,
@@ -129,7 +129,7 @@ export class ServerOperations implements StatementOperations {
         { database: name, operation: 'backup database', stepCount: backupStepCount },
         asker,
         async (reporter) => {
-          await mkdir(directory, { recursive: true, mode: 0o750 });
+          makeDirectories(directory, 0o750);
           const job = { database: name, engine, directory, fileName, options, settings };
           return writeBackup({ ...job, reporter, runtime });
         },

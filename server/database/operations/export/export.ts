@@ -1,9 +1,9 @@
-import { mkdir, rename, rm, stat } from 'node:fs/promises';
+import { rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseError } from '#core/errors.ts';
 import type { Runtime } from '#core/runtime.ts';
 import type { Value } from '#core/value/value.ts';
-import { directorySynced } from '#platform/files.ts';
+import { directorySynced, makeDirectories } from '#platform/files.ts';
 import { writePieces } from '#platform/file-sink.ts';
 import { formatFileTimestamp } from '#platform/timestamp.ts';
 import type { ProgressReporter } from '../../progress/progress-registry.ts';
@@ -94,7 +94,7 @@ export interface ExportJob {
  */
 export async function writeExport(job: ExportJob): Promise<ExportTotals> {
   const { directory, order, reporter, runtime, database } = job;
-  await mkdir(directory, { recursive: true, mode: 0o750 });
+  makeDirectories(directory, 0o750);
   const target = join(directory, order.fileName);
   await requireFree(target, order);
   const suffix = runtime.random.uint32().toString(16).padStart(8, '0');
