@@ -165,20 +165,26 @@ class Printer {
     return parts.join(', ') + cut(items.length);
   }
 
-  /** In parentheses when it would not read as one operand otherwise. */
-  /** A function of the schema is called by way of another one, whose first argument is its name. */
+  /**
+   * A function of the schema is called by way of another one, whose first argument is its name; one that only a dialect has shows the
+   * name that it has there.
+   */
   #call({ function: name, arguments: args }: Extract<Expression, { op: 'Call' }>): string {
     const [first, ...rest] = args;
+    if (name.startsWith(ofDialect)) return `${name.slice(ofDialect.length)}(${this.#list(args)})`;
     if (name.startsWith('#') && first?.op === 'Constant' && typeof first.value === 'string')
       return `${first.value}(${this.#list(rest)})`;
     return `${name}(${this.#list(args)})`;
   }
 
+  /** In parentheses when it would not read as one operand otherwise. */
   #tight(expression: Expression): string {
     const text = this.print(expression);
     return loose.has(expression.op) ? `(${text})` : text;
   }
 }
+
+const ofDialect = '#cypher.';
 
 type PlainOp =
   | 'Constant'

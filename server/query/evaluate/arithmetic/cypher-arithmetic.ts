@@ -1,6 +1,7 @@
 import { negateDuration } from '#core/temporal/cypher-duration.ts';
 import { CypherDuration } from '#core/temporal/instants.ts';
-import { Duration } from '#core/temporal/temporal.ts';
+import { isoDate } from '#core/temporal/instant-text.ts';
+import { Duration, LocalDate } from '#core/temporal/temporal.ts';
 import { toNumber } from '#core/value/conversion.ts';
 import { DatabaseError } from '#core/errors.ts';
 import { textOf } from '#core/text/text-form.ts';
@@ -33,7 +34,7 @@ const operations: Partial<Record<ArithmeticOperator, BinaryOperation>> = {
     if (Array.isArray(left)) return appendToList(left, right, context);
     if (Array.isArray(right)) return boundedGrowth([left, ...right], context);
     if (typeof left === 'string' || typeof right === 'string')
-      return boundedText(textOf(left, context.formats) + textOf(right, context.formats), context);
+      return boundedText(isoTextOf(left, context) + isoTextOf(right, context), context);
     if (isNumber(left) && isNumber(right)) return add(left, right, context);
     const sum = plusOrMinus(left, right, 1);
     if (sum !== undefined) return sum;
@@ -92,6 +93,12 @@ export function cypherConcatenate(left: Value, right: Value, context: Evaluation
     return boundedText(left + right, context);
   if (Array.isArray(left) && Array.isArray(right)) return appendToList(left, right, context);
   throw typeError('InvalidArgumentType', `'||' between ${kindName(left)} and ${kindName(right)}`);
+}
+
+/** Dates are written as the language writes them, whatever the format of the database. */
+function isoTextOf(value: Value, context: EvaluationContext): string {
+  if (value instanceof LocalDate) return isoDate(value.epochDay);
+  return textOf(value, context.formats);
 }
 
 /** Two of SQL, which are added as they are there. */

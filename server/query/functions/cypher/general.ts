@@ -1,10 +1,10 @@
 import { isList, isMap, isRecord, kindOf, type Value } from '#core/value/value.ts';
 import { cypherEquals } from '../../evaluate/comparison/cypher-comparison.ts';
-import type { EvaluationContext } from '../../evaluate/context.ts';
 import { notA } from '../../evaluate/cypher-failures.ts';
 import type { ScalarFunction } from '../../evaluate/function-definition.ts';
 import { scalar, volatileScalar } from '../define.ts';
 import { cypherPrefix, nullForNull } from './arguments.ts';
+import { statementMillis } from '../instants/clock.ts';
 
 /** What is left of cypher.md 9.1: tests, types, the clock. */
 
@@ -58,17 +58,6 @@ function elementType(list: readonly Value[], depth: number): string {
   return shown.join(' | ');
 }
 
-const statementTimes = new WeakMap<object, number>();
-
-/** The moment at which the statement first asked, the same in all of it. */
-function statementTime(context: EvaluationContext): number {
-  const known = statementTimes.get(context.regexBudget);
-  if (known !== undefined) return known;
-  const now = Math.trunc(context.runtime.clock.now());
-  statementTimes.set(context.regexBudget, now);
-  return now;
-}
-
 export const cypherGeneral: readonly ScalarFunction[] = [
   nullForNull('isEmpty(value)', [1, 1], isEmpty),
   scalar(`${cypherPrefix}nullIf(a, b)`, [2, 2], ([a, b]) =>
@@ -76,5 +65,5 @@ export const cypherGeneral: readonly ScalarFunction[] = [
   ),
   scalar(`${cypherPrefix}valueType(value)`, [1, 1], ([value]) => valueType(value as Value)),
   volatileScalar(`${cypherPrefix}randomUuid()`, [0, 0], (_, { runtime }) => runtime.random.uuid()),
-  volatileScalar(`${cypherPrefix}timestamp()`, [0, 0], (_, context) => statementTime(context)),
+  volatileScalar(`${cypherPrefix}timestamp()`, [0, 0], (_, context) => statementMillis(context)),
 ];

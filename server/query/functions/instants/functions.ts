@@ -10,6 +10,7 @@ import type { EvaluationContext } from '../../evaluate/context.ts';
 import { kindName, notA } from '../../evaluate/cypher-failures.ts';
 import type { ScalarFunction } from '../../evaluate/function-definition.ts';
 import { alias, scalar, volatileScalar } from '../define.ts';
+import { statementMoment } from './clock.ts';
 import { construct, current, type InstantKind, momentOfMillis } from './construct.ts';
 import { integerField } from './fields.ts';
 import { truncate } from './truncate.ts';
@@ -29,18 +30,6 @@ import { truncate } from './truncate.ts';
  */
 
 const noFields: ValueMap = new Map();
-
-/** What the clock showed when an execution first asked. */
-const statementClocks = new WeakMap<object, LocalDateTime>();
-
-/** One moment per execution of a statement; a transaction has that of the statement, as it reads anew with each. */
-export function statementMoment(context: EvaluationContext): LocalDateTime {
-  const known = statementClocks.get(context.regexBudget);
-  if (known !== undefined) return known;
-  const now = momentOfMillis(context.runtime.clock.now());
-  statementClocks.set(context.regexBudget, now);
-  return now;
-}
 
 function isMissing(value: Value | undefined): value is null | undefined {
   return value === null || value === undefined;
