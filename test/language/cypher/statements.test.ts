@@ -1,0 +1,54 @@
+// Writes of openCypher over a real database: what variables, lists, maps and paths show after a clause, what is refused, what is
+// counted. `cypher`: one statement per line; its rows, or the error. `stats`: the counters of one statement that are not 0.
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { openTestDatabase, type TestDatabase } from '#test/database/support/open-test-database.ts';
+import { runGoldenFile } from '#test/support/datadriven.ts';
+
+let opened: Promise<TestDatabase> | undefined;
+after(async () => (await opened)?.close());
+
+runGoldenFile(new URL('statements.txt', import.meta.url), async ({ command, input }) => {
+  opened ??= openTestDatabase();
+  const database = await opened;
+  if (command === 'stats') return statsOf(database, input);
+  const answers: string[] = [];
+  for (const line of input.split('\n')) answers.push(await answerOf(database, line));
+  return answers.join('\n');
+});
+
+test('of many clients that merge one node with a unique key, one makes it', async () => {
+  opened ??= openTestDatabase();
+  const database = await opened;
+  await database.run('CREATE VERTEX TYPE Only');
+  await database.run('CREATE PROPERTY Only.k INTEGER');
+  await database.run('CREATE INDEX ON Only (k) UNIQUE');
+  const merge =
+    'MERGE (n:Only {k: 1}) ON CREATE SET n.by = 1 ON MATCH SET n.met = coalesce(n.met, 0) + 1';
+  await Promise.all(Array.from({ length: 8 }, () => database.run(merge, {}, {}, 'cypher')));
+  const rows = await database.run('SELECT count(*) AS c, sum(met) AS met FROM Only');
+  assert.deepEqual(rows, [{ c: 1, met: 7 }]);
+});
+
+async function answerOf(database: TestDatabase, text: string): Promise<string> {
+  try {
+    const rows = await database.print(text, {}, {}, 'cypher');
+    return rows === '' ? 'no rows' : rows;
+  } catch (error) {
+    return `error: ${error instanceof Error ? error.message : String(error)}`;
+  }
+}
+
+async function statsOf(database: TestDatabase, text: string): Promise<string> {
+  const stream = await database.stream(text, {}, {}, 'cypher');
+  try {
+    while ((await stream.nextBatch()) !== undefined);
+    const counters = Object.entries(stream.summary().stats ?? {});
+    return counters
+      .filter(([, count]) => count !== 0)
+      .map(([name, count]) => `${name} ${count}`)
+      .join('\n');
+  } finally {
+    stream.close();
+  }
+}
