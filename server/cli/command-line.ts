@@ -2,7 +2,7 @@ import { type Arguments, readArguments } from './arguments.ts';
 import { backupCommand, restoreCommand } from './backup-command.ts';
 import { helpText } from './help.ts';
 import { importCommand } from './import-command.ts';
-import { sqlCommand } from './sql-command.ts';
+import { cypherCommand, sqlCommand } from './sql-command.ts';
 import { statusCommand } from './status-command.ts';
 import {
   CommandFailure,
@@ -17,6 +17,7 @@ type Command = (given: Arguments, terminal: Terminal) => Promise<ExitCode>;
 
 const commands: Readonly<Record<string, Command>> = {
   sql: sqlCommand,
+  cypher: cypherCommand,
   import: importCommand,
   backup: backupCommand,
   restore: restoreCommand,

@@ -3,6 +3,7 @@ export const helpText = `polyad, a multi-model database
 
   polyad start [setting...]             starts a server; service.server.httpIncomingPort=2480
   polyad sql <db> [statement]           runs a statement, what comes on the input, or a shell
+  polyad cypher <db> [statement]        as sql, in Cypher
   polyad import <db> <file|url|->       loads vertices and edges, or any file the server reads
   polyad backup <db>                    makes an archive on the server, prints its name
   polyad restore <db> <archive|url>     makes a database of an archive

@@ -32,6 +32,11 @@ export async function sqlCommand(given: Arguments, terminal: Terminal): Promise<
   return exitCodes.ok;
 }
 
+/** `polyad cypher <db> [statement]`: as `sqlCommand`, in Cypher. */
+export async function cypherCommand(given: Arguments, terminal: Terminal): Promise<ExitCode> {
+  return sqlCommand({ ...given, options: { language: 'cypher', ...given.options } }, terminal);
+}
+
 /** A script is one statement, and no other language separates statements with a semicolon for sure. */
 function isCutAtSemicolons({ language }: StatementClient): boolean {
   return language === 'sql' || language.includes('cypher');

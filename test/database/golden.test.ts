@@ -16,6 +16,7 @@ for (const name of [
   'index-use',
   'sentences',
   'scan-order',
+  'cypher-schema',
 ]) {
   runDatabaseGoldenFile(new URL(`./${name}.txt`, import.meta.url));
 }

@@ -62,6 +62,8 @@ export type SchemaChange =
       readonly components: readonly IndexComponent[];
       readonly componentText: string;
       readonly indexKind: IndexKind;
+      /** Properties need not be declared: values of any type are indexed as they are. */
+      readonly ofAnyType?: true;
       readonly unique: boolean;
       readonly nullStrategy: 'SKIP' | 'ERROR' | 'INDEX';
       readonly metadata: ValueMap;

@@ -100,9 +100,13 @@ function requireComponents(
   catalog: CatalogValue,
   type: TypeDefinition,
   name: string,
-  { indexKind, components }: Change<'create-index'>,
+  { indexKind, components, ofAnyType }: Change<'create-index'>,
 ): void {
-  const declared = components.map((component) => declaredFor(catalog, type, component));
+  const declared = components.map((component) =>
+    ofAnyType === true
+      ? catalog.property(type.id, component.property)
+      : declaredFor(catalog, type, component),
+  );
   requireComponentCount(name, components);
   if (isSearchKind(indexKind)) {
     const properties = components.flatMap((component, i) => {

@@ -368,11 +368,8 @@ export type Command = Span &
         readonly properties: readonly string[];
         readonly rule: 'unique' | 'key' | 'notNull' | TypeName;
       }
-    | {
-        readonly kind: 'dropIndex' | 'dropConstraint';
-        readonly name: string;
-        readonly ifExists: boolean;
-      }
+    | { readonly kind: 'dropIndex'; readonly name: string; readonly ifExists: boolean }
+    | { readonly kind: 'dropConstraint'; readonly name: string; readonly ifExists: boolean }
     | {
         readonly kind: 'show';
         readonly what:

@@ -5,8 +5,8 @@ import type { AnalysisContext, LanguageFrontend, ParseLimits } from '../frontend
 import { type CompiledQuery, Compiler } from './analyze/compiler.ts';
 import { compileExpression } from './analyze/expression.ts';
 import { compileQuery } from './analyze/query.ts';
-import type { CypherAst } from './ast.ts';
-import { notSupported } from './failures.ts';
+import { compileCommand, queryOfShow } from './analyze/command.ts';
+import type { CypherAst, Statement } from './ast.ts';
 import { parseStatement } from './parser/statement.ts';
 
 /** Language `cypher`: openCypher 9 with what is usual beyond it (cypher.md). */
@@ -19,13 +19,11 @@ export const cypherFrontend: LanguageFrontend<CypherAst> = {
 
 function analyzeStatement(ast: CypherAst, { catalog }: AnalysisContext): QueryProgram {
   const { statement } = ast;
-  if (statement.kind === 'command') throw notSupported(statement.command.kind);
   const compiler = new Compiler(ast.text, catalog, {
     expression: compileExpression,
     query: compileQuery,
   });
-  const none = new Map();
-  const compiled = compiler.query(statement.query, none, none);
+  const compiled = compileStatement(compiler, statement);
   const { plan, output } = answered(compiled, compiler);
   const { inspect } = ast;
   const isExplained = inspect === 'explain';
@@ -47,6 +45,14 @@ function analyzeStatement(ast: CypherAst, { catalog }: AnalysisContext): QueryPr
     output: { kind: 'columns', columns: [] },
     missingTypes: missing,
   };
+}
+
+function compileStatement(compiler: Compiler, statement: Statement): CompiledQuery {
+  const none = new Map();
+  if (statement.kind === 'query') return compiler.query(statement.query, none, none);
+  const { command } = statement;
+  if (command.kind === 'show') return compiler.query(queryOfShow(command), none, none);
+  return { plan: compileCommand(compiler, command), columns: undefined, writes: true };
 }
 
 /** A single column that is a node or relationship is the row itself (cypher.md 14). */

@@ -389,7 +389,18 @@ export type LogicalPlan =
       readonly as: Slot;
       readonly inserted: Slot;
     }
-  | { readonly op: 'Alter'; readonly change: SchemaChange; readonly as: Slot }
+  /** `first`: changes that are made before; `counts`: what of the statistics it counts in. */
+  | {
+      readonly op: 'Alter';
+      readonly change: SchemaChange;
+      readonly as: Slot;
+      readonly first?: readonly SchemaChange[];
+      readonly counts?:
+        | 'indexesAdded'
+        | 'indexesRemoved'
+        | 'constraintsAdded'
+        | 'constraintsRemoved';
+    }
   /** Runs its input to the end and gives one row: how that went, as text. */
   | { readonly op: 'Profile'; readonly input: LogicalPlan; readonly as: Slot }
   /** Work on the database as a whole; gives row maps. */

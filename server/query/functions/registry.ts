@@ -181,11 +181,26 @@ function knownNames(): readonly string[] {
   return [...new Set(names)].filter((name) => !isInternal(name));
 }
 
+const cypherPrefix = '#cypher.';
+
+/** openCypher has a function of this name that is its own. */
+function isOwn(name: string): boolean {
+  return scalars.has(foldAscii(`${cypherPrefix}${name}`));
+}
+
 /** Everything that is registered, sorted by kind and name, for documentation and its tests. */
-export function documentedFunctions(): readonly FunctionDocumentation[] {
+export function documentedFunctions(
+  language: 'sql' | 'cypher' = 'sql',
+): readonly FunctionDocumentation[] {
   const rows: FunctionDocumentation[] = [];
   for (const { name, syntax, isDeterministic } of scalars.values()) {
-    if (isInternal(name)) continue;
+    if (isInternal(name)) {
+      if (language === 'sql' || !name.startsWith(cypherPrefix)) continue;
+      const own = (text: string) => text.replace(cypherPrefix, '');
+      rows.push({ name: own(name), syntax: own(syntax), kind: 'function', isDeterministic });
+      continue;
+    }
+    if (language === 'cypher' && (name.startsWith('.') || isOwn(name))) continue;
     const isMethod = name.startsWith('.');
     rows.push({
       name: isMethod ? name.slice(1) : name,

@@ -91,8 +91,7 @@ export function lowerWrite(
       return () => new FindOrInsertOperator({ ...options, find: find() });
     }
     case 'Alter': {
-      const { change, as } = plan;
-      return () => makeAlterSchema(change, as);
+      return () => makeAlterSchema(plan);
     }
     case 'MoveVertex': {
       const { record, type, bucket, as } = plan;

@@ -1,10 +1,11 @@
 import { dbProcedures } from './db.ts';
 import { metaProcedures } from './meta.ts';
 import type { Procedure, ProcedureRegistry } from './procedure.ts';
+import { showProcedures } from './show.ts';
 
 /** A registry to which names are added while it is used. */
 export interface OpenProcedureRegistry extends ProcedureRegistry {
-  /** Sorted by name. */
+  /** Sorted by name, without those that no text can name. */
   all(): readonly Procedure[];
   /** @returns takes it away again */
   register(procedure: Procedure): () => void;
@@ -32,10 +33,17 @@ export function procedureRegistry(procedures: readonly Procedure[] = []): OpenPr
   for (const procedure of procedures) register(procedure);
   return {
     procedure: (name) => byName.get(keyOf(name)),
-    all: () => [...byName.values()].sort((a, b) => (a.name < b.name ? -1 : 1)),
+    all: () =>
+      [...byName.values()]
+        .filter(({ name }) => !name.startsWith('#'))
+        .sort((a, b) => (a.name < b.name ? -1 : 1)),
     register,
   };
 }
 
 /** The procedures of this server. Analyzers check calls against their signatures. */
-export const serverProcedures = procedureRegistry([...dbProcedures, ...metaProcedures]);
+export const serverProcedures: OpenProcedureRegistry = procedureRegistry([
+  ...dbProcedures,
+  ...metaProcedures,
+  ...showProcedures(() => serverProcedures.all()),
+]);

@@ -10,7 +10,7 @@ import { openTestDatabase, root, type TestDatabase } from './open-test-database.
  *
  *     sql [params=JSON] [session=name] [query] [limit=n] [retries=n] [pieces]   one statement; rows or the error; `pieces`: sent
  *                              with `autoCommit: false`
- *     sqlscript                as sql, a script
+ *     sqlscript, cypher        as sql, in that language
  *     lines [query] [session=name]   one statement per line, one line of rows or the error for each
  *     values                   one expression per line, one value or the error for each
  *     all                      one statement per line, each must work; prints how many rows each gave
@@ -39,6 +39,7 @@ async function answer(
   const name = golden.options.get('session') ?? '';
   switch (golden.command) {
     case 'sql':
+    case 'cypher':
     case 'sqlscript':
       return runOne(test, sessions, golden);
     case 'lines':

@@ -1,7 +1,7 @@
-import type { SchemaChange } from '#catalog/change/changes.ts';
 import type { ValueMap } from '#core/value/value.ts';
 import type { Slot } from '../../algebra/expression.ts';
 import type { Maintenance } from '../../algebra/maintenance.ts';
+import type { PlanNode } from '../../algebra/plan.ts';
 import { settleWritesInto } from '../write/drop-type.ts';
 import {
   END,
@@ -69,14 +69,22 @@ export class AwaitedRowsOperator implements PhysicalOperator {
 }
 
 /** Changes the schema, in the transaction of the statement. */
-export function makeAlterSchema(change: SchemaChange, as: Slot): PhysicalOperator {
+export function makeAlterSchema({
+  change,
+  as,
+  first = [],
+  counts,
+}: PlanNode<'Alter'>): PhysicalOperator {
   return new AwaitedRowsOperator(
     'Alter schema',
     change.kind,
     async (context, pause) => {
       const transaction = transactionOf(context);
       if (change.kind === 'drop-type') await settleWritesInto(change, transaction, pause);
-      return transaction.alter(change, pause);
+      for (const before of first) await transaction.alter(before, pause);
+      const rows = await transaction.alter(change, pause);
+      if (counts !== undefined) context.statistics[counts] += 1;
+      return rows;
     },
     as,
   );

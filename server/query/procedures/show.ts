@@ -1,0 +1,153 @@
+import type { IndexDefinition } from '#catalog/catalog.ts';
+import { isShown } from '#catalog/change/index-definition.ts';
+import type { Value, ValueMap } from '#core/value/value.ts';
+import type { ReadView } from '#transaction/read/read-view.ts';
+import { documentedFunctions } from '../functions/registry.ts';
+import { reading, rowWith } from './define.ts';
+import { type Procedure, signatureText } from './procedure.ts';
+
+/** What SHOW lists (cypher.md 12.1); no text can name these procedures. */
+
+const indexTypes: Readonly<Record<string, string>> = {
+  LSM_TREE: 'RANGE',
+  HASH: 'RANGE',
+  FULL_TEXT: 'FULLTEXT',
+  LSM_VECTOR: 'VECTOR',
+  LSM_SPARSE_VECTOR: 'VECTOR',
+  GEOSPATIAL: 'POINT',
+};
+
+function indexRow(index: IndexDefinition, { catalog }: ReadView): ValueMap {
+  const type = catalog.typeWithId(index.type);
+  return rowWith({
+    id: index.id,
+    name: index.name,
+    state: index.state === 'READY' ? 'ONLINE' : 'POPULATING',
+    populationPercent: index.state === 'READY' ? 100 : 0,
+    type: indexTypes[index.kind] ?? index.kind,
+    entityType: type.kind === 'edge' ? 'RELATIONSHIP' : 'NODE',
+    labelsOrTypes: [type.name],
+    properties: index.components.map(({ property }) => property),
+    indexProvider: index.kind.toLowerCase(),
+    owningConstraint: index.unique ? index.name : null,
+    lastRead: null,
+    readCount: null,
+  });
+}
+
+function* constraintRows({ catalog }: ReadView): Iterable<ValueMap> {
+  for (const index of catalog.indexes().filter((known) => known.unique && isShown(known))) {
+    const type = catalog.typeWithId(index.type);
+    const names = index.components.map(({ property }) => property);
+    const isKey = names.every((name) => catalog.property(type.id, name)?.mandatory === true);
+    const entity = type.kind === 'edge' ? 'RELATIONSHIP' : 'NODE';
+    const rule = isKey ? 'KEY' : type.kind === 'edge' ? 'UNIQUENESS' : 'PROPERTY_UNIQUENESS';
+    yield constraintRow(
+      { id: index.id, name: index.name, type: isKey ? `${entity}_KEY` : rule },
+      { entity, type: type.name, names, ownedIndex: index.name },
+    );
+  }
+  for (const type of catalog.types())
+    for (const property of type.properties.values()) {
+      if (!property.mandatory) continue;
+      const entity = type.kind === 'edge' ? 'RELATIONSHIP' : 'NODE';
+      yield constraintRow(
+        {
+          id: property.id,
+          name: `${type.name}.${property.name} NOT NULL`,
+          type: `${entity}_PROPERTY_EXISTENCE`,
+        },
+        { entity, type: type.name, names: [property.name], ownedIndex: null },
+      );
+    }
+}
+
+function constraintRow(
+  head: Readonly<Record<string, Value>>,
+  of: { entity: string; type: string; names: readonly string[]; ownedIndex: Value },
+): ValueMap {
+  return rowWith({
+    ...head,
+    entityType: of.entity,
+    labelsOrTypes: [of.type],
+    properties: of.names,
+    ownedIndex: of.ownedIndex,
+    propertyType: null,
+  });
+}
+
+const indexColumns = {
+  id: 'INTEGER',
+  name: 'STRING',
+  state: 'STRING',
+  populationPercent: 'FLOAT',
+  type: 'STRING',
+  entityType: 'STRING',
+  labelsOrTypes: 'LIST',
+  properties: 'LIST',
+  indexProvider: 'STRING',
+  owningConstraint: 'STRING',
+  lastRead: 'ANY',
+  readCount: 'INTEGER',
+};
+const constraintColumns = {
+  id: 'INTEGER',
+  name: 'STRING',
+  type: 'STRING',
+  entityType: 'STRING',
+  labelsOrTypes: 'LIST',
+  properties: 'LIST',
+  ownedIndex: 'STRING',
+  propertyType: 'STRING',
+};
+
+/** @param listed the procedures that SHOW PROCEDURES lists */
+export function showProcedures(listed: () => readonly Procedure[]): readonly Procedure[] {
+  return [
+    reading({
+      name: '#show.indexes',
+      description: 'Indexes',
+      columns: indexColumns,
+      *rows(_, { view }) {
+        for (const index of view.catalog.indexes().filter(isShown)) yield indexRow(index, view);
+      },
+    }),
+    reading({
+      name: '#show.constraints',
+      description: 'Constraints',
+      columns: constraintColumns,
+      rows: (_, { view }) => constraintRows(view),
+    }),
+    reading({
+      name: '#show.procedures',
+      description: 'Procedures',
+      columns: { name: 'STRING', description: 'STRING', mode: 'STRING', signature: 'STRING' },
+      *rows() {
+        for (const procedure of listed())
+          yield rowWith({
+            name: procedure.name,
+            description: procedure.signature?.description ?? '',
+            mode: procedure.effects.length === 0 ? 'READ' : 'WRITE',
+            signature: signatureText(procedure),
+          });
+      },
+    }),
+    reading({
+      name: '#show.functions',
+      description: 'Functions',
+      columns: { name: 'STRING', category: 'STRING', signature: 'STRING' },
+      *rows() {
+        for (const { name, kind, syntax } of documentedFunctions('cypher'))
+          yield rowWith({ name, category: kind, signature: syntax });
+      },
+    }),
+    reading({
+      name: '#show.databases',
+      description: 'The database in use',
+      columns: { name: 'STRING', currentStatus: 'STRING', default: 'BOOLEAN' },
+      *rows(_, { databaseName }) {
+        yield rowWith({ name: databaseName, currentStatus: 'online', default: true });
+      },
+    }),
+  ];
+}
