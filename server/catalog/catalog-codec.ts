@@ -18,6 +18,11 @@ import {
 
 /** Version of the document; a newer one is refused instead of being misread. */
 export const schemaDocumentFormat = 1;
+/** A document with `features`: what it holds is not understood by whoever does not know each of them. */
+const featuredFormat = 3;
+/** Buckets with rows of several types (`BucketDefinition.windowOn`), since 2026-11-23. */
+const windowsFeature = 'bucket-windows';
+const knownFeatures: readonly string[] = [windowsFeature];
 
 const text = new TextEncoder();
 const utf8 = new TextDecoder('utf-8', { fatal: true });
@@ -30,7 +35,9 @@ export function encodeCatalog(catalog: CatalogValue): Uint8Array {
   const { types, indexes, definitions, ...rest } = catalog.parts;
   return text.encode(
     JSON.stringify({
-      format: schemaDocumentFormat,
+      ...(catalog.hasWindows
+        ? { format: featuredFormat, features: [windowsFeature] }
+        : { format: schemaDocumentFormat }),
       ...rest,
       types: types.map((type) => ({
         ...type,
@@ -59,6 +66,8 @@ function encodeProperty(property: PropertyDefinition) {
 
 interface SchemaDocument extends Omit<CatalogParts, 'types' | 'indexes' | 'definitions'> {
   readonly format: number;
+  /** Of format 2. */
+  readonly features?: readonly string[];
   /** Absent in documents from before there were any. */
   readonly definitions?: Partial<DefinitionParts>;
   readonly types: readonly (Omit<TypeDefinition, 'custom' | 'properties'> & {
@@ -82,12 +91,7 @@ type PropertyDocument = Omit<PropertyDefinition, 'min' | 'max' | 'custom'> & {
  */
 export function decodeCatalog(document: Uint8Array): CatalogValue {
   const parsed = parseDocument(document);
-  if (parsed.format !== schemaDocumentFormat) {
-    throw new DatabaseError(
-      'CorruptedRecord',
-      `schema document has format ${parsed.format}; this version reads ${schemaDocumentFormat}`,
-    );
-  }
+  requireKnownFormat(parsed);
   const { propertyNames } = parsed;
   return new CatalogValue({
     version: parsed.version,
@@ -108,11 +112,31 @@ export function decodeCatalog(document: Uint8Array): CatalogValue {
       ),
     })),
     buckets: parsed.buckets.map(
-      ({ id, name, type }): BucketDefinition => ({ id, name, type: type ?? undefined }),
+      ({ id, name, type, windowOn }): BucketDefinition => ({
+        id,
+        name,
+        type: type ?? undefined,
+        ...(windowOn !== undefined && { windowOn }),
+      }),
     ),
     indexes: parsed.indexes.map((index) => ({ ...index, metadata: decodePairs(index.metadata) })),
     definitions: { ...noDefinitions, ...parsed.definitions },
   });
+}
+
+function requireKnownFormat({ format, features = [] }: SchemaDocument): void {
+  if (format !== schemaDocumentFormat && format !== featuredFormat) {
+    throw new DatabaseError(
+      'CorruptedRecord',
+      `schema document has format ${format}; this version reads ${schemaDocumentFormat}`,
+    );
+  }
+  const unknown = features.find((name) => !knownFeatures.includes(name));
+  if (unknown === undefined) return;
+  throw new DatabaseError(
+    'CorruptedRecord',
+    `schema document has the feature '${unknown}', which this version does not know`,
+  );
 }
 
 function parseDocument(document: Uint8Array): SchemaDocument {

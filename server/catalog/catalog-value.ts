@@ -40,6 +40,7 @@ export class CatalogValue implements Catalog {
   readonly #indexesByName = new Map<string, IndexDefinition>();
   readonly #indexesById = new Map<IndexId, IndexDefinition>();
   readonly #propertyIds = new Map<string, PropertyId>();
+  readonly #windows = new Map<BucketId, Map<TypeId, BucketId>>();
   readonly #lineages = new Map<TypeId, readonly TypeId[]>();
   readonly #subtypes = new Map<TypeId, readonly TypeId[]>();
   readonly #properties = new Map<TypeId, ReadonlyMap<string, PropertyDefinition>>();
@@ -56,6 +57,7 @@ export class CatalogValue implements Catalog {
     for (const bucket of parts.buckets) {
       this.#bucketsByName.set(bucket.name, bucket);
       this.#bucketsById.set(bucket.id, bucket);
+      this.#noteWindow(bucket);
     }
     for (const index of parts.indexes) {
       this.#indexesByName.set(index.name, index);
@@ -64,6 +66,20 @@ export class CatalogValue implements Catalog {
     parts.propertyNames.forEach((name, id) => {
       this.#propertyIds.set(name, id as PropertyId);
     });
+  }
+
+  #noteWindow({ id, type, windowOn }: BucketDefinition): void {
+    if (windowOn === undefined || type === undefined) return;
+    const windows = this.#windows.get(windowOn) ?? new Map<TypeId, BucketId>();
+    this.#windows.set(windowOn, windows.set(type, id));
+  }
+
+  get hasWindows(): boolean {
+    return this.#windows.size > 0;
+  }
+
+  windowsOn(bucket: BucketId): ReadonlyMap<TypeId, BucketId> | undefined {
+    return this.#windows.get(bucket);
   }
 
   get version(): number {

@@ -22,6 +22,10 @@ export interface Catalog {
   buckets(): readonly BucketDefinition[];
   bucketNamed(name: string): BucketDefinition | undefined;
   bucketWithId(id: BucketId): BucketDefinition | undefined;
+  /** Some bucket holds rows of several types: then `windowsOn` tells which. False for most databases; asked on hot paths. */
+  readonly hasWindows: boolean;
+  /** By type, the windows through which rows of other types than the bucket's own are seen; undefined: there are none. */
+  windowsOn(bucket: BucketId): ReadonlyMap<TypeId, BucketId> | undefined;
   indexes(): readonly IndexDefinition[];
   indexNamed(name: string): IndexDefinition | undefined;
   indexWithId(id: IndexId): IndexDefinition;
@@ -68,6 +72,11 @@ export interface BucketDefinition {
   readonly name: string;
   /** The owning type, if any. */
   readonly type: TypeId | undefined;
+  /**
+   * A window: no block and no record id is of this bucket; its records are the rows of `type` that lie in that one, whose record ids
+   * they keep. Made when a record changes its type and stays where it is.
+   */
+  readonly windowOn?: BucketId;
 }
 
 /** The declared type of a property: one list, that of the conversions. */

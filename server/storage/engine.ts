@@ -156,6 +156,11 @@ export interface IndexDeriver {
   /** False when `derive` has nothing to report for records of the type. */
   isIndexed(type: TypeId): boolean;
   /**
+   * By type, the windows on a bucket, in which rows of these types are counted; undefined: it has none, as most. By the schema
+   * documents that took effect.
+   */
+  windowsOn?(bucket: BucketId): ReadonlyMap<TypeId, BucketId> | undefined;
+  /**
    * Reports the entries to take out and to put in. `before` undefined: inserted; `after` undefined: deleted.
    * @param version LSN of the log entry that is being applied
    */

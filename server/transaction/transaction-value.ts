@@ -4,24 +4,12 @@ import type { SchemaChange } from '#catalog/change/changes.ts';
 import { DatabaseError } from '#core/errors.ts';
 import { doneInPlace, inTurns, type PausingWork, type Replay, toEnd } from '#core/pausing-work.ts';
 import type { RecordKind, StoredRecord } from '#core/value/record.ts';
-import {
-  type BucketId,
-  bucketOf,
-  type IndexId,
-  type LogIndex,
-  type Rid,
-  type TypeId,
-} from '#core/value/rid.ts';
-import type { Clock, Timers } from '#core/runtime.ts';
-import type { TemporalFormats } from '#core/temporal/format.ts';
+import type { BucketId, IndexId, LogIndex, Rid, TypeId } from '#core/value/rid.ts';
 import type { Value, ValueMap } from '#core/value/value.ts';
 import type { AdjacencyList, Direction, StorageSnapshot } from '#storage/engine.ts';
 import type { RowOperation } from '#storage/format/row-operations.ts';
-import type { BucketLocks } from './commit/bucket-locks.ts';
 import { type EdgeClaim, EdgeClaims } from './write/edge-claims.ts';
 import { captureWriteSet } from './commit/capture.ts';
-import type { ChangeObserver } from './commit/change-observer.ts';
-import type { Committer } from './commit/committer.ts';
 import type { WriteSet } from './commit/guards.ts';
 import { DroppedDocuments, droppedDocuments } from './write/dropped-documents.ts';
 import { Overlay } from './write/overlay.ts';
@@ -30,37 +18,19 @@ import type { ValueWidths } from './write/changed-record.ts';
 import type { PropertyPatch } from './write/property-patch.ts';
 import { OverlayReceipt } from './commit/receipt.ts';
 import { after, mayHaveOneWayEdges, type OneWaySearch } from './write/one-way-edges.ts';
-import { RecordWriter, type WriteServices } from './write/record-writer.ts';
+import { bucketsUnder, typeOfRid } from './read/holding-bucket.ts';
+import { RecordWriter } from './write/record-writer.ts';
 import { openSavepoint } from './write/savepoint.ts';
-import { type PinnedState, StatementView } from './read/statement-view.ts';
+import { StatementView } from './read/statement-view.ts';
 import { type Place, TriggeredWrites } from './trigger/triggered-writes.ts';
-import type { TriggerRunner } from './trigger/trigger-runner.ts';
+import type { TransactionServices } from './transaction-services.ts';
 import type {
   CommitReceipt,
-  DefaultEvaluator,
   Isolation,
   RecordChange,
   Savepoint,
   Transaction,
 } from './transaction.ts';
-
-/** What transactions of one database have in common. */
-export interface TransactionServices extends WriteServices {
-  readonly committer: Committer;
-  readonly formats: () => TemporalFormats;
-  readonly evaluateDefault: DefaultEvaluator;
-  readonly locks: BucketLocks;
-  readonly edgeClaims: EdgeClaims;
-  readonly timers: Pick<Timers, 'yield'>;
-  readonly clock: Pick<Clock, 'monotonicMs'>;
-  readonly changes: ChangeObserver | undefined;
-  readonly runTrigger: TriggerRunner;
-  /** Told, after each commit, in which buckets it changed records, and which. */
-  readonly committed: ((buckets: Iterable<BucketId>, records: readonly Rid[]) => void) | undefined;
-  /** The newest committed state with its schema; the caller closes the snapshot. @param isKept for longer than a statement */
-  pin(isKept?: boolean): PinnedState;
-  alter(change: SchemaChange, pause?: () => Promise<void>): Promise<readonly ValueMap[]>;
-}
 
 /**
  * A transaction: reads go to its `StatementView`, writes to its `RecordWriter`, both over one `Overlay`; commit captures the
@@ -151,11 +121,11 @@ export class TransactionValue implements Transaction {
   }
 
   isChanged(bucket: BucketId): boolean {
-    return this.#overlay.isChanged(bucket);
+    return this.#read().isChanged(bucket);
   }
 
   hasChangedRows(bucket: BucketId): boolean {
-    return this.#overlay.hasChangedRows(bucket);
+    return this.#read().hasChangedRows(bucket);
   }
 
   recordCount(bucket: BucketId): number {
@@ -224,7 +194,7 @@ export class TransactionValue implements Transaction {
   update(rid: Rid, properties: ValueMap): StoredRecord {
     const { definitions } = this.#read().catalog;
     if (definitions.isHooked) {
-      const type = this.#read().catalog.bucketWithId(bucketOf(rid))?.type;
+      const type = typeOfRid(this.#read(), rid);
       const hooks = type === undefined ? undefined : definitions.hooks(type);
       if (hooks !== undefined) return this.#done(() => this.#watchedUpdate(hooks, rid, properties));
     }
@@ -257,6 +227,20 @@ export class TransactionValue implements Transaction {
     const record = writer.update(rid, properties);
     if (log.length > count) this.#recorded?.push({ kind: 'update', record });
     return record;
+  }
+
+  setType(rid: Rid, type: TypeId): StoredRecord {
+    const { log } = this.#overlay;
+    const count = log.length;
+    const writer = this.#write();
+    writer.claims.defers = this.defersKeys;
+    const record = writer.setType(rid, type);
+    if (log.length > count) this.#recorded?.push({ kind: 'update', record });
+    return record;
+  }
+
+  adoptTypes(): void {
+    if (this.#view?.adoptTypes(this.#services.pin()) === true) this.#writer?.adoptSchema();
   }
 
   settleKeys(countMax?: number): boolean {
@@ -380,7 +364,8 @@ export class TransactionValue implements Transaction {
 
   async lock(buckets: readonly BucketId[]): Promise<void> {
     this.#requireOpen();
-    const release = await this.#services.locks.acquire(this, buckets);
+    const under = bucketsUnder(this.#view?.catalog, buckets);
+    const release = await this.#services.locks.acquire(this, under);
     if (this.#isEnded) release();
     else this.#heldLocks.push(release);
   }

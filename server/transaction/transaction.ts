@@ -86,6 +86,16 @@ export interface Transaction extends ReadView {
     values: readonly Value[],
     widths?: ValueWidths,
   ): StoredRecord | undefined;
+  /**
+   * Makes a vertex one of another vertex type (labels: `write/set-labels.ts`), where it is: id, edges, properties and what its version guards stay. No trigger fires.
+   * @throws DatabaseError `MissingTypes` (`#catalog/labels.ts`) when its bucket has no window for the type yet; and as `update`
+   */
+  setType(rid: Rid, type: TypeId): StoredRecord;
+  /**
+   * Takes over the vertex types that were made since its snapshot, and nothing else: the snapshot stays. For types that are made on
+   * the fly.
+   */
+  adoptTypes(): void;
   /** A vertex takes its edges with it. @returns false when it does not exist (any more), or a trigger keeps it */
   delete(rid: Rid): boolean;
   /**

@@ -164,7 +164,7 @@ function removableBucket(
   if (bucket.type !== type.id) {
     throw new DatabaseError('Schema', `Bucket '${name}' does not belong to type '${type.name}'`);
   }
-  if (context.recordCount(bucket.id) > 0) {
+  if (bucket.windowOn !== undefined || context.recordCount(bucket.id) > 0) {
     throw new DatabaseError(
       'Schema',
       `Cannot remove bucket '${name}' from type '${type.name}' because it contains records`,

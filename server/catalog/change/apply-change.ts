@@ -9,6 +9,7 @@ import { alterProperty, createProperty, dropProperty } from './property.ts';
 import { createType, dropType } from './type.ts';
 import { alterView, createView, dropView, refuseOnViews } from './view.ts';
 import type { SchemaChange } from './changes.ts';
+import { openWindow } from './window.ts';
 
 /**
  * The catalog after a schema statement, its result rows, and what it does to records. Pure: the same arguments give the
@@ -38,6 +39,8 @@ export function applyChange(
       return createBucket(catalog, change);
     case 'drop-bucket':
       return dropBucket(catalog, change);
+    case 'open-window':
+      return openWindow(catalog, change);
     case 'create-index':
       return createIndex(catalog, change, context);
     case 'drop-index':

@@ -41,6 +41,7 @@ export function dropBucket(catalog: CatalogValue, change: Change<'drop-bucket'>)
       `Cannot drop bucket '${bucket.name}' because used by type '${owner}'`,
     );
   }
+  requireUnshared(catalog, bucket);
   return {
     catalog: nextCatalog(catalog, {
       buckets: catalog.parts.buckets.filter((other) => other.id !== bucket.id),
@@ -48,6 +49,17 @@ export function dropBucket(catalog: CatalogValue, change: Change<'drop-bucket'>)
     rows: [bucketRow('drop bucket', bucket)],
     effects: [{ kind: 'drop-bucket', bucket: bucket.id }],
   };
+}
+
+/** @throws DatabaseError `Schema` when records of other types lie in a bucket that lost its own */
+export function requireUnshared(catalog: CatalogValue, bucket: BucketDefinition): void {
+  const [type] = catalog.windowsOn(bucket.id)?.keys() ?? [];
+  if (type === undefined) return;
+  const name = catalog.typeWithId(type).name;
+  throw new DatabaseError(
+    'Schema',
+    `Bucket '${bucket.name}' cannot be used because it may hold records of type '${name}'`,
+  );
 }
 
 function bucketRow(operation: string, bucket: BucketDefinition) {

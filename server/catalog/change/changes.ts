@@ -1,4 +1,5 @@
 import type { RecordKind } from '#core/value/record.ts';
+import type { BucketId } from '#core/value/rid.ts';
 import type { IndexComponent, IndexKind } from '../catalog.ts';
 import type { DefinitionChange } from './definition-changes.ts';
 import type { Value, ValueMap } from '#core/value/value.ts';
@@ -68,6 +69,8 @@ export type SchemaChange =
       readonly nullStrategy: 'SKIP' | 'ERROR' | 'INDEX';
       readonly metadata: ValueMap;
     }
+  /** Records of the vertex type may lie in a bucket of another one: its window there is made, if it has none. No statement says it. */
+  | { readonly kind: 'open-window'; readonly bucket: BucketId; readonly type: string }
   | { readonly kind: 'drop-index'; readonly name: string; readonly ifExists: boolean }
   | { readonly kind: 'drop-all-indexes' }
   /** Makes the entries of an index anew; it answers searches meanwhile. */

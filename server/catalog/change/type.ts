@@ -8,7 +8,7 @@ import type {
   TypeDefinition,
 } from '../catalog.ts';
 import { type CatalogParts, type CatalogValue, requireType, typeHint } from '../catalog-value.ts';
-import { addBuckets, bucketCountMax } from './bucket.ts';
+import { addBuckets, bucketCountMax, requireUnshared } from './bucket.ts';
 import type { SchemaChange } from './changes.ts';
 import {
   type AppliedChange,
@@ -19,6 +19,7 @@ import {
   unchanged,
 } from './applied-change.ts';
 import { requireName } from '../name-rules.ts';
+import { bucketsOfDropped, ownRecordCount } from './window.ts';
 
 /** Edge types are stored in two bytes of an adjacency key (storage.md 3). */
 export const typeCountMax = 65_535;
@@ -193,7 +194,9 @@ export function claimBuckets(
 } {
   const distinct = [...new Set(names)];
   for (const name of distinct) {
-    const owned = catalog.bucketNamed(name)?.type;
+    const known = catalog.bucketNamed(name);
+    const owned = known?.type;
+    if (known !== undefined && owned === undefined) requireUnshared(catalog, known);
     if (owned !== undefined && owned !== owner.id) {
       const other = catalog.typeWithId(owned).name;
       throw new DatabaseError(
@@ -238,7 +241,9 @@ export function dropType(
 ): AppliedChange {
   if (change.ifExists && catalog.typeNamed(change.name) === undefined) return unchanged(catalog);
   const type = requireType(catalog, change.name);
-  const holdsRecords = type.buckets.some((bucket) => context.recordCount(bucket) > 0);
+  const holdsRecords = type.buckets.some(
+    (bucket) => ownRecordCount(catalog, bucket, context.recordCount) > 0,
+  );
   requireDroppable(type, change, holdsRecords);
   const { parts } = catalog;
   const dropped = parts.indexes.filter((index) => index.type === type.id);
@@ -252,13 +257,14 @@ export function dropType(
     }
   }
   for (const index of dropped) effects.push({ kind: 'drop-index', index });
-  for (const bucket of type.buckets) effects.push({ kind: 'drop-bucket', bucket });
+  const { gone, kept } = bucketsOfDropped(catalog, type, context.recordCount);
+  for (const bucket of gone) effects.push({ kind: 'drop-bucket', bucket });
   return {
     catalog: nextCatalog(catalog, {
       types: parts.types
         .filter((other) => other.id !== type.id)
-        .map((other) => detached(other, type)),
-      buckets: parts.buckets.filter((bucket) => bucket.type !== type.id),
+        .map((other) => withoutBuckets(detached(other, type), gone)),
+      buckets: kept,
       indexes: parts.indexes.filter((index) => index.type !== type.id),
       definitions: {
         ...parts.definitions,
@@ -268,6 +274,11 @@ export function dropType(
     rows: [row({ operation: 'drop type', typeName: type.name })],
     effects,
   };
+}
+
+function withoutBuckets(type: TypeDefinition, gone: readonly BucketId[]): TypeDefinition {
+  if (!type.buckets.some((bucket) => gone.includes(bucket))) return type;
+  return { ...type, buckets: type.buckets.filter((bucket) => !gone.includes(bucket)) };
 }
 
 /** The mark that DROP TYPE is decided (true), or is not to be done after all. */

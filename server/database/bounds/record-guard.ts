@@ -1,6 +1,7 @@
 import type { Authorizer, Principal } from '#core/principal.ts';
-import { bucketOf, type Rid } from '#core/value/rid.ts';
+import type { Rid } from '#core/value/rid.ts';
 import { GuardedView, type ReadRights } from '#transaction/read/guarded-view.ts';
+import { typeOfRid } from '#transaction/read/holding-bucket.ts';
 import type { ReadView } from '#transaction/read/read-view.ts';
 
 const reading = new Set(['read'] as const);
@@ -37,9 +38,9 @@ export class RecordGuard {
   shown(who: Principal): ((view: ReadView, rid: Rid) => boolean) | undefined {
     const rights = this.#rightsOf(who);
     if (rights === undefined) return undefined;
-    return ({ catalog }, rid) => {
-      const type = catalog.bucketWithId(bucketOf(rid))?.type;
-      return type === undefined || rights.canRead(catalog.typeWithId(type).name);
+    return (view, rid) => {
+      const type = typeOfRid(view, rid);
+      return type === undefined || rights.canRead(view.catalog.typeWithId(type).name);
     };
   }
 

@@ -1,4 +1,5 @@
 import type { Catalog, PropertyDefinition, TypeDefinition } from '#catalog/catalog.ts';
+import { placedType } from '#catalog/change/window.ts';
 import { DatabaseError, errorSpecs } from '#core/errors.ts';
 import { Link } from '#core/value/record.ts';
 import {
@@ -485,8 +486,9 @@ export class BulkLoader {
   ): (rows: BatchRows) => { readonly bucket: BucketId; readonly position: number } {
     if (isPartitioned(type)) {
       const { positions } = this.#options.state;
+      const placed = placedType(this.#catalog, type);
       return (rows) => {
-        const bucket = this.#buckets.select(type, rows.properties());
+        const bucket = this.#buckets.select(placed, rows.properties());
         const position = positions.reserve(bucket, 1);
         this.#chunks.ends.noteStart(bucket, position);
         this.#chunks.changes.note(bucket, position, 1);
@@ -503,7 +505,7 @@ export class BulkLoader {
 
   /** Consecutive places. The batches of a load go to the buckets in turn, instead of its rows: whole blocks are filled. */
   #reserve(type: TypeDefinition, rowCount: number): { bucket: BucketId; position: number } {
-    const bucket = this.#buckets.select(type, noProperties);
+    const bucket = this.#buckets.select(placedType(this.#catalog, type), noProperties);
     const position = this.#options.state.positions.reserve(bucket, rowCount);
     this.#chunks.ends.noteStart(bucket, position);
     this.#chunks.changes.note(bucket, position, rowCount);

@@ -41,14 +41,14 @@ function isPurePlan(plan: LogicalPlan): boolean {
 /** The user may open the database, no more. */
 const databaseAccess: readonly Access[] = [{ effects: readOnly, types: [] }];
 
-function commitsInParts(plan: LogicalPlan): boolean {
-  let commits = false;
+function hasNode(plan: LogicalPlan, op: LogicalPlan['op']): boolean {
+  let isThere = false;
   walkPlan(plan, {
     plan(node) {
-      if (node.op === 'CommitEvery') commits = true;
+      if (node.op === op) isThere = true;
     },
   });
-  return commits;
+  return isThere;
 }
 
 /** A statement text in the form in which it is kept: authorized and started in a few lookups. */
@@ -60,6 +60,8 @@ export class CompiledStatement {
   readonly isReadOnly: boolean;
   /** Schema changes, settings and `BATCH n` commit by themselves, whatever becomes of the transaction they stand in. */
   readonly changesSchema: boolean;
+  /** It may end for want of types, which are then made (`attempt/types-on-the-fly.ts`). */
+  readonly maySetLabels: boolean;
   /** Looks at nothing but constants, parameters and variables: the state of the database does not matter to it. */
   readonly isPure: boolean;
   readonly shape: ResultShape;
@@ -94,7 +96,8 @@ export class CompiledStatement {
     this.changesSchema =
       options.effects.has('schema') ||
       options.effects.has('settings') ||
-      (!this.isReadOnly && commitsInParts(program.plan));
+      (!this.isReadOnly && hasNode(program.plan, 'CommitEvery'));
+    this.maySetLabels = !this.isReadOnly && hasNode(program.plan, 'SetLabels');
     this.isPure = isPurePlan(program.plan);
     this.#instantiate = options.instantiate;
     this.#describe = options.describe;

@@ -4,7 +4,6 @@ import type { Log } from '#core/log.ts';
 import type { Authorizer } from '#core/principal.ts';
 import type { LogIndex } from '#core/value/rid.ts';
 import type { Runtime } from '#core/runtime.ts';
-import { explainOperators } from '#query/explain.ts';
 import type { Isolation, Transaction } from '#transaction/transaction.ts';
 import type { ReadView } from '#transaction/read/read-view.ts';
 import type { ActiveStatements } from '../bounds/active-statements.ts';
@@ -19,6 +18,7 @@ import { partlyDone, ScriptPipeline } from '../script/pipeline.ts';
 import type { ScriptRows } from '../script/runner.ts';
 import { OwnTransactions, SessionTransactions } from '../script/hosts.ts';
 import { type Counters, timedCommit } from '../catalogue/counters.ts';
+import { missingIn, TypesOnTheFly } from '../attempt/types-on-the-fly.ts';
 import { LostAttempts } from '../attempt/lost-attempts.ts';
 import { type Order, type Outcome, PlanRuns, type Scope } from './plan-runs.ts';
 import { RecordGuard } from '../bounds/record-guard.ts';
@@ -28,6 +28,7 @@ import type { ServerMemory } from '../bounds/memory-accounts.ts';
 import { FinishedResult, type ResultFacts } from './results.ts';
 import { runWithRetries } from '../attempt/retry.ts';
 import type { OfferedKey, ReplayKeys } from '../session/replay-keys.ts';
+import { runTogether } from './run-together.ts';
 import type { ResultBatch, ResultStream, RunOptions, Statement } from '../session.ts';
 import type { SessionLease, TransactionSessions } from '../session/sessions.ts';
 import type { Compiled, StatementCompiler } from './compiler.ts';
@@ -80,10 +81,12 @@ export class StatementPipeline {
   readonly #commands: CommandPipeline;
   readonly #plans: PlanRuns;
   readonly #guard: RecordGuard;
+  readonly #types: TypesOnTheFly;
 
   constructor(options: PipelineOptions) {
     this.#options = options;
     this.#guard = new RecordGuard(options.authorizer, options.databaseName);
+    this.#types = new TypesOnTheFly(options);
     this.#plans = new PlanRuns({ ...options, guard: this.#guard });
     this.#lanes = new ConflictLanes(options.runtime.timers);
     this.#commands = new CommandPipeline({
@@ -171,7 +174,7 @@ export class StatementPipeline {
       return this.#retried(this.#order(statement, options), (order) => this.#runScript(order));
     }
     if (compiled.program.inspect === 'explain') {
-      return this.#explained(compiled, { view, transaction: undefined, settle });
+      return this.#plans.explained(compiled, { view, transaction: undefined, settle });
     }
     // What compiling took is no part of the first slice.
     const isAtHand = compiler.compileCount === compileCount;
@@ -186,7 +189,10 @@ export class StatementPipeline {
     return this.#retried(order, (again) => {
       const attempt = this.#attempt(again, admitted);
       admitted = undefined;
-      return attempt;
+      return attempt.catch((error: unknown) => {
+        if (missingIn(error) === undefined) throw error;
+        return this.#types.again(error, () => this.#attempt(again, undefined), options.principal);
+      });
     });
   }
 
@@ -395,46 +401,18 @@ export class StatementPipeline {
     }
   }
 
-  /**
-   * Executes statements from the front of the list in one transaction and commits it, for at most some `timeMsMax` before the
-   * commit. Rows are dropped. Schema changes are not taken.
-   * @returns how many were executed, and the error of the last one or of the commit: then nothing of them was done
-   */
-  async runTogether(
+  /** As the function of this name, in the pipeline's own transactions. */
+  runTogether(
     statements: readonly { readonly statement: Statement; readonly options: RunOptions }[],
     timeMsMax: number,
   ): Promise<{ readonly count: number; readonly error: unknown }> {
-    const { clock } = this.#options.runtime;
-    const untilMs = clock.monotonicMs() + timeMsMax;
-    const transaction = this.#options.transactions.begin('READ_COMMITTED');
-    const scope: Scope = { view: transaction, transaction, settle: nothing };
-    let count = 0;
-    try {
-      for (const { statement, options } of statements) {
-        transaction.beginStatement();
-        const compiled = this.#options.compiler.compiled(statement, transaction);
-        // A script may commit by itself.
-        if (compiled.kind !== 'statement' || compiled.changesSchema) break;
-        if (lacksTypes(compiled)) break;
-        count += 1;
-        this.#admit(statement, options, transaction);
-        const order = this.#order(statement, options);
-        try {
-          await this.#plans.runToEnd(compiled, order, scope);
-        } finally {
-          order.watch.finish();
-        }
-        if (clock.monotonicMs() >= untilMs) break;
-      }
-      const keys = statements.slice(0, count).map(({ options }) => options.replayKey);
-      if (count > 0) await this.#commit(transaction, keys);
-      this.#options.counters.queries += count;
-      return { count, error: undefined };
-    } catch (error) {
-      return { count: Math.max(1, count), error };
-    } finally {
-      transaction.rollback();
-    }
+    return runTogether(statements, timeMsMax, {
+      ...this.#options,
+      plans: this.#plans,
+      admit: (...of) => this.#admit(...of),
+      order: (...of) => this.#order(...of),
+      commit: (...of) => this.#commit(...of),
+    });
   }
 
   /** Never throws. */
@@ -518,7 +496,7 @@ export class StatementPipeline {
     if (compiled.kind === 'commands')
       return this.#commands.runIn(compiled, order, { transaction, settle });
     if (compiled.program.inspect === 'explain') {
-      return this.#explained(compiled, { view: transaction, transaction: undefined, settle });
+      return this.#plans.explained(compiled, { view: transaction, transaction: undefined, settle });
     }
     if (compiled.isReadOnly) {
       return this.#plans.read(compiled, order, {
@@ -529,6 +507,7 @@ export class StatementPipeline {
     }
     const scope: Scope = { view: transaction, transaction, settle };
     if (lacksTypes(compiled)) return this.#runWithTypes(compiled, order, scope);
+    if (compiled.maySetLabels) return this.#setLabelsInSession(compiled, order, scope);
     return this.#plans.readToEnd(compiled, order, scope);
   }
 
@@ -541,28 +520,33 @@ export class StatementPipeline {
     const { transaction, settle } = scope;
     try {
       assert(transaction !== undefined, 'a session has a transaction');
-      await makeTypes(transaction, lacking);
+      await this.#types.makeBeside(transaction, lacking.program.missingTypes ?? []);
       const compiled = this.#admit(order.statement, order.options, transaction);
       assert(compiled.kind === 'statement', 'what a text is does not change');
-      return await this.#plans.readToEnd(compiled, order, scope);
+      return compiled.maySetLabels
+        ? this.#setLabelsInSession(compiled, order, scope)
+        : this.#plans.readToEnd(compiled, order, scope);
     } catch (error) {
       settle(error);
       throw error;
     }
   }
 
-  /** The plan of a statement that is not run. */
-  #explained(compiled: CompiledStatement, scope: Scope): ResultStream {
-    const facts: ResultFacts = {
-      shape: noColumns,
-      isReadOnly: true,
-      statementLimit: undefined,
-      index: scope.view.snapshotIndex,
-      explain: () => explainOperators(compiled.fresh().root),
-      requireOpen: this.#options.requireOpen,
-      isShown: undefined,
-    };
-    return new FinishedResult(facts, noRows, scope.view, scope.settle);
+  /** As `readToEnd`. Attempts that found types missing leave nothing behind. */
+  #setLabelsInSession(
+    compiled: CompiledStatement,
+    order: Order,
+    scope: Scope,
+  ): Promise<ResultStream> {
+    const { statement, options } = order;
+    const { transaction } = scope;
+    assert(transaction !== undefined, 'a session has a transaction');
+    const outcome = this.#types.inSession(transaction, options.principal, (isAgain) => {
+      const now = isAgain ? this.#admit(statement, options, transaction) : compiled;
+      assert(now.kind === 'statement', 'what a text is does not change');
+      return this.#plans.runToEnd(now, order, scope);
+    });
+    return this.#plans.finished(outcome, order, scope);
   }
 
   /** What is left of the session after a statement (house decision 52; limits.md 7). */
@@ -592,8 +576,5 @@ export class StatementPipeline {
     lease.end();
   }
 }
-
-const noRows: ResultBatch = { rowCount: 0, values: [] };
-const noColumns = { kind: 'columns', names: [] } as const;
 
 function nothing(): void {}

@@ -130,12 +130,27 @@ export class PlanRuns {
       order.watch.finish();
       throw error;
     }
-    if (outcome instanceof Promise) return this.#finished(outcome, order, scope);
+    if (outcome instanceof Promise) return this.finished(outcome, order, scope);
     order.watch.finish();
     return new FinishedResult(outcome.facts, outcome.rows, scope.view, scope.settle);
   }
 
-  async #finished(outcome: Promise<Outcome>, order: Order, scope: Scope): Promise<ResultStream> {
+  /** The plan of a statement that is not run. */
+  explained(compiled: CompiledStatement, scope: Scope): ResultStream {
+    const facts: ResultFacts = {
+      shape: noColumns,
+      isReadOnly: true,
+      statementLimit: undefined,
+      index: scope.view.snapshotIndex,
+      explain: () => explainOperators(compiled.fresh().root),
+      requireOpen: this.#requireOpen,
+      isShown: undefined,
+    };
+    return new FinishedResult(facts, { rowCount: 0, values: [] }, scope.view, scope.settle);
+  }
+
+  /** The result of a statement that has ended when `outcome` is there. */
+  async finished(outcome: Promise<Outcome>, order: Order, scope: Scope): Promise<ResultStream> {
     try {
       const { rows, facts } = await outcome;
       return new FinishedResult(facts, rows, scope.view, scope.settle);

@@ -1,3 +1,4 @@
+import { bucketUnder } from '#transaction/read/holding-bucket.ts';
 import type { Catalog } from '#catalog/catalog.ts';
 import { requireView } from '#catalog/change/view.ts';
 import type { ViewDefinition } from '#catalog/definitions.ts';
@@ -412,7 +413,11 @@ function sourceBuckets(catalog: Catalog, view: ViewDefinition): ReadonlySet<numb
   for (const name of view.sourceTypes) {
     const type = catalog.typeNamed(name);
     const all = type === undefined ? [] : catalog.withSubtypes(type.id);
-    for (const id of all) for (const bucket of catalog.typeWithId(id).buckets) buckets.add(bucket);
+    for (const id of all)
+      for (const bucket of catalog.typeWithId(id).buckets) {
+        buckets.add(bucket);
+        buckets.add(bucketUnder(catalog, bucket));
+      }
   }
   return buckets;
 }

@@ -1,6 +1,6 @@
 import type { Catalog, IndexDefinition } from '#catalog/catalog.ts';
 import type { StoredRecord } from '#core/value/record.ts';
-import type { IndexId, LogIndex, TypeId } from '#core/value/rid.ts';
+import type { BucketId, IndexId, LogIndex, TypeId } from '#core/value/rid.ts';
 import type { EntryChanges, IndexDeriver } from '#storage/engine.ts';
 import { isSearchKind } from '#catalog/search-index.ts';
 import { type IndexMemory, SearchMemory } from '../search-memory.ts';
@@ -41,6 +41,10 @@ export class OrderedIndexMaintainer implements IndexDeriver {
     return (this.#byType.get(type) ?? this.#indexesOn(type)).length > 0;
   }
 
+  windowsOn(bucket: BucketId): ReadonlyMap<TypeId, BucketId> | undefined {
+    return this.#catalog?.windowsOn(bucket);
+  }
+
   derive(
     before: StoredRecord | undefined,
     after: StoredRecord | undefined,
@@ -50,9 +54,28 @@ export class OrderedIndexMaintainer implements IndexDeriver {
     const record = after ?? before;
     if (record === undefined) return;
     const indexes = this.#byType.get(record.type) ?? this.#indexesOn(record.type);
+    if (before !== undefined && after !== undefined && before.type !== after.type) {
+      this.#deriveRetyped(before, after, changes, version);
+      return;
+    }
     for (let i = 0; i < indexes.length; i++) {
       deriveOne(indexes[i] as Maintained, before, after, changes, version);
     }
+  }
+
+  /** The record leaves the indexes of one type and enters those of the other; in those of both it is changed. */
+  #deriveRetyped(
+    before: StoredRecord,
+    after: StoredRecord,
+    changes: EntryChanges,
+    version: LogIndex,
+  ): void {
+    const former = this.#byType.get(before.type) ?? this.#indexesOn(before.type);
+    const indexes = this.#byType.get(after.type) ?? this.#indexesOn(after.type);
+    for (const index of former)
+      if (!indexes.includes(index)) deriveOne(index, before, undefined, changes, version);
+    for (const index of indexes)
+      deriveOne(index, former.includes(index) ? before : undefined, after, changes, version);
   }
 
   #indexesOn(type: TypeId): readonly Maintained[] {

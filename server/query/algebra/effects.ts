@@ -52,6 +52,8 @@ const effectsOfNode: { readonly [Op in PlanOp]: readonly Effect[] } = {
   Update: ['update'],
   Delete: ['delete'],
   MoveVertex: ['insert', 'delete'],
+  /** Of types, too, when it must make them, for which whoever runs it asks. */
+  SetLabels: ['update'],
   RestoreRecord: ['insert'],
   CommitEvery: [],
   Profile: [],
@@ -300,6 +302,7 @@ function typesOf(
       return named([...new Set(owners.filter((type) => type !== undefined))]);
     }
     case 'Update':
+    case 'SetLabels':
     case 'Delete':
       return recordTypes(node.input, node.record, catalog);
     default:

@@ -338,6 +338,7 @@ type GraphOrWriteOp =
   | 'Delete'
   | 'FindOrInsert'
   | 'MoveVertex'
+  | 'SetLabels'
   | 'RestoreRecord'
   | 'CommitEvery'
   | 'Profile'
@@ -381,6 +382,7 @@ function rebuildGraphOrWrite(plan: PlanNode<GraphOrWriteOp>, map: PartMapping): 
     case 'FollowEdges':
     case 'BranchCount':
     case 'Profile':
+    case 'SetLabels':
       return { ...plan, input: map.plan(plan.input) };
     case 'CommitEvery':
       return { ...plan, input: map.plan(plan.input), count: map.expression(plan.count) };

@@ -368,6 +368,17 @@ export type LogicalPlan =
       readonly assignments: readonly Assignment[];
       readonly as: Slot;
     }
+  /**
+   * openCypher `SET n:L` and `REMOVE n:L`: `record` holds a vertex or null, and stays live. Types and windows that are missing end the
+   * statement with `MissingTypes`; whoever runs it makes them and executes it again.
+   */
+  | {
+      readonly op: 'SetLabels';
+      readonly input: LogicalPlan;
+      readonly record: Slot;
+      readonly mode: 'add' | 'remove';
+      readonly labels: readonly string[];
+    }
   /** Makes a deleted record again at its old id; edges have `ends`. */
   | {
       readonly op: 'RestoreRecord';

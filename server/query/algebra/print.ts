@@ -200,6 +200,8 @@ class NodePrinter {
         return `${this.#types([plan.type])} ${this.#assignments(plan.initial)} → ${this.#slot(plan.as)}`;
       case 'MoveVertex':
         return `${this.#slot(plan.record)} to ${this.#types([plan.type])} ${this.#assignments(plan.assignments)} → ${this.#slot(plan.as)}`;
+      case 'SetLabels':
+        return `${this.#slot(plan.record)} ${plan.mode} ${plan.labels.map((label) => `:${label}`).join('')}`;
       case 'RestoreRecord':
         return `${this.#types([plan.type])} ${printExpression(plan.rid, this.#slot)} ${this.#assignments(plan.assignments)} → ${this.#slot(plan.as)}`;
       case 'Profile':

@@ -43,6 +43,8 @@ export function slotsWrittenBy(plan: LogicalPlan): readonly Slot[] {
       return definedSlots([plan.as, plan.depth, plan.path, plan.history]);
     case 'Update':
       return definedSlots([plan.record, plan.before]);
+    case 'SetLabels':
+      return [plan.record];
     case 'FindOrInsert':
       return [plan.as, plan.inserted];
     case 'Call':

@@ -113,6 +113,7 @@ function slotsNamedBy(plan: LogicalPlan): readonly Slot[] {
       return plan.unless === undefined ? [plan.record] : [plan.record, plan.unless];
     case 'Delete':
     case 'MoveVertex':
+    case 'SetLabels':
       return [plan.record];
     default:
       return [];

@@ -6,6 +6,7 @@ import {
 import type { RecordKind, StoredRecord } from '#core/value/record.ts';
 import { bucketOf, noRid, type LogIndex, type Rid, type TypeId } from '#core/value/rid.ts';
 import type { Value } from '#core/value/value.ts';
+import { onlyTypeIn } from '#transaction/read/holding-bucket.ts';
 import type { ReadView } from '#transaction/read/read-view.ts';
 import { LiveRecord, mapNested } from '../evaluate/live-record.ts';
 
@@ -75,9 +76,9 @@ export class RecordReference implements StoredRecord {
     return integerWidthOf(this.load(), property);
   }
 
-  /** The bucket tells the type without reading anything. */
+  /** The bucket tells the type without reading anything, unless rows of several types lie in it. */
   #bucketType(): TypeId | undefined {
-    return this.view.catalog.bucketWithId(bucketOf(this.rid))?.type;
+    return onlyTypeIn(this.view.catalog, bucketOf(this.rid));
   }
 
   /** The record itself. A vanished one (its bucket was dropped meanwhile) reads as a record without properties. */

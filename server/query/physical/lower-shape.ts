@@ -390,7 +390,7 @@ export function writesInCypher(plan: LogicalPlan): boolean {
   let writes = false;
   walkPlan(plan, {
     plan(node) {
-      if (node.op === 'Merge') writes = true;
+      if (node.op === 'Merge' || node.op === 'SetLabels') writes = true;
       if (isWritingOp(node) && node.dialect === 'cypher') writes = true;
     },
   });

@@ -15,6 +15,7 @@ import { InsertOperator } from '../operators/write/insert.ts';
 import { DeleteEntitiesOperator } from '../operators/write/delete-entities.ts';
 import { InsertAllOperator } from '../operators/write/insert-all.ts';
 import { MergeOperator } from '../operators/write/merge.ts';
+import { SetLabelsOperator } from '../operators/write/set-labels.ts';
 import { MoveVertexOperator } from '../operators/write/move-vertex.ts';
 import { resolveMove } from '../operators/graph/neighbour-cursor.ts';
 import { ProfileOperator } from '../operators/flow/profile.ts';
@@ -40,6 +41,7 @@ export type WriteOp =
   | 'Alter'
   | 'Maintain'
   | 'MoveVertex'
+  | 'SetLabels'
   | 'RestoreRecord'
   | 'CommitEvery'
   | 'Profile'
@@ -99,6 +101,12 @@ export function lowerWrite(
       const assignments = compileAssignments(plan.assignments, as, lowering);
       const options = { record, type, bucket, as, assignments, description };
       return () => new MoveVertexOperator({ ...options, input: input() });
+    }
+    case 'SetLabels': {
+      const { record, mode, labels } = plan;
+      const input = lowerTargets(plan.input, record, needed, lowering);
+      const change = { mode, labels };
+      return () => new SetLabelsOperator({ record, change, description, input: input() });
     }
     case 'RestoreRecord':
       return lowerRestore(plan, needed, lowering);
@@ -297,6 +305,7 @@ const writeOps: ReadonlySet<string> = new Set<WriteOp>([
   'Alter',
   'Maintain',
   'MoveVertex',
+  'SetLabels',
   'RestoreRecord',
   'CommitEvery',
   'Profile',

@@ -25,11 +25,18 @@ import type { CommitContext } from './context.ts';
 import type { AppliedPosition, LogEntry } from '../engine.ts';
 import type { PrefixDeletion } from './deletion-jobs.ts';
 import { EntryBuilder } from './entry-builder.ts';
-import type { ImageMemory, Slab } from '../checkpoint/image-memory.ts';
+import type { ImageMemory } from '../checkpoint/image-memory.ts';
 import { ListBuilder } from './list-builder.ts';
 import type { PinnedReader } from '../read/pinned-reader.ts';
 import { applyPatch } from '../format/cell-patch.ts';
-import { bucketStateOf, type PendingBucket, pendingBucketOf } from './pending-bucket.ts';
+import {
+  bucketStateOf,
+  countSeen,
+  learnWindows,
+  type PendingBucket,
+  pendingBucketOf,
+} from './pending-bucket.ts';
+import type { FinishedBlock, PendingBlock } from './pending-block.ts';
 import { PendingLargeCells } from './pending-large-cells.ts';
 import {
   hasOutsideCells,
@@ -53,19 +60,6 @@ import { type PackedWrites, putSealed, removal, type Write } from '../checkpoint
 // caches after they are durable.
 
 type Mending = 'mend-bucket' | 'drop-list';
-
-interface PendingBlock {
-  readonly bucket: BucketId;
-  readonly number: number;
-  readonly builder: BlockBuilder;
-}
-
-interface FinishedBlock {
-  readonly bucket: BucketId;
-  readonly number: number;
-  /** Undefined: no rows are left in it. */
-  readonly image: { readonly block: Block; readonly slab: Slab } | undefined;
-}
 
 const rowsPerFirstBlock = 64;
 
@@ -186,6 +180,7 @@ export class CommitBuilder {
         this.#meta.set('schema', operation.document);
         this.schema = operation.document;
         this.#context.deriver.schemaChanged(operation.document);
+        learnWindows(this.#buckets, this.#context.deriver);
         return;
       case 'shape':
         this.#defineShape(operation.id, operation.definition);
@@ -246,6 +241,7 @@ export class CommitBuilder {
     }
     if (before !== undefined) this.#takeOut(before, bucket);
     else bucket.live += 1;
+    if (bucket.windows !== undefined) countSeen(bucket, before?.type, shape.type, this.#pending);
     for (const cell of large) this.putLarge(rid, cell.property, cell.bytes);
     builder.put(slot, stored, version);
     if (position >= bucket.next) bucket.next = position + 1;
@@ -266,6 +262,7 @@ export class CommitBuilder {
     this.#context.deriver.derive(before, undefined, this.entries, version);
     this.#takeOut(before, bucket);
     bucket.live -= 1;
+    if (bucket.windows !== undefined) countSeen(bucket, before.type, undefined, this.#pending);
     const slot = positionOf(rid) % bucket.slotCount;
     this.#block(bucketOf(rid), (positionOf(rid) - slot) / bucket.slotCount).builder.remove(slot);
   }
@@ -419,11 +416,13 @@ export class CommitBuilder {
 
   // --- what is pending
 
+  readonly #pending = (id: BucketId): PendingBucket => this.#bucket(id);
+
   #bucket(id: BucketId): PendingBucket {
     const known = this.#buckets.get(id);
     if (known !== undefined) return known;
     const stored = this.#buckets.has(id) ? undefined : this.#context.state.bucket(this.reader, id);
-    const pending = pendingBucketOf(stored);
+    const pending = pendingBucketOf(stored, this.#context.deriver.windowsOn?.(id));
     this.#buckets.set(id, pending);
     return pending;
   }

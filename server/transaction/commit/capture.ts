@@ -116,7 +116,7 @@ class Capture {
       deletedVertices: writer.emptiedVertices,
       claims: writer.claims.all,
       oldestRead: writer.oldestRead ?? (0 as LogIndex),
-      changed: (rid) => writer.changed(rid),
+      changed: (rid, index) => writer.changed(rid, index),
       has: (rid) => overlay.entries.has(rid),
     };
     const body = this.#body;
@@ -138,6 +138,8 @@ class Capture {
     const types = this.#types;
     // In the order of ids records of one bucket, and so of one type, come in a row.
     if (types[types.length - 1] !== type && !types.includes(type)) types.push(type);
+    if (entry.storedType !== type && !types.includes(entry.storedType))
+      types.push(entry.storedType);
     const operation = asOperation(entry);
     this.#body.push(operation);
     this.#bytes += operationBytes + entry.row.length;

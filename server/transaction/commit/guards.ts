@@ -1,4 +1,4 @@
-import type { Catalog } from '#catalog/catalog.ts';
+import type { Catalog, IndexDefinition } from '#catalog/catalog.ts';
 import type { LogIndex, Rid, TypeId } from '#core/value/rid.ts';
 import type { RowOperation } from '#storage/format/row-operations.ts';
 import type { KeySource } from '#index/ordered/index-keys.ts';
@@ -29,7 +29,7 @@ export interface Guards {
   /** The oldest committed state from which any of these was read. */
   readonly oldestRead: LogIndex;
   /** What the transaction left of a record it changed, for keys that change hands within it. */
-  changed(rid: Rid): KeySource | 'gone' | undefined;
+  changed(rid: Rid, index?: IndexDefinition): KeySource | 'gone' | undefined;
   has(rid: Rid): boolean;
 }
 

@@ -1,25 +1,50 @@
+import type { Catalog } from '#catalog/catalog.ts';
 import type { StoredRecord } from '#core/value/record.ts';
-import { type BucketId, bucketCountMax, makeRid, positionOf, type Rid } from '#core/value/rid.ts';
+import {
+  type BucketId,
+  bucketCountMax,
+  bucketOf,
+  makeRid,
+  positionOf,
+  type Rid,
+} from '#core/value/rid.ts';
 import type { Overlay, OverlayEntry } from '../write/overlay.ts';
 import type { CreatedRecords, RecordCursor } from './read-view.ts';
+import { bucketUnder, holdingBucketOf, isShared } from './holding-bucket.ts';
 import { vetoed } from '../trigger/trigger-runner.ts';
 
 /** No records are in the last bucket (catalog/README.md), so its ids are places behind those of all stored records. */
 const createdPlaces = (bucketCountMax - 1) as BucketId;
 
+/** The view over an overlay, as far as it matters here. */
+interface OverlayRecords {
+  readonly catalog: Catalog;
+  recordOfEntry(entry: OverlayEntry): StoredRecord | undefined;
+}
+
 /** What a transaction created, by the order in which it did. */
 export class CreatedInOverlay implements CreatedRecords {
   readonly places: BucketId = createdPlaces;
   readonly #overlay: Overlay;
-  readonly #recordOf: (entry: OverlayEntry) => StoredRecord | undefined;
+  readonly #view: OverlayRecords;
 
-  constructor(overlay: Overlay, recordOf: (entry: OverlayEntry) => StoredRecord | undefined) {
+  constructor(overlay: Overlay, view: OverlayRecords) {
     this.#overlay = overlay;
-    this.#recordOf = recordOf;
+    this.#view = view;
   }
 
   scan(buckets: readonly BucketId[]): RecordCursor {
-    return new CreationScan(this.#overlay, buckets, this.#recordOf);
+    const view = this.#view;
+    const recordOf = (entry: OverlayEntry): StoredRecord | undefined => view.recordOfEntry(entry);
+    if (!buckets.some((bucket) => isShared(view.catalog, bucket)))
+      return new CreationScan(this.#overlay, buckets, recordOf);
+    const wanted = new Set(buckets);
+    const under = new Set(buckets.map((bucket) => bucketUnder(view.catalog, bucket)));
+    const isWanted = ({ rid, type }: OverlayEntry): boolean =>
+      wanted.has(holdingBucketOf(view.catalog, bucketOf(rid), type));
+    return new CreationScan(this.#overlay, [...under], (entry) =>
+      isWanted(entry) ? recordOf(entry) : undefined,
+    );
   }
 
   placeOf(rid: Rid): Rid {

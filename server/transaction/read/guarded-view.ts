@@ -1,15 +1,9 @@
 import type { Catalog } from '#catalog/catalog.ts';
 import type { StoredRecord } from '#core/value/record.ts';
-import {
-  type BucketId,
-  bucketOf,
-  type IndexId,
-  type LogIndex,
-  type Rid,
-  type TypeId,
-} from '#core/value/rid.ts';
+import type { BucketId, IndexId, LogIndex, Rid, TypeId } from '#core/value/rid.ts';
 import type { Value } from '#core/value/value.ts';
 import type { AdjacencyList, Direction, StorageSnapshot } from '#storage/engine.ts';
+import { holdingBucket } from './holding-bucket.ts';
 import type {
   CreatedRecords,
   IndexCursor,
@@ -59,7 +53,7 @@ export class GuardedView implements ReadView {
   }
 
   record(rid: Rid): StoredRecord | undefined {
-    this.#require(bucketOf(rid));
+    this.#requireRecord(rid);
     return this.#inner.record(rid);
   }
 
@@ -122,7 +116,7 @@ export class GuardedView implements ReadView {
       entryCount: reader.entryCount,
       recordWith: (key: readonly Value[]) => {
         const rid = reader.recordWith(key);
-        if (rid !== undefined && rid >= 0) this.#require(bucketOf(rid));
+        if (rid !== undefined && rid >= 0) this.#requireRecord(rid);
         return rid;
       },
       lookup: (key: readonly Value[]) => this.#checked(reader.lookup(key)),
@@ -142,7 +136,7 @@ export class GuardedView implements ReadView {
     return {
       next: () => {
         if (!cursor.next()) return false;
-        this.#require(bucketOf(cursor.rid));
+        this.#requireRecord(cursor.rid);
         return true;
       },
       get rid() {
@@ -157,8 +151,12 @@ export class GuardedView implements ReadView {
 
   /** Who lies at the other end is told by the edge itself; reading it is another matter. */
   #requireStep(vertex: Rid, edgeType: TypeId): void {
-    this.#require(bucketOf(vertex));
+    this.#requireRecord(vertex);
     this.#rights.requireRead(this.#inner.catalog.typeWithId(edgeType).name);
+  }
+
+  #requireRecord(rid: Rid): void {
+    this.#require(holdingBucket(this.#inner, rid));
   }
 
   #require(bucket: BucketId): void {

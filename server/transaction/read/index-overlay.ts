@@ -81,7 +81,8 @@ export class IndexOverlay {
   /** No keys for a deleted record; undefined for one that is none of the index's business. */
   #currentKeys(rid: Rid, changes: ChangeLog): readonly Uint8Array[] | undefined {
     const type = changes.typeOf(rid);
-    if (type === undefined || !this.#types.has(type)) return undefined;
+    // One that was in it before its type changed has no keys any more.
+    if (type === undefined || !this.#types.has(type)) return this.#keysOf.has(rid) ? [] : undefined;
     const record = changes.recordOf(rid);
     return record === undefined ? [] : this.#keys.keysOf(record);
   }

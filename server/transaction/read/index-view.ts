@@ -1,4 +1,4 @@
-import type { IndexDefinition } from '#catalog/catalog.ts';
+import type { Catalog, IndexDefinition } from '#catalog/catalog.ts';
 import { valuesEqual } from '#core/value/equality.ts';
 import type { StoredRecord } from '#core/value/record.ts';
 import { type IndexId, type LogIndex, noRid, type Rid } from '#core/value/rid.ts';
@@ -15,6 +15,7 @@ import type { IndexCursor, IndexReader, KeyBounds } from './read-view.ts';
 
 /** What an index reader needs of the view it belongs to. */
 export interface IndexHost {
+  readonly catalog: Catalog;
   readonly snapshot: StorageSnapshot;
   record(rid: Rid): StoredRecord | undefined;
   readonly hasChanges: boolean;
@@ -120,6 +121,7 @@ export class IndexView implements IndexReader {
     const record = this.#host.record(rid);
     return (
       record !== undefined &&
+      this.#host.catalog.isSubtype(record.type, this.#definition.type) &&
       this.#keys.keysOf(record).some((own) => Buffer.compare(own, key) === 0)
     );
   }

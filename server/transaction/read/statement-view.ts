@@ -8,6 +8,9 @@ import {
   type Rid,
   type TypeId,
 } from '#core/value/rid.ts';
+import { ownRecordCount, withTypesOf } from '#catalog/change/window.ts';
+import { CatalogValue } from '#catalog/catalog-value.ts';
+import { assert } from '#core/assert.ts';
 import type { IndexKeys } from '#index/ordered/index-keys.ts';
 import type { IndexMemory, SearchMemory } from '#index/search-memory.ts';
 import { imageOf } from '#storage/format/bytes.ts';
@@ -19,7 +22,9 @@ import type {
   StorageSnapshot,
 } from '#storage/engine.ts';
 import { noLargeCells, RowRecord } from '#storage/format/row-record.ts';
+import { vetoed } from '../trigger/trigger-runner.ts';
 import { CreatedInOverlay } from './created-records.ts';
+import { bucketUnder, holdingBucketOf, isShared, seenThrough } from './holding-bucket.ts';
 import { type ChangeLog, IndexOverlay, type PendingEntry } from './index-overlay.ts';
 import { type IndexHost, IndexView } from './index-view.ts';
 import type { Overlay, OverlayEntry } from '../write/overlay.ts';
@@ -65,6 +70,8 @@ export class StatementView implements ReadView, IndexHost, ChangeLog {
   #hiddenEntries: Map<IndexId, { logLength: number; count: number }> | undefined;
   /** What was read last: a statement that changes a record reads it to find it, to compute with it and to check the change. */
   #lastStored: StoredRecord | undefined;
+  /** Remembered as `#hiddenEntries`. */
+  #sharedDeltas: { logLength: number; deltas: ReadonlyMap<BucketId, number> } | undefined;
   #isClosed = false;
 
   constructor(services: ViewServices, state: PinnedState, overlay: Overlay) {
@@ -93,15 +100,37 @@ export class StatementView implements ReadView, IndexHost, ChangeLog {
     this.#firstIndex = undefined;
     this.#indexes = undefined;
     this.#hiddenEntries = undefined;
+    this.#sharedDeltas = undefined;
+  }
+
+  /** The same state by a schema with the types that another one has; cursors go on. @returns whether there are more */
+  adoptTypes(latest: PinnedState): boolean {
+    latest.snapshot[Symbol.dispose]();
+    const { catalog } = this;
+    assert(
+      catalog instanceof CatalogValue && latest.catalog instanceof CatalogValue,
+      'a schema is a value',
+    );
+    const adopted = withTypesOf(catalog, latest.catalog);
+    if (adopted === catalog) return false;
+    this.catalog = adopted;
+    this.#created = undefined;
+    this.#forgetIndexes();
+    return true;
   }
 
   /** The overlay was set back to an earlier state: what was derived from it is wrong. */
   forgetWrites(): void {
     this.#closeCursors();
+    this.#forgetIndexes();
+  }
+
+  #forgetIndexes(): void {
     this.#firstIndex = undefined;
     this.#indexes = undefined;
     this.#indexOverlays = undefined;
     this.#hiddenEntries = undefined;
+    this.#sharedDeltas = undefined;
   }
 
   [Symbol.dispose](): void {
@@ -144,25 +173,33 @@ export class StatementView implements ReadView, IndexHost, ChangeLog {
   }
 
   scan(bucket: BucketId, order: 'ascending' | 'descending', fromPosition?: number): RecordCursor {
-    const range = { bucket, order, from: fromPosition };
-    if (!this.isChanged(bucket)) return new RecordScan(this.snapshot, undefined, range);
-    const overlay: ScanOverlay = {
-      created: this.#overlay.createdByPosition(bucket),
-      recordOf: (entry) => this.recordOfEntry(entry),
-      changed: (rid) => this.#changedRecord(rid),
-    };
-    return new RecordScan(this.snapshot, overlay, range);
+    const shared = isShared(this.catalog, bucket);
+    const under = bucketUnder(this.catalog, bucket);
+    const range = { bucket: under, order, from: fromPosition };
+    const overlay: ScanOverlay | undefined = this.#overlay.isChanged(under)
+      ? {
+          created: this.#overlay.createdByPosition(under),
+          recordOf: (entry) => this.recordOfEntry(entry),
+          changed: (rid) => this.#changedRecord(rid),
+        }
+      : undefined;
+    const scan = new RecordScan(this.snapshot, overlay, range);
+    return shared ? seenThrough(scan, bucket, this.catalog) : scan;
   }
 
   scanStored(bucket: BucketId): RecordCursor {
-    const range = { bucket, order: 'ascending', from: undefined } as const;
-    if (!this.hasChangedRows(bucket)) return new RecordScan(this.snapshot, undefined, range);
-    const overlay: ScanOverlay = {
-      created: [],
-      recordOf: (entry) => this.recordOfEntry(entry),
-      changed: (rid) => this.#changedRecord(rid),
-    };
-    return new RecordScan(this.snapshot, overlay, range);
+    const shared = isShared(this.catalog, bucket);
+    const under = bucketUnder(this.catalog, bucket);
+    const range = { bucket: under, order: 'ascending', from: undefined } as const;
+    const overlay: ScanOverlay | undefined = this.#overlay.hasChangedRows(under)
+      ? {
+          created: [],
+          recordOf: (entry) => this.recordOfEntry(entry),
+          changed: (rid) => this.#changedRecord(rid),
+        }
+      : undefined;
+    const scan = new RecordScan(this.snapshot, overlay, range);
+    return shared ? seenThrough(scan, bucket, this.catalog, vetoed) : scan;
   }
 
   /** What became of a stored record. */
@@ -174,26 +211,52 @@ export class StatementView implements ReadView, IndexHost, ChangeLog {
 
   get created(): CreatedRecords | undefined {
     if (this.#overlay.createdCount === 0) return undefined;
-    this.#created ??= new CreatedInOverlay(this.#overlay, (entry) => this.recordOfEntry(entry));
+    this.#created ??= new CreatedInOverlay(this.#overlay, this);
     return this.#created;
   }
 
   /** Whether a record with this id, if there is one, is a vertex. */
   isVertex(rid: Rid): boolean {
-    const type = this.catalog.bucketWithId(bucketOf(rid))?.type;
+    const bucket = bucketOf(rid);
+    // Rows of several types in one bucket are vertices.
+    if (this.catalog.windowsOn(bucket) !== undefined) return true;
+    const type = this.catalog.bucketWithId(bucket)?.type;
     return type !== undefined && this.catalog.typeWithId(type).kind === 'vertex';
   }
 
   isChanged(bucket: BucketId): boolean {
-    return this.#overlay.isChanged(bucket);
+    // Blocks of a shared bucket hold rows of others.
+    return this.#overlay.isChanged(bucket) || isShared(this.catalog, bucket);
   }
 
   hasChangedRows(bucket: BucketId): boolean {
-    return this.#overlay.hasChangedRows(bucket);
+    return this.#overlay.hasChangedRows(bucket) || isShared(this.catalog, bucket);
   }
 
   recordCount(bucket: BucketId): number {
-    return this.snapshot.recordCount(bucket) + this.#overlay.countDelta(bucket);
+    if (!isShared(this.catalog, bucket))
+      return this.snapshot.recordCount(bucket) + this.#overlay.countDelta(bucket);
+    const under = bucketUnder(this.catalog, bucket);
+    const stored = (id: BucketId): number => this.snapshot.recordCount(id);
+    const count = under === bucket ? ownRecordCount(this.catalog, bucket, stored) : stored(bucket);
+    return count + this.#sharedDelta(under, bucket);
+  }
+
+  /** How many records of a bucket or window on `under` the transaction made more. Cost: looks at each changed record, once. */
+  #sharedDelta(under: BucketId, bucket: BucketId): number {
+    if (!this.#overlay.isChanged(under)) return 0;
+    if (this.#sharedDeltas?.logLength !== this.log.length) {
+      const deltas = new Map<BucketId, number>();
+      const count = (id: BucketId, more: number): unknown =>
+        deltas.set(id, (deltas.get(id) ?? 0) + more);
+      this.#overlay.entries.forEach((entry) => {
+        const place = bucketOf(entry.rid);
+        if (!entry.isNew) count(holdingBucketOf(this.catalog, place, entry.storedType), -1);
+        if (!entry.isDeleted) count(holdingBucketOf(this.catalog, place, entry.type), 1);
+      });
+      this.#sharedDeltas = { logLength: this.log.length, deltas };
+    }
+    return this.#sharedDeltas.deltas.get(bucket) ?? 0;
   }
 
   adjacency(vertex: Rid, direction: Direction, edgeType: TypeId): AdjacencyList {
@@ -297,7 +360,7 @@ export class StatementView implements ReadView, IndexHost, ChangeLog {
     const types = new Set(this.catalog.withSubtypes(keys.definition.type));
     let count = 0;
     this.#overlay.entries.forEach((entry) => {
-      if (entry.isNew || !types.has(entry.type)) return;
+      if (entry.isNew || !types.has(entry.storedType)) return;
       const stored = this.snapshot.record(entry.rid);
       if (stored !== undefined) count += keys.keysOf(stored).length;
     });

@@ -2,16 +2,10 @@ import type { Catalog } from '#catalog/catalog.ts';
 import type { TriggerDefinition, TypeHooks } from '#catalog/definitions.ts';
 import type { StoredRecord } from '#core/value/record.ts';
 import type { Clock } from '#core/runtime.ts';
-import {
-  type BucketId,
-  bucketOf,
-  type IndexId,
-  type LogIndex,
-  type Rid,
-  type TypeId,
-} from '#core/value/rid.ts';
+import type { BucketId, IndexId, LogIndex, Rid, TypeId } from '#core/value/rid.ts';
 import type { Value } from '#core/value/value.ts';
 import type { AdjacencyList, Direction, StorageSnapshot } from '#storage/engine.ts';
+import { holdingBucket } from './holding-bucket.ts';
 import type {
   CreatedRecords,
   IndexCursor,
@@ -62,7 +56,7 @@ export class WatchedView implements ReadView {
   }
 
   record(rid: Rid): StoredRecord | undefined {
-    const hooks = this.#hooks(bucketOf(rid));
+    const hooks = this.#hooks(holdingBucket(this.#inner, rid));
     if (hooks === undefined) return this.#inner.record(rid);
     const record = this.#inner.record(rid);
     return record === undefined || !this.#shows(hooks, record) ? undefined : record;
@@ -104,7 +98,7 @@ export class WatchedView implements ReadView {
       next: () => {
         const record = cursor.next();
         if (record === undefined || record === vetoed) return record;
-        const hooks = this.#hooks(bucketOf(record.rid));
+        const hooks = this.#hooks(holdingBucket(this.#inner, record.rid));
         return hooks === undefined || this.#shows(hooks, record) ? record : vetoed;
       },
       isPauseDue: () => this.#isPauseDue(),
@@ -220,7 +214,7 @@ export class WatchedView implements ReadView {
 
   /** For records that are met and not read: only what may keep them from being met. */
   #mayRead(rid: Rid): boolean {
-    const hooks = this.#hooks(bucketOf(rid));
+    const hooks = this.#hooks(holdingBucket(this.#inner, rid));
     return hooks === undefined || this.#allows(hooks, rid);
   }
 

@@ -4,6 +4,7 @@ import type { Runtime } from '#core/runtime.ts';
 import type { TemporalFormats } from '#core/temporal/format.ts';
 import { IndexKeys } from '#index/ordered/index-keys.ts';
 import type { IndexEntry, StorageEngine, StorageSnapshot } from '#storage/engine.ts';
+import { bucketUnder } from '../read/holding-bucket.ts';
 import { RecordScan } from '../read/record-scan.ts';
 import type { SchemaGate } from './schema-gate.ts';
 import { SliceTimer } from '../write/slice-timer.ts';
@@ -19,6 +20,8 @@ const batchLength = 4_096;
 export interface IndexBuildServices {
   readonly engine: StorageEngine;
   readonly gate: SchemaGate;
+  /** As it is now. */
+  readonly catalog: () => Catalog;
   readonly runtime: Runtime;
   readonly formats: TemporalFormats;
   /** Records per round. */
@@ -47,9 +50,12 @@ export async function buildIndex(
   services: IndexBuildServices,
 ): Promise<number> {
   const keys = new IndexKeys(definition);
-  const buckets = catalog
+  // Rows are gone through where they lie: whatever types they are given meanwhile, each is passed once.
+  const places = catalog
     .withSubtypes(definition.type)
-    .flatMap((type) => catalog.typeWithId(type).buckets);
+    .flatMap((type) => catalog.typeWithId(type).buckets)
+    .map((bucket) => bucketUnder(catalog, bucket));
+  const buckets = [...new Set(places)];
   const place: Place = { bucketAt: 0, position: 0 };
   let recordCount = 0;
   while (place.bucketAt < buckets.length) {
@@ -69,7 +75,7 @@ async function round(
   const timer = new SliceTimer(services.runtime, services.pause);
   const gathered = await gather(
     keys,
-    { buckets, place, snapshot, recordsMax: services.roundRecords },
+    { buckets, place, snapshot, recordsMax: services.roundRecords, catalog: services.catalog() },
     timer,
   );
   const entries = await sortInSlices(gathered.entries, timer);
@@ -91,10 +97,12 @@ async function gather(
     readonly place: Place;
     readonly snapshot: StorageSnapshot;
     readonly recordsMax: number;
+    readonly catalog: Catalog;
   },
   timer: SliceTimer,
 ): Promise<{ readonly entries: IndexEntry[]; readonly recordCount: number }> {
-  const { buckets, place, snapshot, recordsMax } = from;
+  const { buckets, place, snapshot, recordsMax, catalog } = from;
+  const types = new Set(catalog.withSubtypes(keys.definition.type));
   const entries: IndexEntry[] = [];
   let recordCount = 0;
   while (place.bucketAt < buckets.length && recordCount < recordsMax) {
@@ -111,8 +119,10 @@ async function gather(
         place.position = 0;
         break;
       }
-      keys.requireAllowed(record);
-      for (const key of keys.keysOf(record)) entries.push({ key, rid: record.rid });
+      if (types.has(record.type)) {
+        keys.requireAllowed(record);
+        for (const key of keys.keysOf(record)) entries.push({ key, rid: record.rid });
+      }
       place.position = positionOf(record.rid) + 1;
       if ((recordCount & 63) === 63 && timer.isSpent) await timer.pause();
     }

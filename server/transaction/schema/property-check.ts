@@ -8,6 +8,7 @@ import type { Runtime } from '#core/runtime.ts';
 import type { TemporalFormats } from '#core/temporal/format.ts';
 import type { Value } from '#core/value/value.ts';
 import type { StorageSnapshot } from '#storage/engine.ts';
+import { storedScan } from '../read/holding-bucket.ts';
 import { RecordScan } from '../read/record-scan.ts';
 import { SliceTimer } from '../write/slice-timer.ts';
 
@@ -38,11 +39,7 @@ export async function requireCompatibleValues(
   const timer = new SliceTimer(runtime, pause);
   for (const id of catalog.withSubtypes(type.id)) {
     for (const bucket of catalog.typeWithId(id).buckets) {
-      const scan = new RecordScan(snapshot, undefined, {
-        bucket,
-        order: 'ascending',
-        from: undefined,
-      });
+      const scan = storedScan(snapshot, catalog, { bucket, from: undefined });
       let count = 0;
       for (let record = scan.next(); record !== undefined; record = scan.next()) {
         const value = record.get(property.name);

@@ -316,6 +316,7 @@ export class SchemaChanges {
     const count = await buildIndex(index, this.#catalog, {
       engine,
       gate,
+      catalog: () => this.#catalog,
       runtime,
       formats: formats(),
       roundRecords: indexBuildRound,

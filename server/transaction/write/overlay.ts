@@ -161,6 +161,12 @@ export class Overlay {
     if (!entry.isNew) changed.hasChangedRows = true;
   }
 
+  /** As `update`, with a row of another type. */
+  retype(entry: OverlayEntry, row: Uint8Array, type: TypeId): void {
+    this.update(entry, row);
+    entry.type = type;
+  }
+
   /** @param record as it was last */
   delete(entry: OverlayEntry, record: StoredRecord): void {
     if (this.undo !== undefined) this.#noteChange(this.undo, entry);
@@ -270,7 +276,9 @@ function edgeKey(type: TypeId, direction: Direction): number {
 export class OverlayEntry {
   op: 'put-row' | 'delete-row';
   readonly rid: Rid;
-  readonly type: TypeId;
+  type: TypeId;
+  /** Of a stored record: the type that it is stored with. */
+  readonly storedType: TypeId;
   /** Version of the row that the first change was made from; 0 for a new record. */
   readonly base: LogIndex;
   /** The complete row; empty for a deleted record. */
@@ -293,6 +301,7 @@ export class OverlayEntry {
     this.op = 'put-row';
     this.rid = rid;
     this.type = type;
+    this.storedType = type;
     this.base = base;
     this.row = noRow;
     this.record = undefined;
@@ -305,7 +314,7 @@ export class OverlayEntry {
   }
 
   copy(): OverlayEntry {
-    const copy = new OverlayEntry(this.rid, this.type, this.base, undefined);
+    const copy = new OverlayEntry(this.rid, this.storedType, this.base, undefined);
     copy.become(this);
     return copy;
   }
@@ -313,6 +322,7 @@ export class OverlayEntry {
   /** Takes over what another state of the same record holds. */
   become(other: OverlayEntry): void {
     this.op = other.op;
+    this.type = other.type;
     this.row = other.row;
     this.record = other.record;
     this.from = other.from;

@@ -1,15 +1,11 @@
 import { coerceProperties, type CoercionContext } from '#catalog/coercion.ts';
-import type { Catalog, TypeDefinition } from '#catalog/catalog.ts';
+import type { Catalog, IndexDefinition, TypeDefinition } from '#catalog/catalog.ts';
+import { ownBuckets, placedType } from '#catalog/change/window.ts';
+import { mayLieIn, MissingTypes } from '#catalog/labels.ts';
 import { requireName } from '#catalog/name-rules.ts';
 import { validateRecord } from '#catalog/validation.ts';
 import { DatabaseError } from '#core/errors.ts';
-import {
-  type IntegerWidth,
-  type IntegerWidths,
-  propertiesOf,
-  widthsOf,
-  withWidths,
-} from '#core/value/integer-width.ts';
+import { propertiesOf, widthsOf, withWidths } from '#core/value/integer-width.ts';
 import type { RecordKind, StoredRecord } from '#core/value/record.ts';
 import {
   type BucketId,
@@ -36,10 +32,12 @@ import { type EdgeEnds, type Overlay, OverlayEntry } from './overlay.ts';
 import { PendingRecord } from './pending-record.ts';
 import type { PositionAllocator } from './position-allocator.ts';
 import type { PropertyPatch } from './property-patch.ts';
+import { claimKeys, claimRetyped, type KeyClaimer } from './record-keys.ts';
 import { isSameRow } from './same-row.ts';
 import type { StatementView, ViewServices } from '../read/statement-view.ts';
 import type { DefaultEvaluator } from '../transaction.ts';
-import { type KeyHolders, UniqueClaims } from './unique-claims.ts';
+import { undeclared } from './undeclared-widths.ts';
+import { UniqueClaims } from './unique-claims.ts';
 import type { WriteRules, WriteRuleBook } from './write-rules.ts';
 
 /** What the writes of all transactions of a database share. */
@@ -65,7 +63,7 @@ const bothDirections: readonly Direction[] = ['out', 'in'];
  * either does all of it or throws and leaves the overlay as it was, but for `delete` and `moveVertex`, after whose error, or
  * when they are given up half-way, the transaction must be rolled back or go back to a savepoint.
  */
-export class RecordWriter implements KeyHolders {
+export class RecordWriter implements KeyClaimer {
   readonly claims: UniqueClaims;
   /** Deleted stored vertices: the number of edges they had in the committed state they were deleted from. */
   readonly emptiedVertices = new Map<Rid, number>();
@@ -157,9 +155,12 @@ export class RecordWriter implements KeyHolders {
     return this.#view.snapshot;
   }
 
-  changed(rid: Rid): KeySource | 'gone' | undefined {
+  changed(rid: Rid, index?: IndexDefinition): KeySource | 'gone' | undefined {
     const entry = this.#overlay.entry(rid);
-    return entry === undefined ? undefined : (this.#view.recordOfEntry(entry) ?? 'gone');
+    if (entry === undefined) return undefined;
+    const isStored = index === undefined || entry.type === entry.storedType;
+    if (!isStored && !this.#view.catalog.isSubtype(entry.type, index.type)) return 'gone';
+    return this.#view.recordOfEntry(entry) ?? 'gone';
   }
 
   // --- writes
@@ -227,6 +228,41 @@ export class RecordWriter implements KeyHolders {
     this.#claim(rules, rid, current, record);
     if (known === undefined) this.#noteRead();
     this.#overlay.update(entry, row);
+    return record;
+  }
+
+  /**
+   * Makes a vertex one of another type, where it is: its id, edges and properties stay.
+   * @throws DatabaseError `RecordNotFound`, `MissingTypes` when records of the type cannot lie in its bucket yet; and as `update`
+   */
+  setType(rid: Rid, typeId: TypeId): StoredRecord {
+    const known = this.#overlay.entry(rid);
+    const current = known ? this.#view.recordOfEntry(known) : this.#view.storedRecord(rid);
+    if (current === undefined) throw recordNotFound(rid);
+    if (current.type === typeId) return current;
+    const { catalog } = this.#view;
+    const rules = this.#rules(typeId);
+    const { type } = rules;
+    if (current.kind !== 'vertex' || type.kind !== 'vertex')
+      throw new DatabaseError(
+        'CommandExecution',
+        `Cannot change the type of ${formatRid(rid)} from '${current.typeName}' to '${type.name}': labels are those of vertices`,
+      );
+    const bucket = bucketOf(rid);
+    if (!mayLieIn(catalog, typeId, bucket))
+      throw new MissingTypes([{ kind: 'open-window', bucket, type: type.name }]);
+    const content = this.#checked(
+      rules,
+      this.withDefaults(typeId, propertiesOf(current)),
+      undefined,
+    );
+    const row = this.#services.engine.rows.encode(typeId, content);
+    const entry = known ?? new OverlayEntry(rid, current.type, current.version, undefined);
+    const record = new PendingRecord(entry, type, content);
+    claimRetyped(this.#rules(current.type), rules, { rid, before: current, after: record }, this);
+    this.#noteRead();
+    if (known === undefined) this.#noteRead();
+    this.#overlay.retype(entry, row, typeId);
     return record;
   }
 
@@ -380,7 +416,8 @@ export class RecordWriter implements KeyHolders {
         `Cannot restore record ${formatRid(rid)} of type '${type.name}': ${reason}`,
       );
     };
-    if (!type.buckets.includes(bucket)) refuse('its bucket does not belong to the type');
+    if (!mayLieIn(this.#view.catalog, type.id, bucket))
+      refuse('its bucket does not belong to the type');
     if (this.#overlay.entry(rid) !== undefined) refuse('this transaction has changed it');
     if (this.#view.record(rid) !== undefined) refuse('it exists');
     if (!this.#services.positions.wasGiven(rid)) refuse('there never was such a record');
@@ -410,8 +447,9 @@ export class RecordWriter implements KeyHolders {
   }
 
   #bucketFor(type: TypeDefinition, wanted: BucketId | undefined, properties: ValueMap): BucketId {
-    if (wanted === undefined) return this.#services.buckets.select(type, properties);
-    if (type.buckets.includes(wanted)) return wanted;
+    if (wanted === undefined)
+      return this.#services.buckets.select(placedType(this.#view.catalog, type), properties);
+    if (ownBuckets(this.#view.catalog, type).includes(wanted)) return wanted;
     const name = this.#view.catalog.bucketWithId(wanted)?.name ?? String(wanted);
     throw new DatabaseError('Schema', `Bucket '${name}' does not belong to type '${type.name}'`);
   }
@@ -439,31 +477,11 @@ export class RecordWriter implements KeyHolders {
   }
 
   #claim(rules: WriteRules, rid: Rid, before: StoredRecord | undefined, after: StoredRecord): void {
-    for (const keys of rules.refusing) keys.requireAllowed(after);
-    for (const keys of rules.longKeyed) keys.keysOf(after);
-    if (rules.uniqueIndexes.length === 0) return;
-    try {
-      for (const keys of rules.uniqueIndexes) this.claims.claim(keys, rid, { before, after }, this);
-    } catch (error) {
-      this.#takeBack(rules, rid, before, after);
-      throw error;
-    }
-    this.#noteRead();
+    if (claimKeys(rules, { rid, before, after }, this)) this.#noteRead();
   }
 
-  /** A key of the record was taken: its other keys must be free again, since the transaction may go on without it. */
-  #takeBack(
-    rules: WriteRules,
-    rid: Rid,
-    before: StoredRecord | undefined,
-    after: StoredRecord,
-  ): void {
-    const isChanged = this.#overlay.entry(rid) !== undefined;
-    for (const keys of rules.uniqueIndexes) {
-      this.claims.release(keys, rid, after);
-      if (before === undefined || !isChanged) continue;
-      this.claims.claim(keys, rid, { before: undefined, after: before }, this);
-    }
+  hasChanged(rid: Rid): boolean {
+    return this.#overlay.entry(rid) !== undefined;
   }
 
   #noteRead(): void {
@@ -567,15 +585,4 @@ export class RecordWriter implements KeyHolders {
 export function recordNotFound(rid: Rid): DatabaseError {
   const shown = rid === noRid ? '#-1:-1' : formatRid(rid);
   return new DatabaseError('RecordNotFound', `Record ${shown} not found`);
-}
-
-/** The type of a declared property says how wide it is. */
-function undeclared(widths: IntegerWidths, { properties }: WriteRules): IntegerWidths | undefined {
-  let kept: Map<string, IntegerWidth> | undefined;
-  for (const name of widths.keys()) {
-    if (!properties.has(name)) continue;
-    kept ??= new Map(widths);
-    kept.delete(name);
-  }
-  return kept ?? widths;
 }

@@ -38,8 +38,9 @@ export interface KeyHolders {
   readonly snapshot: StorageSnapshot;
   /**
    * The record as the transaction left it when it changed it: `gone` when deleted, undefined when it was not touched.
+   * @param index `gone` too when it is of a type by now that the index does not hold
    */
-  changed(rid: Rid): KeySource | 'gone' | undefined;
+  changed(rid: Rid, index?: IndexDefinition): KeySource | 'gone' | undefined;
 }
 
 /**
@@ -223,7 +224,7 @@ export class UniqueClaims {
 
 /** The record that was given the contested key, as long as it has it. */
 function recordWith({ keys, key, rid }: Contest, holders: KeyHolders): KeySource | undefined {
-  const record = holders.changed(rid);
+  const record = holders.changed(rid, keys.definition);
   if (record === undefined || record === 'gone') return undefined;
   return hasKey(keys, rid, key, holders) ? record : undefined;
 }
@@ -235,7 +236,7 @@ export function hasKey(
   key: Uint8Array,
   holders: Pick<KeyHolders, 'changed'>,
 ): boolean {
-  const changed = holders.changed(holder);
+  const changed = holders.changed(holder, keys.definition);
   if (changed === undefined) return true;
   if (changed === 'gone') return false;
   return keys.keysOf(changed).some((own) => Buffer.compare(own, key) === 0);

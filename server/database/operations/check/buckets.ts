@@ -1,5 +1,5 @@
 import { DatabaseError } from '#core/errors.ts';
-import { type BucketId, formatRid, makeRid, type Rid } from '#core/value/rid.ts';
+import { type BucketId, formatRid, makeRid, type Rid, type TypeId } from '#core/value/rid.ts';
 import type { Block } from '#storage/format/block.ts';
 import type { StorageSnapshot } from '#storage/engine.ts';
 import { addHash, type HashHalves, hashRow } from '#storage/format/row-hash.ts';
@@ -15,6 +15,20 @@ export class BucketTally {
   /** Numbers of blocks that cannot be read. */
   readonly damaged: number[] = [];
   readonly #row: HashHalves = { low: 0, high: 0 };
+  /** Rows by the number of their shape, and the type that it is of. */
+  readonly #shapes = new Map<number, { readonly type: TypeId; rows: number }>();
+  readonly #snapshot: Pick<StorageSnapshot, 'recordAt'>;
+
+  constructor(snapshot: Pick<StorageSnapshot, 'recordAt'>) {
+    this.#snapshot = snapshot;
+  }
+
+  /** Rows of a type. */
+  countOf(type: TypeId): number {
+    let count = 0;
+    for (const shape of this.#shapes.values()) if (shape.type === type) count += shape.rows;
+    return count;
+  }
 
   add(block: Block): void {
     for (let slot = block.nextSlot(0); slot >= 0; slot = block.nextSlot(slot + 1)) {
@@ -23,7 +37,14 @@ export class BucketTally {
       hashRow(rid, block.view, at, block.view.getUint32(at, true), this.#row);
       addHash(this.hash, this.#row, 1);
       this.live += 1;
+      this.#noteShape(block, slot, block.view.getUint16(at + 4, true));
     }
+  }
+
+  #noteShape(block: Block, slot: number, shape: number): void {
+    const known = this.#shapes.get(shape);
+    if (known !== undefined) known.rows += 1;
+    else this.#shapes.set(shape, { type: this.#snapshot.recordAt(block, slot).type, rows: 1 });
   }
 
   isCountOf(snapshot: StorageSnapshot, bucket: BucketId): boolean {
@@ -61,7 +82,45 @@ export async function mendBuckets(
   for (const bucket of buckets) {
     const tally = await tallyOf(bucket, around);
     await mendBucket(bucket, tally, room, around);
+    for (const window of wrongWindows(bucket, tally, around.view)) {
+      await room.state.repair(() => [
+        { ...noChange, bucket: window.id, liveChange: window.live - window.counted },
+      ]);
+      around.report.error(
+        `bucket '${window.name}' counted ${window.counted} records, but holds ${window.live}`,
+      );
+      around.report.fixed += 1;
+    }
   }
+}
+
+const noChange = {
+  op: 'mend-bucket',
+  hashLowChange: 0,
+  hashHighChange: 0,
+  droppedBlocks: [],
+} as const;
+
+interface WrongWindow {
+  readonly id: BucketId;
+  readonly name: string;
+  readonly counted: number;
+  readonly live: number;
+}
+
+/** Windows on a bucket that count other records than it holds of their types. */
+export function wrongWindows(
+  bucket: BucketId,
+  tally: BucketTally,
+  { catalog, snapshot }: Pick<ReadView, 'catalog' | 'snapshot'>,
+): readonly WrongWindow[] {
+  const wrong: WrongWindow[] = [];
+  for (const [type, id] of catalog.windowsOn(bucket) ?? []) {
+    const [counted, live] = [snapshot.recordCount(id), tally.countOf(type)];
+    const name = catalog.bucketWithId(id)?.name ?? String(id);
+    if (counted !== live) wrong.push({ id, name, counted, live });
+  }
+  return wrong;
 }
 
 async function tallyOf(
@@ -69,7 +128,7 @@ async function tallyOf(
   { view, timer }: { readonly view: ReadView; readonly timer: SliceTimer },
 ): Promise<BucketTally> {
   const { snapshot } = view;
-  const tally = new BucketTally();
+  const tally = new BucketTally(snapshot);
   for (let number = 0; number < snapshot.blockCount(bucket); number += 1) {
     try {
       const block = snapshot.block(bucket, number);

@@ -5,10 +5,11 @@ import { type BucketId, bucketOf, formatRid, positionOf, type Rid } from '#core/
 import type { StoredRecord } from '#core/value/record.ts';
 import type { ValueMap } from '#core/value/value.ts';
 import type { CheckDatabase } from '#query/algebra/maintenance.ts';
+import { bucketUnder, isShared } from '#transaction/read/holding-bucket.ts';
 import type { ReadView } from '#transaction/read/read-view.ts';
 import { SliceTimer } from '#transaction/write/slice-timer.ts';
 import type { Block } from '#storage/format/block.ts';
-import { BucketTally, isDamage, mendBuckets, positionsOf } from './buckets.ts';
+import { wrongWindows, BucketTally, isDamage, mendBuckets, positionsOf } from './buckets.ts';
 import { EdgeCheck } from './edges.ts';
 import { checkIndex } from './index-entries.ts';
 import { countDanglingLinks } from './links.ts';
@@ -70,7 +71,9 @@ async function mendStorage(
     using view = state.view();
     const named = bucketsNamed(work, view.catalog);
     const buckets = view.catalog.buckets().map(({ id }) => id);
-    const checked = buckets.filter((id) => named?.has(id) !== false);
+    const checked = buckets.filter(
+      (id) => named?.has(id) !== false && bucketUnder(view.catalog, id) === id,
+    );
     await mendBuckets(checked, task.room, { ...around, view });
   } finally {
     beingMended.delete(state);
@@ -115,7 +118,8 @@ function bucketsNamed(work: CheckDatabase, catalog: Catalog): ReadonlySet<Bucket
   if (work.types === undefined && work.buckets === undefined) return undefined;
   const buckets = new Set<BucketId>(work.buckets ?? []);
   for (const id of work.types ?? [])
-    for (const bucket of catalog.typeWithId(id).buckets) buckets.add(bucket);
+    for (const bucket of catalog.typeWithId(id).buckets)
+      buckets.add(bucket).add(bucketUnder(catalog, bucket));
   return buckets;
 }
 
@@ -166,8 +170,8 @@ class RecordCheck {
     }
     const { catalog } = this.#around.view;
     const named = bucketsNamed(this.#work, catalog);
-    for (const { id, type } of catalog.buckets()) {
-      if (named?.has(id) === false) continue;
+    for (const { id, type, windowOn } of catalog.buckets()) {
+      if (windowOn !== undefined || named?.has(id) === false) continue;
       await this.#checkBucket(id, type === undefined ? undefined : catalog.typeWithId(type));
     }
   }
@@ -191,9 +195,9 @@ class RecordCheck {
   async #checkBucket(bucket: BucketId, type: TypeDefinition | undefined): Promise<void> {
     const { view, report, timer, task } = this.#around;
     const { snapshot } = view;
-    const kind = type?.kind ?? 'document';
+    const kind = type?.kind ?? (isShared(view.catalog, bucket) ? 'vertex' : 'document');
     const isCounted = type?.lightweight !== true;
-    const tally = new BucketTally();
+    const tally = new BucketTally(snapshot);
     let last = -1;
     for (let number = 0; number < snapshot.blockCount(bucket); number += 1) {
       const block = this.#blockOf(bucket, number);
@@ -217,11 +221,15 @@ class RecordCheck {
     const name = view.catalog.bucketWithId(bucket)?.name ?? String(bucket);
     if (!tally.isCountOf(snapshot, bucket)) {
       report.error(
-        `bucket '${name}' counts ${view.recordCount(bucket)} records, but holds ${live}`,
+        `bucket '${name}' counts ${snapshot.recordCount(bucket)} records, but holds ${live}`,
       );
     } else if (!tally.isContentOf(snapshot, bucket)) {
       report.error(`bucket '${name}' has another content hash than its records`);
     }
+    for (const window of wrongWindows(bucket, tally, view))
+      report.error(
+        `bucket '${window.name}' counts ${window.counted} records, but holds ${window.live}`,
+      );
   }
 
   #blockOf(bucket: BucketId, number: number): Block | undefined {

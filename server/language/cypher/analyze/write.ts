@@ -4,13 +4,11 @@ import { withInputs } from '#query/algebra/plan-walk.ts';
 import type {
   ClauseOf,
   Expression as Expr,
-  LabelExpression,
   PathPattern,
   RelationshipPattern,
   RemoveItem,
   SetItem,
 } from '../ast.ts';
-import { notSupported } from '../failures.ts';
 import type { Compiler } from './compiler.ts';
 import { plainLabels } from './labels.ts';
 import { compileParts, entriesOf, partsOfPath, pathOf } from './pattern.ts';
@@ -291,7 +289,7 @@ function setPlan(compiler: Compiler, item: SetItem, { plan, scope }: Row): Logic
       );
     }
     default:
-      return labelsChanged(item.labels);
+      return labelsChanged(compiler, item, 'add', { plan, scope });
   }
 }
 
@@ -301,8 +299,25 @@ function placeOf(compiler: Compiler, target: Expr): { readonly of: Expr; readonl
   throw compiler.failure('UnexpectedSyntax', target.at, 'a property is set or removed');
 }
 
-function labelsChanged(_labels: LabelExpression): LogicalPlan {
-  throw notSupported('changing labels');
+/** `n:A:B` of SET and REMOVE. */
+function labelsChanged(
+  compiler: Compiler,
+  item: Extract<SetItem, { kind: 'labels' }>,
+  mode: 'add' | 'remove',
+  { plan, scope }: Row,
+): LogicalPlan {
+  const { variable, at } = item;
+  const labels = plainLabels(item.labels);
+  if (labels === undefined)
+    throw compiler.failure('UnexpectedSyntax', at, 'plain labels are set or removed');
+  const target = compiler.expression({ kind: 'variable', name: variable, at, end: at }, scope);
+  const own = target.op === 'Slot' ? target.slot : undefined;
+  const record = own ?? compiler.newSlot();
+  const input: LogicalPlan =
+    own === undefined
+      ? { op: 'Project', input: plan, columns: [{ slot: record, value: target }] }
+      : plan;
+  return { op: 'SetLabels', input, record, mode, labels };
 }
 
 /** The record that an expression names, changed by one assignment. */
@@ -334,7 +349,7 @@ export function compileRemove(compiler: Compiler, items: readonly RemoveItem[], 
   let { plan } = row;
   const { scope } = row;
   for (const item of items) {
-    if (item.kind === 'labels') plan = labelsChanged(item.labels);
+    if (item.kind === 'labels') plan = labelsChanged(compiler, item, 'remove', { plan, scope });
     else if (item.kind === 'property') {
       const { of, name } = placeOf(compiler, item.target);
       const assignment: Assignment = { kind: 'remove', property: name, path: [], value: undefined };

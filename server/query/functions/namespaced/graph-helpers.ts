@@ -1,3 +1,4 @@
+import { labelsOf } from '#catalog/labels.ts';
 import type { StoredRecord } from '#core/value/record.ts';
 import { isList, isRecord, type Value } from '#core/value/value.ts';
 import type { Direction } from '#storage/engine.ts';
@@ -11,7 +12,9 @@ import { followed } from '../graph/navigation.ts';
 /** `node.*` and `rel.*` (sql-functions.md 9): questions about one vertex or one edge. */
 export const graphHelpers: readonly ScalarFunction[] = [
   onVertex('id(n)', [1, 1], (vertex) => vertex.rid),
-  onVertex('labels(n)', [1, 1], (vertex) => [vertex.typeName]),
+  onVertex('labels(n)', [1, 1], (vertex, _, context) => [
+    ...labelsOf(context.view.catalog, vertex.type),
+  ]),
   onVertex('degree(n [, types [, direction]])', [1, 3], (vertex, args, context) =>
     degreeOf(vertex, args, directionsOf(args[2]), context),
   ),

@@ -138,7 +138,7 @@ export class BranchCountOperator implements PhysicalOperator {
           return false;
         }
         const { element, check } = cursor;
-        if (check !== undefined && !check(element)) continue;
+        if (check !== undefined && !check(element, context.view)) continue;
         const known = branch.known(element);
         if (known < 0) {
           this.#visit(element, branch.branches, branch);

@@ -110,7 +110,7 @@ export class ExpandOperator implements PhysicalOperator {
       const { element, check } = neighbours;
       if (!walked.isEmpty && walked.has(neighbours.edge)) continue;
       if (seen !== undefined && !seen.add(element)) continue;
-      if (check !== undefined && !check(element)) continue;
+      if (check !== undefined && !check(element, view)) continue;
       if (to !== undefined) frame[to] = toBareId ? element : new RecordReference(view, element);
       if (edge !== undefined) frame[edge] = new RecordReference(view, neighbours.edge);
       return ROW;
@@ -140,13 +140,14 @@ export class ExpandOperator implements PhysicalOperator {
       }
       // The rest of the list, as far as it is wanted, without asking the cursor for each of it.
       const { list, check } = neighbours;
+      const { view } = this.#context as ExecutionContext;
       const first = neighbours.listPosition - 1;
       const end = Math.min(neighbours.listEnd, first + this.#share.left + 1);
       let at = first;
       for (; at < end && row < rowCountMax; at += 1) {
         const element = list[at] as Rid;
         if (seen !== undefined && !seen.add(element)) continue;
-        if (check !== undefined && !check(element)) continue;
+        if (check !== undefined && !check(element, view)) continue;
         for (let column = 0; column < columnCount; column += 1) values.push(new Link(element));
         row += 1;
       }

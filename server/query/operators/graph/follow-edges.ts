@@ -82,7 +82,7 @@ export class FollowEdgesOperator implements PhysicalOperator {
   }
 
   #waysOf(value: Value): readonly Ends[] {
-    const { frame } = this.#context as ExecutionContext;
+    const { frame, view } = this.#context as ExecutionContext;
     const { fromIsBound, toIsBound, from, to, fromCheck, toCheck } = this.#options;
     this.#walked.read(frame);
     const start = fromIsBound ? idIn(frame[from] as Value) : undefined;
@@ -93,8 +93,8 @@ export class FollowEdgesOperator implements PhysicalOperator {
         (start === undefined || way.from === start) &&
         (end === undefined || way.to === end) &&
         (from !== to || way.from === way.to) &&
-        (fromCheck === undefined || fromCheck(way.from)) &&
-        (toCheck === undefined || toCheck(way.to)),
+        (fromCheck === undefined || fromCheck(way.from, view)) &&
+        (toCheck === undefined || toCheck(way.to, view)),
     );
   }
 
@@ -127,7 +127,8 @@ export class FollowEdgesOperator implements PhysicalOperator {
   #edge(value: Value): StoredRecord | undefined {
     const { typeCheck } = this.#options;
     if (!isRecord(value) || value.kind !== 'edge') return undefined;
-    if (typeCheck !== undefined && !typeCheck(value.rid)) return undefined;
+    if (typeCheck !== undefined && !typeCheck(value.rid, (this.#context as ExecutionContext).view))
+      return undefined;
     return this.#walked.has(value.rid) ? undefined : value;
   }
 

@@ -1,3 +1,4 @@
+import { isShared } from '#transaction/read/holding-bucket.ts';
 import type { Catalog } from '#catalog/catalog.ts';
 import { Link, type StoredRecord } from '#core/value/record.ts';
 import { makeRid, noRid, type Rid, type TypeId } from '#core/value/rid.ts';
@@ -40,8 +41,9 @@ export function resolveMove(move: Move, catalog: Catalog): ResolvedMove {
   };
 }
 
-function leadsOnlyTo(table: EdgeTable, check: TypeCheck): boolean {
-  for (const bucket of table.neighbourBuckets) if (!check(makeRid(bucket, 0))) return false;
+function leadsOnlyTo(table: EdgeTable, check: TypeCheck, view: ReadView): boolean {
+  for (const bucket of table.neighbourBuckets)
+    if (isShared(view.catalog, bucket) || !check(makeRid(bucket, 0), view)) return false;
   return true;
 }
 
@@ -162,7 +164,7 @@ export class NeighbourCursor {
     if (gathered === 'none') return true;
     this.#gathered = gathered;
     const { check } = this;
-    if (check !== undefined && gathered.every((table) => leadsOnlyTo(table, check)))
+    if (check !== undefined && gathered.every((table) => leadsOnlyTo(table, check, context.view)))
       this.check = undefined;
     return true;
   }

@@ -145,7 +145,7 @@ export class PathWalk {
     const { view, frame } = this.#context;
     const { moves, distinctEdges } = this.#options;
     const move = moves[top.move] as CompiledMove;
-    if (move.typeCheck && !move.typeCheck(cursor.element)) return false;
+    if (move.typeCheck && !move.typeCheck(cursor.element, view)) return false;
     if (distinctEdges && this.#isWalked(cursor.edge)) return false;
     if (!this.#walked.isEmpty && this.#walked.has(cursor.edge)) return false;
     const element = new RecordReference(view, cursor.element);
@@ -189,7 +189,7 @@ export class PathWalk {
     if (depth < min) return false;
     const rid = ridOf(top.element);
     if (into && rid !== this.#targetRid) return false;
-    if (typeCheck && (rid === undefined || !typeCheck(rid))) return false;
+    if (typeCheck && (rid === undefined || !typeCheck(rid, this.#context.view))) return false;
     return predicate === undefined || predicate(this.#context);
   }
 

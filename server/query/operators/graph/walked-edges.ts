@@ -1,5 +1,6 @@
+import { typeOfRid } from '#transaction/read/holding-bucket.ts';
 import { isList, isRecord, type Value } from '#core/value/value.ts';
-import { bucketOf, type Rid, type TypeId } from '#core/value/rid.ts';
+import type { Rid, TypeId } from '#core/value/rid.ts';
 import type { WalkedEdge } from '../../algebra/plan.ts';
 import type { Frame } from '../../evaluate/context.ts';
 import type { ExecutionContext } from '../operator.ts';
@@ -102,7 +103,7 @@ export class WalkedHere {
   #isOfType(value: Value, { view }: ExecutionContext): boolean {
     const rid = idIn(value);
     if (rid === undefined) return false;
-    const type = view.catalog.bucketWithId(bucketOf(rid))?.type;
+    const type = typeOfRid(view, rid);
     return type !== undefined && this.#types.has(type);
   }
 }

@@ -2,7 +2,8 @@ import type { Slot } from '../../algebra/expression.ts';
 import { DatabaseError } from '#core/errors.ts';
 import type { StoredRecord } from '#core/value/record.ts';
 import type { BucketId, IndexId, Rid } from '#core/value/rid.ts';
-import { bucketOf, noRid } from '#core/value/rid.ts';
+import { noRid } from '#core/value/rid.ts';
+import { bucketUnder, holdingBucket, isShared } from '#transaction/read/holding-bucket.ts';
 import type { Value } from '#core/value/value.ts';
 import type {
   CreatedRecords,
@@ -103,6 +104,8 @@ export class IndexSearchOperator implements PhysicalOperator {
   #rids: Float64Array = noRids;
   #position = 0;
   #bucketNumber = 0;
+  /** The bucket or window that the ids are of, where others may be among them. */
+  #sharedBucket: BucketId | undefined;
   /** `#rids` are places of created records. */
   #areCreated = false;
   readonly #share: WorkShare;
@@ -223,7 +226,7 @@ export class IndexSearchOperator implements PhysicalOperator {
   #nextHit(): Pulled {
     const hit = this.#hit;
     this.#hit = noRid;
-    return hit >= 0 && this.#isWanted.has(bucketOf(hit)) && this.#give(hit) ? ROW : END;
+    return hit >= 0 && this.#isWantedRecord(hit) && this.#give(hit) ? ROW : END;
   }
 
   #nextDirect(): Pulled {
@@ -231,7 +234,7 @@ export class IndexSearchOperator implements PhysicalOperator {
     for (;;) {
       if (this.#share.isSpent()) return PAUSE;
       if (!cursor.next()) return END;
-      if (this.#isWanted.has(bucketOf(cursor.rid)) && this.#give(cursor.rid)) return ROW;
+      if (this.#isWantedRecord(cursor.rid) && this.#give(cursor.rid)) return ROW;
     }
   }
 
@@ -272,7 +275,7 @@ export class IndexSearchOperator implements PhysicalOperator {
       }
       const rid = this.#rids[this.#position] as Rid;
       this.#position += 1;
-      if (this.#areCreated ? this.#giveCreated(rid) : this.#give(rid)) return ROW;
+      if (this.#areCreated ? this.#giveCreated(rid) : this.#giveStored(rid)) return ROW;
     }
   }
 
@@ -282,15 +285,30 @@ export class IndexSearchOperator implements PhysicalOperator {
     const bucket = buckets[this.#bucketNumber] ?? this.#created?.places;
     if (bucket === undefined || this.#areCreated) return false;
     this.#areCreated = this.#bucketNumber === buckets.length;
-    this.#rids = (this.#found as RidSet).ridsOf(bucket);
+    const { catalog } = (this.#context as ExecutionContext).view;
+    this.#rids = (this.#found as RidSet).ridsOf(bucketUnder(catalog, bucket));
+    this.#sharedBucket = !this.#areCreated && isShared(catalog, bucket) ? bucket : undefined;
     this.#bucketNumber += 1;
     this.#position = 0;
     return true;
   }
 
+  #giveStored(rid: Rid): boolean {
+    const shared = this.#sharedBucket;
+    if (shared !== undefined) {
+      const { view } = this.#context as ExecutionContext;
+      if (holdingBucket(view, rid) !== shared) return false;
+    }
+    return this.#give(rid);
+  }
+
+  #isWantedRecord(rid: Rid): boolean {
+    return this.#isWanted.has(holdingBucket((this.#context as ExecutionContext).view, rid));
+  }
+
   #giveCreated(place: Rid): boolean {
     const rid = (this.#created as CreatedRecords).ridAt(place);
-    return this.#isWanted.has(bucketOf(rid)) && this.#give(rid);
+    return this.#isWantedRecord(rid) && this.#give(rid);
   }
 
   #give(rid: Rid): boolean {

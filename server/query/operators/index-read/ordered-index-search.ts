@@ -1,5 +1,6 @@
 import type { Slot } from '../../algebra/expression.ts';
-import { bucketOf, type BucketId, type IndexId, type Rid } from '#core/value/rid.ts';
+import type { BucketId, IndexId, Rid } from '#core/value/rid.ts';
+import { holdingBucket } from '#transaction/read/holding-bucket.ts';
 import { valuesEqual } from '#core/value/equality.ts';
 import type { Value } from '#core/value/value.ts';
 import type { IndexCursor, IndexReader, KeyBounds } from '#transaction/read/read-view.ts';
@@ -188,8 +189,8 @@ export class OrderedIndexSearchOperator implements PhysicalOperator {
   }
 
   #give(rid: Rid): boolean {
-    if (!this.#isWanted.has(bucketOf(rid))) return false;
     const context = this.#context as ExecutionContext;
+    if (!this.#isWanted.has(holdingBucket(context.view, rid))) return false;
     const record = context.view.record(rid);
     if (record === undefined) return false;
     context.frame[this.#options.as] = record;

@@ -2,6 +2,7 @@ import type { Slot } from '../../algebra/expression.ts';
 import { Link, type StoredRecord } from '#core/value/record.ts';
 import { type BucketId, bucketOf, type Rid, type TypeId } from '#core/value/rid.ts';
 import { isList, type Value } from '#core/value/value.ts';
+import { holdingBucket } from '#transaction/read/holding-bucket.ts';
 import type { ReadView } from '#transaction/read/read-view.ts';
 import type { Evaluator } from '../../evaluate/evaluator.ts';
 import {
@@ -87,18 +88,20 @@ export class RecordLookupOperator implements PhysicalOperator {
 function inScanOrder(
   values: readonly Value[],
   buckets: readonly BucketId[],
-  { created }: ReadView,
+  view: ReadView,
 ): readonly Value[] {
   const rids = new Set<Rid>();
   for (const value of values) {
     const rid = ridOf(value);
     if (rid !== undefined && rid >= 0) rids.add(rid);
   }
+  const { created } = view;
   const ranks = new Map(buckets.map((bucket, rank) => [bucket, rank]));
   const placed = Array.from(rids, (rid) => {
     const place = created?.placeOf(rid) ?? rid;
     // Places of created records are in no bucket.
-    return { rid, place, rank: ranks.get(bucketOf(place)) ?? buckets.length };
+    const bucket = place === rid ? holdingBucket(view, rid) : bucketOf(place);
+    return { rid, place, rank: ranks.get(bucket) ?? buckets.length };
   });
   placed.sort((a, b) => a.rank - b.rank || a.place - b.place);
   return placed.map(({ rid }) => new Link(rid));

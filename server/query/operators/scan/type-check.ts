@@ -1,8 +1,10 @@
 import type { Catalog } from '#catalog/catalog.ts';
+import { holdingBucket } from '#transaction/read/holding-bucket.ts';
+import type { ReadView } from '#transaction/read/read-view.ts';
 import { bucketOf, type Rid, type TypeId } from '#core/value/rid.ts';
 
-/** Tells by bucket, without loading anything, whether a record is of one of some types. */
-export type TypeCheck = (rid: Rid) => boolean;
+/** Tells whether a record is of one of some types: by its bucket, or by itself where rows of several types lie in that. */
+export type TypeCheck = (rid: Rid, view: ReadView) => boolean;
 
 /** @returns undefined when the types leave nothing out */
 export function typeCheckFor(
@@ -19,6 +21,7 @@ export function typeCheckFor(
       (type) => type.kind === 'document' || type.buckets.every((bucket) => buckets.has(bucket)),
     );
   if (leavesNothingOut) return undefined;
+  if (catalog.hasWindows) return (rid, view) => buckets.has(holdingBucket(view, rid));
   const [only] = buckets;
   if (buckets.size === 1 && only !== undefined) return (rid) => bucketOf(rid) === only;
   return (rid) => buckets.has(bucketOf(rid));

@@ -1,7 +1,8 @@
+import { typeOfRid } from '#transaction/read/holding-bucket.ts';
 import { isListedAtTargets, type TypeDefinition } from '#catalog/catalog.ts';
 import { DatabaseError } from '#core/errors.ts';
 import type { StoredRecord } from '#core/value/record.ts';
-import { bucketOf, type BucketId, type Rid, type TypeId } from '#core/value/rid.ts';
+import type { BucketId, Rid, TypeId } from '#core/value/rid.ts';
 import { isList, isMap, type Value } from '#core/value/value.ts';
 import type { Direction } from '#storage/engine.ts';
 import { vetoed } from '#transaction/trigger/trigger-runner.ts';
@@ -209,7 +210,7 @@ function vertexOf(element: Value, context: ExecutionContext): Rid {
   const { view } = context;
   const rid = ridOf(element) ?? (isMap(element) ? ridOf(element.get('rid') ?? null) : undefined);
   if (rid !== undefined && rid >= 0) {
-    const type = view.catalog.bucketWithId(bucketOf(rid))?.type;
+    const type = typeOfRid(view, rid);
     const isVertex = type !== undefined && view.catalog.typeWithId(type).kind === 'vertex';
     if (isVertex && view.record(rid) !== undefined) return rid;
   }

@@ -1,3 +1,4 @@
+import { isSpread } from './spread-types.ts';
 import type { IndexDefinition } from '#catalog/catalog.ts';
 import type { Expression, Slot } from '../../../algebra/expression.ts';
 import type { IndexBounds, IndexSearchNode, LogicalPlan } from '../../../algebra/plan.ts';
@@ -68,6 +69,7 @@ function directionOf(plan: SortNode): 'ascending' | 'descending' | undefined {
 /** Records of one key come by record id from an index, and bucket by bucket from a scan. */
 function isInBucketOrder(scan: Scan, context: OptimizerContext): boolean {
   const buckets = scan.types.flatMap((type) => context.catalog.typeWithId(type).buckets);
+  if (isSpread(scan, context.catalog)) return false;
   return buckets.every((bucket, at) => at === 0 || (buckets[at - 1] ?? 0) < bucket);
 }
 

@@ -3,6 +3,7 @@ import type { LogicalPlan, RidRange } from '../../../algebra/plan.ts';
 import { conjunctionOf, conjunctsOf } from '../../../algebra/walk.ts';
 import { isFixed } from '../../index-candidates.ts';
 import type { OptimizerContext, OptimizerRule } from '../../rule.ts';
+import { isSpread } from './spread-types.ts';
 import { isRid, ridsOf } from './rid-lookup.ts';
 
 /**
@@ -20,6 +21,7 @@ export const ridRange: OptimizerRule = {
     const conjuncts = conjunctsOf(plan.predicate);
     if (conjuncts.some((conjunct) => ridsOf(conjunct, scan.as, context) !== undefined))
       return undefined;
+    if (isSpread(scan, context.catalog)) return undefined;
     return withRange(plan, scan, conjuncts, context);
   },
 };

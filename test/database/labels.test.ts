@@ -1,0 +1,263 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { changesForLabels, labelsOf, MissingTypes, typeOfLabels } from '#catalog/labels.ts';
+import { formatRid, type Rid } from '#core/value/rid.ts';
+import type { Transaction } from '#transaction/transaction.ts';
+import { setLabels } from '#transaction/write/set-labels.ts';
+import { openTestDatabase, root, type TestDatabase } from './support/open-test-database.ts';
+
+// Goal: a node whose labels change keeps its id and its edges, and everything that knows of types follows at once.
+// Method: random transactions of inserts, label changes, updates and deletions beside a naive model; after each, and in the midst of
+// some, scans, counts, index reads, labels, edges and CHECK DATABASE are compared with it.
+
+const labelNames = ['A', 'B', 'C', '__proto__', 'x~y', 'q`t'];
+
+interface Node {
+  readonly rid: Rid;
+  labels: ReadonlySet<string>;
+  key: number;
+}
+
+type Model = Map<Rid, Node>;
+
+/** A small generator of numbers: the same seed gives the same run. */
+function random(seed: number): (below: number) => number {
+  let state = seed >>> 0;
+  return (below) => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    return Math.floor((state / 2 ** 32) * below);
+  };
+}
+
+/** Runs the work in a transaction as statements do: what is missing is made, and the work is done again. */
+async function transact(
+  db: TestDatabase,
+  work: (transaction: Transaction) => void | Promise<void>,
+  end: 'commit' | 'rollback' = 'commit',
+): Promise<void> {
+  for (;;) {
+    const transaction = db.database.state.begin('REPEATABLE_READ');
+    try {
+      transaction.beginStatement();
+      await work(transaction);
+      if (end === 'commit') await transaction.commit();
+      return;
+    } catch (error) {
+      if (!(error instanceof MissingTypes)) throw error;
+      for (const change of error.changes) await db.database.state.alter(change);
+    } finally {
+      transaction.rollback();
+    }
+  }
+}
+
+function insert(transaction: Transaction, labels: readonly string[], key: number): Rid {
+  const missing = changesForLabels(transaction.catalog, labels);
+  if (missing.length > 0) throw new MissingTypes(missing);
+  const type = typeOfLabels(transaction.catalog, labels);
+  assert(type);
+  return transaction.insertVertex(type.id, new Map([['key', key]])).rid;
+}
+
+const quoted = (name: string): string => `\`${name.replaceAll('`', '\\`')}\``;
+
+async function compare(db: TestDatabase, model: Model, options = {}): Promise<void> {
+  const catalog = db.database.state.catalog;
+  for (const label of labelNames) {
+    if (catalog.typeNamed(label) === undefined) continue;
+    const wanted = [...model.values()].filter(({ labels }) => labels.has(label));
+    const ids = wanted.map(({ rid }) => formatRid(rid)).sort();
+    const name = quoted(label);
+    const rows = await db.run(`SELECT @rid AS r FROM ${name}`, {}, options);
+    assert.deepEqual(rows.map((row) => String(row['r'])).sort(), ids, `scan of ${label}`);
+    const [count] = await db.run(`SELECT count(*) AS n FROM ${name}`, {}, options);
+    assert.equal(count?.['n'], ids.length, `count of ${label}`);
+    const [sum] = await db.run(`SELECT sum(key) AS n FROM ${name} WHERE key >= 0`, {}, options);
+    assert.equal(
+      sum?.['n'] ?? 0,
+      wanted.reduce((all, { key }) => all + key, 0),
+      `sum of ${label}`,
+    );
+    for (const { key, rid } of wanted.slice(0, 3)) {
+      const found = await db.run(`SELECT @rid AS r FROM ${name} WHERE key = ${key}`, {}, options);
+      assert(
+        found.some((row) => String(row['r']) === formatRid(rid)),
+        `key ${key} of ${label}`,
+      );
+    }
+    const some = [...model.values()].filter(({ labels }) => !labels.has(label)).slice(0, 3);
+    for (const { key, rid } of some) {
+      const found = await db.run(`SELECT @rid AS r FROM ${name} WHERE key = ${key}`, {}, options);
+      assert(
+        !found.some((row) => String(row['r']) === formatRid(rid)),
+        `no key ${key} of ${label}`,
+      );
+    }
+  }
+}
+
+function compareIn(transaction: Transaction, model: Model): void {
+  const { catalog } = transaction;
+  for (const { rid, labels, key } of model.values()) {
+    const record = transaction.record(rid);
+    assert(record, formatRid(rid));
+    assert.deepEqual(labelsOf(catalog, record.type), [...labels].sort());
+    assert.equal(record.get('key'), key);
+  }
+  for (const type of catalog.types()) {
+    if (type.kind !== 'vertex') continue;
+    let count = 0;
+    for (const bucket of type.buckets) {
+      const cursor = transaction.scan(bucket, 'ascending');
+      let seen = 0;
+      for (let record = cursor.next(); record !== undefined; record = cursor.next()) {
+        assert.equal(record.type, type.id);
+        seen += 1;
+      }
+      assert.equal(transaction.recordCount(bucket), seen, `${type.name} in ${bucket}`);
+      count += seen;
+    }
+    const wanted = [...model.values()].filter(
+      ({ labels }) => typeOfLabels(catalog, [...labels])?.id === type.id,
+    );
+    assert.equal(count, wanted.length, type.name);
+  }
+}
+
+async function requireSound(db: TestDatabase): Promise<void> {
+  const [report] = await db.run('CHECK DATABASE');
+  assert.deepEqual(report?.['warnings'] ?? [], [], JSON.stringify(report));
+}
+
+async function open(): Promise<TestDatabase> {
+  const db = await openTestDatabase();
+  await db.run('CREATE VERTEX TYPE A');
+  await db.run('CREATE VERTEX TYPE B');
+  await db.run('CREATE EDGE TYPE E');
+  await db.run('CREATE PROPERTY A.key LONG');
+  await db.run('CREATE INDEX ON A (key) NOTUNIQUE');
+  await db.run('CREATE PROPERTY B.key LONG');
+  await db.run('CREATE INDEX ON B (key) UNIQUE');
+  return db;
+}
+
+function step(transaction: Transaction, model: Model, pick: (below: number) => number): void {
+  const nodes = [...model.values()];
+  const node = nodes[pick(nodes.length)];
+  const kind = pick(10);
+  const some = labelNames.filter(() => pick(4) === 0);
+  if (node === undefined || kind < 3) {
+    const key = pick(2 ** 31);
+    const rid = insert(transaction, some, key);
+    model.set(rid, { rid, labels: new Set(some), key });
+  } else if (kind < 6) {
+    const labels = some.length === 0 ? ['C'] : some;
+    setLabels(transaction, node.rid, { mode: 'add', labels });
+    model.set(node.rid, { ...node, labels: new Set([...node.labels, ...labels]) });
+  } else if (kind < 8) {
+    const labels = some.length === 0 ? ['A'] : some;
+    setLabels(transaction, node.rid, { mode: 'remove', labels });
+    const left = [...node.labels].filter((label) => !labels.includes(label));
+    model.set(node.rid, { ...node, labels: new Set(left) });
+  } else if (kind === 8) {
+    const key = pick(2 ** 31);
+    transaction.update(node.rid, new Map([['key', key]]));
+    model.set(node.rid, { ...node, key });
+  } else {
+    transaction.delete(node.rid);
+    model.delete(node.rid);
+  }
+}
+
+const rounds = Number(process.env['LABEL_ROUNDS'] ?? 25);
+
+test(`random label changes in ${rounds} transactions agree with a naive model`, async () => {
+  const db = await open();
+  try {
+    let model: Model = new Map();
+    for (let round = 0; round < rounds; round += 1) {
+      const end = round % 5 === 4 ? 'rollback' : 'commit';
+      let next = model;
+      await transact(
+        db,
+        (transaction) => {
+          const pick = random(round + 1);
+          next = new Map(model);
+          const length = 5 + pick(20);
+          for (let at = 0; at < length; at += 1) {
+            const before = new Map(next);
+            const savepoint = transaction.savepoint();
+            step(transaction, next, pick);
+            if (pick(6) === 0) {
+              savepoint.undo();
+              next = before;
+            } else savepoint.release();
+          }
+          compareIn(transaction, next);
+        },
+        end,
+      );
+      if (end === 'commit') model = next;
+      if (round % 10 === 9) {
+        await requireSound(db);
+        await compare(db, model);
+      }
+      if (round === Math.floor(rounds / 2)) {
+        await db.reopen();
+        await compare(db, model);
+      }
+    }
+    await db.run('REBUILD INDEX *');
+    await compare(db, model);
+    await requireSound(db);
+  } finally {
+    await db.close();
+  }
+});
+
+test('SET and REMOVE of labels keep the node, in a session too', async () => {
+  const db = await openTestDatabase();
+  const cypher = (text: string, sessionId?: string) =>
+    db.run(text, {}, sessionId === undefined ? {} : { sessionId }, 'cypher');
+  try {
+    await cypher('CREATE (:P {k: 1})-[:K]->(:P {k: 2})');
+    const [before] = await cypher('MATCH (n:P {k: 1}) RETURN elementId(n) AS id');
+    await cypher('MATCH (n:P {k: 1}) SET n:Q:`a~b`');
+    assert.deepEqual(await cypher('MATCH (n:Q)-[:K]->(m) RETURN elementId(n) AS id, m.k AS k'), [
+      { id: before?.['id'], k: 2 },
+    ]);
+    assert.deepEqual(await cypher('MATCH (n:P) WHERE n:Q RETURN count(*) AS n'), [{ n: 1 }]);
+    await cypher('MATCH (n:P {k: 1}) REMOVE n:P');
+    assert.deepEqual(await cypher('MATCH (n:P) RETURN n.k AS k'), [{ k: 2 }]);
+    assert.deepEqual(await cypher('MATCH (n:`a~b`) RETURN n.k AS k'), [{ k: 1 }]);
+    const session = db.database.begin(root, 'REPEATABLE_READ');
+    await cypher('MATCH (n:P) SET n.seen = true', session);
+    await cypher('MATCH (n:P) SET n:New', session);
+    assert.deepEqual(await cypher('MATCH (n:New) RETURN n.k AS k, n.seen AS s', session), [
+      { k: 2, s: true },
+    ]);
+    assert.deepEqual(await cypher('MATCH (n:New) RETURN n.k AS k'), []);
+    await db.database.commit(root, session);
+    assert.deepEqual(await cypher('MATCH (n:New) RETURN n.k AS k'), [{ k: 2 }]);
+    await requireSound(db);
+  } finally {
+    await db.close();
+  }
+});
+
+test('a label whose unique index refuses is refused, and nothing is changed', async () => {
+  const db = await open();
+  const cypher = (text: string) => db.run(text, {}, {}, 'cypher');
+  try {
+    await cypher('CREATE (:B {key: 1}), (:A {key: 1}), (:A {key: 2})');
+    await assert.rejects(cypher('MATCH (n:A) SET n:B'), /Duplicated key \[1\]/);
+    assert.deepEqual(await cypher('MATCH (n:B) RETURN count(*) AS n'), [{ n: 1 }]);
+    await cypher('MATCH (n:A {key: 2}) SET n:B');
+    assert.deepEqual(await cypher('MATCH (n:B) WHERE n.key = 2 RETURN count(*) AS n'), [{ n: 1 }]);
+    const long = 'x'.repeat(256);
+    await cypher(`MATCH (n:A {key: 1}) SET n:\`${long}\`:__proto__`);
+    assert.deepEqual(await cypher(`MATCH (n:\`${long}\`:__proto__) RETURN n.key AS k`), [{ k: 1 }]);
+  } finally {
+    await db.close();
+  }
+});
