@@ -165,6 +165,17 @@ export const serverHttpMaxConnections = integerSetting('server.httpMaxConnection
   description: 'Largest number of HTTP connections; beyond it the longest idle one is closed',
   reload: 'restart',
 });
+export const serverHttpMaxPendingHeaders = sizeSetting('server.httpMaxPendingHeaders', {
+  default: 8 * MiB,
+  min: 64 * KiB,
+  description: 'Headers that are not complete, on all connections together; beyond it 503',
+});
+export const serverHttpMaxRequestMemory = sizeSetting('server.httpMaxRequestMemory', {
+  default: 0,
+  description:
+    'Memory of the bodies of all requests that are not answered, and of what is made of them; beyond it 503; 0 means a quarter of the container',
+  reload: 'restart',
+});
 export const serverHttpWorkerThreads = integerSetting('server.httpWorkerThreads', {
   default: 500,
   min: 1,

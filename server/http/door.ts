@@ -8,6 +8,7 @@ import type { ServerControl } from '#control/server-control.ts';
 import type { Telemetry } from '#control/telemetry.ts';
 import type { Log } from '#core/log.ts';
 import type { Runtime } from '#core/runtime.ts';
+import type { ContainerMemory, ServerMemory } from '#database/bounds/memory-accounts.ts';
 import type { ServerOperations } from '#database/operations/server-operations.ts';
 import type { DatabasesPort } from '#database/session.ts';
 import type { ApiTokens } from '#security/api-tokens.ts';
@@ -51,6 +52,8 @@ export interface DoorDependencies {
   readonly telemetry?: Telemetry | undefined;
   readonly runtime: Runtime;
   readonly log: Log;
+  /** Absent without a memory limit. */
+  readonly container?: ContainerMemory | undefined;
   /** Of doors that stand upon this one. */
   readonly mounted?: MountedRoutes | undefined;
   /** Of the product, as `GET /server` and the OpenAPI document tell it. */
@@ -60,6 +63,8 @@ export interface DoorDependencies {
 }
 
 export interface Door extends DoorDependencies {
+  /** Of the bodies of all requests and of what is made of them. */
+  readonly memory: ServerMemory;
   readonly deadlines: BodyDeadlines;
   readonly limits: DoorLimits;
   readonly replays: ReplayCache;

@@ -19,7 +19,7 @@ export const { version } = JSON.parse(
 ) as { version: string };
 
 /** What bounds the memory of statements (limits.md 33). */
-function processMemory(): { heapBytesMax: number; container: ContainerMemory | undefined } {
+export function processMemory(): { heapBytesMax: number; container: ContainerMemory | undefined } {
   const limitBytes = containerLimitBytes();
   const container =
     limitBytes === undefined ? limitBytes : { limitBytes, usedBytes: ownMemoryBytes };

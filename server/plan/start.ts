@@ -20,7 +20,7 @@ import { HttpServer } from '#http/connection/server.ts';
 import { giveStartupMemoryBack } from '#platform/startup-memory.ts';
 import { systemRuntime } from '#platform/system-runtime.ts';
 import { SocketServer } from '#websocket/socket-server.ts';
-import { databasesOn, version } from './databases.ts';
+import { databasesOn, processMemory, version } from './databases.ts';
 import { endNow, stopOnSignals } from './ending.ts';
 import { type Ground, endOnBrokenState, prepareGround, readSettings } from './ground.ts';
 import {
@@ -114,6 +114,7 @@ async function serve(
   const http = new HttpServer({
     ...toolSurroundings,
     mounted: tools?.routes,
+    container: processMemory().container,
     control,
     meters,
     metrics,

@@ -18,6 +18,8 @@ export interface JsonLimits {
   readonly depthMax: number;
   /** Default: those of the formats. */
   readonly numbers?: NumberLimits;
+  /** Told of what values take, where the text is read in slices; may throw. */
+  readonly hold?: (bytes: number) => void;
 }
 
 export const defaultJsonLimits: JsonLimits = { depthMax: 512 };
@@ -55,8 +57,15 @@ export async function parseTextInSlices(
 ): Promise<Value> {
   if (!text.isWellFormed()) throw invalid(text, 0, 'the text holds a lone surrogate');
   const parser = new JsonParser(text, limits);
-  while (!parser.run(valuesPerLook)) if (slices.isSpent) await slices.pause();
-  return parser.result;
+  limits.hold?.(text.length);
+  let heldBytes = 0;
+  for (;;) {
+    const isOver = parser.run(valuesPerLook);
+    limits.hold?.(parser.madeBytes - heldBytes);
+    heldBytes = parser.madeBytes;
+    if (isOver) return parser.result;
+    if (slices.isSpent) await slices.pause();
+  }
 }
 
 /** As `parseJson` in turns. */
@@ -145,6 +154,10 @@ const unitsPerPiece = 16 * 1024;
 const noContainers: (Value[] | Map<string, Value>)[] = [];
 const noKeys: string[] = [];
 
+/** A value with its place and name, an object or array beside what is in it: as measured, about. */
+const bytesPerValue = 32;
+const bytesPerContainer = 160;
+
 class JsonParser {
   readonly #text: string;
   readonly #depthMax: number;
@@ -161,6 +174,8 @@ class JsonParser {
   #begun: string | undefined;
   #resumeAt = 0;
   #mayStop = false;
+  /** What `run` has made, about. */
+  madeBytes = 0;
 
   constructor(text: string, { depthMax, numbers = defaultNumberLimits }: JsonLimits) {
     this.#text = text;
@@ -290,6 +305,7 @@ class JsonParser {
 
   #openObject(): void {
     this.#enter();
+    this.madeBytes += bytesPerContainer;
     const map = new Map<string, Value>();
     if (this.#next() === 125) {
       this.#settle(this.#leave(map));
@@ -301,6 +317,7 @@ class JsonParser {
 
   #openArray(): void {
     this.#enter();
+    this.madeBytes += bytesPerContainer;
     const list: Value[] = [];
     if (this.#next() === 93) this.#settle(this.#leave(list));
     else this.#open.push(list);
@@ -317,6 +334,7 @@ class JsonParser {
   /** Puts a value where it belongs and closes what ends behind it; then the next value follows, or the text is over. */
   #settle(value: Value): void {
     let complete = value;
+    this.madeBytes += bytesPerValue;
     for (let level = this.#open.length - 1; level >= 0; level -= 1) {
       const container = this.#open[level] as Value[] | Map<string, Value>;
       if (Array.isArray(container)) {

@@ -12,6 +12,8 @@ export interface ServerMemoryOptions {
   readonly bytesMax: number;
   /** Named in the refusal. */
   readonly settingKey: string;
+  /** Whose memory it is; as it reads in the refusal. */
+  readonly what?: string;
   /** Absent without a limit. */
   readonly container?: ContainerMemory | undefined;
   /** Of the container's limit; above it statements get no more. */
@@ -48,7 +50,7 @@ export class ServerMemory {
     if (this.#used + bytes > this.bytesMax) {
       throw new DatabaseError(
         'Busy',
-        `the statements running now hold ${this.#used} bytes, ${bytes} more would pass ${this.#options.settingKey} (${this.bytesMax})`,
+        `the ${this.#options.what ?? 'statements'} running now hold ${this.#used} bytes, ${bytes} more would pass ${this.#options.settingKey} (${this.bytesMax})`,
       );
     }
     this.#sinceLook += bytes;
@@ -66,7 +68,7 @@ export class ServerMemory {
     }
     throw new DatabaseError(
       'Busy',
-      `the server takes ${used} of the ${container.limitBytes} bytes of its container; statements get more below ${containerPercentMax} percent (${percentSettingKey})`,
+      `the server takes ${used} of the ${container.limitBytes} bytes of its container; ${this.#options.what ?? 'statements'} get more below ${containerPercentMax} percent (${percentSettingKey})`,
     );
   }
 

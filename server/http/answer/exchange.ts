@@ -46,6 +46,9 @@ export class Exchange {
   readonly startedMs: number;
   /** All of the body was handed over, though the parser may not have told of its end yet. */
   #hasWholeBody = false;
+  /** Of `door.memory`. */
+  #heldBytes = 0;
+  #isClosed = false;
 
   constructor(given: {
     request: IncomingMessage;
@@ -66,6 +69,9 @@ export class Exchange {
 
   /** The answer was sent, or the client has left. */
   closed(): void {
+    this.#isClosed = true;
+    if (this.#heldBytes > 0) this.door.memory.give(this.#heldBytes);
+    this.#heldBytes = 0;
     const { requests, runtime, limits } = this.door;
     const endedMs = runtime.clock.monotonicMs();
     requests.observe(this, endedMs);
@@ -100,7 +106,7 @@ export class Exchange {
         this.#hasWholeBody = true;
         resolve(body);
       };
-      this.#receive({ done, failed });
+      this.#receive({ done, failed, holder: this });
     });
   }
 
@@ -116,7 +122,21 @@ export class Exchange {
         failed(error);
       }
     };
-    this.#receive({ done, failed });
+    this.#receive({ done, failed, holder: this });
+  }
+
+  /** Counts memory that the request takes until it is answered. @throws DatabaseError `Busy` */
+  hold(bytes: number): void {
+    if (this.#isClosed) return;
+    this.door.memory.take(bytes);
+    this.#heldBytes += bytes;
+  }
+
+  /** Gives back what `hold` took. */
+  release(bytes: number): void {
+    if (this.#isClosed) return;
+    this.door.memory.give(bytes);
+    this.#heldBytes -= bytes;
   }
 
   #receive(receiver: BodyReceiver): void {

@@ -10,6 +10,7 @@ const reasonOf: Readonly<Record<number, string>> = {
   408: 'Request Timeout',
   414: 'URI Too Long',
   431: 'Request Header Fields Too Large',
+  503: 'Service Unavailable',
   505: 'HTTP Version Not Supported',
 };
 
@@ -64,6 +65,15 @@ const tooManyHeaders: Refusal = {
   status: 431,
   error: 'Headers too large',
   detail: 'service.server.httpHeaderMaxSize, service.server.httpHeaderMaxCount',
+};
+
+/** Of all connections together. */
+export const tooMuchHeaders: Refusal = {
+  status: 503,
+  error: 'Server busy',
+  detail:
+    'headers that are not complete take more than service.server.httpMaxPendingHeaders on all connections',
+  exception: 'ServerBusyException',
 };
 
 /** How much of a line is waited for, beyond what is read of headers, until it is refused without its end. */

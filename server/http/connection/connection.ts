@@ -45,6 +45,10 @@ export class Connection implements Linked<Connection> {
   overlongLine: OverlongLine | undefined;
   /** Told when the running request was answered or its client has left. */
   observer: RequestObserver | undefined;
+  /** Requests begun, and as many as there were when `pendingBytes` was asked last, with what had been read then. */
+  #requestCount = 0;
+  #countSeen = 0;
+  #bytesSeen = 0;
   readonly #gate: ConnectionGate;
   readonly #waiting: Pipelined[] = [];
   readonly #whenClosed = () => this.#requestClosed();
@@ -82,6 +86,18 @@ export class Connection implements Linked<Connection> {
   /** What `signal` says, without making it. */
   get isAborted(): boolean {
     return this.#abort?.signal.aborted === true;
+  }
+
+  /** What was read since the last request: headers that are not complete. Less where a request began since it was asked last. */
+  pendingBytes(): number {
+    // What the parser has given up on is thrown away.
+    if (this.overlongLine !== undefined || this.isRefused) return 0;
+    const { bytesRead } = this.socket;
+    if (this.#countSeen !== this.#requestCount) {
+      this.#countSeen = this.#requestCount;
+      this.#bytesSeen = bytesRead;
+    }
+    return bytesRead - this.#bytesSeen;
   }
 
   get isBusy(): boolean {
@@ -184,6 +200,7 @@ export class Connection implements Linked<Connection> {
 
   #start(pipelined: Pipelined): void {
     this.#current = pipelined;
+    this.#requestCount += 1;
     this.#gate.becameBusy(this);
     pipelined.response.on('close', this.#whenClosed);
     this.#gate.handle(pipelined.request, pipelined.response);

@@ -1,10 +1,15 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { SettingsReader } from '#config/effective-settings.ts';
-import { serverHttpMaxConnections, serverHttpWorkerThreads } from '#config/server-settings.ts';
+import {
+  serverHttpMaxConnections,
+  serverHttpMaxPendingHeaders,
+  serverHttpWorkerThreads,
+} from '#config/server-settings.ts';
 import type { Timers } from '#core/runtime.ts';
 import { LinkedList } from '#core/linked-list.ts';
 import { Connection } from './connection.ts';
+import { HeaderMemory } from './header-memory.ts';
 
 /** TLS handshakes that may run at once. */
 const handshakeCountMax = 1000;
@@ -14,6 +19,8 @@ type Handler = (request: IncomingMessage, response: ServerResponse) => void;
 export interface GateOptions {
   readonly settings: SettingsReader;
   readonly timers: Timers;
+  /** Answers a connection whose headers are too much, and closes it. */
+  readonly refuseHeaders: (connection: Connection) => void;
 }
 
 const connectionKey = Symbol('connection');
@@ -34,11 +41,18 @@ export class ConnectionGate {
   readonly #belowTls = new Set<Socket>();
   readonly #waitingForSlot: (() => void)[] = [];
   #slotsTaken = 0;
+  readonly #headers: HeaderMemory;
 
-  constructor(handle: Handler, { settings, timers }: GateOptions) {
+  constructor(handle: Handler, { settings, timers, refuseHeaders }: GateOptions) {
     this.handle = handle;
     this.timers = timers;
     this.#settings = settings;
+    this.#headers = new HeaderMemory({
+      timers,
+      idle: this.#idle,
+      bytesMax: () => settings.get(serverHttpMaxPendingHeaders),
+      refuse: refuseHeaders,
+    });
   }
 
   /**
@@ -94,6 +108,7 @@ export class ConnectionGate {
     if (connection.isIdle || !this.#all.has(connection)) return;
     connection.isIdle = true;
     this.#idle.append(connection);
+    this.#headers.watch();
   }
 
   left(connection: Connection): void {

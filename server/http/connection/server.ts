@@ -14,7 +14,9 @@ import { authenticated, requireUser } from '../request/authenticate.ts';
 import { ConnectionGate, connectionOf } from './gate.ts';
 import { answerPreflight, isPreflight } from '../request/cors.ts';
 import type { Door, DoorDependencies } from '../door.ts';
+import { answerByHand, tooMuchHeaders } from './client-error.ts';
 import { DoorLimits } from './door-limits.ts';
+import { requestMemory } from './request-memory.ts';
 import { notOnline, type Refusal } from '../answer/errors.ts';
 import { Exchange } from '../answer/exchange.ts';
 import { type FoundRoute, KnownPaths } from '../request/known-paths.ts';
@@ -65,6 +67,7 @@ export class HttpServer {
       ...dependencies,
       deadlines: new BodyDeadlines(runtime.clock, runtime.timers),
       limits: new DoorLimits(settings),
+      memory: requestMemory(settings, dependencies.container),
       replays: new ReplayCache(settings, runtime),
       truncations: new TruncationLog(log),
       denials: new DenialReports(dependencies.events, runtime.clock),
@@ -89,6 +92,13 @@ export class HttpServer {
     this.#gate = new ConnectionGate((request, response) => this.#begin(request, response, route), {
       settings,
       timers: runtime.timers,
+      refuseHeaders: (connection) =>
+        connection.endRequests(() => {
+          const { socket } = connection;
+          // The parser lets go of what it keeps with the socket only.
+          socket.once('finish', () => socket.destroy());
+          answerByHand(tooMuchHeaders, socket, this.#requestIds.next());
+        }),
     });
     const { plain, secure } = this.#makeListeners();
     this.#server = plain;

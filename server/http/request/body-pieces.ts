@@ -11,6 +11,8 @@ import { hasBody, packingOf } from './request-body.ts';
 
 /** Pieces that may wait for being taken, in bytes; then the client is told to wait. */
 const waitingBytesMax = 256 * 1024;
+/** Shorter lines are not worth an account. */
+const ordinaryLineBytes = 256 * 1024;
 /** Beyond these a packed body is no honest one (http-api.md 1.1). */
 const ratioMax = 1000;
 const ratioBytesMin = 4 * 1024 * 1024;
@@ -27,6 +29,10 @@ export class BodyPieces {
   #waiting: Uint8Array[] = [];
   #waitingBytes = 0;
   #unpackedBytes = 0;
+  /** Since the last line feed. */
+  #lineBytes = 0;
+  /** Of the memory of all requests. */
+  #heldBytes = 0;
   #isEnded = false;
   #isClosed = false;
   #failure: unknown;
@@ -60,11 +66,27 @@ export class BodyPieces {
       const piece = this.#waiting.shift();
       if (piece !== undefined) {
         this.#waitingBytes -= piece.length;
+        this.#holdLine(piece);
         return piece;
       }
       if (this.#isEnded) return undefined;
       await this.#arrival();
     }
+  }
+
+  /** Whoever takes the pieces keeps them until a line is whole, in memory that doubles: a long one is counted. */
+  #holdLine(piece: Uint8Array): void {
+    const lineFeed = piece.lastIndexOf(10);
+    if (lineFeed < 0) this.#lineBytes += piece.length;
+    else {
+      this.#exchange.release(this.#heldBytes);
+      this.#heldBytes = 0;
+      this.#lineBytes = piece.length - lineFeed - 1;
+    }
+    const bytes = 2 * this.#lineBytes - this.#heldBytes;
+    if (this.#lineBytes <= ordinaryLineBytes) return;
+    this.#exchange.hold(bytes);
+    this.#heldBytes += bytes;
   }
 
   /** Lets go of the request; what still comes is not looked at. */

@@ -52,7 +52,7 @@ export async function parseLongJsonObject(
   rules: JsonBodyRules,
 ): Promise<ValueMap> {
   const { invalidStatus } = rules;
-  const limits = limitsOf(exchange);
+  const limits = { ...limitsOf(exchange), hold: (bytes: number) => exchange.hold(bytes) };
   const { depthMax } = limits;
   const slices = new SliceTimer(exchange.door.runtime);
   const value = await parseJsonInSlices(bytes, limits, slices).catch((error: unknown) => {
@@ -82,7 +82,7 @@ function limitsOf(exchange: Exchange): JsonLimits {
 }
 
 function refusalOfJson(error: unknown, depthMax: number, status: 400 | 500): unknown {
-  if (!(error instanceof DatabaseError)) return error;
+  if (!(error instanceof DatabaseError) || error.code === 'Busy') return error;
   if (!error.message.includes('nested deeper')) return invalidJson(status, error.message);
   return new HttpRefusal({
     status,

@@ -1,12 +1,13 @@
 import type { IncomingMessage } from 'node:http';
-import { promisify } from 'node:util';
-import { gunzip, inflate } from 'node:zlib';
+import type { Transform } from 'node:stream';
+import { createGunzip, createInflate } from 'node:zlib';
 import type { SettingsReader } from '#config/effective-settings.ts';
 import {
   serverHttpBodyContentDecompressedMaxSize,
   serverHttpBodyContentMaxSize,
   serverHttpBodyTimeout,
 } from '#config/server-settings.ts';
+import { DatabaseError } from '#core/errors.ts';
 import { type Linked, LinkedList } from '#core/linked-list.ts';
 import type { Cancel, Clock, Timers } from '#core/runtime.ts';
 import { HttpRefusal } from '../answer/errors.ts';
@@ -92,8 +93,18 @@ export function requireAllowedLength(request: IncomingMessage, bytesMax: number)
   if (length !== undefined && Number(length) > bytesMax) throw tooLarge(bytesMax, 'Request body');
 }
 
+/** Shorter bodies are not worth an account. */
+const countedBytes = 4096;
+
+/** Counts memory until the request is answered. */
+export interface MemoryHolder {
+  /** @throws DatabaseError `Busy` */
+  hold(bytes: number): void;
+}
+
 /** Takes over when a body is complete, or will not be. */
 export interface BodyReceiver {
+  readonly holder: MemoryHolder;
   readonly done: (body: Uint8Array) => void;
   /** @param error HttpRefusal 413 beyond a limit, 408 after the time limit, 400 and 415 for a wrong coding */
   readonly failed: (error: unknown) => void;
@@ -125,8 +136,12 @@ export function receiveBody(
 
 function unpackingReceiver(receiver: BodyReceiver, unpack: Unpack, bytesMax: number): BodyReceiver {
   return {
+    holder: receiver.holder,
     done: (body) => {
-      unpackBody(body, unpack, bytesMax).then(receiver.done, receiver.failed);
+      unpackBody(body, unpack, { bytesMax, holder: receiver.holder }).then(
+        receiver.done,
+        receiver.failed,
+      );
     },
     failed: receiver.failed,
   };
@@ -208,8 +223,19 @@ class BodyReader implements Linked<BodyReader> {
     else if (this.#more === undefined) this.#more = [this.#first, piece];
     else this.#more.push(piece);
     const { bytesMax } = this.#limits;
+    if (this.#length > countedBytes && !this.#holds(piece)) return;
     if (this.#length > bytesMax) this.fail(tooLarge(bytesMax, 'Request body'));
     else if (this.#length === this.#announced) this.end();
+  }
+
+  #holds({ length }: Uint8Array): boolean {
+    try {
+      this.#receiver.holder.hold(length);
+      return true;
+    } catch (error) {
+      this.fail(asBusy(error));
+      return false;
+    }
   }
 
   end(): void {
@@ -233,11 +259,11 @@ class BodyReader implements Linked<BodyReader> {
   }
 }
 
-type Unpack = (bytes: Uint8Array, options: { maxOutputLength: number }) => Promise<Uint8Array>;
+type Unpack = () => Transform;
 
 const unpackers = {
-  gzip: promisify(gunzip) as Unpack,
-  deflate: promisify(inflate) as Unpack,
+  gzip: createGunzip,
+  deflate: createInflate,
 } as const satisfies Record<string, Unpack>;
 
 function unpackerOf(coding: string): Unpack | undefined {
@@ -259,15 +285,41 @@ export function packingOf(coding: string | undefined): keyof typeof unpackers | 
   });
 }
 
-async function unpackBody(body: Uint8Array, unpack: Unpack, bytesMax: number): Promise<Uint8Array> {
-  const maxOutputLength = Math.min(bytesMax, 2 ** 31);
+/** Piece by piece, so that what comes out is counted before there is more of it. */
+async function unpackBody(
+  body: Uint8Array,
+  unpack: Unpack,
+  { bytesMax, holder }: { readonly bytesMax: number; readonly holder: MemoryHolder },
+): Promise<Uint8Array> {
+  const stream = unpack();
+  const pieces: Uint8Array[] = [];
+  let length = 0;
   try {
-    return await unpack(body, { maxOutputLength });
+    stream.end(body);
+    for await (const piece of stream as AsyncIterable<Uint8Array>) {
+      length += piece.length;
+      if (length > bytesMax) throw tooLarge(bytesMax, 'Unpacked request body');
+      if (length > countedBytes) holder.hold(piece.length);
+      pieces.push(piece);
+    }
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE')
-      throw tooLarge(maxOutputLength, 'Unpacked request body');
+    if (error instanceof HttpRefusal || error instanceof DatabaseError) throw asBusy(error);
     throw new HttpRefusal({ status: 400, error: 'Request body is not in its Content-Encoding' });
   }
+  return pieces.length === 1 ? (pieces[0] as Uint8Array) : Buffer.concat(pieces, length);
+}
+
+/** What comes behind is not read: the connection ends with the answer. */
+function asBusy(error: unknown): unknown {
+  if (!(error instanceof DatabaseError)) return error;
+  return new HttpRefusal({
+    status: 503,
+    error: 'Server busy',
+    detail: error.message,
+    exception: 'ServerBusyException',
+    headers: ['Retry-After', '1'],
+    closes: true,
+  });
 }
 
 function tooLarge(bytesMax: number, what: string): HttpRefusal {
