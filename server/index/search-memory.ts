@@ -8,6 +8,8 @@ export interface ChangeListener {
   entry(version: LogIndex, key: Uint8Array, rid: Rid, sign: 1 | -1): void;
   /** Sums are to be made anew (REBUILD INDEX ... WITH statsOnly). */
   refresh?(): void;
+  /** The index is gone: work beside searches ends. */
+  stop?(): void;
   /** Bytes of memory outside of the heap. */
   readonly bytes?: number;
   /** Gives back what is gone. @returns false when that was nothing */
@@ -70,6 +72,7 @@ export class IndexMemory {
   }
 
   forget(): void {
+    this.#state?.stop?.();
     this.#state = undefined;
   }
 

@@ -257,6 +257,8 @@ export class DatabaseState {
         await timers.yield();
         if (work.next().done === true) return;
       }
+    } catch {
+      // Searches are right without it; memory that it could not get is not taken again before the next change.
     } finally {
       ended();
     }

@@ -16,6 +16,7 @@ export async function verify(client: HttpClient, ledger: Ledger): Promise<string
   await checkEdges(client, items, ledger, violations);
   await checkIndex(client, items, 'Item[key]', 'key', violations);
   await checkIndex(client, items, 'Item[grp]', 'grp', violations);
+  await checkSearches(client, items, violations);
   await checkBalances(client, violations);
   await checkCounter(client, ledger, violations);
   const counted = await client.sql(databaseName, 'SELECT count(*) AS n FROM Item');
@@ -48,6 +49,36 @@ function checkItems(items: readonly Row[], ledger: Ledger, violations: string[])
   ledger.openDeletes.clear();
   ledger.items.clear();
   for (const [key, note] of found) ledger.items.set(key, note);
+}
+
+/** What each kind of search finds, against the groups of a scan. */
+async function checkSearches(
+  client: HttpClient,
+  items: readonly Row[],
+  violations: string[],
+): Promise<void> {
+  const grp = Number(items[0]?.['grp'] ?? 0);
+  const all = items.length;
+  const ofGroup = items.filter((row) => row['grp'] === grp).length;
+  const searches: readonly (readonly [string, number])[] = [
+    ["SELECT FROM Item WHERE search_index('Item[text]', 'item')", all],
+    [`SELECT FROM Item WHERE search_index('Item[text]', 'w${grp}')`, ofGroup],
+    [`SELECT FROM (SELECT expand(vector.neighbors('Item[vector]', [${grp}, 1], ${all + 9})))`, all],
+    [
+      `SELECT FROM (SELECT expand(vector.neighbors('Item[vector]', [${grp}, 1], ${all + 9}, {maxDistance: 0})))`,
+      ofGroup,
+    ],
+    [
+      `SELECT FROM (SELECT expand(vector.sparseNeighbors('Item[dims,weights]', [${grp + 1}], [1.0], ${all + 9})))`,
+      ofGroup,
+    ],
+    [`SELECT FROM Item WHERE geo.equals(place, 'POINT (${grp} ${grp})')`, ofGroup],
+  ];
+  for (const [text, wanted] of searches) {
+    const [row] = await client.sql(databaseName, text.replace('SELECT', 'SELECT count(*) AS n'));
+    if (row?.['n'] !== wanted)
+      violations.push(`${text} finds ${String(row?.['n'])} items, a scan ${wanted}`);
+  }
 }
 
 async function checkEdges(

@@ -34,6 +34,15 @@ export async function createSchema(client: HttpClient): Promise<void> {
     'CREATE INDEX ON Item (key) UNIQUE',
     'CREATE PROPERTY Item.grp INTEGER',
     'CREATE INDEX ON Item (grp) NOTUNIQUE',
+    'CREATE PROPERTY Item.text STRING',
+    'CREATE INDEX ON Item (text) FULL_TEXT',
+    'CREATE PROPERTY Item.vector ARRAY_OF_FLOATS',
+    'CREATE INDEX ON Item (vector) LSM_VECTOR METADATA {"dimensions": 2, "similarity": "EUCLIDEAN"}',
+    'CREATE PROPERTY Item.dims ARRAY_OF_INTEGERS',
+    'CREATE PROPERTY Item.weights ARRAY_OF_FLOATS',
+    'CREATE INDEX ON Item (dims, weights) LSM_SPARSE_VECTOR',
+    'CREATE PROPERTY Item.place STRING',
+    'CREATE INDEX ON Item (place) GEOSPATIAL',
     'CREATE EDGE TYPE Moves',
     'CREATE DOCUMENT TYPE Account',
     'CREATE PROPERTY Account.number INTEGER',
@@ -91,11 +100,19 @@ async function insertItem(
   const grp = Math.floor(random() * 50);
   ledger.openItems.set(key, note);
   try {
-    await client.sql(databaseName, 'INSERT INTO Item SET key = :key, grp = :grp, note = :note', {
-      key,
-      grp,
-      note,
-    });
+    await client.sql(
+      databaseName,
+      'INSERT INTO Item SET key = :key, grp = :grp, note = :note, text = :text, vector = :vector, dims = :dims, weights = [1.0, 0.5], place = :place',
+      {
+        key,
+        grp,
+        note,
+        text: `item w${grp}`,
+        vector: [grp, 1],
+        dims: [0, grp + 1],
+        place: `POINT (${grp} ${grp})`,
+      },
+    );
     ledger.items.set(key, note);
     ledger.openItems.delete(key);
   } catch (error) {

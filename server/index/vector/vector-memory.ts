@@ -231,6 +231,11 @@ export class VectorMemory implements ChangeListener {
     this.graph = this.#newGraph();
   }
 
+  stop(): void {
+    this.#state = 'absent';
+    this.#forgetAll();
+  }
+
   /** COMPACT INDEX: what is gone takes no memory any more. */
   compact(): boolean {
     if (this.#state !== 'ready' || this.slotCount === this.#slots.size) return false;

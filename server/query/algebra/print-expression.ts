@@ -172,6 +172,9 @@ class Printer {
   #call({ function: name, arguments: args }: Extract<Expression, { op: 'Call' }>): string {
     const [first, ...rest] = args;
     if (name.startsWith(ofDialect)) return `${name.slice(ofDialect.length)}(${this.#list(args)})`;
+    // What rules put in the place of a scan reads like a function.
+    if (/^#(?:search|geo)_/u.test(name))
+      return `index search ${name.slice(1)}(${this.#list(args)})`;
     if (name.startsWith('#') && first?.op === 'Constant' && typeof first.value === 'string')
       return `${first.value}(${this.#list(rest)})`;
     return `${name}(${this.#list(args)})`;
