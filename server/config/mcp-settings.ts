@@ -14,6 +14,11 @@ export const mcpMaxCallsPerMinute = integerSetting('mcp.maxCallsPerMinute', {
   min: 0,
   description: 'Tool calls that one principal may make in a minute; 0: no limit',
 });
+export const mcpMaxRowsPerMinute = integerSetting('mcp.maxRowsPerMinute', {
+  default: 0,
+  min: 0,
+  description: 'Records that one principal may get from tools in a minute; 0: no limit',
+});
 export const mcpMaxBytesPerMinute = sizeSetting('mcp.maxBytesPerMinute', {
   default: 0,
   min: 0,

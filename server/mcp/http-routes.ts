@@ -4,6 +4,7 @@ import { parseJsonBytes, parseJsonInSlices } from '#core/value/json-value.ts';
 import type { Value } from '#core/value/value.ts';
 import { badRequest, HttpRefusal, messageOf, notOnline } from '#http/answer/errors.ts';
 import type { Exchange } from '#http/answer/exchange.ts';
+import { corsHeaders } from '#http/request/cors.ts';
 import { object } from '#http/document/schemas.ts';
 import type { Door } from '#http/door.ts';
 import { isLongBody, parseAnyJsonObject } from '#http/request/json-body.ts';
@@ -22,6 +23,9 @@ import { McpServer } from './server.ts';
 
 const mcpPath = '/mcp';
 const configPath = '/mcp/config';
+/** What a client of the protocol sends. */
+const pageRequestHeaders =
+  'Authorization, Content-Type, Accept, X-Request-Id, Mcp-Session-Id, MCP-Protocol-Version';
 const jsonType = ['Content-Type', 'application/json', 'Cache-Control', 'no-store'];
 
 /** What the HTTP door mounts. */
@@ -46,7 +50,11 @@ export function mcpDoor(configuration: ConfigurationFile): McpDoor {
   return {
     routes: [mcpPost(configuration, serverOf), configGet(configuration), configPost(configuration)],
     owners: [
-      { path: basePath + mcpPath, methods: ['POST'], refuse: refuseMethod },
+      {
+        path: basePath + mcpPath,
+        methods: ['POST'],
+        refuse: (exchange) => answerOtherMethod(exchange, configuration),
+      },
       { path: basePath + configPath, methods: ['GET', 'POST'], refuse: refuseConfigMethod },
     ],
   };
@@ -97,7 +105,9 @@ function mcpPost(configuration: ConfigurationFile, serverOf: (door: Door) => Mcp
         requestId: exchange.requestId,
         signal: exchange.connection.signal,
       });
-      if (text === undefined) exchange.send(status, [], undefined);
+      const page = pageHeaders(exchange, configuration);
+      if (text === undefined) exchange.send(status, page, undefined);
+      else if (page.length > 0) exchange.send(status, [...jsonType, ...page], Buffer.from(text));
       else answerText(exchange, status, text);
     },
   };
@@ -139,6 +149,27 @@ async function parsed(exchange: Exchange, bytes: Uint8Array): Promise<Parsed> {
 function answerText(exchange: Exchange, status: number, text: string): void {
   if (status === 200) exchange.json(status, Buffer.from(text));
   else exchange.send(status, jsonType, Buffer.from(text));
+}
+
+/** A page that may speak to the tool server may read its answers (house decision 70). */
+function pageHeaders(exchange: Exchange, configuration: ConfigurationFile): readonly string[] {
+  const origin = exchange.header('origin');
+  if (origin === undefined || corsHeaders(exchange).length > 0) return [];
+  if (!isFromAcceptedPage(exchange, configuration)) return [];
+  return ['Access-Control-Allow-Origin', origin, 'Vary', 'Origin'];
+}
+
+/** The question of a browser before it lets an accepted page speak; anything else but POST is refused. */
+function answerOtherMethod(exchange: Exchange, configuration: ConfigurationFile): void {
+  const allowed = pageHeaders(exchange, configuration);
+  const asked = exchange.header('access-control-request-method');
+  if (exchange.request.method !== 'OPTIONS' || asked === undefined || allowed.length === 0) {
+    refuseMethod(exchange);
+    return;
+  }
+  const also = ['Access-Control-Allow-Methods', 'POST', 'Access-Control-Max-Age', '600'];
+  const headers = ['Access-Control-Allow-Headers', pageRequestHeaders];
+  exchange.send(204, [...allowed, ...also, ...headers], undefined);
 }
 
 function refuseMethod(exchange: Exchange): void {

@@ -23,7 +23,7 @@ export interface McpAnswer {
 
 const batchLengthMax = 100;
 const protocolVersion = '2025-03-26';
-const auditedArgumentsMax = 300;
+const auditedArgumentsMax = 100;
 const none: ValueMap = new Map();
 
 const accepted: McpAnswer = { status: 202, text: undefined };
@@ -141,25 +141,31 @@ export class McpServer {
     const given = params.get('arguments') ?? none;
     if (!isObject(given))
       throw new RpcFailure(rpcCode.invalidParams, "'arguments' must be an object");
+    const told = { rows: 0 };
     try {
-      const text = await this.#run(name, given, caller);
-      this.#budgets.gave(caller.principal.name, text.length);
-      this.#audit(name, given, caller, 'ok');
+      const text = await this.#run(name, given, caller, told);
+      this.#budgets.gave(caller.principal.name, { rows: told.rows, bytes: text.length });
+      this.#audit({ name, given, rows: told.rows, hasFailed: false }, caller);
       return `{"content":[{"type":"text","text":${await this.#quoted(text)}}],"isError":false}`;
     } catch (error) {
       const message = this.#toolMessage(error, caller);
-      this.#audit(name, given, caller, 'failed');
+      this.#audit({ name, given, rows: 0, hasFailed: true }, caller);
       return `{"content":[{"type":"text","text":${JSON.stringify(message)}}],"isError":true}`;
     }
   }
 
-  #run(name: string, given: ValueMap, caller: Caller): Promise<string> | string {
+  #run(
+    name: string,
+    given: ValueMap,
+    caller: Caller,
+    told: { rows: number },
+  ): Promise<string> | string {
     const server = this.#surroundings;
     const tool = isToolName(name) ? toolNamed(name) : undefined;
     if (tool === undefined) throw new ToolFailure(`Unknown tool: ${name.slice(0, 200)}`);
     server.policy.requireVisible(caller.principal, tool.name);
     this.#budgets.begin(caller.principal.name);
-    return tool.run({ caller, server, arguments: new Arguments(given) });
+    return tool.run({ caller, server, arguments: new Arguments(given), told });
   }
 
   /** A text as a JSON string; long ones in turns. */
@@ -176,14 +182,28 @@ export class McpServer {
     return `"${pieces.join('')}"`;
   }
 
-  /** Who called what, shortened and without secrets (security.md 6). */
-  #audit(name: string, given: ValueMap, { principal, requestId }: Caller, outcome: string): void {
+  /**
+   * Who called what, shortened and without secrets (security.md 6): each call in the log, those that change something or fail in
+   * the server's events too, which are a file.
+   */
+  #audit(
+    call: {
+      readonly name: string;
+      readonly given: ValueMap;
+      readonly rows: number;
+      readonly hasFailed: boolean;
+    },
+    { principal, requestId }: Caller,
+  ): void {
+    const { name, given, rows, hasFailed } = call;
     const shown = name === 'set_server_setting' ? String(given.get('key')) : shortened(given);
-    this.#surroundings.log.info(`tool ${name.slice(0, 60)} ${outcome}`, {
-      user: principal.name,
-      arguments: maskSecrets(shown),
-      requestId,
-    });
+    const transport = principal.via === 'stdio' ? 'stdio' : 'http';
+    const outcome = hasFailed ? 'failed' : `ok, ${rows} records`;
+    const message = `MCP ${transport}: user '${principal.name}' called ${name.slice(0, 60)}(${maskSecrets(shown)}): ${outcome}`;
+    const { log, events } = this.#surroundings;
+    const isRead = isToolName(name) && toolNamed(name)?.annotations.readOnlyHint === true;
+    if (isRead && !hasFailed) log.info(message, { requestId });
+    else events.report('INFO', 'Security', message, null, requestId);
   }
 
   #toolMessage(error: unknown, caller: Caller): string {
@@ -223,9 +243,11 @@ function shortened(given: ValueMap): string {
     const shown =
       typeof value === 'string'
         ? value.slice(0, auditedArgumentsMax)
-        : typeof value === 'object' && value !== null
-          ? '...'
-          : String(value);
+        : Array.isArray(value)
+          ? `[${value.length}]`
+          : isObject(value)
+            ? `{${value.size}}`
+            : String(value);
     parts.push(`${name.slice(0, 60)}=${shown}`);
     length += shown.length;
     if (length > auditedArgumentsMax) break;

@@ -164,3 +164,25 @@ test('samples, schema, status and settings', async (context) => {
   assert.equal((await tool('profiler_start', {})).json['status'], 'already_recording');
   assert.equal((await tool('profiler_stop')).json['status'], 'stopped');
 });
+
+test('calls are written down, shortened, and a budget names its setting', async (context) => {
+  const { tool, data, door, configure } = await startMcp(context);
+  await data.run('CREATE VERTEX TYPE A');
+  for (let n = 0; n < 3; n++) await data.run(`CREATE VERTEX A SET n = ${n}`);
+  const statement = { database: 'test', language: 'sql', query: 'SELECT FROM A' };
+  await tool('query', statement);
+  const lines = () => door.logged.map(({ message }) => message).filter((m) => m.startsWith('MCP'));
+  assert.deepEqual(lines(), [
+    "MCP http: user 'root' called query(database=test, language=sql, query=SELECT FROM A): ok, 3 records",
+  ]);
+  await tool('vector_search', { database: 'x'.repeat(200), queryVector: [1, 2, 3] });
+  assert.ok((lines().at(-1)?.length ?? 0) < 200);
+  await configure({ allowAdmin: true });
+  await tool('set_server_setting', { key: 'service.mcp.maxRowsPerMinute', value: '4' });
+  const [written] = door.events.recent().filter(({ message }) => message.includes('set_server'));
+  assert.equal(written?.component, 'Security');
+  for (const refused of [false, false, true]) {
+    const { isError, text } = await tool('query', statement);
+    assert.deepEqual([isError, /service\.mcp\.maxRowsPerMinute/.test(text)], [refused, refused]);
+  }
+});

@@ -121,6 +121,30 @@ test('pages of other sites are refused before credentials', async (context) => {
   assert.equal(await statusOf('null'), 200);
 });
 
+test('an accepted page may ask first, and read its answers', async (context) => {
+  const { door, post, configure } = await startMcp(context);
+  const ask = (origin: string) =>
+    door.ask('OPTIONS', 'mcp', {
+      user: null,
+      headers: { origin, 'access-control-request-method': 'POST' },
+    });
+  const page = 'https://agent.example';
+  assert.equal((await ask(page)).status, 405);
+  await configure({ allowedOrigins: [page] });
+  const asked = await ask(page);
+  assert.deepEqual([asked.status, asked.headers['access-control-allow-origin']], [204, page]);
+  assert.match(String(asked.headers['access-control-allow-headers']), /Authorization/);
+  const ping = { jsonrpc: '2.0', id: 1, method: 'ping' };
+  const answer = await post(ping, { headers: { origin: page } });
+  assert.deepEqual(
+    [answer.status, answer.headers['access-control-allow-origin'], answer.body['result']],
+    [200, page, {}],
+  );
+  assert.equal((await ask('http://evil.example')).status, 405);
+  const plain = await door.ask('OPTIONS', 'mcp', { user: null });
+  assert.deepEqual([plain.status, plain.headers['allow']], [405, 'POST']);
+});
+
 test('initialize tells what there is', async (context) => {
   const { rpc, configure } = await startMcp(context);
   const { result } = await rpc('initialize', { protocolVersion: '2099-01-01' });

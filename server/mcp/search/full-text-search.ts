@@ -1,6 +1,13 @@
 import { quotedName } from '../tools/arguments.ts';
 import { ToolFailure } from '../tools/tool-failure.ts';
-import { databaseArgument, objectSchema, reads, type Tool, type ToolCall } from '../tools/tool.ts';
+import {
+  databaseArgument,
+  objectSchema,
+  reads,
+  type Tool,
+  type ToolCall,
+  tellRows,
+} from '../tools/tool.ts';
 import { type Hit, hitsOf } from './hit.ts';
 import {
   indexesOf,
@@ -56,6 +63,7 @@ export const fullTextSearch: Tool = {
       ({ rid, measure, properties }) =>
         `{"rid":"${rid}","score":${measure},"properties":${properties}}`,
     );
+    tellRows(call, results.length);
     const head = JSON.stringify({
       indexName: leg.index.name,
       similarity: leg.similarity,

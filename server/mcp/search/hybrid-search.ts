@@ -2,7 +2,14 @@ import { requireType } from '../content/schema-document.ts';
 import { isObject, numberOf } from '../protocol/json-rpc.ts';
 import type { Arguments } from '../tools/arguments.ts';
 import { ToolFailure } from '../tools/tool-failure.ts';
-import { databaseArgument, objectSchema, reads, type Tool, type ToolCall } from '../tools/tool.ts';
+import {
+  databaseArgument,
+  objectSchema,
+  reads,
+  type Tool,
+  type ToolCall,
+  tellRows,
+} from '../tools/tool.ts';
 import { type Expanded, type Expansion, expanded, expansionOf } from './expansion.ts';
 import { type FullTextLeg, fullTextLeg } from './full-text-search.ts';
 import {
@@ -63,7 +70,7 @@ export const hybridSearch: Tool = {
     call.server.policy.requireDatabase(call.caller.principal, database, ['allowReads']);
     const legs = await legsOf(call, question);
     const isFused = question.fullText !== undefined || question.expansion !== undefined;
-    return isFused ? fusedAnswer(call, question, legs) : plainAnswer(question, legs.vector);
+    return isFused ? fusedAnswer(call, question, legs) : plainAnswer(call, question, legs.vector);
   },
 };
 
@@ -152,13 +159,18 @@ async function legsOf(call: ToolCall, question: Question): Promise<Legs> {
 }
 
 /** Nothing but the vector leg was asked for: its own distances or scores. */
-function plainAnswer({ vector: { k, isSparse } }: Question, leg: VectorLeg): string {
+function plainAnswer(
+  call: ToolCall,
+  { vector: { k, isSparse } }: Question,
+  leg: VectorLeg,
+): string {
   const hits = leg.hits.slice(0, k);
   const measure = isSparse ? 'score' : 'distance';
   const results = hits.map(
     (hit) =>
       `{"rid":"${hit.rid}","${measure}":${hit.measure},"sources":["vector"],"properties":${hit.properties}}`,
   );
+  tellRows(call, results.length);
   const head = JSON.stringify({
     vectorIndexName: leg.index.name,
     sparse: isSparse,
@@ -185,6 +197,7 @@ async function fusedAnswer(call: ToolCall, question: Question, legs: Legs): Prom
       path === undefined ? '' : `,"depth":${path.length - 1},"path":${JSON.stringify(path)}`;
     return `{"rid":"${rid}","fusedScore":${score},"sources":${JSON.stringify(sources)}${way},"properties":${properties}}`;
   });
+  tellRows(call, results.length);
   const head = JSON.stringify({
     vectorIndexName: vector.index.name,
     sparse: isSparse,

@@ -1,4 +1,4 @@
-import { databaseArgument, objectSchema, reads, type Tool } from '../tools/tool.ts';
+import { databaseArgument, objectSchema, reads, type Tool, tellRows } from '../tools/tool.ts';
 import { vectorLeg, vectorProperties, vectorQuestion } from './vector-leg.ts';
 
 export const vectorSearch: Tool = {
@@ -26,6 +26,7 @@ export const vectorSearch: Tool = {
       (hit) =>
         `{"rid":"${hit.rid}","type":${JSON.stringify(hit.type)},"${measure}":${hit.measure},"properties":${hit.properties}}`,
     );
+    tellRows(call, results.length);
     const head = JSON.stringify({
       indexName: leg.index.name,
       sparse: isSparse,

@@ -1,5 +1,9 @@
 import type { SettingsReader } from '#config/effective-settings.ts';
-import { mcpMaxBytesPerMinute, mcpMaxCallsPerMinute } from '#config/mcp-settings.ts';
+import {
+  mcpMaxBytesPerMinute,
+  mcpMaxCallsPerMinute,
+  mcpMaxRowsPerMinute,
+} from '#config/mcp-settings.ts';
 import type { Clock } from '#core/runtime.ts';
 import { ToolFailure } from './tool-failure.ts';
 
@@ -9,6 +13,7 @@ const principalsMax = 10_000;
 interface Spent {
   windowStartMs: number;
   calls: number;
+  rows: number;
   bytes: number;
 }
 
@@ -27,12 +32,15 @@ export class Budgets {
   begin(principal: string): void {
     const callsMax = this.#settings.get(mcpMaxCallsPerMinute);
     const bytesMax = this.#settings.get(mcpMaxBytesPerMinute);
-    if (callsMax === 0 && bytesMax === 0) return;
+    const rowsMax = this.#settings.get(mcpMaxRowsPerMinute);
+    if (callsMax === 0 && rowsMax === 0 && bytesMax === 0) return;
     const spent = this.#of(principal);
     if (callsMax > 0 && spent.calls >= callsMax)
       throw new ToolFailure(
         `more than ${callsMax} tool calls a minute: ${mcpMaxCallsPerMinute.key}`,
       );
+    if (rowsMax > 0 && spent.rows >= rowsMax)
+      throw new ToolFailure(`more than ${rowsMax} records a minute: ${mcpMaxRowsPerMinute.key}`);
     if (bytesMax > 0 && spent.bytes >= bytesMax)
       throw new ToolFailure(
         `more than ${bytesMax} bytes of results a minute: ${mcpMaxBytesPerMinute.key}`,
@@ -40,9 +48,11 @@ export class Budgets {
     spent.calls += 1;
   }
 
-  gave(principal: string, bytes: number): void {
+  gave(principal: string, given: { readonly rows: number; readonly bytes: number }): void {
     const spent = this.#spent.get(principal);
-    if (spent !== undefined) spent.bytes += bytes;
+    if (spent === undefined) return;
+    spent.rows += given.rows;
+    spent.bytes += given.bytes;
   }
 
   #of(principal: string): Spent {
@@ -50,7 +60,7 @@ export class Budgets {
     const known = this.#spent.get(principal);
     if (known !== undefined && now - known.windowStartMs < windowMs) return known;
     if (this.#spent.size >= principalsMax) this.#spent.clear();
-    const spent = { windowStartMs: now, calls: 0, bytes: 0 };
+    const spent = { windowStartMs: now, calls: 0, rows: 0, bytes: 0 };
     this.#spent.set(principal, spent);
     return spent;
   }

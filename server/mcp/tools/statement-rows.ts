@@ -7,7 +7,7 @@ import { statementParameters } from '#http/request/typed-parameters.ts';
 import { ColumnTemplates, recordSerializer } from '#http/serializers/record.ts';
 import { bareFrame } from '#http/serializers/row-serializer.ts';
 import { ToolFailure } from './tool-failure.ts';
-import type { ToolCall } from './tool.ts';
+import { tellRows, type ToolCall } from './tool.ts';
 
 const names = new NameCache();
 const templates = new ColumnTemplates();
@@ -62,6 +62,7 @@ export async function jsonRows(call: ToolCall, statement: ToolStatement): Promis
       if (count >= most) break;
     }
     writer.ascii(']');
+    tellRows(call, count);
     return { json: writer.take(0).toString('utf8'), count };
   } finally {
     stream.close();

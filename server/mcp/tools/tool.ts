@@ -31,6 +31,12 @@ export interface ToolCall {
   readonly caller: Caller;
   readonly arguments: Arguments;
   readonly server: ToolSurroundings;
+  /** Rows of the answer so far, for budgets and the audit. */
+  readonly told?: { rows: number };
+}
+
+export function tellRows({ told }: ToolCall, rows: number): void {
+  if (told !== undefined) told.rows += rows;
 }
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
