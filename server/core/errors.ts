@@ -63,10 +63,20 @@ export interface ErrorDetails {
    * the same snapshot (ha.md 5.4, limits.md 16). Absent: the loop pauses for `txRetryDelay`.
    */
   readonly blockedBy?: Promise<void>;
+  /** Where in the text of the statement it is (house decision 80). */
+  readonly position?: ErrorPosition;
   /** What the suite of the statement's language calls the failure; its message then begins with the detail. */
   readonly failure?: LanguageFailure;
   /** True when part of what was asked for is stored, so that the server may not execute it again, whatever the code says. */
   readonly isPartlyDone?: boolean;
+}
+
+/** A place in a text: lines and columns count characters from 1, offset and length UTF-16 units. */
+export interface ErrorPosition {
+  readonly line: number;
+  readonly column: number;
+  readonly offset: number;
+  readonly length: number;
 }
 
 /** A failure in the words of openCypher (cypher.md 16), for answers and for whoever runs its suite. */
@@ -101,6 +111,7 @@ export class DatabaseError extends Error {
   readonly blockedBy: Promise<void> | undefined;
   readonly isPartlyDone: boolean;
   readonly failure: LanguageFailure | undefined;
+  readonly position: ErrorPosition | undefined;
 
   constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
     super(message, details.cause === undefined ? undefined : { cause: details.cause });
@@ -111,6 +122,7 @@ export class DatabaseError extends Error {
     this.blockedBy = details.blockedBy;
     this.isPartlyDone = details.isPartlyDone ?? false;
     this.failure = details.failure;
+    this.position = details.position;
   }
 
   /** True when the server may execute the statement again after a full rollback. */

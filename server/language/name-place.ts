@@ -1,7 +1,7 @@
 import { DatabaseError, type ErrorCode } from '#core/errors.ts';
 import { maskSecretsInPlace } from '#core/text/masked-text.ts';
 import { syntaxError } from './syntax-error.ts';
-import { excerptAt, positionAt } from './text-cursor.ts';
+import { errorPositionAt, excerptAt, positionAt } from './text-cursor.ts';
 
 /** The part of a text that one statement takes up. */
 export interface StatementSource {
@@ -40,6 +40,7 @@ export function withPlace(error: unknown, source: StatementSource | undefined): 
   return new DatabaseError(error.code, error.message, {
     arguments: error.arguments,
     cause: error.cause ?? error,
+    position: errorPositionAt(source.text, at),
     help: error.help === undefined ? place : `${place}; ${error.help}`,
   });
 }

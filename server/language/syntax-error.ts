@@ -1,6 +1,6 @@
 import { DatabaseError } from '#core/errors.ts';
 import { maskSecretsInPlace } from '#core/text/masked-text.ts';
-import { excerptAt, positionAt, printable } from './text-cursor.ts';
+import { errorPositionAt, excerptAt, positionAt, printable } from './text-cursor.ts';
 
 const shownTextMax = 40;
 const shownExpectationsMax = 8;
@@ -30,11 +30,10 @@ export function syntaxError(problem: SyntaxProblem): DatabaseError {
   const what = isHidden ? 'unexpected text' : printable(problem.problem);
   const hint = problem.suggestion === undefined ? '' : `; did you mean '${problem.suggestion}'?`;
   const message = `line ${line}, column ${column}: ${what} in "${excerpt}"${expectation(problem.expected ?? [])}${hint}`;
-  return new DatabaseError(
-    'Syntax',
-    message,
-    problem.suggestion === undefined ? {} : { help: `did you mean '${problem.suggestion}'?` },
-  );
+  return new DatabaseError('Syntax', message, {
+    position: errorPositionAt(problem.text, problem.offset),
+    ...(problem.suggestion === undefined ? {} : { help: `did you mean '${problem.suggestion}'?` }),
+  });
 }
 
 function expectation(expected: readonly string[]): string {

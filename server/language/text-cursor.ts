@@ -1,9 +1,18 @@
+import type { ErrorPosition } from '#core/errors.ts';
 /** Where an offset of a text lies, for messages; shared by all front ends. */
 export interface TextPosition {
   /** From 1. */
   readonly line: number;
   /** In characters (code points), from 1; the end of the text is one past its last character. */
   readonly column: number;
+}
+
+/** The place of the word or sign that begins at `offset`; the end of the text has length 0. */
+export function errorPositionAt(text: string, offset: number): ErrorPosition {
+  const { line, column } = positionAt(text, offset);
+  const length = /[\p{L}\p{N}_$]+|./suy;
+  length.lastIndex = offset;
+  return { line, column, offset, length: length.exec(text)?.[0].length ?? 0 };
 }
 
 /** Cost: one pass over the text before `offset`; only made for errors. */

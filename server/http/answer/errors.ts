@@ -1,5 +1,5 @@
 import { DatabaseError, errorSpecs } from '#core/errors.ts';
-import type { ErrorCode } from '#core/errors.ts';
+import type { ErrorCode, ErrorPosition } from '#core/errors.ts';
 import { oneLine } from '#core/log.ts';
 
 /*
@@ -65,6 +65,7 @@ export interface Refusal {
   readonly exception?: string | undefined;
   readonly exceptionArgs?: string | undefined;
   readonly help?: string | undefined;
+  readonly position?: ErrorPosition | undefined;
   /** Further fields of the body, such as what was done before the failure. */
   readonly more?: Readonly<Record<string, unknown>>;
   /** Name, value, name, value, ... */
@@ -110,6 +111,7 @@ export function refusalOf(error: unknown): Refusal {
     exception: error.exception,
     exceptionArgs: error.arguments.length > 0 ? error.arguments.join('|') : undefined,
     help: error.help,
+    position: error.position,
     ...(outcome.retryAfter === undefined
       ? undefined
       : { headers: ['Retry-After', String(outcome.retryAfter)] }),
@@ -164,6 +166,7 @@ export function refusalBody(refusal: Refusal, requestId: string, hidesDetails: b
     exception: refusal.exception ?? (isServerError ? 'ServerException' : undefined),
     exceptionArgs: refusal.exceptionArgs,
     help: refusal.help,
+    position: refusal.position,
     requestId,
     ...refusal.more,
   };

@@ -73,11 +73,18 @@ export class LineSink {
     if (sink === undefined || sink.clientLeft) throw error;
     const { exchange } = this.#run;
     const refusal = refusalOf(error);
-    const { status, error: text, exception, exceptionArgs } = refusal;
+    const { status, error: text, exception, exceptionArgs, position } = refusal;
     const { requestId } = exchange;
     if (status >= 500) exchange.reportServerError(error, refusal);
     const message = shownDetail(refusal, requestId, exchange.door.limits.hidesDetails) ?? text;
-    const told = { message, status, exception, exceptionArgs: exceptionArgs ?? null, requestId };
+    const told = {
+      message,
+      status,
+      exception,
+      exceptionArgs: exceptionArgs ?? null,
+      position,
+      requestId,
+    };
     this.end({ error: told });
   }
 

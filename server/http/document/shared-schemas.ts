@@ -19,12 +19,21 @@ const counters = [
   'constraintsRemoved',
 ];
 
+/** A place in the text of the statement. */
+const position = object({
+  line: integer('From 1'),
+  column: integer('Characters, from 1'),
+  offset: integer('UTF-16 units, from 0'),
+  length: integer('UTF-16 units; 0 at the end of the text'),
+});
+
 const refusalFields = {
   error: text('Short category'),
   detail: text('What happened'),
   exception: text('Name of the failure'),
   exceptionArgs: text('Machine-readable arguments, joined with |'),
   help: text('A hint'),
+  position,
   requestId: text('Equals header X-Request-Id'),
 };
 
@@ -84,11 +93,12 @@ const failure = object(
     status: integer('The status that it would have had as an answer'),
     exception: text('Name of the failure'),
     exceptionArgs: { type: 'string', nullable: true },
+    position,
     requestId: text('Equals header X-Request-Id'),
     commitIndex: integer('With replication'),
     ...partialFields,
   },
-  ['exceptionArgs', 'requestId', 'commitIndex', ...partialNames],
+  ['exceptionArgs', 'position', 'requestId', 'commitIndex', ...partialNames],
 );
 
 const counts = {
@@ -119,11 +129,13 @@ export const sharedSchemas: Readonly<Record<string, JsonSchema>> = {
     'exception',
     'exceptionArgs',
     'help',
+    'position',
     ...partialNames,
   ]),
   ServerErrorResponse: object({ ...refusalFields, ...partialFields }, [
     'exceptionArgs',
     'help',
+    'position',
     ...partialNames,
   ]),
   QueryRequest: schemaOfFields(queryFields),

@@ -1,6 +1,6 @@
 import { DatabaseError } from '#core/errors.ts';
 import { maskSecretsInPlace } from '#core/text/masked-text.ts';
-import { excerptAt, positionAt, printable } from '../text-cursor.ts';
+import { errorPositionAt, excerptAt, positionAt, printable } from '../text-cursor.ts';
 
 /** What went wrong, and where it stands in the text. */
 export interface Fault {
@@ -26,6 +26,7 @@ export function compileError(fault: Fault): DatabaseError {
   const hint = fault.suggestion === undefined ? '' : `; did you mean '${fault.suggestion}'?`;
   const message = `${fault.detail}: line ${line}, column ${column}: ${problem} in "${excerptAt(shown, fault.at)}"${hint}`;
   return new DatabaseError('Syntax', message, {
+    position: errorPositionAt(fault.text, fault.at),
     failure: { type: fault.type ?? 'SyntaxError', phase: 'compile time', detail: fault.detail },
     ...(fault.suggestion === undefined ? {} : { help: `did you mean '${fault.suggestion}'?` }),
   });
