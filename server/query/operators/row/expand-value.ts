@@ -22,8 +22,8 @@ export interface ExpandValueOptions {
 
 /**
  * SQL `expand()` (sql.md 7.9): each value becomes rows. Records and record ids give the record (a gone one gives nothing), maps
- * and embedded documents a row of their keys, lists one row per element, where scalars stand under `scalarName`; a scalar
- * that is no element and null give nothing.
+ * and embedded documents a row of their keys, lists one row per element, where scalars and null stand under
+ * `scalarName`; a scalar or null that is no element gives nothing.
  */
 export class ExpandValueOperator implements PhysicalOperator {
   readonly name = 'Expand value';
@@ -86,7 +86,7 @@ export class ExpandValueOperator implements PhysicalOperator {
   #give(value: Value, place: 'element' | 'whole'): boolean {
     const context = this.#context as ExecutionContext;
     const { as, scalarName } = this.#options;
-    if (value === null) return false;
+    if (value === null && place === 'whole') return false;
     if (isRecord(value) || isMap(value)) {
       context.frame[as] = value;
       return true;
