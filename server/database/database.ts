@@ -38,7 +38,7 @@ import type { ScriptEngine } from '#platform/script/engine.ts';
 import { BodyRunner } from './script/body-runner.ts';
 import { BulkLoader } from './bulk/bulk-loader.ts';
 import type { CompiledStatement } from './statement/compiled-statement.ts';
-import { type Counters, plainCounts, timedCommit } from './catalogue/counters.ts';
+import { type Counters, OwnCounters, plainCounts, timedCommit } from './catalogue/counters.ts';
 import { DatabaseSettings, settingsDocumentName } from './catalogue/database-settings.ts';
 import type { DatabaseEnd, OpenDatabase } from './catalogue/databases.ts';
 import { ChangeQueue } from './events.ts';
@@ -98,8 +98,9 @@ export interface DatabaseSurroundings {
 export async function openDatabase(
   name: string,
   path: string,
-  surroundings: DatabaseSurroundings,
+  given: DatabaseSurroundings,
 ): Promise<Database> {
+  const surroundings = { ...given, counters: new OwnCounters(given.counters) };
   const { settings, runtime, log } = surroundings;
   const labels = new TypeLabelBook();
   const { timers, clock } = runtime;

@@ -27,6 +27,69 @@ export function newCounters(): Counters {
   };
 }
 
+/** Counts for one database what is counted for the server as well (`schema:stats`, sql.md 7.12). */
+export class OwnCounters implements Counters {
+  readonly commitSeconds: Histogram;
+  readonly flushSeconds: Histogram;
+  readonly #server: Counters;
+  #writeTx = 0;
+  #readTx = 0;
+  #txRollbacks = 0;
+  #queries = 0;
+  #concurrentModificationExceptions = 0;
+
+  constructor(server: Counters) {
+    this.#server = server;
+    this.commitSeconds = server.commitSeconds;
+    this.flushSeconds = server.flushSeconds;
+  }
+
+  get writeTx(): number {
+    return this.#writeTx;
+  }
+
+  set writeTx(count: number) {
+    this.#server.writeTx += count - this.#writeTx;
+    this.#writeTx = count;
+  }
+
+  get readTx(): number {
+    return this.#readTx;
+  }
+
+  set readTx(count: number) {
+    this.#server.readTx += count - this.#readTx;
+    this.#readTx = count;
+  }
+
+  get txRollbacks(): number {
+    return this.#txRollbacks;
+  }
+
+  set txRollbacks(count: number) {
+    this.#server.txRollbacks += count - this.#txRollbacks;
+    this.#txRollbacks = count;
+  }
+
+  get queries(): number {
+    return this.#queries;
+  }
+
+  set queries(count: number) {
+    this.#server.queries += count - this.#queries;
+    this.#queries = count;
+  }
+
+  get concurrentModificationExceptions(): number {
+    return this.#concurrentModificationExceptions;
+  }
+
+  set concurrentModificationExceptions(count: number) {
+    this.#server.concurrentModificationExceptions += count - this.#concurrentModificationExceptions;
+    this.#concurrentModificationExceptions = count;
+  }
+}
+
 /** The counts alone. */
 export function plainCounts(counters: Counters): Readonly<Record<string, number>> {
   const { writeTx, readTx, txRollbacks, queries, concurrentModificationExceptions } = counters;
