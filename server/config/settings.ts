@@ -181,14 +181,14 @@ export const sqlMaxBodyTime = integerSetting('sql.maxBodyTime', {
   min: 1,
   max: 60_000,
   description:
-    'Longest work of one trigger or user function with all that it sets off (ms), turns of others not counted',
+    'Longest work of one trigger or user function with all that it sets off (ms), turns of others and runs of JavaScript not counted',
 });
 export const polyglotCommandTimeout = integerSetting('polyglotCommand.timeout', {
   scope: 'database',
   default: 10_000,
   min: 1,
   description:
-    'Longest run of one trigger or function in JavaScript (ms), within sql.maxBodyTime of the statement',
+    'Longest run of one trigger or function in JavaScript (ms); its process holds nobody up',
 });
 export const polyglotCommandMaxMemory = integerSetting('polyglotCommand.maxMemory', {
   default: 64,

@@ -172,3 +172,38 @@ test('triggers and functions in JavaScript are there after a restart', async () 
   const [row] = await db.run('INSERT INTO Kept SET a = 1');
   assert.equal(row?.['n'], 1);
 });
+
+test('numbers that are none keep their names, in lists and records as well', async () => {
+  assert.deepEqual(await resultOf('return [0 / 0, 1 / 0, -1 / 0, {n: 0 / 0}, 1.5]'), [
+    'NaN',
+    'PosInfinity',
+    'NegInfinity',
+    { n: 'NaN' },
+    1.5,
+  ]);
+  assert.equal(await resultOf('return 1 / 0'), 'PosInfinity');
+});
+
+test('the stack of an error names no file of the server', async () => {
+  for (const body of [
+    'return new Error("x").stack',
+    'Error.stackTraceLimit = 100; return new Error("x").stack',
+    'Object.defineProperty(Error, "stackTraceLimit", {value: 100}); return new Error("x").stack',
+    'try { null.x } catch (error) { return error.stack }',
+    'const f = () => f(); try { f() } catch (error) { return error.stack }',
+    'const o = {}; Error.captureStackTrace(o); return o.stack',
+    'Error.prepareStackTrace = (_, frames) => frames.map((f) => f.getFileName()).join(); return new Error("x").stack',
+  ]) {
+    const stack = await resultOf(body).catch((error: Error) => error.message);
+    assert.doesNotMatch(String(stack), /mjs|file:|node:|\//, body);
+  }
+});
+
+test('a script has its own time, not that of bodies', async (context) => {
+  const own = await openTestDatabase({ settings: { 'sql.maxBodyTime': '30' } });
+  context.after(() => own.close());
+  const wait = 'const end = Date.now() + 120; while (Date.now() < end); return 1';
+  await own.run(`DEFINE FUNCTION lib.slow "${wait}" LANGUAGE js`);
+  await own.run('DEFINE FUNCTION outer.slow "SELECT `lib.slow`() AS result" LANGUAGE sql');
+  assert.deepEqual(await own.run('SELECT `lib.slow`() AS a, `outer.slow`() AS b'), [{ a: 1, b: 1 }]);
+});

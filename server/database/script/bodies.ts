@@ -1,10 +1,6 @@
 import type { FunctionDefinition, TriggerDefinition } from '#catalog/definitions.ts';
 import { fullName } from '#catalog/definitions.ts';
-import {
-  polyglotCommandMaxMemory,
-  polyglotCommandTimeout,
-  sqlMaxBodyTime,
-} from '#config/settings.ts';
+import { polyglotCommandMaxMemory, polyglotCommandTimeout } from '#config/settings.ts';
 import { DatabaseError } from '#core/errors.ts';
 import type { PausingWork } from '#core/pausing-work.ts';
 import { Link } from '#core/value/record.ts';
@@ -26,8 +22,6 @@ import type { StatementLimits } from '../bounds/statement-limits.ts';
 export interface ScriptPlace {
   /** Stands for the statement or transaction: its scripts keep their state among themselves. */
   readonly owner: object;
-  /** What is left of the time of bodies. */
-  readonly bodyMs: number;
   readonly limits: StatementLimits;
   /** Runs a statement for `database`. @returns its rows */
   run(
@@ -88,8 +82,8 @@ export class ScriptBodies {
     script: { readonly parameters: readonly string[]; body: string; request: string },
     place: ScriptPlace,
   ): PausingWork<Extract<ScriptOutcome, { kind: 'done' }>> {
-    const { limits, bodyMs } = place;
-    const timeoutMs = Math.max(1, Math.ceil(Math.min(bodyMs, limits.scriptTimeMs)));
+    const { limits } = place;
+    const timeoutMs = limits.scriptTimeMs;
     const key = `${this.#database}/${this.#numberOf(place.owner)}/${name}`;
     const outcome = yield* this.#engine.run({ name, key, ...script, timeoutMs }, (text) =>
       answerOf(text, place),
@@ -99,11 +93,11 @@ export class ScriptBodies {
         return outcome;
       case 'threw':
         throw new DatabaseError('CommandExecution', `${name}: ${outcome.message}`);
-      case 'late': {
-        const setting = limits.scriptTimeMs <= bodyMs ? polyglotCommandTimeout : sqlMaxBodyTime;
-        const ms = setting === sqlMaxBodyTime ? limits.bodyTimeMs : limits.scriptTimeMs;
-        throw new DatabaseError('Timeout', `${name} takes longer than ${setting.key} (${ms} ms)`);
-      }
+      case 'late':
+        throw new DatabaseError(
+          'Timeout',
+          `${name} takes longer than ${polyglotCommandTimeout.key} (${timeoutMs} ms)`,
+        );
       case 'out-of-memory':
         throw new DatabaseError(
           'TooLarge',

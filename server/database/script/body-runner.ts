@@ -152,10 +152,8 @@ export class BodyRunner {
   }
 
   #scriptPlace(place: CallPlace): ScriptPlace {
-    const { clock } = this.#options.runtime;
     return {
       owner: place.transaction ?? place.view,
-      bodyMs: this.#untilMs - clock.monotonicMs(),
       limits: this.#options.limits(),
       run: (text, parameters, mayWrite) => this.#statement(text, { parameters, mayWrite, place }),
     };

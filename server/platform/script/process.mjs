@@ -81,8 +81,15 @@ const bootstrap = new vm.Script(
   const silent = () => {};
   const hidden = (object, name, value) => defineProperty(object, name, { value, writable: true, configurable: true });
   hidden(world, 'console', { log: silent, info: silent, warn: silent, error: silent, debug: silent });
+  // Texts of errors say nothing of the files of the server: no frames, whatever the script asks for.
+  defineProperty(Error, 'stackTraceLimit', { value: 0, writable: false, configurable: false });
+  const jsonPart = (_, part) => {
+    if (typeof part === 'bigint') return rawJSON(text(part));
+    if (typeof part !== 'number' || (part - part === 0)) return part;
+    return part > 0 ? 'PosInfinity' : part < 0 ? 'NegInfinity' : 'NaN';
+  };
   const toJson = (value) => {
-    const found = stringify(value, (_, part) => (typeof part === 'bigint' ? rawJSON(text(part)) : part));
+    const found = stringify(value, jsonPart);
     return found === undefined ? 'null' : found;
   };
   const recordPrototype = create(objectPrototype, {

@@ -98,7 +98,8 @@ export class ScriptProcess {
     const stopTimer = timers.after(timeoutMs + answerGraceMs, () => broker.wake());
     broker.port.ref();
     try {
-      while (!isOver && broker.received === undefined) yield { over, isWork: true, standStill };
+      // No work of the server, which `polyglotCommand.timeout` bounds.
+      while (!isOver && broker.received === undefined) yield { over, isWork: false, standStill };
     } finally {
       stopTimer();
       broker.port.unref();
