@@ -52,7 +52,7 @@ class CsvImport {
     await this.#eachRow((row) => {
       for (let at = 0; at < row.length; at += 1) kinds[at] = joined(kinds[at], row[at]);
       return undefined;
-    });
+    }, false);
     const columns = this.#columns(kinds);
     const { content } = this.#part;
     const { settings, sink } = this.#job;
@@ -93,6 +93,13 @@ class CsvImport {
     await sink.flush();
   }
 
+  /** Whether the row has values behind the last column. */
+  #hasSurplus(row: readonly CsvField[]): boolean {
+    for (let at = this.#header.length; at < row.length; at += 1)
+      if (row[at] !== undefined) return true;
+    return false;
+  }
+
   /** @throws DatabaseError `IllegalArgument` for a column that is not there; -1 when none is asked for */
   #columnNamed(name: string | undefined): number {
     if (name === undefined) return -1;
@@ -112,8 +119,14 @@ class CsvImport {
     });
   }
 
-  /** The rows behind the header and those to be skipped. */
-  async #eachRow(handle: (row: CsvField[]) => Promise<void> | undefined): Promise<void> {
+  /**
+   * The rows behind the header and those to be skipped.
+   * @param isCounting rows with values behind the last column are warned of
+   */
+  async #eachRow(
+    handle: (row: CsvField[]) => Promise<void> | undefined,
+    isCounting = true,
+  ): Promise<void> {
     const { open, settings, lineBytesMax, sink } = this.#job;
     const { header, skipEntries } = this.#part;
     const reader = new CsvRows({
@@ -134,6 +147,7 @@ class CsvImport {
         }
         index += 1;
         if (index <= skipEntries || index > limit + skipEntries) continue;
+        if (isCounting && this.#hasSurplus(row)) sink.counts.warnings += 1;
         const handled = handle(row);
         if (handled !== undefined) await handled;
       }

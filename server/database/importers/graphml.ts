@@ -31,9 +31,10 @@ export async function importGraphml(job: ImportJob): Promise<void> {
   const { sink, settings, reporter } = job;
   await eachElement(job, async ({ isEdge, attributes, data }, keys) => {
     if (isEdge) return;
-    const type = label('labelV', attributes, data, keys) ?? settings.vertexType;
+    const type = label('labelV', attributes, data, keys) ?? settings.graphmlTypes.vertex;
     await sink.requireType('vertex', type);
-    const properties = propertiesOf('node', data, keys, 'labelV');
+    const properties = sink.rowOrSkip(() => propertiesOf('node', data, keys, 'labelV'));
+    if (properties === undefined) return;
     sink.addRecord('vertex', type, properties, { id: attributes['id'] });
   });
   await sink.flush();
@@ -46,9 +47,10 @@ export async function importGraphml(job: ImportJob): Promise<void> {
       sink.counts.warnings += 1;
       return;
     }
-    const type = label('labelE', attributes, data, keys) ?? settings.edgeType;
+    const type = label('labelE', attributes, data, keys) ?? settings.graphmlTypes.edge;
     await sink.requireType('edge', type);
-    const properties = propertiesOf('edge', data, keys, 'labelE');
+    const properties = sink.rowOrSkip(() => propertiesOf('edge', data, keys, 'labelE'));
+    if (properties === undefined) return;
     const isOneWay = properties.get(bidirectionalMark) === false;
     properties.delete(bidirectionalMark);
     sink.addEdge(type, from, to, properties, { isOneWay });
@@ -211,7 +213,7 @@ function propertiesOf(
   for (const [id, key] of keys) {
     if (key.default === undefined || (key.for !== kind && key.for !== 'all')) continue;
     if (!data.has(id) && key.name !== labelName)
-      properties.set(nameOf(key.name), typedValue(key.default, key.type));
+      properties.set(nameOf(key.name), typedValue(key.default, key));
   }
   for (const [id, text] of data) {
     const key = keys.get(id);
@@ -219,25 +221,39 @@ function propertiesOf(
     // Some writers give types in a column `label` or `labels`.
     const isLabel = name === labelName || id === labelName || (id === 'label' && key === undefined);
     if (isLabel) continue;
-    properties.set(nameOf(name), typedValue(text, key?.type ?? 'string'));
+    properties.set(nameOf(name), key === undefined ? text : typedValue(text, key));
   }
   return properties;
 }
 
 const numberShape = /^\s*[+-]?(\d+\.?\d*([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?)\s*$/;
 
-/** A value by its declared type; a text that is none of that type stays a text. */
-function typedValue(text: string, type: string): Value {
+/** A value by its declared type. @throws DatabaseError `Validation` for a text that is none of that type */
+function typedValue(text: string, { name, type }: KeyDeclaration): Value {
+  const value = parsedValue(text, type);
+  if (value !== undefined) return value;
+  throw new DatabaseError(
+    'Validation',
+    `attribute '${name.slice(0, 100)}' is declared as ${type}, '${text.slice(0, 100)}' is none`,
+  );
+}
+
+/** @returns undefined when the text is not of that type */
+function parsedValue(text: string, type: string): Value | undefined {
   switch (type) {
     case 'boolean':
-      return /^\s*(true|1)\s*$/i.test(text) ? true : /^\s*(false|0)\s*$/i.test(text) ? false : text;
+      return /^\s*(true|1)\s*$/i.test(text)
+        ? true
+        : /^\s*(false|0)\s*$/i.test(text)
+          ? false
+          : undefined;
     case 'int':
     case 'integer':
     case 'long':
-      return parseInteger(text.trim()) ?? text;
+      return parseInteger(text.trim());
     case 'float':
     case 'double':
-      return numberShape.test(text) ? double(Number(text)) : (notFinite.get(text.trim()) ?? text);
+      return numberShape.test(text) ? double(Number(text)) : notFinite.get(text.trim());
     default:
       return text;
   }

@@ -29,6 +29,8 @@ export interface ImportSettings {
   readonly documentType: string;
   readonly vertexType: string;
   readonly edgeType: string;
+  /** What elements of GraphML are whose label is missing. */
+  readonly graphmlTypes: { readonly vertex: string; readonly edge: string };
   /** Column or field that names a vertex for the edges. */
   readonly typeIdProperty: string | undefined;
   readonly typeIdUnique: boolean;
@@ -123,6 +125,10 @@ export function importSettings(given: Value | undefined): ImportSettings {
     documentType: settings.text('documentType') ?? 'Document',
     vertexType: settings.text('vertexType') ?? 'Node',
     edgeType: settings.text('edgeType') ?? 'Relationship',
+    graphmlTypes: {
+      vertex: settings.text('vertexType') ?? 'vertex',
+      edge: settings.text('edgeType') ?? 'edge',
+    },
     typeIdProperty: settings.text('typeIdProperty'),
     typeIdUnique: settings.flag('typeIdUnique') ?? false,
     typeIdType: settings.text('typeIdType') ?? 'String',

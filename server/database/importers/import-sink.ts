@@ -125,7 +125,8 @@ export class ImportSink {
     about: { readonly id?: string | undefined; readonly onRid?: (rid: Rid) => void } = {},
   ): void {
     const { id, onRid } = about;
-    const entry = id === undefined ? -1 : this.#newId(id);
+    const entry = id === undefined ? -1 : this.rowOrSkip(() => this.#newId(id));
+    if (entry === undefined) return;
     const group = this.#group(kind, type, properties);
     group.named.push((rid) => {
       if (entry >= 0) this.#ids.setRid(entry, rid);
@@ -149,6 +150,21 @@ export class ImportSink {
     group.named.push(onRid ?? nothing);
     if (onRid !== undefined) group.needsRids = true;
     this.counts.parsedRecords += 1;
+  }
+
+  /**
+   * Makes a part of a row from what the file says of it.
+   * @returns undefined when the row may not be and is to be left out, which is counted
+   */
+  rowOrSkip<T>(make: () => T): T | undefined {
+    try {
+      return make();
+    } catch (error) {
+      if (!this.#options.skipsRows || !(error instanceof DatabaseError)) throw error;
+      this.counts.parsedRecords += 1;
+      this.counts.errors += 1;
+      return undefined;
+    }
   }
 
   /** A vertex that was there before may be named by this id, unless a new one has it. */

@@ -415,3 +415,41 @@ test('a file without a header is read with the header and the columns of the set
   const [probed] = await test.run(`IMPORT DATABASE '${path}' WITH probeOnly = true`);
   assert.equal(probed?.['parsedRecords'], 0);
 });
+
+test('rows of CSV with more values than columns are told as warnings', async (context) => {
+  const test = await open(context);
+  const path = join(test.directory, '.surplus.csv');
+  writeFileSync(path, 'a,b\n1,2\n3,4,5\n6,7,\n8,9,,x\n');
+  const [row] = await test.run(`IMPORT DATABASE '${path}' WITH documentType = 'S'`);
+  assert.deepEqual([row?.['createdDocuments'], row?.['warnings']], [4, 2]);
+});
+
+test('an id that another row has is an error of the row', async (context) => {
+  const test = await open(context);
+  const path = join(test.directory, '.ids.csv');
+  writeFileSync(path, 'id,n\n1,a\n2,b\n1,c\n3,d\n');
+  const settings = "vertexType = 'P', typeIdProperty = 'id'";
+  await assert.rejects(test.run(`IMPORT DATABASE '${path}' WITH ${settings}`), {
+    code: 'Validation',
+  });
+  const [row] = await test.run(`IMPORT DATABASE '${path}' WITH ${settings}, onRowError = 'skip'`);
+  assert.deepEqual([row?.['parsedRecords'], row?.['createdVertices'], row?.['errors']], [4, 3, 1]);
+});
+
+test('GraphML without labels makes types vertex and edge; a text in an int attribute is an error of the element', async (context) => {
+  const test = await open(context);
+  const path = join(test.directory, '.plain.graphml');
+  const text = (age: string) =>
+    `<graphml><key id="age" for="node" attr.name="age" attr.type="int"/><graph><node id="1"><data key="age">7</data></node><node id="2"/><node id="3"><data key="age">${age}</data></node><edge source="1" target="2"/></graph></graphml>`;
+  writeFileSync(path, text('old'));
+  await assert.rejects(test.run(`IMPORT DATABASE '${path}'`), {
+    code: 'Validation',
+    message: /attribute 'age' is declared as int, 'old' is none/,
+  });
+  const [row] = await test.run(`IMPORT DATABASE '${path}' WITH onRowError = 'skip'`);
+  assert.deepEqual([row?.['createdVertices'], row?.['createdEdges'], row?.['errors']], [2, 1, 1]);
+  assert.deepEqual(await test.run('SELECT age, out("edge").size() AS o FROM vertex ORDER BY age'), [
+    { age: null, o: 0 },
+    { age: 7, o: 1 },
+  ]);
+});
