@@ -205,5 +205,7 @@ test('a script has its own time, not that of bodies', async (context) => {
   const wait = 'const end = Date.now() + 120; while (Date.now() < end); return 1';
   await own.run(`DEFINE FUNCTION lib.slow "${wait}" LANGUAGE js`);
   await own.run('DEFINE FUNCTION outer.slow "SELECT `lib.slow`() AS result" LANGUAGE sql');
-  assert.deepEqual(await own.run('SELECT `lib.slow`() AS a, `outer.slow`() AS b'), [{ a: 1, b: 1 }]);
+  assert.deepEqual(await own.run('SELECT `lib.slow`() AS a, `outer.slow`() AS b'), [
+    { a: 1, b: 1 },
+  ]);
 });
