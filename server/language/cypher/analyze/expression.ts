@@ -276,7 +276,12 @@ class ExpressionCompiler {
 
   /** `a < b <= c`: each pair of neighbours. */
   #comparison({ signs, operands }: ExprOf<'comparison'>): Expression {
-    const values = operands.map((operand) => this.value(operand));
+    const comparesIds = operands.some(isIdCall);
+    const values = operands.map((operand): Expression => {
+      const value = this.value(operand);
+      if (!comparesIds || isIdCall(operand)) return value;
+      return { op: 'Call', function: '#cypher.asId', arguments: [value] };
+    });
     const pairs = signs.map(
       (operator, at): Expression => ({
         op: 'Compare',
@@ -332,6 +337,11 @@ class ExpressionCompiler {
   #patternPredicate(expr: ExprOf<'pattern'>): Expression {
     return compilePatternPredicate(this.#compiler, expr, this.#scope);
   }
+}
+
+/** `id(n)`: clients compare it with the text of a record id, too. */
+function isIdCall(expr: Expr): boolean {
+  return expr.kind === 'call' && expr.name.toLowerCase() === 'id';
 }
 
 type PlainKind =

@@ -1,8 +1,8 @@
-import { formatRid, noRid, type Rid } from '#core/value/rid.ts';
+import { formatRid, isRidShaped, noRid, parseRid, type Rid } from '#core/value/rid.ts';
 import type { Catalog } from '#catalog/catalog.ts';
 import { valuesOf } from '#core/value/integer-width.ts';
 import { Path } from '#core/value/path.ts';
-import type { StoredRecord } from '#core/value/record.ts';
+import { Link, type StoredRecord } from '#core/value/record.ts';
 import { EmbeddedDocument, isList, isMap, isRecord, type Value } from '#core/value/value.ts';
 import type { EvaluationContext } from '../../evaluate/context.ts';
 import { kindName, notA, typeError } from '../../evaluate/cypher-failures.ts';
@@ -91,6 +91,23 @@ function end(value: Exclude<Value, null>, side: 'out' | 'in', context: Evaluatio
   return context.view.record(rid) ?? null;
 }
 
+/** Record ids as links: numbers of `id()`, texts of `elementId()`, lists of these; what is neither names nothing. */
+function rids(value: Value): Value {
+  const values = isList(value) ? value : [value];
+  return values.flatMap((item): readonly Value[] => {
+    if (typeof item === 'number' && Number.isInteger(item) && item >= 0)
+      return [new Link(item as Rid)];
+    const rid = typeof item === 'string' && isRidShaped(item) ? parseRid(item) : undefined;
+    return rid === undefined ? [] : [new Link(rid)];
+  });
+}
+
+/** What `id()` is compared with: a text that is shaped like a record id stands for its number. */
+function asId(value: Value): Value {
+  if (typeof value !== 'string' || !isRidShaped(value)) return value;
+  return parseRid(value) ?? value;
+}
+
 export const entityFunctions: readonly ScalarFunction[] = [
   ofOne('id', (value) => record(value).rid),
   ofOne('elementId', (value) => formatRid(record(value).rid)),
@@ -111,5 +128,7 @@ export const entityFunctions: readonly ScalarFunction[] = [
   ofOne('nodes', (value) => ofPath(value, 'nodes')),
   ofOne('relationships', (value) => ofPath(value, 'relationships')),
   ofOne('length', (value) => ofPath(value, 'length')),
+  scalar('#cypher.rids(x)', [1, 1], ([value]) => rids(value ?? null)),
+  scalar('#cypher.asId(x)', [1, 1], ([value]) => asId(value ?? null)),
   scalar('#cypher.path(x...)', [1, Number.POSITIVE_INFINITY], path),
 ];

@@ -37,6 +37,8 @@ export function ridsOf(
   record: Slot,
   context: OptimizerContext,
 ): Expression | undefined {
+  const ofCypher = cypherRidsOf(conjunct, record, context);
+  if (ofCypher !== undefined) return ofCypher;
   if (conjunct.op === 'In')
     return isRid(conjunct.element, record) && isFixed(conjunct.list, record, context)
       ? conjunct.list
@@ -46,6 +48,32 @@ export function ridsOf(
   if (isRid(left, record) && isFixed(right, record, context)) return right;
   return isRid(right, record) && isFixed(left, record, context) ? left : undefined;
 }
+
+/** `elementId(n) = ...`, `id(n) IN ...`: numbers and texts as record ids. */
+function cypherRidsOf(
+  conjunct: Expression,
+  record: Slot,
+  context: OptimizerContext,
+): Expression | undefined {
+  const found = cypherIdsOf(conjunct, record);
+  if (found === undefined || !isFixed(found, record, context)) return undefined;
+  return { op: 'Call', function: '#cypher.rids', arguments: [found] };
+}
+
+function cypherIdsOf(conjunct: Expression, record: Slot): Expression | undefined {
+  if (conjunct.op === 'In') return isCypherId(conjunct.element, record) ? conjunct.list : undefined;
+  if (conjunct.op !== 'Compare' || conjunct.operator !== '=') return undefined;
+  if (isCypherId(conjunct.left, record)) return conjunct.right;
+  return isCypherId(conjunct.right, record) ? conjunct.left : undefined;
+}
+
+function isCypherId(expression: Expression, record: Slot): boolean {
+  if (expression.op !== 'Call' || !cypherIds.has(expression.function)) return false;
+  const [of] = expression.arguments;
+  return of?.op === 'Slot' && of.slot === record;
+}
+
+const cypherIds: ReadonlySet<string> = new Set(['#cypher.id', '#cypher.elementid']);
 
 /** `@rid` of the record. */
 export function isRid(expression: Expression, record: Slot): boolean {
