@@ -91,9 +91,22 @@ export function searchedBuckets(
   { index, type }: { readonly index: IndexDefinition; readonly type: TypeId | undefined },
 ): ReadonlySet<BucketId> | undefined {
   if (type === undefined || typeof name !== 'string' || !name.includes('[')) return undefined;
+  // Rows of several types may share a bucket: then each record tells its own (`isOfSearchedType`).
+  if (catalog.hasWindows) return undefined;
   const { buckets } = catalog.typeWithId(type);
   const isAll = type === index.type && catalog.withSubtypes(type).length === 1;
   return isAll ? undefined : new Set(buckets);
+}
+
+/** What `searchedBuckets` could not tell, of a record that was found. */
+export function isOfSearchedType(
+  catalog: Catalog,
+  name: Value | undefined,
+  type: TypeId | undefined,
+  record: StoredRecord,
+): boolean {
+  if (!catalog.hasWindows || type === undefined || typeof name !== 'string') return true;
+  return !name.includes('[') || record.type === type;
 }
 
 /** Buckets of the type and its subtypes. */

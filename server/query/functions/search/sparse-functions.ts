@@ -35,7 +35,10 @@ function* sparseRows(
   if (k <= 0) return [];
   const { entries } = context.view.index(target.index.id);
   // Named by a type that inherits the index, only what belongs to that type is searched.
-  const isInherited = target.type !== undefined && target.type !== target.index.type;
+  const isInherited =
+    target.type !== undefined &&
+    target.type !== target.index.type &&
+    !context.view.catalog.hasWindows;
   const buckets = isInherited ? bucketsOf(context.view.catalog, target.type) : undefined;
   for (let asked = options.groupBy === undefined ? k : k * (options.groupSize + 1); ; asked *= 4) {
     const { filter, limit: minScore } = options;

@@ -16,6 +16,7 @@ import { vectorOf } from '../vector/arguments.ts';
 import { indexNamed } from './index-named.ts';
 import {
   Groups,
+  isOfSearchedType,
   ridIn,
   type SearchOptions,
   searchedBuckets,
@@ -100,7 +101,10 @@ function* neighbourRows(
       if (isFar || rows.length >= k) break;
       if (excluded.has(rid)) continue;
       const record = context.view.record(rid);
-      if (record === undefined || !groups.takes(record)) continue;
+      if (record === undefined) continue;
+      const { catalog } = context.view;
+      if (!isOfSearchedType(catalog, search.name, target.type, record)) continue;
+      if (!groups.takes(record)) continue;
       rows.push(searchRow(record, 'distance', distance));
       if (meter.isSpent(8)) yield;
     }
