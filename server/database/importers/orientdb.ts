@@ -1,3 +1,4 @@
+import type { Catalog } from '#catalog/catalog.ts';
 import type { SchemaChange } from '#catalog/change/changes.ts';
 import { schemaTypeNamed } from '#core/value/conversion.ts';
 import { DatabaseError } from '#core/errors.ts';
@@ -8,6 +9,7 @@ import { EmbeddedDocument, isList, isMap, type Value, type ValueMap } from '#cor
 import { RidMap } from '#transaction/write/rid-map.ts';
 import { mapWithLinks } from '../operations/export/record-json.ts';
 import { type ImportJob, textOr } from './import-job.ts';
+import { constraintsOf, linkedOf } from './orientdb-properties.ts';
 import { JsonSections } from './json-sections.ts';
 import { textOf } from './lines.ts';
 
@@ -63,6 +65,7 @@ class OrientImport {
     await sink.commit();
     if (this.#hasLinks) await this.#putLinks();
     await this.#makeIndexes();
+    await this.#constrain();
   }
 
   async #eachSection(
@@ -111,6 +114,35 @@ class OrientImport {
     }
     const made = new Set<string>();
     for (const name of this.#classes.keys()) await this.#makeType(name, made);
+    for (const { name, properties } of this.#classes.values())
+      for (const property of properties) await this.#makeProperty(name, property);
+  }
+
+  /** Behind the types, since it may be of one of them. */
+  async #makeProperty(type: string, property: ValueMap): Promise<void> {
+    const { state } = this.#job.database;
+    const change = propertyChange(type, property, state.catalog);
+    if (change !== undefined && state.catalog.typeNamed(type) !== undefined)
+      await state.alter(change);
+  }
+
+  /** What the values must be like holds from now on: links were missing in the records for a while. */
+  async #constrain(): Promise<void> {
+    const { database, sink } = this.#job;
+    const { state } = database;
+    for (const { name, properties } of this.#classes.values()) {
+      const type = state.catalog.typeNamed(name);
+      for (const property of properties) {
+        if (type?.properties.has(textOr(property.get('name'), '')) !== true) continue;
+        for (const change of constraintsOf(name, property))
+          try {
+            await state.alter(change);
+          } catch (error) {
+            if (!(error instanceof DatabaseError)) throw error;
+            sink.counts.warnings += 1;
+          }
+      }
+    }
   }
 
   /** V and E themselves are made only when records are of them. */
@@ -137,10 +169,6 @@ class OrientImport {
         lightweight: false,
         uniqueEdges: false,
       });
-    for (const property of found.properties) {
-      const change = propertyChange(name, property);
-      if (change !== undefined) await state.alter(change);
-    }
   }
 
   #kindOf(name: string): RecordKind {
@@ -288,20 +316,28 @@ const listTypes = new Map([
 ]);
 
 /** Undefined for a type that the server does not have: such values stay as they are. */
-function propertyChange(type: string, property: ValueMap): SchemaChange | undefined {
+function propertyChange(
+  type: string,
+  property: ValueMap,
+  catalog: Catalog,
+): SchemaChange | undefined {
   const name = textOr(property.get('name'), '');
   const given = textOr(property.get('type'), '').toUpperCase();
   const dataType = listTypes.get(given) ?? schemaTypeNamed(given);
   if (name === '' || dataType === undefined || name.startsWith('@')) return undefined;
   const isBag = /^(out|in)_/.test(name) || name === 'out' || name === 'in';
   if (isBag) return undefined;
+  const linked = linkedOf(property);
+  const isKnown =
+    linked !== undefined &&
+    (catalog.typeNamed(linked) !== undefined || schemaTypeNamed(linked) !== undefined);
   return {
     kind: 'create-property',
     type,
     property: name,
     ifNotExists: true,
     dataType,
-    ofType: undefined,
+    ofType: isKnown ? linked : undefined,
     attributes: [],
     custom: new Map(),
   };

@@ -453,3 +453,39 @@ test('GraphML without labels makes types vertex and edge; a text in an int attri
     { age: 7, o: 1 },
   ]);
 });
+
+test('properties of an OrientDB export keep their rules, links what they link to', async (context) => {
+  const test = await open(context);
+  const file = join(test.directory, '.rules.json');
+  const properties = [
+    { name: 'a', type: 'INTEGER', mandatory: true, 'not-null': true, min: '1', max: '10' },
+    { name: 'b', type: 'STRING', readonly: true, regexp: '[a-z]+', customFields: { unit: 'm' } },
+    { name: 'c', type: 'STRING', 'default-value': "it's" },
+    { name: 'd', type: 'INTEGER', 'default-value': '5' },
+    { name: 'other', type: 'LINK', linkedClass: 'Later', mandatory: true },
+    { name: 'tags', type: 'EMBEDDEDLIST', linkedType: 'STRING' },
+  ];
+  const classes = [{ name: 'Rule', properties }, { name: 'Later' }];
+  const later = { '@type': 'd', '@rid': '#20:1', '@class': 'Later' };
+  const record = { '@type': 'd', '@rid': '#20:0', '@class': 'Rule', a: 3, b: 'x', other: '#20:1' };
+  const records = [record, later];
+  writeFileSync(file, JSON.stringify({ info: {}, schema: { classes }, records }));
+  const counts = await test.operations.importNew('copy', { url: file, settings: undefined }, asker);
+  assert.deepEqual([counts.createdDocuments, counts.warnings], [2, 0]);
+  const run = (text: string) => test.runOn('copy', text);
+  const insert = (a: string, b: string, other: string) =>
+    run(`INSERT INTO Rule SET a = ${a}, b = '${b}', other = ${other} RETURN c, d`);
+  assert.deepEqual(await insert('3', 'x', '(SELECT FROM Later)'), [{ c: "it's", d: 5 }]);
+  const refused = { code: 'Validation' };
+  await assert.rejects(insert('11', 'x', '(SELECT FROM Later)'), refused);
+  await assert.rejects(insert('0', 'x', '(SELECT FROM Later)'), refused);
+  await assert.rejects(insert('null', 'x', '(SELECT FROM Later)'), refused);
+  await assert.rejects(insert('3', '1', '(SELECT FROM Later)'), refused);
+  await assert.rejects(insert('3', 'x', '(SELECT FROM Rule LIMIT 1)'), refused);
+  await assert.rejects(run("INSERT INTO Rule SET a = 3, b = 'x'"), refused);
+  await assert.rejects(run("UPDATE Rule SET b = 'y'"), refused);
+  const [type] = await run("SELECT properties FROM schema:types WHERE name = 'Rule'");
+  const listed = type?.['properties'] as readonly Record<string, unknown>[];
+  assert.deepEqual(listed.find(({ name }) => name === 'b')?.['custom'], { unit: 'm' });
+  assert.equal(listed.find(({ name }) => name === 'tags')?.['ofType'], 'STRING');
+});
