@@ -48,4 +48,7 @@ test('nesting has a bound, chains have none', () => {
   assert.match(faultOf(`RETURN ${'('.repeat(201)}1${')'.repeat(201)}`), /maxExpressionDepth/);
   assert.match(faultOf(`RETURN ${'NOT '.repeat(100_000)}true`), /maxExpressionDepth/);
   assert.match(faultOf(`RETURN n${'.a'.repeat(100_000)}`), /maxExpressionDepth/);
+  assert.match(faultOf(`MATCH ${'(),'.repeat(200)}() RETURN 1`), /201 nodes.*maxExpressionDepth/);
+  assert.equal(faultOf(`MATCH ${'(),'.repeat(199)}() RETURN 1`), 'none');
+  assert.equal(faultOf(`RETURN [${'1,'.repeat(400_000)}1]`), 'none');
 });

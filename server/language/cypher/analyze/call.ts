@@ -75,6 +75,11 @@ export function compileCall(
 
 /** Those of openCypher first, then functions that mean the same everywhere. */
 function registeredName(name: string): string | undefined {
+  // `sql.f` and `apoc.f` are other spellings of what is not Cypher's own, and is (cypher.md 9.8, 9.9).
+  if (name.startsWith('sql.')) {
+    const bare = name.slice('sql.'.length);
+    return functionRegistry.scalar(bare) === undefined ? undefined : bare;
+  }
   const own = `#cypher.${name}`;
   if (functionRegistry.scalar(own) !== undefined) return own;
   return functionRegistry.scalar(name) === undefined ? undefined : name;

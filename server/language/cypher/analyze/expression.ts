@@ -246,6 +246,8 @@ class ExpressionCompiler {
 
   #chain({ signs, operands }: ExprOf<'chain'>): Expression {
     let left = this.value(operands[0] as Expr);
+    // `a || b || c` is one operation, however long.
+    let joined: { readonly whole: Expression; readonly operands: Expression[] } | undefined;
     for (const [at, operator] of signs.entries()) {
       const operand = operands[at + 1] as Expr;
       if (operator !== '+' && operator !== '||') {
@@ -253,10 +255,13 @@ class ExpressionCompiler {
         this.#requireNumber(operand);
       }
       const right = this.value(operand);
-      left =
-        operator === '||'
-          ? { op: 'Concatenate', operands: [left, right], dialect }
-          : { op: 'Arithmetic', operator, left, right, dialect };
+      if (operator !== '||') left = { op: 'Arithmetic', operator, left, right, dialect };
+      else if (joined !== undefined && left === joined.whole) joined.operands.push(right);
+      else {
+        const joining = [left, right];
+        left = { op: 'Concatenate', operands: joining, dialect };
+        joined = { whole: left, operands: joining };
+      }
     }
     return left;
   }

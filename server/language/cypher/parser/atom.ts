@@ -177,13 +177,27 @@ function bracketed(parser: Parser): Expression {
   if (isComprehensionOfPatterns(parser)) return patternComprehension(parser);
   const nodesBefore = parser.nodeCount;
   parser.expect('[');
-  const items = parser.at(']') ? [] : list(parser);
+  const items = parser.at(']') ? [] : listItems(parser);
   parser.expect(']');
   const span = { at, end: parser.lastEnd };
   const values = constantsOf(items);
   if (values === undefined) return { kind: 'list', items, ...span };
   parser.forgetNodesSince(nodesBefore);
   return { kind: 'literal', value: values, ...span };
+}
+
+/** As long as the items are literals they count as one word. */
+function listItems(parser: Parser): Expression[] {
+  const items: Expression[] = [];
+  let areLiterals = true;
+  const before = parser.nodeCount;
+  do {
+    const item = parser.grammar.expression(parser);
+    items.push(item);
+    areLiterals &&= item.kind === 'literal';
+    if (areLiterals) parser.forgetNodesSince(before);
+  } while (parser.accept(','));
+  return items;
 }
 
 function constantsOf(items: readonly Expression[]): Value[] | undefined {

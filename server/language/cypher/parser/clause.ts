@@ -68,9 +68,21 @@ function match(parser: Parser): Clause {
   if (!isRepeatable && parser.acceptWords('DIFFERENT') && !parser.acceptWords('RELATIONSHIPS'))
     parser.expectWords('RELATIONSHIP', 'BINDINGS');
   const found = paths(parser);
+  requireSmallPattern(parser, found, at);
   while (parser.atWords('USING')) indexHint(parser);
   const where = parser.acceptWords('WHERE') ? parser.grammar.expression(parser) : undefined;
   return { kind: 'match', isOptional, isRepeatable, paths: found, where, at, end: parser.lastEnd };
+}
+
+/** Steps nest in the plan like expressions do, and ordering them takes the square of their number (limits.md 8). */
+function requireSmallPattern(parser: Parser, found: readonly PathPattern[], at: number): void {
+  const nodeCount = found.reduce((sum, { steps }) => sum + steps.length + 1, 0);
+  if (nodeCount > parser.depthMax)
+    throw parser.fault(
+      at,
+      'UnexpectedSyntax',
+      `the pattern has ${nodeCount} nodes, more than ${parser.depthMax} (service.sql.maxExpressionDepth)`,
+    );
 }
 
 /** Read and ignored: the optimizer decides. */
