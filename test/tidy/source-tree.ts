@@ -45,6 +45,9 @@ export const productionPackages: ReadonlySet<string> = new Set(
 const importPattern =
   /(?:^|\n)\s*(?:import|export)\s(?:[^;'"]*?\sfrom\s)?['"]([^'"]+)['"]|\bimport\(\s*['"]([^'"]+)['"]\s*\)|new URL\(\s*['"]([^'"]+\.ts)['"]\s*,\s*import\.meta\.url/g;
 
+/** Packages that a test has installed beside itself (`npm run mcp:clients`). */
+const installed = /(?:^|[\\/])node_modules[\\/]/;
+
 /** All `.ts` files below the folders, sorted. */
 export function sourceFiles(...folders: readonly string[]): readonly SourceFile[] {
   return folders.flatMap((folder) => filesBelow(folder, '.ts')).map(readSource);
@@ -59,7 +62,7 @@ export function filesBelow(folder: string, ending: string): readonly string[] {
     return [];
   }
   return entries
-    .filter((entry) => entry.endsWith(ending))
+    .filter((entry) => entry.endsWith(ending) && !installed.test(entry))
     .map((entry) => `${folder}/${entry.replaceAll('\\', '/')}`)
     .sort();
 }
