@@ -58,6 +58,16 @@ export class ServerMemory {
     this.#used += bytes;
   }
 
+  /** Counts what is held already and cannot be refused any more: uncommitted writes of sessions between their statements. */
+  note(bytes: number): void {
+    this.#used += bytes;
+  }
+
+  /** @throws DatabaseError `Busy` when more is held than may be */
+  requireRoom(): void {
+    if (this.#used > this.bytesMax) this.take(1);
+  }
+
   #look(): void {
     const { container, containerPercentMax = 100, percentSettingKey } = this.#options;
     if (container === undefined) return;

@@ -82,7 +82,8 @@ export function makeDatabases(options: ServerDatabasesOptions): ServerDatabases 
   const counters = newCounters();
   const meter = makeMeter(runtime.clock, settings, log);
   const store = makeStore(settings, () => databases);
-  const sessions = makeSessions(runtime, settings);
+  const memory = makeMemory(options);
+  const sessions = makeSessions(runtime, settings, memory);
   const opened = new Set<Database>();
   const engineSurroundings = { settings, timers: runtime.timers, clock: runtime.clock };
   const operations = new ServerOperations({
@@ -105,13 +106,7 @@ export function makeDatabases(options: ServerDatabasesOptions): ServerDatabases 
     authorizer: options.authorizer,
     languages: options.languages,
     serverVersion: options.serverVersion,
-    memory: new ServerMemory({
-      bytesMax: settings.get(serverQueryMaxMemory) || Math.floor(options.heapBytesMax / 2),
-      settingKey: serverQueryMaxMemory.key,
-      container: options.container,
-      containerPercentMax: settings.get(serverMaxContainerMemory),
-      percentSettingKey: serverMaxContainerMemory.key,
-    }),
+    memory,
     sessions,
     active,
     progress,
@@ -175,9 +170,25 @@ function pathsBelow(directory: string): OperationPaths {
   };
 }
 
-function makeSessions(runtime: Runtime, settings: Settings): TransactionSessions {
+/** Of statements, and of transactions that are open between them. */
+function makeMemory({ settings, container, heapBytesMax }: ServerDatabasesOptions): ServerMemory {
+  return new ServerMemory({
+    bytesMax: settings.get(serverQueryMaxMemory) || Math.floor(heapBytesMax / 2),
+    settingKey: serverQueryMaxMemory.key,
+    container,
+    containerPercentMax: settings.get(serverMaxContainerMemory),
+    percentSettingKey: serverMaxContainerMemory.key,
+  });
+}
+
+function makeSessions(
+  runtime: Runtime,
+  settings: Settings,
+  memory: ServerMemory,
+): TransactionSessions {
   return new TransactionSessions({
     runtime,
+    memory,
     limits: {
       expireMs: () => settings.get(serverHttpTxExpireTimeout) * 1000,
       countMax: () => settings.get(serverHttpTxSessionMax),

@@ -15,6 +15,13 @@ export interface SessionLimits {
   readonly snapshotAgeMsMax: () => number;
 }
 
+/** Where what open transactions hold between statements is counted with what running statements hold (limits.md 33). */
+export interface SessionMemory {
+  note(bytes: number): void;
+  /** @throws DatabaseError `Busy` when too much is held */
+  requireRoom(): void;
+}
+
 /** What a request holds while it runs in a session. Exactly one of `release`, `end` and `take` is called, at the end. */
 export interface SessionLease {
   readonly isolation: Isolation;
@@ -42,9 +49,11 @@ export interface SessionLease {
 export class TransactionSessions {
   readonly #runtime: Runtime;
   readonly #limits: SessionLimits;
+  readonly #memory: SessionMemory | undefined;
   readonly #sessions = new Map<string, TransactionSession>();
 
-  constructor(options: { runtime: Runtime; limits: SessionLimits }) {
+  constructor(options: { runtime: Runtime; limits: SessionLimits; memory?: SessionMemory }) {
+    this.#memory = options.memory;
     this.#runtime = options.runtime;
     this.#limits = options.limits;
   }
@@ -74,6 +83,7 @@ export class TransactionSessions {
       ...about,
       runtime: this.#runtime,
       limits: this.#limits,
+      memory: this.#memory,
       forget: () => this.#sessions.delete(id),
     });
     this.#sessions.set(id, session);
@@ -138,6 +148,9 @@ class TransactionSession {
   readonly #forget: () => void;
   readonly #runtime: Runtime;
   readonly #limits: SessionLimits;
+  readonly #memory: SessionMemory | undefined;
+  /** Of the transaction, between statements. */
+  #notedBytes = 0;
   readonly #waiting: (() => void)[] = [];
   #transaction: Transaction | undefined;
   #state: 'idle' | 'busy' | 'stale' | 'ended' = 'idle';
@@ -157,7 +170,9 @@ class TransactionSession {
     forget: () => void;
     runtime: Runtime;
     limits: SessionLimits;
+    memory: SessionMemory | undefined;
   }) {
+    this.#memory = options.memory;
     this.user = options.user;
     this.database = options.database;
     this.#isolation = options.isolation;
@@ -245,6 +260,8 @@ class TransactionSession {
 
   /** The session's transaction; begun at its first use. */
   transaction(): Transaction {
+    this.#note(0);
+    this.#memory?.requireRoom();
     return this.#begun();
   }
 
@@ -258,6 +275,7 @@ class TransactionSession {
   }
 
   detach(): Transaction | undefined {
+    this.#note(0);
     this.#cancelAgeTimer?.();
     this.#isOverAge = false;
     const transaction = this.#transaction;
@@ -266,6 +284,7 @@ class TransactionSession {
   }
 
   take(): Transaction | undefined {
+    this.#note(0);
     const transaction = this.#transaction;
     this.#transaction = undefined;
     this.endNow();
@@ -290,6 +309,7 @@ class TransactionSession {
       return;
     }
     this.#state = 'idle';
+    this.#note(this.#transaction?.heldBytes ?? 0);
     if (this.#isOverAge) this.#grewTooOld();
     const next = this.#waiting.shift();
     if (next) next();
@@ -304,7 +324,14 @@ class TransactionSession {
     this.#state = 'stale';
   }
 
+  #note(bytes: number): void {
+    if (bytes === this.#notedBytes) return;
+    this.#memory?.note(bytes - this.#notedBytes);
+    this.#notedBytes = bytes;
+  }
+
   #rollback(): void {
+    this.#note(0);
     this.#cancelAgeTimer?.();
     const transaction = this.#transaction;
     this.#transaction = undefined;
