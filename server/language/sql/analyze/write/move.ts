@@ -34,7 +34,7 @@ export function moveOf(
     case 'property':
       return { kind: 'link', property: move.name };
     case 'arrow': {
-      const types = move.type === undefined ? undefined : analysis.typeWithSubtypes(move.type);
+      const types = move.type === undefined ? undefined : typesNamed(analysis, [move.type]);
       return { kind: 'vertex', direction: move.direction, types };
     }
     default: {
@@ -49,11 +49,18 @@ export function moveOf(
 
 /** Edge types by name; none means all. */
 function edgeTypes(analysis: Analysis, args: readonly Expression[]): readonly TypeId[] | undefined {
+  const names = args.flatMap((argument) => namesIn(analysis, argument));
+  return names.length === 0 ? undefined : typesNamed(analysis, names);
+}
+
+/** With their subtypes. No edge is of a type that does not exist (house decision 84). */
+function typesNamed({ catalog }: Analysis, names: readonly string[]): readonly TypeId[] {
   const ids = new Set<TypeId>();
-  for (const argument of args)
-    for (const name of namesIn(analysis, argument))
-      for (const id of analysis.typeWithSubtypes(name)) ids.add(id);
-  return ids.size === 0 ? undefined : [...ids];
+  for (const name of names) {
+    const type = catalog.typeNamed(name);
+    if (type !== undefined) for (const id of catalog.withSubtypes(type.id)) ids.add(id);
+  }
+  return [...ids];
 }
 
 /** As in the functions of the same names, null stands for all types. */
