@@ -261,3 +261,21 @@ test('a label whose unique index refuses is refused, and nothing is changed', as
     await db.close();
   }
 });
+
+test('DROP TYPE leaves the nodes that have other labels by now', async () => {
+  const db = await openTestDatabase();
+  const cypher = (text: string) => db.run(text, {}, {}, 'cypher');
+  try {
+    await cypher('CREATE (:P {k: 1}), (:P {k: 2})');
+    await cypher('MATCH (n:P {k: 1}) SET n:Q REMOVE n:P');
+    await db.run('DROP TYPE P UNSAFE');
+    assert.deepEqual(await cypher('MATCH (n) RETURN labels(n) AS l, n.k AS k'), [
+      { l: ['Q'], k: 1 },
+    ]);
+    await db.reopen();
+    assert.deepEqual(await cypher('MATCH (n:Q) RETURN n.k AS k'), [{ k: 1 }]);
+    await requireSound(db);
+  } finally {
+    await db.close();
+  }
+});

@@ -2,6 +2,7 @@ import type { AppliedChange, ChangeContext, SchemaEffect } from '#catalog/change
 import { applyChange } from '#catalog/change/apply-change.ts';
 import { settleIndex } from '#catalog/change/index-definition.ts';
 import { markDropped } from '#catalog/change/type.ts';
+import { ownRecordCount } from '#catalog/change/window.ts';
 import type { IndexDefinition } from '#catalog/catalog.ts';
 import type { CatalogValue } from '#catalog/catalog-value.ts';
 import type { SchemaChange } from '#catalog/change/changes.ts';
@@ -224,9 +225,10 @@ export class SchemaChanges {
     return applied;
   }
 
+  /** Without the rows of other types that lie in it. */
   #recordCount(bucket: BucketId): number {
     using snapshot = this.#options.engine.snapshot();
-    return snapshot.recordCount(bucket);
+    return ownRecordCount(this.#catalog, bucket, (id) => snapshot.recordCount(id));
   }
 
   async #emptyBucket({ bucket }: EmptyBucket, pause: Pause): Promise<void> {
