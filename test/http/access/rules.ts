@@ -250,6 +250,13 @@ export const writingStatements: Readonly<Record<string, readonly WritingStatemen
     { text: 'EXPORT DATABASE file://made.jsonl.tgz', need: ['updateSecurity'] },
     { text: 'IMPORT DATABASE file:///nowhere.json', need: ['updateSecurity'] },
   ],
+  cypher: [
+    { text: 'CREATE (:P {n: 3})', need: ['createRecord'] },
+    { text: 'MERGE (:P {n: 99})', need: ['createRecord', 'readRecord'] },
+    { text: 'MATCH (p:P) SET p.n = 5', need: ['readRecord', 'updateRecord'] },
+    { text: 'MATCH (p:P) DETACH DELETE p', need: ['readRecord', 'deleteRecord'] },
+    { text: 'CREATE INDEX made FOR (p:P) ON (p.made)', need: ['updateSchema'] },
+  ],
   redis: [
     { text: 'SET k 1', need: ['createRecord', 'updateRecord'] },
     { text: 'SET k 1 NX GET', need: ['createRecord', 'updateRecord'] },

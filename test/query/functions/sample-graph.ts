@@ -58,6 +58,8 @@ export class SampleGraph {
       typeWithId: (id: TypeId) => this.#types.find((one) => one.id === id),
       withSubtypes: (id: TypeId) =>
         this.#types.filter((one) => one.id === id || one.supertypes.includes(id)).map((t) => t.id),
+      isSubtype: (id: TypeId, of: TypeId) =>
+        id === of || this.#types.some((one) => one.id === id && one.supertypes.includes(of)),
     };
     return { ...catalog, bucketWithId: () => undefined } as unknown as Catalog;
   }
