@@ -5,7 +5,7 @@ import type { Value } from '#core/value/value.ts';
 import { badRequest, HttpRefusal, messageOf, notOnline } from '#http/answer/errors.ts';
 import type { Exchange } from '#http/answer/exchange.ts';
 import { corsHeaders } from '#http/request/cors.ts';
-import { object } from '#http/document/schemas.ts';
+import { object, shared } from '#http/document/schemas.ts';
 import type { Door } from '#http/door.ts';
 import { isLongBody, parseAnyJsonObject } from '#http/request/json-body.ts';
 import { type PathOwner, basePath, type Route } from '#http/routes/route.ts';
@@ -60,6 +60,18 @@ export function mcpDoor(configuration: ConfigurationFile): McpDoor {
   };
 }
 
+const rpcMessage = {
+  type: 'object',
+  properties: { jsonrpc: { type: 'string', enum: ['2.0'] } },
+  required: ['jsonrpc'],
+};
+
+/** By the tool server as an error of JSON-RPC, or before it as any other request. */
+function refusedBy(description: string) {
+  const batch = { type: 'array', items: rpcMessage };
+  return { description, schema: { anyOf: [rpcMessage, batch, shared('ErrorResponse')] } };
+}
+
 function mcpPost(configuration: ConfigurationFile, serverOf: (door: Door) => McpServer): Route {
   return {
     method: 'POST',
@@ -82,9 +94,11 @@ function mcpPost(configuration: ConfigurationFile, serverOf: (door: Door) => Mcp
       answers: {
         200: {
           description: 'The response, or an array of them',
-          schema: { oneOf: [{ type: 'object' }, { type: 'array', items: { type: 'object' } }] },
+          schema: { oneOf: [rpcMessage, { type: 'array', items: rpcMessage }] },
         },
         202: { description: 'Nothing but notifications' },
+        403: refusedBy('The origin, the credentials, or the list of users'),
+        503: refusedBy('The tool server is disabled, or the server is busy'),
       },
     },
     handle: async (exchange, door) => {
