@@ -1,3 +1,4 @@
+import { closestWord } from '#language/suggestion.ts';
 import { type ParseArgsConfig, parseArgs } from 'node:util';
 import { wrongUse } from './terminal.ts';
 
@@ -54,10 +55,18 @@ export function readArguments(commandLine: readonly string[]): Arguments {
   try {
     parsed = parseArgs({ ...config, args: [...commandLine] });
   } catch (error) {
-    throw wrongUse(error instanceof Error ? error.message : String(error));
+    throw wrongUse(optionMessage(error));
   }
   const [command, ...words] = parsed.positionals;
   return { command, words, options: parsed.values };
+}
+
+/** What Node says of an option, with the one that was probably meant. */
+function optionMessage(error: unknown): string {
+  const message = error instanceof Error ? error.message : String(error);
+  const [, name] = /^Unknown option '--([^']*)'/.exec(message) ?? [];
+  const meant = name === undefined ? undefined : closestWord(name, Object.keys(config.options));
+  return meant === undefined ? message : `Unknown option '--${name}'; did you mean '--${meant}'?`;
 }
 
 /** Exactly the named words. @throws CommandFailure */

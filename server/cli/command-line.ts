@@ -1,3 +1,4 @@
+import { closestWord } from '#language/suggestion.ts';
 import { type Arguments, readArguments } from './arguments.ts';
 import { backupCommand, restoreCommand } from './backup-command.ts';
 import { helpText } from './help.ts';
@@ -40,11 +41,17 @@ export async function runCommandLine(
       return exitCodes.usage;
     }
     const command = Object.hasOwn(commands, given.command) ? commands[given.command] : undefined;
-    if (command === undefined) throw wrongUse(`'${given.command}' is no command`);
+    if (command === undefined) throw unknownCommand(given.command);
     return await command(given, terminal);
   } catch (error) {
     if (!(error instanceof CommandFailure)) throw error;
     terminal.messages.write(`polyad: ${printable(error.message)}\n`);
     return error.code;
   }
+}
+
+function unknownCommand(name: string): CommandFailure {
+  const meant = closestWord(name, [...Object.keys(commands), 'start', 'help']);
+  const hint = meant === undefined ? '' : `; did you mean '${meant}'?`;
+  return wrongUse(`'${name}' is no command${hint}`);
 }

@@ -111,10 +111,10 @@ function widthsOf(
   lineWidth: number,
 ): readonly number[] {
   const widths = columns.map((name) => {
-    let width = name.length;
+    let width = columnsWide(printable(name));
     for (const row of rows)
       for (const line of printable(cellText(row[name])).split('\n'))
-        width = Math.max(width, line.length);
+        width = Math.max(width, columnsWide(line));
     return width + cellPadding;
   });
   let excess = widths.reduce((sum, width) => sum + width + 1, 1) - lineWidth;
@@ -127,6 +127,21 @@ function widthsOf(
     excess -= cut;
   }
   return widths;
+}
+
+const graphemes = new Intl.Segmenter(undefined, { granularity: 'grapheme' });
+/** East Asian wide and full width, and all that lies beyond the basic plane. */
+const wide =
+  /[\u1100-\u115f\u2e80-\ua4cf\ua960-\ua97c\uac00-\ud7a3\uf900-\ufaff\ufe10-\ufe19\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6]|[^\u0000-\uffff]/u;
+
+/** Columns of a terminal that a line takes; never fewer than the table counts, which would cut it. */
+function columnsWide(line: string): number {
+  if (/^[\u0020-\u02ff]*$/.test(line)) return line.length;
+  let width = 0;
+  for (const { segment } of graphemes.segment(line))
+    if (/\p{Emoji_Presentation}|\ufe0f/u.test(segment)) width += 2;
+    else for (const char of segment) width += wide.test(char) ? 2 : 1;
+  return width;
 }
 
 function isNumber(value: unknown): boolean {

@@ -26,10 +26,11 @@ export async function sqlCommand(given: Arguments, terminal: Terminal): Promise<
     language: options.language ?? 'sql',
     limit,
   });
-  if (statement !== undefined) await runText(client, statement, { style, terminal });
+  const shown: Shown = { style, terminal, isCut: false };
+  if (statement !== undefined) await runText(client, statement, shown);
   else if (terminal.input.isTTY === true) await runShell(client, style, terminal);
-  else await runInput(client, style, terminal);
-  return exitCodes.ok;
+  else await runInput(client, shown);
+  return shown.isCut ? exitCodes.cut : exitCodes.ok;
 }
 
 /** `polyad cypher <db> [statement]`: as `sqlCommand`, in Cypher. */
@@ -55,24 +56,20 @@ async function runText(client: StatementClient, text: string, shown: Shown): Pro
 }
 
 /** Statement after statement until one fails. */
-async function runInput(
-  client: StatementClient,
-  style: OutputStyle,
-  terminal: Terminal,
-): Promise<void> {
+async function runInput(client: StatementClient, shown: Shown): Promise<void> {
   const isCut = isCutAtSemicolons(client);
   const splitter = new StatementSplitter();
   splitter.language = client.language;
   const lines: string[] = [];
-  const input = Readable.from(wholeText(terminal.input), { objectMode: false });
+  const input = Readable.from(wholeText(shown.terminal.input), { objectMode: false });
   for await (const line of createInterface({ input, crlfDelay: Infinity })) {
     if (!isCut) lines.push(line);
     else
       for (const statement of splitter.add(`${line}\n`))
-        await runStatement(client, statement, { style, terminal });
+        await runStatement(client, statement, shown);
   }
   const rest = isCut ? splitter.end() : lines.join('\n').trim();
-  if (rest !== undefined && rest !== '') await runStatement(client, rest, { style, terminal });
+  if (rest !== undefined && rest !== '') await runStatement(client, rest, shown);
 }
 
 /** Bytes that are no UTF-8 would reach the database as replacement characters, and nobody would know. */
@@ -92,16 +89,21 @@ async function* wholeText(input: AsyncIterable<Uint8Array | string>): AsyncGener
 interface Shown {
   readonly style: OutputStyle;
   readonly terminal: Terminal;
+  /** A limit kept rows of one of the statements back. */
+  isCut: boolean;
 }
 
 async function runStatement(
   client: StatementClient,
   statement: string,
-  { style, terminal }: Shown,
+  shown: Shown,
 ): Promise<void> {
+  const { style, terminal } = shown;
   const { rows, isTruncated, plan } = await client.run(statement);
   await write(terminal.output, plan ?? rowsText(rows, style));
-  if (isTruncated) terminal.messages.write(`(there are more than ${rows.length} rows: --limit)\n`);
+  if (!isTruncated) return;
+  shown.isCut = true;
+  terminal.messages.write(`(there are more than ${rows.length} rows: --limit)\n`);
 }
 
 /** Frames and colour are for terminals; NO_COLOR takes the colour away (no-color.org). */

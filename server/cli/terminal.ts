@@ -12,7 +12,15 @@ export interface Terminal {
 }
 
 /** Exit codes of the command line, as `--help` lists them. */
-export const exitCodes = { ok: 0, failed: 1, usage: 2, unreachable: 3, refused: 4 } as const;
+export const exitCodes = {
+  ok: 0,
+  failed: 1,
+  usage: 2,
+  unreachable: 3,
+  refused: 4,
+  /** Done, and a limit kept rows back. */
+  cut: 5,
+} as const;
 export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
 
 /** Ends a command with a message for people. */

@@ -4,6 +4,7 @@ import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
+import { rowsText } from '#cli/row-output.ts';
 import { turnsUntil } from '../support/turns.ts';
 import { commandLine } from './terminal-fixture.ts';
 
@@ -68,6 +69,25 @@ test('a statement is run and its rows are printed; every digit is kept', async (
   assert.equal(first, '{"a":1,"b":"x, \\"y\\"","c":9007199254740993,"d":null}');
   const limited = await run(['sql', 'test', 'SELECT FROM N', '--limit', '1', '-f', 'json']);
   assert.match(limited.messages, /there are more than 1 rows/);
+  assert.equal(limited.code, 5);
+  const script = await run(['sql', 'test', '--limit', '1'], 'SELECT FROM N; SELECT 1');
+  assert.equal(script.code, 5, 'also when a later statement was whole');
+});
+
+test('what is misspelt gets a suggestion', async (context) => {
+  const { run } = await commandLine(context);
+  const command = await run(['stauts']);
+  assert.deepEqual([command.code, /did you mean 'status'\?/.test(command.messages)], [2, true]);
+  const option = await run(['sql', 'test', 'SELECT 1', '--fromat', 'json']);
+  assert.deepEqual([option.code, /did you mean '--format'\?/.test(option.messages)], [2, true]);
+  assert.doesNotMatch((await run(['dance'])).messages, /did you mean/);
+});
+
+test('characters of two columns are not cut in tables', () => {
+  const style = { format: 'table', hasFrame: true, hasColour: false, width: 80 } as const;
+  const text = rowsText([{ 国: '日本国' }, { 国: '👩‍🚀🇩🇪☀️' }, { 国: 'é' }], style);
+  for (const part of ['国', '日本国', '👩‍🚀🇩🇪☀️', 'é']) assert.ok(text.includes(part), text);
+  assert.doesNotMatch(text, /…/);
 });
 
 test('what comes through a pipe is cut into statements; the first failure ends it', async (context) => {
