@@ -23,6 +23,6 @@ Options of commands that talk to a server
            POLYAD_ENCRYPTION_KEY         opens an encrypted archive
 
 Exit codes: 0 done, 1 failed, 2 wrong use, 3 server not reached, 4 refused,
-  5 a limit cut the rows of sql or cypher, which standard error tells (--limit -1: none).
+  5 a limit cut the rows of sql or cypher, which standard error tells (--limit=-1: none).
 Colour is for terminals; NO_COLOR=1 takes it away.
 `;
