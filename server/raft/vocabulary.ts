@@ -1,0 +1,54 @@
+/** The vocabulary of consensus (ha.md 2.1), shared by the core, the log, the transport and the main thread. */
+
+/** `<host>_<raftPort>`: stable over changes of the IP address and of display names. */
+export type PeerId = string;
+/** Place in the log; 0 stands before the first entry. Below 2^53. */
+export type Index = number;
+export type Term = number;
+
+export type EntryKind = 'normal' | 'conf' | 'noop';
+
+export interface Entry {
+  readonly index: Index;
+  readonly term: Term;
+  readonly kind: EntryKind;
+  readonly data: Uint8Array;
+}
+
+export interface HardState {
+  readonly term: Term;
+  readonly vote: PeerId | null;
+  /** Advisory: never a reason for a flush (ha.md 3.4 rule 5). */
+  readonly commit: Index;
+}
+
+export interface Member {
+  readonly id: PeerId;
+  /** `host:raftPort`. */
+  readonly address: string;
+  readonly name?: string;
+  readonly priority: number;
+  readonly canLead: boolean;
+  /** UUID of the raft directory: a member that lost its disk comes back with another one. */
+  readonly storageId: string;
+  readonly voter: boolean;
+}
+
+export interface ConfState {
+  readonly voters: readonly Member[];
+  /** The old voters while two sets decide together. */
+  readonly votersOutgoing: readonly PeerId[];
+  readonly learners: readonly Member[];
+  readonly learnersNext: readonly PeerId[];
+  readonly autoLeave: boolean;
+}
+
+export type RaftRole = 'follower' | 'preCandidate' | 'candidate' | 'leader';
+
+/** Why a proposal did not get into the log: nothing of it was appended. */
+export type DropReason =
+  | 'not-leader'
+  | 'transfer-pending'
+  | 'too-many-uncommitted'
+  | 'log-failed'
+  | 'stale-epoch';
