@@ -45,6 +45,13 @@ export const errorSpecs = {
   NotOnline: { exception: 'ServerNotOnlineException', retry: 'client' },
   RequestInFlight: { exception: 'RequestStillInFlightException', retry: 'client' },
   CommittedRemotely: { exception: 'TransactionCommittedRemotelyException', retry: 'never' },
+  /** Of a cluster (ha.md 12.2): only what is certainly not committed is for the client to repeat. */
+  NotLeader: { exception: 'ServerIsNotTheLeaderException', retry: 'never' },
+  QuorumNotReached: { exception: 'QuorumNotReachedException', retry: 'client' },
+  NeedRetry: { exception: 'NeedRetryException', retry: 'client' },
+  OutcomeUnknown: { exception: 'ReplicationDispatchedTimeoutException', retry: 'never' },
+  EntryTooLarge: { exception: 'ReplicatedEntryTooLargeException', retry: 'never' },
+  MembershipPending: { exception: 'MembershipChangeInProgressException', retry: 'client' },
   InvalidSetting: { exception: 'IllegalArgumentException', retry: 'never' },
   Internal: { exception: 'InternalException', retry: 'never' },
 } as const satisfies Record<string, { exception: string; retry: 'never' | 'server' | 'client' }>;

@@ -29,6 +29,12 @@ test('every error code has the status and text of http-api.md 3.2', async (conte
     SessionNotFound: [404, 'Remote transaction session not found or expired'],
     DatabaseNotFound: [500, 'Database does not exist'],
     CommittedRemotely: [409, 'Transaction committed remotely'],
+    NotLeader: [400, 'a NotLeader happened'],
+    QuorumNotReached: [503, 'Quorum not reached'],
+    NeedRetry: [503, 'Not up to date yet'],
+    OutcomeUnknown: [500, 'Outcome unknown'],
+    EntryTooLarge: [413, 'a EntryTooLarge happened'],
+    MembershipPending: [409, 'a MembershipPending happened'],
     CorruptedRecord: [500, 'Cannot execute command'],
     ResultTooLarge: [413, 'Result set too large'],
     RequestInFlight: [409, 'Request still in flight'],
@@ -40,6 +46,8 @@ test('every error code has the status and text of http-api.md 3.2', async (conte
     DatabaseInstalling: '5',
     NotOnline: '1',
     Busy: '1',
+    QuorumNotReached: '1',
+    NeedRetry: '1',
   };
   for (const code of Object.keys(errorSpecs) as ErrorCode[]) {
     door.databases.behaviours.set('fail', {

@@ -53,6 +53,12 @@ const outcomeOf = {
   NotOnline: { status: 503, text: 'Server is not online', retryAfter: 1 },
   RequestInFlight: { status: 409, text: 'Request still in flight', retryAfter: 1 },
   CommittedRemotely: { status: 409, text: 'Transaction committed remotely' },
+  NotLeader: { status: 400, text: undefined },
+  QuorumNotReached: { status: 503, text: 'Quorum not reached', retryAfter: 1 },
+  NeedRetry: { status: 503, text: 'Not up to date yet', retryAfter: 1 },
+  OutcomeUnknown: { status: 500, text: 'Outcome unknown' },
+  EntryTooLarge: { status: 413, text: undefined },
+  MembershipPending: { status: 409, text: undefined },
   InvalidSetting: { status: 400, text: undefined },
   Internal: { status: 500, text: 'Internal error' },
 } as const satisfies Record<ErrorCode, Outcome>;
@@ -112,6 +118,7 @@ export function refusalOf(error: unknown): Refusal {
     exceptionArgs: error.arguments.length > 0 ? error.arguments.join('|') : undefined,
     help: error.help,
     position: error.position,
+    ...(error.code === 'OutcomeUnknown' ? { more: { outcome: 'unknown' } } : undefined),
     ...(outcome.retryAfter === undefined
       ? undefined
       : { headers: ['Retry-After', String(outcome.retryAfter)] }),

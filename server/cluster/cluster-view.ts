@@ -1,0 +1,111 @@
+import type { Index, PeerId } from '#raft/vocabulary.ts';
+import type { ConsensusPort } from './consensus-port.ts';
+
+/**
+ * What the HTTP side of a cluster (ha.md 6, 7, 11) needs of the rest: status, reads, forwarding and management stand on this.
+ * `cluster.ts` implements it; tests have a fake of it over the double of consensus.
+ */
+export interface ClusterView {
+  readonly consensus: ConsensusPort;
+  readonly clusterName: string;
+  /** `service.server.name` */
+  readonly serverName: string;
+  /** As `service.ha.serverList` says, this server among them. */
+  readonly declared: readonly DeclaredPeer[];
+  /** Up to which every write is visible here: the number that the apply loop committed with the data, of the slowest database. */
+  appliedIndex(): Index;
+  /** Called after each move of the applied index; returns the way to stop. */
+  onApplied(listener: (index: Index) => void): () => void;
+  /** Of catalog and disk, by name (ha.md 11.1). */
+  databases(): readonly ClusterDatabase[];
+  /** Fetches the database anew from the leader (ha.md 9.7). @throws DatabaseError when it cannot begin */
+  resync?(database: string): Promise<void>;
+  /** Digests of a database at an index that is marked in the log (ha.md 9.6). */
+  readonly verifier?: VerifyPort;
+  /** Archives of databases for other members (ha.md 9.3). */
+  readonly snapshots?: SnapshotPort;
+  /** Before the first election: what formation needs from the other side (ha.md 8.4.1). */
+  bootstrapState?(): unknown;
+}
+
+/** One entry of `service.ha.serverList` (ha.md 4.8). */
+export interface DeclaredPeer {
+  readonly id: PeerId;
+  /** Explicit, or made of the local prefix. */
+  readonly name: string;
+  readonly host: string;
+  readonly raftPort: number;
+  /** Undefined: derived from this server's own port. */
+  readonly http?: number | undefined;
+  readonly https?: number | undefined;
+  readonly bolt?: number | undefined;
+  readonly grpc?: number | undefined;
+  readonly priority: number;
+}
+
+export interface ClusterDatabase {
+  readonly name: string;
+  readonly uuid?: string | undefined;
+  readonly status: 'ONLINE' | 'INSTALLING' | 'DIVERGED' | 'CLOSED' | 'LOCAL_ONLY';
+  readonly appliedIndex?: Index | undefined;
+  readonly lastTxId?: number | undefined;
+  readonly bootstrapFingerprint?: string | undefined;
+  readonly bootstrapLastTxId?: number | undefined;
+  readonly acquireStatus?:
+    | 'LOCAL'
+    | 'ACQUIRING'
+    | 'ACQUIRED'
+    | 'LEADER_MISSING'
+    | 'FAILED'
+    | undefined;
+  readonly acquireTimestamp?: number | undefined;
+  readonly acquireError?: string | undefined;
+  /** While it is installed. */
+  readonly resync?: ResyncProgress | undefined;
+}
+
+export interface ResyncProgress {
+  readonly database: string;
+  readonly phase: 'DOWNLOAD' | 'LOAD' | 'SWAP' | 'REPLAY';
+  readonly bytes: number;
+  readonly totalBytes: number;
+  readonly startedAt: number;
+}
+
+export interface VerifyPort {
+  /** Marks an index in the log. @throws DatabaseError `QuorumNotReached`, `DatabaseNotFound`, `DatabaseInstalling` */
+  mark(database: string): Promise<{ readonly verifyId: string; readonly index: Index }>;
+  /** What this server found at the mark; undefined while it is not done yet. @throws DatabaseError for an unknown mark */
+  result(verifyId: string): VerifiedDatabase | undefined;
+}
+
+export interface VerifiedDatabase {
+  readonly database: string;
+  readonly index: Index;
+  readonly files: readonly VerifiedFile[];
+}
+
+export interface VerifiedFile {
+  /** `Person_0.bucket`, `schema.json`, ... */
+  readonly name: string;
+  readonly checksum: string;
+  readonly size: number;
+  readonly type: string;
+}
+
+export interface SnapshotPort {
+  /**
+   * @throws DatabaseError `DatabaseNotFound`, `DatabaseInstalling`, `Busy` when too many are on their way
+   */
+  open(
+    database: string,
+    range: { readonly from?: number | undefined; readonly index?: Index | undefined },
+  ): Promise<SnapshotArchive>;
+}
+
+export interface SnapshotArchive {
+  readonly appliedIndex: Index;
+  /** Of the ZIP, in order. */
+  readonly pieces: AsyncIterable<Uint8Array>;
+  close(): void;
+}
