@@ -35,6 +35,7 @@ const refusalFields = {
   help: text('A hint'),
   position,
   requestId: text('Equals header X-Request-Id'),
+  outcome: { type: 'string', enum: ['unknown'], description: 'It may be committed, or become so' },
 };
 
 /** A bulk import tells what it did before it failed. */
@@ -130,12 +131,14 @@ export const sharedSchemas: Readonly<Record<string, JsonSchema>> = {
     'exceptionArgs',
     'help',
     'position',
+    'outcome',
     ...partialNames,
   ]),
   ServerErrorResponse: object({ ...refusalFields, ...partialFields }, [
     'exceptionArgs',
     'help',
     'position',
+    'outcome',
     ...partialNames,
   ]),
   QueryRequest: schemaOfFields(queryFields),
