@@ -38,7 +38,7 @@ const commandLine = process.argv.slice(2);
 const protocolOutput = commandLine.includes('--mcp-stdio') ? takeStandardOutput() : undefined;
 
 if (commandLine.includes('--version')) printVersion(commandLine.includes('--json'));
-else if (commandLine[0] === fillingSwitch) await loadServer();
+else if (commandLine[0] === fillingSwitch) await loadEverything();
 else {
   if (process.env[cacheVariable] === undefined) await restartWithCache();
   await run();
@@ -75,6 +75,12 @@ async function loadServer(): Promise<typeof import('#plan/start.ts')> {
   const { keepTickShape } = await import('#platform/tick-shape.ts');
   keepTickShape();
   return await import('#plan/start.ts');
+}
+
+async function loadEverything(): Promise<void> {
+  await loadServer();
+  const { loadOptionalParts } = await import('#plan/optional-parts.ts');
+  await loadOptionalParts();
 }
 
 /** Does not return when it succeeds: the process goes on as another one with the same number. */

@@ -1,13 +1,35 @@
+import { loadOnDemand } from '#core/load-on-demand.ts';
 import type { AnyFrontend } from './registry.ts';
-import { cypherFrontend } from './cypher/frontend.ts';
-import { redisFrontend } from './redis/frontend.ts';
 import { sqlFrontend } from './sql/frontend.ts';
 import { sqlScriptFrontend } from './sqlscript/frontend.ts';
+
+const redis = loadOnDemand<typeof import('./redis/frontend.ts')>(
+  import.meta.url,
+  './redis/frontend.ts',
+);
+const cypher = loadOnDemand<typeof import('./cypher/frontend.ts')>(
+  import.meta.url,
+  './cypher/frontend.ts',
+);
 
 /** Every language of the server; what it lists is offered by all doors and tried by the tests of access. */
 export const languageFrontends: readonly AnyFrontend[] = [
   sqlFrontend,
   sqlScriptFrontend,
-  redisFrontend,
-  cypherFrontend,
+  atFirstUse('redis', [], () => redis().redisFrontend),
+  atFirstUse('cypher', ['opencypher'], () => cypher().cypherFrontend),
 ];
+
+/** A front end of which a server knows the name, until somebody speaks it. */
+function atFirstUse(
+  name: string,
+  aliases: readonly string[],
+  frontend: () => AnyFrontend,
+): AnyFrontend {
+  return {
+    name,
+    aliases,
+    parse: (text, limits) => frontend().parse(text, limits),
+    analyze: (ast, context) => frontend().analyze(ast, context),
+  };
+}

@@ -1,5 +1,6 @@
 import { serverHttpJsonMaxDepth } from '#config/server-settings.ts';
 import { DatabaseError } from '#core/errors.ts';
+import { loadOnDemand } from '#core/load-on-demand.ts';
 import { parseJsonBytes, parseJsonInSlices } from '#core/value/json-value.ts';
 import type { Value } from '#core/value/value.ts';
 import { badRequest, HttpRefusal, messageOf, notOnline } from '#http/answer/errors.ts';
@@ -14,7 +15,7 @@ import type { ConfigurationFile } from './policy/configuration-file.ts';
 import { isAcceptedMcpOrigin } from './policy/origin.ts';
 import { Policy } from './policy/policy.ts';
 import { errorText, rpcCode } from './protocol/json-rpc.ts';
-import { McpServer } from './server.ts';
+import type { McpServer } from './server.ts';
 
 /*
  * The tool server over HTTP (contract 2, POST /api/v1/mcp; mcp.md 1 and 2). Checks come in the order of mcp.md 1.1: method and
@@ -28,6 +29,8 @@ const pageRequestHeaders =
   'Authorization, Content-Type, Accept, X-Request-Id, Mcp-Session-Id, MCP-Protocol-Version';
 const jsonType = ['Content-Type', 'application/json', 'Cache-Control', 'no-store'];
 
+const tools = loadOnDemand<typeof import('./server.ts')>(import.meta.url, './server.ts');
+
 /** What the HTTP door mounts. */
 export interface McpDoor {
   readonly routes: readonly Route[];
@@ -37,7 +40,7 @@ export interface McpDoor {
 export function mcpDoor(configuration: ConfigurationFile): McpDoor {
   let server: McpServer | undefined;
   const serverOf = (door: Door) => {
-    server ??= new McpServer({
+    server ??= new (tools().McpServer)({
       ...door,
       policy: new Policy({
         configuration: () => configuration.current,

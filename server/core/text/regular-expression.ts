@@ -1,5 +1,6 @@
-import { RE2JS } from 're2js';
+import type { RE2JS } from 're2js';
 import { DatabaseError } from '../errors.ts';
+import { loadOnDemand } from '../load-on-demand.ts';
 import { patternLengthMax } from './like-pattern.ts';
 import type { Clock } from '../runtime.ts';
 
@@ -23,6 +24,7 @@ export interface RegexBudget {
   remainingMs: number;
 }
 
+const library = loadOnDemand<typeof import('re2js')>(import.meta.url, 're2js');
 const expressions = new Map<string, RegularExpression>();
 const cachedExpressionCountMax = 500;
 const cachedPatternLengthMax = 4_096;
@@ -54,7 +56,7 @@ export function compileRegularExpression(pattern: string): RegularExpression {
 
 function compileEngine(pattern: string): RE2JS {
   try {
-    return RE2JS.compile(pattern);
+    return library().RE2JS.compile(pattern);
   } catch (cause) {
     const construct = backtrackingConstruct(pattern);
     if (construct !== undefined)

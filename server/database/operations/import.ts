@@ -7,16 +7,10 @@ import {
 import { DatabaseError } from '#core/errors.ts';
 import type { Runtime } from '#core/runtime.ts';
 import { openUnpacked } from '#platform/archive/packed-file.ts';
-import { importCsv } from '../importers/csv.ts';
 import { detectFormat } from '../importers/detect-format.ts';
-import { importGraphml } from '../importers/graphml.ts';
-import { importGraphson } from '../importers/graphson.ts';
 import type { ImportJob } from '../importers/import-job.ts';
 import type { ImportFormat, ImportPart, ImportSettings } from '../importers/import-settings.ts';
 import { type ImportCounts, ImportSink } from '../importers/import-sink.ts';
-import { importJson } from '../importers/json.ts';
-import { importJsonl } from '../importers/jsonl.ts';
-import { importOrientdb } from '../importers/orientdb.ts';
 import type { ProgressReporter } from '../progress/progress-registry.ts';
 import type { OperatedDatabase } from './operated-database.ts';
 import type { SourceFile } from './source.ts';
@@ -113,20 +107,21 @@ async function importPart(order: ImportOrder, part: ImportPart, sink: ImportSink
   }
 }
 
-function runImporter(format: ImportFormat, job: ImportJob, part: ImportPart): Promise<void> {
+/** Readers are loaded when somebody imports. */
+async function runImporter(format: ImportFormat, job: ImportJob, part: ImportPart): Promise<void> {
   switch (format) {
     case 'csv':
-      return importCsv(job, part);
+      return (await import('../importers/csv.ts')).importCsv(job, part);
     case 'json':
-      return importJson(job, part);
+      return (await import('../importers/json.ts')).importJson(job, part);
     case 'jsonl':
-      return importJsonl(job);
+      return (await import('../importers/jsonl.ts')).importJsonl(job);
     case 'graphml':
-      return importGraphml(job);
+      return (await import('../importers/graphml.ts')).importGraphml(job);
     case 'graphson':
-      return importGraphson(job);
+      return (await import('../importers/graphson.ts')).importGraphson(job);
     case 'orientdb':
-      return importOrientdb(job);
+      return (await import('../importers/orientdb.ts')).importOrientdb(job);
   }
 }
 
