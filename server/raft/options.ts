@@ -1,0 +1,54 @@
+import type { LogView } from './log.ts';
+import type { ConfState, Entry, HardState, Index, PeerId } from './vocabulary.ts';
+
+/** ha.md 2.2; times in ticks. */
+export interface RaftLimits {
+  readonly electionTicksMin: number;
+  readonly electionTicksMax: number;
+  readonly heartbeatTicks: number;
+  /** A new timeout after `forgetLeader` is at most this. */
+  readonly forgottenTicksMax: number;
+  readonly preVote: boolean;
+  readonly checkQuorum: boolean;
+  /** Bytes of one append message; a larger entry travels alone. */
+  readonly messageBytesMax: number;
+  readonly windowMessagesMax: number;
+  readonly windowBytesMax: number;
+  readonly uncommittedBytesMax: number;
+  /** Bytes handed out to be applied at a time. */
+  readonly applyBytesMax: number;
+}
+
+const mebi = 1024 * 1024;
+
+export const defaultRaftLimits: RaftLimits = {
+  electionTicksMin: 40,
+  electionTicksMax: 100,
+  heartbeatTicks: 4,
+  forgottenTicksMax: 6,
+  preVote: true,
+  checkQuorum: true,
+  messageBytesMax: mebi,
+  windowMessagesMax: 64,
+  windowBytesMax: 8 * mebi,
+  uncommittedBytesMax: 256 * mebi,
+  applyBytesMax: 8 * mebi,
+};
+
+/** A node from any log, hard state and configuration. */
+export interface RaftOptions {
+  readonly self: PeerId;
+  readonly limits: RaftLimits;
+  readonly log: LogView;
+  readonly hardState: HardState;
+  /** The configuration as of `confIndex`. */
+  readonly conf: ConfState;
+  readonly confIndex: Index;
+  /** Entries of kind `conf` behind `confIndex` that the log holds. */
+  readonly confEntries: readonly Entry[];
+  readonly applied: Index;
+  /** False for a new or lost disk: such a node neither votes nor campaigns, and its answers do not count (ha.md 8.2). */
+  readonly admitted: boolean;
+  /** 0 to n - 1; asked only when a timeout is drawn. */
+  readonly rand: (n: number) => number;
+}

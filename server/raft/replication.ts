@@ -1,0 +1,262 @@
+import { assert } from '#core/assert.ts';
+import { encodeConfChange, isJoint, membersOf } from './membership.ts';
+import type { Message } from './message.ts';
+import type { Progress } from './progress.ts';
+import { quorumIndex, voteResult } from './quorum.ts';
+import { becomeFollower, reset } from './roles.ts';
+import type { RaftState } from './state.ts';
+import type { Entry, EntryKind, Index, PeerId } from './vocabulary.ts';
+
+/** What a leader does (ha.md 2.6 to 2.8, 2.10), and what everybody does when the commit index moves (2.12 rule 1). */
+
+export function becomeLeader(state: RaftState): void {
+  assert(state.role === 'candidate', 'only a candidate is elected');
+  reset(state);
+  state.role = 'leader';
+  state.leader = state.self;
+  state.isFirstAttempt = true;
+  for (const id of membersOf(state.conf).keys()) state.progress.set(id, state.newProgress());
+  const own = state.progress.get(state.self);
+  if (own !== undefined) {
+    own.match = state.log.durableIndex;
+    own.becomeReplicate();
+    own.isActive = true;
+  }
+  state.confGate = state.log.lastIndex;
+  state.noopIndex = appendOwn(state, 'noop', [new Uint8Array(0)]);
+  broadcastAppend(state);
+}
+
+/** @returns the index of the first entry */
+export function appendOwn(state: RaftState, kind: EntryKind, datas: readonly Uint8Array[]): Index {
+  const first = state.log.lastIndex + 1;
+  const entries: Entry[] = datas.map((data, i) => ({
+    index: first + i,
+    term: state.term,
+    kind,
+    data,
+  }));
+  state.log.append(entries);
+  for (const entry of entries) state.noteConf(entry);
+  let bytes = 0;
+  for (const data of datas) bytes += data.length;
+  if (bytes > 0) {
+    state.uncommitted.push({ index: state.log.lastIndex, bytes });
+    state.uncommittedBytes += bytes;
+  }
+  // Its own acknowledgement counts when the disk has given it (ha.md 2.7).
+  state.send('AppendResp', state.self, { index: state.log.lastIndex });
+  return first;
+}
+
+export function broadcastAppend(state: RaftState): void {
+  for (const id of state.peers()) sendAppend(state, id, true);
+}
+
+export function broadcastHeartbeat(state: RaftState): void {
+  for (const id of state.peers()) {
+    const peer = state.progress.get(id);
+    if (peer === undefined) continue;
+    // Never the bare commit index: the follower may hold a divergent tail (ha.md 2.6 rule 4).
+    const commit = Math.min(peer.match, state.log.commit);
+    peer.sentCommit = Math.max(peer.sentCommit, commit);
+    state.send('Heartbeat', id, { commit, context: state.reads.sent });
+  }
+}
+
+/** @returns whether something was sent */
+function sendAppend(state: RaftState, to: PeerId, mayBeEmpty: boolean): boolean {
+  const peer = state.progress.get(to);
+  if (peer === undefined || peer.waits) return false;
+  const { log } = state;
+  const previous = peer.next - 1;
+  const logTerm = log.term(previous);
+  if (logTerm === 'compacted') return sendSnapshot(state, to, peer);
+  if (logTerm === 'unavailable') return waitFor(state, previous);
+  let entries: readonly Entry[] = [];
+  if (peer.state === 'probe' || !peer.isWindowFull) {
+    const found = log.entries(peer.next, log.lastIndex + 1, state.limits.messageBytesMax);
+    if (found === 'compacted') return sendSnapshot(state, to, peer);
+    if (found === 'unavailable') return waitFor(state, peer.next);
+    entries = found;
+  }
+  if (entries.length === 0 && !mayBeEmpty) return false;
+  let bytes = 0;
+  for (const { data } of entries) bytes += data.length;
+  peer.sent(entries.length, bytes);
+  peer.sentCommit = Math.max(peer.sentCommit, Math.min(log.commit, previous + entries.length));
+  state.send('Append', to, { index: previous, logTerm, commit: log.commit, entries });
+  return true;
+}
+
+function waitFor(state: RaftState, index: Index): boolean {
+  state.wanted.add(Math.max(1, index));
+  return false;
+}
+
+function sendSnapshot(state: RaftState, to: PeerId, peer: Progress): boolean {
+  const snapshot = state.log.snapshotMeta();
+  if (snapshot === undefined || !peer.isActive) return false;
+  peer.becomeSnapshot(snapshot.index);
+  state.send('Snapshot', to, { snapshot, index: snapshot.index, logTerm: snapshot.term });
+  return true;
+}
+
+export function onAppendResp(state: RaftState, message: Message): void {
+  const peer = state.progress.get(message.from);
+  if (peer === undefined) return;
+  peer.isActive = true;
+  peer.isCounted = message.condition !== 'not-admitted';
+  if (message.reject) {
+    onRejected(state, message, peer);
+    return;
+  }
+  const isNews = peer.reached(message.index);
+  if (!isNews && !(peer.state === 'probe' && peer.match === message.index)) {
+    if (peer.state === 'replicate') peer.free(message.index);
+    return;
+  }
+  if (peer.state === 'probe') peer.becomeReplicate();
+  else if (peer.state === 'snapshot' && peer.match + 1 >= state.log.firstIndex) {
+    peer.becomeProbe();
+    peer.becomeReplicate();
+  } else if (peer.state === 'replicate') peer.free(message.index);
+  if (advanceCommit(state)) {
+    broadcastAppend(state);
+  } else if (message.from !== state.self && peer.sentCommit < state.log.commit) {
+    sendAppend(state, message.from, true);
+  }
+  if (message.from === state.self) return;
+  while (sendAppend(state, message.from, false));
+  if (state.transferTo === message.from) timeoutNowWhenReady(state);
+}
+
+function onRejected(state: RaftState, message: Message, peer: Progress): void {
+  const { log } = state;
+  const hint =
+    message.hintTerm > 0
+      ? log.lastOfTerm(message.rejectHint, message.hintTerm).index
+      : message.rejectHint;
+  if (!peer.back(message.index, hint)) return;
+  if (peer.state === 'replicate') peer.becomeProbe();
+  sendAppend(state, message.from, true);
+}
+
+export function onHeartbeatResp(state: RaftState, message: Message): void {
+  const peer = state.progress.get(message.from);
+  if (peer === undefined) return;
+  peer.isActive = true;
+  peer.isPaused = false;
+  if (peer.match < state.log.lastIndex || peer.state === 'probe')
+    sendAppend(state, message.from, true);
+  if (message.context > peer.readRound) {
+    peer.readRound = message.context;
+    releaseReads(state);
+  }
+}
+
+export function onUnreachable(state: RaftState, id: PeerId): void {
+  const peer = state.progress.get(id);
+  // What is on its way is probably lost.
+  if (peer?.state === 'replicate') peer.becomeProbe();
+}
+
+export function onSnapshotReport(state: RaftState, id: PeerId, isInstalled: boolean): void {
+  const peer = state.progress.get(id);
+  if (peer?.state !== 'snapshot') return;
+  if (isInstalled) peer.match = Math.max(peer.match, peer.next - 1);
+  peer.becomeProbe();
+  peer.isPaused = !isInstalled;
+}
+
+/** To the newest entry of the own term that a quorum of each voter set has (ha.md 2.7). */
+function advanceCommit(state: RaftState): boolean {
+  const index = quorumIndex(state.voterSets, (id) => countedMatch(state, id));
+  if (index <= state.log.commit || state.log.term(index) !== state.term) return false;
+  const wasCommitted = state.log.commit >= state.noopIndex;
+  commitTo(state, index);
+  if (state.role !== 'leader') return false;
+  if (!wasCommitted && state.log.commit >= state.noopIndex)
+    for (const request of state.reads.takeEarly()) recordRead(state, request.from, request.context);
+  return true;
+}
+
+function countedMatch(state: RaftState, id: PeerId): Index {
+  const peer = state.progress.get(id);
+  return peer?.isCounted === true ? peer.match : 0;
+}
+
+/** Everybody: what is committed takes effect, changes of membership at once. */
+export function commitTo(state: RaftState, index: Index): void {
+  if (!state.log.commitTo(index)) return;
+  while (state.uncommitted.length > 0 && (state.uncommitted[0]?.index ?? 0) <= index)
+    state.uncommittedBytes -= state.uncommitted.shift()?.bytes ?? 0;
+  if (state.takeCommittedConfs() && state.role === 'leader') membersChanged(state);
+}
+
+function membersChanged(state: RaftState): void {
+  const members = membersOf(state.conf);
+  for (const id of state.progress.keys()) if (!members.has(id)) state.progress.delete(id);
+  for (const id of members.keys()) {
+    if (state.progress.has(id)) continue;
+    const peer = state.newProgress();
+    peer.isActive = true;
+    state.progress.set(id, peer);
+  }
+  if (state.transferTo !== undefined && !members.has(state.transferTo))
+    state.transferTo = undefined;
+  if (isJoint(state.conf) && state.conf.autoLeave && state.pendingConfs.length === 0)
+    appendOwn(state, 'conf', [encodeConfChange({ kind: 'leave' })]);
+  if (!state.isVoter) state.isLeaving = true;
+}
+
+/** After the commit index was told: a leader that is no member any more goes (ha.md 2.12 rule 5). */
+export function leaveIfRemoved(state: RaftState): void {
+  if (state.role !== 'leader' || !state.isLeaving || isJoint(state.conf)) return;
+  broadcastHeartbeat(state);
+  becomeFollower(state, state.term, undefined);
+}
+
+export function recordRead(state: RaftState, from: PeerId, context: number): void {
+  state.reads.record({ from, context }, state.log.commit);
+  if (state.voterSets.every((ids) => ids.length === 1 && ids[0] === state.self)) {
+    state.reads.sent += 1;
+    releaseReads(state);
+  }
+}
+
+function releaseReads(state: RaftState): void {
+  const round = quorumIndex(state.voterSets, (id) =>
+    id === state.self ? state.reads.sent : (state.progress.get(id)?.readRound ?? 0),
+  );
+  for (const { from, context, index } of state.reads.confirmed(round)) {
+    if (from === state.self) state.readStates.push({ context, index });
+    else state.send('ReadIndexResp', from, { context, index });
+  }
+}
+
+/** False when the leader has not heard from a quorum since the last look: it has no right to lead (ha.md 2.2). */
+export function hasActiveQuorum(state: RaftState): boolean {
+  const result = voteResult(
+    state.voterSets,
+    (id) => id === state.self || state.progress.get(id)?.isActive === true,
+  );
+  for (const [id, peer] of state.progress) if (id !== state.self) peer.isActive = false;
+  return result === 'won';
+}
+
+export function startTransfer(state: RaftState, to: PeerId): void {
+  if (state.transferTo === to || to === state.self) return;
+  const member = state.conf.voters.find(({ id }) => id === to);
+  if (member === undefined || !member.canLead) return;
+  state.transferTo = to;
+  state.electionElapsed = 0;
+  if (!timeoutNowWhenReady(state)) sendAppend(state, to, true);
+}
+
+function timeoutNowWhenReady(state: RaftState): boolean {
+  const to = state.transferTo;
+  if (to === undefined || state.progress.get(to)?.match !== state.log.lastIndex) return false;
+  state.send('TimeoutNow', to, {});
+  return true;
+}

@@ -1,0 +1,67 @@
+import { membersOf } from './membership.ts';
+import type { RaftState } from './state.ts';
+import { ReadRounds } from './read-index.ts';
+import type { PeerId, Term } from './vocabulary.ts';
+
+/** Changes of role but that to leader (ha.md 2.4, 2.5). */
+
+export function becomeFollower(state: RaftState, term: Term, leader: PeerId | undefined): void {
+  if (state.leader !== undefined && leader === undefined) state.isFirstAttempt = true;
+  if (term > state.term) state.setTerm(term, null);
+  reset(state);
+  state.role = 'follower';
+  state.leader = leader;
+}
+
+export function becomePreCandidate(state: RaftState): void {
+  reset(state);
+  state.role = 'preCandidate';
+}
+
+export function becomeCandidate(state: RaftState): void {
+  state.setTerm(state.term + 1, null);
+  state.setTerm(state.term, state.self);
+  reset(state);
+  state.role = 'candidate';
+}
+
+/** Nothing of an earlier role is left; the timer begins anew. */
+export function reset(state: RaftState): void {
+  state.leader = undefined;
+  state.votes.clear();
+  state.progress.clear();
+  state.reads = new ReadRounds();
+  state.transferTo = undefined;
+  state.noopIndex = 0;
+  state.isLeaving = false;
+  state.uncommitted = [];
+  state.uncommittedBytes = 0;
+  state.electionElapsed = 0;
+  state.heartbeatElapsed = 0;
+  drawTimeout(state);
+}
+
+/** Uniform in [min, max]; longer by half of min, once, for a member that others are preferred to (ha.md 2.11). */
+export function drawTimeout(state: RaftState): void {
+  const { electionTicksMin, electionTicksMax } = state.limits;
+  const drawn = electionTicksMin + state.options.rand(electionTicksMax - electionTicksMin + 1);
+  state.timeoutTicks = drawn + bias(state, Math.floor(electionTicksMin / 2));
+}
+
+/** The leader's process is gone: no lease any more, and a short timeout (ha.md 2.5 rule 11). */
+export function forgetLeader(state: RaftState): void {
+  if (state.role !== 'follower' || state.leader === undefined) return;
+  state.leader = undefined;
+  state.isFirstAttempt = true;
+  state.electionElapsed = 0;
+  const { forgottenTicksMax } = state.limits;
+  const drawn = 1 + state.options.rand(forgottenTicksMax);
+  state.timeoutTicks = drawn + bias(state, Math.ceil(forgottenTicksMax / 2));
+}
+
+function bias(state: RaftState, ticks: number): number {
+  if (!state.isFirstAttempt) return 0;
+  const priorities = [...membersOf(state.conf)].map(([, member]) => member?.priority ?? 0);
+  const own = membersOf(state.conf).get(state.self)?.priority ?? 0;
+  return own < Math.max(0, ...priorities) ? ticks : 0;
+}

@@ -1,0 +1,150 @@
+import { assert } from '#core/assert.ts';
+import { RaftLog } from './log.ts';
+import { changed, type ConfChange, decodeConfChange, membersOf } from './membership.ts';
+import { type Message, messageOf, type MessageType, waitsForDisk } from './message.ts';
+import type { RaftOptions } from './options.ts';
+import { Progress } from './progress.ts';
+import { voterSets } from './quorum.ts';
+import { ReadRounds } from './read-index.ts';
+import type { ReadState } from './ready.ts';
+import type { ConfState, Entry, Index, PeerId, RaftRole, Term } from './vocabulary.ts';
+
+export interface PendingConf {
+  readonly index: Index;
+  readonly term: Term;
+  readonly change: ConfChange;
+}
+
+/** What a node knows; the files beside this one say how it changes. */
+export class RaftState {
+  readonly options: RaftOptions;
+  readonly self: PeerId;
+  readonly log: RaftLog;
+  term: Term;
+  vote: PeerId | null;
+  role: RaftRole = 'follower';
+  leader: PeerId | undefined;
+  conf: ConfState;
+  /** Index of the entry that made the configuration. */
+  confIndex: Index;
+  voterSets: readonly (readonly PeerId[])[] = [];
+  /** Changes in the log that are not committed; more than one only after a change of leaders. */
+  pendingConfs: PendingConf[];
+  /** A new leader assumes that a change may be pending up to here (ha.md 2.12 rule 1). */
+  confGate: Index = 0;
+  admitted: boolean;
+  /** The log takes nothing: a follower without votes. */
+  isLogFailed = false;
+
+  /** Ticks since the leader was heard, or, on a leader, since the last look at the quorum. */
+  electionElapsed = 0;
+  heartbeatElapsed = 0;
+  timeoutTicks = 0;
+  /** It lost a leader and has not campaigned since: priorities weigh in once (ha.md 2.11 rule 2). */
+  isFirstAttempt = true;
+
+  readonly votes = new Map<PeerId, boolean>();
+  progress = new Map<PeerId, Progress>();
+  reads = new ReadRounds();
+  transferTo: PeerId | undefined;
+  /** The leader's first entry. */
+  noopIndex: Index = 0;
+  /** A leader that the configuration does not name any more tells the commit index, then goes. */
+  isLeaving = false;
+  uncommitted: { readonly index: Index; readonly bytes: number }[] = [];
+  uncommittedBytes = 0;
+
+  readonly sends: Message[] = [];
+  readonly afterwards: Message[] = [];
+  readonly readStates: ReadState[] = [];
+  readonly wanted = new Set<Index>();
+
+  constructor(options: RaftOptions) {
+    const { self, log, hardState, conf, confIndex, applied, admitted } = options;
+    this.options = options;
+    this.self = self;
+    this.log = new RaftLog(log, hardState.commit, applied);
+    this.term = hardState.term;
+    this.vote = hardState.vote;
+    this.conf = conf;
+    this.confIndex = confIndex;
+    this.voterSets = voterSets(conf);
+    this.admitted = admitted;
+    this.pendingConfs = [];
+    for (const entry of options.confEntries) this.noteConf(entry);
+    this.takeCommittedConfs();
+  }
+
+  get limits() {
+    return this.options.limits;
+  }
+
+  get isVoter(): boolean {
+    return this.voterSets.some((ids) => ids.includes(this.self));
+  }
+
+  /** It may time out into a campaign. */
+  get isPromotable(): boolean {
+    if (!this.isVoter || !this.admitted || this.isLogFailed || this.log.isRestoring) return false;
+    return membersOf(this.conf).get(this.self)?.canLead !== false;
+  }
+
+  /** Its no-op is committed and applied (ha.md 2.5 rule 9). */
+  get isLeaderReady(): boolean {
+    return this.role === 'leader' && this.noopIndex > 0 && this.log.applied >= this.noopIndex;
+  }
+
+  peers(): readonly PeerId[] {
+    return [...membersOf(this.conf).keys()].filter((id) => id !== this.self);
+  }
+
+  /** Now, or once the disk has what it rests on. */
+  send(
+    type: MessageType,
+    to: PeerId,
+    fields: Partial<Omit<Message, 'type' | 'from' | 'to'>>,
+  ): void {
+    const message = messageOf(type, this.self, to, { term: this.term, ...fields });
+    if (waitsForDisk(type)) this.afterwards.push(message);
+    else this.sends.push(message);
+  }
+
+  noteConf(entry: Entry): void {
+    if (entry.kind !== 'conf') return;
+    const { index, term } = entry;
+    this.pendingConfs.push({ index, term, change: decodeConfChange(entry.data) });
+  }
+
+  /** @returns whether the configuration is another one now */
+  takeCommittedConfs(): boolean {
+    let isChanged = false;
+    for (
+      let pending = this.pendingConfs[0];
+      pending !== undefined;
+      pending = this.pendingConfs[0]
+    ) {
+      if (pending.index > this.log.commit) break;
+      this.pendingConfs.shift();
+      this.conf = changed(this.conf, pending.change);
+      this.confIndex = pending.index;
+      this.voterSets = voterSets(this.conf);
+      isChanged = true;
+    }
+    return isChanged;
+  }
+
+  newProgress(): Progress {
+    const { windowMessagesMax: messagesMax, windowBytesMax: bytesMax } = this.limits;
+    return new Progress(this.log.lastIndex + 1, { messagesMax, bytesMax });
+  }
+
+  setTerm(term: Term, vote: PeerId | null): void {
+    assert(term >= this.term, 'I1: the term never decreases');
+    assert(
+      term > this.term || this.vote === null || this.vote === vote,
+      'I1: a vote changes only with the term',
+    );
+    this.term = term;
+    this.vote = vote;
+  }
+}
