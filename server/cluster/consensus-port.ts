@@ -126,4 +126,6 @@ export interface PeerProgress {
   readonly lastContactMs: number | undefined;
   readonly isReachable: boolean;
   readonly roundTripMs: number | undefined;
+  /** Of the last hundred or so. */
+  readonly roundTripP99Ms?: number | undefined;
 }

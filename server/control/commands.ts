@@ -78,6 +78,11 @@ export function completedTextOf(text: string): string | undefined {
   return parsed?.command.completedText?.(parsed.argument);
 }
 
+/** Where a command belongs in a cluster; unknown ones are refused wherever they are sent. */
+export function placeOfCommand(text: string): 'leader' | undefined {
+  return parseCommand(text, controlCommands)?.command.place;
+}
+
 /**
  * Runs one command text. The right to run it is checked before its arguments and before anything exists or not
  * (http-api.md 12), so that nobody learns names from refusals.

@@ -1,3 +1,4 @@
+import type { ClusterDoor } from '#cluster/cluster-door.ts';
 import type { Settings } from '#config/effective-settings.ts';
 import { DatabaseError } from '#core/errors.ts';
 import type { Principal } from '#core/principal.ts';
@@ -25,6 +26,8 @@ export interface CommandTargets {
   /** Backup, restore, import. */
   readonly operations: ServerOperations;
   readonly backups: BackupControl;
+  /** Set when this server is in a cluster. */
+  readonly cluster?: ClusterDoor | undefined;
   readonly runtime: Runtime;
   readonly version: string;
 }
@@ -56,6 +59,8 @@ export interface ControlCommand {
   /** The words it starts with, in lower case, one blank between them. */
   readonly phrase: string;
   readonly access: 'root' | 'user';
+  /** In a cluster the leader runs it; absent: the server that is asked. */
+  readonly place?: 'leader';
   /** For the audit, when the argument holds secrets. */
   readonly mask?: (argument: string) => string;
   /** What the last progress event says; commands with it tell their progress as events when the client asks for it. */

@@ -52,6 +52,7 @@ import type { StatementOperations } from './operations/operated-database.ts';
 import { maintain } from './operations/maintenance.ts';
 import type { MaintenanceRoom } from './operations/task.ts';
 import { planMaker } from './statement/plan-maker.ts';
+import { placeOf } from './statement/place-of.ts';
 import type { ProgressRegistry } from './progress/progress-registry.ts';
 import { queuedOptions, runQueued } from './session/queued-statements.ts';
 import { type SchemaFacts, schemaRows } from './catalogue/schema-source.ts';
@@ -416,6 +417,11 @@ export class Database implements OpenDatabase {
     const begin = (startedMs: number) =>
       this.#afterViews(statement, options) ?? this.pipeline.runNow(statement, options, startedMs);
     return this.#surroundings.meter.measured(this.name, statement, options, begin);
+  }
+
+  placeOf(statement: Statement): 'any' | 'leader' {
+    this.#requireOpen();
+    return placeOf(statement, this.#statements);
   }
 
   /** Undefined when it reads no view that is behind. */

@@ -205,6 +205,11 @@ export interface DatabaseHandle {
   run(statement: Statement, options: RunOptions): Promise<ResultStream>;
   /** As `run`; a short reading statement gives its result without a promise. @throws what `run` rejects with, too */
   runNow(statement: Statement, options: RunOptions): ResultStream | Promise<ResultStream>;
+  /**
+   * In a cluster: `any` server may run it, since it only reads or concerns the server that is asked; else the leader must. Texts
+   * that take long to compile are for the leader. @throws DatabaseError what is wrong with it here
+   */
+  placeOf?(statement: Statement): 'any' | 'leader';
   /** What is committed, as it happens here. */
   readonly changes: ChangeEvents;
   /** Begins a load of records that come chunk by chunk and may meet stored ones. */

@@ -1,3 +1,4 @@
+import type { ClusterDoor } from '#cluster/cluster-door.ts';
 import type { Settings } from '#config/effective-settings.ts';
 import type { BackupControl } from '#control/backup-control.ts';
 import type { ServerEvents } from '#control/event-log.ts';
@@ -50,6 +51,8 @@ export interface DoorDependencies {
   readonly profiler: Profiler;
   /** Set when plugin `prometheus` is on. */
   readonly telemetry?: Telemetry | undefined;
+  /** Set when this server is in a cluster. */
+  readonly cluster?: ClusterDoor | undefined;
   readonly runtime: Runtime;
   readonly log: Log;
   /** Absent without a memory limit. */

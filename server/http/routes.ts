@@ -1,7 +1,8 @@
 import { openApiGet } from './document/openapi.ts';
 import { apiTokensDelete, apiTokensGet, apiTokensPost } from './routes/api-tokens.ts';
 import { batchPost } from './routes/batch.ts';
-import { documentedClusterRoutes, otherClusterRoutes } from './routes/cluster.ts';
+import { clusterRoutes } from './routes/cluster.ts';
+import { documentedPeerRoutes, otherPeerRoutes } from './routes/cluster-peers.ts';
 import { databasesGet, existsGet, missingDatabaseRoutes, progressGet } from './routes/databases.ts';
 import { groupsDelete, groupsGet, groupsPost } from './routes/groups.ts';
 import { healthGet, healthHead, readyGet, readyHead } from './routes/health.ts';
@@ -52,7 +53,8 @@ export const documentedRoutes: readonly Route[] = [
   apiTokensGet,
   apiTokensPost,
   apiTokensDelete,
-  ...documentedClusterRoutes,
+  ...clusterRoutes,
+  ...documentedPeerRoutes,
 ];
 
 /** Every route of the HTTP door. */
@@ -65,5 +67,5 @@ export const allRoutes: readonly Route[] = [
   ...missingDatabaseRoutes,
   queryGetWithoutCommand,
   ...usersByPath,
-  ...otherClusterRoutes,
+  ...otherPeerRoutes,
 ];

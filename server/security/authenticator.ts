@@ -88,6 +88,8 @@ export class Authenticator {
   async authenticate(header: string | undefined, origin: RequestOrigin): Promise<Authentication> {
     const known = this.authenticateNow(header);
     if (known || header === undefined) return known ?? refusals.missing;
+    const token = /^bearer(?: +(.*))?$/i.exec(header);
+    if (token) return this.#askElsewhere((token[1] ?? '').trim());
     const credentials = parseBasic(header);
     if (!credentials) return refusals['malformed-basic'];
     const digest = digestOf(header);
@@ -102,10 +104,22 @@ export class Authenticator {
     return running;
   }
 
-  #authenticateToken(token: string): Authentication {
+  /** A token of another server of the cluster. */
+  async #askElsewhere(token: string): Promise<Authentication> {
+    try {
+      const principal = await this.#options.tokens.ask(token);
+      return principal ? { principal } : refusals['dead-token'];
+    } catch (error) {
+      if (error instanceof DatabaseError && error.code === 'Busy') return refusals.busy;
+      throw error;
+    }
+  }
+
+  #authenticateToken(token: string): Authentication | undefined {
     const { tokens, apiTokens } = this.#options;
     const isApiToken = token.startsWith(apiTokenPrefix);
-    const principal = isApiToken ? apiTokens.find(token) : tokens.find(token);
+    const principal = isApiToken ? apiTokens.find(token) : tokens.findOrAsk(token);
+    if (principal === 'ask') return undefined;
     if (principal) return { principal };
     return refusals[isApiToken ? 'dead-api-token' : 'dead-token'];
   }

@@ -1,8 +1,14 @@
 import type { Effect } from '#core/effects.ts';
 import { DatabaseError } from '#core/errors.ts';
 import type { Access, Authorizer, Principal } from '#core/principal.ts';
-import type { ApiTokens } from './api-tokens.ts';
-import type { DatabaseRight, Group, RecordRight } from './group-document.ts';
+import { parsePermissions } from './api-token-file.ts';
+import { apiTokenPrincipalPrefix, type ApiTokens } from './api-tokens.ts';
+import {
+  type DatabaseRight,
+  type Group,
+  type RecordRight,
+  typeRightsToJson,
+} from './group-document.ts';
 import type { Groups } from './groups.ts';
 import type { Users } from './users.ts';
 
@@ -29,6 +35,8 @@ export class GroupAuthorizer implements Authorizer {
   readonly #apiTokens: ApiTokens;
   readonly #rights = new Map<string, Map<string, Rights | undefined>>();
   #revision = 0;
+  /** Of API tokens of other servers, for as long as a request of theirs runs. */
+  readonly #lent = new WeakMap<Principal, LentRights>();
 
   constructor(users: Users, groups: Groups, apiTokens: ApiTokens) {
     this.#users = users;
@@ -41,6 +49,26 @@ export class GroupAuthorizer implements Authorizer {
     users.onChanged(changed);
     groups.onChanged(changed);
     apiTokens.onChanged(changed);
+  }
+
+  /** What another server must be told of a principal that it does not know; undefined for users. */
+  rightsToLend(who: Principal): LentRights | undefined {
+    if (who.via !== 'api-token') return undefined;
+    const lent = this.#lent.get(who);
+    const token = lent === undefined ? this.#apiTokens.ofPrincipal(who.name) : undefined;
+    if (token === undefined) return lent;
+    const { types, database: access } = token.permissions;
+    const permissions = { types: typeRightsToJson(types), database: access };
+    return { principal: who.name, database: token.database, permissions };
+  }
+
+  /** The principal of an API token of another server. @param rights as it has sent and signed them */
+  lent(name: string | undefined, rights: LentRights | undefined): Principal | undefined {
+    if (rights === undefined || name !== rights.principal) return undefined;
+    if (!name.startsWith(apiTokenPrincipalPrefix)) return undefined;
+    const principal: Principal = { name, isRoot: false, via: 'api-token' };
+    this.#lent.set(principal, rights);
+    return principal;
   }
 
   /** Another one after any change: whoever keeps an answer looks whether it still holds. */
@@ -88,6 +116,8 @@ export class GroupAuthorizer implements Authorizer {
 
   #rightsOf(who: Principal, database: string): Rights | undefined {
     const isApiToken = who.via === 'api-token';
+    const lent = isApiToken ? this.#lent.get(who) : undefined;
+    if (lent !== undefined) return rightsOfLent(lent, database);
     // A token expires without any change that would make its rights be forgotten.
     if (isApiToken && this.#apiTokens.ofPrincipal(who.name) === undefined) return undefined;
     let ofUser = this.#rights.get(who.name);
@@ -121,6 +151,19 @@ export class GroupAuthorizer implements Authorizer {
       .filter((group) => group !== undefined);
     return union(groups);
   }
+}
+
+/** What an API token may do, as servers tell each other. */
+export interface LentRights {
+  readonly principal: string;
+  readonly database: string;
+  readonly permissions: unknown;
+}
+
+function rightsOfLent(lent: LentRights, database: string): Rights | undefined {
+  if (lent.database !== '*' && lent.database !== database) return undefined;
+  const { types, database: access } = parsePermissions(lent.permissions, lent.principal);
+  return union([{ resultSetLimit: -1, readTimeout: -1, access, types }]);
 }
 
 const noLimits: UserLimits = { resultSetLimit: -1, readTimeoutMs: -1 };

@@ -24,6 +24,34 @@ export interface TokenSession extends ClientMetadata {
   lastUseMonotonicMs: number;
 }
 
+/** A token of another server of the cluster, as this one knows it (contract 1, Authentication 7). */
+export interface TokenCopy {
+  readonly token: string;
+  readonly principal: Principal;
+  readonly generation: number;
+  /** Name of the server that gave it out. */
+  readonly issuer: string;
+  readonly createdAt: number;
+  readonly createdMonotonicMs: number;
+  lastUpdate: number;
+  lastUseMonotonicMs: number;
+  /** When the issuer was asked last, and when it said last that it holds the session. */
+  askedMonotonicMs: number;
+  confirmedMonotonicMs: number;
+}
+
+/** The other servers of a cluster, as far as tokens go. */
+export interface RemoteTokens {
+  /** The server that gave the token out, when it is another one that is known. */
+  issuerOf(token: string): string | undefined;
+  /** @throws DatabaseError `Busy` when too many are asked for */
+  validate(
+    token: string,
+  ): Promise<'unknown' | 'unreachable' | { readonly user: string; readonly createdAt: number }>;
+  /** Makes every server forget the token. */
+  revoke(token: string): void;
+}
+
 /** Read at each use, so that changed settings hold at once; 0 means none. */
 export interface TokenLimits {
   readonly idleMs: () => number;
@@ -34,6 +62,8 @@ export interface TokenLimits {
 
 const metadataLengthMax = 256;
 const refusedTokenShape = 512;
+/** A copy is confirmed by its issuer at least so often. */
+const confirmEveryMsMax = 60_000;
 
 /**
  * Tokens that `POST /login` gave out, in memory only. A token dies by idle time, age, logout, a new password of its user
@@ -49,6 +79,10 @@ export class TokenSessions {
   readonly #byToken = new Map<string, TokenSession>();
   /** Tokens of each user, oldest first. */
   readonly #byUser = new Map<string, Set<TokenSession>>();
+  /** Of other servers; bounded like our own. */
+  readonly #copies = new Map<string, TokenCopy>();
+  readonly #asking = new Map<string, Promise<Principal | undefined>>();
+  #remote: RemoteTokens | undefined;
 
   constructor(options: {
     serverName: string;
@@ -58,7 +92,7 @@ export class TokenSessions {
     limits: TokenLimits;
     audit: Audit;
   }) {
-    this.#serverName = options.serverName.replaceAll(/[^A-Za-z0-9.-]/g, '_');
+    this.#serverName = serverNameInTokens(options.serverName);
     this.#users = options.users;
     this.#clock = options.clock;
     this.#random = options.random;
@@ -100,7 +134,128 @@ export class TokenSessions {
     return token;
   }
 
-  /** The principal behind a valid token; counts as use. Cost: two map lookups. */
+  /** From now on tokens of other servers are honoured, too. */
+  shareWith(remote: RemoteTokens): void {
+    this.#remote = remote;
+  }
+
+  /** As `find`; `'ask'` when another server must be asked, by `ask`. */
+  findOrAsk(token: string): Principal | 'ask' | undefined {
+    const own = this.find(token);
+    if (own !== undefined || this.#remote === undefined || this.#byToken.has(token)) return own;
+    if (token.length > refusedTokenShape) return undefined;
+    const copy = this.#copies.get(token);
+    if (copy === undefined) return this.#remote.issuerOf(token) === undefined ? undefined : 'ask';
+    return this.#useOfCopy(copy);
+  }
+
+  /**
+   * Asks the server that gave the token out; many askers of one token are one question.
+   * @throws DatabaseError `Busy`
+   */
+  ask(token: string): Promise<Principal | undefined> {
+    let asking = this.#asking.get(token);
+    if (asking === undefined) {
+      asking = this.#ask(token).finally(() => this.#asking.delete(token));
+      this.#asking.set(token, asking);
+    }
+    return asking;
+  }
+
+  #useOfCopy(copy: TokenCopy): Principal | 'ask' | undefined {
+    const now = this.#clock.monotonicMs();
+    const idleMs = this.#limits.idleMs();
+    const isOver =
+      now - copy.confirmedMonotonicMs > idleMs ||
+      this.#users.get(copy.principal.name)?.generation !== copy.generation;
+    if (isOver) {
+      this.#copies.delete(copy.token);
+      return this.#users.get(copy.principal.name) === undefined ? undefined : 'ask';
+    }
+    if (now - copy.askedMonotonicMs > Math.min(idleMs / 3, confirmEveryMsMax)) return 'ask';
+    copy.lastUseMonotonicMs = now;
+    copy.lastUpdate = this.#clock.now();
+    return copy.principal;
+  }
+
+  async #ask(token: string): Promise<Principal | undefined> {
+    const issuer = this.#remote?.issuerOf(token);
+    if (this.#remote === undefined || issuer === undefined) return undefined;
+    const generationOf = (user: string) => this.#users.get(user)?.generation;
+    const known = this.#copies.get(token);
+    const before = known && generationOf(known.principal.name);
+    const found = await this.#remote.validate(token);
+    const now = this.#clock.monotonicMs();
+    if (found === 'unreachable') {
+      // For at most one idle time after the last word of the issuer.
+      const copy = this.#copies.get(token);
+      if (copy === undefined || copy !== known) return undefined;
+      copy.askedMonotonicMs = now;
+      const use = this.#useOfCopy(copy);
+      return use === 'ask' ? undefined : use;
+    }
+    const generation = found === 'unknown' ? undefined : generationOf(found.user);
+    const hasChanged = before !== undefined && before !== generation;
+    if (found === 'unknown' || generation === undefined || hasChanged) {
+      this.#copies.delete(token);
+      return undefined;
+    }
+    const principal: Principal = {
+      name: found.user,
+      isRoot: found.user === rootName,
+      via: 'token',
+    };
+    this.#keepCopy({
+      token,
+      principal,
+      generation,
+      issuer,
+      createdAt: found.createdAt,
+      createdMonotonicMs: now,
+      lastUpdate: this.#clock.now(),
+      lastUseMonotonicMs: now,
+      askedMonotonicMs: now,
+      confirmedMonotonicMs: now,
+    });
+    return principal;
+  }
+
+  #keepCopy(copy: TokenCopy): void {
+    this.#copies.delete(copy.token);
+    this.#copies.set(copy.token, copy);
+    const countMax = this.#limits.countMax();
+    for (const oldest of this.#copies.keys()) {
+      if (countMax === 0 || this.#copies.size <= countMax) break;
+      this.#copies.delete(oldest);
+    }
+  }
+
+  /** What another server is told of a token of this one; counts as use. */
+  confirm(token: string): { readonly user: string; readonly createdAt: number } | undefined {
+    const principal = this.find(token);
+    const session = this.#byToken.get(token);
+    return principal && session && { user: principal.name, createdAt: session.createdAt };
+  }
+
+  /** Another server has ended it. */
+  revokedElsewhere(token: string): void {
+    this.#copies.delete(token);
+    const session = this.#byToken.get(token);
+    if (session) this.#drop(session);
+  }
+
+  /** Copies of tokens of other servers. */
+  copies(): readonly { readonly copy: TokenCopy; readonly elapsedMs: number }[] {
+    const now = this.#clock.monotonicMs();
+    return [...this.#copies.values()]
+      .filter((copy) => this.#users.get(copy.principal.name)?.generation === copy.generation)
+      .map((copy) => ({
+        copy,
+        elapsedMs: Math.max(0, Math.round(now - copy.lastUseMonotonicMs)),
+      }));
+  }
+
+  /** The principal behind a valid token of this server; counts as use. Cost: two map lookups. */
   find(token: string): Principal | undefined {
     if (token.length > refusedTokenShape) return undefined;
     const session = this.#byToken.get(token);
@@ -117,6 +272,8 @@ export class TokenSessions {
 
   logout(token: string): void {
     const session = this.#byToken.get(token);
+    const isOurs = session !== undefined || this.#copies.delete(token);
+    if (isOurs || this.#remote?.issuerOf(token) !== undefined) this.#remote?.revoke(token);
     if (!session) return;
     this.#drop(session);
     this.#audit.report('INFO', `user '${session.principal.name}' logged out`);
@@ -167,6 +324,8 @@ export class TokenSessions {
   }
 
   #dropUser(name: string): void {
+    for (const copy of this.#copies.values())
+      if (copy.principal.name === name) this.#copies.delete(copy.token);
     const sessions = this.#byUser.get(name);
     if (!sessions) return;
     this.#audit.report('INFO', `${sessions.size} tokens of user '${name}' revoked`);
@@ -179,6 +338,11 @@ export class TokenSessions {
     ofUser?.delete(session);
     if (ofUser?.size === 0) this.#byUser.delete(session.principal.name);
   }
+}
+
+/** As it stands in tokens (contract 1, Authentication 7). */
+export function serverNameInTokens(name: string): string {
+  return name.replaceAll(/[^A-Za-z0-9.-]/g, '_');
 }
 
 function shorten(text: string | null): string | null {

@@ -15,6 +15,7 @@ import {
   sslKeyStore,
   sslKeyStorePassword,
 } from '#config/server-settings.ts';
+import type { ClusterDoor } from '#cluster/cluster-door.ts';
 import type { BackupControl } from '#control/backup-control.ts';
 import { ServerEvents } from '#control/event-log.ts';
 import { Meters } from '#control/meters.ts';
@@ -107,6 +108,9 @@ export async function startDoor(
   /** That of the real databases. */
   meter?: () => StatementMeter | undefined,
   mounted?: MountedRoutes,
+  openCluster?: (
+    parts: Omit<DoorDependencies, 'cluster'> & { readonly scripted: FakeDatabases },
+  ) => Promise<ClusterDoor>,
 ): Promise<DoorFixture> {
   const directory = mkdtempSync(join(tmpdir(), 'polyad-http-'));
   const settings = new Settings(new Map(Object.entries({ ...onLoopback, ...texts })));
@@ -133,7 +137,7 @@ export async function startDoor(
     report: (message) => events.report('ERROR', 'Server', message),
   });
   const tls = await openTls(settings, audit);
-  const parts: DoorDependencies = {
+  const withoutCluster = {
     ...security,
     tls,
     mounted,
@@ -149,13 +153,16 @@ export async function startDoor(
     log,
     version: '26.10.1',
     telemetry: parsePlugins(settings.get(serverPlugins)).length > 0 ? new Telemetry() : undefined,
-    onInternalError: (error) => void internalErrors.push(error),
+    onInternalError: (error: unknown) => void internalErrors.push(error),
   };
+  const cluster = await openCluster?.({ ...withoutCluster, scripted });
+  const parts: DoorDependencies = { ...withoutCluster, cluster };
   const server = new HttpServer(parts);
   mount?.(parts, server);
   const port = await server.listen();
   control.started(() => databases.isRecovered());
   context.after(async () => {
+    cluster?.close();
     await server.close();
     rmSync(directory, { recursive: true, force: true });
   });

@@ -70,6 +70,8 @@ export class FakeDatabases implements DatabasesPort {
     operations: new ProgressRegistry(systemRuntime.clock),
   };
   readonly committed = new Map<string, LogIndex>();
+  /** As a server in a cluster makes them. */
+  newSessionId: (() => string) | undefined;
   openStreams = 0;
   isShutDown = false;
 
@@ -157,6 +159,9 @@ class FakeDatabase implements DatabaseHandle {
   runNow(statement: Statement, options: RunOptions): Promise<ResultStream> {
     return this.run(statement, options);
   }
+  placeOf({ text }: Statement): 'any' | 'leader' {
+    return this.#all.behaviours.get(text)?.isWrite ? 'leader' : 'any';
+  }
   async setSetting(key: string, text: string): Promise<void> {
     this.settings.set(requireSetting(key), text);
   }
@@ -185,7 +190,7 @@ class FakeDatabase implements DatabaseHandle {
     throw new DatabaseError('NotSupported', 'these databases load nothing');
   }
   begin(principal: Principal): string {
-    const id = `AS-${this.sessions.size}-${principal.name}`;
+    const id = this.#all.newSessionId?.() ?? `AS-${this.sessions.size}-${principal.name}`;
     this.sessions.set(id, principal.name);
     return id;
   }

@@ -80,6 +80,7 @@ export const deleteBackupCommand: ControlCommand = {
 /** `<database> <file> [as <target>]`; a target that exists is replaced when the body says `"overwrite": true`. */
 export const restoreBackup: ControlCommand = {
   phrase: 'restore backup',
+  place: 'leader',
   access: 'root',
   run: async (call): Promise<CommandAnswer> => {
     const { targets, body } = call;

@@ -13,6 +13,7 @@ export function requireDatabase({ argument, targets }: CommandCall): string {
 
 export const createDatabase: ControlCommand = {
   phrase: 'create database',
+  place: 'leader',
   access: 'root',
   run: async ({ argument, targets: { databases, settings } }) => {
     const name = requireOneName(argument, 'database name');
@@ -31,6 +32,7 @@ export const createDatabase: ControlCommand = {
 
 export const dropDatabase: ControlCommand = {
   phrase: 'drop database',
+  place: 'leader',
   access: 'root',
   run: async (call) => {
     await call.targets.databases.drop(requireDatabase(call));
@@ -59,6 +61,7 @@ export const closeDatabase: ControlCommand = {
 /** Forces replicas to catch up; a server on its own has none. */
 export const alignDatabase: ControlCommand = {
   phrase: 'align database',
+  place: 'leader',
   access: 'root',
   run: (call) => {
     requireDatabase(call);

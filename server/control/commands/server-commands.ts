@@ -2,6 +2,7 @@ import { serverName } from '#config/server-settings.ts';
 import { DatabaseError } from '#core/errors.ts';
 import type { ControlCommand } from '../control-command.ts';
 import { ok } from '../control-command.ts';
+import { requireNothing, requireOneName } from '../command-parser.ts';
 
 const answerTimeMs = 1000;
 
@@ -31,15 +32,38 @@ export const shutdown: ControlCommand = {
   },
 };
 
-function needsCluster(phrase: string): ControlCommand {
-  return {
-    phrase,
-    access: 'root',
-    run: () => {
-      throw new DatabaseError('IllegalArgument', 'Raft HA is not enabled');
-    },
-  };
-}
+/** Adds this server to the cluster of which a member is named (http-api.md 12). */
+export const connectCluster: ControlCommand = {
+  phrase: 'connect cluster',
+  access: 'root',
+  run: ({ argument, targets: { cluster } }) => {
+    if (cluster === undefined) throw notEnabled();
+    requireOneName(argument, 'address');
+    const { self } = cluster.view.consensus;
+    const { voters, learners } = cluster.view.consensus.status().configuration;
+    const isMember = [...voters, ...learners].some(({ id }) => id === self);
+    // A server joins when it starts with a list that names members, or by POST /cluster/peer sent to one of them.
+    if (isMember && voters.length + learners.length > 1) return ok;
+    throw new DatabaseError(
+      'NotSupported',
+      'not supported: connect cluster from a server that runs on its own; send POST /api/v1/cluster/peer to a member',
+    );
+  },
+};
 
-export const connectCluster = needsCluster('connect cluster');
-export const disconnectCluster = needsCluster('disconnect cluster');
+/** As `POST /cluster/leave`. */
+export const disconnectCluster: ControlCommand = {
+  phrase: 'disconnect cluster',
+  access: 'root',
+  run: async ({ argument, targets: { cluster } }) => {
+    if (cluster === undefined) throw notEnabled();
+    requireNothing(argument);
+    const { status, body } = await cluster.management.leave(false);
+    if (status === 200) return ok;
+    throw new DatabaseError('OperationRunning', String(body['error']));
+  },
+};
+
+function notEnabled(): DatabaseError {
+  return new DatabaseError('IllegalArgument', 'Raft HA is not enabled');
+}

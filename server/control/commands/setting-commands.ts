@@ -23,6 +23,7 @@ export const setServerSetting: ControlCommand = {
 /** Kept in the configuration of the database. */
 export const setDatabaseSetting: ControlCommand = {
   phrase: 'set database setting',
+  place: 'leader',
   access: 'root',
   mask: (argument) => firstWords(argument, 2),
   run: async ({ argument, targets: { databases } }) => {

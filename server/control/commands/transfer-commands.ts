@@ -47,6 +47,7 @@ const reportEveryMs = 1000;
 
 export const importDatabase: ControlCommand = {
   phrase: 'import database',
+  place: 'leader',
   access: 'root',
   mask: maskUrl,
   completedText: (argument) => `Database '${nameOf(argument)}' imported`,
@@ -70,6 +71,7 @@ export const importDatabase: ControlCommand = {
 
 export const restoreDatabase: ControlCommand = {
   phrase: 'restore database',
+  place: 'leader',
   access: 'root',
   mask: maskUrl,
   completedText: (argument) => `Database '${nameOf(argument)}' restored`,

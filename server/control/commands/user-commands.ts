@@ -6,6 +6,7 @@ import { ok } from '../control-command.ts';
 
 export const createUser: ControlCommand = {
   phrase: 'create user',
+  place: 'leader',
   access: 'root',
   mask: () => '{...}',
   run: async ({ argument, targets: { users } }) => {
@@ -25,6 +26,7 @@ export const createUser: ControlCommand = {
 
 export const dropUser: ControlCommand = {
   phrase: 'drop user',
+  place: 'leader',
   access: 'root',
   run: async ({ argument, targets: { users } }) => {
     const name = requireOneName(argument, 'user name');

@@ -1,5 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { ClusterDoor } from '#cluster/cluster-door.ts';
 import type { Principal } from '#core/principal.ts';
+import type { Index } from '#raft/vocabulary.ts';
 import { type Connection, lingerBytesMax, lingerMs } from '../connection/connection.ts';
 import type { Door } from '../door.ts';
 import { logRequest } from '../request/request-log.ts';
@@ -35,17 +37,24 @@ export class Exchange {
   /** True when the client chose the id. */
   readonly hasClientRequestId: boolean;
   principal: Principal = nobody;
+  /** Another server of the cluster asks, and whether on behalf of a user. */
+  isPeer = false;
+  isForwarded = false;
   /** Path parameters, decoded. */
   parameters: Readonly<Record<string, string>> = {};
   /** Headers for whatever answer comes, such as the id of the transaction session. */
   extraHeaders: readonly string[] = noHeaders;
   onAnswer: AnswerObserver | undefined;
+  /** Of the answer, where it is not what is applied when its headers are sent. */
+  commitIndex: Index | undefined;
   /** Set when the request came to a route. */
   route: RouteMeter | undefined;
   /** On the monotonic clock. */
   readonly startedMs: number;
   /** All of the body was handed over, though the parser may not have told of its end yet. */
   #hasWholeBody = false;
+  /** In a cluster, for a second look. */
+  #keptBody: Uint8Array | undefined;
   /** Of `door.memory`. */
   #heldBytes = 0;
   #isClosed = false;
@@ -101,18 +110,30 @@ export class Exchange {
 
   /** The whole body within the limits of the settings. @throws HttpRefusal 413, 408, 415, 400 */
   body(): Promise<Uint8Array> {
+    if (this.#keptBody !== undefined) return Promise.resolve(this.#keptBody);
     return new Promise((resolve, failed) => {
       const done = (body: Uint8Array) => {
         this.#hasWholeBody = true;
+        if (this.door.cluster !== undefined) this.#keptBody = body;
         resolve(body);
       };
       this.#receive({ done, failed, holder: this });
     });
   }
 
+  /** The body as it arrives, to be given on. */
+  streamedBody(): IncomingMessage {
+    if (this.request.headers.expect !== undefined) this.response.writeContinue();
+    return this.request;
+  }
+
   /** As `body`, without a promise in between. What `handle` throws or rejects with becomes the answer. */
   withBody(handle: (body: Uint8Array) => void | Promise<void>): void {
     const failed = (error: unknown) => this.fail(error);
+    if (this.#keptBody !== undefined) {
+      Promise.resolve(handle(this.#keptBody)).catch(failed);
+      return;
+    }
     const done = (body: Uint8Array) => {
       this.#hasWholeBody = true;
       try {
@@ -197,6 +218,9 @@ export class Exchange {
     const { hidesDetails } = this.door.limits;
     const body = refusalBody(refusal, this.requestId, hidesDetails);
     const headers = [...jsonHeaders, ...(refusal.headers ?? noHeaders)];
+    // Of a cluster whoever is refused so is told when to come again (ha.md 7.4).
+    if (refusal.status === 503 && this.door.cluster && !headers.includes('Retry-After'))
+      headers.push('Retry-After', '1');
     const isUnread = !this.#hasWholeBody && hasBody(this.request) && !this.request.complete;
     if (refusal.closes || isUnread) this.#sendAndLinger(refusal.status, headers, body);
     else this.send(refusal.status, headers, body);
@@ -218,9 +242,16 @@ export class Exchange {
     const all = ['X-Request-Id', this.requestId, 'X-Content-Type-Options', 'nosniff', ...headers];
     if (length !== undefined) all.push('Content-Length', String(length));
     if (this.extraHeaders.length > 0) all.push(...this.extraHeaders);
+    if (this.door.cluster !== undefined) this.#pushCommitIndex(all, this.door.cluster);
     if (this.request.headers.origin !== undefined) all.push(...corsHeaders(this));
     if (this.door.control.isStopping) all.push('Connection', 'close');
     return all;
+  }
+
+  /** What is applied here, so that whoever gives it back sees at least what this answer saw (ha.md 7.2). */
+  #pushCommitIndex(headers: string[], { view }: ClusterDoor): void {
+    const index = this.commitIndex ?? view.appliedIndex();
+    if (index > 0) headers.push('X-Service-Commit-Index', String(index));
   }
 
   /**

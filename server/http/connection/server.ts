@@ -27,12 +27,16 @@ import { BodyDeadlines } from '../request/request-body.ts';
 import { RequestIds } from '../request/request-ids.ts';
 import { DenialReports } from '../request/request-log.ts';
 import { RequestMeter, type RouteMeter } from '../request/request-meter.ts';
+import { type Elsewhere, placeOf, sendOn } from '../cluster/sent-on.ts';
 import { allRoutes } from '../routes.ts';
 import { prometheusRoutes } from '../routes/prometheus.ts';
 import { meterNameOf, type PathOwner, type Route, urlOf } from '../routes/route.ts';
 import { ColumnTemplates } from '../serializers/record.ts';
 import { TruncationLog } from '../answer/statement-run.ts';
 import { type UpgradeHandler, Upgrades } from './upgrade.ts';
+
+/** Between servers of a cluster: the one before has made the id up (`cluster/forwarding/forwarder.ts`). */
+const madeUpIdHeader = 'x-service-forwarded-request-id';
 
 const exchangeKey = Symbol('exchange');
 type ExchangedRequest = IncomingMessage & { [exchangeKey]?: Exchange };
@@ -225,7 +229,7 @@ export class HttpServer {
       connection,
       door: this.#door,
       requestId: own ?? this.#requestIds.next(),
-      hasClientRequestId: own !== undefined,
+      hasClientRequestId: own !== undefined && request.headers[madeUpIdHeader] === undefined,
     });
     request[exchangeKey] = exchange;
     connection.observer = exchange;
@@ -244,8 +248,7 @@ export class HttpServer {
     else {
       const known = this.#knownPaths.find(request.method, request.url);
       if (known === undefined) route(request, response);
-      else
-        this.#enter(exchange, known.route.access === 'root', () => this.#handle(exchange, known));
+      else this.#enter(exchange, known.route.access, () => this.#handle(exchange, known));
     }
   }
 
@@ -259,15 +262,19 @@ export class HttpServer {
     this.#mountRoutes(app, ofAccess('public'));
     this.#mountScope('user', (scope) => this.#mountRoutes(scope, ofAccess('user')));
     this.#mountScope('root', (scope) => this.#mountRoutes(scope, ofAccess('root')));
+    this.#mountScope('peer', (scope) => this.#mountRoutes(scope, ofAccess('peer')));
     app.setNotFoundHandler((request) => this.#refuseUnknown(exchangeOf(request.raw)));
     app.setErrorHandler((error, request) => exchangeOf(request.raw)?.fail(error));
   }
 
-  #mountScope(access: 'user' | 'root', mount: (scope: FastifyInstance) => void): void {
+  #mountScope(
+    access: Exclude<Route['access'], 'public'>,
+    mount: (scope: FastifyInstance) => void,
+  ): void {
     void this.#app.register(async (scope) => {
       scope.addHook('onRequest', (request, _reply, done) => {
         const exchange = exchangeOf(request.raw);
-        if (exchange) this.#enter(exchange, access === 'root', done);
+        if (exchange) this.#enter(exchange, access, done);
       });
       mount(scope);
     });
@@ -299,12 +306,23 @@ export class HttpServer {
     counter.mark();
     exchange.route = meter;
     exchange.parameters = parameters;
+    const { cluster } = this.#door;
+    const place = cluster && placeOf(exchange, route, cluster);
     try {
-      const later = route.handle(exchange, this.#door);
+      const later =
+        place === undefined
+          ? route.handle(exchange, this.#door)
+          : this.#handleElsewhere(exchange, route, place);
       if (later) later.catch((error: unknown) => exchange.fail(error));
     } catch (error) {
       exchange.fail(error);
     }
+  }
+
+  /** Another server of the cluster executes it, unless this one turns out to be the right one. */
+  async #handleElsewhere(exchange: Exchange, route: Route, place: Elsewhere): Promise<void> {
+    const body = route.streamsBody ? exchange.streamedBody() : undefined;
+    if (!(await sendOn(exchange, place, body))) await route.handle(exchange, this.#door);
   }
 
   #ownerOf({ url = '' }: IncomingMessage): PathOwner | undefined {
@@ -322,12 +340,12 @@ export class HttpServer {
   }
 
   /** Everything but probes waits for a worker slot, and is refused while the server stops. */
-  #enter(exchange: Exchange, mustBeRoot: boolean, done: () => void): void {
+  #enter(exchange: Exchange, access: Route['access'], done: () => void): void {
     if (!this.#door.control.isOnline) {
       exchange.refuse(notOnline(this.#door.control.isStopping));
       return;
     }
-    authenticated(exchange, mustBeRoot, () => exchange.connection.whenSlotIsFree(done));
+    authenticated(exchange, access, () => exchange.connection.whenSlotIsFree(done));
   }
 
   #refuseUnknown(exchange: Exchange | undefined): void {

@@ -7,6 +7,8 @@ import type { Door } from '../door.ts';
 import type { Refusal } from '../answer/errors.ts';
 import { HttpRefusal } from '../answer/errors.ts';
 import type { Exchange } from '../answer/exchange.ts';
+import { type PeerClaim, peerClaimOf, userMissing } from '../cluster/peer-claim.ts';
+import type { Route } from '../routes/route.ts';
 import { rootOnly } from '../routes/sessions.ts';
 import { requireAcceptedOrigin } from './cors.ts';
 
@@ -47,13 +49,14 @@ const refusals: Readonly<Record<AuthRefusal, Refusal>> = {
 };
 
 /** Calls `next` when the request is from a user, at once if possible; else answers it. */
-export function authenticated(exchange: Exchange, mustBeRoot: boolean, next: () => void): void {
+export function authenticated(exchange: Exchange, access: Route['access'], next: () => void): void {
   const { authenticator } = exchange.door;
-  const peer = peerRefusal(exchange.request);
-  if (peer) {
-    exchange.refuse(peer);
+  const claim = peerClaimOf(exchange.door, exchange.request);
+  if (claim.kind !== 'none') {
+    admitPeer(exchange, claim, access, next);
     return;
   }
+  const mustBeRoot = access === 'root';
   const header = exchange.request.headers.authorization;
   const known = authenticator.authenticateNow(header, exchange.connection.lastHeader);
   if (known) {
@@ -74,12 +77,14 @@ export async function requireUser(exchange: Exchange): Promise<void> {
 
 /** Who a request is from. @throws HttpRefusal 401, 403, 412, 503 */
 export async function principalOf(
-  { authenticator, settings }: Pick<Door, 'authenticator' | 'settings'>,
+  door: Pick<Door, 'authenticator' | 'settings' | 'cluster' | 'users' | 'authorizer'>,
   request: IncomingMessage,
   requestId: string,
 ): Promise<Principal> {
-  const peer = peerRefusal(request);
-  if (peer) throw new HttpRefusal(peer);
+  const { authenticator, settings } = door;
+  const claim = peerClaimOf(door, request);
+  if (claim.kind === 'refused') throw new HttpRefusal(claim.refusal);
+  if (claim.kind === 'peer') throw new HttpRefusal(userMissing);
   const source = request.socket.remoteAddress ?? 'unknown';
   const found = await authenticator.authenticate(request.headers.authorization, {
     source,
@@ -88,20 +93,33 @@ export async function principalOf(
   return admitted(found, request, settings);
 }
 
-/**
- * The refusal of a request that claims to come from another server of a cluster (security.md 3.1, http-api.md 19.5). There
- * are none without replication: no cluster token is right, and nobody acts for somebody else.
- */
-function peerRefusal({ headers }: IncomingMessage): Refusal | undefined {
-  if (headers['x-service-cluster-token'] !== undefined) return wrongClusterToken;
-  const claimsForwarding =
-    headers['x-service-forwarded-user'] !== undefined ||
-    headers['x-service-forwarded-to-leader'] !== undefined;
-  return claimsForwarding ? clusterTokenMissing : undefined;
+/** Another server asks: on behalf of a user, or at an endpoint between servers for itself. */
+function admitPeer(
+  exchange: Exchange,
+  claim: Exclude<PeerClaim, { kind: 'none' }>,
+  access: Route['access'],
+  next: () => void,
+): void {
+  if (claim.kind === 'refused') {
+    exchange.refuse(claim.refusal);
+    return;
+  }
+  const { principal } = claim;
+  if (principal === undefined && access !== 'peer') {
+    exchange.refuse(userMissing);
+    return;
+  }
+  exchange.isPeer = true;
+  if (principal !== undefined) {
+    exchange.isForwarded = true;
+    exchange.principal = principal;
+    if (access === 'root' && !principal.isRoot) {
+      exchange.fail(rootOnly(principal.name));
+      return;
+    }
+  }
+  next();
 }
-
-const wrongClusterToken: Refusal = { ...securityError, detail: 'Cluster token not valid' };
-const clusterTokenMissing: Refusal = { status: 401, error: 'Cluster token required' };
 
 /** @throws HttpRefusal 401, 403, 412, 503 */
 function admitted(

@@ -41,6 +41,8 @@ export const batchPost: Route = {
   method: 'POST',
   path: '/batch/:database',
   access: 'user',
+  place: 'leader',
+  streamsBody: true,
   operation: {
     id: 'batchImport',
     summary: 'Imports vertices and edges from a streamed body',

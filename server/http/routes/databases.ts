@@ -1,4 +1,5 @@
 import { progressToJson } from '#control/running-report.ts';
+import { beforeRead } from '../cluster/wanted-state.ts';
 import { accessibleName, databaseName } from './database-parameter.ts';
 import { listOf, object, resultAnswer, shared, text } from '../document/schemas.ts';
 import type { Route } from './route.ts';
@@ -19,7 +20,8 @@ export const databasesGet: Route = {
       },
     },
   },
-  handle: (exchange, { databases, authorizer, version }) => {
+  handle: async (exchange, { databases, authorizer, version }) => {
+    await beforeRead(exchange);
     const { principal } = exchange;
     const result = databases.names().filter((name) => authorizer.canAccess(principal, name));
     exchange.jsonValue(200, { result, user: principal.name, version });
@@ -37,8 +39,9 @@ export const existsGet: Route = {
       200: resultAnswer('The answer', { type: 'boolean' }),
     },
   },
-  handle: (exchange, { databases, authorizer }) => {
+  handle: async (exchange, { databases, authorizer }) => {
     const name = databaseName(exchange);
+    await beforeRead(exchange);
     const mayKnow = authorizer.canAccess(exchange.principal, name);
     exchange.jsonValue(200, { result: mayKnow && databases.exists(name) });
   },

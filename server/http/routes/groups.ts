@@ -70,6 +70,7 @@ export const groupsPost: Route = {
   method: 'POST',
   path: '/server/groups',
   access: 'root',
+  place: 'leader',
   operation: {
     id: 'saveGroup',
     summary: 'Creates or replaces an access level',
@@ -110,6 +111,7 @@ export const groupsDelete: Route = {
   method: 'DELETE',
   path: '/server/groups',
   access: 'root',
+  place: 'leader',
   operation: {
     id: 'deleteGroup',
     summary: 'Deletes an access level',

@@ -16,8 +16,8 @@ export const readyGet: Route = {
     summary: 'Whether the server takes requests',
     answers: readyAnswers,
   },
-  handle: (exchange, { control }) => {
-    if (control.isReady) exchange.noContent();
+  handle: (exchange, { control, cluster }) => {
+    if (control.isReady && cluster?.readiness.isReady() !== false) exchange.noContent();
     else exchange.send(503, [], undefined);
   },
 };

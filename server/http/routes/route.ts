@@ -9,8 +9,12 @@ export interface Route {
   readonly path: string;
   /** The path is the whole one. */
   readonly isAtRoot?: boolean;
-  /** The scope it is mounted in: nothing, any valid credentials, or root's. */
-  readonly access: 'public' | 'user' | 'root';
+  /** The scope it is mounted in: nothing, any valid credentials, root's, or those of another server of the cluster, too. */
+  readonly access: 'public' | 'user' | 'root' | 'peer';
+  /** In a cluster the leader executes it; absent: the server that is asked, or the handler decides. */
+  readonly place?: 'leader';
+  /** On its way to the leader its body is not held. */
+  readonly streamsBody?: boolean;
   /** Absent for routes that are no part of the documented API, such as the refusal of a missing path parameter. */
   readonly operation?: Operation;
   /** May answer later; what it throws or rejects with becomes the answer. */

@@ -1,4 +1,4 @@
-import { completedTextOf, runControlCommand } from '#control/commands.ts';
+import { completedTextOf, placeOfCommand, runControlCommand } from '#control/commands.ts';
 import { serverName } from '#config/server-settings.ts';
 import { DatabaseError } from '#core/errors.ts';
 import type { ValueMap } from '#core/value/value.ts';
@@ -7,6 +7,7 @@ import { HttpRefusal, refusalOf } from '../answer/errors.ts';
 import { EventStream } from '../answer/event-stream.ts';
 import type { Exchange } from '../answer/exchange.ts';
 import { parseAnyJsonObject } from '../request/json-body.ts';
+import { leadsHere, sendOn } from '../cluster/sent-on.ts';
 import { onceOnly } from '../replay/once-only.ts';
 import { flag, listOf, mapOf, object, refusal, text } from '../document/schemas.ts';
 import type { Route } from './route.ts';
@@ -20,6 +21,7 @@ const serverSchema = object(
     serverName: text(),
     languages: listOf(text()),
     metrics: mapOf(true),
+    ha: mapOf(true),
     settings: listOf(
       object({
         key: text(),
@@ -30,7 +32,7 @@ const serverSchema = object(
       }),
     ),
   },
-  ['metrics', 'settings'],
+  ['metrics', 'ha', 'settings'],
 );
 
 export const serverGet: Route = {
@@ -52,7 +54,11 @@ export const serverGet: Route = {
       languages: door.databases.languages(),
     };
     // An unknown mode is basic; in mode cluster `ha` is absent while replication is off (http-api.md 11.3).
-    if (mode !== 'default') exchange.jsonValue(200, basic);
+    const { cluster } = door;
+    if (mode === 'cluster' && cluster !== undefined) {
+      const mayAccess = (name: string) => door.authorizer.canAccess(exchange.principal, name);
+      exchange.jsonValue(200, { ...basic, ha: cluster.report.network(mayAccess) });
+    } else if (mode !== 'default') exchange.jsonValue(200, basic);
     else {
       const settings = exchange.principal.isRoot
         ? { settings: door.settings.report('server') }
@@ -101,6 +107,9 @@ export const serverPost: Route = {
     });
     const command = body.get('command');
     const text = typeof command === 'string' ? command : '';
+    const { cluster } = door;
+    const isForLeader = cluster && placeOfCommand(text) === 'leader' && !leadsHere(cluster);
+    if (isForLeader && (await sendOn(exchange, { kind: 'leader' }, bytes))) return;
     const wantsEvents = exchange.header('accept')?.includes('text/event-stream') === true;
     if (exchange.hasClientRequestId && !wantsEvents)
       await onceOnly(exchange, bytes, () => run(exchange, door, { text, body, wantsEvents }));

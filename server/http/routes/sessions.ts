@@ -59,17 +59,21 @@ export const logout: Route = {
 };
 
 const unknown = { type: 'string', nullable: true };
-const sessionSchema = object({
-  token: text(),
-  user: text(),
-  elapsedMs: integer('Since the last request that used the token'),
-  createdAt: integer('Epoch milliseconds'),
-  lastUpdate: integer('Epoch milliseconds'),
-  sourceIp: unknown,
-  userAgent: unknown,
-  country: unknown,
-  city: unknown,
-});
+const sessionSchema = object(
+  {
+    token: text(),
+    user: text(),
+    elapsedMs: integer('Since the last request that used the token'),
+    createdAt: integer('Epoch milliseconds'),
+    lastUpdate: integer('Epoch milliseconds'),
+    sourceIp: unknown,
+    userAgent: unknown,
+    country: unknown,
+    city: unknown,
+    issuer: text('The server of the cluster that gave it out, when it is another one'),
+  },
+  ['issuer'],
+);
 
 export const sessionsGet: Route = {
   method: 'GET',
@@ -97,7 +101,20 @@ export const sessionsGet: Route = {
       country: session.country,
       city: session.city,
     }));
-    exchange.jsonValue(200, { result, count: result.length });
+    const copies = tokens.copies().map(({ copy, elapsedMs }) => ({
+      token: copy.token,
+      user: copy.principal.name,
+      elapsedMs,
+      createdAt: copy.createdAt,
+      lastUpdate: copy.lastUpdate,
+      sourceIp: null,
+      userAgent: null,
+      country: null,
+      city: null,
+      issuer: copy.issuer,
+    }));
+    const all = [...result, ...copies];
+    exchange.jsonValue(200, { result: all, count: all.length });
   },
 };
 

@@ -1,3 +1,4 @@
+import { DatabaseError } from '#core/errors.ts';
 import type { ValueMap } from '#core/value/value.ts';
 import type { BodyOf } from '../request/body-fields.ts';
 import { readFields, schemaOfFields } from '../request/body-fields.ts';
@@ -6,6 +7,8 @@ import type { Exchange } from '../answer/exchange.ts';
 import { answerJson } from '../answer/json-answer.ts';
 import { isLongBody, parseJsonObject, parseLongJsonObject } from '../request/json-body.ts';
 import { answerLines, wantsLines } from '../answer/ndjson-answer.ts';
+import { leadsHere, sendOn } from '../cluster/sent-on.ts';
+import { beforeRead } from '../cluster/wanted-state.ts';
 import { onceOnly } from '../replay/once-only.ts';
 import type { CommandFields } from '../request/statement-request.ts';
 import {
@@ -145,7 +148,53 @@ interface StatementCall {
   readonly startedMs: number;
 }
 
+/** In a cluster writes go to the leader, and reads wait until this server has what they may expect (ha.md 6.1, 7.1). */
 function answerStatement(exchange: Exchange, call: StatementCall): void | Promise<void> {
+  const { cluster } = exchange.door;
+  if (cluster === undefined || exchange.header(sessionHeader) !== undefined)
+    return answerHere(exchange, call);
+  if (call.endpoint === 'command') {
+    const leads = leadsHere(cluster);
+    const wait = leads ? beforeRead(exchange) : undefined;
+    if (leads && wait === undefined) return answerHere(exchange, call);
+    wait?.catch(() => {});
+    if (writesElsewhere(exchange, call))
+      return leads ? answerHere(exchange, call) : answerByLeader(exchange, call);
+    return answerAfter(wait ?? beforeRead(exchange), exchange, call);
+  }
+  const wait = beforeRead(exchange);
+  return wait === undefined ? answerHere(exchange, call) : answerAfter(wait, exchange, call);
+}
+
+async function answerAfter(
+  wait: Promise<void> | undefined,
+  exchange: Exchange,
+  call: StatementCall,
+): Promise<void> {
+  await wait;
+  await answerHere(exchange, call);
+}
+
+async function answerByLeader(exchange: Exchange, call: StatementCall): Promise<void> {
+  if (!(await sendOn(exchange, { kind: 'leader' }, call.bytes))) await answerHere(exchange, call);
+}
+
+/**
+ * Whether a command is for the leader: known before it runs, by its text. What cannot be judged here, a type that is not there
+ * yet for instance, is.
+ */
+function writesElsewhere(exchange: Exchange, { body }: StatementCall): boolean {
+  const fields = readFields(commandFields, body);
+  const statement = statementOf(exchange, fields);
+  try {
+    return databaseOf(exchange).placeOf?.(statement) !== 'any';
+  } catch (error) {
+    if (error instanceof DatabaseError) return error.code !== 'Syntax';
+    throw error;
+  }
+}
+
+function answerHere(exchange: Exchange, call: StatementCall): void | Promise<void> {
   const sessionId = exchange.header(sessionHeader);
   if (sessionId !== undefined) return answerInSession(exchange, call, sessionId);
   const run = prepare(exchange, call, undefined);

@@ -38,6 +38,7 @@ export const begin: Route = {
   method: 'POST',
   path: '/begin/:database',
   access: 'user',
+  place: 'leader',
   operation: {
     id: 'beginTransaction',
     summary: 'Opens a transaction session; its id is in header service-session-id',

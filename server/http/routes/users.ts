@@ -69,6 +69,7 @@ export const usersPost: Route = {
   method: 'POST',
   path: '/server/users',
   access: 'root',
+  place: 'leader',
   operation: {
     id: 'createUser',
     summary: 'Creates a user',
@@ -103,6 +104,7 @@ export const usersPut: Route = {
   method: 'PUT',
   path: '/server/users',
   access: 'root',
+  place: 'leader',
   operation: {
     id: 'updateUser',
     summary: 'Gives a user another password or other access levels',
@@ -135,6 +137,7 @@ export const usersDelete: Route = {
   method: 'DELETE',
   path: '/server/users',
   access: 'root',
+  place: 'leader',
   operation: {
     id: 'deleteUser',
     summary: 'Deletes a user',
@@ -155,6 +158,7 @@ export const usersByPath: readonly Route[] = [usersPut, usersDelete].map((route)
   method: route.method,
   path: '/server/users/:name',
   access: route.access,
+  place: 'leader' as const,
   handle: route.handle,
 }));
 

@@ -1,0 +1,25 @@
+import type { PeerAddresses } from './forwarding/peer-addresses.ts';
+import type { Forwarder } from './forwarding/forwarder.ts';
+import type { ClusterManagement } from './management/management.ts';
+import type { ClusterVerify } from './management/verify.ts';
+import type { ReadBarrier } from './reads/read-barrier.ts';
+import type { ClusterStatusReport } from './status/status-report.ts';
+import type { Readiness } from './status/readiness.ts';
+import type { ClusterToken } from './token/cluster-token.ts';
+import type { ClusterView } from './cluster-view.ts';
+
+/** What the doors of a server in a cluster use of it; `open-door.ts` puts it together. */
+export interface ClusterDoor {
+  readonly view: ClusterView;
+  readonly token: ClusterToken;
+  readonly addresses: PeerAddresses;
+  readonly reads: ReadBarrier;
+  readonly forwarder: Forwarder;
+  readonly report: ClusterStatusReport;
+  readonly management: ClusterManagement;
+  readonly verify: ClusterVerify;
+  readonly readiness: Readiness;
+  /** Capabilities of this build, sorted. */
+  readonly capabilities: readonly string[];
+  close(): void;
+}

@@ -1,0 +1,244 @@
+import { haRaftPort } from '#config/cluster-settings.ts';
+import type { SettingsReader } from '#config/effective-settings.ts';
+import { DatabaseError } from '#core/errors.ts';
+import type { Index, PeerId } from '#raft/vocabulary.ts';
+import type { ClusterView } from '../cluster-view.ts';
+import type { MembershipChange, MembershipChanged } from '../consensus-port.ts';
+import type { PeerAddresses } from '../forwarding/peer-addresses.ts';
+import type { Readiness } from '../status/readiness.ts';
+import { done, type ManagementAnswer, noLeader, refused } from './answer.ts';
+import { Fields, wrong } from './fields.ts';
+import { readNewPeer } from './new-peer.ts';
+
+type Given = ReadonlyMap<string, unknown>;
+
+const membershipMs = 90_000;
+const transferMs = 30_000;
+const handOverMs = 20_000;
+const leaveMs = 10_000;
+
+/**
+ * The management endpoints of a cluster (contract 3; ha.md 11.2). Changes of membership may be sent to any member, which passes
+ * them on; leadership is a matter of the server that leads.
+ */
+export class ClusterManagement {
+  readonly #view: ClusterView;
+  readonly #settings: SettingsReader;
+  readonly #addresses: PeerAddresses;
+  readonly #readiness: Readiness;
+
+  constructor(options: {
+    view: ClusterView;
+    settings: SettingsReader;
+    addresses: PeerAddresses;
+    readiness: Readiness;
+  }) {
+    this.#view = options.view;
+    this.#settings = options.settings;
+    this.#addresses = options.addresses;
+    this.#readiness = options.readiness;
+  }
+
+  /** @throws DatabaseError `IllegalArgument`, as all of these do for wrong fields */
+  async addPeer(given: Given): Promise<ManagementAnswer> {
+    const asked = readNewPeer(given, this.#settings.get(haRaftPort));
+    const { member, isLearner, expectedIndex, timeoutMs } = asked;
+    if (member.id === this.#view.consensus.self) throw wrong(`Peer '${member.id}' is this server`);
+    const { configuration, configurationIndex } = this.#view.consensus.status();
+    const known = [...configuration.voters, ...configuration.learners].find(
+      ({ id }) => id === member.id,
+    );
+    if (known !== undefined)
+      return done({ result: `Peer ${member.id} added`, voter: known.voter, configurationIndex });
+    const change = { kind: 'add', member, ...expected(expectedIndex) } as const;
+    const changed = await this.#change(change, timeoutMs);
+    if (changed.kind !== 'done') return this.#refusal(changed);
+    const body = {
+      result: `Peer ${member.id} added`,
+      voter: changed.isVoter,
+      configurationIndex: changed.configurationIndex,
+    };
+    if (changed.isVoter || isLearner) return done(body);
+    return refused(
+      504,
+      `Peer ${member.id} did not catch up in ${timeoutMs} ms; it stays a learner until it has`,
+      body,
+    );
+  }
+
+  async promote(id: PeerId, given: Given): Promise<ManagementAnswer> {
+    const fields = new Fields(given, ['ids', 'expectedConfigurationIndex']);
+    const ids = [...new Set([id, ...(fields.texts('ids') ?? [])])];
+    const { configuration } = this.#view.consensus.status();
+    for (const one of ids) {
+      if (configuration.voters.some((voter) => voter.id === one)) continue;
+      if (!configuration.learners.some((learner) => learner.id === one))
+        return refused(404, `Peer '${one}' is no member`);
+    }
+    const expectedIndex = fields.integer('expectedConfigurationIndex', 0);
+    const changed = await this.#change(
+      { kind: 'promote', ids, ...expected(expectedIndex) },
+      membershipMs,
+    );
+    return changed.kind === 'done'
+      ? done({ result: `Peer ${id} promoted` })
+      : this.#refusal(changed);
+  }
+
+  async removePeer(id: PeerId, force: boolean): Promise<ManagementAnswer> {
+    const peer = this.#addresses.find(id);
+    if (peer === undefined) return refused(404, `Peer '${id}' is neither a member nor declared`);
+    const removed = done({ result: `Peer ${id} removed` });
+    if (peer.member === undefined) return removed;
+    const changed = await this.#change({ kind: 'remove', id, force }, membershipMs);
+    return changed.kind === 'done' ? removed : this.#refusal(changed);
+  }
+
+  async transfer(given: Given): Promise<ManagementAnswer> {
+    const fields = new Fields(given, ['peerId', 'timeoutMs']);
+    const to = fields.text('peerId');
+    const timeoutMs = fields.integer('timeoutMs', 1, 3_600_000) ?? transferMs;
+    const notHere = this.#notLeader();
+    if (notHere !== undefined) return notHere;
+    const { self } = this.#view.consensus;
+    if (to === self) return done({ result: 'Leadership transferred', leaderId: self });
+    if (to !== undefined) this.#requireEligible(to);
+    const outcome = await this.#view.consensus.transferLeadership(to, timeoutMs);
+    if (outcome.kind === 'transferred')
+      return done({ result: 'Leadership transferred', leaderId: outcome.leader });
+    if (outcome.kind === 'timeout')
+      return refused(504, `Leadership was not transferred in ${timeoutMs} ms`);
+    switch (outcome.reason) {
+      case 'not-leader':
+        return this.#notLeader() ?? noLeader;
+      case 'unknown-peer':
+        throw wrong(`Peer '${to}' is no member`);
+      case 'not-eligible':
+        return refused(409, `Peer '${to}' cannot lead now: it is behind or not reachable`);
+      case 'no-eligible-peer':
+        return noEligiblePeer;
+    }
+  }
+
+  async stepDown(): Promise<ManagementAnswer> {
+    const notHere = this.#notLeader();
+    if (notHere !== undefined) return notHere;
+    const outcome = await this.#view.consensus.transferLeadership(undefined, transferMs);
+    if (outcome.kind === 'refused' && outcome.reason !== 'not-leader') return noEligiblePeer;
+    return done({ result: 'Leadership step-down initiated' });
+  }
+
+  /** Takes this server out of the cluster; it goes on by itself and refuses writes. */
+  async leave(force: boolean): Promise<ManagementAnswer> {
+    const { consensus, serverName } = this.#view;
+    const leaving = done({ result: `Server ${serverName} leaving cluster` });
+    const { configuration } = consensus.status();
+    const members = [...configuration.voters, ...configuration.learners];
+    const isMember = members.some(({ id }) => id === consensus.self);
+    if (!isMember || members.length === 1) return leaving;
+    this.#readiness.switchOff();
+    const answer = await this.#leave(force);
+    if (answer !== undefined) this.#readiness.switchOn();
+    return answer ?? leaving;
+  }
+
+  /** Undefined: it has left. */
+  async #leave(force: boolean): Promise<ManagementAnswer | undefined> {
+    const { consensus } = this.#view;
+    const { configuration } = consensus.status();
+    const hasOtherVoters = configuration.voters.some(({ id }) => id !== consensus.self);
+    if (consensus.status().role === 'leader' && hasOtherVoters) {
+      const outcome = await consensus.transferLeadership(undefined, handOverMs);
+      if (outcome.kind !== 'transferred' && !force)
+        return refused(409, 'Leadership could not be handed over; ?force=true leaves all the same');
+    }
+    const changed = await this.#change({ kind: 'remove', id: consensus.self, force }, leaveMs);
+    return changed.kind === 'done' ? undefined : this.#refusal(changed);
+  }
+
+  /** Hands the lead over and takes no more requests from balancers; membership stays as it is (ha.md 14.4). */
+  async prepareStop(): Promise<ManagementAnswer> {
+    this.#readiness.switchOff();
+    const { consensus } = this.#view;
+    const wasLeader = consensus.status().role === 'leader';
+    const body = { result: 'Ready to stop', wasLeader };
+    if (!wasLeader) return done(body);
+    const outcome = await consensus.transferLeadership(undefined, handOverMs);
+    return done(outcome.kind === 'transferred' ? body : { ...body, handedOver: false });
+  }
+
+  async resync(database: string): Promise<ManagementAnswer> {
+    const { consensus, serverName } = this.#view;
+    const { role, leader } = consensus.status();
+    if (role === 'leader')
+      throw wrong('The leader is where databases are fetched from; ask a follower');
+    if (leader === undefined) return noLeader;
+    const found = this.#view.databases().find(({ name }) => name === database);
+    if (found === undefined) return refused(404, `Database '${database}' does not exist`);
+    if (found.status === 'INSTALLING')
+      return refused(409, `A resync of database '${database}' is already running`);
+    const dial = this.#addresses.dial(leader);
+    if (dial.kind === 'refused')
+      return refused(503, `The leader cannot be reached: ${dial.reason}`);
+    if (this.#view.resync === undefined)
+      throw new DatabaseError('NotSupported', 'not supported yet: resync');
+    await this.#view.resync(database);
+    return done({ result: 'Resync started', database, localServer: serverName });
+  }
+
+  #change(change: MembershipChange, timeoutMs: number): Promise<MembershipChanged> {
+    return this.#view.consensus.changeMembership(change, timeoutMs);
+  }
+
+  #refusal(changed: Exclude<MembershipChanged, { kind: 'done' }>): ManagementAnswer {
+    if (changed.kind === 'no-leader') return noLeader;
+    const { reason, detail } = changed;
+    if (reason === 'unknown-peer') return refused(404, detail);
+    if (reason !== 'pending') return refused(409, detail);
+    return refused(409, detail, { exception: 'MembershipChangeInProgressException' });
+  }
+
+  /** 409 that names who leads (contract 3, since 26.10.1). */
+  #notLeader(): ManagementAnswer | undefined {
+    const { consensus, serverName } = this.#view;
+    const { role, leader } = consensus.status();
+    if (role === 'leader') return undefined;
+    const exception = 'ServerIsNotTheLeaderException';
+    const peer = leader === undefined ? undefined : this.#addresses.find(leader);
+    if (peer === undefined)
+      return refused(409, `Server '${serverName}' is not the leader; no leader is known`, {
+        exception,
+        leader: null,
+        leaderId: null,
+        leaderHttpAddress: null,
+      });
+    const address = this.#addresses.addresses('http').get(peer.id) ?? null;
+    const name = peer.name ?? peer.id;
+    return refused(
+      409,
+      `Server '${serverName}' is not the leader. Retry on ${name}${address === null ? '' : ` (${address})`}`,
+      { exception, leader: name, leaderId: peer.id, leaderHttpAddress: address },
+    );
+  }
+
+  #requireEligible(to: PeerId): void {
+    const { voters, learners } = this.#view.consensus.status().configuration;
+    const voter = voters.find(({ id }) => id === to);
+    if (voter === undefined)
+      throw wrong(
+        learners.some(({ id }) => id === to)
+          ? `Peer '${to}' is a learner and cannot lead`
+          : `Peer '${to}' is no member`,
+      );
+    if (!voter.canLead) throw wrong(`Peer '${to}' is pinned as a replica and cannot lead`);
+  }
+}
+
+const noEligiblePeer = refused(
+  409,
+  'No eligible peer: the others are behind, not reachable or replicas',
+);
+
+function expected(index: Index | undefined) {
+  return index === undefined ? undefined : { expectedIndex: index };
+}

@@ -1,0 +1,106 @@
+import type { Settings } from '#config/effective-settings.ts';
+import { sslEnabled, sslTrustStore, sslTrustStorePassword } from '#config/server-settings.ts';
+import type { Log } from '#core/log.ts';
+import type { Runtime } from '#core/runtime.ts';
+import { readTrustedCertificates } from '#platform/tls-store.ts';
+import type { ClusterDoor } from './cluster-door.ts';
+import type { ClusterView } from './cluster-view.ts';
+import { Forwarder } from './forwarding/forwarder.ts';
+import { type OwnPorts, PeerAddresses } from './forwarding/peer-addresses.ts';
+import { PeerHttp } from './forwarding/peer-http.ts';
+import { ClusterManagement } from './management/management.ts';
+import { ClusterVerify } from './management/verify.ts';
+import { ReadBarrier } from './reads/read-barrier.ts';
+import { CapabilityPoll } from './status/capabilities.ts';
+import { Readiness } from './status/readiness.ts';
+import { ReplicaMonitor } from './status/replica-monitor.ts';
+import { ClusterStatusReport } from './status/status-report.ts';
+import type { ClusterToken } from './token/cluster-token.ts';
+import { LoginTokens } from './token/login-tokens.ts';
+import type { RemoteTokens } from '#security/token-sessions.ts';
+
+export interface ClusterDoorOptions {
+  readonly view: ClusterView;
+  readonly token: ClusterToken;
+  readonly settings: Settings;
+  readonly runtime: Runtime;
+  readonly log: Log;
+  /** Of this server; asked when others are dialled, since ports may be found when the doors listen. */
+  readonly ownPorts: () => OwnPorts;
+  readonly version: string;
+  readonly databaseNames: () => readonly string[];
+  /** From now on tokens of other servers are honoured. */
+  readonly shareTokens: (remote: RemoteTokens) => void;
+}
+
+/** Of this build; what replication formats it understands comes with `features` of the log. */
+const capabilities: readonly string[] = ['bootstrap', 'forwarding', 'security-documents', 'verify'];
+
+const sampleEveryMs = 5000;
+
+/** Puts together what the doors of a server in a cluster use of it. */
+export async function openClusterDoor(options: ClusterDoorOptions): Promise<ClusterDoor> {
+  const { view, token, settings, runtime, log, version, databaseNames } = options;
+  const { clock, timers } = runtime;
+  const addresses = new PeerAddresses(view, options.ownPorts, log);
+  const http = new PeerHttp({ settings, timers }, await trustedCertificates(settings));
+  const reads = new ReadBarrier(view, { settings, clock, timers });
+  const forwarder = new Forwarder({ view, settings, clock, timers, token, addresses, http });
+  const monitor = new ReplicaMonitor(settings, log);
+  const poll = new CapabilityPoll({ view, addresses, http, token, timers });
+  const readiness = new Readiness(view, settings, log);
+  const report = new ClusterStatusReport({
+    view,
+    settings,
+    clock,
+    addresses,
+    monitor,
+    poll,
+    version,
+    capabilities,
+    databaseNames,
+  });
+  const management = new ClusterManagement({ view, settings, addresses, readiness });
+  const verify = new ClusterVerify({ view, addresses, http, token, runtime });
+  options.shareTokens(new LoginTokens({ view, addresses, http, token, clock }));
+  const stopSampling = sampleRegularly(view, monitor, runtime);
+  poll.start();
+  return {
+    view,
+    token,
+    addresses,
+    reads,
+    forwarder,
+    report,
+    management,
+    verify,
+    readiness,
+    capabilities,
+    close: () => {
+      stopSampling();
+      poll.close();
+      report.close();
+      reads.close();
+      http.close();
+    },
+  };
+}
+
+function sampleRegularly(view: ClusterView, monitor: ReplicaMonitor, runtime: Runtime): () => void {
+  const { clock, timers } = runtime;
+  let cancel = () => {};
+  const sample = () => {
+    monitor.sample(view.consensus.status(), clock.monotonicMs());
+    cancel = timers.after(sampleEveryMs, sample);
+  };
+  sample();
+  return () => cancel();
+}
+
+/** By which certificates other servers are told; those of the system when none are set. */
+async function trustedCertificates(settings: Settings): Promise<readonly string[] | undefined> {
+  const path = settings.get(sslTrustStore);
+  if (!settings.get(sslEnabled) || path === '') return undefined;
+  const password = settings.get(sslTrustStorePassword);
+  return readTrustedCertificates({ path, password, setting: sslTrustStore.key });
+}

@@ -1,0 +1,112 @@
+import type { Timers } from '#core/runtime.ts';
+import type { PeerId } from '#raft/vocabulary.ts';
+import type { ClusterView } from '../cluster-view.ts';
+import type { PeerAddresses } from '../forwarding/peer-addresses.ts';
+import { PeerFailure, type PeerHttp } from '../forwarding/peer-http.ts';
+import type { ClusterToken } from '../token/cluster-token.ts';
+
+/** What a build understands, as it says itself. */
+export interface PeerCapabilities {
+  readonly peerId: PeerId;
+  readonly version: string;
+  readonly capabilities: readonly string[];
+  readonly databases?: readonly string[];
+}
+
+export type UnknownReason = 'unreachable' | 'older-build' | 'not-identified';
+
+const everyMs = 30_000;
+const answerMs = 5000;
+
+/** The leader asks each member what its build understands (ha.md 10.3). */
+export class CapabilityPoll {
+  readonly #options: {
+    readonly view: ClusterView;
+    readonly addresses: PeerAddresses;
+    readonly http: PeerHttp;
+    readonly token: ClusterToken;
+    readonly timers: Timers;
+  };
+  readonly #known = new Map<PeerId, PeerCapabilities>();
+  readonly #unknown = new Map<PeerId, UnknownReason>();
+  #cancel: () => void = () => {};
+  #isClosed = false;
+
+  constructor(options: {
+    view: ClusterView;
+    addresses: PeerAddresses;
+    http: PeerHttp;
+    token: ClusterToken;
+    timers: Timers;
+  }) {
+    this.#options = options;
+  }
+
+  start(): void {
+    const look = () => {
+      if (this.#isClosed) return;
+      void this.poll();
+      this.#cancel = this.#options.timers.after(everyMs, look);
+    };
+    this.#cancel = this.#options.timers.after(1000, look);
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#cancel();
+  }
+
+  known(peer: PeerId): PeerCapabilities | undefined {
+    return this.#known.get(peer);
+  }
+
+  unknownReason(peer: PeerId): UnknownReason | undefined {
+    return this.#unknown.get(peer);
+  }
+
+  /** Asks every other server, when this one leads. */
+  async poll(): Promise<void> {
+    const { view, addresses } = this.#options;
+    const { role } = view.consensus.status();
+    if (role !== 'leader') {
+      this.#unknown.clear();
+      return;
+    }
+    const others = addresses.known().filter(({ id }) => id !== view.consensus.self);
+    await Promise.all(
+      others.map(async ({ id }) => {
+        const found = await this.ask(id);
+        if (typeof found === 'string') {
+          this.#unknown.set(id, found);
+          this.#known.delete(id);
+          return;
+        }
+        this.#unknown.delete(id);
+        this.#known.set(id, found);
+      }),
+    );
+  }
+
+  /** The answer must come from the one that was asked: a shared address answers for another. */
+  async ask(peer: PeerId): Promise<PeerCapabilities | UnknownReason> {
+    const { addresses, http, token } = this.#options;
+    const dial = addresses.dialForCapabilities(peer);
+    if (dial.kind === 'refused') return 'not-identified';
+    try {
+      const { status, body } = await http.askWhole(dial, {
+        method: 'POST',
+        path: '/api/v1/cluster/capabilities',
+        headers: { 'content-type': 'application/json', 'x-service-cluster-token': token.value },
+        body: Buffer.from('{}'),
+        firstByteMs: answerMs,
+      });
+      if (status === 404 || status === 405) return 'older-build';
+      if (status !== 200) return 'unreachable';
+      const found = JSON.parse(body.toString()) as PeerCapabilities;
+      return found.peerId === peer ? found : 'not-identified';
+    } catch (error) {
+      if (error instanceof PeerFailure || error instanceof SyntaxError) return 'unreachable';
+      throw error;
+    }
+  }
+}

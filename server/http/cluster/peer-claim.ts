@@ -1,0 +1,69 @@
+import type { IncomingMessage } from 'node:http';
+import type { Principal } from '#core/principal.ts';
+import type { Refusal } from '../answer/errors.ts';
+import type { Door } from '../door.ts';
+
+/** What a request says of coming from another server of the cluster (security.md 3.1, http-api.md 19.5). */
+export type PeerClaim =
+  | { readonly kind: 'none' }
+  | { readonly kind: 'refused'; readonly refusal: Refusal }
+  /** From a server; `principal` is on whose behalf. */
+  | { readonly kind: 'peer'; readonly principal: Principal | undefined };
+
+const none: PeerClaim = { kind: 'none' };
+
+/**
+ * Internal headers count only beside the token of the cluster, and a token without a user is for the endpoints between servers.
+ * Without replication no token is right, and nobody acts for somebody else.
+ */
+export function peerClaimOf(
+  door: Pick<Door, 'cluster' | 'users' | 'authorizer'>,
+  { headers }: Pick<IncomingMessage, 'headers'>,
+): PeerClaim {
+  const token = headers['x-service-cluster-token'];
+  const user = headers['x-service-forwarded-user'];
+  if (token === undefined) {
+    const claims = user !== undefined || headers['x-service-forwarded-to-leader'] !== undefined;
+    return claims ? refused(tokenMissing) : none;
+  }
+  if (door.cluster?.token.accepts(String(token)) !== true) return refused(wrongToken);
+  if (user === undefined) return { kind: 'peer', principal: undefined };
+  const principal = principalOf(door, String(user), headers['x-service-forwarded-rights']);
+  return principal === undefined ? refused(userUnknown) : { kind: 'peer', principal };
+}
+
+/** Rights are those that this server gives the user; an API token of the other server brings its own. */
+function principalOf(
+  { cluster, users, authorizer }: Pick<Door, 'cluster' | 'users' | 'authorizer'>,
+  header: string,
+  rights: string | string[] | undefined,
+): Principal | undefined {
+  const name = decoded(header);
+  if (rights !== undefined)
+    return cluster && authorizer.lent(name, cluster.token.read(String(rights)));
+  if (name === undefined || users.get(name) === undefined) return undefined;
+  return { name, isRoot: name === 'root', via: 'peer' };
+}
+
+function decoded(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function refused(refusal: Refusal): PeerClaim {
+  return { kind: 'refused', refusal };
+}
+
+const wrongToken: Refusal = {
+  status: 403,
+  error: 'Security error',
+  detail: 'Cluster token not valid',
+  exception: 'ServerSecurityException',
+};
+const tokenMissing: Refusal = { status: 401, error: 'Cluster token required' };
+const userUnknown: Refusal = { status: 401, error: 'Forwarded user is not known' };
+/** For endpoints of users: a token alone is nobody. */
+export const userMissing: Refusal = { status: 401, error: 'Forwarded user required' };
