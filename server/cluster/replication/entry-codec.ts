@@ -1,0 +1,106 @@
+import { DatabaseError } from '#core/errors.ts';
+
+// What stands in one entry of the Raft log (ha.md 5.1). Numbers are little-endian.
+//
+//   u8 format version   u8 kind   u8 flags   u8 0   u32 body length   f64 wall time (epoch ms of the leader)
+//   database kinds only: 16 bytes, the uuid of the database
+//   body
+//
+// Bodies: `transaction` and `rows` are a write set (storage/format/write-set-codec.ts); those of server kinds belong to
+// the room `catalog`.
+
+const formatVersion = 1;
+const headerSize = 16;
+const uuidSize = 16;
+
+/** An entry is at most this long, so that every transport and every cache can hold it. */
+export const entryBytesMax = 32 * 1024 * 1024;
+/** What an entry is longer than its body. */
+export const entryOverhead = headerSize + uuidSize;
+
+export const entryKind = {
+  // Of one database.
+  transaction: 1,
+  /** A bulk load: a write set of new rows only, which each node builds into whole blocks. */
+  rows: 2,
+  verifyMark: 3,
+  // Of the server: each of them is a barrier.
+  clusterInit: 32,
+  databaseCreate: 33,
+  databaseDrop: 34,
+  databaseStage: 35,
+  databasePublish: 36,
+  databaseStageAbort: 37,
+  users: 38,
+  peers: 39,
+  baseline: 40,
+  feature: 41,
+} as const;
+
+export type EntryKindNumber = (typeof entryKind)[keyof typeof entryKind];
+
+const firstServerKind = 32;
+const known = new Set<number>(Object.values(entryKind));
+
+export interface ClusterEntry {
+  readonly kind: EntryKindNumber;
+  readonly wallTimeMs: number;
+  /** Of the database, lower case with dashes; undefined for server kinds. */
+  readonly database: string | undefined;
+  /** A view of the entry's bytes when decoded. */
+  readonly body: Uint8Array;
+}
+
+export function isServerKind(kind: number): boolean {
+  return kind >= firstServerKind;
+}
+
+export function encodeEntry({ kind, wallTimeMs, database, body }: ClusterEntry): Uint8Array {
+  const start = headerSize + (database === undefined ? 0 : uuidSize);
+  const bytes = new Uint8Array(start + body.length);
+  const view = new DataView(bytes.buffer);
+  bytes[0] = formatVersion;
+  bytes[1] = kind;
+  view.setUint32(4, body.length, true);
+  view.setFloat64(8, wallTimeMs, true);
+  if (database !== undefined) bytes.set(uuidBytes(database), headerSize);
+  bytes.set(body, start);
+  return bytes;
+}
+
+/**
+ * @throws DatabaseError `Internal` for an unknown format or kind, or a wrong length: whoever applies must stop, since
+ *   nothing may be skipped
+ */
+export function decodeEntry(bytes: Uint8Array): ClusterEntry {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const kind = bytes[1] ?? 0;
+  if (bytes.length < headerSize || bytes[0] !== formatVersion || !known.has(kind))
+    throw unreadable(`format ${bytes[0]}, kind ${kind}`);
+  const start = headerSize + (isServerKind(kind) ? 0 : uuidSize);
+  if (bytes.length !== start + view.getUint32(4, true)) throw unreadable('a wrong length');
+  const database =
+    start === headerSize ? undefined : uuidText(bytes.subarray(headerSize, headerSize + uuidSize));
+  return {
+    kind: kind as EntryKindNumber,
+    wallTimeMs: view.getFloat64(8, true),
+    database,
+    body: bytes.subarray(start),
+  };
+}
+
+function unreadable(what: string): DatabaseError {
+  return new DatabaseError('Internal', `an entry of the Raft log cannot be read: ${what}`);
+}
+
+export function uuidBytes(uuid: string): Uint8Array {
+  const bytes = Buffer.from(uuid.replaceAll('-', ''), 'hex');
+  if (bytes.length !== uuidSize) throw new DatabaseError('Internal', `'${uuid}' is no uuid`);
+  return bytes;
+}
+
+export function uuidText(bytes: Uint8Array): string {
+  const hex = Buffer.from(bytes).toString('hex');
+  const parts = [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20)];
+  return [...parts, hex.slice(20)].join('-');
+}
