@@ -29,6 +29,8 @@ export interface ClusterDoorOptions {
   readonly ownPorts: () => OwnPorts;
   readonly version: string;
   readonly databaseNames: () => readonly string[];
+  /** Rolls back the transaction sessions of this server, when it leads no more. */
+  readonly endSessions: () => void;
   /** From now on tokens of other servers are honoured. */
   readonly shareTokens: (remote: RemoteTokens) => void;
 }
@@ -63,6 +65,7 @@ export async function openClusterDoor(options: ClusterDoorOptions): Promise<Clus
   const management = new ClusterManagement({ view, settings, addresses, readiness });
   const verify = new ClusterVerify({ view, addresses, http, token, runtime });
   options.shareTokens(new LoginTokens({ view, addresses, http, token, clock }));
+  const stopWatching = endSessionsWhenDeposed(view, options.endSessions);
   const stopSampling = sampleRegularly(view, monitor, runtime);
   poll.start();
   return {
@@ -77,6 +80,7 @@ export async function openClusterDoor(options: ClusterDoorOptions): Promise<Clus
     readiness,
     capabilities,
     close: () => {
+      stopWatching();
       stopSampling();
       poll.close();
       report.close();
@@ -84,6 +88,16 @@ export async function openClusterDoor(options: ClusterDoorOptions): Promise<Clus
       http.close();
     },
   };
+}
+
+/** A session cannot commit under another leader, and is never moved (ha.md 6.4). */
+function endSessionsWhenDeposed(view: ClusterView, endSessions: () => void): () => void {
+  let led = view.consensus.status().role === 'leader';
+  return view.consensus.onStatus(({ role }) => {
+    const leads = role === 'leader';
+    if (led && !leads) endSessions();
+    led = leads;
+  });
 }
 
 function sampleRegularly(view: ClusterView, monitor: ReplicaMonitor, runtime: Runtime): () => void {

@@ -257,6 +257,8 @@ export interface DatabasesPort {
   readonly running: RunningWork;
   /** Rolls back the transaction sessions of a user who was dropped or has a new password (http-api.md 8). */
   endSessionsOfUser(user: string): void;
+  /** Rolls back every transaction session: this server leads its cluster no more (ha.md 6.4). */
+  endAllSessions(): void;
   /** False until every database loaded at start is open or known to be unopenable (limits.md 20). */
   isRecovered(): boolean;
   /** Counters since start for `GET /server`. */

@@ -5,6 +5,8 @@ import { parseJsonBytes, parseJsonInSlices } from '#core/value/json-value.ts';
 import type { Value } from '#core/value/value.ts';
 import { badRequest, HttpRefusal, messageOf, notOnline } from '#http/answer/errors.ts';
 import type { Exchange } from '#http/answer/exchange.ts';
+import { leadsHere, sendOn } from '#http/cluster/sent-on.ts';
+import { beforeRead } from '#http/cluster/wanted-state.ts';
 import { corsHeaders } from '#http/request/cors.ts';
 import { object, shared } from '#http/document/schemas.ts';
 import type { Door } from '#http/door.ts';
@@ -13,6 +15,7 @@ import { type PathOwner, basePath, type Route } from '#http/routes/route.ts';
 import { SliceTimer } from '#transaction/write/slice-timer.ts';
 import type { ConfigurationFile } from './policy/configuration-file.ts';
 import { isAcceptedMcpOrigin } from './policy/origin.ts';
+import { callsLeader } from './policy/placement.ts';
 import { Policy } from './policy/policy.ts';
 import { errorText, rpcCode } from './protocol/json-rpc.ts';
 import type { McpServer } from './server.ts';
@@ -117,6 +120,10 @@ function mcpPost(configuration: ConfigurationFile, serverOf: (door: Door) => Mcp
         answerText(exchange, 200, errorText('null', rpcCode.parse, message.problem));
         return;
       }
+      const { cluster } = door;
+      const isForLeader = cluster && !leadsHere(cluster) && callsLeader(message.value);
+      if (isForLeader && (await sendOn(exchange, { kind: 'leader' }))) return;
+      if (!isForLeader) await beforeRead(exchange);
       const { status, text } = await serverOf(door).answer(message.value, {
         principal: exchange.principal,
         requestId: exchange.requestId,

@@ -68,6 +68,10 @@ const codes: Partial<Record<string, string>> = {
   QueueFull: 'TRYAGAIN',
   Busy: 'TRYAGAIN',
   NotOnline: 'TRYAGAIN',
+  QuorumNotReached: 'TRYAGAIN',
+  NeedRetry: 'TRYAGAIN',
+  // Of a cluster: the text names the leader (ha.md 6.6).
+  NotLeader: 'READONLY',
   DatabaseInstalling: 'TRYAGAIN',
 };
 

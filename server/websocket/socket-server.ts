@@ -149,11 +149,28 @@ export class SocketServer {
     if (via === 'api-token' || (user !== undefined && user.generation === client.generation)) {
       // Tokens end on their own, too. An open connection counts as use of its token.
       if (via === 'password') return true;
-      if (authenticator.authenticateNow(client.authorization)?.principal !== undefined) return true;
+      const known = authenticator.authenticateNow(client.authorization);
+      if (known?.principal !== undefined) return true;
+      if (known === undefined) {
+        this.#askElsewhere(client);
+        return true;
+      }
     }
     const isUserGone = user === undefined && via !== 'api-token';
     client.close(closeCode.policy, isUserGone ? 'user deleted' : 'access revoked');
     return false;
+  }
+
+  /** The token is another server's. */
+  #askElsewhere(client: Client): void {
+    const { authenticator } = this.#options;
+    authenticator.authenticate(client.authorization, { source: 'websocket' }).then(
+      ({ refusal }) => {
+        if (refusal !== undefined && refusal !== 'busy')
+          client.close(closeCode.policy, 'access revoked');
+      },
+      () => client.close(closeCode.policy, 'access revoked'),
+    );
   }
 
   #userChanged(name: string): void {

@@ -122,6 +122,9 @@ export class FakeDatabases implements DatabasesPort {
   storage(): readonly DatabaseStorage[] {
     return [];
   }
+  endAllSessions(): void {
+    for (const { sessions } of this.databases.values()) sessions.clear();
+  }
   endSessionsOfUser(user: string): void {
     this.endedUsers.push(user);
   }

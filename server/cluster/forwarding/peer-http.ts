@@ -1,15 +1,14 @@
-import {
-  Agent,
-  type IncomingMessage,
-  type RequestOptions,
-  request as httpRequest,
-} from 'node:http';
-import { Agent as SecureAgent, request as httpsRequest } from 'node:https';
+import type { Agent, ClientRequest, IncomingMessage, RequestOptions } from 'node:http';
+import type { Agent as SecureAgent } from 'node:https';
 import type { Readable } from 'node:stream';
 import type { SettingsReader } from '#config/effective-settings.ts';
 import { haProxyConnectTimeout, haProxyReadTimeout } from '#config/cluster-http-settings.ts';
 import type { Timers } from '#core/runtime.ts';
 import type { Dial } from './peer-addresses.ts';
+
+// Imports would evaluate every export of these modules, which costs 8 MB.
+const http = process.getBuiltinModule('node:http');
+const https = process.getBuiltinModule('node:https');
 
 /** Connections to one server (ha.md 6.2 rule 6); further requests wait for one. */
 const connectionsMax = 32;
@@ -55,7 +54,11 @@ export interface PeerAnswer {
 export class PeerHttp {
   readonly #settings: SettingsReader;
   readonly #timers: Timers;
-  readonly #plain = new Agent({ keepAlive: true, maxSockets: connectionsMax, timeout: idleMs });
+  readonly #plain: Agent = new http.Agent({
+    keepAlive: true,
+    maxSockets: connectionsMax,
+    timeout: idleMs,
+  });
   readonly #secure: SecureAgent;
 
   /** @param trusted certificates in PEM that servers of the cluster are told by; undefined: those of the system */
@@ -65,7 +68,7 @@ export class PeerHttp {
   ) {
     this.#settings = settings;
     this.#timers = timers;
-    this.#secure = new SecureAgent({
+    this.#secure = new https.Agent({
       keepAlive: true,
       maxSockets: connectionsMax,
       timeout: idleMs,
@@ -126,7 +129,7 @@ export class PeerHttp {
       headers: { ...headers, ...length },
       agent: to.isSecure ? this.#secure : this.#plain,
     };
-    return to.isSecure ? httpsRequest(options) : httpRequest(options);
+    return to.isSecure ? https.request(options) : http.request(options);
   }
 }
 
@@ -142,14 +145,14 @@ interface AskingOptions {
 
 /** One request on its way: reach the other side, send, wait for the head of the answer. */
 class Asking {
-  readonly #request: ReturnType<typeof httpRequest>;
+  readonly #request: ClientRequest;
   readonly #options: AskingOptions;
   #isConnected = false;
   #isSent = false;
   #isOver = false;
   #stopTimer: () => void = () => {};
 
-  constructor(request: ReturnType<typeof httpRequest>, options: AskingOptions) {
+  constructor(request: ClientRequest, options: AskingOptions) {
     this.#request = request;
     this.#options = options;
     const { signal } = options.asked;

@@ -12,7 +12,7 @@ import type { ConsensusStatus } from '../consensus-port.ts';
 import type { KnownPeer, PeerAddresses } from '../forwarding/peer-addresses.ts';
 import { alertsOf } from './alerts.ts';
 import type { CapabilityPoll } from './capabilities.ts';
-import type { ReplicaMonitor } from './replica-monitor.ts';
+import type { ReplicaMonitor, ReplicaStatus } from './replica-monitor.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -63,6 +63,11 @@ export class ClusterStatusReport {
       ...presence,
       alerts: this.alerts(),
     };
+  }
+
+  /** What the leader thinks of a follower. */
+  replicaStatus(peer: PeerId): ReplicaStatus {
+    return this.#options.monitor.of(peer)?.status ?? 'UNKNOWN';
   }
 
   /** The form that old clients read (http-api.md 11.3). */

@@ -37,6 +37,7 @@ export interface DatabasesOptions {
   readonly storage: () => readonly DatabaseStorage[];
   readonly running: RunningWork;
   readonly endSessionsOfUser: (user: string) => void;
+  readonly endAllSessions?: () => void;
   readonly log: Log;
   /** Told of a database that is no more. */
   readonly dropped?: (name: string) => void;
@@ -247,6 +248,10 @@ export class Databases implements DatabasesPort {
 
   endSessionsOfUser(user: string): void {
     this.#options.endSessionsOfUser(user);
+  }
+
+  endAllSessions(): void {
+    this.#options.endAllSessions?.();
   }
 
   isRecovered(): boolean {

@@ -54,6 +54,8 @@ export interface ServerDatabasesOptions {
   readonly container?: ContainerMemory | undefined;
   /** Where backups and exports go; below `directory` when absent. */
   readonly paths?: OperationPaths;
+  /** Ids of transaction sessions; in a cluster they tell who owns them. */
+  readonly newSessionId?: (() => string) | undefined;
   /** Told who backed up, restored, exported or imported what. */
   readonly audit?: (message: string, database: string) => void;
   /** Told of a database that cannot be opened. */
@@ -83,7 +85,7 @@ export function makeDatabases(options: ServerDatabasesOptions): ServerDatabases 
   const meter = makeMeter(runtime.clock, settings, log);
   const store = makeStore(settings, () => databases);
   const memory = makeMemory(options);
-  const sessions = makeSessions(runtime, settings, memory);
+  const sessions = makeSessions(runtime, memory, options);
   const opened = new Set<Database>();
   const engineSurroundings = { settings, timers: runtime.timers, clock: runtime.clock };
   const operations = new ServerOperations({
@@ -143,6 +145,7 @@ export function makeDatabases(options: ServerDatabasesOptions): ServerDatabases 
     storage: () => [...opened].map((database) => database.storage()),
     running: { statements: active, operations: progress },
     endSessionsOfUser: (user) => sessions.endOfUser(user),
+    endAllSessions: () => sessions.endAll(),
     log,
   });
   return { databases, active, progress, meter, operations, store };
@@ -183,12 +186,13 @@ function makeMemory({ settings, container, heapBytesMax }: ServerDatabasesOption
 
 function makeSessions(
   runtime: Runtime,
-  settings: Settings,
   memory: ServerMemory,
+  { settings, newSessionId }: Pick<ServerDatabasesOptions, 'settings' | 'newSessionId'>,
 ): TransactionSessions {
   return new TransactionSessions({
     runtime,
     memory,
+    newId: newSessionId,
     limits: {
       expireMs: () => settings.get(serverHttpTxExpireTimeout) * 1000,
       countMax: () => settings.get(serverHttpTxSessionMax),

@@ -50,10 +50,18 @@ export class TransactionSessions {
   readonly #runtime: Runtime;
   readonly #limits: SessionLimits;
   readonly #memory: SessionMemory | undefined;
+  readonly #newId: () => string;
   readonly #sessions = new Map<string, TransactionSession>();
 
-  constructor(options: { runtime: Runtime; limits: SessionLimits; memory?: SessionMemory }) {
+  constructor(options: {
+    runtime: Runtime;
+    limits: SessionLimits;
+    memory?: SessionMemory;
+    /** `AS-<uuid>`; absent: any UUID. */
+    newId?: (() => string) | undefined;
+  }) {
     this.#memory = options.memory;
+    this.#newId = options.newId ?? (() => `AS-${options.runtime.random.uuid()}`);
     this.#runtime = options.runtime;
     this.#limits = options.limits;
   }
@@ -77,7 +85,7 @@ export class TransactionSessions {
         `${this.#sessions.size} transaction sessions are open, service.server.httpTxSessionMax allows no more`,
       );
     }
-    const id = `AS-${this.#runtime.random.uuid()}`;
+    const id = this.#newId();
     const session = new TransactionSession({
       user: principal.name,
       ...about,

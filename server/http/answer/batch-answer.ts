@@ -38,6 +38,12 @@ const autoMappingMax = 10_000;
 /** Longer texts are sent in pieces. */
 const pieceLength = 64 * 1024;
 
+/** With replication: the headers have gone out long before (contract 3, Consistency headers). */
+function commitIndexOf({ door: { cluster } }: Exchange): { readonly commitIndex?: number } {
+  const index = cluster?.view.appliedIndex() ?? 0;
+  return index > 0 ? { commitIndex: index } : {};
+}
+
 function countFields({ vertices, edges, lines, skippedLines, bytes }: ImportCounts) {
   return {
     verticesCreated: vertices,
@@ -207,6 +213,7 @@ export class StreamedBatchAnswer implements BatchAnswer {
       ...summaryFields(this.#call, batch),
       ...(isStreamed ? { idMappingStreamed: true } : { idMappingOmitted: true }),
       idMappingSize: batch.committedIds.count,
+      ...commitIndexOf(this.#call.exchange),
     };
     const sink = this.#open();
     await sink.sendLine([`${JSON.stringify({ summary })}\n`]);
@@ -222,7 +229,8 @@ export class StreamedBatchAnswer implements BatchAnswer {
     if (status >= 500) exchange.reportServerError(error, refusal);
     const { requestId, door } = exchange;
     const message = shownDetail(refusal, requestId, door.limits.hidesDetails) ?? refusal.error;
-    const line = { message, status, exception, exceptionArgs, ...more, requestId };
+    const bookmark = commitIndexOf(this.#call.exchange);
+    const line = { message, status, exception, exceptionArgs, ...more, requestId, ...bookmark };
     const sink = this.#open();
     sink.write(Buffer.from(`${JSON.stringify({ error: line })}\n`));
     sink.end();

@@ -248,6 +248,11 @@ export class Exchange {
     return all;
   }
 
+  /** What the client will be told is no newer than this: the state that a stream shows was taken now or later. */
+  noteCommitIndex(): void {
+    this.commitIndex = this.door.cluster?.view.appliedIndex();
+  }
+
   /** What is applied here, so that whoever gives it back sees at least what this answer saw (ha.md 7.2). */
   #pushCommitIndex(headers: string[], { view }: ClusterDoor): void {
     const index = this.commitIndex ?? view.appliedIndex();

@@ -32,6 +32,7 @@ export function wantsLines(exchange: Exchange): boolean {
 export async function answerLines(run: StatementRun): Promise<void> {
   if (run.serializer === 'graph' || run.serializer === 'studioGraph')
     throw badRequest(`Serializer '${run.serializer}' has no stream of rows; use record or studio`);
+  run.exchange.noteCommitIndex();
   const lines = new LineSink(run);
   try {
     const stream = await start({ ...run, mustBeIdempotent: true });

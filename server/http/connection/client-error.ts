@@ -33,7 +33,13 @@ export const unknownMethod: Refusal = {
 };
 
 /** Answers and closes, where there is no response object. */
-export function answerByHand(refusal: Refusal, socket: Duplex, requestId: string): void {
+export function answerByHand(
+  refusal: Refusal,
+  socket: Duplex,
+  requestId: string,
+  /** What is applied here, with replication; 0: nothing. */
+  bookmark = 0,
+): void {
   const body = refusalBody(refusal, requestId, false);
   const { headers = [] } = refusal;
   const head = [
@@ -45,6 +51,7 @@ export function answerByHand(refusal: Refusal, socket: Duplex, requestId: string
     `Content-Length: ${body.length}`,
     'Connection: close',
   ];
+  if (bookmark > 0) head.push(`X-Service-Commit-Index: ${bookmark}`);
   for (let at = 0; at < headers.length; at += 2) head.push(`${headers[at]}: ${headers[at + 1]}`);
   socket.end(`${head.join('\r\n')}\r\n\r\n${body.toString()}`);
 }

@@ -38,13 +38,15 @@ const { createServer } = process.getBuiltinModule('node:http');
 export interface Receivers {
   readonly gate: ConnectionGate;
   readonly requestIds: RequestIds;
+  /** What is applied here, with replication; 0: nothing. */
+  readonly bookmark: () => number;
   readonly upgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
 }
 
 /** A server that listens nowhere yet. @param tls key and certificates make it speak HTTPS */
 export function makeListener(
   settings: SettingsReader,
-  { gate, requestIds, upgrade }: Receivers,
+  { gate, requestIds, bookmark, upgrade }: Receivers,
   tls?: SecureContextOptions,
 ): Server {
   const headersTimeout = settings.get(serverHttpHeadersTimeout);
@@ -76,7 +78,7 @@ export function makeListener(
   server.on('connect', (request, socket) => {
     // The server listens no more, and a client that leaves meanwhile is no failure.
     socket.on('error', () => socket.destroy());
-    const refuse = () => answerByHand(unknownMethod, socket, requestIds.next());
+    const refuse = () => answerByHand(unknownMethod, socket, requestIds.next(), bookmark());
     connectionOf(request)?.handOver(refuse);
   });
   server.on('upgrade', upgrade);
@@ -88,7 +90,7 @@ export function makeListener(
       return;
     }
     if (connection?.onBrokenBody?.(error.code)) return;
-    if (connection && isOfParser(error)) endRequests(connection, error, requestIds);
+    if (connection && isOfParser(error)) endRequests(connection, error, requestIds, bookmark);
     else socket.destroy();
   });
   gate.attach(server, tls ? 'secureConnection' : 'connection');
@@ -100,7 +102,12 @@ function isOfParser({ code = '' }: ParserError): boolean {
   return code.startsWith('HPE_') || code === 'ERR_HTTP_REQUEST_TIMEOUT';
 }
 
-function endRequests(connection: Connection, error: ParserError, requestIds: RequestIds): void {
+function endRequests(
+  connection: Connection,
+  error: ParserError,
+  requestIds: RequestIds,
+  bookmark: () => number,
+): void {
   const { socket, isAnswering } = connection;
   // Who is reset while it sends does not see the answer.
   if (connection.isRefused && error.rawPacket !== undefined && connection.discards(error.rawPacket))
@@ -110,7 +117,7 @@ function endRequests(connection: Connection, error: ParserError, requestIds: Req
     const line = connection.overlongLine;
     const refusal = line ? line.refusalAfter(error) : refusalOfParser(error);
     if (refusal === undefined) return;
-    connection.endRequests(() => answerByHand(refusal, socket, requestIds.next()));
+    connection.endRequests(() => answerByHand(refusal, socket, requestIds.next(), bookmark()));
   } else socket.destroy();
 }
 

@@ -8,6 +8,7 @@ import {
   serverHttpsIncomingPort,
   serverHttpUrlMaxSize,
 } from '#config/server-settings.ts';
+import { clusterFamilies } from '#control/cluster-families.ts';
 import { DatabaseError } from '#core/errors.ts';
 import { malformed, skipBody } from '../request/admission.ts';
 import { authenticated, requireUser } from '../request/authenticate.ts';
@@ -83,7 +84,9 @@ export class HttpServer {
       }),
       requireUser,
     };
-    dependencies.telemetry?.add(() => this.#door.requests.families());
+    const { telemetry, cluster } = dependencies;
+    telemetry?.add(() => this.#door.requests.families());
+    if (cluster) telemetry?.add(() => clusterFamilies(cluster));
     this.#routes = [
       ...allRoutes,
       ...(dependencies.telemetry ? prometheusRoutes : []),
@@ -101,7 +104,7 @@ export class HttpServer {
           const { socket } = connection;
           // The parser lets go of what it keeps with the socket only.
           socket.once('finish', () => socket.destroy());
-          answerByHand(tooMuchHeaders, socket, this.#requestIds.next());
+          answerByHand(tooMuchHeaders, socket, this.#requestIds.next(), this.#bookmark());
         }),
     });
     const { plain, secure } = this.#makeListeners();
@@ -203,6 +206,7 @@ export class HttpServer {
     const receivers = {
       gate: this.#gate,
       requestIds: this.#requestIds,
+      bookmark: () => this.#bookmark(),
       upgrade: this.#upgrades.handle.bind(this.#upgrades),
     };
     const plain = makeListener(settings, receivers);
@@ -323,6 +327,10 @@ export class HttpServer {
   async #handleElsewhere(exchange: Exchange, route: Route, place: Elsewhere): Promise<void> {
     const body = route.streamsBody ? exchange.streamedBody() : undefined;
     if (!(await sendOn(exchange, place, body))) await route.handle(exchange, this.#door);
+  }
+
+  #bookmark(): number {
+    return this.#door.cluster?.view.appliedIndex() ?? 0;
   }
 
   #ownerOf({ url = '' }: IncomingMessage): PathOwner | undefined {

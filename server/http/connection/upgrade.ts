@@ -99,6 +99,8 @@ export class Upgrades {
       `X-Request-Id: ${requestId}`,
       'Connection: close',
     ];
+    const index = this.#door.cluster?.view.appliedIndex() ?? 0;
+    if (index > 0) lines.push(`X-Service-Commit-Index: ${index}`);
     const { headers = [] } = refusal;
     for (let at = 0; at < headers.length; at += 2) lines.push(`${headers[at]}: ${headers[at + 1]}`);
     socket.end(Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`), body]), () =>

@@ -73,6 +73,7 @@ export function authenticated(exchange: Exchange, access: Route['access'], next:
 /** @throws HttpRefusal 401, 403, 503 */
 export async function requireUser(exchange: Exchange): Promise<void> {
   exchange.principal = await principalOf(exchange.door, exchange.request, exchange.requestId);
+  exchange.isForwarded = exchange.request.headers['x-service-forwarded-user'] !== undefined;
 }
 
 /** Who a request is from. @throws HttpRefusal 401, 403, 412, 503 */
@@ -84,7 +85,10 @@ export async function principalOf(
   const { authenticator, settings } = door;
   const claim = peerClaimOf(door, request);
   if (claim.kind === 'refused') throw new HttpRefusal(claim.refusal);
-  if (claim.kind === 'peer') throw new HttpRefusal(userMissing);
+  if (claim.kind === 'peer') {
+    if (claim.principal === undefined) throw new HttpRefusal(userMissing);
+    return claim.principal;
+  }
   const source = request.socket.remoteAddress ?? 'unknown';
   const found = await authenticator.authenticate(request.headers.authorization, {
     source,

@@ -202,6 +202,7 @@ export async function startCluster(
           ownPorts: () => ({ http: cluster.doors[place]?.port ?? 1, https: undefined }),
           version: parts.version,
           databaseNames: () => parts.databases.names(),
+          endSessions: () => parts.databases.endAllSessions(),
           shareTokens: (remote) => parts.tokens.shareWith(remote),
         });
       },
