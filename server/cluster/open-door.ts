@@ -6,7 +6,7 @@ import { readTrustedCertificates } from '#platform/tls-store.ts';
 import type { ClusterDoor } from './cluster-door.ts';
 import type { ClusterView } from './cluster-view.ts';
 import { Forwarder } from './forwarding/forwarder.ts';
-import { type OwnPorts, PeerAddresses } from './forwarding/peer-addresses.ts';
+import { type DialMap, type OwnPorts, PeerAddresses } from './forwarding/peer-addresses.ts';
 import { PeerHttp } from './forwarding/peer-http.ts';
 import { ClusterManagement } from './management/management.ts';
 import { ClusterVerify } from './management/verify.ts';
@@ -27,6 +27,7 @@ export interface ClusterDoorOptions {
   readonly log: Log;
   /** Of this server; asked when others are dialled, since ports may be found when the doors listen. */
   readonly ownPorts: () => OwnPorts;
+  readonly dialMap?: DialMap;
   readonly version: string;
   readonly databaseNames: () => readonly string[];
   /** Rolls back the transaction sessions of this server, when it leads no more. */
@@ -44,7 +45,7 @@ const sampleEveryMs = 5000;
 export async function openClusterDoor(options: ClusterDoorOptions): Promise<ClusterDoor> {
   const { view, token, settings, runtime, log, version, databaseNames } = options;
   const { clock, timers } = runtime;
-  const addresses = new PeerAddresses(view, options.ownPorts, log);
+  const addresses = new PeerAddresses(view, options);
   const http = new PeerHttp({ settings, timers }, await trustedCertificates(settings));
   const reads = new ReadBarrier(view, { settings, clock, timers });
   const forwarder = new Forwarder({ view, settings, clock, timers, token, addresses, http });

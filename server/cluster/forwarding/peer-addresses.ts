@@ -9,6 +9,9 @@ export interface OwnPorts {
   readonly https: number | undefined;
 }
 
+/** What is dialled in place of an address: for trials in which connections are cut (`dev/`). */
+export type DialMap = ReadonlyMap<string, string>;
+
 export type Dial =
   | {
       readonly kind: 'address';
@@ -47,10 +50,24 @@ export class PeerAddresses {
   readonly #told = new Map<Protocol, string>();
   #hasToldPlain = false;
 
-  constructor(view: ClusterView, ownPorts: () => OwnPorts, log: Log) {
+  readonly #dialMap: DialMap;
+
+  constructor(
+    view: ClusterView,
+    {
+      ownPorts,
+      log,
+      dialMap = new Map(),
+    }: { ownPorts: () => OwnPorts; log: Log; dialMap?: DialMap },
+  ) {
+    this.#dialMap = dialMap;
     this.#view = view;
     this.#ownPorts = ownPorts;
     this.#log = log;
+  }
+
+  #mapped(address: string, isSecure: boolean): Dial {
+    return addressOf(this.#dialMap.get(address) ?? address, isSecure);
   }
 
   get #own(): OwnPorts {
@@ -111,11 +128,11 @@ export class PeerAddresses {
     if (peer === undefined) return refused(`server '${id}' is not known`);
     if (this.#own.https !== undefined) {
       const secure = this.addresses('https').get(id);
-      if (secure !== undefined) return addressOf(secure, true);
+      if (secure !== undefined) return this.#mapped(secure, true);
       this.#tellPlain(id);
     }
     const plain = this.addresses('http').get(id);
-    if (plain !== undefined) return addressOf(plain, false);
+    if (plain !== undefined) return this.#mapped(plain, false);
     const port = peer.http ?? this.#own.http;
     const others = this.known().filter(
       (other) =>
@@ -202,4 +219,10 @@ function addressOf(text: string, isSecure: boolean): Dial {
 
 function unbracketed(host: string): string {
   return host.replace(/^\[(.*)\]$/, '$1');
+}
+
+/** Of the text in `POLYAD_DIAL_MAP`: an object of `host:port` by `host:port`. */
+export function parseDialMap(text: string | undefined): DialMap {
+  if (text === undefined || text === '') return new Map();
+  return new Map(Object.entries(JSON.parse(text) as Record<string, string>));
 }

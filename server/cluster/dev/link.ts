@@ -1,0 +1,79 @@
+import { connect, createServer, type Server, type Socket } from 'node:net';
+
+/**
+ * A TCP connection between two servers of a local cluster that can be cut: silently, as a network that loses every packet does.
+ * What was open is dropped when it heals, so that both sides begin anew.
+ */
+export class Link {
+  readonly #server: Server;
+  readonly #targetPort: number;
+  readonly #sockets = new Set<Socket>();
+  #isCut = false;
+
+  constructor(targetPort: number) {
+    this.#targetPort = targetPort;
+    this.#server = createServer((socket) => this.#accept(socket));
+  }
+
+  /** @returns the port on loopback that stands for the target */
+  async open(): Promise<number> {
+    await new Promise<void>((resolve, reject) => {
+      this.#server.once('error', reject);
+      this.#server.listen(0, '127.0.0.1', resolve);
+    });
+    const address = this.#server.address();
+    return typeof address === 'object' && address ? address.port : 0;
+  }
+
+  cut(): void {
+    this.#isCut = true;
+    for (const socket of this.#sockets) socket.pause();
+  }
+
+  heal(): void {
+    if (!this.#isCut) return;
+    this.#isCut = false;
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  get isCut(): boolean {
+    return this.#isCut;
+  }
+
+  close(): void {
+    this.#server.close();
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  #accept(from: Socket): void {
+    this.#keep(from);
+    // Who connects while it is cut waits for an answer that does not come.
+    if (this.#isCut) {
+      from.pause();
+      return;
+    }
+    const to = connect(this.#targetPort, '127.0.0.1');
+    this.#keep(to);
+    const join = (one: Socket, other: Socket) => {
+      one.on('data', (piece) => {
+        if (this.#isCut) return;
+        if (!other.write(piece)) one.pause();
+      });
+      other.on('drain', () => {
+        if (!this.#isCut) one.resume();
+      });
+      one.on('end', () => this.#isCut || other.end());
+      // A peer that died is seen at once; one that is cut off is not.
+      one.on('close', () => this.#isCut || other.destroy());
+    };
+    join(from, to);
+    join(to, from);
+  }
+
+  #keep(socket: Socket): void {
+    this.#sockets.add(socket);
+    socket.setNoDelay(true);
+    socket.on('error', () => {});
+    socket.on('close', () => this.#sockets.delete(socket));
+  }
+}

@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { command, linearizable, makeSchool, rows, startProcesses, until } from './support.ts';
+
+// Members that come, go, lead and stop, with real processes (ha.md 11.2, 12.4).
+
+test('leadership is handed over by command and before a stop', async (context) => {
+  const cluster = await startProcesses(context, 3);
+  const leader = await cluster.leader();
+  await makeSchool(cluster, leader);
+  const next = cluster.servers.find((server) => server !== leader);
+  assert.ok(next);
+  const refused = await cluster.ask(next, 'POST', 'cluster/leader', {});
+  assert.equal(refused.status, 409, JSON.stringify(refused.body));
+  const moved = await cluster.ask(leader, 'POST', 'cluster/leader', { peerId: next.id });
+  assert.deepEqual(moved.body, { result: 'Leadership transferred', leaderId: next.id });
+  await until('it leads', async () => (await cluster.leader()) === next);
+  assert.equal(await next.stop(), 0, 'a signal ends it in order');
+  const after = await cluster.leader();
+  assert.notEqual(after, next);
+  await rows(cluster, after, 'INSERT INTO Person SET number = 1');
+  await cluster.restart(next.place);
+  assert.equal((await rows(cluster, next, 'SELECT FROM Person', linearizable)).length, 1);
+});
+
+test('a server joins, gets everything, and leaves', async (context) => {
+  const cluster = await startProcesses(context, 3);
+  const leader = await cluster.leader();
+  await makeSchool(cluster, leader);
+  for (let number = 1; number <= 20; number += 1)
+    await rows(cluster, leader, `INSERT INTO Person SET number = ${number}`);
+  const fourth = await cluster.add();
+  assert.equal((await rows(cluster, fourth, 'SELECT FROM Person', linearizable)).length, 20);
+  const written = await command(cluster, fourth, 'INSERT INTO Person SET number = 21');
+  assert.equal(written.status, 200, JSON.stringify(written.body));
+  const left = await cluster.ask(fourth, 'POST', 'cluster/leave');
+  assert.equal(left.status, 200, JSON.stringify(left.body));
+  const { body } = await cluster.ask(leader, 'GET', 'cluster');
+  const { peers } = body as { peers: { id: string; inConfiguration: boolean }[] };
+  assert.equal(
+    peers.some(({ id, inConfiguration }) => id === fourth.id && inConfiguration),
+    false,
+  );
+});
+
+test('a login of one server holds on all, and ends with the password of its user', async (context) => {
+  const cluster = await startProcesses(context, 3);
+  const [first, second, third] = cluster.servers;
+  assert.ok(first && second && third);
+  const user = { name: 'jay', password: 'first-password', databases: {} };
+  assert.equal((await cluster.ask(second, 'POST', 'server/users', user)).status, 201);
+  const basic = `Basic ${Buffer.from('jay:first-password').toString('base64')}`;
+  await until('the user is known everywhere', async () => {
+    const answers = await Promise.all(
+      cluster.servers.map((server) =>
+        cluster.ask(server, 'GET', 'databases', undefined, { authorization: basic }),
+      ),
+    );
+    return answers.every(({ status }) => status === 200);
+  });
+  const login = await cluster.ask(third, 'POST', 'login', undefined, { authorization: basic });
+  const bearer = { authorization: `Bearer ${(login.body as { token: string }).token}` };
+  for (const server of cluster.servers)
+    assert.equal((await cluster.ask(server, 'GET', 'databases', undefined, bearer)).status, 200);
+  const changed = await cluster.ask(first, 'PUT', 'server/users?name=jay', {
+    password: 'second-password',
+  });
+  assert.equal(changed.status, 200, JSON.stringify(changed.body));
+  for (const server of cluster.servers)
+    await until(
+      'the token is dead',
+      async () => (await cluster.ask(server, 'GET', 'databases', undefined, bearer)).status === 401,
+    );
+});
+
+test('a leader that is cut off steps down, and follows when it is back', async (context) => {
+  const cluster = await startProcesses(context, 3);
+  const leader = await cluster.leader();
+  await makeSchool(cluster, leader);
+  const others = cluster.servers.filter((server) => server !== leader);
+  for (const { place } of others) cluster.cut(leader.place, place);
+  const [one] = others;
+  assert.ok(one);
+  await until(
+    'the others write',
+    async () => (await command(cluster, one, 'INSERT INTO Person SET number = 1')).status === 200,
+  );
+  assert.notEqual((await command(cluster, leader, 'SELECT FROM Person', linearizable)).status, 200);
+  cluster.heal();
+  await until(
+    'it sees what it missed',
+    async () =>
+      (await command(cluster, leader, 'SELECT FROM Person', linearizable)).status === 200 &&
+      (await rows(cluster, leader, 'SELECT FROM Person', linearizable)).length === 1,
+  );
+});
