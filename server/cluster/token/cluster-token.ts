@@ -4,8 +4,11 @@ import type { SettingsReader } from '#config/effective-settings.ts';
 import { haClusterName, haClusterToken, haClusterTokenPath } from '#config/cluster-settings.ts';
 import { serverRootPassword } from '#config/server-settings.ts';
 import { DatabaseError } from '#core/errors.ts';
+import type { Timers } from '#core/runtime.ts';
 import type { KeyDerivation } from '#platform/key-derivation.ts';
 import { type ForwardedRights, readRights } from './forwarded-rights.ts';
+
+export type TokenSource = 'setting' | 'environment' | 'file' | 'derived';
 
 const environmentName = 'HA_CLUSTER_TOKEN';
 const iterations = 100_000;
@@ -20,13 +23,13 @@ export class ClusterToken {
   /** In order: the first is sent, all are accepted. */
   #values: readonly string[];
   #digests: readonly Buffer[];
-  /** Made of cluster name and root password: a new password does not change it while the server runs. */
-  readonly isDerived: boolean;
+  /** `derived`: of cluster name and root password; a new password does not change it while the server runs. */
+  readonly source: TokenSource;
 
-  constructor(values: readonly string[], isDerived = false) {
+  constructor(values: readonly string[], source: TokenSource = 'setting') {
     this.#values = values;
     this.#digests = values.map(digestOf);
-    this.isDerived = isDerived;
+    this.source = source;
   }
 
   /** What this server sends. */
@@ -80,13 +83,16 @@ export async function openClusterToken(
 ): Promise<ClusterToken> {
   const said = explicitToken(settings, environment);
   if (said === undefined) return deriveToken(settings, derivation);
-  for (const { value, source } of said) {
+  for (const { value, source } of said.values) {
     if (!/^[\x21-\x7e]+$/.test(value))
       throw new DatabaseError('InvalidSetting', `${source}: use printable ASCII without blanks`);
     if (value.length < shortLength)
       warn(`${source} has ${value.length} characters; use ${shortLength} or more`);
   }
-  return new ClusterToken(said.map(({ value }) => value));
+  return new ClusterToken(
+    said.values.map(({ value }) => value),
+    said.from,
+  );
 }
 
 interface SaidToken {
@@ -97,14 +103,17 @@ interface SaidToken {
 function explicitToken(
   settings: SettingsReader,
   environment: Readonly<Record<string, string | undefined>>,
-): readonly SaidToken[] | undefined {
+): { readonly from: TokenSource; readonly values: readonly SaidToken[] } | undefined {
   const ofSetting = settings.get(haClusterToken).trim();
-  if (ofSetting !== '') return [{ value: ofSetting, source: haClusterToken.key }];
+  if (ofSetting !== '')
+    return { from: 'setting', values: [{ value: ofSetting, source: haClusterToken.key }] };
   const ofEnvironment = environment[environmentName]?.trim() ?? '';
-  if (ofEnvironment !== '') return [{ value: ofEnvironment, source: environmentName }];
+  if (ofEnvironment !== '')
+    return { from: 'environment', values: [{ value: ofEnvironment, source: environmentName }] };
   const path = settings.get(haClusterTokenPath).trim();
   if (path === '') return undefined;
-  return readTokenFile(path).map((value) => ({ value, source: haClusterTokenPath.key }));
+  const source = haClusterTokenPath.key;
+  return { from: 'file', values: readTokenFile(path).map((value) => ({ value, source })) };
 }
 
 /** Of several lines the first is sent and each is accepted. @throws DatabaseError `InvalidSetting` */
@@ -128,6 +137,30 @@ export function readTokenFile(path: string): readonly string[] {
   return lines;
 }
 
+/**
+ * Follows the file of the token: lines that come are accepted as soon as they are read, and the first is sent. A file that cannot
+ * be read changes nothing. @returns the way to stop
+ */
+export function watchTokenFile(
+  token: ClusterToken,
+  settings: SettingsReader,
+  { timers, everyMs }: { readonly timers: Timers; readonly everyMs: number },
+): () => void {
+  const path = settings.get(haClusterTokenPath).trim();
+  if (path === '' || token.source !== 'file') return () => {};
+  let stop = () => {};
+  const look = () => {
+    try {
+      token.replace(readTokenFile(path));
+    } catch (error) {
+      if (!(error instanceof DatabaseError)) throw error;
+    }
+    stop = timers.after(everyMs, look);
+  };
+  stop = timers.after(everyMs, look);
+  return () => stop();
+}
+
 async function deriveToken(
   settings: SettingsReader,
   derivation: KeyDerivation,
@@ -141,5 +174,5 @@ async function deriveToken(
   const name = settings.get(haClusterName);
   const salt = Buffer.from(`service-cluster-token:${name}`);
   const key = await derivation.derive(`${name}:${password}`, salt, iterations);
-  return new ClusterToken([Buffer.from(key).toString('hex')], true);
+  return new ClusterToken([Buffer.from(key).toString('hex')], 'derived');
 }

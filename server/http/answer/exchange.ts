@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ClusterDoor } from '#cluster/cluster-door.ts';
+import { errorSpecs } from '#core/errors.ts';
 import type { Principal } from '#core/principal.ts';
 import type { Index } from '#raft/vocabulary.ts';
 import { type Connection, lingerBytesMax, lingerMs } from '../connection/connection.ts';
@@ -219,8 +220,12 @@ export class Exchange {
     const body = refusalBody(refusal, this.requestId, hidesDetails);
     const headers = [...jsonHeaders, ...(refusal.headers ?? noHeaders)];
     // Of a cluster whoever is refused so is told when to come again (ha.md 7.4).
-    if (refusal.status === 503 && this.door.cluster && !headers.includes('Retry-After'))
-      headers.push('Retry-After', '1');
+    if (refusal.status === 503 && this.door.cluster) {
+      if (!headers.includes('Retry-After')) headers.push('Retry-After', '1');
+      const isSentOn = this.request.headers['x-service-forwarded-to-leader'] !== undefined;
+      if (isSentOn && notExecuted.has(refusal.exception ?? ''))
+        headers.push('X-Service-Not-Executed', '1');
+    }
     const isUnread = !this.#hasWholeBody && hasBody(this.request) && !this.request.complete;
     if (refusal.closes || isUnread) this.#sendAndLinger(refusal.status, headers, body);
     else this.send(refusal.status, headers, body);
@@ -311,6 +316,12 @@ export class Exchange {
 function latin1Of({ buffer, byteOffset, byteLength }: Uint8Array): string {
   return Buffer.from(buffer, byteOffset, byteLength).toString('latin1');
 }
+
+/** Nothing was done: a server that sent the request on looks for the leader anew (ha.md 6.2 rule 5). */
+const notExecuted: ReadonlySet<string> = new Set([
+  errorSpecs.QuorumNotReached.exception,
+  errorSpecs.NotOnline.exception,
+]);
 
 /** Of every answer that is JSON. */
 export const jsonHeaders: readonly string[] = [
