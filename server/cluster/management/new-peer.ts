@@ -1,4 +1,6 @@
+import { DatabaseError } from '#core/errors.ts';
 import type { Member } from '#raft/vocabulary.ts';
+import { type ListEntry, parseEntry, peerIdOf } from '../server-list.ts';
 import { Fields, wrong } from './fields.ts';
 
 /** What `POST /cluster/peer` asks for (ha.md 11.2). */
@@ -24,8 +26,9 @@ const catchUpMs = 600_000;
 export function readNewPeer(given: ReadonlyMap<string, unknown>, raftPort: number): NewPeer {
   const fields = new Fields(given, known);
   const id = fields.requiredText('peerId');
-  const address = parseAddress(fields.requiredText('address'), raftPort);
-  const expectedId = `${address.host}_${address.raft}`;
+  const address = parseAddress(fields.requiredText('address'));
+  const port = address.raft ?? raftPort;
+  const expectedId = peerIdOf(address.host, port);
   if (id !== expectedId)
     throw wrong(`Field 'peerId' is '${id}'; of this address it must be '${expectedId}'`);
   const name = fields.text('name') ?? address.name;
@@ -34,7 +37,7 @@ export function readNewPeer(given: ReadonlyMap<string, unknown>, raftPort: numbe
   return {
     member: {
       id,
-      address: `${address.host}:${address.raft}`,
+      address: `${address.host}:${port}`,
       ...(name === undefined ? undefined : { name }),
       priority,
       canLead: true,
@@ -50,65 +53,14 @@ export function readNewPeer(given: ReadonlyMap<string, unknown>, raftPort: numbe
   };
 }
 
-interface PeerAddressText {
-  readonly name?: string | undefined;
-  readonly host: string;
-  readonly raft: number;
-  readonly http?: number | undefined;
-  readonly https?: number | undefined;
-  readonly priority?: number | undefined;
-}
-
-/** `host:raftPort:httpPort[:priority[:httpsPort]]` or `host:{raft:..., http:...}`, both with `name@` in front or not. */
-function parseAddress(text: string, raftPort: number): PeerAddressText {
-  const shape = /^(?:([^@:{}\s]+)@)?(\[[0-9a-fA-F:.]+\]|[^@:{}[\]\s]+)(?::(.*))?$/.exec(text);
-  const [, name, host, rest = ''] = shape ?? [];
-  if (host === undefined) throw malformed(text);
-  const object = /^\{(.*)\}$/.exec(rest);
-  const ports = object ? objectForm(object[1] ?? '', text) : positionalForm(rest, text);
-  return { name, host, ...ports, raft: ports.raft ?? raftPort };
-}
-
-const keys = ['raft', 'http', 'https', 'bolt', 'grpc', 'priority'] as const;
-type Ports = { readonly [K in (typeof keys)[number]]?: number };
-
-function objectForm(body: string, text: string): Ports {
-  const found: Record<string, number> = {};
-  for (const part of body.split(',')) {
-    const [key = '', value = '', ...more] = part.split(':').map((word) => word.trim());
-    const isKnown = (keys as readonly string[]).includes(key) && !(key in found);
-    if (!isKnown || more.length > 0) throw malformed(text);
-    found[key] = key === 'priority' ? integerOf(value, text) : portOf(value, text);
+/** As an entry of the server list. @throws DatabaseError `IllegalArgument` */
+function parseAddress(text: string): ListEntry {
+  try {
+    return parseEntry(text);
+  } catch (error) {
+    if (!(error instanceof DatabaseError)) throw error;
+    throw wrong(
+      `Field 'address' is '${text.slice(0, 100)}': ${error.message.replace(/^.*': /, '')}; use <host>:<raftPort>:<httpPort> or an entry of service.ha.serverList`,
+    );
   }
-  return found;
-}
-
-function positionalForm(rest: string, text: string): Ports {
-  if (rest === '') return {};
-  const parts = rest.split(':');
-  if (parts.length > 4) throw malformed(text);
-  const [raft, http, priority, https] = parts;
-  return {
-    ...(raft === undefined ? undefined : { raft: portOf(raft, text) }),
-    ...(http === undefined ? undefined : { http: portOf(http, text) }),
-    ...(priority === undefined ? undefined : { priority: integerOf(priority, text) }),
-    ...(https === undefined ? undefined : { https: portOf(https, text) }),
-  };
-}
-
-function portOf(value: string, text: string): number {
-  const port = Number(value);
-  if (/^\d{1,5}$/.test(value) && port >= 1 && port <= 65_535) return port;
-  throw malformed(text);
-}
-
-function integerOf(value: string, text: string): number {
-  if (/^-?\d{1,9}$/.test(value)) return Number(value);
-  throw malformed(text);
-}
-
-function malformed(text: string) {
-  return wrong(
-    `Field 'address' is '${text.slice(0, 100)}'; use <host>:<raftPort>:<httpPort> or an entry of service.ha.serverList`,
-  );
 }
