@@ -8,6 +8,7 @@ import type { Asker, ServerOperations } from '#database/operations/server-operat
 import type { ProgressEntry } from '#database/progress/progress-registry.ts';
 import type { DatabasesPort } from '#database/session.ts';
 import type { GroupAuthorizer } from '#security/authorizer.ts';
+import type { Groups } from '#security/groups.ts';
 import type { Users } from '#security/users.ts';
 import type { BackupControl } from './backup-control.ts';
 import type { ServerEvents } from './event-log.ts';
@@ -19,6 +20,7 @@ export interface CommandTargets {
   readonly settings: Settings;
   readonly databases: DatabasesPort;
   readonly users: Users;
+  readonly groups: Groups;
   readonly authorizer: GroupAuthorizer;
   readonly events: ServerEvents;
   readonly control: ServerControl;

@@ -7,6 +7,7 @@ import type { StoredRecord } from '#core/value/record.ts';
 import type { LogIndex, Rid } from '#core/value/rid.ts';
 import type { TemporalFormats } from '#core/temporal/format.ts';
 import type { Value } from '#core/value/value.ts';
+import type { Warning } from '#core/warnings.ts';
 import type { Isolation } from '#transaction/transaction.ts';
 import type { CommandsProgram } from '#query/algebra/commands.ts';
 import type { LocateSpace } from './key-value/staged-keys.ts';
@@ -135,6 +136,8 @@ export interface ResultSummary {
   readonly index: LogIndex;
   readonly stats: Readonly<Record<string, number | boolean>> | undefined;
   readonly explain: ExplainedPlan | undefined;
+  /** Absent when there are none. */
+  readonly warnings?: readonly Warning[] | undefined;
 }
 
 export interface ExplainedPlan {

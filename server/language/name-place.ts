@@ -1,4 +1,4 @@
-import { DatabaseError, type ErrorCode } from '#core/errors.ts';
+import { DatabaseError, type ErrorCode, type ErrorPosition } from '#core/errors.ts';
 import { maskSecretsInPlace } from '#core/text/masked-text.ts';
 import { syntaxError } from './syntax-error.ts';
 import { errorPositionAt, excerptAt, positionAt } from './text-cursor.ts';
@@ -92,4 +92,10 @@ function placeOf(names: readonly string[], { text, at, end }: StatementSource): 
     if (found !== undefined) return at + found;
   }
   return undefined;
+}
+
+/** Where a name stands in a statement; undefined when it does not. */
+export function positionOfName(name: string, source: StatementSource): ErrorPosition | undefined {
+  const at = placeOf([name], source);
+  return at === undefined ? undefined : errorPositionAt(source.text, at);
 }

@@ -2,6 +2,7 @@ import { rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseError } from '#core/errors.ts';
 import type { Timers } from '#core/runtime.ts';
+import { type Warning, warningsMax } from '#core/warnings.ts';
 import type { Audit } from './audit.ts';
 import type { Group, GroupDocument } from './group-document.ts';
 import { defaultGroups, groupDocumentToJson, parseGroupDocument } from './group-document.ts';
@@ -62,6 +63,22 @@ export class Groups {
   resolve(database: string, name: string): Group | undefined {
     const all = this.#document.get('*');
     return this.#document.get(database)?.get(name) ?? all?.get(name) ?? all?.get('*');
+  }
+
+  /** Of the access levels that a user is given: those that exist in no group, each a slip of the pen in most cases. */
+  unknownIn(grants: ReadonlyMap<string, readonly string[]>): readonly Warning[] {
+    const found: Warning[] = [];
+    for (const [database, names] of grants)
+      for (const name of names) {
+        const own = this.#document.get(database);
+        const all = this.#document.get('*');
+        if (own?.has(name) || all?.has(name) || found.length >= warningsMax) continue;
+        const known = new Set([...(own?.keys() ?? []), ...(all?.keys() ?? [])]);
+        const listed = [...known].slice(0, 20).join(', ');
+        const message = `there is no group '${name}' for database '${database}', so '*' stands for it; known are ${listed}`;
+        found.push({ code: 'UnknownGroup', message });
+      }
+    return found;
   }
 
   /** Creates or replaces a group. */

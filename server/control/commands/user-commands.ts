@@ -9,7 +9,7 @@ export const createUser: ControlCommand = {
   place: 'leader',
   access: 'root',
   mask: () => '{...}',
-  run: async ({ argument, targets: { users } }) => {
+  run: async ({ argument, targets: { users, groups } }) => {
     const given = requireJsonObject(argument);
     const name = requireText(given.get('name'), 'name');
     const password = requireText(given.get('password'), 'password');
@@ -20,7 +20,8 @@ export const createUser: ControlCommand = {
         "Field 'databases' must map database names to a level or a list of levels",
       );
     await users.create(name, { password, databases });
-    return ok;
+    const warnings = groups.unknownIn(databases);
+    return warnings.length === 0 ? ok : { ...ok, warnings };
   },
 };
 

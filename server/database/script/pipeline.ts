@@ -4,7 +4,8 @@ import type { Runtime } from '#core/runtime.ts';
 import { explainOperators } from '#query/explain.ts';
 import { measureOperators } from '#query/profile.ts';
 import { withPlace } from '#language/name-place.ts';
-import type { ValueMap } from '#core/value/value.ts';
+import type { Value, ValueMap } from '#core/value/value.ts';
+import { type Warning, warningsMax } from '#core/warnings.ts';
 import type { OperationStep, Part } from '#language/sql/script/steps.ts';
 import type { ReadView } from '#transaction/read/read-view.ts';
 import type { Transaction } from '#transaction/transaction.ts';
@@ -24,6 +25,7 @@ import type { StatementCompiler } from '../statement/compiler.ts';
 import type { StatementLimits } from '../bounds/statement-limits.ts';
 import type { StatementWatch } from '../bounds/statement-watch.ts';
 import type { RecordGuard } from '../bounds/record-guard.ts';
+import { warningsOf } from '../statement/statement-warnings.ts';
 import { takenRows } from '../statement/taken-rows.ts';
 
 export interface ScriptPipelineOptions {
@@ -52,6 +54,8 @@ export interface ScriptOrder {
 
 /** What a script left when it came to its end. */
 export interface ScriptOutcome extends ScriptRows {
+  /** Of all statements that were run; undefined for none. */
+  readonly warnings: readonly Warning[] | undefined;
   readonly hasCommitted: boolean;
 }
 
@@ -125,7 +129,7 @@ export class ScriptPipeline {
     });
     try {
       const rows = await runner.run(order.script.program.steps);
-      return { ...rows, hasCommitted: transactions.hasCommitted };
+      return { ...rows, warnings: parts.warnings, hasCommitted: transactions.hasCommitted };
     } catch (error) {
       // What is left of a session after an error is the session's business.
       if (!host.isSession) transactions.giveUp();
@@ -159,6 +163,9 @@ interface Opened {
 class PartRunner {
   /** Schema changes stay whatever becomes of the script, so it may not be repeated. */
   changedSchema = false;
+  warnings: Warning[] | undefined;
+  /** Those of a loop are the same again and again. */
+  readonly #warned = new Set<CompiledStatement>();
   readonly #services: ScriptPipelineOptions;
   readonly #order: ScriptOrder;
   readonly #state: ScriptState;
@@ -186,6 +193,7 @@ class PartRunner {
     if (inspect === 'explain')
       return { compiled, rows: noRows, explain: explainOperators(compiled.fresh().root) };
     if (compiled.changesSchema) this.changedSchema = true;
+    this.#noteWarnings(compiled, parameters);
     const opened = this.#open(compiled, view);
     const wanted =
       keeps === 'taken' ? takenRows(options, compiled.program.statementLimit) + 1 : keeps;
@@ -204,6 +212,14 @@ class PartRunner {
     const rows = new KeptRows(kept, noAccount);
     rows.add(first);
     return { compiled, rows, explain };
+  }
+
+  #noteWarnings(compiled: CompiledStatement, parameters: ReadonlyMap<string, Value>): void {
+    const found = warningsOf(compiled, parameters);
+    if (found === undefined || this.#warned.has(compiled)) return;
+    this.#warned.add(compiled);
+    const all = [...(this.warnings ?? []), ...found];
+    this.warnings = all.slice(0, warningsMax);
   }
 
   /** The right to it was asked for with the script as a whole (`CompiledScript.accesses`). */

@@ -1,6 +1,7 @@
 import type { Effect } from '#core/effects.ts';
 import { isReadOnly, readOnly } from '#core/effects.ts';
 import type { Access } from '#core/principal.ts';
+import type { Warning } from '#core/warnings.ts';
 import { walkPlan } from '#query/algebra/plan-walk.ts';
 import type { LogicalPlan, QueryProgram } from '#query/algebra/plan.ts';
 import { constantOperations } from '#query/algebra/constant-operations.ts';
@@ -65,6 +66,8 @@ export class CompiledStatement {
   /** Looks at nothing but constants, parameters and variables: the state of the database does not matter to it. */
   readonly isPure: boolean;
   readonly shape: ResultShape;
+  /** Of its text and plan; undefined for none. */
+  readonly warnings: readonly Warning[] | undefined;
   /** One per column; a single one for shape `value`. */
   readonly outputSlots: readonly Slot[];
   readonly #instantiate: () => PlanInstance;
@@ -86,6 +89,7 @@ export class CompiledStatement {
     instantiate: () => PlanInstance;
     describe: () => () => PlanInstance;
     sizes: PlannedSizes;
+    warnings?: readonly Warning[] | undefined;
   }) {
     const { program } = options;
     this.program = program;
@@ -102,6 +106,7 @@ export class CompiledStatement {
     this.#instantiate = options.instantiate;
     this.#describe = options.describe;
     this.#sizes = options.sizes;
+    this.warnings = options.warnings;
     const { output } = program;
     this.shape =
       output.kind === 'columns'

@@ -24,6 +24,7 @@ import { PlanCache } from './plan-cache.ts';
 import type { Statement } from '../session.ts';
 import { rowCapVariable, type StatementContext } from './context.ts';
 import type { StatementLimits } from '../bounds/statement-limits.ts';
+import { warningsOfPlan } from './statement-warnings.ts';
 import { sourcedProgram } from '../views/row-source.ts';
 
 /** What the analysis of a part of a script looks at. */
@@ -310,6 +311,7 @@ export class StatementCompiler {
         return () => ({ root: makeDescribed(), context: makeContext() });
       },
       sizes: sizesSeen(optimized.plan, view),
+      warnings: warningsOfPlan(optimized, view),
     });
   }
 

@@ -14,8 +14,7 @@ import type { CompiledScript } from '../script/compiled-script.ts';
 import { CommandPipeline } from '../key-value/command-pipeline.ts';
 import type { KeyValueStore } from '../key-value/key-value-store.ts';
 import type { GlobalVariables } from '../script/global-variables.ts';
-import { partlyDone, ScriptPipeline } from '../script/pipeline.ts';
-import type { ScriptRows } from '../script/runner.ts';
+import { partlyDone, type ScriptOutcome, ScriptPipeline } from '../script/pipeline.ts';
 import { OwnTransactions, SessionTransactions } from '../script/hosts.ts';
 import { type Counters, timedCommit } from '../catalogue/counters.ts';
 import { missingIn, TypesOnTheFly } from '../attempt/types-on-the-fly.ts';
@@ -354,15 +353,16 @@ export class StatementPipeline {
 
   #factsOfScript(
     script: CompiledScript,
-    rows: ScriptRows,
+    rows: ScriptOutcome,
     { options }: Order,
   ): Omit<ResultFacts, 'index'> {
-    const { shape, statementLimit, explain } = rows;
+    const { shape, statementLimit, explain, warnings } = rows;
     return {
       shape,
       isReadOnly: script.isReadOnly,
       statementLimit,
       explain: explain && (() => explain),
+      warnings,
       requireOpen: this.#options.requireOpen,
       isShown: this.#guard.shown(options.principal),
     };

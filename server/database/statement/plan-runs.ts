@@ -21,6 +21,7 @@ import type {
 import type { LostAttempts } from '../attempt/lost-attempts.ts';
 import type { StatementLimits } from '../bounds/statement-limits.ts';
 import type { StatementWatch } from '../bounds/statement-watch.ts';
+import { warningsOf } from './statement-warnings.ts';
 import { takenRows } from './taken-rows.ts';
 import { WriteWatch } from '../attempt/write-watch.ts';
 
@@ -143,6 +144,7 @@ export class PlanRuns {
       statementLimit: undefined,
       index: scope.view.snapshotIndex,
       explain: () => explainOperators(compiled.fresh().root),
+      warnings: compiled.warnings,
       requireOpen: this.#requireOpen,
       isShown: undefined,
     };
@@ -261,6 +263,7 @@ export class PlanRuns {
       statementLimit: compiled.program.statementLimit,
       index,
       explain: isTold ? explain : undefined,
+      warnings: warningsOf(compiled, order.statement.parameters),
       requireOpen: this.#requireOpen,
       isShown: this.#guard.shown(order.options.principal),
     };

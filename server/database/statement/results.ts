@@ -1,4 +1,5 @@
 import type { LogIndex, Rid } from '#core/value/rid.ts';
+import type { Warning } from '#core/warnings.ts';
 import type { StoredRecord } from '#core/value/record.ts';
 import type { ReadView } from '#transaction/read/read-view.ts';
 import type { ActiveStatement } from '../bounds/active-statements.ts';
@@ -63,6 +64,7 @@ export interface ResultFacts {
   readonly statementLimit: number | undefined;
   readonly index: LogIndex;
   readonly explain: (() => ExplainedPlan) | undefined;
+  readonly warnings?: readonly Warning[] | undefined;
   /** @throws DatabaseError when the database was closed or dropped */
   readonly requireOpen: () => void;
   /** What the caller may see of records that rows only name; undefined: any. */
@@ -215,6 +217,6 @@ export class StreamingResult implements ResultStream {
 
 function summaryOf(facts: ResultFacts): ResultSummary {
   const { isReadOnly, statementLimit, index, explain } = facts;
-  const { stats } = facts;
-  return { isReadOnly, statementLimit, index, stats, explain: explain?.() };
+  const { stats, warnings } = facts;
+  return { isReadOnly, statementLimit, index, stats, explain: explain?.(), warnings };
 }

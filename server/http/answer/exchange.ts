@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ClusterDoor } from '#cluster/cluster-door.ts';
 import { errorSpecs } from '#core/errors.ts';
 import type { Principal } from '#core/principal.ts';
+import type { Warning } from '#core/warnings.ts';
 import type { Index } from '#raft/vocabulary.ts';
 import { type Connection, lingerBytesMax, lingerMs } from '../connection/connection.ts';
 import type { Door } from '../door.ts';
@@ -46,6 +47,8 @@ export class Exchange {
   /** Headers for whatever answer comes, such as the id of the transaction session. */
   extraHeaders: readonly string[] = noHeaders;
   onAnswer: AnswerObserver | undefined;
+  /** What the answer warns of; undefined for nothing. */
+  warnings: readonly Warning[] | undefined;
   /** Of the answer, where it is not what is applied when its headers are sent. */
   commitIndex: Index | undefined;
   /** Set when the request came to a route. */
@@ -193,9 +196,16 @@ export class Exchange {
     );
   }
 
-  /** A JSON answer from a plain value; not for rows. */
+  /** Goes into the answer, if that is JSON (house decision 80). */
+  warn(...warnings: readonly Warning[]): void {
+    if (warnings.length > 0) this.warnings = [...(this.warnings ?? []), ...warnings];
+  }
+
+  /** A JSON answer from a plain object; not for rows. */
   jsonValue(status: number, value: unknown): void {
-    this.json(status, Buffer.from(JSON.stringify(value)));
+    const { warnings } = this;
+    const told = warnings === undefined ? value : { ...(value as object), warnings };
+    this.json(status, Buffer.from(JSON.stringify(told)));
   }
 
   noContent(): void {

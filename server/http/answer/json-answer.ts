@@ -18,7 +18,7 @@ import { GraphCollector } from '../serializers/graph.ts';
 import { recordSerializer } from '../serializers/record.ts';
 import { bareFrame } from '../serializers/row-serializer.ts';
 import { type RowSerializer, writeShortRow } from '../serializers/row-serializer.ts';
-import { echoSession, limitOf, start } from './statement-run.ts';
+import { echoSession, limitOf, start, warningsOf } from './statement-run.ts';
 import type { StatementRun } from './statement-run.ts';
 
 /*
@@ -366,11 +366,13 @@ class JsonAnswer {
 
   #writeSummary(writer: JsonWriter, summary: ResultSummary): void {
     const { stats, explain } = summary;
+    const warnings = warningsOf(this.#run, summary, this.#isTruncated ? this.#limit : undefined);
     if (stats) writer.raw(Buffer.from(`,"stats":${JSON.stringify(stats)}`));
     if (explain) {
       const plan = { explain: explain.text, explainPlan: planToJson(explain) };
       writer.raw(Buffer.from(`,${JSON.stringify(plan).slice(1, -1)}`));
     }
+    if (warnings !== undefined) writer.raw(Buffer.from(`,"warnings":${JSON.stringify(warnings)}`));
     if (this.#run.fields.profileExecution !== 'detailed') return;
     const times = JSON.stringify(this.#times());
     writer.raw(Buffer.from(`,"profile":${times}`));

@@ -8,7 +8,7 @@ import { pieceBytes } from './json-pieces.ts';
 import { LineSink } from './line-sink.ts';
 import { recordSerializer } from '../serializers/record.ts';
 import { lineFrame, type RowSerializer, writeShortRow } from '../serializers/row-serializer.ts';
-import { limitOf, start } from './statement-run.ts';
+import { limitOf, start, warningsOf } from './statement-run.ts';
 import type { StatementRun } from './statement-run.ts';
 import { tooManyRows } from './answer-limit.ts';
 
@@ -122,9 +122,12 @@ class LineAnswer {
   }
 
   #stats(): Readonly<Record<string, unknown>> {
-    const { limit } = limitOf(this.#run, this.#stream);
-    const { stats } = this.#stream.summary();
+    const given = limitOf(this.#run, this.#stream);
+    const { limit } = given;
+    const summary = this.#stream.summary();
     if (this.#isTruncated) this.#run.exchange.door.truncations.report(this.#run, limit);
-    return { limit, returned: this.#returned, truncated: this.#isTruncated, ...stats };
+    const warnings = warningsOf(this.#run, summary, this.#isTruncated ? given : undefined);
+    const rows = { limit, returned: this.#returned, truncated: this.#isTruncated };
+    return { ...rows, ...summary.stats, ...(warnings && { warnings }) };
   }
 }

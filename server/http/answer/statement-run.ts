@@ -1,5 +1,11 @@
 import type { Log } from '#core/log.ts';
-import type { DatabaseHandle, ResultStream, Statement } from '#database/session.ts';
+import type { Warning } from '#core/warnings.ts';
+import type { DatabaseHandle, ResultStream, ResultSummary, Statement } from '#database/session.ts';
+import type { SettingsReader } from '#config/effective-settings.ts';
+import {
+  serverHttpQueryDefaultLimit,
+  serverHttpQueryMaxResultRows,
+} from '#config/server-settings.ts';
 import type { LimitRequest, RowLimit } from './answer-limit.ts';
 import { rowLimit, rowsToAskFor } from './answer-limit.ts';
 import type { Exchange } from './exchange.ts';
@@ -54,6 +60,32 @@ function rowsUpToOwnLimit({ limits, database }: StatementRun): number | undefine
 /** The limit in force, now that the statement's own one is known. */
 export function limitOf(run: StatementRun, stream: ResultStream): RowLimit {
   return rowLimit(run.limits, stream.statementLimit, run.database.settings);
+}
+
+/**
+ * What the answer warns of; undefined for nothing.
+ * @param cutBy the limit that cut the rows
+ */
+export function warningsOf(
+  { exchange, limits, database }: StatementRun,
+  summary: ResultSummary,
+  cutBy: RowLimit | undefined,
+): readonly Warning[] | undefined {
+  const isSilentCut = cutBy !== undefined && limits.requested === undefined;
+  const { warnings } = exchange;
+  if (!isSilentCut && warnings === undefined) return summary.warnings;
+  const all = [...(warnings ?? []), ...(summary.warnings ?? [])];
+  if (isSilentCut) all.push(rowsCut(cutBy, limits, database.settings));
+  return all;
+}
+
+function rowsCut({ limit }: RowLimit, { ofUser }: LimitRequest, settings: SettingsReader): Warning {
+  const asksForMore = "; field 'limit' of the request asks for more";
+  let whose = `${serverHttpQueryDefaultLimit.key}${asksForMore}`;
+  if (limit === ofUser) whose = "resultSetLimit of the user's groups";
+  else if (limit === settings.get(serverHttpQueryMaxResultRows))
+    whose = serverHttpQueryMaxResultRows.key;
+  return { code: 'RowsCut', message: `there are more rows than the ${limit} of ${whose}` };
 }
 
 /** Every answer to a request in a session that goes on repeats the session's header (http-api.md 8). */

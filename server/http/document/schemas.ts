@@ -40,7 +40,10 @@ export function object(
 
 /** An answer whose `result` is of this kind. */
 export function resultAnswer(description: string, result: JsonSchema): Answer {
-  return { description, schema: object({ result }) };
+  return {
+    description,
+    schema: object({ result, warnings: shared('Warnings') }, ['warnings']),
+  };
 }
 
 /** A refusal beyond those that every operation has. */

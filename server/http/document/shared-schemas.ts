@@ -27,6 +27,11 @@ const position = object({
   length: integer('UTF-16 units; 0 at the end of the text'),
 });
 
+const warnings = listOf(
+  object({ code: text('Kind of slip'), message: text('What was seen'), position }, ['position']),
+  'What is probably not as it was meant; absent when there is nothing',
+);
+
 const refusalFields = {
   error: text('Short category'),
   detail: text('What happened'),
@@ -160,10 +165,12 @@ export const sharedSchemas: Readonly<Record<string, JsonSchema>> = {
         prettyPrint: text('The plan'),
         steps: listOf(planStep),
       }),
+      warnings,
       profile,
     },
-    ['stats', 'explain', 'explainPlan', 'profile'],
+    ['stats', 'explain', 'explainPlan', 'warnings', 'profile'],
   ),
+  Warnings: warnings,
   RepeatedResponse: object({
     deduplicated: flag('The request was executed before, and its answer is gone'),
     commitIndex: integer('Of the commit that it made'),
@@ -171,11 +178,15 @@ export const sharedSchemas: Readonly<Record<string, JsonSchema>> = {
   NdJsonQueryEvent: object(
     {
       record: mapOf(true),
-      stats: object({
-        limit: integer('Effective cap; -1 for none'),
-        returned: integer('Number of rows'),
-        truncated: flag('There was at least one row more'),
-      }),
+      stats: object(
+        {
+          limit: integer('Effective cap; -1 for none'),
+          returned: integer('Number of rows'),
+          truncated: flag('There was at least one row more'),
+          warnings,
+        },
+        ['warnings'],
+      ),
       error: failure,
     },
     ['record', 'stats', 'error'],

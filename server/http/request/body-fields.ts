@@ -1,4 +1,6 @@
 import type { Value, ValueMap } from '#core/value/value.ts';
+import { didYouMean } from '#catalog/name-rules.ts';
+import { type Warning, warningsMax } from '#core/warnings.ts';
 import { badRequest } from '../answer/errors.ts';
 
 /*
@@ -23,20 +25,58 @@ export type BodyOf<F extends Readonly<Record<string, Field<unknown>>>> = {
   readonly [K in keyof F]: F[K] extends Field<infer T> ? T : never;
 };
 
-/** Checks all fields; what is absent is undefined. @throws HttpRefusal 400 naming the first wrong field */
+/** Takes what an answer is to warn of. */
+export interface WarningSink {
+  warn(...warnings: readonly Warning[]): void;
+}
+
+/**
+ * Checks all fields; what is absent is undefined.
+ * @param sink told of fields that nothing reads
+ * @throws HttpRefusal 400 naming the first wrong field
+ */
 export function readFields<F extends Readonly<Record<string, Field<unknown>>>>(
   fields: F,
   body: ValueMap,
+  sink?: WarningSink,
 ): BodyOf<F> {
   const result: Record<string, unknown> = {};
+  let present = 0;
   for (const name in fields) {
     const field = fields[name] as Field<unknown>;
     const value = body.get(name);
+    if (value !== undefined) present += 1;
     if (value !== undefined && value !== null) result[name] = field.read(value, name);
     else if (field.isRequired) throw badRequest(field.missing ?? `Field '${name}' is missing`);
     else result[name] = undefined;
   }
+  if (present < body.size && sink !== undefined) sink.warn(...unknownFields(fields, body));
   return result as BodyOf<F>;
+}
+
+/** They are ignored (house decision 42), and told of, since most are misspelt (house decision 80). */
+function unknownFields(
+  fields: Readonly<Record<string, unknown>>,
+  body: ValueMap,
+): readonly Warning[] {
+  const warnings: Warning[] = [];
+  const known = Object.keys(fields);
+  for (const name of body.keys()) {
+    if (Object.hasOwn(fields, name)) continue;
+    if (warnings.length >= warningsMax) break;
+    const shown = name.slice(0, 100);
+    const hint = didYouMean(name, known) ?? withSameStart(name, known);
+    const message = `field '${shown}' is unknown and was ignored${hint === undefined ? '' : `; ${hint}`}`;
+    warnings.push({ code: 'UnknownField', message });
+  }
+  return warnings;
+}
+
+/** `parameters` for `params`. */
+function withSameStart(name: string, known: readonly string[]): string | undefined {
+  const start = name.slice(0, 5).toLowerCase();
+  const meant = known.find((own) => own.toLowerCase().startsWith(start));
+  return start.length < 5 || meant === undefined ? undefined : `did you mean '${meant}'?`;
 }
 
 /** The JSON schema of an object with these fields. */

@@ -130,7 +130,12 @@ export const apiTokensPost: Route = {
       invalidStatus: 400,
       mayBeEmpty: false,
     });
-    const { name, database = '*', expiresAt = 0, permissions } = readFields(createFields, body);
+    const {
+      name,
+      database = '*',
+      expiresAt = 0,
+      permissions,
+    } = readFields(createFields, body, exchange);
     if (database.trim() === '') throw badRequest("Field 'database' is blank");
     // Whether the name is free is known while the token is made: others may be making one, too.
     const { token, stored } = await inWords(async () => {

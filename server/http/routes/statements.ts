@@ -229,7 +229,11 @@ function prepare(
 ): StatementRun {
   const { door, principal } = exchange;
   const isQuery = call.endpoint === 'query';
-  const fields: CommandFields = readFields(isQuery ? queryOnly : commandFields, call.body);
+  const fields: CommandFields = readFields(
+    isQuery ? queryOnly : commandFields,
+    call.body,
+    exchange,
+  );
   const database = databaseOf(exchange);
   const statement = statementOf(exchange, fields);
   const { resultSetLimit, readTimeoutMs } = door.authorizer.limitsOf(principal, database.name);

@@ -86,7 +86,7 @@ export const usersPost: Route = {
     answers: { 201: resultAnswer('Created', text()), 409: refusal('The user exists') },
   },
   handle: repeatable(async (exchange, door, bytes) => {
-    const given = readFields(createFields, await jsonBody(exchange, bytes));
+    const given = readFields(createFields, await jsonBody(exchange, bytes), exchange);
     const { name, password } = given;
     const databases = given.databases ?? new Map();
     // Whether the name is free is known while the user is made: others may be making one, too.
@@ -96,6 +96,7 @@ export const usersPost: Route = {
       throw new HttpRefusal({ status: 409, error: `User '${name}' already exists` });
     });
     report(door, exchange, `created user '${name}'`);
+    exchange.warn(...door.groups.unknownIn(databases));
     exchange.jsonValue(201, { result: `User '${name}' created` });
   }),
 };
@@ -118,7 +119,11 @@ export const usersPut: Route = {
   },
   handle: repeatable(async (exchange, door, bytes) => {
     const name = userName(exchange);
-    const { password, databases } = readFields(updateFields, await jsonBody(exchange, bytes));
+    const { password, databases } = readFields(
+      updateFields,
+      await jsonBody(exchange, bytes),
+      exchange,
+    );
     if (password === undefined && databases === undefined)
       throw badRequest("Nothing to update: give 'password' or 'databases'");
     requireUser(door, name);
@@ -127,6 +132,7 @@ export const usersPut: Route = {
       ...(databases === undefined ? undefined : { databases }),
     };
     await refuseInWords(() => door.users.update(name, change));
+    if (databases !== undefined) exchange.warn(...door.groups.unknownIn(databases));
     const changed = Object.keys(change).join(' and ');
     report(door, exchange, `changed ${changed} of user '${name}'`);
     exchange.jsonValue(200, { result: `User '${name}' updated` });

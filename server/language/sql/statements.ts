@@ -136,6 +136,8 @@ export type MatchMove =
       readonly kind: 'arrow';
       readonly direction: 'out' | 'in' | 'both';
       readonly type: string | undefined;
+      /** Where the type stands. */
+      readonly typeAt: number;
     };
 
 export interface Traverse extends Located {

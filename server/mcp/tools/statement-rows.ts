@@ -32,6 +32,8 @@ export interface JsonRows {
   /** A JSON array. */
   readonly json: string;
   readonly count: number;
+  /** `,"warnings":[...]`, or nothing (house decision 80). */
+  readonly warnings: string;
 }
 
 /** Parameters as `POST /query` takes them: typed markers are values. */
@@ -63,7 +65,12 @@ export async function jsonRows(call: ToolCall, statement: ToolStatement): Promis
     }
     writer.ascii(']');
     tellRows(call, count);
-    return { json: writer.take(0).toString('utf8'), count };
+    const { warnings } = stream.summary();
+    return {
+      json: writer.take(0).toString('utf8'),
+      count,
+      warnings: warnings === undefined ? '' : `,"warnings":${JSON.stringify(warnings)}`,
+    };
   } finally {
     stream.close();
   }

@@ -1,4 +1,5 @@
 import type { BucketId, IndexId, TypeId } from '#core/value/rid.ts';
+import type { Warning } from '#core/warnings.ts';
 import type { SchemaChange } from '#catalog/change/changes.ts';
 import type { Dialect, Expression, Output, Slot } from './expression.ts';
 import type { Maintenance } from './maintenance.ts';
@@ -588,4 +589,8 @@ export interface QueryProgram {
   readonly missingTypes?: readonly MissingType[];
   /** A name in it was given by a parameter: it is good for this call only. */
   readonly dependsOnParameters?: boolean;
+  /** Parameters that are null when the call does not give them, with the offset in `source` where each is first read. */
+  readonly readParameters?: ReadonlyMap<string, number>;
+  /** Slips that the analysis saw. */
+  readonly warnings?: readonly Warning[];
 }

@@ -1,10 +1,11 @@
 import type { Catalog, TypeDefinition } from '#catalog/catalog.ts';
 import { didYouMean } from '#catalog/name-rules.ts';
 import { DatabaseError } from '#core/errors.ts';
+import { type Warning, warningsMax } from '#core/warnings.ts';
 import type { TypeId } from '#core/value/rid.ts';
 import type { Value } from '#core/value/value.ts';
 import type { Expression as Computed, Output } from '#query/algebra/expression.ts';
-import type { LogicalPlan } from '#query/algebra/plan.ts';
+import type { LogicalPlan, QueryProgram } from '#query/algebra/plan.ts';
 import { Dependencies } from '#query/binder/dependencies.ts';
 import type { Row } from '#query/binder/row.ts';
 import type { Binding, Scope } from '#query/binder/scope.ts';
@@ -13,6 +14,7 @@ import { ValueTypes } from '#query/binder/value-type.ts';
 import type { FunctionRegistry } from '#query/evaluate/function-definition.ts';
 import type { ParseLimits, VariableNames } from '../../frontend.ts';
 import { syntaxError } from '../../syntax-error.ts';
+import { errorPositionAt } from '../../text-cursor.ts';
 import type { Expression } from '../ast.ts';
 import type { Statement } from '../statements.ts';
 import type { Aggregation } from './expression/aggregation.ts';
@@ -67,6 +69,9 @@ export class Analysis {
   readonly dependencies = new Dependencies();
   /** True when a parameter gave a name, so that the program is good for this call only. */
   dependsOnParameters = false;
+  /** With the offset where each is first read. */
+  readonly readParameters = new Map<string, number>();
+  readonly #warnings: Warning[] = [];
   readonly #parameters: ReadonlyMap<string, Value>;
   /** Number of writing nodes made so far. */
   writeCount = 0;
@@ -84,6 +89,38 @@ export class Analysis {
     this.parseLimits = options.parseLimits;
     this.#parameters = options.parameters;
     this.#heart = options.heart;
+  }
+
+  /** A parameter in the text; null when the call does not give it. */
+  parameter({ name, at }: { readonly name: string; readonly at: number }): Computed {
+    if (!this.readParameters.has(name)) this.readParameters.set(name, at);
+    return { op: 'Parameter', name };
+  }
+
+  /** No edge is of a type that does not exist (house decision 84). */
+  warnOfEdgeType(name: string, at: number): void {
+    const isTold = this.#warnings.some(({ position }) => position?.offset === at);
+    if (isTold || this.#warnings.length >= warningsMax) return;
+    const help = didYouMean(name, this.#edgeTypeNames());
+    const hint = help === undefined ? '' : `; ${help}`;
+    this.#warnings.push({
+      code: 'UnknownEdgeType',
+      message: `there is no edge type '${name}', so nothing is found along it${hint}`,
+      position: errorPositionAt(this.text, at),
+    });
+  }
+
+  #edgeTypeNames(): readonly string[] {
+    return this.catalog.types().flatMap(({ kind, name }) => (kind === 'edge' ? [name] : []));
+  }
+
+  /** What a program tells of its analysis beside its plan. */
+  remarks(): Pick<QueryProgram, 'dependsOnParameters' | 'readParameters' | 'warnings'> {
+    return {
+      ...(this.dependsOnParameters ? { dependsOnParameters: true } : undefined),
+      ...(this.readParameters.size > 0 ? { readParameters: this.readParameters } : undefined),
+      ...(this.#warnings.length > 0 ? { warnings: this.#warnings } : undefined),
+    };
   }
 
   expression(node: Expression, env: Environment): Computed {

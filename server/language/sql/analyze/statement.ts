@@ -68,7 +68,7 @@ export function analyzeProgram(
     slotCount: analysis.slots.count,
     statementLimit: query.statementLimit,
     inspect: inspected?.mode,
-    ...(analysis.dependsOnParameters ? { dependsOnParameters: true } : {}),
+    ...analysis.remarks(),
   };
 }
 
@@ -108,7 +108,7 @@ export function analyzeValueProgram(
     slotCount: analysis.slots.count,
     statementLimit: undefined,
     inspect: undefined,
-    ...(analysis.dependsOnParameters ? { dependsOnParameters: true } : {}),
+    ...analysis.remarks(),
   };
 }
 

@@ -45,7 +45,7 @@ function sourceOf(
         as,
       };
     case 'bucketParameter': {
-      const value: Computed = { op: 'Parameter', name: target.parameter.name };
+      const value = analysis.parameter(target.parameter);
       return { op: 'DynamicSource', value, as, names: 'bucket' };
     }
     case 'rids':

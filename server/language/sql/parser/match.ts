@@ -114,13 +114,15 @@ function arrow(parser: Parser): ParsedMove {
   if (parser.accept('-')) {
     const pointsRight = !pointsLeft && parser.accept('>');
     const direction = pointsLeft ? 'in' : pointsRight ? 'out' : 'both';
-    return { move: { kind: 'arrow', direction, type: undefined }, needsNode: direction !== 'both' };
+    const move = { kind: 'arrow', direction, type: undefined, typeAt: parser.start } as const;
+    return { move, needsNode: direction !== 'both' };
   }
+  const typeAt = parser.start;
   const type = parser.name('an edge type');
   parser.expect('-');
   const pointsRight = !pointsLeft && parser.accept('>');
   const direction = pointsLeft ? 'in' : pointsRight ? 'out' : 'both';
-  return { move: { kind: 'arrow', direction, type }, needsNode: false };
+  return { move: { kind: 'arrow', direction, type, typeAt }, needsNode: false };
 }
 
 interface NodeParts {

@@ -41,6 +41,7 @@ export function analyzeCall(analysis: Analysis, node: FunctionCall, env: Environ
   const args = node.isStar
     ? [wholeRow(analysis, env.row, env.scope.level)]
     : node.arguments.map((argument) => analysis.expression(argument, env));
+  warnOfEdgeTypes(analysis, name, node.arguments);
   const takesCurrent = currentRecordFunctions.has(found.name.toLowerCase());
   const all = takesCurrent ? [wholeRow(analysis, env.row, env.scope.level), ...args] : args;
   resolveScalar(functions, name, all.length);
@@ -162,6 +163,7 @@ function methodCall(
   node?: Expression,
 ): Computed {
   const found = resolveScalar(analysis.functions, `.${name}`, args.length + 1);
+  warnOfEdgeTypes(analysis, name, args);
   if (found.name === '.type' || found.name === '.javaType')
     return typeCall(analysis, found.name, receiver, { node, env });
   return {
@@ -183,6 +185,18 @@ function typeCall(
   return known === undefined
     ? { op: 'Call', function: name, arguments: [receiver] }
     : { op: 'Call', function: `#${name}`, arguments: [receiver, known] };
+}
+
+/** Functions and methods whose arguments are names of edge types. */
+const movesAlong: ReadonlySet<string> = new Set(['out', 'in', 'both', 'oute', 'ine', 'bothe']);
+
+function warnOfEdgeTypes(analysis: Analysis, name: string, args: readonly Expression[]): void {
+  if (args.length === 0 || !movesAlong.has(name.toLowerCase())) return;
+  for (const argument of args) {
+    if (argument.kind !== 'literal' || typeof argument.value !== 'string') continue;
+    const type = analysis.catalog.typeNamed(argument.value);
+    if (type?.kind !== 'edge') analysis.warnOfEdgeType(argument.value, argument.at);
+  }
 }
 
 const long: Computed = { op: 'Constant', value: 'LONG' };

@@ -33,7 +33,7 @@ export function analyzeExpression(
         arguments: [analysis.expression(node.value, env)],
       };
     case 'parameter':
-      return { op: 'Parameter', name: node.name };
+      return analysis.parameter(node);
     case 'name':
       return analyzeName(analysis, node, env);
     case 'attribute':

@@ -34,7 +34,8 @@ export function moveOf(
     case 'property':
       return { kind: 'link', property: move.name };
     case 'arrow': {
-      const types = move.type === undefined ? undefined : typesNamed(analysis, [move.type]);
+      const types =
+        move.type === undefined ? undefined : typesNamed(analysis, [move.type], move.typeAt);
       return { kind: 'vertex', direction: move.direction, types };
     }
     default: {
@@ -49,15 +50,20 @@ export function moveOf(
 
 /** Edge types by name; none means all. */
 function edgeTypes(analysis: Analysis, args: readonly Expression[]): readonly TypeId[] | undefined {
-  const names = args.flatMap((argument) => namesIn(analysis, argument));
-  return names.length === 0 ? undefined : typesNamed(analysis, names);
+  const types = args.flatMap((argument) => {
+    const names = namesIn(analysis, argument);
+    return names.length === 0 ? [] : [typesNamed(analysis, names, argument.at)];
+  });
+  return types.length === 0 ? undefined : [...new Set(types.flat())];
 }
 
 /** With their subtypes. No edge is of a type that does not exist (house decision 84). */
-function typesNamed({ catalog }: Analysis, names: readonly string[]): readonly TypeId[] {
+function typesNamed(analysis: Analysis, names: readonly string[], at: number): readonly TypeId[] {
+  const { catalog } = analysis;
   const ids = new Set<TypeId>();
   for (const name of names) {
     const type = catalog.typeNamed(name);
+    if (type?.kind !== 'edge') analysis.warnOfEdgeType(name, at);
     if (type !== undefined) for (const id of catalog.withSubtypes(type.id)) ids.add(id);
   }
   return [...ids];
