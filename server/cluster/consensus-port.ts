@@ -23,6 +23,8 @@ export interface ConsensusPort {
   /**
    * Proposes a batch as one append; each element becomes one entry. Batches may be on their way together: they are appended in
    * the order of the calls. A refusal ends the epoch: every batch of the same epoch behind it is refused too (ha.md 5.5 rule 4).
+   * An epoch belongs to one term, `termOfEpoch`: in every other term it is refused, since what was validated under one
+   * leadership must not be appended under a later one.
    */
   propose(batch: readonly Uint8Array[], epoch: number): Promise<Proposed>;
   /**
@@ -49,6 +51,17 @@ export interface ConsensusPort {
   changeMembership(change: MembershipChange, timeoutMs: number): Promise<MembershipChanged>;
   /** Hands leadership over if it can, writes the hard state and ends the threads. */
   close(handOverMs: number): Promise<void>;
+}
+
+const epochsPerTerm = 2 ** 20;
+
+/** The n-th epoch of a term; terms stay below 2^33. */
+export function epochOf(term: Term, n: number): number {
+  return term * epochsPerTerm + n;
+}
+
+export function termOfEpoch(epoch: number): Term {
+  return Math.floor(epoch / epochsPerTerm);
 }
 
 export type Proposed =

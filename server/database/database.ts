@@ -8,7 +8,6 @@ import type { Runtime } from '#core/runtime.ts';
 import type { TemporalFormats } from '#core/temporal/format.ts';
 import type { Settings, SettingsReader } from '#config/effective-settings.ts';
 import {
-  haIdempotencyCacheTtlMs,
   serverEventBusQueueSize,
   serverDefaultDatabaseMode,
   serverMaxSnapshotAge,
@@ -39,7 +38,11 @@ import { BodyRunner } from './script/body-runner.ts';
 import { BulkLoader } from './bulk/bulk-loader.ts';
 import type { CompiledStatement } from './statement/compiled-statement.ts';
 import { type Counters, OwnCounters, plainCounts, timedCommit } from './catalogue/counters.ts';
-import { DatabaseSettings, settingsDocumentName } from './catalogue/database-settings.ts';
+import { type DatabaseSettings, settingsDocumentName } from './catalogue/database-settings.ts';
+import { FollowedEntries } from './catalogue/following.ts';
+import type { ReplicatedLog, Replication } from './catalogue/replication.ts';
+import { readReplayKeys, readSettings, recordCountOf } from './catalogue/stored-state.ts';
+import { endedError } from './catalogue/database-end.ts';
 import type { DatabaseEnd, OpenDatabase } from './catalogue/databases.ts';
 import { ChangeQueue } from './events.ts';
 import type { KeyValueStore } from './key-value/key-value-store.ts';
@@ -56,7 +59,7 @@ import { placeOf } from './statement/place-of.ts';
 import type { ProgressRegistry } from './progress/progress-registry.ts';
 import { queuedOptions, runQueued } from './session/queued-statements.ts';
 import { type SchemaFacts, schemaRows } from './catalogue/schema-source.ts';
-import { ReplayKeys } from './session/replay-keys.ts';
+import type { ReplayKeys } from './session/replay-keys.ts';
 import type {
   BulkLoadOptions,
   DatabaseStorage,
@@ -93,6 +96,8 @@ export interface DatabaseSurroundings {
   readonly meter: StatementMeter;
   readonly scripts: ScriptEngine;
   readonly store: KeyValueStore;
+  /** The cluster; absent: this server alone writes its databases. */
+  readonly replication?: Replication | undefined;
 }
 
 /** Opens the database in `path`. @throws DatabaseError `CorruptedRecord`, with nothing left open */
@@ -111,6 +116,7 @@ export async function openDatabase(
   const engine = openEngine(path, around, labels.labels, maintainer);
   try {
     const own = readSettings(engine, settings, log);
+    const replicated = given.replication?.join(name, engine);
     const statements = new Statements(name, path, { surroundings, own, engine });
     const changes = new ChangeQueue({
       databaseName: name,
@@ -122,6 +128,7 @@ export async function openDatabase(
       changes,
       searchMemory: maintainer.searchMemory,
       engine,
+      ...(replicated && { replicator: replicated.replicator }),
       labels,
       runtime,
       formats: () => own.limits.formats,
@@ -136,27 +143,13 @@ export async function openDatabase(
       commitLockTimeoutMs: () => own.limits.conflictWaitMs,
     });
     statements.state = state;
-    statements.views.start();
-    return new Database(name, { surroundings, own, engine, state, statements, changes });
+    if (replicated === undefined) statements.views.start();
+    const parts = { surroundings, own, engine, state, statements, changes, replicated };
+    return new Database(name, parts);
   } catch (error) {
     await engine.close();
     throw error;
   }
-}
-
-function readSettings(engine: StorageEngine, settings: Settings, log: Log): DatabaseSettings {
-  using snapshot = engine.snapshot();
-  return new DatabaseSettings(settings, snapshot.meta(settingsDocumentName), log);
-}
-
-function readReplayKeys(engine: StorageEngine, surroundings: DatabaseSurroundings): ReplayKeys {
-  using stored = engine.snapshot();
-  return new ReplayKeys({
-    clock: surroundings.runtime.clock,
-    lifetimeMs: () => surroundings.settings.get(haIdempotencyCacheTtlMs),
-    stored,
-    snapshot: () => engine.snapshot(),
-  });
 }
 
 /** How statements of one database are compiled and what they see beside records; transactions evaluate defaults with it. */
@@ -313,6 +306,7 @@ export class Database implements OpenDatabase {
   readonly #surroundings: DatabaseSurroundings;
   readonly #statements: Statements;
   readonly #replayKeys: ReplayKeys;
+  readonly #replicated: ReplicatedLog | undefined;
   #settingChanges: Promise<unknown> = Promise.resolve();
   #end: DatabaseEnd | undefined;
   #whenClosed: () => void = () => {};
@@ -326,6 +320,7 @@ export class Database implements OpenDatabase {
       readonly state: DatabaseState;
       readonly statements: Statements;
       readonly changes: ChangeQueue;
+      readonly replicated?: ReplicatedLog | undefined;
     },
   ) {
     const { surroundings, own, state } = options;
@@ -338,7 +333,21 @@ export class Database implements OpenDatabase {
     this.#statements = options.statements;
     this.#statements.changeSetting = (key, text) => this.changeSetting(key, text);
     const { runtime, log, sessions, authorizer, active, memory, counters } = surroundings;
-    this.#replayKeys = readReplayKeys(options.engine, surroundings);
+    const { settings } = surroundings;
+    this.#replayKeys = readReplayKeys(options.engine, { settings, clock: runtime.clock });
+    this.#replicated = options.replicated;
+    const { views, globals } = options.statements;
+    this.#replicated?.opened(
+      new FollowedEntries({
+        databaseName: name,
+        state,
+        own,
+        replayKeys: this.#replayKeys,
+        views,
+        globals,
+        log,
+      }),
+    );
     this.pipeline = new StatementPipeline({
       databaseName: name,
       compiler: options.statements.compiler,
@@ -393,8 +402,9 @@ export class Database implements OpenDatabase {
     const change = this.#settingChanges.then(async () => {
       this.#requireWritable();
       const document = this.#own.encodedWith(key, text);
+      const previous = this.#own.textOf(key);
       await this.state.writeMeta(new Map([[settingsDocumentName, document]]));
-      return this.#own.set(key, text);
+      return { previous, current: this.#own.set(key, text).current };
     });
     this.#settingChanges = change.catch(() => {});
     return change;
@@ -542,13 +552,14 @@ export class Database implements OpenDatabase {
       this.#end = why;
       const left = why === 'stopped' ? undefined : this.queue.close(0);
       sessions.endOfDatabase(this.name);
-      active.endOfDatabase(this.name, this.#ended(why));
-      progress.cancelOf(this.name, this.#ended(why).message);
+      active.endOfDatabase(this.name, endedError(this.name, why));
+      progress.cancelOf(this.name, endedError(this.name, why).message);
       this.changes.close();
       await left;
       await this.#settingChanges;
       await this.#statements.views.close();
       await this.state.close();
+      await this.#replicated?.closing();
       await this.engine.close();
     } catch (error) {
       log.error('database did not close cleanly', { database: this.name, reason: String(error) });
@@ -563,13 +574,7 @@ export class Database implements OpenDatabase {
       mapBytes: engine.sizeBytes(),
       flushCount: engine.flushCount(),
       logBytes: engine.logBytes(),
-      recordCount: () => {
-        using view = state.view();
-        let count = 0;
-        for (const { buckets } of view.catalog.types())
-          for (const bucket of buckets) count += view.recordCount(bucket);
-        return count;
-      },
+      recordCount: () => recordCountOf(state),
     };
   }
 
@@ -578,7 +583,8 @@ export class Database implements OpenDatabase {
   }
 
   #requireOpen(): void {
-    if (this.#end !== undefined) throw this.#ended(this.#end);
+    if (this.#end !== undefined) throw endedError(this.name, this.#end);
+    this.#replicated?.requireSound();
   }
 
   /** `server.defaultDatabaseMode` (http-api.md 21.3). */
@@ -588,12 +594,5 @@ export class Database implements OpenDatabase {
       'DatabaseReadOnly',
       `Database '${this.name}' is read only (${serverDefaultDatabaseMode.key})`,
     );
-  }
-
-  #ended(why: DatabaseEnd): DatabaseError {
-    if (why === 'stopped') return new DatabaseError('NotOnline', 'the server is stopping');
-    return why === 'dropped'
-      ? new DatabaseError('DatabaseNotFound', `Database '${this.name}' does not exist`)
-      : new DatabaseError('DatabaseClosed', `Database '${this.name}' is closed`);
   }
 }

@@ -72,6 +72,11 @@ export interface IndexEntry {
 export interface LogEntry {
   readonly position: AppliedPosition;
   readonly operations: readonly RowOperation[];
+  /**
+   * Of a log that many copies apply: the version that the record of each row operation must have, 0: there is none; negative:
+   * not looked at. A copy that differs refuses the entry (`CorruptedRecord`), with all that were given with it.
+   */
+  readonly bases?: readonly number[];
 }
 
 export interface AppliedPosition {

@@ -1,4 +1,5 @@
 import type { Catalog, IndexDefinition } from '#catalog/catalog.ts';
+import type { CatalogValue } from '#catalog/catalog-value.ts';
 import type { SchemaChange } from '#catalog/change/changes.ts';
 import { nameLengthMax } from '#catalog/name-rules.ts';
 import { DatabaseError } from '#core/errors.ts';
@@ -10,7 +11,7 @@ import type { ValueMap } from '#core/value/value.ts';
 import { IndexKeys } from '#index/ordered/index-keys.ts';
 import { SearchMemory } from '#index/search-memory.ts';
 import type { BulkWriter } from '#storage/bulk/writer.ts';
-import type { StorageEngine, StorageSnapshot } from '#storage/engine.ts';
+import type { LogEntry, StorageEngine, StorageSnapshot } from '#storage/engine.ts';
 import type { RowOperation } from '#storage/format/row-operations.ts';
 import { RowPatcher } from '#storage/format/row-patch.ts';
 import { Applier } from './commit/applier.ts';
@@ -109,6 +110,7 @@ export class DatabaseState {
   readonly #schema: CurrentSchema;
   readonly #gate: SchemaGate;
   readonly #sequencer = new GuardSequencer();
+  readonly #edgeClaims = new EdgeClaims();
   readonly #replicator: Replicator;
   readonly #services: TransactionServices;
   readonly #changes: SchemaChanges;
@@ -264,6 +266,46 @@ export class DatabaseState {
     }
   }
 
+  /**
+   * Of a log that several servers apply: an entry is about to be applied here, whoever wrote it. One with a schema is applied
+   * alone.
+   */
+  applying({ position, operations }: LogEntry): void {
+    for (const operation of operations)
+      if (operation.op === 'schema') this.#schema.expect(operation.document, position.index);
+  }
+
+  /** It is visible, or was refused. */
+  applied({ position, operations }: LogEntry, isApplied: boolean): void {
+    for (const operation of operations) {
+      if (operation.op === 'drop-bucket' && isApplied)
+        this.positions.drop(operation.bucket as BucketId);
+      if (operation.op !== 'schema') continue;
+      this.#schema.reached(position.index, isApplied);
+      if (isApplied) this.#options.schemaChanged?.();
+    }
+  }
+
+  /**
+   * This server has become the leader and has applied everything before that: what it keeps in memory begins anew with what is
+   * stored. What others left unfinished is finished then, unless it stops leading.
+   */
+  lead(): void {
+    this.positions.forgetAll();
+    this.#options.engine.shapes.forgetUnsaved();
+    this.#edgeClaims.beginAt(this.#options.engine.applied().index);
+  }
+
+  /** Fills the indexes that the next schema calls READY and that were not filled here; nothing is applied meanwhile. */
+  fillReady(next: CatalogValue): Promise<void> {
+    return this.#changes.fillReady(next);
+  }
+
+  /** Index builds and drops that a former leader did not finish. */
+  settleUnfinished(): Promise<void> {
+    return this.#changes.settleUnfinished();
+  }
+
   /** Resolves when no commit is in flight. */
   async close(): Promise<void> {
     this.#isClosed = true;
@@ -271,9 +313,9 @@ export class DatabaseState {
     await this.#sequencer.idle();
   }
 
-  /** Finishes what a stop interrupted; called once, before anything else. */
+  /** Finishes what a stop interrupted; called once, before anything else. In a cluster the next leader does (`lead`). */
   async recover(): Promise<void> {
-    await this.#changes.settleUnfinished();
+    if (this.#replicator.leadership === undefined) await this.#changes.settleUnfinished();
     this.#isRecovered = true;
   }
 
@@ -309,11 +351,12 @@ export class DatabaseState {
         waitMsMax: this.#options.commitLockTimeoutMs,
         inFlight: () => this.#sequencer.settledSoFar(),
       }),
-      edgeClaims: new EdgeClaims(),
+      edgeClaims: this.#edgeClaims,
       timers: this.#options.runtime.timers,
       clock: this.#options.runtime.clock,
       changes: this.#options.changes,
       runTrigger: this.#options.runTrigger ?? refuseTrigger,
+      leadership: this.#replicator.leadership,
       // What follows commits is not there yet while the database is opened, and looks at everything afterwards.
       committed: (buckets, log) => {
         if (this.#isRecovered) this.#options.committed?.(buckets, log);

@@ -23,6 +23,8 @@ export interface TransactionServices extends WriteServices {
   readonly clock: Pick<Clock, 'monotonicMs'>;
   readonly changes: ChangeObserver | undefined;
   readonly runTrigger: TriggerRunner;
+  /** See `Replicator.leadership`. */
+  readonly leadership: (() => number) | undefined;
   /** Told, after each commit, in which buckets it changed records, and which. */
   readonly committed: ((buckets: Iterable<BucketId>, records: readonly Rid[]) => void) | undefined;
   /** The newest committed state with its schema; the caller closes the snapshot. @param isKept for longer than a statement */

@@ -9,6 +9,7 @@ import type { Value, ValueMap } from '#core/value/value.ts';
 import type { AdjacencyList, Direction, StorageSnapshot } from '#storage/engine.ts';
 import type { RowOperation } from '#storage/format/row-operations.ts';
 import { type EdgeClaim, EdgeClaims } from './write/edge-claims.ts';
+import { whenSettled } from './commit/unknown-outcome.ts';
 import { captureWriteSet } from './commit/capture.ts';
 import type { WriteSet } from './commit/guards.ts';
 import { DroppedDocuments, droppedDocuments } from './write/dropped-documents.ts';
@@ -55,6 +56,8 @@ export class TransactionValue implements Transaction {
   readonly #attached: RowOperation[] = [];
   readonly #heldLocks: (() => void)[] = [];
   readonly #edgeClaims: EdgeClaim[] = [];
+  /** Under which it began to write. */
+  #leadership: number | undefined;
 
   /** @param mayWriteViews true for the refresh of materialized views */
   constructor(services: TransactionServices, isolation: Isolation, mayWriteViews = false) {
@@ -80,6 +83,7 @@ export class TransactionValue implements Transaction {
   }
 
   beginStatement(): void {
+    if (this.#writer !== undefined) this.#requireLeadership();
     if (this.#view === undefined) this.#open();
     else if (this.isolation === 'READ_COMMITTED') this.#view.moveTo(this.#services.pin());
   }
@@ -473,23 +477,26 @@ export class TransactionValue implements Transaction {
       this.#attached.length === 0
         ? writeSet.operations
         : [...writeSet.operations, ...this.#attached];
+    const leadership = this.#leadership;
     const settleClaims =
       this.#edgeClaims.length > 0 ? edgeClaims.take(this.#edgeClaims.splice(0)) : undefined;
-    return committer.commit({ catalog, types, guards, operations, bytes, heldBack }).then(
-      (index) => {
-        const receipt = new OverlayReceipt(index, this.#overlay, view);
-        try {
-          this.#announce(receipt);
-        } finally {
-          settleClaims?.(index);
-        }
-        return receipt;
-      },
-      (error: unknown) => {
-        settleClaims?.(undefined);
-        throw error;
-      },
-    );
+    return committer
+      .commit({ catalog, types, guards, operations, bytes, leadership, heldBack })
+      .then(
+        (index) => {
+          const receipt = new OverlayReceipt(index, this.#overlay, view);
+          try {
+            this.#announce(receipt);
+          } finally {
+            settleClaims?.(index);
+          }
+          return receipt;
+        },
+        (error: unknown) => {
+          if (settleClaims !== undefined) whenSettled(error, settleClaims);
+          throw error;
+        },
+      );
   }
 
   /** A promise only where others get a turn in between. */
@@ -553,6 +560,15 @@ export class TransactionValue implements Transaction {
     }
   }
 
+  /** Numbers, positions and keys that it was given are void under another leadership, and may be somebody else's by now. */
+  #requireLeadership(): void {
+    if (this.#services.leadership?.() === this.#leadership) return;
+    throw new DatabaseError(
+      'ConcurrentModification',
+      'another server has led the cluster meanwhile; nothing was committed, run the transaction again',
+    );
+  }
+
   #open(): StatementView {
     this.#requireOpen();
     const state = this.#services.pin(this.isolation === 'REPEATABLE_READ');
@@ -567,6 +583,7 @@ export class TransactionValue implements Transaction {
   #write(): RecordWriter {
     this.#requireOpen();
     if (this.#writer === undefined) {
+      this.#leadership = this.#services.leadership?.();
       const { formats, evaluateDefault } = this.#services;
       const options = { formats: formats(), evaluateDefault };
       this.#writer = new RecordWriter(this.#services, this.#read(), this.#overlay, options);

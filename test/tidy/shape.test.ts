@@ -54,8 +54,7 @@ test('there is no room for things without a name', () => {
 test('every source file is imported by another one or is an entry point', () => {
   const entryPoints = new Set([
     'server/main.ts',
-    'server/cluster/replication/server-entries.ts',
-    'server/cluster/replication/server-proposer.ts',
+    'server/cluster/replication/replication.ts',
     'server/container.ts',
     'server/cli/cli.ts',
     'server/storage/environment/check-process.ts',

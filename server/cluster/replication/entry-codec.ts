@@ -2,15 +2,15 @@ import { DatabaseError } from '#core/errors.ts';
 
 // What stands in one entry of the Raft log (ha.md 5.1). Numbers are little-endian.
 //
-//   u8 format version   u8 kind   u8 flags   u8 0   u32 body length   f64 wall time (epoch ms of the leader)
+//   u8 format version   u8 kind   u8 flags   u8 0   u32 body length   f64 wall time (epoch ms of the leader)   f64 txId
 //   database kinds only: 16 bytes, the uuid of the database
 //   body
 //
-// Bodies: `transaction` and `rows` are a write set (storage/format/write-set-codec.ts); those of server kinds belong to
-// the room `catalog`.
+// Bodies: write-sets.ts for `transaction` and `rows`; those of server kinds belong to the folder `catalog`.
 
 const formatVersion = 1;
-const headerSize = 16;
+const headerSize = 24;
+const txIdOffset = 16;
 const uuidSize = 16;
 
 /** An entry is at most this long, so that every transport and every cache can hold it. */
@@ -45,6 +45,8 @@ const known = new Set<number>(Object.values(entryKind));
 export interface ClusterEntry {
   readonly kind: EntryKindNumber;
   readonly wallTimeMs: number;
+  /** Contiguous per database from 1 for what changes it; 0 for what does not, and for the server. */
+  readonly txId: number;
   /** Of the database, lower case with dashes; undefined for server kinds. */
   readonly database: string | undefined;
   /** A view of the entry's bytes when decoded. */
@@ -55,7 +57,7 @@ export function isServerKind(kind: number): boolean {
   return kind >= firstServerKind;
 }
 
-export function encodeEntry({ kind, wallTimeMs, database, body }: ClusterEntry): Uint8Array {
+export function encodeEntry({ kind, wallTimeMs, txId, database, body }: ClusterEntry): Uint8Array {
   const start = headerSize + (database === undefined ? 0 : uuidSize);
   const bytes = new Uint8Array(start + body.length);
   const view = new DataView(bytes.buffer);
@@ -63,9 +65,15 @@ export function encodeEntry({ kind, wallTimeMs, database, body }: ClusterEntry):
   bytes[1] = kind;
   view.setUint32(4, body.length, true);
   view.setFloat64(8, wallTimeMs, true);
+  view.setFloat64(txIdOffset, txId, true);
   if (database !== undefined) bytes.set(uuidBytes(database), headerSize);
   bytes.set(body, start);
   return bytes;
+}
+
+/** Gives an encoded entry its number, when its place is certain. */
+export function setTxId(bytes: Uint8Array, txId: number): void {
+  new DataView(bytes.buffer, bytes.byteOffset).setFloat64(txIdOffset, txId, true);
 }
 
 /**
@@ -84,6 +92,7 @@ export function decodeEntry(bytes: Uint8Array): ClusterEntry {
   return {
     kind: kind as EntryKindNumber,
     wallTimeMs: view.getFloat64(8, true),
+    txId: view.getFloat64(txIdOffset, true),
     database,
     body: bytes.subarray(start),
   };

@@ -16,6 +16,7 @@ const utf8 = { encoder: new TextEncoder(), decoder: new TextDecoder() };
 export class DatabaseSettings {
   readonly values: Settings;
   readonly #own: Map<string, string>;
+  readonly #log: Log;
   #limits: StatementLimits | undefined;
 
   /**
@@ -23,6 +24,7 @@ export class DatabaseSettings {
    * Settings that this version does not know or accept are logged and left alone.
    */
   constructor(server: Settings, document: Uint8Array | undefined, log: Log) {
+    this.#log = log;
     this.#own = acceptable(document, log);
     this.values = server.forDatabase(this.#own);
     this.values.onChange(() => {
@@ -49,6 +51,19 @@ export class DatabaseSettings {
     return utf8.encoder.encode(
       JSON.stringify(Object.fromEntries(new Map(this.#own).set(spec.key, text))),
     );
+  }
+
+  /** @throws DatabaseError `InvalidSetting` for an unknown key */
+  textOf(key: string): string {
+    const spec = requireSetting(key);
+    return spec.format(this.values.get(spec));
+  }
+
+  /** Another server has changed them: these are all of them now. */
+  become(document: Uint8Array | undefined): void {
+    for (const [key, text] of acceptable(document, this.#log)) {
+      if (this.#own.get(key) !== text) this.set(key, text);
+    }
   }
 
   set(key: string, text: string): { readonly previous: string; readonly current: string } {

@@ -221,6 +221,18 @@ export class Databases implements DatabasesPort {
     });
   }
 
+  /** The log writes to it: it is opened beside what people may do with it, and a closed one stays closed to them. */
+  async openForLog(name: string): Promise<void> {
+    const entry = this.#require(name);
+    await this.#exclusively(entry, async () => {
+      this.#requireStill(entry);
+      if (entry.database !== undefined) return;
+      const isClosed = entry.state === 'closed';
+      await this.#load(entry);
+      if (isClosed) entry.state = 'closed';
+    });
+  }
+
   async close(name: string): Promise<void> {
     const entry = this.#require(name);
     await this.#exclusively(entry, async () => {

@@ -32,6 +32,7 @@ import { Databases } from './databases.ts';
 import { FairTurns } from '../bounds/fair-turns.ts';
 import { type ContainerMemory, ServerMemory } from '../bounds/memory-accounts.ts';
 import { initializeEngine } from './open-engine.ts';
+import type { Replication } from './replication.ts';
 import { idSequence, ProgressRegistry } from '../progress/progress-registry.ts';
 import { type OperationPaths, ServerOperations } from '../operations/server-operations.ts';
 import type { DatabaseCounters, DatabaseHandle } from '../session.ts';
@@ -60,6 +61,8 @@ export interface ServerDatabasesOptions {
   readonly audit?: (message: string, database: string) => void;
   /** Told of a database that cannot be opened. */
   readonly unopenable?: (reason: string, database: string) => void;
+  /** The cluster that writes the databases; asked when the first of them is opened. */
+  readonly replication?: (() => Replication | undefined) | undefined;
 }
 
 /** The databases of one server and what they share. */
@@ -97,7 +100,9 @@ export function makeDatabases(options: ServerDatabasesOptions): ServerDatabases 
     open: (name) => openedDatabase(databases.open(name), opened),
     isOpen: (name) => [...opened].some((database) => database.name === name),
     initialize: (directory) => initializeEngine(directory, engineSurroundings),
-    openAt: (name, directory) => openDatabase(name, directory, surroundings),
+    // What is built in a directory of its own is no member of a cluster.
+    openAt: (name, directory) =>
+      openDatabase(name, directory, { ...surroundings, replication: undefined }),
     databases: () => databases,
     audit: options.audit ?? (() => {}),
   });
@@ -131,7 +136,8 @@ export function makeDatabases(options: ServerDatabasesOptions): ServerDatabases 
         walked: (reason, pages) =>
           log.info('database looked at', { database: name, reason, ...pages }),
       });
-      const database = await openDatabase(name, path, surroundings);
+      const replication = options.replication?.();
+      const database = await openDatabase(name, path, { ...surroundings, replication });
       opened.add(database);
       database.onClosed(() => opened.delete(database));
       return database;

@@ -312,7 +312,7 @@ export class ScriptRunner {
       case 'console':
         return this.#print(step.level, await this.#value(step.message));
       case 'setGlobal':
-        globals.set(step.name, await this.#value(step.value));
+        await globals.assign(step.name, await this.#value(step.value));
         return undefined;
       default:
         return undefined;

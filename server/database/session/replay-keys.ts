@@ -12,6 +12,11 @@ const slotCount = 10_000;
 const answerSlotCount = 64;
 /** Present as soon as any slot may be, so that other databases open without a look at all of them. */
 const markerName = 'dedupe/used';
+const answerPrefix = 'dedupe/answer/';
+
+export function isReplayKeyName(name: string): boolean {
+  return name.startsWith('dedupe/');
+}
 
 interface Entry {
   readonly committedAt: EpochMs;
@@ -103,6 +108,16 @@ export class ReplayKeys {
     return { values, committed: (index) => this.#keep(entry, index) };
   }
 
+  /** An entry of the log has stored this value of `meta` (`isReplayKeyName`), whoever wrote it. */
+  observe(name: string, value: Uint8Array, index: LogIndex): void {
+    if (name === markerName) this.#isMarked = true;
+    if (name === markerName || name.startsWith(answerPrefix)) return;
+    const entry = readEntry(value);
+    this.#sequence = Math.max(this.#sequence, entry.sequence);
+    this.#answerCount = Math.max(this.#answerCount, entry.answerNumber ?? 0);
+    this.#keep(entry, index);
+  }
+
   /** The request has failed after a commit of its own: a repetition is executed (http-api.md 4). Until the next start. */
   forget(key: string): void {
     this.#entries.delete(key);
@@ -165,7 +180,7 @@ function slotName(sequence: number): string {
 }
 
 function answerSlotName(number: number): string {
-  return `dedupe/answer/${number % answerSlotCount}`;
+  return `${answerPrefix}${number % answerSlotCount}`;
 }
 
 function slotValue(entry: StoredEntry): MetaValue {

@@ -51,6 +51,8 @@ export class MaterializedViews {
   #behindCount = 0;
   #runningCount = 0;
   #isClosed = false;
+  /** Another server refreshes. */
+  #isPassive = false;
 
   constructor(options: MaterializedViewsOptions) {
     this.#options = options;
@@ -64,6 +66,22 @@ export class MaterializedViews {
       if (view.refreshMode === 'INCREMENTAL') this.#markBehind(view, state);
       else if (view.refreshMode === 'MANUAL') state.status = 'VALID';
       state.lastRefreshTime = this.#options.lastRefreshTime(view);
+    }
+  }
+
+  /** In a cluster only the leader refreshes; nobody knows what the one before has missed. */
+  lead(): void {
+    this.#isPassive = false;
+    this.#catalogVersion = -1;
+    this.start();
+  }
+
+  follow(): void {
+    this.#isPassive = true;
+    this.#behindCount = 0;
+    for (const state of this.#states.values()) {
+      state.cancelTimer?.();
+      state.isBehind = false;
     }
   }
 
@@ -220,6 +238,7 @@ export class MaterializedViews {
   }
 
   #markBehind(view: ViewDefinition, state: ViewState): void {
+    if (this.#isPassive) return;
     if (!state.isBehind) this.#behindCount += 1;
     state.isBehind = true;
     if (state.status === 'VALID') state.status = 'STALE';
@@ -229,7 +248,7 @@ export class MaterializedViews {
 
   #schedule(view: ViewDefinition, state: ViewState, delayMs: number): void {
     state.cancelTimer?.();
-    if (this.#isClosed) return;
+    if (this.#isClosed || this.#isPassive) return;
     const cancel = this.#options.runtime.timers.after(delayMs, () => {
       state.cancelTimer = undefined;
       void this.#refreshQuietly(view);

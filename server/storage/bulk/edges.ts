@@ -56,6 +56,18 @@ export class BulkEdges {
     return both ? columns.both : columns.source;
   }
 
+  /** Those that have edges. */
+  filledColumns(): {
+    readonly type: TypeId;
+    readonly both: boolean;
+    readonly column: EdgeColumn;
+  }[] {
+    return [...this.#columns].flatMap(([type, { both, source }]) => [
+      ...(both.count > 0 ? [{ type, both: true, column: both }] : []),
+      ...(source.count > 0 ? [{ type, both: false, column: source }] : []),
+    ]);
+  }
+
   /** How many edges each type has, at both of their ends and at the source only. */
   counts(): ReadonlyMap<TypeId, EdgeCounts> {
     const counts = new Map<TypeId, EdgeCounts>();

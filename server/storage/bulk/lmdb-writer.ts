@@ -10,6 +10,7 @@ import type { CommitContext } from '../commit/context.ts';
 import type { AppliedPosition } from '../engine.ts';
 import { type BulkMark, PendingLoad } from './pending-load.ts';
 import { splitRow, writeFixedRow } from '../format/row.ts';
+import { encodeRun, readRun, type RunTarget } from './row-run.ts';
 import type { RowOperation } from '../format/row-operations.ts';
 import { RowRecord } from '../format/row-record.ts';
 import type { Shape } from '../format/shape.ts';
@@ -128,6 +129,32 @@ export class LmdbBulkWriter implements BulkWriter {
 
   cutAt(mark: BulkMark): void {
     this.#chunk.cutAt(mark);
+  }
+
+  runBytes(): Promise<Uint8Array> {
+    for (const blocks of this.#chunk.blocks.values()) blocks.end();
+    return encodeRun(this.#chunk, this.#options.context.shapes, this.#options.timers);
+  }
+
+  addRun(bytes: Uint8Array): Promise<void> {
+    const chunk = this.#chunk;
+    const { shapes } = this.#options.context;
+    const target: RunTarget = {
+      defineShape: (id, definition) => shapes.define(id, definition),
+      addLargeCell: (rid, cell) => void chunk.largeCells.push({ rid, cell }),
+      addEdge: (type, edge, { from, to }, both) => chunk.edges.add(type, edge, from, to, both),
+      addStoredRow: (bucket, position, row) => {
+        chunk.shapes.add((row[4] as number) | ((row[5] as number) << 8));
+        chunk.bytes += row.length + 8;
+        this.#blocksOf(bucket).add(position, row);
+      },
+    };
+    return readRun(bytes, target, this.#options.timers);
+  }
+
+  release(): void {
+    this.#chunk.release();
+    this.#chunk = new PendingLoad();
   }
 
   async flush(position: AppliedPosition, operations: readonly RowOperation[] = []): Promise<void> {

@@ -35,6 +35,12 @@ export interface BulkWriter {
   split(mark: BulkMark): Promise<BulkWriter>;
   /** Forgets what came behind a mark. Nothing may be added until the next flush. */
   cutAt(mark: BulkMark): void;
+  /** What it holds as the bytes of a log (row-run.ts). Nothing may be added until it is flushed, cut or released. */
+  runBytes(): Promise<Uint8Array>;
+  /** Adds what `runBytes` gave, to a writer that holds nothing. */
+  addRun(bytes: Uint8Array): Promise<void>;
+  /** What it holds is committed by another writer, or given up: its memory is given back at once. */
+  release(): void;
   /**
    * Everything since the last flush as one durable commit; its rows get `position.index` as their version.
    * @param operations what the commit carries beside the rows: values of `meta`

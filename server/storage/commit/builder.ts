@@ -9,6 +9,7 @@ import {
   type Rid,
 } from '#core/value/rid.ts';
 import type { Timers } from '#core/runtime.ts';
+import { requireBase } from './base-check.ts';
 import type { BlockBuilder } from './block-builder.ts';
 import { Block, blockHeaderSize } from '../format/block.ts';
 import type { BulkBlock } from '../bulk/blocks.ts';
@@ -108,7 +109,9 @@ export class CommitBuilder {
   /** Applies one entry; entries come in log order. */
   apply(entry: LogEntry): void {
     this.#touched.begin(entry.operations);
-    for (const operation of entry.operations) this.#operation(operation, entry.position.index);
+    const { operations, bases, position } = entry;
+    for (let i = 0; i < operations.length; i++)
+      this.#operation(operations[i] as RowOperation, position.index, bases?.[i]);
     this.#endEntry();
     this.position = entry.position;
   }
@@ -122,7 +125,7 @@ export class CommitBuilder {
     timers: Pick<Timers, 'yield'>,
     isOnly = false,
   ): Promise<void> {
-    const { operations, position } = entry;
+    const { operations, bases, position } = entry;
     await this.#touched.beginInSlices(operations, timers);
     if (isOnly && this.#touched.areDistinct) this.entries.pack();
     let isSorted = true;
@@ -132,7 +135,7 @@ export class CommitBuilder {
         if (isSorted && this.#blocks.size > openBlocksMax) this.#finishBlocks();
         await timers.yield();
       }
-      this.#operation(operations[i] as RowOperation, position.index);
+      this.#operation(operations[i] as RowOperation, position.index, bases?.[i]);
     }
     await this.lists.endEntryInSlices(timers);
     this.#endEntry();
@@ -140,7 +143,8 @@ export class CommitBuilder {
     this.position = position;
   }
 
-  #operation(operation: RowOperation, version: LogIndex): void {
+  #operation(operation: RowOperation, version: LogIndex, base = -1): void {
+    if (base >= 0) requireBase(operation, base, (rid) => this.#record(rid));
     switch (operation.op) {
       case 'put-row':
         this.putRow(operation.rid, operation.row, version);

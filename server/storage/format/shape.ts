@@ -261,11 +261,33 @@ export class ShapeRegistry {
     this.#saved.add(id);
   }
 
-  /** Takes over a definition; the engine calls it while opening and applying. */
+  /** Takes over a definition; the engine calls it while opening and applying. What the log says comes before what was learnt. */
   define(id: number, definition: Uint8Array): void {
-    if (this.#shapes[id] !== undefined) return;
-    const shape = decodeShape(id, definition);
-    this.#shapes[id] = shape;
+    const known = this.#shapes[id];
+    if (known !== undefined) {
+      if (this.#saved.has(id) || Buffer.compare(encodeShape(known), definition) === 0) return;
+      this.forgetUnsaved();
+    }
+    this.#add(decodeShape(id, definition));
+  }
+
+  /**
+   * Forgets what transactions have learnt and nobody has committed. Rows that were made with it are void: in a cluster another
+   * server may have given the same numbers to something else.
+   */
+  forgetUnsaved(): void {
+    const saved = this.#shapes.flatMap((shape) =>
+      shape !== undefined && this.#saved.has(shape.id) ? [shape] : [],
+    );
+    this.#shapes.length = 0;
+    this.#types.clear();
+    this.#propertyIds.clear();
+    this.#nextProperty = 1;
+    for (const shape of saved) this.#add(shape);
+  }
+
+  #add(shape: Shape): void {
+    this.#shapes[shape.id] = shape;
     const shapes = this.#types.get(shape.type) ?? this.#newType(shape.type, shape.isEdge);
     shapes.count += 1;
     let node = shapes.root;

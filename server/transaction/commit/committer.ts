@@ -7,6 +7,7 @@ import type { StorageEngine } from '#storage/engine.ts';
 import type { WriteSet } from './guards.ts';
 import type { GuardSequencer, Ticket } from './guard-sequencer.ts';
 import type { Replicator } from './replicator.ts';
+import { whenSettled } from './unknown-outcome.ts';
 import type { SchemaGate } from '../schema/schema-gate.ts';
 
 export interface CommitterOptions {
@@ -101,6 +102,8 @@ export class Committer {
     const ticket = sequencer.enter(writeSet);
     const replicated = replicator.replicate({
       operations: writeSet.operations,
+      guards: writeSet.guards,
+      leadership: writeSet.leadership,
       bytes: writeSet.bytes,
       placed: (index) => {
         ticket.index = index;
@@ -113,7 +116,7 @@ export class Committer {
         return index;
       },
       (error: unknown) => {
-        sequencer.leave(ticket);
+        whenSettled(error, () => sequencer.leave(ticket));
         throw error;
       },
     );

@@ -50,6 +50,8 @@ export interface WriteSet {
   readonly types: readonly TypeId[];
   /** Estimated size in the log. */
   readonly bytes: number;
+  /** See `ProposedEntry.leadership`. */
+  readonly leadership?: number | undefined;
   /** While another transaction holds a LOCK on what it changes: resolves when that is over. */
   readonly heldBack?: () => Promise<void> | undefined;
 }

@@ -1,5 +1,6 @@
 import type { BulkWriter } from '#storage/bulk/writer.ts';
 import type { LogIndex } from '#core/value/rid.ts';
+import type { Guards } from './guards.ts';
 import type { RowOperation } from '#storage/format/row-operations.ts';
 
 /**
@@ -8,13 +9,19 @@ import type { RowOperation } from '#storage/format/row-operations.ts';
  */
 export interface Replicator {
   role(): 'single' | 'leader' | 'follower' | 'candidate';
+  /**
+   * Which leadership this server holds: what was made under one cannot be committed under another. Absent: a single server.
+   * @throws DatabaseError `NotLeader`, which names the leader; `QuorumNotReached` while there is none
+   */
+  readonly leadership?: () => number;
   /** False while the queue is at one of its bounds. */
   hasRoom(): boolean;
   /** Resolves when there is room again. */
   room(): Promise<void>;
   /**
    * Resolves with the LSN when the entry is durable and visible to snapshots. Entries take effect in the order of the calls.
-   * @throws DatabaseError (rejects) when it is certain that nothing was committed; any other error leaves the state in doubt
+   * @throws DatabaseError (rejects) when it is certain that nothing was committed; any other error leaves the state in doubt, and `UnknownOutcome` tells
+   *   when it is not any more
    */
   replicate(entry: ProposedEntry): Promise<LogIndex>;
 }
@@ -22,6 +29,10 @@ export interface Replicator {
 /** What goes into the log. */
 export interface ProposedEntry {
   readonly operations: readonly RowOperation[];
+  /** What must hold for them; absent: they were made while nothing else was in flight. */
+  readonly guards?: Guards;
+  /** Under which leadership it was made (`Replicator.leadership`); absent: under that of now. */
+  readonly leadership?: number | undefined;
   /** A bulk load is written by its own writer, at its place in the order; `operations` then holds values of `meta` only. */
   readonly bulk?: BulkWriter;
   readonly bytes: number;

@@ -65,10 +65,29 @@ export class CurrentSchema {
           next.index = place;
         },
       });
-      this.#catalog = catalog;
+      // In a cluster it was `reached`, with every other one that came since.
+      if (this.#next === next) this.#catalog = catalog;
       return index;
     } finally {
-      this.#next = undefined;
+      if (this.#next === next) this.#next = undefined;
     }
+  }
+
+  /**
+   * An entry of a log that others may have written holds this document and is about to be applied, alone: snapshots of its state
+   * get the schema that comes with it.
+   */
+  expect(document: Uint8Array, index: LogIndex): void {
+    if (this.#next?.index === index) return;
+    const catalog = decodeCatalog(document);
+    this.#labels.learn(catalog);
+    this.#next = { catalog, index };
+  }
+
+  /** The entry that was expected is applied, or will not be. */
+  reached(index: LogIndex, isApplied: boolean): void {
+    if (this.#next?.index !== index) return;
+    if (isApplied) this.#catalog = this.#next.catalog;
+    this.#next = undefined;
   }
 }

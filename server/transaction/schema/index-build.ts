@@ -19,7 +19,7 @@ const batchLength = 4_096;
 
 export interface IndexBuildServices {
   readonly engine: StorageEngine;
-  readonly gate: SchemaGate;
+  readonly gate: Pick<SchemaGate, 'exclusively'>;
   /** As it is now. */
   readonly catalog: () => Catalog;
   readonly runtime: Runtime;

@@ -68,6 +68,8 @@ export class SchemaChanges {
   /** Drops that go on although whoever asked for them may have given up. */
   #drops: Promise<unknown> = Promise.resolve();
   #isClosing = false;
+  /** Indexes that this server has filled and that the log does not call READY yet. */
+  readonly #filled = new Set<number>();
 
   constructor(options: SchemaChangesOptions) {
     this.#options = options;
@@ -80,6 +82,7 @@ export class SchemaChanges {
    * @throws DatabaseError as `applyChange`; `DuplicatedKey`, `Schema` when existing records do not allow the change
    */
   alter(change: SchemaChange, pause?: Pause): Promise<readonly ValueMap[]> {
+    this.#options.replicator.leadership?.();
     const patient = pause ?? (() => this.#options.runtime.timers.yield());
     return this.afterOthers(() => this.#alter(change, patient), pause);
   }
@@ -100,6 +103,30 @@ export class SchemaChanges {
         else await this.#abandon(index);
       }
     });
+  }
+
+  /**
+   * Fills the indexes that are READY in the next schema of the log and that another server has filled for itself, while nothing
+   * is applied.
+   */
+  async fillReady(next: CatalogValue): Promise<void> {
+    const { engine, runtime, formats, indexBuildRound, schema } = this.#options;
+    const isReady = (id: number) =>
+      this.#filled.has(id) ||
+      schema.catalog.indexes().some((i) => i.id === id && i.state === 'READY');
+    for (const index of next.indexes()) {
+      if (index.state !== 'READY' || isReady(index.id)) continue;
+      await buildIndex(index, next, {
+        engine,
+        gate: { exclusively: (work) => work() },
+        catalog: () => next,
+        runtime,
+        formats: formats(),
+        roundRecords: indexBuildRound,
+        pause: () => runtime.timers.yield(),
+      });
+    }
+    this.#filled.clear();
   }
 
   /**
@@ -324,6 +351,7 @@ export class SchemaChanges {
       roundRecords: indexBuildRound,
       pause,
     });
+    this.#filled.add(index.id);
     const former = index.replaces;
     await this.#settle(
       index,

@@ -1,3 +1,5 @@
+import { whenSettled } from '../commit/unknown-outcome.ts';
+
 /**
  * Keeps commits out while the schema changes (ha.md 5.10) or a bulk load is written. Closing it waits for what is in flight;
  * readers, and statements that have not come to their commit, are not concerned.
@@ -19,7 +21,7 @@ export class SchemaGate {
 
   /** Runs `work` with the gate closed and nothing in flight; calls take turns. */
   exclusively<T>(work: () => Promise<T>): Promise<T> {
-    const turn = this.#last.then(() => this.#run(work));
+    const turn = this.#last.then(() => this.#opened).then(() => this.#run(work));
     this.#last = turn.catch(() => undefined);
     return turn;
   }
@@ -29,12 +31,19 @@ export class SchemaGate {
     this.#opened = new Promise((resolve) => {
       open = resolve;
     });
-    try {
-      await this.#idle();
-      return await work();
-    } finally {
+    const end = (): void => {
       this.#opened = undefined;
       open();
+    };
+    try {
+      await this.#idle();
+      const result = await work();
+      end();
+      return result;
+    } catch (error) {
+      // What may still be committed keeps the others out until that is known.
+      whenSettled(error, end);
+      throw error;
     }
   }
 }

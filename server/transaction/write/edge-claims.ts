@@ -55,6 +55,13 @@ export class EdgeClaims {
     };
   }
 
+  /** Claims of others, up to this place of the log, are not known here: whoever looked before is answered with a conflict. */
+  beginAt(index: LogIndex): void {
+    this.#knownSince = Math.max(this.#knownSince, index);
+    for (const [key, { committedAt }] of this.#entries)
+      if (committedAt !== undefined) this.#entries.delete(key);
+  }
+
   #forget(): void {
     for (const [key, { committedAt }] of this.#entries) {
       if (this.#entries.size <= rememberedMax) return;

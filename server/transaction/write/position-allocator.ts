@@ -69,6 +69,11 @@ export class PositionAllocator {
     return positionOf(rid) < this.#positions(bucketOf(rid)).next;
   }
 
+  /** Begins with what storage knows now: positions of an earlier leadership may be somebody else's. */
+  forgetAll(): void {
+    this.#buckets.clear();
+  }
+
   /** Forgets a dropped bucket. */
   drop(bucket: BucketId): void {
     this.#buckets.delete(bucket);

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { epochOf } from '#cluster/consensus-port.ts';
 import {
   decodeEntry,
   encodeEntry,
@@ -16,12 +17,14 @@ test('an entry of a database and one of the server come back as they were', () =
   const ofDatabase = {
     kind: entryKind.transaction,
     wallTimeMs: 1_795_421_000_123,
+    txId: 77,
     database: uuid,
     body,
   };
   const ofServer = {
     kind: entryKind.users,
     wallTimeMs: 5,
+    txId: 0,
     database: undefined,
     body: new Uint8Array(0),
   };
@@ -36,6 +39,7 @@ test('what is not whole or unknown is refused', () => {
   const good = encodeEntry({
     kind: entryKind.transaction,
     wallTimeMs: 1,
+    txId: 3,
     database: uuid,
     body: new Uint8Array(9),
   });
@@ -64,19 +68,19 @@ test('the double of consensus delivers in order, loses what no quorum had, and r
   consensus.elect('a');
   await consensus.settled();
   assert.equal(consensus.port('a').status().leaderReady, true);
-  const propose = (id: string, text: string, epoch: number) =>
-    consensus.port(id).propose([Buffer.from(text)], epoch);
-  assert.deepEqual(await propose('a', 'one', 0), { kind: 'accepted', firstIndex: 2, term: 1 });
-  assert.deepEqual(await propose('b', 'no', 0), { kind: 'refused', reason: 'not-leader' });
+  const propose = (id: string, text: string, term: number) =>
+    consensus.port(id).propose([Buffer.from(text)], epochOf(term, 0));
+  assert.deepEqual(await propose('a', 'one', 1), { kind: 'accepted', firstIndex: 2, term: 1 });
+  assert.deepEqual(await propose('b', 'no', 1), { kind: 'refused', reason: 'not-leader' });
   await new Promise(setImmediate);
   await consensus.settled();
   consensus.holdCommits();
-  await propose('a', 'lost', 0);
+  await propose('a', 'lost', 1);
   consensus.refuseNext('transfer-pending');
-  assert.deepEqual(await propose('a', 'x', 0), { kind: 'refused', reason: 'transfer-pending' });
-  assert.deepEqual(await propose('a', 'y', 0), { kind: 'refused', reason: 'stale-epoch' });
+  assert.deepEqual(await propose('a', 'x', 1), { kind: 'refused', reason: 'transfer-pending' });
+  assert.deepEqual(await propose('a', 'y', 1), { kind: 'refused', reason: 'stale-epoch' });
   consensus.elect('b', 'loses');
-  await propose('b', 'two', 1);
+  await propose('b', 'two', 2);
   await new Promise(setImmediate);
   await consensus.settled();
   assert.deepEqual(seen, { a: ['one', 'two'], b: ['one', 'two'] });

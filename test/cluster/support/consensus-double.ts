@@ -1,3 +1,4 @@
+import { termOfEpoch } from '#cluster/consensus-port.ts';
 import type {
   ConsensusPort,
   ConsensusStatus,
@@ -215,6 +216,7 @@ export class PortDouble implements ConsensusPort {
 
   #refusal(epoch: number): DropReason | undefined {
     if (epoch <= this.#refusedEpoch) return 'stale-epoch';
+    if (termOfEpoch(epoch) !== this.#shared.term) return 'stale-epoch';
     if (this.#isCrashed || this.#shared.leader !== this.self) return 'not-leader';
     return this.#shared.takeRefusal();
   }

@@ -1,0 +1,181 @@
+import type { DatabaseError } from '#core/errors.ts';
+import type { Log } from '#core/log.ts';
+import type { Timers } from '#core/runtime.ts';
+import type { Entry, Index } from '#raft/vocabulary.ts';
+import type { ConsensusPort } from '../consensus-port.ts';
+import type { DatabaseSeat, SeatEntry } from './database-seat.ts';
+import { type ClusterEntry, decodeEntry, entryKind, isServerKind } from './entry-codec.ts';
+import type { Proposal } from './proposal.ts';
+import type { ServerEntries } from './server-entries.ts';
+
+export interface ApplyLoopOptions {
+  readonly port: Pick<ConsensusPort, 'deliver' | 'compactTo'>;
+  readonly server: ServerEntries;
+  /** The database, opened when it is not; undefined: it is no member, and its entries are passed over. */
+  readonly seatOf: (uuid: string) => Promise<DatabaseSeat | undefined>;
+  /** Who waits for an entry (`GroupCommit.committed`). */
+  readonly committed: (entry: Entry) => Proposal | undefined;
+  /** A mark for `verify`: the database has applied exactly what came before. */
+  readonly marked?: ((seat: DatabaseSeat, index: Index, body: Uint8Array) => void) | undefined;
+  /** For who waits for what this copy did not apply. */
+  readonly remotely: (seat: DatabaseSeat) => DatabaseError;
+  readonly timers: Pick<Timers, 'yield'>;
+  readonly log: Log;
+}
+
+/** One step (ha.md 5.7): what is decoded and applied before others have their turn. */
+const entriesPerStep = 64;
+const bytesPerStep = 4 * 1024 * 1024;
+/** Entries between two records of how far everything is durable. */
+const entriesPerCheckpoint = 4096;
+
+/**
+ * Applies the log on this server, the leader's own entries like all others. Databases go on beside each other; an entry of the
+ * server is a barrier. The applied index moves when every database of the step has applied its part.
+ */
+export class ApplyLoop {
+  readonly #options: ApplyLoopOptions;
+  readonly #listeners = new Set<(index: Index) => void>();
+  #applied: Index;
+  #checkpointed: Index;
+  #isStopped = false;
+  #work: Promise<void> = Promise.resolve();
+
+  constructor(options: ApplyLoopOptions) {
+    this.#options = options;
+    this.#applied = options.server.checkpointed();
+    this.#checkpointed = this.#applied;
+  }
+
+  get applied(): Index {
+    return this.#applied;
+  }
+
+  onApplied(listener: (index: Index) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  start(): void {
+    const { port } = this.#options;
+    port.deliver(this.#applied, (entries) => {
+      this.#work = this.#applyAll(entries);
+      return this.#work;
+    });
+  }
+
+  /** Nothing is applied any more when this resolves. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    await this.#work.catch(() => {});
+    await this.#checkpoint();
+  }
+
+  async #applyAll(entries: readonly Entry[]): Promise<void> {
+    for (let at = 0; at < entries.length; ) {
+      const end = stepEnd(entries, at);
+      await this.#applyStep(entries.slice(at, end));
+      at = end;
+      if (at < entries.length) await this.#options.timers.yield();
+    }
+    if (this.#applied - this.#checkpointed >= entriesPerCheckpoint) await this.#checkpoint();
+  }
+
+  async #applyStep(entries: readonly Entry[]): Promise<void> {
+    let step = new Step();
+    for (const entry of entries) {
+      // What is delivered after the stop is applied by the next start.
+      if (this.#isStopped) throw new Error('the server stops');
+      if (entry.kind !== 'normal') {
+        this.#options.committed(entry);
+        step.last = entry.index;
+        continue;
+      }
+      const decoded = decodeEntry(entry.data);
+      if (isServerKind(decoded.kind) || decoded.kind === entryKind.verifyMark) {
+        await this.#finish(step);
+        step = new Step();
+        await this.#applyAlone(entry, decoded);
+      } else await this.#addTo(step, entry, decoded);
+    }
+    await this.#finish(step);
+  }
+
+  async #addTo(step: Step, entry: Entry, decoded: ClusterEntry): Promise<void> {
+    const seat = await this.#options.seatOf(decoded.database ?? '');
+    const proposal = this.#options.committed(entry);
+    if (proposal !== undefined) step.proposals.push({ proposal, seat });
+    if (seat !== undefined) step.add(seat, { entry, decoded });
+    step.last = entry.index;
+  }
+
+  async #finish(step: Step): Promise<void> {
+    if (step.last === 0) return;
+    await Promise.all([...step.parts].map(([seat, entries]) => seat.apply(entries)));
+    for (const { proposal, seat } of step.proposals) {
+      if (seat?.damage === undefined) proposal.applied();
+      else proposal.appliedElsewhere(this.#options.remotely(seat));
+    }
+    this.#moveTo(step.last);
+  }
+
+  async #applyAlone(
+    entry: Entry,
+    { kind, body, wallTimeMs, database }: ClusterEntry,
+  ): Promise<void> {
+    const { server, committed, marked, seatOf } = this.#options;
+    const proposal = committed(entry);
+    if (kind === entryKind.verifyMark) {
+      const seat = await seatOf(database ?? '');
+      if (seat !== undefined) marked?.(seat, entry.index, body);
+    } else if (entry.index > server.applied()) {
+      await server.apply(entry.index, kind, body, wallTimeMs);
+    }
+    proposal?.applied();
+    this.#moveTo(entry.index);
+  }
+
+  #moveTo(index: Index): void {
+    this.#applied = index;
+    for (const listener of this.#listeners) listener(index);
+  }
+
+  /** Engines answer when a change is durable, so everything that was applied is. */
+  async #checkpoint(): Promise<void> {
+    const index = this.#applied;
+    if (index === this.#checkpointed) return;
+    try {
+      await this.#options.server.checkpoint(index);
+      this.#checkpointed = index;
+      this.#options.port.compactTo(index);
+    } catch (error) {
+      this.#options.log.error('how far the log is applied could not be recorded', {
+        reason: error instanceof Error ? error.message : String(error),
+      });
+    }
+  }
+}
+
+class Step {
+  readonly parts = new Map<DatabaseSeat, SeatEntry[]>();
+  readonly proposals: { readonly proposal: Proposal; readonly seat: DatabaseSeat | undefined }[] =
+    [];
+  last: Index = 0;
+
+  add(seat: DatabaseSeat, entry: SeatEntry): void {
+    const part = this.parts.get(seat);
+    if (part === undefined) this.parts.set(seat, [entry]);
+    else part.push(entry);
+  }
+}
+
+function stepEnd(entries: readonly Entry[], start: number): number {
+  let bytes = 0;
+  let end = start;
+  while (end < entries.length && end - start < entriesPerStep) {
+    bytes += (entries[end] as Entry).data.length;
+    if (end > start && bytes > bytesPerStep) break;
+    end += 1;
+  }
+  return end;
+}

@@ -1,0 +1,215 @@
+import { createHash } from 'node:crypto';
+import { DatabaseError } from '#core/errors.ts';
+import type { Log } from '#core/log.ts';
+import type { Timers } from '#core/runtime.ts';
+import type { LogIndex } from '#core/value/rid.ts';
+import type { FollowingDatabase } from '#database/catalogue/replication.ts';
+import type { Entry, Term } from '#raft/vocabulary.ts';
+import type { LogEntry, StorageEngine } from '#storage/engine.ts';
+import type { RowOperation } from '#storage/format/row-operations.ts';
+import { type ClusterEntry, entryKind } from './entry-codec.ts';
+import type { MemberDatabase } from './server-entries.ts';
+import { decodeRows, decodeTransaction } from './write-sets.ts';
+
+/** A committed entry of one database. */
+export interface SeatEntry {
+  readonly entry: Entry;
+  readonly decoded: ClusterEntry;
+}
+
+/** Name in `meta` of the hash over everything that was applied; equal on all servers with the same applied index. */
+export const chainName = 'chain';
+
+const busyRetryMs = 500;
+
+/** One database on this server, as the log sees it: applies its entries, the same way on every server (ha.md 5.7). */
+export class DatabaseSeat {
+  readonly member: MemberDatabase;
+  readonly engine: StorageEngine;
+  /** The last number given to an entry of this leadership, and the last one that the log has. */
+  lastTxId = 0;
+  acceptedTxId = 0;
+  /** The leadership it is ready for. */
+  ledIn: Term = 0;
+  /** Why this copy is not like the others any more; it takes no entries then. */
+  damage: string | undefined;
+  skippedCount = 0;
+  #database: FollowingDatabase | undefined;
+  readonly #log: Log;
+  readonly #timers: Timers;
+  #chain: Uint8Array | undefined;
+  #work: Promise<void> = Promise.resolve();
+  isClosing = false;
+
+  constructor(
+    member: MemberDatabase,
+    engine: StorageEngine,
+    { log, timers }: { readonly log: Log; readonly timers: Timers },
+  ) {
+    this.member = member;
+    this.engine = engine;
+    this.#log = log;
+    this.#timers = timers;
+  }
+
+  get isOpen(): boolean {
+    return this.#database !== undefined && !this.isClosing;
+  }
+
+  opened(database: FollowingDatabase): void {
+    this.#database = database;
+  }
+
+  async closing(): Promise<void> {
+    this.isClosing = true;
+    await this.#work;
+  }
+
+  /** Everything that came before its leadership is applied. */
+  lead(term: Term): void {
+    if (this.ledIn === term || this.#database === undefined) return;
+    this.lastTxId = this.engine.applied().txId;
+    this.acceptedTxId = this.lastTxId;
+    this.#database.lead();
+    this.ledIn = term;
+  }
+
+  follow(): void {
+    if (this.ledIn === 0) return;
+    this.ledIn = 0;
+    this.#database?.follow();
+  }
+
+  requireSound(): void {
+    if (this.damage === undefined) return;
+    throw new DatabaseError(
+      'DatabaseInstalling',
+      `Database '${this.member.name}' on this server differs from the other servers and is fetched anew: ${this.damage}`,
+    );
+  }
+
+  /** Applies entries in order; resolves when they are visible, or were passed over because this copy is damaged. Never rejects. */
+  apply(entries: readonly SeatEntry[]): Promise<void> {
+    this.#work = this.#work.then(() => this.#applyAll(entries));
+    return this.#work;
+  }
+
+  async #applyAll(entries: readonly SeatEntry[]): Promise<void> {
+    let group: LogEntry[] = [];
+    const flush = async (): Promise<void> => {
+      if (group.length > 0) await this.#carryOut(group, (all) => this.engine.apply(all));
+      group = [];
+    };
+    let { index, txId } = this.engine.applied();
+    for (const { entry, decoded } of entries) {
+      const lsn = (entry.index + this.member.offset) as LogIndex;
+      if (lsn <= index || decoded.txId === 0) continue;
+      if (this.damage !== undefined) {
+        this.skippedCount += 1;
+        continue;
+      }
+      if (decoded.txId !== txId + 1) {
+        await flush();
+        this.#quarantine(`transaction ${decoded.txId} follows ${txId}`);
+        continue;
+      }
+      index = lsn;
+      txId = decoded.txId;
+      const position = { index, term: entry.term, txId };
+      try {
+        const next = await this.#prepare(decoded, position);
+        if (next.isAlone) await flush();
+        if ('bulk' in next) await this.#carryOut([next.entry], next.bulk);
+        else group.push(next.entry);
+        if (next.isAlone) await flush();
+      } catch (error) {
+        await flush();
+        this.#quarantine(reasonOf(error));
+      }
+    }
+    await flush();
+  }
+
+  async #prepare(
+    { kind, body }: ClusterEntry,
+    position: LogEntry['position'],
+  ): Promise<{
+    readonly entry: LogEntry;
+    readonly isAlone: boolean;
+    readonly bulk?: (entries: readonly LogEntry[]) => Promise<void>;
+  }> {
+    const chain: RowOperation = { op: 'meta', name: chainName, value: this.#nextChain(body) };
+    if (kind !== entryKind.rows) {
+      const { operations, bases } = decodeTransaction(body, position);
+      const isAlone = operations.some(({ op }) => op === 'schema');
+      const entry = { position, operations: [...operations, chain], ...(bases && { bases }) };
+      return { entry, isAlone };
+    }
+    const { run, operations } = decodeRows(body);
+    const entry = { position, operations: [...operations, chain] };
+    return {
+      entry,
+      isAlone: true,
+      bulk: async () => {
+        const writer = this.engine.bulk();
+        await writer.addRun(run);
+        await writer.flush(position, entry.operations);
+      },
+    };
+  }
+
+  #nextChain(body: Uint8Array): Uint8Array {
+    if (this.#chain === undefined) {
+      using stored = this.engine.snapshot();
+      this.#chain = stored.meta(chainName)?.slice() ?? new Uint8Array(32);
+    }
+    this.#chain = createHash('sha256').update(this.#chain).update(body).digest();
+    return this.#chain;
+  }
+
+  async #carryOut(
+    entries: readonly LogEntry[],
+    apply: (entries: readonly LogEntry[]) => Promise<void>,
+  ): Promise<void> {
+    let isApplied = false;
+    try {
+      for (const entry of entries) await this.#database?.applying(entry);
+      await this.#patiently(() => apply(entries));
+      isApplied = true;
+    } catch (error) {
+      this.#quarantine(reasonOf(error));
+    }
+    for (const entry of entries) this.#database?.applied(entry, isApplied);
+  }
+
+  /** A full disk is waited out: what a quorum has may not be refused. */
+  async #patiently(apply: () => Promise<void>): Promise<void> {
+    for (;;) {
+      try {
+        await apply();
+        return;
+      } catch (error) {
+        const isPassing = error instanceof DatabaseError && error.code === 'Busy';
+        if (!isPassing || this.isClosing) throw error;
+        this.#log.error('an entry of the log cannot be applied yet', {
+          database: this.member.name,
+          reason: error.message,
+        });
+        await this.#timers.sleep(busyRetryMs);
+      }
+    }
+  }
+
+  #quarantine(reason: string): void {
+    if (this.damage !== undefined || this.isClosing) return;
+    this.damage = reason;
+    this.#log.error('the database differs from the log and takes no more entries', {
+      database: this.member.name,
+      reason,
+    });
+  }
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

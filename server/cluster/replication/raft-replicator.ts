@@ -1,0 +1,110 @@
+import { DatabaseError } from '#core/errors.ts';
+import type { Clock } from '#core/runtime.ts';
+import type { LogIndex } from '#core/value/rid.ts';
+import type { ProposedEntry, Replicator } from '#transaction/commit/replicator.ts';
+import type { Term } from '#raft/vocabulary.ts';
+import type { DatabaseSeat } from './database-seat.ts';
+import {
+  type EntryKindNumber,
+  encodeEntry,
+  entryBytesMax,
+  entryKind,
+  entryOverhead,
+} from './entry-codec.ts';
+import type { GroupCommit } from './group-commit.ts';
+import { encodeRows, encodeTransaction } from './write-sets.ts';
+
+export interface RaftReplicatorOptions {
+  readonly seat: DatabaseSeat;
+  readonly commits: GroupCommit;
+  readonly clock: Pick<Clock, 'now'>;
+  /** @throws DatabaseError `NotLeader`, `QuorumNotReached` when this server does not lead */
+  readonly requireTerm: () => Term;
+  /** `service.ha.maxReplicatedEntrySize`, if lower than what every entry may have. */
+  readonly entryBytesMax?: () => number;
+}
+
+/** The log of one database in a cluster: its entries go into the Raft log of the server and come back through the apply loop. */
+export class RaftReplicator implements Replicator {
+  readonly #options: RaftReplicatorOptions;
+
+  constructor(options: RaftReplicatorOptions) {
+    this.#options = options;
+  }
+
+  role(): 'leader' | 'follower' {
+    return this.#options.seat.ledIn === 0 ? 'follower' : 'leader';
+  }
+
+  readonly leadership = (): number => {
+    const { seat, requireTerm } = this.#options;
+    const term = requireTerm();
+    if (seat.ledIn === term) return term;
+    throw new DatabaseError(
+      'QuorumNotReached',
+      'this server has just become the leader and does not serve writes of the database yet; run it again',
+    );
+  };
+
+  hasRoom(): boolean {
+    return this.#options.commits.hasRoom();
+  }
+
+  room(): Promise<void> {
+    return this.#options.commits.room();
+  }
+
+  replicate(entry: ProposedEntry): Promise<LogIndex> {
+    try {
+      const term = this.#requireSame(entry);
+      if (entry.bulk !== undefined) return this.#replicateRows(entry, entry.bulk, term);
+      const body = encodeTransaction(entry.operations, entry.guards);
+      return this.#propose(entryKind.transaction, body, entry.placed, term);
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  /** The leadership that the entry was made under is the one of now. */
+  #requireSame({ leadership }: ProposedEntry): Term {
+    const { seat } = this.#options;
+    seat.requireSound();
+    const term = this.leadership();
+    if (leadership === undefined || leadership === term) return term;
+    throw new DatabaseError(
+      'ConcurrentModification',
+      'another server has led the cluster meanwhile; nothing was committed, run the transaction again',
+    );
+  }
+
+  async #replicateRows(
+    entry: ProposedEntry,
+    writer: NonNullable<ProposedEntry['bulk']>,
+    term: Term,
+  ): Promise<LogIndex> {
+    const body = encodeRows(await writer.runBytes(), entry.operations);
+    const index = await this.#propose(entryKind.rows, body, entry.placed, term);
+    writer.release();
+    return index;
+  }
+
+  /** @throws DatabaseError `EntryTooLarge` */
+  #propose(
+    kind: EntryKindNumber,
+    body: Uint8Array,
+    placed: (index: LogIndex) => void,
+    term: Term,
+  ): Promise<LogIndex> {
+    const { seat, commits, clock } = this.#options;
+    const bytesMax = Math.min(entryBytesMax, this.#options.entryBytesMax?.() ?? entryBytesMax);
+    const size = body.length + entryOverhead;
+    if (size > bytesMax)
+      throw new DatabaseError(
+        'EntryTooLarge',
+        `the transaction takes ${size} bytes in the log, at most ${bytesMax} are allowed; nothing was committed, use smaller transactions`,
+      );
+    const database = seat.member.uuid;
+    const bytes = encodeEntry({ kind, wallTimeMs: clock.now(), txId: 0, database, body });
+    return commits.propose({ seat, bytes, isNumbered: true, term, placed }).answer;
+  }
+}

@@ -1,0 +1,251 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type EntryKindNumber, entryKind } from '#cluster/replication/entry-codec.ts';
+import type { GroupCommitBounds } from '#cluster/replication/group-commit.ts';
+import { ClusterReplication } from '#cluster/replication/replication.ts';
+import type { MemberDatabase, ServerEntries } from '#cluster/replication/server-entries.ts';
+import { Settings } from '#config/effective-settings.ts';
+import { silentLog } from '#core/log.ts';
+import type { Value } from '#core/value/value.ts';
+import type { Database } from '#database/database.ts';
+import { makeDatabases } from '#database/catalogue/make-databases.ts';
+import type { Databases } from '#database/catalogue/databases.ts';
+import type { RunOptions } from '#database/session.ts';
+import { languageFrontends } from '#language/front-ends.ts';
+import { LanguageRegistry } from '#language/registry.ts';
+import { systemRuntime } from '#platform/system-runtime.ts';
+import type { Index } from '#raft/vocabulary.ts';
+import { root, rowsOf } from '#test/database/support/open-test-database.ts';
+import { type PlainRow, plainValue } from '#test/database/support/plain-values.ts';
+import { ConsensusDouble } from './consensus-double.ts';
+
+/** Servers with real databases over the double of consensus: everything of a cluster but its network, log and doors. */
+export class ReplicatedServers {
+  readonly consensus: ConsensusDouble;
+  readonly servers = new Map<string, ReplicatedServer>();
+
+  private constructor(consensus: ConsensusDouble) {
+    this.consensus = consensus;
+  }
+
+  /** The first one leads, and the database `test` is there on all. */
+  static async start(
+    peers: readonly string[] = ['a', 'b', 'c'],
+    options: ServerOptions = {},
+  ): Promise<ReplicatedServers> {
+    const servers = new ReplicatedServers(new ConsensusDouble(peers));
+    for (const id of peers)
+      servers.servers.set(id, await ReplicatedServer.start(id, servers.consensus, options));
+    await servers.lead(peers[0] as string);
+    await servers.of(peers[0] as string).create('test', '0f9c1d2e-3a4b-4c5d-8e6f-708192a3b4c5');
+    await servers.settled();
+    return servers;
+  }
+
+  of(id: string): ReplicatedServer {
+    const server = this.servers.get(id);
+    if (server === undefined) throw new Error(`no server ${id}`);
+    return server;
+  }
+
+  async lead(id: string, uncommitted: 'keeps' | 'loses' = 'keeps'): Promise<ReplicatedServer> {
+    this.consensus.elect(id, uncommitted);
+    await this.settled();
+    return this.of(id);
+  }
+
+  settled(): Promise<void> {
+    return this.consensus.settled();
+  }
+
+  async close(): Promise<void> {
+    for (const server of this.servers.values()) await server.close();
+  }
+}
+
+export interface ServerOptions {
+  readonly settings?: Readonly<Record<string, string>>;
+  readonly bounds?: Partial<GroupCommitBounds>;
+}
+
+const defaultBounds: GroupCommitBounds = {
+  queueLengthMax: () => 10_000,
+  queuedBytesMax: () => 256 * 1024 * 1024,
+  batchLengthMax: () => 500,
+  quorumTimeoutMs: () => 2000,
+};
+
+export class ReplicatedServer {
+  readonly id: string;
+  readonly directory: string;
+  readonly catalog = new CatalogDouble();
+  databases!: Databases;
+  replication!: ClusterReplication;
+  readonly #consensus: ConsensusDouble;
+  readonly #options: ServerOptions;
+
+  private constructor(id: string, consensus: ConsensusDouble, options: ServerOptions) {
+    this.id = id;
+    this.directory = mkdtempSync(join(tmpdir(), `polyad-cluster-${id}-`));
+    this.#consensus = consensus;
+    this.#options = options;
+  }
+
+  static async start(
+    id: string,
+    consensus: ConsensusDouble,
+    options: ServerOptions,
+  ): Promise<ReplicatedServer> {
+    const server = new ReplicatedServer(id, consensus, options);
+    await server.#start();
+    return server;
+  }
+
+  async #start(): Promise<void> {
+    const { settings = {}, bounds } = this.#options;
+    const { databases } = makeDatabases({
+      directory: this.directory,
+      settings: new Settings(
+        new Map(Object.entries(settings).map(([key, text]) => [`service.${key}`, text])),
+      ),
+      runtime: systemRuntime,
+      log: silentLog,
+      authorizer: { require() {}, canAccess: () => true, canRead: () => true },
+      languages: new LanguageRegistry(languageFrontends),
+      serverVersion: '0.0.0-test',
+      heapBytesMax: 2 * 1024 ** 3,
+      replication: () => this.replication,
+    });
+    this.databases = databases;
+    this.catalog.databases = databases;
+    this.replication = new ClusterReplication({
+      port: this.#consensus.port(this.id),
+      server: this.catalog,
+      bounds: { ...defaultBounds, ...bounds },
+      openForApply: (name) => databases.openForLog(name),
+      runtime: systemRuntime,
+      log: silentLog,
+    });
+    await databases.start();
+    this.replication.start();
+  }
+
+  /** As a stop and a start, or, when nothing is waited for, as after a crash of the process. */
+  async restart(): Promise<void> {
+    this.#consensus.restart(this.id);
+    await this.stop();
+    await this.#start();
+  }
+
+  async stop(): Promise<void> {
+    await this.replication.stop();
+    await this.databases.shutdown();
+  }
+
+  async create(name: string, uuid: string): Promise<void> {
+    await this.replication.propose(
+      entryKind.databaseCreate,
+      Buffer.from(JSON.stringify({ name, uuid, offset: 0 })),
+    );
+  }
+
+  get database(): Database {
+    return this.databases.open('test') as Database;
+  }
+
+  async run(
+    text: string,
+    parameters: Readonly<Record<string, Value>> = {},
+    options: Partial<RunOptions> = {},
+    language = 'sql',
+  ): Promise<readonly PlainRow[]> {
+    const statement = { language, text, parameters: new Map(Object.entries(parameters)) };
+    const result = await this.database.run(statement, {
+      principal: root,
+      mustBeIdempotent: false,
+      signal: new AbortController().signal,
+      ...options,
+    });
+    return rowsOf(result, (values, names) =>
+      names === undefined
+        ? (plainValue(values[0] ?? null) as PlainRow)
+        : Object.fromEntries(names.map((name, at) => [name, plainValue(values[at] ?? null)])),
+    );
+  }
+
+  /** What must be equal on all servers with the same applied index. */
+  digest(): Readonly<Record<string, unknown>> {
+    const { engine, state } = this.database;
+    using view = state.view();
+    const { snapshot, catalog } = view;
+    const buckets = catalog.buckets().map(({ id, name }) => ({
+      name,
+      count: snapshot.recordCount(id),
+      hash: { ...snapshot.contentHash(id) },
+      next: snapshot.nextPosition(id),
+    }));
+    return {
+      applied: engine.applied(),
+      buckets,
+      schema: Buffer.from(snapshot.meta('schema') ?? []).toString(),
+      chain: Buffer.from(snapshot.meta('chain') ?? []).toString('hex'),
+      settings: Buffer.from(snapshot.meta('settings') ?? []).toString(),
+      entries: catalog
+        .indexes()
+        .map(({ id, name, state: s }) => [name, s, snapshot.entryCount(id)]),
+      names: [...engine.shapes.propertyNames()].filter(() => false),
+    };
+  }
+
+  async close(): Promise<void> {
+    await this.stop();
+    rmSync(this.directory, { recursive: true, force: true });
+  }
+}
+
+/** The catalog of a server, in memory; it outlives restarts. */
+class CatalogDouble implements ServerEntries {
+  databases: Databases | undefined;
+  readonly #members = new Map<string, MemberDatabase>();
+  #applied: Index = 0;
+  #checkpointed: Index = 0;
+
+  async apply(index: Index, kind: EntryKindNumber, body: Uint8Array): Promise<void> {
+    const text = Buffer.from(body).toString();
+    if (kind === entryKind.databaseCreate) {
+      const member = JSON.parse(text) as MemberDatabase;
+      this.#members.set(member.uuid, member);
+      await this.databases?.create(member.name);
+    } else if (kind === entryKind.databaseDrop) {
+      const member = this.#members.get(text);
+      this.#members.delete(text);
+      if (member !== undefined) await this.databases?.drop(member.name);
+    }
+    this.#applied = index;
+  }
+
+  applied(): Index {
+    return this.#applied;
+  }
+
+  member(uuid: string): MemberDatabase | undefined {
+    return this.#members.get(uuid);
+  }
+
+  memberNamed(name: string): MemberDatabase | undefined {
+    return this.members().find((member) => member.name === name);
+  }
+
+  members(): readonly MemberDatabase[] {
+    return [...this.#members.values()];
+  }
+
+  checkpointed(): Index {
+    return this.#checkpointed;
+  }
+
+  async checkpoint(index: Index): Promise<void> {
+    this.#checkpointed = index;
+  }
+}
