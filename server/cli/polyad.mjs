@@ -72,7 +72,7 @@ const argv = isServer
 if (executable === undefined) {
   const seen = process.versions.node;
   process.stderr.write(
-    `polyad: Node ${majorMin} or later is needed, this is ${seen} and package 'node' is not installed\n`,
+    `polyad: Node ${majorMin} or later is needed and this is ${seen}: run 'npm install' with install scripts allowed, which brings the right one, or use your own\n`,
   );
   process.exitCode = 70;
 } else if (isRecent && process.execve !== undefined) {
