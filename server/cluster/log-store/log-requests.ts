@@ -1,0 +1,42 @@
+import type { SnapshotMeta } from '#raft/message.ts';
+import type { Entry, HardState, Index, Term } from '#raft/vocabulary.ts';
+import type { Identity } from './raft-directory.ts';
+import type { LogJob } from './segment-log.ts';
+
+/** What the log worker is asked, and what it answers; requests are done in the order in which they come. */
+export type LogRequest =
+  | {
+      readonly kind: 'open';
+      readonly directory: string;
+      readonly peerId: string;
+      readonly segmentBytes: number;
+      readonly newestBytesMax: number;
+      /** `ha.raftPersistStorage` false: what is there goes first (ha.md 3.8). */
+      readonly wipes: boolean;
+    }
+  | { readonly kind: 'append'; readonly job: LogJob }
+  | { readonly kind: 'read'; readonly low: Index; readonly high: Index; readonly bytesMax: number }
+  | { readonly kind: 'compact'; readonly snapshot: SnapshotMeta; readonly purgeTo: Index }
+  | { readonly kind: 'reset'; readonly snapshot: SnapshotMeta; readonly hardState: HardState }
+  | { readonly kind: 'identity'; readonly identity: Identity }
+  | { readonly kind: 'close' };
+
+export interface OpenedLog {
+  readonly identity: Identity;
+  readonly snapshot: SnapshotMeta | undefined;
+  readonly hardState: HardState;
+  readonly terms: readonly { readonly index: Index; readonly term: Term }[];
+  readonly newest: readonly Entry[];
+  readonly confEntries: readonly Entry[];
+}
+
+export interface NumberedRequest {
+  readonly id: number;
+  readonly request: LogRequest;
+}
+
+export interface LogAnswer {
+  readonly id: number;
+  readonly value?: OpenedLog | readonly Entry[] | undefined;
+  readonly error?: { readonly message: string; readonly code: string | undefined };
+}

@@ -1,0 +1,145 @@
+import type { MessagePort } from 'node:worker_threads';
+import type { SnapshotMeta } from '#raft/message.ts';
+import type { AppendJob } from '#raft/ready.ts';
+import type { Entry, HardState, Index } from '#raft/vocabulary.ts';
+import type { LogAnswer, LogRequest, OpenedLog } from './log-requests.ts';
+import { MemoryTail } from './memory-tail.ts';
+import type { Identity } from './raft-directory.ts';
+
+export interface LogStoreOptions {
+  readonly directory: string;
+  readonly peerId: string;
+  readonly segmentBytes: number;
+  /** Bytes of the newest entries that stay in memory. */
+  readonly cacheBytesMax: number;
+  /** Entries that stay behind a checkpoint, for followers that are a little late. */
+  readonly purgeGap: number;
+  readonly wipes: boolean;
+}
+
+/** A write of the log failed: nothing more is taken until it is opened anew. */
+export class LogFailure extends Error {
+  readonly isVolumeFull: boolean;
+
+  constructor(message: string, code: string | undefined) {
+    super(message);
+    this.isVolumeFull = code === 'ENOSPC' || code === 'EDQUOT';
+  }
+}
+
+const loadBytes = 8 * 1024 * 1024;
+
+/** The durable log, asked from the consensus worker. Calls take effect in their order. */
+export class LogStore {
+  readonly #port: MessagePort;
+  readonly #options: LogStoreOptions;
+  readonly #waiting = new Map<
+    number,
+    { resolve: (value: LogAnswer['value']) => void; reject: (error: Error) => void }
+  >();
+  #nextId = 1;
+  #opened: OpenedLog;
+  tail: MemoryTail;
+
+  /** @throws Error naming what is damaged, or whose directory it is */
+  static async open(port: MessagePort, options: LogStoreOptions): Promise<LogStore> {
+    const store = new LogStore(port, options);
+    await store.reopen();
+    return store;
+  }
+
+  private constructor(port: MessagePort, options: LogStoreOptions) {
+    this.#port = port;
+    this.#options = options;
+    this.tail = new MemoryTail(options.cacheBytesMax, undefined);
+    this.#opened = nothingOpened;
+    port.on('message', (answer: LogAnswer) => this.#answered(answer));
+  }
+
+  get identity(): Identity {
+    return this.#opened.identity;
+  }
+
+  /** As the last start found it. */
+  get hardState(): HardState {
+    return this.#opened.hardState;
+  }
+
+  /** Changes of membership that the log holds, as the last start found them. */
+  get confEntries(): readonly Entry[] {
+    return this.#opened.confEntries;
+  }
+
+  /** Reads everything anew; also the way out of a failure. */
+  async reopen(): Promise<void> {
+    const { directory, peerId, segmentBytes, cacheBytesMax: newestBytesMax, wipes } = this.#options;
+    const isFirst = this.#opened === nothingOpened;
+    const open = { directory, peerId, segmentBytes, newestBytesMax, wipes: wipes && isFirst };
+    this.#opened = (await this.#ask({ kind: 'open', ...open })) as OpenedLog;
+    const { snapshot, terms, newest } = this.#opened;
+    this.tail = new MemoryTail(this.#options.cacheBytesMax, snapshot);
+    const firstKept = newest[0]?.index ?? Number.POSITIVE_INFINITY;
+    for (const { index, term } of terms) if (index < firstKept) this.tail.know(index, term);
+    this.tail.put(newest);
+  }
+
+  /** Resolves when the job is durable, and the tail shows it. @throws LogFailure */
+  async append({ entries, hardState, mustSync }: AppendJob): Promise<void> {
+    await this.#ask({ kind: 'append', job: { entries, hardState, mustSync } });
+    this.tail.put(entries);
+  }
+
+  /** Brings entries from `low` on into the tail's reach. */
+  async load(low: Index): Promise<void> {
+    const high = this.tail.lastIndex() + 1;
+    const entries = await this.#ask({ kind: 'read', low, high, bytesMax: loadBytes });
+    this.tail.offer(entries as readonly Entry[]);
+  }
+
+  /** The databases have everything up to the snapshot's index. */
+  async compactTo(snapshot: SnapshotMeta): Promise<void> {
+    const purgeTo = Math.max(snapshot.index - this.#options.purgeGap, 0);
+    await this.#ask({ kind: 'compact', snapshot, purgeTo });
+    this.tail.renewSnapshot(snapshot);
+    this.tail.compactTo(purgeTo);
+  }
+
+  async reset(snapshot: SnapshotMeta, hardState: HardState): Promise<void> {
+    await this.#ask({ kind: 'reset', snapshot, hardState });
+    this.tail.reset(snapshot);
+  }
+
+  async setIdentity(identity: Identity): Promise<void> {
+    await this.#ask({ kind: 'identity', identity });
+    this.#opened = { ...this.#opened, identity };
+  }
+
+  async close(): Promise<void> {
+    await this.#ask({ kind: 'close' });
+    this.#port.close();
+  }
+
+  #ask(request: LogRequest): Promise<LogAnswer['value']> {
+    const id = this.#nextId++;
+    return new Promise((resolve, reject) => {
+      this.#waiting.set(id, { resolve, reject });
+      this.#port.postMessage({ id, request });
+    });
+  }
+
+  #answered({ id, value, error }: LogAnswer): void {
+    const waiting = this.#waiting.get(id);
+    this.#waiting.delete(id);
+    if (error === undefined) waiting?.resolve(value);
+    else waiting?.reject(new LogFailure(error.message, error.code));
+  }
+}
+
+const nothingOpened: OpenedLog = {
+  identity: { peerId: '', storageId: '', clusterId: undefined, admitted: false, format: 0 },
+  snapshot: undefined,
+  hardState: { term: 0, vote: null, commit: 0 },
+  terms: [],
+  newest: [],
+  confEntries: [],
+};

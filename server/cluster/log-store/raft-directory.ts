@@ -1,0 +1,58 @@
+import { randomUUID } from 'node:crypto';
+import { mkdirSync } from 'node:fs';
+import type { SnapshotMeta } from '#raft/message.ts';
+import { readTextIfThere, replaceFileNow } from './segment-log.ts';
+
+/** Who the owner of a raft directory is (ha.md 3.2, 8.1). */
+export interface Identity {
+  readonly peerId: string;
+  /** Made with the directory: a member that lost its disk comes back with another one. */
+  readonly storageId: string;
+  readonly clusterId: string | undefined;
+  /** The configuration names this storage (ha.md 8.2). */
+  readonly admitted: boolean;
+  readonly format: number;
+}
+
+const format = 1;
+const identityFile = 'identity.json';
+const snapshotFile = 'snapshot.json';
+
+/** @throws Error when the directory is another member's or of another format */
+export function openIdentity(directory: string, peerId: string): Identity {
+  mkdirSync(directory, { recursive: true });
+  const text = readTextIfThere(directory, identityFile);
+  if (text === undefined) {
+    const fresh = {
+      peerId,
+      storageId: randomUUID(),
+      clusterId: undefined,
+      admitted: false,
+      format,
+    };
+    writeIdentity(directory, fresh);
+    return fresh;
+  }
+  const found = JSON.parse(text) as Identity;
+  if (found.format !== format)
+    throw new Error(`${directory} has format ${found.format}, known is ${format}`);
+  if (found.peerId !== peerId)
+    throw new Error(`${directory} belongs to the peer ${found.peerId}, this server is ${peerId}`);
+  return found;
+}
+
+export function writeIdentity(directory: string, identity: Identity): void {
+  replaceFileNow(directory, identityFile, JSON.stringify(identity));
+}
+
+export function readSnapshotMeta(directory: string): SnapshotMeta | undefined {
+  const text = readTextIfThere(directory, snapshotFile);
+  if (text === undefined) return undefined;
+  const { body, ...meta } = JSON.parse(text) as Omit<SnapshotMeta, 'body'> & { body: string };
+  return { ...meta, body: Buffer.from(body, 'base64') };
+}
+
+export function writeSnapshotMeta(directory: string, meta: SnapshotMeta): void {
+  const body = Buffer.from(meta.body).toString('base64');
+  replaceFileNow(directory, snapshotFile, JSON.stringify({ ...meta, body }));
+}

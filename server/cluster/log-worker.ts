@@ -1,0 +1,41 @@
+import {
+  type MessagePort,
+  isMainThread,
+  receiveMessageOnPort,
+  workerData,
+} from 'node:worker_threads';
+import type { LogAnswer, NumberedRequest } from './log-store/log-requests.ts';
+import { type Answer, LogService } from './log-store/log-service.ts';
+
+/*
+ * The log worker: blocking calls of the log, away from every event loop (ha.md 1.3). Whatever waits is taken at once, so that
+ * many appends are one flush.
+ */
+
+/** @param port where the consensus worker asks */
+function serve(port: MessagePort): void {
+  const service = new LogService();
+  port.on('message', (first: NumberedRequest) => {
+    const batch = [first];
+    for (
+      let more = receiveMessageOnPort(port);
+      more !== undefined;
+      more = receiveMessageOnPort(port)
+    )
+      batch.push(more.message as NumberedRequest);
+    service.handle(
+      batch.map(({ request }) => request),
+      (i, done) => port.postMessage(answerOf(batch[i]?.id ?? 0, done)),
+    );
+    if (batch.at(-1)?.request.kind === 'close') port.close();
+  });
+}
+
+function answerOf(id: number, done: Answer): LogAnswer {
+  if ('value' in done) return { id, value: done.value };
+  const { message, code } = done.error as NodeJS.ErrnoException;
+  return { id, error: { message, code } };
+}
+
+if (!isMainThread && (workerData as { logPort?: MessagePort } | undefined)?.logPort !== undefined)
+  serve((workerData as { logPort: MessagePort }).logPort);
