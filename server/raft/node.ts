@@ -96,6 +96,11 @@ export class RaftNode {
     };
   }
 
+  /** Cheaper than `status`. */
+  get isLeaderReady(): boolean {
+    return this.#state.isLeaderReady;
+  }
+
   /** One unit of time has passed. */
   tick(): void {
     if (this.#state.role === 'leader') this.#tickLeader();

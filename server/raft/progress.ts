@@ -25,10 +25,13 @@ export class Progress {
   isPaused = false;
   #window: { last: Index; bytes: number }[] = [];
   #windowBytes = 0;
+  /** The disk of the member: another one has none of what this one acknowledged. */
+  readonly storageId: string;
   readonly #limits: WindowLimits;
 
-  constructor(next: Index, limits: WindowLimits) {
+  constructor(next: Index, storageId: string, limits: WindowLimits) {
     this.next = next;
+    this.storageId = storageId;
     this.#limits = limits;
   }
 

@@ -15,7 +15,8 @@ export function becomeLeader(state: RaftState): void {
   state.role = 'leader';
   state.leader = state.self;
   state.isFirstAttempt = true;
-  for (const id of membersOf(state.conf).keys()) state.progress.set(id, state.newProgress());
+  for (const [id, member] of membersOf(state.conf))
+    state.progress.set(id, state.newProgress(member));
   const own = state.progress.get(state.self);
   if (own !== undefined) {
     own.match = state.log.durableIndex;
@@ -197,9 +198,10 @@ export function commitTo(state: RaftState, index: Index): void {
 function membersChanged(state: RaftState): void {
   const members = membersOf(state.conf);
   for (const id of state.progress.keys()) if (!members.has(id)) state.progress.delete(id);
-  for (const id of members.keys()) {
-    if (state.progress.has(id)) continue;
-    const peer = state.newProgress();
+  for (const [id, member] of members) {
+    const known = state.progress.get(id)?.storageId;
+    if (known !== undefined && (member === undefined || member.storageId === known)) continue;
+    const peer = state.newProgress(member);
     peer.isActive = true;
     state.progress.set(id, peer);
   }

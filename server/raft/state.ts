@@ -7,7 +7,7 @@ import { Progress } from './progress.ts';
 import { voterSets } from './quorum.ts';
 import { ReadRounds } from './read-index.ts';
 import type { ReadState } from './ready.ts';
-import type { ConfState, Entry, Index, PeerId, RaftRole, Term } from './vocabulary.ts';
+import type { ConfState, Entry, Index, Member, PeerId, RaftRole, Term } from './vocabulary.ts';
 
 export interface PendingConf {
   readonly index: Index;
@@ -133,9 +133,10 @@ export class RaftState {
     return isChanged;
   }
 
-  newProgress(): Progress {
+  newProgress(member: Member | undefined): Progress {
     const { windowMessagesMax: messagesMax, windowBytesMax: bytesMax } = this.limits;
-    return new Progress(this.log.lastIndex + 1, { messagesMax, bytesMax });
+    const next = this.log.lastIndex + 1;
+    return new Progress(next, member?.storageId ?? '', { messagesMax, bytesMax });
   }
 
   setTerm(term: Term, vote: PeerId | null): void {

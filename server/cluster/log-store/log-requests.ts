@@ -19,6 +19,8 @@ export type LogRequest =
   | { readonly kind: 'compact'; readonly snapshot: SnapshotMeta; readonly purgeTo: Index }
   | { readonly kind: 'reset'; readonly snapshot: SnapshotMeta; readonly hardState: HardState }
   | { readonly kind: 'identity'; readonly identity: Identity }
+  /** Nothing: its answer says that everything before is done. */
+  | { readonly kind: 'barrier' }
   | { readonly kind: 'close' };
 
 export interface OpenedLog {

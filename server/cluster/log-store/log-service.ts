@@ -41,7 +41,8 @@ export class LogService {
         this.#required().append({ ...job, mustSync: false });
         return undefined;
       });
-      if ('error' in done || !job.mustSync) answer(i, done);
+      // Answers keep the order of the jobs: one that needs no flush says that those before it are durable.
+      if ('error' in done || (!job.mustSync && waiting.length === 0)) answer(i, done);
       else waiting.push(i);
     });
     flush();
@@ -78,6 +79,9 @@ export class LogService {
         return undefined;
       case 'identity':
         writeIdentity(this.#directory, request.identity);
+        return undefined;
+      case 'barrier':
+        this.#required();
         return undefined;
       case 'close':
         this.#log?.close();

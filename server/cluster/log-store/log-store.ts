@@ -89,6 +89,11 @@ export class LogStore {
     this.tail.put(entries);
   }
 
+  /** Resolves when everything before is done. @throws LogFailure */
+  async barrier(): Promise<void> {
+    await this.#ask({ kind: 'barrier' });
+  }
+
   /** Brings entries from `low` on into the tail's reach. */
   async load(low: Index): Promise<void> {
     const high = this.tail.lastIndex() + 1;
@@ -136,7 +141,14 @@ export class LogStore {
 }
 
 const nothingOpened: OpenedLog = {
-  identity: { peerId: '', storageId: '', clusterId: undefined, admitted: false, format: 0 },
+  identity: {
+    peerId: '',
+    storageId: '',
+    clusterId: undefined,
+    firstConf: undefined,
+    admitted: false,
+    format: 0,
+  },
   snapshot: undefined,
   hardState: { term: 0, vote: null, commit: 0 },
   terms: [],

@@ -1,6 +1,7 @@
-import { randomUUID } from 'node:crypto';
+import { systemRuntime } from '#platform/system-runtime.ts';
 import { mkdirSync } from 'node:fs';
 import type { SnapshotMeta } from '#raft/message.ts';
+import type { ConfState } from '#raft/vocabulary.ts';
 import { readTextIfThere, replaceFileNow } from './segment-log.ts';
 
 /** Who the owner of a raft directory is (ha.md 3.2, 8.1). */
@@ -9,6 +10,8 @@ export interface Identity {
   /** Made with the directory: a member that lost its disk comes back with another one. */
   readonly storageId: string;
   readonly clusterId: string | undefined;
+  /** The configuration at which the log of the group begins; undefined: it belongs to none yet. */
+  readonly firstConf: ConfState | undefined;
   /** The configuration names this storage (ha.md 8.2). */
   readonly admitted: boolean;
   readonly format: number;
@@ -25,8 +28,9 @@ export function openIdentity(directory: string, peerId: string): Identity {
   if (text === undefined) {
     const fresh = {
       peerId,
-      storageId: randomUUID(),
+      storageId: systemRuntime.random.uuid(),
       clusterId: undefined,
+      firstConf: undefined,
       admitted: false,
       format,
     };

@@ -1,0 +1,535 @@
+import { statfsSync } from 'node:fs';
+import type { Cancel, Runtime } from '#core/runtime.ts';
+import { membersOf } from '#raft/membership.ts';
+import type { SnapshotMeta } from '#raft/message.ts';
+import type { Index, PeerId, Term } from '#raft/vocabulary.ts';
+import type {
+  ConsensusStatus,
+  LogState,
+  MembershipChange,
+  MembershipChanged,
+  RaftState,
+  Transferred,
+} from '../consensus-port.ts';
+import { LogStore } from '../log-store/log-store.ts';
+import type { Envelope } from '../transport/envelope.ts';
+import type { UnaryName } from '../transport/peer-channel.ts';
+import { RaftServer } from '../transport/raft-server.ts';
+import { Driver } from './driver.ts';
+import { findGroup, type Formation, type Hello } from './formation.ts';
+import { MembershipDesk } from './membership-desk.ts';
+import { Peers } from './peers.ts';
+import { statusOf } from './published-status.ts';
+import type {
+  ConsensusOptions,
+  FromWorker,
+  Outcome,
+  ToWorker,
+  WorkerStart,
+} from './worker-messages.ts';
+
+const joinPauseMs = 1000;
+const pollMs = 20;
+
+/** Consensus as a whole, in its own thread (ha.md 1.3): it never waits for the main thread. */
+export class ConsensusService {
+  readonly #options: ConsensusOptions;
+  readonly #runtime: Runtime;
+  readonly #tell: (message: FromWorker) => void;
+  readonly #store: LogStore;
+  readonly #peers: Peers;
+  readonly #server: RaftServer;
+  readonly #desk: MembershipDesk;
+  #driver: Driver | undefined;
+  #raftState: RaftState = 'STARTING';
+  #logState: LogState = 'OK';
+  #restarts = 0;
+  #elections = { count: 0, term: 0 as Term, lastMs: 0 };
+  #installed: ((error: string | undefined) => void) | undefined;
+  #deliverFrom: Index | undefined;
+  #pins = new Map<number, Index>();
+  #published = '';
+  #stopCheck: Cancel = () => {};
+
+  /** @throws Error about the directory or the port, for a person */
+  static async start(
+    start: WorkerStart,
+    runtime: Runtime,
+    tell: (message: FromWorker) => void,
+  ): Promise<ConsensusService> {
+    const { consensus: options, logPort } = start;
+    const store = await LogStore.open(logPort, {
+      directory: options.directory,
+      peerId: options.self,
+      segmentBytes: options.segmentBytes,
+      cacheBytesMax: options.cacheBytesMax,
+      purgeGap: options.purgeGap,
+      wipes: !options.persists,
+    });
+    const service = new ConsensusService(options, runtime, tell, store);
+    await service.#server.listen();
+    service.#checkLater();
+    void service.#begin();
+    return service;
+  }
+
+  private constructor(
+    options: ConsensusOptions,
+    runtime: Runtime,
+    tell: (message: FromWorker) => void,
+    store: LogStore,
+  ) {
+    this.#options = options;
+    this.#runtime = runtime;
+    this.#tell = tell;
+    this.#store = store;
+    this.#peers = new Peers({
+      options,
+      runtime,
+      conf: () => this.#driver?.status().conf ?? store.identity.firstConf,
+      names: () => ({
+        clusterId: store.identity.clusterId ?? '',
+        fromStorage: store.identity.storageId,
+      }),
+      onLost: (peer, isRefused) => this.#driver?.lost(peer, isRefused),
+    });
+    this.#server = new RaftServer({
+      host: options.listenHost,
+      port: options.listenPort,
+      messageBytesMax: options.messageBytesMax,
+      flowControlWindow: options.flowControlWindow,
+      onEnvelope: (envelope) => this.#receive(envelope),
+      onAsked: (name, request) => this.#asked(name, request),
+    });
+    this.#desk = new MembershipDesk({
+      runtime,
+      self: options.self,
+      lagEntriesMax: 100,
+      status: () => this.#required().status(),
+      propose: (change) => this.#required().proposeConf(change),
+      isReachable: (id) => this.#isReachable(id),
+      handOver: async (deadline) => {
+        const left = deadline - runtime.clock.monotonicMs();
+        return (await this.transfer(undefined, Math.max(0, left))).kind === 'transferred';
+      },
+    });
+  }
+
+  /** Finds the group, or forms it, and takes part. */
+  async #begin(): Promise<void> {
+    try {
+      const { identity } = this.#store;
+      const formation =
+        identity.firstConf !== undefined && identity.clusterId !== undefined
+          ? { clusterId: identity.clusterId, conf: identity.firstConf }
+          : await this.#find();
+      if (formation === undefined || this.#raftState === 'CLOSING') return;
+      this.#driver = new Driver(
+        {
+          options: this.#options,
+          runtime: this.#runtime,
+          store: this.#store,
+          peers: this.#peers,
+          apply: (entries) => this.#tell({ kind: 'apply', entries }),
+          install: (snapshot, from) => this.#install(snapshot, from),
+          changed: () => this.#publish(),
+          logFailed: (error) => this.#logFailed(error),
+          broken: (error) => this.#broken(error),
+        },
+        formation.conf,
+      );
+      this.#raftState = 'RUNNING';
+      if (this.#deliverFrom !== undefined) this.#driver.deliverBehind(this.#deliverFrom);
+      this.#driver.start();
+      this.#publish();
+      if (!this.#store.identity.admitted) await this.#join();
+    } catch (error) {
+      this.#broken(error);
+    }
+  }
+
+  async #find(): Promise<Formation | undefined> {
+    const found = await findGroup({
+      options: this.#options,
+      runtime: this.#runtime,
+      storageId: this.#store.identity.storageId,
+      ask: async ({ id }) =>
+        this.#checked((await this.#peers.ask(id, 'Hello', this.#hello())) as Hello),
+      report: (level, text) => this.#tell({ kind: 'log', level, text }),
+      isClosed: () => this.#raftState === 'CLOSING',
+    });
+    if (found.kind === 'closed') return undefined;
+    const { clusterId, conf: firstConf } = found.formation;
+    const admitted = found.kind === 'member';
+    await this.#store.setIdentity({ ...this.#store.identity, clusterId, firstConf, admitted });
+    return found.formation;
+  }
+
+  #checked(hello: Hello): Hello {
+    const problem = this.#strangeness(hello.clusterName, hello.clusterId);
+    if (problem !== undefined) throw new Error(problem);
+    return hello;
+  }
+
+  /** An empty or replaced disk asks to be taken in (ha.md 8.2 rule 2). */
+  async #join(): Promise<void> {
+    const { self, declared, joinsByItself, canLead } = this.#options;
+    for (;;) {
+      await this.#runtime.timers.sleep(joinPauseMs);
+      if (this.#raftState !== 'RUNNING' || this.#store.identity.admitted) return;
+      const driver = this.#required();
+      if (driver.admitIfNamed()) {
+        await this.#store.setIdentity({ ...this.#store.identity, admitted: true });
+        this.#publish();
+        return;
+      }
+      const isKnown = membersOf(driver.status().conf).has(self);
+      if (!isKnown && !joinsByItself) continue;
+      const own = declared.find(({ id }) => id === self);
+      const member = {
+        id: self,
+        address: own?.address ?? self.replace(/_(\d+)$/, ':$1'),
+        name: own?.name ?? self,
+        priority: own?.priority ?? 0,
+        canLead,
+        storageId: this.#store.identity.storageId,
+        voter: true,
+      };
+      const change: MembershipChange = isKnown
+        ? { kind: 'replace', member }
+        : { kind: 'add', member };
+      const others = new Set([
+        ...membersOf(driver.status().conf).keys(),
+        ...declared.map(({ id }) => id),
+      ]);
+      others.delete(self);
+      for (const id of others)
+        void this.#peers
+          .ask(id, 'ChangeMembership', { change, timeoutMs: 25_000, isPassedOn: false })
+          .catch(() => {});
+    }
+  }
+
+  #required(): Driver {
+    if (this.#driver === undefined) throw new Error('Raft has not started yet');
+    return this.#driver;
+  }
+
+  #hello(): Hello {
+    const { identity, tail } = this.#store;
+    const status = this.#driver?.status();
+    const { clusterId, firstConf } = identity;
+    return {
+      clusterName: this.#options.clusterName,
+      clusterId,
+      peer: this.#options.self,
+      storage: identity.storageId,
+      lastIndex: tail.lastIndex(),
+      term: status?.term ?? 0,
+      admitted: identity.admitted,
+      leader: status?.leader,
+      formation:
+        clusterId === undefined || firstConf === undefined
+          ? undefined
+          : { clusterId, conf: firstConf },
+    };
+  }
+
+  #strangeness(clusterName: string, clusterId: string | undefined): string | undefined {
+    const own = this.#store.identity.clusterId;
+    if (clusterName !== this.#options.clusterName)
+      return `cluster name '${clusterName}' is not '${this.#options.clusterName}'`;
+    if (clusterId && own && clusterId !== own) {
+      const text = `cluster id ${clusterId} is not ${own}`;
+      this.#tell({
+        kind: 'log',
+        level: 'error',
+        text: `A member of another cluster was refused: ${text}`,
+      });
+      return text;
+    }
+    return undefined;
+  }
+
+  #receive(envelope: Envelope): string | undefined {
+    const problem = this.#strangeness(envelope.clusterName, envelope.clusterId);
+    if (problem !== undefined) return problem;
+    if (envelope.toPeer !== this.#options.self)
+      return `this is ${this.#options.self}, not ${envelope.toPeer}`;
+    const { storageId } = this.#store.identity;
+    if (envelope.toStorage !== '' && envelope.toStorage !== storageId)
+      return `the storage here is ${storageId}, not ${envelope.toStorage}`;
+    if (this.#driver === undefined) return undefined;
+    this.#peers.heard(envelope.fromPeer, envelope.messages);
+    this.#driver.receive(envelope.messages);
+    return undefined;
+  }
+
+  async #asked(name: UnaryName, request: unknown): Promise<object> {
+    if (name === 'Hello') {
+      this.#checked(request as Hello);
+      return this.#hello();
+    }
+    if (name === 'GroupInfo') return this.#hello();
+    const { change, timeoutMs, isPassedOn } = request as {
+      change: MembershipChange;
+      timeoutMs: number;
+      isPassedOn: boolean;
+    };
+    return isPassedOn
+      ? this.#changeHere(change, timeoutMs)
+      : this.changeMembership(change, timeoutMs);
+  }
+
+  handle(message: ToWorker): void {
+    switch (message.kind) {
+      case 'propose': {
+        const { id, batch, epoch } = message;
+        const outcome =
+          this.#driver?.propose(batch, epoch) ??
+          ({ kind: 'refused', reason: 'not-leader' } as const);
+        this.#answer(id, outcome);
+        return;
+      }
+      case 'deliver':
+        this.#deliverFrom = message.applied;
+        this.#driver?.deliverBehind(message.applied);
+        return;
+      case 'applied':
+        this.#driver?.applied(message.index);
+        this.#checkAdmission();
+        return;
+      case 'apply-failed':
+        this.#broken(new Error(message.message));
+        return;
+      case 'installed':
+        this.#installed?.(message.error);
+        return;
+      case 'offer':
+        void this.#offer(message.index, message.body);
+        return;
+      case 'compact':
+        void this.#offer(message.index, this.#store.tail.snapshotMeta()?.body ?? new Uint8Array(0));
+        return;
+      case 'pin':
+        this.#pins.set(message.id, message.index);
+        return;
+      case 'unpin':
+        this.#pins.delete(message.id);
+        return;
+      default:
+        void this.#handleLong(message);
+    }
+  }
+
+  async #handleLong(message: ToWorker): Promise<void> {
+    if (message.kind === 'read-index')
+      this.#answer(message.id, (await this.#driver?.readIndex(message.timeoutMs)) ?? 'timeout');
+    else if (message.kind === 'transfer')
+      this.#answer(message.id, await this.transfer(message.to, message.timeoutMs));
+    else if (message.kind === 'membership')
+      this.#answer(message.id, await this.changeMembership(message.change, message.timeoutMs));
+    else if (message.kind === 'close') {
+      await this.close(message.handOverMs);
+      this.#answer(message.id, 'closed');
+    }
+  }
+
+  #answer(id: number, outcome: Outcome): void {
+    this.#tell({ kind: 'answer', id, outcome });
+  }
+
+  #checkAdmission(): void {
+    if (this.#store.identity.admitted || this.#driver?.admitIfNamed() !== true) return;
+    void this.#store
+      .setIdentity({ ...this.#store.identity, admitted: true })
+      .then(() => this.#publish());
+  }
+
+  /** The databases have everything up to `index`: the log may go, as far as nobody holds it. */
+  async #offer(index: Index, body: Uint8Array): Promise<void> {
+    const pinned = Math.min(index, ...this.#pins.values());
+    const { tail } = this.#store;
+    const status = this.#driver?.status();
+    const term = tail.term(pinned);
+    if (
+      status === undefined ||
+      typeof term !== 'number' ||
+      pinned < status.confIndex ||
+      pinned > status.applied
+    )
+      return;
+    if (pinned <= (tail.snapshotMeta()?.index ?? 0)) return;
+    const meta: SnapshotMeta = { index: pinned, term, conf: status.conf, body };
+    await this.#store.compactTo(meta).catch((error: Error) => this.#logFailed(error));
+  }
+
+  #install({ index, term, body }: SnapshotMeta, from: PeerId): Promise<void> {
+    this.#tell({ kind: 'install', offer: { index, term, from, body } });
+    return new Promise((resolve, reject) => {
+      this.#installed = (error) => {
+        this.#installed = undefined;
+        if (error === undefined) resolve();
+        else reject(new Error(error));
+      };
+    });
+  }
+
+  changeMembership(change: MembershipChange, timeoutMs: number): Promise<MembershipChanged> {
+    const status = this.#driver?.status();
+    if (status?.role === 'leader') return this.#changeHere(change, timeoutMs);
+    if (status?.leader === undefined) return Promise.resolve({ kind: 'no-leader' });
+    const request = { change, timeoutMs, isPassedOn: true };
+    return this.#peers.ask(status.leader, 'ChangeMembership', request).then(
+      (answer) => answer as MembershipChanged,
+      () => ({ kind: 'no-leader' }) as const,
+    );
+  }
+
+  async #changeHere(change: MembershipChange, timeoutMs: number): Promise<MembershipChanged> {
+    if (this.#driver?.status().role !== 'leader') return { kind: 'no-leader' };
+    return this.#desk.change(change, timeoutMs);
+  }
+
+  /** Resolves when another one leads, or not within the time (ha.md 2.10). */
+  async transfer(to: PeerId | undefined, timeoutMs: number): Promise<Transferred> {
+    const { self } = this.#options;
+    const deadline = this.#runtime.clock.monotonicMs() + timeoutMs;
+    const status = this.#driver?.status();
+    if (status?.role !== 'leader') return { kind: 'refused', reason: 'not-leader' };
+    if (to === self) return { kind: 'transferred', leader: self };
+    const target = to ?? this.#bestTarget();
+    if (target === undefined) return { kind: 'refused', reason: 'no-eligible-peer' };
+    const member = membersOf(status.conf).get(target);
+    if (member === undefined) return { kind: 'refused', reason: 'unknown-peer' };
+    if (!member.voter || !member.canLead) return { kind: 'refused', reason: 'not-eligible' };
+    this.#driver?.transferLeader(target);
+    while (this.#runtime.clock.monotonicMs() < deadline) {
+      const { leader, role } = this.#required().status();
+      if (role !== 'leader' && leader !== undefined && leader !== self)
+        return { kind: 'transferred', leader };
+      if (role === 'leader' && this.#required().status().transferTo === undefined)
+        this.#driver?.transferLeader(target);
+      await this.#runtime.timers.sleep(pollMs);
+    }
+    return { kind: 'timeout' };
+  }
+
+  #bestTarget(): PeerId | undefined {
+    const { conf, progress, lastIndex } = this.#required().status();
+    const matches = new Map(progress.map(({ id, match }) => [id, match]));
+    const eligible = conf.voters.filter(
+      ({ id, canLead }) =>
+        id !== this.#options.self &&
+        canLead &&
+        this.#isReachable(id) &&
+        lastIndex - (matches.get(id) ?? 0) <= this.#options.lagEntriesMax,
+    );
+    eligible.sort(
+      (a, b) =>
+        b.priority - a.priority ||
+        (matches.get(b.id) ?? 0) - (matches.get(a.id) ?? 0) ||
+        (a.id < b.id ? -1 : 1),
+    );
+    return eligible[0]?.id;
+  }
+
+  #isReachable(id: PeerId): boolean {
+    const silentMs = this.#peers.silentMs(id);
+    return (
+      silentMs !== undefined && silentMs < Math.min(this.#options.unreachableMs || 10_000, 10_000)
+    );
+  }
+
+  #publish(): void {
+    const status = this.status();
+    if (status.leader !== undefined && status.term !== this.#elections.term)
+      this.#elections = {
+        count: this.#elections.count + 1,
+        term: status.term,
+        lastMs: this.#runtime.clock.now(),
+      };
+    const text = JSON.stringify(status);
+    if (text === this.#published) return;
+    this.#published = text;
+    this.#tell({ kind: 'status', status });
+  }
+
+  status(): ConsensusStatus {
+    return statusOf({
+      node: this.#driver?.status(),
+      identity: this.#store.identity,
+      raftState: this.#raftState,
+      logState: this.#logState,
+      elections: this.#elections,
+      peers: this.#peers,
+      isReachable: (id) => this.#isReachable(id),
+      self: this.#options.self,
+    });
+  }
+
+  #logFailed(error: Error): void {
+    this.#logState = 'FAILED';
+    this.#tell({ kind: 'log', level: 'error', text: `The Raft log failed: ${error.message}` });
+    this.#publish();
+  }
+
+  #checkLater(): void {
+    const { healthCheckMs } = this.#options;
+    if (healthCheckMs === 0) return;
+    this.#stopCheck = this.#runtime.timers.after(healthCheckMs, () => {
+      void this.#check().finally(() => this.#checkLater());
+    });
+  }
+
+  /** A log that failed is opened anew when two segments fit (ha.md 3.7). */
+  async #check(): Promise<void> {
+    if (this.#logState !== 'FAILED' || this.#raftState !== 'RUNNING') return;
+    const { directory, segmentBytes, restartsMax } = this.#options;
+    const { bavail, bsize } = statfsSync(directory);
+    if (bavail * bsize < 2 * segmentBytes) return;
+    if (restartsMax > 0 && this.#restarts >= restartsMax) {
+      this.#logState = 'GAVE_UP';
+      this.#tell({
+        kind: 'log',
+        level: 'error',
+        text: `Raft gave up after ${this.#restarts} restarts in place`,
+      });
+      return;
+    }
+    this.#restarts += 1;
+    this.#tell({
+      kind: 'log',
+      level: 'warn',
+      text: `Raft restarted in place (attempt ${this.#restarts}/${restartsMax})`,
+    });
+    try {
+      await this.#store.reopen();
+      this.#logState = 'OK';
+      this.#driver?.restart();
+    } catch (error) {
+      this.#logFailed(error instanceof Error ? error : new Error(String(error)));
+    }
+    this.#publish();
+  }
+
+  #broken(error: unknown): void {
+    this.#raftState = 'EXCEPTION';
+    const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    this.#driver?.close();
+    this.#tell({ kind: 'broken', message: text });
+    this.#publish();
+  }
+
+  async close(handOverMs: number): Promise<void> {
+    if (handOverMs > 0 && this.#driver?.status().role === 'leader')
+      await this.transfer(undefined, handOverMs);
+    this.#raftState = 'CLOSING';
+    this.#stopCheck();
+    this.#driver?.close();
+    this.#peers.close();
+    this.#server.close();
+    await this.#store.close().catch(() => {});
+    this.#raftState = 'CLOSED';
+  }
+}

@@ -1,0 +1,107 @@
+import type { Runtime } from '#core/runtime.ts';
+import type { ConfState, Index, PeerId, Term } from '#raft/vocabulary.ts';
+import type { ConsensusOptions, DeclaredMember } from './worker-messages.ts';
+
+/** What a member says of itself before anything else (ha.md 4.1 Hello). Requests and replies have one shape. */
+export interface Hello {
+  readonly clusterName: string;
+  readonly clusterId: string | undefined;
+  readonly peer: PeerId;
+  readonly storage: string;
+  readonly lastIndex: Index;
+  readonly term: Term;
+  readonly admitted: boolean;
+  readonly leader: PeerId | undefined;
+  /** The configuration at which its log begins; undefined: it belongs to no group yet. */
+  readonly formation: Formation | undefined;
+}
+
+/** The beginning of a group: kept by each member for ever, since the log goes on from it. */
+export interface Formation {
+  readonly clusterId: string;
+  readonly conf: ConfState;
+}
+
+export interface FormationPort {
+  readonly options: ConsensusOptions;
+  readonly runtime: Runtime;
+  readonly storageId: string;
+  ask(member: DeclaredMember): Promise<Hello>;
+  report(level: 'info' | 'warn' | 'error', text: string): void;
+  isClosed(): boolean;
+}
+
+export type Found =
+  /** This storage is named by it: the member has a vote from the start. */
+  | { readonly kind: 'member'; readonly formation: Formation }
+  /** There is a group, and it has to take this storage in. */
+  | { readonly kind: 'outsider'; readonly formation: Formation }
+  | { readonly kind: 'closed' };
+
+const pauseMs = 500;
+
+/**
+ * Looks for the group that this empty storage belongs to, or forms one (ha.md 8.2, 8.3). Only the member with the lowest id of
+ * those who see each other forms, and only with a majority of the declared ones, all of them empty: two majorities of one list
+ * share a member, and a member takes the first formation that it meets.
+ */
+export async function findGroup(port: FormationPort): Promise<Found> {
+  const { options, runtime } = port;
+  const others = options.declared.filter(({ id }) => id !== options.self);
+  const deadline = runtime.clock.monotonicMs() + options.bootstrapTimeoutMs;
+  for (;;) {
+    if (port.isClosed()) return { kind: 'closed' };
+    const answers = await Promise.all(
+      others.map((member) => port.ask(member).catch(() => undefined)),
+    );
+    const heard = answers.filter((answer) => answer !== undefined);
+    const formed = heard.find(({ formation }) => formation !== undefined)?.formation;
+    if (formed !== undefined)
+      return { kind: isNamed(formed.conf, port) ? 'member' : 'outsider', formation: formed };
+    const isLate = runtime.clock.monotonicMs() >= deadline;
+    const formation = formedBy(port, heard, isLate);
+    if (formation !== undefined) return { kind: 'member', formation };
+    await runtime.timers.sleep(pauseMs);
+  }
+}
+
+function isNamed(conf: ConfState, { options, storageId }: FormationPort): boolean {
+  return conf.voters.some((member) => member.id === options.self && member.storageId === storageId);
+}
+
+function formedBy(
+  port: FormationPort,
+  heard: readonly Hello[],
+  isLate: boolean,
+): Formation | undefined {
+  const { options, runtime } = port;
+  if (options.startMode === 'join') return undefined;
+  const present = new Map(heard.map(({ peer, storage }) => [peer, storage]));
+  present.set(options.self, port.storageId);
+  const isWhole = options.declared.every(({ id }) => present.has(id));
+  const isMajority = present.size > options.declared.length / 2;
+  if (!isWhole && !(isLate && isMajority) && options.startMode !== 'bootstrap') return undefined;
+  if ([...present.keys()].sort()[0] !== options.self) return undefined;
+  const absent = options.declared.filter(({ id }) => !present.has(id));
+  if (absent.length > 0)
+    port.report(
+      'error',
+      `The cluster forms without ${absent.map(({ id }) => id).join(', ')}: data that only they hold would be missed`,
+    );
+  const named = options.formsWithoutAbsent
+    ? options.declared.filter(({ id }) => present.has(id))
+    : options.declared;
+  const voters = named
+    .map(({ id, address, name, priority }) => ({
+      id,
+      address,
+      name,
+      priority,
+      canLead: id === options.self ? options.canLead : true,
+      storageId: present.get(id) ?? '',
+      voter: true,
+    }))
+    .sort((a, b) => (a.id < b.id ? -1 : 1));
+  const conf = { voters, votersOutgoing: [], learners: [], learnersNext: [], autoLeave: false };
+  return { clusterId: runtime.random.uuid(), conf };
+}

@@ -1,0 +1,129 @@
+import type { Runtime } from '#core/runtime.ts';
+import { membersOf } from '#raft/membership.ts';
+import type { Message } from '#raft/message.ts';
+import type { ConfState, PeerId } from '#raft/vocabulary.ts';
+import type { Envelope } from '../transport/envelope.ts';
+import { PeerChannel, type UnaryName } from '../transport/peer-channel.ts';
+import type { ConsensusOptions } from './worker-messages.ts';
+
+export interface PeersPort {
+  readonly options: ConsensusOptions;
+  readonly runtime: Runtime;
+  conf(): ConfState | undefined;
+  names(): Pick<Envelope, 'clusterId' | 'fromStorage'>;
+  onLost(peer: PeerId, isRefused: boolean): void;
+}
+
+interface Contact {
+  heardMs: number;
+  askedMs: number;
+  roundTrips: number[];
+}
+
+const roundTripsKept = 100;
+
+/** The other members: ways to them, and when they were heard. */
+export class Peers {
+  readonly #port: PeersPort;
+  readonly #channels = new Map<PeerId, PeerChannel>();
+  readonly #contacts = new Map<PeerId, Contact>();
+
+  constructor(port: PeersPort) {
+    this.#port = port;
+  }
+
+  /** @returns the peers to whom something was dropped */
+  send(messages: readonly Message[]): readonly PeerId[] {
+    const byPeer = new Map<PeerId, Message[]>();
+    for (const message of messages) {
+      const list = byPeer.get(message.to);
+      if (list === undefined) byPeer.set(message.to, [message]);
+      else list.push(message);
+    }
+    const dropped: PeerId[] = [];
+    for (const [id, list] of byPeer) {
+      if (list.some(({ type }) => type === 'Heartbeat')) this.#contact(id).askedMs = this.#nowMs();
+      if (!this.channel(id).send(list)) dropped.push(id);
+    }
+    return dropped;
+  }
+
+  heard(id: PeerId, messages: readonly Message[]): void {
+    const contact = this.#contact(id);
+    contact.heardMs = this.#nowMs();
+    if (!messages.some(({ type }) => type === 'HeartbeatResp')) return;
+    contact.roundTrips.push(contact.heardMs - contact.askedMs);
+    if (contact.roundTrips.length > roundTripsKept) contact.roundTrips.shift();
+  }
+
+  /** Milliseconds; undefined: never heard. */
+  silentMs(id: PeerId): number | undefined {
+    const heardMs = this.#contacts.get(id)?.heardMs ?? 0;
+    return heardMs === 0 ? undefined : this.#nowMs() - heardMs;
+  }
+
+  roundTrip(id: PeerId): { readonly last: number | undefined; readonly p99: number | undefined } {
+    const known = this.#contacts.get(id)?.roundTrips ?? [];
+    const sorted = [...known].sort((a, b) => a - b);
+    return { last: known.at(-1), p99: sorted[Math.floor(sorted.length * 0.99)] };
+  }
+
+  ask(id: PeerId, name: UnaryName, request: object): Promise<unknown> {
+    return this.channel(id).ask(name, request);
+  }
+
+  reset(id: PeerId): void {
+    this.#channels.get(id)?.reset();
+  }
+
+  close(): void {
+    for (const channel of this.#channels.values()) channel.close();
+    this.#channels.clear();
+  }
+
+  channel(id: PeerId): PeerChannel {
+    const known = this.#channels.get(id);
+    if (known !== undefined) return known;
+    const { options, runtime, names, onLost } = this.#port;
+    const channel = new PeerChannel({
+      address: this.#addressOf(id),
+      messageBytesMax: options.messageBytesMax,
+      nowMs: () => runtime.clock.now(),
+      envelope: () => ({
+        ...names(),
+        clusterName: options.clusterName,
+        fromPeer: options.self,
+        toPeer: id,
+        toStorage: this.#storageOf(id),
+      }),
+      onLost: (isRefused) => onLost(id, isRefused),
+    });
+    this.#channels.set(id, channel);
+    return channel;
+  }
+
+  #storageOf(id: PeerId): string {
+    const conf = this.#port.conf();
+    return (conf && membersOf(conf).get(id)?.storageId) ?? '';
+  }
+
+  /** Of the configuration, of the server list, or as the id says: `<host>_<port>`. */
+  #addressOf(id: PeerId): string {
+    const conf = this.#port.conf();
+    const member = conf && membersOf(conf).get(id);
+    const declared = this.#port.options.declared.find((known) => known.id === id);
+    return member?.address ?? declared?.address ?? id.replace(/_(\d+)$/, ':$1');
+  }
+
+  #contact(id: PeerId): Contact {
+    const known = this.#contacts.get(id);
+    if (known !== undefined) return known;
+    const fresh = { heardMs: 0, askedMs: this.#nowMs(), roundTrips: [] };
+    this.#contacts.set(id, fresh);
+    return fresh;
+  }
+
+  #nowMs(): number {
+    return this.#port.runtime.clock.monotonicMs();
+  }
+}

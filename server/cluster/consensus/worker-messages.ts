@@ -1,0 +1,97 @@
+import type { MessagePort } from 'node:worker_threads';
+import type { RaftLimits } from '#raft/options.ts';
+import type { Entry, Index, PeerId } from '#raft/vocabulary.ts';
+import type {
+  ConsensusStatus,
+  MembershipChange,
+  MembershipChanged,
+  Proposed,
+  SnapshotOffer,
+  Transferred,
+} from '../consensus-port.ts';
+
+/** What crosses the border between the main thread and the consensus worker. Calls have a number, their answers carry it. */
+export type ToWorker =
+  | {
+      readonly kind: 'propose';
+      readonly id: number;
+      readonly epoch: number;
+      readonly batch: readonly Uint8Array[];
+    }
+  | { readonly kind: 'deliver'; readonly applied: Index }
+  | { readonly kind: 'applied'; readonly index: Index }
+  | { readonly kind: 'apply-failed'; readonly message: string }
+  | { readonly kind: 'read-index'; readonly id: number; readonly timeoutMs: number }
+  | { readonly kind: 'compact'; readonly index: Index }
+  | { readonly kind: 'pin'; readonly id: number; readonly index: Index }
+  | { readonly kind: 'unpin'; readonly id: number }
+  | { readonly kind: 'offer'; readonly index: Index; readonly body: Uint8Array }
+  | { readonly kind: 'installed'; readonly index: Index; readonly error: string | undefined }
+  | {
+      readonly kind: 'transfer';
+      readonly id: number;
+      readonly to: PeerId | undefined;
+      readonly timeoutMs: number;
+    }
+  | {
+      readonly kind: 'membership';
+      readonly id: number;
+      readonly change: MembershipChange;
+      readonly timeoutMs: number;
+    }
+  | { readonly kind: 'close'; readonly id: number; readonly handOverMs: number }
+  | { readonly kind: 'pong' };
+
+export type Outcome = Proposed | Index | Transferred | MembershipChanged | 'closed' | 'timeout';
+
+export type FromWorker =
+  | { readonly kind: 'status'; readonly status: ConsensusStatus }
+  | { readonly kind: 'answer'; readonly id: number; readonly outcome: Outcome }
+  | { readonly kind: 'apply'; readonly entries: readonly Entry[] }
+  | { readonly kind: 'install'; readonly offer: SnapshotOffer }
+  | { readonly kind: 'log'; readonly level: 'info' | 'warn' | 'error'; readonly text: string }
+  | { readonly kind: 'ping' }
+  | { readonly kind: 'broken'; readonly message: string };
+
+/** One entry of the server list, as far as consensus needs it. */
+export interface DeclaredMember {
+  readonly id: PeerId;
+  /** `host:raftPort`. */
+  readonly address: string;
+  readonly name: string;
+  readonly priority: number;
+}
+
+export interface ConsensusOptions {
+  readonly self: PeerId;
+  readonly declared: readonly DeclaredMember[];
+  readonly clusterName: string;
+  /** `serverRole=replica` never leads. */
+  readonly canLead: boolean;
+  readonly listenHost: string;
+  readonly listenPort: number;
+  readonly directory: string;
+  readonly limits: RaftLimits;
+  readonly tickMs: number;
+  readonly segmentBytes: number;
+  readonly cacheBytesMax: number;
+  readonly purgeGap: number;
+  readonly messageBytesMax: number;
+  readonly flowControlWindow: number;
+  readonly persists: boolean;
+  readonly bootstrapTimeoutMs: number;
+  readonly startMode: 'auto' | 'bootstrap' | 'join';
+  /** Declared members that are absent when a group forms are left out. */
+  readonly formsWithoutAbsent: boolean;
+  readonly joinsByItself: boolean;
+  readonly unreachableMs: number;
+  readonly healthCheckMs: number;
+  readonly restartsMax: number;
+  readonly lagEntriesMax: number;
+}
+
+export interface WorkerStart {
+  readonly consensus: ConsensusOptions;
+  /** To the log worker. */
+  readonly logPort: MessagePort;
+}

@@ -1,0 +1,152 @@
+import {
+  type ChannelCredentials,
+  Client,
+  type ClientDuplexStream,
+  credentials,
+} from '@grpc/grpc-js';
+import type { Message } from '#raft/message.ts';
+import { type Envelope, encodeEnvelope } from './envelope.ts';
+import { adminService, raftService } from './services.ts';
+
+export interface PeerChannelOptions {
+  /** `host:raftPort`. */
+  readonly address: string;
+  readonly messageBytesMax: number;
+  readonly nowMs: () => number;
+  readonly credentials?: ChannelCredentials | undefined;
+  /** Names of both sides, as they are now. */
+  readonly envelope: () => Omit<Envelope, 'messages'>;
+  /** A stream ended or broke. @param isRefused the process on the other side is gone, not slow */
+  readonly onLost: (isRefused: boolean) => void;
+}
+
+type Kind = 'control' | 'bulk';
+type Stream = ClientDuplexStream<Buffer, Buffer>;
+
+/** What waits for a slow peer, per stream (ha.md 4.2 rule 3). */
+const waitingMax = { control: 256, bulk: 64 } as const;
+const waitingBytesMax = 8 * 1024 * 1024;
+const unaryTimeoutMs = { Hello: 2000, GroupInfo: 3000, ChangeMembership: 30_000 } as const;
+export type UnaryName = keyof typeof unaryTimeoutMs;
+
+const bulkTypes: ReadonlySet<Message['type']> = new Set(['Append', 'Snapshot']);
+
+/** The way to one peer: two connections, so that a large append does not stand in front of a heartbeat. Sending never waits. */
+export class PeerChannel {
+  readonly #options: PeerChannelOptions;
+  #clients: Record<Kind, Client>;
+  #streams: Partial<Record<Kind, Stream>> = {};
+  #waiting: Record<Kind, { count: number; bytes: number }> = {
+    control: { count: 0, bytes: 0 },
+    bulk: { count: 0, bytes: 0 },
+  };
+  #isClosed = false;
+
+  constructor(options: PeerChannelOptions) {
+    this.#options = options;
+    this.#clients = this.#connect();
+  }
+
+  #connect(): Record<Kind, Client> {
+    const { address, messageBytesMax } = this.#options;
+    const client = () =>
+      new Client(address, this.#options.credentials ?? credentials.createInsecure(), {
+        'grpc.use_local_subchannel_pool': 1,
+        'grpc.keepalive_time_ms': 5000,
+        'grpc.keepalive_timeout_ms': 2000,
+        'grpc.keepalive_permit_without_calls': 1,
+        'grpc.initial_reconnect_backoff_ms': 100,
+        'grpc.max_reconnect_backoff_ms': 2000,
+        'grpc.dns_min_time_between_resolutions_ms': 1000,
+        'grpc.max_receive_message_length': messageBytesMax,
+        'grpc.max_send_message_length': messageBytesMax,
+      });
+    return { control: client(), bulk: client() };
+  }
+
+  /** @returns false when it was dropped, since too much waits */
+  send(messages: readonly Message[]): boolean {
+    const bulk = messages.filter(({ type }) => bulkTypes.has(type));
+    const control = messages.filter(({ type }) => !bulkTypes.has(type));
+    const isControlSent = control.length === 0 || this.#write('control', control);
+    const isBulkSent = bulk.length === 0 || this.#write('bulk', bulk);
+    return isControlSent && isBulkSent;
+  }
+
+  #write(kind: Kind, messages: readonly Message[]): boolean {
+    if (this.#isClosed) return false;
+    const stream = this.#streams[kind] ?? this.#open(kind);
+    const waiting = this.#waiting[kind];
+    if (waiting.count >= waitingMax[kind] || waiting.bytes >= waitingBytesMax) return false;
+    const bytes = encodeEnvelope({ ...this.#options.envelope(), messages });
+    waiting.count += 1;
+    waiting.bytes += bytes.length;
+    stream.write(bytes, () => {
+      if (this.#streams[kind] !== stream) return;
+      waiting.count -= 1;
+      waiting.bytes -= bytes.length;
+    });
+    return true;
+  }
+
+  #open(kind: Kind): Stream {
+    const { path } = kind === 'control' ? raftService.Control : raftService.Bulk;
+    const raw = (bytes: Buffer) => bytes;
+    const stream: Stream = this.#clients[kind].makeBidiStreamRequest(path, raw, raw);
+    this.#streams[kind] = stream;
+    this.#waiting[kind].count = 0;
+    this.#waiting[kind].bytes = 0;
+    stream.on('data', () => {});
+    const lost = (error?: Error) => {
+      if (this.#streams[kind] !== stream) return;
+      delete this.#streams[kind];
+      if (!this.#isClosed)
+        this.#options.onLost(/ECONNREFUSED|ECONNRESET/.test(error?.message ?? ''));
+    };
+    stream.on('error', lost);
+    stream.on('end', () => lost());
+    return stream;
+  }
+
+  /** @throws Error of gRPC, also when no answer comes in time */
+  ask(name: UnaryName, request: object): Promise<unknown> {
+    const { path } = name === 'Hello' ? raftService.Hello : adminService[name];
+    const raw = (bytes: Buffer) => bytes;
+    const body = Buffer.from(JSON.stringify(request));
+    return new Promise((resolve, reject) => {
+      this.#clients.control.makeUnaryRequest(
+        path,
+        raw,
+        raw,
+        body,
+        { deadline: this.#options.nowMs() + unaryTimeoutMs[name] },
+        (error, answer?: Buffer) => {
+          if (error !== null) {
+            reject(error);
+            return;
+          }
+          try {
+            resolve(JSON.parse(answer?.toString() ?? '{}'));
+          } catch (cause) {
+            reject(new Error(`${this.#options.address} answers no JSON`, { cause }));
+          }
+        },
+      );
+    });
+  }
+
+  /** Closes both connections and makes new ones, which look up the address anew. */
+  reset(): void {
+    const { control, bulk } = this.#clients;
+    this.#streams = {};
+    control.close();
+    bulk.close();
+    if (!this.#isClosed) this.#clients = this.#connect();
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    for (const stream of Object.values(this.#streams)) stream.cancel();
+    this.reset();
+  }
+}

@@ -1,0 +1,133 @@
+/*
+ * The encoding of protocol buffers as far as the messages between members need it (ha.md 4.1): varints, bytes, texts, messages.
+ * Fields that are 0, empty or false are left out, as proto3 does.
+ */
+
+export class ProtoWriter {
+  #bytes = Buffer.allocUnsafe(256);
+  #length = 0;
+
+  /** @param value a whole number from 0 to 2^53 - 1 */
+  integer(field: number, value: number): this {
+    if (value === 0) return this;
+    this.#varint(field * 8);
+    this.#varint(value);
+    return this;
+  }
+
+  flag(field: number, value: boolean): this {
+    return this.integer(field, value ? 1 : 0);
+  }
+
+  text(field: number, value: string): this {
+    return value === '' ? this : this.bytes(field, Buffer.from(value));
+  }
+
+  bytes(field: number, value: Uint8Array): this {
+    if (value.length === 0) return this;
+    return this.message(field, value);
+  }
+
+  /** Also when it is empty: a repeated field has one element more. */
+  message(field: number, value: Uint8Array): this {
+    this.#varint(field * 8 + 2);
+    this.#varint(value.length);
+    this.#reserve(value.length);
+    this.#bytes.set(value, this.#length);
+    this.#length += value.length;
+    return this;
+  }
+
+  finish(): Buffer {
+    return this.#bytes.subarray(0, this.#length);
+  }
+
+  #varint(value: number): void {
+    this.#reserve(10);
+    let left = value;
+    while (left >= 0x80) {
+      this.#bytes[this.#length++] = (left % 0x80) | 0x80;
+      left = Math.floor(left / 0x80);
+    }
+    this.#bytes[this.#length++] = left;
+  }
+
+  #reserve(count: number): void {
+    if (this.#length + count <= this.#bytes.length) return;
+    const wider = Buffer.allocUnsafe(Math.max(this.#bytes.length * 2, this.#length + count));
+    wider.set(this.#bytes.subarray(0, this.#length));
+    this.#bytes = wider;
+  }
+}
+
+/** A message that is none: the stream it came on is closed. */
+export class ProtoError extends Error {}
+
+/** Walks the fields of one message. Unknown ones are passed over; the caller asks `field` first. */
+export class ProtoReader {
+  readonly #bytes: Uint8Array;
+  #at = 0;
+  field = 0;
+  #wireType = 0;
+
+  constructor(bytes: Uint8Array) {
+    this.#bytes = bytes;
+  }
+
+  /** @throws ProtoError for what is no protocol buffer */
+  next(): boolean {
+    if (this.#at >= this.#bytes.length) return false;
+    const key = this.#varint();
+    this.field = Math.floor(key / 8);
+    this.#wireType = key % 8;
+    if (this.field === 0) throw new ProtoError('a field has number 0');
+    return true;
+  }
+
+  integer(): number {
+    if (this.#wireType !== 0) throw new ProtoError(`field ${this.field} is no number`);
+    return this.#varint();
+  }
+
+  flag(): boolean {
+    return this.integer() !== 0;
+  }
+
+  text(): string {
+    return Buffer.from(this.bytes()).toString('utf8');
+  }
+
+  bytes(): Uint8Array {
+    if (this.#wireType !== 2) throw new ProtoError(`field ${this.field} has no length`);
+    const length = this.#varint();
+    if (length > this.#bytes.length - this.#at)
+      throw new ProtoError(`field ${this.field} is longer than its message`);
+    this.#at += length;
+    return this.#bytes.subarray(this.#at - length, this.#at);
+  }
+
+  skip(): void {
+    if (this.#wireType === 0) this.#varint();
+    else if (this.#wireType === 2) this.bytes();
+    else if (this.#wireType === 1) this.#at += 8;
+    else if (this.#wireType === 5) this.#at += 4;
+    else throw new ProtoError(`field ${this.field} has wire type ${this.#wireType}`);
+    if (this.#at > this.#bytes.length) throw new ProtoError('the message is cut');
+  }
+
+  #varint(): number {
+    let value = 0;
+    let factor = 1;
+    for (let i = 0; i < 8; i++) {
+      const byte = this.#bytes[this.#at++];
+      if (byte === undefined) throw new ProtoError('the message is cut');
+      value += (byte & 0x7f) * factor;
+      if (byte < 0x80) {
+        if (value > Number.MAX_SAFE_INTEGER) break;
+        return value;
+      }
+      factor *= 0x80;
+    }
+    throw new ProtoError('a number is above 2^53');
+  }
+}

@@ -1,0 +1,235 @@
+import { MessageChannel, Worker } from 'node:worker_threads';
+import { DatabaseError } from '#core/errors.ts';
+import type { Entry, Index, PeerId } from '#raft/vocabulary.ts';
+import type {
+  ConsensusPort,
+  ConsensusStatus,
+  MembershipChange,
+  MembershipChanged,
+  Proposed,
+  SnapshotOffer,
+  Transferred,
+} from './consensus-port.ts';
+import type {
+  ConsensusOptions,
+  FromWorker,
+  Outcome,
+  ToWorker,
+} from './consensus/worker-messages.ts';
+
+export interface WorkerConsensusListeners {
+  log(level: 'info' | 'warn' | 'error', text: string): void;
+}
+
+/** Consensus in two threads of their own: the worker that decides, and the one that writes its log. */
+export class WorkerConsensus implements ConsensusPort {
+  readonly self: PeerId;
+  readonly #worker: Worker;
+  readonly #logWorker: Worker;
+  readonly #listeners: WorkerConsensusListeners;
+  #status: ConsensusStatus;
+  #watchers = new Set<(status: ConsensusStatus) => void>();
+  #waiting = new Map<number, (outcome: Outcome) => void>();
+  readonly #proposals = new Set<number>();
+  #nextId = 1;
+  #apply: (entries: readonly Entry[]) => Promise<void> = () => Promise.resolve();
+  #applies: (readonly Entry[])[] = [];
+  #isApplying = false;
+  #install: (offer: SnapshotOffer) => Promise<void> = () =>
+    Promise.reject(new Error('nobody installs snapshots here'));
+
+  /** Resolves when the port is open. @throws Error about the directory or the port, for a person */
+  static async start(
+    options: ConsensusOptions,
+    listeners: WorkerConsensusListeners,
+  ): Promise<WorkerConsensus> {
+    const { port1, port2 } = new MessageChannel();
+    const logWorker = new Worker(new URL('./log-worker.ts', import.meta.url), {
+      name: 'raft-log',
+      workerData: { logPort: port1 },
+      transferList: [port1],
+    });
+    const worker = new Worker(new URL('./consensus-worker.ts', import.meta.url), {
+      name: 'consensus',
+      workerData: { consensus: options, logPort: port2 },
+      transferList: [port2],
+    });
+    const first = await new Promise<FromWorker>((resolve, reject) => {
+      worker.once('message', resolve);
+      worker.once('error', reject);
+      logWorker.once('error', reject);
+    });
+    if (first.kind !== 'status') {
+      await Promise.all([worker.terminate(), logWorker.terminate()]);
+      throw new Error(first.kind === 'broken' ? first.message : `unexpected ${first.kind}`);
+    }
+    return new WorkerConsensus(options.self, worker, logWorker, first.status, listeners);
+  }
+
+  private constructor(
+    self: PeerId,
+    worker: Worker,
+    logWorker: Worker,
+    status: ConsensusStatus,
+    listeners: WorkerConsensusListeners,
+  ) {
+    this.self = self;
+    this.#worker = worker;
+    this.#logWorker = logWorker;
+    this.#status = status;
+    this.#listeners = listeners;
+    worker.on('message', (message: FromWorker) => this.#take(message));
+    for (const thread of [worker, logWorker])
+      thread.on('error', (error) =>
+        this.#broken(error instanceof Error ? (error.stack ?? error.message) : String(error)),
+      );
+  }
+
+  status(): ConsensusStatus {
+    return this.#status;
+  }
+
+  onStatus(listener: (status: ConsensusStatus) => void): () => void {
+    this.#watchers.add(listener);
+    return () => this.#watchers.delete(listener);
+  }
+
+  propose(batch: readonly Uint8Array[], epoch: number): Promise<Proposed> {
+    return this.#ask((id) => {
+      this.#proposals.add(id);
+      return { kind: 'propose', id, epoch, batch };
+    }) as Promise<Proposed>;
+  }
+
+  deliver(applied: Index, apply: (entries: readonly Entry[]) => Promise<void>): void {
+    this.#apply = apply;
+    this.#post({ kind: 'deliver', applied });
+  }
+
+  async readIndex(timeoutMs: number): Promise<Index> {
+    const outcome = await this.#ask((id) => ({ kind: 'read-index', id, timeoutMs }));
+    if (typeof outcome === 'number') return outcome;
+    throw new DatabaseError(
+      'QuorumNotReached',
+      `no leader with a quorum confirmed the read within ${timeoutMs} ms`,
+    );
+  }
+
+  compactTo(index: Index): void {
+    this.#post({ kind: 'compact', index });
+  }
+
+  pin(index: Index): () => void {
+    const id = this.#nextId++;
+    this.#post({ kind: 'pin', id, index });
+    return () => this.#post({ kind: 'unpin', id });
+  }
+
+  offerSnapshot(index: Index, body: Uint8Array): void {
+    this.#post({ kind: 'offer', index, body });
+  }
+
+  onSnapshot(install: (offer: SnapshotOffer) => Promise<void>): void {
+    this.#install = install;
+  }
+
+  transferLeadership(to: PeerId | undefined, timeoutMs: number): Promise<Transferred> {
+    return this.#ask((id) => ({ kind: 'transfer', id, to, timeoutMs })) as Promise<Transferred>;
+  }
+
+  changeMembership(change: MembershipChange, timeoutMs: number): Promise<MembershipChanged> {
+    return this.#ask((id) => ({
+      kind: 'membership',
+      id,
+      change,
+      timeoutMs,
+    })) as Promise<MembershipChanged>;
+  }
+
+  async close(handOverMs: number): Promise<void> {
+    if (this.#status.raftState !== 'EXCEPTION')
+      await this.#ask((id) => ({ kind: 'close', id, handOverMs }));
+    await Promise.all([this.#worker.terminate(), this.#logWorker.terminate()]);
+  }
+
+  #ask(message: (id: number) => ToWorker): Promise<Outcome> {
+    const id = this.#nextId++;
+    return new Promise((resolve) => {
+      this.#waiting.set(id, resolve);
+      this.#post(message(id));
+    });
+  }
+
+  #post(message: ToWorker): void {
+    this.#worker.postMessage(message);
+  }
+
+  #take(message: FromWorker): void {
+    switch (message.kind) {
+      case 'status':
+        this.#status = message.status;
+        for (const watch of [...this.#watchers]) watch(message.status);
+        return;
+      case 'answer':
+        this.#waiting.get(message.id)?.(message.outcome);
+        this.#waiting.delete(message.id);
+        this.#proposals.delete(message.id);
+        return;
+      case 'apply':
+        this.#applies.push(message.entries);
+        void this.#applyAll();
+        return;
+      case 'install':
+        this.#install(message.offer).then(
+          () => this.#post({ kind: 'installed', index: message.offer.index, error: undefined }),
+          (error: unknown) =>
+            this.#post({ kind: 'installed', index: message.offer.index, error: String(error) }),
+        );
+        return;
+      case 'log':
+        this.#listeners.log(message.level, message.text);
+        return;
+      case 'ping':
+        this.#post({ kind: 'pong' });
+        return;
+      case 'broken':
+        this.#broken(message.message);
+    }
+  }
+
+  async #applyAll(): Promise<void> {
+    if (this.#isApplying) return;
+    this.#isApplying = true;
+    for (
+      let entries = this.#applies.shift();
+      entries !== undefined;
+      entries = this.#applies.shift()
+    ) {
+      try {
+        await this.#apply(entries);
+      } catch (error) {
+        this.#post({
+          kind: 'apply-failed',
+          message: error instanceof Error ? error.message : String(error),
+        });
+        return;
+      }
+      this.#post({ kind: 'applied', index: entries.at(-1)?.index ?? 0 });
+    }
+    this.#isApplying = false;
+  }
+
+  #broken(message: string): void {
+    this.#listeners.log('error', `Raft stopped: ${message}`);
+    this.#status = {
+      ...this.#status,
+      raftState: 'EXCEPTION',
+      role: 'follower',
+      leaderReady: false,
+    };
+    for (const watch of [...this.#watchers]) watch(this.#status);
+    // What was proposed may be committed yet: whoever waits for it has a deadline.
+    for (const [id, resolve] of this.#waiting) if (!this.#proposals.has(id)) resolve('timeout');
+    this.#waiting.clear();
+  }
+}

@@ -1,0 +1,88 @@
+import assert from 'node:assert/strict';
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { until, WorkerGroup } from './worker-group.ts';
+
+test('three members form one group, commit, lose their leader, and take it back', async () => {
+  const group = await WorkerGroup.start(3);
+  try {
+    const first = await group.leader();
+    const ids = () =>
+      new Set([...group.members.values()].map((m) => m.consensus.status().clusterId));
+    await until(() => (ids().size === 1 && !ids().has(undefined) ? true : undefined));
+    for (let i = 0; i < 50; i++) await group.write(`write ${i}`);
+    const all = (count: number) =>
+      until(() =>
+        [...group.members.values()].every(({ applied }) => applied.length >= count)
+          ? true
+          : undefined,
+      );
+    await all(50);
+    const index = await group.members.get((first + 1) % 3)?.consensus.readIndex(5000);
+    assert.ok((index ?? 0) >= 51, `a follower reads behind every write, at ${index}`);
+    await group.stopMember(first);
+    assert.notEqual(await group.leader(), first);
+    await group.write('after the leader');
+    await group.startMember(first);
+    await all(51);
+    const [one, two, three] = [...group.members.values()].map(({ applied }) => applied);
+    assert.deepEqual(one, two);
+    assert.deepEqual(two, three);
+  } finally {
+    await group.close();
+  }
+});
+
+test('a lost disk comes back as another storage, has no vote until it is taken in, and catches up', async () => {
+  const group = await WorkerGroup.start(3);
+  try {
+    const leader = await group.leader();
+    for (let i = 0; i < 20; i++) await group.write(`write ${i}`);
+    const lost = (leader + 1) % 3;
+    const before = group.members.get(lost)?.consensus.status().storageId;
+    await group.stopMember(lost);
+    rmSync(join(group.root, `member-${lost}`), { recursive: true });
+    const back = await group.startMember(lost);
+    await until(() => (back.consensus.status().admitted ? true : undefined));
+    await until(() => (back.applied.length >= 20 ? true : undefined));
+    assert.notEqual(back.consensus.status().storageId, before);
+    const { configuration } = await until(() => {
+      const status = group.members.get(leader)?.consensus.status();
+      return status?.configuration.voters.length === 3 ? status : undefined;
+    });
+    const named = configuration.voters.find(({ id }) => id === group.idOf(lost));
+    assert.equal(named?.storageId, back.consensus.status().storageId);
+  } finally {
+    await group.close();
+  }
+});
+
+test('a leader hands over on command; members are added and removed', async () => {
+  const group = await WorkerGroup.start(3);
+  try {
+    const leader = await group.leader();
+    const port = group.members.get(leader)?.consensus;
+    const target = group.idOf((leader + 1) % 3);
+    assert.deepEqual(await port?.transferLeadership(target, 10_000), {
+      kind: 'transferred',
+      leader: target,
+    });
+    assert.deepEqual(await port?.transferLeadership(undefined, 100), {
+      kind: 'refused',
+      reason: 'not-leader',
+    });
+    await group.write('with the new one');
+    const removed = await until(async () => {
+      const answer = await port?.changeMembership(
+        { kind: 'remove', id: group.idOf((leader + 2) % 3), force: false },
+        10_000,
+      );
+      return answer?.kind === 'done' ? answer : undefined;
+    });
+    assert.equal(removed.isVoter, false);
+    await group.write('with two');
+  } finally {
+    await group.close();
+  }
+});
