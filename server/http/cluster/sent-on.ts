@@ -17,7 +17,9 @@ import type { Route } from '../routes/route.ts';
 export type Elsewhere =
   | { readonly kind: 'leader' }
   /** The server that began the transaction session. */
-  | { readonly kind: 'owner'; readonly owner: PeerId };
+  | { readonly kind: 'owner'; readonly owner: PeerId }
+  /** One server, whatever its role. */
+  | { readonly kind: 'server'; readonly id: PeerId };
 
 const leader: Elsewhere = { kind: 'leader' };
 
@@ -56,7 +58,8 @@ export async function sendOn(
 ): Promise<boolean> {
   const { cluster } = exchange.door;
   if (cluster === undefined) return false;
-  if (exchange.isForwarded && !leadsHere(cluster)) requireToLead(cluster);
+  if (exchange.isForwarded && place.kind !== 'server' && !leadsHere(cluster))
+    requireToLead(cluster);
   const given = body ?? (await exchange.body());
   if (given instanceof Uint8Array) requireAllowedLength(given, exchange);
   const request = requestOf(exchange, given);
@@ -64,6 +67,10 @@ export async function sendOn(
     const forwarded = await cluster.forwarder.toLeader(request).catch(asGateway);
     if (forwarded.kind === 'here') return false;
     await relay(exchange, forwarded.answer);
+    return true;
+  }
+  if (place.kind === 'server') {
+    await relay(exchange, await cluster.forwarder.toPeer(request, place.id).catch(asGateway));
     return true;
   }
   // A session ends when its server leads no more.

@@ -1,3 +1,4 @@
+import type { ClusterDoor } from '#cluster/cluster-door.ts';
 import { completedTextOf, placeOfCommand, runControlCommand } from '#control/commands.ts';
 import { serverName } from '#config/server-settings.ts';
 import { DatabaseError } from '#core/errors.ts';
@@ -7,7 +8,7 @@ import { HttpRefusal, refusalOf } from '../answer/errors.ts';
 import { EventStream } from '../answer/event-stream.ts';
 import type { Exchange } from '../answer/exchange.ts';
 import { parseAnyJsonObject } from '../request/json-body.ts';
-import { leadsHere, sendOn } from '../cluster/sent-on.ts';
+import { type Elsewhere, leadsHere, sendOn } from '../cluster/sent-on.ts';
 import { onceOnly } from '../replay/once-only.ts';
 import { flag, listOf, mapOf, object, refusal, text } from '../document/schemas.ts';
 import type { Route } from './route.ts';
@@ -108,14 +109,24 @@ export const serverPost: Route = {
     const command = body.get('command');
     const text = typeof command === 'string' ? command : '';
     const { cluster } = door;
-    const isForLeader = cluster && placeOfCommand(text) === 'leader' && !leadsHere(cluster);
-    if (isForLeader && (await sendOn(exchange, { kind: 'leader' }, bytes))) return;
+    const place = cluster && placeOf(text, cluster);
+    if (place !== undefined && (await sendOn(exchange, place, bytes))) return;
     const wantsEvents = exchange.header('accept')?.includes('text/event-stream') === true;
     if (exchange.hasClientRequestId && !wantsEvents)
       await onceOnly(exchange, bytes, () => run(exchange, door, { text, body, wantsEvents }));
     else await run(exchange, door, { text, body, wantsEvents });
   },
 };
+
+/** Where a command belongs, when that is not here: `shutdown <name>` is for the server of that name. */
+function placeOf(text: string, cluster: ClusterDoor): Elsewhere | undefined {
+  const name = /^\s*shutdown\s+`?([^`]+?)`?\s*$/i.exec(text)?.[1];
+  const named =
+    name === undefined ? undefined : cluster.addresses.known().find((peer) => peer.name === name);
+  if (named !== undefined && named.id !== cluster.view.consensus.self)
+    return { kind: 'server', id: named.id };
+  return placeOfCommand(text) === 'leader' && !leadsHere(cluster) ? { kind: 'leader' } : undefined;
+}
 
 interface Asked {
   readonly text: string;

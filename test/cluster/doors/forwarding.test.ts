@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import { type AddressInfo, createServer } from 'node:net';
 import { test } from 'node:test';
 import { DatabaseError } from '#core/errors.ts';
+import type { Value } from '#core/value/value.ts';
+import { callsLeader } from '#mcp/policy/placement.ts';
 import { rowBatch } from '../../http/fake-databases.ts';
 import { clusterToken, type ScriptedCluster, startCluster } from '../support/scripted-cluster.ts';
 
@@ -218,6 +220,44 @@ test('control commands and users go to the leader, what concerns one server stay
     .door(1)
     .ask('POST', 'server', { body: { command: 'get server events' } });
   assert.equal(listed.status, 200);
+});
+
+test('shutdown with the name of another server is for that one', async (context) => {
+  const cluster = await startCluster(context);
+  let stopped = 0;
+  cluster.door(2).control.stopsBy([
+    {
+      name: 'test',
+      run: async () => {
+        stopped += 1;
+      },
+    },
+  ]);
+  const asked = { body: { command: 'shutdown Service_2' } };
+  assert.equal((await cluster.door(1).ask('POST', 'server', asked)).status, 200);
+  for (let attempt = 0; stopped === 0 && attempt < 300; attempt += 1)
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  assert.equal(stopped, 1);
+  assert.equal(cluster.door(1).control.isStopping, false);
+  const unknown = { body: { command: 'shutdown Service_9' } };
+  assert.equal((await cluster.door(1).ask('POST', 'server', unknown)).status, 400);
+});
+
+test('tools that write are executed by the leader', () => {
+  const call = (name: string) =>
+    new Map<string, Value>([
+      ['method', 'tools/call'],
+      ['params', new Map([['name', name]])],
+    ]);
+  assert.equal(callsLeader(call('execute_command')), true);
+  assert.equal(callsLeader([call('query'), call('upsert_entity')]), true);
+  for (const message of [
+    call('query'),
+    call('set_server_setting'),
+    new Map([['method', 'tools/list']]),
+    null,
+  ])
+    assert.equal(callsLeader(message as Value), false);
 });
 
 test('a body beyond service.ha.proxyMaxBodySize is 413', async (context) => {
