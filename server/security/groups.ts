@@ -6,6 +6,7 @@ import { type Warning, warningsMax } from '#core/warnings.ts';
 import type { Audit } from './audit.ts';
 import type { Group, GroupDocument } from './group-document.ts';
 import { defaultGroups, groupDocumentToJson, parseGroupDocument } from './group-document.ts';
+import type { PublishSecurity } from './security-operation.ts';
 import { WatchedFile } from './watched-file.ts';
 
 /** The access levels of the server, kept in `server-groups.json`. A change is in the file before it is in force. */
@@ -15,6 +16,7 @@ export class Groups {
   readonly #changed: (() => void)[] = [];
   #document: GroupDocument = defaultGroups;
   #changes: Promise<unknown> = Promise.resolve();
+  #publish: PublishSecurity | undefined;
 
   constructor(options: { configDirectory: string; timers: Timers; audit: Audit }) {
     this.#audit = options.audit;
@@ -53,6 +55,21 @@ export class Groups {
 
   onChanged(listener: () => void): void {
     this.#changed.push(listener);
+  }
+
+  /** In a cluster: changes go through its log and come back by `take`, here and on every other server. */
+  publishBy(publish: PublishSecurity): void {
+    this.#publish = publish;
+  }
+
+  /** The document, as the file has it. */
+  get text(): string {
+    return formatGroups(this.#document);
+  }
+
+  /** A change that the cluster has decided. */
+  async take(text: string): Promise<void> {
+    await this.#store(parseGroupDocument(text));
   }
 
   get document(): GroupDocument {
@@ -108,7 +125,13 @@ export class Groups {
   }
 
   async #save(document: GroupDocument): Promise<void> {
-    await this.#file.write(`${JSON.stringify(groupDocumentToJson(document), null, 2)}\n`);
+    if (this.#publish !== undefined)
+      return this.#publish([{ op: 'groups', text: formatGroups(document) }]);
+    await this.#store(document);
+  }
+
+  async #store(document: GroupDocument): Promise<void> {
+    await this.#file.write(formatGroups(document));
     this.#use(document);
   }
 
@@ -125,6 +148,10 @@ export class Groups {
 
   #reload(text: string): void {
     try {
+      if (this.#publish !== undefined) {
+        this.#publishEdit(formatGroups(parseGroupDocument(text)));
+        return;
+      }
       this.#use(parseGroupDocument(text));
       this.#audit.report('WARNING', `${this.#file.path} was changed on disk and taken over`);
     } catch (error) {
@@ -132,4 +159,18 @@ export class Groups {
       this.#audit.report('CRITICAL', `${this.#file.path} stays as it was: ${error.message}`);
     }
   }
+
+  #publishEdit(text: string): void {
+    if (text === this.text) return;
+    this.#publish?.([{ op: 'groups', text }]).catch((error: unknown) =>
+      this.#audit.report(
+        'WARNING',
+        `${this.#file.path} was changed on disk and is not taken over: ${error instanceof Error ? error.message : String(error)}; change it on the leader`,
+      ),
+    );
+  }
+}
+
+function formatGroups(document: GroupDocument): string {
+  return `${JSON.stringify(groupDocumentToJson(document), null, 2)}\n`;
 }

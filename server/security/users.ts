@@ -7,6 +7,7 @@ import type { Audit } from './audit.ts';
 import { requirePassword, requireUserName, rootName } from './credential-policy.ts';
 import type { PasswordRecord } from './password-record.ts';
 import { makePasswordRecord, verifyPassword } from './password-record.ts';
+import type { PublishSecurity, SecurityOperation } from './security-operation.ts';
 import type { StoredUser } from './user-file.ts';
 import { formatUsers, parseUsers } from './user-file.ts';
 import { WatchedFile } from './watched-file.ts';
@@ -47,6 +48,7 @@ export class Users {
   #users: ReadonlyMap<string, User> = new Map();
   #lastGeneration = 0;
   #changes: Promise<unknown> = Promise.resolve();
+  #publish: PublishSecurity | undefined;
 
   constructor(options: UsersOptions) {
     this.#options = options;
@@ -97,6 +99,31 @@ export class Users {
     return [...this.#users.values()];
   }
 
+  /** In a cluster: changes go through its log and come back by `take`, here and on every other server. */
+  publishBy(publish: PublishSecurity): void {
+    this.#publish = publish;
+  }
+
+  /** All users, for the first entry of a cluster. */
+  get text(): string {
+    return formatUsers(this.#users.values());
+  }
+
+  /** A change that the cluster has decided. */
+  async take(operation: Exclude<SecurityOperation, { op: 'groups' }>): Promise<void> {
+    const before = this.#users;
+    let next = new Map(before);
+    if (operation.op === 'drop-user') next.delete(operation.name);
+    else {
+      const { users } = parseUsers(operation.op === 'users' ? operation.text : operation.line);
+      if (operation.op === 'users') next = new Map();
+      for (const user of users) next.set(user.name, this.#takeOver(user));
+    }
+    await this.#store(next);
+    for (const [name, user] of before)
+      if (next.get(name)?.generation !== user.generation) this.#revoke(name);
+  }
+
   /** Calls `listener` with the name of a user who was dropped or has another password. */
   onRevoked(listener: (name: string) => void): void {
     this.#revoked.push(listener);
@@ -133,7 +160,7 @@ export class Users {
       }
       const password = await this.#hash(change.password);
       await this.#put({ name, password, databases });
-      this.#revoke(name);
+      if (this.#publish === undefined) this.#revoke(name);
     });
   }
 
@@ -145,7 +172,9 @@ export class Users {
   }
 
   /** Keeps a password that was just proved in our own form (security.md 2.1); what was proved stays proved. */
-  rewritePassword(name: string, password: string): Promise<void> {
+  async rewritePassword(name: string, password: string): Promise<void> {
+    // In a cluster the user would have a new password for every server, for no gain but its form.
+    if (this.#publish !== undefined) return;
     return this.#change(async () => {
       const user = this.#require(name);
       await this.#replace({ ...user, password: await this.#hash(password) });
@@ -158,6 +187,7 @@ export class Users {
       throw new DatabaseError('IllegalArgument', `User '${rootName}' cannot be dropped`);
     return this.#change(async () => {
       this.#require(name);
+      if (this.#publish !== undefined) return this.#publish([{ op: 'drop-user', name }]);
       const rest = new Map(this.#users);
       rest.delete(name);
       await this.#store(rest);
@@ -186,6 +216,8 @@ export class Users {
   }
 
   async #replace(user: User): Promise<void> {
+    if (this.#publish !== undefined)
+      return this.#publish([{ op: 'put-user', line: formatUsers([user]) }]);
     await this.#store(new Map(this.#users).set(user.name, user));
   }
 
@@ -221,12 +253,42 @@ export class Users {
       );
       return;
     }
+    if (this.#publish !== undefined) {
+      this.#publishEdit(users);
+      return;
+    }
     const before = this.#users;
     this.#users = new Map(users.map((user) => [user.name, this.#takeOver(user)]));
     this.#options.audit.report('WARNING', `${this.#file.path} was changed on disk and taken over`);
     for (const [name, user] of before)
       if (this.#users.get(name)?.generation !== user.generation) this.#revoke(name);
     for (const listener of this.#changed) listener();
+  }
+
+  /** An edit of the file becomes a difference that the cluster decides (ha.md 5.12); refused, the users stay as they were. */
+  #publishEdit(users: readonly StoredUser[]): void {
+    const now = new Map(users.map((user) => [user.name, formatUsers([user])]));
+    const operations: SecurityOperation[] = [];
+    for (const [name, user] of this.#users) {
+      const line = now.get(name);
+      if (line === undefined) operations.push({ op: 'drop-user', name });
+      else if (line !== formatUsers([user])) operations.push({ op: 'put-user', line });
+      now.delete(name);
+    }
+    for (const line of now.values()) operations.push({ op: 'put-user', line });
+    if (operations.length === 0) return;
+    this.#publish?.(operations).then(
+      () =>
+        this.#options.audit.report(
+          'WARNING',
+          `${this.#file.path} was changed on disk and taken over`,
+        ),
+      (error: unknown) =>
+        this.#options.audit.report(
+          'WARNING',
+          `${this.#file.path} was changed on disk and is not taken over: ${error instanceof Error ? error.message : String(error)}; change it on the leader`,
+        ),
+    );
   }
 
   #takeOver(user: StoredUser): User {

@@ -39,10 +39,19 @@ export interface DatabasesOptions {
   readonly endSessionsOfUser: (user: string) => void;
   readonly endAllSessions?: () => void;
   readonly log: Log;
+  /** In a cluster databases come and go by its log; undefined: this server decides alone. */
+  readonly throughLog?: (() => DatabasesLog | undefined) | undefined;
   /** Told of a database that is no more. */
   readonly dropped?: (name: string) => void;
   /** Told of a database that cannot be opened, with the reason. */
   readonly unopenable?: ((reason: string, database: string) => void) | undefined;
+}
+
+/** Makes every server of a cluster create or drop a database; resolves when this one has. */
+export interface DatabasesLog {
+  /** @throws DatabaseError `NotLeader`, `QuorumNotReached`, `DatabaseExists` */
+  create(name: string): Promise<void>;
+  drop(name: string): Promise<void>;
 }
 
 interface Entry {
@@ -131,8 +140,16 @@ export class Databases implements DatabasesPort {
     );
   }
 
-  create(name: string): Promise<void> {
-    return this.install(name, this.#options.initialize, 'creating');
+  async create(name: string): Promise<void> {
+    const log = this.#options.throughLog?.();
+    if (log === undefined) return this.createHere(name);
+    this.#requireFree(name);
+    await log.create(name);
+  }
+
+  /** On this server alone: a cluster has decided it. */
+  createHere(name: string): Promise<void> {
+    return this.#install(name, this.#options.initialize, 'creating');
   }
 
   async install(
@@ -140,6 +157,17 @@ export class Databases implements DatabasesPort {
     fill: (directory: string) => Promise<void>,
     work: BuildKind,
   ): Promise<void> {
+    this.#requireAlone('restoring or importing a whole database');
+    await this.#install(name, fill, work);
+  }
+
+  #requireAlone(what: string): void {
+    if (this.#options.throughLog?.() !== undefined)
+      throw new DatabaseError('NotSupported', `not supported yet: ${what} in a cluster`);
+  }
+
+  /** @throws DatabaseError `DatabaseExists`, `IllegalArgument` */
+  #requireFree(name: string): void {
     requireDatabaseName(name, this.#options.nameLengthMax?.());
     const other = this.#entries.get(name.toLowerCase());
     if (other !== undefined) {
@@ -153,6 +181,14 @@ export class Databases implements DatabasesPort {
         `there are ${this.#entries.size} databases, service.server.maxDatabases (${countMax}) allows no more`,
       );
     }
+  }
+
+  async #install(
+    name: string,
+    fill: (directory: string) => Promise<void>,
+    work: BuildKind,
+  ): Promise<void> {
+    this.#requireFree(name);
     const entry = this.#addEntry(name, 'creating');
     await this.#exclusively(entry, async () => {
       try {
@@ -170,6 +206,7 @@ export class Databases implements DatabasesPort {
     fill: (directory: string) => Promise<void>,
     work: BuildKind,
   ): Promise<void> {
+    this.#requireAlone('restoring over a database');
     const entry = this.#require(name);
     const built = await this.#options.directory.build(name, fill, work);
     await this.#exclusively(entry, async () => {
@@ -193,6 +230,14 @@ export class Databases implements DatabasesPort {
   }
 
   async drop(name: string): Promise<void> {
+    this.#require(name);
+    const log = this.#options.throughLog?.();
+    if (log === undefined) await this.dropHere(name);
+    else await log.drop(name);
+  }
+
+  /** On this server alone: a cluster has decided it. */
+  async dropHere(name: string): Promise<void> {
     const entry = this.#require(name);
     await this.#exclusively(entry, async () => {
       this.#requireStill(entry);

@@ -28,7 +28,7 @@ import { ActiveStatements } from '../bounds/active-statements.ts';
 import { type Counters, newCounters } from './counters.ts';
 import { type Database, type DatabaseSurroundings, openDatabase } from '../database.ts';
 import { DatabaseDirectory } from './database-directory.ts';
-import { Databases } from './databases.ts';
+import { Databases, type DatabasesLog } from './databases.ts';
 import { FairTurns } from '../bounds/fair-turns.ts';
 import { type ContainerMemory, ServerMemory } from '../bounds/memory-accounts.ts';
 import { initializeEngine } from './open-engine.ts';
@@ -57,6 +57,8 @@ export interface ServerDatabasesOptions {
   readonly paths?: OperationPaths;
   /** Ids of transaction sessions; in a cluster they tell who owns them. */
   readonly newSessionId?: (() => string) | undefined;
+  /** Absent: this server decides alone which databases there are. */
+  readonly throughLog?: (() => DatabasesLog | undefined) | undefined;
   /** Told who backed up, restored, exported or imported what. */
   readonly audit?: (message: string, database: string) => void;
   /** Told of a database that cannot be opened. */
@@ -128,6 +130,7 @@ export function makeDatabases(options: ServerDatabasesOptions): ServerDatabases 
   };
   const databases: Databases = new Databases({
     dropped: (name) => store.drop(name),
+    throughLog: options.throughLog,
     directory: new DatabaseDirectory({ root: options.directory, random: runtime.random, log }),
     initialize: (path) => initializeEngine(path, engineSurroundings),
     openDatabase: async (name, path) => {

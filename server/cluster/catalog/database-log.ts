@@ -1,0 +1,37 @@
+import { DatabaseError } from '#core/errors.ts';
+import type { Random } from '#core/runtime.ts';
+import type { DatabasesLog } from '#database/catalogue/databases.ts';
+import { entryKind } from '../replication/entry-codec.ts';
+import type { ServerProposer } from '../replication/server-proposer.ts';
+import { encodeBody } from './entry-bodies.ts';
+import type { ServerCatalog } from './server-catalog.ts';
+
+/** Databases that come and go in a cluster: by an entry that every server carries out (ha.md 5.11). */
+export class DatabaseLog implements DatabasesLog {
+  readonly #catalog: ServerCatalog;
+  readonly #proposer: ServerProposer;
+  readonly #random: Random;
+
+  constructor(catalog: ServerCatalog, proposer: ServerProposer, random: Random) {
+    this.#catalog = catalog;
+    this.#proposer = proposer;
+    this.#random = random;
+  }
+
+  async create(name: string): Promise<void> {
+    const uuid = this.#random.uuid();
+    await this.#proposer.propose(entryKind.databaseCreate, encodeBody({ uuid, name, offset: 0 }));
+    if (this.#catalog.member(uuid) === undefined)
+      throw new DatabaseError('DatabaseExists', `Database '${name}' already exists`);
+  }
+
+  async drop(name: string): Promise<void> {
+    const member = this.#catalog.memberNamed(name);
+    if (member === undefined)
+      throw new DatabaseError(
+        'NotSupported',
+        `not supported: dropping '${name}' in a cluster, of which it is no member`,
+      );
+    await this.#proposer.propose(entryKind.databaseDrop, Buffer.from(member.uuid));
+  }
+}

@@ -1,0 +1,37 @@
+import type { SecurityOperation } from '#security/security-operation.ts';
+import type { MemberDatabase } from '../replication/server-entries.ts';
+
+/*
+ * Bodies of the entries that concern the server (ha.md 5.1): JSON, since they are few and people read them when something is wrong.
+ */
+
+/** The first entry of a cluster: the users and groups of its first leader become those of all (ha.md 5.12 rule 8). */
+export interface ClusterInit {
+  readonly createdAt: number;
+  readonly security: readonly SecurityOperation[];
+}
+
+export function encodeBody(value: object): Uint8Array {
+  return Buffer.from(JSON.stringify(value));
+}
+
+export function decodeCreate(body: Uint8Array): MemberDatabase {
+  return decode(body) as MemberDatabase;
+}
+
+/** The uuid. */
+export function decodeDrop(body: Uint8Array): string {
+  return Buffer.from(body).toString();
+}
+
+export function decodeInit(body: Uint8Array): ClusterInit {
+  return decode(body) as ClusterInit;
+}
+
+export function decodeSecurity(body: Uint8Array): readonly SecurityOperation[] {
+  return decode(body) as readonly SecurityOperation[];
+}
+
+function decode(body: Uint8Array): unknown {
+  return JSON.parse(Buffer.from(body).toString());
+}

@@ -1,0 +1,171 @@
+import { join } from 'node:path';
+import { DatabaseError } from '#core/errors.ts';
+import type { Log } from '#core/log.ts';
+import { readTextIfExists, replaceFile } from '#platform/files.ts';
+import type { Index } from '#raft/vocabulary.ts';
+import type { Groups } from '#security/groups.ts';
+import type { SecurityOperation } from '#security/security-operation.ts';
+import type { Users } from '#security/users.ts';
+import { type EntryKindNumber, entryKind } from '../replication/entry-codec.ts';
+import type { MemberDatabase, ServerEntries } from '../replication/server-entries.ts';
+import {
+  type CatalogDocument,
+  droppedMax,
+  emptyCatalog,
+  formatCatalog,
+  parseCatalog,
+} from './catalog-document.ts';
+import { decodeCreate, decodeDrop, decodeInit, decodeSecurity } from './entry-bodies.ts';
+
+/** The databases of this server, as entries change them: nothing of this goes through the log again. */
+export interface LocalDatabases {
+  exists(name: string): boolean;
+  createHere(name: string): Promise<void>;
+  dropHere(name: string): Promise<void>;
+}
+
+export interface ServerCatalogOptions {
+  /** Where `catalog.json` lies. */
+  readonly directory: string;
+  readonly databases: () => LocalDatabases;
+  readonly users: Pick<Users, 'take'>;
+  readonly groups: Pick<Groups, 'take'>;
+  readonly log: Log;
+}
+
+/**
+ * The catalog of a cluster on one server (ha.md 1.1, 5.11, 5.12): which databases are members of the log, and its users and
+ * groups. An entry is carried out first and then recorded with its index, so that after a crash it is carried out again; each of
+ * them bears that.
+ */
+export class ServerCatalog implements ServerEntries {
+  readonly #options: ServerCatalogOptions;
+  readonly #path: string;
+  #document: CatalogDocument = emptyCatalog;
+  readonly #byUuid = new Map<string, MemberDatabase>();
+
+  private constructor(options: ServerCatalogOptions) {
+    this.#options = options;
+    this.#path = join(options.directory, 'catalog.json');
+  }
+
+  /** @throws DatabaseError `CorruptedRecord` */
+  static async open(options: ServerCatalogOptions): Promise<ServerCatalog> {
+    const catalog = new ServerCatalog(options);
+    const text = await readTextIfExists(catalog.#path);
+    if (text !== undefined) catalog.#use(parseCatalog(text));
+    return catalog;
+  }
+
+  get isInitialized(): boolean {
+    return this.#document.isInitialized;
+  }
+
+  /** All of it, for a member that is too far behind the log. */
+  get document(): CatalogDocument {
+    return this.#document;
+  }
+
+  applied(): Index {
+    return this.#document.applied;
+  }
+
+  checkpointed(): Index {
+    return this.#document.checkpointed;
+  }
+
+  member(uuid: string): MemberDatabase | undefined {
+    return this.#byUuid.get(uuid);
+  }
+
+  memberNamed(name: string): MemberDatabase | undefined {
+    return this.#document.databases.find((member) => member.name === name);
+  }
+
+  members(): readonly MemberDatabase[] {
+    return this.#document.databases;
+  }
+
+  async checkpoint(index: Index): Promise<void> {
+    await this.#save({ ...this.#document, checkpointed: index });
+  }
+
+  async apply(index: Index, kind: EntryKindNumber, body: Uint8Array): Promise<void> {
+    switch (kind) {
+      case entryKind.databaseCreate:
+        return this.#create(index, decodeCreate(body));
+      case entryKind.databaseDrop:
+        return this.#drop(index, decodeDrop(body));
+      case entryKind.users:
+        await this.#takeSecurity(decodeSecurity(body));
+        return this.#record(index, {});
+      case entryKind.clusterInit:
+        // Two leaders may have begun: the first one's stays.
+        if (!this.#document.isInitialized) await this.#takeSecurity(decodeInit(body).security);
+        return this.#record(index, { isInitialized: true });
+      default:
+        throw new DatabaseError('Internal', `entries of kind ${kind} need a newer version`);
+    }
+  }
+
+  async #create(index: Index, member: MemberDatabase): Promise<void> {
+    const { databases, pending, dropped } = this.#document;
+    const isTaken = databases.some(({ name }) => name.toLowerCase() === member.name.toLowerCase());
+    // Two were on their way at once: the second one is nothing, on every server.
+    if (isTaken || dropped.includes(member.uuid)) return this.#record(index, {});
+    const local = this.#options.databases();
+    if (local.exists(member.name)) {
+      if (pending?.uuid !== member.uuid)
+        throw new DatabaseError(
+          'Internal',
+          `database '${member.name}' of the cluster exists on this server, which made it alone; move it away`,
+        );
+      await local.dropHere(member.name);
+    }
+    await this.#save({ ...this.#document, pending: member });
+    this.#use({ ...this.#document, databases: [...databases, member] });
+    try {
+      await local.createHere(member.name);
+    } catch (error) {
+      this.#use({ ...this.#document, databases });
+      throw error;
+    }
+    await this.#record(index, { pending: undefined });
+  }
+
+  /** By uuid: one that was created again under the name is another one (ha.md 5.11). */
+  async #drop(index: Index, uuid: string): Promise<void> {
+    const member = this.#byUuid.get(uuid);
+    const { databases, dropped } = this.#document;
+    if (member !== undefined) {
+      const local = this.#options.databases();
+      if (local.exists(member.name)) await local.dropHere(member.name);
+    }
+    await this.#record(index, {
+      databases: databases.filter((other) => other.uuid !== uuid),
+      dropped: [...dropped, uuid].slice(-droppedMax),
+    });
+  }
+
+  async #takeSecurity(operations: readonly SecurityOperation[]): Promise<void> {
+    for (const operation of operations) {
+      if (operation.op === 'groups') await this.#options.groups.take(operation.text);
+      else await this.#options.users.take(operation);
+    }
+  }
+
+  #record(index: Index, change: Partial<CatalogDocument>): Promise<void> {
+    return this.#save({ ...this.#document, ...change, applied: index });
+  }
+
+  async #save(document: CatalogDocument): Promise<void> {
+    await replaceFile(this.#path, formatCatalog(document));
+    this.#use(document);
+  }
+
+  #use(document: CatalogDocument): void {
+    this.#document = document;
+    this.#byUuid.clear();
+    for (const member of document.databases) this.#byUuid.set(member.uuid, member);
+  }
+}

@@ -1,0 +1,177 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { DatabaseLog } from '#cluster/catalog/database-log.ts';
+import { encodeBody } from '#cluster/catalog/entry-bodies.ts';
+import { ServerCatalog } from '#cluster/catalog/server-catalog.ts';
+import { entryKind } from '#cluster/replication/entry-codec.ts';
+import { silentLog } from '#core/log.ts';
+import { systemRuntime } from '#platform/system-runtime.ts';
+import { Groups } from '#security/groups.ts';
+import type { SecurityOperation } from '#security/security-operation.ts';
+import { Users } from '#security/users.ts';
+import { quickDerivation, stoppedTimers } from '../../security/fixtures.ts';
+
+// Entries of the server as a whole: databases, users, groups (ha.md 5.11, 5.12), over crashes between their steps.
+
+const member = (name: string, digit: string) => ({
+  uuid: `${digit.repeat(8)}-0000-4000-8000-000000000000`,
+  name,
+  offset: 0,
+});
+
+class Server {
+  readonly directory = mkdtempSync(join(tmpdir(), 'polyad-catalog-'));
+  readonly databases = new Set<string>();
+  readonly audit = { report: () => {} };
+  readonly users = new Users({
+    configDirectory: this.directory,
+    derivation: quickDerivation,
+    random: systemRuntime.random,
+    timers: stoppedTimers,
+    audit: this.audit,
+    iterations: () => 1,
+  });
+  readonly groups = new Groups({
+    configDirectory: this.directory,
+    timers: stoppedTimers,
+    audit: this.audit,
+  });
+  breaksCreate = false;
+  catalog!: ServerCatalog;
+
+  static async start(context: TestContext): Promise<Server> {
+    const server = new Server();
+    context.after(() => rmSync(server.directory, { recursive: true, force: true }));
+    await server.groups.load();
+    await server.open();
+    return server;
+  }
+
+  async open(): Promise<void> {
+    this.catalog = await ServerCatalog.open({
+      directory: this.directory,
+      databases: () => ({
+        exists: (name) => this.databases.has(name),
+        createHere: async (name) => {
+          this.databases.add(name);
+          if (this.breaksCreate) throw new Error('the process ends here');
+        },
+        dropHere: async (name) => void this.databases.delete(name),
+      }),
+      users: this.users,
+      groups: this.groups,
+      log: silentLog,
+    });
+  }
+}
+
+test('databases come and go with entries, by their uuid, over restarts', async (context) => {
+  const server = await Server.start(context);
+  const [one, other] = [member('school', '1'), member('school', '2')];
+  await server.catalog.apply(3, entryKind.databaseCreate, encodeBody(one));
+  assert.deepEqual(server.catalog.memberNamed('school'), one);
+  await server.catalog.apply(4, entryKind.databaseCreate, encodeBody(other));
+  assert.equal(server.catalog.member(other.uuid), undefined, 'the second of a name is nothing');
+  await server.open();
+  assert.deepEqual([server.catalog.applied(), server.catalog.members()], [4, [one]]);
+  await server.catalog.apply(5, entryKind.databaseDrop, Buffer.from(one.uuid));
+  await server.catalog.apply(6, entryKind.databaseCreate, encodeBody(other));
+  await server.catalog.apply(7, entryKind.databaseDrop, Buffer.from(one.uuid));
+  assert.deepEqual([...server.databases], ['school'], 'an old drop leaves the new one alone');
+  await server.catalog.checkpoint(7);
+  await server.open();
+  assert.deepEqual([server.catalog.applied(), server.catalog.checkpointed()], [7, 7]);
+});
+
+test('a crash amid the creation is made good by the same entry', async (context) => {
+  const server = await Server.start(context);
+  server.breaksCreate = true;
+  const body = encodeBody(member('school', '1'));
+  await assert.rejects(server.catalog.apply(3, entryKind.databaseCreate, body), /ends here/);
+  server.breaksCreate = false;
+  await server.open();
+  assert.deepEqual([server.catalog.applied(), server.catalog.members()], [0, []]);
+  await server.catalog.apply(3, entryKind.databaseCreate, body);
+  assert.deepEqual([...server.databases], ['school']);
+});
+
+test('a database that this server made alone is not taken for one of the cluster', async (context) => {
+  const server = await Server.start(context);
+  server.databases.add('school');
+  const body = encodeBody(member('school', '1'));
+  await assert.rejects(server.catalog.apply(3, entryKind.databaseCreate, body), /move it away/);
+  assert.deepEqual([...server.databases], ['school']);
+});
+
+test('users and groups of one server become those of the other, passwords and revocations too', async (context) => {
+  const leader = await Server.start(context);
+  const follower = await Server.start(context);
+  await leader.users.create('root', { password: 'password', databases: new Map() });
+  const init = encodeBody({
+    createdAt: 1,
+    security: [
+      { op: 'users', text: leader.users.text },
+      { op: 'groups', text: leader.groups.text },
+    ],
+  });
+  let index = 1;
+  for (const { catalog } of [leader, follower]) await catalog.apply(1, entryKind.clusterInit, init);
+  assert.equal(follower.catalog.isInitialized, true);
+  const publish = async (operations: readonly SecurityOperation[]) => {
+    index += 1;
+    for (const { catalog } of [leader, follower])
+      await catalog.apply(index, entryKind.users, encodeBody(operations));
+  };
+  leader.users.publishBy(publish);
+  leader.groups.publishBy(publish);
+  const revoked: string[] = [];
+  follower.users.onRevoked((name) => revoked.push(name));
+  await leader.users.create('jay', {
+    password: 'password',
+    databases: new Map([['*', ['reader']]]),
+  });
+  assert.equal(await follower.users.hasPassword('jay', 'password'), true);
+  await leader.users.update('jay', { databases: new Map() });
+  assert.deepEqual(revoked, []);
+  await leader.users.update('jay', { password: 'password2' });
+  assert.deepEqual(revoked, ['jay']);
+  assert.equal(await follower.users.hasPassword('jay', 'password2'), true);
+  await leader.users.drop('jay');
+  assert.deepEqual([follower.users.get('jay'), revoked], [undefined, ['jay', 'jay']]);
+  const reader = leader.groups.resolve('*', 'reader');
+  if (reader) await leader.groups.put('school', 'writers', reader);
+  assert.notEqual(follower.groups.document.get('school')?.get('writers'), undefined);
+  const edited = `${follower.users.text}`.replace('"root"', '"kim"');
+  writeFileSync(join(leader.directory, 'server-users.jsonl'), leader.users.text + edited);
+  await leader.users.poll();
+  for (let turn = 0; follower.users.get('kim') === undefined && turn < 100; turn += 1)
+    await systemRuntime.timers.sleep(5);
+  assert.notEqual(follower.users.get('kim'), undefined, 'an edit of the file goes through the log');
+  const kept = readFileSync(join(follower.directory, 'server-users.jsonl'), 'utf8');
+  assert.match(kept, /"kim"/);
+});
+
+test('the second of two creations of one name is told that it is there', async (context) => {
+  const server = await Server.start(context);
+  let index = 0;
+  const log = new DatabaseLog(
+    server.catalog,
+    {
+      propose: async (kind, body) => {
+        index += 1;
+        await server.catalog.apply(index, kind, body);
+        return index;
+      },
+      proposeFor: async () => 0,
+    },
+    systemRuntime.random,
+  );
+  await log.create('school');
+  await assert.rejects(log.create('school'), /already exists/);
+  await log.drop('school');
+  await log.create('school');
+  assert.equal(server.catalog.members().length, 1);
+});
