@@ -168,6 +168,16 @@ export class DatabaseState {
     return new TransactionValue(this.#services, isolation);
   }
 
+  /** See `Replicator.leadership`; undefined: a single server. @throws DatabaseError `NotLeader` */
+  leadership(): number | undefined {
+    return this.#replicator.leadership?.();
+  }
+
+  /** Of one entry of the log, with some room; undefined: no limit. */
+  get entryBytesMax(): number | undefined {
+    return this.#replicator.entryBytesMax;
+  }
+
   /** A transaction that may write the records of materialized views. */
   beginRefresh(): Transaction {
     return new TransactionValue(this.#services, 'READ_COMMITTED', true);
@@ -229,11 +239,13 @@ export class DatabaseState {
    * positions of its records from `positions` and has seen to constraints; `verify` looks at the state it lands on (unique
    * keys, ends of edges, schema version) and may throw; it takes its time in slices, since it may look at many records.
    * @param values of `meta` that the commit carries (replay keys)
+   * @param leadership under which its positions were taken
    */
   commitBulk(
     writer: BulkWriter,
     verify: (latest: StorageSnapshot, catalog: Catalog) => void | Promise<void>,
     values: readonly MetaValue[] = [],
+    leadership?: number,
   ): Promise<LogIndex> {
     return this.#gate.exclusively(async () => {
       using latest = this.#options.engine.snapshot();
@@ -241,6 +253,7 @@ export class DatabaseState {
       return await this.#replicator.replicate({
         operations: values.map(({ name, value }) => ({ op: 'meta', name, value })),
         bulk: writer,
+        leadership,
         bytes: writer.pendingBytes,
         placed: () => {},
       });

@@ -32,6 +32,8 @@ export class RaftReplicator implements Replicator {
     this.#options = options;
   }
 
+  readonly entryBytesMax = entryBytesMax;
+
   role(): 'leader' | 'follower' {
     return this.#options.seat.ledIn === 0 ? 'follower' : 'leader';
   }

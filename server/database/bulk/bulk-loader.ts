@@ -84,6 +84,8 @@ export class BulkLoader {
   /** The newest commit when the load began, then of its last chunk. */
   #baseIndex: LogIndex;
   #index = 0 as LogIndex;
+  /** Under which the chunk's positions are taken. */
+  #leadership: number | undefined;
   /** False as soon as somebody else was seen to commit. */
   #isAlone = true;
   #failedRow = -1;
@@ -347,6 +349,7 @@ export class BulkLoader {
           writer,
           (latest, catalog) => this.#verify(latest, catalog),
           values,
+          this.#leadership,
         );
         break;
       } catch (error) {
@@ -370,8 +373,9 @@ export class BulkLoader {
   }
 
   async #makeRoom(): Promise<void> {
-    const { chunkBytesMax = defaultChunkBytes } = this.#options;
-    if (this.pendingBytes >= chunkBytesMax) await this.commit();
+    const { chunkBytesMax = defaultChunkBytes, state } = this.#options;
+    const bytesMax = Math.min(chunkBytesMax, (state.entryBytesMax ?? Infinity) / 2);
+    if (this.pendingBytes >= bytesMax) await this.commit();
     else await this.#pause();
     this.#refresh();
   }
@@ -431,6 +435,7 @@ export class BulkLoader {
 
   #nextChunks(): GatheredChunks {
     const { engine, changes, formats, runtime } = this.#options;
+    this.#leadership = this.#options.state.leadership();
     return new GatheredChunks({
       writer: engine.bulk(),
       changes: new BulkChanges(changes),

@@ -14,6 +14,8 @@ export interface Replicator {
    * @throws DatabaseError `NotLeader`, which names the leader; `QuorumNotReached` while there is none
    */
   readonly leadership?: () => number;
+  /** What one entry may take; absent: anything. */
+  readonly entryBytesMax?: number;
   /** False while the queue is at one of its bounds. */
   hasRoom(): boolean;
   /** Resolves when there is room again. */

@@ -157,3 +157,56 @@ test('after the deadline nobody knows; what the commit holds stays held until it
   await requireEqual(servers);
   assert.deepEqual(await servers.of('c').run('SELECT count(*) AS c FROM D'), [{ c: 1 }]);
 });
+
+test('indexes are filled on every server, whichever of them builds them, and schema is in step with data', async () => {
+  const servers = await three();
+  const a = servers.of('a');
+  await a.run('CREATE DOCUMENT TYPE D');
+  for (let n = 0; n < 30; n++) await a.run(`INSERT INTO D SET k = ${n}, t = 'word${n} all'`);
+  await a.run('CREATE PROPERTY D.k LONG');
+  await a.run('CREATE INDEX ON D (k) UNIQUE');
+  await requireEqual(servers);
+  const b = await servers.lead('b');
+  await b.run('CREATE PROPERTY D.t STRING');
+  await b.run('CREATE INDEX ON D (t) NOTUNIQUE');
+  await b.run('REBUILD INDEX `D[k]`');
+  await assert.rejects(b.run('INSERT INTO D SET k = 5'), code('DuplicatedKey'));
+  await requireEqual(servers);
+  for (const server of servers.servers.values()) {
+    assert.equal((await server.run("SELECT FROM D WHERE t = 'word3 all'")).length, 1, server.id);
+  }
+  await b.run('DROP INDEX `D[t]`');
+  await b.run('DROP TYPE D UNSAFE');
+  await requireEqual(servers);
+});
+
+test('a bulk load travels as rows and is built on every server', async () => {
+  const servers = await three();
+  const a = servers.of('a');
+  await a.run('CREATE VERTEX TYPE V');
+  await a.run('CREATE EDGE TYPE E');
+  await a.run('CREATE PROPERTY V.k LONG');
+  await a.run('CREATE INDEX ON V (k) UNIQUE');
+  for (const from of [0, 700]) {
+    const loader = a.database.bulkLoader();
+    const ids = Array.from({ length: 700 }, (_, n) => from + n);
+    const values = ids.flatMap((n) => [n, n % 50 === 0 ? 'x'.repeat(3000) : `t${n}`]);
+    await loader.addRecords({ type: 'V', columns: ['k', 'text'], values, rowCount: 700, ids });
+    await loader.addEdges({
+      type: 'E',
+      columns: ['w'],
+      values: ids.slice(1),
+      rowCount: 699,
+      from: ids.slice(0, -1),
+      to: ids.slice(1),
+    });
+    await loader.finish();
+  }
+  await requireEqual(servers);
+  for (const server of servers.servers.values()) {
+    assert.deepEqual(await server.run('SELECT count(*) AS c FROM V'), [{ c: 1400 }]);
+    assert.deepEqual(await server.run('SELECT count(*) AS c FROM E'), [{ c: 1398 }]);
+    const [row] = await server.run('SELECT text, out().k AS next FROM V WHERE k = 750');
+    assert.deepEqual(row, { text: 'x'.repeat(3000), next: [751] });
+  }
+});

@@ -1,0 +1,96 @@
+import type { Index, PeerId } from '#raft/vocabulary.ts';
+import type {
+  ClusterDatabase,
+  ClusterView,
+  DeclaredPeer,
+  SnapshotPort,
+  VerifyPort,
+} from './cluster-view.ts';
+import type { ConsensusPort } from './consensus-port.ts';
+import type { DatabaseSeat } from './replication/database-seat.ts';
+import type { ClusterReplication } from './replication/replication.ts';
+import type { MemberDatabase, ServerEntries } from './replication/server-entries.ts';
+
+export interface ClusterOptions {
+  readonly consensus: ConsensusPort;
+  readonly replication: ClusterReplication;
+  readonly server: ServerEntries;
+  readonly clusterName: string;
+  readonly serverName: string;
+  readonly declared: readonly DeclaredPeer[];
+  /** Of this server, members of the log or not. */
+  readonly databaseNames: () => readonly string[];
+  readonly resync?: ((database: string) => Promise<void>) | undefined;
+  readonly verifier?: VerifyPort | undefined;
+  readonly snapshots?: SnapshotPort | undefined;
+  readonly bootstrapState?: (() => unknown) | undefined;
+}
+
+/** A server in a cluster, as its doors see it: consensus, the log that is applied here, and the databases in it. */
+export class Cluster implements ClusterView {
+  readonly consensus: ConsensusPort;
+  readonly clusterName: string;
+  readonly serverName: string;
+  readonly declared: readonly DeclaredPeer[];
+  readonly verifier?: VerifyPort;
+  readonly snapshots?: SnapshotPort;
+  readonly resync?: (database: string) => Promise<void>;
+  readonly bootstrapState?: () => unknown;
+  readonly replication: ClusterReplication;
+  readonly #server: ServerEntries;
+  readonly #databaseNames: () => readonly string[];
+
+  constructor(options: ClusterOptions) {
+    this.consensus = options.consensus;
+    this.replication = options.replication;
+    this.clusterName = options.clusterName;
+    this.serverName = options.serverName;
+    this.declared = options.declared;
+    this.#server = options.server;
+    this.#databaseNames = options.databaseNames;
+    if (options.verifier !== undefined) this.verifier = options.verifier;
+    if (options.snapshots !== undefined) this.snapshots = options.snapshots;
+    if (options.resync !== undefined) this.resync = options.resync;
+    if (options.bootstrapState !== undefined) this.bootstrapState = options.bootstrapState;
+  }
+
+  get isReadyLeader(): boolean {
+    return this.replication.isReadyLeader;
+  }
+
+  leader(): PeerId | undefined {
+    return this.consensus.status().leader;
+  }
+
+  appliedIndex(): Index {
+    return this.replication.loop.applied;
+  }
+
+  onApplied(listener: (index: Index) => void): () => void {
+    return this.replication.loop.onApplied(listener);
+  }
+
+  databases(): readonly ClusterDatabase[] {
+    const seats = new Map(this.replication.seats().map((seat) => [seat.member.uuid, seat]));
+    const members = this.#server.members();
+    const known = new Set(members.map(({ name }) => name));
+    const local = this.#databaseNames().filter((name) => !known.has(name));
+    return [
+      ...members.map((member) => this.#described(member, seats.get(member.uuid))),
+      ...local.map((name) => ({ name, status: 'LOCAL_ONLY' as const })),
+    ].sort((x, y) => (x.name < y.name ? -1 : 1));
+  }
+
+  #described({ name, uuid }: MemberDatabase, seat: DatabaseSeat | undefined): ClusterDatabase {
+    if (seat === undefined) return { name, uuid, status: 'CLOSED' };
+    const { txId } = seat.engine.applied();
+    const status = seat.damage === undefined ? 'ONLINE' : 'DIVERGED';
+    return { name, uuid, status, appliedIndex: this.appliedIndex(), lastTxId: txId };
+  }
+
+  /** Applies what is committed, and lets go of everything but the databases. */
+  async close(handOverMs: number): Promise<void> {
+    await this.replication.stop();
+    await this.consensus.close(handOverMs);
+  }
+}
