@@ -1,5 +1,6 @@
 import { DatabaseError } from '#core/errors.ts';
 import * as betweenDoors from './cluster-http-settings.ts';
+import * as ofClusterLogs from './cluster-log-settings.ts';
 import * as ofClusters from './cluster-settings.ts';
 import * as ofRedis from './redis-settings.ts';
 import * as ofServer from './server-settings.ts';
@@ -10,6 +11,7 @@ import { settingPrefix, type SettingSpec } from './setting.ts';
 /** Every setting, sorted by key. */
 export const allSettings: readonly SettingSpec<unknown>[] = Object.values({
   ...betweenDoors,
+  ...ofClusterLogs,
   ...ofClusters,
   ...ofRedis,
   ...ofServer,

@@ -7,10 +7,12 @@ import {
   openClusterToken,
   watchTokenFile,
 } from '#cluster/token/cluster-token.ts';
-import { serverMode, serverReloadEvery } from '#config/server-settings.ts';
+import type { Settings } from '#config/effective-settings.ts';
+import { serverMode, serverReloadEvery, serverRootPassword } from '#config/server-settings.ts';
 import type { StopStep } from '#control/server-control.ts';
 import type { DatabasesPort } from '#database/session.ts';
 import { systemRuntime } from '#platform/system-runtime.ts';
+import type { Users } from '#security/users.ts';
 import { version } from './databases.ts';
 import type { Ground } from './ground.ts';
 import type { Security } from './security.ts';
@@ -38,12 +40,21 @@ export async function openToken(
   if (settings.get(serverMode) === 'production')
     warn('the cluster token is derived from the root password; set service.ha.clusterToken');
   users.onRevoked((name) => {
-    if (name === 'root')
-      warn(
-        'the root password was changed: the derived cluster token stays as it was until servers start anew',
-      );
+    if (name === 'root') void warnOfOtherPassword(users, settings, warn);
   });
   return token;
+}
+
+/** The first leader's users hold the same password under another salt: that is no change. */
+async function warnOfOtherPassword(
+  users: Users,
+  settings: Settings,
+  warn: (text: string) => void,
+): Promise<void> {
+  if (await users.hasPassword('root', settings.get(serverRootPassword))) return;
+  warn(
+    'the root password was changed: the derived cluster token stays as it was until servers start anew',
+  );
 }
 
 /** @param ports where the doors listen; asked when others are dialled */

@@ -11,6 +11,7 @@ import { languageFrontends } from '#language/front-ends.ts';
 import { LanguageRegistry } from '#language/registry.ts';
 import { containerLimitBytes, ownMemoryBytes } from '#platform/container-memory.ts';
 import { systemRuntime } from '#platform/system-runtime.ts';
+import type { ClusterHooks } from './cluster.ts';
 import type { Ground } from './ground.ts';
 import type { Security } from './security.ts';
 
@@ -26,7 +27,11 @@ export function processMemory(): { heapBytesMax: number; container: ContainerMem
   return { heapBytesMax: getHeapStatistics().heap_size_limit, container };
 }
 
-export function databasesOn({ settings, log, events, paths }: Ground, security: Security) {
+export function databasesOn(
+  { settings, log, events, paths }: Ground,
+  security: Security,
+  hooks: ClusterHooks | undefined,
+) {
   return makeDatabases({
     paths: operationPaths(paths, settings),
     audit: (message, database) => events.report('INFO', 'Security', message, database),
@@ -38,6 +43,7 @@ export function databasesOn({ settings, log, events, paths }: Ground, security: 
     authorizer: security.authorizer,
     languages: new LanguageRegistry(languageFrontends),
     serverVersion: version,
+    ...hooks,
     ...processMemory(),
   });
 }

@@ -20,5 +20,8 @@ export async function loadOptionalParts(): Promise<void> {
     import('#platform/tls-store.ts'),
     import('#platform/prompt.ts'),
     import('#backup/config-file.ts'),
+    import('./cluster.ts'),
+    import('#cluster/consensus-worker.ts'),
+    import('#cluster/log-worker.ts'),
   ]);
 }

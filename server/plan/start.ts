@@ -1,10 +1,10 @@
 import { join } from 'node:path';
 import type { Writable } from 'node:stream';
 import { AutoBackup } from '#backup/plugin.ts';
-import type { Settings } from '#config/effective-settings.ts';
 import {
   haEnabled,
   serverDefaultDatabases,
+  serverHttpIncomingPort,
   serverName,
   serverReloadEvery,
   serverRootPassword,
@@ -14,12 +14,16 @@ import { Meters } from '#control/meters.ts';
 import { Metrics } from '#control/metrics.ts';
 import { ProfilerFiles } from '#control/profiler-files.ts';
 import { Profiler } from '#control/profiler.ts';
-import { ServerControl } from '#control/server-control.ts';
+import { ServerControl, type StopStep } from '#control/server-control.ts';
 import { DatabaseError } from '#core/errors.ts';
+import type { Log } from '#core/log.ts';
+import type { DatabasesPort } from '#database/session.ts';
 import { HttpServer } from '#http/connection/server.ts';
 import { giveStartupMemoryBack } from '#platform/startup-memory.ts';
 import { systemRuntime } from '#platform/system-runtime.ts';
+import type { RedisServer } from '#resp/server.ts';
 import { SocketServer } from '#websocket/socket-server.ts';
+import type { ClusterPlan } from './cluster.ts';
 import { databasesOn, processMemory, version } from './databases.ts';
 import { endNow, stopOnSignals } from './ending.ts';
 import { type Ground, endOnBrokenState, prepareGround, readSettings } from './ground.ts';
@@ -51,7 +55,6 @@ export async function startServer(
 ): Promise<void> {
   const { settings, switches, warnings } = readSettings(commandLine);
   refuseUnknown(switches);
-  refuseUnavailable(settings);
   if (protocolOutput !== undefined && settings.get(serverRootPassword) === '')
     throw new DatabaseError(
       'InvalidSetting',
@@ -78,7 +81,8 @@ async function serve(
   const { settings, log, events, paths } = ground;
   const { users, apiTokens } = security;
   const { clock, timers } = systemRuntime;
-  const { databases, meter, operations, store } = databasesOn(ground, security);
+  const plan = await planCluster(ground, security);
+  const { databases, meter, operations, store } = databasesOn(ground, security, plan?.hooks);
   const backups = new AutoBackup({
     configDirectory: paths.config,
     rootPath: paths.root,
@@ -105,7 +109,10 @@ async function serve(
   reportPlugins(ground);
   const telemetry = startTelemetry(ground, { databases, meter });
   const shared = { operations, backups, runtime: systemRuntime };
-  const parts = { ...security, ...shared, settings, databases, log };
+  const ports = { http: settings.get(serverHttpIncomingPort).first, https: undefined };
+  const listening: { http?: number; https?: number } = {};
+  const cluster = await plan?.open(databases, () => ({ ...ports, ...listening }));
+  const parts = { ...security, ...shared, settings, databases, log, cluster };
   const sockets = new SocketServer(parts);
   const redis = await makeRedis(ground, { ...parts, store });
   const tools = await openTools(ground, protocolOutput !== undefined);
@@ -122,29 +129,18 @@ async function serve(
   });
   addDoorGauges(telemetry, { sockets, store, redis });
   http.mountUpgrade('/ws', (upgrade) => sockets.accept(upgrade));
-  control.stopsBy([
-    {
-      name: 'requests',
-      run: (timeoutMs) =>
-        Promise.all([
-          sockets.close(closeTimeoutMs),
-          redis?.close(timeoutMs),
-          http.drain(timeoutMs),
-        ]),
-    },
-    { name: 'backups', run: () => backups.close() },
-    { name: 'databases', run: () => databases.shutdown() },
-    { name: 'doors', run: () => http.close() },
-    { name: 'security', run: () => closeSecurity(security) },
-    { name: 'process', run: async () => endNow(log) },
-  ]);
+  const stopping = { sockets, redis, http, backups, databases, security, log };
+  control.stopsBy(stopSteps(stopping, cluster && plan?.steps(cluster)));
   stopOnSignals(control);
   if (protocolOutput !== undefined) await requireRootPassword(ground, security);
   const port = await listenIfFree(http, protocolOutput !== undefined);
+  Object.assign(listening, portsOf(port, http.securePort));
   await databases.start();
   await backups.start(settings.get(serverReloadEvery));
   const targets = { databases, users, events, operations };
-  await createDefaultDatabases(settings.get(serverDefaultDatabases), targets);
+  const createDefaults = (text: string) => createDefaultDatabases(text, targets);
+  if (plan === undefined) await createDefaults(settings.get(serverDefaultDatabases));
+  else plan.begin(createDefaults);
   meters.start(() => metrics.refresh());
   // Stops everything for some 50 ms, which nobody should meet after `/ready` has answered.
   giveStartupMemoryBack();
@@ -157,6 +153,40 @@ async function serve(
   await control.stop('end of standard input');
 }
 
+/** What a stop does, in order (limits.md 19, ha.md 12.4). */
+function stopSteps(
+  parts: {
+    readonly sockets: SocketServer;
+    readonly redis: RedisServer | undefined;
+    readonly http: HttpServer;
+    readonly backups: AutoBackup;
+    readonly databases: DatabasesPort;
+    readonly security: Security;
+    readonly log: Log;
+  },
+  ofCluster: { readonly first: StopStep; readonly last: StopStep } | undefined,
+): readonly StopStep[] {
+  const { sockets, redis, http, backups, databases, security, log } = parts;
+  return [
+    ...(ofCluster ? [ofCluster.first] : []),
+    {
+      name: 'requests',
+      run: (timeoutMs) =>
+        Promise.all([
+          sockets.close(closeTimeoutMs),
+          redis?.close(timeoutMs),
+          http.drain(timeoutMs),
+        ]),
+    },
+    { name: 'backups', run: () => backups.close() },
+    ...(ofCluster ? [ofCluster.last] : []),
+    { name: 'databases', run: () => databases.shutdown() },
+    { name: 'doors', run: () => http.close() },
+    { name: 'security', run: () => closeSecurity(security) },
+    { name: 'process', run: async () => endNow(log) },
+  ];
+}
+
 function refuseUnknown(switches: readonly string[]): void {
   const known = ['--prompt-password', '--mcp-stdio'];
   for (const given of switches)
@@ -167,11 +197,13 @@ function refuseUnknown(switches: readonly string[]): void {
       );
 }
 
-/** Settings that ask for what this version does not have must not be ignored. */
-function refuseUnavailable(settings: Settings): void {
-  if (settings.get(haEnabled))
-    throw new DatabaseError(
-      'InvalidSetting',
-      `${haEnabled.key}=true is not available in this version`,
-    );
+/** Undefined without `service.ha.enabled=true`: nothing of a cluster is loaded then. */
+async function planCluster(ground: Ground, security: Security): Promise<ClusterPlan | undefined> {
+  if (!ground.settings.get(haEnabled)) return undefined;
+  const { ClusterPlan: Plan } = await import('./cluster.ts');
+  return Plan.prepare(ground, security);
+}
+
+function portsOf(http: number | undefined, https: number | undefined) {
+  return { ...(http && { http }), ...(https && { https }) };
 }

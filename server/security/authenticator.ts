@@ -96,7 +96,7 @@ export class Authenticator {
     // The same credentials on several connections at once are checked once.
     let running = this.#running.get(digest);
     if (!running) {
-      running = this.#check(credentials, digest, origin);
+      running = this.#checkUnchanged(credentials, digest, origin);
       this.#running.set(digest, running);
       const forget = () => this.#running.delete(digest);
       running.then(forget, forget);
@@ -136,6 +136,20 @@ export class Authenticator {
     if (attempts.isLocked(verified.principal.name)) return undefined;
     attempts.forgive(verified.principal.name);
     return verified;
+  }
+
+  /** A user who got another record while the password was checked, as when a cluster forms, is checked once more. */
+  async #checkUnchanged(
+    credentials: Credentials,
+    digest: string,
+    origin: RequestOrigin,
+  ): Promise<Authentication> {
+    const { users } = this.#options;
+    const before = users.get(credentials.name)?.generation;
+    const found = await this.#check(credentials, digest, origin);
+    const hasChanged = users.get(credentials.name)?.generation !== before;
+    if (found.refusal !== 'wrong-password' || !hasChanged) return found;
+    return this.#check(credentials, digest, origin);
   }
 
   async #check(

@@ -112,7 +112,8 @@ export class Peers {
     const conf = this.#port.conf();
     const member = conf && membersOf(conf).get(id);
     const declared = this.#port.options.declared.find((known) => known.id === id);
-    return member?.address ?? declared?.address ?? id.replace(/_(\d+)$/, ':$1');
+    const address = member?.address ?? declared?.address ?? id.replace(/_(\d+)$/, ':$1');
+    return this.#port.options.dialMap?.[address] ?? address;
   }
 
   #contact(id: PeerId): Contact {

@@ -71,6 +71,8 @@ export interface ConsensusOptions {
   readonly listenHost: string;
   readonly listenPort: number;
   readonly directory: string;
+  /** What is dialled in place of an address: for trials in which connections are cut. */
+  readonly dialMap?: Readonly<Record<string, string>>;
   readonly limits: RaftLimits;
   readonly tickMs: number;
   readonly segmentBytes: number;

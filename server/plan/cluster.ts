@@ -1,0 +1,231 @@
+import { join } from 'node:path';
+import { DatabaseLog } from '#cluster/catalog/database-log.ts';
+import { encodeBody } from '#cluster/catalog/entry-bodies.ts';
+import { ServerCatalog } from '#cluster/catalog/server-catalog.ts';
+import type { ClusterDoor } from '#cluster/cluster-door.ts';
+import { Cluster } from '#cluster/cluster.ts';
+import { parseDialMap } from '#cluster/forwarding/peer-addresses.ts';
+import { sessionIdOf } from '#cluster/forwarding/session-owner.ts';
+import { entryKind } from '#cluster/replication/entry-codec.ts';
+import { ClusterReplication } from '#cluster/replication/replication.ts';
+import { parseServerList, type ServerList } from '#cluster/server-list.ts';
+import type { ClusterToken } from '#cluster/token/cluster-token.ts';
+import { WorkerConsensus } from '#cluster/worker-consensus.ts';
+import {
+  haGroupCommitBatchSize,
+  haGroupCommitMaxQueuedBytes,
+} from '#config/cluster-log-settings.ts';
+import {
+  haClusterName,
+  haGroupCommitQueueSize,
+  haK8sSuffix,
+  haQuorum,
+  haQuorumTimeout,
+  haRaftPort,
+  haServerList,
+  haTlsEnabled,
+} from '#config/cluster-settings.ts';
+import type { Settings } from '#config/effective-settings.ts';
+import { haK8s, serverDefaultDatabases, serverName } from '#config/server-settings.ts';
+import type { StopStep } from '#control/server-control.ts';
+import { DatabaseError } from '#core/errors.ts';
+import { makeDirectories } from '#platform/files.ts';
+import type { Databases, DatabasesLog } from '#database/catalogue/databases.ts';
+import type { Replication } from '#database/catalogue/replication.ts';
+import { systemRuntime } from '#platform/system-runtime.ts';
+import { handOverStep, openDoorOfCluster, openToken } from './cluster-door.ts';
+import { consensusOptions } from './consensus-options.ts';
+import type { Ground } from './ground.ts';
+import type { Security } from './security.ts';
+
+/*
+ * A server in a cluster: consensus in its threads, the catalog, the log that is applied to the databases, and what the doors get of
+ * it. Loaded with `service.ha.enabled=true` only.
+ */
+
+/** What databases are made with, before the cluster is there. */
+export interface ClusterHooks {
+  readonly newSessionId: () => string;
+  readonly replication: () => Replication | undefined;
+  readonly throughLog: () => DatabasesLog | undefined;
+}
+
+export interface Ports {
+  readonly http: number;
+  readonly https: number | undefined;
+}
+
+/** The parts of a cluster in the order in which they come up. */
+export class ClusterPlan {
+  readonly #ground: Ground;
+  readonly #security: Security;
+  readonly #list: ServerList;
+  readonly #token: ClusterToken;
+  #replication: ClusterReplication | undefined;
+  #catalog: ServerCatalog | undefined;
+  #log: DatabaseLog | undefined;
+  #cluster: Cluster | undefined;
+
+  private constructor(given: {
+    ground: Ground;
+    security: Security;
+    list: ServerList;
+    token: ClusterToken;
+  }) {
+    this.#ground = given.ground;
+    this.#security = given.security;
+    this.#list = given.list;
+    this.#token = given.token;
+  }
+
+  /** Everything that can be wrong with the settings. @throws DatabaseError `InvalidSetting` */
+  static async prepare(ground: Ground, security: Security): Promise<ClusterPlan> {
+    const { settings } = ground;
+    refuseUnavailable(settings);
+    const list = parseServerList(settings.get(haServerList), {
+      raftPort: settings.get(haRaftPort),
+      serverName: settings.get(serverName),
+      k8sSuffix: settings.get(haK8sSuffix),
+      isK8s: settings.get(haK8s),
+    });
+    const token = await openToken(ground, security);
+    return new ClusterPlan({ ground, security, list, token });
+  }
+
+  get hooks(): ClusterHooks {
+    return {
+      newSessionId: () => sessionIdOf(this.#list.self.id, systemRuntime.random),
+      replication: () => this.#replication,
+      throughLog: () => this.#log,
+    };
+  }
+
+  /** Opens the Raft port; consensus goes on by itself from here. @throws DatabaseError `InvalidSetting` */
+  async open(databases: Databases, ports: () => Ports): Promise<ClusterDoor> {
+    const { settings, paths, log } = this.#ground;
+    const { users, groups } = this.#security;
+    const directory = join(paths.root, 'catalog');
+    makeDirectories(directory, 0o750);
+    const catalog = await ServerCatalog.open({
+      directory,
+      databases: () => databases,
+      users,
+      groups,
+      log,
+    });
+    const consensus = await this.#startConsensus();
+    const replication = new ClusterReplication({
+      port: consensus,
+      server: catalog,
+      bounds: {
+        queueLengthMax: () => settings.get(haGroupCommitQueueSize),
+        queuedBytesMax: () => settings.get(haGroupCommitMaxQueuedBytes),
+        batchLengthMax: () => settings.get(haGroupCommitBatchSize),
+        quorumTimeoutMs: () => settings.get(haQuorumTimeout),
+      },
+      openForApply: (name) => databases.openForLog(name),
+      runtime: systemRuntime,
+      log,
+    });
+    this.#catalog = catalog;
+    this.#replication = replication;
+    this.#log = new DatabaseLog(catalog, replication, systemRuntime.random);
+    this.#cluster = new Cluster({
+      consensus,
+      replication,
+      server: catalog,
+      clusterName: settings.get(haClusterName),
+      serverName: settings.get(serverName),
+      declared: this.#list.peers,
+      databaseNames: () => databases.names(),
+    });
+    return openDoorOfCluster(this.#ground, this.#security, {
+      view: this.#cluster,
+      token: this.#token,
+      databases,
+      ports,
+    });
+  }
+
+  /** To be called when the databases are open: applies the log, and leads when it is elected. */
+  begin(createDefaults: (text: string) => Promise<void>): void {
+    const { users, groups } = this.#security;
+    const replication = this.#replication;
+    if (replication === undefined) return;
+    const publish = async (operations: readonly object[]) => {
+      await replication.propose(entryKind.users, encodeBody(operations));
+    };
+    users.publishBy(publish);
+    groups.publishBy(publish);
+    replication.onLeadership((leads) => {
+      if (leads) this.#lead(replication, createDefaults).catch((error) => this.#report(error));
+    });
+    replication.start();
+  }
+
+  /** What a cluster begins with comes from its first leader, once. */
+  async #lead(
+    replication: ClusterReplication,
+    createDefaults: (text: string) => Promise<void>,
+  ): Promise<void> {
+    const { users, groups } = this.#security;
+    if (this.#catalog?.isInitialized === false)
+      await replication.propose(
+        entryKind.clusterInit,
+        encodeBody({
+          createdAt: systemRuntime.clock.now(),
+          security: [
+            { op: 'users', text: users.text },
+            { op: 'groups', text: groups.text },
+          ],
+        }),
+      );
+    await createDefaults(this.#ground.settings.get(serverDefaultDatabases));
+  }
+
+  #report(error: unknown): void {
+    const reason = error instanceof Error ? error.message : String(error);
+    this.#ground.events.report(
+      'WARNING',
+      'HA',
+      `the new leader did not finish its start: ${reason}`,
+    );
+  }
+
+  /** Of the stop, around those of the server (ha.md 12.4). */
+  steps(door: ClusterDoor): { readonly first: StopStep; readonly last: StopStep } {
+    return {
+      first: handOverStep(door),
+      last: {
+        name: 'cluster',
+        run: async () => {
+          door.close();
+          await this.#cluster?.close(0);
+        },
+      },
+    };
+  }
+
+  async #startConsensus(): Promise<WorkerConsensus> {
+    const { settings, paths, log } = this.#ground;
+    const dialMap = Object.fromEntries(parseDialMap(process.env['POLYAD_DIAL_MAP']));
+    const options = consensusOptions(settings, this.#list, { root: paths.root, dialMap });
+    try {
+      return await WorkerConsensus.start(options, {
+        log: (level, text) => log[level](text),
+      });
+    } catch (cause) {
+      const reason = cause instanceof Error ? cause.message : String(cause);
+      throw new DatabaseError('InvalidSetting', `the Raft server cannot start: ${reason}`);
+    }
+  }
+}
+
+/** What is not there must not be ignored. */
+function refuseUnavailable(settings: Settings): void {
+  const refuse = (what: string): never => {
+    throw new DatabaseError('InvalidSetting', `not supported yet: ${what}`);
+  };
+  if (settings.get(haTlsEnabled)) refuse(`${haTlsEnabled.key}=true`);
+  if (settings.get(haQuorum) !== 'majority') refuse(`${haQuorum.key}=${settings.get(haQuorum)}`);
+}

@@ -1,0 +1,93 @@
+import { join, resolve } from 'node:path';
+import type { ConsensusOptions } from '#cluster/consensus/worker-messages.ts';
+import type { ServerList } from '#cluster/server-list.ts';
+import { haReplicationLagWarning } from '#config/cluster-http-settings.ts';
+import {
+  haGrpcFlowControlWindow,
+  haGrpcMessageSizeMax,
+  haHealthCheckInterval,
+  haLogPurgeGap,
+  haLogSegmentSize,
+  haRatisRestartMaxRetries,
+} from '#config/cluster-log-settings.ts';
+import {
+  haAutoJoin,
+  haBootstrapTimeoutMs,
+  haClusterName,
+  haElectionTimeoutMax,
+  haElectionTimeoutMin,
+  haPeerUnreachableThreshold,
+  haRaftPersistStorage,
+  haRaftStorageDirectory,
+  haServerRole,
+  haStartMode,
+} from '#config/cluster-settings.ts';
+import type { SettingsReader } from '#config/effective-settings.ts';
+import { haK8s, serverHttpIncomingHost, serverName } from '#config/server-settings.ts';
+import { DatabaseError } from '#core/errors.ts';
+import { defaultRaftLimits } from '#raft/options.ts';
+
+const mebi = 1024 * 1024;
+/** So many ticks fit into the shortest election timeout, within these bounds. */
+const ticksPerTimeout = 40;
+const tickMsMin = 5;
+const tickMsMax = 50;
+const cacheBytesMax = 64 * mebi;
+
+/** @throws DatabaseError `InvalidSetting` */
+export function consensusOptions(
+  settings: SettingsReader,
+  { peers, self }: ServerList,
+  { root, dialMap }: { readonly root: string; readonly dialMap: Readonly<Record<string, string>> },
+): ConsensusOptions {
+  const minMs = settings.get(haElectionTimeoutMin);
+  const maxMs = settings.get(haElectionTimeoutMax);
+  if (maxMs <= minMs)
+    throw new DatabaseError(
+      'InvalidSetting',
+      `${haElectionTimeoutMax.key} (${maxMs}) must be greater than ${haElectionTimeoutMin.key} (${minMs})`,
+    );
+  const tickMs = Math.min(tickMsMax, Math.max(tickMsMin, Math.round(minMs / ticksPerTimeout)));
+  return {
+    self: self.id,
+    declared: peers.map(({ id, host, raftPort, name, priority }) => ({
+      id,
+      address: `${host}:${raftPort}`,
+      name,
+      priority,
+    })),
+    clusterName: settings.get(haClusterName),
+    canLead: settings.get(haServerRole) === 'any',
+    listenHost: settings.get(serverHttpIncomingHost),
+    listenPort: self.raftPort,
+    directory: raftDirectory(settings, root),
+    dialMap,
+    limits: {
+      ...defaultRaftLimits,
+      electionTicksMin: Math.max(10, Math.round(minMs / tickMs)),
+      electionTicksMax: Math.max(12, Math.round(maxMs / tickMs)),
+    },
+    tickMs,
+    segmentBytes: settings.get(haLogSegmentSize),
+    cacheBytesMax,
+    purgeGap: settings.get(haLogPurgeGap),
+    messageBytesMax: settings.get(haGrpcMessageSizeMax),
+    flowControlWindow: settings.get(haGrpcFlowControlWindow),
+    persists: settings.get(haRaftPersistStorage),
+    bootstrapTimeoutMs: settings.get(haBootstrapTimeoutMs),
+    startMode: settings.get(haStartMode),
+    formsWithoutAbsent: settings.get(haK8s),
+    joinsByItself: settings.get(haK8s) && settings.get(haAutoJoin),
+    unreachableMs: settings.get(haPeerUnreachableThreshold),
+    healthCheckMs: settings.get(haHealthCheckInterval),
+    restartsMax: settings.get(haRatisRestartMaxRetries),
+    lagEntriesMax: settings.get(haReplicationLagWarning),
+  };
+}
+
+/** `<parent>/raft-storage-<nodeName>` (contract 3; ha.md 3.2). */
+function raftDirectory(settings: SettingsReader, root: string): string {
+  const parent = settings.get(haRaftStorageDirectory);
+  const node = settings.get(serverName).replaceAll(/[^A-Za-z0-9._-]/g, '_');
+  return join(parent === '' ? root : resolve(root, parent), `raft-storage-${node}`);
+}
