@@ -1,4 +1,5 @@
 import type { SecurityOperation } from '#security/security-operation.ts';
+import { type CatalogDocument, parseCatalog } from './catalog-document.ts';
 import type { MemberDatabase } from '../replication/server-entries.ts';
 
 /*
@@ -30,6 +31,18 @@ export function decodeInit(body: Uint8Array): ClusterInit {
 
 export function decodeSecurity(body: Uint8Array): readonly SecurityOperation[] {
   return decode(body) as readonly SecurityOperation[];
+}
+
+/** @throws DatabaseError `CorruptedRecord` for one of another version */
+export function decodeImage(body: Uint8Array): {
+  readonly catalog: CatalogDocument;
+  readonly security: readonly SecurityOperation[];
+} {
+  const { catalog, security } = decode(body) as {
+    catalog: object;
+    security: readonly SecurityOperation[];
+  };
+  return { catalog: parseCatalog(JSON.stringify(catalog)), security };
 }
 
 function decode(body: Uint8Array): unknown {

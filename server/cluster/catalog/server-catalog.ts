@@ -7,6 +7,7 @@ import type { Groups } from '#security/groups.ts';
 import type { SecurityOperation } from '#security/security-operation.ts';
 import type { Users } from '#security/users.ts';
 import { type EntryKindNumber, entryKind } from '../replication/entry-codec.ts';
+import type { CatalogImage } from '../snapshot/cluster-snapshots.ts';
 import type { MemberDatabase, ServerEntries } from '../replication/server-entries.ts';
 import {
   type CatalogDocument,
@@ -15,7 +16,14 @@ import {
   formatCatalog,
   parseCatalog,
 } from './catalog-document.ts';
-import { decodeCreate, decodeDrop, decodeInit, decodeSecurity } from './entry-bodies.ts';
+import {
+  decodeCreate,
+  decodeDrop,
+  decodeImage,
+  decodeInit,
+  decodeSecurity,
+  encodeBody,
+} from './entry-bodies.ts';
 
 /** The databases of this server, as entries change them: nothing of this goes through the log again. */
 export interface LocalDatabases {
@@ -28,8 +36,8 @@ export interface ServerCatalogOptions {
   /** Where `catalog.json` lies. */
   readonly directory: string;
   readonly databases: () => LocalDatabases;
-  readonly users: Pick<Users, 'take'>;
-  readonly groups: Pick<Groups, 'take'>;
+  readonly users: Pick<Users, 'take' | 'text'>;
+  readonly groups: Pick<Groups, 'take' | 'text'>;
   readonly log: Log;
 }
 
@@ -38,7 +46,7 @@ export interface ServerCatalogOptions {
  * groups. An entry is carried out first and then recorded with its index, so that after a crash it is carried out again; each of
  * them bears that.
  */
-export class ServerCatalog implements ServerEntries {
+export class ServerCatalog implements ServerEntries, CatalogImage {
   readonly #options: ServerCatalogOptions;
   readonly #path: string;
   #document: CatalogDocument = emptyCatalog;
@@ -88,6 +96,30 @@ export class ServerCatalog implements ServerEntries {
 
   async checkpoint(index: Index): Promise<void> {
     await this.#save({ ...this.#document, checkpointed: index });
+  }
+
+  // --- for members that are too far behind the log
+
+  image(): Uint8Array {
+    const { users, groups } = this.#options;
+    const security: SecurityOperation[] = [
+      { op: 'users', text: users.text },
+      { op: 'groups', text: groups.text },
+    ];
+    return encodeBody({ catalog: this.#document, security });
+  }
+
+  membersOf(image: Uint8Array): readonly MemberDatabase[] {
+    return decodeImage(image).catalog.databases;
+  }
+
+  async adopt(index: Index, image: Uint8Array): Promise<void> {
+    const { catalog, security } = decodeImage(image);
+    const local = this.#options.databases();
+    for (const { uuid, name } of this.#document.databases)
+      if (catalog.dropped.includes(uuid) && local.exists(name)) await local.dropHere(name);
+    await this.#takeSecurity(security);
+    await this.#save({ ...catalog, applied: index, checkpointed: index });
   }
 
   async apply(index: Index, kind: EntryKindNumber, body: Uint8Array): Promise<void> {

@@ -17,6 +17,8 @@ export interface ApplyLoopOptions {
   readonly committed: (entry: Entry) => Proposal | undefined;
   /** A mark for `verify`: the database has applied exactly what came before. */
   readonly marked?: ((seat: DatabaseSeat, index: Index, body: Uint8Array) => void) | undefined;
+  /** Everything up to the index is durable here; default: the log may go. */
+  readonly checkpointed?: ((index: Index) => void) | undefined;
   /** For who waits for what this copy did not apply. */
   readonly remotely: (seat: DatabaseSeat) => DatabaseError;
   readonly timers: Pick<Timers, 'yield'>;
@@ -54,6 +56,12 @@ export class ApplyLoop {
   onApplied(listener: (index: Index) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
+  }
+
+  /** A snapshot took the place of all entries up to `index` (ha.md 9.2). */
+  installed(index: Index): void {
+    this.#checkpointed = Math.max(this.#checkpointed, index);
+    this.#moveTo(Math.max(this.#applied, index));
   }
 
   start(): void {
@@ -147,7 +155,9 @@ export class ApplyLoop {
     try {
       await this.#options.server.checkpoint(index);
       this.#checkpointed = index;
-      this.#options.port.compactTo(index);
+      const { checkpointed, port } = this.#options;
+      if (checkpointed === undefined) port.compactTo(index);
+      else checkpointed(index);
     } catch (error) {
       this.#options.log.error('how far the log is applied could not be recorded', {
         reason: error instanceof Error ? error.message : String(error),

@@ -26,6 +26,8 @@ export interface ClusterReplicationOptions {
   /** Where the leader is reached, for the error that names it. */
   readonly addressOf?: (peer: PeerId) => string;
   readonly marked?: (seat: DatabaseSeat, index: Index, body: Uint8Array) => void;
+  /** Everything up to the index is durable here; default: the log may go. */
+  readonly checkpointed?: (index: Index) => void;
   readonly runtime: Runtime;
   readonly log: Log;
 }
@@ -45,7 +47,7 @@ export class ClusterReplication implements Replication, ServerProposer {
 
   constructor(options: ClusterReplicationOptions) {
     this.#options = options;
-    const { port, bounds, runtime, server, log, marked } = options;
+    const { port, bounds, runtime, server, log, marked, checkpointed } = options;
     const { clock, timers } = runtime;
     this.#commits = new GroupCommit({ port, bounds, clock, timers });
     this.loop = new ApplyLoop({
@@ -54,6 +56,7 @@ export class ClusterReplication implements Replication, ServerProposer {
       seatOf: (uuid) => this.#seatOf(uuid),
       committed: (entry) => this.#commits.committed(entry),
       marked,
+      checkpointed,
       remotely: (seat) => this.#remotely(seat),
       timers,
       log,

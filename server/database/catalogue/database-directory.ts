@@ -49,7 +49,7 @@ const replacingPrefix = '.replacing-';
 const leftOverPrefixes = ['.trash-', '.creating-', '.restore-tmp-', '.import-tmp-', '.fetch-tmp-'];
 
 /** Why a database is being built; the beginning of its temporary name. */
-export type BuildKind = 'creating' | 'restore-tmp' | 'import-tmp';
+export type BuildKind = 'creating' | 'restore-tmp' | 'import-tmp' | 'fetch-tmp';
 
 /** A database that is whole and not there yet; exactly one of these is called. */
 export interface BuiltDatabase {

@@ -207,6 +207,19 @@ export class Databases implements DatabasesPort {
     work: BuildKind,
   ): Promise<void> {
     this.#requireAlone('restoring over a database');
+    await this.replaceHere(name, fill, work);
+  }
+
+  /** On this server alone: a member of a cluster fetches what it lacks. */
+  async installHere(name: string, fill: (directory: string) => Promise<void>): Promise<void> {
+    await this.#install(name, fill, 'fetch-tmp');
+  }
+
+  async replaceHere(
+    name: string,
+    fill: (directory: string) => Promise<void>,
+    work: BuildKind = 'fetch-tmp',
+  ): Promise<void> {
     const entry = this.#require(name);
     const built = await this.#options.directory.build(name, fill, work);
     await this.#exclusively(entry, async () => {

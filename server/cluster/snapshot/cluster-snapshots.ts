@@ -1,0 +1,62 @@
+import type { Log } from '#core/log.ts';
+import type { Index, PeerId } from '#raft/vocabulary.ts';
+import type { ConsensusPort, SnapshotOffer } from '../consensus-port.ts';
+import type { MemberDatabase } from '../replication/server-entries.ts';
+import type { SnapshotInstaller } from './snapshot-installer.ts';
+
+/** The catalog as it travels with a snapshot. */
+export interface CatalogImage {
+  /** Everything that server entries made: databases, users, groups. */
+  image(): Uint8Array;
+  /** @returns the databases that are members by the image @throws DatabaseError for an image of another version */
+  membersOf(image: Uint8Array): readonly MemberDatabase[];
+  /** Takes the place of the catalog here, durably; databases that the image lists as dropped go. */
+  adopt(index: Index, image: Uint8Array): Promise<void>;
+}
+
+export interface ClusterSnapshotsOptions {
+  readonly port: ConsensusPort;
+  readonly catalog: CatalogImage;
+  readonly installer: SnapshotInstaller;
+  /** The apply loop goes on behind this index. */
+  readonly installed: (index: Index) => void;
+  readonly log: Log;
+}
+
+/** Snapshots of the whole log (ha.md 9.2): each database comes at a position of its own, at or behind that of the snapshot. */
+export class ClusterSnapshots {
+  readonly #options: ClusterSnapshotsOptions;
+
+  constructor(options: ClusterSnapshotsOptions) {
+    this.#options = options;
+    options.port.onSnapshot((offer) => this.#install(offer));
+  }
+
+  /** Everything up to `index` is durable here: the log may go. */
+  offer(index: Index): void {
+    this.#options.port.offerSnapshot(index, this.#options.catalog.image());
+  }
+
+  async #install({ index, from, body }: SnapshotOffer): Promise<void> {
+    const { catalog, installer, installed, log, port } = this.#options;
+    log.info('this server is behind the log of the cluster and fetches its databases', {
+      index,
+      from,
+    });
+    const source = (): PeerId | undefined => port.status().leader ?? from;
+    try {
+      const members = catalog.membersOf(body);
+      // Before the databases: one that is opened must be known as a member.
+      await catalog.adopt(index, body);
+      for (const { name } of members) await installer.install(name, source);
+      installed(index);
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      log.error('the snapshot of the cluster was not installed; it is tried again', {
+        index,
+        reason,
+      });
+      throw error;
+    }
+  }
+}

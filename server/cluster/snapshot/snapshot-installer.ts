@@ -1,0 +1,181 @@
+import { createWriteStream } from 'node:fs';
+import { mkdir, rm, statfs } from 'node:fs/promises';
+import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import type { SettingsReader } from '#config/effective-settings.ts';
+import { DatabaseError } from '#core/errors.ts';
+import type { Log } from '#core/log.ts';
+import type { Runtime } from '#core/runtime.ts';
+import { unpackBackup } from '#database/operations/backup/restore.ts';
+import type { ProgressRegistry, ProgressReporter } from '#database/progress/progress-registry.ts';
+import type { PeerId } from '#raft/vocabulary.ts';
+import type { ResyncProgress } from '../cluster-view.ts';
+import type { Dial } from '../forwarding/peer-addresses.ts';
+import type { PeerHttp } from '../forwarding/peer-http.ts';
+
+/** The databases of this server, past the log. */
+export interface InstalledDatabases {
+  exists(name: string): boolean;
+  installHere(name: string, fill: (directory: string) => Promise<void>): Promise<void>;
+  replaceHere(name: string, fill: (directory: string) => Promise<void>): Promise<void>;
+}
+
+export interface SnapshotInstallerOptions {
+  /** For downloads; emptied at the start. */
+  readonly directory: string;
+  readonly databases: () => InstalledDatabases;
+  /** Where the HTTP door of a member is, or why nobody may be asked there. */
+  readonly dial: (peer: PeerId) => Dial;
+  readonly http: () => Pick<PeerHttp, 'ask'>;
+  readonly token: () => string;
+  readonly retries: () => number;
+  readonly retryBaseMs: () => number;
+  readonly progress: ProgressRegistry;
+  readonly settings: SettingsReader;
+  readonly runtime: Runtime;
+  readonly log: Log;
+}
+
+/** Unpacked files, and the archive they come from. */
+const spaceFactor = 1.2;
+
+/** Fetches databases from another member and puts them in place of what is here (ha.md 9.4). */
+export class SnapshotInstaller {
+  readonly #options: SnapshotInstallerOptions;
+  readonly #running = new Map<string, ResyncProgress>();
+
+  constructor(options: SnapshotInstallerOptions) {
+    this.#options = options;
+  }
+
+  async prepare(): Promise<void> {
+    const { directory } = this.#options;
+    await rm(directory, { recursive: true, force: true });
+    await mkdir(directory, { recursive: true, mode: 0o700 });
+  }
+
+  /** What is being fetched of a database, for `GET /cluster`. */
+  progressOf(database: string): ResyncProgress | undefined {
+    return this.#running.get(database);
+  }
+
+  get isRunning(): boolean {
+    return this.#running.size > 0;
+  }
+
+  /**
+   * Resolves when the database of the other member is open here.
+   * @param from asked anew for each attempt: the leader may have changed
+   * @throws DatabaseError `DatabaseInstalling` while it is fetched already; what the last attempt failed with
+   */
+  async install(database: string, from: () => PeerId | undefined): Promise<void> {
+    if (this.#running.has(database))
+      throw new DatabaseError(
+        'DatabaseInstalling',
+        `Database '${database}' is being fetched already`,
+      );
+    const { retries, retryBaseMs, runtime, log } = this.#options;
+    this.#tell(database, 'DOWNLOAD', 0, 0);
+    try {
+      for (let attempt = 0; ; attempt++) {
+        try {
+          await this.#attempt(database, from());
+          return;
+        } catch (error) {
+          const reason = error instanceof Error ? error.message : String(error);
+          log.warn('a database could not be fetched', { database, attempt: attempt + 1, reason });
+          if (attempt >= retries()) throw error;
+          await runtime.timers.sleep(retryBaseMs() * 2 ** attempt);
+        }
+      }
+    } finally {
+      this.#running.delete(database);
+    }
+  }
+
+  async #attempt(database: string, from: PeerId | undefined): Promise<void> {
+    const { directory, progress, runtime, log } = this.#options;
+    if (from === undefined)
+      throw new DatabaseError('QuorumNotReached', 'the cluster has no leader now');
+    const beganMs = runtime.clock.monotonicMs();
+    const path = join(directory, `${runtime.random.uuid()}.zip`);
+    const reporter = progress.start({ database, operation: 'fetch from a member', stepCount: 5 });
+    try {
+      const bytes = await this.#download(database, from, path, reporter);
+      log.info(`Installing snapshot of '${database}' from ${from} (${bytes} bytes)`, {});
+      await this.#unpack(database, path, reporter);
+      reporter.finish();
+    } catch (error) {
+      reporter.fail(error);
+      throw error;
+    } finally {
+      await rm(path, { force: true });
+    }
+    const tookMs = Math.round(runtime.clock.monotonicMs() - beganMs);
+    log.info(`Snapshot of '${database}' installed in ${tookMs} ms`, {});
+  }
+
+  async #download(
+    database: string,
+    from: PeerId,
+    path: string,
+    reporter: ProgressReporter,
+  ): Promise<number> {
+    const { dial, http, token } = this.#options;
+    const to = dial(from);
+    if (to.kind === 'refused')
+      throw new DatabaseError('IllegalArgument', `nothing is fetched from ${from}: ${to.reason}`);
+    reporter.step('downloading', undefined);
+    const answer = await http().ask(to, {
+      method: 'GET',
+      path: `/api/v1/ha/snapshot/${encodeURIComponent(database)}`,
+      headers: { 'X-Service-Cluster-Token': token() },
+      body: undefined,
+      // The archive is made before the first byte comes.
+      firstByteMs: firstByteMaxMs,
+      signal: reporter.signal,
+    });
+    if (answer.status !== 200 || answer.header('x-service-snapshot-manifest') !== '1') {
+      answer.body.resume();
+      throw new DatabaseError('Internal', `${from} answers ${answer.status} instead of an archive`);
+    }
+    let bytes = 0;
+    answer.body.on('data', (piece: Buffer) => {
+      bytes += piece.length;
+      this.#tell(database, 'DOWNLOAD', bytes, 0);
+      reporter.advance(piece.length);
+    });
+    await pipeline(answer.body, createWriteStream(path, { mode: 0o600, flush: true }));
+    await this.#requireSpaceFor(bytes);
+    return bytes;
+  }
+
+  async #requireSpaceFor(bytes: number): Promise<void> {
+    const { bavail, bsize } = await statfs(this.#options.directory);
+    const [available, needed] = [bavail * bsize, Math.ceil(bytes * spaceFactor)];
+    if (available < needed)
+      throw new DatabaseError(
+        'Busy',
+        `the volume has ${available} bytes available, the snapshot needs ${needed}`,
+      );
+  }
+
+  async #unpack(database: string, path: string, reporter: ProgressReporter): Promise<void> {
+    const { settings } = this.#options;
+    const databases = this.#options.databases();
+    const fill = async (directory: string) => {
+      this.#tell(database, 'LOAD', 0, 0);
+      await unpackBackup({ path, directory, passphrase: undefined, settings, reporter });
+      this.#tell(database, 'SWAP', 0, 0);
+    };
+    if (databases.exists(database)) await databases.replaceHere(database, fill);
+    else await databases.installHere(database, fill);
+  }
+
+  #tell(database: string, phase: ResyncProgress['phase'], bytes: number, totalBytes: number): void {
+    const startedAt = this.#running.get(database)?.startedAt ?? this.#options.runtime.clock.now();
+    this.#running.set(database, { database, phase, bytes, totalBytes, startedAt });
+  }
+}
+
+const firstByteMaxMs = 600_000;
