@@ -108,13 +108,27 @@ export function refusalOf(status: number, text: string): CommandFailure {
   } catch {
     // Something in between answered, not the server.
   }
-  const { error, detail, help } = told;
+  return refusalTold(status, told);
+}
+
+/** As `refusalOf`, of an answer that was read already. */
+export function refusalTold(
+  status: number,
+  told: Readonly<Record<string, unknown>>,
+): CommandFailure {
+  const { error, detail, help, position } = told;
   const isSaid = typeof help === 'string' && String(detail ?? error).includes(help);
   const parts = [error, detail === error ? undefined : detail, isSaid ? undefined : help].filter(
     (part): part is string => typeof part === 'string' && part !== '',
   );
   const message = parts.length > 0 ? parts.join(': ') : `the server answered ${status}`;
-  return new CommandFailure(codeOf(status), message);
+  return new CommandFailure(codeOf(status), message, placeOf(position));
+}
+
+function placeOf(position: unknown): CommandFailure['place'] {
+  if (typeof position !== 'object' || position === null) return undefined;
+  const { line, column } = position as Readonly<Record<string, unknown>>;
+  return line === undefined ? undefined : { line: Number(line), column: Number(column) };
 }
 
 /** The exit code of what the server did not do. */

@@ -23,6 +23,7 @@ Options of commands that talk to a server
            POLYAD_ENCRYPTION_KEY         opens an encrypted archive
 
 Exit codes: 0 done, 1 failed, 2 wrong use, 3 server not reached, 4 refused,
-  5 a limit cut the rows of sql or cypher, which standard error tells (--limit=-1: none).
+  5 rows or columns of sql or cypher were left out, which standard error tells.
+A terminal gets up to 20,000 rows (--limit=-1: all); a file or pipe gets all of them, as they come.
 Colour is for terminals; NO_COLOR=1 takes it away.
 `;

@@ -48,6 +48,9 @@ function nodeOptions() {
   return isInstalled ? ['--disable-warning=ExperimentalWarning', '--import', hook] : [];
 }
 
+/** Rows pass through and leave nothing behind: 104 to 114 MB for 117,791 of them, not 130 to 151. */
+const smallHeap = ['--max-semi-space-size=2'];
+
 /** Ends as the child ends. Signals of the terminal reach it by themselves, the others are passed on. */
 function runChild(executable, argv) {
   const child = spawn(executable, argv, { stdio: 'inherit' });
@@ -67,7 +70,7 @@ const executable = isRecent ? process.execPath : packagedNode();
 const isServer = startsServer(commandLine);
 const argv = isServer
   ? [...nodeOptions(), serverScript, ...serverArguments(commandLine)]
-  : [...nodeOptions(), cliScript, ...commandLine];
+  : [...nodeOptions(), ...smallHeap, cliScript, ...commandLine];
 
 if (executable === undefined) {
   const seen = process.versions.node;

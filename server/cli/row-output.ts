@@ -41,8 +41,22 @@ export function rowsText(rows: readonly Row[], style: OutputStyle): string {
   if (style.format === 'json') return rows.map((row) => `${JSON.stringify(row)}\n`).join('');
   const columns = columnsOf(rows);
   if (columns.length === 0) return '';
-  if (style.format === 'csv') return csvText(columns, rows);
-  return style.hasFrame ? tableText(columns, rows, style) : plainText(columns, rows);
+  if (style.format === 'table' && style.hasFrame) return tableText(columns, rows, style);
+  return headText(columns, style) + rows.map((row) => lineText(columns, row, style)).join('');
+}
+
+/** The first line of csv, and of tables without a frame. */
+export function headText(columns: readonly string[], { format }: OutputStyle): string {
+  if (columns.length === 0) return '';
+  return format === 'csv' ? csvLine(columns.map(csvField)) : plainLine(columns);
+}
+
+/** As `headText`, one row. */
+export function lineText(columns: readonly string[], row: Row, { format }: OutputStyle): string {
+  if (columns.length === 0) return '';
+  return format === 'csv'
+    ? csvLine(columns.map((name) => csvValue(row[name])))
+    : plainLine(columns.map((name) => cellText(row[name])));
 }
 
 /** Names of all columns, in the order in which rows bring them up. */
@@ -53,10 +67,8 @@ function columnsOf(rows: readonly Row[]): readonly string[] {
 }
 
 /** RFC 4180; null is an empty field, an empty text is quoted. */
-function csvText(columns: readonly string[], rows: readonly Row[]): string {
-  const line = (cells: readonly string[]) => `${cells.join(',')}\r\n`;
-  const head = line(columns.map(csvField));
-  return head + rows.map((row) => line(columns.map((name) => csvValue(row[name])))).join('');
+function csvLine(cells: readonly string[]): string {
+  return `${cells.join(',')}\r\n`;
 }
 
 function csvValue(value: unknown): string {
@@ -68,11 +80,8 @@ function csvField(text: string): string {
   return /[",\r\n]|^\s|\s$/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-function plainText(columns: readonly string[], rows: readonly Row[]): string {
-  const line = (cells: readonly string[]) => `${cells.map(flat).join('\t')}\n`;
-  return (
-    line(columns) + rows.map((row) => line(columns.map((name) => cellText(row[name])))).join('')
-  );
+function plainLine(cells: readonly string[]): string {
+  return `${cells.map(flat).join('\t')}\n`;
 }
 
 /** One line, without tabulators. */
@@ -81,6 +90,8 @@ function flat(text: string): string {
 }
 
 function tableText(columns: readonly string[], rows: readonly Row[], style: OutputStyle): string {
+  const widthMin = columns.length * (cellWidthMin + 1) + 1;
+  if (widthMin > style.width) return blocksText(columns, rows);
   const table = new Table({
     head: columns.map(printable),
     style: {
@@ -99,6 +110,22 @@ function tableText(columns: readonly string[], rows: readonly Row[], style: Outp
       })),
     );
   return `${table.toString()}\n`;
+}
+
+/** Where not even narrow columns fit into a line: each row as lines of name and value. */
+function blocksText(columns: readonly string[], rows: readonly Row[]): string {
+  const names = columns.map(printable);
+  const wide = Math.max(...names.map(columnsWide));
+  const blocks = rows.map((row, at) => {
+    const lines = columns.flatMap((column, of) => {
+      const name = names[of] as string;
+      const text = printable(cellText(row[column])).replaceAll('\n', `\n${' '.repeat(wide + 3)}`);
+      const gap = ' '.repeat(wide - columnsWide(name));
+      return row[column] === undefined ? [] : [`${name}${gap} │ ${text}`];
+    });
+    return `── row ${at + 1}\n${lines.join('\n')}\n`;
+  });
+  return blocks.join('');
 }
 
 const cellPadding = 2;

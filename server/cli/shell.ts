@@ -107,19 +107,22 @@ class Shell {
       await this.#command(text);
       return;
     }
-    for (const statement of this.#splitter.add(`${line}\n`)) await this.#execute(statement);
+    for (const { text } of this.#splitter.add(`${line}\n`)) await this.#execute(text);
   }
 
   async #execute(statement: string): Promise<void> {
     this.#running = new AbortController();
     const startedMs = this.#terminal.nowMs();
     try {
-      const { rows, isTruncated, plan } = await this.#client.run(statement, this.#running.signal);
+      const answer = await this.#client.run(statement, this.#running.signal);
+      const { rows, isTruncated, plan, warnings } = answer;
       this.#say(plan ?? rowsText(rows, this.#style));
       if (this.#style.format === 'table' && plan === undefined) {
         const more = isTruncated ? ', there are more: \\limit' : '';
         this.#say(`${rows.length} row${rows.length === 1 ? '' : 's'}${more}\n`);
       }
+      for (const { code, message } of warnings)
+        if (code !== 'RowsCut') this.#say(`Warning: ${printable(message)}\n`);
     } finally {
       this.#running = undefined;
       const ms = this.#terminal.nowMs() - startedMs;

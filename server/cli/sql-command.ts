@@ -3,13 +3,16 @@ import { Readable } from 'node:stream';
 import { type Arguments, requireWords } from './arguments.ts';
 import { connect } from './connection.ts';
 import { type Format, formats, type OutputStyle, rowsText } from './row-output.ts';
+import { RowStream } from './row-stream.ts';
 import { runShell } from './shell.ts';
-import { StatementClient } from './statement-client.ts';
-import { StatementSplitter } from './statement-splitter.ts';
+import { type AnswerWarning, StatementClient, type StatementEnd } from './statement-client.ts';
+import { moved, placedFailure } from './statement-place.ts';
+import { type PlacedStatement, StatementSplitter } from './statement-splitter.ts';
 import {
   CommandFailure,
   type ExitCode,
   exitCodes,
+  printable,
   type Terminal,
   write,
   wrongUse,
@@ -51,7 +54,7 @@ async function runText(client: StatementClient, text: string, shown: Shown): Pro
   const rest = splitter.end();
   if (rest !== undefined) statements.push(rest);
   // One alone is sent as it is: the server tells places in it.
-  if (statements.length < 2) await runStatement(client, text, shown);
+  if (statements.length < 2) await runStatement(client, { text, line: 1, column: 1 }, shown);
   else for (const statement of statements) await runStatement(client, statement, shown);
 }
 
@@ -68,8 +71,9 @@ async function runInput(client: StatementClient, shown: Shown): Promise<void> {
       for (const statement of splitter.add(`${line}\n`))
         await runStatement(client, statement, shown);
   }
-  const rest = isCut ? splitter.end() : lines.join('\n').trim();
-  if (rest !== undefined && rest !== '') await runStatement(client, rest, shown);
+  const whole = { text: lines.join('\n').trimEnd(), line: 1, column: 1 };
+  const rest = isCut ? splitter.end() : whole;
+  if (rest !== undefined && rest.text !== '') await runStatement(client, rest, shown);
 }
 
 /** Bytes that are no UTF-8 would reach the database as replacement characters, and nobody would know. */
@@ -95,15 +99,67 @@ interface Shown {
 
 async function runStatement(
   client: StatementClient,
-  statement: string,
+  statement: PlacedStatement,
   shown: Shown,
 ): Promise<void> {
-  const { style, terminal } = shown;
-  const { rows, isTruncated, plan } = await client.run(statement);
+  const { terminal } = shown;
+  try {
+    const { count, isTruncated, warnings, leftOut } = await (terminal.output.isTTY === true
+      ? showAtOnce(client, statement, shown)
+      : showAsTheyCome(client, statement, shown));
+    for (const warning of warnings) tellWarning(warning, statement, terminal);
+    if (isTruncated) terminal.messages.write(`(there are more than ${count} rows: --limit)\n`);
+    if (leftOut !== undefined) terminal.messages.write(`(${leftOut})\n`);
+    shown.isCut ||= isTruncated || leftOut !== undefined;
+  } catch (error) {
+    throw placedFailure(error, statement);
+  }
+}
+
+interface Ending extends Pick<StatementEnd, 'isTruncated' | 'warnings'> {
+  readonly count: number;
+  readonly leftOut: string | undefined;
+}
+
+async function showAtOnce(
+  client: StatementClient,
+  { text }: PlacedStatement,
+  { style, terminal }: Shown,
+): Promise<Ending> {
+  const { rows, plan, ...end } = await client.run(text);
   await write(terminal.output, plan ?? rowsText(rows, style));
-  if (!isTruncated) return;
-  shown.isCut = true;
-  terminal.messages.write(`(there are more than ${rows.length} rows: --limit)\n`);
+  return { ...end, count: rows.length, leftOut: undefined };
+}
+
+async function showAsTheyCome(
+  client: StatementClient,
+  { text }: PlacedStatement,
+  { style, terminal }: Shown,
+): Promise<Ending> {
+  const rows = new RowStream(terminal.output, style);
+  let leftOut: string | undefined;
+  try {
+    const { plan, ...end } = await client.stream(text, (row) => rows.take(row));
+    leftOut = await rows.end();
+    if (plan !== undefined) await write(terminal.output, plan);
+    return { ...end, count: rows.count, leftOut };
+  } catch (error) {
+    // What came before it stands before its message.
+    await rows.end();
+    throw error;
+  }
+}
+
+/** That rows were cut is told in words of the command line. */
+function tellWarning(
+  { code, message, position }: AnswerWarning,
+  statement: PlacedStatement,
+  { messages }: Terminal,
+): void {
+  if (code === 'RowsCut') return;
+  const place = position && moved(position, statement);
+  const where = place === undefined ? '' : `line ${place.line}, column ${place.column}: `;
+  messages.write(`polyad: warning: ${where}${printable(message)}\n`);
 }
 
 /** Frames and colour are for terminals; NO_COLOR takes the colour away (no-color.org). */

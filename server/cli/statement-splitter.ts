@@ -1,3 +1,11 @@
+/** A statement of a longer text. */
+export interface PlacedStatement {
+  readonly text: string;
+  /** Where it begins, both from 1. */
+  readonly line: number;
+  readonly column: number;
+}
+
 /**
  * Cuts lines into statements at each `;` that stands in no string, quoted name, comment or block of a script. Linear in the
  * text.
@@ -6,6 +14,9 @@ export class StatementSplitter {
   /** Text of the statement that is not complete, up to `#at` looked at. */
   #pending = '';
   #at = 0;
+  /** Where `#pending` begins, both from 1. */
+  #line = 1;
+  #column = 1;
   /** What ends the string, name or comment that is open; empty outside of all. */
   #closing = '';
   #depth = 0;
@@ -30,16 +41,15 @@ export class StatementSplitter {
   }
 
   /** Adds whole lines. @returns the statements that are complete now, without their `;` */
-  add(lines: string): readonly string[] {
+  add(lines: string): readonly PlacedStatement[] {
     this.#pending += lines;
-    const statements: string[] = [];
+    const statements: PlacedStatement[] = [];
     while (this.#at < this.#pending.length) {
       if (this.#closing !== '') this.#skip();
       else if (this.#isEnd()) {
-        if (this.#hasContent) statements.push(this.#pending.slice(0, this.#at).trim());
+        if (this.#hasContent) statements.push(this.#placed(this.#at));
         this.#hasContent = false;
-        this.#pending = this.#pending.slice(this.#at + 1);
-        this.#at = 0;
+        this.#drop(this.#at + 1);
       } else this.#step();
     }
     if (!this.isOpen) this.clear();
@@ -47,18 +57,40 @@ export class StatementSplitter {
   }
 
   /** The end of the text: what is left is a statement, too. */
-  end(): string | undefined {
-    const rest = this.#hasContent ? this.#pending.trim() : undefined;
+  end(): PlacedStatement | undefined {
+    const rest = this.#hasContent ? this.#placed(this.#pending.length) : undefined;
     this.clear();
     return rest;
   }
 
   clear(): void {
-    this.#pending = '';
-    this.#at = 0;
+    this.#drop(this.#pending.length);
     this.#closing = '';
     this.#depth = 0;
     this.#hasContent = false;
+  }
+
+  #placed(end: number): PlacedStatement {
+    const text = this.#pending.slice(0, end);
+    const first = text.search(/\S/u);
+    const before = this.#placeAfter(first);
+    return { text: text.trim(), ...before };
+  }
+
+  #drop(count: number): void {
+    const { line, column } = this.#placeAfter(count);
+    this.#line = line;
+    this.#column = column;
+    this.#pending = this.#pending.slice(count);
+    this.#at = 0;
+  }
+
+  /** Columns are characters, as the server counts them. */
+  #placeAfter(count: number): { readonly line: number; readonly column: number } {
+    const lines = this.#pending.slice(0, count).split('\n');
+    const width = [...(lines.at(-1) ?? '')].length;
+    if (lines.length === 1) return { line: this.#line, column: this.#column + width };
+    return { line: this.#line + lines.length - 1, column: width + 1 };
   }
 
   #isEnd(): boolean {

@@ -27,10 +27,17 @@ export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
 export class CommandFailure {
   readonly code: ExitCode;
   readonly message: string;
+  /** In the statement that failed; the message tells it, too. */
+  readonly place: { readonly line: number; readonly column: number } | undefined;
 
-  constructor(code: ExitCode, message: string) {
+  constructor(
+    code: ExitCode,
+    message: string,
+    place?: { readonly line: number; readonly column: number },
+  ) {
     this.code = code;
     this.message = message;
+    this.place = place;
   }
 }
 

@@ -74,6 +74,61 @@ test('a statement is run and its rows are printed; every digit is kept', async (
   assert.equal(script.code, 5, 'also when a later statement was whole');
 });
 
+test('output that is no terminal has no limit of its own, whatever is asked', async (context) => {
+  const { run, data } = await commandLine(context, { 'server.httpQueryDefaultLimit': '3' });
+  await data.run('CREATE DOCUMENT TYPE N');
+  for (let i = 0; i < 5; i += 1) await data.run(`INSERT INTO N SET i = ${i}`);
+  const json = await run(['sql', 'test', '-f', 'json', '/* all */ SELECT i FROM N ORDER BY i']);
+  assert.deepEqual(json, {
+    code: 0,
+    output: '{"i":0}\n{"i":1}\n{"i":2}\n{"i":3}\n{"i":4}\n',
+    messages: '',
+  });
+  const update = ['sql', 'test', '-f', 'csv', 'UPDATE N SET j = 1 RETURN AFTER i'];
+  assert.equal((await run(update)).output, 'i\r\n0\r\n1\r\n2\r\n3\r\n4\r\n');
+  const script = ['sql', 'test', '-l', 'sqlscript', '-f', 'csv', 'LET a = 1; SELECT i FROM N'];
+  assert.equal((await run(script)).output.split('\r\n').length, 7);
+  const cypher = ['cypher', 'test', 'UNWIND range(1, 5) AS x RETURN x'];
+  assert.equal((await run(cypher)).output, 'x\n1\n2\n3\n4\n5\n');
+  for (const word of ['EXPLAIN', 'PROFILE'])
+    assert.match((await run(['sql', 'test', `${word} SELECT FROM N`])).output, /^\+ /);
+  const failing = await run(['sql', 'test', '-f', 'json', 'SELECT 12 / (i - 3) AS q FROM N']);
+  assert.deepEqual([failing.code, failing.messages !== ''], [1, true]);
+});
+
+test('columns that come late are left out of csv, and that is told', async (context) => {
+  const { run } = await commandLine(context);
+  const wide = 'x'.repeat(1024 * 1024);
+  const select = `SELECT expand([{'a': '${wide}'}, {'a': 'y', 'b': 1}])`;
+  const csv = await run(['sql', 'test', '-f', 'csv', select]);
+  assert.deepEqual([csv.code, csv.output.endsWith('\r\ny\r\n')], [5, true]);
+  assert.match(csv.messages, /left out: b; -f json shows all/);
+  const json = await run(['sql', 'test', '-f', 'json', select]);
+  assert.deepEqual([json.code, json.output.endsWith('{"a":"y","b":1}\n')], [0, true]);
+});
+
+test('places in a text of several statements are counted from its beginning', async (context) => {
+  const { run, data } = await commandLine(context);
+  await data.run('CREATE DOCUMENT TYPE N');
+  const message = async (text: string) => (await run(['sql', 'test', '-f', 'json'], text)).messages;
+  assert.match(await message('SELECT 1;\n\nSELECT 2; SELECT FROM;\n'), /line 3, column 22/);
+  assert.match(await message("-- '日本\nSELECT\n 1;SELECT FROM Nn"), /line 3, column 16/);
+  assert.match(await message('SELECT 1;\n SELECT 1/0'), /\(in the statement at line 2, column 2\)/);
+  const typed = await run(['sql', 'test', 'SELECT 1; SELECT FROM Nn']);
+  assert.match(typed.messages, /line 1, column 23/);
+  assert.equal(
+    await message('SELECT 1;\nSELECT :a AS a'),
+    "polyad: warning: line 2, column 8: parameter ':a' is not given, so it is null\n",
+  );
+});
+
+test('a table with too many columns for its line shows a row as lines', () => {
+  const style = { format: 'table', hasFrame: true, hasColour: false, width: 20 } as const;
+  const row = { a: 'x\ny', bb: null, ccc: 1 };
+  assert.equal(rowsText([row], style), '── row 1\na   │ x\n      y\nbb  │ \nccc │ 1\n');
+  assert.match(rowsText([{ a: 1 }], style), /^┌/);
+});
+
 test('what is misspelt gets a suggestion', async (context) => {
   const { run } = await commandLine(context);
   const command = await run(['stauts']);

@@ -8,7 +8,7 @@ function split(text: string, language = 'sql'): readonly string[] {
   splitter.language = language;
   const statements = text.split('\n').flatMap((line) => splitter.add(`${line}\n`));
   const rest = splitter.end();
-  return rest === undefined ? statements : [...statements, rest];
+  return (rest === undefined ? statements : [...statements, rest]).map((part) => part.text);
 }
 
 test('a semicolon ends a statement where it stands in nothing', () => {

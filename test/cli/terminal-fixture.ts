@@ -42,8 +42,11 @@ export interface Conversation {
 }
 
 /** Database `test` on a real door, and the command line in front of it. */
-export async function commandLine(context: TestContext): Promise<CommandLine> {
-  const { door, data: opened } = await startDatabaseDoor(context);
+export async function commandLine(
+  context: TestContext,
+  settings: Readonly<Record<string, string>> = {},
+): Promise<CommandLine> {
+  const { door, data: opened } = await startDatabaseDoor(context, { ofDatabase: settings });
   const directory = mkdtempSync(join(tmpdir(), 'polyad-cli-'));
   context.after(() => rmSync(directory, { recursive: true, force: true }));
   const base = {
