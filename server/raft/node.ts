@@ -96,6 +96,10 @@ export class RaftNode {
     };
   }
 
+  get term(): Term {
+    return this.#state.term;
+  }
+
   /** Cheaper than `status`. */
   get isLeaderReady(): boolean {
     return this.#state.isLeaderReady;

@@ -4,7 +4,7 @@ import { membersOf } from '#raft/membership.ts';
 import type { Message, SnapshotMeta } from '#raft/message.ts';
 import { type ConfProposal, type NodeStatus, RaftNode } from '#raft/node.ts';
 import type { ConfState, Entry, Index, PeerId } from '#raft/vocabulary.ts';
-import type { Proposed } from '../consensus-port.ts';
+import { type Proposed, termOfEpoch } from '../consensus-port.ts';
 import type { LogStore } from '../log-store/log-store.ts';
 import { DiskJobs } from './disk-jobs.ts';
 import type { Peers } from './peers.ts';
@@ -154,7 +154,8 @@ export class Driver {
   }
 
   propose(batch: readonly Uint8Array[], epoch: number): Proposed {
-    if (epoch < this.#epoch) return { kind: 'refused', reason: 'stale-epoch' };
+    if (epoch < this.#epoch || termOfEpoch(epoch) !== this.#node.term)
+      return { kind: 'refused', reason: 'stale-epoch' };
     const placed = this.#node.propose(batch);
     if (typeof placed === 'string') {
       this.#epoch = epoch + 1;

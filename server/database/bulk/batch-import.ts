@@ -228,11 +228,21 @@ export class BatchImport {
     await this.#load();
     const { pendingBytes } = rows.loader;
     const chunkBytes = pendingBytes - this.#fullBytes;
-    if (this.hasFullChunk && (pendingBytes >= commitBytesMax || chunkBytes >= sharedBytesMax))
+    const { commitBytes, sharedBytes } = this.#limits;
+    if (this.hasFullChunk && (pendingBytes >= commitBytes || chunkBytes >= sharedBytes))
       this.#isDue = true;
-    if (this.#loaded >= commitEvery || chunkBytes >= commitBytesMax) this.#endChunk();
+    if (this.#loaded >= commitEvery || chunkBytes >= commitBytes) this.#endChunk();
     if (keepsFullChunk !== true) await this.#commitDue();
     this.#limitWaiting();
+  }
+
+  /** In a cluster a chunk ends where its entry of the log is full; rows take less there than in memory. */
+  get #limits(): { readonly commitBytes: number; readonly sharedBytes: number } {
+    const entryBytes = (this.rows.loader.entryBytesMax ?? Infinity) / 2;
+    return {
+      commitBytes: Math.min(commitBytesMax, entryBytes),
+      sharedBytes: Math.min(sharedBytesMax, entryBytes / 4),
+    };
   }
 
   async #load(): Promise<void> {
@@ -250,7 +260,8 @@ export class BatchImport {
     const chunkBytes = loader.pendingBytes - this.#fullBytes;
     this.#fullBytes += chunkBytes;
     // Another one like it would have to be parted from them when they are committed.
-    const isLast = chunkBytes >= sharedBytesMax || this.#fullBytes + chunkBytes > commitBytesMax;
+    const { commitBytes, sharedBytes } = this.#limits;
+    const isLast = chunkBytes >= sharedBytes || this.#fullBytes + chunkBytes > commitBytes;
     if (!isShared || isLast || now - this.#fullSinceMs >= sharedMsMax) this.#isDue = true;
   }
 

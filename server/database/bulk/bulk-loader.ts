@@ -135,6 +135,11 @@ export class BulkLoader {
     return this.#savedChunkCount;
   }
 
+  /** Of one entry of the log in a cluster; undefined: no limit. */
+  get entryBytesMax(): number | undefined {
+    return this.#options.state.entryBytesMax;
+  }
+
   /** Memory of the chunk so far. */
   get pendingBytes(): number {
     return this.#chunks.writer.pendingBytes + this.#triggered.pendingBytes;

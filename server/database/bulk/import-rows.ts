@@ -87,6 +87,7 @@ export type RowLoader = Pick<
   | 'failedRow'
   | 'failedRid'
   | 'pendingBytes'
+  | 'entryBytesMax'
   | 'vetoed'
   | 'close'
 >;

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ConsensusOptions } from '#cluster/consensus/worker-messages.ts';
+import { epochOf } from '#cluster/consensus-port.ts';
 import { WorkerConsensus } from '#cluster/worker-consensus.ts';
 import { defaultRaftLimits } from '#raft/options.ts';
 
@@ -96,7 +97,7 @@ export class WorkerGroup {
       const leader = this.members.get(await this.leader());
       const status = await leader?.consensus.propose(
         [Buffer.from(text)],
-        leader.consensus.status().term * 1000,
+        epochOf(leader.consensus.status().term, 0),
       );
       return status?.kind === 'accepted' ? true : undefined;
     });

@@ -107,7 +107,7 @@ export async function importBody(
   loader = new RecordingLoader(),
 ): Promise<{ readonly loader: RecordingLoader; readonly batch: BatchImport }> {
   const batch = new BatchImport({
-    loader: loader as RowLoader,
+    loader: loader as unknown as RowLoader,
     format: options.format ?? 'jsonl',
     commitEvery: options.commitEvery ?? defaultCommitEvery,
     sharesCommits: options.sharesCommits ?? false,
