@@ -21,6 +21,8 @@ export interface AutoBackupOptions {
   /** Of the setting `service.server.backupDirectory`, absolute. */
   readonly settingDirectory: string;
   readonly serverName: string;
+  /** Whether this server leads its cluster, ready to write; absent: it is alone. */
+  readonly leads?: () => boolean;
   readonly operations: ServerOperations;
   readonly databases: Pick<DatabasesPort, 'names'>;
   readonly events: ServerEvents;
@@ -87,6 +89,8 @@ export class AutoBackup implements BackupControl {
     const { runtime, databases } = this.#options;
     const due = this.#schedules?.due(runtime.clock.now(), databases.names()) ?? [];
     for (const one of due) {
+      // The others plan it, too, so that the next leader goes on in time.
+      if (one.policy.runOnServer === '$leader' && this.#options.leads?.() === false) continue;
       // A run that still waits for its turn is not doubled.
       if (!this.#waiting.some(({ database }) => database === one.database)) this.#waiting.push(one);
     }

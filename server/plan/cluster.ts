@@ -100,6 +100,11 @@ export class ClusterPlan {
     };
   }
 
+  /** Ready to write. */
+  get leads(): boolean {
+    return this.#replication?.isReadyLeader === true;
+  }
+
   /** Opens the Raft port; consensus goes on by itself from here. @throws DatabaseError `InvalidSetting` */
   async open(databases: Databases, ports: () => Ports): Promise<ClusterDoor> {
     const { settings, paths, log } = this.#ground;

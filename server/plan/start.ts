@@ -88,6 +88,7 @@ async function serve(
     rootPath: paths.root,
     settingDirectory: paths.backups,
     serverName: settings.get(serverName),
+    leads: () => plan?.leads ?? true,
     operations,
     databases,
     events,

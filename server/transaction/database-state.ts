@@ -93,6 +93,13 @@ function* allowEach(): PausingWork<boolean> {
   return true;
 }
 
+function notMendedHere(): DatabaseError {
+  return new DatabaseError(
+    'NotSupported',
+    'not supported in a cluster: mending damaged files by what is left of them; remove the database of this server and have it fetched from another one',
+  );
+}
+
 function refuseTrigger(): never {
   throw new DatabaseError('NotSupported', 'not supported: triggers without statements');
 }
@@ -229,6 +236,8 @@ export class DatabaseState {
       using latest = this.#options.engine.snapshot();
       const operations = plan(latest);
       if (operations.length === 0) return;
+      // They say what one copy has lost; the others are whole.
+      if (this.#replicator.leadership !== undefined) throw notMendedHere();
       const bytes = operations.length * repairBytes;
       await this.#replicator.replicate({ operations, bytes, placed: () => {} });
     });

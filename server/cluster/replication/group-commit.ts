@@ -27,6 +27,8 @@ export interface GroupCommitOptions {
 const batchBytesMax = 4 * 1024 * 1024;
 /** Batches on their way together: while these are synced and acknowledged, others gather. */
 const batchesInFlightMax = 4;
+/** Waiting entries among which answered ones are looked for. */
+const deadlinesLook = 1024;
 /** So many batches after one of several entries the next ones are expected to have company, too. */
 const companyBatches = 8;
 
@@ -43,6 +45,7 @@ export class GroupCommit {
   readonly #appended = new Map<Index, Proposal>();
   /** In the order of their deadlines, done ones among them. */
   #deadlines: Proposal[] = [];
+  #nextLook = deadlinesLook;
   #cancelDeadline: (() => void) | undefined;
   #roomWaiters: (() => void)[] = [];
   #isScheduled = false;
@@ -95,6 +98,7 @@ export class GroupCommit {
     this.#queue.push(proposal);
     this.#queuedBytes += options.bytes.length;
     this.#deadlines.push(proposal);
+    this.#forgetAnswered();
     this.#watchDeadlines();
     this.#schedule();
     return proposal;
@@ -245,6 +249,13 @@ export class GroupCommit {
   }
 
   // --- deadlines
+
+  /** Those that are answered hold their entry; there is a look at all when they may be most. */
+  #forgetAnswered(): void {
+    if (this.#deadlines.length < this.#nextLook) return;
+    this.#deadlines = this.#deadlines.filter((proposal) => proposal.isWaited);
+    this.#nextLook = Math.max(deadlinesLook, this.#deadlines.length * 2);
+  }
 
   #watchDeadlines(): void {
     if (this.#cancelDeadline !== undefined) return;

@@ -1,6 +1,9 @@
 import { DatabaseError } from '#core/errors.ts';
 import type { Clock } from '#core/runtime.ts';
-import type { LogIndex } from '#core/value/rid.ts';
+import { formatRid, type LogIndex } from '#core/value/rid.ts';
+import { shapeIdOf, splitRow } from '#storage/format/row.ts';
+import type { RowOperation } from '#storage/format/row-operations.ts';
+import type { ShapeRegistry } from '#storage/format/shape.ts';
 import type { ProposedEntry, Replicator } from '#transaction/commit/replicator.ts';
 import type { Term } from '#raft/vocabulary.ts';
 import type { DatabaseSeat } from './database-seat.ts';
@@ -13,6 +16,25 @@ import {
 } from './entry-codec.ts';
 import type { GroupCommit } from './group-commit.ts';
 import { encodeRows, encodeTransaction } from './write-sets.ts';
+
+/** So large may a row be in its block, whatever its neighbours are: 64 of them begin within the 512 KiB that offsets reach. */
+const storedRowBytesMax = 8184;
+
+/**
+ * What a quorum has may not be refused by any copy, however it lays its blocks, so it is judged here.
+ * @throws DatabaseError `IllegalArgument`
+ */
+function requireStorable(operations: readonly RowOperation[], shapes: ShapeRegistry): void {
+  for (const operation of operations) {
+    if (operation.op !== 'put-row' || operation.row.length <= storedRowBytesMax) continue;
+    const { row } = splitRow(operation.row, shapes.shape(shapeIdOf(operation.row)));
+    if (row.length > storedRowBytesMax)
+      throw new DatabaseError(
+        'IllegalArgument',
+        `record ${formatRid(operation.rid)} has ${row.length} bytes beside its large values, at most ${storedRowBytesMax} are allowed in a cluster; use fewer or larger properties`,
+      );
+  }
+}
 
 export interface RaftReplicatorOptions {
   readonly seat: DatabaseSeat;
@@ -60,6 +82,7 @@ export class RaftReplicator implements Replicator {
     try {
       const term = this.#requireSame(entry);
       if (entry.bulk !== undefined) return this.#replicateRows(entry, entry.bulk, term);
+      requireStorable(entry.operations, this.#options.seat.engine.shapes);
       const body = encodeTransaction(entry.operations, entry.guards);
       return this.#propose(entryKind.transaction, body, entry.placed, term);
     } catch (error) {

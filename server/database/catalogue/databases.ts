@@ -275,7 +275,9 @@ export class Databases implements DatabasesPort {
       this.#requireStill(entry);
       if (entry.state === 'open') return;
       await this.#options.directory.markOpen(name);
-      await this.#load(entry);
+      // The log has opened it for itself.
+      if (entry.database !== undefined) entry.state = 'open';
+      else await this.#load(entry);
     });
   }
 

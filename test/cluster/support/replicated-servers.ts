@@ -143,10 +143,10 @@ export class ReplicatedServer {
     await this.databases.shutdown();
   }
 
-  async create(name: string, uuid: string): Promise<void> {
+  async create(name: string, uuid: string, offset = 0): Promise<void> {
     await this.replication.propose(
       entryKind.databaseCreate,
-      Buffer.from(JSON.stringify({ name, uuid, offset: 0 })),
+      Buffer.from(JSON.stringify({ name, uuid, offset })),
     );
   }
 
@@ -194,7 +194,6 @@ export class ReplicatedServer {
       entries: catalog
         .indexes()
         .map(({ id, name, state: s }) => [name, s, snapshot.entryCount(id)]),
-      names: [...engine.shapes.propertyNames()].filter(() => false),
     };
   }
 
