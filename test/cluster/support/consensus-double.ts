@@ -129,6 +129,8 @@ export class PortDouble implements ConsensusPort {
   #isAsked = false;
   #refusedEpoch = -1;
   failure: unknown;
+  /** Entries of one delivery. */
+  groupLength = () => entriesPerDelivery;
   /** What `compactTo` was told last. */
   compactedTo: Index = 0;
   offered: SnapshotOffer | undefined;
@@ -242,7 +244,7 @@ export class PortDouble implements ConsensusPort {
     for (;;) {
       this.#isAsked = false;
       if (this.#isHeld || this.#isCrashed || this.failure !== undefined) return;
-      const entries = this.#shared.entries(this.#applied, entriesPerDelivery);
+      const entries = this.#shared.entries(this.#applied, this.groupLength());
       const last = entries.at(-1);
       if (last === undefined || this.#apply === undefined) return;
       try {

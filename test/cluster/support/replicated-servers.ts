@@ -69,7 +69,7 @@ export interface ServerOptions {
   readonly bounds?: Partial<GroupCommitBounds>;
 }
 
-const defaultBounds: GroupCommitBounds = {
+export const defaultBounds: GroupCommitBounds = {
   queueLengthMax: () => 10_000,
   queuedBytesMax: () => 256 * 1024 * 1024,
   batchLengthMax: () => 500,
@@ -176,35 +176,36 @@ export class ReplicatedServer {
 
   /** What must be equal on all servers with the same applied index. */
   digest(): Readonly<Record<string, unknown>> {
-    const { engine, state } = this.database;
-    using view = state.view();
-    const { snapshot, catalog } = view;
-    const buckets = catalog.buckets().map(({ id, name }) => ({
-      name,
-      count: snapshot.recordCount(id),
-      hash: { ...snapshot.contentHash(id) },
-      next: snapshot.nextPosition(id),
-    }));
-    return {
-      applied: engine.applied(),
-      buckets,
-      schema: Buffer.from(snapshot.meta('schema') ?? []).toString(),
-      chain: Buffer.from(snapshot.meta('chain') ?? []).toString('hex'),
-      settings: Buffer.from(snapshot.meta('settings') ?? []).toString(),
-      entries: catalog
-        .indexes()
-        .map(({ id, name, state: s }) => [name, s, snapshot.entryCount(id)]),
-    };
+    return digestOf(this.database);
   }
-
   async close(): Promise<void> {
     await this.stop();
     rmSync(this.directory, { recursive: true, force: true });
   }
 }
 
+/** What must be equal on all servers with the same applied index. */
+export function digestOf({ engine, state }: Database): Readonly<Record<string, unknown>> {
+  using view = state.view();
+  const { snapshot, catalog } = view;
+  const buckets = catalog.buckets().map(({ id, name }) => ({
+    name,
+    count: snapshot.recordCount(id),
+    hash: { ...snapshot.contentHash(id) },
+    next: snapshot.nextPosition(id),
+  }));
+  return {
+    applied: engine.applied(),
+    buckets,
+    schema: Buffer.from(snapshot.meta('schema') ?? []).toString(),
+    chain: Buffer.from(snapshot.meta('chain') ?? []).toString('hex'),
+    settings: Buffer.from(snapshot.meta('settings') ?? []).toString(),
+    entries: catalog.indexes().map(({ id, name, state: s }) => [name, s, snapshot.entryCount(id)]),
+  };
+}
+
 /** The catalog of a server, in memory; it outlives restarts. */
-class CatalogDouble implements ServerEntries {
+export class CatalogDouble implements ServerEntries {
   databases: Databases | undefined;
   readonly #members = new Map<string, MemberDatabase>();
   #applied: Index = 0;

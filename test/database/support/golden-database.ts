@@ -21,12 +21,15 @@ import { openTestDatabase, root, type TestDatabase } from './open-test-database.
  *     plan                     the plan of a statement
  *     reopen                   stop and start from disk
  */
-export function runDatabaseGoldenFile(file: URL): void {
+export function runDatabaseGoldenFile(
+  file: URL,
+  open: () => Promise<TestDatabase> = openTestDatabase,
+): void {
   let opened: Promise<TestDatabase> | undefined;
   const sessions = new Map<string, string>();
   after(async () => (await opened)?.close());
   runGoldenFile(file, async (golden) => {
-    opened ??= openTestDatabase();
+    opened ??= open();
     return answer(await opened, sessions, golden);
   });
 }

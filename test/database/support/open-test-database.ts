@@ -11,6 +11,7 @@ import type { Database } from '#database/database.ts';
 import type { Databases } from '#database/catalogue/databases.ts';
 import type { KeyValueStore } from '#database/key-value/key-value-store.ts';
 import { makeDatabases } from '#database/catalogue/make-databases.ts';
+import type { Replication } from '#database/catalogue/replication.ts';
 import type { ProgressRegistry } from '#database/progress/progress-registry.ts';
 import type { ServerOperations } from '#database/operations/server-operations.ts';
 import type { ResultStream, RunOptions } from '#database/session.ts';
@@ -67,6 +68,17 @@ export interface TestDatabaseOptions {
   readonly runtime?: Runtime;
   readonly authorizer?: Authorizer;
   readonly log?: Log;
+  /** The database is a member of a cluster. */
+  readonly cluster?: TestCluster;
+}
+
+export interface TestCluster {
+  readonly replication: () => Replication | undefined;
+  /** The databases are open. */
+  begin(databases: Databases): Promise<void>;
+  create(name: string): Promise<void>;
+  /** Before the databases are closed. */
+  end(): Promise<void>;
 }
 
 export const root: Principal = { name: 'root', isRoot: true, via: 'password' };
@@ -86,12 +98,14 @@ export async function openTestDatabase(options: TestDatabaseOptions = {}): Promi
       languages: new LanguageRegistry(languageFrontends),
       serverVersion: '0.0.0-test',
       heapBytesMax: 2 * 1024 ** 3,
+      replication: options.cluster?.replication,
     });
     await made.databases.start();
+    await options.cluster?.begin(made.databases);
     return made;
   };
   let made = await start();
-  await made.databases.create('test');
+  await (options.cluster ?? made.databases).create('test');
 
   const stream: TestDatabase['stream'] = (
     text,
@@ -147,11 +161,13 @@ export async function openTestDatabase(options: TestDatabaseOptions = {}): Promi
     print: async (text, parameters, overrides, language) =>
       (await rowsOf(await stream(text, parameters, overrides, language), printRow)).join('\n'),
     reopen: async (meanwhile) => {
+      await options.cluster?.end();
       await made.databases.shutdown();
       meanwhile?.();
       made = await start();
     },
     close: async () => {
+      await options.cluster?.end();
       await made.databases.shutdown();
       rmSync(directory, { recursive: true, force: true });
     },
