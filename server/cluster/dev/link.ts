@@ -5,7 +5,8 @@ import { connect, createServer, type Server, type Socket } from 'node:net';
  * What was open is dropped when it heals, so that both sides begin anew.
  */
 export class Link {
-  readonly #server: Server;
+  #server: Server;
+  #port = 0;
   readonly #targetPort: number;
   readonly #sockets = new Set<Socket>();
   #isCut = false;
@@ -19,10 +20,23 @@ export class Link {
   async open(): Promise<number> {
     await new Promise<void>((resolve, reject) => {
       this.#server.once('error', reject);
-      this.#server.listen(0, '127.0.0.1', resolve);
+      this.#server.listen(this.#port, '127.0.0.1', resolve);
     });
     const address = this.#server.address();
-    return typeof address === 'object' && address ? address.port : 0;
+    this.#port = typeof address === 'object' && address ? address.port : 0;
+    return this.#port;
+  }
+
+  /** The target has ended: whoever connects is refused, as it would be without the link. */
+  down(): void {
+    this.#server.close();
+    this.#server = createServer((socket) => this.#accept(socket));
+    if (!this.#isCut) for (const socket of this.#sockets) socket.destroy();
+  }
+
+  /** The target is started again. */
+  async up(): Promise<void> {
+    if (!this.#server.listening) await this.open();
   }
 
   cut(): void {

@@ -49,7 +49,7 @@ export class LocalCluster {
     for (let place = 0; place < this.#options.count; place += 1) await this.#reserve();
     this.#formed = [...this.servers];
     for (const from of this.servers) for (const to of this.servers) await this.#link(from, to);
-    for (const server of this.servers) this.#launch(server);
+    for (const server of this.servers) await this.#launch(server);
     await Promise.all(this.servers.map((server) => server.ready(timeoutMs)));
   }
 
@@ -62,7 +62,7 @@ export class LocalCluster {
   /** Starts a server that is down. */
   async restart(place: number, timeoutMs = 60_000): Promise<void> {
     const server = this.server(place);
-    this.#launch(server);
+    await this.#launch(server);
     await server.ready(timeoutMs);
   }
 
@@ -201,7 +201,8 @@ export class LocalCluster {
     for (const links of this.#links.values()) for (const link of links) link.close();
   }
 
-  #launch(server: LocalServer): void {
+  async #launch(server: LocalServer): Promise<void> {
+    for (const link of this.#linksTo(server.place)) await link.up();
     const list = this.#formed.includes(server) ? this.#formed : [...this.#formed, server];
     server.start(this.#listOf(list));
   }
@@ -236,6 +237,9 @@ export class LocalCluster {
       rootPath,
       httpPort,
       raftPort,
+      onExit: () => {
+        for (const link of this.#linksTo(place)) link.down();
+      },
       settings: {
         'server.rootPassword': rootPassword,
         'server.readinessRequiresHA': 'true',
@@ -266,6 +270,10 @@ export class LocalCluster {
       links.push(link);
     }
     this.#links.set(`${from.place}>${to.place}`, links);
+  }
+
+  #linksTo(place: number): readonly Link[] {
+    return [...this.#links].flatMap(([key, links]) => (key.endsWith(`>${place}`) ? links : []));
   }
 
   #between(one: number, other: number): readonly Link[] {

@@ -13,6 +13,8 @@ export interface LocalServerOptions {
   readonly raftPort: number;
   readonly settings: Readonly<Record<string, string>>;
   readonly environment: Readonly<Record<string, string>>;
+  /** The process is gone. */
+  readonly onExit: () => void;
 }
 
 /** One server of a local cluster: a process that can be killed, stopped, paused and started again over the same files. */
@@ -86,6 +88,7 @@ export class LocalServer {
     this.#exited = new Promise((ended) => {
       child.once('exit', (code) => {
         if (this.#child === child) this.#child = undefined;
+        this.options.onExit();
         ended(code);
       });
     });

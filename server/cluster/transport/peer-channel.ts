@@ -1,9 +1,11 @@
+import { connect } from 'node:net';
 import {
   type ChannelCredentials,
   Client,
   type ClientDuplexStream,
   credentials,
 } from '@grpc/grpc-js';
+import { isErrno } from '#platform/files.ts';
 import type { Message } from '#raft/message.ts';
 import { type Envelope, encodeEnvelope } from './envelope.ts';
 import { adminService, raftService } from './services.ts';
@@ -97,14 +99,17 @@ export class PeerChannel {
     this.#waiting[kind].count = 0;
     this.#waiting[kind].bytes = 0;
     stream.on('data', () => {});
-    const lost = (error?: Error) => {
+    const lost = () => {
       if (this.#streams[kind] !== stream) return;
       delete this.#streams[kind];
-      if (!this.#isClosed)
-        this.#options.onLost(/ECONNREFUSED|ECONNRESET/.test(error?.message ?? ''));
+      if (this.#isClosed) return;
+      // A killed process ends its connections like a slow one; whether its port is closed tells them apart (ha.md 4.2 rule 5).
+      whenRefused(this.#options.address, (isRefused) => {
+        if (!this.#isClosed) this.#options.onLost(isRefused);
+      });
     };
     stream.on('error', lost);
-    stream.on('end', () => lost());
+    stream.on('end', lost);
     return stream;
   }
 
@@ -149,4 +154,23 @@ export class PeerChannel {
     for (const stream of Object.values(this.#streams)) stream.cancel();
     this.reset();
   }
+}
+
+const probeMs = 500;
+
+/** Connects once, at once: a port that is closed refuses within milliseconds. */
+function whenRefused(address: string, told: (isRefused: boolean) => void): void {
+  const at = address.lastIndexOf(':');
+  const host = address.slice(0, at).replace(/^\[(.*)\]$/, '$1');
+  const socket = connect({ host, port: Number(address.slice(at + 1)), timeout: probeMs });
+  let isTold = false;
+  const tell = (isRefused: boolean) => {
+    if (isTold) return;
+    isTold = true;
+    socket.destroy();
+    told(isRefused);
+  };
+  socket.on('connect', () => tell(false));
+  socket.on('timeout', () => tell(false));
+  socket.on('error', (error) => tell(isErrno(error, 'ECONNREFUSED')));
 }
