@@ -1,4 +1,5 @@
 import type { PeerAddresses } from './forwarding/peer-addresses.ts';
+import type { PeerHttp } from './forwarding/peer-http.ts';
 import type { Forwarder } from './forwarding/forwarder.ts';
 import type { ClusterManagement } from './management/management.ts';
 import type { ClusterVerify } from './management/verify.ts';
@@ -13,6 +14,8 @@ export interface ClusterDoor {
   readonly view: ClusterView;
   readonly token: ClusterToken;
   readonly addresses: PeerAddresses;
+  /** Connections to other servers. */
+  readonly http: PeerHttp;
   readonly reads: ReadBarrier;
   readonly forwarder: Forwarder;
   readonly report: ClusterStatusReport;

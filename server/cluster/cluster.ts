@@ -3,6 +3,7 @@ import type {
   ClusterDatabase,
   ClusterView,
   DeclaredPeer,
+  ResyncProgress,
   SnapshotPort,
   VerifyPort,
 } from './cluster-view.ts';
@@ -21,6 +22,7 @@ export interface ClusterOptions {
   /** Of this server, members of the log or not. */
   readonly databaseNames: () => readonly string[];
   readonly resync?: ((database: string) => Promise<void>) | undefined;
+  readonly resyncOf?: ((database: string) => ResyncProgress | undefined) | undefined;
   readonly verifier?: VerifyPort | undefined;
   readonly snapshots?: SnapshotPort | undefined;
   readonly bootstrapState?: (() => unknown) | undefined;
@@ -39,6 +41,7 @@ export class Cluster implements ClusterView {
   readonly replication: ClusterReplication;
   readonly #server: ServerEntries;
   readonly #databaseNames: () => readonly string[];
+  readonly #resyncOf: (database: string) => ResyncProgress | undefined;
 
   constructor(options: ClusterOptions) {
     this.consensus = options.consensus;
@@ -48,6 +51,7 @@ export class Cluster implements ClusterView {
     this.declared = options.declared;
     this.#server = options.server;
     this.#databaseNames = options.databaseNames;
+    this.#resyncOf = options.resyncOf ?? (() => undefined);
     if (options.verifier !== undefined) this.verifier = options.verifier;
     if (options.snapshots !== undefined) this.snapshots = options.snapshots;
     if (options.resync !== undefined) this.resync = options.resync;
@@ -82,6 +86,8 @@ export class Cluster implements ClusterView {
   }
 
   #described({ name, uuid }: MemberDatabase, seat: DatabaseSeat | undefined): ClusterDatabase {
+    const resync = this.#resyncOf(name);
+    if (resync !== undefined) return { name, uuid, status: 'INSTALLING', resync };
     if (seat === undefined) return { name, uuid, status: 'CLOSED' };
     const { txId } = seat.engine.applied();
     const status = seat.damage === undefined ? 'ONLINE' : 'DIVERGED';

@@ -73,6 +73,7 @@ export async function openClusterDoor(options: ClusterDoorOptions): Promise<Clus
     view,
     token,
     addresses,
+    http,
     reads,
     forwarder,
     report,

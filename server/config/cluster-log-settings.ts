@@ -52,3 +52,17 @@ export const haRatisRestartMaxRetries = integerSetting('ha.ratisRestartMaxRetrie
   default: 10,
   description: 'Restarts of the Raft server in place for one incident; 0: as many as it takes',
 });
+export const haSnapshotMaxConcurrent = integerSetting('ha.snapshotMaxConcurrent', {
+  default: 2,
+  min: 1,
+  description: 'Archives of databases that are sent to members at a time',
+});
+export const haSnapshotInstallRetries = integerSetting('ha.snapshotInstallRetries', {
+  default: 3,
+  description: 'Attempts to fetch a database after the first one failed',
+});
+export const haSnapshotInstallRetryBaseMs = integerSetting('ha.snapshotInstallRetryBaseMs', {
+  default: 5000,
+  min: 1,
+  description: 'Pause before the second attempt to fetch a database (ms); doubled each time',
+});

@@ -30,10 +30,11 @@ import { haK8s, serverDefaultDatabases, serverName } from '#config/server-settin
 import type { StopStep } from '#control/server-control.ts';
 import { DatabaseError } from '#core/errors.ts';
 import { makeDirectories } from '#platform/files.ts';
-import type { Databases, DatabasesLog } from '#database/catalogue/databases.ts';
+import type { DatabasesLog } from '#database/catalogue/databases.ts';
 import type { Replication } from '#database/catalogue/replication.ts';
 import { systemRuntime } from '#platform/system-runtime.ts';
 import { handOverStep, openDoorOfCluster, openToken } from './cluster-door.ts';
+import { SnapshotPlan, type SnapshotSources } from './cluster-snapshots.ts';
 import { consensusOptions } from './consensus-options.ts';
 import type { Ground } from './ground.ts';
 import type { Security } from './security.ts';
@@ -65,6 +66,9 @@ export class ClusterPlan {
   #catalog: ServerCatalog | undefined;
   #log: DatabaseLog | undefined;
   #cluster: Cluster | undefined;
+  #snapshots: SnapshotPlan | undefined;
+  #door: ClusterDoor | undefined;
+  #stopRepairs = () => {};
 
   private constructor(given: {
     ground: Ground;
@@ -106,7 +110,8 @@ export class ClusterPlan {
   }
 
   /** Opens the Raft port; consensus goes on by itself from here. @throws DatabaseError `InvalidSetting` */
-  async open(databases: Databases, ports: () => Ports): Promise<ClusterDoor> {
+  async open(sources: SnapshotSources, ports: () => Ports): Promise<ClusterDoor> {
+    const { databases } = sources;
     const { settings, paths, log } = this.#ground;
     const { users, groups } = this.#security;
     const directory = join(paths.root, 'catalog');
@@ -119,6 +124,16 @@ export class ClusterPlan {
       log,
     });
     const consensus = await this.#startConsensus();
+    const snapshots = new SnapshotPlan(this.#ground, {
+      ...sources,
+      consensus,
+      catalog,
+      replication: () => replication,
+      door: () => this.#door,
+      token: this.#token,
+    });
+    await snapshots.prepare();
+    this.#snapshots = snapshots;
     const replication = new ClusterReplication({
       port: consensus,
       server: catalog,
@@ -129,6 +144,7 @@ export class ClusterPlan {
         quorumTimeoutMs: () => settings.get(haQuorumTimeout),
       },
       openForApply: (name) => databases.openForLog(name),
+      checkpointed: (index) => snapshots.snapshots.offer(index),
       runtime: systemRuntime,
       log,
     });
@@ -143,13 +159,17 @@ export class ClusterPlan {
       serverName: settings.get(serverName),
       declared: this.#list.peers,
       databaseNames: () => databases.names(),
+      snapshots: snapshots.archives,
+      resync: (database) => snapshots.resync(database),
+      resyncOf: (database) => snapshots.installer.progressOf(database),
     });
-    return openDoorOfCluster(this.#ground, this.#security, {
+    this.#door = await openDoorOfCluster(this.#ground, this.#security, {
       view: this.#cluster,
       token: this.#token,
       databases,
       ports,
     });
+    return this.#door;
   }
 
   /** To be called when the databases are open: applies the log, and leads when it is elected. */
@@ -166,6 +186,7 @@ export class ClusterPlan {
       if (leads) this.#lead(replication, createDefaults).catch((error) => this.#report(error));
     });
     replication.start();
+    this.#stopRepairs = this.#snapshots?.repairRegularly() ?? this.#stopRepairs;
   }
 
   /** What a cluster begins with comes from its first leader, once. */
@@ -204,6 +225,7 @@ export class ClusterPlan {
       last: {
         name: 'cluster',
         run: async () => {
+          this.#stopRepairs();
           door.close();
           await this.#cluster?.close(0);
         },

@@ -18,6 +18,7 @@ import { ServerControl, type StopStep } from '#control/server-control.ts';
 import { DatabaseError } from '#core/errors.ts';
 import type { Log } from '#core/log.ts';
 import type { DatabasesPort } from '#database/session.ts';
+import type { Databases } from '#database/catalogue/databases.ts';
 import { HttpServer } from '#http/connection/server.ts';
 import { giveStartupMemoryBack } from '#platform/startup-memory.ts';
 import { systemRuntime } from '#platform/system-runtime.ts';
@@ -79,10 +80,10 @@ async function serve(
   protocolOutput: Writable | undefined,
 ): Promise<void> {
   const { settings, log, events, paths } = ground;
-  const { users, apiTokens } = security;
   const { clock, timers } = systemRuntime;
   const plan = await planCluster(ground, security);
-  const { databases, meter, operations, store } = databasesOn(ground, security, plan?.hooks);
+  const made = databasesOn(ground, security, plan?.hooks);
+  const { databases, meter, operations, store } = made;
   const backups = new AutoBackup({
     configDirectory: paths.config,
     rootPath: paths.root,
@@ -95,8 +96,8 @@ async function serve(
     runtime: systemRuntime,
     log,
   });
-  users.onRevoked((name) => databases.endSessionsOfUser(name));
-  apiTokens.onRevoked((name) => databases.endSessionsOfUser(name));
+  const { users } = security;
+  endSessionsWithTheirUsers(security, databases);
   const meters = new Meters(timers);
   const metrics = new Metrics({ meters, databases, events, clock, usage });
   const control = new ServerControl({ settings, events, timers, log });
@@ -112,7 +113,7 @@ async function serve(
   const shared = { operations, backups, runtime: systemRuntime };
   const ports = { http: settings.get(serverHttpIncomingPort).first, https: undefined };
   const listening: { http?: number; https?: number } = {};
-  const cluster = await plan?.open(databases, () => ({ ...ports, ...listening }));
+  const cluster = await plan?.open(made, () => ({ ...ports, ...listening }));
   const parts = { ...security, ...shared, settings, databases, log, cluster };
   const sockets = new SocketServer(parts);
   const redis = await makeRedis(ground, { ...parts, store });
@@ -152,6 +153,11 @@ async function serve(
   if (protocolOutput === undefined) return;
   await serveStandardInput(toolSurroundings, tools, protocolOutput);
   await control.stop('end of standard input');
+}
+
+function endSessionsWithTheirUsers({ users, apiTokens }: Security, databases: Databases): void {
+  users.onRevoked((name) => databases.endSessionsOfUser(name));
+  apiTokens.onRevoked((name) => databases.endSessionsOfUser(name));
 }
 
 /** What a stop does, in order (limits.md 19, ha.md 12.4). */

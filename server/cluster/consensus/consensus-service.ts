@@ -48,6 +48,7 @@ export class ConsensusService {
   #installed: ((error: string | undefined) => void) | undefined;
   #deliverFrom: Index | undefined;
   #pins = new Map<number, Index>();
+  #wantedOffer: { readonly index: Index; readonly body: Uint8Array | undefined } | undefined;
   #published = '';
   #stopCheck: Cancel = () => {};
 
@@ -297,6 +298,7 @@ export class ConsensusService {
         return;
       case 'applied':
         this.#driver?.applied(message.index);
+        void this.#offer();
         this.#checkAdmission();
         return;
       case 'apply-failed':
@@ -306,10 +308,12 @@ export class ConsensusService {
         this.#installed?.(message.error);
         return;
       case 'offer':
-        void this.#offer(message.index, message.body);
-        return;
       case 'compact':
-        void this.#offer(message.index, this.#store.tail.snapshotMeta()?.body ?? new Uint8Array(0));
+        this.#wantedOffer = {
+          index: message.index,
+          body: message.kind === 'offer' ? message.body : undefined,
+        };
+        void this.#offer();
         return;
       case 'pin':
         this.#pins.set(message.id, message.index);
@@ -346,22 +350,25 @@ export class ConsensusService {
       .then(() => this.#publish());
   }
 
-  /** The databases have everything up to `index`: the log may go, as far as nobody holds it. */
-  async #offer(index: Index, body: Uint8Array): Promise<void> {
-    const pinned = Math.min(index, ...this.#pins.values());
-    const { tail } = this.#store;
+  /**
+   * The databases have everything up to the wanted index: the log may go, as far as nobody holds it. The core may hear of that
+   * index a moment later.
+   */
+  async #offer(): Promise<void> {
+    const wanted = this.#wantedOffer;
     const status = this.#driver?.status();
-    const term = tail.term(pinned);
-    if (
-      status === undefined ||
-      typeof term !== 'number' ||
-      pinned < status.confIndex ||
-      pinned > status.applied
-    )
+    if (wanted === undefined || status === undefined || wanted.index > status.applied) return;
+    this.#wantedOffer = undefined;
+    const { tail } = this.#store;
+    const index = Math.min(wanted.index, ...this.#pins.values());
+    const term = tail.term(index);
+    const known = tail.snapshotMeta();
+    if (typeof term !== 'number' || index < status.confIndex || index <= (known?.index ?? 0))
       return;
-    if (pinned <= (tail.snapshotMeta()?.index ?? 0)) return;
-    const meta: SnapshotMeta = { index: pinned, term, conf: status.conf, body };
-    await this.#store.compactTo(meta).catch((error: Error) => this.#logFailed(error));
+    const body = wanted.body ?? known?.body ?? new Uint8Array(0);
+    await this.#store
+      .compactTo({ index, term, conf: status.conf, body })
+      .catch((error: Error) => this.#logFailed(error));
   }
 
   #install({ index, term, body }: SnapshotMeta, from: PeerId): Promise<void> {

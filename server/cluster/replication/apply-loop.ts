@@ -42,6 +42,7 @@ export class ApplyLoop {
   #checkpointed: Index;
   #isStopped = false;
   #work: Promise<void> = Promise.resolve();
+  #turn: Promise<void> = Promise.resolve();
 
   constructor(options: ApplyLoopOptions) {
     this.#options = options;
@@ -56,6 +57,21 @@ export class ApplyLoop {
   onApplied(listener: (index: Index) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
+  }
+
+  /** Runs it while nothing is applied; what is committed meanwhile waits. */
+  async exclusively<T>(run: () => Promise<T>): Promise<T> {
+    const before = this.#turn;
+    let release: () => void = () => {};
+    this.#turn = new Promise((resolve) => {
+      release = resolve;
+    });
+    await before;
+    try {
+      return await run();
+    } finally {
+      release();
+    }
   }
 
   /** A snapshot took the place of all entries up to `index` (ha.md 9.2). */
@@ -82,7 +98,8 @@ export class ApplyLoop {
   async #applyAll(entries: readonly Entry[]): Promise<void> {
     for (let at = 0; at < entries.length; ) {
       const end = stepEnd(entries, at);
-      await this.#applyStep(entries.slice(at, end));
+      const [from, to] = [at, end];
+      await this.exclusively(() => this.#applyStep(entries.slice(from, to)));
       at = end;
       if (at < entries.length) await this.#options.timers.yield();
     }

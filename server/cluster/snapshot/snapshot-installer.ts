@@ -8,7 +8,7 @@ import type { Log } from '#core/log.ts';
 import type { Runtime } from '#core/runtime.ts';
 import { unpackBackup } from '#database/operations/backup/restore.ts';
 import type { ProgressRegistry, ProgressReporter } from '#database/progress/progress-registry.ts';
-import type { PeerId } from '#raft/vocabulary.ts';
+import type { Index, PeerId } from '#raft/vocabulary.ts';
 import type { ResyncProgress } from '../cluster-view.ts';
 import type { Dial } from '../forwarding/peer-addresses.ts';
 import type { PeerHttp } from '../forwarding/peer-http.ts';
@@ -66,9 +66,14 @@ export class SnapshotInstaller {
   /**
    * Resolves when the database of the other member is open here.
    * @param from asked anew for each attempt: the leader may have changed
+   * @param atLeast what this server has applied: an older archive would leave a gap
    * @throws DatabaseError `DatabaseInstalling` while it is fetched already; what the last attempt failed with
    */
-  async install(database: string, from: () => PeerId | undefined): Promise<void> {
+  async install(
+    database: string,
+    from: () => PeerId | undefined,
+    atLeast: Index = 0,
+  ): Promise<void> {
     if (this.#running.has(database))
       throw new DatabaseError(
         'DatabaseInstalling',
@@ -79,7 +84,7 @@ export class SnapshotInstaller {
     try {
       for (let attempt = 0; ; attempt++) {
         try {
-          await this.#attempt(database, from());
+          await this.#attempt(database, from(), atLeast);
           return;
         } catch (error) {
           const reason = error instanceof Error ? error.message : String(error);
@@ -93,7 +98,7 @@ export class SnapshotInstaller {
     }
   }
 
-  async #attempt(database: string, from: PeerId | undefined): Promise<void> {
+  async #attempt(database: string, from: PeerId | undefined, atLeast: Index): Promise<void> {
     const { directory, progress, runtime, log } = this.#options;
     if (from === undefined)
       throw new DatabaseError('QuorumNotReached', 'the cluster has no leader now');
@@ -101,7 +106,7 @@ export class SnapshotInstaller {
     const path = join(directory, `${runtime.random.uuid()}.zip`);
     const reporter = progress.start({ database, operation: 'fetch from a member', stepCount: 5 });
     try {
-      const bytes = await this.#download(database, from, path, reporter);
+      const bytes = await this.#download({ database, from, path, atLeast }, reporter);
       log.info(`Installing snapshot of '${database}' from ${from} (${bytes} bytes)`, {});
       await this.#unpack(database, path, reporter);
       reporter.finish();
@@ -116,9 +121,17 @@ export class SnapshotInstaller {
   }
 
   async #download(
-    database: string,
-    from: PeerId,
-    path: string,
+    {
+      database,
+      from,
+      path,
+      atLeast,
+    }: {
+      readonly database: string;
+      readonly from: PeerId;
+      readonly path: string;
+      readonly atLeast: Index;
+    },
     reporter: ProgressReporter,
   ): Promise<number> {
     const { dial, http, token } = this.#options;
@@ -138,6 +151,11 @@ export class SnapshotInstaller {
     if (answer.status !== 200 || answer.header('x-service-snapshot-manifest') !== '1') {
       answer.body.resume();
       throw new DatabaseError('Internal', `${from} answers ${answer.status} instead of an archive`);
+    }
+    const index = Number(answer.header('x-service-snapshot-index') ?? 0);
+    if (index < atLeast) {
+      answer.body.destroy();
+      throw new DatabaseError('Internal', `${from} is at ${index}, this server at ${atLeast}`);
     }
     let bytes = 0;
     answer.body.on('data', (piece: Buffer) => {

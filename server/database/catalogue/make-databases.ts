@@ -34,6 +34,7 @@ import { type ContainerMemory, ServerMemory } from '../bounds/memory-accounts.ts
 import { initializeEngine } from './open-engine.ts';
 import type { Replication } from './replication.ts';
 import { idSequence, ProgressRegistry } from '../progress/progress-registry.ts';
+import type { OperatedDatabase } from '../operations/operated-database.ts';
 import { type OperationPaths, ServerOperations } from '../operations/server-operations.ts';
 import type { DatabaseCounters, DatabaseHandle } from '../session.ts';
 import { TransactionSessions } from '../session/sessions.ts';
@@ -76,6 +77,8 @@ export interface ServerDatabases {
   readonly operations: ServerOperations;
   /** Transient keys. */
   readonly store: KeyValueStore;
+  /** @throws DatabaseError `DatabaseNotFound`, `DatabaseClosed`, `DatabaseInstalling` */
+  readonly operated: (name: string) => OperatedDatabase;
 }
 
 /** Puts the databases of a server together; `databases.start()` opens them. */
@@ -123,10 +126,7 @@ export function makeDatabases(options: ServerDatabasesOptions): ServerDatabases 
     meter,
     operations,
     store,
-    scripts: new ScriptEngine({
-      timers: options.runtime.timers,
-      heapMiB: () => settings.get(polyglotCommandMaxMemory),
-    }),
+    scripts: makeScripts(options),
   };
   const databases: Databases = new Databases({
     dropped: (name) => store.drop(name),
@@ -157,7 +157,13 @@ export function makeDatabases(options: ServerDatabasesOptions): ServerDatabases 
     endAllSessions: () => sessions.endAll(),
     log,
   });
-  return { databases, active, progress, meter, operations, store };
+  const operated = (name: string) => openedDatabase(databases.open(name), opened);
+  return { databases, active, progress, meter, operations, store, operated };
+}
+
+function makeScripts({ runtime, settings }: ServerDatabasesOptions): ScriptEngine {
+  const heapMiB = () => settings.get(polyglotCommandMaxMemory);
+  return new ScriptEngine({ timers: runtime.timers, heapMiB });
 }
 
 function makeStore(settings: Settings, databases: () => Databases): KeyValueStore {
