@@ -30,6 +30,7 @@ export async function runCommand(cluster: LocalCluster, words: readonly string[]
     }
     case 'pause': {
       const server = await named(cluster, rest[0]);
+      if (!server.isRunning) throw new Error(`server ${server.place} is down`);
       server.pause();
       return `server ${server.place} is paused; resume ${server.place} lets it go on`;
     }

@@ -117,13 +117,17 @@ export class LocalServer {
     this.#isPaused = false;
   }
 
-  /** Waits until `/ready` answers 204. @throws Error with the end of its output when it does not */
-  async ready(timeoutMs: number): Promise<void> {
+  ready(timeoutMs: number): Promise<void> {
+    return this.answers('ready', timeoutMs);
+  }
+
+  /** Waits until the probe answers 204. @throws Error with the end of its output when it does not */
+  async answers(probe: 'ready' | 'health', timeoutMs: number): Promise<void> {
     const { clock, timers } = systemRuntime;
     const untilMs = clock.monotonicMs() + timeoutMs;
     while (clock.monotonicMs() < untilMs && this.#child !== undefined) {
       try {
-        const { status } = await fetch(`http://127.0.0.1:${this.httpPort}/api/v1/ready`);
+        const { status } = await fetch(`http://127.0.0.1:${this.httpPort}/api/v1/${probe}`);
         if (status === 204) return;
       } catch {
         // Not listening yet; the deadline bounds the loop.

@@ -1,6 +1,7 @@
 import { haRaftPort } from '#config/cluster-settings.ts';
 import type { SettingsReader } from '#config/effective-settings.ts';
 import { DatabaseError } from '#core/errors.ts';
+import type { Runtime } from '#core/runtime.ts';
 import type { Index, PeerId } from '#raft/vocabulary.ts';
 import type { ClusterView } from '../cluster-view.ts';
 import type { MembershipChange, MembershipChanged } from '../consensus-port.ts';
@@ -16,6 +17,8 @@ const membershipMs = 90_000;
 const transferMs = 30_000;
 const handOverMs = 20_000;
 const leaveMs = 10_000;
+const leaderWaitMs = 5000;
+const leaderPauseMs = 200;
 
 /**
  * The management endpoints of a cluster (contract 3; ha.md 11.2). Changes of membership may be sent to any member, which passes
@@ -26,13 +29,16 @@ export class ClusterManagement {
   readonly #settings: SettingsReader;
   readonly #addresses: PeerAddresses;
   readonly #readiness: Readiness;
+  readonly #runtime: Pick<Runtime, 'clock' | 'timers'>;
 
   constructor(options: {
     view: ClusterView;
     settings: SettingsReader;
     addresses: PeerAddresses;
     readiness: Readiness;
+    runtime: Pick<Runtime, 'clock' | 'timers'>;
   }) {
+    this.#runtime = options.runtime;
     this.#view = options.view;
     this.#settings = options.settings;
     this.#addresses = options.addresses;
@@ -186,8 +192,15 @@ export class ClusterManagement {
     return done({ result: 'Resync started', database, localServer: serverName });
   }
 
-  #change(change: MembershipChange, timeoutMs: number): Promise<MembershipChanged> {
-    return this.#view.consensus.changeMembership(change, timeoutMs);
+  /** An election that is on is waited for: asked again, a change that was made is found to be made. */
+  async #change(change: MembershipChange, timeoutMs: number): Promise<MembershipChanged> {
+    const { clock, timers } = this.#runtime;
+    const untilMs = clock.monotonicMs() + Math.min(timeoutMs, leaderWaitMs);
+    for (;;) {
+      const changed = await this.#view.consensus.changeMembership(change, timeoutMs);
+      if (changed.kind !== 'no-leader' || clock.monotonicMs() >= untilMs) return changed;
+      await timers.sleep(leaderPauseMs);
+    }
   }
 
   #refusal(changed: Exclude<MembershipChanged, { kind: 'done' }>): ManagementAnswer {

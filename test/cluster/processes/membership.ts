@@ -94,3 +94,55 @@ test('a leader that is cut off steps down, and follows when it is back', async (
       (await rows(cluster, leader, 'SELECT FROM Person', linearizable)).length === 1,
   );
 });
+
+test('all are restarted one after the other under load, without an error for a client that repeats what it may', async (context) => {
+  const cluster = await startProcesses(context, 3);
+  await makeSchool(cluster, await cluster.leader());
+  let next = 0;
+  let isOver = false;
+  const failures: string[] = [];
+  const writer = async () => {
+    while (!isOver) {
+      next += 1;
+      const number = next;
+      const untilMs = performance.now() + 30_000;
+      for (let turn = 0; ; turn += 1) {
+        const at = cluster.servers[(number + turn) % 3];
+        assert.ok(at);
+        const answer = await command(
+          cluster,
+          at,
+          `INSERT INTO Person SET number = ${number}`,
+        ).catch(
+          // The connection was refused or cut by a server that stops: with an id of its own a client may repeat.
+          () => undefined,
+        );
+        const isThere = answer?.status === 409 && turn > 0;
+        if (answer?.status === 200 || isThere) break;
+        const mayRepeat = answer === undefined || answer.status === 503;
+        if (!mayRepeat || performance.now() > untilMs) {
+          failures.push(
+            `${number} at ${at.options.name}: ${answer?.status} ${JSON.stringify(answer?.body)}`,
+          );
+          break;
+        }
+        await new Promise((resolve) => setTimeout(resolve, 50));
+      }
+    }
+  };
+  const writers = [writer(), writer(), writer()];
+  for (const server of cluster.servers) {
+    assert.equal(await server.stop(), 0);
+    await cluster.restart(server.place);
+  }
+  isOver = true;
+  await Promise.all(writers);
+  assert.deepEqual(failures, []);
+  const [row] = await rows(
+    cluster,
+    await cluster.leader(),
+    'SELECT count(*) AS n FROM Person',
+    linearizable,
+  );
+  assert.equal(row?.['n'], next);
+});
