@@ -1,5 +1,6 @@
 import type { SnapshotMeta } from '#raft/message.ts';
-import type { Entry, HardState, Index, Term } from '#raft/vocabulary.ts';
+import type { Entry, HardState, Index } from '#raft/vocabulary.ts';
+import type { Recovered } from './log-recovery.ts';
 import type { Identity } from './raft-directory.ts';
 import type { LogJob } from './segment-log.ts';
 
@@ -23,13 +24,9 @@ export type LogRequest =
   | { readonly kind: 'barrier' }
   | { readonly kind: 'close' };
 
-export interface OpenedLog {
+export interface OpenedLog extends Recovered {
   readonly identity: Identity;
   readonly snapshot: SnapshotMeta | undefined;
-  readonly hardState: HardState;
-  readonly terms: readonly { readonly index: Index; readonly term: Term }[];
-  readonly newest: readonly Entry[];
-  readonly confEntries: readonly Entry[];
 }
 
 export interface NumberedRequest {

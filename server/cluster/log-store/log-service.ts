@@ -79,6 +79,7 @@ export class LogService {
         return undefined;
       case 'identity':
         writeIdentity(this.#directory, request.identity);
+        this.#required().clusterId = request.identity.clusterId;
         return undefined;
       case 'barrier':
         this.#required();
@@ -99,17 +100,19 @@ export class LogService {
   }: Extract<LogRequest, { kind: 'open' }>): OpenedLog {
     if (wipes) rmSync(directory, { recursive: true, force: true });
     this.#failure = undefined;
+    this.#log?.abandon();
+    this.#log = undefined;
     this.#directory = directory;
     const identity = openIdentity(directory, peerId);
     const snapshot = readSnapshotMeta(directory);
-    const after = snapshot?.index ?? 0;
-    const { log, recovered } = SegmentLog.open(
+    const { log, recovered } = SegmentLog.open({
       directory,
-      identity.storageId,
-      after,
+      storageId: identity.storageId,
+      clusterId: identity.clusterId,
+      after: { index: snapshot?.index ?? 0, term: snapshot?.term ?? 0 },
       segmentBytes,
       newestBytesMax,
-    );
+    });
     this.#log = log;
     return { identity, snapshot, ...recovered };
   }

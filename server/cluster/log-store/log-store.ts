@@ -76,11 +76,8 @@ export class LogStore {
     const isFirst = this.#opened === nothingOpened;
     const open = { directory, peerId, segmentBytes, newestBytesMax, wipes: wipes && isFirst };
     this.#opened = (await this.#ask({ kind: 'open', ...open })) as OpenedLog;
-    const { snapshot, terms, newest } = this.#opened;
-    this.tail = new MemoryTail(this.#options.cacheBytesMax, snapshot);
-    const firstKept = newest[0]?.index ?? Number.POSITIVE_INFINITY;
-    for (const { index, term } of terms) if (index < firstKept) this.tail.know(index, term);
-    this.tail.put(newest);
+    this.tail = new MemoryTail(this.#options.cacheBytesMax, this.#opened.snapshot);
+    this.tail.recover(this.#opened);
   }
 
   /** Resolves when the job is durable, and the tail shows it. @throws LogFailure */
@@ -151,6 +148,8 @@ const nothingOpened: OpenedLog = {
   },
   snapshot: undefined,
   hardState: { term: 0, vote: null, commit: 0 },
+  before: { index: 0, term: 0 },
+  last: 0,
   terms: [],
   newest: [],
   confEntries: [],

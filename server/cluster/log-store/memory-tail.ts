@@ -1,11 +1,13 @@
 import type { LogView } from '#raft/log.ts';
 import type { SnapshotMeta } from '#raft/message.ts';
 import type { Entry, Index, Term } from '#raft/vocabulary.ts';
+import type { TermRun } from './log-layout.ts';
 
-/** From this index on entries have this term, until the next one. */
-interface TermRun {
-  readonly from: Index;
-  readonly term: Term;
+export interface TailStart {
+  readonly before: { readonly index: Index; readonly term: Term };
+  readonly last: Index;
+  readonly terms: readonly TermRun[];
+  readonly newest: readonly Entry[];
 }
 
 /**
@@ -84,13 +86,15 @@ export class MemoryTail implements LogView {
     this.#shed();
   }
 
-  /** Terms without entries, for what a start finds and does not keep in memory. */
-  know(index: Index, term: Term): void {
-    if (index <= this.#last) this.#cutFrom(index);
-    if (this.#runs.at(-1)?.term !== term) this.#runs.push({ from: index, term });
-    this.#entries = [];
+  /** What a start finds on the disk: terms of all entries, and the newest entries themselves, up to the last one. */
+  recover({ before, last, terms, newest }: TailStart): void {
+    this.#before = before;
+    this.#runs = [...terms];
+    this.#last = last;
+    this.#entries = [...newest];
     this.#bytes = 0;
-    this.#last = index;
+    for (const { data } of newest) this.#bytes += data.length;
+    this.#shed();
   }
 
   offer(entries: readonly Entry[]): void {

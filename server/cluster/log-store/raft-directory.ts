@@ -2,7 +2,7 @@ import { systemRuntime } from '#platform/system-runtime.ts';
 import { mkdirSync } from 'node:fs';
 import type { SnapshotMeta } from '#raft/message.ts';
 import type { ConfState } from '#raft/vocabulary.ts';
-import { readTextIfThere, replaceFileNow } from './segment-log.ts';
+import { readTextIfThere, replaceFileNow } from './log-disk.ts';
 
 /** Who the owner of a raft directory is (ha.md 3.2, 8.1). */
 export interface Identity {

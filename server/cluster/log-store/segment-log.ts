@@ -1,30 +1,19 @@
-import {
-  closeSync,
-  existsSync,
-  fdatasyncSync,
-  fsyncSync,
-  mkdirSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  readSync,
-  renameSync,
-  unlinkSync,
-  writeFileSync,
-  writeSync,
-} from 'node:fs';
 import { join } from 'node:path';
 import type { Entry, HardState, Index, Term } from '#raft/vocabulary.ts';
 import {
-  decodeSegmentHeader,
   encodeSegmentHeader,
   type LogRecord,
   readRecord,
   recordBytes,
+  recordHeaderBytes,
   recordType,
+  seedOf,
   segmentHeaderBytes,
   writeRecord,
 } from './frame.ts';
+import { type LogDisk, type LogFile, systemLogDisk, writeAll } from './log-disk.ts';
+import type { LogLayout, Segment } from './log-layout.ts';
+import { hardStateRecord, LogRecovery, type Recovered, segmentName } from './log-recovery.ts';
 
 /** One write, in order, durable as a whole. */
 export interface LogJob {
@@ -33,362 +22,387 @@ export interface LogJob {
   readonly mustSync: boolean;
 }
 
-export interface Recovered {
-  readonly hardState: HardState;
-  /** Index and term of every entry, oldest first; data of the newest ones only. */
-  readonly terms: readonly { readonly index: Index; readonly term: Term }[];
-  readonly newest: readonly Entry[];
-  readonly confEntries: readonly Entry[];
-}
-
-interface Place {
-  readonly segment: Segment;
-  readonly at: number;
-  readonly term: Term;
-}
-
-interface Segment {
-  readonly path: string;
-  readonly firstIndex: Index;
-  /** Index of the last entry; below the first one: none. */
-  lastIndex: Index;
+export interface SegmentLogOptions {
+  readonly directory: string;
+  readonly storageId: string;
+  readonly clusterId?: string | undefined;
+  /** The snapshot that the directory holds. */
+  readonly after: { readonly index: Index; readonly term: Term };
+  readonly segmentBytes: number;
+  /** Data of the newest entries that the start hands out. */
+  readonly newestBytesMax: number;
+  readonly disk?: LogDisk;
 }
 
 /** Zeros are written ahead in steps of this size: a write into them changes no metadata and cannot meet a full disk. */
 const zeroStepBytes = 4 * 1024 * 1024;
+const spareStepBytes = 1024 * 1024;
+const spareName = 'seg-spare-1.log';
+const readAheadBytes = 256 * 1024;
+
+interface Active {
+  readonly file: LogFile;
+  readonly segment: Segment;
+  readonly seed: number;
+}
 
 /**
- * Segment files of one directory, by blocking calls: it lives in the log worker (ha.md 1.3, 3). A full disk or a failed write
- * throws; the log must then be opened anew.
+ * Segment files of one directory, by blocking calls: it lives in the log worker (ha.md 1.3, 3). Whatever fails throws and changes
+ * nothing of what the log says; the log must then be opened anew.
  */
 export class SegmentLog {
-  readonly #directory: string;
-  readonly #storageId: string;
-  readonly #segmentBytes: number;
-  #segments: Segment[] = [];
-  #places = new Map<Index, Place>();
-  #last: Index = 0;
-  #first: Index = 1;
-  #file = -1;
+  readonly #options: SegmentLogOptions;
+  readonly #disk: LogDisk;
+  readonly #layout: LogLayout;
+  #clusterId: string | undefined;
+  #active: Active | undefined;
   #at = 0;
+  /** Everything before is on the disk. */
+  #flushedTo = 0;
   #zeroedTo = 0;
-  #running = 0;
-  #hardState: HardState = { term: 0, vote: null, commit: 0 };
+  #chain: number;
+  #hardState: HardState;
+  #spare: { file: LogFile; bytes: number } | undefined;
+  #hasSpare = false;
   flushes = 0;
 
   /** @throws Error that says which file is damaged and how */
-  static open(
-    directory: string,
-    storageId: string,
-    after: Index,
-    segmentBytes: number,
-    newestBytesMax: number,
-  ): { readonly log: SegmentLog; readonly recovered: Recovered } {
-    mkdirSync(directory, { recursive: true });
-    const log = new SegmentLog(directory, storageId, segmentBytes);
-    return { log, recovered: log.#recover(after, newestBytesMax) };
+  static open(options: SegmentLogOptions): {
+    readonly log: SegmentLog;
+    readonly recovered: Recovered;
+  } {
+    const { directory, storageId, clusterId, newestBytesMax, after } = options;
+    const disk = options.disk ?? systemLogDisk;
+    disk.makeDirectory(directory);
+    const found = new LogRecovery({ disk, directory, storageId, clusterId, newestBytesMax });
+    const log = new SegmentLog(options, disk, found);
+    log.#continueActive(found);
+    const isSuperseded = log.#yieldTo(after);
+    const { layout } = found;
+    const { first, last } = layout;
+    // Entries before the snapshot that are still there help followers that are a little late.
+    const before =
+      layout.isEmpty || first > after.index
+        ? after
+        : { index: first, term: layout.termOf(first) ?? 0 };
+    const recovered = {
+      hardState: found.hardState,
+      before,
+      last,
+      terms: [...layout.runs],
+      newest: isSuperseded ? [] : found.newest.filter(({ index }) => index > before.index),
+      confEntries: isSuperseded ? [] : found.confEntriesBehind(after.index),
+    };
+    return { log, recovered };
   }
 
-  private constructor(directory: string, storageId: string, segmentBytes: number) {
-    this.#directory = directory;
-    this.#storageId = storageId;
-    this.#segmentBytes = segmentBytes;
+  private constructor(options: SegmentLogOptions, disk: LogDisk, found: LogRecovery) {
+    this.#options = options;
+    this.#disk = disk;
+    this.#layout = found.layout;
+    this.#chain = found.chain;
+    this.#hardState = found.hardState;
+    this.#clusterId = options.clusterId;
+    for (const name of disk.names(options.directory))
+      if (name.startsWith('seg-spare-')) disk.remove(join(options.directory, name));
+  }
+
+  get last(): Index {
+    return this.#layout.last;
+  }
+
+  get hardState(): HardState {
+    return this.#hardState;
+  }
+
+  /** What segments that begin from now on say. */
+  set clusterId(id: string | undefined) {
+    this.#clusterId = id;
   }
 
   append(job: LogJob): void {
+    this.#write(recordsOf(job, this.#layout.last), job.entries[0]?.index ?? this.#layout.last + 1);
     this.#hardState = job.hardState ?? this.#hardState;
-    const records = recordsOf(job, this.#last);
-    let bytes = 0;
-    for (const { payload } of records) bytes += recordBytes(payload.length);
-    if (bytes === 0) return;
-    const isFull = this.#at + bytes > this.#segmentBytes && this.#at > segmentHeaderBytes;
-    if (this.#file < 0 || isFull) this.#beginSegment(job.entries[0]?.index ?? this.#last + 1);
-    const buffer = Buffer.allocUnsafe(bytes);
-    let at = 0;
-    for (const record of records) {
-      this.#running = writeRecord(buffer, at, record, this.#running);
-      this.#note(record, this.#at + at);
-      at += recordBytes(record.payload.length);
-    }
-    this.#writeZerosAhead(this.#at + bytes);
-    writeAll(this.#file, buffer, this.#at);
-    this.#at += bytes;
     if (job.mustSync) this.sync();
   }
 
+  /** One vote although the disk is full: what the reserve has given back is enough for it (ha.md 3.7). */
+  appendVote(hardState: HardState): void {
+    if (this.#active === undefined) throw new Error('no segment is open');
+    this.#put([hardStateRecord(hardState)], this.#active);
+    this.#hardState = hardState;
+    this.sync();
+  }
+
   sync(): void {
-    if (this.#file < 0) return;
-    fdatasyncSync(this.#file);
+    if (this.#active === undefined || this.#flushedTo === this.#at) return;
+    this.#disk.flush(this.#active.file);
+    this.#flushedTo = this.#at;
     this.flushes += 1;
   }
 
-  /** Entries from `low`, below `high`, at least one. */
+  /** Entries from `low`, below `high`, within `bytesMax`, but at least one. @throws Error on damage */
   read(low: Index, high: Index, bytesMax: number): readonly Entry[] {
     const found: Entry[] = [];
     let bytes = 0;
-    let file = -1;
-    let path = '';
+    let reader: SegmentReader | undefined;
     try {
       for (let index = low; index < high; index++) {
-        const place = this.#places.get(index);
+        const place = this.#layout.placeOf(index);
         if (place === undefined) break;
-        if (place.segment.path !== path) {
-          if (file >= 0) closeSync(file);
-          path = place.segment.path;
-          file = openSync(path, 'r');
+        if (reader?.segment !== place.segment) {
+          reader?.close();
+          reader = new SegmentReader(this.#disk, place.segment, this.#options.storageId);
         }
-        const entry = readEntry(file, place.at);
+        const entry = reader.entry(place.at, index);
         bytes += entry.data.length;
         if (found.length > 0 && bytes > bytesMax) break;
         found.push(entry);
       }
     } finally {
-      if (file >= 0) closeSync(file);
+      reader?.close();
     }
     return found;
   }
 
   /** Whole segments that hold nothing above `index` go. */
   purgeTo(index: Index): void {
-    while (this.#segments.length > 1 && (this.#segments[0]?.lastIndex ?? index + 1) <= index) {
-      const segment = this.#segments.shift() as Segment;
-      unlinkSync(segment.path);
-      for (let at = segment.firstIndex; at <= segment.lastIndex; at++)
-        if (this.#places.get(at)?.segment === segment) this.#places.delete(at);
-    }
-    this.#first = Math.max(this.#first, index + 1);
-    syncDirectory(this.#directory);
+    const taken = this.#layout.takeBelow(index);
+    for (const { path } of taken) this.#disk.remove(path);
+    if (taken.length > 0) this.#disk.flushDirectory(this.#options.directory);
   }
 
-  /** A snapshot takes the place of everything. */
+  /** A snapshot takes the place of everything. The new segment is there before the old ones go: it carries the vote. */
   reset(index: Index, hardState: HardState): void {
-    this.close();
-    for (const { path } of this.#segments) unlinkSync(path);
-    this.#segments = [];
-    this.#places.clear();
-    this.#last = index;
-    this.#first = index + 1;
-    this.append({ entries: [], hardState, mustSync: true });
+    this.#hardState = hardState;
+    this.#begin(index + 1, restartRecord(index));
+    this.#layout.restart(index);
+    this.purgeTo(index);
+  }
+
+  /** Does a step of the work that is not urgent: the next segment. @returns whether there is more */
+  upkeep(): boolean {
+    if (this.#hasSpare || this.#active === undefined) return false;
+    const { segmentBytes, directory } = this.#options;
+    if (this.#at * 2 < segmentBytes) return false;
+    this.#spare ??= { file: this.#disk.open(join(directory, spareName), 'new'), bytes: 0 };
+    const { file, bytes } = this.#spare;
+    const step = Math.min(spareStepBytes, segmentBytes - bytes);
+    try {
+      writeAll(this.#disk, file, Buffer.alloc(step), bytes);
+      this.#disk.flush(file);
+    } catch {
+      // The next segment is then made when it is needed.
+      this.#spare = undefined;
+      this.#disk.close(file);
+      this.#disk.remove(join(directory, spareName));
+      return false;
+    }
+    this.#spare.bytes += step;
+    if (this.#spare.bytes < segmentBytes) return true;
+    this.#disk.close(file);
+    this.#spare = undefined;
+    this.#hasSpare = true;
+    return false;
+  }
+
+  /** In order: what is missing of the log later on was lost by the disk. */
+  close(): void {
+    if (this.#spare !== undefined) this.#disk.close(this.#spare.file);
+    this.#spare = undefined;
+    if (this.#active === undefined) return;
+    this.sync();
+    this.#write([{ ...emptyRecord, type: recordType.end }], this.#layout.last + 1);
+    this.sync();
+    this.#release();
+  }
+
+  /** After a failure: nothing is written any more. */
+  abandon(): void {
+    if (this.#spare !== undefined) this.#disk.close(this.#spare.file);
+    this.#spare = undefined;
+    this.#release();
+  }
+
+  #release(): void {
+    const active = this.#active;
+    this.#active = undefined;
+    if (active !== undefined) this.#disk.close(active.file);
+  }
+
+  // --- writing
+
+  #write(records: readonly LogRecord[], firstIndex: Index): void {
+    let bytes = 0;
+    for (const { payload } of records) bytes += recordBytes(payload.length);
+    if (bytes === 0) return;
+    const isFull =
+      this.#at + bytes > Math.max(this.#options.segmentBytes, this.#zeroedTo) &&
+      this.#at > segmentHeaderBytes;
+    if (this.#active === undefined || isFull) this.#begin(firstIndex, undefined);
+    const active = this.#active as Active;
+    this.#writeZerosAhead(active.file, this.#at + bytes);
+    this.#put(records, active);
+  }
+
+  #put(records: readonly LogRecord[], { file, seed }: Active): void {
+    const start = this.#at;
+    let bytes = 0;
+    for (const { payload } of records) bytes += recordBytes(payload.length);
+    const buffer = Buffer.allocUnsafe(bytes);
+    let at = 0;
+    let chain = this.#chain;
+    for (const record of records) {
+      const isFlushedBefore = at === 0 && this.#flushedTo === start;
+      chain = writeRecord(buffer, at, record, { seed, chain, isFlushedBefore });
+      at += recordBytes(record.payload.length);
+    }
+    writeAll(this.#disk, file, buffer, start);
+    this.#at = start + bytes;
+    this.#chain = chain;
+    at = start;
+    for (const { type, index, term, payload } of records) {
+      if (type === recordType.truncate) this.#layout.cutFrom(index);
+      if (type === recordType.entry) this.#layout.add(at, term);
+      at += recordBytes(payload.length);
+    }
+  }
+
+  /** The hard state opens each segment, since older ones go. On the disk, with its name, when it returns. */
+  #begin(firstIndex: Index, extra: LogRecord | undefined): void {
+    const { directory, segmentBytes, storageId } = this.#options;
+    this.sync();
+    this.#release();
+    const number = (this.#layout.segments.at(-1)?.number ?? 0) + 1;
+    const path = join(directory, segmentName(number));
+    const isSpare = this.#hasSpare;
+    if (isSpare) this.#disk.rename(join(directory, spareName), path);
+    this.#hasSpare = false;
+    const file = this.#disk.open(path, isSpare ? 'write' : 'new');
+    const clusterId = this.#clusterId ?? '';
+    const header = { number, storageId, clusterId, firstIndex, chain: this.#chain };
+    const seed = seedOf(storageId, number);
+    const segment = { number, path, firstIndex, starts: [] };
+    this.#layout.segments.push(segment);
+    this.#active = { file, segment, seed };
+    this.#zeroedTo = isSpare ? segmentBytes : 0;
+    this.#at = segmentHeaderBytes;
+    this.#flushedTo = 0;
+    this.#chain = seed;
+    this.#writeZerosAhead(file, segmentHeaderBytes);
+    writeAll(this.#disk, file, encodeSegmentHeader(header), 0);
+    const records = [hardStateRecord(this.#hardState)];
+    this.#put(extra === undefined ? records : [...records, extra], this.#active);
+    this.sync();
+    this.#disk.flushDirectory(directory);
+  }
+
+  #writeZerosAhead(file: LogFile, end: number): void {
+    while (end > this.#zeroedTo) {
+      const step = Math.min(zeroStepBytes, Math.max(this.#options.segmentBytes, 4096));
+      writeAll(this.#disk, file, Buffer.alloc(step), this.#zeroedTo);
+      this.#disk.flush(file);
+      this.#zeroedTo += step;
+    }
+  }
+
+  // --- opening
+
+  #continueActive({ active }: LogRecovery): void {
+    const segment = this.#layout.segments.at(-1);
+    if (active === undefined || segment === undefined) return;
+    const file = this.#disk.open(segment.path, 'write');
+    this.#active = { file, segment, seed: seedOf(this.#options.storageId, segment.number) };
+    this.#at = active.at;
+    this.#zeroedTo = active.fileBytes;
+    if (active.isTorn)
+      writeAll(this.#disk, file, Buffer.alloc(active.fileBytes - active.at), active.at);
+    // A flush that failed may have left the end in memory only, which looks whole until the power fails: it is written again.
+    const from = Math.max(0, active.at - readAheadBytes);
+    writeAll(this.#disk, file, active.bytes.subarray(from, active.at), from);
+    this.#disk.flush(file);
+    this.#flushedTo = active.at;
+  }
+
+  /** A snapshot that was noted, and whose place in the log the crash kept from being made. @returns whether it supersedes all */
+  #yieldTo({ index, term }: { readonly index: Index; readonly term: Term }): boolean {
+    const layout = this.#layout;
+    if (layout.isEmpty) {
+      if (layout.last === index) return false;
+      if (layout.last > index && layout.segments.length > 0)
+        throw new Error(
+          `the Raft log begins behind entry ${layout.last}, the snapshot is at ${index}`,
+        );
+      if (layout.segments.length > 0) this.reset(index, this.#hardState);
+      else layout.last = index;
+      return true;
+    }
+    if (layout.first > index + 1)
+      throw new Error(`the Raft log has no entry ${index + 1} but one ${layout.first}`);
+    const isWithin = layout.first === index + 1 || layout.termOf(index) === term;
+    if (isWithin) return false;
+    this.reset(index, this.#hardState);
+    return true;
+  }
+}
+
+/** Reads entries of one segment, several with one call. */
+class SegmentReader {
+  readonly segment: Segment;
+  readonly #disk: LogDisk;
+  readonly #file: LogFile;
+  readonly #seed: number;
+  #bytes = Buffer.alloc(0);
+  #from = 0;
+
+  constructor(disk: LogDisk, segment: Segment, storageId: string) {
+    this.segment = segment;
+    this.#disk = disk;
+    this.#file = disk.open(segment.path, 'read');
+    this.#seed = seedOf(storageId, segment.number);
+  }
+
+  entry(at: number, index: Index): Entry {
+    this.#bring(at, recordHeaderBytes);
+    this.#bring(at, recordBytes(this.#bytes.readUInt32LE(at - this.#from)));
+    const record = readRecord(this.#bytes, at - this.#from, this.#seed, undefined);
+    if (record?.index !== index)
+      throw new Error(`${this.segment.path} is damaged at byte ${at}, where entry ${index} was`);
+    const { term, kind, payload } = record;
+    return { index, term, kind, data: Uint8Array.from(payload) };
   }
 
   close(): void {
-    if (this.#file < 0) return;
-    fdatasyncSync(this.#file);
-    closeSync(this.#file);
-    this.#file = -1;
+    this.#disk.close(this.#file);
   }
 
-  #note(record: LogRecord, at: number): void {
-    const segment = this.#segments.at(-1) as Segment;
-    if (record.type === recordType.truncate) this.#forgetFrom(record.index);
-    if (record.type !== recordType.entry) return;
-    this.#places.set(record.index, { segment, at, term: record.term });
-    this.#last = record.index;
-    segment.lastIndex = Math.max(segment.lastIndex, record.index);
-  }
-
-  #forgetFrom(index: Index): void {
-    for (let at = index; at <= this.#last; at++) this.#places.delete(at);
-    this.#last = Math.min(this.#last, index - 1);
-  }
-
-  /** The hard state opens each segment, since older ones go. */
-  #beginSegment(firstIndex: Index): void {
-    this.close();
-    const number = String(this.#nextNumber()).padStart(16, '0');
-    const path = join(this.#directory, `seg-${number}.log`);
-    this.#file = openSync(path, 'wx', 0o600);
-    this.#segments.push({ path, firstIndex, lastIndex: firstIndex - 1 });
-    this.#at = segmentHeaderBytes;
-    this.#zeroedTo = 0;
-    this.#running = 0;
-    this.#writeZerosAhead(segmentHeaderBytes);
-    writeAll(this.#file, encodeSegmentHeader({ storageId: this.#storageId, firstIndex }), 0);
-    const record = hardStateRecord(this.#hardState);
-    const buffer = Buffer.alloc(recordBytes(record.payload.length));
-    this.#running = writeRecord(buffer, 0, record, this.#running);
-    writeAll(this.#file, buffer, this.#at);
-    this.#at += buffer.length;
-    fdatasyncSync(this.#file);
-    syncDirectory(this.#directory);
-  }
-
-  #nextNumber(): number {
-    const last = this.#segments.at(-1)?.path;
-    return last === undefined ? 1 : numberOf(last) + 1;
-  }
-
-  #writeZerosAhead(end: number): void {
-    while (end > this.#zeroedTo) {
-      const zeros = Buffer.alloc(Math.min(zeroStepBytes, this.#segmentBytes));
-      writeAll(this.#file, zeros, this.#zeroedTo);
-      this.#zeroedTo += zeros.length;
-      fsyncSync(this.#file);
+  #bring(at: number, length: number): void {
+    if (at >= this.#from && at + length <= this.#from + this.#bytes.length) return;
+    const target = Buffer.alloc(Math.max(length, readAheadBytes));
+    let done = 0;
+    while (done < target.length) {
+      const count = this.#disk.read(this.#file, target.subarray(done), at + done);
+      if (count === 0) break;
+      done += count;
     }
+    if (done < length) throw new Error(`${this.segment.path} ends at byte ${at + done}`);
+    this.#bytes = target.subarray(0, done);
+    this.#from = at;
   }
+}
 
-  #recover(after: Index, newestBytesMax: number): Recovered {
-    const names = readdirSync(this.#directory).filter((name) => /^seg-\d{16}\.log$/.test(name));
-    const newest = new Map<Index, Entry>();
-    const confs = new Map<Index, Entry>();
-    this.#last = after;
-    this.#first = after + 1;
-    names.sort().forEach((name, i) => {
-      const path = join(this.#directory, name);
-      const isLast = i === names.length - 1;
-      this.#readSegment(path, isLast, (record) => {
-        if (record.type === recordType.hardState) this.#hardState = decodeHardState(record);
-        if (record.type === recordType.truncate) {
-          for (const map of [newest, confs])
-            for (const index of map.keys()) if (index >= record.index) map.delete(index);
-        }
-        if (record.type !== recordType.entry) return;
-        const entry = { ...record, data: Uint8Array.from(record.payload) };
-        newest.set(record.index, entryOf(entry));
-        if (record.kind === 'conf') confs.set(record.index, entryOf(entry));
-      });
-    });
-    const terms = [...this.#places]
-      .filter(([index]) => index > after)
-      .sort(([a], [b]) => a - b)
-      .map(([index, { term }]) => ({ index, term }));
-    terms.forEach(({ index }, i) => {
-      if (index !== after + 1 + i)
-        throw new Error(`the Raft log has no entry ${after + 1 + i} but one ${index}`);
-    });
-    if (terms.length === 0) this.#last = after;
-    return {
-      hardState: this.#hardState,
-      terms,
-      newest: tailOf(
-        [...newest.values()].filter(({ index }) => index > after),
-        newestBytesMax,
-      ),
-      confEntries: [...confs.values()].filter(({ index }) => index > after),
-    };
-  }
+const emptyRecord = { kind: 'normal', index: 0, term: 0, payload: new Uint8Array(0) } as const;
 
-  #readSegment(path: string, isLast: boolean, take: (record: LogRecord) => void): void {
-    const bytes = readFileSync(path);
-    const header = decodeSegmentHeader(bytes);
-    if (typeof header === 'string') {
-      // Named and never written: the crash came in between.
-      if (isLast) {
-        unlinkSync(path);
-        return;
-      }
-      throw new Error(`${path} cannot be read: ${header}`);
-    }
-    if (header.storageId !== this.#storageId)
-      throw new Error(`${path} belongs to another storage (${header.storageId})`);
-    this.#segments.push({ path, firstIndex: header.firstIndex, lastIndex: header.firstIndex - 1 });
-    let at = segmentHeaderBytes;
-    let running = 0;
-    for (let record = readRecord(bytes, at, running); record !== undefined; ) {
-      this.#note(record, at);
-      take(record);
-      at = record.nextAt;
-      running = record.running;
-      record = readRecord(bytes, at, running);
-    }
-    const isTorn = bytes.subarray(at).some((byte) => byte !== 0);
-    if (isTorn && !isLast) throw new Error(`${path} is damaged at byte ${at}`);
-    if (!isLast) return;
-    this.#file = openSync(path, 'r+');
-    this.#at = at;
-    this.#running = running;
-    this.#zeroedTo = bytes.length;
-    if (!isTorn) return;
-    // The write that the crash tore was never acknowledged.
-    writeAll(this.#file, Buffer.alloc(bytes.length - at), at);
-    fdatasyncSync(this.#file);
-  }
+function restartRecord(index: Index): LogRecord {
+  return { ...emptyRecord, type: recordType.restart, index };
 }
 
 function recordsOf({ entries, hardState }: LogJob, last: Index): LogRecord[] {
   const records: LogRecord[] = [];
   const first = entries[0]?.index ?? Number.POSITIVE_INFINITY;
-  const nothing = new Uint8Array(0);
-  if (first <= last)
-    records.push({
-      type: recordType.truncate,
-      kind: 'normal',
-      index: first,
-      term: 0,
-      payload: nothing,
-    });
+  if (first <= last) records.push({ ...emptyRecord, type: recordType.truncate, index: first });
   for (const { index, term, kind, data } of entries)
     records.push({ type: recordType.entry, kind, index, term, payload: data });
   if (hardState !== undefined) records.push(hardStateRecord(hardState));
   return records;
-}
-
-function hardStateRecord({ term, vote, commit }: HardState): LogRecord {
-  const payload = Buffer.from(JSON.stringify({ vote }));
-  return { type: recordType.hardState, kind: 'normal', index: commit, term, payload };
-}
-
-function decodeHardState({ term, index, payload }: LogRecord): HardState {
-  const { vote } = JSON.parse(Buffer.from(payload).toString()) as Pick<HardState, 'vote'>;
-  return { term, vote, commit: index };
-}
-
-function entryOf({ index, term, kind, data }: Entry): Entry {
-  return { index, term, kind, data };
-}
-
-function tailOf(entries: readonly Entry[], bytesMax: number): readonly Entry[] {
-  let bytes = 0;
-  let from = entries.length;
-  while (from > 0 && bytes <= bytesMax) {
-    from -= 1;
-    bytes += entries[from]?.data.length ?? 0;
-  }
-  return entries.slice(from);
-}
-
-function readEntry(file: number, at: number): Entry {
-  const header = Buffer.allocUnsafe(8);
-  readSync(file, header, 0, 8, at);
-  const whole = Buffer.allocUnsafe(recordBytes(header.readUInt32LE(0)));
-  readSync(file, whole, 0, whole.length, at);
-  const kinds = ['normal', 'conf', 'noop'] as const;
-  return {
-    index: Number(whole.readBigUInt64LE(8)),
-    term: Number(whole.readBigUInt64LE(16)),
-    kind: kinds[whole.readUInt8(5)] ?? 'normal',
-    data: Uint8Array.from(whole.subarray(32, 32 + whole.readUInt32LE(0))),
-  };
-}
-
-function writeAll(file: number, bytes: Uint8Array, at: number): void {
-  for (let done = 0; done < bytes.length; )
-    done += writeSync(file, bytes, done, bytes.length - done, at + done);
-}
-
-function numberOf(path: string): number {
-  return Number(/seg-(\d{16})\.log$/.exec(path)?.[1] ?? 0);
-}
-
-export function syncDirectory(path: string): void {
-  const directory = openSync(path, 'r');
-  try {
-    fsyncSync(directory);
-  } finally {
-    closeSync(directory);
-  }
-}
-
-/** Replaces a file as a whole, durable when it returns. */
-export function replaceFileNow(directory: string, name: string, text: string): void {
-  const path = join(directory, name);
-  const beside = `${path}.tmp`;
-  writeFileSync(beside, text, { mode: 0o600, flush: true });
-  renameSync(beside, path);
-  syncDirectory(directory);
-}
-
-export function readTextIfThere(directory: string, name: string): string | undefined {
-  const path = join(directory, name);
-  return existsSync(path) ? readFileSync(path, 'utf8') : undefined;
 }
