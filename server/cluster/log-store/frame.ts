@@ -119,6 +119,7 @@ export function writeRecord(
 export interface ReadRecord extends LogRecord {
   readonly nextAt: number;
   readonly chain: number;
+  readonly isFlushedBefore: boolean;
 }
 
 /**
@@ -142,11 +143,14 @@ export function readRecord(
   const dataCrc = source.readUInt32LE(at + 28);
   if (dataCrc !== crc32(payload, headerCrc)) return undefined;
   const type = source.readUInt8(at + 4) as RecordType;
-  const kind = kinds[source.readUInt8(at + 5) & ~flushedBefore];
+  const kindAndFlag = source.readUInt8(at + 5);
+  const kind = kinds[kindAndFlag & ~flushedBefore];
   if (kind === undefined || type < recordType.entry || type > recordType.end) return undefined;
   const index = Number(source.readBigUInt64LE(at + 8));
   const term = Number(source.readBigUInt64LE(at + 16));
-  return { type, kind, index, term, payload, nextAt: at + recordBytes(length), chain: dataCrc };
+  const nextAt = at + recordBytes(length);
+  const isFlushedBefore = (kindAndFlag & flushedBefore) !== 0;
+  return { type, kind, index, term, payload, nextAt, chain: dataCrc, isFlushedBefore };
 }
 
 /** Whether a record stands behind `from` that was written when everything before it was on the disk. */

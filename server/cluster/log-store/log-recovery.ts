@@ -39,6 +39,8 @@ export interface RecoveryOptions {
 /** Where writing goes on. */
 export interface ActiveEnd {
   readonly at: number;
+  /** Everything before was on the disk when what follows was written. */
+  readonly flushedTo: number;
   readonly chain: number;
   readonly fileBytes: number;
   readonly isTorn: boolean;
@@ -112,9 +114,11 @@ export class LogRecovery {
     const { firstIndex } = header;
     this.layout.segments.push({ number, path, firstIndex, starts: [] });
     let at = segmentHeaderBytes;
+    let flushedTo = 0;
     this.chain = seed;
     for (let record = readRecord(bytes, at, seed, this.chain); record !== undefined; ) {
       this.#take(path, at, record);
+      if (record.isFlushedBefore) flushedTo = at;
       at = record.nextAt;
       this.chain = record.chain;
       record = readRecord(bytes, at, seed, this.chain);
@@ -122,7 +126,8 @@ export class LogRecovery {
     const isTorn = bytes.subarray(at).some((byte) => byte !== 0);
     if (isTorn && (!isNewest || hasLaterFlush(bytes, at + 8, seed)))
       throw new Error(`${path} is damaged at byte ${at}`);
-    if (isNewest) this.active = { at, chain: this.chain, fileBytes: bytes.length, isTorn, bytes };
+    if (isNewest)
+      this.active = { at, flushedTo, chain: this.chain, fileBytes: bytes.length, isTorn, bytes };
   }
 
   #checkedHeader(path: string, bytes: Buffer, number: number): SegmentHeader {

@@ -167,9 +167,11 @@ export class SegmentLog {
 
   /** Whole segments that hold nothing above `index` go. */
   purgeTo(index: Index): void {
-    const taken = this.#layout.takeBelow(index);
-    for (const { path } of taken) this.#disk.remove(path);
-    if (taken.length > 0) this.#disk.flushDirectory(this.#options.directory);
+    for (const { path } of this.#layout.takeBelow(index)) {
+      this.#disk.remove(path);
+      // One by one: an older file that came back without a younger one would look like a log with a hole.
+      this.#disk.flushDirectory(this.#options.directory);
+    }
   }
 
   /** A snapshot takes the place of everything. The new segment is there before the old ones go: it carries the vote. */
@@ -318,9 +320,10 @@ export class SegmentLog {
     if (active.isTorn)
       writeAll(this.#disk, file, Buffer.alloc(active.fileBytes - active.at), active.at);
     // A flush that failed may have left the end in memory only, which looks whole until the power fails: it is written again.
-    const from = Math.max(0, active.at - readAheadBytes);
-    writeAll(this.#disk, file, active.bytes.subarray(from, active.at), from);
+    const { flushedTo } = active;
+    writeAll(this.#disk, file, active.bytes.subarray(flushedTo, active.at), flushedTo);
     this.#disk.flush(file);
+    this.#disk.flushDirectory(this.#options.directory);
     this.#flushedTo = active.at;
   }
 
