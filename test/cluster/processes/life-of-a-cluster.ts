@@ -139,7 +139,7 @@ test('a minority reads what it has and refuses the rest; everything is there aft
   assert.equal((await rows(cluster, survivor, 'SELECT FROM Person', eventual)).length, 1);
   assert.equal((await command(cluster, survivor, 'SELECT FROM Person', linearizable)).status, 503);
   await survivor.kill();
-  for (const server of cluster.servers) void cluster.restart(server.place);
+  await Promise.all(cluster.servers.map(({ place }) => cluster.restart(place)));
   await Promise.all(cluster.servers.map((server) => server.ready(60_000)));
   for (const server of cluster.servers) {
     const numbers = (await rows(cluster, server, 'SELECT number FROM Person', linearizable)).map(
