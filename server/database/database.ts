@@ -112,7 +112,8 @@ export async function openDatabase(
   const { timers, clock } = runtime;
   const { flushSeconds } = surroundings.counters;
   const maintainer = newMaintainer(settings);
-  const around = { settings, timers, clock, flushSeconds };
+  const isLogAbove = given.replication?.isMember(name) === true;
+  const around = { settings, timers, clock, flushSeconds, isLogAbove };
   const engine = openEngine(path, around, labels.labels, maintainer);
   try {
     const own = readSettings(engine, settings, log);

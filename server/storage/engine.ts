@@ -37,6 +37,8 @@ export interface StorageEngine {
    */
   apply(entries: readonly LogEntry[], isAlone?: boolean): Promise<void>;
   applied(): AppliedPosition;
+  /** Everything that was applied before the call is durable here when it resolves, without any log. */
+  checkpoint(): Promise<void>;
   /**
    * Waits for changes under way. Snapshots must be closed before.
    */

@@ -69,8 +69,8 @@ export interface LmdbEngineOptions {
   readonly clock?: Pick<Clock, 'monotonicMs'>;
   /** Told of each write of the log, in seconds; needs the clock. */
   readonly flushSeconds?: Histogram | undefined;
-  /** What makes a commit durable; default 'log'. */
-  readonly durability?: 'log' | 'commit';
+  /** What makes a commit durable; default 'log'. 'above': the caller's log, which gives entries again after a crash. */
+  readonly durability?: 'log' | 'commit' | 'above';
   /** For block images, adjacency and unique keys together; default 64 MiB. */
   readonly cacheBytes?: number;
   /** `server.httpTxSnapshotMax`: distinct states kept for longer than a statement; default 512. */
@@ -320,6 +320,8 @@ export class LmdbEngine implements StorageEngine {
 
   #recordsOf(entries: readonly LogEntry[]): Unit['records'] {
     if (isLarger(entries, logGroupBytesMax)) return 'alone';
+    if (this.#isLogAbove)
+      return entries.map(({ position }) => ({ ...position, payload: noPayload }));
     return this.#options.durability === 'commit' ? 'none' : entries.map(recordOf);
   }
 
@@ -394,15 +396,18 @@ export class LmdbEngine implements StorageEngine {
       .flatMap((unit) => (typeof unit.records === 'object' ? unit.records : []))
       .filter(({ index }) => index > this.#applied.index);
     if (records.length > 0) {
-      if (!this.#log.hasRoomFor(CommitLog.sizeOf(records))) await this.#checkpointer.all();
+      if (!this.#isLogAbove && !this.#log.hasRoomFor(CommitLog.sizeOf(records)))
+        await this.#checkpointer.all();
       // Only deletions look at what is stored, and may meet damage: not once the log has the entry.
       const early = commit.deletions.length > 0 ? commit.finish() : undefined;
       // A checkpoint keeps the disk busy for milliseconds, so nothing waits for it in place then.
       const isAlone = group.length === 1 && group[0]?.isAlone === true;
-      const written = this.#log.append(records, isAlone, this.#checkpointer.isRunning);
+      const written = this.#isLogAbove
+        ? undefined
+        : this.#log.append(records, isAlone, this.#checkpointer.isRunning);
       // The images are made while the disk writes.
       const writes = early ?? commit.finish();
-      await written;
+      if (written !== undefined) await written;
       const { index } = commit.position ?? this.#applied;
       const heldIndex = this.#readers.heldIndex;
       const { layer } = this.#readers;
@@ -428,7 +433,7 @@ export class LmdbEngine implements StorageEngine {
       this.#publish(commit);
       this.#readers.rebase(this.#applied.index);
       this.#log.checkpointed(this.#applied.index);
-      this.#log.marker(this.#applied.index);
+      if (!this.#isLogAbove) this.#log.marker(this.#applied.index);
     }
     this.#resolve(group, commit);
   }
@@ -544,6 +549,15 @@ export class LmdbEngine implements StorageEngine {
     await this.#subs.root.backup(directory, true);
   }
 
+  get #isLogAbove(): boolean {
+    return this.#options.durability === 'above';
+  }
+
+  async checkpoint(): Promise<void> {
+    await this.#checkpointer.all();
+    if (this.#failure !== undefined) throw this.#failure;
+  }
+
   /** Resolves when nothing is under way, background deletions and checkpoints included. */
   async settled(): Promise<void> {
     while (this.#work !== undefined || this.#deletions !== undefined) {
@@ -568,6 +582,8 @@ export class LmdbEngine implements StorageEngine {
     this.#use.close(this.#failure === undefined);
   }
 }
+
+const noPayload = new Uint8Array(0);
 
 function readersMax(options: LmdbEngineOptions): number {
   return options.readersMax ?? 1024;

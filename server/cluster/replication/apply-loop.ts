@@ -21,6 +21,8 @@ export interface ApplyLoopOptions {
   readonly checkpointed?: ((index: Index) => void) | undefined;
   /** For who waits for what this copy did not apply. */
   readonly remotely: (seat: DatabaseSeat) => DatabaseError;
+  /** Makes durable, without the log, what all databases have applied. */
+  readonly flush: () => Promise<void>;
   readonly timers: Pick<Timers, 'yield'>;
   readonly log: Log;
 }
@@ -41,6 +43,7 @@ export class ApplyLoop {
   #applied: Index;
   #checkpointed: Index;
   #isStopped = false;
+  #checkpointing: Promise<void> | undefined;
   #work: Promise<void> = Promise.resolve();
   #turn: Promise<void> = Promise.resolve();
 
@@ -92,6 +95,7 @@ export class ApplyLoop {
   async stop(): Promise<void> {
     this.#isStopped = true;
     await this.#work.catch(() => {});
+    await this.#checkpointing;
     await this.#checkpoint();
   }
 
@@ -103,7 +107,8 @@ export class ApplyLoop {
       at = end;
       if (at < entries.length) await this.#options.timers.yield();
     }
-    if (this.#applied - this.#checkpointed >= entriesPerCheckpoint) await this.#checkpoint();
+    // Beside what is applied next.
+    if (this.#applied - this.#checkpointed >= entriesPerCheckpoint) void this.#checkpoint();
   }
 
   async #applyStep(entries: readonly Entry[]): Promise<void> {
@@ -165,11 +170,20 @@ export class ApplyLoop {
     for (const listener of this.#listeners) listener(index);
   }
 
-  /** Engines answer when a change is durable, so everything that was applied is. */
-  async #checkpoint(): Promise<void> {
+  /** One at a time. */
+  #checkpoint(): Promise<void> {
+    this.#checkpointing ??= this.#checkpointNow().finally(() => {
+      this.#checkpointing = undefined;
+    });
+    return this.#checkpointing;
+  }
+
+  /** What databases show stands in memory and in the log, until they have it on disk by themselves (ha.md 5.8). */
+  async #checkpointNow(): Promise<void> {
     const index = this.#applied;
     if (index === this.#checkpointed) return;
     try {
+      await this.#options.flush();
       await this.#options.server.checkpoint(index);
       this.#checkpointed = index;
       const { checkpointed, port } = this.#options;

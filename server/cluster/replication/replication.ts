@@ -58,6 +58,9 @@ export class ClusterReplication implements Replication, ServerProposer {
       marked,
       checkpointed,
       remotely: (seat) => this.#remotely(seat),
+      flush: async () => {
+        await Promise.all(this.seats().map(({ engine }) => engine.checkpoint()));
+      },
       timers,
       log,
     });
@@ -94,6 +97,10 @@ export class ClusterReplication implements Replication, ServerProposer {
   }
 
   // --- databases
+
+  isMember(name: string): boolean {
+    return this.#options.server.memberNamed(name) !== undefined;
+  }
 
   join(name: string, engine: StorageEngine): ReplicatedLog | undefined {
     const { server, runtime, log } = this.#options;

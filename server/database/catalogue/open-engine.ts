@@ -34,6 +34,8 @@ export interface EngineSurroundings {
   readonly clock: Clock;
   /** Told of each write of the commit log. */
   readonly flushSeconds?: Histogram;
+  /** The log of a cluster has every entry until a checkpoint does. */
+  readonly isLogAbove?: boolean;
 }
 
 /** Derives the entries of all indexes of one database. */
@@ -50,7 +52,7 @@ export function newMaintainer(settings: Settings): OrderedIndexMaintainer {
  */
 export function openEngine(
   directory: string,
-  { settings, timers, clock, flushSeconds }: EngineSurroundings,
+  { settings, timers, clock, flushSeconds, isLogAbove }: EngineSurroundings,
   labels: TypeLabels,
   deriver: OrderedIndexMaintainer,
 ): StorageEngine {
@@ -61,6 +63,7 @@ export function openEngine(
     timers,
     clock,
     flushSeconds,
+    durability: isLogAbove === true ? 'above' : 'log',
     snapshotMax: settings.get(serverHttpTxSnapshotMax),
     mapSizeBytes: settings.get(storageMapSize),
     readersMax: settings.get(storageMaxReaders),

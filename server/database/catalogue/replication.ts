@@ -3,6 +3,8 @@ import type { Replicator } from '#transaction/commit/replicator.ts';
 
 /** The cluster, as databases that are being opened see it; absent with HA off. */
 export interface Replication {
+  /** Whether its entries stand in the log, so that it needs none of its own. */
+  isMember(name: string): boolean;
   /** Undefined: no member of the log, so this server alone writes it (while a restore is staged). */
   join(name: string, engine: StorageEngine): ReplicatedLog | undefined;
 }
