@@ -265,7 +265,11 @@ function sizeOf(value: Value): number {
 
 // --- embedded documents
 
-function validateEmbedded(value: Value, context: CoercionContext): void {
+/**
+ * Checks the embedded documents in a value against the declarations of their own types.
+ * @throws DatabaseError `Validation`
+ */
+export function validateEmbedded(value: Value, context: CoercionContext): void {
   if (isList(value)) {
     for (const item of value) {
       if (typeof item === 'object' && item !== null) validateEmbedded(item, context);

@@ -1,7 +1,7 @@
 import type { Catalog, PropertyDefinition, TypeDefinition } from '#catalog/catalog.ts';
 import { coerceDeclared, coerceProperties, storable } from '#catalog/coercion.ts';
 import { requireName } from '#catalog/name-rules.ts';
-import { validateRecord } from '#catalog/validation.ts';
+import { validateEmbedded, validateRecord } from '#catalog/validation.ts';
 import { type IntegerWidth, type IntegerWidths, withWidths } from '#core/value/integer-width.ts';
 import type { TemporalFormats } from '#core/temporal/format.ts';
 import type { Value, ValueMap } from '#core/value/value.ts';
@@ -120,6 +120,7 @@ class ColumnRows implements BatchRows {
           ? storable(given, surroundings)
           : coerceDeclared(property, given, surroundings);
       this.values[at] = value;
+      if (typeof value === 'object' && value !== null) validateEmbedded(value, surroundings);
       if (width !== undefined && !hasFractions && typeof value === 'number')
         hasFractions = !Number.isInteger(value);
       const wanted = cellKindFor(value);
