@@ -30,6 +30,21 @@ test('headers that do not end are bounded in all, before anybody is asked for cr
   assert.match(refused?.text() ?? '', /^HTTP\/1\.1 503 [\s\S]*httpMaxPendingHeaders/);
 });
 
+test('while many send long headers all are read in slices, and whoever completes a request is answered', async (context) => {
+  const door = await startDoor(context);
+  const early = Array.from({ length: 40 }, () => client(context, door.port));
+  const long = Array.from({ length: 60 }, () => client(context, door.port));
+  for (const { socket } of long)
+    socket.write(`GET /api/v1/health HTTP/1.1\r\nHost: x\r\nX-Long: ${'x'.repeat(60_000)}`);
+  const answers = [...early, ...long].map(({ socket }) => once(socket, 'data'));
+  const late = await Promise.all(Array.from({ length: 20 }, () => door.ask('GET', 'health')));
+  assert.ok(late.every(({ status }) => status === 204));
+  for (const { socket } of early) socket.write('GET /api/v1/health HTTP/1.1\r\nHost: x\r\n\r\n');
+  for (const { socket } of long) socket.write('\r\n\r\n');
+  await Promise.all(answers);
+  for (const { text } of [...early, ...long]) assert.match(text(), /^HTTP\/1\.1 204/);
+});
+
 const budget = { 'service.server.httpMaxRequestMemory': String(1024 * 1024) };
 
 test('bodies that do not end are bounded in all; their memory comes back', async (context) => {

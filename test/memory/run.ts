@@ -5,6 +5,7 @@ import { heapOptions, memoryVariables } from '#platform/container-memory.ts';
 import { HttpClient, type ServerProcess, startServer } from '../support/server-process.ts';
 import { limitMemory, ownMemoryBytes } from './memory-limit.ts';
 import { databaseName, loadRows, rowCount } from './rows.ts';
+import { type Killer, killers } from './killers.ts';
 import { waves } from './waves.ts';
 
 /*
@@ -113,6 +114,36 @@ async function runWave(server: ServerProcess, title: string, statements: readonl
   if (unclean) process.stdout.write(`  ${unclean.status} ${unclean.text.slice(-300)}\n`);
 }
 
+/** Everything is answered or refused, `/health` too meanwhile, and nothing ends the server. */
+async function runKiller(server: ServerProcess, title: string, run: Killer) {
+  const peak = new Peak(server);
+  const before = Math.round(ownMemoryBytes(server.child.pid as number) / MiB);
+  const start = performance.now();
+  let isOver = false;
+  const statuses = run(server.port).finally(() => {
+    isOver = true;
+  });
+  let slowestMs = 0;
+  while (!isOver) {
+    const askedMs = performance.now();
+    const health = await fetch(`http://127.0.0.1:${server.port}/api/v1/health`).catch(
+      () => undefined,
+    );
+    if (health?.status === 204) slowestMs = Math.max(slowestMs, performance.now() - askedMs);
+    else slowestMs = Number.POSITIVE_INFINITY;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  const counts = new Map<number, number>();
+  for (const status of await statuses) counts.set(status, (counts.get(status) ?? 0) + 1);
+  const seconds = ((performance.now() - start) / 1000).toFixed(1);
+  const told = [...counts].map(([status, count]) => `${count} x ${status}`).join(', ');
+  const bytes = peak.end();
+  check(
+    `${title}: ${told}, /health within ${Math.round(slowestMs)} ms, from ${before} to ${Math.round(bytes / MiB)} MiB, ${seconds} s`,
+    bytes > 0 && bytes < containerBytes && Number.isFinite(slowestMs) && isAlive(server),
+  );
+}
+
 function isAlive({ child }: ServerProcess): boolean {
   return child.exitCode === null && child.signalCode === null;
 }
@@ -136,6 +167,10 @@ try {
   for (const { title, statements } of waves) {
     if (only !== undefined && !title.includes(only)) continue;
     if (isAlive(server)) await runWave(server, title, statements);
+  }
+  for (const { title, run } of killers) {
+    if (only !== undefined && !title.includes(only)) continue;
+    if (isAlive(server)) await runKiller(server, title, run);
   }
   if (isAlive(server)) {
     const after = await ask(server.port, 'SELECT count(*) AS n FROM T');

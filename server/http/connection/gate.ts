@@ -108,7 +108,7 @@ export class ConnectionGate {
     if (connection.isIdle || !this.#all.has(connection)) return;
     connection.isIdle = true;
     this.#idle.append(connection);
-    this.#headers.watch();
+    this.#headers.watch(connection);
   }
 
   left(connection: Connection): void {
