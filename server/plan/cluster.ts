@@ -10,6 +10,7 @@ import { entryKind } from '#cluster/replication/entry-codec.ts';
 import { ClusterReplication } from '#cluster/replication/replication.ts';
 import { parseServerList, type ServerList } from '#cluster/server-list.ts';
 import type { ClusterToken } from '#cluster/token/cluster-token.ts';
+import { DatabaseVerifier } from '#cluster/verify/database-verifier.ts';
 import { WorkerConsensus } from '#cluster/worker-consensus.ts';
 import {
   haGroupCommitBatchSize,
@@ -31,6 +32,7 @@ import type { StopStep } from '#control/server-control.ts';
 import { DatabaseError } from '#core/errors.ts';
 import { makeDirectories } from '#platform/files.ts';
 import type { DatabasesLog } from '#database/catalogue/databases.ts';
+import type { Database } from '#database/database.ts';
 import type { Replication } from '#database/catalogue/replication.ts';
 import { systemRuntime } from '#platform/system-runtime.ts';
 import { handOverStep, openDoorOfCluster, openToken } from './cluster-door.ts';
@@ -134,6 +136,13 @@ export class ClusterPlan {
     });
     await snapshots.prepare();
     this.#snapshots = snapshots;
+    const verifier = new DatabaseVerifier({
+      member: (name) => catalog.memberNamed(name),
+      proposer: () => replication,
+      view: (name) => (databases.open(name) as Database).state.view(),
+      runtime: systemRuntime,
+      log,
+    });
     const replication = new ClusterReplication({
       port: consensus,
       server: catalog,
@@ -144,6 +153,7 @@ export class ClusterPlan {
         quorumTimeoutMs: () => settings.get(haQuorumTimeout),
       },
       openForApply: (name) => databases.openForLog(name),
+      marked: ({ member }, index, body) => verifier.marked(member.name, index, body),
       checkpointed: (index) => snapshots.snapshots.offer(index),
       runtime: systemRuntime,
       log,
@@ -159,6 +169,7 @@ export class ClusterPlan {
       serverName: settings.get(serverName),
       declared: this.#list.peers,
       databaseNames: () => databases.names(),
+      verifier,
       snapshots: snapshots.archives,
       resync: (database) => snapshots.resync(database),
       resyncOf: (database) => snapshots.installer.progressOf(database),

@@ -48,7 +48,7 @@ export class ClusterVerify {
   async compare(database: string): Promise<Json> {
     const { view, addresses } = this.#options;
     const { self } = view.consensus;
-    const { verifyId, index } = await this.#verifier().mark(database);
+    const { verifyId, index } = await this.#mark(database);
     const own = await this.#own(verifyId);
     const digests = digestsOf(own.files);
     const others = addresses.known().filter(({ id }) => id !== self);
@@ -75,6 +75,33 @@ export class ClusterVerify {
       peers,
       overallStatus,
     };
+  }
+
+  /** The leader puts the mark into the log. @throws DatabaseError `QuorumNotReached`, `DatabaseNotFound` */
+  async mark(database: string): Promise<{ readonly verifyId: string; readonly index: number }> {
+    return this.#verifier().mark(database);
+  }
+
+  async #mark(database: string): Promise<{ readonly verifyId: string; readonly index: number }> {
+    const { view, addresses, http, token } = this.#options;
+    const { role, leader } = view.consensus.status();
+    if (role === 'leader') return this.mark(database);
+    if (leader === undefined) throw new DatabaseError('QuorumNotReached', 'no leader is known');
+    const dial = addresses.dial(leader);
+    if (dial.kind === 'refused')
+      throw new DatabaseError('QuorumNotReached', `the leader cannot be asked: ${dial.reason}`);
+    const asked = http.askWhole(dial, {
+      method: 'POST',
+      path: `/api/v1/cluster/verify/${encodeURIComponent(database)}?mark=true`,
+      headers: { 'content-type': 'application/json', 'x-service-cluster-token': token.value },
+      body: Buffer.from('{}'),
+    });
+    const { status, body } = await asked.catch((error: unknown) => {
+      throw new DatabaseError('QuorumNotReached', `the leader was not reached: ${String(error)}`);
+    });
+    if (status === 200) return JSON.parse(body.toString()) as { verifyId: string; index: number };
+    const code = status === 404 ? 'DatabaseNotFound' : 'QuorumNotReached';
+    throw new DatabaseError(code, `the leader answers ${status}: ${body.toString().slice(0, 300)}`);
   }
 
   /** What this server holds at a mark, for another one; waits until it is digested. */

@@ -189,8 +189,14 @@ const verifyPost: Route = {
     if (!isAskedByServer && !principal.isRoot) throw rootOnly(principal.name);
     const cluster = clusterOf(exchange);
     const database = databaseName(exchange);
+    if (!exchange.door.databases.exists(database))
+      throw new HttpRefusal({ status: 404, error: `Database '${database}' does not exist` });
     if (!isAskedByServer) {
       exchange.jsonValue(200, { result: await cluster.verify.compare(database) });
+      return;
+    }
+    if (switchOf(exchange, 'mark')) {
+      exchange.jsonValue(200, await cluster.verify.mark(database));
       return;
     }
     const verifyId = new URLSearchParams(exchange.queryString).get('verifyId') ?? '';

@@ -146,3 +146,38 @@ test('all are restarted one after the other under load, without an error for a c
   );
   assert.equal(row?.['n'], next);
 });
+
+test('verify compares what the members hold, from any of them, and says when one could not be asked', async (context) => {
+  const cluster = await startProcesses(context, 3);
+  const leader = await cluster.leader();
+  await makeSchool(cluster, leader);
+  for (let number = 1; number <= 50; number += 1)
+    await rows(cluster, leader, `INSERT INTO Person SET number = ${number}, name = 'p${number}'`);
+  const verified = async (server: (typeof cluster.servers)[number]) => {
+    const { status, body } = await cluster.ask(server, 'POST', 'cluster/verify/school');
+    assert.equal(status, 200, JSON.stringify(body));
+    return (
+      body as {
+        result: { overallStatus: string; peers: { status: string }[]; files: { name: string }[] };
+      }
+    ).result;
+  };
+  for (const server of cluster.servers) {
+    const { overallStatus, peers, files } = await verified(server);
+    assert.equal(overallStatus, 'ALL_CONSISTENT', JSON.stringify(peers));
+    assert.deepEqual(
+      peers.map(({ status }) => status),
+      ['CONSISTENT', 'CONSISTENT'],
+    );
+    assert.ok(
+      files.some(({ name }) => /^Person_\d+\.bucket$/.test(name)),
+      JSON.stringify(files),
+    );
+  }
+  assert.equal((await cluster.ask(leader, 'POST', 'cluster/verify/nowhere')).status, 404);
+  const [gone] = cluster.servers.filter((server) => server !== leader);
+  await gone?.kill();
+  const { overallStatus, peers } = await verified(leader);
+  assert.equal(overallStatus, 'VERIFICATION_INCOMPLETE');
+  assert.deepEqual(peers.map(({ status }) => status).sort(), ['CONSISTENT', 'ERROR']);
+});
