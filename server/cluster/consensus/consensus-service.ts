@@ -15,8 +15,10 @@ import { LogStore } from '../log-store/log-store.ts';
 import type { Envelope } from '../transport/envelope.ts';
 import type { UnaryName } from '../transport/peer-channel.ts';
 import { RaftServer } from '../transport/raft-server.ts';
+import { Doorkeeper } from './doorkeeper.ts';
 import { Driver } from './driver.ts';
 import { findGroup, type Formation, type Hello } from './formation.ts';
+import { LeaderWatch } from './leader-watch.ts';
 import { MembershipDesk } from './membership-desk.ts';
 import { Peers } from './peers.ts';
 import { statusOf } from './published-status.ts';
@@ -40,6 +42,8 @@ export class ConsensusService {
   readonly #peers: Peers;
   readonly #server: RaftServer;
   readonly #desk: MembershipDesk;
+  readonly #doorkeeper: Doorkeeper;
+  readonly #watch: LeaderWatch;
   #driver: Driver | undefined;
   #raftState: RaftState = 'STARTING';
   #logState: LogState = 'OK';
@@ -114,6 +118,35 @@ export class ConsensusService {
         return (await this.transfer(undefined, Math.max(0, left))).kind === 'transferred';
       },
     });
+    this.#doorkeeper = this.#makeDoorkeeper();
+    this.#watch = this.#makeWatch();
+  }
+
+  #makeDoorkeeper(): Doorkeeper {
+    const { self, clusterName, declared } = this.#options;
+    return new Doorkeeper({
+      self,
+      clusterName,
+      declared: declared.map(({ id }) => id),
+      runtime: this.#runtime,
+      identity: () => this.#store.identity,
+      conf: () => this.#driver?.status().conf,
+      askMembers: async (id) =>
+        ((await this.#peers.ask(id, 'Hello', this.#hello())) as Hello).members ?? [],
+      report: (text) => this.#tell({ kind: 'log', level: 'error', text }),
+    });
+  }
+
+  #makeWatch(): LeaderWatch {
+    return new LeaderWatch({
+      options: this.#options,
+      runtime: this.#runtime,
+      peers: this.#peers,
+      status: () => this.#driver?.status(),
+      bestTarget: (except) => this.#bestTarget(except),
+      transfer: (to, timeoutMs) => this.transfer(to, timeoutMs),
+      log: (level, text) => this.#tell({ kind: 'log', level, text }),
+    });
   }
 
   /** Finds the group, or forms it, and takes part. */
@@ -142,6 +175,7 @@ export class ConsensusService {
       this.#raftState = 'RUNNING';
       if (this.#deliverFrom !== undefined) this.#driver.deliverBehind(this.#deliverFrom);
       this.#driver.start();
+      this.#watch.start();
       this.#publish();
       if (!this.#store.identity.admitted) await this.#join();
     } catch (error) {
@@ -167,7 +201,7 @@ export class ConsensusService {
   }
 
   #checked(hello: Hello): Hello {
-    const problem = this.#strangeness(hello.clusterName, hello.clusterId);
+    const problem = this.#doorkeeper.strangeness(hello.clusterName, hello.clusterId);
     if (problem !== undefined) throw new Error(problem);
     return hello;
   }
@@ -229,6 +263,7 @@ export class ConsensusService {
       term: status?.term ?? 0,
       admitted: identity.admitted,
       leader: status?.leader,
+      members: status === undefined ? [] : [...membersOf(status.conf).keys()],
       formation:
         clusterId === undefined || firstConf === undefined
           ? undefined
@@ -236,31 +271,9 @@ export class ConsensusService {
     };
   }
 
-  #strangeness(clusterName: string, clusterId: string | undefined): string | undefined {
-    const own = this.#store.identity.clusterId;
-    if (clusterName !== this.#options.clusterName)
-      return `cluster name '${clusterName}' is not '${this.#options.clusterName}'`;
-    if (clusterId && own && clusterId !== own) {
-      const text = `cluster id ${clusterId} is not ${own}`;
-      this.#tell({
-        kind: 'log',
-        level: 'error',
-        text: `A member of another cluster was refused: ${text}`,
-      });
-      return text;
-    }
-    return undefined;
-  }
-
   #receive(envelope: Envelope): string | undefined {
-    const problem = this.#strangeness(envelope.clusterName, envelope.clusterId);
-    if (problem !== undefined) return problem;
-    if (envelope.toPeer !== this.#options.self)
-      return `this is ${this.#options.self}, not ${envelope.toPeer}`;
-    const { storageId } = this.#store.identity;
-    if (envelope.toStorage !== '' && envelope.toStorage !== storageId)
-      return `the storage here is ${storageId}, not ${envelope.toStorage}`;
-    if (this.#driver === undefined) return undefined;
+    const problem = this.#doorkeeper.refusalOf(envelope);
+    if (problem !== undefined || this.#driver === undefined) return problem;
     this.#peers.heard(envelope.fromPeer, envelope.messages);
     this.#driver.receive(envelope.messages);
     return undefined;
@@ -422,12 +435,13 @@ export class ConsensusService {
     return { kind: 'timeout' };
   }
 
-  #bestTarget(): PeerId | undefined {
+  #bestTarget(except?: PeerId): PeerId | undefined {
     const { conf, progress, lastIndex } = this.#required().status();
     const matches = new Map(progress.map(({ id, match }) => [id, match]));
     const eligible = conf.voters.filter(
       ({ id, canLead }) =>
         id !== this.#options.self &&
+        id !== except &&
         canLead &&
         this.#isReachable(id) &&
         lastIndex - (matches.get(id) ?? 0) <= this.#options.lagEntriesMax,
@@ -533,6 +547,7 @@ export class ConsensusService {
       await this.transfer(undefined, handOverMs);
     this.#raftState = 'CLOSING';
     this.#stopCheck();
+    this.#watch.close();
     this.#driver?.close();
     this.#peers.close();
     this.#server.close();

@@ -12,6 +12,8 @@ export interface Hello {
   readonly term: Term;
   readonly admitted: boolean;
   readonly leader: PeerId | undefined;
+  /** Of the group as it knows them. */
+  readonly members?: readonly PeerId[];
   /** The configuration at which its log begins; undefined: it belongs to no group yet. */
   readonly formation: Formation | undefined;
 }

@@ -16,11 +16,14 @@ export interface PeersPort {
 
 interface Contact {
   heardMs: number;
+  /** Its port refused a connection. */
+  refusedMs: number | undefined;
   askedMs: number;
   roundTrips: number[];
 }
 
 const roundTripsKept = 100;
+const refusedKeptMs = 10_000;
 
 /** The other members: ways to them, and when they were heard. */
 export class Peers {
@@ -62,6 +65,12 @@ export class Peers {
     return heardMs === 0 ? undefined : this.#nowMs() - heardMs;
   }
 
+  /** Its process is gone, as far as its port tells. */
+  wasRefused(id: PeerId): boolean {
+    const refusedMs = this.#contacts.get(id)?.refusedMs;
+    return refusedMs !== undefined && this.#nowMs() - refusedMs < refusedKeptMs;
+  }
+
   roundTrip(id: PeerId): { readonly last: number | undefined; readonly p99: number | undefined } {
     const known = this.#contacts.get(id)?.roundTrips ?? [];
     const sorted = [...known].sort((a, b) => a - b);
@@ -96,7 +105,10 @@ export class Peers {
         toPeer: id,
         toStorage: this.#storageOf(id),
       }),
-      onLost: (isRefused) => onLost(id, isRefused),
+      onLost: (isRefused) => {
+        if (isRefused) this.#contact(id).refusedMs = this.#nowMs();
+        onLost(id, isRefused);
+      },
     });
     this.#channels.set(id, channel);
     return channel;
@@ -119,7 +131,7 @@ export class Peers {
   #contact(id: PeerId): Contact {
     const known = this.#contacts.get(id);
     if (known !== undefined) return known;
-    const fresh = { heardMs: 0, askedMs: this.#nowMs(), roundTrips: [] };
+    const fresh = { heardMs: 0, refusedMs: undefined, askedMs: this.#nowMs(), roundTrips: [] };
     this.#contacts.set(id, fresh);
     return fresh;
   }

@@ -87,6 +87,10 @@ export interface ConsensusOptions {
   readonly formsWithoutAbsent: boolean;
   readonly joinsByItself: boolean;
   readonly unreachableMs: number;
+  /** How long a follower is unreachable before its channels are opened anew; 0: they stay. */
+  readonly channelResetMs: number;
+  /** Leadership moves when that did not help. */
+  readonly escalates: boolean;
   readonly healthCheckMs: number;
   readonly restartsMax: number;
   readonly lagEntriesMax: number;

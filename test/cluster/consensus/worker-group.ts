@@ -74,6 +74,8 @@ export class WorkerGroup {
       formsWithoutAbsent: false,
       joinsByItself: true,
       unreachableMs: 10_000,
+      channelResetMs: 60_000,
+      escalates: true,
       healthCheckMs: 3000,
       restartsMax: 10,
       lagEntriesMax: 1000,
