@@ -34,6 +34,8 @@ export class DatabaseSeat {
   /** Why this copy is not like the others any more; it takes no entries then. */
   damage: string | undefined;
   skippedCount = 0;
+  /** Told once when this copy stops. */
+  onDamage: () => void = () => {};
   #database: FollowingDatabase | undefined;
   readonly #log: Log;
   readonly #timers: Timers;
@@ -203,6 +205,7 @@ export class DatabaseSeat {
   #quarantine(reason: string): void {
     if (this.damage !== undefined || this.isClosing) return;
     this.damage = reason;
+    this.onDamage();
     this.#log.error('the database differs from the log and takes no more entries', {
       database: this.member.name,
       reason,

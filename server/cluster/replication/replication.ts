@@ -17,6 +17,8 @@ import { RaftReplicator } from './raft-replicator.ts';
 import type { ServerEntries } from './server-entries.ts';
 import type { ServerProposer } from './server-proposer.ts';
 
+const handOverMs = 5000;
+
 export interface ClusterReplicationOptions {
   readonly port: ConsensusPort;
   readonly server: ServerEntries;
@@ -107,6 +109,7 @@ export class ClusterReplication implements Replication, ServerProposer {
     const member = server.memberNamed(name);
     if (member === undefined) return undefined;
     const seat = new DatabaseSeat(member, engine, { log, timers: runtime.timers });
+    seat.onDamage = () => this.#giveUpLead();
     const replicator = new RaftReplicator({
       seat,
       commits: this.#commits,
@@ -177,9 +180,14 @@ export class ClusterReplication implements Replication, ServerProposer {
     for (const listener of this.#listeners) listener(term > 0);
   }
 
+  /** Others have what this server could not apply: one of them goes on (ha.md 5.13). */
+  #giveUpLead(): void {
+    if (this.#term === 0) return;
+    this.#options.port.transferLeadership(undefined, handOverMs).catch(() => {});
+  }
+
   /** What a quorum has and this copy could not apply (ha.md 5.13). */
   #remotely(seat: DatabaseSeat): DatabaseError {
-    if (this.#term > 0) void this.#options.port.transferLeadership(undefined, 5000).catch(() => {});
     return new DatabaseError(
       'CommittedRemotely',
       `the transaction is committed, but this server could not apply it: ${seat.damage ?? ''}`,

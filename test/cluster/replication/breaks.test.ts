@@ -116,6 +116,38 @@ test('2: an entry that meets another state than it was made from stops that copy
   assert.equal((await servers.of('b').run('SELECT n FROM D')).length, 2);
 });
 
+test('6: a leader that cannot apply says that it is committed, and gives up the lead', async () => {
+  const servers = await three();
+  const a = servers.of('a');
+  await a.run('CREATE DOCUMENT TYPE D BUCKETS 1');
+  await a.run('INSERT INTO D SET n = 1');
+  await servers.settled();
+  const { engine } = a.database;
+  const { index, term, txId } = engine.applied();
+  // One transaction is missing in the log of this copy alone.
+  const skipped = { index: (index + 0.5) as LogIndex, term, txId: txId + 1 };
+  await engine.apply([{ position: skipped, operations: [] }]);
+  await assert.rejects(a.run('INSERT INTO D SET n = 2'), code('CommittedRemotely'));
+  await servers.settled();
+  assert.notEqual(servers.consensus.leader, 'a');
+  const leader = servers.of(servers.consensus.leader ?? '');
+  await leader.run('INSERT INTO D SET n = 3');
+  assert.deepEqual(await leader.run('SELECT n FROM D ORDER BY n'), [{ n: 1 }, { n: 2 }, { n: 3 }]);
+});
+
+test('an entry that does not fit into the log is refused before it, and nothing of it is stored', async () => {
+  const servers = await three();
+  const a = servers.of('a');
+  await a.run('CREATE DOCUMENT TYPE D');
+  const part = 'x'.repeat(9 * 1024 * 1024);
+  const parts = { a: part, b: part, c: part, d: part };
+  const text = 'INSERT INTO D SET a = :a, b = :b, c = :c, d = :d';
+  await assert.rejects(a.run(text, parts), code('EntryTooLarge'));
+  await a.run('INSERT INTO D SET a = 1');
+  assert.equal((await a.run('SELECT FROM D')).length, 1);
+  await requireEqual(servers);
+});
+
 test('3: schema, settings, global variables and request ids are those of the log on every server', async () => {
   const servers = await three();
   const a = servers.of('a');
