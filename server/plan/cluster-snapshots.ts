@@ -56,7 +56,7 @@ export class SnapshotPlan {
       throw new DatabaseError('NotOnline', 'the server is starting');
     };
     this.archives = new DatabaseArchives({
-      directory: join(paths.root, '.snapshots-sent'),
+      directory: join(paths.databases, '.snapshots-sent'),
       operated,
       offsetOf: (name) => catalog.memberNamed(name)?.offset ?? 0,
       concurrentMax: () => settings.get(haSnapshotMaxConcurrent),
@@ -64,7 +64,7 @@ export class SnapshotPlan {
       runtime: systemRuntime,
     });
     this.installer = new SnapshotInstaller({
-      directory: join(paths.root, '.snapshots-fetched'),
+      directory: join(paths.databases, '.snapshots-fetched'),
       databases: () => databases,
       dial: (peer) => required().addresses.dial(peer),
       http: () => required().http,

@@ -116,7 +116,7 @@ export class ClusterPlan {
     const { databases } = sources;
     const { settings, paths, log } = this.#ground;
     const { users, groups } = this.#security;
-    const directory = join(paths.root, 'catalog');
+    const directory = join(paths.databases, '.catalog');
     makeDirectories(directory, 0o750);
     const catalog = await ServerCatalog.open({
       directory,
