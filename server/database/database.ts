@@ -7,11 +7,7 @@ import type { LogIndex } from '#core/value/rid.ts';
 import type { Runtime } from '#core/runtime.ts';
 import type { TemporalFormats } from '#core/temporal/format.ts';
 import type { Settings, SettingsReader } from '#config/effective-settings.ts';
-import {
-  serverEventBusQueueSize,
-  serverDefaultDatabaseMode,
-  serverMaxSnapshotAge,
-} from '#config/server-settings.ts';
+import { serverEventBusQueueSize, serverMaxSnapshotAge } from '#config/server-settings.ts';
 import {
   asyncCloseTimeout,
   asyncBackPressure,
@@ -44,6 +40,7 @@ import type { ReplicatedLog, Replication } from './catalogue/replication.ts';
 import { readReplayKeys, readSettings, recordCountOf } from './catalogue/stored-state.ts';
 import { endedError } from './catalogue/database-end.ts';
 import type { DatabaseEnd, OpenDatabase } from './catalogue/databases.ts';
+import { requireWritable } from './catalogue/writable.ts';
 import { ChangeQueue } from './events.ts';
 import type { KeyValueStore } from './key-value/key-value-store.ts';
 import { GlobalVariables } from './script/global-variables.ts';
@@ -590,10 +587,7 @@ export class Database implements OpenDatabase {
 
   /** `server.defaultDatabaseMode` (http-api.md 21.3). */
   #requireWritable(): void {
-    if (this.#own.values.get(serverDefaultDatabaseMode) === 'READ_WRITE') return;
-    throw new DatabaseError(
-      'DatabaseReadOnly',
-      `Database '${this.name}' is read only (${serverDefaultDatabaseMode.key})`,
-    );
+    const isAlone = this.#surroundings.replication !== undefined && this.#replicated === undefined;
+    requireWritable(this.name, this.#own.values, isAlone);
   }
 }
