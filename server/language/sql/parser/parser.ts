@@ -328,6 +328,16 @@ export class Parser {
   unexpected(expected?: string): never {
     if (this.#expectations !== undefined && expected !== undefined) this.#expect(expected);
     const token = this.token;
+    const clauseAt = this.#clauseTakenForName();
+    if (clauseAt !== undefined) {
+      const word = this.text.slice(clauseAt, clauseAt + 5);
+      throw syntaxError({
+        text: this.text,
+        offset: clauseAt,
+        problem: `unexpected ${quoteForMessage(word)}`,
+        expected: ['an expression'],
+      });
+    }
     const problem =
       token.kind === 'end'
         ? 'unexpected end of text'
@@ -347,6 +357,13 @@ export class Parser {
   /** A fault that is not about which token may come next. @param suggestion what was probably meant */
   fail(offset: number, problem: string, suggestion?: string): never {
     throw syntaxError({ text: this.text, offset, problem, suggestion });
+  }
+
+  /** ORDER and GROUP are names, too: where BY follows one that was taken so, the fault stands before it. */
+  #clauseTakenForName(): number | undefined {
+    const { token } = this;
+    if (token.kind !== 'word' || token.keyword !== 'BY') return undefined;
+    return /\b(?:order|group)(?=\s+$)/iu.exec(this.text.slice(0, token.start))?.index;
   }
 
   /** The keyword that the current word, or the one before it that was taken as an alias, was meant to be. */
