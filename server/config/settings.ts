@@ -194,7 +194,7 @@ export const polyglotCommandMaxMemory = integerSetting('polyglotCommand.maxMemor
   default: 64,
   min: 16,
   max: 1024,
-  description: 'Heap of the process that runs JavaScript (MiB)',
+  description: 'Heap of the process that runs JavaScript (MiB); at most a sixteenth of a container',
 });
 export const sqlMaxStatementSize = sizeSetting('sql.maxStatementSize', {
   scope: 'database',

@@ -161,9 +161,17 @@ export function makeDatabases(options: ServerDatabasesOptions): ServerDatabases 
   return { databases, active, progress, meter, operations, store, operated };
 }
 
-function makeScripts({ runtime, settings }: ServerDatabasesOptions): ScriptEngine {
-  const heapMiB = () => settings.get(polyglotCommandMaxMemory);
-  return new ScriptEngine({ timers: runtime.timers, heapMiB });
+/** Of a container's memory, the largest heap of a process that runs scripts: it has some 45 MiB beside it. */
+const scriptHeapShare = 1 / 16;
+/** From here on there is room for two such processes. */
+const twoProcessesFromBytes = 1024 ** 3;
+
+function makeScripts({ runtime, settings, container }: ServerDatabasesOptions): ScriptEngine {
+  const limitBytes = container?.limitBytes ?? Number.POSITIVE_INFINITY;
+  const shareMiB = Math.max(16, Math.floor((limitBytes * scriptHeapShare) / 1024 ** 2));
+  const heapMiB = () => Math.min(settings.get(polyglotCommandMaxMemory), shareMiB);
+  const processCountMax = limitBytes < twoProcessesFromBytes ? 1 : 2;
+  return new ScriptEngine({ timers: runtime.timers, heapMiB, processCountMax });
 }
 
 function makeStore(settings: Settings, databases: () => Databases): KeyValueStore {

@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
 import { constants, setPriority } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { workerData } from 'node:worker_threads';
@@ -45,6 +46,7 @@ function start() {
     { env: {}, stdio: ['pipe', 'pipe', 'ignore'], cwd: '/' },
   );
   yieldToServer(started.pid);
+  endFirst(started.pid);
   pieces = [];
   pieceBytes = 0;
   started.stdout.on('data', (bytes) => {
@@ -62,6 +64,15 @@ function yieldToServer(pid) {
     setPriority(pid, constants.priority.PRIORITY_BELOW_NORMAL / 2);
   } catch {
     // It could not be started, which is told elsewhere, or the platform has no priorities.
+  }
+}
+
+/** Where memory runs out all the same, the kernel is to end the script and not the server. */
+function endFirst(pid) {
+  try {
+    writeFileSync(`/proc/${pid}/oom_score_adj`, '1000');
+  } catch {
+    // As above.
   }
 }
 
