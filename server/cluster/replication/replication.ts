@@ -8,6 +8,7 @@ import type {
 } from '#database/catalogue/replication.ts';
 import type { Index, PeerId, Term } from '#raft/vocabulary.ts';
 import type { StorageEngine } from '#storage/engine.ts';
+import type { Replicator } from '#transaction/commit/replicator.ts';
 import type { ConsensusPort, ConsensusStatus } from '../consensus-port.ts';
 import { ApplyLoop } from './apply-loop.ts';
 import { DatabaseSeat } from './database-seat.ts';
@@ -32,6 +33,24 @@ export interface ClusterReplicationOptions {
   readonly checkpointed?: (index: Index) => void;
   readonly runtime: Runtime;
   readonly log: Log;
+}
+
+/** A database that was here before the cluster, or that the cluster does not have any more: it can be read. */
+function ofThisServerAlone(name: string): ReplicatedLog {
+  const refuse = (): never => {
+    throw new DatabaseError(
+      'DatabaseReadOnly',
+      `Database '${name}' is on this server alone and no member of the cluster: it can be read and backed up, not changed`,
+    );
+  };
+  const replicator: Replicator = {
+    role: () => 'follower',
+    leadership: refuse,
+    hasRoom: () => true,
+    room: async () => {},
+    replicate: async () => refuse(),
+  };
+  return { replicator, opened() {}, closing: async () => {}, requireSound() {} };
 }
 
 /**
@@ -107,7 +126,7 @@ export class ClusterReplication implements Replication, ServerProposer {
   join(name: string, engine: StorageEngine): ReplicatedLog | undefined {
     const { server, runtime, log } = this.#options;
     const member = server.memberNamed(name);
-    if (member === undefined) return undefined;
+    if (member === undefined) return ofThisServerAlone(name);
     const seat = new DatabaseSeat(member, engine, { log, timers: runtime.timers });
     seat.onDamage = () => this.#giveUpLead();
     const replicator = new RaftReplicator({

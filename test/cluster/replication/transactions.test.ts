@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import type { DatabaseError } from '#core/errors.ts';
+import { root } from '#test/database/support/open-test-database.ts';
 import { ReplicatedServers } from '../support/replicated-servers.ts';
 
 const started: ReplicatedServers[] = [];
@@ -209,4 +210,20 @@ test('a bulk load travels as rows and is built on every server', async () => {
     const [row] = await server.run('SELECT text, out().k AS next FROM V WHERE k = 750');
     assert.deepEqual(row, { text: 'x'.repeat(3000), next: [751] });
   }
+});
+
+test('a database that is no member of the log can be read and not changed', async () => {
+  const servers = await three();
+  const b = servers.of('b');
+  const before = servers.consensus.log.length;
+  await b.databases.createHere('alone');
+  const run = async (text: string) => {
+    const statement = { language: 'sql', text, parameters: new Map() };
+    const signal = new AbortController().signal;
+    const options = { principal: root, mustBeIdempotent: false, signal };
+    (await b.databases.open('alone').run(statement, options)).close();
+  };
+  await run('SELECT FROM schema:types');
+  await assert.rejects(run('CREATE DOCUMENT TYPE D'), code('DatabaseReadOnly'));
+  assert.equal(servers.consensus.log.length, before);
 });
