@@ -12,6 +12,10 @@ import { sharedSchemas } from './shared-schemas.ts';
 
 const requestIdHeader = {
   'X-Request-Id': { description: 'Id of the request', schema: { type: 'string' } },
+  'X-Service-Commit-Index': {
+    description: 'In a cluster: what the server has applied; X-Service-Read-After takes it',
+    schema: { type: 'integer' },
+  },
 };
 
 /** The document. Pure: the same routes and version give the same text. */
@@ -130,8 +134,24 @@ function parametersOf(route: Route, operation: Operation): readonly JsonSchema[]
     description: 'Transaction session to use',
     schema: { type: 'string' },
   };
-  return [...inPath, ...inQuery, ...(operation.takesSession ? [session] : [])];
+  return [...inPath, ...inQuery, ...(operation.takesSession ? [session, ...wantedState] : [])];
 }
+
+/** In a cluster: what a read waits for before it begins. */
+const wantedState: readonly JsonSchema[] = [
+  {
+    name: 'X-Service-Read-Consistency',
+    in: 'header',
+    description: 'Instead of service.ha.readConsistency',
+    schema: { type: 'string', enum: ['eventual', 'read_your_writes', 'linearizable'] },
+  },
+  {
+    name: 'X-Service-Read-After',
+    in: 'header',
+    description: 'An X-Service-Commit-Index that the server must have applied',
+    schema: { type: 'integer', minimum: 0 },
+  },
+];
 
 const usualExamples: Readonly<Record<string, string>> = {
   database: 'school',
