@@ -4,6 +4,7 @@ import {
   receiveMessageOnPort,
   workerData,
 } from 'node:worker_threads';
+import { systemRuntime } from '#platform/system-runtime.ts';
 import type { LogAnswer, NumberedRequest } from './log-store/log-requests.ts';
 import { type Answer, LogService } from './log-store/log-service.ts';
 
@@ -15,6 +16,11 @@ import { type Answer, LogService } from './log-store/log-service.ts';
 /** @param port where the consensus worker asks */
 function serve(port: MessagePort): void {
   const service = new LogService();
+  let isUpkeepDue = false;
+  const upkeep = () => {
+    isUpkeepDue = service.upkeep();
+    if (isUpkeepDue) void systemRuntime.timers.yield().then(upkeep);
+  };
   port.on('message', (first: NumberedRequest) => {
     const batch = [first];
     for (
@@ -28,13 +34,14 @@ function serve(port: MessagePort): void {
       (i, done) => port.postMessage(answerOf(batch[i]?.id ?? 0, done)),
     );
     if (batch.at(-1)?.request.kind === 'close') port.close();
+    else if (!isUpkeepDue) upkeep();
   });
 }
 
 function answerOf(id: number, done: Answer): LogAnswer {
   if ('value' in done) return { id, value: done.value };
-  const { message, code } = done.error as NodeJS.ErrnoException;
-  return { id, error: { message, code } };
+  const { message, code, index } = done.error;
+  return { id, error: { message, code, index } };
 }
 
 if (!isMainThread && (workerData as { logPort?: MessagePort } | undefined)?.logPort !== undefined)

@@ -66,3 +66,9 @@ export const haSnapshotInstallRetryBaseMs = integerSetting('ha.snapshotInstallRe
   min: 1,
   description: 'Pause before the second attempt to fetch a database (ms); doubled each time',
 });
+export const haRaftStorageMinFreeSpacePerc = integerSetting('ha.raftStorageMinFreeSpacePerc', {
+  ...restart,
+  default: 20,
+  max: 90,
+  description: 'Free space of the volume of the Raft log below which it is compacted (%); 0: never',
+});

@@ -8,6 +8,7 @@ import {
   haHealthCheckInterval,
   haLogPurgeGap,
   haLogSegmentSize,
+  haRaftStorageMinFreeSpacePerc,
   haRatisRestartMaxRetries,
 } from '#config/cluster-log-settings.ts';
 import {
@@ -85,6 +86,7 @@ export function consensusOptions(
     escalates: settings.get(haPeerChannelResetEscalation),
     healthCheckMs: settings.get(haHealthCheckInterval),
     restartsMax: settings.get(haRatisRestartMaxRetries),
+    freePercMin: settings.get(haRaftStorageMinFreeSpacePerc),
     lagEntriesMax: settings.get(haReplicationLagWarning),
   };
 }

@@ -50,10 +50,7 @@ export function onVoteRequest(state: RaftState, message: Message): void {
     (state.vote === null && state.leader === undefined) ||
     (isPre && message.term > state.term);
   const isGranted =
-    state.admitted &&
-    !state.isLogFailed &&
-    isFree &&
-    state.log.isUpToDate(message.index, message.logTerm);
+    state.admitted && isFree && state.log.isUpToDate(message.index, message.logTerm);
   const emptyLog = state.log.lastIndex === 0;
   if (!isGranted) {
     state.send(answer, message.from, { reject: true, emptyLog });

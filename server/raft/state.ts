@@ -33,7 +33,7 @@ export class RaftState {
   /** A new leader assumes that a change may be pending up to here (ha.md 2.12 rule 1). */
   confGate: Index = 0;
   admitted: boolean;
-  /** The log takes nothing: a follower without votes. */
+  /** The log takes no entries: a follower that does not campaign. Its votes go out when they are durable, as ever. */
   isLogFailed = false;
 
   /** Ticks since the leader was heard, or, on a leader, since the last look at the quorum. */

@@ -1,11 +1,9 @@
-import { statfsSync } from 'node:fs';
 import type { Cancel, Runtime } from '#core/runtime.ts';
 import { membersOf } from '#raft/membership.ts';
 import type { SnapshotMeta } from '#raft/message.ts';
 import type { Index, PeerId, Term } from '#raft/vocabulary.ts';
 import type {
   ConsensusStatus,
-  LogState,
   MembershipChange,
   MembershipChanged,
   RaftState,
@@ -19,6 +17,7 @@ import { Doorkeeper } from './doorkeeper.ts';
 import { Driver } from './driver.ts';
 import { findGroup, type Formation, type Hello } from './formation.ts';
 import { LeaderWatch } from './leader-watch.ts';
+import { LogHealth, spaceAt } from './log-health.ts';
 import { MembershipDesk } from './membership-desk.ts';
 import { Peers } from './peers.ts';
 import { statusOf } from './published-status.ts';
@@ -46,8 +45,7 @@ export class ConsensusService {
   readonly #watch: LeaderWatch;
   #driver: Driver | undefined;
   #raftState: RaftState = 'STARTING';
-  #logState: LogState = 'OK';
-  #restarts = 0;
+  readonly #health: LogHealth;
   #elections = { count: 0, term: 0 as Term, lastMs: 0 };
   #installed: ((error: string | undefined) => void) | undefined;
   #deliverFrom: Index | undefined;
@@ -105,6 +103,18 @@ export class ConsensusService {
       flowControlWindow: options.flowControlWindow,
       onEnvelope: (envelope) => this.#receive(envelope),
       onAsked: (name, request) => this.#asked(name, request),
+    });
+    this.#health = new LogHealth({
+      clock: runtime.clock,
+      segmentBytes: options.segmentBytes,
+      restartsMax: options.restartsMax,
+      freePercMin: options.freePercMin,
+      space: () => spaceAt(options.directory),
+      report: (level, text) => tell({ kind: 'log', level, text }),
+      restart: async () => {
+        await store.reopen();
+        this.#driver?.restart();
+      },
     });
     this.#desk = new MembershipDesk({
       runtime,
@@ -481,7 +491,7 @@ export class ConsensusService {
       node: this.#driver?.status(),
       identity: this.#store.identity,
       raftState: this.#raftState,
-      logState: this.#logState,
+      logState: this.#health.state,
       elections: this.#elections,
       peers: this.#peers,
       isReachable: (id) => this.#isReachable(id),
@@ -490,8 +500,7 @@ export class ConsensusService {
   }
 
   #logFailed(error: Error): void {
-    this.#logState = 'FAILED';
-    this.#tell({ kind: 'log', level: 'error', text: `The Raft log failed: ${error.message}` });
+    this.#health.failed(error);
     this.#publish();
   }
 
@@ -503,34 +512,9 @@ export class ConsensusService {
     });
   }
 
-  /** A log that failed is opened anew when two segments fit (ha.md 3.7). */
   async #check(): Promise<void> {
-    if (this.#logState !== 'FAILED' || this.#raftState !== 'RUNNING') return;
-    const { directory, segmentBytes, restartsMax } = this.#options;
-    const { bavail, bsize } = statfsSync(directory);
-    if (bavail * bsize < 2 * segmentBytes) return;
-    if (restartsMax > 0 && this.#restarts >= restartsMax) {
-      this.#logState = 'GAVE_UP';
-      this.#tell({
-        kind: 'log',
-        level: 'error',
-        text: `Raft gave up after ${this.#restarts} restarts in place`,
-      });
-      return;
-    }
-    this.#restarts += 1;
-    this.#tell({
-      kind: 'log',
-      level: 'warn',
-      text: `Raft restarted in place (attempt ${this.#restarts}/${restartsMax})`,
-    });
-    try {
-      await this.#store.reopen();
-      this.#logState = 'OK';
-      this.#driver?.restart();
-    } catch (error) {
-      this.#logFailed(error instanceof Error ? error : new Error(String(error)));
-    }
+    if (this.#raftState !== 'RUNNING') return;
+    await this.#health.check();
     this.#publish();
   }
 

@@ -18,6 +18,7 @@ export class DiskJobs {
   #waiting: AppendJob[] = [];
   #isInstalling = false;
   #isStopped = false;
+  #hasFailed = false;
 
   constructor(port: DiskPort) {
     this.#port = port;
@@ -29,7 +30,17 @@ export class DiskJobs {
     this.#waiting = [];
   }
 
+  /** Nothing is written any more, but a term or a vote as long as the reserve takes it (ha.md 3.7 rule 2). */
+  fail(): void {
+    this.#hasFailed = true;
+    this.#waiting = [];
+  }
+
   push(job: AppendJob): void {
+    if (this.#hasFailed) {
+      this.#vote(job);
+      return;
+    }
     if (this.#isInstalling) {
       this.#waiting.push(job);
       return;
@@ -44,11 +55,23 @@ export class DiskJobs {
       isNothing && !job.mustSync ? this.#port.store.barrier() : this.#port.store.append(job);
     written.then(
       () => {
-        if (!this.#isStopped) this.#port.done(job.afterwards);
+        if (!this.#isStopped && !this.#hasFailed) this.#port.done(job.afterwards);
       },
       (error: Error) => {
-        if (!this.#isStopped) this.#port.failed(error);
+        if (!this.#isStopped && !this.#hasFailed) this.#port.failed(error);
       },
+    );
+  }
+
+  /** Of what waits for it only votes may go out: the entries that the core holds are not durable. */
+  #vote({ hardState, snapshot, mustSync, afterwards }: AppendJob): void {
+    if (hardState === undefined || snapshot !== undefined || !mustSync) return;
+    const votes = afterwards.filter(({ type }) => type === 'VoteResp');
+    this.#port.store.append({ entries: [], hardState, snapshot, mustSync, afterwards: votes }).then(
+      () => {
+        if (!this.#isStopped) this.#port.done(votes);
+      },
+      () => {},
     );
   }
 
@@ -59,13 +82,13 @@ export class DiskJobs {
       await this.#port.install(snapshot);
       await this.#port.store.reset(snapshot, job.hardState ?? this.#port.hardState());
     } catch (error) {
-      if (!this.#isStopped)
+      if (!this.#isStopped && !this.#hasFailed)
         this.#port.failed(error instanceof Error ? error : new Error(String(error)));
       return;
     }
     this.#isInstalling = false;
     const waiting = this.#waiting.splice(0);
-    if (this.#isStopped) return;
+    if (this.#isStopped || this.#hasFailed) return;
     this.#write({ ...job, snapshot: undefined });
     for (const next of waiting) this.push(next);
   }

@@ -118,7 +118,7 @@ export class Driver {
   }
 
   #failed(error: Error): void {
-    this.#disk.stop();
+    this.#disk.fail();
     this.#node.setLogFailed(true);
     this.#port.logFailed(error);
     this.#work();

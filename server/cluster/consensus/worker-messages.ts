@@ -93,6 +93,8 @@ export interface ConsensusOptions {
   readonly escalates: boolean;
   readonly healthCheckMs: number;
   readonly restartsMax: number;
+  /** Below this share of free space the log is compacted; 0: never. */
+  readonly freePercMin: number;
   readonly lagEntriesMax: number;
 }
 

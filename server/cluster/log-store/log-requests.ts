@@ -37,5 +37,10 @@ export interface NumberedRequest {
 export interface LogAnswer {
   readonly id: number;
   readonly value?: OpenedLog | readonly Entry[] | undefined;
-  readonly error?: { readonly message: string; readonly code: string | undefined };
+  readonly error?: {
+    readonly message: string;
+    readonly code: string | undefined;
+    /** The first entry that could not be written. */
+    readonly index: Index | undefined;
+  };
 }

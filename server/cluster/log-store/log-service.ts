@@ -1,5 +1,7 @@
-import { rmSync } from 'node:fs';
-import type { Entry } from '#raft/vocabulary.ts';
+import { mkdirSync, readdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Entry, Index } from '#raft/vocabulary.ts';
+import { lockDirectory } from './directory-lock.ts';
 import type { LogRequest, OpenedLog } from './log-requests.ts';
 import {
   openIdentity,
@@ -7,13 +9,26 @@ import {
   writeIdentity,
   writeSnapshotMeta,
 } from './raft-directory.ts';
-import { SegmentLog } from './segment-log.ts';
+import { makeReserve, releaseReserve } from './reserve.ts';
+import { type LogJob, SegmentLog } from './segment-log.ts';
+
+const emptyDisk: ReadonlySet<string | undefined> = new Set(['ENOSPC', 'EDQUOT']);
+
+/** A write failed. */
+export interface LogTrouble extends Error {
+  readonly code?: string;
+  /** The first entry that is not in the log. */
+  index?: Index;
+}
 
 /** Does the requests of the log worker, by blocking calls. After a failed append everything is refused until `open`. */
 export class LogService {
   #directory = '';
   #log: SegmentLog | undefined;
-  #failure: Error | undefined;
+  #failure: LogTrouble | undefined;
+  #unlock: (() => void) | undefined;
+  /** The last entry that others were told of. */
+  #promised: Index = 0;
 
   /** Appends that stand side by side are one flush. */
   handle(requests: readonly LogRequest[], answer: (i: number, done: Answer) => void): void {
@@ -21,7 +36,9 @@ export class LogService {
     const flush = () => {
       if (waiting.length === 0) return;
       const done = this.#try(() => {
-        this.#required().sync();
+        const log = this.#required();
+        log.sync();
+        this.#promised = log.last;
         return undefined;
       });
       for (const i of waiting) answer(i, done);
@@ -37,22 +54,46 @@ export class LogService {
         return;
       }
       const { job } = request;
-      const done = this.#try(() => {
-        this.#required().append({ ...job, mustSync: false });
-        return undefined;
-      });
+      const done = this.#try(() => this.#append(job));
       // Answers keep the order of the jobs: one that needs no flush says that those before it are durable.
-      if ('error' in done || (!job.mustSync && waiting.length === 0)) answer(i, done);
+      const isDone = 'error' in done || this.#failure !== undefined;
+      if (isDone || (!job.mustSync && waiting.length === 0)) answer(i, done);
       else waiting.push(i);
     });
     flush();
+  }
+
+  /** Work that is not urgent, in small steps. @returns whether there is more */
+  upkeep(): boolean {
+    return this.#failure === undefined && this.#log?.upkeep() === true;
+  }
+
+  #append(job: LogJob): undefined {
+    if (this.#failure !== undefined && this.#vote(job)) return;
+    const log = this.#required();
+    try {
+      log.append({ ...job, mustSync: false });
+    } catch (error) {
+      if (error instanceof Error)
+        (error as LogTrouble).index = job.entries[0]?.index ?? log.last + 1;
+      throw error;
+    }
+  }
+
+  /** On a full disk the reserve takes terms and votes. @returns whether it was one, and is durable */
+  #vote({ entries, hardState, mustSync }: LogJob): boolean {
+    if (entries.length > 0 || hardState === undefined || !mustSync) return false;
+    if (this.#log === undefined || !emptyDisk.has(this.#failure?.code)) return false;
+    releaseReserve(this.#directory);
+    this.#log.appendVote(hardState);
+    return true;
   }
 
   #try(work: () => OpenedLog | readonly Entry[] | undefined): Answer {
     try {
       return { value: work() };
     } catch (error) {
-      this.#failure = error instanceof Error ? error : new Error(String(error));
+      this.#failure ??= error instanceof Error ? error : new Error(String(error));
       return { error: this.#failure };
     }
   }
@@ -76,6 +117,7 @@ export class LogService {
       case 'reset':
         writeSnapshotMeta(this.#directory, request.snapshot);
         this.#required().reset(request.snapshot.index, request.hardState);
+        this.#promised = request.snapshot.index;
         return undefined;
       case 'identity':
         writeIdentity(this.#directory, request.identity);
@@ -85,8 +127,11 @@ export class LogService {
         this.#required();
         return undefined;
       case 'close':
-        this.#log?.close();
+        if (this.#failure === undefined) this.#log?.close();
+        else this.#log?.abandon();
         this.#log = undefined;
+        this.#unlock?.();
+        this.#unlock = undefined;
         return undefined;
     }
   }
@@ -98,7 +143,11 @@ export class LogService {
     newestBytesMax,
     wipes,
   }: Extract<LogRequest, { kind: 'open' }>): OpenedLog {
-    if (wipes) rmSync(directory, { recursive: true, force: true });
+    mkdirSync(directory, { recursive: true });
+    this.#unlock ??= lockDirectory(directory);
+    if (wipes)
+      for (const name of readdirSync(directory))
+        if (name !== 'LOCK') rmSync(join(directory, name), { recursive: true });
     this.#failure = undefined;
     this.#log?.abandon();
     this.#log = undefined;
@@ -113,11 +162,19 @@ export class LogService {
       segmentBytes,
       newestBytesMax,
     });
+    if (log.last < this.#promised) {
+      log.abandon();
+      throw new Error(
+        `the Raft log ends at entry ${log.last}, and ${this.#promised} was acknowledged: the disk lost it`,
+      );
+    }
+    this.#promised = log.last;
     this.#log = log;
+    makeReserve(directory);
     return { identity, snapshot, ...recovered };
   }
 }
 
 export type Answer =
   | { readonly value: OpenedLog | readonly Entry[] | undefined }
-  | { readonly error: Error };
+  | { readonly error: LogTrouble };

@@ -20,9 +20,12 @@ export interface LogStoreOptions {
 /** A write of the log failed: nothing more is taken until it is opened anew. */
 export class LogFailure extends Error {
   readonly isVolumeFull: boolean;
+  /** The first entry that is not in the log. */
+  readonly index: Index | undefined;
 
-  constructor(message: string, code: string | undefined) {
+  constructor(message: string, code: string | undefined, index: Index | undefined) {
     super(message);
+    this.index = index;
     this.isVolumeFull = code === 'ENOSPC' || code === 'EDQUOT';
   }
 }
@@ -133,7 +136,7 @@ export class LogStore {
     const waiting = this.#waiting.get(id);
     this.#waiting.delete(id);
     if (error === undefined) waiting?.resolve(value);
-    else waiting?.reject(new LogFailure(error.message, error.code));
+    else waiting?.reject(new LogFailure(error.message, error.code, error.index));
   }
 }
 

@@ -86,7 +86,7 @@ export class SegmentLog {
         ? after
         : { index: first, term: layout.termOf(first) ?? 0 };
     const recovered = {
-      hardState: found.hardState,
+      hardState: { ...found.hardState, commit: Math.min(found.hardState.commit, last) },
       before,
       last,
       terms: [...layout.runs],
@@ -270,11 +270,19 @@ export class SegmentLog {
     }
   }
 
-  /** The hard state opens each segment, since older ones go. On the disk, with its name, when it returns. */
+  /**
+   * The hard state opens each segment, since older ones go. On the disk, with its name, when it returns. When there is no room
+   * for it the log is as before.
+   */
   #begin(firstIndex: Index, extra: LogRecord | undefined): void {
     const { directory, segmentBytes, storageId } = this.#options;
     this.sync();
-    this.#release();
+    const old = {
+      active: this.#active,
+      at: this.#at,
+      zeroedTo: this.#zeroedTo,
+      chain: this.#chain,
+    };
     const number = (this.#layout.segments.at(-1)?.number ?? 0) + 1;
     const path = join(directory, segmentName(number));
     const isSpare = this.#hasSpare;
@@ -285,16 +293,28 @@ export class SegmentLog {
     const header = { number, storageId, clusterId, firstIndex, chain: this.#chain };
     const seed = seedOf(storageId, number);
     const segment = { number, path, firstIndex, starts: [] };
-    this.#layout.segments.push(segment);
     this.#active = { file, segment, seed };
     this.#zeroedTo = isSpare ? segmentBytes : 0;
     this.#at = segmentHeaderBytes;
     this.#flushedTo = 0;
     this.#chain = seed;
-    this.#writeZerosAhead(file, segmentHeaderBytes);
-    writeAll(this.#disk, file, encodeSegmentHeader(header), 0);
-    const records = [hardStateRecord(this.#hardState)];
-    this.#put(extra === undefined ? records : [...records, extra], this.#active);
+    try {
+      this.#writeZerosAhead(file, segmentHeaderBytes);
+      writeAll(this.#disk, file, encodeSegmentHeader(header), 0);
+      const records = [hardStateRecord(this.#hardState)];
+      this.#put(extra === undefined ? records : [...records, extra], this.#active);
+    } catch (error) {
+      this.#disk.close(file);
+      this.#disk.remove(path);
+      this.#active = old.active;
+      this.#at = old.at;
+      this.#flushedTo = old.at;
+      this.#zeroedTo = old.zeroedTo;
+      this.#chain = old.chain;
+      throw error;
+    }
+    this.#layout.segments.push(segment);
+    if (old.active !== undefined) this.#disk.close(old.active.file);
     this.sync();
     this.#disk.flushDirectory(directory);
   }

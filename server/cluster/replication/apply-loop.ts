@@ -32,6 +32,8 @@ const entriesPerStep = 64;
 const bytesPerStep = 4 * 1024 * 1024;
 /** Entries between two records of how far everything is durable. */
 const entriesPerCheckpoint = 4096;
+/** While the volume of the log has little space. */
+const entriesPerCheckpointUnderPressure = 64;
 
 /**
  * Applies the log on this server, the leader's own entries like all others. Databases go on beside each other; an entry of the
@@ -44,6 +46,7 @@ export class ApplyLoop {
   #checkpointed: Index;
   #isStopped = false;
   #checkpointing: Promise<void> | undefined;
+  #isUnderPressure = false;
   #work: Promise<void> = Promise.resolve();
   #turn: Promise<void> = Promise.resolve();
 
@@ -77,6 +80,13 @@ export class ApplyLoop {
     }
   }
 
+  /** The volume of the log has little space: what is durable is told at once and more often, so that the log can go. */
+  async relieve(isUnderPressure: boolean): Promise<void> {
+    const begins = isUnderPressure && !this.#isUnderPressure;
+    this.#isUnderPressure = isUnderPressure;
+    if (begins) await this.#checkpoint();
+  }
+
   /** A snapshot took the place of all entries up to `index` (ha.md 9.2). */
   installed(index: Index): void {
     this.#checkpointed = Math.max(this.#checkpointed, index);
@@ -107,8 +117,9 @@ export class ApplyLoop {
       at = end;
       if (at < entries.length) await this.#options.timers.yield();
     }
+    const due = this.#isUnderPressure ? entriesPerCheckpointUnderPressure : entriesPerCheckpoint;
     // Beside what is applied next.
-    if (this.#applied - this.#checkpointed >= entriesPerCheckpoint) void this.#checkpoint();
+    if (this.#applied - this.#checkpointed >= due) void this.#checkpoint();
   }
 
   async #applyStep(entries: readonly Entry[]): Promise<void> {

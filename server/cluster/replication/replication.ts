@@ -186,6 +186,7 @@ export class ClusterReplication implements Replication, ServerProposer {
   }
 
   #follow(status: ConsensusStatus): void {
+    void this.loop.relieve(status.logState !== 'OK');
     const term = status.role === 'leader' && status.leaderReady ? status.term : 0;
     if (term === this.#term) return;
     const had = this.#term > 0;

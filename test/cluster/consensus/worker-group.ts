@@ -78,6 +78,7 @@ export class WorkerGroup {
       escalates: true,
       healthCheckMs: 3000,
       restartsMax: 10,
+      freePercMin: 0,
       lagEntriesMax: 1000,
     };
   }

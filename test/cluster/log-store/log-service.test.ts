@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import type { LogRequest } from '#cluster/log-store/log-requests.ts';
-import { LogService } from '#cluster/log-store/log-service.ts';
+import { lockDirectory } from '#cluster/log-store/directory-lock.ts';
+import type { LogRequest, OpenedLog } from '#cluster/log-store/log-requests.ts';
+import { type Answer, LogService, type LogTrouble } from '#cluster/log-store/log-service.ts';
+import { smallDisk } from '../../support/small-disk.ts';
 
 test('jobs are answered in their order, also those that need no flush of their own', () => {
   const directory = mkdtempSync(join(tmpdir(), 'polyad-log-service-'));
@@ -32,3 +34,74 @@ test('jobs are answered in their order, also those that need no flush of their o
   assert.deepEqual(answered, [0, 1, 2, 3]);
   rmSync(directory, { recursive: true });
 });
+
+test('on a full disk entries are refused, votes are taken from the reserve, and a restart in place goes on', (context) => {
+  const root = smallDisk(context, 12 * 1024 * 1024);
+  if (root === undefined) {
+    context.skip('no file system can be mounted');
+    return;
+  }
+  const directory = join(root, 'raft');
+  const service = new LogService();
+  const ask = (request: LogRequest): Answer => {
+    const answers: Answer[] = [];
+    service.handle([request], (_, done) => answers.push(done));
+    return answers[0] as Answer;
+  };
+  const segmentBytes = 1024 * 1024;
+  const open = () =>
+    ask({
+      kind: 'open',
+      directory,
+      peerId: 'a_1',
+      segmentBytes,
+      newestBytesMax: 1e6,
+      wipes: false,
+    });
+  const append = (index: number) => {
+    const data = Buffer.alloc(100_000, index);
+    const entries = [{ index, term: 1, kind: 'normal', data }] as const;
+    return ask({ kind: 'append', job: { entries, hardState: undefined, mustSync: true } });
+  };
+  assert.ok(!('error' in open()));
+  let last = 0;
+  let failure: LogTrouble | undefined;
+  while (failure === undefined) {
+    const done = append(last + 1);
+    if ('error' in done) failure = done.error;
+    else last += 1;
+  }
+  assert.deepEqual([failure.code, failure.index], ['ENOSPC', last + 1]);
+  assert.ok(last > 50);
+  assert.ok('error' in append(last + 1));
+  const hardState = { term: 7, vote: 'b_1', commit: 3 };
+  const vote = { entries: [], hardState, mustSync: true };
+  assert.deepEqual(ask({ kind: 'append', job: vote }), { value: undefined });
+  assert.ok('error' in append(last + 1));
+  const opened = open();
+  assert.ok('value' in opened);
+  const found = opened.value as OpenedLog;
+  assert.deepEqual([found.last, found.hardState], [last, hardState]);
+  const snapshot = { index: last, term: 1, conf: noConf, body: new Uint8Array(0) };
+  assert.ok(!('error' in ask({ kind: 'compact', snapshot, purgeTo: last })));
+  assert.ok(!('error' in append(last + 1)));
+  ask({ kind: 'close' });
+});
+
+test('a second process cannot take the directory; one that is gone has left it', () => {
+  const directory = mkdtempSync(join(tmpdir(), 'polyad-log-lock-'));
+  const stat = readFileSync(`/proc/${process.ppid}/stat`, 'utf8');
+  const started = stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19];
+  const bootId = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
+  const owner = { pid: process.ppid, started, bootId, token: 'x' };
+  writeFileSync(join(directory, 'LOCK'), JSON.stringify(owner));
+  assert.throws(() => lockDirectory(directory), /is in use by the process/);
+  for (const gone of [{ ...owner, started: '1' }, { ...owner, bootId: 'other' }, 'torn']) {
+    writeFileSync(join(directory, 'LOCK'), JSON.stringify(gone));
+    lockDirectory(directory)();
+    assert.ok(!existsSync(join(directory, 'LOCK')));
+  }
+  rmSync(directory, { recursive: true });
+});
+
+const noConf = { voters: [], votersOutgoing: [], learners: [], learnersNext: [], autoLeave: false };

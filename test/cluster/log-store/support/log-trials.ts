@@ -275,11 +275,13 @@ export function fillEverywhere(seed: number, operationCount: number, step: numbe
     disk.capacity = capacity;
     for (const operation of operations) {
       const label = `seed ${seed} capacity ${capacity}`;
+      const before = run.model.newest;
       try {
         run.do(operation);
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;
         failures += 1;
+        vote(run, before, 100 + failures);
         disk.capacity = Number.POSITIVE_INFINITY;
         run.reopen(label);
         break;
@@ -292,6 +294,16 @@ export function fillEverywhere(seed: number, operationCount: number, step: numbe
     );
   }
   return failures;
+}
+
+/** What the reserve gives back is enough for a vote, and the vote is durable. */
+function vote({ disk, log, model }: Run, before: State, term: number): void {
+  if (disk.names().length === 0) return;
+  disk.capacity = disk.usedBytes + 4096;
+  const hardState = { term, vote: 'reserve', commit: 0 };
+  log.appendVote(hardState);
+  // Nothing of what failed counts behind it.
+  model.settle({ ...before, hardState });
 }
 
 /** Each flush in turn fails and drops what it had: what a restart in place then finds outlives a loss of power. */
