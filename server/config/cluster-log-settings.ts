@@ -72,3 +72,11 @@ export const haRaftStorageMinFreeSpacePerc = integerSetting('ha.raftStorageMinFr
   max: 90,
   description: 'Free space of the volume of the Raft log below which it is compacted (%); 0: never',
 });
+export const haSnapshotInterval = integerSetting('ha.snapshotInterval', {
+  default: 300_000,
+  description: 'Time between two compactions of the Raft log (ms); 0: only ha.snapshotThreshold',
+});
+export const haSnapshotMinEntries = integerSetting('ha.snapshotMinEntries', {
+  default: 64,
+  description: 'Entries below which that time brings no compaction',
+});

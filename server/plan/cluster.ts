@@ -15,6 +15,8 @@ import { WorkerConsensus } from '#cluster/worker-consensus.ts';
 import {
   haGroupCommitBatchSize,
   haGroupCommitMaxQueuedBytes,
+  haSnapshotInterval,
+  haSnapshotMinEntries,
 } from '#config/cluster-log-settings.ts';
 import {
   haClusterName,
@@ -22,6 +24,7 @@ import {
   haK8sSuffix,
   haQuorum,
   haQuorumTimeout,
+  haSnapshotThreshold,
   haRaftPort,
   haServerList,
   haTlsEnabled,
@@ -155,6 +158,11 @@ export class ClusterPlan {
       openForApply: (name) => databases.openForLog(name),
       marked: ({ member }, index, body) => verifier.marked(member.name, index, body),
       checkpointed: (index) => snapshots.snapshots.offer(index),
+      compaction: {
+        entriesMax: () => settings.get(haSnapshotThreshold),
+        intervalMs: () => settings.get(haSnapshotInterval),
+        entriesMin: () => settings.get(haSnapshotMinEntries),
+      },
       runtime: systemRuntime,
       log,
     });

@@ -1,6 +1,6 @@
 import type { DatabaseError } from '#core/errors.ts';
 import type { Log } from '#core/log.ts';
-import type { Timers } from '#core/runtime.ts';
+import type { Cancel, Timers } from '#core/runtime.ts';
 import type { Entry, Index } from '#raft/vocabulary.ts';
 import type { ConsensusPort } from '../consensus-port.ts';
 import type { DatabaseSeat, SeatEntry } from './database-seat.ts';
@@ -23,8 +23,19 @@ export interface ApplyLoopOptions {
   readonly remotely: (seat: DatabaseSeat) => DatabaseError;
   /** Makes durable, without the log, what all databases have applied. */
   readonly flush: () => Promise<void>;
-  readonly timers: Pick<Timers, 'yield'>;
+  /** Default: the log may go with each record of how far everything is durable. */
+  readonly compaction?: CompactionPace | undefined;
+  readonly timers: Pick<Timers, 'yield' | 'after'>;
   readonly log: Log;
+}
+
+/** When the log may go (ha.md 3.6): what stays spares a member that was away the way over whole databases. */
+export interface CompactionPace {
+  /** After so many entries. */
+  readonly entriesMax: () => number;
+  /** After this time, when there are `entriesMin`; 0: time is no reason. */
+  readonly intervalMs: () => number;
+  readonly entriesMin: () => number;
 }
 
 /** One step (ha.md 5.7): what is decoded and applied before others have their turn. */
@@ -33,7 +44,9 @@ const bytesPerStep = 4 * 1024 * 1024;
 /** Entries between two records of how far everything is durable. */
 const entriesPerCheckpoint = 4096;
 /** While the volume of the log has little space. */
-const entriesPerCheckpointUnderPressure = 64;
+const entriesPerCheckpointUnderPressure = 1024;
+/** Large entries let the log go earlier: a start reads it as a whole. */
+const bytesPerCompaction = 256 * 1024 * 1024;
 
 /**
  * Applies the log on this server, the leader's own entries like all others. Databases go on beside each other; an entry of the
@@ -44,6 +57,10 @@ export class ApplyLoop {
   readonly #listeners = new Set<(index: Index) => void>();
   #applied: Index;
   #checkpointed: Index;
+  #compacted: Index;
+  /** Of entries since then. */
+  #bytesBehind = 0;
+  #stopInterval: Cancel = () => {};
   #isStopped = false;
   #checkpointing: Promise<void> | undefined;
   #isUnderPressure = false;
@@ -54,6 +71,7 @@ export class ApplyLoop {
     this.#options = options;
     this.#applied = options.server.checkpointed();
     this.#checkpointed = this.#applied;
+    this.#compacted = this.#applied;
   }
 
   get applied(): Index {
@@ -84,12 +102,15 @@ export class ApplyLoop {
   async relieve(isUnderPressure: boolean): Promise<void> {
     const begins = isUnderPressure && !this.#isUnderPressure;
     this.#isUnderPressure = isUnderPressure;
-    if (begins) await this.#checkpoint();
+    if (!begins) return;
+    await this.#checkpoint();
+    this.#compact();
   }
 
   /** A snapshot took the place of all entries up to `index` (ha.md 9.2). */
   installed(index: Index): void {
     this.#checkpointed = Math.max(this.#checkpointed, index);
+    this.#compacted = Math.max(this.#compacted, index);
     this.#moveTo(Math.max(this.#applied, index));
   }
 
@@ -99,14 +120,31 @@ export class ApplyLoop {
       this.#work = this.#applyAll(entries);
       return this.#work;
     });
+    this.#compactLater();
+  }
+
+  #compactLater(): void {
+    const { compaction, timers } = this.#options;
+    const intervalMs = compaction?.intervalMs() ?? 0;
+    if (compaction === undefined || intervalMs === 0) return;
+    this.#stopInterval = timers.after(intervalMs, () => {
+      const hasEnough = this.#applied - this.#compacted >= Math.max(1, compaction.entriesMin());
+      const done = hasEnough ? this.#checkpoint() : Promise.resolve();
+      void done.then(() => {
+        if (hasEnough) this.#compact();
+        if (!this.#isStopped) this.#compactLater();
+      });
+    });
   }
 
   /** Nothing is applied any more when this resolves. */
   async stop(): Promise<void> {
     this.#isStopped = true;
+    this.#stopInterval();
     await this.#work.catch(() => {});
     await this.#checkpointing;
     await this.#checkpoint();
+    this.#compact();
   }
 
   async #applyAll(entries: readonly Entry[]): Promise<void> {
@@ -117,9 +155,11 @@ export class ApplyLoop {
       at = end;
       if (at < entries.length) await this.#options.timers.yield();
     }
+    for (const { data } of entries) this.#bytesBehind += data.length;
     const due = this.#isUnderPressure ? entriesPerCheckpointUnderPressure : entriesPerCheckpoint;
     // Beside what is applied next.
-    if (this.#applied - this.#checkpointed >= due) void this.#checkpoint();
+    const isHeavy = this.#bytesBehind >= bytesPerCompaction;
+    if (isHeavy || this.#applied - this.#checkpointed >= due) void this.#checkpoint();
   }
 
   async #applyStep(entries: readonly Entry[]): Promise<void> {
@@ -197,14 +237,24 @@ export class ApplyLoop {
       await this.#options.flush();
       await this.#options.server.checkpoint(index);
       this.#checkpointed = index;
-      const { checkpointed, port } = this.#options;
-      if (checkpointed === undefined) port.compactTo(index);
-      else checkpointed(index);
+      const isUrgent = this.#isUnderPressure || this.#bytesBehind >= bytesPerCompaction;
+      const entriesMax = isUrgent ? 0 : (this.#options.compaction?.entriesMax() ?? 0);
+      if (index - this.#compacted >= entriesMax) this.#compact();
     } catch (error) {
       this.#options.log.error('how far the log is applied could not be recorded', {
         reason: error instanceof Error ? error.message : String(error),
       });
     }
+  }
+
+  /** Everything up to the last checkpoint may go. */
+  #compact(): void {
+    if (this.#compacted >= this.#checkpointed) return;
+    this.#compacted = this.#checkpointed;
+    this.#bytesBehind = 0;
+    const { checkpointed, port } = this.#options;
+    if (checkpointed === undefined) port.compactTo(this.#compacted);
+    else checkpointed(this.#compacted);
   }
 }
 

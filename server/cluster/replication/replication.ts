@@ -10,7 +10,7 @@ import type { Index, PeerId, Term } from '#raft/vocabulary.ts';
 import type { StorageEngine } from '#storage/engine.ts';
 import type { Replicator } from '#transaction/commit/replicator.ts';
 import type { ConsensusPort, ConsensusStatus } from '../consensus-port.ts';
-import { ApplyLoop } from './apply-loop.ts';
+import { ApplyLoop, type CompactionPace } from './apply-loop.ts';
 import { DatabaseSeat } from './database-seat.ts';
 import { encodeEntry, type EntryKindNumber, entryBytesMax, entryOverhead } from './entry-codec.ts';
 import { type GroupCommitBounds, GroupCommit } from './group-commit.ts';
@@ -31,6 +31,7 @@ export interface ClusterReplicationOptions {
   readonly marked?: (seat: DatabaseSeat, index: Index, body: Uint8Array) => void;
   /** Everything up to the index is durable here; default: the log may go. */
   readonly checkpointed?: (index: Index) => void;
+  readonly compaction?: CompactionPace;
   readonly runtime: Runtime;
   readonly log: Log;
 }
@@ -78,6 +79,7 @@ export class ClusterReplication implements Replication, ServerProposer {
       committed: (entry) => this.#commits.committed(entry),
       marked,
       checkpointed,
+      compaction: options.compaction,
       remotely: (seat) => this.#remotely(seat),
       flush: async () => {
         await Promise.all(this.seats().map(({ engine }) => engine.checkpoint()));
