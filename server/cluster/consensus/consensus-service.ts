@@ -30,6 +30,8 @@ import type {
 } from './worker-messages.ts';
 
 const joinPauseMs = 1000;
+/** Pauses without a leader between two requests of a member that may have left. */
+const joinAgainEvery = 5;
 const pollMs = 20;
 
 /** Consensus as a whole, in its own thread (ha.md 1.3): it never waits for the main thread. */
@@ -188,6 +190,7 @@ export class ConsensusService {
       this.#watch.start();
       this.#publish();
       if (!this.#store.identity.admitted) await this.#join();
+      else if (this.#options.joinsByItself) await this.#joinAgain();
     } catch (error) {
       this.#broken(error);
     }
@@ -218,7 +221,7 @@ export class ConsensusService {
 
   /** An empty or replaced disk asks to be taken in (ha.md 8.2 rule 2). */
   async #join(): Promise<void> {
-    const { self, declared, joinsByItself, canLead } = this.#options;
+    const { self, joinsByItself } = this.#options;
     for (;;) {
       await this.#runtime.timers.sleep(joinPauseMs);
       if (this.#raftState !== 'RUNNING' || this.#store.identity.admitted) return;
@@ -229,30 +232,45 @@ export class ConsensusService {
         return;
       }
       const isKnown = membersOf(driver.status().conf).has(self);
-      if (!isKnown && !joinsByItself) continue;
-      const own = declared.find(({ id }) => id === self);
-      const member = {
-        id: self,
-        address: own?.address ?? self.replace(/_(\d+)$/, ':$1'),
-        name: own?.name ?? self,
-        priority: own?.priority ?? 0,
-        canLead,
-        storageId: this.#store.identity.storageId,
-        voter: true,
-      };
-      const change: MembershipChange = isKnown
-        ? { kind: 'replace', member }
-        : { kind: 'add', member };
-      const others = new Set([
-        ...membersOf(driver.status().conf).keys(),
-        ...declared.map(({ id }) => id),
-      ]);
-      others.delete(self);
-      for (const id of others)
-        void this.#peers
-          .ask(id, 'ChangeMembership', { change, timeoutMs: 25_000, isPassedOn: false })
-          .catch(() => {});
+      if (isKnown || joinsByItself) this.#askToBeTakenIn(isKnown ? 'replace' : 'add');
     }
+  }
+
+  /**
+   * A member that left before its stop keeps its log, and learns from nobody that it is none any more: nobody sends it anything
+   * (ha.md 14.3). For a member that is one nothing changes.
+   */
+  async #joinAgain(): Promise<void> {
+    for (let i = 0; ; i++) {
+      await this.#runtime.timers.sleep(joinPauseMs);
+      const leader = this.#driver?.status().leader;
+      if (this.#raftState !== 'RUNNING' || leader !== undefined) return;
+      if (i % joinAgainEvery === joinAgainEvery - 1) this.#askToBeTakenIn('add');
+    }
+  }
+
+  #askToBeTakenIn(kind: 'add' | 'replace'): void {
+    const { self, declared, canLead } = this.#options;
+    const own = declared.find(({ id }) => id === self);
+    const member = {
+      id: self,
+      address: own?.address ?? self.replace(/_(\d+)$/, ':$1'),
+      name: own?.name ?? self,
+      priority: own?.priority ?? 0,
+      canLead,
+      storageId: this.#store.identity.storageId,
+      voter: true,
+    };
+    const change: MembershipChange = { kind, member };
+    const others = new Set([
+      ...membersOf(this.#required().status().conf).keys(),
+      ...declared.map(({ id }) => id),
+    ]);
+    others.delete(self);
+    for (const id of others)
+      void this.#peers
+        .ask(id, 'ChangeMembership', { change, timeoutMs: 25_000, isPassedOn: false })
+        .catch(() => {});
   }
 
   #required(): Driver {

@@ -86,3 +86,24 @@ test('a leader hands over on command; members are added and removed', async () =
     await group.close();
   }
 });
+
+test('a member that left and comes back with its log is taken in again', async () => {
+  const group = await WorkerGroup.start(3);
+  try {
+    const leader = await group.leader();
+    const left = (leader + 1) % 3;
+    const port = group.members.get(leader)?.consensus;
+    await until(async () => {
+      const change = { kind: 'remove', id: group.idOf(left), force: false } as const;
+      const answer = await port?.changeMembership(change, 10_000);
+      return answer?.kind === 'done' ? true : undefined;
+    });
+    await group.stopMember(left);
+    await group.write('while it was away');
+    const back = await group.startMember(left);
+    await until(() => (back.applied.includes('while it was away') ? true : undefined));
+    await until(() => (port?.status().configuration.voters.length === 3 ? true : undefined));
+  } finally {
+    await group.close();
+  }
+});
