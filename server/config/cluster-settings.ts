@@ -1,11 +1,8 @@
 import { booleanSetting, choiceSetting, integerSetting, textSetting } from './setting.ts';
 
-/*
- * Settings of a cluster that the contract names. Replication is not available in this version, so they are known, checked and
- * listed, and `service.ha.enabled=true` is refused: whoever sets them up is told that, not that a name is unknown.
- */
+/* Settings of a cluster that the contract names. They have a meaning with `service.ha.enabled=true` only. */
 
-const whenReplicated = 'with replication, which is not available in this version';
+const whenReplicated = 'with service.ha.enabled=true';
 const restart = { reload: 'restart', fatal: true } as const;
 
 function text(name: string, what: string, standard = '') {

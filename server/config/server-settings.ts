@@ -494,7 +494,7 @@ export const sslMinVersion = choiceSetting('ssl.minVersion', {
 });
 export const haEnabled = booleanSetting('ha.enabled', {
   default: false,
-  description: 'Replication; not available in this version',
+  description: 'This server is one of a cluster',
   reload: 'restart',
   fatal: true,
 });

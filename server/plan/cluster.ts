@@ -27,7 +27,6 @@ import {
   haSnapshotThreshold,
   haRaftPort,
   haServerList,
-  haTlsEnabled,
 } from '#config/cluster-settings.ts';
 import type { Settings } from '#config/effective-settings.ts';
 import { haK8s, serverDefaultDatabases, serverName } from '#config/server-settings.ts';
@@ -255,7 +254,12 @@ export class ClusterPlan {
   async #startConsensus(): Promise<WorkerConsensus> {
     const { settings, paths, log } = this.#ground;
     const dialMap = Object.fromEntries(parseDialMap(process.env['POLYAD_DIAL_MAP']));
-    const options = consensusOptions(settings, this.#list, { root: paths.root, dialMap });
+    const options = consensusOptions(settings, this.#list, {
+      root: paths.root,
+      dialMap,
+      nowMs: systemRuntime.clock.now(),
+      warn: (text) => log.warn(text),
+    });
     try {
       return await WorkerConsensus.start(options, {
         log: (level, text) => log[level](text),
@@ -272,6 +276,5 @@ function refuseUnavailable(settings: Settings): void {
   const refuse = (what: string): never => {
     throw new DatabaseError('InvalidSetting', `not supported yet: ${what}`);
   };
-  if (settings.get(haTlsEnabled)) refuse(`${haTlsEnabled.key}=true`);
   if (settings.get(haQuorum) !== 'majority') refuse(`${haQuorum.key}=${settings.get(haQuorum)}`);
 }

@@ -1,6 +1,7 @@
 import { join, resolve } from 'node:path';
 import type { ConsensusOptions } from '#cluster/consensus/worker-messages.ts';
 import type { ServerList } from '#cluster/server-list.ts';
+import { type RaftTls, readRaftTls } from '#cluster/transport/raft-tls.ts';
 import { haReplicationLagWarning } from '#config/cluster-http-settings.ts';
 import {
   haGrpcFlowControlWindow,
@@ -24,8 +25,14 @@ import {
   haRaftStorageDirectory,
   haServerRole,
   haStartMode,
+  haTlsCertChainFile,
+  haTlsEnabled,
+  haTlsMutualAuth,
+  haTlsPrivateKeyFile,
+  haTlsTrustCertCollectionFile,
 } from '#config/cluster-settings.ts';
 import type { SettingsReader } from '#config/effective-settings.ts';
+import type { SettingSpec } from '#config/setting.ts';
 import { haK8s, serverHttpIncomingHost, serverName } from '#config/server-settings.ts';
 import { DatabaseError } from '#core/errors.ts';
 import { defaultRaftLimits } from '#raft/options.ts';
@@ -37,12 +44,20 @@ const tickMsMin = 5;
 const tickMsMax = 50;
 const cacheBytesMax = 64 * mebi;
 
+export interface OptionsGround {
+  readonly root: string;
+  readonly dialMap: Readonly<Record<string, string>>;
+  readonly nowMs: number;
+  warn(text: string): void;
+}
+
 /** @throws DatabaseError `InvalidSetting` */
 export function consensusOptions(
   settings: SettingsReader,
   { peers, self }: ServerList,
-  { root, dialMap }: { readonly root: string; readonly dialMap: Readonly<Record<string, string>> },
+  ground: OptionsGround,
 ): ConsensusOptions {
+  const { root, dialMap } = ground;
   const minMs = settings.get(haElectionTimeoutMin);
   const maxMs = settings.get(haElectionTimeoutMax);
   if (maxMs <= minMs)
@@ -63,6 +78,7 @@ export function consensusOptions(
     canLead: settings.get(haServerRole) === 'any',
     listenHost: settings.get(serverHttpIncomingHost),
     listenPort: self.raftPort,
+    tls: settings.get(haTlsEnabled) ? tlsOf(settings, self.host, ground) : undefined,
     directory: raftDirectory(settings, root),
     dialMap,
     limits: {
@@ -96,4 +112,20 @@ function raftDirectory(settings: SettingsReader, root: string): string {
   const parent = settings.get(haRaftStorageDirectory);
   const node = settings.get(serverName).replaceAll(/[^A-Za-z0-9._-]/g, '_');
   return join(parent === '' ? root : resolve(root, parent), `raft-storage-${node}`);
+}
+
+function tlsOf(settings: SettingsReader, ownHost: string, { nowMs, warn }: OptionsGround): RaftTls {
+  const file = (setting: SettingSpec<string>) => ({
+    setting: setting.key,
+    path: settings.get(setting),
+  });
+  const files = {
+    certificates: file(haTlsCertChainFile),
+    key: file(haTlsPrivateKeyFile),
+    trusted: file(haTlsTrustCertCollectionFile),
+    isMutual: settings.get(haTlsMutualAuth),
+  };
+  const { tls, warnings } = readRaftTls(files, { ownHost, nowMs });
+  for (const text of warnings) warn(text);
+  return tls;
 }

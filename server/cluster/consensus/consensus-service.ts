@@ -101,6 +101,7 @@ export class ConsensusService {
     this.#server = new RaftServer({
       host: options.listenHost,
       port: options.listenPort,
+      tls: options.tls,
       messageBytesMax: options.messageBytesMax,
       flowControlWindow: options.flowControlWindow,
       onEnvelope: (envelope) => this.#receive(envelope),

@@ -96,6 +96,8 @@ export class Peers {
     const { options, runtime, names, onLost } = this.#port;
     const channel = new PeerChannel({
       address: this.#addressOf(id),
+      tls: options.tls,
+      host: id.replace(/_\d+$/, ''),
       messageBytesMax: options.messageBytesMax,
       nowMs: () => runtime.clock.now(),
       envelope: () => ({

@@ -9,6 +9,7 @@ import type {
   SnapshotOffer,
   Transferred,
 } from '../consensus-port.ts';
+import type { RaftTls } from '../transport/raft-tls.ts';
 
 /** What crosses the border between the main thread and the consensus worker. Calls have a number, their answers carry it. */
 export type ToWorker =
@@ -70,6 +71,8 @@ export interface ConsensusOptions {
   readonly canLead: boolean;
   readonly listenHost: string;
   readonly listenPort: number;
+  /** Undefined: plain text. */
+  readonly tls?: RaftTls | undefined;
   readonly directory: string;
   /** What is dialled in place of an address: for trials in which connections are cut. */
   readonly dialMap?: Readonly<Record<string, string>>;

@@ -1,4 +1,4 @@
-import { connect } from 'node:net';
+import { connect, isIP } from 'node:net';
 import {
   type ChannelCredentials,
   Client,
@@ -8,6 +8,7 @@ import {
 import { isErrno } from '#platform/files.ts';
 import type { Message } from '#raft/message.ts';
 import { type Envelope, encodeEnvelope } from './envelope.ts';
+import type { RaftTls } from './raft-tls.ts';
 import { adminService, raftService } from './services.ts';
 
 export interface PeerChannelOptions {
@@ -15,7 +16,10 @@ export interface PeerChannelOptions {
   readonly address: string;
   readonly messageBytesMax: number;
   readonly nowMs: () => number;
-  readonly credentials?: ChannelCredentials | undefined;
+  /** Undefined: plain text. */
+  readonly tls: RaftTls | undefined;
+  /** As the server list writes it, whatever is dialled: the certificate is checked against it. */
+  readonly host: string;
   /** Names of both sides, as they are now. */
   readonly envelope: () => Omit<Envelope, 'messages'>;
   /** A stream ended or broke. @param isRefused the process on the other side is gone, not slow */
@@ -50,9 +54,12 @@ export class PeerChannel {
   }
 
   #connect(): Record<Kind, Client> {
-    const { address, messageBytesMax } = this.#options;
+    const { address, messageBytesMax, tls, host } = this.#options;
+    const isNamed = tls !== undefined && isIP(host.replace(/^\[(.*)\]$/, '$1')) === 0;
+    const names = isNamed ? { 'grpc.ssl_target_name_override': host } : {};
     const client = () =>
-      new Client(address, this.#options.credentials ?? credentials.createInsecure(), {
+      new Client(address, credentialsOf(tls), {
+        ...names,
         'grpc.use_local_subchannel_pool': 1,
         'grpc.keepalive_time_ms': 5000,
         'grpc.keepalive_timeout_ms': 2000,
@@ -173,4 +180,12 @@ function whenRefused(address: string, told: (isRefused: boolean) => void): void 
   socket.on('connect', () => tell(false));
   socket.on('timeout', () => tell(false));
   socket.on('error', (error) => tell(isErrno(error, 'ECONNREFUSED')));
+}
+
+function credentialsOf(tls: RaftTls | undefined): ChannelCredentials {
+  if (tls === undefined) return credentials.createInsecure();
+  const [trusted, key, chain] = [tls.trusted, tls.key, tls.certificates].map((pem) =>
+    Buffer.from(pem),
+  );
+  return credentials.createSsl(trusted, key, chain);
 }

@@ -6,8 +6,10 @@ import {
   type ServerUnaryCall,
   status,
 } from '@grpc/grpc-js';
+import { X509Certificate } from 'node:crypto';
 import { decodeEnvelope, type Envelope } from './envelope.ts';
 import type { UnaryName } from './peer-channel.ts';
+import { type RaftTls, speaksFor } from './raft-tls.ts';
 import { adminService, raftService } from './services.ts';
 
 export interface RaftServerOptions {
@@ -15,7 +17,8 @@ export interface RaftServerOptions {
   readonly port: number;
   readonly messageBytesMax: number;
   readonly flowControlWindow: number;
-  readonly credentials?: ServerCredentials | undefined;
+  /** Undefined: plain text. */
+  readonly tls: RaftTls | undefined;
   /** @returns why the envelope is refused; undefined: it was taken */
   readonly onEnvelope: (envelope: Envelope) => string | undefined;
   /** @throws Error whose text the caller gets */
@@ -55,10 +58,8 @@ export class RaftServer {
     const { host, port } = this.#options;
     const address = `${host.includes(':') ? `[${host}]` : host}:${port}`;
     return new Promise((resolve, reject) => {
-      this.#server.bindAsync(
-        address,
-        this.#options.credentials ?? ServerCredentials.createInsecure(),
-        (error, bound) => (error === null ? resolve(bound) : reject(error)),
+      this.#server.bindAsync(address, credentialsOf(this.#options.tls), (error, bound) =>
+        error === null ? resolve(bound) : reject(error),
       );
     });
   }
@@ -68,8 +69,13 @@ export class RaftServer {
   }
 
   #serve(call: ServerDuplexStream<Buffer, Buffer>): void {
+    const raw = call.getAuthContext().sslPeerCertificate?.raw;
+    const certificate =
+      raw === undefined || this.#options.tls?.isMutual !== true
+        ? undefined
+        : new X509Certificate(raw);
     call.on('data', (bytes: Buffer) => {
-      const reason = this.#take(bytes);
+      const reason = this.#take(bytes, certificate);
       if (reason === undefined) return;
       this.refused += 1;
       // `destroy` would leave the other side without a word.
@@ -79,9 +85,14 @@ export class RaftServer {
     call.on('error', () => {});
   }
 
-  #take(bytes: Buffer): string | undefined {
+  /** With mutual authentication a member speaks for its own host only (ha.md 4.5 rule 6). */
+  #take(bytes: Buffer, certificate: X509Certificate | undefined): string | undefined {
     try {
-      return this.#options.onEnvelope(decodeEnvelope(bytes));
+      const envelope = decodeEnvelope(bytes);
+      const host = envelope.fromPeer.replace(/_\d+$/, '');
+      if (certificate !== undefined && !speaksFor(certificate, host))
+        return `the certificate is not that of ${envelope.fromPeer}`;
+      return this.#options.onEnvelope(envelope);
     } catch (error) {
       return error instanceof Error ? error.message : String(error);
     }
@@ -106,4 +117,10 @@ export class RaftServer {
       );
     };
   }
+}
+
+function credentialsOf(tls: RaftTls | undefined): ServerCredentials {
+  if (tls === undefined) return ServerCredentials.createInsecure();
+  const pair = { private_key: Buffer.from(tls.key), cert_chain: Buffer.from(tls.certificates) };
+  return ServerCredentials.createSsl(Buffer.from(tls.trusted), [pair], tls.isMutual);
 }

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ConsensusOptions } from '#cluster/consensus/worker-messages.ts';
 import { epochOf } from '#cluster/consensus-port.ts';
+import type { RaftTls } from '#cluster/transport/raft-tls.ts';
 import { WorkerConsensus } from '#cluster/worker-consensus.ts';
 import { defaultRaftLimits } from '#raft/options.ts';
 
@@ -19,8 +20,17 @@ export class WorkerGroup {
   readonly ports: number[] = [];
   readonly members = new Map<number, GroupMember>();
 
-  static async start(count: number): Promise<WorkerGroup> {
-    const group = new WorkerGroup();
+  readonly #tls: (i: number) => RaftTls | undefined;
+
+  private constructor(tls: (i: number) => RaftTls | undefined) {
+    this.#tls = tls;
+  }
+
+  static async start(
+    count: number,
+    tls: (i: number) => RaftTls | undefined = () => undefined,
+  ): Promise<WorkerGroup> {
+    const group = new WorkerGroup(tls);
     for (let i = 0; i < count; i++) group.ports.push(await freePort());
     await Promise.all(group.ports.map((_, i) => group.startMember(i)));
     return group;
@@ -55,6 +65,7 @@ export class WorkerGroup {
       canLead: true,
       listenHost: '127.0.0.1',
       listenPort: port,
+      tls: this.#tls(i),
       directory: join(this.root, `member-${i}`),
       limits: {
         ...defaultRaftLimits,
