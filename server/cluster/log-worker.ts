@@ -39,9 +39,10 @@ function serve(port: MessagePort): void {
 }
 
 function answerOf(id: number, done: Answer): LogAnswer {
-  if ('value' in done) return { id, value: done.value };
+  const { flushMs } = done;
+  if ('value' in done) return { id, flushMs, value: done.value };
   const { message, code, index } = done.error;
-  return { id, error: { message, code, index } };
+  return { id, flushMs, error: { message, code, index } };
 }
 
 if (!isMainThread && (workerData as { logPort?: MessagePort } | undefined)?.logPort !== undefined)

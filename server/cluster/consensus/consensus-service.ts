@@ -70,8 +70,9 @@ export class ConsensusService {
       cacheBytesMax: options.cacheBytesMax,
       purgeGap: options.purgeGap,
       wipes: !options.persists,
+      onFlush: (tookMs) => service.#health.flushed(tookMs),
     });
-    const service = new ConsensusService(options, runtime, tell, store);
+    const service: ConsensusService = new ConsensusService(options, runtime, tell, store);
     await service.#server.listen();
     service.#checkLater();
     void service.#begin();

@@ -23,6 +23,7 @@ export interface Space {
 }
 
 const minuteMs = 60_000;
+const slowMs = 1000;
 /** After so long without trouble an incident is over. */
 const healthyMs = 10 * minuteMs;
 /** A restart in place needs room for as many. */
@@ -56,6 +57,15 @@ export class LogHealth {
     this.#failure = error;
     this.#reportedMs = undefined;
     this.#reportFailure();
+  }
+
+  /** The disk took so long for a write of the log (ha.md 3.4 rule 7). */
+  flushed(tookMs: number): void {
+    if (tookMs > slowMs)
+      this.#reportSeldom(
+        'warn',
+        `The disk took ${Math.round(tookMs)} ms for a write of the Raft log`,
+      );
   }
 
   /** From time to time. */

@@ -36,6 +36,8 @@ export interface NumberedRequest {
 
 export interface LogAnswer {
   readonly id: number;
+  /** How long the disk took. */
+  readonly flushMs?: number | undefined;
   readonly value?: OpenedLog | readonly Entry[] | undefined;
   readonly error?: {
     readonly message: string;

@@ -1,5 +1,6 @@
 import { mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { systemRuntime } from '#platform/system-runtime.ts';
 import type { Entry, Index } from '#raft/vocabulary.ts';
 import { lockDirectory } from './directory-lock.ts';
 import type { LogRequest, OpenedLog } from './log-requests.ts';
@@ -35,13 +36,15 @@ export class LogService {
     let waiting: number[] = [];
     const flush = () => {
       if (waiting.length === 0) return;
+      const startMs = systemRuntime.clock.monotonicMs();
       const done = this.#try(() => {
         const log = this.#required();
         log.sync();
         this.#promised = log.last;
         return undefined;
       });
-      for (const i of waiting) answer(i, done);
+      const flushMs = systemRuntime.clock.monotonicMs() - startMs;
+      for (const i of waiting) answer(i, { ...done, flushMs });
       waiting = [];
     };
     requests.forEach((request, i) => {
@@ -176,5 +179,5 @@ export class LogService {
 }
 
 export type Answer =
-  | { readonly value: OpenedLog | readonly Entry[] | undefined }
-  | { readonly error: LogTrouble };
+  | { readonly value: OpenedLog | readonly Entry[] | undefined; readonly flushMs?: number }
+  | { readonly error: LogTrouble; readonly flushMs?: number };

@@ -15,6 +15,8 @@ export interface LogStoreOptions {
   /** Entries that stay behind a checkpoint, for followers that are a little late. */
   readonly purgeGap: number;
   readonly wipes: boolean;
+  /** Told of each append, in the order of the appends. */
+  readonly onFlush?: (tookMs: number) => void;
 }
 
 /** A write of the log failed: nothing more is taken until it is opened anew. */
@@ -132,7 +134,8 @@ export class LogStore {
     });
   }
 
-  #answered({ id, value, error }: LogAnswer): void {
+  #answered({ id, value, error, flushMs }: LogAnswer): void {
+    if (flushMs !== undefined) this.#options.onFlush?.(flushMs);
     const waiting = this.#waiting.get(id);
     this.#waiting.delete(id);
     if (error === undefined) waiting?.resolve(value);

@@ -73,3 +73,14 @@ test('little free space is pressure until it is back', async () => {
   await pass(3000);
   assert.equal(health.state, 'OK');
 });
+
+test('a slow disk is told of, once a minute', async () => {
+  const { health, pass, told } = fixture(10);
+  for (const tookMs of [5, 1500, 2500]) health.flushed(tookMs);
+  await pass(60_000);
+  health.flushed(3000.4);
+  assert.deepEqual(told, [
+    'warn The disk took 1500 ms for a write of the Raft log',
+    'warn The disk took 3000 ms for a write of the Raft log',
+  ]);
+});
