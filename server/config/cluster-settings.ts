@@ -153,3 +153,14 @@ export const haPeerAllowlistStickyTtlMs = count(
   'Time for which addresses that vanished stay known (ms)',
   300_000,
 );
+export const haPeerAllowlistEnabled = flag(
+  'ha.peerAllowlist.enabled',
+  'Only known servers may connect to the Raft port',
+  true,
+);
+export const haGrpcAllowlistRefreshMs = count(
+  'ha.grpcAllowlistRefreshMs',
+  'Time between two look-ups of their addresses (ms)',
+  30_000,
+  1000,
+);

@@ -18,6 +18,10 @@ import {
   haClusterName,
   haElectionTimeoutMax,
   haElectionTimeoutMin,
+  haGrpcAllowlistRefreshMs,
+  haPeerAllowlistEnabled,
+  haPeerAllowlistStartupGraceMs,
+  haPeerAllowlistStickyTtlMs,
   haPeerChannelResetDuration,
   haPeerChannelResetEscalation,
   haPeerUnreachableThreshold,
@@ -78,6 +82,13 @@ export function consensusOptions(
     canLead: settings.get(haServerRole) === 'any',
     listenHost: settings.get(serverHttpIncomingHost),
     listenPort: self.raftPort,
+    allowlist: settings.get(haPeerAllowlistEnabled)
+      ? {
+          refreshMs: settings.get(haGrpcAllowlistRefreshMs),
+          graceMs: settings.get(haPeerAllowlistStartupGraceMs),
+          stickyMs: settings.get(haPeerAllowlistStickyTtlMs),
+        }
+      : undefined,
     tls: settings.get(haTlsEnabled) ? tlsOf(settings, self.host, ground) : undefined,
     directory: raftDirectory(settings, root),
     dialMap,

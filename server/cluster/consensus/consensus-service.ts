@@ -1,3 +1,4 @@
+import { lookup } from 'node:dns/promises';
 import type { Cancel, Runtime } from '#core/runtime.ts';
 import { membersOf } from '#raft/membership.ts';
 import type { SnapshotMeta } from '#raft/message.ts';
@@ -12,6 +13,7 @@ import type {
 import { LogStore } from '../log-store/log-store.ts';
 import type { Envelope } from '../transport/envelope.ts';
 import type { UnaryName } from '../transport/peer-channel.ts';
+import { PeerAllowlist } from '../transport/peer-allowlist.ts';
 import { RaftServer } from '../transport/raft-server.ts';
 import { Doorkeeper } from './doorkeeper.ts';
 import { Driver } from './driver.ts';
@@ -45,6 +47,7 @@ export class ConsensusService {
   readonly #desk: MembershipDesk;
   readonly #doorkeeper: Doorkeeper;
   readonly #watch: LeaderWatch;
+  readonly #allowlist: PeerAllowlist | undefined;
   #driver: Driver | undefined;
   #raftState: RaftState = 'STARTING';
   readonly #health: LogHealth;
@@ -103,6 +106,7 @@ export class ConsensusService {
       host: options.listenHost,
       port: options.listenPort,
       tls: options.tls,
+      admits: (address) => this.#allowlist?.admits(address) ?? Promise.resolve(true),
       messageBytesMax: options.messageBytesMax,
       flowControlWindow: options.flowControlWindow,
       onEnvelope: (envelope) => this.#receive(envelope),
@@ -134,6 +138,8 @@ export class ConsensusService {
     });
     this.#doorkeeper = this.#makeDoorkeeper();
     this.#watch = this.#makeWatch();
+    this.#allowlist = this.#makeAllowlist();
+    this.#allowlist?.watch();
   }
 
   #makeDoorkeeper(): Doorkeeper {
@@ -148,6 +154,23 @@ export class ConsensusService {
       askMembers: async (id) =>
         ((await this.#peers.ask(id, 'Hello', this.#hello())) as Hello).members ?? [],
       report: (text) => this.#tell({ kind: 'log', level: 'error', text }),
+    });
+  }
+
+  #makeAllowlist(): PeerAllowlist | undefined {
+    const { allowlist, declared } = this.#options;
+    if (allowlist === undefined) return undefined;
+    const hostOf = (id: PeerId) => id.replace(/_\d+$/, '');
+    return new PeerAllowlist({
+      ...allowlist,
+      runtime: this.#runtime,
+      hosts: () => {
+        const conf = this.#driver?.status().conf;
+        const members = conf === undefined ? [] : [...membersOf(conf).keys()];
+        return [...new Set([...declared.map(({ id }) => id), ...members].map(hostOf))];
+      },
+      resolve: async (host) => (await lookup(host, { all: true })).map(({ address }) => address),
+      warn: (text) => this.#tell({ kind: 'log', level: 'warn', text }),
     });
   }
 
@@ -552,6 +575,7 @@ export class ConsensusService {
     this.#raftState = 'CLOSING';
     this.#stopCheck();
     this.#watch.close();
+    this.#allowlist?.close();
     this.#driver?.close();
     this.#peers.close();
     this.#server.close();

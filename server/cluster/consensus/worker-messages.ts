@@ -73,6 +73,10 @@ export interface ConsensusOptions {
   readonly listenPort: number;
   /** Undefined: plain text. */
   readonly tls?: RaftTls | undefined;
+  /** Undefined: every address may connect. */
+  readonly allowlist?:
+    | { readonly refreshMs: number; readonly graceMs: number; readonly stickyMs: number }
+    | undefined;
   readonly directory: string;
   /** What is dialled in place of an address: for trials in which connections are cut. */
   readonly dialMap?: Readonly<Record<string, string>>;

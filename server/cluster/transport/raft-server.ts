@@ -7,6 +7,7 @@ import {
   status,
 } from '@grpc/grpc-js';
 import { X509Certificate } from 'node:crypto';
+import { createServer, type Socket } from 'node:net';
 import { decodeEnvelope, type Envelope } from './envelope.ts';
 import type { UnaryName } from './peer-channel.ts';
 import { type RaftTls, speaksFor } from './raft-tls.ts';
@@ -17,6 +18,8 @@ export interface RaftServerOptions {
   readonly port: number;
   readonly messageBytesMax: number;
   readonly flowControlWindow: number;
+  /** Whether this address may connect (ha.md 4.4). */
+  readonly admits: (address: string | undefined) => Promise<boolean>;
   /** Undefined: plain text. */
   readonly tls: RaftTls | undefined;
   /** @returns why the envelope is refused; undefined: it was taken */
@@ -25,10 +28,15 @@ export interface RaftServerOptions {
   readonly onAsked: (name: UnaryName, request: unknown) => Promise<object>;
 }
 
+type ConnectionInjector = ReturnType<Server['createConnectionInjector']>;
+
 /** The Raft port. Whatever is no message closes its stream and is counted; the state of the group is untouched. */
 export class RaftServer {
   readonly #options: RaftServerOptions;
   readonly #server: Server;
+  readonly #listener = createServer({ noDelay: true });
+  readonly #injector: ConnectionInjector;
+  readonly #sockets = new Set<Socket>();
   refused = 0;
 
   constructor(options: RaftServerOptions) {
@@ -51,21 +59,44 @@ export class RaftServer {
       ChangeMembership: this.#unary('ChangeMembership'),
       GroupInfo: this.#unary('GroupInfo'),
     });
+    this.#injector = this.#server.createConnectionInjector(credentialsOf(options.tls));
   }
 
-  /** @returns the port @throws Error of the system when it is taken */
+  /**
+   * A listener of its own: the library has no filter for connections.
+   * @returns the port @throws Error of the system when it is taken
+   */
   listen(): Promise<number> {
     const { host, port } = this.#options;
-    const address = `${host.includes(':') ? `[${host}]` : host}:${port}`;
+    this.#listener.on('connection', (socket) => void this.#accept(socket));
     return new Promise((resolve, reject) => {
-      this.#server.bindAsync(address, credentialsOf(this.#options.tls), (error, bound) =>
-        error === null ? resolve(bound) : reject(error),
-      );
+      this.#listener.once('error', reject);
+      this.#listener.listen({ host, port }, () => {
+        this.#listener.off('error', reject);
+        this.#listener.on('error', () => {});
+        const address = this.#listener.address();
+        resolve(address !== null && typeof address === 'object' ? address.port : port);
+      });
     });
   }
 
+  async #accept(socket: Socket): Promise<void> {
+    this.#sockets.add(socket);
+    socket.on('close', () => this.#sockets.delete(socket));
+    socket.on('error', () => {});
+    const isAdmitted = await this.#options.admits(socket.remoteAddress).catch(() => false);
+    if (isAdmitted && !socket.destroyed) {
+      this.#injector.injectConnection(socket);
+      return;
+    }
+    this.refused += 1;
+    socket.destroy();
+  }
+
   close(): void {
+    this.#listener.close();
     this.#server.forceShutdown();
+    for (const socket of this.#sockets) socket.destroy();
   }
 
   #serve(call: ServerDuplexStream<Buffer, Buffer>): void {

@@ -66,6 +66,7 @@ export class WorkerGroup {
       listenHost: '127.0.0.1',
       listenPort: port,
       tls: this.#tls(i),
+      allowlist: { refreshMs: 30_000, graceMs: 0, stickyMs: 0 },
       directory: join(this.root, `member-${i}`),
       limits: {
         ...defaultRaftLimits,
