@@ -29,9 +29,14 @@ const healthyMs = 10 * minuteMs;
 /** A restart in place needs room for as many. */
 const segmentsNeeded = 2;
 
+/** Nothing where there is no such volume any more. */
 export function spaceAt(directory: string): Space {
-  const { bavail, bsize, blocks } = statfsSync(directory);
-  return { available: bavail * bsize, total: blocks * bsize };
+  try {
+    const { bavail, bsize, blocks } = statfsSync(directory);
+    return { available: bavail * bsize, total: blocks * bsize };
+  } catch {
+    return { available: 0, total: 0 };
+  }
 }
 
 /** The states of the log over a disk that fills and empties (ha.md 3.7). */

@@ -21,16 +21,22 @@ export class WorkerGroup {
   readonly members = new Map<number, GroupMember>();
 
   readonly #tls: (i: number) => RaftTls | undefined;
+  readonly #parentOf: (i: number) => string | undefined;
 
-  private constructor(tls: (i: number) => RaftTls | undefined) {
+  private constructor(
+    tls: (i: number) => RaftTls | undefined,
+    parentOf: (i: number) => string | undefined,
+  ) {
     this.#tls = tls;
+    this.#parentOf = parentOf;
   }
 
   static async start(
     count: number,
     tls: (i: number) => RaftTls | undefined = () => undefined,
+    parentOf: (i: number) => string | undefined = () => undefined,
   ): Promise<WorkerGroup> {
-    const group = new WorkerGroup(tls);
+    const group = new WorkerGroup(tls, parentOf);
     for (let i = 0; i < count; i++) group.ports.push(await freePort());
     await Promise.all(group.ports.map((_, i) => group.startMember(i)));
     return group;
@@ -67,7 +73,7 @@ export class WorkerGroup {
       listenPort: port,
       tls: this.#tls(i),
       allowlist: { refreshMs: 30_000, graceMs: 0, stickyMs: 0 },
-      directory: join(this.root, `member-${i}`),
+      directory: join(this.#parentOf(i) ?? this.root, `member-${i}`),
       limits: {
         ...defaultRaftLimits,
         electionTicksMin: 40,
@@ -88,7 +94,7 @@ export class WorkerGroup {
       unreachableMs: 10_000,
       channelResetMs: 60_000,
       escalates: true,
-      healthCheckMs: 3000,
+      healthCheckMs: 300,
       restartsMax: 10,
       freePercMin: 0,
       lagEntriesMax: 1000,
