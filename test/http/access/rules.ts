@@ -192,6 +192,12 @@ export const routeRequests: Readonly<Record<string, RouteRequest>> = {
   'POST /cluster/prepare-stop': { need: 'root', path: '/cluster/prepare-stop' },
   'POST /cluster/verify/:database': { need: 'root', path: '/cluster/verify/school' },
   'POST /cluster/resync/:database': { need: 'root', path: '/cluster/resync/school' },
+  'POST /cluster/capabilities': { need: { peer: 403 }, path: '/cluster/capabilities', body: {} },
+  'POST /cluster/bootstrap-state': {
+    need: { peer: 403 },
+    path: '/cluster/bootstrap-state',
+    body: {},
+  },
   'POST /cluster/auth-session': { need: { peer: 403 }, path: '/cluster/auth-session', body: {} },
   'GET /ha/snapshot/:database': { need: { peer: 401 }, path: '/ha/snapshot/school' },
   // Plugin `prometheus`; who sees which database is tested with it.
