@@ -80,6 +80,7 @@ export class SnapshotPlan {
       port: consensus,
       catalog,
       installer: this.installer,
+      exclusively: (run) => replication().loop.exclusively(run),
       installed: (index) => replication().loop.installed(index),
       log,
     });

@@ -203,8 +203,21 @@ export class ClusterPlan {
     replication.onLeadership((leads) => {
       if (leads) this.#lead(replication, createDefaults).catch((error) => this.#report(error));
     });
+    this.#warnOfLocalDatabases();
     replication.start();
     this.#stopRepairs = this.#snapshots?.repairRegularly() ?? this.#stopRepairs;
+  }
+
+  /** `service.ha.bootstrapFromLocalDatabase` must not be ignored in silence. */
+  #warnOfLocalDatabases(): void {
+    const local = this.#cluster?.databases().filter(({ status }) => status === 'LOCAL_ONLY') ?? [];
+    for (const { name } of local)
+      this.#ground.events.report(
+        'WARNING',
+        'HA',
+        'not supported yet: bootstrap from local databases; it can be read here and belongs to this server alone',
+        name,
+      );
   }
 
   /** What a cluster begins with comes from its first leader, once. */

@@ -30,6 +30,7 @@ export interface LocalDatabases {
   exists(name: string): boolean;
   createHere(name: string): Promise<void>;
   dropHere(name: string): Promise<void>;
+  setAsideHere(name: string): Promise<string>;
 }
 
 export interface ServerCatalogOptions {
@@ -113,13 +114,18 @@ export class ServerCatalog implements ServerEntries, CatalogImage {
     return decodeImage(image).catalog.databases;
   }
 
-  async adopt(index: Index, image: Uint8Array): Promise<void> {
+  async adopt(image: Uint8Array): Promise<void> {
     const { catalog, security } = decodeImage(image);
     const local = this.#options.databases();
     for (const { uuid, name } of this.#document.databases)
       if (catalog.dropped.includes(uuid) && local.exists(name)) await local.dropHere(name);
     await this.#takeSecurity(security);
-    await this.#save({ ...catalog, applied: index, checkpointed: index });
+    const { applied, checkpointed } = this.#document;
+    await this.#save({ ...catalog, applied, checkpointed });
+  }
+
+  async adopted(index: Index): Promise<void> {
+    await this.#save({ ...this.#document, applied: index, checkpointed: index });
   }
 
   async apply(index: Index, kind: EntryKindNumber, body: Uint8Array): Promise<void> {
@@ -147,12 +153,18 @@ export class ServerCatalog implements ServerEntries, CatalogImage {
     if (isTaken || dropped.includes(member.uuid)) return this.#record(index, {});
     const local = this.#options.databases();
     if (local.exists(member.name)) {
-      if (pending?.uuid !== member.uuid)
-        throw new DatabaseError(
-          'Internal',
-          `database '${member.name}' of the cluster exists on this server, which made it alone; move it away`,
+      if (pending?.uuid === member.uuid) await local.dropHere(member.name);
+      else {
+        // Made before the cluster was: the log must go on here, and the files are somebody's.
+        const aside = await local.setAsideHere(member.name);
+        this.#options.log.error(
+          'a database of this server alone had the name of one of the cluster',
+          {
+            database: member.name,
+            setAside: aside,
+          },
         );
-      await local.dropHere(member.name);
+      }
     }
     await this.#save({ ...this.#document, pending: member });
     this.#use({ ...this.#document, databases: [...databases, member] });

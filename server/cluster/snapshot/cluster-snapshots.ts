@@ -10,14 +10,18 @@ export interface CatalogImage {
   image(): Uint8Array;
   /** @returns the databases that are members by the image @throws DatabaseError for an image of another version */
   membersOf(image: Uint8Array): readonly MemberDatabase[];
-  /** Takes the place of the catalog here, durably; databases that the image lists as dropped go. */
-  adopt(index: Index, image: Uint8Array): Promise<void>;
+  /** Takes the place of the catalog here, durably, but for how far it is applied; databases that the image lists as dropped go. */
+  adopt(image: Uint8Array): Promise<void>;
+  /** The databases of the image are here: last, so that a crash before it begins anew. */
+  adopted(index: Index): Promise<void>;
 }
 
 export interface ClusterSnapshotsOptions {
   readonly port: ConsensusPort;
   readonly catalog: CatalogImage;
   readonly installer: SnapshotInstaller;
+  /** While nothing is applied: what was delivered before may still be on its way. */
+  readonly exclusively: (run: () => Promise<void>) => Promise<void>;
   /** The apply loop goes on behind this index. */
   readonly installed: (index: Index) => void;
   readonly log: Log;
@@ -38,7 +42,7 @@ export class ClusterSnapshots {
   }
 
   async #install({ index, from, body }: SnapshotOffer): Promise<void> {
-    const { catalog, installer, installed, log, port } = this.#options;
+    const { catalog, installer, installed, exclusively, log, port } = this.#options;
     log.info('this server is behind the log of the cluster and fetches its databases', {
       index,
       from,
@@ -47,9 +51,12 @@ export class ClusterSnapshots {
     try {
       const members = catalog.membersOf(body);
       // Before the databases: one that is opened must be known as a member.
-      await catalog.adopt(index, body);
-      for (const { name } of members) await installer.install(name, source);
-      installed(index);
+      await exclusively(async () => {
+        await catalog.adopt(body);
+        for (const { name } of members) await installer.install(name, source);
+        await catalog.adopted(index);
+        installed(index);
+      });
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
       log.error('the snapshot of the cluster was not installed; it is tried again', {

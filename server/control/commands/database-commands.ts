@@ -65,6 +65,11 @@ export const alignDatabase: ControlCommand = {
   access: 'root',
   run: (call) => {
     requireDatabase(call);
+    if (call.targets.cluster !== undefined)
+      throw new DatabaseError(
+        'NotSupported',
+        'not supported yet: align database; POST /cluster/verify/{database} compares, POST /cluster/resync/{database} on a follower fetches anew',
+      );
     return ok;
   },
 };

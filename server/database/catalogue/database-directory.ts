@@ -191,6 +191,14 @@ export class DatabaseDirectory {
     this.#deleteLater(trash);
   }
 
+  /** Nothing deletes it, and no start opens it. @returns the name of its directory */
+  async setAside(name: string): Promise<string> {
+    const aside = `.aside-${name}-${this.#suffix()}`;
+    await rename(this.path(name), join(this.#root, aside));
+    await syncDirectory(this.#root);
+    return aside;
+  }
+
   /** Remembers over restarts that the database stays closed until somebody opens it. */
   async markClosed(name: string): Promise<void> {
     await writeFile(join(this.path(name), closedMarker), '');

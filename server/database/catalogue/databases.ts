@@ -251,6 +251,22 @@ export class Databases implements DatabasesPort {
 
   /** On this server alone: a cluster has decided it. */
   async dropHere(name: string): Promise<void> {
+    await this.#remove(name, (directory) => directory.trash(name));
+  }
+
+  /** Its name is free then, and its files stay. @returns where they are, below the directory of databases */
+  async setAsideHere(name: string): Promise<string> {
+    let aside = '';
+    await this.#remove(name, async (directory) => {
+      aside = await directory.setAside(name);
+    });
+    return aside;
+  }
+
+  async #remove(
+    name: string,
+    move: (directory: DatabaseDirectory) => Promise<void>,
+  ): Promise<void> {
     const entry = this.#require(name);
     await this.#exclusively(entry, async () => {
       this.#requireStill(entry);
@@ -258,7 +274,7 @@ export class Databases implements DatabasesPort {
       await entry.database?.close('dropped');
       entry.database = undefined;
       try {
-        await this.#options.directory.trash(name);
+        await move(this.#options.directory);
       } catch (error) {
         entry.state = 'failed';
         throw error;

@@ -60,6 +60,10 @@ class Server {
           if (this.breaksCreate) throw new Error('the process ends here');
         },
         dropHere: async (name) => void this.databases.delete(name),
+        setAsideHere: async (name) => {
+          this.databases.delete(name);
+          return `.aside-${name}`;
+        },
       }),
       users: this.users,
       groups: this.groups,
@@ -174,4 +178,24 @@ test('the second of two creations of one name is told that it is there', async (
   await log.drop('school');
   await log.create('school');
   assert.equal(server.catalog.members().length, 1);
+});
+
+test('a database that a server made alone steps aside for one of the cluster', async (context) => {
+  const server = await Server.start(context);
+  server.databases.add('school');
+  const made = member('school', '1');
+  await server.catalog.apply(3, entryKind.databaseCreate, encodeBody(made));
+  assert.deepEqual(server.catalog.memberNamed('school'), made);
+  assert.deepEqual([...server.databases], ['school']);
+});
+
+test('an adopted image counts as applied only when its databases are there', async (context) => {
+  const [from, to] = [await Server.start(context), await Server.start(context)];
+  await from.catalog.apply(3, entryKind.databaseCreate, encodeBody(member('school', '1')));
+  await to.catalog.adopt(from.catalog.image());
+  await to.open();
+  assert.deepEqual([to.catalog.applied(), to.catalog.members().length], [0, 1]);
+  await to.catalog.adopted(3);
+  await to.open();
+  assert.deepEqual([to.catalog.applied(), to.catalog.checkpointed()], [3, 3]);
 });
