@@ -102,14 +102,6 @@ test('a crash amid the creation is made good by the same entry', async (context)
   assert.deepEqual([...server.databases], ['school']);
 });
 
-test('a database that this server made alone is not taken for one of the cluster', async (context) => {
-  const server = await Server.start(context);
-  server.databases.add('school');
-  const body = encodeBody(member('school', '1'));
-  await assert.rejects(server.catalog.apply(3, entryKind.databaseCreate, body), /move it away/);
-  assert.deepEqual([...server.databases], ['school']);
-});
-
 test('users and groups of one server become those of the other, passwords and revocations too', async (context) => {
   const leader = await Server.start(context);
   const follower = await Server.start(context);

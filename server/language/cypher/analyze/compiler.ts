@@ -1,4 +1,5 @@
 import type { Catalog } from '#catalog/catalog.ts';
+import { changesForLabels, typeOfLabels } from '#catalog/labels.ts';
 import type { DatabaseError } from '#core/errors.ts';
 import type { TypeId } from '#core/value/rid.ts';
 import { SlotAllocator } from '#query/binder/slot-allocator.ts';
@@ -39,9 +40,6 @@ export interface CompilerParts {
   ): CompiledQuery;
 }
 
-/** The type of a node without labels, which no query can name. */
-export const noLabelType = '~NO_LABEL~';
-
 /** What stands in for a type that is yet to be made: the program is analyzed again when it is there. */
 const noType = 0 as TypeId;
 
@@ -81,11 +79,16 @@ export class Compiler {
 
   /** The vertex type for a set of labels; a missing one is noted, and so are the types it inherits from. */
   vertexType(labels: readonly string[]): TypeId {
-    const names = [...new Set(labels)].sort();
-    const [only = noLabelType] = names;
-    if (names.length < 2) return this.#type(only, 'vertex', []);
-    for (const name of names) this.#type(name, 'vertex', []);
-    return this.#type(names.join('~'), 'vertex', names);
+    const known = typeOfLabels(this.catalog, labels);
+    if (known !== undefined) return known.id;
+    for (const change of changesForLabels(this.catalog, labels))
+      if (change.kind === 'create-type')
+        this.missing.set(change.name, {
+          name: change.name,
+          kind: 'vertex',
+          supertypes: change.supertypes,
+        });
+    return noType;
   }
 
   edgeType(name: string): TypeId {

@@ -1,5 +1,6 @@
 import { formatRid, isRidShaped, noRid, parseRid, type Rid } from '#core/value/rid.ts';
 import type { Catalog } from '#catalog/catalog.ts';
+import { isComposite, noLabelType } from '#catalog/labels.ts';
 import { valuesOf } from '#core/value/integer-width.ts';
 import { Path } from '#core/value/path.ts';
 import { Link, type StoredRecord } from '#core/value/record.ts';
@@ -36,16 +37,10 @@ function labelsOf(node: StoredRecord, catalog: Catalog): readonly string[] {
   const names = catalog
     .types()
     .filter((type) => type.kind === 'vertex' && catalog.isSubtype(node.type, type.id))
-    .filter(({ name }) => name !== '~NO_LABEL~')
-    .filter((type) => !isComposite(type, catalog))
+    .filter(({ name }) => name !== noLabelType)
+    .filter((type) => !isComposite(catalog, type))
     .map(({ name }) => name);
-  return names.length === 0 && own !== '~NO_LABEL~' ? [own] : names.sort();
-}
-
-/** Named by its supertypes, whatever signs their names hold. */
-function isComposite(type: ReturnType<Catalog['types']>[number], catalog: Catalog): boolean {
-  const supertypes = type.supertypes.map((id) => catalog.typeWithId(id).name);
-  return supertypes.length > 1 && [...supertypes].sort().join('~') === type.name;
+  return names.length === 0 && own !== noLabelType ? [own] : names.sort();
 }
 
 /** Nodes and relationships in turn; a list of relationships is walked from the node before it. */
