@@ -79,8 +79,8 @@ export class NeighbourCursor {
   /** Tables that were made when it last asked for one. */
   #madeSeen = 0;
 
-  /** Edges from a vertex to itself, of vertices that were asked for their degree in this execution. */
-  readonly #loops = new Map<Rid, number>();
+  /** Edges from a vertex to itself, of vertices that were asked for their degree in this execution; made for the first of them. */
+  #loops: Map<Rid, number> | undefined;
 
   readonly #typeCheck: TypeCheck | undefined;
   /** What is to be asked of each element before it counts. Nothing, once it is known that all of them pass. */
@@ -109,7 +109,7 @@ export class NeighbourCursor {
 
   /** Begins an execution, or goes on with one. */
   use(context: ExecutionContext): void {
-    this.#loops.clear();
+    this.#loops?.clear();
     if (this.#tables === undefined || this.#tablesFor === context.regexBudget) return;
     this.leave();
     this.#tablesFor = context.regexBudget;
@@ -258,7 +258,7 @@ export class NeighbourCursor {
   #incomingLoops(lists: (ResolvedMove & { readonly kind: 'vertex' | 'edge' })['lists']): number {
     const view = this.#view as ReadView;
     const isWhole = this.#listNumber === 0;
-    const known = isWhole ? this.#loops.get(this.#from) : undefined;
+    const known = isWhole ? this.#loops?.get(this.#from) : undefined;
     if (known !== undefined) return known;
     let count = 0;
     for (let at = this.#listNumber; at < lists.length; at += 1) {
@@ -269,8 +269,10 @@ export class NeighbourCursor {
         if (list.vertices[place] === this.#from) count += 1;
     }
     if (isWhole) {
-      if (this.#loops.size >= rememberedLoopsMax) this.#loops.clear();
-      this.#loops.set(this.#from, count);
+      this.#loops ??= new Map();
+      const loops = this.#loops;
+      if (loops.size >= rememberedLoopsMax) loops.clear();
+      loops.set(this.#from, count);
     }
     return count;
   }
