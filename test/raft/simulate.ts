@@ -31,8 +31,8 @@ for (let seed = from; seed < from + seeds; seed++) {
 const { user, system } = process.cpuUsage(beganMs);
 const virtualSeconds = (seeds * (ticks + settlingTicks) * tickMs) / 1000;
 const factor = Math.round(virtualSeconds / ((user + system) / 1e6));
-console.log(JSON.stringify(totals));
+console.log(JSON.stringify({ from, ...totals }));
 console.log(
-  `${seeds - failed.length} passed, ${failed.length} failed; ${(virtualSeconds / 86_400).toFixed(2)} virtual days, ${factor} times real time`,
+  `simulate: ${seeds - failed.length} passed, ${failed.length} failed; ${(virtualSeconds / 86_400).toFixed(2)} virtual days, ${factor} times real time`,
 );
 process.exitCode = failed.length === 0 ? 0 : 1;

@@ -29,4 +29,5 @@ for (let seed = from; seed < from + seeds; seed++) {
 }
 const seconds = process.cpuUsage().user / 1e6;
 console.log(JSON.stringify({ seeds, ...counts, failed, seconds: Math.round(seconds) }));
+console.log(`raft-log: ${seeds - failed.length} passed, ${failed.length} failed`);
 process.exitCode = failed.length > 0 ? 1 : 0;
