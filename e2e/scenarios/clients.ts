@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Scenario } from '../scenario.ts';
 import { ask, serverCommand, sql } from '../steps/member.ts';
+import { wire } from '../steps/key-value-wire.ts';
 import { conditionOf, isReady } from '../steps/objects.ts';
 
 export const clientScenarios: readonly Scenario[] = [
@@ -93,6 +94,39 @@ export const clientScenarios: readonly Scenario[] = [
       assert.equal(conditionOf(current, 'Stalled'), undefined);
       const difference = await namespace.tryKubectl(['diff', '-f', '-'], manifest);
       assert.equal(difference.output, '');
+    },
+  },
+  {
+    id: 'C7',
+    title: 'the wire of plugin redis through the Service of a Cluster',
+    level: 1,
+    async run({ namespace, cluster, report }) {
+      await cluster('keys', { plugins: { redis: { enabled: true } } });
+      await serverCommand(namespace, 'keys-0', 'create database shop');
+      await sql(namespace, 'keys-0', 'shop', 'CREATE DOCUMENT TYPE Item');
+      await sql(namespace, 'keys-0', 'shop', 'CREATE PROPERTY Item.name STRING');
+      await sql(namespace, 'keys-0', 'shop', 'CREATE INDEX ON Item (name) UNIQUE');
+      const replies = await wire(namespace, 'keys-0', { host: 'keys-http', port: 6379 }, [
+        ['PING'],
+        ['SELECT', 'shop'],
+        ['SET', 'visits', '41'],
+        ['INCR', 'visits'],
+        ['HSET', 'shop.Item', '{"name":"tea","price":3}'],
+      ]);
+      assert.deepEqual(replies.slice(0, 4), ['+PONG', '+OK', '+OK', ':42']);
+      assert.doesNotMatch(replies[4] ?? '', /^-/);
+      const rows = await sql(namespace, 'keys-0', 'shop', 'SELECT price FROM Item');
+      assert.deepEqual(
+        rows.map((row) => row['price']),
+        [3],
+      );
+      const service = await namespace.require('service', 'keys-http');
+      const ports = (service['spec'] as { ports: readonly { name: string; port: number }[] }).ports;
+      assert.deepEqual(
+        ports.map(({ name, port }) => `${name} ${port}`),
+        ['http 2480', 'redis 6379'],
+      );
+      report(`${replies.length} replies over keys-http:6379`);
     },
   },
 ];

@@ -22,7 +22,7 @@ const refused: readonly (readonly [object, RegExp])[] = [
   [{ replicas: 1, deletionPolicy: 'Keep' }, /deletionPolicy/],
   [{ replicas: 1, electionTimeout: { minMs: 5000, maxMs: 2000 } }, /electionTimeout|minMs/],
   [{ replicas: 1, unknownField: true }, /unknownField/],
-  [{ replicas: 1, plugins: { redis: { enabled: true } } }, /plugins/],
+  [{ replicas: 1, plugins: { mongo: { enabled: true } } }, /plugins/],
   [{ replicas: 1, recovery: { lostVolume: 'Automatic' } }, /lostVolume/],
 ];
 

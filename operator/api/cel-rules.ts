@@ -152,8 +152,8 @@ const notYetRules: readonly ValidationRule[] = [
   notYet(
     'spec',
     'plugins',
-    '!(has(self.plugins.gremlin) && self.plugins.gremlin.enabled) && !(has(self.plugins.postgres) && self.plugins.postgres.enabled) && !(has(self.plugins.mongo) && self.plugins.mongo.enabled) && !(has(self.plugins.redis) && self.plugins.redis.enabled) && !has(self.plugins.custom) && !(has(self.plugins.prometheus) && (has(self.plugins.prometheus.port) || has(self.plugins.prometheus.settings)))',
-    'the server of this version has no plugin but prometheus, which has neither port nor settings of its own',
+    '!(has(self.plugins.gremlin) && self.plugins.gremlin.enabled) && !(has(self.plugins.postgres) && self.plugins.postgres.enabled) && !(has(self.plugins.mongo) && self.plugins.mongo.enabled) && !has(self.plugins.custom) && !(has(self.plugins.prometheus) && (has(self.plugins.prometheus.port) || has(self.plugins.prometheus.settings)))',
+    'the server of this version has no plugins but redis and prometheus, which has neither port nor settings of its own',
     'leave the others out or set enabled to false',
   ),
   notYet(
@@ -274,6 +274,17 @@ const shapeRules: readonly ValidationRule[] = [
     at: 'spec.ports',
     rule: 'self.http != self.https && self.http != self.raft && self.https != self.raft',
     message: 'spec.ports: http, https and raft must be three different ports',
+  },
+  {
+    at: 'spec',
+    rule: '!has(self.plugins.redis) || !self.plugins.redis.enabled || !((has(self.plugins.redis.port) ? self.plugins.redis.port : 6379) in [self.ports.http, self.ports.https, self.ports.raft])',
+    message: 'spec.plugins.redis.port must differ from the ports in spec.ports',
+  },
+  {
+    at: 'spec',
+    rule: "!has(self.plugins.redis) || !has(self.plugins.redis.settings) || self.plugins.redis.settings.all(k, k.matches('^[a-zA-Z]+$') && !(k in ['host', 'port']))",
+    message:
+      "spec.plugins.redis.settings takes names of settings below 'service.redis.' without that prefix, such as maxConnections; the port stands in spec.plugins.redis.port",
   },
   {
     at: 'spec.electionTimeout',

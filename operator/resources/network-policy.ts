@@ -3,6 +3,7 @@ import type { ClusterSpec } from '../api/cluster-spec.ts';
 import type { DesiredObject, Json, JsonObject } from '../api/kubernetes-object.ts';
 import { objectNames, selectorLabels } from '../api/names.ts';
 import { ownedObject } from './owner.ts';
+import { pluginPorts } from './plugins.ts';
 
 export function networkPolicyNames(cluster: string): readonly string[] {
   return [objectNames(cluster).http, `${cluster}-raft`];
@@ -21,7 +22,11 @@ export function networkPolicies(
     namespaceSelector: {},
     podSelector: { matchLabels: { 'app.kubernetes.io/name': 'polyad-operator' } },
   };
-  const ports = [spec.ports.http, ...(spec.tls.http.enabled ? [spec.ports.https] : [])];
+  const ports = [
+    spec.ports.http,
+    ...(spec.tls.http.enabled ? [spec.ports.https] : []),
+    ...pluginPorts(spec).map(({ port }) => port),
+  ];
   return [
     policy(cluster, spec, objectNames(name).http, [
       { from: [...from, operator], ports: ports.map((port) => ({ port, protocol: 'TCP' })) },

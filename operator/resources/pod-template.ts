@@ -11,7 +11,7 @@ import {
   serverContainerName,
 } from '../api/names.ts';
 import { servedSecret } from './certificates.ts';
-import { pluginList } from './plugins.ts';
+import { pluginList, pluginPorts, pluginSettings } from './plugins.ts';
 import { serviceAccountName } from './service-account.ts';
 
 /*
@@ -108,6 +108,11 @@ function server({ spec, image }: PodInputs): JsonObject {
         ? [{ name: 'https', containerPort: spec.ports.https, protocol: 'TCP' }]
         : []),
       { name: 'raft', containerPort: spec.ports.raft, protocol: 'TCP' },
+      ...pluginPorts(spec).map(({ name, port }) => ({
+        name,
+        containerPort: port,
+        protocol: 'TCP',
+      })),
     ],
     startupProbe: probe(spec.probes.startup, '/api/v1/health', {
       periodSeconds: 5,
@@ -181,7 +186,15 @@ function environment(spec: ClusterSpec): readonly Json[] {
     : [];
   const list = pluginList(spec);
   const plugins: readonly Json[] =
-    list === undefined ? [] : [{ name: 'SERVICE_SERVER_PLUGINS', value: list }];
+    list === undefined
+      ? []
+      : [
+          { name: 'SERVICE_SERVER_PLUGINS', value: list },
+          ...Object.entries(pluginSettings(spec)).map(([key, value]) => ({
+            name: variableOf(key),
+            value,
+          })),
+        ];
   const secrets = (spec.secretSettings ?? []).map(({ key, secretKeyRef }) => ({
     name: variableOf(key),
     valueFrom: { secretKeyRef },

@@ -2,7 +2,7 @@ import type { ClusterSpec } from '../api/cluster-spec.ts';
 import { annotationKeys } from '../api/names.ts';
 import { hotSettings } from '../api/setting-classes.ts';
 import { contentHash } from './content-hash.ts';
-import { pluginList } from './plugins.ts';
+import { pluginList, pluginSettings } from './plugins.ts';
 
 /** Settings of the spec by what a change of them needs. */
 export function settingsByClass(spec: ClusterSpec): {
@@ -31,6 +31,7 @@ export function restartHash(
     imagePullSecrets: spec.imagePullSecrets,
     settings: settingsByClass(spec).restart,
     plugins: pluginList(spec),
+    pluginSettings: noneIfEmpty(pluginSettings(spec)),
     secretSettings: spec.secretSettings,
     extraArgs: spec.extraArgs,
     env: spec.env,
@@ -59,4 +60,9 @@ export function restartHash(
     heapPercent: spec.heapPercent,
     restart: annotations[annotationKeys.restart],
   });
+}
+
+/** A part that is empty stays out of the hash, as it was before the part existed. */
+function noneIfEmpty<T extends object>(part: T): T | undefined {
+  return Object.keys(part).length === 0 ? undefined : part;
 }

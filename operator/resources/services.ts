@@ -3,6 +3,7 @@ import type { ClusterSpec, ServiceTemplate } from '../api/cluster-spec.ts';
 import type { DesiredObject, JsonObject } from '../api/kubernetes-object.ts';
 import { labelKeys, objectNames, selectorLabels } from '../api/names.ts';
 import { ownedObject } from './owner.ts';
+import { pluginPorts } from './plugins.ts';
 
 /** The headless service of the members, the one of all ready members, and those of the leader and of the followers. */
 export function services(cluster: ClusterObject, spec: ClusterSpec): readonly DesiredObject[] {
@@ -30,6 +31,7 @@ function headless(cluster: ClusterObject, spec: ClusterSpec): DesiredObject {
         port('http', spec.ports.http, 'http'),
         ...httpsPort(spec),
         port('raft', spec.ports.raft, 'raft'),
+        ...portsOfPlugins(spec),
       ],
     },
   });
@@ -59,7 +61,11 @@ function routed(
     spec: {
       type: template.type,
       selector,
-      ports: [port('http', template.port ?? spec.ports.http, 'http'), ...httpsPort(spec)],
+      ports: [
+        port('http', template.port ?? spec.ports.http, 'http'),
+        ...httpsPort(spec),
+        ...portsOfPlugins(spec),
+      ],
       ...(template.loadBalancerClass === undefined
         ? undefined
         : { loadBalancerClass: template.loadBalancerClass }),
@@ -75,6 +81,10 @@ function routed(
 
 function httpsPort(spec: ClusterSpec): readonly JsonObject[] {
   return spec.tls.http.enabled ? [port('https', spec.ports.https, 'https')] : [];
+}
+
+function portsOfPlugins(spec: ClusterSpec): readonly JsonObject[] {
+  return pluginPorts(spec).map(({ name, port: number }) => port(name, number, name));
 }
 
 function port(name: string, number: number, targetPort: string): JsonObject {
