@@ -1,3 +1,4 @@
+import { applyTarget } from '../api/decision.ts';
 import type { Action, ObjectReference, SecretValue } from '../api/decision.ts';
 import type { KubernetesObject, Secret } from '../api/kubernetes-object.ts';
 import {
@@ -11,7 +12,7 @@ import {
 import type { Observation } from '../api/observation.ts';
 import { objectKey } from '../api/observation.ts';
 import { parseSpec } from '../api/cluster.ts';
-import { codeOf } from '../kubernetes/kubernetes-error.ts';
+import { codeOf, KubernetesError } from '../kubernetes/kubernetes-error.ts';
 import type { ObjectName } from '../kubernetes/port.ts';
 import type { KindName } from '../kubernetes/resource-kinds.ts';
 import { MemberError } from '../observe/database-client.ts';
@@ -25,6 +26,7 @@ import { settingsByClass } from '../resources/restart-inputs.ts';
 import type { ClusterMemory } from './cluster-memory.ts';
 import type { Actors } from './actors.ts';
 import { issueCertificate } from './issue-certificate.ts';
+import { isLasting, Refusals } from './refusal.ts';
 
 interface Task {
   readonly seen: Observation;
@@ -42,8 +44,7 @@ export async function carryOut(action: Action, task: Task): Promise<void> {
   const { namespace } = seen.cluster.metadata;
   switch (action.kind) {
     case 'apply':
-      for (const object of action.objects) await applyObject(object, task);
-      return;
+      return applyAll(action.objects, task);
     case 'create-secret':
       return createSecret(action, task);
     case 'issue-certificate':
@@ -74,6 +75,22 @@ export async function carryOut(action: Action, task: Task): Promise<void> {
 
 function nameOf({ kind, name }: ObjectReference, namespace: string | undefined): ObjectName {
   return { kind: kind as KindName, namespace, name };
+}
+
+/** @throws Refusals of those that were refused for good, once all the others are there */
+async function applyAll(objects: readonly KubernetesObject[], task: Task): Promise<void> {
+  const refused = new Map<string, KubernetesError>();
+  for (const object of objects) {
+    const target = applyTarget(object);
+    try {
+      await applyObject(object, task);
+      task.memory.noteAccepted(target);
+    } catch (error) {
+      if (!(error instanceof KubernetesError) || !isLasting(error, 'apply')) throw error;
+      refused.set(target, error);
+    }
+  }
+  if (refused.size > 0) throw new Refusals(refused);
 }
 
 async function applyObject(
@@ -197,8 +214,9 @@ async function tellMember(
   const life = incarnationOf(seen.pod);
   switch (action.kind) {
     case 'set-settings':
-      for (const { key, value } of action.changes)
-        await actors.databases.setSetting(member, password, key, value);
+      await setSettings(action.changes, (key, value) =>
+        actors.databases.setSetting(member, password, key, value),
+      );
       memory.noteDone(`set-settings ${contentHash(settingsByClass(spec).hot)} ${life}`);
       return;
     case 'set-backup-config':
@@ -213,6 +231,23 @@ async function tellMember(
       await actors.databases.backUpAll(member, password);
       memory.noteDone(action.mark);
   }
+}
+
+/** All that the member takes, whatever it refuses. @throws MemberError of the first one refused */
+async function setSettings(
+  changes: readonly { readonly key: string; readonly value: string }[],
+  set: (key: string, value: string) => Promise<void>,
+): Promise<void> {
+  let refusal: MemberError | undefined;
+  for (const { key, value } of changes) {
+    try {
+      await set(key, value);
+    } catch (error) {
+      if (!(error instanceof MemberError) || error.status !== 400) throw error;
+      refusal ??= new MemberError(error.status, `spec.settings: ${error.message}`);
+    }
+  }
+  if (refusal !== undefined) throw refusal;
 }
 
 async function readPassword(

@@ -1,4 +1,3 @@
-import type { Action } from '../api/decision.ts';
 import type { KubernetesObject } from '../api/kubernetes-object.ts';
 import type { Rejection } from '../api/observation.ts';
 import type { Remembered } from '../observe/observe-cluster.ts';
@@ -11,7 +10,7 @@ const doneMax = 50;
  */
 export class ClusterMemory {
   readonly #applied = new Map<string, { readonly hash: string; readonly version: string }>();
-  readonly #rejections = new Map<Action['kind'], Rejection>();
+  readonly #rejections = new Map<string, Rejection>();
   readonly #done = new Set<string>();
 
   recall(objects: ReadonlyMap<string, KubernetesObject>): Remembered {
@@ -26,12 +25,12 @@ export class ClusterMemory {
     this.#applied.set(key, { hash, version: answer.metadata.resourceVersion ?? '' });
   }
 
-  noteRejected(kind: Action['kind'], rejection: Rejection): void {
-    this.#rejections.set(kind, rejection);
+  noteRejected(target: string, rejection: Rejection): void {
+    this.#rejections.set(target, rejection);
   }
 
-  noteAccepted(kind: Action['kind']): void {
-    this.#rejections.delete(kind);
+  noteAccepted(target: string): void {
+    this.#rejections.delete(target);
   }
 
   noteDone(mark: string): void {

@@ -1,12 +1,13 @@
 import { conditionOf } from '../api/conditions.ts';
 import type { ClusterObject } from '../api/cluster.ts';
 import type { ClusterStatus } from '../api/cluster-status.ts';
+import { targetOf } from '../api/decision.ts';
 import type { Action, Decision } from '../api/decision.ts';
 import type { KubernetesObject } from '../api/kubernetes-object.ts';
 import { fieldManagers } from '../api/names.ts';
 import type { Observation, OperatorFacts } from '../api/observation.ts';
 import type { Log, Runtime } from '../api/runtime.ts';
-import { KubernetesError } from '../kubernetes/kubernetes-error.ts';
+import type { KubernetesError } from '../kubernetes/kubernetes-error.ts';
 import type { Metrics } from '../kubernetes/metrics.ts';
 import type { KubernetesApi } from '../kubernetes/port.ts';
 import type { ClusterReader } from '../observe/cluster-reader.ts';
@@ -19,6 +20,7 @@ import { carryOut } from './carry-out.ts';
 import { ClusterMemory } from './cluster-memory.ts';
 import { forgetCluster, reportCluster } from './cluster-metrics.ts';
 import { EventRecorder } from './event-recorder.ts';
+import { isLasting, Refusals } from './refusal.ts';
 
 export interface ControllerOptions {
   readonly api: KubernetesApi;
@@ -31,9 +33,6 @@ export interface ControllerOptions {
   /** Name of this process in events. */
   readonly instance: string;
 }
-
-/** Answers that will be the same next time: reported in the status instead of being tried again and again. */
-const lastingCodes = new Set([400, 403, 405, 413, 415, 422]);
 
 /** One look at one Cluster: observe, decide, write the status, act. */
 export class Controller {
@@ -92,28 +91,41 @@ export class Controller {
 
   /** @returns false when the action was refused for good, which the next look reports */
   async #act(action: Action, seen: Observation, memory: ClusterMemory): Promise<boolean> {
-    const { runtime, log, metrics } = this.#options;
     try {
       await carryOut(action, { seen, memory, actors: this.#options });
-      memory.noteAccepted(action.kind);
+      if (action.kind !== 'apply') memory.noteAccepted(targetOf(action));
       return true;
     } catch (error) {
-      if (!isLasting(error, action)) throw error;
-      const message = error instanceof Error ? error.message : String(error);
-      log.warn({ cluster: seen.cluster.metadata.name, action: action.kind }, message);
-      metrics.add(
-        'controller_runtime_terminal_reconcile_errors_total',
-        'Steps that were refused for good',
-        { controller: 'cluster' },
-      );
-      memory.noteRejected(action.kind, {
-        message,
-        about: action.kind === 'set-root-password' ? seen.secrets.root?.hash : undefined,
-        generation: seen.cluster.metadata.generation ?? 0,
-        atMs: runtime.clock.now(),
-      });
+      const target = action.kind === 'apply' ? undefined : targetOf(action);
+      const refused = error instanceof Refusals ? error.byTarget : new Map<string, unknown>();
+      if (target !== undefined && isLasting(error, action.kind))
+        this.#noteRefusal(target, error, { seen, memory });
+      else if (refused.size === 0) throw error;
+      for (const [name, refusal] of refused)
+        this.#noteRefusal(name, refusal as KubernetesError, { seen, memory });
       return false;
     }
+  }
+
+  #noteRefusal(
+    target: string,
+    error: KubernetesError | MemberError,
+    { seen, memory }: { readonly seen: Observation; readonly memory: ClusterMemory },
+  ): void {
+    const { runtime, log, metrics } = this.#options;
+    log.warn({ cluster: seen.cluster.metadata.name, action: target }, error.message);
+    metrics.add(
+      'controller_runtime_terminal_reconcile_errors_total',
+      'Steps that were refused for good',
+      { controller: 'cluster' },
+    );
+    memory.noteRejected(target, {
+      message: error.message,
+      code: error instanceof MemberError ? error.status : error.code,
+      about: target === 'set-root-password' ? seen.secrets.root?.hash : undefined,
+      generation: seen.cluster.metadata.generation ?? 0,
+      atMs: runtime.clock.now(),
+    });
   }
 
   async #writeStatus(cluster: ClusterObject, status: ClusterStatus): Promise<void> {
@@ -152,15 +164,6 @@ export class Controller {
       describe(action),
     );
   }
-}
-
-/** What was refused for a reason that time alone does not mend. */
-function isLasting(error: unknown, action: Action): boolean {
-  if (error instanceof MemberError) return error.status >= 400 && error.status < 500;
-  if (!(error instanceof KubernetesError)) return false;
-  // Too many requests: a budget that refuses an eviction, or else a busy API server.
-  if (error.code === 429) return action.kind === 'evict' && error.isByBudget;
-  return lastingCodes.has(error.code);
 }
 
 /** The API server may keep lists with keys in another order than they were applied in. */

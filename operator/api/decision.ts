@@ -1,5 +1,5 @@
 import type { ClusterStatus } from './cluster-status.ts';
-import type { DesiredObject } from './kubernetes-object.ts';
+import type { DesiredObject, KubernetesObject } from './kubernetes-object.ts';
 
 /** What the operator does next about one Cluster: one action at most, and what the status says meanwhile. */
 export interface Decision {
@@ -16,8 +16,28 @@ export interface EventNote {
   readonly note: string;
 }
 
+/** Why a Cluster does not go on without a person; each one is an event too. */
+export const stallReasons = [
+  'BackupFailed',
+  'CertificateExpired',
+  'ForeignVolume',
+  'ImagePullFailed',
+  'InvalidSpec',
+  'NameConflict',
+  'PermissionDenied',
+  'ProgressDeadlineExceeded',
+  'SecretMissing',
+  'StorageShrinkRefused',
+  'Unschedulable',
+  'UpgradeFailed',
+  'VolumeLost',
+] as const;
+export type StallReason = (typeof stallReasons)[number];
+
 /** Reasons of events, operator.md 10.7, as far as one member can have them. */
 export const eventReasons = [
+  ...stallReasons,
+  'StallEnded',
   'Created',
   'Ready',
   'RollingUpdateStarted',
@@ -29,7 +49,6 @@ export const eventReasons = [
   'BackupConfigApplied',
   'McpConfigApplied',
   'BackupSucceeded',
-  'BackupFailed',
   'RootPasswordChanged',
   'StorageResizing',
   'StorageResized',
@@ -39,11 +58,8 @@ export const eventReasons = [
   'CertificateRenewed',
   'Hibernated',
   'Resumed',
-  'VolumeLost',
   'VolumeReplaced',
   'NodeGone',
-  'NameConflict',
-  'InvalidSpec',
   'Deleting',
 ] as const;
 export type EventReason = (typeof eventReasons)[number];
@@ -111,3 +127,22 @@ export type SecretValue =
   | { readonly uuid: true }
   | { readonly copyOf: { readonly secretName: string; readonly key: string } }
   | { readonly text: string };
+
+/** What a refusal of the action is about: one thing refused holds no other back. */
+export function targetOf(action: Exclude<Action, { readonly kind: 'apply' }>): string {
+  switch (action.kind) {
+    case 'create-secret':
+      return `create-secret ${action.name}`;
+    case 'label':
+    case 'delete':
+    case 'evict':
+    case 'grow-claim':
+      return `${action.kind} ${action.target.kind}/${action.target.name}`;
+    default:
+      return action.kind;
+  }
+}
+
+export function applyTarget({ kind, metadata }: KubernetesObject): string {
+  return `apply ${kind}/${metadata.name}`;
+}

@@ -1,5 +1,4 @@
 import type { ClusterObject } from './cluster.ts';
-import type { Action } from './decision.ts';
 import type { MonitorKind } from './names.ts';
 import type { Claim, ConfigMap, KubernetesObject, Pod, StatefulSet } from './kubernetes-object.ts';
 
@@ -33,14 +32,16 @@ export interface Observation {
   readonly member: MemberView;
   /** Known only when it matters: while a Cluster is deleted that wants a last backup. */
   readonly isNamespaceTerminating: boolean;
-  /** Actions that were refused for good, by kind; asked again after a while or when the spec changes. */
-  readonly rejections: ReadonlyMap<Action['kind'], Rejection>;
+  /** What was refused for good, by `targetOf` the action; asked again after a while or when the spec changes. */
+  readonly rejections: ReadonlyMap<string, Rejection>;
   /** Effects on the running member that this process has brought about, by a name that holds their content. */
   readonly done: ReadonlySet<string>;
 }
 
 export interface Rejection {
   readonly message: string;
+  /** Status of the answer. */
+  readonly code: number;
   /** What it was about beside the spec: the hash of a password. Another one is tried at once. */
   readonly about?: string | undefined;
   readonly generation: number;

@@ -94,13 +94,13 @@ export class DatabaseClient {
     };
     const settings = (parsed.settings ?? []).map(
       ({ key, value, default: standard }) =>
-        [key, { value: String(value), default: String(standard) }] as const,
+        [key, { value: String(value ?? ''), default: String(standard ?? '') }] as const,
     );
     return { version: parsed.version, settings: new Map(settings) };
   }
 
   async setSetting(member: Member, password: string, key: string, value: string): Promise<void> {
-    await this.command(member, password, { command: `set server setting ${key} ${value}` });
+    await this.command(member, password, { command: `set server setting ${key} ${quoted(value)}` });
   }
 
   /** @returns the configuration, null when there is none, `unsupported` when the server does not know the command */
@@ -261,6 +261,12 @@ export class DatabaseClient {
       throw new MemberError(0, `the member does not answer: ${why}`);
     }
   }
+}
+
+/** The server takes the rest of the line for the value, without quotes around it, and refuses a line that ends early. */
+function quoted(value: string): string {
+  if (!/^$|^\s|\s$|^".*"$|^'.*'$/s.test(value)) return value;
+  return value.includes('"') ? `'${value}'` : `"${value}"`;
 }
 
 function sessionKey({ incarnation }: Member, password: string): string {

@@ -1,9 +1,9 @@
 import type { ClusterObject } from '../api/cluster.ts';
 import type { ClusterSpec } from '../api/cluster-spec.ts';
 import type { ClusterStatus, Operation } from '../api/cluster-status.ts';
-import type { Action, EventNote, EventReason } from '../api/decision.ts';
+import type { Action, EventNote, EventReason, StallReason } from '../api/decision.ts';
 import { objectNames } from '../api/names.ts';
-import type { Observation } from '../api/observation.ts';
+import type { Observation, Rejection } from '../api/observation.ts';
 import type { MembersRecord } from '../resources/members-record.ts';
 import { restartHash } from '../resources/restart-inputs.ts';
 
@@ -23,10 +23,14 @@ export interface Pass {
   readonly restartHash: string;
 }
 
-/** Why nobody but a person can go on. */
 export interface Trouble {
   readonly reason: string;
   readonly message: string;
+}
+
+/** Why nobody but a person can go on. */
+export interface Stall extends Trouble {
+  readonly reason: StallReason;
 }
 
 /** What the steps have found out; becomes the status. Lives for one look only. */
@@ -40,7 +44,7 @@ export interface Draft {
   certificates: ClusterStatus['certificates'];
   /** Why certificates are not as they should be. */
   certificateProblem: string | undefined;
-  stalled: Trouble | undefined;
+  stalled: Stall | undefined;
   /** Work in progress towards this generation. */
   progress: Trouble | undefined;
   storage: Trouble | undefined;
@@ -131,18 +135,29 @@ export function lookAgain(draft: Draft, afterMs: number): void {
 }
 
 /** The first trouble counts: later ones often follow from it. */
-export function stall(draft: Draft, reason: string, message: string): void {
+export function stall(draft: Draft, reason: StallReason, message: string): void {
   draft.stalled ??= { reason, message };
 }
 
 const rejectionMs = 60_000;
 
+/** A refusal of this spec, however long ago: what it says holds until the same was asked for and taken. */
+export function lastRejection({ seen, generation }: Pass, target: string): Rejection | undefined {
+  const rejection = seen.rejections.get(target);
+  return rejection?.generation === generation ? rejection : undefined;
+}
+
 /** A refusal that is still fresh: the same call would fail again. */
-export function rejectionOf(pass: Pass, draft: Draft, kind: Action['kind']): string | undefined {
-  const rejection = pass.seen.rejections.get(kind);
-  if (rejection === undefined || rejection.generation !== pass.generation) return undefined;
+export function rejectionOf(pass: Pass, draft: Draft, target: string): string | undefined {
+  const rejection = lastRejection(pass, target);
+  if (rejection === undefined) return undefined;
   const restMs = rejection.atMs + rejectionMs - pass.nowMs;
   if (restMs <= 0) return undefined;
   lookAgain(draft, restMs);
   return rejection.message;
+}
+
+/** The API server says 403 of rights that are missing and of quotas that are used up; anything else is about the content. */
+export function stallReasonOf({ code }: Rejection): StallReason {
+  return code === 403 ? 'PermissionDenied' : 'InvalidSpec';
 }

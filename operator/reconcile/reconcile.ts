@@ -1,11 +1,12 @@
 import { conditionOf, mergeConditions } from '../api/conditions.ts';
 import { parseSpec } from '../api/cluster.ts';
 import type { ClusterStatus } from '../api/cluster-status.ts';
-import type { Decision } from '../api/decision.ts';
+import { targetOf } from '../api/decision.ts';
+import type { Decision, StallReason } from '../api/decision.ts';
 import { annotationKeys, finalizerName } from '../api/names.ts';
 import type { Observation } from '../api/observation.ts';
 import { backupProblem, windowProblem } from './maintenance-window.ts';
-import { makeDraft, makePass, note, stall } from './pass.ts';
+import { lastRejection, makeDraft, makePass, note, rejectionOf, stall } from './pass.ts';
 import type { Draft, Pass, Step, StepEnd } from './pass.ts';
 import { applySettings } from './steps/apply-settings.ts';
 import { checkConflicts } from './steps/check-conflicts.ts';
@@ -88,10 +89,25 @@ function wasReached({ previous, generation }: Pass): boolean {
 
 function run(list: readonly Step[], pass: Pass, draft: Draft): StepEnd | undefined {
   for (const step of list) {
+    const before = draft.events.length;
     const end = step(pass, draft);
-    if (end !== undefined) return end;
+    if (end !== undefined && !isHeldBack(pass, draft, end)) return end;
+    // Nothing came of it.
+    if (end !== undefined) draft.events.length = before;
   }
   return undefined;
+}
+
+/** What was refused a moment ago is not tried again yet, and the steps behind it go on. */
+function isHeldBack(pass: Pass, draft: Draft, { action }: StepEnd): boolean {
+  if (action === undefined || action.kind === 'apply') return false;
+  // Another password is tried at once.
+  if (action.kind === 'set-root-password') return false;
+  const target = targetOf(action);
+  const rejection = lastRejection(pass, target);
+  if (rejection === undefined || rejection.code !== 403) return false;
+  stall(draft, 'PermissionDenied', `${target}: ${rejection.message}`);
+  return rejectionOf(pass, draft, target) !== undefined;
 }
 
 /** What the schema cannot say. @returns whether the spec makes sense */
@@ -103,6 +119,7 @@ function checkWords({ spec }: Pass, draft: Draft): boolean {
 
 function noteTransitions(pass: Pass, draft: Draft, status: ClusterStatus): void {
   const before = pass.previous;
+  noteStalls(draft, before, status);
   const wasReady = conditionOf(before.conditions, 'Ready')?.status === 'True';
   const ready = conditionOf(status.conditions, 'Ready');
   if (ready?.status === 'True' && !wasReady && ready.reason !== 'Hibernated')
@@ -111,6 +128,16 @@ function noteTransitions(pass: Pass, draft: Draft, status: ClusterStatus): void 
     note(draft, 'Hibernated', 'no pods run; data stays');
   if (before.phase === 'Hibernated' && status.phase !== 'Hibernated')
     note(draft, 'Resumed', 'the member starts again');
+}
+
+/** An event for each new thing that needs a person, and for its end. */
+function noteStalls(draft: Draft, before: ClusterStatus, after: ClusterStatus): void {
+  const was = conditionOf(before.conditions, 'Stalled');
+  const is = conditionOf(after.conditions, 'Stalled');
+  if (is !== undefined && is.reason !== was?.reason)
+    note(draft, is.reason as StallReason, is.message, 'Warning');
+  if (was !== undefined && is === undefined)
+    note(draft, 'StallEnded', `no longer ${was.reason}: ${was.message}`);
 }
 
 /** A spec that this version does not understand changes nothing that runs. */

@@ -180,9 +180,7 @@ function conditionsOf(pass: Pass, draft: Draft, mode: Mode): readonly WantedCond
       ? truth('FaultTolerant', 'Full', 'one member: as much as its number allows')
       : untruth('FaultTolerant', 'None', 'the only member is not ready'),
     configCondition(pass, draft),
-    draft.storage === undefined
-      ? truth('StorageReady', 'Ready', 'volumes have the size that is asked for')
-      : { type: 'StorageReady', status: 'False', ...draft.storage },
+    storageCondition(pass, draft),
   );
   if (spec.tls.http.enabled) found.push(certificateCondition(draft));
   if (spec.backup !== undefined) found.push(backupCondition(draft));
@@ -254,12 +252,36 @@ function readyCondition(
   return no('MemberUnhealthy', podProblem(pass.seen.pod)?.message ?? 'the member is not ready');
 }
 
+/** Claims that were never bound hold nothing; those of a hibernated Cluster are there. */
+function storageCondition({ seen, spec }: Pass, draft: Draft): WantedCondition {
+  if (draft.storage !== undefined)
+    return { type: 'StorageReady', status: 'False', ...draft.storage };
+  if (spec.ephemeral) return truth('StorageReady', 'Ephemeral', 'data lives as long as its pod');
+  const unbound = seen.claims.filter(({ status }) => status?.phase !== 'Bound');
+  if (unbound.length === 0 && seen.claims.length > 0)
+    return truth('StorageReady', 'Ready', 'volumes have the size that is asked for');
+  const names = unbound.map(({ metadata }) => metadata.name).join(', ');
+  return untruth(
+    'StorageReady',
+    'Pending',
+    names === '' ? 'the claim is not there yet' : `${names} is not bound yet`,
+  );
+}
+
 function configCondition(pass: Pass, draft: Draft): WantedCondition {
   if (draft.hotProblem !== undefined)
     return untruth('ConfigApplied', 'HotApplyFailed', draft.hotProblem);
   if (draft.pendingRestart !== undefined)
     return untruth('ConfigApplied', 'RestartPending', draft.pendingRestart);
-  if (pass.seen.pod !== undefined && !podIsUpdated(pass))
+  if (pass.seen.pod === undefined)
+    return pass.spec.hibernate
+      ? truth(
+          'ConfigApplied',
+          'Hibernated',
+          'no member runs; it starts with the settings of the spec',
+        )
+      : untruth('ConfigApplied', 'Pending', 'no member runs yet');
+  if (!podIsUpdated(pass))
     return untruth('ConfigApplied', 'RestartPending', 'the member restarts with the new settings');
   return truth('ConfigApplied', 'Applied', 'the member runs with the settings of the spec');
 }

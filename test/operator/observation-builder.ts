@@ -97,9 +97,9 @@ export function observationOf(world: World, before: object = {}): Observation {
     member: merged(settled.member, world.member),
     isExpandable: world.isExpandable,
     rejections: new Map(
-      Object.entries(world.rejections ?? {}).map(([kind, message]) => [
-        kind as never,
-        { message, generation: cluster.metadata.generation ?? 0, atMs: nowMs },
+      Object.entries(world.rejections ?? {}).map(([target, message]) => [
+        target,
+        { message, code: 400, generation: cluster.metadata.generation ?? 0, atMs: nowMs },
       ]),
     ),
   };

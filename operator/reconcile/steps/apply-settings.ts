@@ -5,9 +5,11 @@ import { mcpChange, mcpHash } from '../../resources/mcp-config.ts';
 import { backupHash, memberNeeds, unsupportedMark } from '../../resources/member-needs.ts';
 import { incarnationOf, isReady } from '../../resources/pod-state.ts';
 import { settingsByClass } from '../../resources/restart-inputs.ts';
-import { lookAgain, note, rejectionOf } from '../pass.ts';
+import { lastRejection, lookAgain, note, rejectionOf, stall } from '../pass.ts';
 import type { Draft, Pass, Step } from '../pass.ts';
 import { holds } from '../same-content.ts';
+
+const credentialCodes: ReadonlySet<number> = new Set([401, 403, 429]);
 
 /** What a running member takes over without a restart (operator.md 8.5): hot settings, the schedules of backups, the tool server. */
 export const applySettings: Step = (pass, draft) => {
@@ -46,7 +48,7 @@ function hotSettingsAction(
 ): Action | 'wait' | undefined {
   const { hot } = settingsByClass(pass.spec);
   if (pass.seen.done.has(`set-settings ${contentHash(hot)} ${incarnation}`)) return undefined;
-  const refusal = rejectionOf(pass, draft, 'set-settings') ?? pass.seen.member.problem;
+  const refusal = refusalOf(pass, draft, 'set-settings');
   const effective = pass.seen.member.settings;
   if (refusal !== undefined || effective === undefined) {
     holdBack(pass, draft, refusal);
@@ -73,7 +75,7 @@ function backupAction(pass: Pass, draft: Draft, incarnation: string): Action | '
     draft.applied.backupHash = `${unsupportedMark}${hash}`;
     return undefined;
   }
-  const refusal = rejectionOf(pass, draft, 'set-backup-config') ?? member.problem;
+  const refusal = refusalOf(pass, draft, 'set-backup-config');
   if (refusal !== undefined || member.backup === undefined) {
     holdBack(pass, draft, refusal);
     return 'wait';
@@ -96,7 +98,7 @@ function mcpAction(pass: Pass, draft: Draft, incarnation: string): Action | 'wai
     draft.applied.mcpHash = `${unsupportedMark}${hash}`;
     return undefined;
   }
-  const refusal = rejectionOf(pass, draft, 'change-mcp-config') ?? member.problem;
+  const refusal = refusalOf(pass, draft, 'change-mcp-config');
   if (refusal !== undefined || member.mcp === undefined) {
     holdBack(pass, draft, refusal);
     if (pass.previous.applied?.mcpHash !== hash)
@@ -112,10 +114,21 @@ function mcpAction(pass: Pass, draft: Draft, incarnation: string): Action | 'wai
   return { kind: 'change-mcp-config', change: JSON.stringify(change) };
 }
 
+/** Why the member cannot be told now. What it has refused of this spec stays wrong while it is asked again. */
+function refusalOf(pass: Pass, draft: Draft, kind: Action['kind']): string | undefined {
+  const rejection = lastRejection(pass, kind);
+  if (rejection !== undefined && !credentialCodes.has(rejection.code)) {
+    draft.hotProblem = rejection.message;
+    stall(draft, 'InvalidSpec', rejection.message);
+  }
+  return rejectionOf(pass, draft, kind) ?? pass.seen.member.problem;
+}
+
 /** A Cluster is not ready for its spec before the member runs with it. */
 function holdBack(pass: Pass, draft: Draft, refusal: string | undefined): void {
   if (refusal !== undefined) draft.hotProblem = refusal;
-  lookAgain(draft, 2000);
+  // What only another spec can mend is not asked for every other second.
+  if (draft.stalled === undefined) lookAgain(draft, 2000);
   const { hot } = settingsByClass(pass.spec);
   if (pass.previous.applied?.hotHash !== contentHash(hot))
     draft.progress ??= { reason: 'ApplyingSettings', message: refusal ?? 'asking the member' };

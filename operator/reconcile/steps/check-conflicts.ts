@@ -1,10 +1,9 @@
 import { ownershipOf } from '../ownership.ts';
-import { lookAgain, note, stall } from '../pass.ts';
+import { lookAgain, stall } from '../pass.ts';
 import type { Step } from '../pass.ts';
-import { conditionOf } from '../../api/conditions.ts';
 
 /** An object of a stranger under one of our names stops everything: it is never overwritten. */
-export const checkConflicts: Step = ({ seen, cluster, previous }, draft) => {
+export const checkConflicts: Step = ({ seen, cluster }, draft) => {
   for (const [key, object] of seen.objects) {
     const ownership = ownershipOf(object, cluster);
     if (ownership === 'leaving') {
@@ -18,8 +17,6 @@ export const checkConflicts: Step = ({ seen, cluster, previous }, draft) => {
     if (ownership === 'foreign') {
       const message = `${key} exists and belongs to somebody else: remove it, or label it polyad.io/cluster=${cluster.metadata.name} to hand it over`;
       stall(draft, 'NameConflict', message);
-      if (conditionOf(previous.conditions, 'Stalled')?.reason !== 'NameConflict')
-        note(draft, 'NameConflict', message, 'Warning');
       lookAgain(draft, 10_000);
       return {};
     }

@@ -1,3 +1,4 @@
+import { applyTarget } from '../../api/decision.ts';
 import type { DesiredObject, KubernetesObject } from '../../api/kubernetes-object.ts';
 import { annotationKeys, monitorKinds, objectNames } from '../../api/names.ts';
 import { objectKey } from '../../api/observation.ts';
@@ -7,7 +8,7 @@ import { networkPolicies, networkPolicyNames } from '../../resources/network-pol
 import { serviceAccount } from '../../resources/service-account.ts';
 import { services } from '../../resources/services.ts';
 import { statefulSet } from '../../resources/stateful-set.ts';
-import { lookAgain, note, rejectionOf, stall } from '../pass.ts';
+import { lastRejection, lookAgain, note, rejectionOf, stall, stallReasonOf } from '../pass.ts';
 import type { Draft, Pass, Step } from '../pass.ts';
 import { holds } from '../same-content.ts';
 
@@ -34,18 +35,13 @@ export function desiredObjects(pass: Pass, draft: Pick<Draft, 'record'>): readon
 
 /** Applies what is missing or different, and removes what the spec no longer asks for. */
 export const ensureObjects: Step = (pass, draft) => {
-  const { seen } = pass;
   const wanted = desiredObjects(pass, draft);
   const different = wanted.filter((object) => !isCurrent(pass, object));
   if (different.length > 0) {
-    const refusal = rejectionOf(pass, draft, 'apply');
-    if (refusal !== undefined) {
-      stall(draft, 'InvalidSpec', refusal);
-      return undefined;
-    }
-    if (seen.statefulSet === undefined && pass.previous.observedGeneration === undefined)
+    const objects = different.filter((object) => !isRefused(pass, draft, object));
+    if (isNew(pass) && objects.some(({ kind }) => kind === 'StatefulSet'))
       note(draft, 'Created', 'services, files and the StatefulSet are being made');
-    return { action: { kind: 'apply', objects: different } };
+    return objects.length > 0 ? { action: { kind: 'apply', objects } } : undefined;
   }
   const surplus = surplusOf(pass, wanted);
   if (surplus === undefined) return undefined;
@@ -63,6 +59,20 @@ export const ensureObjects: Step = (pass, draft) => {
     },
   };
 };
+
+/** Reported until it is taken; asked for again now and then. */
+function isRefused(pass: Pass, draft: Draft, object: DesiredObject): boolean {
+  const target = applyTarget(object);
+  const rejection = lastRejection(pass, target);
+  if (rejection === undefined) return false;
+  stall(draft, stallReasonOf(rejection), `${objectKey(object)}: ${rejection.message}`);
+  return rejectionOf(pass, draft, target) !== undefined;
+}
+
+/** Nothing of it has run yet. */
+function isNew({ seen, previous }: Pass): boolean {
+  return seen.statefulSet === undefined && previous.lastGoodImage === undefined;
+}
 
 function isCurrent({ seen }: Pass, desired: DesiredObject): boolean {
   const key = objectKey(desired);

@@ -55,7 +55,7 @@ function askForSize(pass: Pass, draft: Draft, claim: Claim, size: string): StepE
   const refusal =
     pass.seen.isExpandable === false
       ? `the storage class of ${name} does not allow volumes to grow`
-      : rejectionOf(pass, draft, 'grow-claim');
+      : rejectionOf(pass, draft, `grow-claim PersistentVolumeClaim/${name}`);
   if (refusal !== undefined) {
     draft.storage = { reason: 'NotExpandable', message: refusal };
     return undefined;

@@ -74,7 +74,7 @@ function incidentOf({ seen, names }: Pass): Incident | undefined {
 
 /** Reports an incident, or starts the pod again once the record allows it. */
 export const handleIncident: Step = (pass, draft) => {
-  const { seen, names, cluster, previous, nowMs } = pass;
+  const { seen, names, cluster, nowMs } = pass;
   const incident = incidentOf(pass);
   const pod = seen.pod;
   if (incident === undefined || pod === undefined) return undefined;
@@ -90,8 +90,6 @@ export const handleIncident: Step = (pass, draft) => {
   }
   const message = `${guardRefusal(pod) ?? ''}. If the data of ${names.dataClaim(0)} is given up, approve it with: kubectl -n ${namespace ?? 'default'} annotate --overwrite clusters.polyad.io ${name} ${annotationKeys.adopt}=${incident.token}`;
   stall(draft, incident.reason, message);
-  if (previous.recovery?.incidentToken !== incident.token)
-    note(draft, 'VolumeLost', message, 'Warning');
   return undefined;
 };
 

@@ -80,7 +80,9 @@ function restart(pass: Pass, draft: Draft, pod: Pod): StepEnd | undefined {
   if (backup !== undefined) return backup;
   begin(pass, draft, pod);
   draft.progress = { reason: waitingReason(draft), message: `${pod.metadata.name} restarts` };
-  const refusal = isRunning ? rejectionOf(pass, draft, 'evict') : undefined;
+  const refusal = isRunning
+    ? rejectionOf(pass, draft, `evict Pod/${pod.metadata.name}`)
+    : undefined;
   if (refusal !== undefined) {
     note(draft, 'EvictionBlocked', refusal, 'Warning');
     lookAgain(draft, 5000);

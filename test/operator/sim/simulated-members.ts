@@ -21,6 +21,7 @@ interface Running {
 }
 
 const standardSettings: Readonly<Record<string, string>> = {
+  'service.server.httpCorsAllowedOrigins': '',
   'service.server.httpQueryDefaultLimit': '20000',
   'service.server.maxSnapshotAge': '600',
 };
@@ -33,6 +34,8 @@ export class SimulatedMembers implements MemberTransport {
   readonly calls: string[] = [];
   hasBackups = true;
   hasTools = true;
+  /** Values of settings that are answered 400. */
+  readonly refusedValues = new Set<string>();
   /** Databases that were backed up, in order. */
   readonly backedUp: string[] = [];
   #tokens = 0;
@@ -163,13 +166,22 @@ export class SimulatedMembers implements MemberTransport {
     return { status: 200, body: JSON.stringify({ token }) };
   }
 
+  /** As the server reads it: the rest of the line, without quotes around it; none is refused. */
+  #setSetting(member: Running, key: string, rest: string) {
+    const text = rest.trim();
+    const refused = (detail: string) => ({ status: 400, body: JSON.stringify({ detail }) });
+    if (text === '') return refused(`the value of '${key}' is missing`);
+    const quoted = /^"([^"]*)"$|^'([^']*)'$/.exec(text);
+    const value = quoted === null ? text : (quoted[1] ?? quoted[2] ?? '');
+    if (this.refusedValues.has(value)) return refused(`${key} must be a whole number`);
+    member.settings.set(key, value);
+    return ok();
+  }
+
   #command(member: Running, body: string) {
     const { command, config } = JSON.parse(body) as { command: string; config?: unknown };
-    const setting = /^set server setting (\S+) (.*)$/.exec(command);
-    if (setting !== null) {
-      member.settings.set(setting[1] ?? '', setting[2] ?? '');
-      return ok();
-    }
+    const setting = /^set server setting (\S+)(.*)$/.exec(command);
+    if (setting !== null) return this.#setSetting(member, setting[1] ?? '', setting[2] ?? '');
     if (command === 'list databases') return { status: 200, body: '{"result":["orders"]}' };
     if (!this.hasBackups)
       return { status: 400, body: JSON.stringify({ error: 'Not supported', detail: command }) };

@@ -35,7 +35,7 @@ export class VirtualRuntime implements Runtime {
   readonly random = {
     fraction: () => 0.5,
     secret: (length: number) => `secret-${++this.#counter}-`.padEnd(length, 'x').slice(0, length),
-    uuid: () => `00000000-0000-4000-8000-${String(++this.#counter).padStart(12, '0')}`,
+    uuid: () => `${String(++this.#counter).padStart(8, '0')}-0000-4000-8000-000000000000`,
   };
 
   /** Moves time without running timers: for code that is driven step by step. */
