@@ -1,4 +1,6 @@
 import { parseArgs } from 'node:util';
+import { benchStart, benchTools } from './agents/tools.ts';
+import { benchWire } from './agents/wire.ts';
 import { benchBatch } from './http/batch.ts';
 import { benchPoints } from './http/points.ts';
 import { type Comparison, printTable } from './measure.ts';
@@ -14,6 +16,7 @@ import { benchStatements } from './sql/statements.ts';
 // npm run bench -- --suite http [--only batch|points] [--rounds 5]
 // npm run bench -- --suite sql [--only statements|lsqb] [--rounds 5]
 // npm run bench -- --suite search [--only texts|near] [--rounds 5]
+// npm run bench -- --suite agents [--only tools|wire|start] [--rounds 5]
 // Ratios against peers in the same run; every answer is checked for equality first. Loopback and this machine only.
 const { values } = parseArgs({
   options: {
@@ -39,6 +42,11 @@ const suites: Readonly<Record<string, Sections>> = {
   search: {
     texts: () => benchTexts(rounds),
     near: () => benchNear(rounds),
+  },
+  agents: {
+    tools: () => benchTools(rounds),
+    wire: () => benchWire(rounds),
+    start: () => benchStart(rounds),
   },
   http: {
     batch: () => benchBatch(data(), rounds),
