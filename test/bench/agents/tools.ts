@@ -23,13 +23,11 @@ export async function benchTools(rounds: number): Promise<Comparison[]> {
     const { client } = agents;
     await client.server('create database agents');
     await loadPersons(agents);
-    const rows = [await pointReads(agents, rounds), ...(await hybridSearch(agents, rounds))];
+    const rows = [await pointReads(agents, rounds)];
     for (let i = 0; i < 99; i += 1) await client.server(`create database other${i}`);
-    return [
-      ...rows,
-      await lists(agents, rounds, 'tools/list'),
-      await lists(agents, rounds, 'resources/list'),
-    ];
+    rows.push(await lists(agents, rounds, 'tools/list'));
+    rows.push(await lists(agents, rounds, 'resources/list'));
+    return [...rows, ...(await hybridSearch(agents, rounds))];
   } finally {
     await agents.close();
   }
