@@ -12,6 +12,8 @@ export interface ChangeListener {
   stop?(): void;
   /** Bytes of memory outside of the heap. */
   readonly bytes?: number;
+  /** What it holds now, for `schema:index:<name>`. */
+  readonly facts?: Readonly<Record<string, number>>;
   /** Gives back what is gone. @returns false when that was nothing */
   compact?(): boolean;
 }

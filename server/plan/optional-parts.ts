@@ -23,5 +23,6 @@ export async function loadOptionalParts(): Promise<void> {
     import('./cluster.ts'),
     import('#cluster/consensus-worker.ts'),
     import('#cluster/log-worker.ts'),
+    import('#index/vector/graph-worker.ts'),
   ]);
 }

@@ -5,6 +5,7 @@ import type { EpochMs } from '#core/runtime.ts';
 import type { TemporalFormats } from '#core/temporal/format.ts';
 import type { Value, ValueMap } from '#core/value/value.ts';
 import type { SettingReport } from '#config/effective-settings.ts';
+import { isSearchKind } from '#catalog/search-index.ts';
 import { isShown } from '#catalog/change/index-definition.ts';
 import type {
   BucketDefinition,
@@ -217,7 +218,14 @@ function indexDetails(view: ReadView, name: string): ValueMap {
     throw new DatabaseError('Schema', `Index with name '${name}' was not found`, hint(name, names));
   }
   const metadata: [string, Value][] = index.metadata.size > 0 ? [['metadata', index.metadata]] : [];
-  return row([...indexRow(view, index), ...metadata, ['entries', view.index(index.id).entryCount]]);
+  const { entryCount, entries } = view.index(index.id);
+  const kept = isSearchKind(index.kind) ? (entries.memory.known?.facts ?? {}) : {};
+  return row([
+    ...indexRow(view, index),
+    ...metadata,
+    ['entries', entryCount],
+    ...Object.entries(kept),
+  ]);
 }
 
 function bucketRow(view: ReadView, bucket: BucketDefinition): ValueMap {

@@ -1,26 +1,78 @@
-import type { Similarity } from './vector-settings.ts';
+import { inRuns, type SlotBlock } from './slot-block.ts';
+import type { Quantization, Similarity, VectorSettings } from './vector-settings.ts';
 
 /**
- * Vectors by slot, in one block of memory, and how far they are from a query. Distances order as those of the similarity do and
- * are no more than that; what a search answers is computed of the records.
+ * Vectors in the slots of a block, and how far they are from a query. Distances order as those of the similarity do and are no more
+ * than that; what a search answers is computed of the records.
  */
-export interface VectorSpace {
-  /** Bytes of one vector. */
-  readonly vectorBytes: number;
+export abstract class VectorSpace {
   /** Distances are those of the vectors themselves, not of shorter codes. */
-  readonly isExact: boolean;
-  readonly capacity: number;
-  /** Makes room for that many slots. */
-  grow(capacity: number): void;
+  abstract readonly isExact: boolean;
+  protected readonly block: SlotBlock;
+  #query: number;
+
+  constructor(block: SlotBlock) {
+    this.block = block;
+    this.#query = block.queryAddress;
+  }
+
+  /** Between the vectors at two addresses. */
+  protected abstract measure(a: number, b: number): number;
+  protected abstract write(address: number, vector: Float32Array): void;
+
   /** Keeps a vector, whose numbers are finite. */
-  put(slot: number, vector: Float32Array): void;
+  put(slot: number, vector: Float32Array): void {
+    this.write(this.block.address(slot), vector);
+  }
+
   /** What `distance` measures from. */
-  setQuery(vector: Float32Array): void;
-  setQueryOf(slot: number): void;
-  distance(slot: number): number;
-  between(a: number, b: number): number;
-  /** Takes over a vector of a space of the same kind. */
-  copyFrom(other: VectorSpace, from: number, to: number): void;
+  setQuery(vector: Float32Array): void {
+    this.#query = this.block.queryAddress;
+    this.write(this.#query, vector);
+  }
+
+  setQueryOf(slot: number): void {
+    this.#query = this.block.address(slot);
+  }
+
+  distance(slot: number): number {
+    return this.measure(this.#query, this.block.address(slot));
+  }
+
+  between(a: number, b: number): number {
+    return this.measure(this.block.address(a), this.block.address(b));
+  }
+}
+
+/** Bytes of a vector in its slot, and of what stands beside it. */
+export function vectorForm({ quantization, dimensions }: VectorSettings): {
+  readonly vectorBytes: number;
+  readonly extraBytes: number;
+} {
+  switch (codeOf(quantization)) {
+    case 'floats':
+      return { vectorBytes: inRuns(dimensions * 4), extraBytes: 0 };
+    case 'bits':
+      return { vectorBytes: inRuns(Math.ceil(dimensions / 8)), extraBytes: 0 };
+    default:
+      return { vectorBytes: inRuns(dimensions), extraBytes: 8 };
+  }
+}
+
+export function newSpace(block: SlotBlock, settings: VectorSettings): VectorSpace {
+  switch (codeOf(settings.quantization)) {
+    case 'floats':
+      return new FloatSpace(block, settings.similarity);
+    case 'bits':
+      return new BitSpace(block);
+    default:
+      return new ByteSpace(block, settings.similarity);
+  }
+}
+
+function codeOf(quantization: Quantization): 'floats' | 'bytes' | 'bits' {
+  if (quantization === 'NONE') return 'floats';
+  return quantization === 'BINARY' ? 'bits' : 'bytes';
 }
 
 /** Of length 1 for COSINE: then a product is the cosine. Zero stays zero. */
@@ -33,276 +85,92 @@ function prepared(vector: Float32Array, similarity: Similarity): Float32Array {
 }
 
 /** Vectors as they are. */
-export class FloatSpace implements VectorSpace {
-  readonly vectorBytes: number;
+class FloatSpace extends VectorSpace {
   readonly isExact = true;
-  readonly #dimensions: number;
   readonly #similarity: Similarity;
   readonly #isEuclidean: boolean;
-  #data: Float32Array;
-  #query: Float32Array;
-  #queryAt = 0;
+  /** Cosines are at most 1: distances from 0 on can be told apart by a factor. */
+  readonly #least: number;
 
-  constructor(dimensions: number, similarity: Similarity) {
-    this.#dimensions = dimensions;
+  constructor(block: SlotBlock, similarity: Similarity) {
+    super(block);
     this.#similarity = similarity;
     this.#isEuclidean = similarity === 'EUCLIDEAN';
-    this.vectorBytes = dimensions * 4;
-    this.#data = new Float32Array(0);
-    this.#query = this.#data;
+    this.#least = similarity === 'COSINE' ? 1 : 0;
   }
 
-  get capacity(): number {
-    return this.#data.length / this.#dimensions;
+  protected override measure(a: number, b: number): number {
+    const { kernels, form } = this.block;
+    return this.#isEuclidean
+      ? kernels.squaredDistance(a, b, form.vectorBytes)
+      : this.#least - kernels.product(a, b, form.vectorBytes);
   }
 
-  grow(capacity: number): void {
-    const grown = new Float32Array(capacity * this.#dimensions);
-    grown.set(this.#data);
-    this.#data = grown;
-  }
-
-  put(slot: number, vector: Float32Array): void {
-    this.#data.set(prepared(vector, this.#similarity), slot * this.#dimensions);
-  }
-
-  setQuery(vector: Float32Array): void {
-    this.#query = prepared(vector, this.#similarity);
-    this.#queryAt = 0;
-  }
-
-  setQueryOf(slot: number): void {
-    this.#query = this.#data;
-    this.#queryAt = slot * this.#dimensions;
-  }
-
-  distance(slot: number): number {
-    return this.#measure(this.#query, this.#queryAt, slot * this.#dimensions);
-  }
-
-  between(a: number, b: number): number {
-    return this.#measure(this.#data, a * this.#dimensions, b * this.#dimensions);
-  }
-
-  copyFrom(other: VectorSpace, from: number, to: number): void {
-    if (!(other instanceof FloatSpace)) return;
-    const at = from * this.#dimensions;
-    this.#data.set(other.#data.subarray(at, at + this.#dimensions), to * this.#dimensions);
-  }
-
-  /** Four sums at a time, so that additions need not wait for one another. */
-  #measure(from: Float32Array, fromAt: number, at: number): number {
-    const data = this.#data;
-    const end = this.#dimensions;
-    const whole = end - (end % 4);
-    let [a, b, c, d] = [0, 0, 0, 0];
-    let i = 0;
-    if (this.#isEuclidean) {
-      for (; i < whole; i += 4) {
-        const w = (from[fromAt + i] as number) - (data[at + i] as number);
-        const x = (from[fromAt + i + 1] as number) - (data[at + i + 1] as number);
-        const y = (from[fromAt + i + 2] as number) - (data[at + i + 2] as number);
-        const z = (from[fromAt + i + 3] as number) - (data[at + i + 3] as number);
-        a += w * w;
-        b += x * x;
-        c += y * y;
-        d += z * z;
-      }
-      for (; i < end; i += 1) {
-        const w = (from[fromAt + i] as number) - (data[at + i] as number);
-        a += w * w;
-      }
-      return a + b + c + d;
-    }
-    for (; i < whole; i += 4) {
-      a += (from[fromAt + i] as number) * (data[at + i] as number);
-      b += (from[fromAt + i + 1] as number) * (data[at + i + 1] as number);
-      c += (from[fromAt + i + 2] as number) * (data[at + i + 2] as number);
-      d += (from[fromAt + i + 3] as number) * (data[at + i + 3] as number);
-    }
-    for (; i < end; i += 1) a += (from[fromAt + i] as number) * (data[at + i] as number);
-    return -(a + b + c + d);
+  protected override write(address: number, vector: Float32Array): void {
+    this.block.floats.set(prepared(vector, this.#similarity), address >>> 2);
   }
 }
 
-/** A byte for each number, with a scale for each vector: a quarter of the memory. */
-export class ByteSpace implements VectorSpace {
-  readonly vectorBytes: number;
+/**
+ * A byte for each number, with a scale for each vector: a quarter of the memory. Beside the bytes stand what a step is worth and the
+ * square of the length.
+ */
+class ByteSpace extends VectorSpace {
   readonly isExact = false;
-  readonly #dimensions: number;
   readonly #similarity: Similarity;
   readonly #isEuclidean: boolean;
-  #data = new Int8Array(0);
-  /** Per vector: what a step is worth, and the square of its length. */
-  #scales = new Float32Array(0);
-  #squares = new Float32Array(0);
-  #query: Float32Array;
-  #querySquare = 0;
+  /** Cosines are at most 1: distances from 0 on can be told apart by a factor. */
+  readonly #least: number;
 
-  constructor(dimensions: number, similarity: Similarity) {
-    this.#dimensions = dimensions;
+  constructor(block: SlotBlock, similarity: Similarity) {
+    super(block);
     this.#similarity = similarity;
     this.#isEuclidean = similarity === 'EUCLIDEAN';
-    this.vectorBytes = dimensions + 8;
-    this.#query = new Float32Array(dimensions);
+    this.#least = similarity === 'COSINE' ? 1 : 0;
   }
 
-  get capacity(): number {
-    return this.#scales.length;
+  protected override measure(a: number, b: number): number {
+    const { kernels, floats, form } = this.block;
+    const ofA = (a + form.vectorBytes) >>> 2;
+    const ofB = (b + form.vectorBytes) >>> 2;
+    const scales = (floats[ofA] as number) * (floats[ofB] as number);
+    const product = kernels.byteProduct(a, b, form.vectorBytes) * scales;
+    if (!this.#isEuclidean) return this.#least - product;
+    return (floats[ofA + 1] as number) + (floats[ofB + 1] as number) - 2 * product;
   }
 
-  grow(capacity: number): void {
-    const data = new Int8Array(capacity * this.#dimensions);
-    data.set(this.#data);
-    this.#data = data;
-    const scales = new Float32Array(capacity);
-    scales.set(this.#scales);
-    this.#scales = scales;
-    const squares = new Float32Array(capacity);
-    squares.set(this.#squares);
-    this.#squares = squares;
-  }
-
-  put(slot: number, vector: Float32Array): void {
+  protected override write(address: number, vector: Float32Array): void {
+    const { bytes, floats, form } = this.block;
     const own = prepared(vector, this.#similarity);
     let largest = 0;
     for (let i = 0; i < own.length; i += 1) largest = Math.max(largest, Math.abs(own[i] as number));
     const scale = largest / 127;
-    const at = slot * this.#dimensions;
     let square = 0;
     for (let i = 0; i < own.length; i += 1) {
       const step = scale === 0 ? 0 : Math.round((own[i] as number) / scale);
-      this.#data[at + i] = step;
+      bytes[address + i] = step;
       square += step * step * scale * scale;
     }
-    this.#scales[slot] = scale;
-    this.#squares[slot] = square;
-  }
-
-  setQuery(vector: Float32Array): void {
-    const own = prepared(vector, this.#similarity);
-    this.#query.set(own);
-    this.#querySquare = 0;
-    for (let i = 0; i < own.length; i += 1)
-      this.#querySquare += (own[i] as number) * (own[i] as number);
-  }
-
-  setQueryOf(slot: number): void {
-    const at = slot * this.#dimensions;
-    const scale = this.#scales[slot] as number;
-    for (let i = 0; i < this.#dimensions; i += 1)
-      this.#query[i] = (this.#data[at + i] as number) * scale;
-    this.#querySquare = this.#squares[slot] as number;
-  }
-
-  distance(slot: number): number {
-    const data = this.#data;
-    const query = this.#query;
-    const at = slot * this.#dimensions;
-    const end = this.#dimensions;
-    let [a, b] = [0, 0];
-    let i = 0;
-    for (; i + 1 < end; i += 2) {
-      a += (query[i] as number) * (data[at + i] as number);
-      b += (query[i + 1] as number) * (data[at + i + 1] as number);
-    }
-    if (i < end) a += (query[i] as number) * (data[at + i] as number);
-    const product = (a + b) * (this.#scales[slot] as number);
-    if (!this.#isEuclidean) return -product;
-    return this.#querySquare + (this.#squares[slot] as number) - 2 * product;
-  }
-
-  between(a: number, b: number): number {
-    const data = this.#data;
-    const atA = a * this.#dimensions;
-    const atB = b * this.#dimensions;
-    let sum = 0;
-    for (let i = 0; i < this.#dimensions; i += 1)
-      sum += (data[atA + i] as number) * (data[atB + i] as number);
-    const product = sum * (this.#scales[a] as number) * (this.#scales[b] as number);
-    if (!this.#isEuclidean) return -product;
-    return (this.#squares[a] as number) + (this.#squares[b] as number) - 2 * product;
-  }
-
-  copyFrom(other: VectorSpace, from: number, to: number): void {
-    if (!(other instanceof ByteSpace)) return;
-    const at = from * this.#dimensions;
-    this.#data.set(other.#data.subarray(at, at + this.#dimensions), to * this.#dimensions);
-    this.#scales[to] = other.#scales[from] as number;
-    this.#squares[to] = other.#squares[from] as number;
+    const beside = (address + form.vectorBytes) >>> 2;
+    floats[beside] = scale;
+    floats[beside + 1] = square;
   }
 }
 
 /** A bit for each number, its sign; the distance is how many differ. */
-export class BitSpace implements VectorSpace {
-  readonly vectorBytes: number;
+class BitSpace extends VectorSpace {
   readonly isExact = false;
-  readonly #words: number;
-  readonly #dimensions: number;
-  #data = new Uint32Array(0);
-  #query: Uint32Array;
 
-  constructor(dimensions: number) {
-    this.#dimensions = dimensions;
-    this.#words = Math.ceil(dimensions / 32);
-    this.vectorBytes = this.#words * 4;
-    this.#query = new Uint32Array(this.#words);
+  protected override measure(a: number, b: number): number {
+    const { kernels, form } = this.block;
+    return kernels.differingBits(a, b, form.vectorBytes);
   }
 
-  get capacity(): number {
-    return this.#data.length / this.#words;
-  }
-
-  grow(capacity: number): void {
-    const data = new Uint32Array(capacity * this.#words);
-    data.set(this.#data);
-    this.#data = data;
-  }
-
-  put(slot: number, vector: Float32Array): void {
-    this.#write(vector, this.#data, slot * this.#words);
-  }
-
-  setQuery(vector: Float32Array): void {
-    this.#query = new Uint32Array(this.#words);
-    this.#write(vector, this.#query, 0);
-  }
-
-  setQueryOf(slot: number): void {
-    this.#query = this.#data.slice(slot * this.#words, (slot + 1) * this.#words);
-  }
-
-  distance(slot: number): number {
-    return this.#differing(this.#query, 0, slot * this.#words);
-  }
-
-  between(a: number, b: number): number {
-    return this.#differing(this.#data, a * this.#words, b * this.#words);
-  }
-
-  #write(vector: Float32Array, into: Uint32Array, at: number): void {
-    into.fill(0, at, at + this.#words);
-    for (let i = 0; i < this.#dimensions; i += 1)
-      if ((vector[i] as number) > 0) {
-        const word = at + (i >>> 5);
-        into[word] = (into[word] as number) | (1 << (i & 31));
-      }
-  }
-
-  #differing(from: Uint32Array, fromAt: number, at: number): number {
-    let count = 0;
-    for (let i = 0; i < this.#words; i += 1) {
-      let bits = (from[fromAt + i] as number) ^ (this.#data[at + i] as number);
-      bits -= (bits >>> 1) & 0x55555555;
-      bits = (bits & 0x33333333) + ((bits >>> 2) & 0x33333333);
-      count += (((bits + (bits >>> 4)) & 0x0f0f0f0f) * 0x01010101) >>> 24;
-    }
-    return count;
-  }
-
-  copyFrom(other: VectorSpace, from: number, to: number): void {
-    if (!(other instanceof BitSpace)) return;
-    const at = from * this.#words;
-    this.#data.set(other.#data.subarray(at, at + this.#words), to * this.#words);
+  protected override write(address: number, vector: Float32Array): void {
+    const { bytes, form } = this.block;
+    bytes.fill(0, address, address + form.vectorBytes);
+    for (let i = 0; i < vector.length; i += 1)
+      if ((vector[i] as number) > 0)
+        bytes[address + (i >>> 3)] = (bytes[address + (i >>> 3)] as number) | (1 << (i & 7));
   }
 }

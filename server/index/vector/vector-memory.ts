@@ -2,8 +2,10 @@ import type { PausingWork, WorkMeter } from '#core/pausing-work.ts';
 import type { LogIndex, Rid } from '#core/value/rid.ts';
 import type { EntryReader } from '../entry-reader.ts';
 import type { BackgroundWork, ChangeListener } from '../search-memory.ts';
-import { VectorGraph } from './graph.ts';
-import { BitSpace, ByteSpace, FloatSpace, type VectorSpace } from './space.ts';
+import { graphOptions, listWidth, VectorGraph } from './graph.ts';
+import { graphLinker, type LinkJob } from './graph-linker.ts';
+import { SlotBlock, type SlotForm } from './slot-block.ts';
+import { newSpace, type VectorSpace, vectorForm } from './space.ts';
 import { readVector, vectorKey } from './vector-keys.ts';
 import type { VectorSettings } from './vector-settings.ts';
 
@@ -18,12 +20,16 @@ const recentMax = 20_000;
 export const graphWorthMin = 2_000;
 /** A graph is made anew when so large a share of its slots is gone. */
 const goneShareMax = 0.3;
-/** Slots linked between two looks at the meter. */
-const linksPerLook = 2;
+/** From so many slots on they are linked by a thread, fewer in turns of the event loop. */
+const threadWorthMin = 4_000;
+/** Slots linked in one turn. */
+const linksPerTurn = 4;
 const vectorsPerLook = 16;
 /** A record id by slot, and a slot by record id. */
 const ridBytes = 88;
 const unitsPerLook = 256;
+/** Slots are reserved for this many times the vectors there are. */
+const roomShare = 1.25;
 
 /**
  * The vectors of one index in memory, as they are at `lsn`, and a graph over the first of them. Nothing of it is stored: it is read
@@ -32,6 +38,8 @@ const unitsPerLook = 256;
  */
 export class VectorMemory implements ChangeListener {
   readonly settings: VectorSettings;
+  readonly #form: SlotForm;
+  #block: SlotBlock;
   space: VectorSpace;
   graph: VectorGraph;
   /** By slot; -1: gone. */
@@ -48,13 +56,16 @@ export class VectorMemory implements ChangeListener {
   /** Changes up to here are not in `#recent` any more. */
   #recentFloor: LogIndex = 0 as LogIndex;
   #isLinking = false;
+  #job: LinkJob | undefined;
   #scratch: Float32Array;
 
   constructor(settings: VectorSettings, background: BackgroundWork) {
     this.settings = settings;
     this.#background = background;
-    this.space = newSpace(settings);
-    this.graph = this.#newGraph();
+    this.#form = { ...vectorForm(settings), width: listWidth(graphOptions(settings)) };
+    this.#block = new SlotBlock(this.#form);
+    this.space = newSpace(this.#block, settings);
+    this.graph = new VectorGraph(this.#block, this.space, graphOptions(settings));
     this.#scratch = new Float32Array(settings.dimensions);
   }
 
@@ -64,12 +75,19 @@ export class VectorMemory implements ChangeListener {
   }
 
   get bytes(): number {
-    return this.rids.length * (this.space.vectorBytes + ridBytes) + this.graph.bytes;
+    return this.rids.length * ridBytes + this.#block.byteLength + this.graph.bytes;
   }
 
-  #bytesPerVector(): number {
-    const links = this.settings.maxConnections * this.settings.neighborOverflowFactor;
-    return this.space.vectorBytes + ridBytes + 4 * links + 8;
+  get facts(): Readonly<Record<string, number>> {
+    const linkedCount = Math.min(this.graph.count, this.slotCount);
+    return { vectorsInMemory: this.count, vectorsLinked: linkedCount, memoryBytes: this.bytes };
+  }
+
+  /** Whether there is room for so many vectors, with some to come. */
+  #mayHold(count: number, { memory }: EntryReader): boolean {
+    const wanted = Math.ceil(count * roomShare) + 16;
+    const bytes = wanted * (this.#block.slotBytes + ridBytes + 4);
+    return wanted <= SlotBlock.slotsMax(this.#form) && memory.mayTake(bytes);
   }
 
   slotOf(rid: Rid): number | undefined {
@@ -93,7 +111,7 @@ export class VectorMemory implements ChangeListener {
     if (this.#state === 'absent') {
       if (reader.memory.newest > reader.lsn || !reader.memory.isTold) return undefined;
       // Above the budget vectors are read from their records: slow, and right.
-      if (!reader.memory.mayTake(reader.storedCount * this.#bytesPerVector())) return undefined;
+      if (!this.#mayHold(reader.storedCount, reader)) return undefined;
       yield* this.#load(reader, meter);
     }
     if (reader.lsn >= this.#lsn) yield* this.#takeOver(reader, meter);
@@ -158,6 +176,7 @@ export class VectorMemory implements ChangeListener {
       this.#recentFloor = dropped.at(-1)?.version ?? this.#recentFloor;
     }
     if (reader.lsn > this.#lsn) this.#lsn = reader.lsn;
+    this.#job?.extend(this.slotCount);
     this.linkInBackground();
   }
 
@@ -186,9 +205,42 @@ export class VectorMemory implements ChangeListener {
     this.#background(
       () => this.#link(),
       () => {
-        this.#isLinking = false;
+        this.#isLinking = this.#job !== undefined;
       },
     );
+  }
+
+  /** Returns at once when a thread does it. */
+  *#link(): Generator<undefined, void, undefined> {
+    while (this.#isLinkDue() && this.#state === 'ready') {
+      if (this.#isWorn()) this.#moveTogether();
+      if (graphLinker.isUsable && this.slotCount - this.graph.count >= threadWorthMin) {
+        this.#linkByThread();
+        return;
+      }
+      for (let i = 0; i < linksPerTurn && this.graph.count < this.slotCount; i += 1)
+        this.graph.linkNext();
+      yield;
+    }
+  }
+
+  #linkByThread(): void {
+    const job = graphLinker.begin(this.#block.shared, this.settings, this.slotCount, () => {
+      if (this.#job !== job) return;
+      this.#job = undefined;
+      this.#isLinking = false;
+      if (this.#state === 'ready') this.linkInBackground();
+    });
+    this.#job = job;
+  }
+
+  /** Nobody links the block any more. */
+  #stopLinking(): void {
+    const job = this.#job;
+    if (job === undefined) return;
+    this.#job = undefined;
+    this.#isLinking = false;
+    job.stop();
   }
 
   #isLinkDue(): boolean {
@@ -202,33 +254,30 @@ export class VectorMemory implements ChangeListener {
     return gone > this.slotCount * goneShareMax && gone > graphWorthMin;
   }
 
-  *#link(): Generator<undefined, void, undefined> {
-    while (this.#isLinkDue() && this.#state === 'ready') {
-      if (this.#isWorn()) this.#compact();
-      for (let i = 0; i < linksPerLook && this.graph.count < this.slotCount; i += 1)
-        this.graph.linkNext();
-      yield;
+  /** Moves the slots together and begins a new graph. */
+  #moveTogether(): void {
+    const old = this.#block;
+    const { rids, slotCount } = this;
+    this.#begin(this.#slots.size);
+    for (let slot = 0; slot < slotCount; slot += 1) {
+      const rid = rids[slot] as number;
+      if (rid < 0) continue;
+      this.#block.copyVector(old, slot, this.slotCount);
+      this.rids[this.slotCount] = rid;
+      this.#slots.set(rid as Rid, this.slotCount);
+      this.slotCount += 1;
     }
   }
 
-  /** Moves the slots together and begins a new graph. */
-  #compact(): void {
-    const space = newSpace(this.settings);
-    const rids = new Float64Array(Math.max(64, Math.ceil(this.#slots.size * 1.25)));
-    space.grow(rids.length);
-    let count = 0;
-    for (let slot = 0; slot < this.slotCount; slot += 1) {
-      const rid = this.rids[slot] as number;
-      if (rid < 0) continue;
-      space.copyFrom(this.space, slot, count);
-      rids[count] = rid;
-      this.#slots.set(rid as Rid, count);
-      count += 1;
-    }
-    this.space = space;
-    this.rids = rids;
-    this.slotCount = count;
-    this.graph = this.#newGraph();
+  /** A new block without vectors, with room for some. */
+  #begin(count: number): void {
+    this.#stopLinking();
+    this.#block = new SlotBlock(this.#form);
+    this.space = newSpace(this.#block, this.settings);
+    this.graph = new VectorGraph(this.#block, this.space, graphOptions(this.settings));
+    this.rids = new Float64Array(0);
+    this.slotCount = 0;
+    this.#reserve(Math.max(64, count));
   }
 
   stop(): void {
@@ -239,24 +288,15 @@ export class VectorMemory implements ChangeListener {
   /** COMPACT INDEX: what is gone takes no memory any more. */
   compact(): boolean {
     if (this.#state !== 'ready' || this.slotCount === this.#slots.size) return false;
-    this.#compact();
+    this.#moveTogether();
     this.linkInBackground();
     return true;
   }
 
-  #newGraph(): VectorGraph {
-    return new VectorGraph(this.space, {
-      maxConnections: Math.max(2, this.settings.maxConnections),
-      beamWidth: this.settings.beamWidth,
-      alpha: this.settings.alphaDiversityRelaxation,
-      overflow: this.settings.neighborOverflowFactor,
-    });
-  }
-
   #reserve(count: number): void {
     if (this.rids.length >= count) return;
-    const capacity = Math.ceil(count * 1.25) + 16;
-    this.space.grow(capacity);
+    const capacity = Math.ceil(count * roomShare) + 16;
+    this.#block.grow(capacity);
     const rids = new Float64Array(capacity);
     rids.set(this.rids);
     this.rids = rids;
@@ -265,17 +305,6 @@ export class VectorMemory implements ChangeListener {
   #forgetAll(): void {
     this.#slots.clear();
     this.#dirty = [];
-    this.slotCount = 0;
-  }
-}
-
-function newSpace({ quantization, dimensions, similarity }: VectorSettings): VectorSpace {
-  switch (quantization) {
-    case 'NONE':
-      return new FloatSpace(dimensions, similarity);
-    case 'BINARY':
-      return new BitSpace(dimensions);
-    default:
-      return new ByteSpace(dimensions, similarity);
+    this.#begin(0);
   }
 }

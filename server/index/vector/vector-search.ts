@@ -107,7 +107,8 @@ function* candidatesIn(
     const beam = Math.max(request.efSearch ?? settings.efSearch, count);
     // Slots that are gone are not accepted either.
     const found = memory.graph.search(beam, accepts, memory.graph.count * visitedShareMax);
-    if (found !== undefined) {
+    // A walk that ran out of slots has met a part of the graph only, or few that are accepted.
+    if (found !== undefined && found.length >= count) {
       from = memory.graph.count;
       for (const { slot, distance } of found) offer(heap, count, distance, slot);
     }
