@@ -184,10 +184,10 @@ test('an index is linked beside searches, follows changes and gives memory back'
   for (; asked < 200 || (await facts()).vectorsLinked < 6_000; asked += 1)
     if ((await nearest((asked * 31) % 6_000)) === (asked * 31) % 6_000) hits += 1;
   assert.ok(hits > asked * 0.9, `${hits} of ${asked}`);
+  const before = (await facts()).memoryBytes;
   await database.run('DELETE FROM A WHERE n % 2 = 1');
   for (let n = 1; n < 100; n += 2) assert.equal((await nearest(n)) % 2, 0);
   assert.equal((await facts()).vectorsInMemory, 3_000);
-  const before = (await facts()).memoryBytes;
   await database.run('COMPACT INDEX `A[v]`');
   for (let n = 0; n < 6_000; n += 500) assert.equal((await nearest(n)) % 2, 0);
   assert.ok((await facts()).memoryBytes < before * 0.75);

@@ -1,4 +1,4 @@
-import { parentPort } from 'node:worker_threads';
+import { parentPort, receiveMessageOnPort } from 'node:worker_threads';
 import { graphOptions, listWidth, VectorGraph } from './graph.ts';
 import type { LinkRequest, LinkReport } from './graph-linker.ts';
 import { SlotBlock } from './slot-block.ts';
@@ -15,16 +15,26 @@ interface Job {
 }
 
 const jobs = new Map<number, Job>();
-let isRunning = false;
 
 parentPort?.on('message', (request: LinkRequest) => {
+  take(request);
+  while (jobs.size > 0) {
+    linkPortion();
+    for (let next = nextMessage(); next !== undefined; next = nextMessage()) take(next);
+  }
+});
+
+function nextMessage(): LinkRequest | undefined {
+  return parentPort === null ? undefined : receiveMessageOnPort(parentPort)?.message;
+}
+
+function take(request: LinkRequest): void {
   if (request.kind === 'stop') jobs.delete(request.id);
   else if (request.kind === 'until') {
     const job = jobs.get(request.id);
     if (job !== undefined) job.until = request.until;
   } else jobs.set(request.id, jobOf(request));
-  if (!isRunning) linkPortion();
-});
+}
 
 function jobOf({ shared, settings, until }: LinkRequest & { kind: 'begin' }): Job {
   const options = graphOptions(settings);
@@ -32,10 +42,8 @@ function jobOf({ shared, settings, until }: LinkRequest & { kind: 'begin' }): Jo
   return { block, graph: new VectorGraph(block, newSpace(block, settings), options), until };
 }
 
-/** A few slots of each block, then the next messages. */
+/** A few slots of each block. */
 function linkPortion(): void {
-  isRunning = jobs.size > 0;
-  if (!isRunning) return;
   for (const [id, { block, graph, until }] of jobs) {
     block.refresh();
     const end = Math.min(until, graph.count + slotsPerPortion);
@@ -44,5 +52,4 @@ function linkPortion(): void {
     jobs.delete(id);
     parentPort?.postMessage({ id } satisfies LinkReport);
   }
-  setImmediate(linkPortion);
 }
