@@ -11,9 +11,10 @@ export type Campaign = 'pre-vote' | 'vote' | 'transfer';
 
 export function campaign(state: RaftState, kind: Campaign): void {
   const isPre = kind === 'pre-vote';
+  // Before the next timeout is drawn: priorities weigh in once (ha.md 2.11 rule 2).
+  state.isFirstAttempt = false;
   if (isPre) becomePreCandidate(state);
   else becomeCandidate(state);
-  state.isFirstAttempt = false;
   const { log } = state;
   const term = isPre ? state.term + 1 : state.term;
   // The vote for itself counts when the disk has it (ha.md 2.5 rule 2).
@@ -66,6 +67,8 @@ export function onVoteRequest(state: RaftState, message: Message): void {
 export function onVoteResponse(state: RaftState, message: Message): void {
   const isPre = message.type === 'PreVoteResp';
   if (state.role !== (isPre ? 'preCandidate' : 'candidate')) return;
+  // An answer to an earlier campaign of this node.
+  if (isPre && !message.reject && message.term !== state.term + 1) return;
   // Who lost its disk has forgotten its vote and its entries (ha.md 2.5 rule 10).
   const counts = !(message.emptyLog && !message.reject && state.log.commit > 0);
   if (counts && !state.votes.has(message.from)) state.votes.set(message.from, !message.reject);

@@ -1,6 +1,5 @@
 import { assert } from '#core/assert.ts';
 import type { Message } from './message.ts';
-import { voterSets } from './quorum.ts';
 import { commitTo } from './replication.ts';
 import type { RaftState } from './state.ts';
 
@@ -46,7 +45,8 @@ export function onAppend(state: RaftState, message: Message): void {
 
 export function onHeartbeat(state: RaftState, message: Message): void {
   commitTo(state, Math.min(message.commit, state.log.lastIndex));
-  state.send('HeartbeatResp', message.from, { context: message.context });
+  const condition = state.admitted ? 'none' : 'not-admitted';
+  state.send('HeartbeatResp', message.from, { context: message.context, condition });
 }
 
 export function onSnapshot(state: RaftState, message: Message): void {
@@ -64,10 +64,7 @@ export function onSnapshot(state: RaftState, message: Message): void {
     return;
   }
   log.restore(snapshot);
-  state.conf = snapshot.conf;
-  state.confIndex = snapshot.index;
-  state.voterSets = voterSets(snapshot.conf);
-  state.pendingConfs = [];
+  state.restoreConf(snapshot.index, snapshot.conf);
   state.send('AppendResp', from, { index: snapshot.index, condition: conditionOf(state) });
 }
 

@@ -106,7 +106,15 @@ export class RaftLog {
 
   /** The leader's own entries. */
   append(entries: readonly Entry[]): void {
-    for (const entry of entries) this.#tail.push(entry);
+    for (const entry of entries) this.#push(entry);
+  }
+
+  #push(entry: Entry): void {
+    assert(
+      entry.index === this.lastIndex + 1 && entry.term >= this.lastTerm,
+      'I4: indexes without a gap, terms that never decrease',
+    );
+    this.#tail.push(entry);
   }
 
   /**
@@ -115,13 +123,26 @@ export class RaftLog {
    */
   accept(previous: Index, entries: readonly Entry[]): Index {
     const fresh = entries.findIndex(({ index, term }) => !this.hasEntry(index, term));
+    this.#compare(fresh < 0 ? entries : entries.slice(0, fresh));
     if (fresh >= 0) {
       const first = entries[fresh] as Entry;
       assert(first.index > this.commit, 'I3: nothing that is committed is cut off');
       this.#cutFrom(first.index);
-      for (const entry of entries.slice(fresh)) this.#tail.push(entry);
+      for (const entry of entries.slice(fresh)) this.#push(entry);
     }
     return previous + entries.length;
+  }
+
+  /** What came twice is the same, as far as it is in memory. */
+  #compare(entries: readonly Entry[]): void {
+    for (const { index, kind, data } of entries) {
+      const own = this.entries(index, index + 1, 0);
+      if (typeof own === 'string' || own[0] === undefined) continue;
+      assert(
+        own[0].kind === kind && Buffer.compare(own[0].data, data) === 0,
+        'I5: entries of one index and term are equal',
+      );
+    }
   }
 
   #cutFrom(index: Index): void {
@@ -246,6 +267,7 @@ export class RaftLog {
 
   appliedTo(index: Index): void {
     assert(index <= this.commit, 'I2: what is applied is committed');
+    assert(index <= this.durableIndex, 'I2: what is applied is durable');
     this.applied = Math.max(this.applied, index);
     while ((this.#outstanding[0]?.index ?? Number.POSITIVE_INFINITY) <= index)
       this.#outstandingBytes -= this.#outstanding.shift()?.bytes ?? 0;

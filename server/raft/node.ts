@@ -2,7 +2,7 @@ import { assert } from '#core/assert.ts';
 import { campaign, isProtectedByLease, onVoteRequest, onVoteResponse } from './elections.ts';
 import { onAppend, onHeartbeat, onSnapshot } from './following.ts';
 import { type ConfChange, encodeConfChange, refusalOf } from './membership.ts';
-import { type Message, messageOf } from './message.ts';
+import { type Message, messageOf, type SnapshotMeta, waitsForDisk } from './message.ts';
 import type { RaftOptions } from './options.ts';
 import type { ProgressState } from './progress.ts';
 import type { AppendJob, ApplyJob, Ready, SoftState } from './ready.ts';
@@ -197,9 +197,9 @@ export class RaftNode {
 
   #stepFromLeader(message: Message): void {
     const state = this.#state;
-    assert(state.role !== 'leader', 'I7: one leader in a term');
+    assert(state.role !== 'leader', 'I6, I7: one leader in a term, who never cuts its own log');
     if (state.role !== 'follower') becomeFollower(state, message.term, message.from);
-    state.leader = message.from;
+    state.follow(message.from);
     state.electionElapsed = 0;
     if (message.type === 'Append') onAppend(state, message);
     else if (message.type === 'Heartbeat') onHeartbeat(state, message);
@@ -249,6 +249,7 @@ export class RaftNode {
     const refused = refusalOf(state.conf, change);
     if (refused !== undefined) return { refused };
     state.confGate = appendOwn(state, 'conf', [encodeConfChange(change)]);
+    assert(state.pendingConfs.length === 1, 'I10: one change of membership at a time');
     broadcastAppend(state);
     return 'ok';
   }
@@ -298,6 +299,18 @@ export class RaftNode {
 
   reportSnapshot(id: PeerId, isInstalled: boolean): void {
     if (this.#state.role === 'leader') onSnapshotReport(this.#state, id, isInstalled);
+  }
+
+  /**
+   * What stands for the log up to `index` from now on; the driver keeps it with its snapshot and drops those entries from the log
+   * view (ha.md 2.13). Only what is applied can go.
+   */
+  compact(index: Index): Omit<SnapshotMeta, 'body'> | 'not-applied' | 'compacted' {
+    const state = this.#state;
+    if (index > state.log.applied) return 'not-applied';
+    const term = state.log.term(index);
+    if (typeof term !== 'number' || index < (state.confHistory[0]?.index ?? 0)) return 'compacted';
+    return { index, term, conf: state.compactConfs(index) };
   }
 
   /** Its storage id is named by the configuration (ha.md 8.2). */
@@ -356,6 +369,8 @@ export class RaftNode {
     const apply = this.#applyJob();
     const isSoftNew = this.#isSoftStateNew();
     this.#told = { role: state.role, leader: state.leader };
+    for (const { type } of state.sends)
+      assert(!waitsForDisk(type), 'I11: an answer waits for the disk it rests on');
     const load = [...state.wanted].sort((a, b) => a - b);
     state.wanted.clear();
     return {

@@ -1,3 +1,4 @@
+import { assert } from '#core/assert.ts';
 import type { Index } from './vocabulary.ts';
 
 export type ProgressState = 'probe' | 'replicate' | 'snapshot';
@@ -63,6 +64,7 @@ export class Progress {
 
   /** After an append with so many entries left. */
   sent(count: number, bytes: number): void {
+    assert(this.match < this.next, 'I8: what a follower has was sent to it');
     if (this.state === 'probe') {
       this.isPaused = true;
       return;

@@ -13,7 +13,7 @@ export function becomeLeader(state: RaftState): void {
   assert(state.role === 'candidate', 'only a candidate is elected');
   reset(state);
   state.role = 'leader';
-  state.leader = state.self;
+  state.follow(state.self);
   state.isFirstAttempt = true;
   for (const [id, member] of membersOf(state.conf))
     state.progress.set(id, state.newProgress(member));
@@ -23,8 +23,9 @@ export function becomeLeader(state: RaftState): void {
     own.becomeReplicate();
     own.isActive = true;
   }
-  state.confGate = state.log.lastIndex;
   state.noopIndex = appendOwn(state, 'noop', [new Uint8Array(0)]);
+  // A change may be pending up to its last index, and none is made before the own no-op (ha.md 2.12 rules 1 and 9).
+  state.confGate = state.noopIndex;
   broadcastAppend(state);
 }
 
@@ -106,8 +107,7 @@ function sendSnapshot(state: RaftState, to: PeerId, peer: Progress): boolean {
 export function onAppendResp(state: RaftState, message: Message): void {
   const peer = state.progress.get(message.from);
   if (peer === undefined) return;
-  peer.isActive = true;
-  peer.isCounted = message.condition !== 'not-admitted';
+  heardFrom(peer, message);
   if (message.reject) {
     onRejected(state, message, peer);
     return;
@@ -132,6 +132,12 @@ export function onAppendResp(state: RaftState, message: Message): void {
   if (state.transferTo === message.from) timeoutNowWhenReady(state);
 }
 
+/** Who is not admitted has no weight in any quorum (ha.md 8.2). */
+function heardFrom(peer: Progress, { condition }: Message): void {
+  peer.isActive = true;
+  peer.isCounted = condition !== 'not-admitted';
+}
+
 function onRejected(state: RaftState, message: Message, peer: Progress): void {
   const { log } = state;
   const hint =
@@ -146,7 +152,7 @@ function onRejected(state: RaftState, message: Message, peer: Progress): void {
 export function onHeartbeatResp(state: RaftState, message: Message): void {
   const peer = state.progress.get(message.from);
   if (peer === undefined) return;
-  peer.isActive = true;
+  heardFrom(peer, message);
   peer.isPaused = false;
   if (peer.match < state.log.lastIndex || peer.state === 'probe')
     sendAppend(state, message.from, true);
@@ -165,21 +171,34 @@ export function onUnreachable(state: RaftState, id: PeerId): void {
 export function onSnapshotReport(state: RaftState, id: PeerId, isInstalled: boolean): void {
   const peer = state.progress.get(id);
   if (peer?.state !== 'snapshot') return;
-  if (isInstalled) peer.match = Math.max(peer.match, peer.next - 1);
+  const { next } = peer;
   peer.becomeProbe();
+  // Its own answer says what it has: the report only says where to begin.
+  if (isInstalled) peer.next = Math.max(next, peer.next);
   peer.isPaused = !isInstalled;
 }
 
 /** To the newest entry of the own term that a quorum of each voter set has (ha.md 2.7). */
 function advanceCommit(state: RaftState): boolean {
-  const index = quorumIndex(state.voterSets, (id) => countedMatch(state, id));
-  if (index <= state.log.commit || state.log.term(index) !== state.term) return false;
   const wasCommitted = state.log.commit >= state.noopIndex;
-  commitTo(state, index);
-  if (state.role !== 'leader') return false;
+  const before = state.log.commit;
+  // A change of membership may let more through.
+  for (let index = committable(state); index > state.log.commit; index = committable(state)) {
+    assert(
+      state.log.term(index) === state.term,
+      'I9: a leader commits by an entry of its own term',
+    );
+    commitTo(state, index);
+  }
+  if (state.log.commit === before) return false;
   if (!wasCommitted && state.log.commit >= state.noopIndex)
     for (const request of state.reads.takeEarly()) recordRead(state, request.from, request.context);
   return true;
+}
+
+function committable(state: RaftState): Index {
+  const index = quorumIndex(state.voterSets, (id) => countedMatch(state, id));
+  return state.log.term(index) === state.term ? index : 0;
 }
 
 function countedMatch(state: RaftState, id: PeerId): Index {
@@ -192,7 +211,18 @@ export function commitTo(state: RaftState, index: Index): void {
   if (!state.log.commitTo(index)) return;
   while (state.uncommitted.length > 0 && (state.uncommitted[0]?.index ?? 0) <= index)
     state.uncommittedBytes -= state.uncommitted.shift()?.bytes ?? 0;
-  if (state.takeCommittedConfs() && state.role === 'leader') membersChanged(state);
+  const isChanged = state.takeCommittedConfs();
+  if (state.role !== 'leader') return;
+  if (isChanged) membersChanged(state);
+  leaveJoint(state);
+}
+
+/** Whoever leads when a joint change is committed ends it (ha.md 2.12 rule 2). */
+function leaveJoint(state: RaftState): void {
+  const { conf, log, noopIndex, pendingConfs } = state;
+  if (!isJoint(conf) || !conf.autoLeave || pendingConfs.length > 0 || log.commit < noopIndex)
+    return;
+  state.confGate = appendOwn(state, 'conf', [encodeConfChange({ kind: 'leave' })]);
 }
 
 function membersChanged(state: RaftState): void {
@@ -205,10 +235,8 @@ function membersChanged(state: RaftState): void {
     peer.isActive = true;
     state.progress.set(id, peer);
   }
-  if (state.transferTo !== undefined && !members.has(state.transferTo))
+  if (state.transferTo !== undefined && !mayLead(state, state.transferTo))
     state.transferTo = undefined;
-  if (isJoint(state.conf) && state.conf.autoLeave && state.pendingConfs.length === 0)
-    appendOwn(state, 'conf', [encodeConfChange({ kind: 'leave' })]);
   if (!state.isVoter) state.isLeaving = true;
 }
 
@@ -229,7 +257,7 @@ export function recordRead(state: RaftState, from: PeerId, context: number): voi
 
 function releaseReads(state: RaftState): void {
   const round = quorumIndex(state.voterSets, (id) =>
-    id === state.self ? state.reads.sent : (state.progress.get(id)?.readRound ?? 0),
+    id === state.self ? state.reads.sent : confirmedRound(state, id),
   );
   for (const { from, context, index } of state.reads.confirmed(round)) {
     if (from === state.self) state.readStates.push({ context, index });
@@ -237,20 +265,32 @@ function releaseReads(state: RaftState): void {
   }
 }
 
+function confirmedRound(state: RaftState, id: PeerId): number {
+  const peer = state.progress.get(id);
+  return peer?.isCounted === true ? peer.readRound : 0;
+}
+
 /** False when the leader has not heard from a quorum since the last look: it has no right to lead (ha.md 2.2). */
 export function hasActiveQuorum(state: RaftState): boolean {
   const result = voteResult(
     state.voterSets,
-    (id) => id === state.self || state.progress.get(id)?.isActive === true,
+    (id) => id === state.self || isActive(state.progress.get(id)),
   );
   for (const [id, peer] of state.progress) if (id !== state.self) peer.isActive = false;
   return result === 'won';
 }
 
+function isActive(peer: Progress | undefined): boolean {
+  return peer?.isActive === true && peer.isCounted;
+}
+
+function mayLead(state: RaftState, id: PeerId): boolean {
+  return state.conf.voters.some((member) => member.id === id && member.canLead);
+}
+
 export function startTransfer(state: RaftState, to: PeerId): void {
   if (state.transferTo === to || to === state.self) return;
-  const member = state.conf.voters.find(({ id }) => id === to);
-  if (member === undefined || !member.canLead) return;
+  if (!mayLead(state, to)) return;
   state.transferTo = to;
   state.electionElapsed = 0;
   if (!timeoutNowWhenReady(state)) sendAppend(state, to, true);

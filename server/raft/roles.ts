@@ -10,7 +10,7 @@ export function becomeFollower(state: RaftState, term: Term, leader: PeerId | un
   if (term > state.term) state.setTerm(term, null);
   reset(state);
   state.role = 'follower';
-  state.leader = leader;
+  if (leader !== undefined) state.follow(leader);
 }
 
 export function becomePreCandidate(state: RaftState): void {

@@ -1,6 +1,6 @@
 import { assert } from '#core/assert.ts';
 import { RaftLog } from './log.ts';
-import { changed, type ConfChange, decodeConfChange, membersOf } from './membership.ts';
+import { changed, type ConfChange, decodeConfChange, isJoint, membersOf } from './membership.ts';
 import { type Message, messageOf, type MessageType, waitsForDisk } from './message.ts';
 import type { RaftOptions } from './options.ts';
 import { Progress } from './progress.ts';
@@ -24,12 +24,16 @@ export class RaftState {
   vote: PeerId | null;
   role: RaftRole = 'follower';
   leader: PeerId | undefined;
+  /** Who leads or led in this term, also after `leader` was forgotten. */
+  leaderOfTerm: PeerId | undefined;
   conf: ConfState;
   /** Index of the entry that made the configuration. */
   confIndex: Index;
   voterSets: readonly (readonly PeerId[])[] = [];
   /** Changes in the log that are not committed; more than one only after a change of leaders. */
   pendingConfs: PendingConf[];
+  /** Configurations since the log begins, oldest first: a snapshot carries the one of its index (ha.md 2.13). */
+  confHistory: { readonly index: Index; readonly conf: ConfState }[];
   /** A new leader assumes that a change may be pending up to here (ha.md 2.12 rule 1). */
   confGate: Index = 0;
   admitted: boolean;
@@ -71,7 +75,8 @@ export class RaftState {
     this.voterSets = voterSets(conf);
     this.admitted = admitted;
     this.pendingConfs = [];
-    for (const entry of options.confEntries) this.noteConf(entry);
+    this.confHistory = [{ index: confIndex, conf }];
+    for (const entry of options.confEntries) if (entry.index > confIndex) this.noteConf(entry);
     this.takeCommittedConfs();
   }
 
@@ -125,12 +130,44 @@ export class RaftState {
     ) {
       if (pending.index > this.log.commit) break;
       this.pendingConfs.shift();
+      assert(
+        isJoint(this.conf) === (pending.change.kind === 'leave'),
+        'I10: a joint configuration is entered and left by turns',
+      );
       this.conf = changed(this.conf, pending.change);
       this.confIndex = pending.index;
+      this.confHistory.push({ index: this.confIndex, conf: this.conf });
       this.voterSets = voterSets(this.conf);
       isChanged = true;
     }
     return isChanged;
+  }
+
+  /** The log behind a snapshot begins with its configuration. */
+  restoreConf(index: Index, conf: ConfState): void {
+    this.conf = conf;
+    this.confIndex = index;
+    this.confHistory = [{ index, conf }];
+    this.voterSets = voterSets(conf);
+    this.pendingConfs = [];
+  }
+
+  /** As of an index that the log still tells of; what was before it is forgotten. */
+  compactConfs(index: Index): ConfState {
+    const at = this.confHistory.findLastIndex((known) => known.index <= index);
+    assert(at >= 0, 'the configuration at every index of the log is known');
+    this.confHistory.splice(0, at);
+    return this.confHistory[0]?.conf ?? this.conf;
+  }
+
+  /** I7 over all that is heard in a term. */
+  follow(leader: PeerId): void {
+    assert(
+      this.leaderOfTerm === undefined || this.leaderOfTerm === leader,
+      'I7: one leader in a term',
+    );
+    this.leaderOfTerm = leader;
+    this.leader = leader;
   }
 
   newProgress(member: Member | undefined): Progress {
@@ -145,6 +182,7 @@ export class RaftState {
       term > this.term || this.vote === null || this.vote === vote,
       'I1: a vote changes only with the term',
     );
+    if (term > this.term) this.leaderOfTerm = undefined;
     this.term = term;
     this.vote = vote;
   }

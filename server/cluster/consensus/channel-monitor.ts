@@ -99,16 +99,20 @@ export class ChannelMonitor {
     return this.#escalation(follower, nowMs, targetFor(id));
   }
 
+  /** It was escalated not long ago. */
+  isCoolingDown(id: PeerId, nowMs: number): boolean {
+    const escalatedMs = this.#escalatedMs.get(id);
+    return escalatedMs !== undefined && nowMs - escalatedMs < cooldownMs;
+  }
+
   #escalation(
     { id, isKnownDead }: WatchedFollower,
     nowMs: number,
     to: PeerId | undefined,
   ): ChannelAction {
-    const escalatedMs = this.#escalatedMs.get(id);
     if (!this.#policy.escalates) return { kind: 'give-up', id, reason: 'disabled' };
     if (isKnownDead) return { kind: 'give-up', id, reason: 'connection refused' };
-    if (escalatedMs !== undefined && nowMs - escalatedMs < cooldownMs)
-      return { kind: 'give-up', id, reason: 'cooldown' };
+    if (this.isCoolingDown(id, nowMs)) return { kind: 'give-up', id, reason: 'cooldown' };
     if (to === undefined) return { kind: 'give-up', id, reason: 'no eligible peer' };
     this.#escalatedMs.set(id, nowMs);
     return { kind: 'escalate', id, to };

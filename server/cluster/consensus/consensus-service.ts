@@ -18,6 +18,7 @@ import { RaftServer } from '../transport/raft-server.ts';
 import { Doorkeeper } from './doorkeeper.ts';
 import { Driver } from './driver.ts';
 import { findGroup, type Formation, type Hello } from './formation.ts';
+import { bestTarget } from './lead-targets.ts';
 import { LeaderWatch } from './leader-watch.ts';
 import { LogHealth, spaceAt } from './log-health.ts';
 import { MembershipDesk } from './membership-desk.ts';
@@ -180,6 +181,7 @@ export class ConsensusService {
       runtime: this.#runtime,
       peers: this.#peers,
       status: () => this.#driver?.status(),
+      isReachable: (id) => this.#isReachable(id),
       bestTarget: (except) => this.#bestTarget(except),
       transfer: (to, timeoutMs) => this.transfer(to, timeoutMs),
       log: (level, text) => this.#tell({ kind: 'log', level, text }),
@@ -489,23 +491,9 @@ export class ConsensusService {
   }
 
   #bestTarget(except?: PeerId): PeerId | undefined {
-    const { conf, progress, lastIndex } = this.#required().status();
-    const matches = new Map(progress.map(({ id, match }) => [id, match]));
-    const eligible = conf.voters.filter(
-      ({ id, canLead }) =>
-        id !== this.#options.self &&
-        id !== except &&
-        canLead &&
-        this.#isReachable(id) &&
-        lastIndex - (matches.get(id) ?? 0) <= this.#options.lagEntriesMax,
-    );
-    eligible.sort(
-      (a, b) =>
-        b.priority - a.priority ||
-        (matches.get(b.id) ?? 0) - (matches.get(a.id) ?? 0) ||
-        (a.id < b.id ? -1 : 1),
-    );
-    return eligible[0]?.id;
+    const { self, lagEntriesMax } = this.#options;
+    const isReachable = (id: PeerId) => this.#isReachable(id);
+    return bestTarget(this.#required().status(), { self, lagEntriesMax, isReachable }, except);
   }
 
   #isReachable(id: PeerId): boolean {

@@ -46,7 +46,8 @@ export class Driver {
   #applies: { readonly last: Index; readonly afterwards: readonly Message[] }[] = [];
   #waitingApplies: (readonly Entry[])[] = [];
   #reads = new Map<number, Read>();
-  #nextRead = 1;
+  /** Unlike those of the process before: its answers may still be on their way (ha.md 2.8 rule 5). */
+  #nextRead: number;
   #epoch = 0;
   #lastTickMs: number;
   #stopTicks: Cancel = () => {};
@@ -58,6 +59,7 @@ export class Driver {
   constructor(port: DriverPort, base: ConfState) {
     this.#port = port;
     this.#base = base;
+    this.#nextRead = port.runtime.random.uint32() * 2 ** 20 + 1;
     this.#lastTickMs = port.runtime.clock.monotonicMs();
     this.#node = this.#makeNode();
     this.#disk = this.#makeDisk();

@@ -3,6 +3,7 @@ import type { NodeStatus } from '#raft/node.ts';
 import type { PeerId } from '#raft/vocabulary.ts';
 import type { Transferred } from '../consensus-port.ts';
 import { type ChannelAction, ChannelMonitor, GrayLeader } from './channel-monitor.ts';
+import { PriorityYield } from './lead-targets.ts';
 import type { Peers } from './peers.ts';
 import type { ConsensusOptions } from './worker-messages.ts';
 
@@ -11,6 +12,7 @@ export interface LeaderWatchPort {
   readonly runtime: Runtime;
   readonly peers: Peers;
   status(): NodeStatus | undefined;
+  isReachable(id: PeerId): boolean;
   bestTarget(except: PeerId | undefined): PeerId | undefined;
   transfer(to: PeerId | undefined, timeoutMs: number): Promise<Transferred>;
   log(level: 'info' | 'warn' | 'error', text: string): void;
@@ -24,6 +26,7 @@ export class LeaderWatch {
   readonly #port: LeaderWatchPort;
   readonly #channels: ChannelMonitor;
   readonly #gray: GrayLeader;
+  readonly #yield: PriorityYield;
   #term = 0;
   #sinceMs = 0;
   #stop: Cancel = () => {};
@@ -32,6 +35,7 @@ export class LeaderWatch {
     this.#port = port;
     const { unreachableMs, channelResetMs, escalates, limits, tickMs } = port.options;
     this.#channels = new ChannelMonitor({ unreachableMs, resetMs: channelResetMs, escalates });
+    this.#yield = new PriorityYield(port.options.self);
     this.#gray = new GrayLeader(limits.electionTicksMax * tickMs);
   }
 
@@ -55,6 +59,7 @@ export class LeaderWatch {
       this.#giveLead();
     if (role !== 'leader') {
       this.#channels.forget();
+      this.#yield.forget();
       this.#term = 0;
       return;
     }
@@ -72,6 +77,15 @@ export class LeaderWatch {
     }));
     const target = (wedged: PeerId) => this.#port.bestTarget(wedged);
     for (const action of this.#channels.look(followers, nowMs, target)) this.#do(action);
+    const preferred = this.#yield.look(
+      {
+        status,
+        isReachable: (id) => this.#port.isReachable(id),
+        isCoolingDown: (id) => this.#channels.isCoolingDown(id, nowMs),
+      },
+      nowMs,
+    );
+    if (preferred !== undefined) this.#yieldTo(preferred);
   }
 
   #do(action: ChannelAction): void {
@@ -100,6 +114,14 @@ export class LeaderWatch {
           `${stillUnreachable}: giving up automatic recovery (${action.reason}), operator intervention required`,
         );
     }
+  }
+
+  #yieldTo(to: PeerId): void {
+    this.#port.log(
+      'info',
+      `Transferring leadership to ${this.#nameOf(to)}: its priority is higher`,
+    );
+    void this.#port.transfer(to, handOverMs);
   }
 
   #giveLead(): void {

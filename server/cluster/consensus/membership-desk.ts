@@ -132,7 +132,10 @@ export class MembershipDesk {
     const peer = progress.find((known) => known.id === id);
     if (id === this.#port.self) return true;
     return (
-      peer !== undefined && peer.match > 0 && lastIndex - peer.match <= this.#port.lagEntriesMax
+      peer !== undefined &&
+      this.#port.isReachable(id) &&
+      peer.match > 0 &&
+      lastIndex - peer.match <= this.#port.lagEntriesMax
     );
   }
 

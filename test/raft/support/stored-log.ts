@@ -63,6 +63,14 @@ export class StoredLog implements LogView {
     this.#snapshot = { index, term, conf, body: new Uint8Array(0) };
   }
 
+  /** Another disk in its place. */
+  wipe(): void {
+    this.hardState = { term: 0, vote: null, commit: 0 };
+    this.#before = { index: 0, term: 0 };
+    this.#entries = [];
+    this.#snapshot = undefined;
+  }
+
   all(): readonly Entry[] {
     return this.#entries;
   }
