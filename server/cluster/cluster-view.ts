@@ -24,6 +24,8 @@ export interface ClusterView {
   readonly verifier?: VerifyPort;
   /** Archives of databases for other members (ha.md 9.3). */
   readonly snapshots?: SnapshotPort;
+  /** How far this server is with a database that is on its way into the cluster (ha.md 5.11). */
+  stageOf?(uuid: string): StageState;
   /** Before the first election: what formation needs from the other side (ha.md 8.4.1). */
   bootstrapState?(): unknown;
 }
@@ -93,13 +95,24 @@ export interface VerifiedFile {
   readonly type: string;
 }
 
+/** `unknown`: the entry that announces it was not applied here yet. */
+export interface StageState {
+  readonly state: 'unknown' | 'fetching' | 'staged' | 'failed';
+  readonly error?: string;
+}
+
 export interface SnapshotPort {
   /**
    * @throws DatabaseError `DatabaseNotFound`, `DatabaseInstalling`, `Busy` when too many are on their way
    */
   open(
     database: string,
-    range: { readonly from?: number | undefined; readonly index?: Index | undefined },
+    range: {
+      readonly from?: number | undefined;
+      readonly index?: Index | undefined;
+      /** The uuid of what is staged under this name, in place of the database. */
+      readonly stage?: string | undefined;
+    },
   ): Promise<SnapshotArchive>;
 }
 

@@ -5,6 +5,7 @@ import type {
   DeclaredPeer,
   ResyncProgress,
   SnapshotPort,
+  StageState,
   VerifyPort,
 } from './cluster-view.ts';
 import type { ConsensusPort } from './consensus-port.ts';
@@ -25,6 +26,7 @@ export interface ClusterOptions {
   readonly resyncOf?: ((database: string) => ResyncProgress | undefined) | undefined;
   readonly verifier?: VerifyPort | undefined;
   readonly snapshots?: SnapshotPort | undefined;
+  readonly stageOf?: ((uuid: string) => StageState) | undefined;
   readonly bootstrapState?: (() => unknown) | undefined;
 }
 
@@ -36,6 +38,7 @@ export class Cluster implements ClusterView {
   readonly declared: readonly DeclaredPeer[];
   readonly verifier?: VerifyPort;
   readonly snapshots?: SnapshotPort;
+  readonly stageOf?: (uuid: string) => StageState;
   readonly resync?: (database: string) => Promise<void>;
   readonly bootstrapState?: () => unknown;
   readonly replication: ClusterReplication;
@@ -54,6 +57,7 @@ export class Cluster implements ClusterView {
     this.#resyncOf = options.resyncOf ?? (() => undefined);
     if (options.verifier !== undefined) this.verifier = options.verifier;
     if (options.snapshots !== undefined) this.snapshots = options.snapshots;
+    if (options.stageOf !== undefined) this.stageOf = options.stageOf;
     if (options.resync !== undefined) this.resync = options.resync;
     if (options.bootstrapState !== undefined) this.bootstrapState = options.bootstrapState;
   }

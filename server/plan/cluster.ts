@@ -123,6 +123,7 @@ export class ClusterPlan {
     const catalog = await ServerCatalog.open({
       directory,
       databases: () => databases,
+      staged: () => snapshots.staged,
       users,
       groups,
       log,
@@ -167,7 +168,11 @@ export class ClusterPlan {
     });
     this.#catalog = catalog;
     this.#replication = replication;
-    this.#log = new DatabaseLog(catalog, replication, systemRuntime.random);
+    this.#log = new DatabaseLog(catalog, {
+      proposer: replication,
+      desk: snapshots.desk(replication),
+      random: systemRuntime.random,
+    });
     this.#cluster = new Cluster({
       consensus,
       replication,
@@ -177,7 +182,8 @@ export class ClusterPlan {
       declared: this.#list.peers,
       databaseNames: () => databases.names(),
       verifier,
-      snapshots: snapshots.archives,
+      snapshots: snapshots.port,
+      stageOf: (uuid) => snapshots.staged.stateOf(uuid),
       resync: (database) => snapshots.resync(database),
       resyncOf: (database) => snapshots.installer.progressOf(database),
     });
@@ -191,7 +197,7 @@ export class ClusterPlan {
   }
 
   /** To be called when the databases are open: applies the log, and leads when it is elected. */
-  begin(createDefaults: (text: string) => Promise<void>): void {
+  async begin(createDefaults: (text: string) => Promise<void>): Promise<void> {
     const { users, groups } = this.#security;
     const replication = this.#replication;
     if (replication === undefined) return;
@@ -204,6 +210,7 @@ export class ClusterPlan {
       if (leads) this.#lead(replication, createDefaults).catch((error) => this.#report(error));
     });
     this.#warnOfLocalDatabases();
+    await this.#snapshots?.awaitMissing();
     replication.start();
     this.#stopRepairs = this.#snapshots?.repairRegularly() ?? this.#stopRepairs;
   }
@@ -237,6 +244,9 @@ export class ClusterPlan {
           ],
         }),
       );
+    // Whoever began them leads no more.
+    for (const { uuid } of this.#catalog?.staged() ?? [])
+      await replication.propose(entryKind.databaseStageAbort, encodeBody({ uuid }));
     await createDefaults(this.#ground.settings.get(serverDefaultDatabases));
   }
 

@@ -142,7 +142,7 @@ async function serve(
   const targets = { databases, users, events, operations };
   const createDefaults = (text: string) => createDefaultDatabases(text, targets);
   if (plan === undefined) await createDefaults(settings.get(serverDefaultDatabases));
-  else plan.begin(createDefaults);
+  else await plan.begin(createDefaults);
   meters.start(() => metrics.refresh());
   // Stops everything for some 50 ms, which nobody should meet after `/ready` has answered.
   giveStartupMemoryBack();

@@ -14,6 +14,8 @@ export interface CatalogDocument {
   readonly dropped: readonly string[];
   /** Being created: what stands under its name when the server starts is unfinished. */
   readonly pending: MemberDatabase | undefined;
+  /** On their way into the cluster: announced, neither published nor given up (ha.md 5.11). */
+  readonly staged: readonly MemberDatabase[];
   /** The first leader has written its users and groups into the log. */
   readonly isInitialized: boolean;
 }
@@ -25,6 +27,7 @@ export const emptyCatalog: CatalogDocument = {
   databases: [],
   dropped: [],
   pending: undefined,
+  staged: [],
   isInitialized: false,
 };
 

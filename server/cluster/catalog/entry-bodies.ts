@@ -20,6 +20,17 @@ export function decodeCreate(body: Uint8Array): MemberDatabase {
   return decode(body) as MemberDatabase;
 }
 
+export function decodePublish(body: Uint8Array): {
+  readonly uuid: string;
+  readonly replaces: boolean;
+} {
+  return decode(body) as { uuid: string; replaces: boolean };
+}
+
+export function decodeStageAbort(body: Uint8Array): string {
+  return (decode(body) as { uuid: string }).uuid;
+}
+
 /** The uuid. */
 export function decodeDrop(body: Uint8Array): string {
   return Buffer.from(body).toString();

@@ -21,7 +21,9 @@ import {
   decodeDrop,
   decodeImage,
   decodeInit,
+  decodePublish,
   decodeSecurity,
+  decodeStageAbort,
   encodeBody,
 } from './entry-bodies.ts';
 
@@ -31,12 +33,25 @@ export interface LocalDatabases {
   createHere(name: string): Promise<void>;
   dropHere(name: string): Promise<void>;
   setAsideHere(name: string): Promise<string>;
+  /** Its files are moved to where databases are, in place of those that have the name. */
+  publishHere(name: string, from: string): Promise<void>;
+  /** What has the name goes; it answers as one that is being installed until it is fetched. */
+  awaitHere(name: string): Promise<void>;
+}
+
+/** Files of databases that are on their way into the cluster. */
+export interface StagedFiles {
+  want(member: MemberDatabase): void;
+  isStaged(uuid: string): boolean;
+  path(uuid: string): string;
+  discard(uuid: string): Promise<void>;
 }
 
 export interface ServerCatalogOptions {
   /** Where `catalog.json` lies. */
   readonly directory: string;
   readonly databases: () => LocalDatabases;
+  readonly staged: () => StagedFiles;
   readonly users: Pick<Users, 'take' | 'text'>;
   readonly groups: Pick<Groups, 'take' | 'text'>;
   readonly log: Log;
@@ -95,6 +110,11 @@ export class ServerCatalog implements ServerEntries, CatalogImage {
     return this.#document.databases;
   }
 
+  /** On their way into the cluster. */
+  staged(): readonly MemberDatabase[] {
+    return this.#document.staged;
+  }
+
   async checkpoint(index: Index): Promise<void> {
     await this.#save({ ...this.#document, checkpointed: index });
   }
@@ -122,6 +142,7 @@ export class ServerCatalog implements ServerEntries, CatalogImage {
     await this.#takeSecurity(security);
     const { applied, checkpointed } = this.#document;
     await this.#save({ ...catalog, applied, checkpointed });
+    for (const member of catalog.staged) this.#options.staged().want(member);
   }
 
   async adopted(index: Index): Promise<void> {
@@ -134,6 +155,12 @@ export class ServerCatalog implements ServerEntries, CatalogImage {
         return this.#create(index, decodeCreate(body));
       case entryKind.databaseDrop:
         return this.#drop(index, decodeDrop(body));
+      case entryKind.databaseStage:
+        return this.#stage(index, decodeCreate(body));
+      case entryKind.databasePublish:
+        return this.#publish(index, decodePublish(body));
+      case entryKind.databaseStageAbort:
+        return this.#abortStage(index, decodeStageAbort(body));
       case entryKind.users:
         await this.#takeSecurity(decodeSecurity(body));
         return this.#record(index, {});
@@ -189,6 +216,60 @@ export class ServerCatalog implements ServerEntries, CatalogImage {
       databases: databases.filter((other) => other.uuid !== uuid),
       dropped: [...dropped, uuid].slice(-droppedMax),
     });
+  }
+
+  async #stage(index: Index, member: MemberDatabase): Promise<void> {
+    const others = this.#document.staged.filter(({ uuid }) => uuid !== member.uuid);
+    await this.#record(index, { staged: [...others, member] });
+    // Beside what is applied next.
+    this.#options.staged().want(member);
+  }
+
+  /** At this index it is there on every server; one that has no files yet fetches them from the leader (ha.md 5.11). */
+  async #publish(
+    index: Index,
+    { uuid, replaces }: { readonly uuid: string; readonly replaces: boolean },
+  ): Promise<void> {
+    const { databases, staged, dropped, pending } = this.#document;
+    const member = staged.find((other) => other.uuid === uuid);
+    const isAgain = pending?.uuid === uuid;
+    if (member === undefined) return this.#record(index, {});
+    const name = member.name.toLowerCase();
+    const taken = databases.find((other) => other.name.toLowerCase() === name);
+    const left = staged.filter((other) => other.uuid !== uuid);
+    if (taken !== undefined && !(replaces && taken.name === member.name)) {
+      await this.#record(index, { staged: left });
+      return this.#options.staged().discard(uuid);
+    }
+    const files = this.#options.staged();
+    const local = this.#options.databases();
+    const members = [...databases.filter((other) => other !== taken), member];
+    await this.#save({ ...this.#document, pending: member });
+    // Whoever opens its files must find it as a member.
+    this.#use({ ...this.#document, databases: members });
+    const here = this.#document;
+    try {
+      if (files.isStaged(uuid)) await local.publishHere(member.name, files.path(uuid));
+      // Else the process ended behind the move: the files are in their place.
+      else if (!isAgain || !local.exists(member.name)) await local.awaitHere(member.name);
+    } catch (error) {
+      this.#use({ ...here, databases });
+      throw error;
+    }
+    await this.#record(index, {
+      databases: members,
+      staged: left,
+      dropped: taken === undefined ? dropped : [...dropped, taken.uuid].slice(-droppedMax),
+      pending: undefined,
+    });
+    await files.discard(uuid);
+  }
+
+  async #abortStage(index: Index, uuid: string): Promise<void> {
+    const staged = this.#document.staged.filter((other) => other.uuid !== uuid);
+    const isKnown = staged.length < this.#document.staged.length;
+    await this.#record(index, { staged });
+    if (isKnown) await this.#options.staged().discard(uuid);
   }
 
   async #takeSecurity(operations: readonly SecurityOperation[]): Promise<void> {

@@ -5,6 +5,7 @@ import { DatabaseError } from '#core/errors.ts';
 import type { Runtime } from '#core/runtime.ts';
 import type { OperatedDatabase } from '#database/operations/operated-database.ts';
 import { writeBackup } from '#database/operations/backup/backup.ts';
+import type { Index } from '#raft/vocabulary.ts';
 import type { ProgressRegistry } from '#database/progress/progress-registry.ts';
 import type { SnapshotArchive, SnapshotPort } from '../cluster-view.ts';
 
@@ -13,8 +14,8 @@ export interface DatabaseArchivesOptions {
   readonly directory: string;
   /** @throws DatabaseError `DatabaseNotFound`, `DatabaseInstalling`, `DatabaseClosed` */
   readonly operated: (database: string) => OperatedDatabase;
-  /** What a position of the database is ahead of the Raft index. */
-  readonly offsetOf: (database: string) => number;
+  /** Up to which everything is applied in all databases here. */
+  readonly applied: () => Index;
   /** `service.ha.snapshotMaxConcurrent` */
   readonly concurrentMax: () => number;
   readonly progress: ProgressRegistry;
@@ -50,11 +51,11 @@ export class DatabaseArchives implements SnapshotPort {
   }
 
   async #make(database: string): Promise<SnapshotArchive> {
-    const { directory, operated, offsetOf, progress, runtime } = this.#options;
+    const { directory, operated, applied, progress, runtime } = this.#options;
     const { engine, settings } = operated(database);
     const fileName = `${runtime.random.uuid()}.zip`;
     // Before the copy is taken, which has at least this.
-    const appliedIndex = engine.applied().index - offsetOf(database);
+    const appliedIndex = applied();
     const reporter = progress.start({ database, operation: 'snapshot for a member', stepCount: 4 });
     try {
       await writeBackup({

@@ -1,5 +1,5 @@
 import { createWriteStream } from 'node:fs';
-import { mkdir, rm, statfs } from 'node:fs/promises';
+import { mkdir, readdir, rm, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import type { SettingsReader } from '#config/effective-settings.ts';
@@ -98,16 +98,45 @@ export class SnapshotInstaller {
     }
   }
 
+  /** Fetches what the leader has staged under `uuid` into an empty directory. */
+  async stage(
+    { uuid, name }: { readonly uuid: string; readonly name: string },
+    { from, directory }: { readonly from: () => PeerId | undefined; readonly directory: string },
+  ): Promise<void> {
+    const { retries, runtime, progress, settings } = this.#options;
+    const path = join(this.#options.directory, `${uuid}.zip`);
+    for (let attempt = 0; ; attempt++) {
+      const operation = 'fetch from a member';
+      const reporter = progress.start({ database: name, operation, stepCount: 5 });
+      try {
+        const order = { database: name, from: required(from()), path, atLeast: 0, stage: uuid };
+        await this.#download(order, reporter);
+        await unpackBackup({ path, directory, passphrase: undefined, settings, reporter });
+        reporter.finish();
+        return;
+      } catch (error) {
+        reporter.fail(error);
+        for (const entry of await readdir(directory))
+          await rm(join(directory, entry), { recursive: true, force: true });
+        if (attempt >= retries()) throw error;
+        await runtime.timers.sleep(stageRetryMs * 2 ** attempt);
+      } finally {
+        await rm(path, { force: true });
+      }
+    }
+  }
+
   async #attempt(database: string, from: PeerId | undefined, atLeast: Index): Promise<void> {
     const { directory, progress, runtime, log } = this.#options;
-    if (from === undefined)
-      throw new DatabaseError('QuorumNotReached', 'the cluster has no leader now');
     const beganMs = runtime.clock.monotonicMs();
     const path = join(directory, `${runtime.random.uuid()}.zip`);
     const reporter = progress.start({ database, operation: 'fetch from a member', stepCount: 5 });
     try {
-      const bytes = await this.#download({ database, from, path, atLeast }, reporter);
-      log.info(`Installing snapshot of '${database}' from ${from} (${bytes} bytes)`, {});
+      const bytes = await this.#download(
+        { database, from: required(from), path, atLeast },
+        reporter,
+      );
+      log.info(`Installing snapshot of '${database}' from ${String(from)} (${bytes} bytes)`, {});
       await this.#unpack(database, path, reporter);
       reporter.finish();
     } catch (error) {
@@ -126,11 +155,13 @@ export class SnapshotInstaller {
       from,
       path,
       atLeast,
+      stage,
     }: {
       readonly database: string;
       readonly from: PeerId;
       readonly path: string;
       readonly atLeast: Index;
+      readonly stage?: string;
     },
     reporter: ProgressReporter,
   ): Promise<number> {
@@ -141,7 +172,7 @@ export class SnapshotInstaller {
     reporter.step('downloading', undefined);
     const answer = await http().ask(to, {
       method: 'GET',
-      path: `/api/v1/ha/snapshot/${encodeURIComponent(database)}`,
+      path: `/api/v1/ha/snapshot/${encodeURIComponent(database)}${stage === undefined ? '' : `?stage=${stage}`}`,
       headers: { 'X-Service-Cluster-Token': token() },
       body: undefined,
       // The archive is made before the first byte comes.
@@ -160,7 +191,7 @@ export class SnapshotInstaller {
     let bytes = 0;
     answer.body.on('data', (piece: Buffer) => {
       bytes += piece.length;
-      this.#tell(database, 'DOWNLOAD', bytes, 0);
+      if (stage === undefined) this.#tell(database, 'DOWNLOAD', bytes, 0);
       reporter.advance(piece.length);
     });
     await pipeline(answer.body, createWriteStream(path, { mode: 0o600, flush: true }));
@@ -197,3 +228,9 @@ export class SnapshotInstaller {
 }
 
 const firstByteMaxMs = 600_000;
+const stageRetryMs = 500;
+
+function required(from: PeerId | undefined): PeerId {
+  if (from !== undefined) return from;
+  throw new DatabaseError('QuorumNotReached', 'the cluster has no leader now');
+}

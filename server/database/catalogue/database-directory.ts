@@ -164,7 +164,7 @@ export class DatabaseDirectory {
     await rm(waiting, { recursive: true, force: true });
     await rename(temporary, waiting);
     await syncDirectory(this.#root);
-    await this.trash(name);
+    await this.trashIfThere(name);
     await rename(waiting, this.path(name));
     await syncDirectory(this.#root);
   }
@@ -181,6 +181,18 @@ export class DatabaseDirectory {
     }
     await rename(join(this.#root, entry), target);
     await syncDirectory(this.#root);
+  }
+
+  /** A directory that stands ready becomes the database, in place of the one that has its name. @returns true */
+  async take(name: string, from: string): Promise<boolean> {
+    await this.trashIfThere(name);
+    await rename(from, this.path(name));
+    await syncDirectory(this.#root);
+    return true;
+  }
+
+  async trashIfThere(name: string): Promise<void> {
+    if (await exists(this.path(name))) await this.trash(name);
   }
 
   /** The database is gone when this resolves; its files are deleted in the background. */

@@ -52,6 +52,12 @@ export interface DatabasesLog {
   /** @throws DatabaseError `NotLeader`, `QuorumNotReached`, `DatabaseExists` */
   create(name: string): Promise<void>;
   drop(name: string): Promise<void>;
+  /** A whole database, which `fill` makes in an empty directory; every server gets its files before it is there. */
+  install(
+    name: string,
+    fill: (directory: string) => Promise<void>,
+    options: { readonly replaces: boolean },
+  ): Promise<void>;
 }
 
 interface Entry {
@@ -157,13 +163,10 @@ export class Databases implements DatabasesPort {
     fill: (directory: string) => Promise<void>,
     work: BuildKind,
   ): Promise<void> {
-    this.#requireAlone('restoring or importing a whole database');
-    await this.#install(name, fill, work);
-  }
-
-  #requireAlone(what: string): void {
-    if (this.#options.throughLog?.() !== undefined)
-      throw new DatabaseError('NotSupported', `not supported yet: ${what} in a cluster`);
+    const log = this.#options.throughLog?.();
+    if (log === undefined) return this.#install(name, fill, work);
+    this.#requireFree(name);
+    await log.install(name, fill, { replaces: false });
   }
 
   /** @throws DatabaseError `DatabaseExists`, `IllegalArgument` */
@@ -206,8 +209,51 @@ export class Databases implements DatabasesPort {
     fill: (directory: string) => Promise<void>,
     work: BuildKind,
   ): Promise<void> {
-    this.#requireAlone('restoring over a database');
-    await this.replaceHere(name, fill, work);
+    const log = this.#options.throughLog?.();
+    if (log === undefined) return this.replaceHere(name, fill, work);
+    this.#require(name);
+    await log.install(name, fill, { replaces: true });
+  }
+
+  /** On this server alone: files that stand ready become the database, in place of the one that has the name. */
+  async publishHere(name: string, from: string): Promise<void> {
+    await this.#exchange(name, (directory) => directory.take(name, from));
+  }
+
+  /** On this server alone: a member of the cluster that is not here yet answers as one that is being installed. */
+  async awaitHere(name: string): Promise<void> {
+    await this.#exchange(name, async (directory) => {
+      await directory.trashIfThere(name);
+      return false;
+    });
+  }
+
+  /** @param move whether there is something to open then */
+  async #exchange(
+    name: string,
+    move: (directory: DatabaseDirectory) => Promise<boolean>,
+  ): Promise<void> {
+    const entry = this.#entries.get(name.toLowerCase()) ?? this.#addEntry(name, 'opening');
+    await this.#exclusively(entry, async () => {
+      entry.state = 'opening';
+      const { database } = entry;
+      entry.database = undefined;
+      await database?.close('closed');
+      try {
+        const isThere = await move(this.#options.directory);
+        // One that cannot be opened is told by the log, and fetched anew.
+        if (isThere) await this.#load(entry).catch(() => {});
+      } finally {
+        if (entry.state === 'opening' && entry.database === undefined) entry.state = 'failed';
+      }
+    });
+  }
+
+  /** Databases that are known here and that nobody can open: their files are damaged, or not there yet. */
+  failed(): readonly string[] {
+    return [...this.#entries.values()].flatMap(({ name, state }) =>
+      state === 'failed' ? [name] : [],
+    );
   }
 
   /** On this server alone: a member of a cluster fetches what it lacks. */

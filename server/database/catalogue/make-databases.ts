@@ -79,6 +79,8 @@ export interface ServerDatabases {
   readonly store: KeyValueStore;
   /** @throws DatabaseError `DatabaseNotFound`, `DatabaseClosed`, `DatabaseInstalling` */
   readonly operated: (name: string) => OperatedDatabase;
+  /** Opens a database that nobody else sees; the caller closes it. */
+  readonly openAt: (name: string, directory: string) => Promise<Database>;
 }
 
 /** Puts the databases of a server together; `databases.start()` opens them. */
@@ -106,8 +108,7 @@ export function makeDatabases(options: ServerDatabasesOptions): ServerDatabases 
     isOpen: (name) => [...opened].some((database) => database.name === name),
     initialize: (directory) => initializeEngine(directory, engineSurroundings),
     // What is built in a directory of its own is no member of a cluster.
-    openAt: (name, directory) =>
-      openDatabase(name, directory, { ...surroundings, replication: undefined }),
+    openAt: (name, directory) => openAt(name, directory),
     databases: () => databases,
     audit: options.audit ?? (() => {}),
   });
@@ -128,6 +129,8 @@ export function makeDatabases(options: ServerDatabasesOptions): ServerDatabases 
     store,
     scripts: makeScripts(options),
   };
+  const openAt = (name: string, directory: string) =>
+    openDatabase(name, directory, { ...surroundings, replication: undefined });
   const databases: Databases = new Databases({
     dropped: (name) => store.drop(name),
     throughLog: options.throughLog,
@@ -158,7 +161,7 @@ export function makeDatabases(options: ServerDatabasesOptions): ServerDatabases 
     log,
   });
   const operated = (name: string) => openedDatabase(databases.open(name), opened);
-  return { databases, active, progress, meter, operations, store, operated };
+  return { databases, active, progress, meter, operations, store, operated, openAt };
 }
 
 /** Of a container's memory, the largest heap of a process that runs scripts: it has some 45 MiB beside it. */

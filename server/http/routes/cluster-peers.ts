@@ -78,6 +78,12 @@ const bootstrapState = peerRoute(
   },
 );
 
+const stage = peerRoute('POST', '/cluster/stage/:uuid', 403, async (exchange, { view }) => {
+  await exchange.body();
+  const uuid = exchange.parameters['uuid'] ?? '';
+  exchange.jsonValue(200, view.stageOf?.(uuid) ?? { state: 'unknown' });
+});
+
 const snapshot = peerRoute(
   'GET',
   '/ha/snapshot/:database',
@@ -119,12 +125,14 @@ async function sendArchive(
 ): Promise<void> {
   if (snapshots === undefined)
     throw new DatabaseError('NotSupported', 'not supported yet: snapshots of databases');
-  if (!exchange.door.databases.exists(database))
-    throw new HttpRefusal({ status: 404, error: `Database '${database}' does not exist` });
   const query = new URLSearchParams(exchange.queryString);
+  const stage = query.get('stage') ?? undefined;
+  if (stage === undefined && !exchange.door.databases.exists(database))
+    throw new HttpRefusal({ status: 404, error: `Database '${database}' does not exist` });
   const archive = await snapshots.open(database, {
     from: wholeNumber(query, 'from'),
     index: wholeNumber(query, 'index'),
+    stage,
   });
   const { response } = exchange;
   const stop = () => archive.close();
@@ -183,4 +191,4 @@ function wholeNumber(query: URLSearchParams, name: string): number | undefined {
 }
 
 export const documentedPeerRoutes: readonly Route[] = [snapshot];
-export const otherPeerRoutes: readonly Route[] = [authSession, capabilities, bootstrapState];
+export const otherPeerRoutes: readonly Route[] = [authSession, capabilities, bootstrapState, stage];

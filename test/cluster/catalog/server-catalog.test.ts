@@ -7,6 +7,7 @@ import { DatabaseLog } from '#cluster/catalog/database-log.ts';
 import { encodeBody } from '#cluster/catalog/entry-bodies.ts';
 import { ServerCatalog } from '#cluster/catalog/server-catalog.ts';
 import { entryKind } from '#cluster/replication/entry-codec.ts';
+import type { ServerProposer } from '#cluster/replication/server-proposer.ts';
 import { silentLog } from '#core/log.ts';
 import { systemRuntime } from '#platform/system-runtime.ts';
 import { Groups } from '#security/groups.ts';
@@ -40,6 +41,10 @@ class Server {
     audit: this.audit,
   });
   breaksCreate = false;
+  breaksPublish = false;
+  /** UUIDs of what is whole here, and the names of what must be fetched. */
+  readonly staged = new Set<string>();
+  readonly awaited: string[] = [];
   catalog!: ServerCatalog;
 
   static async start(context: TestContext): Promise<Server> {
@@ -64,6 +69,21 @@ class Server {
           this.databases.delete(name);
           return `.aside-${name}`;
         },
+        publishHere: async (name, from) => {
+          this.databases.add(name);
+          this.staged.delete(from);
+          if (this.breaksPublish) throw new Error('the process ends here');
+        },
+        awaitHere: async (name) => {
+          this.databases.delete(name);
+          this.awaited.push(name);
+        },
+      }),
+      staged: () => ({
+        want: () => {},
+        isStaged: (uuid) => this.staged.has(uuid),
+        path: (uuid) => uuid,
+        discard: async (uuid) => void this.staged.delete(uuid),
       }),
       users: this.users,
       groups: this.groups,
@@ -153,18 +173,16 @@ test('users and groups of one server become those of the other, passwords and re
 test('the second of two creations of one name is told that it is there', async (context) => {
   const server = await Server.start(context);
   let index = 0;
-  const log = new DatabaseLog(
-    server.catalog,
-    {
-      propose: async (kind, body) => {
-        index += 1;
-        await server.catalog.apply(index, kind, body);
-        return index;
-      },
-      proposeFor: async () => 0,
+  const proposer: ServerProposer = {
+    propose: async (kind, body) => {
+      index += 1;
+      await server.catalog.apply(index, kind, body);
+      return index;
     },
-    systemRuntime.random,
-  );
+    proposeFor: async () => 0,
+  };
+  const desk = { install: async () => '' };
+  const log = new DatabaseLog(server.catalog, { proposer, desk, random: systemRuntime.random });
   await log.create('school');
   await assert.rejects(log.create('school'), /already exists/);
   await log.drop('school');
@@ -190,4 +208,55 @@ test('an adopted image counts as applied only when its databases are there', asy
   await to.catalog.adopted(3);
   await to.open();
   assert.deepEqual([to.catalog.applied(), to.catalog.checkpointed()], [3, 3]);
+});
+
+const publish = (uuid: string, replaces: boolean) => encodeBody({ uuid, replaces });
+
+test('what is staged appears where its files are, is awaited elsewhere, and takes the place of another', async (context) => {
+  const [one, other] = [await Server.start(context), await Server.start(context)];
+  const [old, restored] = [member('school', '1'), { ...member('school', '2'), offset: 77 }];
+  one.staged.add(restored.uuid);
+  for (const { catalog } of [one, other]) {
+    await catalog.apply(3, entryKind.databaseCreate, encodeBody(old));
+    await catalog.apply(4, entryKind.databaseStage, encodeBody(restored));
+    assert.deepEqual(catalog.memberNamed('school'), old);
+    await catalog.apply(5, entryKind.databasePublish, publish(restored.uuid, true));
+    assert.deepEqual(catalog.members(), [restored]);
+    assert.deepEqual(catalog.document.dropped, [old.uuid]);
+    assert.deepEqual(catalog.staged(), []);
+  }
+  assert.deepEqual([one.awaited, other.awaited], [[], ['school']]);
+});
+
+test('what is staged is nothing when its name is taken, when it was given up, and over a restart it is kept', async (context) => {
+  const server = await Server.start(context);
+  const [old, restored] = [member('school', '1'), member('School', '2')];
+  await server.catalog.apply(3, entryKind.databaseCreate, encodeBody(old));
+  server.staged.add(restored.uuid);
+  await server.catalog.apply(4, entryKind.databaseStage, encodeBody(restored));
+  await server.open();
+  assert.deepEqual(server.catalog.staged(), [restored]);
+  await server.catalog.apply(5, entryKind.databasePublish, publish(restored.uuid, true));
+  assert.deepEqual(server.catalog.members(), [old]);
+  assert.deepEqual([...server.staged], []);
+  const later = member('other', '3');
+  await server.catalog.apply(6, entryKind.databaseStage, encodeBody(later));
+  await server.catalog.apply(7, entryKind.databaseStageAbort, encodeBody({ uuid: later.uuid }));
+  await server.catalog.apply(8, entryKind.databasePublish, publish(later.uuid, false));
+  assert.deepEqual(server.catalog.members(), [old]);
+});
+
+test('a publication that a crash broke off behind the move is finished without the files', async (context) => {
+  const server = await Server.start(context);
+  const restored = member('school', '2');
+  await server.catalog.apply(4, entryKind.databaseStage, encodeBody(restored));
+  server.staged.add(restored.uuid);
+  server.breaksPublish = true;
+  await assert.rejects(
+    server.catalog.apply(5, entryKind.databasePublish, publish(restored.uuid, false)),
+  );
+  await server.open();
+  await server.catalog.apply(5, entryKind.databasePublish, publish(restored.uuid, false));
+  assert.deepEqual(server.catalog.members(), [restored]);
+  assert.deepEqual([[...server.databases], server.awaited], [['school'], []]);
 });

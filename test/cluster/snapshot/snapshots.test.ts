@@ -28,7 +28,7 @@ async function pair(): Promise<Pair> {
   const archives = new DatabaseArchives({
     directory: join(root, 'sent'),
     operated: () => ({ engine: from.database.engine, settings: new Settings(new Map()) }) as never,
-    offsetOf: () => 0,
+    applied: () => 0,
     concurrentMax: () => 2,
     progress: from.progress,
     runtime: systemRuntime,
