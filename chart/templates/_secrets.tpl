@@ -28,21 +28,27 @@ How a generated Secret is made. Arguments: root, secretName. Result: JSON {how, 
 {{- $root := .root -}}
 {{- $generate := $root.Values.polyad.credentials.rootPassword.generate -}}
 {{- $plan := dict "how" "job" "data" dict -}}
-{{- if and (ne $generate "job") (not $root.Values.disableLookups) -}}
+{{- if not $root.Values.disableLookups -}}
 {{- $found := lookup "v1" "Secret" $root.Release.Namespace .secretName -}}
 {{- if $found -}}
 {{- $labels := default dict $found.metadata.labels -}}
 {{- $annotations := default dict $found.metadata.annotations -}}
 {{- $owner := get $annotations "meta.helm.sh/release-name" -}}
+{{- $isByJob := eq (default "" (get $labels "polyad.io/generated-by")) "job" -}}
+{{- if $isByJob -}}
+{{- $owner = get $labels "app.kubernetes.io/instance" -}}
+{{- end -}}
 {{- if and $owner (ne $owner $root.Release.Name) -}}
 {{- fail (printf "Secret %s belongs to the release %s: set polyad.credentials.rootPassword.secret.generatedName to a name of this release's own" .secretName $owner) -}}
-{{- else if eq (default "" (get $labels "polyad.io/generated-by")) "job" -}}
+{{- else if or $isByJob (eq $generate "job") -}}
 {{- /* stays with the Job */ -}}
 {{- else if $owner -}}
 {{- $plan = dict "how" "here" "data" (default dict $found.data) -}}
 {{- else -}}
 {{- $plan = dict "how" "foreign" "data" dict -}}
 {{- end -}}
+{{- else if eq $generate "job" -}}
+{{- /* the Job makes it */ -}}
 {{- else if or (eq $generate "lookup") (lookup "v1" "ServiceAccount" $root.Release.Namespace "default") -}}
 {{- $plan = dict "how" "here" "data" dict -}}
 {{- end -}}

@@ -5,8 +5,8 @@ import { call } from './http-call.ts';
 import { parseFlags } from './flags.ts';
 
 /*
- * Makes the Secrets of a release that no render may hold, when they are missing (chart/README.md, Git tools). May create
- * Secrets and nothing else: one that exists is left alone without being read.
+ * Makes the Secrets of a release that no render may hold, when they are missing (chart/README.md, Git tools). One that exists
+ * is left alone; of it only the metadata is read, since a second release must not take the password of the first one.
  */
 
 const accountDirectory = '/var/run/secrets/kubernetes.io/serviceaccount';
@@ -22,6 +22,8 @@ export interface WantedSecret {
 export interface SecretApi {
   /** @returns the status of the answer and its text */
   create(namespace: string, secret: object): Promise<{ readonly status: number; body: string }>;
+  /** @returns the release that a Secret was made for; undefined when it names none */
+  releaseOf(namespace: string, name: string): Promise<string | undefined>;
 }
 
 /** @returns one line for each Secret @throws Error when one could be neither made nor found */
@@ -44,8 +46,14 @@ export async function makeSecrets(
       immutable: true,
       data: { [key]: Buffer.from(randomText(length)).toString('base64') },
     });
-    if (status === 409) lines.push(`Secret ${name} is there`);
-    else if (status < 300) lines.push(`Secret ${name} made`);
+    if (status === 409) {
+      const owner = (await api.releaseOf(namespace, name)) ?? release;
+      if (owner !== release)
+        throw new Error(
+          `Secret ${name} belongs to the release ${owner}: set polyad.credentials.rootPassword.secret.generatedName to a name of this release's own`,
+        );
+      lines.push(`Secret ${name} is there`);
+    } else if (status < 300) lines.push(`Secret ${name} made`);
     else throw new Error(`Secret ${name}: the API server answered ${status}: ${body}`);
   }
   return lines;
@@ -75,16 +83,30 @@ export async function runMakeSecrets(
   const host = environment['KUBERNETES_SERVICE_HOST'] ?? 'kubernetes.default.svc';
   const address = host.includes(':') ? `[${host}]` : host;
   const port = environment['KUBERNETES_SERVICE_PORT_HTTPS'] ?? '443';
+  const secretsOf = (namespace: string) =>
+    `https://${address}:${port}/api/v1/namespaces/${namespace}/secrets`;
+  const Authorization = `Bearer ${token}`;
   const api: SecretApi = {
     create: (namespace, secret) =>
       call({
         method: 'POST',
-        url: `https://${address}:${port}/api/v1/namespaces/${namespace}/secrets`,
-        headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
+        url: secretsOf(namespace),
+        headers: { Authorization, 'Content-Type': 'application/json' },
         body: JSON.stringify(secret),
         timeoutMs,
         authority,
       }),
+    releaseOf: async (namespace, name) => {
+      const Accept = 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1';
+      const url = `${secretsOf(namespace)}/${name}`;
+      const headers = { Authorization, Accept };
+      const { status, body } = await call({ method: 'GET', url, headers, timeoutMs, authority });
+      if (status !== 200) return undefined;
+      const { metadata } = JSON.parse(body) as {
+        readonly metadata?: { readonly labels?: Readonly<Record<string, string>> };
+      };
+      return metadata?.labels?.['app.kubernetes.io/instance'];
+    },
   };
   const wanted = flags.all('secret').map(parseWanted);
   const release = flags.one('release') ?? '';

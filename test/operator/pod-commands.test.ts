@@ -89,6 +89,7 @@ describe('make-secrets', () => {
         made.push(given);
         return { status: 201, body: '' };
       },
+      releaseOf: async () => 'orders',
     };
     const wanted = ['new:rootPassword:32', 'old:token:43'].map(parseWanted);
     const lines = await makeSecrets(api, 'shop', 'orders', wanted);
@@ -99,12 +100,28 @@ describe('make-secrets', () => {
   });
 
   it('says what the API server refused', async () => {
-    const api = { create: async () => ({ status: 403, body: 'forbidden' }) };
+    const api = {
+      create: async () => ({ status: 403, body: 'forbidden' }),
+      releaseOf: async () => undefined,
+    };
     await assert.rejects(
       makeSecrets(api, 'shop', 'orders', [parseWanted('a:b:32')]),
       /Secret a: the API server answered 403: forbidden/,
     );
     assert.throws(() => parseWanted('a:b'), /must be name:key:length/);
+  });
+
+  it('does not take the password of another release', async () => {
+    const api = {
+      create: async () => ({ status: 409, body: '' }),
+      releaseOf: async () => 'bills',
+    };
+    await assert.rejects(
+      makeSecrets(api, 'shop', 'orders', [
+        parseWanted('service-credentials-secret:rootPassword:32'),
+      ]),
+      /belongs to the release bills: set .*generatedName/,
+    );
   });
 });
 
