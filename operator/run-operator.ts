@@ -39,17 +39,18 @@ export async function runOperator(inputs: ProcessInputs): Promise<number> {
   const afterCall = (call: CallRecord, code: number, isTerminating: boolean) =>
     noteCall(metrics, call, code, isTerminating);
   const instance = `${hostname()}_${systemRuntime.random.uuid().slice(0, 8)}`;
+  const namespace = settings.namespace === '' ? credentials.namespace : settings.namespace;
   const lease = new Lease({
     api: new RestClient({ transport, afterCall }),
     runtime: systemRuntime,
     log,
-    namespace: settings.namespace === '' ? credentials.namespace : settings.namespace,
+    namespace,
     name: settings.leaseName,
     identity: instance,
   });
   const isLeader = () => !settings.leaderElection || lease.isHeld();
   const api = new RestClient({ transport, afterCall, beforeCall: fence(isLeader) });
-  const operator = makeOperator(settings, { api, log, metrics, instance });
+  const operator = makeOperator(settings, { api, log, metrics, instance, namespace });
   reportProcess(metrics, systemRuntime.clock.now());
   metrics.onScrape(() => {
     const name = { name: settings.leaseName };
@@ -85,12 +86,22 @@ export async function runOperator(inputs: ProcessInputs): Promise<number> {
 
 function makeOperator(
   settings: OperatorSettings,
-  parts: Pick<ConstructorParameters<typeof Operator>[0], 'api' | 'log' | 'metrics' | 'instance'>,
+  {
+    namespace,
+    ...parts
+  }: Pick<ConstructorParameters<typeof Operator>[0], 'api' | 'log' | 'metrics' | 'instance'> & {
+    readonly namespace: string;
+  },
 ): Operator {
   return new Operator({
     ...parts,
     databases: new DatabaseClient(new MemberHttp(), systemRuntime),
-    facts: { defaultServerImage: settings.defaultServerImage, renderVersion },
+    facts: {
+      namespace,
+      identity: `${namespace}/${settings.leaseName}`,
+      defaultServerImage: settings.defaultServerImage,
+      renderVersion,
+    },
     runtime: systemRuntime,
     namespaces: settings.watchNamespaces,
     clusterSelector: settings.clusterSelector,

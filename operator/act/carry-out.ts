@@ -22,6 +22,7 @@ import { mcpHash } from '../resources/mcp-config.ts';
 import { backupHash } from '../resources/member-needs.ts';
 import { contentHash } from '../resources/content-hash.ts';
 import { incarnationOf } from '../resources/pod-state.ts';
+import { ownerReference } from '../resources/owner.ts';
 import { settingsByClass } from '../resources/restart-inputs.ts';
 import type { ClusterMemory } from './cluster-memory.ts';
 import type { Actors } from './actors.ts';
@@ -303,7 +304,12 @@ async function setRootPassword(
     {
       apiVersion: 'v1',
       kind: 'Secret',
-      metadata: { ...inNamespace(names.rootApplied, namespace), labels: ownedLabels(name) },
+      metadata: {
+        ...inNamespace(names.rootApplied, namespace),
+        labels: ownedLabels(name),
+        // What the member has now is known to the member: it can be found out again.
+        ownerReferences: [ownerReference(seen.cluster)],
+      },
       data: { [rootPasswordKey]: encode(wanted) },
     } as Secret,
     { manager: fieldManagers.objects },

@@ -3,6 +3,8 @@ import type { Rejection } from '../api/observation.ts';
 import type { Remembered } from '../observe/observe-cluster.ts';
 
 const doneMax = 50;
+/** How long a Cluster is left to another installation of the operator before it is taken again. */
+const yieldMs = 600_000;
 
 /**
  * What one process remembers about one Cluster: what its own applies left behind, what was refused, what was brought about.
@@ -12,6 +14,8 @@ export class ClusterMemory {
   readonly #applied = new Map<string, { readonly hash: string; readonly version: string }>();
   readonly #rejections = new Map<string, Rejection>();
   readonly #done = new Set<string>();
+  #hasActed = false;
+  #yieldsUntilMs: number | undefined;
 
   recall(objects: ReadonlyMap<string, KubernetesObject>): Remembered {
     const settled = new Map<string, string>();
@@ -37,5 +41,30 @@ export class ClusterMemory {
     this.#done.add(mark);
     const [oldest] = this.#done;
     if (this.#done.size > doneMax && oldest !== undefined) this.#done.delete(oldest);
+  }
+
+  /**
+   * Two installations that care for the same Cluster would undo each other's work. One that comes takes over; the one that
+   * finds it taken leaves it alone for a while.
+   * @param actor the installation that acted last, from the status
+   * @returns how long it is left alone; `isNew` on the first look of that time
+   */
+  yieldTo(
+    actor: string | undefined,
+    own: string,
+    nowMs: number,
+  ): { readonly forMs: number; readonly isNew: boolean } | undefined {
+    if (actor === undefined || actor === own) {
+      this.#hasActed = actor === own;
+      this.#yieldsUntilMs = undefined;
+      return undefined;
+    }
+    const isNew = this.#hasActed && this.#yieldsUntilMs === undefined;
+    if (isNew) this.#yieldsUntilMs = nowMs + yieldMs;
+    if (nowMs < (this.#yieldsUntilMs ?? 0))
+      return { forMs: (this.#yieldsUntilMs ?? nowMs) - nowMs, isNew };
+    this.#hasActed = false;
+    this.#yieldsUntilMs = undefined;
+    return undefined;
   }
 }

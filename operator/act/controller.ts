@@ -58,6 +58,8 @@ export class Controller {
     }
     const cluster = found as ClusterObject;
     const memory = this.#memoryOf(cluster);
+    const leftAloneMs = await this.#leaveToAnother(cluster, memory);
+    if (leftAloneMs !== undefined) return leftAloneMs;
     const seen = await observeCluster(cluster, (objects) => memory.recall(objects), {
       reader,
       databases,
@@ -71,6 +73,22 @@ export class Controller {
       decision.action === undefined || (await this.#act(decision.action, seen, memory));
     if (wasDone) for (const event of decision.events) await this.#events.record(cluster, event);
     return decision.againAfterMs;
+  }
+
+  /** @returns when to look again at a Cluster that another installation has taken */
+  async #leaveToAnother(
+    cluster: ClusterObject,
+    memory: ClusterMemory,
+  ): Promise<number | undefined> {
+    const { facts, runtime, log } = this.#options;
+    const actor = cluster.status?.operator;
+    const left = memory.yieldTo(actor, facts.identity, runtime.clock.now());
+    if (left?.isNew) {
+      const note = `${actor ?? ''} acts on this Cluster too, ${facts.identity} leaves it alone for now: let them care for different namespaces (operator.watchNamespaces) or Clusters (operator.clusterSelector)`;
+      log.warn({ cluster: cluster.metadata.name }, note);
+      await this.#events.record(cluster, { type: 'Warning', reason: 'OperatorConflict', note });
+    }
+    return left?.forMs;
   }
 
   #memoryOf({ metadata }: ClusterObject): ClusterMemory {

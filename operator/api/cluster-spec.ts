@@ -46,7 +46,7 @@ const tls = z
     http: z.object({ enabled: flag(false) }).prefault({}),
     issuer: z
       .object({
-        selfManaged: openObject().optional(),
+        selfManaged: z.object({}).optional(),
         secretRef: z.object({ name: name() }).optional(),
         certManager: openObject().optional(),
       })

@@ -44,6 +44,7 @@ const operation = z.object({
 
 export const clusterStatus = z.object({
   observedGeneration: long,
+  operator: text(),
   phase: text(32),
   replicas: whole,
   readyReplicas: whole,

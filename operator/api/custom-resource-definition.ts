@@ -3,6 +3,9 @@ import { clusterRules } from './cel-rules.ts';
 import type { ValidationRule } from './cel-rules.ts';
 import { clusterSpec } from './cluster-spec.ts';
 import { clusterStatus } from './cluster-status.ts';
+import { describeFields } from './descriptions/describe-fields.ts';
+import { specDescriptions } from './descriptions/spec.ts';
+import { statusDescriptions } from './descriptions/status.ts';
 import type { Json, JsonObject } from './kubernetes-object.ts';
 import { apiGroup, clusterKind } from './names.ts';
 
@@ -55,6 +58,8 @@ function convert(source: JsonObject, path: string): JsonObject {
   }
   if (source['items'] !== undefined)
     result['items'] = convert(source['items'] as JsonObject, `${path}[]`);
+  // What a list is when nothing is said; said, so that tools that merge need not guess.
+  if (result['type'] === 'array') result['x-kubernetes-list-type'] ??= 'atomic';
   if (typeof result['default'] === 'object') result['default'] = completeDefault(result);
   return result;
 }
@@ -116,16 +121,16 @@ const unseenStatus: JsonObject = {
 
 /** The schema of a whole Cluster. */
 export function clusterSchema(): JsonObject {
-  const status = structuralSchema(clusterStatus);
+  const status = describeFields(structuralSchema(clusterStatus), 'status', statusDescriptions);
   // No default for the spec: it could not hold `replicas`, which people have to write (house decision 60).
-  const spec = structuralSchema(clusterSpec);
+  const spec = describeFields(structuralSchema(clusterSpec), 'spec', specDescriptions);
   return withRules(
     {
       type: 'object',
       description: 'A database cluster of Polyad',
       properties: {
-        apiVersion: { type: 'string' },
-        kind: { type: 'string' },
+        apiVersion: { type: 'string', description: 'polyad.io/v1alpha1' },
+        kind: { type: 'string', description: 'Cluster' },
         metadata: { type: 'object' },
         spec,
         status: { ...status, default: unseenStatus },

@@ -38,6 +38,8 @@ export type StallReason = (typeof stallReasons)[number];
 export const eventReasons = [
   ...stallReasons,
   'StallEnded',
+  'OperatorChanged',
+  'OperatorConflict',
   'Created',
   'Ready',
   'RollingUpdateStarted',

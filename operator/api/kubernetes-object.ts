@@ -106,7 +106,7 @@ export interface Claim extends KubernetesObject {
 }
 
 export interface ClaimTemplate {
-  readonly metadata: { readonly name: string };
+  readonly metadata: { readonly name: string; readonly labels?: Readonly<Record<string, string>> };
   readonly spec: {
     readonly storageClassName?: string;
     readonly resources?: { readonly requests?: Readonly<Record<string, string>> };

@@ -50,6 +50,10 @@ export interface Rejection {
 
 /** What is the same for all clusters of this operator. */
 export interface OperatorFacts {
+  /** Where it runs: its pods may reach members whatever a network policy says. */
+  readonly namespace: string;
+  /** Which installation it is, the same in all its pods; another one that cares for the same Clusters has another. */
+  readonly identity: string;
   readonly defaultServerImage: string;
   /** Raised when the rendered pods of the same spec change; shown, never a reason to restart. */
   readonly renderVersion: string;

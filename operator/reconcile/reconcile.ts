@@ -16,6 +16,7 @@ import { ensureObjects } from './steps/ensure-objects.ts';
 import { ensureSecrets } from './steps/ensure-secrets.ts';
 import { growStorage } from './steps/grow-storage.ts';
 import { decideRecord, handleIncident } from './steps/guard-record.ts';
+import { labelClaims } from './steps/label-claims.ts';
 import { labelPod } from './steps/label-pod.ts';
 import { roll } from './steps/roll.ts';
 import { rotateRootPassword } from './steps/root-password.ts';
@@ -32,6 +33,7 @@ const steps: readonly Step[] = [
   decideRecord,
   ensureObjects,
   labelPod,
+  labelClaims,
   rotateRootPassword,
   applySettings,
   growStorage,
@@ -119,6 +121,9 @@ function checkWords({ spec }: Pass, draft: Draft): boolean {
 
 function noteTransitions(pass: Pass, draft: Draft, status: ClusterStatus): void {
   const before = pass.previous;
+  const { identity } = pass.seen.operator;
+  if (before.operator !== undefined && before.operator !== identity)
+    note(draft, 'OperatorChanged', `${identity} takes over from ${before.operator}`, 'Warning');
   noteStalls(draft, before, status);
   const wasReady = conditionOf(before.conditions, 'Ready')?.status === 'True';
   const ready = conditionOf(status.conditions, 'Ready');
@@ -162,6 +167,7 @@ function refuse(seen: Observation, nowMs: number, problem: string): Decision {
     status: {
       ...previous,
       observedGeneration: generation,
+      operator: seen.operator.identity,
       phase: 'Invalid',
       conditions: [...conditions, ...kept],
     },

@@ -27,6 +27,7 @@ export function summarize(pass: Pass, draft: Draft, mode: Mode): ClusterStatus {
   return pruned({
     // While paused nothing is done about a newer spec, so it does not count as seen.
     observedGeneration: mode.isPaused ? (previous.observedGeneration ?? 0) : generation,
+    operator: seen.operator.identity,
     phase: phaseOf(pass, draft, mode),
     replicas: pod === undefined ? 0 : 1,
     readyReplicas: isUp ? 1 : 0,

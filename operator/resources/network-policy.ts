@@ -13,13 +13,15 @@ export function networkPolicyNames(cluster: string): readonly string[] {
 export function networkPolicies(
   cluster: ClusterObject,
   spec: ClusterSpec,
+  operatorNamespace: string,
 ): readonly DesiredObject[] {
   if (!spec.networkPolicy.enabled) return [];
   const name = cluster.metadata.name;
   const from = (spec.networkPolicy.httpFrom ?? [{ namespaceSelector: {} }]) as readonly Json[];
   const extra = (spec.networkPolicy.extraIngress ?? []) as readonly Json[];
   const operator: JsonObject = {
-    namespaceSelector: {},
+    // Of its own namespace: anybody may call a pod by its name.
+    namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': operatorNamespace } },
     podSelector: { matchLabels: { 'app.kubernetes.io/name': 'polyad-operator' } },
   };
   const ports = [

@@ -75,6 +75,21 @@ function containerProblem({ name, state, lastState }: ContainerStatus): PodProbl
   if (configReasons.has(reason)) return { kind: 'config', message: `${name}: ${reason}: ${said}` };
   const ended = terminated ?? (reason === 'CrashLoopBackOff' ? lastState?.terminated : undefined);
   if (ended === undefined || ended.exitCode === 0) return undefined;
-  const detail = ended.message?.trim().split('\n').at(-1) ?? ended.reason ?? '';
+  const detail = causeOf(ended.message ?? '') ?? ended.reason ?? '';
   return { kind: 'crash', message: `${name} ended with code ${ended.exitCode ?? '?'}: ${detail}` };
+}
+
+/** Lines that only say where in the program: frames of native code or of JavaScript. */
+const isFrame = /^\s*(\d+: )?(0x[0-9a-f]+\b|at\s)/i;
+const isOutOfHeap = /heap out of memory|Reached heap limit/i;
+
+/** The line of a container's last words that says why it ended: of V8 without memory its complaint, else the last one. */
+function causeOf(words: string): string | undefined {
+  const lines = words.split('\n').map((line) => line.trim());
+  const telling = lines.filter(
+    (line) => line !== '' && !isFrame.test(line) && !/^-+.*-+$/.test(line),
+  );
+  if (telling.some((line) => isOutOfHeap.test(line)))
+    return 'the heap is too small: raise spec.resources.limits.memory or spec.heapPercent (JavaScript heap out of memory)';
+  return telling.at(-1);
 }

@@ -115,9 +115,10 @@ function server({ spec, image }: PodInputs): JsonObject {
       })),
     ],
     startupProbe: probe(spec.probes.startup, '/api/v1/health', {
-      periodSeconds: 5,
+      // A server listens two seconds after its container started; who waits for it waits no longer.
+      periodSeconds: 1,
       timeoutSeconds: 5,
-      failureThreshold: 120,
+      failureThreshold: 600,
     }),
     livenessProbe: probe(spec.probes.liveness, '/api/v1/health', {
       periodSeconds: 10,

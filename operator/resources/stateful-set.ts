@@ -1,6 +1,6 @@
 import type { ClusterSpec } from '../api/cluster-spec.ts';
 import type { ClaimTemplate, DesiredObject, JsonObject } from '../api/kubernetes-object.ts';
-import { labelKeys, objectNames, selectorLabels } from '../api/names.ts';
+import { labelKeys, objectNames, ownedLabels, selectorLabels } from '../api/names.ts';
 import { ownedObject } from './owner.ts';
 import type { PodInputs } from './pod-template.ts';
 import { podTemplate } from './pod-template.ts';
@@ -62,7 +62,11 @@ function claimTemplates(
     return {
       apiVersion: 'v1',
       kind: 'PersistentVolumeClaim',
-      metadata: { name, labels: { ...selectorLabels(cluster), [labelKeys.cluster]: cluster } },
+      metadata: {
+        name,
+        // Templates that are there cannot be changed; what they lack is put on the claims themselves.
+        labels: present === undefined ? ownedLabels(cluster) : (present.metadata.labels ?? {}),
+      },
       spec: {
         accessModes: [storage.accessMode],
         volumeMode: 'Filesystem',

@@ -473,3 +473,54 @@ test('names at their limit of 40 characters work', async () => {
   await world.settle(name);
   assert.equal(world.condition('Ready', name), 'True AllMembersReady');
 });
+
+test('of two installations that care for one Cluster one acts, and people are told', async () => {
+  const world = await readyWorld();
+  const other = world.secondOperator('elsewhere/polyad-operator');
+  for (let turn = 0; turn < 10; turn++) {
+    await other.look(namespace, 'orders');
+    await world.turn();
+  }
+  assert.equal(world.cluster().status?.operator, 'elsewhere/polyad-operator');
+  const before = world.api.effectiveWrites;
+  for (let turn = 0; turn < 30; turn++) {
+    await other.look(namespace, 'orders');
+    await world.turn();
+  }
+  assert.equal(world.api.effectiveWrites, before);
+  const reasons = world.api.all('Event').map((event) => event['reason']);
+  assert.equal(reasons.filter((reason) => reason === 'OperatorChanged').length, 1);
+  assert.equal(reasons.filter((reason) => reason === 'OperatorConflict').length, 1);
+  // The one that came is gone again: the first takes over by itself.
+  world.runtime.skip(600_000);
+  for (let turn = 0; turn < 5; turn++) await world.turn();
+  assert.equal(world.cluster().status?.operator, 'operators/polyad-operator');
+});
+
+test('a Cluster whose restart is held is not Ready for its new spec', async () => {
+  const world = await readyWorld();
+  await change(world, {
+    settings: { 'service.server.logLevel': 'debug' },
+    update: { paused: true },
+  });
+  assert.equal(world.condition('Ready'), 'False RestartPending');
+  assert.equal(world.condition('Available'), 'True LeaderReady');
+  assert.equal(world.condition('ConfigApplied'), 'False RestartPending');
+  await change(world, { update: { paused: false } });
+  assert.equal(world.condition('Ready'), 'True AllMembersReady');
+});
+
+test('what a member has made says whose it is', async () => {
+  const world = await readyWorld();
+  const claim = world.api.find('PersistentVolumeClaim', 'data-orders-0');
+  assert.equal(claim?.metadata.labels?.['app.kubernetes.io/managed-by'], 'polyad-operator');
+  const applied = world.api.find('Secret', 'orders-root-applied');
+  assert.equal(applied?.metadata.ownerReferences?.[0]?.name, 'orders');
+  // Claims of an earlier version are labelled when they are found.
+  world.api.change('PersistentVolumeClaim', 'data-orders-0', {
+    metadata: { labels: { 'app.kubernetes.io/managed-by': null } },
+  });
+  await world.settle();
+  const after = world.api.find('PersistentVolumeClaim', 'data-orders-0');
+  assert.equal(after?.metadata.labels?.['app.kubernetes.io/managed-by'], 'polyad-operator');
+});

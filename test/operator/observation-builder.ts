@@ -12,6 +12,8 @@ import type { Observation } from '../../operator/api/observation.ts';
 import { makePass } from '../../operator/reconcile/pass.ts';
 import { desiredObjects } from '../../operator/reconcile/steps/ensure-objects.ts';
 import { reconcile } from '../../operator/reconcile/reconcile.ts';
+import { ownedLabels } from '../../operator/api/names.ts';
+import { facts } from './sim/simulated-world.ts';
 
 /*
  * Observations for tables of decisions. `settledObservation` is a Cluster that is ready and at rest; a case says what is
@@ -67,7 +69,7 @@ const basePod = {
 const baseClaim = {
   apiVersion: 'v1',
   kind: 'PersistentVolumeClaim',
-  metadata: { name: 'data-orders-0', uid: 'claim-1' },
+  metadata: { name: 'data-orders-0', uid: 'claim-1', labels: ownedLabels('orders') },
   spec: { storageClassName: 'standard', resources: { requests: { storage: '8Gi' } } },
   status: { phase: 'Bound', capacity: { storage: '8Gi' } },
 };
@@ -125,7 +127,7 @@ function settleAnew(spec: object): Observation {
   const password = { secretName: 'orders-root', hash: 'aaaa', lengthInCharacters: 32 };
   let seen: Observation = {
     cluster,
-    operator: { defaultServerImage: 'polyad:26.10.1', renderVersion: '1' },
+    operator: facts,
     objects: new Map(),
     settled: new Map(),
     statefulSet: undefined,

@@ -4,6 +4,7 @@ import { parseSpec } from '../../operator/api/cluster.ts';
 import type { ClusterObject } from '../../operator/api/cluster.ts';
 import type { Observation } from '../../operator/api/observation.ts';
 import { makePass } from '../../operator/reconcile/pass.ts';
+import { facts } from './sim/simulated-world.ts';
 import { desiredObjects } from '../../operator/reconcile/steps/ensure-objects.ts';
 
 /*
@@ -22,7 +23,7 @@ runGoldenFile(new URL('./resources.txt', import.meta.url), ({ input, options }) 
   if (spec === undefined) throw new Error(problem);
   const seen = {
     cluster,
-    operator: { defaultServerImage: 'polyad:26.10.1', renderVersion: '1' },
+    operator: facts,
   } as unknown as Observation;
   const record = { clusterId: 'volume-1', initialised: false, members: {} };
   const objects = desiredObjects(makePass(seen, spec, 0), { record });

@@ -20,7 +20,7 @@ export function desiredObjects(pass: Pass, draft: Pick<Draft, 'record'>): readon
     configMap(cluster, spec),
     ...(draft.record === undefined ? [] : [membersConfigMap(cluster, draft.record)]),
     ...services(cluster, spec),
-    ...networkPolicies(cluster, spec),
+    ...networkPolicies(cluster, spec, seen.operator.namespace),
     ...monitors(cluster, spec, seen.monitorKinds),
     statefulSet({
       cluster,

@@ -69,6 +69,7 @@ function restart(pass: Pass, draft: Draft, pod: Pod): StepEnd | undefined {
   const hold = isRunning && !isReturn ? reasonToWait(pass, draft) : undefined;
   if (hold !== undefined) {
     draft.pendingRestart = hold;
+    draft.progress ??= { reason: 'RestartPending', message: hold };
     return undefined;
   }
   if (!templateIsObserved(pass.seen)) {

@@ -47,7 +47,10 @@ export class SimulatedControllers {
   }
 
   #collectGarbage(): void {
-    const kinds = ['StatefulSet', 'Service', 'ConfigMap', 'ServiceAccount', 'NetworkPolicy', 'Pod'];
+    const kinds = [
+      ...['StatefulSet', 'Service', 'ConfigMap', 'Secret', 'ServiceAccount', 'NetworkPolicy'],
+      'Pod',
+    ];
     const living = new Set(
       ['Cluster', 'StatefulSet']
         .flatMap((kind) => this.#api.all(kind))

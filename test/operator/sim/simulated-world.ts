@@ -19,7 +19,12 @@ import { VirtualRuntime } from './virtual-runtime.ts';
 export const silentLog: Log = { info: () => {}, warn: () => {}, error: () => {} };
 
 export const namespace = 'shop';
-export const facts = { defaultServerImage: 'polyad:26.10.1', renderVersion: '1' } as const;
+export const facts = {
+  namespace: 'operators',
+  identity: 'operators/polyad-operator',
+  defaultServerImage: 'polyad:26.10.1',
+  renderVersion: '1',
+} as const;
 
 /** A whole control plane with one operator whose looks the test makes. */
 export class SimulatedWorld {
@@ -59,11 +64,11 @@ export class SimulatedWorld {
   }
 
   /** Another operator, with a memory of its own. */
-  secondOperator(): Controller {
-    return this.#makeController();
+  secondOperator(identity: string = facts.identity): Controller {
+    return this.#makeController(identity);
   }
 
-  #makeController(): Controller {
+  #makeController(identity: string = facts.identity): Controller {
     const api = new RestClient({
       transport: this.api,
       beforeCall: (call) => this.calls.push(call),
@@ -72,7 +77,7 @@ export class SimulatedWorld {
       api,
       reader: new LiveReader(api),
       databases: new DatabaseClient(this.members, this.runtime),
-      facts,
+      facts: { ...facts, identity },
       runtime: this.runtime,
       log: silentLog,
       metrics: new Metrics(),

@@ -1,0 +1,48 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Pod } from '../../operator/api/kubernetes-object.ts';
+import { podProblem } from '../../operator/resources/pod-state.ts';
+
+// What a container said last, as the cause that people read in a condition.
+
+function crashed(message: string, reason = 'Error'): Pod {
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: 'orders-0' },
+    status: {
+      containerStatuses: [
+        {
+          name: 'server',
+          restartCount: 2,
+          state: { waiting: { reason: 'CrashLoopBackOff' } },
+          lastState: { terminated: { exitCode: 134, message, reason } },
+        },
+      ],
+    },
+  };
+}
+
+const causes: readonly (readonly [said: string, cause: RegExp])[] = [
+  [
+    `<--- Last few GCs --->
+
+[1:0x2c] 30 ms: Mark-Compact 3.9 (5.0) -> 3.9 (6.0) MB
+
+FATAL ERROR: Reached heap limit Allocation failed - JavaScript heap out of memory
+----- Native stack trace -----
+
+ 1: 0xe36196 node::OOMErrorHandler(char const*, v8::OOMDetails const&) [node]
+16: 0x1add9b6  [node]
+`,
+    /server ended with code 134: the heap is too small: raise spec\.resources/,
+  ],
+  ['starting\nport 2480 is taken\n', /: port 2480 is taken$/],
+  ['Error: broken\n    at main (file:///app/server/main.ts:1:2)\n', /: Error: broken$/],
+  [' 1: 0xe36196 [node]\n', /: Error$/],
+  ['', /: Error$/],
+];
+
+test('the cause of a crash is a sentence, never a stack frame', () => {
+  for (const [said, cause] of causes) assert.match(podProblem(crashed(said))?.message ?? '', cause);
+});
