@@ -1,3 +1,5 @@
+import type { PausingWork, WorkMeter } from '#core/pausing-work.ts';
+
 /**
  * Records that a query finds, by record id, each with its score. Arrays are never changed once they are made; unions and
  * intersections walk through both in step.
@@ -45,6 +47,24 @@ export function union(a: Matches, b: Matches): Matches {
   }
   return { count, rids, scores };
 }
+
+/** Records of any, scores added: neighbours are united until one is left. Cost: matches times the logarithm of the lists. */
+export function* unionOfAll(lists: readonly Matches[], meter: WorkMeter): PausingWork<Matches> {
+  let left = lists;
+  while (left.length > 1) {
+    const united: Matches[] = [];
+    for (let i = 0; i < left.length; i += 2) {
+      const both = union(left[i] as Matches, left[i + 1] ?? noMatches);
+      united.push(both);
+      if (meter.isSpent(1 + both.count / matchesPerUnit)) yield;
+    }
+    left = united;
+  }
+  return left[0] ?? noMatches;
+}
+
+/** Matches that a walk through them passes in a microsecond or so. */
+export const matchesPerUnit = 256;
 
 /** Records of both, scores added. */
 export function intersection(a: Matches, b: Matches): Matches {

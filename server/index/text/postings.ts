@@ -3,7 +3,7 @@ import type { PausingWork, WorkMeter } from '#core/pausing-work.ts';
 import type { Rid } from '#core/value/rid.ts';
 import type { EntryReader } from '../entry-reader.ts';
 import { boundedDistance } from './edit-distance.ts';
-import { type Matches, noMatches } from './matches.ts';
+import { type Matches, matchesPerUnit, unionOfAll } from './matches.ts';
 import { matchesPattern } from './pattern.ts';
 import type { PatternPart } from './query.ts';
 import { type FieldStatistics, type Postings, TextMemory } from './text-memory.ts';
@@ -178,19 +178,13 @@ export class TermFinder {
     const prefix = typeof parts[0] === 'string' ? parts[0] : '';
     const isPrefix = parts.length === 2 && prefix !== '' && isRun(parts[1]);
     const test = (term: string) => isPrefix || matchesPattern(parts, term);
-    const rids: number[] = [];
+    const found: Matches[] = [];
     for (const term of yield* this.#termsFrom(prefix, test)) {
-      const {
-        count,
-        rids: found,
-        fields: places,
-      } = yield* postingsOf(this.#reader, term, this.#meter);
-      for (let i = 0; i < count; i += 1)
-        if (fields.has(places[i] as number)) rids.push(found[i] as number);
-      if (this.#meter.isSpent(1 + count / 64)) yield;
+      const postings: Postings = yield* postingsOf(this.#reader, term, this.#meter);
+      found.push(recordsIn(postings, fields));
+      if (this.#meter.isSpent(1 + postings.count / matchesPerUnit)) yield;
     }
-    if (rids.length === 0) return noMatches;
-    return distinct(Float64Array.from(rids).sort());
+    return yield* unionOfAll(found, this.#meter);
   }
 
   /** Terms at most so many edits away. */
@@ -237,14 +231,16 @@ function isRun(part: PatternPart | undefined): boolean {
   return typeof part === 'object' && part.any === 'run';
 }
 
-function distinct(sorted: Float64Array): Matches {
-  const rids = new Float64Array(sorted.length);
-  let count = 0;
-  for (let i = 0; i < sorted.length; i += 1) {
-    const rid = sorted[i] as number;
-    if (count === 0 || rids[count - 1] !== rid) rids[count++] = rid;
+/** Records of the fields, each once; scores are 0. */
+function recordsIn({ count, rids, fields }: Postings, wanted: ReadonlySet<number>): Matches {
+  const found = new Float64Array(count);
+  let size = 0;
+  for (let i = 0; i < count; i += 1) {
+    const rid = rids[i] as number;
+    if (wanted.has(fields[i] as number) && (size === 0 || found[size - 1] !== rid))
+      found[size++] = rid;
   }
-  return { count, rids, scores: new Float64Array(count) };
+  return { count: size, rids: found, scores: new Float64Array(size) };
 }
 
 function firstAtLeast(terms: readonly string[], prefix: string): number {

@@ -7,6 +7,13 @@ export interface Scoring extends Pick<TextSettings, 'similarity' | 'k1' | 'b'> {
   readonly boost: number;
 }
 
+const fieldsMax = 256;
+const notWanted = -Infinity;
+// Filled anew by each call: a query may stand for thousands of terms.
+const foundIn = new Uint32Array(fieldsMax);
+const weights = new Float64Array(fieldsMax);
+const averages = new Float64Array(fieldsMax);
+
 /**
  * Scores of one term. BM25 (Robertson and Zaragoza 2009) for each field, with its boost, added up:
  * `ln(1 + (N - n + 0.5) / (n + 0.5)) * f (k1 + 1) / (f + k1 (1 - b + b length / average))`.
@@ -18,35 +25,34 @@ export function scoreOf(
   { similarity, k1, b, statistics, boost }: Scoring,
 ): Matches {
   const { count, rids } = postings;
-  const isWanted = new Uint8Array(256);
-  for (const field of fields) isWanted[field.number] = 1;
-  const foundIn = new Float64Array(256);
+  foundIn.fill(0, 0, fieldsMax);
   for (let i = 0; i < count; i += 1) {
     const field = postings.fields[i] as number;
     foundIn[field] = (foundIn[field] as number) + 1;
   }
-  const weights = new Float64Array(256);
-  const averages = new Float64Array(256);
+  weights.fill(notWanted);
   for (const field of fields) {
     const n = foundIn[field.number] as number;
     const sums = statistics[field.number];
     const all = Math.max(n, sums?.recordCount ?? 0);
     weights[field.number] =
       Math.log(1 + (all - n + 0.5) / (n + 0.5)) * (k1 + 1) * field.boost * boost;
-    averages[field.number] = sums && sums.recordCount > 0 ? sums.termCount / sums.recordCount : 1;
+    const average = sums && sums.recordCount > 0 ? sums.termCount / sums.recordCount : 1;
+    averages[field.number] = Math.max(average, 1e-9);
   }
   const found = new Float64Array(count);
   const scores = new Float64Array(count);
   let size = 0;
   for (let i = 0; i < count; i += 1) {
     const field = postings.fields[i] as number;
-    if (isWanted[field] === 0) continue;
+    const weight = weights[field] as number;
+    if (weight === notWanted) continue;
     const rid = rids[i] as number;
     let score = boost;
     if (similarity === 'BM25') {
       const frequency = postings.frequencies[i] as number;
-      const length = (postings.lengths[i] as number) / Math.max(averages[field] as number, 1e-9);
-      score = ((weights[field] as number) * frequency) / (frequency + k1 * (1 - b + b * length));
+      const length = (postings.lengths[i] as number) / (averages[field] as number);
+      score = (weight * frequency) / (frequency + k1 * (1 - b + b * length));
     }
     if (size > 0 && found[size - 1] === rid) {
       if (similarity === 'BM25') scores[size - 1] = (scores[size - 1] as number) + score;

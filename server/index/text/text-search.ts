@@ -5,8 +5,10 @@ import {
   difference,
   intersection,
   type Matches,
+  matchesPerUnit,
   noMatches,
   union,
+  unionOfAll,
   withScoresOf,
 } from './matches.ts';
 import { type PatternPart, parseTextQuery, type QueryLimits, type TextQuery } from './query.ts';
@@ -59,14 +61,11 @@ export function* searchTerms(
 ): PausingWork<Matches> {
   const settings = textSettings(reader.definition);
   const search = new TextSearch(reader, settings, meter, defaultTextLimits, fields);
-  let found = noMatches;
+  const found: Matches[] = [];
   for (const { term, boost } of terms)
-    found = union(found, yield* search.term(term, search.fieldsNamed(undefined), boost));
-  return found;
+    found.push(yield* search.term(term, search.fieldsNamed(undefined), boost));
+  return yield* unionOfAll(found, meter);
 }
-
-/** Matches that a walk through them passes in a microsecond or so. */
-const countPerUnit = 256;
 
 class TextSearch {
   readonly #reader: EntryReader;
@@ -118,14 +117,14 @@ class TextSearch {
       const found = yield* this.evaluate(part);
       if (found === undefined) continue;
       required = required === undefined ? found : intersection(required, found);
-      if (this.#meter.isSpent(1 + found.count / countPerUnit)) yield;
+      if (this.#meter.isSpent(1 + found.count / matchesPerUnit)) yield;
     }
     let optional: Matches | undefined;
     for (const part of query.should) {
       const found = yield* this.evaluate(part);
       if (found === undefined) continue;
       optional = optional === undefined ? found : union(optional, found);
-      if (this.#meter.isSpent(1 + optional.count / countPerUnit)) yield;
+      if (this.#meter.isSpent(1 + optional.count / matchesPerUnit)) yield;
     }
     let found = required;
     if (found === undefined) found = optional;
@@ -193,7 +192,7 @@ class TextSearch {
 
   *#fuzzy(query: Extract<TextQuery, { kind: 'fuzzy' }>): PausingWork<Matches> {
     const fields = this.fieldsNamed(query.field);
-    let all = noMatches;
+    const found: Matches[] = [];
     for (const analyzer of new Set(fields.map((field) => field.queryAnalyzer))) {
       const own = fields.filter((field) => field.queryAnalyzer === analyzer);
       const word = analyzer.word(query.text);
@@ -202,11 +201,12 @@ class TextSearch {
         const nearness = 1 - distance / Math.max(term.length, word.length, 1);
         const isClassic = this.#settings.similarity === 'CLASSIC';
         const weight = isClassic ? 1 : Math.max(nearness, 0.01);
-        all = union(all, yield* this.term(term, own, query.boost * weight));
-        if (this.#meter.isSpent(1 + all.count / countPerUnit)) yield;
+        const matches: Matches = yield* this.term(term, own, query.boost * weight);
+        found.push(matches);
+        if (this.#meter.isSpent(1 + matches.count / matchesPerUnit)) yield;
       }
     }
-    return all;
+    return yield* unionOfAll(found, this.#meter);
   }
 }
 
