@@ -47,14 +47,17 @@ export const bestScores: OptimizerRule = {
   needs: ['Sort'],
   why: 'the ten best of a search would read all records that it finds',
   apply(plan, context) {
-    if (plan.op !== 'Sort' || plan.limit === undefined || plan.input.op !== 'RecordLookup')
-      return undefined;
-    const { rids, as, types } = plan.input;
+    if (plan.op !== 'Sort' || plan.limit === undefined) return undefined;
+    // The score may be a column of the rows already.
+    const project = plan.input.op === 'Project' ? plan.input : undefined;
+    const source = project?.input ?? plan.input;
+    if (source.op !== 'RecordLookup') return undefined;
+    const { rids, as, types } = source;
     const [key] = plan.keys;
     if (plan.keys.length !== 1 || key === undefined || key.descending !== true) return undefined;
     if (rids.op !== 'Call' || rids.function !== foundFunction || types === undefined)
       return undefined;
-    if (!isScoreOf(key.value, rids.arguments, as)) return undefined;
+    if (!isScoreOf(sortedValue(key.value, project), rids.arguments, as)) return undefined;
     // Every record that is found must be one of the rows.
     if (!holdsOnly(rids.arguments, types, context.catalog)) return undefined;
     const best: Expression = {
@@ -62,9 +65,15 @@ export const bestScores: OptimizerRule = {
       function: bestFunction,
       arguments: [plan.limit, ...rids.arguments],
     };
-    return { op: 'RecordLookup', rids: best, as, types };
+    const found: LogicalPlan = { op: 'RecordLookup', rids: best, as, types };
+    return project === undefined ? found : { ...project, input: found };
   },
 };
+
+function sortedValue(key: Expression, project: PlanNode<'Project'> | undefined): Expression {
+  if (key.op !== 'Slot') return key;
+  return project?.columns.find(({ slot }) => slot === key.slot)?.value ?? key;
+}
 
 type Scan = PlanNode<'TypeScan'>;
 
