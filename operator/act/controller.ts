@@ -194,6 +194,14 @@ function canonical(status: ClusterStatus): string {
     members: by(status.members, ({ name }) => name),
     storage: by(status.storage, ({ claim }) => claim),
     certificates: by(status.certificates, ({ name }) => name),
+    ...(status.backups === undefined
+      ? undefined
+      : {
+          backups: {
+            ...status.backups,
+            perDatabase: by(status.backups.perDatabase, ({ name }) => name),
+          },
+        }),
   });
 }
 

@@ -89,7 +89,25 @@ export const clusterStatus = z.object({
     .max(8)
     .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['name'] })
     .optional(),
-  backups: z.object({ lastSuccessful: text(64), lastFailed: text(64), final: text(64) }).optional(),
+  backups: z
+    .object({
+      lastSuccessful: text(64),
+      lastFailed: text(64),
+      perDatabase: z
+        .array(
+          z.object({
+            name: z.string().max(253),
+            lastSuccessful: text(64),
+            lastFailed: text(64),
+            message: text(512),
+          }),
+        )
+        .max(32)
+        .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['name'] })
+        .optional(),
+      final: text(64),
+    })
+    .optional(),
   endpoints: z
     .object({ http: text(), readWrite: text(), readOnly: text(), headless: text() })
     .optional(),

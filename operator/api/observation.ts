@@ -109,7 +109,19 @@ export interface MemberView {
   readonly backup: { readonly config: unknown } | 'unsupported' | undefined;
   /** The configuration of the tool server, or that there is none in its image. */
   readonly mcp: { readonly config: unknown } | 'unsupported' | undefined;
+  /** Of each database, newest archive and newest failure; undefined when it was not asked for. */
+  readonly backups: readonly DatabaseBackups[] | undefined;
   /** Why the last call with credentials failed, if it did. */
+  readonly problem: string | undefined;
+}
+
+/** Times in milliseconds since 1970; undefined: none is known. */
+export interface DatabaseBackups {
+  readonly database: string;
+  readonly succeededAtMs: number | undefined;
+  readonly failedAtMs: number | undefined;
+  /** Whether the last attempt since the member started failed; undefined when there was none. */
+  readonly isFailing: boolean | undefined;
   readonly problem: string | undefined;
 }
 
@@ -124,6 +136,7 @@ export const unknownMember: MemberView = {
   settings: undefined,
   backup: undefined,
   mcp: undefined,
+  backups: undefined,
   problem: undefined,
 };
 

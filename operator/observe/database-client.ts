@@ -1,5 +1,6 @@
 import type { Runtime } from '../api/runtime.ts';
-import type { MemberSetting } from '../api/observation.ts';
+import type { DatabaseBackups, MemberSetting } from '../api/observation.ts';
+import { backupHistory, databasesMax } from './backup-history.ts';
 
 /*
  * Talks to members over the HTTP API only (contract document 1). One login per member and password; the token is kept, since a
@@ -46,6 +47,7 @@ export class MemberError extends Error {
 const timeoutsMs = { probe: 1000, call: 5000, backup: 3_600_000 } as const;
 const mcpConfigPath = '/api/v1/mcp/config';
 const refusedMs = 60_000;
+const backupsMs = 300_000;
 const sessionsMax = 1000;
 
 interface Session {
@@ -57,6 +59,10 @@ export class DatabaseClient {
   readonly #runtime: Runtime;
   readonly #sessions = new Map<string, Session>();
   readonly #refusedUntil = new Map<string, number>();
+  readonly #backups = new Map<
+    string,
+    { readonly history: readonly DatabaseBackups[]; readonly atMs: number }
+  >();
 
   constructor(transport: MemberTransport, runtime: Runtime) {
     this.#transport = transport;
@@ -121,6 +127,24 @@ export class DatabaseClient {
   async setBackupConfig(member: Member, password: string, config: string): Promise<void> {
     const parsed: unknown = JSON.parse(config);
     await this.command(member, password, { command: 'set backup config', config: parsed });
+  }
+
+  /** Asked for now and then only: it lists directories on the member. */
+  async backups(member: Member, password: string): Promise<readonly DatabaseBackups[]> {
+    const known = this.#backups.get(member.incarnation);
+    const now = this.#runtime.clock.monotonicMs();
+    if (known !== undefined && now - known.atMs < backupsMs) return known.history;
+    const ask = async (command: string) =>
+      (JSON.parse(await this.command(member, password, { command })) as { result?: unknown })
+        .result as readonly object[] | undefined;
+    const names = ((await ask('list databases')) ?? []) as unknown as readonly string[];
+    const archives = new Map<string, readonly object[]>();
+    for (const name of names.slice(0, databasesMax))
+      archives.set(name, (await ask(`list backups ${name}`)) ?? []);
+    const events = (await ask('get server events')) ?? [];
+    const history = backupHistory({ archives, events });
+    keepNewest(this.#backups, member.incarnation, { history, atMs: now });
+    return history;
   }
 
   /** @returns the configuration of the tool server, `unsupported` when the member has none */
@@ -238,9 +262,7 @@ export class DatabaseClient {
   }
 
   #keep(key: string, session: Session): void {
-    const [oldest] = this.#sessions.keys();
-    if (this.#sessions.size >= sessionsMax && oldest !== undefined) this.#sessions.delete(oldest);
-    this.#sessions.set(key, session);
+    keepNewest(this.#sessions, key, session);
   }
 
   async #send(
@@ -267,6 +289,14 @@ export class DatabaseClient {
 function quoted(value: string): string {
   if (!/^$|^\s|\s$|^".*"$|^'.*'$/s.test(value)) return value;
   return value.includes('"') ? `'${value}'` : `"${value}"`;
+}
+
+/** Sets an entry, as the newest; the oldest one goes when there are too many. */
+function keepNewest<T>(map: Map<string, T>, key: string, value: T): void {
+  map.delete(key);
+  const [oldest] = map.keys();
+  if (map.size >= sessionsMax && oldest !== undefined) map.delete(oldest);
+  map.set(key, value);
 }
 
 function sessionKey({ incarnation }: Member, password: string): string {

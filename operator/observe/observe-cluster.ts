@@ -256,13 +256,14 @@ async function readMember(
   const needs = memberNeeds(pod, spec, cluster.status ?? {});
   const ready = await databases.isReady(member);
   const seen = { ...unknownMember, isReady: ready };
-  if (password === undefined || ready !== true || !(needs.info || needs.backup || needs.mcp))
-    return seen;
+  if (password === undefined || ready !== true) return seen;
+  if (!(needs.info || needs.backup || needs.mcp || needs.backups)) return seen;
   try {
     const info = needs.info ? await databases.info(member, password) : undefined;
     const backup = needs.backup ? await databases.backupConfig(member, password) : undefined;
     const mcp = needs.mcp ? await databases.mcpConfig(member, password) : undefined;
-    return { ...seen, version: info?.version, settings: info?.settings, backup, mcp };
+    const backups = needs.backups ? await databases.backups(member, password) : undefined;
+    return { ...seen, version: info?.version, settings: info?.settings, backup, mcp, backups };
   } catch (error) {
     if (error instanceof MemberError) return { ...seen, problem: error.message };
     throw error;

@@ -5,6 +5,7 @@ import { targetOf } from '../api/decision.ts';
 import type { Decision, StallReason } from '../api/decision.ts';
 import { annotationKeys, finalizerName } from '../api/names.ts';
 import type { Observation } from '../api/observation.ts';
+import { noteBackups } from './backup-status.ts';
 import { backupProblem, windowProblem } from './maintenance-window.ts';
 import { lastRejection, makeDraft, makePass, note, rejectionOf, stall } from './pass.ts';
 import type { Draft, Pass, Step, StepEnd } from './pass.ts';
@@ -68,6 +69,7 @@ export function reconcile(seen: Observation, nowMs: number): Decision {
   }
   const pass = makePass(seen, parsed.spec, nowMs);
   const draft = makeDraft(pass);
+  noteBackups(pass, draft);
   const isPaused = pass.annotations[annotationKeys.reconcile] === 'paused';
   const mode: Mode = { isPaused: isPaused && !isDeleting, isDeleting };
   const isUnderstood = checkWords(pass, draft);

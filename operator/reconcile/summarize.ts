@@ -2,7 +2,9 @@ import { mergeConditions } from '../api/conditions.ts';
 import type { WantedCondition } from '../api/conditions.ts';
 import type { ClusterStatus, MemberStatus } from '../api/cluster-status.ts';
 import { annotationKeys } from '../api/names.ts';
+import { lastBackupCondition } from './backup-status.ts';
 import type { Draft, Pass } from './pass.ts';
+import { topologyCondition } from './topology.ts';
 import { servedSecret } from '../resources/certificates.ts';
 import { wantedMonitors } from '../resources/monitors.ts';
 import { incarnationOf, isReady, podProblem } from '../resources/pod-state.ts';
@@ -185,6 +187,10 @@ function conditionsOf(pass: Pass, draft: Draft, mode: Mode): readonly WantedCond
   );
   if (spec.tls.http.enabled) found.push(certificateCondition(draft));
   if (spec.backup !== undefined) found.push(backupCondition(draft));
+  const lastBackup = lastBackupCondition(pass, draft);
+  if (lastBackup !== undefined) found.push(lastBackup);
+  const topology = topologyCondition(pass.seen.pod === undefined ? [] : [memberStatus(pass)]);
+  if (topology !== undefined) found.push(topology);
   if (isHibernated) found.push(truth('Hibernated', 'Hibernated', 'spec.hibernate is true'));
   if (mode.isPaused)
     found.push(truth('Paused', 'Paused', `annotation ${annotationKeys.reconcile}=paused`));

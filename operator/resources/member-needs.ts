@@ -21,6 +21,8 @@ export interface MemberNeeds {
   readonly settings: boolean;
   readonly backup: boolean;
   readonly mcp: boolean;
+  /** Which backups there are; once the member runs their schedules. */
+  readonly backups: boolean;
 }
 
 export function memberNeeds(
@@ -29,7 +31,7 @@ export function memberNeeds(
   status: ClusterStatus,
 ): MemberNeeds {
   if (pod === undefined || !isReady(pod))
-    return { info: false, settings: false, backup: false, mcp: false };
+    return { info: false, settings: false, backup: false, mcp: false, backups: false };
   const { hot } = settingsByClass(spec);
   const applied = status.applied ?? {};
   const isNewLife = applied.hotFor !== incarnationOf(pod);
@@ -41,6 +43,7 @@ export function memberNeeds(
     info: settings || isNewLife || status.version === undefined,
     settings,
     backup: spec.backup !== undefined && (isNewLife || known !== backupHash(spec)),
+    backups: spec.backup !== undefined && !isNewLife && applied.backupHash === backupHash(spec),
     mcp: spec.mcp !== undefined && (isNewLife || knownMcp !== mcpHash(spec)),
   };
 }

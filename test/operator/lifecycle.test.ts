@@ -474,6 +474,43 @@ test('names at their limit of 40 characters work', async () => {
   assert.equal(world.condition('Ready', name), 'True AllMembersReady');
 });
 
+test('backups that the member makes by itself are in the status, and are events', async () => {
+  const world = await readyWorld({ backup: {} });
+  assert.equal(world.condition('LastBackupSucceeded'), 'Unknown NoBackupYet');
+  const failure = {
+    time: '2026-11-21 01:00:00.000',
+    type: 'CRITICAL',
+    component: 'Auto-Backup',
+    db: 'orders',
+    message: 'Backup failed: the disk is full',
+  };
+  world.members.archives.push({ lastModified: Date.parse('2026-11-21T00:30:00Z') });
+  world.members.events.push(failure);
+  world.runtime.skip(300_000);
+  await world.settle();
+  assert.equal(world.condition('LastBackupSucceeded'), 'False BackupFailed');
+  const { backups } = world.cluster().status ?? {};
+  assert.equal(backups?.lastSuccessful, '2026-11-21T00:30:00Z');
+  assert.equal(backups?.lastFailed, '2026-11-21T01:00:00Z');
+  world.members.archives.push({ lastModified: Date.parse('2026-11-21T02:00:00Z') });
+  world.members.events.push({ ...failure, type: 'INFO', message: 'Backup made' });
+  world.runtime.skip(300_000);
+  await world.settle();
+  assert.equal(world.condition('LastBackupSucceeded'), 'True Succeeded');
+  const reasons = world.api.all('Event').map((event) => event['reason']);
+  assert.equal(reasons.filter((reason) => reason === 'BackupFailed').length, 1);
+  assert.equal(reasons.filter((reason) => reason === 'BackupSucceeded').length, 2);
+  // Nothing is asked or written between.
+  const writes = world.api.effectiveWrites;
+  const calls = world.members.calls.length;
+  for (let turn = 0; turn < 30; turn++) await world.turn();
+  assert.equal(world.api.effectiveWrites, writes);
+  assert.deepEqual(
+    world.members.calls.slice(calls).filter((call) => call.startsWith('POST')),
+    [],
+  );
+});
+
 test('of two installations that care for one Cluster one acts, and people are told', async () => {
   const world = await readyWorld();
   const other = world.secondOperator('elsewhere/polyad-operator');

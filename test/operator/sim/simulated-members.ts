@@ -38,6 +38,9 @@ export class SimulatedMembers implements MemberTransport {
   readonly refusedValues = new Set<string>();
   /** Databases that were backed up, in order. */
   readonly backedUp: string[] = [];
+  /** Archives of every database, and what its log of events holds. */
+  readonly archives: { readonly lastModified: number }[] = [];
+  readonly events: object[] = [];
   #tokens = 0;
 
   constructor(api: SimulatedApi) {
@@ -188,6 +191,8 @@ export class SimulatedMembers implements MemberTransport {
     const backup = /^trigger backup (\S+)$/.exec(command);
     if (backup !== null) this.backedUp.push(backup[1] ?? '');
     if (command === 'set backup config') member.backup = config;
+    if (command.startsWith('list backups ')) return answer(this.archives);
+    if (command === 'get server events') return answer(this.events);
     if (command === 'get backup config')
       return {
         status: 200,
@@ -210,6 +215,10 @@ function configured({ mcp }: Running, change: Readonly<Record<string, unknown>>)
           )
         : value;
   return { status: 200, body: JSON.stringify(mcp) };
+}
+
+function answer(result: unknown) {
+  return { status: 200, body: JSON.stringify({ result }) };
 }
 
 function ok() {
