@@ -23,7 +23,7 @@ export async function issueCertificate(
   const nowMs = actors.runtime.clock.now();
   const commonName = names.ca;
   if (action.what === 'authority') {
-    const made = makeAuthority(commonName, action.days, nowMs);
+    const made = await makeAuthority(commonName, action.days, nowMs);
     const secret = secretOf(seen, names.ca, { ...made, authority: made.certificate });
     try {
       actors.reader.noteWritten(await actors.api.create(secret));
@@ -39,7 +39,7 @@ export async function issueCertificate(
   if (key === undefined || authority === undefined)
     throw new MemberError(0, `Secret ${names.ca} is gone`);
   const authorityEndMs = seen.certificates?.authority?.notAfterMs ?? Number.POSITIVE_INFINITY;
-  const made = makeLeaf(
+  const made = await makeLeaf(
     {
       commonName: `${name}-peers`,
       dnsNames: action.dnsNames,

@@ -1,5 +1,9 @@
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { X509Certificate } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { makeAuthority, makeLeaf } from '../../operator/act/x509.ts';
 import { conditionOf } from '../../operator/api/conditions.ts';
@@ -9,52 +13,83 @@ import { namespace, SimulatedWorld } from './sim/simulated-world.ts';
 const dayMs = 86_400_000;
 const nowMs = Date.UTC(2026, 10, 22);
 
-describe('a certificate', () => {
-  const authority = makeAuthority('orders-ca', 3650, nowMs);
-  const issue = (notAfterMs: number, dnsNames: readonly string[] = ['localhost']) =>
-    new X509Certificate(
-      makeLeaf(
+describe('a certificate', async () => {
+  const authority = await makeAuthority('orders-ca', 3650, nowMs);
+  const issuePem = async (notAfterMs: number, dnsNames: readonly string[] = ['localhost']) =>
+    (
+      await makeLeaf(
         { commonName: 'orders-peers', dnsNames, notAfterMs },
         { commonName: 'orders-ca', key: authority.key },
         nowMs,
-      ).certificate,
-    );
+      )
+    ).certificate;
+  const issue = async (...given: Parameters<typeof issuePem>) =>
+    new X509Certificate(await issuePem(...given));
 
-  it('is signed by its authority, and by no other', () => {
-    const leaf = issue(nowMs + dayMs);
+  it('is signed by its authority, and by no other', async () => {
+    const leaf = await issue(nowMs + dayMs);
     const signer = new X509Certificate(authority.certificate);
     assert.equal(leaf.verify(signer.publicKey), true);
     assert.equal(leaf.checkIssued(signer), true);
     assert.equal(signer.ca, true);
     assert.equal(leaf.ca, false);
-    const stranger = new X509Certificate(makeAuthority('orders-ca', 1, nowMs).certificate);
+    const stranger = new X509Certificate((await makeAuthority('orders-ca', 1, nowMs)).certificate);
     assert.equal(leaf.verify(stranger.publicKey), false);
   });
 
-  it('holds its names, however many', () => {
+  it('holds its names, however many', async () => {
     const names = Array.from({ length: 300 }, (_, at) => `member-${at}.example.org`);
-    const leaf = issue(nowMs + dayMs, ['*.orders.shop.svc', ...names]);
+    const leaf = await issue(nowMs + dayMs, ['*.orders.shop.svc', ...names]);
     for (const name of ['orders-12.orders.shop.svc', 'member-299.example.org'])
       assert.notEqual(leaf.checkHost(name), undefined, name);
     assert.equal(leaf.checkHost('a.b.orders.shop.svc'), undefined);
     assert.deepEqual(leaf.keyUsage, ['1.3.6.1.5.5.7.3.1', '1.3.6.1.5.5.7.3.2']);
   });
 
-  it('ends when it is told to, after 2050 too', () => {
+  it('ends when it is told to, after 2050 too', async () => {
     for (const end of [
       nowMs + dayMs,
       Date.UTC(2049, 11, 31),
       Date.UTC(2050, 0, 1),
       Date.UTC(2090, 5, 1),
     ])
-      assert.equal(issue(end).validToDate.getTime(), end);
-    assert.equal(issue(nowMs + dayMs).validFromDate.getTime(), nowMs - 300_000);
+      assert.equal((await issue(end)).validToDate.getTime(), end);
+    assert.equal((await issue(nowMs + dayMs)).validFromDate.getTime(), nowMs - 300_000);
   });
 
-  it('has a positive serial of its own', () => {
-    const serials = Array.from({ length: 50 }, () => issue(nowMs + dayMs).serialNumber);
+  it('has a positive serial of its own', async () => {
+    const issued = await Promise.all(Array.from({ length: 50 }, () => issue(nowMs + dayMs)));
+    const serials = issued.map(({ serialNumber }) => serialNumber);
     assert.equal(new Set(serials).size, 50);
     for (const serial of serials) assert.match(serial, /^[4-7][0-9A-F]{31}$/);
+  });
+
+  it('is what OpenSSL takes, to the letter', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'polyad-certificates-'));
+    try {
+      const [trusted, leaf] = [join(folder, 'ca.crt'), join(folder, 'tls.crt')];
+      writeFileSync(trusted, authority.certificate);
+      const names = ['*.orders.shop.svc.cluster.local', 'localhost'];
+      writeFileSync(leaf, await issuePem(nowMs + dayMs, names));
+      const openssl = (...words: readonly string[]) =>
+        execFileSync('openssl', words, { encoding: 'utf8', stdio: 'pipe' });
+      const at = ['-attime', String(nowMs / 1000)];
+      for (const purpose of ['sslserver', 'sslclient'])
+        assert.match(
+          openssl('verify', '-x509_strict', ...at, '-purpose', purpose, '-CAfile', trusted, leaf),
+          /: OK/,
+        );
+      const text = openssl('x509', '-noout', '-text', '-in', leaf);
+      assert.match(text, /ecdsa-with-SHA256/);
+      assert.match(text, /Basic Constraints: critical\s+CA:FALSE/);
+      assert.match(text, /Key Usage: critical\s+Digital Signature\n/);
+      assert.match(text, /DNS:\*\.orders\.shop\.svc\.cluster\.local, DNS:localhost/);
+      const ofAuthority = openssl('x509', '-noout', '-text', '-in', trusted);
+      assert.match(ofAuthority, /Basic Constraints: critical\s+CA:TRUE, pathlen:0/);
+      assert.match(ofAuthority, /Key Usage: critical\s+Certificate Sign, CRL Sign/);
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
   });
 });
 
@@ -138,8 +173,8 @@ describe('HTTPS with a Secret of the user', () => {
     await world.turn();
     await world.settle();
     assert.match(stalled(), /Secret mine is not in this namespace/);
-    const right = makeAuthority('right', 30, world.runtime.clock.now());
-    const other = makeAuthority('other', 30, world.runtime.clock.now());
+    const right = await makeAuthority('right', 30, world.runtime.clock.now());
+    const other = await makeAuthority('other', 30, world.runtime.clock.now());
     put({ 'tls.crt': right.certificate, 'tls.key': other.key });
     await world.settle();
     assert.match(stalled(), /tls\.key does not belong to tls\.crt/);

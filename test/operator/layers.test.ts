@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { createRequire } from 'node:module';
 import { test } from 'node:test';
 import { sourceFiles } from '#test/tidy/source-tree.ts';
 
@@ -56,4 +57,20 @@ test('commands of pods load nothing but Node, and only one file knows the client
     }
   }
   assert.deepEqual(violations, []);
+});
+
+test('the inner files of the client library that are loaded are those of the pinned version', async () => {
+  const pinned = createRequire(import.meta.url)('../../package.json') as {
+    readonly dependencies: Readonly<Record<string, string>>;
+  };
+  // Another version may have other files: look at operator/kubernetes/credentials.ts when this number changes.
+  assert.equal(pinned.dependencies['@kubernetes/client-node'], '2.0.1');
+  const { ExecAuth } = await import('@kubernetes/client-node/dist/exec_auth.js');
+  const { FileAuth } = await import('@kubernetes/client-node/dist/file_auth.js');
+  const config = await import('@kubernetes/client-node/dist/config_types.js');
+  for (const auth of [new ExecAuth(), new FileAuth()])
+    assert.equal(typeof auth.applyAuthentication, 'function');
+  for (const part of [config.newClusters, config.newUsers, config.newContexts])
+    assert.equal(typeof part, 'function');
+  assert.equal(config.ActionOnInvalid.THROW, 'throw');
 });
