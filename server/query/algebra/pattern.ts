@@ -58,6 +58,8 @@ export interface PathSpec {
     /** The move is a repetition itself, whose ends stand in `element`; `move` is its first one. */
     readonly path?: PathSpec;
   }[];
+  /** Slot for the element that a repetition begins with: predicates of its moves may read it and all elements and edges before them. */
+  readonly start?: Slot;
   readonly min: number;
   /** undefined: unbounded. */
   readonly max: number | undefined;

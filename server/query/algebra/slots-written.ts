@@ -69,6 +69,7 @@ export function pathSlots(path: PathSpec): readonly Slot[] {
   return definedSlots([
     path.depth,
     path.path,
+    path.start,
     ...path.moves.flatMap((move) => [
       move.element,
       move.edge,

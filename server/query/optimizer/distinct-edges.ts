@@ -76,6 +76,7 @@ export function isReversible({ path }: PatternStep, reads: (slot: Slot) => boole
   const [only, ...others] = path?.moves ?? [];
   if (path === undefined || only === undefined || others.length > 0) return false;
   if (path.condition !== undefined || path.predicate !== undefined) return false;
+  if (path.start !== undefined) return false;
   if (path.pathHolds !== 'edges' || !path.distinctEdges || path.toTypes !== undefined) return false;
   return only.path === undefined && only.types === undefined && !reads(only.element);
 }

@@ -174,6 +174,7 @@ function compilePath(
     to: end.to,
     into: end.into,
     moves: path.moves.map((move) => compileMove(move, lowering)),
+    start: path.start,
     min: path.min,
     max: path.max ?? Number.POSITIVE_INFINITY,
     condition: optionalFilter(lowering, path.condition),

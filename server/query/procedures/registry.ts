@@ -1,5 +1,6 @@
 import { dbProcedures } from './db.ts';
 import { metaProcedures } from './meta.ts';
+import { shortestPathProcedure } from './paths/shortest.ts';
 import type { Procedure, ProcedureRegistry } from './procedure.ts';
 import { showProcedures } from './show.ts';
 
@@ -45,5 +46,6 @@ export function procedureRegistry(procedures: readonly Procedure[] = []): OpenPr
 export const serverProcedures: OpenProcedureRegistry = procedureRegistry([
   ...dbProcedures,
   ...metaProcedures,
+  shortestPathProcedure,
   ...showProcedures(() => serverProcedures.all()),
 ]);

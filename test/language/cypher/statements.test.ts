@@ -3,19 +3,22 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { openTestDatabase, type TestDatabase } from '#test/database/support/open-test-database.ts';
-import { runGoldenFile } from '#test/support/datadriven.ts';
+import { type GoldenCase, runGoldenFile } from '#test/support/datadriven.ts';
 
 let opened: Promise<TestDatabase> | undefined;
 after(async () => (await opened)?.close());
 
-runGoldenFile(new URL('statements.txt', import.meta.url), async ({ command, input }) => {
+for (const file of ['statements.txt', 'paths.txt'])
+  runGoldenFile(new URL(file, import.meta.url), answersTo);
+
+async function answersTo({ command, input }: GoldenCase): Promise<string> {
   opened ??= openTestDatabase();
   const database = await opened;
   if (command === 'stats') return statsOf(database, input);
   const answers: string[] = [];
   for (const line of input.split('\n')) answers.push(await answerOf(database, line));
   return answers.join('\n');
-});
+}
 
 test('of many clients that merge one node with a unique key, one makes it', async () => {
   opened ??= openTestDatabase();

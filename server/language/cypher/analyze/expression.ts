@@ -11,6 +11,7 @@ import { elementKind, requireKind, type StaticKind } from './static-kind.ts';
 import {
   compilePatternComprehension,
   compilePatternPredicate,
+  compileShortestPath,
   compileSubQuery,
 } from './sub-query.ts';
 
@@ -99,6 +100,8 @@ class ExpressionCompiler {
           'count(*) stands only in WITH and RETURN',
         );
       case 'pattern':
+        if (expr.path.selector !== undefined)
+          return compileShortestPath(this.#compiler, expr, this.#scope);
         throw this.#compiler.failure(
           'UnexpectedSyntax',
           expr.at,

@@ -1,11 +1,19 @@
 import { isMap } from '#core/value/value.ts';
 import type { Expression, Slot } from '#query/algebra/expression.ts';
 import type { Column, LogicalPlan, Move, PatternNode, PatternStep } from '#query/algebra/plan.ts';
-import type { Expression as Expr, NodePattern, PathPattern, RelationshipPattern } from '../ast.ts';
-import { notSupported } from '../failures.ts';
+import type {
+  Expression as Expr,
+  NodePattern,
+  PathMode,
+  PathPattern,
+  QuantifiedPart,
+  RelationshipPattern,
+} from '../ast.ts';
 import type { Compiler } from './compiler.ts';
 import { typesOfLabels } from './labels.ts';
+import { compileGroup, moveOf } from './quantified.ts';
 import { type Binding, type Scope, withBindings } from './scope.ts';
+import { searchedRelationship, searchPlan, type ShortestSearch } from './shortest.ts';
 
 export interface CompiledPattern {
   readonly plan: LogicalPlan;
@@ -20,7 +28,20 @@ export function compileParts(
   scope: Scope,
   options: { readonly input: LogicalPlan; readonly distinctEdges: boolean },
 ): CompiledPattern {
-  return new PatternCompiler(compiler, scope, options).compile(parts);
+  // What a WALK walks twice does not hold for the other parts: it is a match of its own.
+  const walks = parts.filter(({ mode }) => mode === 'WALK');
+  if (walks.length > 0 && parts.length > 1) {
+    let found: CompiledPattern = { plan: options.input, bindings: [] };
+    const others = parts.filter(({ mode }) => mode !== 'WALK');
+    for (const group of [...(others.length > 0 ? [others] : []), ...walks.map((walk) => [walk])]) {
+      const inner = withBindings(scope, found.bindings);
+      const next = compileParts(compiler, group, inner, { ...options, input: found.plan });
+      found = { plan: next.plan, bindings: [...found.bindings, ...next.bindings] };
+    }
+    return found;
+  }
+  const distinctEdges = options.distinctEdges && walks.length === 0;
+  return new PatternCompiler(compiler, scope, { ...options, distinctEdges }).compile(parts);
 }
 
 const dialect = 'cypher';
@@ -34,6 +55,11 @@ class PatternCompiler {
   readonly #steps: PatternStep[] = [];
   readonly #conditions: (() => Expression)[] = [];
   readonly #paths: (() => Column)[] = [];
+  /** Lists that variables of quantified parts stand for. */
+  readonly #lists: Column[] = [];
+  readonly #searches: (() => ShortestSearch)[] = [];
+  /** Of paths: what must hold of them once they are built. */
+  readonly #pathConditions: Expression[] = [];
 
   constructor(
     compiler: Compiler,
@@ -63,8 +89,15 @@ class PatternCompiler {
       conditions.push({ op: 'Not', operand: { op: 'IsNull', operand: { op: 'Slot', slot } } });
     if (conditions.length > 0)
       plan = { op: 'Filter', input: plan, predicate: { op: 'And', operands: conditions } };
-    const columns = this.#paths.map((path) => path());
+    for (const search of this.#searches) plan = searchPlan(this.#compiler, plan, search());
+    const columns = [...this.#lists, ...this.#paths.map((path) => path())];
     if (columns.length > 0) plan = { op: 'Project', input: plan, columns };
+    if (this.#pathConditions.length > 0)
+      plan = {
+        op: 'Filter',
+        input: plan,
+        predicate: { op: 'And', operands: this.#pathConditions },
+      };
     return { plan, bindings: [...this.#new] };
   }
 
@@ -73,10 +106,7 @@ class PatternCompiler {
   }
 
   #part(part: PathPattern): void {
-    if (part.selector !== undefined) throw notSupported('shortestPath in a pattern');
-    if (part.mode === 'ACYCLIC' || part.mode === 'WALK')
-      throw notSupported(`path mode ${part.mode}`);
-    const { variable: path } = part;
+    const { variable: path, mode } = part;
     if (path !== undefined && this.#scope.has(path))
       throw this.#compiler.failure(
         'VariableAlreadyBound',
@@ -84,23 +114,96 @@ class PatternCompiler {
         `variable '${path}' is already defined`,
       );
     const slots: Slot[] = [];
+    const isRead = path !== undefined || mode === 'ACYCLIC';
     slots.push(this.#node(part.first));
-    for (const { relationship, node, group } of part.steps) {
-      if (group !== undefined) throw notSupported('quantified path patterns');
-      const before = slots.at(-1) as Slot;
-      const slot = this.#node(node);
-      slots.push(this.#relationship(relationship, before, slot, path !== undefined), slot);
-    }
-    if (path === undefined) return;
-    if (this.#new.has(path))
+    if (part.selector !== undefined) slots.push(...this.#search(part, slots[0] as Slot));
+    else
+      for (const { relationship, node, group } of part.steps) {
+        const before = slots.at(-1) as Slot;
+        const slot = this.#node(node);
+        if (mode === 'WALK') this.#requireBound(relationship);
+        if (group !== undefined)
+          slots.push(this.#group(group, before, slot, mode === 'WALK'), slot);
+        else slots.push(this.#relationship(relationship, before, slot, { isRead, mode }), slot);
+      }
+    if (!isRead) return;
+    if (path !== undefined && this.#new.has(path))
       throw this.#compiler.failure(
         'VariableAlreadyBound',
         part.at,
         `variable '${path}' is already defined`,
       );
     const slot = this.#compiler.newSlot();
-    this.#new.set(path, { slot, kind: 'path' });
+    if (path !== undefined) this.#new.set(path, { slot, kind: 'path' });
     this.#paths.push(() => ({ slot, value: pathOf(slots) }));
+    if (mode === 'ACYCLIC')
+      this.#pathConditions.push({
+        op: 'Call',
+        function: '#cypher.isAcyclic',
+        arguments: [{ op: 'Slot', slot }],
+      });
+  }
+
+  #requireBound({ repetition, at }: RelationshipPattern): void {
+    if (repetition === undefined || repetition.max !== undefined) return;
+    throw this.#compiler.failure(
+      'InvalidRelationshipPattern',
+      at,
+      'a WALK that repeats needs an upper bound',
+    );
+  }
+
+  /** A shortest path from the node: the slots of its relationships and of the node at its end. */
+  #search(part: PathPattern, from: Slot): readonly Slot[] {
+    const { selector = 'shortest' } = part;
+    const relationship = searchedRelationship(this.#compiler, part);
+    const to = this.#node((part.steps[0] as PathPattern['steps'][number]).node);
+    const { variable, properties } = relationship;
+    if (variable !== undefined && this.#scope.has(variable))
+      throw this.#compiler.failure(
+        'VariableAlreadyBound',
+        relationship.at,
+        `variable '${variable}' is already defined`,
+      );
+    this.#refuseParameter(properties, relationship.at);
+    const edges = this.#compiler.newSlot();
+    if (variable !== undefined) this.#new.set(variable, { slot: edges, kind: 'relationships' });
+    this.#searches.push(() => ({
+      from,
+      to,
+      edges,
+      relationship,
+      selector,
+      properties: entriesOf(properties).map(({ key, value }) => ({
+        key,
+        value: this.#compiler.expression(value, this.#scope),
+      })),
+    }));
+    return [edges, to];
+  }
+
+  #group(group: QuantifiedPart, from: Slot, to: Slot, isWalk: boolean): Slot {
+    const edges = this.#compiler.newSlot();
+    const compiled = compileGroup(this.#compiler, group, {
+      from,
+      to,
+      edges,
+      scope: this.#scope,
+      isWalk,
+      conditions: (part, slot, scope) => {
+        this.#refuseParameter(part.properties, part.at);
+        const equalities = this.#equalities(part.properties, slot, scope);
+        return part.where === undefined
+          ? [...equalities]
+          : [...equalities, this.#condition(part.where, scope)];
+      },
+      condition: (where, scope) => this.#condition(where, scope),
+    });
+    for (const [name, binding] of compiled.bindings) this.#new.set(name, binding);
+    this.#lists.push(...compiled.columns);
+    const { move, path } = compiled;
+    this.#steps.push({ from, to, move, edge: undefined, optional: false, path });
+    return edges;
   }
 
   #node(node: NodePattern): Slot {
@@ -126,7 +229,12 @@ class PatternCompiler {
     return slot;
   }
 
-  #relationship(relationship: RelationshipPattern, from: Slot, to: Slot, isInPath: boolean): Slot {
+  #relationship(
+    relationship: RelationshipPattern,
+    from: Slot,
+    to: Slot,
+    { isRead: isInPath, mode }: { readonly isRead: boolean; readonly mode: PathMode | undefined },
+  ): Slot {
     const { variable, repetition: range } = relationship;
     const known = variable === undefined ? undefined : this.#outer.get(variable);
     const kind = range === undefined ? 'relationship' : 'relationships';
@@ -148,13 +256,7 @@ class PatternCompiler {
     const edge = known?.slot ?? this.#compiler.newSlot();
     if (variable !== undefined && known === undefined)
       this.#new.set(variable, { slot: edge, kind });
-    const types = typesOfLabels(relationship.types, 'edge', this.#compiler.catalog);
-    const move: Move = {
-      kind: 'vertex',
-      direction: relationship.direction,
-      types,
-      loops: 'once',
-    };
+    const move = moveOf(relationship, this.#compiler);
     const isRead =
       variable !== undefined ||
       isInPath ||
@@ -170,7 +272,7 @@ class PatternCompiler {
         path: undefined,
         optional: false,
       });
-    else this.#repeated(relationship, { from, to, move, edge, isRead });
+    else this.#repeated(relationship, { from, to, move, edge, isRead, isWalk: mode === 'WALK' });
     if (range === undefined) {
       this.#properties(relationship.properties, edge, relationship.at);
       this.#where(relationship.where);
@@ -198,6 +300,7 @@ class PatternCompiler {
       readonly move: Move;
       readonly edge: Slot;
       readonly isRead: boolean;
+      readonly isWalk: boolean;
     },
   ): void {
     const { from, to, move } = step;
@@ -228,23 +331,27 @@ class PatternCompiler {
         depth: undefined,
         path: step.isRead ? step.edge : undefined,
         pathHolds: 'edges',
-        distinctEdges: true,
+        distinctEdges: !step.isWalk,
       },
     });
   }
 
   #properties(properties: Expr | undefined, slot: Slot, at: number): void {
+    this.#refuseParameter(properties, at);
+    if (properties === undefined) return;
+    this.#conditions.push(() => {
+      const operands = this.#equalities(properties, slot, this.#scope);
+      return operands.length === 0 ? { op: 'Constant', value: true } : { op: 'And', operands };
+    });
+  }
+
+  #refuseParameter(properties: Expr | undefined, at: number): void {
     if (properties?.kind === 'parameter')
       throw this.#compiler.failure(
         'InvalidParameterUse',
         at,
         'a parameter cannot stand for the properties of a pattern that is matched',
       );
-    if (properties === undefined) return;
-    this.#conditions.push(() => {
-      const operands = this.#equalities(properties, slot, this.#scope);
-      return operands.length === 0 ? { op: 'Constant', value: true } : { op: 'And', operands };
-    });
   }
 
   #equalities(properties: Expr | undefined, slot: Slot, scope: Scope): readonly Expression[] {

@@ -27,8 +27,10 @@ export function staticKind(expr: Expr, scope: Scope): StaticKind {
     case 'textTest':
     case 'hasLabels':
     case 'quantifier':
-    case 'pattern':
       return 'boolean';
+    case 'pattern':
+      if (expr.path.selector === undefined) return 'boolean';
+      return expr.path.selector === 'shortest' ? 'path' : 'list';
     case 'sign':
       return staticKind(expr.operand, scope);
     case 'chain':

@@ -54,6 +54,39 @@ export function compilePatternPredicate(
   return { op: 'SubPlan', plan, output: { kind: 'columns', columns: [] }, mode: 'exists' };
 }
 
+/** `shortestPath(...)` and `allShortestPaths(...)` as values: the path or null, the list of paths. */
+export function compileShortestPath(
+  compiler: Compiler,
+  { path, at, end }: ExprOf<'pattern'>,
+  scope: Scope,
+): Expression {
+  for (const { variable, at: start } of [path.first, ...path.steps.map(({ node }) => node)])
+    if (variable === undefined || !scope.has(variable))
+      throw compiler.failure(
+        'UndefinedVariable',
+        start,
+        variable === undefined
+          ? 'a shortest path that is a value needs bound nodes'
+          : `variable '${variable}' is not defined`,
+      );
+  // No text can name a variable like this.
+  const variable = '\0path';
+  const found = compilePatternComprehension(
+    compiler,
+    {
+      kind: 'patternComprehension',
+      path: { ...path, variable },
+      where: undefined,
+      result: { kind: 'variable', name: variable, at, end },
+      at,
+      end,
+    },
+    scope,
+  );
+  if (path.selector === 'allShortest') return found;
+  return { op: 'Call', function: '#cypher.head', arguments: [found] };
+}
+
 /** `[p = pattern WHERE condition | result]` */
 export function compilePatternComprehension(
   compiler: Compiler,

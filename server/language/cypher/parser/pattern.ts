@@ -24,23 +24,39 @@ export function path(parser: Parser): PathPattern {
   const at = parser.start;
   const variable = parser.atName() && parser.peek(1) === '=' ? parser.name() : undefined;
   if (variable !== undefined) parser.expect('=');
+  const chosen = selectorWords(parser);
   const mode = pathMode(parser);
-  const selector = selectorFunction(parser);
-  const isWrapped = selector === undefined && isWrappedPath(parser);
-  if (selector !== undefined || isWrapped) parser.expect('(');
+  const called = selectorFunction(parser);
+  const selector = chosen ?? called;
+  const isWrapped = called === undefined && isWrappedPath(parser);
+  if (called !== undefined || isWrapped) parser.expect('(');
   const parts = elements(parser);
-  if (selector !== undefined || isWrapped) parser.expect(')');
+  if (called !== undefined || isWrapped) parser.expect(')');
   parser.leave();
   return { variable, selector, mode, ...parts, at, end: parser.lastEnd };
 }
 
 function pathMode(parser: Parser): PathMode | undefined {
   const word = parser.word();
-  if (['ANY', 'ALL', 'SHORTEST'].includes(word) && !parser.at('('))
-    throw notSupported(`path selector ${word}`);
   if (word !== 'WALK' && word !== 'TRAIL' && word !== 'ACYCLIC') return undefined;
   parser.advance();
   return word;
+}
+
+/** `ANY SHORTEST`, `SHORTEST 1` and `ALL SHORTEST`, the selectors that mean what the functions do. */
+function selectorWords(parser: Parser): PathSelector | undefined {
+  if (parser.acceptWords('ANY', 'SHORTEST')) return 'shortest';
+  if (parser.acceptWords('ALL', 'SHORTEST')) return 'allShortest';
+  const word = parser.word();
+  if (['ANY', 'ALL', 'SHORTEST'].includes(word) && parser.peek(1) !== '(') {
+    if (word === 'SHORTEST' && parser.peek(1) === 'integer') {
+      parser.advance();
+      const count = parser.count(repetitionMax);
+      if (count === 1 && parser.word() !== 'GROUPS') return 'shortest';
+    }
+    throw notSupported(`path selector ${word}`);
+  }
+  return undefined;
 }
 
 function selectorFunction(parser: Parser): PathSelector | undefined {

@@ -69,6 +69,35 @@ function path(parts: readonly Value[], context: EvaluationContext): Value {
   return new Path(nodes, relationships);
 }
 
+/** Of a path of `moveCount` relationships a repetition: the relationships of one move, or the nodes behind it (0: before the first). */
+function eachOfGroup(
+  [from, edges, moveCount, move, kind]: readonly Value[],
+  context: EvaluationContext,
+): Value {
+  if (
+    from === null ||
+    from === undefined ||
+    edges === undefined ||
+    !isList(edges) ||
+    typeof moveCount !== 'number'
+  )
+    return null;
+  const picked = (items: readonly Value[], first: number): readonly Value[] =>
+    items.filter((_, at) => at % moveCount === first);
+  const number = Number(move);
+  if (kind === 'relationship') return picked(edges, number - 1);
+  const whole = path([from, edges], context);
+  if (!(whole instanceof Path)) return null;
+  return number === 0
+    ? picked(whole.nodes.slice(0, -1), 0)
+    : picked(whole.nodes.slice(1), number - 1);
+}
+
+function isAcyclic(value: Value): Value {
+  if (!(value instanceof Path)) return null;
+  return new Set(value.nodes.map(({ rid }) => rid)).size === value.nodes.length;
+}
+
 function ofPath(value: Exclude<Value, null>, part: 'nodes' | 'relationships' | 'length'): Value {
   if (!(value instanceof Path)) throw notA('a path', value);
   return part === 'length' ? value.length : [...value[part]];
@@ -125,5 +154,7 @@ export const entityFunctions: readonly ScalarFunction[] = [
   ofOne('length', (value) => ofPath(value, 'length')),
   scalar('#cypher.rids(x)', [1, 1], ([value]) => rids(value ?? null)),
   scalar('#cypher.asId(x)', [1, 1], ([value]) => asId(value ?? null)),
+  scalar('#cypher.eachOfGroup(from, edges, moveCount, move, kind)', [5, 5], eachOfGroup),
+  scalar('#cypher.isAcyclic(path)', [1, 1], ([value]) => isAcyclic(value ?? null)),
   scalar('#cypher.path(x...)', [1, Number.POSITIVE_INFINITY], path),
 ];

@@ -29,6 +29,8 @@ export interface PathWalkOptions {
   /** `to` is bound already and the path must end there. */
   readonly into: boolean;
   readonly moves: readonly CompiledMove[];
+  /** Receives the element that the repetition at hand began with, before a predicate is asked. */
+  readonly start: Slot | undefined;
   readonly min: number;
   readonly max: number;
   readonly condition: Predicate | undefined;
@@ -149,10 +151,27 @@ export class PathWalk {
     if (distinctEdges && this.#isWalked(cursor.edge)) return false;
     if (!this.#walked.isEmpty && this.#walked.has(cursor.edge)) return false;
     const element = new RecordReference(view, cursor.element);
+    if (this.#options.start !== undefined) this.#showRepetition(top);
     frame[move.element] = element;
     if (move.edge !== undefined) frame[move.edge] = new RecordReference(view, cursor.edge);
     if (move.predicate && !move.predicate(this.#context)) return false;
     return this.#reach(top, element, cursor.edge);
+  }
+
+  /** Puts what the repetition at hand has walked so far into the frame again: deeper ones stood there meanwhile. */
+  #showRepetition(top: Level): void {
+    const { start, moves } = this.#options;
+    const { view, frame } = this.#context;
+    for (let back = 0; back <= top.move; back += 1) {
+      const level = this.#levels[this.#height - 1 - back] as Level;
+      if (level.move === 0) {
+        frame[start as Slot] = level.element;
+        return;
+      }
+      const move = moves[level.move - 1] as CompiledMove;
+      frame[move.element] = level.element;
+      if (move.edge !== undefined) frame[move.edge] = new RecordReference(view, level.edge);
+    }
   }
 
   /** An element that one move of the repetition leads to. @returns true when it is a result */
