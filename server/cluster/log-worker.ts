@@ -5,8 +5,9 @@ import {
   workerData,
 } from 'node:worker_threads';
 import { systemRuntime } from '#platform/system-runtime.ts';
-import type { LogAnswer, NumberedRequest } from './log-store/log-requests.ts';
+import type { LogAnswer, LogRequest, NumberedRequest } from './log-store/log-requests.ts';
 import { type Answer, LogService } from './log-store/log-service.ts';
+import { unpackEntries } from './packed-entries.ts';
 
 /*
  * The log worker: blocking calls of the log, away from every event loop (ha.md 1.3). Whatever waits is taken at once, so that
@@ -29,13 +30,22 @@ function serve(port: MessagePort): void {
       more = receiveMessageOnPort(port)
     )
       batch.push(more.message as NumberedRequest);
-    service.handle(
-      batch.map(({ request }) => request),
-      (i, done) => port.postMessage(answerOf(batch[i]?.id ?? 0, done)),
-    );
-    if (batch.at(-1)?.request.kind === 'close') port.close();
+    const requests = batch.map(requestOf);
+    const answers: LogAnswer[] = [];
+    service.handle(requests, (i, done) => answers.push(answerOf(batch[i]?.id ?? 0, done)));
+    port.postMessage(answers);
+    if (requests.at(-1)?.kind === 'close') port.close();
     else if (!isUpkeepDue) upkeep();
   });
+}
+
+function requestOf(numbered: NumberedRequest): LogRequest {
+  if ('request' in numbered) return numbered.request;
+  const { job, entries } = numbered;
+  return {
+    kind: 'append',
+    job: { ...job, entries: entries === undefined ? [] : unpackEntries(entries) },
+  };
 }
 
 function answerOf(id: number, done: Answer): LogAnswer {

@@ -1,5 +1,6 @@
 import { MessageChannel, Worker } from 'node:worker_threads';
 import { DatabaseError } from '#core/errors.ts';
+import { systemRuntime } from '#platform/system-runtime.ts';
 import type { Entry, Index, PeerId } from '#raft/vocabulary.ts';
 import type {
   ConsensusPort,
@@ -10,21 +11,28 @@ import type {
   SnapshotOffer,
   Transferred,
 } from './consensus-port.ts';
-import type {
-  ConsensusOptions,
-  FromWorker,
-  Outcome,
-  ToWorker,
+import {
+  type ConsensusOptions,
+  type FromWorker,
+  type Outcome,
+  outboxDelayMs,
+  type ToWorker,
 } from './consensus/worker-messages.ts';
+import { Outbox } from './outbox.ts';
+import { type PackedEntries, packDatas, unpackEntries } from './packed-entries.ts';
 
 export interface WorkerConsensusListeners {
   log(level: 'info' | 'warn' | 'error', text: string): void;
 }
 
+/** So much is applied at most before consensus is told. */
+const appliedBytesMax = 1024 * 1024;
+
 /** Consensus in two threads of their own: the worker that decides, and the one that writes its log. */
 export class WorkerConsensus implements ConsensusPort {
   readonly self: PeerId;
   readonly #worker: Worker;
+  readonly #outbox: Outbox<ToWorker>;
   readonly #logWorker: Worker;
   readonly #listeners: WorkerConsensusListeners;
   #status: ConsensusStatus;
@@ -33,7 +41,9 @@ export class WorkerConsensus implements ConsensusPort {
   readonly #proposals = new Set<number>();
   #nextId = 1;
   #apply: (entries: readonly Entry[]) => Promise<void> = () => Promise.resolve();
-  #applies: (readonly Entry[])[] = [];
+  #applies: PackedEntries[] = [];
+  /** Since consensus was told. */
+  #appliedBytes = 0;
   #isApplying = false;
   #install: (offer: SnapshotOffer) => Promise<void> = () =>
     Promise.reject(new Error('nobody installs snapshots here'));
@@ -54,14 +64,14 @@ export class WorkerConsensus implements ConsensusPort {
       workerData: { consensus: options, logPort: port2 },
       transferList: [port2],
     });
-    const first = await new Promise<FromWorker>((resolve, reject) => {
+    const [first] = await new Promise<readonly FromWorker[]>((resolve, reject) => {
       worker.once('message', resolve);
       worker.once('error', reject);
       logWorker.once('error', reject);
     });
-    if (first.kind !== 'status') {
+    if (first?.kind !== 'status') {
       await Promise.all([worker.terminate(), logWorker.terminate()]);
-      throw new Error(first.kind === 'broken' ? first.message : `unexpected ${first.kind}`);
+      throw new Error(first?.kind === 'broken' ? first.message : `unexpected ${first?.kind}`);
     }
     return new WorkerConsensus(options.self, worker, logWorker, first.status, listeners);
   }
@@ -78,7 +88,14 @@ export class WorkerConsensus implements ConsensusPort {
     this.#logWorker = logWorker;
     this.#status = status;
     this.#listeners = listeners;
-    worker.on('message', (message: FromWorker) => this.#take(message));
+    worker.on('message', (messages: readonly FromWorker[]) => {
+      for (const message of messages) this.#take(message);
+    });
+    this.#outbox = new Outbox<ToWorker>(
+      (messages, transferred) => worker.postMessage(messages, transferred),
+      systemRuntime.timers,
+      outboxDelayMs,
+    );
     for (const thread of [worker, logWorker])
       thread.on('error', (error) =>
         this.#broken(error instanceof Error ? (error.stack ?? error.message) : String(error)),
@@ -95,10 +112,14 @@ export class WorkerConsensus implements ConsensusPort {
   }
 
   propose(batch: readonly Uint8Array[], epoch: number): Promise<Proposed> {
-    return this.#ask((id) => {
-      this.#proposals.add(id);
-      return { kind: 'propose', id, epoch, batch };
-    }) as Promise<Proposed>;
+    const packed = packDatas(batch);
+    return this.#ask(
+      (id) => {
+        this.#proposals.add(id);
+        return { kind: 'propose', id, epoch, batch: packed };
+      },
+      [packed.buffer],
+    ) as Promise<Proposed>;
   }
 
   deliver(applied: Index, apply: (entries: readonly Entry[]) => Promise<void>): void {
@@ -149,19 +170,23 @@ export class WorkerConsensus implements ConsensusPort {
   async close(handOverMs: number): Promise<void> {
     if (this.#status.raftState !== 'EXCEPTION')
       await this.#ask((id) => ({ kind: 'close', id, handOverMs }));
+    this.#outbox.close();
     await Promise.all([this.#worker.terminate(), this.#logWorker.terminate()]);
   }
 
-  #ask(message: (id: number) => ToWorker): Promise<Outcome> {
+  #ask(
+    message: (id: number) => ToWorker,
+    transferred: readonly ArrayBuffer[] = [],
+  ): Promise<Outcome> {
     const id = this.#nextId++;
     return new Promise((resolve) => {
       this.#waiting.set(id, resolve);
-      this.#post(message(id));
+      this.#outbox.post(message(id), transferred);
     });
   }
 
   #post(message: ToWorker): void {
-    this.#worker.postMessage(message);
+    this.#outbox.post(message);
   }
 
   #take(message: FromWorker): void {
@@ -200,11 +225,8 @@ export class WorkerConsensus implements ConsensusPort {
   async #applyAll(): Promise<void> {
     if (this.#isApplying) return;
     this.#isApplying = true;
-    for (
-      let entries = this.#applies.shift();
-      entries !== undefined;
-      entries = this.#applies.shift()
-    ) {
+    while (this.#applies.length > 0) {
+      const entries = this.#applies.splice(0).flatMap(unpackEntries);
       try {
         await this.#apply(entries);
       } catch (error) {
@@ -214,9 +236,23 @@ export class WorkerConsensus implements ConsensusPort {
         });
         return;
       }
-      this.#post({ kind: 'applied', index: entries.at(-1)?.index ?? 0 });
+      this.#tellApplied(entries);
     }
     this.#isApplying = false;
+  }
+
+  /** Consensus waits for it when it hands out no more, and for what begins a leadership or changes the membership. */
+  #tellApplied(entries: readonly Entry[]): void {
+    const message = { kind: 'applied', index: entries.at(-1)?.index ?? 0 } as const;
+    for (const { data } of entries) this.#appliedBytes += data.length;
+    const isWaitedFor =
+      this.#appliedBytes >= appliedBytesMax || entries.some(({ kind }) => kind !== 'normal');
+    if (!isWaitedFor) {
+      this.#outbox.postLater(message);
+      return;
+    }
+    this.#appliedBytes = 0;
+    this.#post(message);
   }
 
   #broken(message: string): void {

@@ -96,6 +96,7 @@ export function consensusOptions(
       ...defaultRaftLimits,
       electionTicksMin: Math.max(10, Math.round(minMs / tickMs)),
       electionTicksMax: Math.max(12, Math.round(maxMs / tickMs)),
+      tellsCommitLater: true,
     },
     tickMs,
     segmentBytes: settings.get(haLogSegmentSize),

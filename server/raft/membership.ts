@@ -27,8 +27,20 @@ export function isJoint(conf: ConfState): boolean {
   return conf.votersOutgoing.length > 0;
 }
 
+type Members = ReadonlyMap<PeerId, Member | undefined>;
+/** It is asked for with every message, and a configuration never changes in itself. */
+const known = new WeakMap<ConfState, Members>();
+
 /** Voters of both sets and learners, by id. */
-export function membersOf(conf: ConfState): ReadonlyMap<PeerId, Member | undefined> {
+export function membersOf(conf: ConfState): Members {
+  const before = known.get(conf);
+  if (before !== undefined) return before;
+  const members = listed(conf);
+  known.set(conf, members);
+  return members;
+}
+
+function listed(conf: ConfState): Members {
   const members = new Map<PeerId, Member | undefined>();
   for (const id of conf.votersOutgoing) members.set(id, undefined);
   for (const member of [...conf.learners, ...conf.voters]) members.set(member.id, member);

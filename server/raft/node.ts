@@ -11,6 +11,7 @@ import {
   broadcastAppend,
   broadcastHeartbeat,
   hasActiveQuorum,
+  isCommitUntold,
   leaveIfRemoved,
   onAppendResp,
   onHeartbeatResp,
@@ -18,6 +19,7 @@ import {
   onUnreachable,
   recordRead,
   startTransfer,
+  tellCommit,
 } from './replication.ts';
 import { becomeFollower, forgetLeader } from './roles.ts';
 import { RaftState } from './state.ts';
@@ -100,7 +102,11 @@ export class RaftNode {
     return this.#state.term;
   }
 
-  /** Cheaper than `status`. */
+  /** This and what follows are cheaper than `status`. */
+  get conf(): ConfState {
+    return this.#state.conf;
+  }
+
   get isLeaderReady(): boolean {
     return this.#state.isLeaderReady;
   }
@@ -293,6 +299,16 @@ export class RaftNode {
     forgetLeader(this.#state);
   }
 
+  /** With `tellsCommitLater`: a follower does not know how far everything is committed. */
+  get isCommitUntold(): boolean {
+    return isCommitUntold(this.#state);
+  }
+
+  /** Tells the followers now: no append that would do it has followed. */
+  tellCommit(): void {
+    if (this.#state.role === 'leader') tellCommit(this.#state);
+  }
+
   reportUnreachable(id: PeerId): void {
     if (this.#state.role === 'leader') onUnreachable(this.#state, id);
   }
@@ -345,7 +361,7 @@ export class RaftNode {
       state.readStates.length > 0 ||
       state.reads.needsRound ||
       log.hasUnwritten() ||
-      this.#isHardStateNew() ||
+      this.#isVoteNew() ||
       this.#isSoftStateNew() ||
       log.hasCommitted(state.limits.applyBytesMax)
     );
@@ -387,13 +403,14 @@ export class RaftNode {
     const state = this.#state;
     const { log } = state;
     const { entries, snapshot } = log.takeUnwritten();
-    const isHardNew = this.#isHardStateNew();
-    const isVoteNew = this.#written.term !== state.term || this.#written.vote !== state.vote;
+    const isVoteNew = this.#isVoteNew();
     const afterwards = state.afterwards.splice(0);
-    if (entries.length === 0 && snapshot === undefined && !isHardNew && afterwards.length === 0)
-      return undefined;
+    const isWritten = entries.length > 0 || isVoteNew || snapshot !== undefined;
+    if (!isWritten && afterwards.length === 0) return undefined;
     const hardState = { term: state.term, vote: state.vote, commit: log.commit };
-    this.#written = hardState;
+    // A new commit index is written when something else is (ha.md 3.4 rule 5).
+    const isHardNew = isVoteNew || (isWritten && this.#written.commit !== log.commit);
+    if (isHardNew) this.#written = hardState;
     // Also with a mere hard state while entries are on their way: an acknowledgement that was ignored comes again.
     if (entries.length > 0 || snapshot !== undefined || log.hasTail)
       afterwards.push(
@@ -408,7 +425,7 @@ export class RaftNode {
       entries,
       hardState: isHardNew ? hardState : undefined,
       snapshot,
-      mustSync: entries.length > 0 || isVoteNew || snapshot !== undefined,
+      mustSync: isWritten,
       afterwards,
     };
   }
@@ -426,10 +443,9 @@ export class RaftNode {
     return { entries, afterwards: [done] };
   }
 
-  #isHardStateNew(): boolean {
-    const { term, vote, commit } = this.#written;
-    const state = this.#state;
-    return term !== state.term || vote !== state.vote || commit !== state.log.commit;
+  #isVoteNew(): boolean {
+    const { term, vote } = this.#written;
+    return term !== this.#state.term || vote !== this.#state.vote;
   }
 
   #isSoftStateNew(): boolean {

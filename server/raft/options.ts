@@ -17,6 +17,11 @@ export interface RaftLimits {
   readonly uncommittedBytesMax: number;
   /** Bytes handed out to be applied at a time. */
   readonly applyBytesMax: number;
+  /**
+   * Followers hear of a commit with the next append, the next heartbeat, or when the driver calls `tellCommit`; else at once, with an
+   * append that is empty (ha.md 2.6 rule 6).
+   */
+  readonly tellsCommitLater: boolean;
 }
 
 const mebi = 1024 * 1024;
@@ -33,6 +38,7 @@ export const defaultRaftLimits: RaftLimits = {
   windowBytesMax: 8 * mebi,
   uncommittedBytesMax: 256 * mebi,
   applyBytesMax: 8 * mebi,
+  tellsCommitLater: false,
 };
 
 /** A node from any log, hard state and configuration. */

@@ -122,7 +122,11 @@ export function onAppendResp(state: RaftState, message: Message): void {
     peer.becomeProbe();
     peer.becomeReplicate();
   } else if (peer.state === 'replicate') peer.free(message.index);
-  if (advanceCommit(state)) {
+  const { confIndex } = state;
+  const isAdvanced = advanceCommit(state);
+  if (state.limits.tellsCommitLater && state.confIndex === confIndex) {
+    // `tellCommit` follows.
+  } else if (isAdvanced) {
     broadcastAppend(state);
   } else if (message.from !== state.self && peer.sentCommit < state.log.commit) {
     sendAppend(state, message.from, true);
@@ -136,6 +140,26 @@ export function onAppendResp(state: RaftState, message: Message): void {
 function heardFrom(peer: Progress, { condition }: Message): void {
   peer.isActive = true;
   peer.isCounted = condition !== 'not-admitted';
+}
+
+/** Followers that could be told of a newer commit index than they were. */
+function unaware(state: RaftState): readonly PeerId[] {
+  const { commit } = state.log;
+  return [...state.progress]
+    .filter(([id, peer]) => id !== state.self && !peer.waits && peer.sentCommit < commit)
+    .map(([id]) => id)
+    .sort();
+}
+
+export function isCommitUntold(state: RaftState): boolean {
+  if (state.role !== 'leader') return false;
+  for (const [id, peer] of state.progress)
+    if (id !== state.self && !peer.waits && peer.sentCommit < state.log.commit) return true;
+  return false;
+}
+
+export function tellCommit(state: RaftState): void {
+  for (const id of unaware(state)) sendAppend(state, id, true);
 }
 
 function onRejected(state: RaftState, message: Message, peer: Progress): void {

@@ -2,7 +2,7 @@ import { lookup } from 'node:dns/promises';
 import type { Cancel, Runtime } from '#core/runtime.ts';
 import { membersOf } from '#raft/membership.ts';
 import type { SnapshotMeta } from '#raft/message.ts';
-import type { Index, PeerId, Term } from '#raft/vocabulary.ts';
+import type { Entry, Index, PeerId, Term } from '#raft/vocabulary.ts';
 import type {
   ConsensusStatus,
   MembershipChange,
@@ -11,6 +11,8 @@ import type {
   Transferred,
 } from '../consensus-port.ts';
 import { LogStore } from '../log-store/log-store.ts';
+import type { Outbox } from '../outbox.ts';
+import { packEntries, unpackEntries } from '../packed-entries.ts';
 import type { Envelope } from '../transport/envelope.ts';
 import type { UnaryName } from '../transport/peer-channel.ts';
 import { PeerAllowlist } from '../transport/peer-allowlist.ts';
@@ -41,7 +43,7 @@ const pollMs = 20;
 export class ConsensusService {
   readonly #options: ConsensusOptions;
   readonly #runtime: Runtime;
-  readonly #tell: (message: FromWorker) => void;
+  readonly #outbox: Outbox<FromWorker>;
   readonly #store: LogStore;
   readonly #peers: Peers;
   readonly #server: RaftServer;
@@ -64,7 +66,7 @@ export class ConsensusService {
   static async start(
     start: WorkerStart,
     runtime: Runtime,
-    tell: (message: FromWorker) => void,
+    outbox: Outbox<FromWorker>,
   ): Promise<ConsensusService> {
     const { consensus: options, logPort } = start;
     const store = await LogStore.open(logPort, {
@@ -76,7 +78,7 @@ export class ConsensusService {
       wipes: !options.persists,
       onFlush: (tookMs) => service.#health.flushed(tookMs),
     });
-    const service: ConsensusService = new ConsensusService(options, runtime, tell, store);
+    const service: ConsensusService = new ConsensusService(options, runtime, outbox, store);
     await service.#server.listen();
     service.#checkLater();
     void service.#begin();
@@ -86,17 +88,17 @@ export class ConsensusService {
   private constructor(
     options: ConsensusOptions,
     runtime: Runtime,
-    tell: (message: FromWorker) => void,
+    outbox: Outbox<FromWorker>,
     store: LogStore,
   ) {
     this.#options = options;
     this.#runtime = runtime;
-    this.#tell = tell;
+    this.#outbox = outbox;
     this.#store = store;
     this.#peers = new Peers({
       options,
       runtime,
-      conf: () => this.#driver?.status().conf ?? store.identity.firstConf,
+      conf: () => this.#driver?.conf ?? store.identity.firstConf,
       names: () => ({
         clusterId: store.identity.clusterId ?? '',
         fromStorage: store.identity.storageId,
@@ -119,7 +121,7 @@ export class ConsensusService {
       restartsMax: options.restartsMax,
       freePercMin: options.freePercMin,
       space: () => spaceAt(options.directory),
-      report: (level, text) => tell({ kind: 'log', level, text }),
+      report: (level, text) => outbox.post({ kind: 'log', level, text }),
       restart: async () => {
         await store.reopen();
         this.#driver?.restart();
@@ -151,10 +153,10 @@ export class ConsensusService {
       declared: declared.map(({ id }) => id),
       runtime: this.#runtime,
       identity: () => this.#store.identity,
-      conf: () => this.#driver?.status().conf,
+      conf: () => this.#driver?.conf,
       askMembers: async (id) =>
         ((await this.#peers.ask(id, 'Hello', this.#hello())) as Hello).members ?? [],
-      report: (text) => this.#tell({ kind: 'log', level: 'error', text }),
+      report: (text) => this.#outbox.post({ kind: 'log', level: 'error', text }),
     });
   }
 
@@ -166,12 +168,12 @@ export class ConsensusService {
       ...allowlist,
       runtime: this.#runtime,
       hosts: () => {
-        const conf = this.#driver?.status().conf;
+        const conf = this.#driver?.conf;
         const members = conf === undefined ? [] : [...membersOf(conf).keys()];
         return [...new Set([...declared.map(({ id }) => id), ...members].map(hostOf))];
       },
       resolve: async (host) => (await lookup(host, { all: true })).map(({ address }) => address),
-      warn: (text) => this.#tell({ kind: 'log', level: 'warn', text }),
+      warn: (text) => this.#outbox.post({ kind: 'log', level: 'warn', text }),
     });
   }
 
@@ -184,7 +186,7 @@ export class ConsensusService {
       isReachable: (id) => this.#isReachable(id),
       bestTarget: (except) => this.#bestTarget(except),
       transfer: (to, timeoutMs) => this.transfer(to, timeoutMs),
-      log: (level, text) => this.#tell({ kind: 'log', level, text }),
+      log: (level, text) => this.#outbox.post({ kind: 'log', level, text }),
     });
   }
 
@@ -203,7 +205,7 @@ export class ConsensusService {
           runtime: this.#runtime,
           store: this.#store,
           peers: this.#peers,
-          apply: (entries) => this.#tell({ kind: 'apply', entries }),
+          apply: (entries) => this.#apply(entries),
           install: (snapshot, from) => this.#install(snapshot, from),
           changed: () => this.#publish(),
           logFailed: (error) => this.#logFailed(error),
@@ -223,6 +225,11 @@ export class ConsensusService {
     }
   }
 
+  #apply(entries: readonly Entry[]): void {
+    const packed = packEntries(entries);
+    this.#outbox.post({ kind: 'apply', entries: packed }, [packed.buffer]);
+  }
+
   async #find(): Promise<Formation | undefined> {
     const found = await findGroup({
       options: this.#options,
@@ -230,7 +237,7 @@ export class ConsensusService {
       storageId: this.#store.identity.storageId,
       ask: async ({ id }) =>
         this.#checked((await this.#peers.ask(id, 'Hello', this.#hello())) as Hello),
-      report: (level, text) => this.#tell({ kind: 'log', level, text }),
+      report: (level, text) => this.#outbox.post({ kind: 'log', level, text }),
       isClosed: () => this.#raftState === 'CLOSING',
     });
     if (found.kind === 'closed') return undefined;
@@ -355,9 +362,13 @@ export class ConsensusService {
       case 'propose': {
         const { id, batch, epoch } = message;
         const outcome =
-          this.#driver?.propose(batch, epoch) ??
-          ({ kind: 'refused', reason: 'not-leader' } as const);
-        this.#answer(id, outcome);
+          this.#driver?.propose(
+            unpackEntries(batch).map(({ data }) => data),
+            epoch,
+          ) ?? ({ kind: 'refused', reason: 'not-leader' } as const);
+        // Nobody waits for the place of an entry before it is committed.
+        if (outcome.kind === 'accepted') this.#outbox.postLater({ kind: 'answer', id, outcome });
+        else this.#answer(id, outcome);
         return;
       }
       case 'deliver':
@@ -408,7 +419,7 @@ export class ConsensusService {
   }
 
   #answer(id: number, outcome: Outcome): void {
-    this.#tell({ kind: 'answer', id, outcome });
+    this.#outbox.post({ kind: 'answer', id, outcome });
   }
 
   #checkAdmission(): void {
@@ -440,7 +451,7 @@ export class ConsensusService {
   }
 
   #install({ index, term, body }: SnapshotMeta, from: PeerId): Promise<void> {
-    this.#tell({ kind: 'install', offer: { index, term, from, body } });
+    this.#outbox.post({ kind: 'install', offer: { index, term, from, body } });
     return new Promise((resolve, reject) => {
       this.#installed = (error) => {
         this.#installed = undefined;
@@ -514,7 +525,7 @@ export class ConsensusService {
     const text = JSON.stringify(status);
     if (text === this.#published) return;
     this.#published = text;
-    this.#tell({ kind: 'status', status });
+    this.#outbox.post({ kind: 'status', status });
   }
 
   status(): ConsensusStatus {
@@ -553,7 +564,7 @@ export class ConsensusService {
     this.#raftState = 'EXCEPTION';
     const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
     this.#driver?.close();
-    this.#tell({ kind: 'broken', message: text });
+    this.#outbox.post({ kind: 'broken', message: text });
     this.#publish();
   }
 
@@ -564,6 +575,7 @@ export class ConsensusService {
     this.#stopCheck();
     this.#watch.close();
     this.#allowlist?.close();
+    await this.#driver?.writeCommit();
     this.#driver?.close();
     this.#peers.close();
     this.#server.close();

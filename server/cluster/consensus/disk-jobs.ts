@@ -16,6 +16,8 @@ export interface DiskPort {
 export class DiskJobs {
   readonly #port: DiskPort;
   #waiting: AppendJob[] = [];
+  /** Writes whose answer is not here. */
+  #outstanding = 0;
   #isInstalling = false;
   #isStopped = false;
   #hasFailed = false;
@@ -51,13 +53,20 @@ export class DiskJobs {
 
   #write(job: AppendJob): void {
     const isNothing = job.entries.length === 0 && job.hardState === undefined;
+    if (isNothing && !job.mustSync && this.#outstanding === 0) {
+      this.#port.done(job.afterwards);
+      return;
+    }
+    this.#outstanding += 1;
     const written =
       isNothing && !job.mustSync ? this.#port.store.barrier() : this.#port.store.append(job);
     written.then(
       () => {
+        this.#outstanding -= 1;
         if (!this.#isStopped && !this.#hasFailed) this.#port.done(job.afterwards);
       },
       (error: Error) => {
+        this.#outstanding -= 1;
         if (!this.#isStopped && !this.#hasFailed) this.#port.failed(error);
       },
     );

@@ -33,6 +33,8 @@ interface Read {
 /** After a stall at most so many late ticks are delivered: all of them at once would make every follower campaign. */
 const lateTicksMax = 2;
 const installPauseMs = 1000;
+/** Followers learn so late at most what is committed when no append tells them. */
+const commitToldMs = 5;
 
 /** The loop around the core (ha.md 1.2): clock, messages and requests in; disk, network and state machine out. */
 export class Driver {
@@ -51,6 +53,8 @@ export class Driver {
   #epoch = 0;
   #lastTickMs: number;
   #stopTicks: Cancel = () => {};
+  #untoldSinceMs: number | undefined;
+  #isTelling = false;
   #isLoading = false;
   #isWorking = false;
   #isClosed = false;
@@ -72,6 +76,10 @@ export class Driver {
 
   status(): NodeStatus {
     return this.#node.status();
+  }
+
+  get conf(): ConfState {
+    return this.#node.conf;
   }
 
   #makeNode(): RaftNode {
@@ -235,6 +243,14 @@ export class Driver {
     return true;
   }
 
+  /** So that the next start knows what is committed (ha.md 3.4 rule 5); before `close`. */
+  async writeCommit(): Promise<void> {
+    const { term, vote, commit } = this.#node.status();
+    const hardState = { term, vote, commit };
+    const job = { entries: [], hardState, snapshot: undefined, mustSync: false, afterwards: [] };
+    await this.#port.store.append(job).catch(() => {});
+  }
+
   close(): void {
     this.#isClosed = true;
     this.#stopTicks();
@@ -261,12 +277,33 @@ export class Driver {
     this.#isWorking = true;
     try {
       while (this.#node.hasReady()) this.#doReady();
+      this.#tellCommitLater();
     } catch (error) {
       this.#isClosed = true;
       this.#port.broken(error);
     } finally {
       this.#isWorking = false;
     }
+  }
+
+  /** One timer at a time, which looks whether what it was set for was told meanwhile. */
+  #tellCommitLater(): void {
+    if (!this.#node.isCommitUntold) {
+      this.#untoldSinceMs = undefined;
+      return;
+    }
+    const { clock, timers } = this.#port.runtime;
+    this.#untoldSinceMs ??= clock.monotonicMs();
+    if (this.#isTelling) return;
+    this.#isTelling = true;
+    const leftMs = this.#untoldSinceMs + commitToldMs - clock.monotonicMs();
+    timers.after(Math.max(1, Math.ceil(leftMs)), () => {
+      this.#isTelling = false;
+      const sinceMs = this.#untoldSinceMs;
+      if (this.#isClosed || sinceMs === undefined) return;
+      if (clock.monotonicMs() - sinceMs >= commitToldMs) this.#node.tellCommit();
+      this.#work();
+    });
   }
 
   #doReady(): void {

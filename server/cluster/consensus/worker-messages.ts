@@ -1,6 +1,6 @@
 import type { MessagePort } from 'node:worker_threads';
 import type { RaftLimits } from '#raft/options.ts';
-import type { Entry, Index, PeerId } from '#raft/vocabulary.ts';
+import type { Index, PeerId } from '#raft/vocabulary.ts';
 import type {
   ConsensusStatus,
   MembershipChange,
@@ -9,15 +9,20 @@ import type {
   SnapshotOffer,
   Transferred,
 } from '../consensus-port.ts';
+import type { PackedEntries } from '../packed-entries.ts';
 import type { RaftTls } from '../transport/raft-tls.ts';
 
-/** What crosses the border between the main thread and the consensus worker. Calls have a number, their answers carry it. */
+/**
+ * What crosses the border between the main thread and the consensus worker, in lists (`outbox.ts`). Calls have a number, their answers
+ * carry it.
+ */
 export type ToWorker =
   | {
       readonly kind: 'propose';
       readonly id: number;
       readonly epoch: number;
-      readonly batch: readonly Uint8Array[];
+      /** Their indexes and terms are not known yet. */
+      readonly batch: PackedEntries;
     }
   | { readonly kind: 'deliver'; readonly applied: Index }
   | { readonly kind: 'applied'; readonly index: Index }
@@ -48,11 +53,14 @@ export type Outcome = Proposed | Index | Transferred | MembershipChanged | 'clos
 export type FromWorker =
   | { readonly kind: 'status'; readonly status: ConsensusStatus }
   | { readonly kind: 'answer'; readonly id: number; readonly outcome: Outcome }
-  | { readonly kind: 'apply'; readonly entries: readonly Entry[] }
+  | { readonly kind: 'apply'; readonly entries: PackedEntries }
   | { readonly kind: 'install'; readonly offer: SnapshotOffer }
   | { readonly kind: 'log'; readonly level: 'info' | 'warn' | 'error'; readonly text: string }
   | { readonly kind: 'ping' }
   | { readonly kind: 'broken'; readonly message: string };
+
+/** What nobody waits for takes at most so long to cross the border. */
+export const outboxDelayMs = 10;
 
 /** One entry of the server list, as far as consensus needs it. */
 export interface DeclaredMember {

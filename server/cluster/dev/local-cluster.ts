@@ -12,6 +12,8 @@ export interface LocalClusterOptions {
   /** Of every server. */
   readonly settings?: Readonly<Record<string, string>>;
   readonly environment?: Readonly<Record<string, string>>;
+  /** Without the links between servers, which can be cut: for measurements. */
+  readonly isDirect?: boolean;
   /** The first ports to try; others are taken when these are not free. */
   readonly httpPort?: number;
   readonly raftPort?: number;
@@ -265,7 +267,7 @@ export class LocalCluster {
   readonly #dialMaps = new Map<LocalServer, Record<string, string>>();
 
   async #link(from: LocalServer, to: LocalServer): Promise<void> {
-    if (from === to) return;
+    if (from === to || this.#options.isDirect === true) return;
     const map = this.#dialMaps.get(from) ?? {};
     const links: Link[] = [];
     for (const port of [to.options.raftPort, to.options.httpPort]) {

@@ -1,5 +1,6 @@
 import type { SnapshotMeta } from '#raft/message.ts';
 import type { Entry, HardState, Index } from '#raft/vocabulary.ts';
+import type { PackedEntries } from '../packed-entries.ts';
 import type { Recovered } from './log-recovery.ts';
 import type { Identity } from './raft-directory.ts';
 import type { LogJob } from './segment-log.ts';
@@ -29,10 +30,11 @@ export interface OpenedLog extends Recovered {
   readonly snapshot: SnapshotMeta | undefined;
 }
 
-export interface NumberedRequest {
-  readonly id: number;
-  readonly request: LogRequest;
-}
+/** On its way to the log worker: the entries of an append are packed. */
+export type NumberedRequest = { readonly id: number } & (
+  | { readonly request: Exclude<LogRequest, { kind: 'append' }> }
+  | { readonly job: Omit<LogJob, 'entries'>; readonly entries: PackedEntries | undefined }
+);
 
 export interface LogAnswer {
   readonly id: number;

@@ -2,7 +2,8 @@ import type { MessagePort } from 'node:worker_threads';
 import type { SnapshotMeta } from '#raft/message.ts';
 import type { AppendJob } from '#raft/ready.ts';
 import type { Entry, HardState, Index } from '#raft/vocabulary.ts';
-import type { LogAnswer, LogRequest, OpenedLog } from './log-requests.ts';
+import { packEntries } from '../packed-entries.ts';
+import type { LogAnswer, LogRequest, NumberedRequest, OpenedLog } from './log-requests.ts';
 import { MemoryTail } from './memory-tail.ts';
 import type { Identity } from './raft-directory.ts';
 
@@ -58,7 +59,9 @@ export class LogStore {
     this.#options = options;
     this.tail = new MemoryTail(options.cacheBytesMax, undefined);
     this.#opened = nothingOpened;
-    port.on('message', (answer: LogAnswer) => this.#answered(answer));
+    port.on('message', (answers: readonly LogAnswer[]) => {
+      for (const answer of answers) this.#answered(answer);
+    });
   }
 
   get identity(): Identity {
@@ -87,7 +90,9 @@ export class LogStore {
 
   /** Resolves when the job is durable, and the tail shows it. @throws LogFailure */
   async append({ entries, hardState, mustSync }: AppendJob): Promise<void> {
-    await this.#ask({ kind: 'append', job: { entries, hardState, mustSync } });
+    const packed = entries.length > 0 ? packEntries(entries) : undefined;
+    const transferred = packed === undefined ? [] : [packed.buffer];
+    await this.#post((id) => ({ id, job: { hardState, mustSync }, entries: packed }), transferred);
     this.tail.put(entries);
   }
 
@@ -126,11 +131,18 @@ export class LogStore {
     this.#port.close();
   }
 
-  #ask(request: LogRequest): Promise<LogAnswer['value']> {
+  #ask(request: Exclude<LogRequest, { kind: 'append' }>): Promise<LogAnswer['value']> {
+    return this.#post((id) => ({ id, request }), []);
+  }
+
+  #post(
+    message: (id: number) => NumberedRequest,
+    transferred: readonly ArrayBuffer[],
+  ): Promise<LogAnswer['value']> {
     const id = this.#nextId++;
     return new Promise((resolve, reject) => {
       this.#waiting.set(id, { resolve, reject });
-      this.#port.postMessage({ id, request });
+      this.#port.postMessage(message(id), transferred);
     });
   }
 

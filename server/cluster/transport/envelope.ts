@@ -1,10 +1,9 @@
 import type { Condition, Message, MessageType, SnapshotMeta } from '#raft/message.ts';
 import { messageOf } from '#raft/message.ts';
 import type { ConfState, Entry, EntryKind } from '#raft/vocabulary.ts';
-import { ProtoError, ProtoReader, ProtoWriter } from './protobuf.ts';
+import { fieldBytes, integerBytes, ProtoError, ProtoReader, ProtoWriter } from './protobuf.ts';
 
-/** What travels on the streams `Control` and `Bulk` (ha.md 4.1). */
-export interface Envelope {
+export interface EnvelopeNames {
   readonly clusterId: string;
   readonly clusterName: string;
   readonly fromPeer: string;
@@ -12,10 +11,20 @@ export interface Envelope {
   readonly toPeer: string;
   /** The storage that the sender believes in; empty: it knows none. */
   readonly toStorage: string;
+}
+
+/** What travels on the streams `Control` and `Bulk` (ha.md 4.1). */
+export interface Envelope extends EnvelopeNames {
   readonly messages: readonly Message[];
 }
 
 const protocol = 1;
+/** Of field 9 with a length. */
+const messageKey = 9 * 8 + 2;
+/** Of an entry without its data, and of a message without entries: what is set aside for them. */
+const entryHeadBytesMax = 40;
+const messageBytes = 128;
+const nothing = new Uint8Array(0);
 
 /** In the order of the numbers on the wire. */
 const types: readonly MessageType[] = [
@@ -36,44 +45,109 @@ const types: readonly MessageType[] = [
 const conditions: readonly Condition[] = ['none', 'log-failed', 'needs-snapshot', 'not-admitted'];
 const kinds: readonly EntryKind[] = ['normal', 'conf', 'noop'];
 
-export function encodeEnvelope(envelope: Envelope): Buffer {
-  const writer = new ProtoWriter()
-    .text(1, envelope.clusterId)
-    .text(2, envelope.clusterName)
-    .text(3, envelope.fromPeer)
-    .text(4, envelope.fromStorage)
-    .text(5, envelope.toPeer)
-    .text(6, envelope.toStorage)
-    .integer(7, protocol);
-  for (const message of envelope.messages) writer.message(9, encodeMessage(message));
+/** Names of both sides as bytes: they are the same for all envelopes of a stream. */
+export function encodeNames(names: EnvelopeNames): Buffer {
+  return new ProtoWriter()
+    .text(1, names.clusterId)
+    .text(2, names.clusterName)
+    .text(3, names.fromPeer)
+    .text(4, names.fromStorage)
+    .text(5, names.toPeer)
+    .text(6, names.toStorage)
+    .integer(7, protocol)
+    .finish();
+}
+
+export function encodeEnvelope(
+  names: EnvelopeNames | Buffer,
+  messages: readonly Message[],
+): Buffer {
+  const head = Buffer.isBuffer(names) ? names : encodeNames(names);
+  let dataBytes = 0;
+  for (const { entries } of messages)
+    for (const { data } of entries) dataBytes += data.length + entryHeadBytesMax;
+  const writer = new ProtoWriter(head.length + messages.length * messageBytes + dataBytes);
+  writer.raw(head);
+  for (const message of messages) writeMessage(writer, message);
   return writer.finish();
 }
 
-/** @throws ProtoError */
-export function decodeEnvelope(bytes: Uint8Array): Envelope {
-  const texts = ['', '', '', '', '', '', ''];
-  const parts: Uint8Array[] = [];
-  const reader = new ProtoReader(bytes);
-  while (reader.next()) {
-    if (reader.field <= 6) texts[reader.field] = reader.text();
-    else if (reader.field === 9) parts.push(reader.bytes());
-    else reader.skip();
+/** The names that the envelopes of one stream begin with: the same bytes are read once. */
+export class EnvelopeReader {
+  #head: Buffer = Buffer.alloc(0);
+  #names: EnvelopeNames | undefined;
+
+  /** @throws ProtoError */
+  read(bytes: Buffer): Envelope {
+    const known = this.#head;
+    const isKnown =
+      this.#names !== undefined &&
+      known.length > 0 &&
+      bytes.length > known.length &&
+      bytes[known.length] === messageKey &&
+      bytes.compare(known, 0, known.length, 0, known.length) === 0;
+    if (!isKnown) this.#readNames(bytes);
+    const names = this.#names as EnvelopeNames;
+    // A copy of its own: what it came in may be larger and would live as long as the entries.
+    const own = Buffer.from(Uint8Array.prototype.slice.call(bytes, this.#head.length).buffer);
+    const messages: Message[] = [];
+    const reader = new ProtoReader(own);
+    while (reader.next()) {
+      if (reader.field === 9)
+        messages.push(decodeMessage(reader.bytes(), names.fromPeer, names.toPeer));
+      else reader.skip();
+    }
+    return { ...names, messages };
   }
-  const [, clusterId, clusterName, fromPeer, fromStorage, toPeer, toStorage] = texts as string[];
-  return {
-    clusterId: clusterId ?? '',
-    clusterName: clusterName ?? '',
-    fromPeer: fromPeer ?? '',
-    fromStorage: fromStorage ?? '',
-    toPeer: toPeer ?? '',
-    toStorage: toStorage ?? '',
-    messages: parts.map((part) => decodeMessage(part, fromPeer ?? '', toPeer ?? '')),
-  };
+
+  #readNames(bytes: Buffer): void {
+    const texts = ['', '', '', '', '', '', ''];
+    const reader = new ProtoReader(bytes);
+    let end = 0;
+    let hasMessages = false;
+    while (reader.next()) {
+      if (reader.field <= 6) texts[reader.field] = reader.text();
+      else reader.skip();
+      if (reader.field === 9) hasMessages = true;
+      // Names may stand behind messages: then nothing of it can be kept.
+      else end = hasMessages ? 0 : reader.at;
+    }
+    const [, clusterId, clusterName, fromPeer, fromStorage, toPeer, toStorage] = texts as string[];
+    this.#names = {
+      clusterId: clusterId ?? '',
+      clusterName: clusterName ?? '',
+      fromPeer: fromPeer ?? '',
+      fromStorage: fromStorage ?? '',
+      toPeer: toPeer ?? '',
+      toStorage: toStorage ?? '',
+    };
+    this.#head = Buffer.from(bytes.subarray(0, end));
+  }
 }
 
-function encodeMessage(message: Message): Buffer {
-  const writer = new ProtoWriter()
-    .integer(1, types.indexOf(message.type))
+function writeMessage(writer: ProtoWriter, message: Message): void {
+  const context = message.context > 0 ? Buffer.from(String(message.context)) : nothing;
+  const snapshot = message.snapshot === undefined ? nothing : encodeSnapshot(message.snapshot);
+  const type = types.indexOf(message.type);
+  const condition = conditions.indexOf(message.condition);
+  let length =
+    integerBytes(1, type) +
+    integerBytes(2, message.term) +
+    integerBytes(3, message.index) +
+    integerBytes(4, message.logTerm) +
+    integerBytes(5, message.commit) +
+    integerBytes(6, Number(message.reject)) +
+    integerBytes(7, message.rejectHint) +
+    integerBytes(8, message.hintTerm) +
+    fieldBytes(10, context.length) +
+    integerBytes(11, Number(message.transfer)) +
+    integerBytes(12, Number(message.emptyLog)) +
+    fieldBytes(13, snapshot.length) +
+    integerBytes(16, condition);
+  for (const entry of message.entries) length += fieldBytes(9, entryBytes(entry));
+  writer
+    .begin(9, length)
+    .integer(1, type)
     .integer(2, message.term)
     .integer(3, message.index)
     .integer(4, message.logTerm)
@@ -81,11 +155,13 @@ function encodeMessage(message: Message): Buffer {
     .flag(6, message.reject)
     .integer(7, message.rejectHint)
     .integer(8, message.hintTerm);
-  for (const entry of message.entries) writer.message(9, encodeEntry(entry));
-  if (message.context > 0) writer.bytes(10, Buffer.from(String(message.context)));
-  writer.flag(11, message.transfer).flag(12, message.emptyLog);
-  if (message.snapshot !== undefined) writer.message(13, encodeSnapshot(message.snapshot));
-  return writer.integer(16, conditions.indexOf(message.condition)).finish();
+  for (const entry of message.entries) writeEntry(writer, entry);
+  writer
+    .bytes(10, context)
+    .flag(11, message.transfer)
+    .flag(12, message.emptyLog)
+    .bytes(13, snapshot)
+    .integer(16, condition);
 }
 
 type Fields = { -readonly [Key in keyof Message]?: Message[Key] };
@@ -153,13 +229,23 @@ function contextOf(text: string): number {
   return value;
 }
 
-function encodeEntry({ index, term, kind, data }: Entry): Buffer {
-  return new ProtoWriter()
+function entryBytes({ index, term, kind, data }: Entry): number {
+  return (
+    integerBytes(1, index) +
+    integerBytes(2, term) +
+    integerBytes(3, kinds.indexOf(kind)) +
+    fieldBytes(4, data.length)
+  );
+}
+
+function writeEntry(writer: ProtoWriter, entry: Entry): void {
+  const { index, term, kind, data } = entry;
+  writer
+    .begin(9, entryBytes(entry))
     .integer(1, index)
     .integer(2, term)
     .integer(3, kinds.indexOf(kind))
-    .bytes(4, data)
-    .finish();
+    .bytes(4, data);
 }
 
 function decodeEntry(bytes: Uint8Array): Entry {
@@ -170,8 +256,7 @@ function decodeEntry(bytes: Uint8Array): Entry {
     if (reader.field === 1) index = reader.integer();
     else if (reader.field === 2) term = reader.integer();
     else if (reader.field === 3) kind = reader.integer();
-    // A copy: the message it came in may be large and would live as long as the entry.
-    else if (reader.field === 4) data = Uint8Array.from(reader.bytes());
+    else if (reader.field === 4) data = reader.bytes();
     else reader.skip();
   }
   const named = kinds[kind];

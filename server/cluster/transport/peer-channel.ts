@@ -7,7 +7,7 @@ import {
 } from '@grpc/grpc-js';
 import { isErrno } from '#platform/files.ts';
 import type { Message } from '#raft/message.ts';
-import { type Envelope, encodeEnvelope } from './envelope.ts';
+import { type EnvelopeNames, encodeEnvelope, encodeNames } from './envelope.ts';
 import type { RaftTls } from './raft-tls.ts';
 import { adminService, raftService } from './services.ts';
 
@@ -21,7 +21,7 @@ export interface PeerChannelOptions {
   /** As the server list writes it, whatever is dialled: the certificate is checked against it. */
   readonly host: string;
   /** Names of both sides, as they are now. */
-  readonly envelope: () => Omit<Envelope, 'messages'>;
+  readonly envelope: () => EnvelopeNames;
   /** A stream ended or broke. @param isRefused the process on the other side is gone, not slow */
   readonly onLost: (isRefused: boolean) => void;
 }
@@ -46,6 +46,9 @@ export class PeerChannel {
     control: { count: 0, bytes: 0 },
     bulk: { count: 0, bytes: 0 },
   };
+  #known:
+    | { readonly clusterId: string; readonly toStorage: string; readonly bytes: Buffer }
+    | undefined;
   #isClosed = false;
 
   constructor(options: PeerChannelOptions) {
@@ -87,7 +90,7 @@ export class PeerChannel {
     const stream = this.#streams[kind] ?? this.#open(kind);
     const waiting = this.#waiting[kind];
     if (waiting.count >= waitingMax[kind] || waiting.bytes >= waitingBytesMax) return false;
-    const bytes = encodeEnvelope({ ...this.#options.envelope(), messages });
+    const bytes = encodeEnvelope(this.#names(), messages);
     waiting.count += 1;
     waiting.bytes += bytes.length;
     stream.write(bytes, () => {
@@ -96,6 +99,16 @@ export class PeerChannel {
       waiting.bytes -= bytes.length;
     });
     return true;
+  }
+
+  /** As bytes; they change with the cluster id and the storage of the peer. */
+  #names(): Buffer {
+    const { clusterId, toStorage } = this.#options.envelope();
+    const known = this.#known;
+    if (known?.clusterId === clusterId && known.toStorage === toStorage) return known.bytes;
+    const bytes = encodeNames(this.#options.envelope());
+    this.#known = { clusterId, toStorage, bytes };
+    return bytes;
   }
 
   #open(kind: Kind): Stream {

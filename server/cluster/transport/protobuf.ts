@@ -4,8 +4,12 @@
  */
 
 export class ProtoWriter {
-  #bytes = Buffer.allocUnsafe(256);
+  #bytes: Buffer;
   #length = 0;
+
+  constructor(expectedBytes = 256) {
+    this.#bytes = Buffer.allocUnsafe(expectedBytes);
+  }
 
   /** @param value a whole number from 0 to 2^53 - 1 */
   integer(field: number, value: number): this {
@@ -30,11 +34,22 @@ export class ProtoWriter {
 
   /** Also when it is empty: a repeated field has one element more. */
   message(field: number, value: Uint8Array): this {
+    return this.begin(field, value.length).raw(value);
+  }
+
+  /** What follows, up to so many bytes, is a message in this one. */
+  begin(field: number, length: number): this {
     this.#varint(field * 8 + 2);
-    this.#varint(value.length);
-    this.#reserve(value.length);
-    this.#bytes.set(value, this.#length);
-    this.#length += value.length;
+    this.#varint(length);
+    this.#reserve(length);
+    return this;
+  }
+
+  /** As they are: fields that were written before. */
+  raw(bytes: Uint8Array): this {
+    this.#reserve(bytes.length);
+    this.#bytes.set(bytes, this.#length);
+    this.#length += bytes.length;
     return this;
   }
 
@@ -58,6 +73,22 @@ export class ProtoWriter {
     wider.set(this.#bytes.subarray(0, this.#length));
     this.#bytes = wider;
   }
+}
+
+/** Bytes that a number takes with its field; both as `integer` writes them. */
+export function integerBytes(field: number, value: number): number {
+  return value === 0 ? 0 : varintBytes(field * 8) + varintBytes(value);
+}
+
+/** Bytes that a field of so many bytes takes. */
+export function fieldBytes(field: number, length: number): number {
+  return length === 0 ? 0 : varintBytes(field * 8) + varintBytes(length) + length;
+}
+
+function varintBytes(value: number): number {
+  let count = 1;
+  for (let left = value; left >= 0x80; left = Math.floor(left / 0x80)) count += 1;
+  return count;
 }
 
 /** A message that is none: the stream it came on is closed. */
@@ -84,6 +115,11 @@ export class ProtoReader {
     return true;
   }
 
+  /** Where the field that `next` is to find begins. */
+  get at(): number {
+    return this.#at;
+  }
+
   integer(): number {
     if (this.#wireType !== 0) throw new ProtoError(`field ${this.field} is no number`);
     return this.#varint();
@@ -94,7 +130,8 @@ export class ProtoReader {
   }
 
   text(): string {
-    return Buffer.from(this.bytes()).toString('utf8');
+    const { buffer, byteOffset, length } = this.bytes();
+    return Buffer.from(buffer, byteOffset, length).toString('utf8');
   }
 
   bytes(): Uint8Array {

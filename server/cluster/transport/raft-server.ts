@@ -8,7 +8,7 @@ import {
 } from '@grpc/grpc-js';
 import { X509Certificate } from 'node:crypto';
 import { createServer, type Socket } from 'node:net';
-import { decodeEnvelope, type Envelope } from './envelope.ts';
+import { type Envelope, EnvelopeReader } from './envelope.ts';
 import type { UnaryName } from './peer-channel.ts';
 import { type RaftTls, speaksFor } from './raft-tls.ts';
 import { adminService, raftService } from './services.ts';
@@ -105,8 +105,9 @@ export class RaftServer {
       raw === undefined || this.#options.tls?.isMutual !== true
         ? undefined
         : new X509Certificate(raw);
+    const reader = new EnvelopeReader();
     call.on('data', (bytes: Buffer) => {
-      const reason = this.#take(bytes, certificate);
+      const reason = this.#take(() => reader.read(bytes), certificate);
       if (reason === undefined) return;
       this.refused += 1;
       // `destroy` would leave the other side without a word.
@@ -117,9 +118,9 @@ export class RaftServer {
   }
 
   /** With mutual authentication a member speaks for its own host only (ha.md 4.5 rule 6). */
-  #take(bytes: Buffer, certificate: X509Certificate | undefined): string | undefined {
+  #take(read: () => Envelope, certificate: X509Certificate | undefined): string | undefined {
     try {
-      const envelope = decodeEnvelope(bytes);
+      const envelope = read();
       const host = envelope.fromPeer.replace(/_\d+$/, '');
       if (certificate !== undefined && !speaksFor(certificate, host))
         return `the certificate is not that of ${envelope.fromPeer}`;

@@ -73,13 +73,12 @@ test('bad input on the port is refused and changes nothing', async () => {
       toStorage: storageOf(victim),
     };
     const vote = (given: Partial<Envelope>): Buffer =>
-      encodeEnvelope({
-        ...good,
-        messages: [
+      encodeEnvelope(
+        { ...good, ...given },
+        given.messages ?? [
           messageOf('Vote', '', '', { term: 1000, index: 1000, logTerm: 1000, transfer: true }),
         ],
-        ...given,
-      });
+      );
     const entry = { index: 9, term: 1000, kind: 'normal', data: Buffer.from('x') } as const;
     const append = { term: 1000, index: 3, logTerm: 1, entries: [entry] };
     const hostile: Record<string, Buffer> = {

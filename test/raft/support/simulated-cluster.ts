@@ -82,6 +82,7 @@ export class SimulatedCluster {
   readonly servers = new Map<PeerId, Server>();
   readonly #random: (n: number) => number;
   readonly #faults: Faults;
+  readonly #tellsCommitLater: boolean;
   readonly #first: ConfState;
   #now = 0;
   #network: { at: number; order: number; message: Message }[] = [];
@@ -97,6 +98,7 @@ export class SimulatedCluster {
 
   constructor(seed: number, size: number, faults: Faults) {
     this.#random = seeded(seed);
+    this.#tellsCommitLater = seed % 2 === 0;
     this.#faults = faults;
     const ids = Array.from({ length: size }, (_, i) => `n${i + 1}`);
     this.#first = {
@@ -133,7 +135,7 @@ export class SimulatedCluster {
     server.applied = Math.max(server.checkpoint, meta?.index ?? 0);
     server.node = new RaftNode({
       self: id,
-      limits,
+      limits: { ...limits, tellsCommitLater: this.#tellsCommitLater },
       log: server.log,
       hardState: server.log.hardState,
       conf: server.conf,
@@ -263,6 +265,7 @@ export class SimulatedCluster {
   }
 
   #work(node: RaftNode, server: Server): void {
+    if (this.#tellsCommitLater && this.#chance(300)) node.tellCommit();
     if (node.status().role === 'leader' && this.#chance(300)) {
       this.#proposed += 1;
       node.propose([new TextEncoder().encode(`write ${this.#proposed}`)]);

@@ -1,0 +1,83 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { type EnvelopeNames, encodeEnvelope, EnvelopeReader } from '#cluster/transport/envelope.ts';
+import { packEntries, unpackEntries } from '#cluster/packed-entries.ts';
+import { messageOf } from '#raft/message.ts';
+import type { Entry } from '#raft/vocabulary.ts';
+
+const whole = fc.oneof(fc.nat(300), fc.nat({ max: 2 ** 40 }), fc.constant(Number.MAX_SAFE_INTEGER));
+const entries = fc
+  .array(
+    fc.record({
+      term: whole,
+      kind: fc.constantFrom('normal' as const, 'conf' as const, 'noop' as const),
+      data: fc.uint8Array({ maxLength: 300 }),
+    }),
+    { maxLength: 20 },
+  )
+  .map((list) => list.map((entry, i): Entry => ({ index: 7 + i, ...entry })));
+const names: EnvelopeNames = {
+  clusterId: '5f0c9f7e-6d0e-4d57-9a8e-2f6f4e3c1b11',
+  clusterName: 'täst',
+  fromPeer: 'a_1',
+  fromStorage: 's',
+  toPeer: 'b_2',
+  toStorage: '',
+};
+
+function plain(list: readonly Entry[]): object[] {
+  return list.map((entry) => ({ ...entry, data: [...entry.data] }));
+}
+
+test('what one member writes another one reads, name by name and entry by entry', () => {
+  const message = fc.record({
+    type: fc.constantFrom('Append' as const, 'AppendResp' as const, 'Heartbeat' as const),
+    fields: fc.record({ term: whole, index: whole, logTerm: whole, commit: whole, entries }),
+    reject: fc.boolean(),
+    context: fc.nat(),
+  });
+  fc.assert(
+    fc.property(fc.array(message, { maxLength: 4 }), (list) => {
+      const messages = list.map(({ type, fields, reject, context }) =>
+        messageOf(type, names.fromPeer, names.toPeer, { ...fields, reject, context }),
+      );
+      const reader = new EnvelopeReader();
+      const others = { ...names, clusterId: 'another' };
+      // Twice with the same names: those of the second one are not read again.
+      for (const sent of [names, names, others, names]) {
+        const read = reader.read(encodeEnvelope(sent, messages));
+        const { messages: found, ...foundNames } = read;
+        assert.deepEqual(foundNames, sent);
+        assert.deepEqual(
+          found.map((one) => ({ ...one, entries: plain(one.entries) })),
+          messages.map((one) => ({ ...one, entries: plain(one.entries) })),
+        );
+      }
+    }),
+    { numRuns: 200 },
+  );
+});
+
+test('names that stand behind messages are read for every envelope', () => {
+  const message = messageOf('Heartbeat', names.fromPeer, names.toPeer, { term: 3 });
+  const head = encodeEnvelope(names, []);
+  const reader = new EnvelopeReader();
+  for (const fromPeer of ['a_1', 'c_3']) {
+    const body = encodeEnvelope({ ...names, fromPeer }, [message]);
+    const own = encodeEnvelope({ ...names, fromPeer }, []);
+    const turned = Buffer.concat([body.subarray(own.length), own]);
+    assert.equal(reader.read(turned).fromPeer, fromPeer);
+  }
+  assert.equal(reader.read(Buffer.concat([head])).fromPeer, 'a_1');
+});
+
+test('entries cross a border between threads as they are', () => {
+  fc.assert(
+    fc.property(entries, (list) => {
+      const { first, count, buffer } = packEntries(list);
+      assert.deepEqual(plain(unpackEntries({ first, count, buffer })), plain(list));
+    }),
+    { numRuns: 200 },
+  );
+});
