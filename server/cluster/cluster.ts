@@ -1,4 +1,5 @@
 import type { Index, PeerId } from '#raft/vocabulary.ts';
+import type { Baseline } from './bootstrap/baseline.ts';
 import type {
   ClusterDatabase,
   ClusterView,
@@ -28,6 +29,7 @@ export interface ClusterOptions {
   readonly snapshots?: SnapshotPort | undefined;
   readonly stageOf?: ((uuid: string) => StageState) | undefined;
   readonly bootstrapState?: (() => unknown) | undefined;
+  readonly baseline?: (() => Baseline | undefined) | undefined;
 }
 
 /** A server in a cluster, as its doors see it: consensus, the log that is applied here, and the databases in it. */
@@ -44,6 +46,7 @@ export class Cluster implements ClusterView {
   readonly replication: ClusterReplication;
   readonly #server: ServerEntries;
   readonly #databaseNames: () => readonly string[];
+  readonly #baseline: () => Baseline | undefined;
   readonly #resyncOf: (database: string) => ResyncProgress | undefined;
 
   constructor(options: ClusterOptions) {
@@ -54,6 +57,7 @@ export class Cluster implements ClusterView {
     this.declared = options.declared;
     this.#server = options.server;
     this.#databaseNames = options.databaseNames;
+    this.#baseline = options.baseline ?? (() => undefined);
     this.#resyncOf = options.resyncOf ?? (() => undefined);
     if (options.verifier !== undefined) this.verifier = options.verifier;
     if (options.snapshots !== undefined) this.snapshots = options.snapshots;
@@ -85,17 +89,28 @@ export class Cluster implements ClusterView {
     const local = this.#databaseNames().filter((name) => !known.has(name));
     return [
       ...members.map((member) => this.#described(member, seats.get(member.uuid))),
-      ...local.map((name) => ({ name, status: 'LOCAL_ONLY' as const })),
+      ...local.map((name) => ({
+        name,
+        status: 'LOCAL_ONLY' as const,
+        acquireStatus: 'LEADER_MISSING' as const,
+      })),
     ].sort((x, y) => (x.name < y.name ? -1 : 1));
   }
 
   #described({ name, uuid }: MemberDatabase, seat: DatabaseSeat | undefined): ClusterDatabase {
+    const begun = this.#baseline()?.databases.find((database) => database.uuid === uuid);
+    const about = {
+      name,
+      uuid,
+      bootstrapFingerprint: begun?.fingerprint,
+      bootstrapLastTxId: begun?.lastTxId,
+    };
     const resync = this.#resyncOf(name);
-    if (resync !== undefined) return { name, uuid, status: 'INSTALLING', resync };
-    if (seat === undefined) return { name, uuid, status: 'CLOSED' };
+    if (resync !== undefined) return { ...about, status: 'INSTALLING', resync };
+    if (seat === undefined) return { ...about, status: 'CLOSED' };
     const { txId } = seat.engine.applied();
     const status = seat.damage === undefined ? 'ONLINE' : 'DIVERGED';
-    return { name, uuid, status, appliedIndex: this.appliedIndex(), lastTxId: txId };
+    return { ...about, status, appliedIndex: this.appliedIndex(), lastTxId: txId };
   }
 
   /** Applies what is committed, and lets go of everything but the databases. */

@@ -37,6 +37,7 @@ import type { DatabasesLog } from '#database/catalogue/databases.ts';
 import type { Database } from '#database/database.ts';
 import type { Replication } from '#database/catalogue/replication.ts';
 import { systemRuntime } from '#platform/system-runtime.ts';
+import { BootstrapPlan } from './cluster-bootstrap.ts';
 import { handOverStep, openDoorOfCluster, openToken } from './cluster-door.ts';
 import { SnapshotPlan, type SnapshotSources } from './cluster-snapshots.ts';
 import { consensusOptions } from './consensus-options.ts';
@@ -47,6 +48,8 @@ import type { Security } from './security.ts';
  * A server in a cluster: consensus in its threads, the catalog, the log that is applied to the databases, and what the doors get of
  * it. Loaded with `service.ha.enabled=true` only.
  */
+
+const formingPauseMs = 50;
 
 /** What databases are made with, before the cluster is there. */
 export interface ClusterHooks {
@@ -71,6 +74,7 @@ export class ClusterPlan {
   #log: DatabaseLog | undefined;
   #cluster: Cluster | undefined;
   #snapshots: SnapshotPlan | undefined;
+  #bootstrap: BootstrapPlan | undefined;
   #door: ClusterDoor | undefined;
   #stopRepairs = () => {};
 
@@ -124,6 +128,8 @@ export class ClusterPlan {
       directory,
       databases: () => databases,
       staged: () => snapshots.staged,
+      baselineStep: (database, source) => bootstrap.step(database, source),
+      refuse: (reason) => bootstrap.refuse(reason),
       users,
       groups,
       log,
@@ -137,6 +143,14 @@ export class ClusterPlan {
       door: () => this.#door,
       token: this.#token,
     });
+    const bootstrap = new BootstrapPlan(this.#ground, {
+      consensus,
+      databases,
+      isMember: (name) => catalog.memberNamed(name) !== undefined,
+      door: () => this.#door,
+      token: this.#token,
+    });
+    this.#bootstrap = bootstrap;
     await snapshots.prepare();
     this.#snapshots = snapshots;
     const verifier = new DatabaseVerifier({
@@ -146,26 +160,7 @@ export class ClusterPlan {
       runtime: systemRuntime,
       log,
     });
-    const replication = new ClusterReplication({
-      port: consensus,
-      server: catalog,
-      bounds: {
-        queueLengthMax: () => settings.get(haGroupCommitQueueSize),
-        queuedBytesMax: () => settings.get(haGroupCommitMaxQueuedBytes),
-        batchLengthMax: () => settings.get(haGroupCommitBatchSize),
-        quorumTimeoutMs: () => settings.get(haQuorumTimeout),
-      },
-      openForApply: (name) => databases.openForLog(name),
-      marked: ({ member }, index, body) => verifier.marked(member.name, index, body),
-      checkpointed: (index) => snapshots.snapshots.offer(index),
-      compaction: {
-        entriesMax: () => settings.get(haSnapshotThreshold),
-        intervalMs: () => settings.get(haSnapshotInterval),
-        entriesMin: () => settings.get(haSnapshotMinEntries),
-      },
-      runtime: systemRuntime,
-      log,
-    });
+    const replication = this.#replicate({ consensus, catalog, databases, snapshots, verifier });
     this.#catalog = catalog;
     this.#replication = replication;
     this.#log = new DatabaseLog(catalog, {
@@ -182,6 +177,8 @@ export class ClusterPlan {
       declared: this.#list.peers,
       databaseNames: () => databases.names(),
       verifier,
+      bootstrapState: () => bootstrap.own(),
+      baseline: () => catalog.document.baseline,
       snapshots: snapshots.port,
       stageOf: (uuid) => snapshots.staged.stateOf(uuid),
       resync: (database) => snapshots.resync(database),
@@ -196,12 +193,43 @@ export class ClusterPlan {
     return this.#door;
   }
 
+  #replicate(given: {
+    readonly consensus: WorkerConsensus;
+    readonly catalog: ServerCatalog;
+    readonly databases: SnapshotSources['databases'];
+    readonly snapshots: SnapshotPlan;
+    readonly verifier: DatabaseVerifier;
+  }): ClusterReplication {
+    const { settings } = this.#ground;
+    return new ClusterReplication({
+      port: given.consensus,
+      server: given.catalog,
+      bounds: {
+        queueLengthMax: () => settings.get(haGroupCommitQueueSize),
+        queuedBytesMax: () => settings.get(haGroupCommitMaxQueuedBytes),
+        batchLengthMax: () => settings.get(haGroupCommitBatchSize),
+        quorumTimeoutMs: () => settings.get(haQuorumTimeout),
+      },
+      openForApply: (name) => given.databases.openForLog(name),
+      marked: ({ member }, index, body) => given.verifier.marked(member.name, index, body),
+      checkpointed: (index) => given.snapshots.snapshots.offer(index),
+      compaction: {
+        entriesMax: () => settings.get(haSnapshotThreshold),
+        intervalMs: () => settings.get(haSnapshotInterval),
+        entriesMin: () => settings.get(haSnapshotMinEntries),
+      },
+      runtime: systemRuntime,
+      log: this.#ground.log,
+    });
+  }
+
   /** To be called when the databases are open: applies the log, and leads when it is elected. */
   async begin(createDefaults: (text: string) => Promise<void>): Promise<void> {
     const { users, groups } = this.#security;
     const replication = this.#replication;
     if (replication === undefined) return;
     const publish = async (operations: readonly object[]) => {
+      await this.#initialized();
       await replication.propose(entryKind.users, encodeBody(operations));
     };
     users.publishBy(publish);
@@ -209,22 +237,9 @@ export class ClusterPlan {
     replication.onLeadership((leads) => {
       if (leads) this.#lead(replication, createDefaults).catch((error) => this.#report(error));
     });
-    this.#warnOfLocalDatabases();
     await this.#snapshots?.awaitMissing();
     replication.start();
     this.#stopRepairs = this.#snapshots?.repairRegularly() ?? this.#stopRepairs;
-  }
-
-  /** `service.ha.bootstrapFromLocalDatabase` must not be ignored in silence. */
-  #warnOfLocalDatabases(): void {
-    const local = this.#cluster?.databases().filter(({ status }) => status === 'LOCAL_ONLY') ?? [];
-    for (const { name } of local)
-      this.#ground.events.report(
-        'WARNING',
-        'HA',
-        'not supported yet: bootstrap from local databases; it can be read here and belongs to this server alone',
-        name,
-      );
   }
 
   /** What a cluster begins with comes from its first leader, once. */
@@ -233,21 +248,34 @@ export class ClusterPlan {
     createDefaults: (text: string) => Promise<void>,
   ): Promise<void> {
     const { users, groups } = this.#security;
-    if (this.#catalog?.isInitialized === false)
-      await replication.propose(
-        entryKind.clusterInit,
-        encodeBody({
-          createdAt: systemRuntime.clock.now(),
-          security: [
-            { op: 'users', text: users.text },
-            { op: 'groups', text: groups.text },
-          ],
-        }),
-      );
+    if (this.#catalog?.isInitialized === false) {
+      const found = await this.#bootstrap?.desk.baseline();
+      if (found === undefined) return;
+      const body = {
+        createdAt: systemRuntime.clock.now(),
+        baseline: found,
+        security: [
+          { op: 'users', text: users.text },
+          { op: 'groups', text: groups.text },
+        ],
+      };
+      await replication.propose(entryKind.clusterInit, encodeBody(body));
+    }
     // Whoever began them leads no more.
     for (const { uuid } of this.#catalog?.staged() ?? [])
       await replication.propose(entryKind.databaseStageAbort, encodeBody({ uuid }));
     await createDefaults(this.#ground.settings.get(serverDefaultDatabases));
+  }
+
+  /** Users that come before the first entry of the cluster would be lost with it. */
+  async #initialized(): Promise<void> {
+    const { clock, timers } = systemRuntime;
+    const untilMs = clock.monotonicMs() + this.#ground.settings.get(haQuorumTimeout);
+    while (this.#catalog?.isInitialized === false) {
+      if (clock.monotonicMs() > untilMs)
+        throw new DatabaseError('QuorumNotReached', 'the cluster is being formed; run it again');
+      await timers.sleep(formingPauseMs);
+    }
   }
 
   #report(error: unknown): void {

@@ -1,5 +1,6 @@
 import { DatabaseError } from '#core/errors.ts';
 import type { Index } from '#raft/vocabulary.ts';
+import type { Baseline } from '../bootstrap/baseline.ts';
 import type { MemberDatabase } from '../replication/server-entries.ts';
 
 /** What a server knows of the cluster beside its databases: one document, replaced as a whole with each entry of the server. */
@@ -18,6 +19,8 @@ export interface CatalogDocument {
   readonly staged: readonly MemberDatabase[];
   /** The first leader has written its users and groups into the log. */
   readonly isInitialized: boolean;
+  /** What it began with. */
+  readonly baseline?: Baseline | undefined;
 }
 
 export const emptyCatalog: CatalogDocument = {

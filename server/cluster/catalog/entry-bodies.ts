@@ -1,4 +1,5 @@
 import type { SecurityOperation } from '#security/security-operation.ts';
+import type { Baseline } from '../bootstrap/baseline.ts';
 import { type CatalogDocument, parseCatalog } from './catalog-document.ts';
 import type { MemberDatabase } from '../replication/server-entries.ts';
 
@@ -10,6 +11,8 @@ import type { MemberDatabase } from '../replication/server-entries.ts';
 export interface ClusterInit {
   readonly createdAt: number;
   readonly security: readonly SecurityOperation[];
+  /** Databases that were there before; absent: none, as with earlier versions. */
+  readonly baseline?: Baseline;
 }
 
 export function encodeBody(value: object): Uint8Array {

@@ -2,13 +2,14 @@ import { join } from 'node:path';
 import { DatabaseError } from '#core/errors.ts';
 import type { Log } from '#core/log.ts';
 import { readTextIfExists, replaceFile } from '#platform/files.ts';
-import type { Index } from '#raft/vocabulary.ts';
+import type { Index, PeerId } from '#raft/vocabulary.ts';
 import type { Groups } from '#security/groups.ts';
 import type { SecurityOperation } from '#security/security-operation.ts';
 import type { Users } from '#security/users.ts';
 import { type EntryKindNumber, entryKind } from '../replication/entry-codec.ts';
 import type { CatalogImage } from '../snapshot/cluster-snapshots.ts';
 import type { MemberDatabase, ServerEntries } from '../replication/server-entries.ts';
+import { type BaselineDatabase, type BaselineStep, divergedText } from '../bootstrap/baseline.ts';
 import {
   type CatalogDocument,
   droppedMax,
@@ -17,6 +18,7 @@ import {
   parseCatalog,
 } from './catalog-document.ts';
 import {
+  type ClusterInit,
   decodeCreate,
   decodeDrop,
   decodeImage,
@@ -35,6 +37,8 @@ export interface LocalDatabases {
   setAsideHere(name: string): Promise<string>;
   /** Its files are moved to where databases are, in place of those that have the name. */
   publishHere(name: string, from: string): Promise<void>;
+  /** It is a member now: its entries stand in another log. */
+  reopenHere(name: string): Promise<void>;
   /** What has the name goes; it answers as one that is being installed until it is fetched. */
   awaitHere(name: string): Promise<void>;
 }
@@ -52,6 +56,13 @@ export interface ServerCatalogOptions {
   readonly directory: string;
   readonly databases: () => LocalDatabases;
   readonly staged: () => StagedFiles;
+  /** What is done with the copy here of a database that the cluster begins with, and its newest transaction. */
+  readonly baselineStep: (
+    database: BaselineDatabase,
+    source: PeerId,
+  ) => Promise<readonly [BaselineStep, number]>;
+  /** This server may not serve with what it has. */
+  readonly refuse: (reason: string) => void;
   readonly users: Pick<Users, 'take' | 'text'>;
   readonly groups: Pick<Groups, 'take' | 'text'>;
   readonly log: Log;
@@ -139,6 +150,10 @@ export class ServerCatalog implements ServerEntries, CatalogImage {
     const local = this.#options.databases();
     for (const { uuid, name } of this.#document.databases)
       if (catalog.dropped.includes(uuid) && local.exists(name)) await local.dropHere(name);
+    // What this server made alone is nobody's to replace.
+    for (const { uuid, name } of catalog.databases)
+      if (this.memberNamed(name) === undefined && !this.#byUuid.has(uuid) && local.exists(name))
+        await local.setAsideHere(name);
     await this.#takeSecurity(security);
     const { applied, checkpointed } = this.#document;
     await this.#save({ ...catalog, applied, checkpointed });
@@ -165,12 +180,45 @@ export class ServerCatalog implements ServerEntries, CatalogImage {
         await this.#takeSecurity(decodeSecurity(body));
         return this.#record(index, {});
       case entryKind.clusterInit:
-        // Two leaders may have begun: the first one's stays.
-        if (!this.#document.isInitialized) await this.#takeSecurity(decodeInit(body).security);
-        return this.#record(index, { isInitialized: true });
+        return this.#begin(index, decodeInit(body));
       default:
         throw new DatabaseError('Internal', `entries of kind ${kind} need a newer version`);
     }
+  }
+
+  /** Two leaders may have begun: the first one's stays. */
+  async #begin(index: Index, { security, baseline }: ClusterInit): Promise<void> {
+    if (this.#document.isInitialized) return this.#record(index, {});
+    await this.#takeSecurity(security);
+    for (const database of baseline?.databases ?? [])
+      await this.#beginWith(database, baseline?.source ?? '');
+    const { databases } = this.#document;
+    await this.#record(index, { isInitialized: true, baseline, databases });
+  }
+
+  /** Nothing is recorded before the end: a start does it again, and finds what is done. */
+  async #beginWith(database: BaselineDatabase, source: PeerId): Promise<void> {
+    const { uuid, name, offset } = database;
+    const { databases } = this.#document;
+    // It has history in this log already (ha.md 8.4.6).
+    if (databases.some((other) => other.name.toLowerCase() === name.toLowerCase())) return;
+    const local = this.#options.databases();
+    const [step, localTxId] = await this.#options.baselineStep(database, source);
+    if (step === 'refuse') {
+      const reason = divergedText(database, localTxId);
+      this.#options.refuse(reason);
+      throw new DatabaseError('Internal', reason);
+    }
+    this.#use({ ...this.#document, databases: [...databases, { uuid, name, offset }] });
+    if (step === 'keep') return local.reopenHere(name);
+    if (local.exists(name)) {
+      const aside = await local.setAsideHere(name);
+      this.#options.log.warn('a database is fetched from the source of the cluster', {
+        database: name,
+        setAside: aside,
+      });
+    }
+    await local.awaitHere(name);
   }
 
   async #create(index: Index, member: MemberDatabase): Promise<void> {

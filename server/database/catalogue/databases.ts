@@ -220,6 +220,11 @@ export class Databases implements DatabasesPort {
     await this.#exchange(name, (directory) => directory.take(name, from));
   }
 
+  /** On this server alone: who writes it is another one now. */
+  async reopenHere(name: string): Promise<void> {
+    await this.#exchange(name, async () => true);
+  }
+
   /** On this server alone: a member of the cluster that is not here yet answers as one that is being installed. */
   async awaitHere(name: string): Promise<void> {
     await this.#exchange(name, async (directory) => {

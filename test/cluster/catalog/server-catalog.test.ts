@@ -3,11 +3,13 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import type { BaselineStep } from '#cluster/bootstrap/baseline.ts';
 import { DatabaseLog } from '#cluster/catalog/database-log.ts';
 import { encodeBody } from '#cluster/catalog/entry-bodies.ts';
 import { ServerCatalog } from '#cluster/catalog/server-catalog.ts';
 import { entryKind } from '#cluster/replication/entry-codec.ts';
 import type { ServerProposer } from '#cluster/replication/server-proposer.ts';
+import type { MemberDatabase } from '#cluster/replication/server-entries.ts';
 import { silentLog } from '#core/log.ts';
 import { systemRuntime } from '#platform/system-runtime.ts';
 import { Groups } from '#security/groups.ts';
@@ -45,6 +47,10 @@ class Server {
   /** UUIDs of what is whole here, and the names of what must be fetched. */
   readonly staged = new Set<string>();
   readonly awaited: string[] = [];
+  /** What becomes of local copies when the cluster begins. */
+  readonly steps = new Map<string, BaselineStep>();
+  readonly reopened: string[] = [];
+  readonly refused: string[] = [];
   catalog!: ServerCatalog;
 
   static async start(context: TestContext): Promise<Server> {
@@ -74,6 +80,7 @@ class Server {
           this.staged.delete(from);
           if (this.breaksPublish) throw new Error('the process ends here');
         },
+        reopenHere: async (name) => void this.reopened.push(name),
         awaitHere: async (name) => {
           this.databases.delete(name);
           this.awaited.push(name);
@@ -85,6 +92,8 @@ class Server {
         path: (uuid) => uuid,
         discard: async (uuid) => void this.staged.delete(uuid),
       }),
+      baselineStep: async ({ name }) => [this.steps.get(name) ?? 'fetch', 9],
+      refuse: (reason) => void this.refused.push(reason),
       users: this.users,
       groups: this.groups,
       log: silentLog,
@@ -259,4 +268,43 @@ test('a publication that a crash broke off behind the move is finished without t
   await server.catalog.apply(5, entryKind.databasePublish, publish(restored.uuid, false));
   assert.deepEqual(server.catalog.members(), [restored]);
   assert.deepEqual([[...server.databases], server.awaited], [['school'], []]);
+});
+
+const begin = (...databases: readonly MemberDatabase[]) =>
+  encodeBody({
+    createdAt: 0,
+    security: [],
+    baseline: {
+      source: 'a_1',
+      databases: databases.map((database) => ({ ...database, fingerprint: 'f', lastTxId: 7 })),
+    },
+  });
+
+test('a cluster begins with the databases of its source: equal copies stay, others are set aside and fetched, once', async (context) => {
+  const server = await Server.start(context);
+  const [equal, older, absent] = [member('equal', '1'), member('older', '2'), member('new', '3')];
+  for (const name of ['equal', 'older']) server.databases.add(name);
+  server.steps.set('equal', 'keep');
+  await server.catalog.apply(2, entryKind.clusterInit, begin(equal, older, absent));
+  assert.deepEqual(server.catalog.members(), [equal, older, absent]);
+  assert.deepEqual([server.reopened, server.awaited], [['equal'], ['older', 'new']]);
+  assert.deepEqual([...server.databases], ['equal']);
+  await server.catalog.apply(3, entryKind.clusterInit, begin(member('late', '4')));
+  await server.open();
+  assert.equal(server.catalog.members().length, 3);
+  assert.equal(server.catalog.document.baseline?.databases[0]?.lastTxId, 7);
+});
+
+test('a server with a newer copy refuses to serve and records nothing; what has history in the log is left alone', async (context) => {
+  const server = await Server.start(context);
+  const made = member('made', '1');
+  await server.catalog.apply(2, entryKind.databaseCreate, encodeBody(made));
+  server.steps.set('newer', 'refuse');
+  server.databases.add('newer');
+  const entry = begin(member('made', '2'), member('newer', '3'));
+  await assert.rejects(server.catalog.apply(3, entryKind.clusterInit, entry), /transaction 9/);
+  assert.match(server.refused[0] ?? '', /'newer' .* transaction 9, the cluster began with 7/);
+  await server.open();
+  assert.deepEqual([server.catalog.applied(), server.catalog.members()], [2, [made]]);
+  assert.ok(server.databases.has('newer'));
 });
