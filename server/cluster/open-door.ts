@@ -63,7 +63,15 @@ export async function openClusterDoor(options: ClusterDoorOptions): Promise<Clus
     capabilities,
     databaseNames,
   });
-  const management = new ClusterManagement({ view, settings, addresses, readiness, runtime });
+  const management = new ClusterManagement({
+    view,
+    settings,
+    addresses,
+    readiness,
+    http,
+    token,
+    runtime,
+  });
   const verify = new ClusterVerify({ view, addresses, http, token, runtime });
   options.shareTokens(new LoginTokens({ view, addresses, http, token, clock }));
   const stopWatching = endSessionsWhenDeposed(view, options.endSessions);

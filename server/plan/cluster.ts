@@ -28,7 +28,6 @@ import {
   haRaftPort,
   haServerList,
 } from '#config/cluster-settings.ts';
-import type { Settings } from '#config/effective-settings.ts';
 import { haK8s, serverDefaultDatabases, serverName } from '#config/server-settings.ts';
 import type { StopStep } from '#control/server-control.ts';
 import { DatabaseError } from '#core/errors.ts';
@@ -93,7 +92,12 @@ export class ClusterPlan {
   /** Everything that can be wrong with the settings. @throws DatabaseError `InvalidSetting` */
   static async prepare(ground: Ground, security: Security): Promise<ClusterPlan> {
     const { settings } = ground;
-    refuseUnavailable(settings);
+    if (settings.get(haQuorum) === 'all')
+      ground.events.report(
+        'WARNING',
+        'HA',
+        `${haQuorum.key} is 'all': the cluster takes no writes while one member is away`,
+      );
     const list = parseServerList(settings.get(haServerList), {
       raftPort: settings.get(haRaftPort),
       serverName: settings.get(serverName),
@@ -213,6 +217,7 @@ export class ClusterPlan {
       openForApply: (name) => given.databases.openForLog(name),
       marked: ({ member }, index, body) => given.verifier.marked(member.name, index, body),
       checkpointed: (index) => given.snapshots.snapshots.offer(index),
+      needsAll: settings.get(haQuorum) === 'all',
       compaction: {
         entriesMax: () => settings.get(haSnapshotThreshold),
         intervalMs: () => settings.get(haSnapshotInterval),
@@ -320,12 +325,4 @@ export class ClusterPlan {
       throw new DatabaseError('InvalidSetting', `the Raft server cannot start: ${reason}`);
     }
   }
-}
-
-/** What is not there must not be ignored. */
-function refuseUnavailable(settings: Settings): void {
-  const refuse = (what: string): never => {
-    throw new DatabaseError('InvalidSetting', `not supported yet: ${what}`);
-  };
-  if (settings.get(haQuorum) !== 'majority') refuse(`${haQuorum.key}=${settings.get(haQuorum)}`);
 }

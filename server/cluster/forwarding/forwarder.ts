@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Readable } from 'node:stream';
 import { haForwardLeaderWaitTimeoutMs, haProxyReadTimeout } from '#config/cluster-http-settings.ts';
+import { haElectionTimeoutMax } from '#config/cluster-settings.ts';
 import type { SettingsReader } from '#config/effective-settings.ts';
 import { commandTimeout } from '#config/settings.ts';
 import { DatabaseError } from '#core/errors.ts';
@@ -179,6 +180,7 @@ export class Forwarder {
         `requests for ${peer} cannot be sent on: ${dial.reason}`,
       );
     const startedMs = this.#clock.monotonicMs();
+    const deposed = this.#whenDeposed(peer);
     try {
       const answer = await this.#http.ask(dial, {
         method: request.method,
@@ -187,6 +189,7 @@ export class Forwarder {
         body: request.body,
         signal: request.signal,
         firstByteMs: this.#firstByteMs(),
+        giveUp: deposed.signal,
       });
       this.seconds.observe((this.#clock.monotonicMs() - startedMs) / 1000);
       if (answer.header(notExecutedHeader) !== undefined) {
@@ -201,7 +204,29 @@ export class Forwarder {
       if (error.isUnsent) return { kind: 'unsent', reason: error.message };
       this.counts.add('unknown');
       return { kind: 'unknown', reason: error.message };
+    } finally {
+      deposed.stop();
     }
+  }
+
+  /** A leader that was cut off in silence never answers: once another one leads, its answer is waited for only so long. */
+  #whenDeposed(peer: PeerId): { readonly signal: AbortSignal; readonly stop: () => void } {
+    const { consensus } = this.#view;
+    const given = new AbortController();
+    if (consensus.status().leader !== peer) return { signal: given.signal, stop: () => {} };
+    const graceMs = this.#settings.get(haElectionTimeoutMax);
+    let stopTimer: (() => void) | undefined;
+    const stopListening = consensus.onStatus(({ leader }) => {
+      if (leader === undefined || leader === peer) return;
+      stopTimer ??= this.#timers.after(graceMs, () => given.abort());
+    });
+    return {
+      signal: given.signal,
+      stop: () => {
+        stopListening();
+        stopTimer?.();
+      },
+    };
   }
 
   #firstByteMs(): number {

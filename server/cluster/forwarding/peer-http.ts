@@ -28,6 +28,8 @@ export interface PeerRequest {
   readonly firstByteMs?: number;
   /** The client has left: what was not sent whole is given up. */
   readonly signal?: AbortSignal;
+  /** No answer is waited for any more, whatever was sent; its reason is told. */
+  readonly giveUp?: AbortSignal;
 }
 
 /** Why there is no answer. */
@@ -165,6 +167,7 @@ class Asking {
     });
     this.#wait(options.connectMs, 'it was not reached in time');
     signal?.addEventListener('abort', this.#clientLeft);
+    options.asked.giveUp?.addEventListener('abort', this.#givenUp);
     const { body } = options.asked;
     // Node sends nothing before the connection stands, so what is given now is lost with it and only then.
     if (body === undefined || body instanceof Uint8Array) request.end(body);
@@ -174,6 +177,8 @@ class Asking {
   readonly #clientLeft = () => {
     if (!this.#isSent) this.#fail('the client has left');
   };
+
+  readonly #givenUp = () => this.#fail('it leads no more and has not answered');
 
   /** A body that was cut must not look whole on the other side, also when its answer has begun. */
   readonly #brokeOff = () => {
@@ -242,5 +247,6 @@ class Asking {
     this.#isOver = true;
     this.#stopTimer();
     this.#options.asked.signal?.removeEventListener('abort', this.#clientLeft);
+    this.#options.asked.giveUp?.removeEventListener('abort', this.#givenUp);
   }
 }

@@ -6,8 +6,11 @@ import type { Index, PeerId } from '#raft/vocabulary.ts';
 import type { ClusterView } from '../cluster-view.ts';
 import type { MembershipChange, MembershipChanged } from '../consensus-port.ts';
 import type { PeerAddresses } from '../forwarding/peer-addresses.ts';
+import type { PeerHttp } from '../forwarding/peer-http.ts';
+import type { ClusterToken } from '../token/cluster-token.ts';
 import type { Readiness } from '../status/readiness.ts';
 import { done, type ManagementAnswer, noLeader, refused } from './answer.ts';
+import { connectTo } from './connect.ts';
 import { Fields, wrong } from './fields.ts';
 import { readNewPeer } from './new-peer.ts';
 
@@ -30,15 +33,21 @@ export class ClusterManagement {
   readonly #addresses: PeerAddresses;
   readonly #readiness: Readiness;
   readonly #runtime: Pick<Runtime, 'clock' | 'timers'>;
+  readonly #http: PeerHttp;
+  readonly #token: ClusterToken;
 
   constructor(options: {
     view: ClusterView;
     settings: SettingsReader;
     addresses: PeerAddresses;
     readiness: Readiness;
+    http: PeerHttp;
+    token: ClusterToken;
     runtime: Pick<Runtime, 'clock' | 'timers'>;
   }) {
     this.#runtime = options.runtime;
+    this.#http = options.http;
+    this.#token = options.token;
     this.#view = options.view;
     this.#settings = options.settings;
     this.#addresses = options.addresses;
@@ -70,6 +79,12 @@ export class ClusterManagement {
       `Peer ${member.id} did not catch up in ${timeoutMs} ms; it stays a learner until it has`,
       body,
     );
+  }
+
+  /** @throws DatabaseError as `connectTo` */
+  connect(address: string, user: string): Promise<void> {
+    const [view, addresses, http, token] = [this.#view, this.#addresses, this.#http, this.#token];
+    return connectTo(address, user, { view, addresses, http, token });
   }
 
   async promote(id: PeerId, given: Given): Promise<ManagementAnswer> {

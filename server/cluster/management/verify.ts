@@ -77,6 +77,44 @@ export class ClusterVerify {
     };
   }
 
+  /** Compares, and has those that differ fetch the database anew (ha.md 5.11). The leader does it. */
+  async align(database: string, user: string): Promise<Json> {
+    const { peers, overallStatus, index } = await this.compare(database);
+    const aligned = await Promise.all(
+      (peers as readonly Json[]).map(async ({ peerId, status, error }) => {
+        if (status !== 'INCONSISTENT') return { peerId, status, ...(error ? { error } : {}) };
+        const failed = await this.#fetchAnew(String(peerId), database, user);
+        return failed === undefined
+          ? { peerId, status: 'RESYNC_STARTED' }
+          : { peerId, status: 'ERROR', error: failed };
+      }),
+    );
+    return { operation: 'align database', database, index, overallStatus, servers: aligned };
+  }
+
+  /** @returns why it did not begin */
+  async #fetchAnew(peer: PeerId, database: string, user: string): Promise<string | undefined> {
+    const { addresses, http, token } = this.#options;
+    const dial = addresses.dial(peer);
+    if (dial.kind === 'refused') return dial.reason;
+    try {
+      const { status, body } = await http.askWhole(dial, {
+        method: 'POST',
+        path: `/api/v1/cluster/resync/${encodeURIComponent(database)}`,
+        headers: {
+          'content-type': 'application/json',
+          'x-service-cluster-token': token.value,
+          'x-service-forwarded-user': encodeURIComponent(user),
+        },
+        body: Buffer.from('{}'),
+      });
+      // One that is under way already is as good.
+      return status === 200 || status === 409 ? undefined : body.toString().slice(0, 300);
+    } catch (error) {
+      return error instanceof Error ? error.message : String(error);
+    }
+  }
+
   /** The leader puts the mark into the log. @throws DatabaseError `QuorumNotReached`, `DatabaseNotFound` */
   async mark(database: string): Promise<{ readonly verifyId: string; readonly index: number }> {
     return this.#verifier().mark(database);

@@ -15,6 +15,7 @@ import {
   entryOverhead,
 } from './entry-codec.ts';
 import type { GroupCommit } from './group-commit.ts';
+import type { WholeQuorum } from './whole-quorum.ts';
 import { encodeRows, encodeTransaction } from './write-sets.ts';
 
 /** So large may a row be in its block, whatever its neighbours are: 64 of them begin within the 512 KiB that offsets reach. */
@@ -44,6 +45,8 @@ export interface RaftReplicatorOptions {
   readonly requireTerm: () => Term;
   /** `service.ha.maxReplicatedEntrySize`, if lower than what every entry may have. */
   readonly entryBytesMax?: () => number;
+  /** Set with `service.ha.quorum=all`. */
+  readonly wholeQuorum?: WholeQuorum | undefined;
 }
 
 /** The log of one database in a cluster: its entries go into the Raft log of the server and come back through the apply loop. */
@@ -130,6 +133,14 @@ export class RaftReplicator implements Replicator {
       );
     const database = seat.member.uuid;
     const bytes = encodeEntry({ kind, wallTimeMs: clock.now(), txId: 0, database, body });
-    return commits.propose({ seat, bytes, isNumbered: true, term, placed }).answer;
+    const order = { seat, bytes, isNumbered: true, term, placed };
+    const { wholeQuorum } = this.#options;
+    if (wholeQuorum === undefined) return commits.propose(order).answer;
+    wholeQuorum.requireAll();
+    const { answer } = commits.propose(order);
+    return answer.then(async (lsn) => {
+      await wholeQuorum.reached(lsn - seat.member.offset);
+      return lsn;
+    });
   }
 }

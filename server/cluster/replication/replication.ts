@@ -16,6 +16,7 @@ import { encodeEntry, type EntryKindNumber, entryBytesMax, entryOverhead } from 
 import { type GroupCommitBounds, GroupCommit } from './group-commit.ts';
 import { RaftReplicator } from './raft-replicator.ts';
 import type { ServerEntries } from './server-entries.ts';
+import { WholeQuorum } from './whole-quorum.ts';
 import type { ServerProposer } from './server-proposer.ts';
 
 const handOverMs = 5000;
@@ -32,6 +33,8 @@ export interface ClusterReplicationOptions {
   /** Everything up to the index is durable here; default: the log may go. */
   readonly checkpointed?: (index: Index) => void;
   readonly compaction?: CompactionPace;
+  /** `service.ha.quorum=all` */
+  readonly needsAll?: boolean;
   readonly runtime: Runtime;
   readonly log: Log;
 }
@@ -62,6 +65,7 @@ export class ClusterReplication implements Replication, ServerProposer {
   readonly loop: ApplyLoop;
   readonly #options: ClusterReplicationOptions;
   readonly #commits: GroupCommit;
+  readonly #wholeQuorum: WholeQuorum | undefined;
   readonly #seats = new Map<string, DatabaseSeat>();
   #stopStatus: (() => void) | undefined;
   #term: Term = 0;
@@ -72,6 +76,8 @@ export class ClusterReplication implements Replication, ServerProposer {
     const { port, bounds, runtime, server, log, marked, checkpointed } = options;
     const { clock, timers } = runtime;
     this.#commits = new GroupCommit({ port, bounds, clock, timers });
+    if (options.needsAll === true)
+      this.#wholeQuorum = new WholeQuorum({ port, timeoutMs: bounds.quorumTimeoutMs, timers });
     this.loop = new ApplyLoop({
       port,
       server,
@@ -136,6 +142,7 @@ export class ClusterReplication implements Replication, ServerProposer {
       commits: this.#commits,
       clock: runtime.clock,
       requireTerm: () => this.requireTerm(),
+      wholeQuorum: this.#wholeQuorum,
     });
     return {
       replicator,

@@ -58,18 +58,15 @@ export const closeDatabase: ControlCommand = {
   },
 };
 
-/** Forces replicas to catch up; a server on its own has none. */
+/** Copies that differ from the leader's are fetched anew; a server on its own has none. */
 export const alignDatabase: ControlCommand = {
   phrase: 'align database',
   place: 'leader',
   access: 'root',
-  run: (call) => {
-    requireDatabase(call);
-    if (call.targets.cluster !== undefined)
-      throw new DatabaseError(
-        'NotSupported',
-        'not supported yet: align database; POST /cluster/verify/{database} compares, POST /cluster/resync/{database} on a follower fetches anew',
-      );
-    return ok;
+  run: async (call) => {
+    const name = requireDatabase(call);
+    const { cluster } = call.targets;
+    if (cluster === undefined) return ok;
+    return { ...ok, ...(await cluster.verify.align(name, call.principal.name)) };
   },
 };

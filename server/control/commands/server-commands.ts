@@ -36,18 +36,10 @@ export const shutdown: ControlCommand = {
 export const connectCluster: ControlCommand = {
   phrase: 'connect cluster',
   access: 'root',
-  run: ({ argument, targets: { cluster } }) => {
+  run: async ({ argument, principal, targets: { cluster } }) => {
     if (cluster === undefined) throw notEnabled();
-    requireOneName(argument, 'address');
-    const { self } = cluster.view.consensus;
-    const { voters, learners } = cluster.view.consensus.status().configuration;
-    const isMember = [...voters, ...learners].some(({ id }) => id === self);
-    // A server joins when it starts with a list that names members, or by POST /cluster/peer sent to one of them.
-    if (isMember && voters.length + learners.length > 1) return ok;
-    throw new DatabaseError(
-      'NotSupported',
-      'not supported: connect cluster from a server that runs on its own; send POST /api/v1/cluster/peer to a member',
-    );
+    await cluster.management.connect(requireOneName(argument, 'address'), principal.name);
+    return ok;
   },
 };
 

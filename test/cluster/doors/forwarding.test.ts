@@ -204,6 +204,29 @@ test('a leader that breaks off leaves the outcome unknown: 504, nothing is repea
   assert.equal(count, 1);
 });
 
+test('a leader that was cut off in silence is given up once another one leads', async (context) => {
+  const texts = { 'ha.electionTimeoutMin': '100', 'ha.electionTimeoutMax': '200' };
+  const cluster = await startCluster(context, 3, texts);
+  const silent = createServer((socket) => {
+    socket.on('data', () => cluster.elect(cluster.server(2).id));
+    socket.on('error', () => {});
+  });
+  await new Promise<void>((listening) => silent.listen(0, '127.0.0.1', listening));
+  context.after(() => silent.close());
+  const { port } = silent.address() as AddressInfo;
+  cluster.declared = cluster.declared.map((peer, place) =>
+    place === 0 ? { ...peer, http: port } : peer,
+  );
+  script(cluster);
+  const answer = await cluster.door(1).ask('POST', 'command/school', { body: sql('write') });
+  assert.deepEqual([answer.status, answer.body['outcome']], [504, 'unknown'], answer.text);
+  const headers = { 'x-request-id': 'mine-1' };
+  cluster.elect(cluster.server(0).id);
+  const asked = { body: sql('write'), headers };
+  const repeated = await cluster.door(1).ask('POST', 'command/school', asked);
+  assert.equal(repeated.status, 200, repeated.text);
+});
+
 test('control commands and users go to the leader, what concerns one server stays', async (context) => {
   const cluster = await startCluster(context);
   const made = await cluster

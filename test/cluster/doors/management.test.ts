@@ -360,3 +360,46 @@ async function until(holds: () => Promise<boolean>): Promise<void> {
   }
   assert.fail('it did not come about');
 }
+
+test('connect cluster: a member stays one, one that left is taken in again by a server of the list, others are refused', async (context) => {
+  const cluster = await startCluster(context);
+  const connect = (place: number, address: string) =>
+    cluster.door(place).ask('POST', 'server', { body: { command: `connect cluster ${address}` } });
+  const leader = `127.0.0.1:${cluster.door(0).port}`;
+  assert.equal((await connect(1, leader)).status, 200);
+  assert.deepEqual(cluster.server(0).changes, []);
+  cluster.members = cluster.members.filter(({ id }) => id !== cluster.server(1).id);
+  const elsewhere = await connect(1, '10.9.8.7:2480');
+  assert.deepEqual([elsewhere.status, elsewhere.body['result']], [400, undefined]);
+  assert.match(elsewhere.text, /service\.ha\.serverList/);
+  const taken = await connect(1, leader);
+  assert.equal(taken.status, 200, taken.text);
+  const [change] = cluster.server(0).changes;
+  assert.equal(change?.kind === 'add' && change.member.id, cluster.server(1).id);
+  cluster.members = cluster.members.filter(({ id }) => id === cluster.server(0).id);
+  assert.match((await connect(0, leader)).text, /a cluster of its own/);
+});
+
+test('align database compares, and has the members that differ fetch it anew', async (context) => {
+  const cluster = await startCluster(context);
+  const fetched: string[] = [];
+  for (const [place, server] of cluster.servers.entries()) {
+    const name = 'Person_0.bucket';
+    const files = [{ name, checksum: place === 2 ? 'other' : 'same', size: 1, type: 'bucket' }];
+    server.verifier = {
+      mark: async () => ({ verifyId: 'v', index: 5 }),
+      result: () => ({ database: 'school', index: 5, files }),
+    };
+    server.resync = async (database) => void fetched.push(`${server.serverName} ${database}`);
+  }
+  const body = { command: 'align database school' };
+  const answer = await cluster.door(1).ask('POST', 'server', { body });
+  assert.equal(answer.status, 200, answer.text);
+  assert.deepEqual(fetched, ['Service_2 school']);
+  const servers = answer.body['servers'] as { peerId: string; status: string }[];
+  assert.deepEqual(
+    servers.map(({ status }) => status),
+    ['CONSISTENT', 'RESYNC_STARTED'],
+  );
+  assert.equal(answer.body['overallStatus'], 'INCONSISTENCY_DETECTED');
+});
