@@ -361,7 +361,7 @@ export class RaftNode {
       state.readStates.length > 0 ||
       state.reads.needsRound ||
       log.hasUnwritten() ||
-      this.#isVoteNew() ||
+      this.#isHardStateNew() ||
       this.#isSoftStateNew() ||
       log.hasCommitted(state.limits.applyBytesMax)
     );
@@ -403,14 +403,13 @@ export class RaftNode {
     const state = this.#state;
     const { log } = state;
     const { entries, snapshot } = log.takeUnwritten();
-    const isVoteNew = this.#isVoteNew();
+    const isHardNew = this.#isHardStateNew();
+    const isVoteNew = this.#written.term !== state.term || this.#written.vote !== state.vote;
     const afterwards = state.afterwards.splice(0);
-    const isWritten = entries.length > 0 || isVoteNew || snapshot !== undefined;
-    if (!isWritten && afterwards.length === 0) return undefined;
+    if (entries.length === 0 && snapshot === undefined && !isHardNew && afterwards.length === 0)
+      return undefined;
     const hardState = { term: state.term, vote: state.vote, commit: log.commit };
-    // A new commit index is written when something else is (ha.md 3.4 rule 5).
-    const isHardNew = isVoteNew || (isWritten && this.#written.commit !== log.commit);
-    if (isHardNew) this.#written = hardState;
+    this.#written = hardState;
     // Also with a mere hard state while entries are on their way: an acknowledgement that was ignored comes again.
     if (entries.length > 0 || snapshot !== undefined || log.hasTail)
       afterwards.push(
@@ -425,7 +424,7 @@ export class RaftNode {
       entries,
       hardState: isHardNew ? hardState : undefined,
       snapshot,
-      mustSync: isWritten,
+      mustSync: entries.length > 0 || isVoteNew || snapshot !== undefined,
       afterwards,
     };
   }
@@ -443,9 +442,10 @@ export class RaftNode {
     return { entries, afterwards: [done] };
   }
 
-  #isVoteNew(): boolean {
-    const { term, vote } = this.#written;
-    return term !== this.#state.term || vote !== this.#state.vote;
+  #isHardStateNew(): boolean {
+    const { term, vote, commit } = this.#written;
+    const state = this.#state;
+    return term !== state.term || vote !== state.vote || commit !== state.log.commit;
   }
 
   #isSoftStateNew(): boolean {

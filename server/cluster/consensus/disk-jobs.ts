@@ -16,6 +16,8 @@ export interface DiskPort {
 export class DiskJobs {
   readonly #port: DiskPort;
   #waiting: AppendJob[] = [];
+  /** Only its commit index is new: it goes along with what is written next (ha.md 3.4 rule 5). */
+  #unwritten: HardState | undefined;
   /** Writes whose answer is not here. */
   #outstanding = 0;
   #isInstalling = false;
@@ -52,18 +54,21 @@ export class DiskJobs {
   }
 
   #write(job: AppendJob): void {
-    const isNothing = job.entries.length === 0 && job.hardState === undefined;
-    if (isNothing && !job.mustSync && this.#outstanding === 0) {
-      this.#port.done(job.afterwards);
+    const { entries, mustSync, afterwards } = job;
+    const hardState = job.hardState ?? this.#unwritten;
+    const isNothing = entries.length === 0 && !mustSync;
+    this.#unwritten = isNothing ? hardState : undefined;
+    if (isNothing && this.#outstanding === 0) {
+      this.#port.done(afterwards);
       return;
     }
+    const { store } = this.#port;
     this.#outstanding += 1;
-    const written =
-      isNothing && !job.mustSync ? this.#port.store.barrier() : this.#port.store.append(job);
+    const written = isNothing ? store.barrier() : store.append({ ...job, hardState });
     written.then(
       () => {
         this.#outstanding -= 1;
-        if (!this.#isStopped && !this.#hasFailed) this.#port.done(job.afterwards);
+        if (!this.#isStopped && !this.#hasFailed) this.#port.done(afterwards);
       },
       (error: Error) => {
         this.#outstanding -= 1;
