@@ -4,7 +4,8 @@ import { benchWire } from './agents/wire.ts';
 import { benchBatch } from './http/batch.ts';
 import { benchPoints } from './http/points.ts';
 import { type Comparison, printTable } from './measure.ts';
-import { benchNear, benchTexts } from './search/searches.ts';
+import { benchDense } from './search/dense.ts';
+import { benchPlaces, benchTexts } from './search/searches.ts';
 import { makeSpineData } from './spine/data.ts';
 import { benchEngine } from './spine/engine.ts';
 import { benchHttp } from './spine/http.ts';
@@ -15,7 +16,7 @@ import { benchStatements } from './sql/statements.ts';
 // npm run bench -- --suite spine [--only engine|http|responsiveness] [--rounds 5]
 // npm run bench -- --suite http [--only batch|points] [--rounds 5]
 // npm run bench -- --suite sql [--only statements|lsqb] [--rounds 5]
-// npm run bench -- --suite search [--only texts|near] [--rounds 5]
+// npm run bench -- --suite search [--only texts|dense|places] [--rounds 5]
 // npm run bench -- --suite agents [--only tools|wire|start] [--rounds 5]
 // Ratios against peers in the same run; every answer is checked for equality first. Loopback and this machine only.
 const { values } = parseArgs({
@@ -41,7 +42,8 @@ const suites: Readonly<Record<string, Sections>> = {
   },
   search: {
     texts: () => benchTexts(rounds),
-    near: () => benchNear(rounds),
+    dense: () => benchDense(rounds),
+    places: () => benchPlaces(rounds),
   },
   agents: {
     tools: () => benchTools(rounds),

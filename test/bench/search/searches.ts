@@ -6,8 +6,7 @@ import { alternate, type Comparison, elapsedMs } from '../measure.ts';
 // Searches through the engine, texts against SQLite's FTS5 over the same 50,000 texts of 30 words, the others against limits.
 
 const textCount = 50_000;
-const vectorCount = Number(process.env['BENCH_VECTORS'] ?? 20_000);
-const dimensions = 128;
+const placeCount = 100_000;
 const repeats = 20;
 
 class Random {
@@ -52,11 +51,19 @@ export async function benchTexts(rounds: number): Promise<Comparison[]> {
       );
       return compared(name, medians, target);
     };
+    const expanded = async (name: string, q: string, target: number) => {
+      const text = "SELECT @rid FROM A WHERE search_index('A[x]', :q) LIMIT 10";
+      const run = () => perQuery(() => database.run(text, { q }));
+      const medians = await alternate({ polyad: run }, rounds);
+      return limit(name, medians.get('polyad') ?? Number.NaN, target, 'ms');
+    };
     return [
       limit('build of 50,000 texts', buildMs, 1_667, 'ms'),
       await compare('two rare words, OR, ten best', 'w5k w6p', 'w5k OR w6p', 0.25),
       await compare('two rare words, AND, ten best', '+w5k +w6p', 'w5k AND w6p', 0.7),
       await compare('two frequent words, OR, ten best', 'w0 w1', 'w0 OR w1', 0.1),
+      await expanded('a beginning of two letters', 'w5*', 3),
+      await expanded('fuzzy 2', 'w5kx~2', 10),
     ];
   } finally {
     sqlite.close();
@@ -64,29 +71,20 @@ export async function benchTexts(rounds: number): Promise<Comparison[]> {
   }
 }
 
-/** Dense vectors and places: milliseconds a query. */
-export async function benchNear(rounds: number): Promise<Comparison[]> {
+/** Places: milliseconds a query. */
+export async function benchPlaces(rounds: number): Promise<Comparison[]> {
   const database = await openTestDatabase();
   try {
     const random = new Random();
-    const centres = Array.from({ length: 100 }, () => vectorOf(random, undefined, 2));
-    const rows = Array.from({ length: vectorCount }, (_, i) => {
+    const rows = Array.from({ length: placeCount }, () => {
       const longitude = (random.next() * 360 - 180).toFixed(4);
       const latitude = (random.next() * 160 - 80).toFixed(4);
-      return new Map<string, Value>([
-        ['v', vectorOf(random, centres[i % centres.length], 0.6)],
-        ['g', `POINT (${longitude} ${latitude})`],
-      ]);
+      return new Map<string, Value>([['g', `POINT (${longitude} ${latitude})`]]);
     });
     await database.run('CREATE DOCUMENT TYPE A');
-    await database.run('CREATE PROPERTY A.v ARRAY_OF_FLOATS');
     await database.run('CREATE PROPERTY A.g STRING');
     await insert(database, rows);
-    await database.run(
-      `CREATE INDEX ON A (v) LSM_VECTOR METADATA {"dimensions": ${dimensions}, "similarity": "EUCLIDEAN"}`,
-    );
     await database.run('CREATE INDEX ON A (g) GEOSPATIAL');
-    const v = vectorOf(random, centres[7], 0.6);
     const measure = async (name: string, text: string, parameters: object, target: number) => {
       const run = () => perQuery(() => database.run(text, parameters as never));
       const medians = await alternate({ polyad: run }, rounds);
@@ -94,12 +92,6 @@ export async function benchNear(rounds: number): Promise<Comparison[]> {
     };
     const area = 'POLYGON ((10 40, 18 40, 18 48, 10 48, 10 40))';
     return [
-      await measure(
-        'ten nearest vectors, no graph yet',
-        "SELECT vector.neighbors('A[v]', :v, 10)",
-        { v },
-        10,
-      ),
       await measure('places in 0.1 %', 'SELECT FROM A WHERE geo.within(g, :area)', { area }, 2),
       await measure(
         'ten nearest places',
@@ -119,13 +111,6 @@ function textsOf(random: Random): string[] {
       { length: 30 },
       () => `w${Math.floor(30_000 * random.next() ** 3).toString(36)}`,
     ).join(' '),
-  );
-}
-
-function vectorOf(random: Random, around: readonly number[] | undefined, spread: number): number[] {
-  return Array.from(
-    { length: dimensions },
-    (_, i) => Math.round(((around?.[i] ?? 0) + (random.next() - 0.5) * spread) * 1_000) / 1_000,
   );
 }
 
