@@ -42,6 +42,9 @@ const ownedKinds = [
   'PersistentVolumeClaim',
 ] as const satisfies readonly KindName[];
 
+/** Kinds that a cluster may lack, or not grant. */
+const optionalKinds = ['Job', ...monitorKinds] as const satisfies readonly KindName[];
+
 /** Counted from the start, so that a rate can be taken of them before the first failure. */
 const failureCounters = [
   ['controller_runtime_reconcile_errors_total', 'Looks that failed'],
@@ -67,7 +70,7 @@ export class Operator {
 
   constructor(options: OperatorOptions) {
     this.#options = options;
-    for (const kind of ['Cluster', ...ownedKinds, ...monitorKinds] as const)
+    for (const kind of ['Cluster', ...ownedKinds, ...optionalKinds] as const)
       this.#caches.set(kind, new ObjectCache());
     this.#caches.set('Node', new ObjectCache(projectNode));
     const reader = new CachedReader(this.#caches, options.api, this.#unreadable);
@@ -97,7 +100,7 @@ export class Operator {
       );
       for (const kind of ownedKinds)
         this.#watch(kind, namespace, { labelSelector: labelKeys.cluster });
-      for (const kind of monitorKinds)
+      for (const kind of optionalKinds)
         this.#watch(kind, namespace, { labelSelector: labelKeys.cluster }, true);
     }
     // Of the whole cluster, whatever the scope: granted to namespaced installations on its own, or not at all.

@@ -131,6 +131,12 @@ export interface StatefulSet extends KubernetesObject {
   };
 }
 
+export interface Job extends KubernetesObject {
+  readonly status?: {
+    readonly conditions?: readonly { readonly type: string; readonly status: string }[];
+  };
+}
+
 export interface Secret extends KubernetesObject {
   readonly data?: Readonly<Record<string, string>>;
 }

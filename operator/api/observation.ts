@@ -1,6 +1,13 @@
 import type { ClusterObject } from './cluster.ts';
 import type { MonitorKind } from './names.ts';
-import type { Claim, ConfigMap, KubernetesObject, Pod, StatefulSet } from './kubernetes-object.ts';
+import type {
+  Claim,
+  ConfigMap,
+  Job,
+  KubernetesObject,
+  Pod,
+  StatefulSet,
+} from './kubernetes-object.ts';
 
 /** Everything a decision is made from: the world around one Cluster as it was read at one moment. */
 export interface Observation {
@@ -23,6 +30,8 @@ export interface Observation {
   /** Other pods with our labels; of one-member clusters there are none for long. */
   readonly otherPods: readonly Pod[];
   readonly claims: readonly Claim[];
+  /** Undefined where they may not be read. */
+  readonly jobs: readonly Job[] | undefined;
   /** The node of the pod; undefined when there is no pod on a node, or nodes may not be read. */
   readonly node: ObservedNode | undefined;
   /** Whether the class of the data claim can grow; undefined when classes may not be read. */

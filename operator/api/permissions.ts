@@ -63,6 +63,13 @@ export const operatorPermissions: readonly PermissionRule[] = [
   },
   {
     scope: 'whole',
+    group: 'batch',
+    resources: ['jobs'],
+    verbs: ['list', 'watch', 'create', 'patch'],
+    why: 'tries an image before a member restarts with it; they are collected with their Cluster',
+  },
+  {
+    scope: 'whole',
     group: '',
     resources: ['pods'],
     verbs: ['get', 'list', 'watch', 'patch', 'delete'],

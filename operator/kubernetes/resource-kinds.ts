@@ -19,6 +19,7 @@ export const resourceKinds = {
   ServiceAccount: kind('v1', 'ServiceAccount', 'serviceaccounts'),
   Pod: kind('v1', 'Pod', 'pods'),
   PersistentVolumeClaim: kind('v1', 'PersistentVolumeClaim', 'persistentvolumeclaims'),
+  Job: kind('batch/v1', 'Job', 'jobs'),
   NetworkPolicy: kind('networking.k8s.io/v1', 'NetworkPolicy', 'networkpolicies'),
   PodMonitor: kind('monitoring.coreos.com/v1', 'PodMonitor', 'podmonitors'),
   ServiceMonitor: kind('monitoring.coreos.com/v1', 'ServiceMonitor', 'servicemonitors'),

@@ -5,6 +5,7 @@ import type { ClusterSpec } from '../api/cluster-spec.ts';
 import type {
   Claim,
   ConfigMap,
+  Job,
   KubernetesObject,
   Node,
   Pod,
@@ -76,6 +77,9 @@ export async function observeCluster(
     pod,
     otherPods: pods.filter(({ metadata }) => metadata.name !== names.pod(0)),
     claims: ownClaims(name, claims),
+    jobs: reader.canRead('Job', namespace)
+      ? ((await reader.list('Job', namespace, name)) as readonly Job[])
+      : undefined,
     node: await readNode(reader, pod),
     monitorKinds: present,
     isExpandable: await readExpandable(reader, spec, claims),

@@ -11,6 +11,7 @@ import {
   serverContainerName,
 } from '../api/names.ts';
 import { servedSecret } from './certificates.ts';
+import { compact, containerSecurity, podSecurity } from './pod-security.ts';
 import { pluginList, pluginPorts, pluginSettings } from './plugins.ts';
 import { serviceAccountName } from './service-account.ts';
 
@@ -71,22 +72,6 @@ export function podTemplate(inputs: PodInputs): JsonObject {
     }),
   };
 }
-
-const podSecurity: JsonObject = {
-  runAsNonRoot: true,
-  fsGroup: 1000,
-  // Without it each start changes the owner of every file of the volume.
-  fsGroupChangePolicy: 'OnRootMismatch',
-  seccompProfile: { type: 'RuntimeDefault' },
-};
-
-const containerSecurity: JsonObject = {
-  runAsUser: 1000,
-  runAsGroup: 1000,
-  allowPrivilegeEscalation: false,
-  readOnlyRootFilesystem: true,
-  capabilities: { drop: ['ALL'] },
-};
 
 function security(spec: ClusterSpec): JsonObject {
   return (spec.securityContext as JsonObject | undefined) ?? containerSecurity;
@@ -292,11 +277,4 @@ function topologySpread(name: string, spec: ClusterSpec): readonly Json[] {
       },
     ]
   );
-}
-
-/** Without fields that are undefined: the API server is told nothing about them. */
-function compact(fields: Readonly<Record<string, unknown>>): JsonObject {
-  return Object.fromEntries(
-    Object.entries(fields).filter(([, value]) => value !== undefined),
-  ) as JsonObject;
 }

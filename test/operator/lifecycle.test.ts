@@ -113,8 +113,11 @@ test('an image that never gets ready is taken back, and not tried again', async 
     update: { progressDeadlineSeconds: 60 },
   });
   world.controllers.missingImages.add('polyad:broken');
+  const first = podUid(world);
   await change(world, { image: 'polyad:broken' });
   assert.equal(world.condition('Stalled'), 'True UpgradeFailed');
+  // It was tried beside the member, which was never interrupted.
+  assert.equal(podUid(world), first);
   assert.equal(world.condition('Available'), 'True LeaderReady');
   assert.equal(world.cluster().status?.failedImage, 'polyad:broken');
   assert.equal(world.cluster().status?.image, 'polyad:26.10.1');

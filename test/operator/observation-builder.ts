@@ -3,6 +3,7 @@ import { parseSpec } from '../../operator/api/cluster.ts';
 import type { ClusterStatus } from '../../operator/api/cluster-status.ts';
 import type {
   Claim,
+  Job,
   KubernetesObject,
   Pod,
   StatefulSet,
@@ -30,6 +31,8 @@ export interface World {
   readonly pod?: object | null;
   readonly claim?: object | null;
   readonly node?: object | null;
+  /** Undefined: they may not be read. */
+  readonly jobs?: readonly Job[];
   readonly secrets?: object;
   readonly member?: object;
   readonly statefulSet?: object;
@@ -94,6 +97,7 @@ export function observationOf(world: World, before: object = {}): Observation {
     statefulSet: objects.get('StatefulSet/orders') as StatefulSet | undefined,
     pod: world.pod === null ? undefined : merged(settled.pod, world.pod),
     claims: world.claim === null ? [] : [merged(baseClaim as unknown as Claim, world.claim)],
+    jobs: world.jobs,
     node: world.node === null ? undefined : merged(settled.node, world.node),
     secrets: merged(settled.secrets, world.secrets),
     member: merged(settled.member, world.member),
@@ -136,6 +140,7 @@ function settleAnew(spec: object): Observation {
     pod: undefined,
     otherPods: [],
     claims: [baseClaim as unknown as Claim],
+    jobs: undefined,
     node: { name: 'node-a', zone: 'zone-a', exists: true, isReady: true, isOutOfService: false },
     isExpandable: undefined,
     member: { ...unknownMember, isReady: true, version: '26.10.1', settings: new Map() },

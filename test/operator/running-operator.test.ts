@@ -270,7 +270,7 @@ async function callsOfAllFlows(namespaces: readonly string[]): Promise<readonly 
   });
   await pass(world, 30_000);
   // A member that never gets ready is replaced without an eviction.
-  world.controllers.missingImages.add('polyad:3');
+  world.controllers.crashingImages.add('polyad:3');
   world.api.change('Cluster', 'orders', {
     spec: { image: 'polyad:3', update: { autoRollback: false } },
   });
@@ -298,6 +298,7 @@ test('the rights of the operator are exactly what its flows use', async () => {
       (name) => `${name} create`,
     ),
     'networking.k8s.io networkpolicies create',
+    'batch jobs create',
     ...['podmonitors', 'servicemonitors', 'prometheusrules'].map(
       (name) => `monitoring.coreos.com ${name} create`,
     ),

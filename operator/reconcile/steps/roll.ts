@@ -6,6 +6,7 @@ import { lookAgain, note, rejectionOf, stall } from '../pass.ts';
 import type { Draft, Pass, Step, StepEnd } from '../pass.ts';
 import { isReady, podProblem, readySinceMs } from '../../resources/pod-state.ts';
 import { isInMaintenanceWindow } from '../maintenance-window.ts';
+import { tryImage } from './try-image.ts';
 
 /*
  * Restarts of the one member (operator.md 8.4, 8.7, 8.12). A healthy member is restarted by eviction, when windows and pauses
@@ -77,9 +78,11 @@ function restart(pass: Pass, draft: Draft, pod: Pod): StepEnd | undefined {
     draft.progress = { reason: 'RollingUpdate', message: 'waiting for the new template' };
     return {};
   }
+  const tried = isRunning ? precheck(pass, draft) : undefined;
+  if (tried !== undefined) return tried;
   const backup = isRunning ? backUpFirst(pass, draft) : undefined;
   if (backup !== undefined) return backup;
-  begin(pass, draft, pod);
+  begin(pass, draft, 'Restart');
   draft.progress = { reason: waitingReason(draft), message: `${pod.metadata.name} restarts` };
   const refusal = isRunning
     ? rejectionOf(pass, draft, `evict Pod/${pod.metadata.name}`)
@@ -96,6 +99,8 @@ function restart(pass: Pass, draft: Draft, pod: Pod): StepEnd | undefined {
     ...(pod.metadata.uid === undefined ? undefined : { uid: pod.metadata.uid }),
   };
   lookAgain(draft, pollMs);
+  if (isRunning)
+    note(draft, 'SingleMemberRestart', 'there is one member: clients wait while it restarts');
   note(draft, 'MemberRestarted', `${pod.metadata.name} restarts: ${draft.operation?.type ?? ''}`);
   return {
     action: isRunning
@@ -131,23 +136,34 @@ function reasonToWait(pass: Pass, draft: Draft): string | undefined {
 }
 
 /** Notes what is going on before the first effect, so that another instance knows since when. */
-function begin(pass: Pass, draft: Draft, pod: Pod): void {
+function begin(pass: Pass, draft: Draft, step: 'Precheck' | 'Restart'): void {
   const target = targetOf(pass);
-  if (draft.operation?.target === target) return;
-  const type = kindOfRestart(pass, draft);
+  const { operation } = draft;
+  const isGoingOn = operation?.target === target;
+  if (isGoingOn && (operation.step === step || operation.step === 'Restart')) return;
+  const type = isGoingOn ? operation.type : kindOfRestart(pass, draft);
   draft.operation = {
     id: contentHash([target, pass.generation]),
     type,
     target,
-    step: 'Restart',
+    step,
     generation: pass.generation,
     startedAt: new Date(pass.nowMs).toISOString(),
   };
+  if (isGoingOn) return;
   if (type === 'Upgrade')
     note(draft, 'UpgradeStarted', `from ${pass.previous.image ?? '?'} to ${pass.image}`);
   else if (type === 'Restart') note(draft, 'RollingUpdateStarted', 'settings or the pod changed');
-  if (isReady(pod))
-    note(draft, 'SingleMemberRestart', 'there is one member: clients wait while it restarts');
+}
+
+/** Another image is tried beside the member that runs. */
+function precheck(pass: Pass, draft: Draft): StepEnd | undefined {
+  if (kindOfRestart(pass, draft) !== 'Upgrade') return undefined;
+  const end = tryImage(pass, draft, hasReturn(pass, draft));
+  if (end === undefined) return undefined;
+  begin(pass, draft, 'Precheck');
+  if (draft.failedImage !== undefined) draft.operation = undefined;
+  return end;
 }
 
 function kindOfRestart(pass: Pass, draft: Draft): Operation['type'] {

@@ -44,11 +44,20 @@ export class SimulatedControllers {
     for (const set of this.#api.all('StatefulSet')) this.#runStatefulSet(set);
     for (const pod of this.#api.all('Pod')) this.#runPod(pod);
     for (const claim of this.#api.all('PersistentVolumeClaim')) this.#runClaim(claim);
+    for (const job of this.#api.all('Job')) this.#runJob(job);
   }
 
   #collectGarbage(): void {
     const kinds = [
-      ...['StatefulSet', 'Service', 'ConfigMap', 'Secret', 'ServiceAccount', 'NetworkPolicy'],
+      ...[
+        'Job',
+        'StatefulSet',
+        'Service',
+        'ConfigMap',
+        'Secret',
+        'ServiceAccount',
+        'NetworkPolicy',
+      ],
       'Pod',
     ];
     const living = new Set(
@@ -153,6 +162,16 @@ export class SimulatedControllers {
       },
       namespace,
     );
+  }
+
+  /** A Job whose image is there ends well; the other waits for it for ever. */
+  #runJob(job: StoredObject): void {
+    const { name, namespace } = job.metadata;
+    const { template } = job.spec as { template: Template };
+    const isThere = !this.missingImages.has(template.spec.containers[0]?.image ?? '');
+    if (job.status !== undefined || !isThere) return;
+    const status = { conditions: [{ type: 'Complete', status: 'True' }] };
+    this.#api.change('Job', name, { status }, namespace);
   }
 
   #runClaim(claim: StoredObject): void {
