@@ -33,22 +33,17 @@ import { RowEncoder } from './format/row.ts';
 import type { TypeLabels } from './format/row-record.ts';
 import { RowScratch } from './commit/row-scratch.ts';
 import {
-  currentFormat,
   decodeFormat,
-  isCurrentFormat,
-  type StorageFormat,
+  type FormatFeature,
+  formatEntryName,
+  FormatInUse,
 } from './format/features.ts';
 import { ShapeRegistry } from './format/shape.ts';
 import { StateReader } from './read/state-reader.ts';
 import { diskIsFull, hasSpace, isDiskFull, storageFailed } from './storage-failure.ts';
-import { metaKey, openSubDatabases, type SubDatabases } from './format/sub-databases.ts';
-import {
-  carryOut,
-  putSealed,
-  requireSpaceFor,
-  type Write,
-  writeBatch,
-} from './checkpoint/write-batch.ts';
+import { openSubDatabases, type SubDatabases } from './format/sub-databases.ts';
+import { carryOut, requireSpaceFor, type Write, writeBatch } from './checkpoint/write-batch.ts';
+import { writeMetaEntry } from './commit/pending-meta.ts';
 
 // One database over LMDB. A change is durable when its record is in the commit log (storage.md 5): it then stands in the
 // overlay, where readers find it, until the next checkpoint carries it to LMDB. Bulk loads, index builds and large entries
@@ -144,6 +139,7 @@ export class LmdbEngine implements StorageEngine {
     });
     this.#context = {
       state: this.#state,
+      format: new FormatInUse(),
       shapes: this.shapes,
       rows: this.rows,
       labels: options.labels,
@@ -191,22 +187,22 @@ export class LmdbEngine implements StorageEngine {
   // --- opening
 
   #requireFormat(): void {
-    const stored = this.#readers.newest.meta('format');
-    if (stored === undefined) {
-      this.#writeFormat(currentFormat);
-      return;
-    }
-    const format = decodeFormat(stored, this.#options.directory);
-    // An older build refuses what it would misread, so the new tags are announced before the first of them is written.
-    if (!isCurrentFormat(format)) this.#writeFormat(currentFormat);
+    const stored = this.#readers.newest.meta(formatEntryName);
+    if (stored === undefined) this.#writeFormat([]);
+    else this.#context.format.announced(decodeFormat(stored, this.#options.directory));
   }
 
-  #writeFormat(format: StorageFormat): void {
-    const key = metaKey('format');
-    const body = Buffer.from(JSON.stringify(format));
-    const write = putSealed(this.#subs.meta, key, key.bytes, this.#context.memory, body);
-    this.#subs.root.transactionSync(() => carryOut(write));
-    this.#readers.rebase(0 as LogIndex);
+  #writeFormat(features: Iterable<FormatFeature>): void {
+    writeMetaEntry(this.#subs, formatEntryName, this.#context.format.entryWith(features));
+    this.#readers.rebase(this.#applied.index);
+  }
+
+  /** An older build refuses what it would misread: it must find the feature in LMDB before the log has what uses it. */
+  async #announce(features: Iterable<FormatFeature>): Promise<void> {
+    await this.#checkpointer.all();
+    if (this.#failure !== undefined) throw this.#failure;
+    this.#writeFormat(features);
+    this.#context.format.announced({ storage: 0, features: [...features] });
   }
 
   #load(): void {
@@ -391,7 +387,11 @@ export class LmdbEngine implements StorageEngine {
 
   async #commitToLog(group: Unit[]): Promise<void> {
     if (this.#checkpointer.isBehind) await this.#checkpointer.all();
-    const commit = await this.#prepare(group);
+    let commit = await this.#prepare(group);
+    if (commit.meta.newFeatures.size > 0) {
+      await this.#announce(commit.meta.newFeatures);
+      commit = await this.#prepare(group);
+    }
     const records = group
       .flatMap((unit) => (typeof unit.records === 'object' ? unit.records : []))
       .filter(({ index }) => index > this.#applied.index);

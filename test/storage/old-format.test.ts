@@ -1,10 +1,12 @@
 // A database as version 1 of the format wrote it (before values of Cypher and labels) opens, reads, changes and closes.
 import assert from 'node:assert/strict';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
-import { openTestDatabase } from '#test/database/support/open-test-database.ts';
+import { formatEntryName } from '#storage/format/features.ts';
+import { openTestDatabase, type TestDatabase } from '#test/database/support/open-test-database.ts';
+import { openEngine } from './engine-fixture.ts';
 
 const kept = new URL('./fixtures/format-1.mdb.gz', import.meta.url);
 
@@ -41,6 +43,40 @@ test('a database of format 1 opens, reads, changes and closes', async () => {
     );
     const [checked] = await database.run('CHECK DATABASE');
     assert.equal(checked?.['errors'] ?? 0, 0);
+  } finally {
+    await database.close();
+  }
+});
+
+/** What stands in the file, for builds that look at it before anything else. */
+async function storedFormat(database: TestDatabase): Promise<unknown> {
+  const file = join(database.directory, 'test', 'data.mdb');
+  await database.reopen(() => undefined);
+  const copy = mkdtempSync(join(database.directory, '.format-'));
+  cpSync(file, join(copy, 'data.mdb'));
+  const engine = openEngine(copy);
+  const snapshot = engine.snapshot();
+  const stored = snapshot.meta(formatEntryName);
+  snapshot[Symbol.dispose]();
+  await engine.close();
+  return JSON.parse(Buffer.from(stored ?? []).toString());
+}
+
+test('a database of format 1 that is only read, or changed without new values, stays one', async () => {
+  const database = await openTestDatabase();
+  try {
+    await database.reopen(() =>
+      writeFileSync(join(database.directory, 'test', 'data.mdb'), gunzipSync(readFileSync(kept))),
+    );
+    assert.equal(await database.print('SELECT FROM Person'), people);
+    assert.deepEqual(await storedFormat(database), { storage: 1 });
+    await database.run("UPDATE Person SET age = 32 WHERE name = 'p3'");
+    await assert.rejects(
+      database.run("CREATE (:New {at: localtime('12:00'), x: 1/0})", {}, {}, 'cypher'),
+    );
+    assert.deepEqual(await storedFormat(database), { storage: 1 });
+    await database.run("CREATE (:New {at: localtime('12:00')})", {}, {}, 'cypher');
+    assert.deepEqual(await storedFormat(database), { storage: 2, features: ['extendedValues'] });
   } finally {
     await database.close();
   }

@@ -2,6 +2,7 @@ import { DatabaseError } from '#core/errors.ts';
 import { isMap, type Value } from '#core/value/value.ts';
 import { ByteWriter } from '#storage/format/byte-writer.ts';
 import { imageOf } from '#storage/format/bytes.ts';
+import { encodeFormat, formatEntryName } from '#storage/format/features.ts';
 import { ValueReader, writeValue } from '#storage/format/value-codec.ts';
 import { bytesOfVariable } from './variables.ts';
 import type { VariableScope } from '#query/evaluate/context.ts';
@@ -34,7 +35,9 @@ export class GlobalVariables implements VariableScope {
     try {
       const out = new ByteWriter();
       writeValue(out, new Map(this.#values));
-      await this.share(new Map([[globalsDocumentName, out.take()]]));
+      const document = new Map<string, Uint8Array>([[globalsDocumentName, out.take()]]);
+      if (out.hasExtendedValue) document.set(formatEntryName, encodeFormat(['extendedValues']));
+      await this.share(document);
     } catch (error) {
       this.set(name, before);
       throw error;

@@ -9,7 +9,7 @@ import type { CommitBuilder } from '../commit/builder.ts';
 import type { CommitContext } from '../commit/context.ts';
 import type { AppliedPosition } from '../engine.ts';
 import { type BulkMark, PendingLoad } from './pending-load.ts';
-import { splitRow, writeFixedRow } from '../format/row.ts';
+import { hasExtendedValues, splitRow, writeFixedRow } from '../format/row.ts';
 import { encodeRun, readRun, type RunTarget } from './row-run.ts';
 import type { RowOperation } from '../format/row-operations.ts';
 import { RowRecord } from '../format/row-record.ts';
@@ -99,6 +99,7 @@ export class LmdbBulkWriter implements BulkWriter {
     const chunk = this.#chunk;
     const shape = (row[4] as number) | ((row[5] as number) << 8);
     chunk.shapes.add(shape);
+    if (hasExtendedValues(row)) chunk.hasExtendedValues = true;
     chunk.bytes += row.length + 8;
     const split = splitRow(row, this.#options.context.shapes.shape(shape));
     const rid = makeRid(bucket, position);
@@ -145,6 +146,7 @@ export class LmdbBulkWriter implements BulkWriter {
       addEdge: (type, edge, { from, to }, both) => chunk.edges.add(type, edge, from, to, both),
       addStoredRow: (bucket, position, row) => {
         chunk.shapes.add((row[4] as number) | ((row[5] as number) << 8));
+        if (hasExtendedValues(row)) chunk.hasExtendedValues = true;
         chunk.bytes += row.length + 8;
         this.#blocksOf(bucket).add(position, row);
       },
@@ -180,6 +182,7 @@ export class LmdbBulkWriter implements BulkWriter {
     const version = position.index;
     const entries = new BulkEntries();
     commit.defineShapes(chunk.shapes);
+    if (chunk.hasExtendedValues) commit.meta.use('extendedValues');
     for (const { rid, cell } of chunk.largeCells) commit.putLarge(rid, cell.property, cell.bytes);
     for (const blocks of chunk.blocks.values()) {
       if (blocks.isSized) commit.settleSize(blocks.bucket, blocks.slotCount);

@@ -20,6 +20,8 @@ export class PendingLoad {
   readonly edges = new BulkEdges();
   readonly largeCells: { readonly rid: Rid; readonly cell: LargeCell }[] = [];
   readonly shapes = new Set<number>();
+  /** Some row needs the feature `extendedValues` of the format. */
+  hasExtendedValues = false;
   bytes = 0;
 
   mark(): BulkMark {
@@ -43,6 +45,7 @@ export class PendingLoad {
     this.edges.moveBehind(mark.edges, rest.edges);
     for (const large of this.largeCells.slice(mark.largeCellCount)) rest.largeCells.push(large);
     for (const shape of this.shapes) rest.shapes.add(shape);
+    rest.hasExtendedValues = this.hasExtendedValues;
     rest.bytes = this.bytes - mark.bytes;
     this.cutAt(mark);
     return rest;

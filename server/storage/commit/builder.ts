@@ -39,7 +39,9 @@ import {
 } from './pending-bucket.ts';
 import type { FinishedBlock, PendingBlock } from './pending-block.ts';
 import { PendingLargeCells } from './pending-large-cells.ts';
+import { PendingMeta } from './pending-meta.ts';
 import {
+  hasExtendedValues,
   hasOutsideCells,
   type LargeCell,
   outsideCellsOf,
@@ -52,8 +54,8 @@ import type { RowOperation } from '../format/row-operations.ts';
 import { RowRecord } from '../format/row-record.ts';
 import { encodeShape, rowVersionOffset } from '../format/shape.ts';
 import { TouchedRecords } from './touched-records.ts';
-import { BlkKey, blockKey, keyBytes, metaKey } from '../format/sub-databases.ts';
-import { type PackedWrites, putSealed, removal, type Write } from '../checkpoint/write-batch.ts';
+import { BlkKey, blockKey, keyBytes } from '../format/sub-databases.ts';
+import { type PackedWrites, removal, type Write } from '../checkpoint/write-batch.ts';
 
 // Turns log entries into the images that one LMDB transaction writes. Everything derived from row operations (blocks,
 // adjacency, index entries, counters, content hashes) is derived here and nowhere else. It reads the newest durable state
@@ -80,7 +82,7 @@ export class CommitBuilder {
   readonly #memory: ImageMemory;
   readonly #blocks = new Map<number, PendingBlock>();
   readonly #buckets = new Map<BucketId, PendingBucket | undefined>();
-  readonly #meta = new Map<string, Uint8Array | undefined>();
+  readonly meta: PendingMeta;
   readonly #writes: Write[] = [];
   readonly #blockWrites: Write[] = [];
   readonly #finished = new Map<number, FinishedBlock>();
@@ -96,6 +98,7 @@ export class CommitBuilder {
     this.reader = reader;
     this.#context = context;
     this.#memory = context.memory;
+    this.meta = new PendingMeta(context.format);
     this.entries = new EntryBuilder(reader, this.#memory);
     this.lists = new ListBuilder(reader);
     this.large = new PendingLargeCells(reader, this.#memory);
@@ -181,7 +184,7 @@ export class CommitBuilder {
   ): void {
     switch (operation.op) {
       case 'schema':
-        this.#meta.set('schema', operation.document);
+        this.meta.set('schema', operation.document);
         this.schema = operation.document;
         this.#context.deriver.schemaChanged(operation.document);
         learnWindows(this.#buckets, this.#context.deriver);
@@ -190,7 +193,7 @@ export class CommitBuilder {
         this.#defineShape(operation.id, operation.definition);
         return;
       case 'meta':
-        this.#meta.set(operation.name, operation.value);
+        this.meta.set(operation.name, operation.value);
         return;
       case 'positions':
         this.takePositions(operation.bucket as BucketId, operation.next);
@@ -229,6 +232,7 @@ export class CommitBuilder {
     version: LogIndex,
   ): void {
     const { shapes, labels, deriver, scratch } = this.#context;
+    if (hasExtendedValues(whole)) this.meta.use('extendedValues');
     const bucket = this.#bucket(bucketOf(rid));
     const position = positionOf(rid);
     if (!bucket.isSized && position >= rowsPerFirstBlock) {
@@ -443,7 +447,7 @@ export class CommitBuilder {
   }
 
   #defineShape(id: number, definition: Uint8Array): void {
-    this.#meta.set(`shapes/${id}`, definition);
+    this.meta.set(`shapes/${id}`, definition);
     this.#shapes.push(id);
     this.#context.shapes.define(id, definition);
   }
@@ -516,24 +520,17 @@ export class CommitBuilder {
     this.entries.finish(writes);
     for (const [id, bucket] of this.#buckets) {
       const state = bucket && encodeBucketState(bucketStateOf(bucket));
-      this.#meta.set(`bucket/${id}`, state);
+      this.meta.set(`bucket/${id}`, state);
     }
     for (const deletion of this.deletions) {
       writes.push(this.#context.jobs.recordOf(deletion, this.reader, this.#memory));
     }
     const index = this.position?.index ?? this.reader.index;
     for (const [id, entries] of this.#entryCounts()) {
-      this.#meta.set(`index/${id}`, entries && encodeIndexState(entries.count, index));
+      this.meta.set(`index/${id}`, entries && encodeIndexState(entries.count, index));
     }
-    if (this.position !== undefined) this.#meta.set('applied', encodeApplied(this.position));
-    for (const [name, body] of this.#meta) {
-      const key = metaKey(name);
-      writes.push(
-        body === undefined
-          ? removal(subs.meta, key)
-          : putSealed(subs.meta, key, key.bytes, this.#memory, body),
-      );
-    }
+    if (this.position !== undefined) this.meta.set('applied', encodeApplied(this.position));
+    this.meta.addWrites(writes, subs, this.#memory);
     return writes;
   }
 
@@ -581,6 +578,7 @@ export class CommitBuilder {
   /** Makes the caches show the commit; it is durable and has this index. */
   publish(index: LogIndex, heldIndex: LogIndex): void {
     const { state, shapes } = this.#context;
+    this.meta.publish();
     for (const id of this.#shapes) shapes.saved(id);
     for (const [id, bucket] of this.#buckets) {
       if (bucket === undefined) state.blocks.removeBucket(id);

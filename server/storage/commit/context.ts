@@ -1,6 +1,7 @@
 import type { BlockBuilder } from './block-builder.ts';
 import type { DeletionJobs } from './deletion-jobs.ts';
 import type { IndexDeriver } from '../engine.ts';
+import type { FormatInUse } from '../format/features.ts';
 import type { ImageMemory } from '../checkpoint/image-memory.ts';
 import type { RetiredCells } from '../read/large-cells.ts';
 import type { RowEncoder } from '../format/row.ts';
@@ -12,6 +13,7 @@ import type { StateReader } from '../read/state-reader.ts';
 /** What all commits of one database are built with. */
 export interface CommitContext {
   readonly state: StateReader;
+  readonly format: FormatInUse;
   readonly shapes: ShapeRegistry;
   readonly rows: RowEncoder;
   readonly labels: TypeLabels;

@@ -6,6 +6,8 @@ export class ByteWriter {
   view: DataView;
   /** Where the next byte goes. May be set back to fill in something left out. */
   position = 0;
+  /** A value of the feature `extendedValues` was written since `reset`. */
+  hasExtendedValue = false;
 
   constructor(capacity = 4096) {
     this.bytes = allocateBytes(capacity);
@@ -14,6 +16,7 @@ export class ByteWriter {
 
   reset(): void {
     this.position = 0;
+    this.hasExtendedValue = false;
   }
 
   /** Makes room for `count` more bytes; the fixed-size writers below rely on it. */

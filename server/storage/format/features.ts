@@ -2,7 +2,8 @@ import { DatabaseError } from '#core/errors.ts';
 
 /**
  * What a database may hold, told in its meta entry `format`: a version, for builds that know nothing of features (they refuse any but
- * 1), and the names of the features in use. A build opens what has no feature that it does not know, and adds its own.
+ * 1), and the names of the features in use. A build opens what has no feature that it does not know. A name is written before the
+ * first thing that needs it, so whoever uses no feature may go back to a build without it.
  */
 export interface StorageFormat {
   readonly storage: number;
@@ -15,9 +16,20 @@ export const formatFeatures = [
   'extendedValues',
 ] as const;
 
+export type FormatFeature = (typeof formatFeatures)[number];
+
 const versionMax = 2;
 
-export const currentFormat: StorageFormat = { storage: versionMax, features: formatFeatures };
+export const formatEntryName = 'format';
+
+/** Of a database that uses no feature. */
+export const plainFormat: StorageFormat = { storage: 1 };
+
+/** The bytes of the meta entry of a database that uses these features. */
+export function encodeFormat(features: readonly FormatFeature[]): Uint8Array {
+  const format = features.length === 0 ? plainFormat : { storage: versionMax, features };
+  return Buffer.from(JSON.stringify(format));
+}
 
 /** @throws DatabaseError `CorruptedRecord` for a format that this build does not know, naming the feature where there is one */
 export function decodeFormat(stored: Uint8Array, directory: string): StorageFormat {
@@ -37,6 +49,21 @@ export function decodeFormat(stored: Uint8Array, directory: string): StorageForm
   return format;
 }
 
-export function isCurrentFormat({ storage, features = [] }: StorageFormat): boolean {
-  return storage === versionMax && formatFeatures.every((name) => features.includes(name));
+/** The features that a database has announced. */
+export class FormatInUse {
+  readonly #features = new Set<FormatFeature>();
+
+  includes(feature: FormatFeature): boolean {
+    return this.#features.has(feature);
+  }
+
+  /** The meta entry is durable, or was read. */
+  announced(format: StorageFormat): void {
+    for (const feature of format.features ?? []) this.#features.add(feature as FormatFeature);
+  }
+
+  /** The meta entry with one more. */
+  entryWith(features: Iterable<FormatFeature>): Uint8Array {
+    return encodeFormat([...new Set([...this.#features, ...features])]);
+  }
 }

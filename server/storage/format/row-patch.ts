@@ -59,6 +59,8 @@ export class RowPatcher {
     if (hasVariable && !this.#writeVariable(record, columns, values)) {
       out.view.setUint16(rowFlagsOffset, flags & ~rowFlag.jsonSafe, true);
     }
+    // Rows say so, which encoding anew does.
+    if (out.hasExtendedValue) return notPatchable;
     if (out.position > length && (out.position >= narrowRowMax || out.position > this.#bytesMax()))
       return notPatchable;
     out.view.setUint32(0, out.position, true);

@@ -124,6 +124,7 @@ export class RowEncoder {
       flags |= rowFlag.extraMap;
       writeExtraMap(out, properties, columns.length, bytesMax);
     }
+    if (out.hasExtendedValue) flags |= rowFlag.extendedValues;
     const length = out.position;
     if (length > bytesMax) {
       throw new DatabaseError(
@@ -384,6 +385,11 @@ function rebuild(
   out.view.setUint32(0, out.position, true);
   out.view.setUint16(rowFlagsOffset, flags, true);
   return { row: out.take(), large };
+}
+
+/** Whether the row needs the feature `extendedValues` of the format. */
+export function hasExtendedValues(row: Uint8Array): boolean {
+  return ((row[rowFlagsOffset] as number) & rowFlag.extendedValues) !== 0;
 }
 
 /** Whether `outsideCellsOf` the row at `at` finds any. */

@@ -44,6 +44,8 @@ export const rowFlag = {
   absentMarks: 16,
   /** The extra map is kept outside, under the property number `extraMapId`. */
   outsideExtra: 32,
+  /** There are values of the feature `extendedValues` among the cells. Rows written before 2026-11-23 do not say so. */
+  extendedValues: 64,
 } as const;
 
 /** The property number under which an extra map is kept outside its row. */

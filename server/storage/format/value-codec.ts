@@ -238,6 +238,7 @@ function writeObject(
 }
 
 function writeExtended(out: ByteWriter, value: ExtendedValue): void {
+  out.hasExtendedValue = true;
   out.u8(tag[value.valueKind]);
   switch (value.valueKind) {
     case 'localTime':
