@@ -10,6 +10,7 @@ import { entryKind } from '#cluster/replication/entry-codec.ts';
 import { ClusterReplication } from '#cluster/replication/replication.ts';
 import { parseServerList, type ServerList } from '#cluster/server-list.ts';
 import type { ClusterToken } from '#cluster/token/cluster-token.ts';
+import type { DigestSource } from '#cluster/verify/database-digest.ts';
 import { DatabaseVerifier } from '#cluster/verify/database-verifier.ts';
 import { WorkerConsensus } from '#cluster/worker-consensus.ts';
 import {
@@ -160,7 +161,7 @@ export class ClusterPlan {
     const verifier = new DatabaseVerifier({
       member: (name) => catalog.memberNamed(name),
       proposer: () => replication,
-      view: (name) => (databases.open(name) as Database).state.view(),
+      view: (name) => digestSource(databases.open(name) as Database),
       runtime: systemRuntime,
       log,
     });
@@ -325,4 +326,12 @@ export class ClusterPlan {
       throw new DatabaseError('InvalidSetting', `the Raft server cannot start: ${reason}`);
     }
   }
+}
+
+/** The state of now, to be disposed of. */
+function digestSource({ state, engine }: Database): DigestSource & Disposable {
+  const view = state.view();
+  const { snapshot, catalog } = view;
+  const { shapes } = engine;
+  return { snapshot, catalog, shapes, [Symbol.dispose]: () => view[Symbol.dispose]() };
 }

@@ -2,12 +2,11 @@ import { DatabaseError } from '#core/errors.ts';
 import type { Log } from '#core/log.ts';
 import type { Runtime } from '#core/runtime.ts';
 import type { Index } from '#raft/vocabulary.ts';
-import type { ReadView } from '#transaction/read/read-view.ts';
 import type { VerifiedDatabase, VerifyPort } from '../cluster-view.ts';
 import { entryKind } from '../replication/entry-codec.ts';
 import type { MemberDatabase } from '../replication/server-entries.ts';
 import type { ServerProposer } from '../replication/server-proposer.ts';
-import { digestOf } from './database-digest.ts';
+import { type DigestSource, digestOf } from './database-digest.ts';
 
 /** Marks whose digests are kept. */
 const keptMax = 16;
@@ -16,7 +15,7 @@ export interface DatabaseVerifierOptions {
   readonly member: (name: string) => MemberDatabase | undefined;
   readonly proposer: () => ServerProposer;
   /** The newest state of an open database; disposed here. */
-  readonly view: (name: string) => ReadView & Disposable;
+  readonly view: (name: string) => DigestSource & Disposable;
   readonly runtime: Runtime;
   readonly log: Log;
 }
@@ -51,7 +50,7 @@ export class DatabaseVerifier implements VerifyPort {
   marked(database: string, index: Index, body: Uint8Array): void {
     const { verifyId } = JSON.parse(Buffer.from(body).toString()) as { verifyId: string };
     this.#keep(verifyId, undefined);
-    let view: ReadView & Disposable;
+    let view: DigestSource & Disposable;
     try {
       view = this.#options.view(database);
     } catch (error) {

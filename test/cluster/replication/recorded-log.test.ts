@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { VerifiedFile } from '#cluster/cluster-view.ts';
+import { digestOf as verifiedFiles } from '#cluster/verify/database-digest.ts';
 import { entryKind } from '#cluster/replication/entry-codec.ts';
 import { ClusterReplication } from '#cluster/replication/replication.ts';
 import { silentLog } from '#core/log.ts';
+import type { Database } from '#database/database.ts';
 import type { Databases } from '#database/catalogue/databases.ts';
 import { systemRuntime } from '#platform/system-runtime.ts';
 import { runDatabaseGoldenFile } from '#test/database/support/golden-database.ts';
@@ -33,6 +36,13 @@ const files = [
   'triggers',
 ];
 
+/** What verify compares. */
+async function filesOf({ state, engine }: Database): Promise<readonly VerifiedFile[]> {
+  using view = state.view();
+  const { snapshot, catalog } = view;
+  return verifiedFiles({ snapshot, catalog, shapes: engine.shapes }, systemRuntime);
+}
+
 for (const [seed, name] of files.entries()) {
   const consensus = new ConsensusDouble(['a', 'b']);
   let opened: TestDatabase | undefined;
@@ -54,6 +64,7 @@ for (const [seed, name] of files.entries()) {
       await consensus.settled();
       assert.equal(consensus.port('b').failure, undefined);
       assert.deepEqual(follower.digest(), digestOf(opened.database));
+      assert.deepEqual(await filesOf(follower.database), await filesOf(opened.database));
       // Indexes, lists and counters against the records.
       const [found] = (await follower.run('CHECK DATABASE')) as Record<string, unknown>[];
       assert.equal(found?.['totalErrors'], 0, JSON.stringify(found));
