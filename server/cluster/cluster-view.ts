@@ -93,6 +93,8 @@ export interface VerifiedFile {
   readonly checksum: string;
   readonly size: number;
   readonly type: string;
+  /** The checksum says why, and equals nobody's. */
+  readonly isUnreadable?: true;
 }
 
 /** `unknown`: the entry that announces it was not applied here yet. */

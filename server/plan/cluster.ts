@@ -10,8 +10,6 @@ import { entryKind } from '#cluster/replication/entry-codec.ts';
 import { ClusterReplication } from '#cluster/replication/replication.ts';
 import { parseServerList, type ServerList } from '#cluster/server-list.ts';
 import type { ClusterToken } from '#cluster/token/cluster-token.ts';
-import type { DigestSource } from '#cluster/verify/database-digest.ts';
-import { DatabaseVerifier } from '#cluster/verify/database-verifier.ts';
 import { WorkerConsensus } from '#cluster/worker-consensus.ts';
 import {
   haGroupCommitBatchSize,
@@ -34,12 +32,12 @@ import type { StopStep } from '#control/server-control.ts';
 import { DatabaseError } from '#core/errors.ts';
 import { makeDirectories } from '#platform/files.ts';
 import type { DatabasesLog } from '#database/catalogue/databases.ts';
-import type { Database } from '#database/database.ts';
 import type { Replication } from '#database/catalogue/replication.ts';
 import { systemRuntime } from '#platform/system-runtime.ts';
 import { BootstrapPlan } from './cluster-bootstrap.ts';
 import { handOverStep, openDoorOfCluster, openToken } from './cluster-door.ts';
 import { SnapshotPlan, type SnapshotSources } from './cluster-snapshots.ts';
+import { VerifyPlan } from './cluster-verify.ts';
 import { consensusOptions } from './consensus-options.ts';
 import type { Ground } from './ground.ts';
 import type { Security } from './security.ts';
@@ -74,6 +72,7 @@ export class ClusterPlan {
   #log: DatabaseLog | undefined;
   #cluster: Cluster | undefined;
   #snapshots: SnapshotPlan | undefined;
+  #verify: VerifyPlan | undefined;
   #bootstrap: BootstrapPlan | undefined;
   #door: ClusterDoor | undefined;
   #stopRepairs = () => {};
@@ -158,14 +157,9 @@ export class ClusterPlan {
     this.#bootstrap = bootstrap;
     await snapshots.prepare();
     this.#snapshots = snapshots;
-    const verifier = new DatabaseVerifier({
-      member: (name) => catalog.memberNamed(name),
-      proposer: () => replication,
-      view: (name) => digestSource(databases.open(name) as Database),
-      runtime: systemRuntime,
-      log,
-    });
-    const replication = this.#replicate({ consensus, catalog, databases, snapshots, verifier });
+    const verify = new VerifyPlan({ catalog, databases, replication: () => replication, log });
+    this.#verify = verify;
+    const replication = this.#replicate({ consensus, catalog, databases, snapshots, verify });
     this.#catalog = catalog;
     this.#replication = replication;
     this.#log = new DatabaseLog(catalog, {
@@ -181,7 +175,7 @@ export class ClusterPlan {
       serverName: settings.get(serverName),
       declared: this.#list.peers,
       databaseNames: () => databases.names(),
-      verifier,
+      verifier: verify.verifier,
       bootstrapState: () => bootstrap.own(),
       baseline: () => catalog.document.baseline,
       snapshots: snapshots.port,
@@ -203,7 +197,7 @@ export class ClusterPlan {
     readonly catalog: ServerCatalog;
     readonly databases: SnapshotSources['databases'];
     readonly snapshots: SnapshotPlan;
-    readonly verifier: DatabaseVerifier;
+    readonly verify: VerifyPlan;
   }): ClusterReplication {
     const { settings } = this.#ground;
     return new ClusterReplication({
@@ -216,7 +210,7 @@ export class ClusterPlan {
         quorumTimeoutMs: () => settings.get(haQuorumTimeout),
       },
       openForApply: (name) => given.databases.openForLog(name),
-      marked: ({ member }, index, body) => given.verifier.marked(member.name, index, body),
+      marked: given.verify.marked,
       checkpointed: (index) => given.snapshots.snapshots.offer(index),
       needsAll: settings.get(haQuorum) === 'all',
       compaction: {
@@ -245,6 +239,7 @@ export class ClusterPlan {
     });
     await this.#snapshots?.awaitMissing();
     replication.start();
+    this.#verify?.watch.start();
     this.#stopRepairs = this.#snapshots?.repairRegularly() ?? this.#stopRepairs;
   }
 
@@ -301,6 +296,7 @@ export class ClusterPlan {
         name: 'cluster',
         run: async () => {
           this.#stopRepairs();
+          this.#verify?.watch.stop();
           door.close();
           await this.#cluster?.close(0);
         },
@@ -326,12 +322,4 @@ export class ClusterPlan {
       throw new DatabaseError('InvalidSetting', `the Raft server cannot start: ${reason}`);
     }
   }
-}
-
-/** The state of now, to be disposed of. */
-function digestSource({ state, engine }: Database): DigestSource & Disposable {
-  const view = state.view();
-  const { snapshot, catalog } = view;
-  const { shapes } = engine;
-  return { snapshot, catalog, shapes, [Symbol.dispose]: () => view[Symbol.dispose]() };
 }

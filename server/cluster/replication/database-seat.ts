@@ -202,6 +202,11 @@ export class DatabaseSeat {
     }
   }
 
+  /** What it holds is not what the others hold, or cannot be read: it takes no more entries until it is fetched anew. */
+  differs(reason: string): void {
+    this.#quarantine(reason);
+  }
+
   #quarantine(reason: string): void {
     if (this.damage !== undefined || this.isClosing) return;
     this.damage = reason;

@@ -111,7 +111,7 @@ class Digest {
     } catch (error) {
       if (!(error instanceof DatabaseError && error.code === 'CorruptedRecord')) throw error;
       const checksum = `unreadable here (${this.#runtime.random.uuid()}): ${error.message}`;
-      return { name, checksum, size: part.size, type };
+      return { name, checksum, size: part.size, type, isUnreadable: true };
     }
     return { name, checksum: part.checksum(), size: part.size, type };
   }
