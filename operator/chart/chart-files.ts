@@ -5,6 +5,8 @@ import { z } from 'zod';
 import { renderDefinition } from '../api/definition-file.ts';
 import { operatorPermissions } from '../api/permissions.ts';
 import { hotSettings, managedSettings } from '../api/setting-classes.ts';
+import { memberAlerts } from '../resources/alert-rules.ts';
+import { dashboard } from './dashboard.ts';
 import { chartValues } from './values-schema.ts';
 import { valuesTable } from './values-table.ts';
 
@@ -13,6 +15,9 @@ export interface ChartFile {
   readonly path: string;
   readonly content: string;
 }
+
+/** Put in by the template. */
+const placeholders = { namespace: 'NAMESPACE', name: 'RELEASE' };
 
 const header = '# Generated from operator/ by `npm run generate`; do not edit.\n';
 
@@ -30,6 +35,8 @@ export function chartFiles(): readonly ChartFile[] {
     file('files/clusters.polyad.io.yaml', renderDefinition()),
     file('files/hot-settings.txt', lines([...hotSettings].sort())),
     file('files/managed-settings.txt', lines(managedSettings)),
+    file('files/dashboard.json', `${JSON.stringify(dashboard(), undefined, 2)}\n`),
+    file('files/alert-rules.yaml', header + stringify({ rules: memberAlerts(placeholders) })),
     file('README.md', withTable(readChart('README.md'), valuesTable(readChart('values.yaml')))),
   ];
 }

@@ -3,6 +3,8 @@ import type { ClusterSpec } from '../api/cluster-spec.ts';
 import type { DesiredObject, JsonObject } from '../api/kubernetes-object.ts';
 import { labelKeys, monitorKinds, objectNames, selectorLabels } from '../api/names.ts';
 import type { MonitorKind } from '../api/names.ts';
+import { memberAlerts, operatorAlerts } from './alert-rules.ts';
+import type { AlertLimits } from './alert-rules.ts';
 import { ownedObject } from './owner.ts';
 
 /*
@@ -35,7 +37,7 @@ export function monitors(
     ServiceMonitor: { labels: serviceMonitor.labels, spec: serviceMonitorSpec(cluster, spec) },
     PrometheusRule: {
       labels: prometheusRule.labels,
-      spec: ruleSpec(cluster, prometheusRule.interval),
+      spec: ruleSpec(cluster, spec),
     },
   } as const;
   return wantedMonitors(spec)
@@ -67,34 +69,30 @@ function serviceMonitorSpec({ metadata }: ClusterObject, { monitoring }: Cluster
   };
 }
 
-function ruleSpec({ metadata }: ClusterObject, interval: string): JsonObject {
+function ruleSpec({ metadata }: ClusterObject, spec: ClusterSpec): JsonObject {
   const { name, namespace = 'default' } = metadata;
-  const of = `namespace="${namespace}",name="${name}"`;
-  const alert = (title: string, expr: string, summary: string): JsonObject => ({
-    alert: title,
-    expr,
-    for: '5m',
-    labels: { severity: 'critical' },
-    annotations: { summary: `${summary} (${namespace}/${name})` },
-  });
+  const scope = { name, namespace };
+  const rules = [...memberAlerts(scope), ...operatorAlerts(scope, alertLimits(spec))];
   return {
     groups: [
-      {
-        name: `${namespace}.${name}`,
-        interval,
-        rules: [
-          alert(
-            'PolyadMemberDown',
-            `up{namespace="${namespace}",pod=~"${name}-[0-9]+"} == 0`,
-            'A member has not been reached for five minutes',
-          ),
-          alert(
-            'PolyadClusterUnavailable',
-            `max(polyad_cluster_available{${of}}) == 0`,
-            'The database takes no writes',
-          ),
-        ],
-      },
+      { name: `${namespace}.${name}`, interval: spec.monitoring.prometheusRule.interval, rules },
     ],
+  };
+}
+
+const minuteSeconds = 60;
+const daySeconds = 86_400;
+/** Backups by a time of day, of which nothing is known but that there is one: two days without are too many. */
+const cronSeconds = 2 * daySeconds;
+
+/** A certificate that is renewed in time never comes near its end; a backup may be missed once. */
+function alertLimits({ backup, tls }: ClusterSpec): AlertLimits {
+  const schedule =
+    backup?.enabled && backup.defaults.enabled ? backup.defaults.schedule : undefined;
+  const everySeconds = (schedule?.frequencyMinutes ?? 0) * minuteSeconds;
+  return {
+    backupAgeSeconds:
+      schedule && (schedule.type === 'cron' ? cronSeconds : 2 * everySeconds + 15 * minuteSeconds),
+    certificateSeconds: tls.http.enabled ? (tls.renewBeforeDays * daySeconds) / 2 : undefined,
   };
 }

@@ -10,7 +10,7 @@ const floorOf: Readonly<Record<string, number>> = {
   pod: -1,
   guard: 0,
   api: 1,
-  chart: 2,
+  chart: 3,
   resources: 2,
   kubernetes: 2,
   reconcile: 3,
