@@ -5,9 +5,16 @@ import {
   workerData,
 } from 'node:worker_threads';
 import { systemRuntime } from '#platform/system-runtime.ts';
-import type { LogAnswer, LogRequest, NumberedRequest } from './log-store/log-requests.ts';
+import type { Entry } from '#raft/vocabulary.ts';
+import type {
+  LogAnswer,
+  LogProgress,
+  LogRequest,
+  NumberedRequest,
+  OpenedLog,
+} from './log-store/log-requests.ts';
 import { type Answer, LogService } from './log-store/log-service.ts';
-import { unpackEntries } from './packed-entries.ts';
+import { packEntries, unpackEntries } from './packed-entries.ts';
 
 /*
  * The log worker: blocking calls of the log, away from every event loop (ha.md 1.3). Whatever waits is taken at once, so that
@@ -33,7 +40,12 @@ function serve(port: MessagePort): void {
     const requests = batch.map(requestOf);
     const answers: LogAnswer[] = [];
     service.handle(requests, (i, done) => answers.push(answerOf(batch[i]?.id ?? 0, done)));
-    port.postMessage(answers);
+    if (answers.every(saysNothing)) port.postMessage(progressOf(answers));
+    else
+      port.postMessage(
+        answers,
+        answers.flatMap(({ entries }) => entries?.buffer ?? []),
+      );
     if (requests.at(-1)?.kind === 'close') port.close();
     else if (!isUpkeepDue) upkeep();
   });
@@ -50,9 +62,28 @@ function requestOf(numbered: NumberedRequest): LogRequest {
 
 function answerOf(id: number, done: Answer): LogAnswer {
   const { flushMs } = done;
-  if ('value' in done) return { id, flushMs, value: done.value };
+  if ('value' in done) {
+    const { value } = done;
+    if (isEntries(value)) return { id, flushMs, entries: packEntries(value) };
+    return { id, flushMs, value };
+  }
   const { message, code, index } = done.error;
   return { id, flushMs, error: { message, code, index } };
+}
+
+function isEntries(value: OpenedLog | readonly Entry[] | undefined): value is readonly Entry[] {
+  return Array.isArray(value);
+}
+
+function saysNothing({ value, entries, error }: LogAnswer): boolean {
+  return value === undefined && entries === undefined && error === undefined;
+}
+
+/** The common case, in numbers: an object costs either side more than the rest of the message. */
+function progressOf(answers: readonly LogAnswer[]): LogProgress {
+  const flushes = new Set<number>();
+  for (const { flushMs } of answers) if (flushMs !== undefined) flushes.add(flushMs);
+  return [answers.at(-1)?.id ?? 0, ...flushes];
 }
 
 if (!isMainThread && (workerData as { logPort?: MessagePort } | undefined)?.logPort !== undefined)

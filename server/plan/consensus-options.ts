@@ -46,7 +46,8 @@ const mebi = 1024 * 1024;
 const ticksPerTimeout = 40;
 const tickMsMin = 5;
 const tickMsMax = 50;
-const cacheBytesMax = 64 * mebi;
+/** Followers that are further behind are served from the disk. */
+const cacheBytesMax = 16 * mebi;
 
 export interface OptionsGround {
   readonly root: string;

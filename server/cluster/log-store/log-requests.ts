@@ -1,5 +1,5 @@
 import type { SnapshotMeta } from '#raft/message.ts';
-import type { Entry, HardState, Index } from '#raft/vocabulary.ts';
+import type { HardState, Index } from '#raft/vocabulary.ts';
 import type { PackedEntries } from '../packed-entries.ts';
 import type { Recovered } from './log-recovery.ts';
 import type { Identity } from './raft-directory.ts';
@@ -36,11 +36,15 @@ export type NumberedRequest = { readonly id: number } & (
   | { readonly job: Omit<LogJob, 'entries'>; readonly entries: PackedEntries | undefined }
 );
 
+/** Everything up to this request is done, and nothing more is to be said of it; then how long the disk took, each time it was asked. */
+export type LogProgress = readonly [doneTo: number, ...flushMs: number[]];
+
 export interface LogAnswer {
   readonly id: number;
   /** How long the disk took. */
   readonly flushMs?: number | undefined;
-  readonly value?: OpenedLog | readonly Entry[] | undefined;
+  readonly value?: OpenedLog | undefined;
+  readonly entries?: PackedEntries | undefined;
   readonly error?: {
     readonly message: string;
     readonly code: string | undefined;

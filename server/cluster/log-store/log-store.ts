@@ -2,8 +2,14 @@ import type { MessagePort } from 'node:worker_threads';
 import type { SnapshotMeta } from '#raft/message.ts';
 import type { AppendJob } from '#raft/ready.ts';
 import type { Entry, HardState, Index } from '#raft/vocabulary.ts';
-import { packEntries } from '../packed-entries.ts';
-import type { LogAnswer, LogRequest, NumberedRequest, OpenedLog } from './log-requests.ts';
+import { packEntries, unpackEntries } from '../packed-entries.ts';
+import type {
+  LogAnswer,
+  LogProgress,
+  LogRequest,
+  NumberedRequest,
+  OpenedLog,
+} from './log-requests.ts';
 import { MemoryTail } from './memory-tail.ts';
 import type { Identity } from './raft-directory.ts';
 
@@ -33,7 +39,7 @@ export class LogFailure extends Error {
   }
 }
 
-const loadBytes = 8 * 1024 * 1024;
+const loadBytes = 2 * 1024 * 1024;
 
 /** The durable log, asked from the consensus worker. Calls take effect in their order. */
 export class LogStore {
@@ -41,7 +47,7 @@ export class LogStore {
   readonly #options: LogStoreOptions;
   readonly #waiting = new Map<
     number,
-    { resolve: (value: LogAnswer['value']) => void; reject: (error: Error) => void }
+    { resolve: (answer: LogAnswer | undefined) => void; reject: (error: Error) => void }
   >();
   #nextId = 1;
   #opened: OpenedLog;
@@ -59,8 +65,9 @@ export class LogStore {
     this.#options = options;
     this.tail = new MemoryTail(options.cacheBytesMax, undefined);
     this.#opened = nothingOpened;
-    port.on('message', (answers: readonly LogAnswer[]) => {
-      for (const answer of answers) this.#answered(answer);
+    port.on('message', (answers: readonly LogAnswer[] | LogProgress) => {
+      if (isProgress(answers)) this.#progressed(answers);
+      else for (const answer of answers) this.#answered(answer);
     });
   }
 
@@ -83,7 +90,7 @@ export class LogStore {
     const { directory, peerId, segmentBytes, cacheBytesMax: newestBytesMax, wipes } = this.#options;
     const isFirst = this.#opened === nothingOpened;
     const open = { directory, peerId, segmentBytes, newestBytesMax, wipes: wipes && isFirst };
-    this.#opened = (await this.#ask({ kind: 'open', ...open })) as OpenedLog;
+    this.#opened = (await this.#ask({ kind: 'open', ...open }))?.value ?? nothingOpened;
     this.tail = new MemoryTail(this.#options.cacheBytesMax, this.#opened.snapshot);
     this.tail.recover(this.#opened);
   }
@@ -104,8 +111,8 @@ export class LogStore {
   /** Brings entries from `low` on into the tail's reach. */
   async load(low: Index): Promise<void> {
     const high = this.tail.lastIndex() + 1;
-    const entries = await this.#ask({ kind: 'read', low, high, bytesMax: loadBytes });
-    this.tail.offer(entries as readonly Entry[]);
+    const read = await this.#ask({ kind: 'read', low, high, bytesMax: loadBytes });
+    this.tail.offer(read?.entries === undefined ? [] : unpackEntries(read.entries));
   }
 
   /** The databases have everything up to the snapshot's index. */
@@ -131,14 +138,14 @@ export class LogStore {
     this.#port.close();
   }
 
-  #ask(request: Exclude<LogRequest, { kind: 'append' }>): Promise<LogAnswer['value']> {
+  #ask(request: Exclude<LogRequest, { kind: 'append' }>): Promise<LogAnswer | undefined> {
     return this.#post((id) => ({ id, request }), []);
   }
 
   #post(
     message: (id: number) => NumberedRequest,
     transferred: readonly ArrayBuffer[],
-  ): Promise<LogAnswer['value']> {
+  ): Promise<LogAnswer | undefined> {
     const id = this.#nextId++;
     return new Promise((resolve, reject) => {
       this.#waiting.set(id, { resolve, reject });
@@ -146,13 +153,28 @@ export class LogStore {
     });
   }
 
-  #answered({ id, value, error, flushMs }: LogAnswer): void {
+  /** Requests are done in their order. */
+  #progressed([doneTo, ...flushes]: LogProgress): void {
+    for (const tookMs of flushes) this.#options.onFlush?.(tookMs);
+    for (const [id, { resolve }] of this.#waiting) {
+      if (id > doneTo) break;
+      this.#waiting.delete(id);
+      resolve(undefined);
+    }
+  }
+
+  #answered(answer: LogAnswer): void {
+    const { id, error, flushMs } = answer;
     if (flushMs !== undefined) this.#options.onFlush?.(flushMs);
     const waiting = this.#waiting.get(id);
     this.#waiting.delete(id);
-    if (error === undefined) waiting?.resolve(value);
+    if (error === undefined) waiting?.resolve(answer);
     else waiting?.reject(new LogFailure(error.message, error.code, error.index));
   }
+}
+
+function isProgress(answers: readonly LogAnswer[] | LogProgress): answers is LogProgress {
+  return typeof answers[0] === 'number';
 }
 
 const nothingOpened: OpenedLog = {

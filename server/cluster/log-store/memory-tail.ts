@@ -80,7 +80,7 @@ export class MemoryTail implements LogView {
       if (this.#runs.at(-1)?.term !== entry.term)
         this.#runs.push({ from: entry.index, term: entry.term });
       this.#entries.push(entry);
-      this.#bytes += entry.data.length;
+      this.#bytes += heldBytes(entry);
       this.#last = entry.index;
     }
     this.#shed();
@@ -93,7 +93,7 @@ export class MemoryTail implements LogView {
     this.#last = last;
     this.#entries = [...newest];
     this.#bytes = 0;
-    for (const { data } of newest) this.#bytes += data.length;
+    for (const entry of newest) this.#bytes += heldBytes(entry);
     this.#shed();
   }
 
@@ -129,7 +129,7 @@ export class MemoryTail implements LogView {
 
   #cutFrom(index: Index): void {
     const kept = this.#entries.length - (this.#last - index + 1);
-    for (const { data } of this.#entries.slice(Math.max(0, kept))) this.#bytes -= data.length;
+    for (const entry of this.#entries.slice(Math.max(0, kept))) this.#bytes -= heldBytes(entry);
     this.#entries.length = Math.max(0, kept);
     while ((this.#runs.at(-1)?.from ?? 0) >= index) this.#runs.pop();
     this.#loaded = [];
@@ -142,16 +142,23 @@ export class MemoryTail implements LogView {
     // A quarter more than allowed goes at once: taking the first ones off a long list is no work for each entry.
     if (bytes <= this.#bytesMax * 1.25) return;
     while (bytes > this.#bytesMax && count < this.#entries.length - 1) {
-      bytes -= this.#entries[count]?.data.length ?? 0;
+      bytes -= heldBytes(this.#entries[count] as Entry);
       count += 1;
     }
     this.#drop(count);
   }
 
   #drop(count: number): void {
-    for (const { data } of this.#entries.slice(0, count)) this.#bytes -= data.length;
+    for (const entry of this.#entries.slice(0, count)) this.#bytes -= heldBytes(entry);
     this.#entries = this.#entries.slice(count);
   }
+}
+
+/** What an entry is beside its data: the objects that hold it, which the collector of a thread walks through. */
+const objectsBytes = 320;
+
+function heldBytes({ data }: Entry): number {
+  return data.length + objectsBytes;
 }
 
 function within(entries: readonly Entry[], from: number, to: number, bytesMax: number): Entry[] {

@@ -392,7 +392,9 @@ class SegmentReader {
     if (record?.index !== index)
       throw new Error(`${this.segment.path} is damaged at byte ${at}, where entry ${index} was`);
     const { term, kind, payload } = record;
-    return { index, term, kind, data: Uint8Array.from(payload) };
+    // A view: whoever reads copies it on.
+    const data = new Uint8Array(payload.buffer, payload.byteOffset, payload.length);
+    return { index, term, kind, data };
   }
 
   close(): void {

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, hash } from 'node:crypto';
 import { DatabaseError } from '#core/errors.ts';
 import type { Log } from '#core/log.ts';
 import type { Timers } from '#core/runtime.ts';
@@ -165,7 +165,7 @@ export class DatabaseSeat {
       using stored = this.engine.snapshot();
       this.#chain = stored.meta(chainName)?.slice() ?? new Uint8Array(32);
     }
-    this.#chain = createHash('sha256').update(this.#chain).update(body).digest();
+    this.#chain = chained(this.#chain, body);
     return this.#chain;
   }
 
@@ -216,6 +216,14 @@ export class DatabaseSeat {
       reason,
     });
   }
+}
+
+/** Below it a copy is less work than a hash in steps. */
+const copiedMax = 4096;
+
+function chained(chain: Uint8Array, body: Uint8Array): Uint8Array {
+  if (body.length > copiedMax) return createHash('sha256').update(chain).update(body).digest();
+  return hash('sha256', Buffer.concat([chain, body]), 'buffer');
 }
 
 function reasonOf(error: unknown): string {

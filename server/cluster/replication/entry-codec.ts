@@ -59,10 +59,13 @@ export function isServerKind(kind: number): boolean {
 
 export function encodeEntry({ kind, wallTimeMs, txId, database, body }: ClusterEntry): Uint8Array {
   const start = headerSize + (database === undefined ? 0 : uuidSize);
-  const bytes = new Uint8Array(start + body.length);
-  const view = new DataView(bytes.buffer);
+  // Out of the pool: a buffer of its own is what a small entry would cost most.
+  const bytes = Buffer.allocUnsafe(start + body.length);
+  const view = new DataView(bytes.buffer, bytes.byteOffset);
   bytes[0] = formatVersion;
   bytes[1] = kind;
+  bytes[2] = 0;
+  bytes[3] = 0;
   view.setUint32(4, body.length, true);
   view.setFloat64(8, wallTimeMs, true);
   view.setFloat64(txIdOffset, txId, true);
@@ -102,14 +105,24 @@ function unreadable(what: string): DatabaseError {
   return new DatabaseError('Internal', `an entry of the Raft log cannot be read: ${what}`);
 }
 
+/** Most entries follow others of the same database. */
+let written: { readonly text: string; readonly bytes: Buffer } | undefined;
+let read: { readonly text: string; readonly bytes: Buffer } | undefined;
+
 export function uuidBytes(uuid: string): Uint8Array {
+  if (written?.text === uuid) return written.bytes;
   const bytes = Buffer.from(uuid.replaceAll('-', ''), 'hex');
   if (bytes.length !== uuidSize) throw new DatabaseError('Internal', `'${uuid}' is no uuid`);
+  written = { text: uuid, bytes };
   return bytes;
 }
 
 export function uuidText(bytes: Uint8Array): string {
-  const hex = Buffer.from(bytes).toString('hex');
+  if (read?.bytes.equals(bytes) === true) return read.text;
+  const own = Buffer.from(bytes);
+  const hex = own.toString('hex');
   const parts = [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20)];
-  return [...parts, hex.slice(20)].join('-');
+  const text = [...parts, hex.slice(20)].join('-');
+  read = { text, bytes: own };
+  return text;
 }
