@@ -1,12 +1,13 @@
 import { parseArgs } from 'node:util';
 import { SimulatedCluster, someFaults } from './support/simulated-cluster.ts';
 
-// npm run simulate -- [--seeds 2000] [--from 1] [--ticks 1500]
-// Whole groups of cores in virtual time. A tick stands for 50 ms. The last line says what was seen and how fast.
+// npm run simulate -- [--seeds 2000] [--from 1] [--ticks 1500] [--first]
+// Whole groups of cores in virtual time. A tick stands for 50 ms. With `--first` it stops at the first failure. The last line says what was seen and how fast.
 const { values } = parseArgs({
   options: {
     seeds: { type: 'string', default: '2000' },
     from: { type: 'string', default: '1' },
+    first: { type: 'boolean', default: false },
     ticks: { type: 'string', default: '1500' },
   },
 });
@@ -27,6 +28,7 @@ for (let seed = from; seed < from + seeds; seed++) {
   }
   for (const [label, count] of Object.entries(cluster.counts))
     totals[label] = (totals[label] ?? 0) + count;
+  if (values.first && failed.length > 0) break;
 }
 const { user, system } = process.cpuUsage(beganMs);
 const virtualSeconds = (seeds * (ticks + settlingTicks) * tickMs) / 1000;

@@ -79,11 +79,14 @@ test('2: positions of an earlier leadership are not given again', async () => {
   const b = await servers.lead('b');
   for (let n = 3; n < 9; n++) await b.run(`INSERT INTO D SET n = ${n}`);
   await servers.lead('a');
-  for (let n = 9; n < 12; n++) await a.run(`INSERT INTO D SET n = ${n}`);
+  // More than its first lease of positions had.
+  const more = Array.from({ length: 591 }, (_, i) => `{n: ${i + 9}}`);
+  await a.run(`INSERT INTO D CONTENT [${more.slice(0, 300).join(', ')}]`);
+  await a.run(`INSERT INTO D CONTENT [${more.slice(300).join(', ')}]`);
   await servers.settled();
   assert.deepEqual(
     await servers.of('c').run('SELECT n FROM D ORDER BY n'),
-    Array.from({ length: 12 }, (_, n) => ({ n })),
+    Array.from({ length: 600 }, (_, n) => ({ n })),
   );
   await requireEqual(servers);
 });
@@ -206,6 +209,23 @@ test('6: a row that some layout of blocks would refuse is refused before the log
   await requireEqual(servers);
 });
 
+test('7: what one copy has lost is not taken from the others through the log', async () => {
+  const servers = await three();
+  const a = servers.of('a');
+  await a.run('CREATE DOCUMENT TYPE D BUCKETS 1');
+  await a.run('INSERT INTO D SET n = 1');
+  await servers.settled();
+  const before = servers.consensus.log.length;
+  const bucket = a.database.state.catalog.buckets()[0]?.id;
+  assert.ok(bucket !== undefined);
+  await assert.rejects(
+    a.database.state.repair(() => [{ op: 'drop-bucket', bucket }]),
+    /not supported in a cluster/,
+  );
+  assert.equal(servers.consensus.log.length, before);
+  assert.deepEqual(await servers.of('b').run('SELECT n FROM D'), [{ n: 1 }]);
+});
+
 test('8: what a leader left unfinished is finished by the next one, and followers write nothing', async () => {
   const servers = await three();
   const a = servers.of('a');
@@ -226,6 +246,31 @@ test('8: what a leader left unfinished is finished by the next one, and follower
   await requireEqual(servers);
   assert.equal((await servers.of('c').run('SELECT FROM V')).length, 2);
 });
+
+test('8: an index that a leader began is taken back by the next one', async () => {
+  const servers = await three();
+  const [a, b] = [servers.of('a'), servers.of('b')];
+  await a.run('CREATE DOCUMENT TYPE D');
+  await a.run('CREATE PROPERTY D.n LONG');
+  await a.run('INSERT INTO D SET n = 1');
+  await servers.settled();
+  // It sees nothing of what it writes from here on, so it comes no further than the first step.
+  servers.consensus.port('a').hold();
+  const built = a.run('CREATE INDEX ON D (n) NOTUNIQUE').catch(() => {});
+  const stateAt = (server: typeof a) => server.database.state.catalog.indexes()[0]?.state;
+  await until(() => stateAt(b) !== undefined);
+  assert.equal(stateAt(b), 'BUILDING');
+  servers.consensus.elect('b', 'keeps');
+  servers.consensus.port('a').release();
+  await until(() => stateAt(a) === undefined && stateAt(b) === undefined);
+  await built;
+  await requireEqual(servers);
+});
+
+async function until(isSo: () => boolean): Promise<void> {
+  for (let i = 0; i < 1000 && !isSo(); i++) await new Promise((resolve) => setTimeout(resolve, 5));
+  assert.ok(isSo());
+}
 
 test('a server that was down catches up, and one that crashes while it applies begins where its data are', async () => {
   const servers = await three();

@@ -7,7 +7,7 @@ import type { Entry } from '#raft/vocabulary.ts';
 /** A loop over entries that change nothing, and what it says of the log. */
 function fixture() {
   const compacted: number[] = [];
-  const flushes = { count: 0 };
+  const flushes = { count: 0, held: Promise.resolve() };
   const due: (() => void)[] = [];
   let deliver: (entries: readonly Entry[]) => Promise<void> = () => Promise.resolve();
   let checkpointed = 0;
@@ -39,7 +39,7 @@ function fixture() {
     remotely: refuse,
     flush: () => {
       flushes.count += 1;
-      return Promise.resolve();
+      return flushes.held;
     },
     compaction: { entriesMax: () => 10_000, intervalMs: () => 1000, entriesMin: () => 64 },
     timers: {
@@ -110,4 +110,18 @@ test('pressure lets it go at once, also what a checkpoint had left; so do large 
   await apply(1);
   await stop();
   assert.deepEqual(compacted, [4096, 5120, 5128, 5129]);
+});
+
+test('what is applied while databases are made durable stays in the log', async () => {
+  const { apply, compacted, flushes } = fixture();
+  await apply(4096);
+  await apply(4096);
+  const flushed = Promise.withResolvers<void>();
+  flushes.held = flushed.promise;
+  await apply(4096);
+  await apply(10);
+  assert.deepEqual(compacted, []);
+  flushed.resolve();
+  await apply(1);
+  assert.deepEqual(compacted, [3 * 4096]);
 });

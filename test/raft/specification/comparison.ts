@@ -44,6 +44,8 @@ interface Pair {
   applies: ApplyJob[];
 }
 
+/** What rests on the disk. */
+const answers: ReadonlySet<Message['type']> = new Set(['VoteResp', 'PreVoteResp', 'AppendResp']);
 const size = 3;
 const underWayMax = 16;
 const members: readonly Member[] = Array.from({ length: size }, (_, i) => ({
@@ -217,7 +219,8 @@ export class Comparison {
       if (apply !== undefined) pair.applies.push(apply);
       for (const message of send) {
         checkSent(pair, message);
-        this.#network.push(message);
+        if (answers.has(message.type)) this.#answered(pair, message);
+        else this.#network.push(message);
       }
       const last = apply?.entries.at(-1)?.index ?? 0;
       assert.ok(last <= pair.spec.commit, 'only what is committed is applied');

@@ -1,0 +1,17 @@
+import type { Finder } from './mutants.ts';
+
+/** The scripts of the rules. */
+export const rules: Finder = ['--test', '--test-isolation=none', 'test/raft/rules/rules.test.ts'];
+
+/** The core beside its specification. */
+export const walks: Finder = ['test/raft/specification/run.ts', '--states', '10', '--walks', '100'];
+
+/** Whole groups in virtual time, up to so many seeds. */
+export function seeds(count: number): Finder {
+  return ['test/raft/simulate.ts', '--seeds', String(count), '--first'];
+}
+
+export function tests(file: string, title?: string): Finder {
+  const named = title === undefined ? [] : [`--test-name-pattern=${title}`];
+  return ['--test', '--test-isolation=none', '--test-timeout=60000', ...named, file];
+}
