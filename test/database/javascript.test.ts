@@ -200,9 +200,9 @@ test('the stack of an error names no file of the server', async () => {
 });
 
 test('a script has its own time, not that of bodies', async (context) => {
-  const own = await openTestDatabase({ settings: { 'sql.maxBodyTime': '30' } });
+  const own = await openTestDatabase({ settings: { 'sql.maxBodyTime': '400' } });
   context.after(() => own.close());
-  const wait = 'const end = Date.now() + 120; while (Date.now() < end); return 1';
+  const wait = 'const end = Date.now() + 500; while (Date.now() < end); return 1';
   await own.run(`DEFINE FUNCTION lib.slow "${wait}" LANGUAGE js`);
   await own.run('DEFINE FUNCTION outer.slow "SELECT `lib.slow`() AS result" LANGUAGE sql');
   assert.deepEqual(await own.run('SELECT `lib.slow`() AS a, `outer.slow`() AS b'), [

@@ -27,7 +27,7 @@ export interface ServerOptions {
   /** What starts the server's command line, which follows: `['nice']`. */
   readonly launcher?: readonly string[];
   readonly environment?: Readonly<Record<string, string>>;
-  /** Default 20 s. */
+  /** Default 45 s. */
   readonly readyTimeoutMs?: number;
   /** What is waited for: that it serves (default), or only that it listens, while its databases are opened. */
   readonly until?: 'ready' | 'health';
@@ -82,7 +82,7 @@ export async function startServer(options: ServerOptions): Promise<ServerProcess
       return exited;
     },
   };
-  await waitUntil(server, options.until ?? 'ready', options.readyTimeoutMs ?? 20_000);
+  await waitUntil(server, options.until ?? 'ready', options.readyTimeoutMs ?? 45_000);
   return server;
 }
 

@@ -178,7 +178,7 @@ test('chunks that share a commit leave and tell what chunks of their own do', as
     fc.asyncProperty(call, async (each) => {
       assert.deepEqual(await outcome(shared, true, each), await outcome(apart, false, each));
     }),
-    { numRuns: 150 },
+    { numRuns: 60 },
   );
   for (const data of [shared, apart]) {
     const [checked] = await data.run('CHECK DATABASE');
