@@ -239,6 +239,12 @@ export const fullTextMaxExpandedTerms = integerSetting('fullText.maxExpandedTerm
   min: 1,
   description: 'Terms that prefixes, wildcards and fuzzy words of one full-text query stand for',
 });
+export const algorithmsGraphViewMaxSize = sizeSetting('algorithms.graphViewMaxSize', {
+  scope: 'database',
+  default: 128 * MiB,
+  description:
+    'Graph views of algo.* that are kept between calls until something is committed; 0 keeps none',
+});
 export const queryMaxValueSize = sizeSetting('queryMaxValueSize', {
   scope: 'database',
   default: 64 * MiB,

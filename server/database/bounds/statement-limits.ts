@@ -1,5 +1,6 @@
 import type { Settings } from '#config/effective-settings.ts';
 import {
+  algorithmsGraphViewMaxSize,
   commandMaxSleep,
   commandRegexMaxSize,
   fullTextMaxClauses,
@@ -56,6 +57,7 @@ export function readStatementLimits(settings: Settings): StatementLimits {
       patternLengthMax: settings.get(commandRegexMaxSize),
       textClausesMax: settings.get(fullTextMaxClauses),
       textTermsMax: settings.get(fullTextMaxExpandedTerms),
+      graphViewBytesMax: settings.get(algorithmsGraphViewMaxSize),
     },
     parse: {
       expressionDepthMax: settings.get(sqlMaxExpressionDepth),

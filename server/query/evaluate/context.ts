@@ -64,6 +64,8 @@ export interface EvaluationLimits {
   readonly textClausesMax?: number;
   /** `fullText.maxExpandedTerms`: terms that its prefixes, wildcards and fuzzy words stand for. */
   readonly textTermsMax?: number;
+  /** `algorithms.graphViewMaxSize`: bytes of the graph views that are kept of a database. */
+  readonly graphViewBytesMax?: number;
 }
 
 export interface MemoryAccount {

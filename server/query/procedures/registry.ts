@@ -1,3 +1,4 @@
+import { graphAlgorithms } from './algorithms/registry.ts';
 import { dbProcedures } from './db.ts';
 import { metaProcedures } from './meta.ts';
 import { shortestPathProcedure } from './paths/shortest.ts';
@@ -47,5 +48,6 @@ export const serverProcedures: OpenProcedureRegistry = procedureRegistry([
   ...dbProcedures,
   ...metaProcedures,
   shortestPathProcedure,
+  ...graphAlgorithms,
   ...showProcedures(() => serverProcedures.all()),
 ]);
