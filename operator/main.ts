@@ -21,6 +21,7 @@ const commands: Readonly<Record<string, Run>> = {
       },
     });
   },
+  cluster: async (words) => (await import('./plugin/run-plugin.ts')).runPlugin(words),
   guard: async () => (await import('./guard/guard.ts')).runGuard(process.env, write),
   'install-config': async () =>
     (await import('./pod/install-files.ts')).runInstallConfig(process.env, write),

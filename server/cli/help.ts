@@ -8,6 +8,7 @@ export const helpText = `polyad, a multi-model database
   polyad backup <db>                    makes an archive on the server, prints its name
   polyad restore <db> <archive|url>     makes a database of an archive
   polyad status [--json]                what the server is doing
+  polyad cluster <name> [-f <file>]     a Cluster on Kubernetes: what waits and why, what a manifest restarts
   polyad --version [--json]
 
 Options of commands that talk to a server

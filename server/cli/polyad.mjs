@@ -11,6 +11,8 @@ const majorMin = 24;
 const here = dirname(fileURLToPath(import.meta.url));
 const cliScript = join(here, 'cli.ts');
 const serverScript = join(here, '..', 'main.ts');
+/** `polyad cluster`, and `kubectl polyad cluster` under the other name of this file. */
+const clusterScript = join(here, '..', '..', 'operator', 'main.ts');
 const commandLine = process.argv.slice(2);
 
 /** Settings alone mean `start`, as `polyad --service.server.name=Service_1`. */
@@ -68,7 +70,9 @@ function runChild(executable, argv) {
 const isRecent = Number(process.versions.node.split('.')[0]) >= majorMin;
 const executable = isRecent ? process.execPath : packagedNode();
 const isServer = startsServer(commandLine);
-const argv = isServer
+const isCluster = commandLine[0] === 'cluster';
+const ofCluster = [...nodeOptions(), clusterScript, ...commandLine];
+const argv = isCluster ? ofCluster : isServer
   ? [...nodeOptions(), serverScript, ...serverArguments(commandLine)]
   : [...nodeOptions(), ...smallHeap, cliScript, ...commandLine];
 

@@ -15,6 +15,7 @@ const floorOf: Readonly<Record<string, number>> = {
   kubernetes: 2,
   reconcile: 3,
   observe: 3,
+  plugin: 4,
   act: 4,
 };
 

@@ -5,7 +5,7 @@ const effects = {
   fixed: 'It cannot be changed.',
 } as const;
 
-type Effect = keyof typeof effects;
+export type Effect = keyof typeof effects;
 
 const byPath: Readonly<Record<string, Effect>> = {
   spec: 'live',
@@ -32,9 +32,15 @@ function of(effect: Effect, paths: readonly string[]): Record<string, Effect> {
 /** @returns a sentence; undefined where the description itself says it, key by key */
 export function effectOfChange(path: string): string | undefined {
   if (path === 'spec' || path === 'spec.settings' || !path.startsWith('spec.')) return undefined;
+  const effect = changeEffect(path);
+  return effect && effects[effect];
+}
+
+/** By the longest path known that it begins with. */
+export function changeEffect(path: string): Effect | undefined {
   for (let at = path; at !== ''; at = at.slice(0, Math.max(0, at.lastIndexOf('.')))) {
     const effect = byPath[at];
-    if (effect !== undefined) return effects[effect];
+    if (effect !== undefined) return effect;
   }
   return undefined;
 }
