@@ -87,6 +87,8 @@ export function parseEntry(text: string): ListEntry {
   const parts = /^(\[[^\]]*\]|[^:[\]{}\s]+)(?::(.*))?$/s.exec(address);
   const [, host, rest = ''] = parts ?? [];
   if (host === undefined) throw wrong(text, 'it does not begin with a host');
+  if (!host.startsWith('[') && !hostShape.test(host))
+    throw wrong(text, `'${host.slice(0, 100)}' is no host name and no address`);
   if (host.startsWith('[') && isIP(host.slice(1, -1)) !== 6)
     throw wrong(text, 'brackets hold an IPv6 address');
   if (parts?.[2] === '') throw wrong(text, 'nothing follows the colon');
@@ -161,6 +163,9 @@ function peerOf(
     priority: entry.priority ?? 0,
   };
 }
+
+/** Names as DNS and container networks have them; what could be a path or part of a URL is none. */
+const hostShape = /^[A-Za-z0-9_]([A-Za-z0-9_.-]{0,251}[A-Za-z0-9_])?\.?$/;
 
 /** `<host>_<raftPort>` (contract 3): names do not matter for it. */
 export function peerIdOf(host: string, raftPort: number): string {

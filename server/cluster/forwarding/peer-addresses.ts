@@ -31,13 +31,16 @@ export interface KnownPeer {
   readonly raftPort: number;
   readonly http: number | undefined;
   readonly https: number | undefined;
+  /** Client-reachable ports that are declared. */
+  readonly bolt: number | undefined;
+  readonly grpc: number | undefined;
   readonly priority: number;
   /** Of the live configuration; undefined when it is declared only. */
   readonly member: Member | undefined;
   readonly isDeclared: boolean;
 }
 
-type Protocol = 'http' | 'https';
+type Protocol = 'http' | 'https' | 'bolt' | 'grpc';
 
 /**
  * Where the HTTP doors of other servers are (ha.md 4.8). An address that two of them claim, or that is this server's own, is
@@ -97,11 +100,16 @@ export class PeerAddresses {
     return this.known().find((peer) => peer.id === id);
   }
 
+  /** Doors that this server does not have tell nothing of those of others. */
+  #ownPort(protocol: Protocol): number | undefined {
+    return protocol === 'http' || protocol === 'https' ? this.#own[protocol] : undefined;
+  }
+
   /** `host:port` of each server whose address is nobody else's. */
   addresses(protocol: Protocol): ReadonlyMap<PeerId, string> {
     const claims = new Map<string, PeerId[]>();
     for (const peer of this.known()) {
-      const port = peer[protocol] ?? this.#own[protocol];
+      const port = peer[protocol] ?? this.#ownPort(protocol);
       if (port === undefined) continue;
       const address = `${peer.host}:${port}`;
       claims.set(address, [...(claims.get(address) ?? []), peer.id]);
@@ -181,6 +189,8 @@ function knownPeer(peer: DeclaredPeer, member: Member | undefined): KnownPeer {
     raftPort: peer.raftPort,
     http: member?.http ?? peer.http,
     https: member?.https ?? peer.https,
+    bolt: peer.bolt,
+    grpc: peer.grpc,
     priority: member?.priority ?? peer.priority,
     member,
     isDeclared: true,
@@ -197,6 +207,8 @@ function addedPeer(member: Member): KnownPeer {
     raftPort: Number(member.address.slice(at + 1)),
     http: member.http,
     https: member.https,
+    bolt: undefined,
+    grpc: undefined,
     priority: member.priority,
     member,
     isDeclared: false,

@@ -180,6 +180,7 @@ export class ClusterStatusReport {
       ...(name === undefined ? undefined : { name }),
       address: peer.address,
       ...(address === undefined ? { httpAddressAmbiguous: true } : { httpAddress: address }),
+      ...this.#advertised(peer),
       role:
         member === undefined
           ? 'NOT_IN_CONFIGURATION'
@@ -196,6 +197,19 @@ export class ClusterStatusReport {
       ...(known && { version: known.version, capabilities: [...known.capabilities].sort() }),
       ...(unknownReason && { capabilitiesUnknownReason: unknownReason }),
     };
+  }
+
+  /** Ports for clients of other doors, where they are declared; one that two servers share tells of neither. */
+  #advertised({ id, bolt, grpc }: KnownPeer): Json {
+    const { addresses } = this.#options;
+    const shown: Record<string, unknown> = {};
+    for (const [protocol, port] of Object.entries({ bolt, grpc })) {
+      if (port === undefined) continue;
+      const address = addresses.addresses(protocol as 'bolt' | 'grpc').get(id);
+      if (address === undefined) shown[`${protocol}AddressAmbiguous`] = true;
+      else shown[`${protocol}Address`] = address;
+    }
+    return shown;
   }
 
   #replication(id: PeerId, status: ConsensusStatus): Json | undefined {

@@ -403,3 +403,26 @@ test('align database compares, and has the members that differ fetch it anew', a
   );
   assert.equal(answer.body['overallStatus'], 'INCONSISTENCY_DETECTED');
 });
+
+test('declared ports of other doors are shown, and withheld when two servers share them', async (context) => {
+  const cluster = await startCluster(context);
+  cluster.declared = cluster.declared.map((peer, place) => ({
+    ...peer,
+    bolt: 7687 + place,
+    ...(place > 0 && { grpc: 50_051 }),
+  }));
+  const { body } = await cluster.door(1).ask('GET', 'cluster');
+  const peers = body['peers'] as Record<string, unknown>[];
+  assert.deepEqual(
+    peers.map(({ boltAddress, grpcAddress, grpcAddressAmbiguous }) => [
+      boltAddress,
+      grpcAddress,
+      grpcAddressAmbiguous,
+    ]),
+    [
+      ['127.0.0.1:7687', undefined, undefined],
+      ['127.0.0.1:7688', undefined, true],
+      ['127.0.0.1:7689', undefined, true],
+    ],
+  );
+});
