@@ -120,6 +120,8 @@ export interface SnapshotPort {
 
 export interface SnapshotArchive {
   readonly appliedIndex: Index;
+  /** Of the database that it holds; a name may have become that of another one meanwhile. */
+  readonly uuid?: string | undefined;
   /** Of the ZIP, in order. */
   readonly pieces: AsyncIterable<Uint8Array>;
   close(): void;

@@ -14,6 +14,7 @@ export interface DatabaseArchivesOptions {
   readonly directory: string;
   /** @throws DatabaseError `DatabaseNotFound`, `DatabaseInstalling`, `DatabaseClosed` */
   readonly operated: (database: string) => OperatedDatabase;
+  readonly uuidOf: (database: string) => string | undefined;
   /** Up to which everything is applied in all databases here. */
   readonly applied: () => Index;
   /** `service.ha.snapshotMaxConcurrent` */
@@ -51,11 +52,11 @@ export class DatabaseArchives implements SnapshotPort {
   }
 
   async #make(database: string): Promise<SnapshotArchive> {
-    const { directory, operated, applied, progress, runtime } = this.#options;
+    const { directory, operated, applied, uuidOf, progress, runtime } = this.#options;
     const { engine, settings } = operated(database);
     const fileName = `${runtime.random.uuid()}.zip`;
     // Before the copy is taken, which has at least this.
-    const appliedIndex = applied();
+    const [appliedIndex, uuid] = [applied(), uuidOf(database)];
     const reporter = progress.start({ database, operation: 'snapshot for a member', stepCount: 4 });
     try {
       await writeBackup({
@@ -80,6 +81,7 @@ export class DatabaseArchives implements SnapshotPort {
     let isOpen = true;
     return {
       appliedIndex,
+      uuid,
       pieces: stream,
       close: () => {
         if (!isOpen) return;

@@ -28,6 +28,8 @@ export interface SnapshotInstallerOptions {
   readonly dial: (peer: PeerId) => Dial;
   readonly http: () => Pick<PeerHttp, 'ask'>;
   readonly token: () => string;
+  /** Of the member of the log that has the name here. */
+  readonly uuidOf: (database: string) => string | undefined;
   readonly retries: () => number;
   readonly retryBaseMs: () => number;
   readonly progress: ProgressRegistry;
@@ -188,6 +190,17 @@ export class SnapshotInstaller {
       answer.body.destroy();
       throw new DatabaseError('Internal', `${from} is at ${index}, this server at ${atLeast}`);
     }
+    const [uuid, expected] = [
+      answer.header('x-service-snapshot-uuid'),
+      this.#options.uuidOf(database),
+    ];
+    if (stage === undefined && expected !== undefined && uuid !== undefined && uuid !== expected) {
+      answer.body.destroy();
+      throw new DatabaseError(
+        'Internal',
+        `${from} has another database of this name: ${uuid}, not ${expected}`,
+      );
+    }
     let bytes = 0;
     answer.body.on('data', (piece: Buffer) => {
       bytes += piece.length;
@@ -214,7 +227,7 @@ export class SnapshotInstaller {
     const databases = this.#options.databases();
     const fill = async (directory: string) => {
       this.#tell(database, 'LOAD', 0, 0);
-      await unpackBackup({ path, directory, passphrase: undefined, settings, reporter });
+      await unpackBackup({ path, directory, passphrase: undefined, database, settings, reporter });
       this.#tell(database, 'SWAP', 0, 0);
     };
     if (databases.exists(database)) await databases.replaceHere(database, fill);

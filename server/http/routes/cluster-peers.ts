@@ -147,6 +147,7 @@ async function sendArchive(
       '1',
       'X-Service-Snapshot-Index',
       String(archive.appliedIndex),
+      ...(archive.uuid === undefined ? [] : ['X-Service-Snapshot-Uuid', archive.uuid]),
       'Cache-Control',
       'no-store',
     ];

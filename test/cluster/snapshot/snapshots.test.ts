@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,6 +11,7 @@ import { SnapshotInstaller } from '#cluster/snapshot/snapshot-installer.ts';
 import { Settings } from '#config/effective-settings.ts';
 import { silentLog } from '#core/log.ts';
 import { systemRuntime } from '#platform/system-runtime.ts';
+import { manifest, zip } from '../../database/support/hostile-zip.ts';
 import { openTestDatabase, type TestDatabase } from '../../database/support/open-test-database.ts';
 
 interface Pair {
@@ -29,6 +30,7 @@ async function pair(): Promise<Pair> {
     directory: join(root, 'sent'),
     operated: () => ({ engine: from.database.engine, settings: new Settings(new Map()) }) as never,
     applied: () => 0,
+    uuidOf: () => 'u-1',
     concurrentMax: () => 2,
     progress: from.progress,
     runtime: systemRuntime,
@@ -44,10 +46,13 @@ async function pair(): Promise<Pair> {
           const archive = await open();
           const body = Readable.from(archive.pieces) as unknown as IncomingMessage;
           body.once('close', () => archive.close());
-          return { status: 200, headers: [], header: () => '1', body };
+          const header = (name: string) =>
+            name === 'x-service-snapshot-uuid' ? archive.uuid : '1';
+          return { status: 200, headers: [], header, body };
         },
       }),
       token: () => 'secret',
+      uuidOf: () => 'u-1',
       retries: () => 1,
       retryBaseMs: () => 1,
       progress: to.progress,
@@ -125,6 +130,71 @@ test('one archive of a database at a time, and so many in all', async () => {
     first.close();
     const again = await archives.open('test');
     again.close();
+  } finally {
+    await close();
+  }
+});
+
+test('a hostile archive leaves what was there: traversal, bomb, cut, forged manifest, other database, other uuid', async () => {
+  const { from, to, installer, close } = await pair();
+  try {
+    await from.run('CREATE DOCUMENT TYPE Fresh');
+    await to.run('CREATE DOCUMENT TYPE Old');
+    const copy = join(from.directory, '.copy');
+    await from.database.engine.copyTo(copy);
+    const content = readFileSync(join(copy, 'data.mdb'));
+    const data = { name: 'data.mdb', content };
+    const good = zip([data, manifest(content)]);
+    const zeros = Buffer.alloc(64 * 1024 * 1024);
+    const wrongDigest = [{ name: 'data.mdb', size: content.length, sha256: '0'.repeat(64) }];
+    const archives: readonly (readonly [string, Buffer, string?])[] = [
+      ['traversal', zip([{ name: '../../outside', content }, data, manifest(content)])],
+      ['absolute', zip([{ name: '/tmp/outside', content }, data, manifest(content)])],
+      ['another file', zip([data, { name: 'server-users.jsonl', content }, manifest(content)])],
+      ['bomb', zip([{ name: 'data.mdb', content: zeros }, manifest(zeros)])],
+      ['cut', good.subarray(0, good.length - 200)],
+      ['cut at an entry', zip([data])],
+      ['no environment', zip([manifest(content)])],
+      ['forged digest', zip([data, manifest(content, { files: wrongDigest })])],
+      ['forged version', zip([data, manifest(content, { version: 2 })])],
+      [
+        'no database',
+        zip([
+          { name: 'data.mdb', content: zeros.subarray(0, 9000) },
+          manifest(zeros.subarray(0, 9000)),
+        ]),
+      ],
+      ['other database', zip([data, manifest(content, { database: 'other' })])],
+      ['other uuid', good, 'u-2'],
+      ['nothing', Buffer.alloc(0)],
+    ];
+    for (const [what, archive, uuid = 'u-1'] of archives) {
+      const fetching = installer(async () => ({
+        appliedIndex: 0,
+        uuid,
+        pieces: (async function* () {
+          yield archive;
+        })(),
+        close: () => {},
+      }));
+      await fetching.prepare();
+      await assert.rejects(
+        fetching.install('test', () => 'other_1'),
+        /./,
+        what,
+      );
+      assert.deepEqual(await to.runOn('test', 'SELECT FROM Old'), [], what);
+    }
+    const left = readdirSync(to.directory).filter((name) => name.startsWith('.fetch-tmp'));
+    assert.deepEqual(left, []);
+    const fetching = installer(async () => ({
+      appliedIndex: 0,
+      uuid: 'u-1',
+      pieces: Readable.from([good]),
+      close: () => {},
+    }));
+    await fetching.install('test', () => 'other_1');
+    assert.deepEqual(await to.runOn('test', 'SELECT FROM Fresh'), []);
   } finally {
     await close();
   }

@@ -16,6 +16,8 @@ export interface RestoreJob {
   readonly directory: string;
   /** Of an encrypted archive. */
   readonly passphrase: string | undefined;
+  /** Whose archive it must be; absent: anybody's. */
+  readonly database?: string;
   readonly settings: SettingsReader;
   readonly reporter: ProgressReporter;
 }
@@ -54,6 +56,8 @@ export async function unpackBackup(job: RestoreJob): Promise<void> {
     throw invalid(`it has no '${manifestName}' of a usual size`);
   const { parseManifest } = await import('./manifest.ts');
   const manifest = parseManifest(await readFile(manifestPath, 'utf8'));
+  if (job.database !== undefined && manifest.database !== job.database)
+    throw invalid(`it holds '${manifest.database.slice(0, 100)}' and not '${job.database}'`);
   for (const expected of manifest.files) {
     const found = files.find(({ name }) => name === expected.name);
     if (found === undefined) throw invalid(`'${expected.name}' is missing in it`);
