@@ -2,7 +2,7 @@ import { bytesOfMarker } from '#core/value/byte-markers.ts';
 import { convertValue, outOfRange, type Conversion } from '#core/value/conversion.ts';
 import { DatabaseError } from '#core/errors.ts';
 import { Link, type StoredRecord } from '#core/value/record.ts';
-import { noRid, ridBounds, type TypeId } from '#core/value/rid.ts';
+import { noRid, type Rid, ridBounds, type TypeId } from '#core/value/rid.ts';
 import type { TemporalFormats } from '#core/temporal/format.ts';
 import {
   EmbeddedDocument,
@@ -24,6 +24,8 @@ import { isScalarType, propertyTypeNamed } from './property-type.ts';
 export interface CoercionContext {
   readonly catalog: Catalog;
   readonly formats: TemporalFormats;
+  /** Of a record that exists; absent: its bucket tells. */
+  readonly typeOfRid?: (rid: Rid) => TypeId | undefined;
 }
 
 /**

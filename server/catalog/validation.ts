@@ -2,7 +2,7 @@ import { convertValue } from '#core/value/conversion.ts';
 import { DatabaseError } from '#core/errors.ts';
 import { valuesEqual } from '#core/value/equality.ts';
 import { Link } from '#core/value/record.ts';
-import { bucketOf, type Rid, type TypeId } from '#core/value/rid.ts';
+import { bucketOf, type TypeId } from '#core/value/rid.ts';
 import { textOf } from '#core/text/text-form.ts';
 import {
   EmbeddedDocument,
@@ -13,7 +13,7 @@ import {
   type ValueMap,
 } from '#core/value/value.ts';
 import { compareNumbers, compareValues, type NumberValue } from '#core/value/value-order.ts';
-import type { Catalog, PropertyDefinition, TypeDefinition } from './catalog.ts';
+import type { PropertyDefinition, TypeDefinition } from './catalog.ts';
 import type { CoercionContext } from './coercion.ts';
 import { isScalarType, propertyTypeNamed, propertyTypeSpec } from './property-type.ts';
 import { matchesWhole } from './whole-pattern.ts';
@@ -170,7 +170,7 @@ function validateElement(
     }
     return;
   }
-  const actual = typeOfElement(element, context.catalog);
+  const actual = typeOfElement(element, context);
   if (actual === undefined) {
     const found = `contains a value of type '${kindOf(element)}': ${shownText(element, context)}`;
     throw refusal(property, `${declared} ${found}`, context);
@@ -186,15 +186,13 @@ function isNested(value: Value): boolean {
   return isList(value) || isMap(value) || value instanceof EmbeddedDocument;
 }
 
-/** The record type of a link (its bucket tells) or an embedded document. */
-function typeOfElement(element: Value, catalog: Catalog): TypeId | undefined {
-  if (element instanceof Link) return typeOfRid(element.rid, catalog);
+/** The record type of a link or an embedded document. */
+function typeOfElement(element: Value, context: CoercionContext): TypeId | undefined {
+  const { catalog, typeOfRid } = context;
   if (element instanceof EmbeddedDocument) return catalog.typeNamed(element.typeName)?.id;
-  return undefined;
-}
-
-function typeOfRid(rid: Rid, catalog: Catalog): TypeId | undefined {
-  return catalog.bucketWithId(bucketOf(rid))?.type;
+  if (!(element instanceof Link)) return undefined;
+  const { rid } = element;
+  return typeOfRid === undefined ? catalog.bucketWithId(bucketOf(rid))?.type : typeOfRid(rid);
 }
 
 // --- min, max

@@ -26,6 +26,7 @@ export interface EntryReader {
   readonly hasOwn: boolean;
   /** The transaction changed the record. */
   isHidden(rid: Rid): boolean;
+  /** Undefined for one that is not of the type of the index, or of no more. */
   record(rid: Rid): StoredRecord | undefined;
   /** The record as it is in the snapshot, without the transaction's changes. */
   storedRecord(rid: Rid): StoredRecord | undefined;

@@ -1,5 +1,4 @@
 import type { Catalog } from '#catalog/catalog.ts';
-import type { TypeHooks } from '#catalog/definitions.ts';
 import type { SchemaChange } from '#catalog/change/changes.ts';
 import { DatabaseError } from '#core/errors.ts';
 import { doneInPlace, inTurns, type PausingWork, type Replay, toEnd } from '#core/pausing-work.ts';
@@ -19,7 +18,7 @@ import type { ValueWidths } from './write/changed-record.ts';
 import type { PropertyPatch } from './write/property-patch.ts';
 import { OverlayReceipt } from './commit/receipt.ts';
 import { after, mayHaveOneWayEdges, type OneWaySearch } from './write/one-way-edges.ts';
-import { bucketsUnder, typeOfRid } from './read/holding-bucket.ts';
+import { bucketsUnder } from './read/holding-bucket.ts';
 import { RecordWriter } from './write/record-writer.ts';
 import { openSavepoint } from './write/savepoint.ts';
 import { StatementView } from './read/statement-view.ts';
@@ -196,19 +195,9 @@ export class TransactionValue implements Transaction {
   }
 
   update(rid: Rid, properties: ValueMap): StoredRecord {
-    const { definitions } = this.#read().catalog;
-    if (definitions.isHooked) {
-      const type = typeOfRid(this.#read(), rid);
-      const hooks = type === undefined ? undefined : definitions.hooks(type);
-      if (hooks !== undefined) return this.#done(() => this.#watchedUpdate(hooks, rid, properties));
-    }
-    return this.#plainUpdate(rid, properties);
-  }
-
-  *#watchedUpdate(hooks: TypeHooks, rid: Rid, properties: ValueMap): PausingWork<StoredRecord> {
-    const current = this.#read().record(rid);
-    if (current === undefined) return this.#plainUpdate(rid, properties);
-    return yield* this.#triggered().update(hooks, current, properties);
+    return this.#read().catalog.definitions.isHooked
+      ? this.#done(() => this.#triggered().update(rid, properties))
+      : this.#plainUpdate(rid, properties);
   }
 
   patch(
@@ -224,23 +213,31 @@ export class TransactionValue implements Transaction {
   }
 
   #plainUpdate(rid: Rid, properties: ValueMap): StoredRecord {
-    const { log } = this.#overlay;
-    const count = log.length;
+    const count = this.#overlay.log.length;
+    return this.#updated(this.#updater().update(rid, properties), count);
+  }
+
+  #updater(): RecordWriter {
     const writer = this.#write();
     writer.claims.defers = this.defersKeys;
-    const record = writer.update(rid, properties);
-    if (log.length > count) this.#recorded?.push({ kind: 'update', record });
+    return writer;
+  }
+
+  /** @param count of the entries of the overlay's log before */
+  #updated(record: StoredRecord, count: number): StoredRecord {
+    if (this.#overlay.log.length > count) this.#recorded?.push({ kind: 'update', record });
     return record;
   }
 
   setType(rid: Rid, type: TypeId): StoredRecord {
-    const { log } = this.#overlay;
-    const count = log.length;
-    const writer = this.#write();
-    writer.claims.defers = this.defersKeys;
-    const record = writer.setType(rid, type);
-    if (log.length > count) this.#recorded?.push({ kind: 'update', record });
-    return record;
+    return this.#read().catalog.definitions.isHooked
+      ? this.#done(() => this.#triggered().retype(rid, type))
+      : this.#plainSetType(rid, type);
+  }
+
+  #plainSetType(rid: Rid, type: TypeId, properties?: ValueMap): StoredRecord {
+    const count = this.#overlay.log.length;
+    return this.#updated(this.#updater().setType(rid, type, properties), count);
   }
 
   adoptTypes(): void {
@@ -535,6 +532,7 @@ export class TransactionValue implements Transaction {
       writes: {
         insert: (type, kind, properties, place) => this.#plainInsert(type, kind, properties, place),
         update: (rid, properties) => this.#plainUpdate(rid, properties),
+        setType: (rid, type, properties) => this.#plainSetType(rid, type, properties),
         delete: (rid) => this.#plainDelete(rid),
         withDefaults: (type, properties) => this.#write().withDefaults(type, properties),
         oneWayEdgesInto: (vertex) => this.#write().oneWayEdgesInto(vertex),

@@ -221,11 +221,18 @@ class IndexEntryReader implements EntryReader {
   }
 
   record(rid: Rid): StoredRecord | undefined {
-    return this.#host.record(rid);
+    return this.#indexed(this.#host.record(rid));
   }
 
   storedRecord(rid: Rid): StoredRecord | undefined {
-    return this.#host.storedRecord(rid);
+    return this.#indexed(this.#host.storedRecord(rid));
+  }
+
+  /** A record that has left the type stays where it was, with its properties: it is none of the index. */
+  #indexed(record: StoredRecord | undefined): StoredRecord | undefined {
+    const { catalog } = this.#host;
+    if (record === undefined || !catalog.hasWindows) return record;
+    return catalog.isSubtype(record.type, this.#keys.definition.type) ? record : undefined;
   }
 }
 

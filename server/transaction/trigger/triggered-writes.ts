@@ -1,7 +1,7 @@
 import { coerceProperties } from '#catalog/coercion.ts';
 import type { TriggerDefinition, TypeHooks } from '#catalog/definitions.ts';
 import { DatabaseError } from '#core/errors.ts';
-import { widthsOf, withWidths } from '#core/value/integer-width.ts';
+import { propertiesOf, widthsOf, withWidths } from '#core/value/integer-width.ts';
 import type { PausingWork } from '#core/pausing-work.ts';
 import type { RecordKind, StoredRecord } from '#core/value/record.ts';
 import { type BucketId, type LogIndex, noRid, type Rid, type TypeId } from '#core/value/rid.ts';
@@ -28,6 +28,7 @@ interface Draft {
 export interface PlainWrites {
   insert(type: TypeId, kind: RecordKind, properties: ValueMap, place: Place): StoredRecord;
   update(rid: Rid, properties: ValueMap): StoredRecord;
+  setType(rid: Rid, type: TypeId, properties?: ValueMap): StoredRecord;
   delete(rid: Rid): PausingWork<boolean>;
   /** `properties` with the defaults of absent ones. */
   withDefaults(type: TypeId, properties: ValueMap): ValueMap;
@@ -131,14 +132,13 @@ export class TriggeredWrites {
     return record;
   }
 
-  *update(
-    hooks: TypeHooks,
-    current: StoredRecord,
-    properties: ValueMap,
-  ): PausingWork<StoredRecord> {
+  *update(rid: Rid, properties: ValueMap): PausingWork<StoredRecord> {
+    const { writes, view } = this.#options;
+    const current = view().record(rid);
+    const hooks = current && view().catalog.definitions.hooks(current.type);
+    if (current === undefined || hooks === undefined) return writes.update(rid, properties);
     this.#requireWritable(hooks);
-    const { writes } = this.#options;
-    const { rid, type } = current;
+    const { type } = current;
     // An equal record is not written, so nothing happens to it.
     if (hasSameProperties(current, properties)) return writes.update(rid, properties);
     let left: ValueMap | undefined = properties;
@@ -151,6 +151,26 @@ export class TriggeredWrites {
     if (left === undefined) return vetoed;
     const record = writes.update(rid, left);
     yield* this.#tell(hooks.afterUpdate, record, current);
+    return record;
+  }
+
+  /** A vertex that becomes one of another type is updated, for the triggers of the one and of the other. */
+  *retype(rid: Rid, type: TypeId): PausingWork<StoredRecord> {
+    const { writes, view } = this.#options;
+    const current = view().record(rid);
+    if (current === undefined || current.type === type) return writes.setType(rid, type);
+    const { definitions } = view().catalog;
+    const hooks = [definitions.hooks(current.type), definitions.hooks(type)];
+    const before = hooks.flatMap((of) => of?.beforeUpdate ?? []);
+    let properties: ValueMap | undefined;
+    if (before.length > 0) {
+      const draft = this.#converted(type, writes.withDefaults(type, propertiesOf(current)));
+      const image = { rid, type, properties: draft, ends: undefined };
+      properties = yield* this.#allowDraft(before, image, current);
+      if (properties === undefined) return vetoed;
+    }
+    const record = writes.setType(rid, type, properties);
+    for (const of of hooks) yield* this.#tell(of?.afterUpdate ?? [], record, current);
     return record;
   }
 

@@ -1,9 +1,10 @@
-import { coerceProperties, type CoercionContext } from '#catalog/coercion.ts';
+import { coerceProperties } from '#catalog/coercion.ts';
 import type { Catalog, IndexDefinition, TypeDefinition } from '#catalog/catalog.ts';
 import { ownBuckets, placedType } from '#catalog/change/window.ts';
 import { mayLieIn, MissingTypes } from '#catalog/labels.ts';
 import { requireName } from '#catalog/name-rules.ts';
 import { validateRecord } from '#catalog/validation.ts';
+
 import { DatabaseError } from '#core/errors.ts';
 import { propertiesOf, widthsOf, withWidths } from '#core/value/integer-width.ts';
 import type { RecordKind, StoredRecord } from '#core/value/record.ts';
@@ -34,6 +35,7 @@ import type { PositionAllocator } from './position-allocator.ts';
 import type { PropertyPatch } from './property-patch.ts';
 import { claimKeys, claimRetyped, type KeyClaimer } from './record-keys.ts';
 import { isSameRow } from './same-row.ts';
+import { typeOfRid } from '../read/holding-bucket.ts';
 import type { StatementView, ViewServices } from '../read/statement-view.ts';
 import type { DefaultEvaluator } from '../transaction.ts';
 import { undeclared } from './undeclared-widths.ts';
@@ -78,6 +80,7 @@ export class RecordWriter implements KeyClaimer {
   #edgesLeft = edgesPerStep;
   readonly #formats: TemporalFormats;
   readonly #evaluateDefault: DefaultEvaluator;
+  readonly #typeOfRid = (rid: Rid): TypeId | undefined => typeOfRid(this.#view, rid);
   #book: WriteRuleBook;
   #madeUnder: Catalog;
 
@@ -233,9 +236,10 @@ export class RecordWriter implements KeyClaimer {
 
   /**
    * Makes a vertex one of another type, where it is: its id, edges and properties stay.
+   * @param properties in place of those that it has
    * @throws DatabaseError `RecordNotFound`, `MissingTypes` when records of the type cannot lie in its bucket yet; and as `update`
    */
-  setType(rid: Rid, typeId: TypeId): StoredRecord {
+  setType(rid: Rid, typeId: TypeId, properties?: ValueMap): StoredRecord {
     const known = this.#overlay.entry(rid);
     const current = known ? this.#view.recordOfEntry(known) : this.#view.storedRecord(rid);
     if (current === undefined) throw recordNotFound(rid);
@@ -253,7 +257,7 @@ export class RecordWriter implements KeyClaimer {
       throw new MissingTypes([{ kind: 'open-window', bucket, type: type.name }]);
     const content = this.#checked(
       rules,
-      this.withDefaults(typeId, propertiesOf(current)),
+      this.withDefaults(typeId, properties ?? propertiesOf(current)),
       undefined,
     );
     const row = this.#services.engine.rows.encode(typeId, content);
@@ -456,7 +460,8 @@ export class RecordWriter implements KeyClaimer {
 
   /** Converts, then validates (sql.md 2.1, 13.6). */
   #checked(rules: WriteRules, properties: ValueMap, before: StoredRecord | undefined): ValueMap {
-    const context: CoercionContext = { catalog: this.#view.catalog, formats: this.#formats };
+    const { catalog } = this.#view;
+    const context = { catalog, formats: this.#formats, typeOfRid: this.#typeOfRid };
     const { id } = rules.type;
     const content = coerceProperties(id, properties, context);
     this.#requireNames(content);

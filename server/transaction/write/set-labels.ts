@@ -6,11 +6,12 @@ import {
   typeOfLabels,
 } from '#catalog/labels.ts';
 import type { StoredRecord } from '#core/value/record.ts';
-import { bucketOf, type Rid } from '#core/value/rid.ts';
+import { bucketOf, type Rid, type TypeId } from '#core/value/rid.ts';
 import type { Transaction } from '../transaction.ts';
+import { vetoed } from '../trigger/trigger-runner.ts';
 import { recordNotFound } from './record-writer.ts';
 
-/** The vertex afterwards, and how many labels it gained or lost. */
+/** The vertex afterwards, and how many labels it gained or lost; none when a trigger vetoed. */
 export interface LabelsSet {
   readonly record: StoredRecord;
   readonly count: number;
@@ -23,11 +24,21 @@ export interface LabelsSet {
 export function setLabels(transaction: Transaction, rid: Rid, change: LabelChange): LabelsSet {
   const current = transaction.record(rid);
   if (current === undefined) throw recordNotFound(rid);
-  const { catalog } = transaction;
+  const { type, count } = typeAfter(transaction, current, change);
+  const record = count === 0 ? current : transaction.setType(rid, type);
+  return record === vetoed ? { record: current, count: 0 } : { record, count };
+}
+
+/** What `setLabels` makes of a vertex, and how many labels it gains or loses. @throws as `setLabels` */
+export function typeAfter(
+  { catalog }: Pick<Transaction, 'catalog'>,
+  current: StoredRecord,
+  change: LabelChange,
+): { readonly type: TypeId; readonly count: number } {
   const { labels, count } = relabelled(catalog, current.type, change);
-  if (count === 0) return { record: current, count };
-  const missing = missingForLabels(catalog, labels, bucketOf(rid));
+  if (count === 0) return { type: current.type, count };
+  const missing = missingForLabels(catalog, labels, bucketOf(current.rid));
   const type = typeOfLabels(catalog, labels);
   if (missing.length > 0 || type === undefined) throw new MissingTypes(missing);
-  return { record: transaction.setType(rid, type.id), count };
+  return { type: type.id, count };
 }

@@ -7,6 +7,7 @@ import type {
   TypeDefinition,
 } from '#catalog/catalog.ts';
 import type { AlterTypeItem, PropertyAttribute, SchemaChange } from '#catalog/change/changes.ts';
+import { ownBuckets } from '#catalog/change/window.ts';
 import type { ViewDefinition } from '#catalog/definitions.ts';
 import { DatabaseError } from '#core/errors.ts';
 import type { RecordKind } from '#core/value/record.ts';
@@ -42,7 +43,7 @@ function inOrder(catalog: Catalog): readonly TypeDefinition[] {
 }
 
 function typeValue(catalog: Catalog, type: TypeDefinition): ValueMap {
-  const bucketNames = type.buckets.map((id) => catalog.bucketWithId(id)?.name ?? '');
+  const bucketNames = ownBuckets(catalog, type).map((id) => catalog.bucketWithId(id)?.name ?? '');
   const indexes = catalog.indexes().filter((index) => index.type === type.id);
   return new Map<string, Value>([
     ['type', letters[type.kind]],

@@ -1,4 +1,5 @@
 import type { Catalog, IndexDefinition } from '#catalog/catalog.ts';
+import { isComposite } from '#catalog/labels.ts';
 import { valueKey } from '#core/value/equality.ts';
 import { Link, type StoredRecord } from '#core/value/record.ts';
 import type { BucketId, Rid, TypeId } from '#core/value/rid.ts';
@@ -93,9 +94,10 @@ export function searchedBuckets(
   if (type === undefined || typeof name !== 'string' || !name.includes('[')) return undefined;
   // Rows of several types may share a bucket: then each record tells its own (`isOfSearchedType`).
   if (catalog.hasWindows) return undefined;
-  const { buckets } = catalog.typeWithId(type);
-  const isAll = type === index.type && catalog.withSubtypes(type).length === 1;
-  return isAll ? undefined : new Set(buckets);
+  const subtypes = catalog.withSubtypes(type);
+  const own = subtypes.filter((id) => isOwn(catalog, type, id));
+  const isAll = type === index.type && subtypes.length === own.length;
+  return isAll ? undefined : new Set(own.flatMap((id) => catalog.typeWithId(id).buckets));
 }
 
 /** What `searchedBuckets` could not tell, of a record that was found. */
@@ -106,7 +108,14 @@ export function isOfSearchedType(
   record: StoredRecord,
 ): boolean {
   if (!catalog.hasWindows || type === undefined || typeof name !== 'string') return true;
-  return !name.includes('[') || record.type === type;
+  return !name.includes('[') || isOwn(catalog, type, record.type);
+}
+
+/** A node with more labels is as much one of its type as one that has no other label. */
+function isOwn(catalog: Catalog, type: TypeId, id: TypeId): boolean {
+  if (id === type) return true;
+  const subtype = catalog.typeWithId(id);
+  return subtype.supertypes.includes(type) && isComposite(catalog, subtype);
 }
 
 /** Buckets of the type and its subtypes. */

@@ -35,11 +35,12 @@ function* sparseRows(
   if (k <= 0) return [];
   const { entries } = context.view.index(target.index.id);
   // Named by a type that inherits the index, only what belongs to that type is searched.
-  const isInherited =
-    target.type !== undefined &&
-    target.type !== target.index.type &&
-    !context.view.catalog.hasWindows;
-  const buckets = isInherited ? bucketsOf(context.view.catalog, target.type) : undefined;
+  const { catalog } = context.view;
+  const inherited = target.type === target.index.type ? undefined : target.type;
+  // Rows of several types may share a bucket: then each record tells its own.
+  const tellsType = inherited !== undefined && catalog.hasWindows;
+  const isSearched = inherited !== undefined && !catalog.hasWindows;
+  const buckets = isSearched ? bucketsOf(catalog, inherited) : undefined;
   for (let asked = options.groupBy === undefined ? k : k * (options.groupSize + 1); ; asked *= 4) {
     const { filter, limit: minScore } = options;
     const request = { vector, k: asked, minScore, filter, buckets };
@@ -49,8 +50,9 @@ function* sparseRows(
     for (const { rid, score } of found) {
       if (rows.length >= k) break;
       const record = context.view.record(rid);
-      if (record !== undefined && groups.takes(record))
-        rows.push(searchRow(record, 'score', score));
+      if (record === undefined) continue;
+      if (tellsType && !catalog.isSubtype(record.type, inherited)) continue;
+      if (groups.takes(record)) rows.push(searchRow(record, 'score', score));
     }
     if (rows.length >= k || found.length < asked) return boundedList(rows, context);
   }

@@ -295,6 +295,7 @@ function* discovered(
     if (options.limit !== undefined && distance > options.limit) break;
     const record = entries.record(rid);
     if (examples.has(rid) || record === undefined) continue;
+    if (!isOfSearchedType(context.view.catalog, args[0], target.type, record)) continue;
     readVector(record, settings.property, vector, 0, settings.dimensions);
     let wins = 0;
     for (const { near, far } of pairs)

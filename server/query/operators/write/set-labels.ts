@@ -3,9 +3,11 @@ import type { SchemaChange } from '#catalog/change/changes.ts';
 import type { StoredRecord } from '#core/value/record.ts';
 import { bucketOf } from '#core/value/rid.ts';
 import { isRecord, type Value } from '#core/value/value.ts';
-import { setLabels } from '#transaction/write/set-labels.ts';
+import { vetoed } from '#transaction/trigger/trigger-runner.ts';
+import { typeAfter } from '#transaction/write/set-labels.ts';
 import type { Slot } from '../../algebra/expression.ts';
 import { notA } from '../../evaluate/cypher-failures.ts';
+import { LongCalls } from '../../evaluate/turns/long-calls.ts';
 import {
   END,
   PAUSE,
@@ -39,6 +41,16 @@ export class SetLabelsOperator implements PhysicalOperator {
   #context: ExecutionContext | undefined;
   /** By what they make. */
   readonly #missing = new Map<string, SchemaChange>();
+  readonly #calls = new LongCalls();
+  /** Its labels are being set, which triggers may make last for more than one turn. */
+  #record: StoredRecord | undefined;
+  #after: ReturnType<typeof typeAfter> | undefined;
+  #written: StoredRecord = vetoed;
+  readonly #write = (): void => {
+    const { rid } = this.#record as StoredRecord;
+    const { type } = this.#after as ReturnType<typeof typeAfter>;
+    this.#written = transactionOf(this.#context as ExecutionContext).setType(rid, type);
+  };
 
   constructor(options: SetLabelsOptions) {
     this.inputs = [options.input];
@@ -48,13 +60,18 @@ export class SetLabelsOperator implements PhysicalOperator {
 
   open(context: ExecutionContext): void {
     this.#context = context;
-    this.#missing.clear();
+    this.#forget();
     this.#options.input.open(context);
   }
 
   next(): Pulled {
     const { frame } = this.#context as ExecutionContext;
     const { input, record } = this.#options;
+    if (this.#calls.isExhausted) {
+      this.#calls.newTurn();
+      return PAUSE;
+    }
+    if (this.#record !== undefined) return this.#finish() ? ROW : PAUSE;
     for (let count = 0; count < rowsPerTurn; count += 1) {
       const pulled = input.next();
       if (pulled === PAUSE) return PAUSE;
@@ -62,7 +79,7 @@ export class SetLabelsOperator implements PhysicalOperator {
         this.#requireNothingMissing();
         return END;
       }
-      this.#set(frame[record] as Value);
+      if (!this.#begin(frame[record] as Value)) return PAUSE;
       if (this.#missing.size === 0) return ROW;
       if (this.#missing.size >= missingMax) this.#requireNothingMissing();
     }
@@ -73,20 +90,32 @@ export class SetLabelsOperator implements PhysicalOperator {
     if (this.#missing.size > 0) throw new MissingTypes([...this.#missing.values()]);
   }
 
-  #set(value: Value): void {
-    if (value === null) return;
+  /** @returns false when it goes on in the next turn */
+  #begin(value: Value): boolean {
+    if (value === null) return true;
     if (!isRecord(value) || value.kind !== 'vertex') throw notA('a node', value);
     const context = this.#context as ExecutionContext;
     const transaction = transactionOf(context);
     const stored = transaction.record(value.rid);
     // A deleted one has no labels that anybody could see.
-    if (stored === undefined || this.#isMissing(stored)) return;
+    if (stored === undefined || this.#isMissing(stored)) return true;
     context.requireWrite?.('update', stored.typeName);
-    const { record, count } = setLabels(transaction, stored.rid, this.#options.change);
-    if (count === 0) return;
-    context.requireWrite?.('update', record.typeName);
-    if (this.#options.change.mode === 'add') context.statistics.labelsAdded += count;
-    else context.statistics.labelsRemoved += count;
+    this.#after = typeAfter(transaction, stored, this.#options.change);
+    if (this.#after.count === 0) return true;
+    context.requireWrite?.('update', transaction.catalog.typeWithId(this.#after.type).name);
+    this.#record = stored;
+    return this.#finish();
+  }
+
+  #finish(): boolean {
+    const { statistics } = this.#context as ExecutionContext;
+    if (!this.#calls.attempt(this.#context as ExecutionContext, this.#write)) return false;
+    this.#record = undefined;
+    if (this.#written === vetoed) return true;
+    const { count } = this.#after as ReturnType<typeof typeAfter>;
+    if (this.#options.change.mode === 'add') statistics.labelsAdded += count;
+    else statistics.labelsRemoved += count;
+    return true;
   }
 
   #isMissing({ rid, type }: StoredRecord): boolean {
@@ -98,8 +127,16 @@ export class SetLabelsOperator implements PhysicalOperator {
     return this.#missing.size > 0;
   }
 
-  close(): void {
+  #forget(): void {
     this.#missing.clear();
+    this.#calls.reset();
+    this.#record = undefined;
+    this.#after = undefined;
+    this.#written = vetoed;
+  }
+
+  close(): void {
+    this.#forget();
     this.#context = undefined;
     this.#options.input.close();
   }
