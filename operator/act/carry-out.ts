@@ -1,5 +1,5 @@
 import { applyTarget } from '../api/decision.ts';
-import type { Action, ObjectReference, SecretValue } from '../api/decision.ts';
+import type { Action, GroupAction, ObjectReference, SecretValue } from '../api/decision.ts';
 import type { KubernetesObject, Secret } from '../api/kubernetes-object.ts';
 import {
   annotationKeys,
@@ -17,7 +17,8 @@ import type { ObjectName } from '../kubernetes/port.ts';
 import type { KindName } from '../kubernetes/resource-kinds.ts';
 import { MemberError } from '../observe/database-client.ts';
 import type { Member } from '../observe/database-client.ts';
-import { memberOf, secretText } from '../observe/observe-cluster.ts';
+import { secretText } from '../observe/observe-cluster.ts';
+import { memberOf } from '../observe/read-members.ts';
 import { mcpHash } from '../resources/mcp-config.ts';
 import { backupHash } from '../resources/member-needs.ts';
 import { contentHash } from '../resources/content-hash.ts';
@@ -26,6 +27,7 @@ import { ownerReference } from '../resources/owner.ts';
 import { settingsByClass } from '../resources/restart-inputs.ts';
 import type { ClusterMemory } from './cluster-memory.ts';
 import type { Actors } from './actors.ts';
+import { changeGroup } from './change-group.ts';
 import { issueCertificate } from './issue-certificate.ts';
 import { isLasting, Refusals } from './refusal.ts';
 
@@ -200,19 +202,21 @@ async function tellMember(
         | 'set-settings'
         | 'set-backup-config'
         | 'change-mcp-config'
-        | 'back-up';
+        | 'back-up'
+        | GroupAction['kind'];
     }
   >,
   task: Task,
 ): Promise<void> {
   const { seen, actors, memory } = task;
   const { spec } = parseSpec(seen.cluster);
-  const member = spec === undefined ? undefined : memberOf(seen.pod, spec.ports.http);
-  if (spec === undefined || member === undefined || seen.pod === undefined)
+  const pod = seen.members[action.ordinal]?.pod;
+  const member = spec === undefined ? undefined : memberOf(pod, spec.ports.http);
+  if (spec === undefined || member === undefined || pod === undefined)
     throw new MemberError(0, 'the member has no address yet');
   if (action.kind === 'set-root-password') return setRootPassword(action, member, task);
   const password = await knownPassword(task);
-  const life = incarnationOf(seen.pod);
+  const life = incarnationOf(pod);
   switch (action.kind) {
     case 'set-settings':
       await setSettings(action.changes, (key, value) =>
@@ -231,6 +235,11 @@ async function tellMember(
     case 'back-up':
       await actors.databases.backUpAll(member, password);
       memory.noteDone(action.mark);
+      return;
+    default:
+      return changeGroup(action, (request) =>
+        actors.databases.manageGroup(member, password, request),
+      );
   }
 }
 

@@ -17,12 +17,25 @@ export class ClusterMemory {
   #hasActed = false;
   #yieldsUntilMs: number | undefined;
 
-  recall(objects: ReadonlyMap<string, KubernetesObject>): Remembered {
+  #leader: { readonly mark: string; readonly sinceMs: number } | undefined;
+
+  /**
+   * @param leader who leads in which term
+   * @param nowMs of the monotonic clock
+   */
+  recall(
+    objects: ReadonlyMap<string, KubernetesObject>,
+    leader: string | undefined,
+    nowMs: number,
+  ): Remembered {
+    if (leader === undefined) this.#leader = undefined;
+    else if (this.#leader?.mark !== leader) this.#leader = { mark: leader, sinceMs: nowMs };
+    const leaderForMs = this.#leader && nowMs - this.#leader.sinceMs;
     const settled = new Map<string, string>();
     for (const [key, { hash, version }] of this.#applied) {
       if (objects.get(key)?.metadata.resourceVersion === version) settled.set(key, hash);
     }
-    return { settled, rejections: this.#rejections, done: this.#done };
+    return { settled, rejections: this.#rejections, done: this.#done, leaderForMs };
   }
 
   noteApplied(key: string, hash: string, answer: KubernetesObject): void {

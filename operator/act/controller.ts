@@ -14,6 +14,7 @@ import type { ClusterReader } from '../observe/cluster-reader.ts';
 import { MemberError } from '../observe/database-client.ts';
 import type { DatabaseClient } from '../observe/database-client.ts';
 import { observeCluster } from '../observe/observe-cluster.ts';
+import type { Recall } from '../observe/observe-cluster.ts';
 import { reconcile } from '../reconcile/reconcile.ts';
 import { stableJson } from '../resources/content-hash.ts';
 import { carryOut } from './carry-out.ts';
@@ -60,7 +61,9 @@ export class Controller {
     const memory = this.#memoryOf(cluster);
     const leftAloneMs = await this.#leaveToAnother(cluster, memory);
     if (leftAloneMs !== undefined) return leftAloneMs;
-    const seen = await observeCluster(cluster, (objects) => memory.recall(objects), {
+    const recall: Recall = (objects, leader) =>
+      memory.recall(objects, leader, runtime.clock.monotonicMs());
+    const seen = await observeCluster(cluster, recall, {
       reader,
       databases,
       facts,

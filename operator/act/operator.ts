@@ -38,6 +38,7 @@ const ownedKinds = [
   'Secret',
   'ServiceAccount',
   'NetworkPolicy',
+  'PodDisruptionBudget',
   'Pod',
   'PersistentVolumeClaim',
 ] as const satisfies readonly KindName[];

@@ -11,7 +11,7 @@ export interface ValidationRule {
   readonly message: string;
 }
 
-const replication = 'replication is not available in this version';
+const later = 'it comes with a later version';
 
 const identityRules: readonly ValidationRule[] = [
   {
@@ -33,11 +33,6 @@ const identityRules: readonly ValidationRule[] = [
       "metadata.name must start with a letter and hold only 'a-z', '0-9' and '-': services are named after it",
   },
   {
-    at: '',
-    rule: '!has(self.spec) || !has(self.spec.clusterName) || self.spec.clusterName == self.metadata.name',
-    message: `spec.clusterName must equal metadata.name or be left out: another name has no effect, ${replication}`,
-  },
-  {
     at: 'spec.clusterDomain',
     rule: 'self == oldSelf',
     message: 'spec.clusterDomain is immutable: it is part of every address of a member',
@@ -52,6 +47,12 @@ const identityRules: readonly ValidationRule[] = [
     rule: 'self == oldSelf',
     message: 'spec.ephemeral is immutable: data cannot move between a volume and none',
   },
+  {
+    at: 'spec',
+    rule: 'has(self.clusterName) == has(oldSelf.clusterName) && (!has(self.clusterName) || self.clusterName == oldSelf.clusterName)',
+    message: 'spec.clusterName is immutable: it is part of how members know each other',
+  },
+  ...presenceIsImmutable('spec.storage', 'raft', 'volumes of a StatefulSet are fixed'),
   ...presenceIsImmutable('spec', 'bootstrap', 'it says how the Cluster came to be'),
   ...presenceIsImmutable('spec.storage', 'backups', 'volumes of a StatefulSet are fixed'),
   {
@@ -79,52 +80,11 @@ function presenceIsImmutable(at: string, field: string, why: string): readonly V
 
 /** Fields without effect in this version, refused when they differ from their default (house decision 60). */
 const notYetRules: readonly ValidationRule[] = [
-  {
-    at: '',
-    rule: 'has(self.spec)',
-    message: `${replication}: set spec.replicas to 1`,
-  },
-  {
-    at: 'spec',
-    rule: 'has(self.replicas) && self.replicas == 1',
-    message: `${replication}: set spec.replicas to 1`,
-  },
-  notYet('spec', 'readReplicas', 'self.readReplicas == 0', replication, 'leave it out or set 0'),
-  notYet('spec', 'members', '!has(self.members)', replication, 'leave it out'),
-  notYet(
-    'spec',
-    'quorum',
-    "self.quorum == 'majority'",
-    replication,
-    "leave it out or set 'majority'",
-  ),
-  notYet(
-    'spec',
-    'readConsistency',
-    "self.readConsistency == 'read_your_writes'",
-    replication,
-    "leave it out or set 'read_your_writes'",
-  ),
-  notYet(
-    'spec',
-    'electionTimeout',
-    'self.electionTimeout.minMs == 2000 && self.electionTimeout.maxMs == 5000',
-    replication,
-    'leave it out or keep 2000 and 5000',
-  ),
-  notYet(
-    'spec',
-    'readiness',
-    '!self.readiness.requiresHA && self.readiness.maxLag == 100',
-    replication,
-    'leave it out',
-  ),
-  notYet('spec', 'auth.clusterToken', '!has(self.auth.clusterToken)', replication, 'leave it out'),
   notYet(
     'spec',
     'tls.raft',
     '!self.tls.raft.enabled && self.tls.raft.mutualAuth',
-    replication,
+    later,
     'leave it out or set enabled to false',
   ),
   notYet(
@@ -133,21 +93,6 @@ const notYetRules: readonly ValidationRule[] = [
     '!has(self.tls.issuer) || !has(self.tls.issuer.certManager)',
     'the operator makes no cert-manager Certificate in this version',
     "let cert-manager fill a Secret and name it in 'secretRef', or leave it out",
-  ),
-  notYet(
-    'spec',
-    'ports',
-    'self.ports.raft == 2434',
-    replication,
-    'only http and https may differ from their defaults',
-  ),
-  notYet('spec', 'storage.raft', '!has(self.storage.raft)', replication, 'leave it out'),
-  notYet(
-    'spec',
-    'storage.whenScaled',
-    "self.storage.whenScaled == 'Retain'",
-    replication,
-    "leave it out or set 'Retain'",
   ),
   notYet(
     'spec',
@@ -167,22 +112,15 @@ const notYetRules: readonly ValidationRule[] = [
     'spec',
     'update.canarySoakSeconds',
     'self.update.canarySoakSeconds == 60',
-    replication,
+    later,
     'leave it out or set 60',
   ),
   notYet(
     'spec',
     'update.verify',
     "self.update.verify == 'None'",
-    replication,
+    later,
     "leave it out or set 'None'",
-  ),
-  notYet(
-    'spec',
-    'update.tolerateUnhealthy',
-    'self.update.tolerateUnhealthy == 0',
-    replication,
-    'leave it out or set 0',
   ),
   notYet(
     'spec',
@@ -195,14 +133,7 @@ const notYetRules: readonly ValidationRule[] = [
     'spec',
     'update.verifyMaxBytes',
     "string(self.update.verifyMaxBytes) == '10Gi'",
-    replication,
-    'leave it out',
-  ),
-  notYet(
-    'spec',
-    'disruption.pdb',
-    "self.disruption.pdb.enabled && self.disruption.pdb.unhealthyPodEvictionPolicy == 'IfHealthyBudget'",
-    'a budget for one member would only block drains, so none is made',
+    later,
     'leave it out',
   ),
   notYet(
@@ -219,7 +150,7 @@ const notYetRules: readonly ValidationRule[] = [
     'there is no second member to rebuild a lost volume from',
     "leave it out or set 'Manual'",
   ),
-  notYet('spec', 'recovery.quorum', '!has(self.recovery.quorum)', replication, 'leave it out'),
+  notYet('spec', 'recovery.quorum', '!has(self.recovery.quorum)', later, 'leave it out'),
   notYet(
     'spec',
     'bootstrap',
@@ -265,6 +196,16 @@ const settingRules: readonly ValidationRule[] = [
 ];
 
 const shapeRules: readonly ValidationRule[] = [
+  {
+    at: 'spec',
+    rule: '!has(self.members) || self.members.all(m, m.ordinal < self.replicas)',
+    message: 'spec.members: every ordinal must be below spec.replicas',
+  },
+  {
+    at: 'spec',
+    rule: "!has(self.members) || size(self.members) < self.replicas || self.members.exists(m, m.role != 'replica')",
+    message: "spec.members: at least one voter must have the role 'any', or nobody could lead",
+  },
   {
     at: 'spec.tls.issuer',
     rule: '[has(self.selfManaged), has(self.secretRef), has(self.certManager)].filter(x, x).size() == 1',

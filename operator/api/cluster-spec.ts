@@ -216,12 +216,7 @@ const identity = {
 };
 
 const membership = {
-  // No bounds and no default: the rule says in a sentence what is allowed (house decision 60).
-  replicas: z
-    .int()
-    .meta({ format: 'int32' })
-    .optional()
-    .describe('Voting members; 1 in this version'),
+  replicas: z.int().min(1).max(9).meta({ format: 'int32' }).default(3),
   readReplicas: z.int().min(0).max(16).default(0),
   members: z
     .array(
@@ -245,7 +240,7 @@ const membership = {
     })
     .prefault({}),
   readiness: z
-    .object({ requiresHA: flag(false), maxLag: z.int().min(0).max(1_000_000).default(100) })
+    .object({ requiresHA: flag(true), maxLag: z.int().min(0).max(1_000_000).default(100) })
     .prefault({}),
   hibernate: flag(false).describe('No pods; data, names and Secrets stay'),
 };

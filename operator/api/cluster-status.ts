@@ -21,12 +21,16 @@ export const condition = z.object({
 const member = z.object({
   name: z.string().max(63),
   ordinal: z.int(),
+  peerId: text(320),
   role: text(16),
   voter: z.boolean().optional(),
+  inConfiguration: z.boolean().optional(),
   ready: z.boolean().optional(),
   version: text(64),
   node: text(253),
   zone: text(253),
+  lag: text(8),
+  state: text(32),
   volumeUid: text(64),
   incarnation: text(128),
   restartHash: text(64),
@@ -35,7 +39,7 @@ const member = z.object({
 
 const operation = z.object({
   id: z.string().max(64),
-  type: z.enum(['Create', 'Restart', 'Upgrade', 'RollBack', 'Resume', 'Repair']),
+  type: z.enum(['Create', 'Scale', 'Restart', 'Upgrade', 'RollBack', 'Resume', 'Repair']),
   target: z.string().max(512),
   step: z.string().max(64),
   generation: long,
@@ -55,6 +59,9 @@ export const clusterStatus = z.object({
   faultTolerance: whole,
   selector: text(1024),
   leader: text(63),
+  leaderPeerId: text(320),
+  term: long,
+  configurationIndex: long,
   version: text(64),
   image: text(),
   lastGoodImage: text(),
@@ -106,6 +113,7 @@ export const clusterStatus = z.object({
         .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['name'] })
         .optional(),
       final: text(64),
+      finalMember: text(63),
     })
     .optional(),
   endpoints: z
@@ -127,6 +135,7 @@ export const clusterStatus = z.object({
       hotHash: text(64),
       hotKeys: z.array(z.string().max(128)).max(128).optional(),
       hotFor: text(128),
+      hotForOthers: z.array(z.string().max(128)).max(25).optional(),
       backupHash: text(64),
       mcpHash: text(64),
       renderVersion: text(16),

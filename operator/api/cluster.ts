@@ -25,7 +25,5 @@ export function parseSpec(cluster: ClusterObject): ParsedSpec {
     const field = ['spec', ...(issue?.path ?? [])].map(String).join('.');
     return { problem: `${field}: ${issue?.message ?? 'is not valid'}` };
   }
-  if (result.data.replicas !== 1)
-    return { problem: 'replication is not available in this version: set spec.replicas to 1' };
   return { spec: result.data };
 }

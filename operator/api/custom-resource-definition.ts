@@ -122,8 +122,7 @@ const unseenStatus: JsonObject = {
 /** The schema of a whole Cluster. */
 export function clusterSchema(): JsonObject {
   const status = describeFields(structuralSchema(clusterStatus), 'status', statusDescriptions);
-  // No default for the spec: it could not hold `replicas`, which people have to write (house decision 60).
-  const spec = describeFields(structuralSchema(clusterSpec), 'spec', specDescriptions);
+  const spec = describeFields(structuralSchema(clusterSpec.prefault({})), 'spec', specDescriptions);
   return withRules(
     {
       type: 'object',
@@ -156,6 +155,7 @@ const columns: readonly Column[] = [
   { name: 'Leader', jsonPath: '.status.leader' },
   { name: 'Version', jsonPath: '.status.version' },
   { name: 'Age', jsonPath: '.metadata.creationTimestamp', type: 'date' },
+  { name: 'Term', jsonPath: '.status.term', type: 'integer', isWide: true },
   { name: 'Tolerance', jsonPath: '.status.faultTolerance', type: 'integer', isWide: true },
   { name: 'Image', jsonPath: '.status.image', isWide: true },
   {

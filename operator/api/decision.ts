@@ -23,6 +23,7 @@ export const stallReasons = [
   'ForeignVolume',
   'ImagePullFailed',
   'InvalidSpec',
+  'JoinFailed',
   'NameConflict',
   'PermissionDenied',
   'ProgressDeadlineExceeded',
@@ -39,6 +40,13 @@ export const eventReasons = [
   ...stallReasons,
   'StallEnded',
   'OperatorChanged',
+  'ScalingUp',
+  'ScalingDown',
+  'MemberAdded',
+  'MemberPromoted',
+  'MemberRemoved',
+  'LeaderTransferred',
+  'QuorumWillPause',
   'OperatorConflict',
   'Created',
   'Ready',
@@ -114,15 +122,49 @@ export type Action =
       readonly target: ObjectReference;
       readonly size: string;
     }
-  | { readonly kind: 'set-root-password'; readonly secretName: string; readonly key: string }
+  | {
+      readonly kind: 'set-root-password';
+      readonly ordinal: number;
+      readonly secretName: string;
+      readonly key: string;
+    }
   | {
       readonly kind: 'set-settings';
+      readonly ordinal: number;
       readonly changes: readonly { readonly key: string; readonly value: string }[];
     }
-  | { readonly kind: 'set-backup-config'; readonly config: string }
-  | { readonly kind: 'change-mcp-config'; readonly change: string }
+  | { readonly kind: 'set-backup-config'; readonly ordinal: number; readonly config: string }
+  | { readonly kind: 'change-mcp-config'; readonly ordinal: number; readonly change: string }
   /** Backs up every database; `mark` is among what was done in the next observation. */
-  | { readonly kind: 'back-up'; readonly mark: string };
+  | { readonly kind: 'back-up'; readonly ordinal: number; readonly mark: string }
+  | GroupAction;
+
+/** Changes of the group, sent to the member that leads unless said otherwise; `index` is of the configuration that was seen. */
+export type GroupAction =
+  | {
+      readonly kind: 'add-peer';
+      readonly ordinal: number;
+      readonly peerId: string;
+      readonly address: string;
+      readonly name: string;
+      readonly priority: number | undefined;
+      readonly index: number | undefined;
+    }
+  | {
+      readonly kind: 'promote';
+      readonly ordinal: number;
+      readonly peerIds: readonly string[];
+      readonly index: number | undefined;
+    }
+  | {
+      readonly kind: 'remove-peer';
+      readonly ordinal: number;
+      readonly peerId: string;
+      readonly force: boolean;
+    }
+  /** Sent to the one that leaves. */
+  | { readonly kind: 'leave'; readonly ordinal: number; readonly force: boolean }
+  | { readonly kind: 'transfer'; readonly ordinal: number; readonly peerId: string };
 
 export type SecretValue =
   | { readonly random: number }
@@ -140,6 +182,10 @@ export function targetOf(action: Exclude<Action, { readonly kind: 'apply' }>): s
     case 'evict':
     case 'grow-claim':
       return `${action.kind} ${action.target.kind}/${action.target.name}`;
+    case 'add-peer':
+    case 'remove-peer':
+    case 'transfer':
+      return `${action.kind} ${action.peerId}`;
     default:
       return action.kind;
   }

@@ -81,7 +81,11 @@ export interface PodCondition {
 export interface Pod extends KubernetesObject {
   readonly spec?: {
     readonly nodeName?: string;
-    readonly containers?: readonly { readonly name: string; readonly image?: string }[];
+    readonly containers?: readonly {
+      readonly name: string;
+      readonly image?: string;
+      readonly env?: readonly { readonly name: string; readonly value?: string }[];
+    }[];
   };
   readonly status?: {
     readonly phase?: string;
@@ -120,6 +124,7 @@ export interface StatefulSet extends KubernetesObject {
       readonly metadata?: {
         readonly annotations?: Readonly<Record<string, string>>;
       };
+      readonly spec?: Pod['spec'];
     };
     readonly volumeClaimTemplates?: readonly ClaimTemplate[];
   };

@@ -73,6 +73,8 @@ export function objectNames(cluster: string) {
     pod: (ordinal: number) => `${cluster}-${ordinal}`,
     dataClaim: (ordinal: number) => `data-${cluster}-${ordinal}`,
     backupsClaim: (ordinal: number) => `backups-${cluster}-${ordinal}`,
+    raftClaim: (ordinal: number) => `raft-${cluster}-${ordinal}`,
+    budget: cluster,
   } as const;
 }
 

@@ -1,4 +1,5 @@
 import type { ClusterObject } from './cluster.ts';
+import type { RaftAnswer } from './group.ts';
 import type { MonitorKind } from './names.ts';
 import type {
   Claim,
@@ -25,26 +26,40 @@ export interface Observation {
   readonly secrets: ObservedSecrets;
   /** Undefined when the spec asks for none. */
   readonly certificates: ObservedCertificates | undefined;
-  /** The pod of ordinal 0, whoever owns it. */
-  readonly pod: Pod | undefined;
-  /** Other pods with our labels; of one-member clusters there are none for long. */
-  readonly otherPods: readonly Pod[];
+  /** By ordinal, from 0 without gaps: those that are wanted and those that are there. */
+  readonly members: readonly ObservedMember[];
+  /** For how long the same member has been seen to lead; undefined: for the first time, or none does. */
+  readonly leaderForMs: number | undefined;
   readonly claims: readonly Claim[];
   /** Undefined where they may not be read. */
   readonly jobs: readonly Job[] | undefined;
-  /** The node of the pod; undefined when there is no pod on a node, or nodes may not be read. */
-  readonly node: ObservedNode | undefined;
   /** Whether the class of the data claim can grow; undefined when classes may not be read. */
   readonly isExpandable: boolean | undefined;
   /** Kinds of the Prometheus operator that this Kubernetes has and that may be read. */
   readonly monitorKinds: ReadonlySet<MonitorKind>;
-  readonly member: MemberView;
   /** Known only when it matters: while a Cluster is deleted that wants a last backup. */
   readonly isNamespaceTerminating: boolean;
   /** What was refused for good, by `targetOf` the action; asked again after a while or when the spec changes. */
   readonly rejections: ReadonlyMap<string, Rejection>;
   /** Effects on the running member that this process has brought about, by a name that holds their content. */
   readonly done: ReadonlySet<string>;
+}
+
+/** One member: its pod, and what it says of itself. */
+export interface ObservedMember {
+  readonly ordinal: number;
+  /** Of its pod. */
+  readonly name: string;
+  /** Its name in the group. */
+  readonly peerId: string;
+  readonly pod: Pod | undefined;
+  /** Whether its pod was started with replication. */
+  readonly isReplicated: boolean;
+  /** The node of the pod; undefined when there is no pod on a node, or nodes may not be read. */
+  readonly node: ObservedNode | undefined;
+  readonly view: MemberView;
+  /** What it says of the group; undefined when it could not be asked, or has no answer yet. */
+  readonly raft: RaftAnswer | undefined;
 }
 
 export interface Rejection {

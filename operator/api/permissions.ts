@@ -70,6 +70,13 @@ export const operatorPermissions: readonly PermissionRule[] = [
   },
   {
     scope: 'whole',
+    group: 'policy',
+    resources: ['poddisruptionbudgets'],
+    verbs: ['get', 'list', 'watch', 'create', 'patch', 'delete'],
+    why: 'spec.disruption.pdb',
+  },
+  {
+    scope: 'whole',
     group: '',
     resources: ['pods'],
     verbs: ['get', 'list', 'watch', 'patch', 'delete'],

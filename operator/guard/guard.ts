@@ -17,12 +17,16 @@ export interface GuardInputs {
   /** `members.json`. */
   readonly members: string;
   readonly podName: string;
+  /** The volume of the Raft log, where it has one of its own. */
+  readonly raftVolume?: string;
 }
 
 export interface GuardVerdict {
   readonly mayStart: boolean;
   /** For the termination message, by which the operator learns it. */
   readonly message: string;
+  /** How the server finds its group (operator.md 5.2). */
+  readonly startMode?: 'auto' | 'bootstrap' | 'join';
 }
 
 interface Marker {
@@ -34,6 +38,9 @@ interface Marker {
 interface MembersFile {
   readonly clusterId: string;
   readonly initialised: boolean;
+  readonly replicated?: boolean;
+  /** Ordinals that never lead. */
+  readonly followers?: readonly number[];
   readonly members: Readonly<
     Record<string, { readonly state: string; readonly incarnation: number }>
   >;
@@ -41,6 +48,9 @@ interface MembersFile {
 
 const markerName = '.polyad-volume.json';
 const directories = ['databases', 'config', 'backups'] as const;
+/** Names of the settings by which a member forms a group or joins one. */
+const startModeKey = 'service.ha.startMode';
+const roleKey = 'service.ha.serverRole';
 
 /** @throws Error when the volume or the record cannot be read; the pod then tries again */
 export async function guardVolume(inputs: GuardInputs): Promise<GuardVerdict> {
@@ -52,7 +62,18 @@ export async function guardVolume(inputs: GuardInputs): Promise<GuardVerdict> {
   ) as MembersFile;
   const marker = await readMarker(inputs.volume);
   const verdict = await judge({ inputs, ordinal, record, marker });
-  if (verdict.mayStart) await installFiles({ ...inputs, directories });
+  if (!verdict.mayStart) return verdict;
+  await mkdir(join(inputs.raftVolume ?? inputs.volume, 'raft'), {
+    recursive: true,
+    mode: directoryMode,
+  });
+  const settings = record.replicated
+    ? {
+        [startModeKey]: verdict.startMode ?? 'auto',
+        ...(record.followers?.includes(ordinal) ? { [roleKey]: 'replica' } : undefined),
+      }
+    : undefined;
+  await installFiles({ ...inputs, directories, ...(settings && { settings }) });
   return verdict;
 }
 
@@ -70,11 +91,8 @@ async function judge({ inputs, ordinal, record, marker }: Case): Promise<GuardVe
   };
   const next: Marker = { clusterId: record.clusterId, ordinal, incarnation };
   if (marker === undefined) {
-    if (state === 'member')
-      return {
-        mayStart: false,
-        message: `VolumeLost: the volume of ${inputs.podName} is empty, but the record says that it holds data`,
-      };
+    if (record.replicated) return beginReplica(inputs, record, next, state);
+    if (state === 'member') return { mayStart: false, message: volumeLost(inputs.podName) };
     await writeMarker(inputs.volume, next);
     return { mayStart: true, message: `new volume, incarnation ${incarnation}` };
   }
@@ -84,20 +102,56 @@ async function judge({ inputs, ordinal, record, marker }: Case): Promise<GuardVe
       mayStart: false,
       message: `ForeignVolume: the volume of ${inputs.podName} belongs to ordinal ${marker.ordinal} of the cluster ${marker.clusterId}`,
     };
-  if (isOwn && marker.incarnation < incarnation && state === 'replace')
-    await setAside(inputs.volume, marker.incarnation);
+  const isEarlier = isOwn && marker.incarnation < incarnation;
+  if (isEarlier && state === 'replace') await setAside(inputs, marker.incarnation);
   if (!isOwn || marker.incarnation < incarnation) await writeMarker(inputs.volume, next);
+  if (record.replicated && isEarlier && state === 'replace')
+    return {
+      mayStart: true,
+      message: `volume of an earlier life, incarnation ${next.incarnation}, joins`,
+      startMode: 'join',
+    };
   return { mayStart: true, message: `known volume, incarnation ${next.incarnation}` };
 }
 
+function volumeLost(podName: string): string {
+  return `VolumeLost: the volume of ${podName} is empty, but the record says that it holds data`;
+}
+
+/** An empty volume joins the group that there is; one forms it, once, and it is ordinal 0. */
+async function beginReplica(
+  { volume, podName }: GuardInputs,
+  { initialised, members }: MembersFile,
+  next: Marker,
+  state: string,
+): Promise<GuardVerdict> {
+  const others = Object.entries(members).filter(
+    ([ordinal, other]) => Number(ordinal) !== next.ordinal && other.state === 'member',
+  );
+  const isOnly = others.length === 0;
+  if (state === 'member' && isOnly) return { mayStart: false, message: volumeLost(podName) };
+  if (!initialised && next.ordinal !== 0)
+    return { mayStart: false, message: `${podName} waits: the group is not formed yet` };
+  await writeMarker(volume, next);
+  if (!initialised || (isOnly && state === 'replace'))
+    return { mayStart: true, message: 'new volume, forms the group', startMode: 'bootstrap' };
+  const message =
+    state === 'member'
+      ? `VolumeLost: the volume of ${podName} is empty; it joins anew`
+      : `new volume, incarnation ${next.incarnation}, joins`;
+  return { mayStart: true, message, startMode: 'join' };
+}
+
 /** The data of an earlier life, whose loss was approved, is kept beside the new one. */
-async function setAside(volume: string, incarnation: number): Promise<void> {
+async function setAside({ volume, raftVolume }: GuardInputs, incarnation: number): Promise<void> {
   const target = join(volume, `retired-${incarnation}`);
   await mkdir(target, { recursive: true, mode: directoryMode });
   for (const directory of ['databases', 'config'] as const) {
     const present = join(volume, directory);
     if (existsSync(present)) await rename(present, join(target, directory));
   }
+  const log = join(raftVolume ?? volume, 'raft');
+  if (existsSync(log)) await rename(log, join(raftVolume ?? volume, `raft-retired-${incarnation}`));
 }
 
 async function readMarker(volume: string): Promise<Marker | undefined> {
@@ -119,7 +173,9 @@ export async function runGuard(
   environment: Readonly<Record<string, string | undefined>>,
   write: (line: string) => void,
 ): Promise<number> {
+  const raftVolume = environment['POLYAD_GUARD_RAFT_VOLUME'] ?? '/raft-volume';
   const verdict = await guardVolume({
+    ...(existsSync(raftVolume) ? { raftVolume } : undefined),
     volume: environment['POLYAD_GUARD_VOLUME'] ?? '/volume',
     managedFiles: environment['POLYAD_GUARD_FILES'] ?? '/etc/polyad/config',
     members: environment['POLYAD_GUARD_MEMBERS'] ?? '/etc/polyad/members',

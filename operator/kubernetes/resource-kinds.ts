@@ -21,6 +21,7 @@ export const resourceKinds = {
   PersistentVolumeClaim: kind('v1', 'PersistentVolumeClaim', 'persistentvolumeclaims'),
   Job: kind('batch/v1', 'Job', 'jobs'),
   NetworkPolicy: kind('networking.k8s.io/v1', 'NetworkPolicy', 'networkpolicies'),
+  PodDisruptionBudget: kind('policy/v1', 'PodDisruptionBudget', 'poddisruptionbudgets'),
   PodMonitor: kind('monitoring.coreos.com/v1', 'PodMonitor', 'podmonitors'),
   ServiceMonitor: kind('monitoring.coreos.com/v1', 'ServiceMonitor', 'servicemonitors'),
   PrometheusRule: kind('monitoring.coreos.com/v1', 'PrometheusRule', 'prometheusrules'),

@@ -1,5 +1,7 @@
 import type { Runtime } from '../api/runtime.ts';
 import type { DatabaseBackups, MemberSetting } from '../api/observation.ts';
+import type { RaftAnswer } from '../api/group.ts';
+import { parseRaftAnswer } from '../api/group.ts';
 import { backupHistory, databasesMax } from './backup-history.ts';
 
 /*
@@ -13,7 +15,7 @@ export interface MemberTransport {
   send(
     address: MemberAddress,
     request: {
-      readonly method: 'GET' | 'POST' | 'PUT';
+      readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
       readonly path: string;
       readonly headers: Readonly<Record<string, string>>;
       readonly body?: string;
@@ -44,7 +46,14 @@ export class MemberError extends Error {
   }
 }
 
-const timeoutsMs = { probe: 1000, call: 5000, backup: 3_600_000 } as const;
+const timeoutsMs = {
+  probe: 1000,
+  group: 3000,
+  call: 5000,
+  membership: 100_000,
+  backup: 3_600_000,
+} as const;
+const clusterPath = '/api/v1/cluster';
 const mcpConfigPath = '/api/v1/mcp/config';
 const refusedMs = 60_000;
 const backupsMs = 300_000;
@@ -83,6 +92,32 @@ export class DatabaseClient {
     } catch {
       return undefined;
     }
+  }
+
+  /** What it says of its group; undefined when it could not be asked, has no group or has not begun. */
+  async group(member: Member, password: string): Promise<RaftAnswer | undefined> {
+    try {
+      const request = { method: 'GET', path: clusterPath, timeoutMs: timeoutsMs.group } as const;
+      return parseRaftAnswer(await this.#call(member, password, request));
+    } catch (error) {
+      if (error instanceof MemberError || error instanceof SyntaxError) return undefined;
+      throw error;
+    }
+  }
+
+  /** A change of the group, or of who leads it. @throws MemberError */
+  async manageGroup(
+    member: Member,
+    password: string,
+    request: { readonly method: 'POST' | 'DELETE'; readonly path: string; readonly body?: object },
+  ): Promise<void> {
+    const { method, path, body } = request;
+    await this.#call(member, password, {
+      method,
+      path: `${clusterPath}${path}`,
+      ...(body === undefined ? undefined : { body: JSON.stringify(body) }),
+      timeoutMs: timeoutsMs.membership,
+    });
   }
 
   /** @throws MemberError */
@@ -219,7 +254,7 @@ export class DatabaseClient {
     member: Member,
     password: string,
     request: {
-      readonly method: 'GET' | 'POST' | 'PUT';
+      readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
       readonly path: string;
       readonly body?: string;
       readonly timeoutMs?: number;
@@ -268,7 +303,7 @@ export class DatabaseClient {
   async #send(
     member: Member,
     request: {
-      readonly method: 'GET' | 'POST' | 'PUT';
+      readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
       readonly path: string;
       readonly headers: Readonly<Record<string, string>>;
       readonly body?: string;

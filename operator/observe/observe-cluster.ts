@@ -7,8 +7,6 @@ import type {
   ConfigMap,
   Job,
   KubernetesObject,
-  Node,
-  Pod,
   Secret,
   StatefulSet,
   StorageClass,
@@ -20,22 +18,18 @@ import {
   rootPasswordKey,
   volumeIdentityKey,
 } from '../api/names.ts';
-import { unknownMember } from '../api/observation.ts';
 import type {
-  MemberView,
-  ObservedNode,
   ObservedPassword,
   ObservedSecrets,
   Observation,
   OperatorFacts,
 } from '../api/observation.ts';
 import { expectedObjects } from '../resources/expected-objects.ts';
-import { memberNeeds } from '../resources/member-needs.ts';
-import { incarnationOf, isReady } from '../resources/pod-state.ts';
+import { claimOrdinal } from '../resources/claims.ts';
 import { readCertificates } from './certificates.ts';
 import type { ClusterReader } from './cluster-reader.ts';
-import { MemberError } from './database-client.ts';
-import type { DatabaseClient, Member } from './database-client.ts';
+import type { DatabaseClient } from './database-client.ts';
+import { leaderMark, readMembers } from './read-members.ts';
 
 export interface Observers {
   readonly reader: ClusterReader;
@@ -44,12 +38,18 @@ export interface Observers {
 }
 
 /** What this process remembers about a Cluster between looks; all of it may be lost at any time. */
-export type Remembered = Pick<Observation, 'settled' | 'rejections' | 'done'>;
+export type Remembered = Pick<Observation, 'settled' | 'rejections' | 'done' | 'leaderForMs'>;
 
-/** Reads the world around one Cluster: caches, a few objects the caches cannot hold, and the member itself. */
+/** @param leader who leads in which term, as far as anybody says */
+export type Recall = (
+  objects: ReadonlyMap<string, KubernetesObject>,
+  leader: string | undefined,
+) => Remembered;
+
+/** Reads the world around one Cluster: caches, a few objects the caches cannot hold, and the members themselves. */
 export async function observeCluster(
   cluster: ClusterObject,
-  remembered: (objects: ReadonlyMap<string, KubernetesObject>) => Remembered,
+  recall: Recall,
   observers: Observers,
 ): Promise<Observation> {
   const { reader, facts } = observers;
@@ -57,42 +57,35 @@ export async function observeCluster(
   const { spec } = parseSpec(cluster);
   const present = new Set(monitorKinds.filter((kind) => reader.canRead(kind, namespace)));
   const objects = spec === undefined ? new Map() : await readObjects(cluster, spec, reader);
-  const pods = (await reader.list('Pod', namespace, name)) as readonly Pod[];
   const names = objectNames(name);
   const statefulSet = objects.get(`StatefulSet/${names.statefulSet}`) as StatefulSet | undefined;
-  const pod =
-    pods.find(({ metadata }) => metadata.name === names.pod(0)) ??
-    (await readUnlabelledPod(reader, statefulSet, names.pod(0)));
   const claims = (await reader.list('PersistentVolumeClaim', namespace, name)) as readonly Claim[];
   const secrets = await readSecrets(cluster, spec, reader);
+  const { password } = secrets;
+  const members = await readMembers(observers, { cluster, spec, statefulSet, password });
   return {
     cluster,
     operator: facts,
     objects,
-    ...remembered(objects),
+    ...recall(objects, leaderMark(members)),
     statefulSet,
     membersRecord: objects.get(`ConfigMap/${names.members}`) as ConfigMap | undefined,
     secrets: secrets.observed,
     certificates: await readCertificates(cluster, spec, reader),
-    pod,
-    otherPods: pods.filter(({ metadata }) => metadata.name !== names.pod(0)),
+    members,
     claims: ownClaims(name, claims),
     jobs: reader.canRead('Job', namespace)
       ? ((await reader.list('Job', namespace, name)) as readonly Job[])
       : undefined,
-    node: await readNode(reader, pod),
     monitorKinds: present,
     isExpandable: await readExpandable(reader, spec, claims),
-    member: await readMember(observers, { cluster, spec, pod, password: secrets.password }),
     isNamespaceTerminating: await readTerminating(reader, cluster, spec),
   };
 }
 
 /** Claims of the templates of this Cluster, not those that a user made with our label. */
 function ownClaims(cluster: string, claims: readonly Claim[]): readonly Claim[] {
-  const names = objectNames(cluster);
-  const own = new Set<string>([names.dataClaim(0), names.backupsClaim(0)]);
-  return claims.filter(({ metadata }) => own.has(metadata.name));
+  return claims.filter(({ metadata }) => claimOrdinal(cluster, metadata.name) !== undefined);
 }
 
 async function readObjects(
@@ -112,17 +105,6 @@ async function readObjects(
     if (object !== undefined && (isWanted || isOurs)) found.set(`${kind}/${objectName}`, object);
   }
   return found;
-}
-
-/** A pod whose labels somebody took away is still there; its StatefulSet cannot make another of that name. */
-async function readUnlabelledPod(
-  reader: ClusterReader,
-  set: StatefulSet | undefined,
-  name: string,
-): Promise<Pod | undefined> {
-  if (set === undefined || set.spec?.replicas === 0) return undefined;
-  const pod = await reader.getLive('Pod', set.metadata.namespace, name);
-  return pod as Pod | undefined;
 }
 
 async function readSecrets(
@@ -175,30 +157,6 @@ function observedPassword(
   return { secretName, hash, lengthInCharacters: [...password].length };
 }
 
-async function readNode(
-  reader: ClusterReader,
-  pod: Pod | undefined,
-): Promise<ObservedNode | undefined> {
-  const name = pod?.spec?.nodeName;
-  if (name === undefined || name === '') return undefined;
-  let node: Node | undefined;
-  try {
-    node = (await reader.get('Node', undefined, name)) as Node | undefined;
-  } catch {
-    // Nodes may not be read in namespaced installations: nothing is known about them then.
-    return undefined;
-  }
-  const ready = node?.status?.conditions?.find(({ type }) => type === 'Ready');
-  const taints = node?.spec?.taints ?? [];
-  return {
-    name,
-    zone: node?.metadata.labels?.['topology.kubernetes.io/zone'],
-    exists: node !== undefined,
-    isReady: ready?.status === 'True',
-    isOutOfService: taints.some(({ key }) => key === 'node.kubernetes.io/out-of-service'),
-  };
-}
-
 /** Asked only when something has to grow. */
 async function readExpandable(
   reader: ClusterReader,
@@ -234,42 +192,5 @@ async function readTerminating(
     return found?.metadata.deletionTimestamp !== undefined;
   } catch {
     return false;
-  }
-}
-
-interface MemberQuestion {
-  readonly cluster: ClusterObject;
-  readonly spec: ClusterSpec | undefined;
-  readonly pod: Pod | undefined;
-  readonly password: string | undefined;
-}
-
-/** The member of a pod, if the pod has an address. */
-export function memberOf(pod: Pod | undefined, httpPort: number): Member | undefined {
-  const host = pod?.status?.podIP;
-  if (pod === undefined || host === undefined || host === '') return undefined;
-  return { address: { host, port: httpPort }, incarnation: incarnationOf(pod) };
-}
-
-async function readMember(
-  { databases }: Observers,
-  { cluster, spec, pod, password }: MemberQuestion,
-): Promise<MemberView> {
-  const member = spec === undefined ? undefined : memberOf(pod, spec.ports.http);
-  if (member === undefined || spec === undefined || !isReady(pod)) return unknownMember;
-  const needs = memberNeeds(pod, spec, cluster.status ?? {});
-  const ready = await databases.isReady(member);
-  const seen = { ...unknownMember, isReady: ready };
-  if (password === undefined || ready !== true) return seen;
-  if (!(needs.info || needs.backup || needs.mcp || needs.backups)) return seen;
-  try {
-    const info = needs.info ? await databases.info(member, password) : undefined;
-    const backup = needs.backup ? await databases.backupConfig(member, password) : undefined;
-    const mcp = needs.mcp ? await databases.mcpConfig(member, password) : undefined;
-    const backups = needs.backups ? await databases.backups(member, password) : undefined;
-    return { ...seen, version: info?.version, settings: info?.settings, backup, mcp, backups };
-  } catch (error) {
-    if (error instanceof MemberError) return { ...seen, problem: error.message };
-    throw error;
   }
 }

@@ -21,6 +21,8 @@ export interface ConfigInputs {
   readonly managedFiles: string;
   /** Directories of the volume that the server's mounts need. */
   readonly directories: readonly string[];
+  /** Settings of this member alone, added to those of all. */
+  readonly settings?: Readonly<Record<string, string>>;
 }
 
 /** Makes the directories and installs the files. @throws Error when the volume cannot be written */
@@ -30,13 +32,20 @@ export async function installFiles(inputs: ConfigInputs): Promise<void> {
   const given = new Set(await readdir(inputs.managedFiles));
   const config = join(inputs.volume, 'config');
   for (const name of replaced) {
-    if (given.has(name)) await replaceFile(join(config, name), await read(inputs, name));
+    if (given.has(name)) await replaceFile(join(config, name), await contentOf(inputs, name));
     else await rm(join(config, name), { force: true });
   }
   const present = new Set(await readdir(config));
   for (const name of first)
     if (given.has(name) && !present.has(name))
       await replaceFile(join(config, name), await read(inputs, name));
+}
+
+async function contentOf(inputs: ConfigInputs, name: string): Promise<string> {
+  const text = await read(inputs, name);
+  if (name !== 'service.json' || inputs.settings === undefined) return text;
+  const settings = { ...(JSON.parse(text) as object), ...inputs.settings };
+  return `${JSON.stringify(settings, undefined, 2)}\n`;
 }
 
 function read({ managedFiles }: ConfigInputs, name: string): Promise<string> {

@@ -10,8 +10,8 @@ type OfDatabase = NonNullable<Backups['perDatabase']>[number];
 const iso = (ms: number): string => new Date(ms).toISOString().replace(/\.\d+Z$/, 'Z');
 
 /** Takes over what the member said of its backups, and notes what is new. What it did not say stays as it was. */
-export function noteBackups({ seen, previous }: Pass, draft: Draft): void {
-  const { backups } = seen.member;
+export function noteBackups({ seen, previous, group }: Pass, draft: Draft): void {
+  const { backups } = (group.leader ?? seen.members[0])?.view ?? {};
   if (backups === undefined) return;
   const before = previous.backups?.perDatabase ?? [];
   const perDatabase = backups.map((history) =>

@@ -5,7 +5,13 @@ import type { Action, EventNote, EventReason, StallReason } from '../api/decisio
 import { objectNames } from '../api/names.ts';
 import type { Observation, Rejection } from '../api/observation.ts';
 import type { MembersRecord } from '../resources/members-record.ts';
+import { isReplicated } from '../resources/replication.ts';
 import { restartHash } from '../resources/restart-inputs.ts';
+import { viewOfGroup } from './group/group-view.ts';
+import type { GroupView } from './group/group-view.ts';
+import { podCount } from './group/pod-count.ts';
+import type { GroupFacts } from './group/predicates.ts';
+import { presentRecord } from './group/present-record.ts';
 
 /** What all steps of one look share. */
 export interface Pass {
@@ -21,6 +27,15 @@ export interface Pass {
   readonly wantedImage: string;
   readonly image: string;
   readonly restartHash: string;
+  readonly isReplicated: boolean;
+  readonly group: GroupView;
+  readonly facts: GroupFacts;
+  /** The record of the volume guard as it stands, or as it has to be written anew. */
+  readonly record: MembersRecord;
+  /** Members that the spec asks for, read replicas too; 0 while it hibernates. */
+  readonly wanted: number;
+  /** Pods that the StatefulSet has to have now. */
+  readonly podCount: number;
 }
 
 export interface Trouble {
@@ -51,6 +66,10 @@ export interface Draft {
   pendingRestart: string | undefined;
   hotProblem: string | undefined;
   isTemplateOutdated: boolean;
+  /** Members are added or removed: nobody is restarted meanwhile. */
+  isScaling: boolean;
+  /** A member does not serve. */
+  isMemberDown: boolean;
   incidentToken: string | undefined;
   readonly warnings: Trouble[];
   readonly events: EventNote[];
@@ -72,6 +91,11 @@ export function makePass(seen: Observation, spec: ClusterSpec, nowMs: number): P
   const wantedImage = spec.image ?? stickyImage(seen);
   const hasFailed = previous.failedImage === wantedImage && previous.lastGoodImage !== undefined;
   const image = hasFailed ? (previous.lastGoodImage ?? wantedImage) : wantedImage;
+  const replicates = isReplicated(spec, seen);
+  const group = viewOfGroup(seen.members, replicates);
+  const facts = factsOf(seen, spec, group, nowMs);
+  const record = presentRecord(seen, spec, replicates);
+  const wanted = spec.hibernate ? 0 : spec.replicas + spec.readReplicas;
   return {
     seen,
     nowMs,
@@ -83,7 +107,30 @@ export function makePass(seen: Observation, spec: ClusterSpec, nowMs: number): P
     annotations,
     wantedImage,
     image,
-    restartHash: restartHash(spec, image, annotations),
+    restartHash: restartHash(spec, image, annotations, replicates),
+    isReplicated: replicates,
+    group,
+    facts,
+    record,
+    wanted,
+    podCount: podCount({ seen, record, facts, wanted, replicates, voters: spec.replicas }),
+  };
+}
+
+function factsOf(
+  seen: Observation,
+  spec: ClusterSpec,
+  group: GroupView,
+  nowMs: number,
+): GroupFacts {
+  return {
+    members: seen.members,
+    group,
+    nowMs,
+    maxLag: spec.readiness.maxLag,
+    minReadySeconds: spec.update.minReadySeconds,
+    tolerateUnhealthy: spec.update.tolerateUnhealthy,
+    leaderForMs: seen.leaderForMs,
   };
 }
 
@@ -112,11 +159,18 @@ export function makeDraft(pass: Pass): Draft {
     pendingRestart: undefined,
     hotProblem: undefined,
     isTemplateOutdated: false,
+    isScaling: false,
+    isMemberDown: false,
     incidentToken: undefined,
     warnings: [],
     events: [],
     againAfterMs: undefined,
   };
+}
+
+/** Whether anything of it runs. */
+export function hasPods({ seen }: Pass): boolean {
+  return seen.members.some(({ pod }) => pod !== undefined);
 }
 
 export function note(

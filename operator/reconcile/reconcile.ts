@@ -19,6 +19,8 @@ import { growStorage } from './steps/grow-storage.ts';
 import { decideRecord, handleIncident } from './steps/guard-record.ts';
 import { labelClaims } from './steps/label-claims.ts';
 import { labelPod } from './steps/label-pod.ts';
+import { changeMembership } from './steps/membership.ts';
+import { retireClaims } from './steps/retire-claims.ts';
 import { roll } from './steps/roll.ts';
 import { rotateRootPassword } from './steps/root-password.ts';
 import { tearDown } from './steps/tear-down.ts';
@@ -39,6 +41,8 @@ const steps: readonly Step[] = [
   applySettings,
   growStorage,
   handleIncident,
+  changeMembership,
+  retireClaims,
   roll,
 ];
 

@@ -2,12 +2,17 @@ import { mergeConditions } from '../api/conditions.ts';
 import type { WantedCondition } from '../api/conditions.ts';
 import type { ClusterStatus, MemberStatus } from '../api/cluster-status.ts';
 import { annotationKeys } from '../api/names.ts';
+import type { ObservedMember } from '../api/observation.ts';
 import { lastBackupCondition } from './backup-status.ts';
+import { majority, memberIsUp } from './group/group-view.ts';
+import type { GroupView } from './group/group-view.ts';
+import { contributing } from './group/predicates.ts';
+import { hasPods } from './pass.ts';
 import type { Draft, Pass } from './pass.ts';
 import { topologyCondition } from './topology.ts';
 import { servedSecret } from '../resources/certificates.ts';
 import { wantedMonitors } from '../resources/monitors.ts';
-import { incarnationOf, isReady, podProblem } from '../resources/pod-state.ts';
+import { incarnationOf, podProblem } from '../resources/pod-state.ts';
 import { isUnsupported } from './steps/apply-settings.ts';
 
 /*
@@ -22,29 +27,25 @@ export interface Mode {
 
 export function summarize(pass: Pass, draft: Draft, mode: Mode): ClusterStatus {
   const { seen, spec, previous, names, cluster, generation } = pass;
-  const pod = seen.pod;
-  const isUp = memberIsUp(pass);
+  const { group } = pass;
   const version = versionOf(pass);
-  const isLeading = isUp ? names.pod(0) : undefined;
+  const count = countMembers(pass);
   return pruned({
     // While paused nothing is done about a newer spec, so it does not count as seen.
     observedGeneration: mode.isPaused ? (previous.observedGeneration ?? 0) : generation,
     operator: seen.operator.identity,
     phase: phaseOf(pass, draft, mode),
-    replicas: pod === undefined ? 0 : 1,
-    readyReplicas: isUp ? 1 : 0,
-    updatedReplicas: podIsUpdated(pass) ? 1 : 0,
-    voters: spec.hibernate ? 0 : 1,
-    learners: 0,
-    healthyVoters: isUp ? 1 : 0,
-    faultTolerance: 0,
+    ...count,
     selector: `app.kubernetes.io/name=polyad,app.kubernetes.io/instance=${cluster.metadata.name}`,
-    leader: isLeading,
+    leader: group.leader?.name,
+    leaderPeerId: group.kind === 'known' ? group.leader?.peerId : undefined,
+    term: group.term,
+    configurationIndex: group.configurationIndex,
     version,
     image: pass.image,
     lastGoodImage: draft.lastGoodImage,
     failedImage: draft.failedImage,
-    members: pod === undefined ? [] : [memberStatus(pass)],
+    members: seen.members.filter(isShown).map((member) => memberStatus(pass, member)),
     operation: draft.operation,
     storage: storageOf(pass, draft),
     certificates: draft.certificates,
@@ -81,38 +82,119 @@ function iso({ nowMs }: Pass): string {
   return new Date(nowMs).toISOString().replace(/\.\d+Z$/, 'Z');
 }
 
-/** Ready for the kubelet, and not denied by the member itself. */
-export function memberIsUp({ seen }: Pass): boolean {
-  return isReady(seen.pod) && seen.member.isReady !== false;
+function isShown({ pod }: ObservedMember): boolean {
+  return pod !== undefined;
 }
 
+/** What can be said of the members in numbers; voters that nobody can count now stay what they were. */
+function countMembers({ seen, spec, group, facts, previous, restartHash }: Pass) {
+  const pods = seen.members.slice(0, spec.replicas).filter(isShown);
+  const voters = spec.hibernate
+    ? 0
+    : group.kind === 'unknown'
+      ? (previous.voters ?? 0)
+      : group.voters.length;
+  const healthyVoters = seen.members.filter(
+    (member) => memberIsUp(member) && isVoterNow(group, member),
+  ).length;
+  const contributors = seen.members.filter((member) => contributing(member, facts)).length;
+  return {
+    replicas: pods.length,
+    readyReplicas: pods.filter(memberIsUp).length,
+    updatedReplicas: pods.filter(({ pod }) => podHash(pod) === restartHash).length,
+    voters,
+    learners: group.learners.length,
+    healthyVoters,
+    faultTolerance:
+      group.kind === 'unknown' ? 0 : Math.max(0, contributors - majority(Math.max(1, voters))),
+  };
+}
+
+function isVoterNow(group: GroupView, { peerId, ordinal }: ObservedMember): boolean {
+  return group.kind === 'solo' ? ordinal === 0 : group.voters.includes(peerId);
+}
+
+function podHash(pod: ObservedMember['pod']): string | undefined {
+  return pod?.metadata.annotations?.[annotationKeys.restartHash];
+}
+
+/** Every member that is there runs with what the spec says. */
 function podIsUpdated({ seen, restartHash }: Pass): boolean {
-  return seen.pod?.metadata.annotations?.[annotationKeys.restartHash] === restartHash;
+  return seen.members.filter(isShown).every(({ pod }) => podHash(pod) === restartHash);
 }
 
-function versionOf({ seen, spec, previous }: Pass): string | undefined {
-  return spec.version ?? seen.member.version ?? previous.version;
+function versionOf({ seen, spec, previous, group }: Pass): string | undefined {
+  const said = (group.leader ?? seen.members[0])?.view.version;
+  return spec.version ?? said ?? previous.version;
 }
 
-function memberStatus(pass: Pass): MemberStatus {
-  const { seen } = pass;
-  const pod = seen.pod;
-  const problem = podProblem(pod);
-  const claim = seen.claims.find(({ metadata }) => metadata.name === pass.names.dataClaim(0));
+function memberStatus(pass: Pass, member: ObservedMember): MemberStatus {
+  const { seen, group, previous } = pass;
+  const { pod, name, ordinal, peerId, node, view } = member;
+  const claim = seen.claims.find(({ metadata }) => metadata.name === pass.names.dataClaim(ordinal));
+  const before = previous.members?.find((entry) => entry.name === name);
+  const isKnown = group.kind === 'known';
+  const peer = group.peers.get(peerId);
+  const isSolo = group.kind === 'solo' && ordinal === 0;
   return pruned({
-    name: pass.names.pod(0),
-    ordinal: 0,
-    role: 'leader',
-    voter: true,
-    ready: memberIsUp(pass),
-    version: versionOf(pass),
+    name,
+    ordinal,
+    peerId: isKnown ? peerId : undefined,
+    role: isSolo ? 'leader' : roleOf(group, peerId),
+    voter: isSolo || peer?.isVoter === true || (group.kind === 'unknown' && before?.voter === true),
+    inConfiguration: isKnown ? peer !== undefined : undefined,
+    ready: memberIsUp(member),
+    version: isSolo
+      ? versionOf(pass)
+      : (view.version ?? peer?.version ?? before?.version ?? previous.version),
     node: pod?.spec?.nodeName,
-    zone: seen.node?.zone,
+    zone: node?.zone,
+    lag: isKnown && peer?.lag !== undefined ? bucketOf(peer.lag) : undefined,
+    state: peer?.status,
     volumeUid: claim?.metadata.uid,
     incarnation: pod === undefined ? undefined : incarnationOf(pod),
-    restartHash: pod?.metadata.annotations?.[annotationKeys.restartHash],
-    message: problem?.message.slice(0, 1024),
+    restartHash: podHash(pod),
+    message: podProblem(pod)?.message.slice(0, 1024),
   });
+}
+
+function roleOf(group: GroupView, peerId: string): string {
+  if (group.learners.includes(peerId)) return 'learner';
+  if (!group.voters.includes(peerId)) return 'unknown';
+  return group.leader?.peerId === peerId ? 'leader' : 'follower';
+}
+
+/** Every entry would be a write of the status; a size is enough. */
+function bucketOf(lag: number): string {
+  if (lag < 0) return 'unknown';
+  for (const [limit, word] of [
+    [0, '0'],
+    [100, '<=100'],
+    [1000, '<=1k'],
+    [10_000, '<=10k'],
+  ] as const)
+    if (lag <= limit) return word;
+  return 'more';
+}
+
+/** A leader is there and a majority answers: writes are taken. */
+function isAvailable({ group }: Pass): boolean {
+  return group.leader !== undefined;
+}
+
+/** Every wanted member is there, ready and a part of the group. */
+function isWhole({ seen, group, spec, wanted }: Pass): boolean {
+  if (!isAvailableGroup(group)) return false;
+  return seen.members.slice(0, Math.max(1, wanted)).every((member) => {
+    if (!memberIsUp(member)) return false;
+    if (group.kind === 'solo') return member.ordinal === 0;
+    const peer = group.peers.get(member.peerId);
+    return member.ordinal < spec.replicas ? peer?.isVoter === true : peer !== undefined;
+  });
+}
+
+function isAvailableGroup(group: GroupView): boolean {
+  return group.kind !== 'unknown' && group.leader !== undefined;
 }
 
 function storageOf({ seen }: Pass, draft: Draft): ClusterStatus['storage'] {
@@ -144,10 +226,12 @@ function phaseOf(pass: Pass, draft: Draft, { isPaused, isDeleting }: Mode): stri
   if (isDeleting) return 'Deleting';
   if (isPaused) return 'Paused';
   if (draft.stalled?.reason === 'InvalidSpec') return 'Invalid';
-  if (pass.spec.hibernate) return pass.seen.pod === undefined ? 'Hibernated' : 'Hibernating';
+  if (pass.spec.hibernate) return hasPods(pass) ? 'Hibernating' : 'Hibernated';
   switch (draft.operation?.type) {
     case 'Create':
       return 'Creating';
+    case 'Scale':
+      return 'Scaling';
     case 'Upgrade':
       return 'Upgrading';
     case 'RollBack':
@@ -160,14 +244,14 @@ function phaseOf(pass: Pass, draft: Draft, { isPaused, isDeleting }: Mode): stri
       break;
   }
   if (draft.storage !== undefined && draft.storage.reason !== 'NotExpandable') return 'Resizing';
-  if (memberIsUp(pass)) return 'Running';
-  return draft.lastGoodImage === undefined ? 'Creating' : 'Degraded';
+  if (isWhole(pass)) return 'Running';
+  if (draft.lastGoodImage === undefined) return 'Creating';
+  return lacksQuorum(pass) ? 'NoQuorum' : 'Degraded';
 }
 
 function conditionsOf(pass: Pass, draft: Draft, mode: Mode): readonly WantedCondition[] {
-  const { spec, seen } = pass;
-  const isUp = memberIsUp(pass);
-  const isHibernated = spec.hibernate && seen.pod === undefined;
+  const { spec } = pass;
+  const isHibernated = spec.hibernate && !hasPods(pass);
   const stalled = draft.stalled ?? upgradeTrouble(pass, draft);
   const progress = stalled === undefined ? progressOf(pass, draft, mode) : undefined;
   const found: WantedCondition[] = [
@@ -176,12 +260,8 @@ function conditionsOf(pass: Pass, draft: Draft, mode: Mode): readonly WantedCond
   if (progress !== undefined) found.push({ type: 'Reconciling', status: 'True', ...progress });
   if (stalled !== undefined) found.push({ type: 'Stalled', status: 'True', ...stalled });
   found.push(
-    isUp
-      ? truth('Available', 'LeaderReady', 'the member answers and takes writes')
-      : untruth('Available', isHibernated ? 'Hibernated' : 'NoLeader', 'no member is ready'),
-    isUp
-      ? truth('FaultTolerant', 'Full', 'one member: as much as its number allows')
-      : untruth('FaultTolerant', 'None', 'the only member is not ready'),
+    availableCondition(pass, isHibernated),
+    toleranceCondition(pass),
     configCondition(pass, draft),
     storageCondition(pass, draft),
   );
@@ -189,7 +269,9 @@ function conditionsOf(pass: Pass, draft: Draft, mode: Mode): readonly WantedCond
   if (spec.backup !== undefined) found.push(backupCondition(draft));
   const lastBackup = lastBackupCondition(pass, draft);
   if (lastBackup !== undefined) found.push(lastBackup);
-  const topology = topologyCondition(pass.seen.pod === undefined ? [] : [memberStatus(pass)]);
+  const topology = topologyCondition(
+    pass.seen.members.filter(isShown).map((member) => memberStatus(pass, member)),
+  );
   if (topology !== undefined) found.push(topology);
   if (isHibernated) found.push(truth('Hibernated', 'Hibernated', 'spec.hibernate is true'));
   if (mode.isPaused)
@@ -213,6 +295,59 @@ function conditionsOf(pass: Pass, draft: Draft, mode: Mode): readonly WantedCond
   return found;
 }
 
+/** The other voters do not answer: there are more of them than of those that do. */
+function lacksQuorum({ seen, group, previous, isReplicated }: Pass): boolean {
+  if (!isReplicated || group.kind !== 'unknown') return false;
+  const voters = previous.voters ?? 0;
+  const answering = seen.members.filter(({ raft }) => raft !== undefined).length;
+  return voters > 1 && answering < majority(voters);
+}
+
+function availableCondition(pass: Pass, isHibernated: boolean): WantedCondition {
+  if (isHibernated) return untruth('Available', 'Hibernated', 'no member is ready');
+  const { group, seen } = pass;
+  if (group.kind === 'known')
+    return truth('Available', 'LeaderReady', 'a leader is there and a majority follows it');
+  if (isAvailable(pass))
+    return truth('Available', 'LeaderReady', 'the member answers and takes writes');
+  if (!lacksQuorum(pass))
+    return untruth(
+      'Available',
+      'NoLeader',
+      group.kind === 'solo' || seen.members.length === 1 ? 'no member is ready' : group.why,
+    );
+  const missing = seen.members.filter(({ raft }) => raft === undefined).map(absence);
+  return untruth('Available', 'NoQuorum', `a majority is missing: ${missing.join('; ')}`);
+}
+
+/** Why a member does not answer, as far as Kubernetes says. */
+function absence({ name, pod, node }: ObservedMember): string {
+  if (pod === undefined) return `${name} has no pod`;
+  if (node !== undefined && !node.isReady)
+    return `${name}: node ${node.name} is ${node.exists ? 'not ready' : 'gone'}`;
+  if (pod.metadata.deletionTimestamp !== undefined) return `${name} is ending`;
+  return `${name}: ${podProblem(pod)?.message ?? 'does not answer'}`;
+}
+
+function toleranceCondition(pass: Pass): WantedCondition {
+  const { group, facts, seen } = pass;
+  const voters = group.voters.length;
+  if (voters <= 1 || group.kind !== 'known')
+    return isAvailable(pass)
+      ? truth('FaultTolerant', 'Full', 'one member: as much as its number allows')
+      : untruth(
+          'FaultTolerant',
+          'None',
+          seen.members.length === 1 ? 'the only member is not ready' : 'no leader is known',
+        );
+  const there = seen.members.filter((member) => contributing(member, facts)).length;
+  const full = voters - majority(voters);
+  const rest = Math.max(0, there - majority(voters));
+  const message = `${there} of ${voters} voters: ${rest} may be lost`;
+  if (rest >= full) return truth('FaultTolerant', 'Full', message);
+  return untruth('FaultTolerant', rest > 0 ? 'Reduced' : 'None', message);
+}
+
 function truth(type: string, reason: string, message: string): WantedCondition {
   return { type, status: 'True', reason, message };
 }
@@ -232,8 +367,8 @@ function upgradeTrouble(pass: Pass, draft: Draft): Draft['stalled'] {
 function progressOf(pass: Pass, draft: Draft, mode: Mode): Draft['progress'] {
   if (mode.isPaused) return undefined;
   if (draft.progress !== undefined) return draft.progress;
-  if (pass.spec.hibernate && pass.seen.pod !== undefined)
-    return { reason: 'Hibernating', message: 'the member is ending' };
+  if (pass.spec.hibernate && hasPods(pass))
+    return { reason: 'Hibernating', message: 'the members are ending' };
   if (draft.operation !== undefined)
     return { reason: draft.operation.type, message: `step ${draft.operation.step}` };
   if (draft.storage !== undefined && draft.storage.reason !== 'NotExpandable') return draft.storage;
@@ -255,8 +390,13 @@ function readyCondition(
   if (stalled !== undefined) return no(stalled.reason, stalled.message);
   if (progress !== undefined) return no(progress.reason, progress.message);
   if (isHibernated) return truth('Ready', 'Hibernated', 'no pods, as spec.hibernate asks');
-  if (memberIsUp(pass)) return truth('Ready', 'AllMembersReady', 'the member is ready');
-  return no('MemberUnhealthy', podProblem(pass.seen.pod)?.message ?? 'the member is not ready');
+  if (isWhole(pass))
+    return truth(
+      'Ready',
+      'AllMembersReady',
+      pass.wanted === 1 ? 'the member is ready' : `all ${pass.wanted} members are ready`,
+    );
+  return notWhole(pass);
 }
 
 /** Claims that were never bound hold nothing; those of a hibernated Cluster are there. */
@@ -275,12 +415,22 @@ function storageCondition({ seen, spec }: Pass, draft: Draft): WantedCondition {
   );
 }
 
+function notWhole(pass: Pass): WantedCondition {
+  const { seen, group, wanted } = pass;
+  const down = seen.members.slice(0, Math.max(1, wanted)).find((member) => !memberIsUp(member));
+  if (down === undefined)
+    return untruth('Ready', lacksQuorum(pass) ? 'NoQuorum' : 'NoLeader', group.why);
+  const message = podProblem(down.pod)?.message;
+  const subject = wanted <= 1 ? 'the member' : down.name;
+  return untruth('Ready', 'MemberUnhealthy', message ?? `${subject} is not ready`);
+}
+
 function configCondition(pass: Pass, draft: Draft): WantedCondition {
   if (draft.hotProblem !== undefined)
     return untruth('ConfigApplied', 'HotApplyFailed', draft.hotProblem);
   if (draft.pendingRestart !== undefined)
     return untruth('ConfigApplied', 'RestartPending', draft.pendingRestart);
-  if (pass.seen.pod === undefined)
+  if (!hasPods(pass))
     return pass.spec.hibernate
       ? truth(
           'ConfigApplied',

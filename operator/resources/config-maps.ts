@@ -8,8 +8,15 @@ import type { MembersRecord } from './members-record.ts';
 import { membersFile, printMembersRecord } from './members-record.ts';
 import { ownedObject } from './owner.ts';
 
-/** The files that the guard installs in the members' config directory. */
-export function configMap(cluster: ClusterObject, spec: ClusterSpec): DesiredObject {
+/**
+ * The files that the guard installs in the members' config directory.
+ * @param list the members of the group; undefined without replication
+ */
+export function configMap(
+  cluster: ClusterObject,
+  spec: ClusterSpec,
+  list: string | undefined,
+): DesiredObject {
   const backup = backupJson(spec.backup);
   const mcp = mcpJson(spec);
   return ownedObject(cluster, {
@@ -18,7 +25,7 @@ export function configMap(cluster: ClusterObject, spec: ClusterSpec): DesiredObj
     name: objectNames(cluster.metadata.name).config,
     inherited: spec.inheritedMetadata,
     data: {
-      'service.json': serviceJson(spec),
+      'service.json': serviceJson(spec, list),
       ...(backup === undefined ? undefined : { 'backup.json': backup }),
       ...(mcp === undefined ? undefined : { 'mcp-config.json': mcp }),
     },

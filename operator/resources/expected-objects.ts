@@ -2,6 +2,7 @@ import type { ClusterSpec } from '../api/cluster-spec.ts';
 import { monitorKinds, objectNames } from '../api/names.ts';
 import type { MonitorKind } from '../api/names.ts';
 import { servedSecret } from './certificates.ts';
+import { wantsBudget } from './disruption-budget.ts';
 import { wantedMonitors } from './monitors.ts';
 import { networkPolicyNames } from './network-policy.ts';
 import { serviceAccountName } from './service-account.ts';
@@ -14,6 +15,7 @@ export interface ExpectedObject {
     | 'Secret'
     | 'ServiceAccount'
     | 'NetworkPolicy'
+    | 'PodDisruptionBudget'
     | MonitorKind;
   readonly name: string;
   /** False: only looked at when it is there, since this spec does not ask for it. */
@@ -37,6 +39,7 @@ export function expectedObjects(cluster: string, spec: ClusterSpec): readonly Ex
       name,
       isWanted: spec.networkPolicy.enabled,
     })),
+    { kind: 'PodDisruptionBudget', name: names.budget, isWanted: wantsBudget(spec) },
     ...monitorKinds.map((kind) => ({
       kind,
       name: names.monitor,

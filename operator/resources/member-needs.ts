@@ -34,7 +34,8 @@ export function memberNeeds(
     return { info: false, settings: false, backup: false, mcp: false, backups: false };
   const { hot } = settingsByClass(spec);
   const applied = status.applied ?? {};
-  const isNewLife = applied.hotFor !== incarnationOf(pod);
+  const lives = [applied.hotFor, ...(applied.hotForOthers ?? [])];
+  const isNewLife = !lives.includes(incarnationOf(pod));
   const hasHot = Object.keys(hot).length > 0 || (applied.hotKeys ?? []).length > 0;
   const settings = hasHot && (isNewLife || applied.hotHash !== contentHash(hot));
   const known = applied.backupHash?.replace(unsupportedMark, '');

@@ -17,6 +17,10 @@ const memberRecord = z.object({
 const membersRecord = z.object({
   clusterId: z.string(),
   initialised: z.boolean(),
+  /** Absent in records of versions without replication. */
+  replicated: z.boolean().optional(),
+  /** Ordinals that never lead (`spec.members`). */
+  followers: z.array(z.int()).optional(),
   members: z.record(z.string(), memberRecord),
 });
 

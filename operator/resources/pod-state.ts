@@ -11,6 +11,12 @@ export function isReady(pod: Pod | undefined): boolean {
   return pod?.metadata.deletionTimestamp === undefined && readyCondition(pod)?.status === 'True';
 }
 
+/** Its server process is there, ready or not. */
+export function isRunning(pod: Pod | undefined): boolean {
+  const server = pod?.status?.containerStatuses?.find(({ name }) => name === serverContainerName);
+  return pod?.metadata.deletionTimestamp === undefined && server?.state?.running !== undefined;
+}
+
 /** Milliseconds since 1970 of the moment it became ready; undefined when it is not. */
 export function readySinceMs(pod: Pod | undefined): number | undefined {
   if (!isReady(pod)) return undefined;

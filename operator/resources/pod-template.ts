@@ -9,10 +9,12 @@ import {
   rootPasswordKey,
   selectorLabels,
   serverContainerName,
+  tokenKey,
 } from '../api/names.ts';
 import { servedSecret } from './certificates.ts';
 import { compact, containerSecurity, podSecurity } from './pod-security.ts';
 import { pluginList, pluginPorts, pluginSettings } from './plugins.ts';
+import { raftDirectory, replicationSettings, tokenDirectory } from './replication.ts';
 import { serviceAccountName } from './service-account.ts';
 
 /*
@@ -33,6 +35,8 @@ export const directories = {
   members: '/etc/polyad/members',
   /** The whole data volume, for the guard. */
   volume: '/volume',
+  /** The volume of the log, where it has one of its own. */
+  raftVolume: '/raft-volume',
 } as const;
 
 export interface PodInputs {
@@ -40,6 +44,7 @@ export interface PodInputs {
   readonly spec: ClusterSpec;
   readonly image: string;
   readonly restartHash: string;
+  readonly isReplicated: boolean;
 }
 
 export function podTemplate(inputs: PodInputs): JsonObject {
@@ -68,7 +73,7 @@ export function podTemplate(inputs: PodInputs): JsonObject {
       securityContext: (spec.podSecurityContext as JsonObject | undefined) ?? podSecurity,
       initContainers: [guard(inputs), ...((spec.initContainers ?? []) as readonly Json[])],
       containers: [server(inputs), ...((spec.sidecars ?? []) as readonly Json[])],
-      volumes: volumes(name, spec),
+      volumes: volumes(inputs),
     }),
   };
 }
@@ -77,13 +82,14 @@ function security(spec: ClusterSpec): JsonObject {
   return (spec.securityContext as JsonObject | undefined) ?? containerSecurity;
 }
 
-function server({ spec, image }: PodInputs): JsonObject {
+function server(inputs: PodInputs): JsonObject {
+  const { spec, image, isReplicated } = inputs;
   return compact({
     name: serverContainerName,
     image,
     imagePullPolicy: spec.imagePullPolicy,
     args: spec.extraArgs,
-    env: environment(spec),
+    env: environment(inputs),
     envFrom: spec.envFrom as readonly Json[] | undefined,
     // What a server that refuses its settings said last becomes the cause in the conditions.
     terminationMessagePolicy: 'FallbackToLogsOnError',
@@ -115,6 +121,7 @@ function server({ spec, image }: PodInputs): JsonObject {
       timeoutSeconds: 3,
       failureThreshold: 3,
     }),
+    ...(isReplicated ? { lifecycle: handOver(spec) } : undefined),
     resources: spec.resources as JsonObject | undefined,
     securityContext: security(spec),
     volumeMounts: [
@@ -128,6 +135,7 @@ function server({ spec, image }: PodInputs): JsonObject {
         mountPath: directories.backups,
         subPath: 'backups',
       },
+      ...(isReplicated ? raftMounts(spec) : []),
       { name: 'scratch', mountPath: directories.log, subPath: 'log' },
       { name: 'scratch', mountPath: '/tmp', subPath: 'tmp' },
       { name: 'root-password', mountPath: directories.rootPassword, readOnly: true },
@@ -139,12 +147,36 @@ function server({ spec, image }: PodInputs): JsonObject {
   });
 }
 
+function raftMounts(spec: ClusterSpec): readonly Json[] {
+  return [
+    {
+      name: spec.storage.raft === undefined ? 'data' : 'raft',
+      mountPath: raftDirectory,
+      subPath: 'raft',
+    },
+    { name: 'token', mountPath: tokenDirectory, readOnly: true },
+  ];
+}
+
+/** Before its pod ends a member hands the lead over; membership is the operator's matter (operator.md 5.4). */
+function handOver(spec: ClusterSpec): JsonObject {
+  const command = [
+    'node',
+    'operator/main.ts',
+    'prestop',
+    '--mode=handover',
+    `--port=${spec.ports.http}`,
+    `--password-file=${directories.rootPassword}/${rootPasswordKey}`,
+  ];
+  return { preStop: { exec: { command } } };
+}
+
 /** The user's probe replaces ours as a whole. */
 function probe(given: unknown, path: string, timing: JsonObject): JsonObject {
   return (given as JsonObject | undefined) ?? { httpGet: { path, port: 'http' }, ...timing };
 }
 
-function environment(spec: ClusterSpec): readonly Json[] {
+function environment({ cluster, spec, isReplicated }: PodInputs): readonly Json[] {
   const fixed: readonly Json[] = [
     {
       name: 'SERVICE_SERVER_NAME',
@@ -170,6 +202,12 @@ function environment(spec: ClusterSpec): readonly Json[] {
         { name: 'SERVICE_SERVER_HTTPS_INCOMING_PORT', value: String(spec.ports.https) },
       ]
     : [];
+  const replication: readonly Json[] = isReplicated
+    ? Object.entries(replicationSettings(cluster, spec)).map(([key, value]) => ({
+        name: variableOf(key),
+        value,
+      }))
+    : [];
   const list = pluginList(spec);
   const plugins: readonly Json[] =
     list === undefined
@@ -186,7 +224,7 @@ function environment(spec: ClusterSpec): readonly Json[] {
     valueFrom: { secretKeyRef },
   }));
   const own = (spec.env ?? []) as unknown as readonly Json[];
-  return [...fixed, ...https, ...heap, ...plugins, ...secrets, ...own];
+  return [...fixed, ...replication, ...https, ...heap, ...plugins, ...secrets, ...own];
 }
 
 /** `service.server.httpIncomingPort` as `SERVICE_SERVER_HTTP_INCOMING_PORT` (house decision 3). */
@@ -199,7 +237,7 @@ export function variableOf(key: string): string {
 }
 
 /** Checks the volume, installs the managed files; see `operator/guard`. */
-function guard({ spec, image }: PodInputs): JsonObject {
+function guard({ spec, image, isReplicated }: PodInputs): JsonObject {
   return {
     name: guardContainerName,
     image,
@@ -215,6 +253,9 @@ function guard({ spec, image }: PodInputs): JsonObject {
     securityContext: security(spec),
     volumeMounts: [
       { name: 'data', mountPath: directories.volume },
+      ...(isReplicated && spec.storage.raft !== undefined
+        ? [{ name: 'raft', mountPath: directories.raftVolume }]
+        : []),
       { name: 'managed-files', mountPath: directories.managedFiles, readOnly: true },
       { name: 'members', mountPath: directories.members, readOnly: true },
       { name: 'scratch', mountPath: '/tmp', subPath: 'tmp' },
@@ -222,7 +263,8 @@ function guard({ spec, image }: PodInputs): JsonObject {
   };
 }
 
-function volumes(name: string, spec: ClusterSpec): readonly Json[] {
+function volumes({ cluster, spec, isReplicated }: PodInputs): readonly Json[] {
+  const { name } = cluster.metadata;
   const names = objectNames(name);
   const served = servedSecret(name, spec);
   const root = spec.auth.rootPassword ?? { secretName: names.root, key: rootPasswordKey };
@@ -240,6 +282,18 @@ function volumes(name: string, spec: ClusterSpec): readonly Json[] {
     ...(served === undefined
       ? []
       : [{ name: 'tls', secret: { secretName: served.name, defaultMode: 0o440 } }]),
+    ...(isReplicated
+      ? [
+          {
+            name: 'token',
+            secret: {
+              secretName: spec.auth.clusterToken?.secretName ?? names.token,
+              defaultMode: 0o440,
+              items: [{ key: spec.auth.clusterToken?.key ?? tokenKey, path: 'token' }],
+            },
+          },
+        ]
+      : []),
     { name: 'managed-files', configMap: { name: names.config } },
     { name: 'members', configMap: { name: names.members } },
     ...((spec.volumes ?? []) as readonly Json[]),

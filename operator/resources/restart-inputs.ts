@@ -24,6 +24,7 @@ export function restartHash(
   spec: ClusterSpec,
   image: string,
   annotations: Readonly<Record<string, string>>,
+  isReplicated = false,
 ): string {
   return contentHash({
     image,
@@ -58,8 +59,26 @@ export function restartHash(
     terminationGracePeriodSeconds: spec.terminationGracePeriodSeconds,
     probes: spec.probes,
     heapPercent: spec.heapPercent,
+    // Absent without replication: members that earlier versions started keep their hash.
+    replication: isReplicated ? replicationInputs(spec) : undefined,
     restart: annotations[annotationKeys.restart],
   });
+}
+
+/** What differs from the defaults of the first version with replication, so that a field added later changes no hash. */
+function replicationInputs(spec: ClusterSpec): object {
+  const changed = <T>(value: T, standard: T): T | undefined =>
+    value === standard ? undefined : value;
+  return {
+    quorum: changed(spec.quorum, 'majority'),
+    readConsistency: changed(spec.readConsistency, 'read_your_writes'),
+    electionMinMs: changed(spec.electionTimeout.minMs, 2000),
+    electionMaxMs: changed(spec.electionTimeout.maxMs, 5000),
+    requiresHA: changed(spec.readiness.requiresHA, true),
+    maxLag: changed(spec.readiness.maxLag, 100),
+    token: spec.auth.clusterToken,
+    roles: spec.members?.filter(({ role }) => role === 'replica').map(({ ordinal }) => ordinal),
+  };
 }
 
 /** A part that is empty stays out of the hash, as it was before the part existed. */

@@ -45,7 +45,9 @@ export function statefulSet(inputs: StatefulSetInputs): DesiredObject {
 export function wantedSizes(spec: ClusterSpec): ReadonlyMap<string, string> {
   if (spec.ephemeral) return new Map();
   const sizes = new Map([['data', String(spec.storage.size)]]);
-  if (spec.storage.backups !== undefined) sizes.set('backups', String(spec.storage.backups.size));
+  const { backups, raft } = spec.storage;
+  if (backups !== undefined) sizes.set('backups', String(backups.size));
+  if (raft !== undefined) sizes.set('raft', String(raft.size));
   return sizes;
 }
 
@@ -58,7 +60,9 @@ function claimTemplates(
   return [...wantedSizes(spec)].map(([name, size]) => {
     const present = presentTemplates?.find((template) => template.metadata.name === name);
     const storageClassName =
-      name === 'data' ? storage.storageClassName : storage.backups?.storageClassName;
+      name === 'data'
+        ? storage.storageClassName
+        : storage[name as 'backups' | 'raft']?.storageClassName;
     return {
       apiVersion: 'v1',
       kind: 'PersistentVolumeClaim',

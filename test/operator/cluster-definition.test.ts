@@ -148,16 +148,20 @@ function refusals(cluster: object, old?: object): string[] {
   return found;
 }
 
-test('the smallest Cluster of four lines is accepted', () => {
-  assert.deepEqual(refusals({ spec: { replicas: 1 } }), []);
+test('the smallest Cluster has three lines and three members', () => {
+  assert.deepEqual(refusals({}), []);
+  assert.deepEqual(refusals({ spec: {} }), []);
+  assert.equal((complete({}) as { readonly spec: { readonly replicas: number } }).spec.replicas, 3);
 });
 
-test('more than one replica, and none named, are refused with the sentence of house decision 60', () => {
-  const sentence = 'replication is not available in this version: set spec.replicas to 1';
-  assert.deepEqual(refusals({ spec: { replicas: 3 } }), [sentence]);
-  assert.deepEqual(refusals({ spec: { replicas: 0 } }), [sentence]);
-  assert.deepEqual(refusals({ spec: {} }), [sentence]);
-  assert.deepEqual(refusals({}), [sentence]);
+test('one to nine members are accepted', () => {
+  for (const replicas of [1, 2, 3, 9]) assert.deepEqual(refusals({ spec: { replicas } }), []);
+  const { minimum, maximum } = (
+    clusterSchema() as unknown as {
+      properties: { spec: { properties: { replicas: { minimum: number; maximum: number } } } };
+    }
+  ).properties.spec.properties.replicas;
+  assert.deepEqual([minimum, maximum], [1, 9]);
 });
 
 const accepted: readonly object[] = [
@@ -214,21 +218,11 @@ test('what has an effect is accepted', () => {
 });
 
 const refused: readonly (readonly [object, RegExp])[] = [
-  [{ readReplicas: 1 }, /^spec\.readReplicas has no effect yet, replication/],
-  [{ members: [{ ordinal: 0, role: 'any' }] }, /^spec\.members/],
-  [{ quorum: 'all' }, /^spec\.quorum/],
-  [{ readConsistency: 'eventual' }, /^spec\.readConsistency/],
-  [{ electionTimeout: { minMs: 3000 } }, /^spec\.electionTimeout has/],
-  [{ readiness: { requiresHA: true } }, /^spec\.readiness/],
-  [{ auth: { clusterToken: { secretName: 'a', key: 'b' } } }, /^spec\.auth\.clusterToken/],
   [{ tls: { raft: { enabled: true } } }, /^spec\.tls\.raft/],
   [
     { tls: { issuer: { certManager: { issuerRef: { name: 'a' } } } } },
     /^spec\.tls\.issuer\.certManager/,
   ],
-  [{ ports: { raft: 3000 } }, /^spec\.ports/],
-  [{ storage: { raft: { size: '1Gi' } } }, /^spec\.storage\.raft/],
-  [{ storage: { whenScaled: 'Delete' } }, /^spec\.storage\.whenScaled/],
   [{ plugins: { postgres: { enabled: true } } }, /^spec\.plugins/],
   [{ plugins: { redis: { enabled: true, port: 2480 } } }, /^spec\.plugins\.redis\.port/],
   [{ plugins: { prometheus: { enabled: true, port: 1 } } }, /^spec\.plugins/],
@@ -236,16 +230,12 @@ const refused: readonly (readonly [object, RegExp])[] = [
   [{ update: { strategy: 'Recreate' } }, /^spec\.update\.strategy/],
   [{ update: { verify: 'AfterUpgrade' } }, /^spec\.update\.verify/],
   [{ update: { canarySoakSeconds: 10 } }, /^spec\.update\.canarySoakSeconds/],
-  [{ update: { tolerateUnhealthy: 1 } }, /^spec\.update\.tolerateUnhealthy/],
   [{ update: { allowDowntime: true } }, /^spec\.update\.allowDowntime/],
   [{ update: { verifyMaxBytes: '1Gi' } }, /^spec\.update\.verifyMaxBytes/],
-  [{ disruption: { pdb: { enabled: false } } }, /^spec\.disruption\.pdb/],
   [{ recovery: { lostVolumeAfterSeconds: 1 } }, /^spec\.recovery\.lostVolumeAfterSeconds/],
   [{ recovery: { lostVolume: 'Automatic' } }, /^spec\.recovery\.lostVolume/],
-  [{ recovery: { quorum: { acknowledge: 'a', survivor: 'b' } } }, /^spec\.recovery\.quorum/],
   [{ bootstrap: { empty: { formation: 'Static' } } }, /^spec\.bootstrap/],
   [{ bootstrap: { fromBackup: {} } }, /^spec\.bootstrap/],
-  [{ clusterName: 'other' }, /^spec\.clusterName/],
   [{ settings: { txRetries: '5' } }, /^spec\.settings takes full names/],
   [{ settings: { 'service.server.name': 'x' } }, /^spec\.settings may not hold names/],
   [
@@ -320,7 +310,6 @@ test('defaults of the definition and of the operator are the same', () => {
 test('no field of an absent feature is switched on by default', () => {
   const parsed = parseSpec({ spec: { replicas: 1 } } as ClusterObject).spec;
   assert.equal(parsed?.tls.raft.enabled, false);
-  assert.equal(parsed?.readiness.requiresHA, false);
   assert.equal(parsed?.update.verify, 'None');
   assert.equal(parsed?.backup, undefined);
 });

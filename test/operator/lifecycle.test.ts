@@ -448,12 +448,12 @@ test("a stranger's object under one of the names is never touched", async () => 
 test('a spec of another version is refused in words and what runs is left alone', async () => {
   const world = await readyWorld();
   const pod = podUid(world);
-  world.api.change('Cluster', 'orders', { spec: { replicas: 3 } });
+  world.api.change('Cluster', 'orders', { spec: { quorum: 'some' } });
   for (let turn = 0; turn < 5; turn++) await world.turn();
   assert.equal(world.condition('Stalled'), 'True InvalidSpec');
   assert.match(
     world.cluster().status?.conditions?.find(({ type }) => type === 'Ready')?.message ?? '',
-    /replication is not available in this version: set spec.replicas to 1/,
+    /spec\.quorum: Invalid option/,
   );
   assert.equal(podUid(world), pod);
 });

@@ -95,12 +95,15 @@ export function observationOf(world: World, before: object = {}): Observation {
     cluster,
     objects,
     statefulSet: objects.get('StatefulSet/orders') as StatefulSet | undefined,
-    pod: world.pod === null ? undefined : merged(settled.pod, world.pod),
+    members: settled.members.map((member) => ({
+      ...member,
+      pod: world.pod === null ? undefined : merged(member.pod, world.pod),
+      node: world.node === null ? undefined : merged(member.node, world.node),
+      view: merged(member.view, world.member),
+    })),
     claims: world.claim === null ? [] : [merged(baseClaim as unknown as Claim, world.claim)],
     jobs: world.jobs,
-    node: world.node === null ? undefined : merged(settled.node, world.node),
     secrets: merged(settled.secrets, world.secrets),
-    member: merged(settled.member, world.member),
     isExpandable: world.isExpandable,
     rejections: new Map(
       Object.entries(world.rejections ?? {}).map(([target, message]) => [
@@ -137,13 +140,28 @@ function settleAnew(spec: object): Observation {
     statefulSet: undefined,
     membersRecord: undefined,
     secrets: { root: password, applied: password, token: { volumeIdentity: 'volume-1' } },
-    pod: undefined,
-    otherPods: [],
+    members: [
+      {
+        ordinal: 0,
+        name: 'orders-0',
+        peerId: 'orders-0.orders.shop.svc.cluster.local_2434',
+        pod: undefined,
+        isReplicated: false,
+        node: {
+          name: 'node-a',
+          zone: 'zone-a',
+          exists: true,
+          isReady: true,
+          isOutOfService: false,
+        },
+        view: { ...unknownMember, isReady: true, version: '26.10.1', settings: new Map() },
+        raft: undefined,
+      },
+    ],
+    leaderForMs: undefined,
     claims: [baseClaim as unknown as Claim],
     jobs: undefined,
-    node: { name: 'node-a', zone: 'zone-a', exists: true, isReady: true, isOutOfService: false },
     isExpandable: undefined,
-    member: { ...unknownMember, isReady: true, version: '26.10.1', settings: new Map() },
     rejections: new Map(),
     done: new Set(),
     isNamespaceTerminating: false,
@@ -188,18 +206,21 @@ function withObjects(seen: Observation): Observation {
     objects,
     statefulSet,
     membersRecord: objects.get('ConfigMap/orders-members') as Observation['membersRecord'],
-    pod: merged(basePod as Pod, {
-      metadata: {
-        annotations,
-        labels: {
-          ...set.metadata.labels,
-          'controller-revision-hash': 'r1',
-          'polyad.io/role': 'leader',
-          'polyad.io/voter': 'true',
-          'app.kubernetes.io/version': '26.10.1',
+    members: seen.members.map((member) => ({
+      ...member,
+      pod: merged(basePod as Pod, {
+        metadata: {
+          annotations,
+          labels: {
+            ...set.metadata.labels,
+            'controller-revision-hash': 'r1',
+            'polyad.io/role': 'leader',
+            'polyad.io/voter': 'true',
+            'app.kubernetes.io/version': '26.10.1',
+          },
         },
-      },
-    }),
+      }),
+    })),
   };
 }
 

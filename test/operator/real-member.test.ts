@@ -42,7 +42,13 @@ const cluster: ClusterObject = {
 function containerEnvironment(): readonly { readonly name: string; readonly value?: string }[] {
   const { spec } = parseSpec(cluster);
   if (spec === undefined) throw new Error('the spec is not valid');
-  const template = podTemplate({ cluster, spec, image: 'polyad:1', restartHash: 'x' });
+  const template = podTemplate({
+    cluster,
+    spec,
+    image: 'polyad:1',
+    restartHash: 'x',
+    isReplicated: false,
+  });
   const { containers } = template['spec'] as unknown as {
     readonly containers: readonly { readonly env: readonly { name: string; value?: string }[] }[];
   };
@@ -63,7 +69,7 @@ async function startMember(): Promise<Running> {
   const at = (name: string) => join(root, name);
   for (const name of ['home', 'files', 'members']) mkdirSync(at(name));
   const { spec } = parseSpec(cluster);
-  if (spec !== undefined) writeFileSync(at('files/service.json'), serviceJson(spec));
+  if (spec !== undefined) writeFileSync(at('files/service.json'), serviceJson(spec, undefined));
   writeFileSync(at('members/members.json'), '{"clusterId":"a","initialised":false,"members":{}}');
   writeFileSync(at('rootPassword'), `${password}\n`);
   const verdict = await guardVolume({

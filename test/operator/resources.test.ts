@@ -3,6 +3,7 @@ import { runGoldenFile } from '#test/support/datadriven.ts';
 import { parseSpec } from '../../operator/api/cluster.ts';
 import type { ClusterObject } from '../../operator/api/cluster.ts';
 import type { Observation } from '../../operator/api/observation.ts';
+import { membersFile, printMembersRecord } from '../../operator/resources/members-record.ts';
 import { makePass } from '../../operator/reconcile/pass.ts';
 import { facts } from './sim/simulated-world.ts';
 import { desiredObjects } from '../../operator/reconcile/steps/ensure-objects.ts';
@@ -21,11 +22,22 @@ runGoldenFile(new URL('./resources.txt', import.meta.url), ({ input, options }) 
   };
   const { spec, problem } = parseSpec(cluster);
   if (spec === undefined) throw new Error(problem);
+  // Without the option: a Cluster of a version that had no replication.
+  const isReplicated = options.has('replicated');
+  const record = {
+    clusterId: 'volume-1',
+    initialised: false,
+    ...(isReplicated ? { replicated: true } : undefined),
+    members: {},
+  };
   const seen = {
     cluster,
     operator: facts,
+    members: [],
+    claims: [],
+    secrets: {},
+    membersRecord: { data: { [membersFile]: printMembersRecord(record) } },
   } as unknown as Observation;
-  const record = { clusterId: 'volume-1', initialised: false, members: {} };
   const objects = desiredObjects(makePass(seen, spec, 0), { record });
   const kinds = options.get('kinds')?.split(',');
   const shown = objects.filter(({ kind }) => kinds === undefined || kinds.includes(kind));

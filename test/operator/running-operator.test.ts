@@ -280,8 +280,13 @@ async function callsOfAllFlows(namespaces: readonly string[]): Promise<readonly 
   world.api.delete(world.cluster(), false);
   await pass(world, 20_000);
   assert.equal(world.findCluster('orders'), undefined);
+  // Volumes of members that left, and a budget that one member does not need.
+  world.create('many', { replicas: 3, storage: { whenScaled: 'Delete' } });
+  await pass(world, 20_000);
+  world.api.change('Cluster', 'many', { spec: { replicas: 1 } });
+  await pass(world, 20_000);
   // The same event again counts up the one that is there.
-  world.create('refused', { replicas: 3 });
+  world.create('refused', { quorum: 'some' });
   await pass(world, 2000);
   world.api.change('Cluster', 'refused', { status: null });
   await pass(world, 2000);
@@ -299,6 +304,7 @@ test('the rights of the operator are exactly what its flows use', async () => {
     ),
     'networking.k8s.io networkpolicies create',
     'batch jobs create',
+    'policy poddisruptionbudgets create',
     ...['podmonitors', 'servicemonitors', 'prometheusrules'].map(
       (name) => `monitoring.coreos.com ${name} create`,
     ),

@@ -52,6 +52,7 @@ const identity = {
   'spec.imagePullPolicy': 'When nodes pull the image',
   'spec.imagePullSecrets': 'Secrets with which nodes pull the image',
   'spec.imagePullSecrets.name': 'Name of a Secret in the namespace of the Cluster',
+  'spec.replicas': 'Number of voting members, 1 to 9',
   'spec.readReplicas':
     'Members that replicate and never vote; their pods follow those of the voters',
   'spec.members': 'What single members may be; the others may be anything',

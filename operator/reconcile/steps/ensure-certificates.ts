@@ -1,6 +1,6 @@
 import type { ObservedCertificate } from '../../api/observation.ts';
 import { dnsNames, servedSecret } from '../../resources/certificates.ts';
-import { lookAgain, note, stall } from '../pass.ts';
+import { hasPods, lookAgain, note, stall } from '../pass.ts';
 import type { Draft, Pass, Step, StepEnd } from '../pass.ts';
 
 /*
@@ -31,7 +31,7 @@ function checkGiven(pass: Pass, draft: Draft, name: string): StepEnd | undefined
     stall(draft, 'CertificateExpired', draft.certificateProblem);
   }
   draft.certificateProblem ??= draft.stalled?.message;
-  return pass.seen.pod === undefined ? {} : undefined;
+  return hasPods(pass) ? undefined : {};
 }
 
 type Known = Extract<ObservedCertificate, { readonly problem: undefined }>;
@@ -49,7 +49,7 @@ function ensureOwn(pass: Pass, draft: Draft): StepEnd | undefined {
     // Made anew only when a person has taken it away: clients trust the one that is there.
     stall(draft, 'InvalidSpec', `Secret ${names.ca}: ${authority.problem}`);
     draft.certificateProblem = draft.stalled?.message;
-    return seen.pod === undefined ? {} : undefined;
+    return hasPods(pass) ? undefined : {};
   }
   const wanted = dnsNames(cluster, spec);
   const { certDays, renewBeforeDays } = spec.tls;

@@ -3,8 +3,10 @@ import type { DesiredObject, KubernetesObject } from '../../api/kubernetes-objec
 import { annotationKeys, monitorKinds, objectNames } from '../../api/names.ts';
 import { objectKey } from '../../api/observation.ts';
 import { configMap, membersConfigMap } from '../../resources/config-maps.ts';
+import { disruptionBudgets } from '../../resources/disruption-budget.ts';
 import { monitors } from '../../resources/monitors.ts';
 import { networkPolicies, networkPolicyNames } from '../../resources/network-policy.ts';
+import { serverList } from '../../resources/server-list.ts';
 import { serviceAccount } from '../../resources/service-account.ts';
 import { services } from '../../resources/services.ts';
 import { statefulSet } from '../../resources/stateful-set.ts';
@@ -17,20 +19,37 @@ export function desiredObjects(pass: Pass, draft: Pick<Draft, 'record'>): readon
   const { cluster, spec, seen } = pass;
   return [
     ...serviceAccount(cluster, spec),
-    configMap(cluster, spec),
+    configMap(cluster, spec, listOf(pass)),
     ...(draft.record === undefined ? [] : [membersConfigMap(cluster, draft.record)]),
     ...services(cluster, spec),
     ...networkPolicies(cluster, spec, seen.operator.namespace),
+    ...disruptionBudgets(cluster, spec),
     ...monitors(cluster, spec, seen.monitorKinds),
     statefulSet({
       cluster,
       spec,
       image: pass.image,
       restartHash: pass.restartHash,
-      replicas: spec.hibernate ? 0 : 1,
+      replicas: pass.podCount,
+      isReplicated: pass.isReplicated,
       presentTemplates: seen.statefulSet?.spec?.volumeClaimTemplates,
     }),
   ];
+}
+
+/**
+ * The members by name. Before the group is formed ordinal 0 alone, which then forms it at once; afterwards every pod that there
+ * is. What a running group consists of is its own matter: the list is how members find each other when they start.
+ */
+function listOf({ cluster, spec, isReplicated: replicates, record, podCount, seen }: Pass) {
+  if (!replicates) return undefined;
+  const present = seen.statefulSet?.spec?.replicas ?? 0;
+  const known = Object.keys(record.members).filter(
+    (key) => record.members[key]?.state === 'member',
+  );
+  // Stopped members come back with the list that they had.
+  const count = podCount === 0 ? known.length : Math.max(podCount, present);
+  return serverList(cluster, spec, record.initialised ? Math.max(1, count) : 1);
 }
 
 /** Applies what is missing or different, and removes what the spec no longer asks for. */
@@ -96,6 +115,7 @@ function surplusOf(
     `Service/${names.readWrite}`,
     `Service/${names.readOnly}`,
     `ServiceAccount/${names.serviceAccount}`,
+    `PodDisruptionBudget/${names.budget}`,
     ...networkPolicyNames(cluster.metadata.name).map((name) => `NetworkPolicy/${name}`),
     ...monitorKinds.map((kind) => `${kind}/${names.monitor}`),
   ];

@@ -8,7 +8,7 @@ import {
   volumeIdentityKey,
 } from '../../api/names.ts';
 import { parseMembersRecord, membersFile } from '../../resources/members-record.ts';
-import { lookAgain, stall } from '../pass.ts';
+import { hasPods, lookAgain, stall } from '../pass.ts';
 import type { Pass, Step, StepEnd } from '../pass.ts';
 import type { SecretValue } from '../../api/decision.ts';
 
@@ -46,7 +46,7 @@ export const ensureSecrets: Step = (pass, draft) => {
     );
     lookAgain(draft, 10_000);
     // A running member does not need it again; a new one would not start.
-    return seen.pod === undefined ? {} : undefined;
+    return hasPods(pass) ? undefined : {};
   }
   const { lengthInCharacters } = root;
   if (lengthInCharacters < passwordLength.min || lengthInCharacters > passwordLength.max) {
@@ -55,7 +55,7 @@ export const ensureSecrets: Step = (pass, draft) => {
       'InvalidSpec',
       `the root password in Secret ${root.secretName} has ${lengthInCharacters} characters: ${passwordLength.min} to ${passwordLength.max} are allowed`,
     );
-    return seen.pod === undefined ? {} : undefined;
+    return hasPods(pass) ? undefined : {};
   }
   return undefined;
 };

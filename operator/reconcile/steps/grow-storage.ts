@@ -1,6 +1,7 @@
 import type { Claim } from '../../api/kubernetes-object.ts';
 import { compareQuantities } from '../../resources/quantity.ts';
 import { wantedSizes } from '../../resources/stateful-set.ts';
+import { canDisrupt } from '../group/predicates.ts';
 import { lookAgain, note, rejectionOf, stall } from '../pass.ts';
 import type { Draft, Pass, Step, StepEnd } from '../pass.ts';
 
@@ -25,23 +26,47 @@ function growTemplate(
   size: string,
 ): StepEnd | undefined {
   const { seen, cluster } = pass;
-  const name = `${template}-${cluster.metadata.name}-0`;
-  const claim = seen.claims.find(({ metadata }) => metadata.name === name);
   const templateSize = seen.statefulSet?.spec?.volumeClaimTemplates?.find(
     ({ metadata }) => metadata.name === template,
   )?.spec.resources?.requests?.['storage'];
+  const count = Math.max(1, seen.members.length);
+  let isWaiting = false;
+  for (let ordinal = 0; ordinal < count; ordinal++) {
+    const name = `${template}-${cluster.metadata.name}-${ordinal}`;
+    const claim = seen.claims.find(({ metadata }) => metadata.name === name);
+    if (claim === undefined && ordinal > 0) continue;
+    const end = growClaim(pass, draft, { name, claim, size, templateSize, ordinal });
+    if (end === 'wait') isWaiting = true;
+    else if (end !== undefined) return end;
+  }
+  return isWaiting ? undefined : adoptTemplateSize(pass, draft, { size, templateSize });
+}
+
+interface Growth {
+  readonly name: string;
+  readonly claim: Claim | undefined;
+  readonly size: string;
+  readonly templateSize: string | undefined;
+  readonly ordinal: number;
+}
+
+/** `wait`: this claim is not there yet, so the template stays. */
+function growClaim(
+  pass: Pass,
+  draft: Draft,
+  { name, claim, size, templateSize, ordinal }: Growth,
+): StepEnd | 'wait' | undefined {
   const requested = claim?.spec?.resources?.requests?.['storage'] ?? templateSize;
-  if (requested === undefined || claim?.metadata.deletionTimestamp !== undefined) return undefined;
+  if (requested === undefined || claim?.metadata.deletionTimestamp !== undefined) return 'wait';
   const difference = compareQuantities(size, requested);
   if (difference < 0 && !canTakeBack(claim, size)) {
     const message = `spec.storage: ${name} has ${requested} and cannot shrink to ${size}`;
     stall(draft, 'StorageShrinkRefused', message);
-    return undefined;
+    return 'wait';
   }
-  if (claim !== undefined && difference !== 0) return askForSize(pass, draft, claim, size);
-  const waiting = claim === undefined ? undefined : waitForCapacity(pass, draft, claim, size);
-  if (waiting !== undefined) return waiting === 'wait' ? undefined : waiting;
-  return adoptTemplateSize(pass, draft, { size, templateSize });
+  if (claim !== undefined && difference !== 0)
+    return askForSize(pass, draft, claim, size) ?? 'wait';
+  return claim === undefined ? undefined : waitForCapacity(pass, draft, claim, { size, ordinal });
 }
 
 /** A size that the storage system never reached may be lowered again, down to what is really there. */
@@ -79,7 +104,7 @@ function waitForCapacity(
   pass: Pass,
   draft: Draft,
   claim: Claim,
-  size: string,
+  { size, ordinal }: { readonly size: string; readonly ordinal: number },
 ): StepEnd | 'wait' | undefined {
   const capacity = claim.status?.capacity?.['storage'];
   if (capacity === undefined || compareQuantities(capacity, size) >= 0) return undefined;
@@ -91,9 +116,11 @@ function waitForCapacity(
   };
   lookAgain(draft, 5000);
   const sinceMs = pass.nowMs - Date.parse(pending?.lastTransitionTime ?? '');
-  const pod = pass.seen.pod;
+  const member = pass.seen.members[ordinal];
+  const pod = member?.pod;
   if (!(sinceMs > fileSystemResizeMs) || pod === undefined) return 'wait';
   if (pod.metadata.deletionTimestamp !== undefined || pass.spec.update.paused) return 'wait';
+  if (member === undefined || !canDisrupt(member, pass.facts).isAllowed) return 'wait';
   note(draft, 'SingleMemberRestart', `${pod.metadata.name} restarts so that its volume can grow`);
   const uid = pod.metadata.uid === undefined ? undefined : { uid: pod.metadata.uid };
   return {

@@ -1,54 +1,73 @@
 import { annotationKeys } from '../../api/names.ts';
+import type { ObservedMember } from '../../api/observation.ts';
 import { contentHash } from '../../resources/content-hash.ts';
-import type { MemberRecord, MembersRecord } from '../../resources/members-record.ts';
-import { membersFile, parseMembersRecord } from '../../resources/members-record.ts';
+import type { MemberRecord } from '../../resources/members-record.ts';
 import { guardRefusal, isReady } from '../../resources/pod-state.ts';
 import { lookAgain, note, stall } from '../pass.ts';
-import type { Draft, Pass, Step } from '../pass.ts';
+import type { Draft, Pass, Step, StepEnd } from '../pass.ts';
 
 /*
- * Which volume may start a member (operator.md 5.2, 8.8). With one member a lost volume is lost data, so the only way on is a
+ * Which volume may start a member (operator.md 5.2, 8.8). Without replication a lost volume is lost data, so the only way on is a
  * person who says so, for this incident: the token is made from the claim and never fires twice.
  */
 
+const fresh: MemberRecord = { state: 'fresh', incarnation: 1 };
+
 /** Decides the record that the guard will read; the next step writes it. */
 export const decideRecord: Step = (pass, draft) => {
-  const record = presentRecord(pass);
-  const member = record.members['0'] ?? { state: 'fresh', incarnation: 1 };
+  const { record, seen } = pass;
+  const members: Record<string, MemberRecord> = {};
+  for (const member of seen.members) {
+    const key = String(member.ordinal);
+    const present = record.members[key] ?? (member.ordinal === 0 ? fresh : undefined);
+    const next = nextMember(pass, draft, member, present);
+    if (next !== undefined) members[key] = next;
+  }
+  for (const [key, present] of Object.entries(record.members))
+    if (members[key] === undefined && hasGone(pass, Number(key), present))
+      members[key] = replaced(present);
+  const isInitialised = record.initialised || members['0']?.state === 'member';
   draft.record = {
     ...record,
-    members: { ...record.members, '0': nextMember(pass, draft, member) },
+    initialised: isInitialised,
+    members: { ...record.members, ...members },
   };
-  if (draft.record.members['0']?.state === 'member')
-    draft.record = { ...draft.record, initialised: true };
   return undefined;
 };
 
-/** A record that was lost is written anew from the claims: existing ones hold data until shown otherwise. */
-function presentRecord({ seen, spec, names }: Pass): MembersRecord {
-  const clusterId = seen.secrets.token?.volumeIdentity ?? '';
-  const parsed = parseMembersRecord(seen.membersRecord?.data?.[membersFile]);
-  if (parsed !== undefined) return { ...parsed, clusterId };
-  const hasData =
-    !spec.ephemeral && seen.claims.some((claim) => claim.metadata.name === names.dataClaim(0));
-  return {
-    clusterId,
-    initialised: hasData,
-    members: { '0': { state: hasData ? 'member' : 'fresh', incarnation: 1 } },
-  };
-}
-
-function nextMember(pass: Pass, draft: Draft, member: MemberRecord): MemberRecord {
-  const { seen, spec, annotations } = pass;
-  if (spec.ephemeral) return member;
-  if (isReady(seen.pod)) return { ...member, state: 'member' };
-  const incident = incidentOf(pass);
-  if (incident === undefined) return member;
+function nextMember(
+  pass: Pass,
+  draft: Draft,
+  member: ObservedMember,
+  present: MemberRecord | undefined,
+): MemberRecord | undefined {
+  const { spec, annotations } = pass;
+  if (spec.ephemeral) return present;
+  if (member.pod === undefined && present && hasGone(pass, member.ordinal, present))
+    return replaced(present);
+  if (isReady(member.pod)) return { ...(present ?? fresh), state: 'member' };
+  const incident = incidentOf(pass, member);
+  if (incident === undefined || present === undefined) return present;
   draft.incidentToken = incident.token;
   const isApproved = annotations[annotationKeys.adopt] === incident.token;
-  if (!isApproved || member.state === incident.answer) return member;
+  if (!isApproved || present.state === incident.answer) return present;
   note(draft, 'VolumeReplaced', `${incident.what} was approved by a person`, 'Warning');
-  return { state: incident.answer, incarnation: member.incarnation + 1 };
+  return { state: incident.answer, incarnation: present.incarnation + 1 };
+}
+
+/** It has left the group and its pod is gone: what is on its volume belongs to an earlier life. */
+function hasGone(
+  { seen, spec, podCount, isReplicated }: Pass,
+  ordinal: number,
+  { state }: MemberRecord,
+): boolean {
+  if (!isReplicated || spec.hibernate || spec.ephemeral || state !== 'member') return false;
+  const replicas = seen.statefulSet?.spec?.replicas ?? 0;
+  return ordinal > 0 && replicas > 0 && ordinal >= replicas && ordinal >= podCount;
+}
+
+function replaced({ incarnation }: MemberRecord): MemberRecord {
+  return { state: 'replace', incarnation: incarnation + 1 };
 }
 
 interface Incident {
@@ -58,11 +77,11 @@ interface Incident {
   readonly what: string;
 }
 
-function incidentOf({ seen, names }: Pass): Incident | undefined {
-  const refusal = isReady(seen.pod) ? undefined : guardRefusal(seen.pod);
+function incidentOf({ seen, names }: Pass, { pod, ordinal }: ObservedMember): Incident | undefined {
+  const refusal = isReady(pod) ? undefined : guardRefusal(pod);
   const reason = /^(VolumeLost|ForeignVolume)\b/.exec(refusal ?? '')?.[1];
   if (reason === undefined) return undefined;
-  const claim = seen.claims.find(({ metadata }) => metadata.name === names.dataClaim(0));
+  const claim = seen.claims.find(({ metadata }) => metadata.name === names.dataClaim(ordinal));
   const isLost = reason === 'VolumeLost';
   return {
     token: `${isLost ? 'lost' : 'foreign'}-${contentHash(claim?.metadata.uid ?? '').slice(0, 10)}`,
@@ -72,14 +91,22 @@ function incidentOf({ seen, names }: Pass): Incident | undefined {
   };
 }
 
-/** Reports an incident, or starts the pod again once the record allows it. */
+/** Reports incidents, or starts a pod again once the record allows it. */
 export const handleIncident: Step = (pass, draft) => {
-  const { seen, names, cluster, nowMs } = pass;
-  const incident = incidentOf(pass);
-  const pod = seen.pod;
+  for (const member of pass.seen.members) {
+    const end = handleOne(pass, draft, member);
+    if (end !== undefined) return end;
+  }
+  return undefined;
+};
+
+function handleOne(pass: Pass, draft: Draft, member: ObservedMember): StepEnd | undefined {
+  const { names, cluster, nowMs } = pass;
+  const incident = incidentOf(pass, member);
+  const { pod, ordinal } = member;
   if (incident === undefined || pod === undefined) return undefined;
   const { name, namespace } = cluster.metadata;
-  if (draft.record?.members['0']?.state === incident.answer) {
+  if (draft.record?.members[String(ordinal)]?.state === incident.answer) {
     // The pod read the record as it was when it was made. One of the last seconds may still have the new one before it.
     const ageMs = nowMs - Date.parse(pod.metadata.creationTimestamp ?? '');
     draft.progress = { reason: 'Repairing', message: incident.what };
@@ -88,10 +115,10 @@ export const handleIncident: Step = (pass, draft) => {
     lookAgain(draft, 2000);
     return {};
   }
-  const message = `${guardRefusal(pod) ?? ''}. If the data of ${names.dataClaim(0)} is given up, approve it with: kubectl -n ${namespace ?? 'default'} annotate --overwrite clusters.polyad.io ${name} ${annotationKeys.adopt}=${incident.token}`;
+  const message = `${guardRefusal(pod) ?? ''}. If the data of ${names.dataClaim(ordinal)} is given up, approve it with: kubectl -n ${namespace ?? 'default'} annotate --overwrite clusters.polyad.io ${name} ${annotationKeys.adopt}=${incident.token}`;
   stall(draft, incident.reason, message);
   return undefined;
-};
+}
 
 function deletePod(pod: { readonly metadata: { readonly name: string; readonly uid?: string } }) {
   return {

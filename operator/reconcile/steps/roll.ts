@@ -1,7 +1,9 @@
 import type { Operation } from '../../api/cluster-status.ts';
 import type { Pod } from '../../api/kubernetes-object.ts';
 import { annotationKeys } from '../../api/names.ts';
+import type { ObservedMember } from '../../api/observation.ts';
 import { contentHash } from '../../resources/content-hash.ts';
+import { canDisrupt, canReplace, healthy } from '../group/predicates.ts';
 import { lookAgain, note, rejectionOf, stall } from '../pass.ts';
 import type { Draft, Pass, Step, StepEnd } from '../pass.ts';
 import { isReady, podProblem, readySinceMs } from '../../resources/pod-state.ts';
@@ -9,8 +11,8 @@ import { isInMaintenanceWindow } from '../maintenance-window.ts';
 import { tryImage } from './try-image.ts';
 
 /*
- * Restarts of the one member (operator.md 8.4, 8.7, 8.12). A healthy member is restarted by eviction, when windows and pauses
- * allow it; one that is not ready contributes nothing and is replaced at once, which is how a bad change is repaired. An image
+ * Restarts of members (operator.md 8.4, 8.7, 8.12), one at a time. A healthy member is restarted by eviction, when windows, pauses
+ * and the health of the others allow it; one that is not ready contributes nothing and is replaced at once, which is how a bad change is repaired. An image
  * that does not get ready in time is taken back.
  */
 
@@ -22,13 +24,101 @@ export const roll: Step = (pass, draft) => {
     draft.operation = undefined;
     return undefined;
   }
-  const pod = seen.pod;
-  if (pod === undefined) return awaitPod(pass, draft);
-  if (pod.metadata.deletionTimestamp !== undefined) return terminating(pass, draft, pod);
-  draft.isTemplateOutdated = hasOldTemplate(pass, pod);
-  if (isOutdated(pass, pod)) return restart(pass, draft, pod);
-  return settle(pass, draft, pod);
+  const members = seen.members.slice(0, Math.max(1, pass.podCount));
+  draft.isTemplateOutdated = members.some(
+    ({ pod }) => pod !== undefined && hasOldTemplate(pass, pod),
+  );
+  return (
+    repair(pass, draft, members) ?? (isHeld(draft) ? undefined : rollNext(pass, draft, members))
+  );
 };
+
+/** Nobody that serves is restarted while members come and go, or while one is not there. */
+function isHeld(draft: Draft): boolean {
+  return draft.isScaling || draft.isMemberDown;
+}
+
+/** Members that do not serve, those with a way out first: a bad change is repaired by the next one. */
+function repair(pass: Pass, draft: Draft, members: readonly ObservedMember[]): StepEnd | undefined {
+  const down = members.filter(({ pod }) => !isReady(pod));
+  draft.isMemberDown = down.length > 0;
+  for (const member of down) {
+    const { pod } = member;
+    if (pod === undefined || pod.metadata.deletionTimestamp !== undefined) continue;
+    if (!isOutdated(pass, pod)) continue;
+    const verdict = canReplace(member, pass.facts);
+    if (members.length === 1 || verdict.isAllowed) return restart(pass, draft, member, pod);
+    draft.progress = { reason: waitingReason(draft), message: verdict.why };
+  }
+  for (const member of down) {
+    const { pod } = member;
+    const end =
+      pod === undefined
+        ? awaitPod(pass, draft, member)
+        : pod.metadata.deletionTimestamp !== undefined
+          ? terminating(pass, draft, member, pod)
+          : awaitReady(pass, draft, member, pod);
+    if (end !== undefined) return end;
+  }
+  return undefined;
+}
+
+/** All are ready: has the last one been so for long enough, and who is next? Learners, followers, then the leader. */
+function rollNext(
+  pass: Pass,
+  draft: Draft,
+  members: readonly ObservedMember[],
+): StepEnd | undefined {
+  const { group } = pass;
+  const outdated = members.filter(({ pod }) => pod !== undefined && isOutdated(pass, pod));
+  const isSettled = members.every((member) => hasStayed(pass, draft, member, outdated));
+  if (!isSettled) return undefined;
+  if (outdated.length === 0) {
+    finish(pass, draft);
+    return undefined;
+  }
+  const rank = ({ peerId, ordinal }: ObservedMember) =>
+    peerId === group.leader?.peerId ? 1000 : group.voters.includes(peerId) ? 500 - ordinal : 0;
+  const [next] = [...outdated].sort((a, b) => rank(a) - rank(b));
+  if (next?.pod === undefined) return undefined;
+  if (members.length > 1) {
+    const verdict = canDisrupt(next, pass.facts);
+    if (!verdict.isAllowed) {
+      draft.progress = { reason: waitingReason(draft), message: `${next.name}: ${verdict.why}` };
+      lookAgain(draft, pollMs);
+      return undefined;
+    }
+  }
+  return restart(pass, draft, next, next.pod);
+}
+
+/** Before the leader restarts, a member that runs with the new settings takes over. */
+function handOver(pass: Pass, draft: Draft, member: ObservedMember): StepEnd | undefined {
+  const { group, facts, seen } = pass;
+  if (group.kind !== 'known' || member.peerId !== group.leader?.peerId) return undefined;
+  if (group.voters.length < 2) return undefined;
+  const able = seen.members.filter(
+    (other) =>
+      other !== member &&
+      group.peers.get(other.peerId)?.canLead === true &&
+      healthy(other, facts) &&
+      other.pod !== undefined &&
+      !isOutdated(pass, other.pod),
+  );
+  const priority = ({ peerId }: ObservedMember) => group.peers.get(peerId)?.priority ?? 0;
+  const [next] = able.sort((a, b) => priority(b) - priority(a));
+  if (next === undefined) {
+    draft.progress = {
+      reason: waitingReason(draft),
+      message: `nobody can take over from ${member.name}`,
+    };
+    lookAgain(draft, pollMs);
+    return {};
+  }
+  note(draft, 'LeaderTransferred', `from ${member.name} to ${next.name}`);
+  lookAgain(draft, pollMs);
+  return { action: { kind: 'transfer', ordinal: member.ordinal, peerId: next.peerId } };
+}
 
 /** Whether a user's change, or a person's `kubectl rollout restart`, waits for this pod to restart. */
 function isOutdated(pass: Pass, pod: Pod): boolean {
@@ -64,7 +154,7 @@ function targetOf(pass: Pass): string {
   ]);
 }
 
-function restart(pass: Pass, draft: Draft, pod: Pod): StepEnd | undefined {
+function restart(pass: Pass, draft: Draft, member: ObservedMember, pod: Pod): StepEnd | undefined {
   const isRunning = isReady(pod);
   const isReturn = draft.failedImage !== undefined;
   const hold = isRunning && !isReturn ? reasonToWait(pass, draft) : undefined;
@@ -80,9 +170,14 @@ function restart(pass: Pass, draft: Draft, pod: Pod): StepEnd | undefined {
   }
   const tried = isRunning ? precheck(pass, draft) : undefined;
   if (tried !== undefined) return tried;
-  const backup = isRunning ? backUpFirst(pass, draft) : undefined;
-  if (backup !== undefined) return backup;
+  const before = isRunning ? backUpFirst(pass, draft) : undefined;
+  if (before !== undefined) return before;
   begin(pass, draft, 'Restart');
+  const transfer = isRunning ? handOver(pass, draft, member) : undefined;
+  if (transfer !== undefined) {
+    draft.progress ??= { reason: waitingReason(draft), message: 'the lead is handed over' };
+    return transfer;
+  }
   draft.progress = { reason: waitingReason(draft), message: `${pod.metadata.name} restarts` };
   const refusal = isRunning
     ? rejectionOf(pass, draft, `evict Pod/${pod.metadata.name}`)
@@ -99,8 +194,7 @@ function restart(pass: Pass, draft: Draft, pod: Pod): StepEnd | undefined {
     ...(pod.metadata.uid === undefined ? undefined : { uid: pod.metadata.uid }),
   };
   lookAgain(draft, pollMs);
-  if (isRunning)
-    note(draft, 'SingleMemberRestart', 'there is one member: clients wait while it restarts');
+  if (isRunning) noteInterruption(pass, draft);
   note(draft, 'MemberRestarted', `${pod.metadata.name} restarts: ${draft.operation?.type ?? ''}`);
   return {
     action: isRunning
@@ -119,9 +213,17 @@ function backUpFirst(pass: Pass, draft: Draft): StepEnd | undefined {
   if (pass.seen.done.has(mark)) return undefined;
   draft.progress = { reason: 'Upgrading', message: 'backing up before the image is changed' };
   const refusal = rejectionOf(pass, draft, 'back-up');
-  if (refusal === undefined) return { action: { kind: 'back-up', mark } };
+  if (refusal === undefined)
+    return { action: { kind: 'back-up', ordinal: pass.group.leader?.ordinal ?? 0, mark } };
   stall(draft, 'BackupFailed', `the image stays ${pass.previous.image ?? 'as it is'}: ${refusal}`);
   return {};
+}
+
+function noteInterruption({ podCount, group }: Pass, draft: Draft): void {
+  if (podCount <= 1)
+    note(draft, 'SingleMemberRestart', 'there is one member: clients wait while it restarts');
+  if (group.voters.length === 2)
+    note(draft, 'QuorumWillPause', 'there are two voters: writes wait while one restarts');
 }
 
 function reasonToWait(pass: Pass, draft: Draft): string | undefined {
@@ -172,38 +274,42 @@ function kindOfRestart(pass: Pass, draft: Draft): Operation['type'] {
   return lastGoodImage !== undefined && lastGoodImage !== pass.image ? 'Upgrade' : 'Restart';
 }
 
-/** The pod is what it should be: is it ready, and has it been for long enough? */
-function settle(pass: Pass, draft: Draft, pod: Pod): StepEnd | undefined {
-  const sinceMs = readySinceMs(pod);
-  if (sinceMs === undefined) return awaitReady(pass, draft, pod);
+/** A member that was restarted has to stay ready before the next one, or before all is done. */
+function hasStayed(
+  pass: Pass,
+  draft: Draft,
+  { pod }: ObservedMember,
+  outdated: readonly ObservedMember[],
+): boolean {
   const { operation } = draft;
+  const sinceMs = readySinceMs(pod);
+  if (sinceMs === undefined || pod === undefined) return false;
+  if (outdated.some((other) => other.pod === pod)) return true;
   const mustStayMs =
-    operation === undefined || ['Create', 'Resume', 'Repair'].includes(operation.type)
+    operation === undefined || ['Create', 'Resume', 'Repair', 'Scale'].includes(operation.type)
       ? 0
       : pass.spec.update.minReadySeconds * 1000;
   const restMs = sinceMs + mustStayMs - pass.nowMs;
-  if (restMs > 0) {
-    draft.progress = { reason: 'RollingUpdate', message: `${pod.metadata.name} has to stay ready` };
-    lookAgain(draft, Math.max(restMs, 100));
-    return undefined;
-  }
-  finish(pass, draft);
-  return undefined;
+  if (restMs <= 0) return true;
+  draft.progress = { reason: 'RollingUpdate', message: `${pod.metadata.name} has to stay ready` };
+  lookAgain(draft, Math.max(restMs, 100));
+  return false;
 }
 
 function finish(pass: Pass, draft: Draft): void {
   const { operation } = draft;
   if (operation?.type === 'Upgrade') note(draft, 'UpgradeFinished', `running ${pass.image}`);
-  if (operation?.type === 'Restart') note(draft, 'RollingUpdateFinished', 'the member is ready');
+  if (operation?.type === 'Restart') note(draft, 'RollingUpdateFinished', 'all members are ready');
   if (operation?.type === 'RollBack')
     note(draft, 'UpgradeRolledBack', `running ${pass.image} again`, 'Warning');
   draft.operation = undefined;
   draft.lastGoodImage = pass.image;
 }
 
-function awaitPod(pass: Pass, draft: Draft): StepEnd | undefined {
+function awaitPod(pass: Pass, draft: Draft, { name }: ObservedMember): undefined {
   startWaiting(pass, draft);
-  draft.progress = { reason: waitingReason(draft), message: 'waiting for the pod' };
+  const message = pass.podCount > 1 ? `waiting for the pod ${name}` : 'waiting for the pod';
+  draft.progress ??= { reason: waitingReason(draft), message };
   lookAgain(draft, pollMs);
   return undefined;
 }
@@ -230,6 +336,8 @@ function waitingReason(draft: Draft): string {
   switch (draft.operation?.type) {
     case 'Create':
       return 'Creating';
+    case 'Scale':
+      return 'Scaling';
     case 'Resume':
       return 'Resuming';
     case 'Upgrade':
@@ -243,17 +351,22 @@ function waitingReason(draft: Draft): string {
   }
 }
 
-function awaitReady(pass: Pass, draft: Draft, pod: Pod): StepEnd | undefined {
+function awaitReady(
+  pass: Pass,
+  draft: Draft,
+  { node }: ObservedMember,
+  pod: Pod,
+): StepEnd | undefined {
   startWaiting(pass, draft);
   const { operation } = draft;
   const problem = podProblem(pod);
   const detail = problem?.message ?? `${pod.metadata.name} is not ready yet`;
   draft.progress = { reason: waitingReason(draft), message: detail };
   lookAgain(draft, pollMs);
-  if (pass.seen.node !== undefined && !pass.seen.node.isReady)
+  if (node !== undefined && !node.isReady)
     draft.progress = {
       reason: 'MemberUnhealthy',
-      message: `node ${pass.seen.node.name} is not ready: the member waits there with its volume`,
+      message: `node ${node.name} is not ready: the member waits there with its volume`,
     };
   const canReturn = operation?.type === 'Upgrade' && hasReturn(pass, draft);
   if (!canReturn) reportProblem(draft, problem);
@@ -287,11 +400,15 @@ function reportProblem(draft: Draft, problem: ReturnType<typeof podProblem>): vo
 }
 
 /** A pod on a node that is gone for good never ends by itself; it is ended only when nothing can still run there. */
-function terminating(pass: Pass, draft: Draft, pod: Pod): StepEnd | undefined {
+function terminating(
+  pass: Pass,
+  draft: Draft,
+  { node }: ObservedMember,
+  pod: Pod,
+): StepEnd | undefined {
   startWaiting(pass, draft);
   draft.progress = { reason: waitingReason(draft), message: `${pod.metadata.name} is ending` };
   lookAgain(draft, pollMs);
-  const { node } = pass.seen;
   if (node === undefined || node.isReady) return undefined;
   const isGone = !node.exists || node.isOutOfService;
   if (!isGone || pass.spec.recovery.nodeGone !== 'ForceDeleteWhenNodeObjectGone') {

@@ -8,9 +8,11 @@ import type { Step } from '../pass.ts';
  * start-up value only matters on an empty volume. The last applied value is remembered to log in with.
  */
 export const rotateRootPassword: Step = (pass, draft) => {
-  const { seen, spec, names } = pass;
+  const { seen, spec, names, group } = pass;
   const { root, applied } = seen.secrets;
-  if (root === undefined || root.hash === applied?.hash || !isReady(seen.pod)) return undefined;
+  // Users are the same everywhere: the leader takes the change, the others follow.
+  const member = group.leader ?? seen.members.find(({ pod }) => isReady(pod));
+  if (root === undefined || root.hash === applied?.hash || !isReady(member?.pod)) return undefined;
   const refusal = rejectionOf(pass, draft, 'set-root-password');
   const about = seen.rejections.get('set-root-password')?.about ?? root.hash;
   if (refusal !== undefined && about === root.hash) {
@@ -24,5 +26,5 @@ export const rotateRootPassword: Step = (pass, draft) => {
     secretName: names.root,
     key: rootPasswordKey,
   };
-  return { action: { kind: 'set-root-password', secretName, key } };
+  return { action: { kind: 'set-root-password', ordinal: member?.ordinal ?? 0, secretName, key } };
 };

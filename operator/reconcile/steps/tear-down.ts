@@ -3,7 +3,7 @@ import { annotationKeys, finalizerName, labelKeys } from '../../api/names.ts';
 import { statefulSet } from '../../resources/stateful-set.ts';
 import { ownershipOf } from '../ownership.ts';
 import { isReady } from '../../resources/pod-state.ts';
-import { lookAgain, note, rejectionOf, stall } from '../pass.ts';
+import { hasPods, lookAgain, note, rejectionOf, stall } from '../pass.ts';
 import type { Draft, Pass, Step, StepEnd } from '../pass.ts';
 
 /*
@@ -28,13 +28,17 @@ function letGo(): StepEnd {
 }
 
 function backUp(pass: Pass, draft: Draft): StepEnd | undefined {
-  const { seen, cluster, annotations, previous } = pass;
+  const { seen, cluster, annotations, previous, names, group } = pass;
   const uid = cluster.metadata.uid ?? '';
   if (previous.backups?.final === uid || seen.isNamespaceTerminating) return undefined;
   if (annotations[annotationKeys.skipFinalBackup] === uid) return undefined;
   const mark = `back-up ${uid}`;
   if (seen.done.has(mark)) {
-    draft.backups = { ...draft.backups, final: uid };
+    draft.backups = {
+      ...draft.backups,
+      final: uid,
+      finalMember: pass.previous.leader ?? names.pod(0),
+    };
     lookAgain(draft, 0);
     return {};
   }
@@ -44,12 +48,12 @@ function backUp(pass: Pass, draft: Draft): StepEnd | undefined {
     stall(draft, 'BackupFailed', `${refusal}; ${hint}`);
     return {};
   }
-  if (!isReady(seen.pod)) {
+  if (group.leader === undefined || !isReady(group.leader.pod)) {
     stall(draft, 'BackupFailed', `the last backup waits for a ready member; ${hint}`);
     lookAgain(draft, 5000);
     return {};
   }
-  return { action: { kind: 'back-up', mark } };
+  return { action: { kind: 'back-up', ordinal: group.leader.ordinal, mark } };
 }
 
 function stopPods(pass: Pass, draft: Draft): StepEnd | undefined {
@@ -62,11 +66,12 @@ function stopPods(pass: Pass, draft: Draft): StepEnd | undefined {
       image: pass.image,
       restartHash: pass.restartHash,
       replicas: 0,
+      isReplicated: pass.isReplicated,
       presentTemplates: set.spec?.volumeClaimTemplates,
     });
     return { action: { kind: 'apply', objects: [object] } };
   }
-  if (seen.pod === undefined && seen.otherPods.length === 0) return undefined;
+  if (!hasPods(pass)) return undefined;
   draft.progress = { reason: 'Deleting', message: 'waiting for the pods to end' };
   lookAgain(draft, 1000);
   return {};
@@ -99,7 +104,10 @@ function deleteClaims(pass: Pass, draft: Draft): StepEnd | undefined {
 function keptClaim({ spec, names, previous, cluster }: Pass): string | undefined {
   if (spec.deletionPolicy !== 'BackupThenDelete') return undefined;
   if (previous.backups?.final !== cluster.metadata.uid) return undefined;
-  return spec.storage.backups === undefined ? names.dataClaim(0) : names.backupsClaim(0);
+  const ordinal = Number(/-(\d+)$/.exec(previous.backups?.finalMember ?? '')?.[1] ?? 0);
+  return spec.storage.backups === undefined
+    ? names.dataClaim(ordinal)
+    : names.backupsClaim(ordinal);
 }
 
 /** Secrets that we made; one that the user gave is not ours to delete. */

@@ -1,5 +1,6 @@
 import type { Job } from '../../api/kubernetes-object.ts';
 import { precheckJob, precheckName } from '../../resources/precheck-job.ts';
+import { isReady } from '../../resources/pod-state.ts';
 import { lookAgain, rejectionOf, stall } from '../pass.ts';
 import type { Draft, Pass, StepEnd } from '../pass.ts';
 
@@ -19,7 +20,7 @@ export function tryImage(pass: Pass, draft: Draft, canReturn: boolean): StepEnd 
   if (rejectionOf(pass, draft, `apply Job/${name}`) !== undefined) return undefined;
   draft.progress = { reason: 'Upgrading', message: `trying image ${wantedImage}` };
   if (job === undefined) {
-    const node = seen.pod?.spec?.nodeName;
+    const node = seen.members.find(({ pod }) => isReady(pod))?.pod?.spec?.nodeName;
     return {
       action: {
         kind: 'apply',

@@ -25,6 +25,8 @@ export class SimulatedControllers {
   /** Images that cannot be pulled, and images whose server ends at once. */
   readonly missingImages = new Set<string>();
   readonly crashingImages = new Set<string>();
+  /** Pods whose node is away: nothing of them runs. */
+  readonly stopped = new Set<string>();
   canGrow = true;
   node = 'node-a';
   /** Of pods; loopback addresses let a real process reach them. */
@@ -58,6 +60,7 @@ export class SimulatedControllers {
         'ServiceAccount',
         'NetworkPolicy',
       ],
+      'PodDisruptionBudget',
       'Pod',
     ];
     const living = new Set(
@@ -81,22 +84,34 @@ export class SimulatedControllers {
       volumeClaimTemplates?: readonly StoredObject[];
     };
     const revision = this.#revisionOf(spec.template);
-    const pod = this.#api.find('Pod', `${name}-0`, namespace);
-    if (spec.replicas === 0) {
-      if (pod !== undefined) this.#api.delete(pod, true);
-    } else if (pod === undefined) {
-      for (const template of spec.volumeClaimTemplates ?? []) this.#ensureClaim(set, template);
-      this.#api.put(podOf(set, spec.template, revision));
-    } else if ((pod.metadata.ownerReferences ?? []).length === 0) {
-      this.#api.change(
-        'Pod',
-        `${name}-0`,
-        { metadata: { ownerReferences: [ownerOf(set)] } },
-        namespace,
-      );
+    for (const pod of this.#api.all('Pod')) {
+      const ordinal = ordinalOf(name, pod);
+      if (ordinal === undefined || pod.metadata.namespace !== namespace) continue;
+      if (ordinal >= spec.replicas) this.#api.delete(pod, true);
     }
+    for (let ordinal = 0; ordinal < spec.replicas; ordinal++)
+      this.#ensurePod(set, spec, ordinal, revision);
     const status = { updateRevision: revision, observedGeneration: set.metadata.generation };
     this.#api.change('StatefulSet', name, { status }, namespace);
+  }
+
+  #ensurePod(
+    set: StoredObject,
+    spec: { readonly template: Template; readonly volumeClaimTemplates?: readonly StoredObject[] },
+    ordinal: number,
+    revision: string,
+  ): void {
+    const { name, namespace } = set.metadata;
+    const podName = `${name}-${ordinal}`;
+    const pod = this.#api.find('Pod', podName, namespace);
+    if (pod === undefined) {
+      for (const template of spec.volumeClaimTemplates ?? [])
+        this.#ensureClaim(set, template, ordinal);
+      this.#api.put(podOf(set, spec.template, revision, ordinal));
+    } else if ((pod.metadata.ownerReferences ?? []).length === 0) {
+      const change = { metadata: { ownerReferences: [ownerOf(set)] } };
+      this.#api.change('Pod', podName, change, namespace);
+    }
   }
 
   #revisionOf(template: Template): string {
@@ -105,8 +120,8 @@ export class SimulatedControllers {
     return known;
   }
 
-  #ensureClaim(set: StoredObject, template: StoredObject): void {
-    const name = `${template.metadata.name}-${set.metadata.name}-0`;
+  #ensureClaim(set: StoredObject, template: StoredObject, ordinal: number): void {
+    const name = `${template.metadata.name}-${set.metadata.name}-${ordinal}`;
     const { namespace } = set.metadata;
     if (this.#api.find('PersistentVolumeClaim', name, namespace) !== undefined) return;
     this.#api.put({
@@ -142,11 +157,18 @@ export class SimulatedControllers {
       this.#api.change('Pod', name, { spec: { nodeName: this.node }, status }, namespace);
       return;
     }
+    if (this.stopped.has(name)) {
+      this.#members.stop(pod);
+      const conditions = [condition('Ready', 'False', this.#now())];
+      if (JSON.stringify(pod.status).includes('"type":"Ready","status":"True"'))
+        this.#api.change('Pod', name, { status: { conditions } }, namespace);
+      return;
+    }
     const server = this.#members.start(pod, this.crashingImages.has(image));
-    const isReady = server.state?.running !== undefined;
+    const isReady = server.state?.running !== undefined && this.#members.isServing(pod);
     const wasReady = JSON.stringify(pod.status).includes('"type":"Ready","status":"True"');
     const claim = this.#api.find('PersistentVolumeClaim', `data-${name}`, namespace);
-    if (wasReady) return;
+    if (wasReady === isReady && (isReady || !this.#isNews(pod, server))) return;
     const guard = this.#members.guard(pod, claim);
     const conditions = [condition('Ready', isReady ? 'True' : 'False', this.#now())];
     this.#api.change(
@@ -155,7 +177,7 @@ export class SimulatedControllers {
       {
         status: {
           phase: 'Running',
-          conditions: isReady ? conditions : pod.status?.['conditions'],
+          conditions: isReady || wasReady ? conditions : pod.status?.['conditions'],
           containerStatuses: [server],
           initContainerStatuses: [guard],
         },
@@ -172,6 +194,15 @@ export class SimulatedControllers {
     if (job.status !== undefined || !isThere) return;
     const status = { conditions: [{ type: 'Complete', status: 'True' }] };
     this.#api.change('Job', name, { status }, namespace);
+  }
+
+  /** What the operator reads of a pod that is not ready. */
+  #isNews(pod: StoredObject, server: ContainerStatus): boolean {
+    const before = (pod.status?.['containerStatuses'] ?? []) as readonly ContainerStatus[];
+    return (
+      JSON.stringify(before) !== JSON.stringify([server]) ||
+      pod.status?.['initContainerStatuses'] === undefined
+    );
   }
 
   #runClaim(claim: StoredObject): void {
@@ -194,6 +225,12 @@ export class SimulatedControllers {
   }
 }
 
+function ordinalOf(set: string, { metadata }: StoredObject): number | undefined {
+  const isOurs = (metadata.ownerReferences ?? []).some(({ name }) => name === set);
+  const ordinal = metadata.name.startsWith(`${set}-`) ? metadata.name.slice(set.length + 1) : '';
+  return isOurs && /^\d+$/.test(ordinal) ? Number(ordinal) : undefined;
+}
+
 function condition(type: string, status: string, nowMs: number) {
   return { type, status, lastTransitionTime: new Date(nowMs).toISOString() };
 }
@@ -203,13 +240,18 @@ function ownerOf(set: StoredObject) {
   return { apiVersion: 'apps/v1', kind: 'StatefulSet', name, uid: uid ?? '', controller: true };
 }
 
-function podOf(set: StoredObject, template: Template, revision: string): StoredObject {
+function podOf(
+  set: StoredObject,
+  template: Template,
+  revision: string,
+  ordinal: number,
+): StoredObject {
   const { name, namespace } = set.metadata;
   return {
     apiVersion: 'v1',
     kind: 'Pod',
     metadata: {
-      name: `${name}-0`,
+      name: `${name}-${ordinal}`,
       ...(namespace && { namespace }),
       labels: { ...template.metadata.labels, 'controller-revision-hash': revision },
       annotations: template.metadata.annotations ?? {},

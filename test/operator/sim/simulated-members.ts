@@ -1,5 +1,6 @@
 import type { ContainerStatus } from '../../../operator/api/kubernetes-object.ts';
 import type { MemberAddress, MemberTransport } from '../../../operator/observe/database-client.ts';
+import { SimulatedGroup } from './simulated-group.ts';
 import type { SimulatedApi, StoredObject } from './simulated-api.ts';
 
 /*
@@ -10,9 +11,13 @@ import type { SimulatedApi, StoredObject } from './simulated-api.ts';
 interface Volume {
   readonly clusterId: string;
   password: string;
+  /** Its first start makes the group. */
+  forms: boolean;
 }
 
 interface Running {
+  /** Its name in the group; undefined without replication. */
+  readonly peerId: string | undefined;
   readonly volume: Volume;
   readonly settings: Map<string, string>;
   readonly tokens: Map<string, string>;
@@ -32,6 +37,7 @@ export class SimulatedMembers implements MemberTransport {
   readonly #volumes = new Map<string, Volume>();
   readonly #running = new Map<string, Running>();
   readonly calls: string[] = [];
+  readonly #groups = new Map<string, SimulatedGroup>();
   hasBackups = true;
   hasTools = true;
   /** Values of settings that are answered 400. */
@@ -47,26 +53,49 @@ export class SimulatedMembers implements MemberTransport {
     this.#api = api;
   }
 
+  /** The group of the Cluster that the tests are about. */
+  get group(): SimulatedGroup {
+    return this.groupOf('orders-0.');
+  }
+
+  groupOf(peerId: string): SimulatedGroup {
+    const cluster = /^(.*?)-\d+\./.exec(peerId)?.[1] ?? '';
+    const group = this.#groups.get(cluster) ?? new SimulatedGroup();
+    this.#groups.set(cluster, group);
+    return group;
+  }
+
   /** What the init container says about the volume, from the record that the operator wrote. */
   guard(pod: StoredObject, claim: StoredObject | undefined): ContainerStatus {
     const ended = (exitCode: number, message: string): ContainerStatus => ({
       name: 'guard',
       state: { terminated: { exitCode, message } },
     });
-    const clusterName = pod.metadata.name.replace(/-0$/, '');
+    const clusterName = pod.metadata.name.replace(/-\d+$/, '');
     const text = this.#api.find('ConfigMap', `${clusterName}-members`, pod.metadata.namespace)
       ?.data?.['members.json'];
     const record = JSON.parse(text ?? '{}') as {
       clusterId: string;
+      initialised: boolean;
+      replicated?: boolean;
       members: Record<string, { state: string }>;
     };
     const uid = claim?.metadata.uid ?? '';
     const volume = this.#volumes.get(uid);
-    if (volume === undefined && record.members['0']?.state === 'member')
+    const ordinal = /\d+$/.exec(pod.metadata.name)?.[0] ?? '';
+    const isReplicated = record.replicated === true;
+    if (volume === undefined && isReplicated && !record.initialised && ordinal !== '0')
+      return ended(1, 'the group is not formed yet');
+    const others = Object.entries(record.members ?? {}).filter(
+      ([other, { state }]) => other !== ordinal && state === 'member',
+    );
+    const isOnly = !isReplicated || others.length === 0;
+    if (volume === undefined && isOnly && record.members[ordinal]?.state === 'member')
       return ended(1, `VolumeLost: the volume of ${pod.metadata.name} is empty`);
     if (volume === undefined) {
       const password = this.#secret(pod, clusterName);
-      this.#volumes.set(uid, { clusterId: record.clusterId, password });
+      const forms = !record.initialised || (isOnly && record.members[ordinal]?.state === 'replace');
+      this.#volumes.set(uid, { clusterId: record.clusterId, password, forms });
     } else if (volume.clusterId !== record.clusterId)
       return ended(1, `ForeignVolume: the volume of ${pod.metadata.name} is another's`);
     return ended(0, 'ok');
@@ -85,10 +114,15 @@ export class SimulatedMembers implements MemberTransport {
         lastState: { terminated: { exitCode: 1, message: 'cannot start' } },
       };
     const address = (pod.status as { podIP?: string }).podIP ?? '';
-    const volume = this.#volumes.get(claim?.metadata.uid ?? '');
+    const uid = claim?.metadata.uid ?? '';
+    const volume = this.#volumes.get(uid);
     if (volume !== undefined && !this.#running.has(address)) {
       const settings = new Map(Object.entries(standardSettings));
+      const peerId = peerIdOf(pod);
+      if (peerId !== undefined) this.groupOf(peerId).start(peerId, uid, volume.forms);
+      volume.forms = false;
       this.#running.set(address, {
+        peerId,
         volume,
         settings,
         tokens: new Map(),
@@ -99,7 +133,15 @@ export class SimulatedMembers implements MemberTransport {
     return { name: 'server', restartCount: 0, state: { running: {} } };
   }
 
+  /** Whether the running server of a pod takes requests. */
+  isServing(pod: StoredObject): boolean {
+    const peerId = peerIdOf(pod);
+    return peerId === undefined || this.groupOf(peerId).isReady(peerId);
+  }
+
   stop(pod: StoredObject): void {
+    const peerId = peerIdOf(pod);
+    if (peerId !== undefined) this.groupOf(peerId).stop(peerId);
     this.#running.delete((pod.status as { podIP?: string } | undefined)?.podIP ?? '');
   }
 
@@ -141,14 +183,24 @@ export class SimulatedMembers implements MemberTransport {
   ): ReturnType<MemberTransport['send']> {
     const member = this.#running.get(host);
     if (member === undefined) throw new Error('connection refused');
-    const { pathname } = new URL(request.path, 'http://member');
+    const url = new URL(request.path, 'http://member');
+    const { pathname } = url;
     this.calls.push(`${request.method} ${pathname}`);
-    if (pathname === '/api/v1/ready') return { status: 204, body: '' };
+    if (pathname === '/api/v1/ready') {
+      const isServing =
+        member.peerId === undefined || this.groupOf(member.peerId).isReady(member.peerId);
+      return { status: isServing ? 204 : 503, body: '' };
+    }
     if (pathname === '/api/v1/login') return this.#login(member, request.headers);
     const token = /^Bearer (.*)$/.exec(request.headers['Authorization'] ?? '')?.[1] ?? '';
     if (member.tokens.get(token) !== member.volume.password) return { status: 401, body: '{}' };
+    if (pathname.startsWith('/api/v1/cluster')) return this.#group(member, request, url);
     if (pathname === '/api/v1/server/users') {
-      member.volume.password = (JSON.parse(request.body ?? '') as { password: string }).password;
+      const { password } = JSON.parse(request.body ?? '') as { password: string };
+      member.volume.password = password;
+      // Users are replicated.
+      if (member.peerId !== undefined)
+        for (const other of this.#running.values()) other.volume.password = password;
       return { status: 200, body: '{}' };
     }
     if (pathname === '/api/v1/mcp/config') {
@@ -158,6 +210,19 @@ export class SimulatedMembers implements MemberTransport {
     return request.method === 'GET'
       ? { status: 200, body: JSON.stringify(infoOf(member)) }
       : this.#command(member, request.body ?? '');
+  }
+
+  #group(member: Running, { method, body }: { method: string; body?: string }, url: URL) {
+    if (member.peerId === undefined)
+      return { status: 400, body: '{"error":"Raft HA is not enabled"}' };
+    const group = this.groupOf(member.peerId);
+    if (method === 'GET') return group.view(member.peerId);
+    return group.manage(
+      member.peerId,
+      method,
+      url,
+      JSON.parse(body ?? '{}') as Record<string, unknown>,
+    );
   }
 
   #login(member: Running, headers: Readonly<Record<string, string>>) {
@@ -232,4 +297,18 @@ function infoOf({ settings }: Running) {
     default: standardSettings[key] ?? '',
   }));
   return { version: '26.10.1', settings: list };
+}
+
+/** As the server makes it from its name, the suffix and the port; undefined without replication. */
+function peerIdOf(pod: StoredObject): string | undefined {
+  const { containers } = pod.spec as unknown as {
+    readonly containers: readonly {
+      readonly name: string;
+      readonly env?: readonly { readonly name: string; readonly value?: string }[];
+    }[];
+  };
+  const server = containers.find(({ name }) => name === 'server');
+  const read = (variable: string) => server?.env?.find(({ name }) => name === variable)?.value;
+  if (read('SERVICE_HA_ENABLED') !== 'true') return undefined;
+  return `${pod.metadata.name}${read('SERVICE_HA_K8S_SUFFIX') ?? ''}_${read('SERVICE_HA_RAFT_PORT') ?? ''}`;
 }

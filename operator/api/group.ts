@@ -1,0 +1,74 @@
+/*
+ * What a member says of its Raft group (`GET /api/v1/cluster`). Fields that only a leader knows are undefined elsewhere, and
+ * undefined means unknown, which is neither good nor bad.
+ */
+
+export interface RaftAnswer {
+  readonly localPeerId: string;
+  readonly isLeader: boolean;
+  readonly leaderReady: boolean;
+  readonly leaderId: string | undefined;
+  readonly term: number;
+  readonly configurationIndex: number | undefined;
+  /** A change of the membership is under way. */
+  readonly isJoint: boolean;
+  readonly isAdmitted: boolean | undefined;
+  readonly logState: string | undefined;
+  readonly peers: readonly RaftPeer[];
+}
+
+export interface RaftPeer {
+  readonly id: string;
+  readonly inConfiguration: boolean;
+  readonly isVoter: boolean;
+  readonly canLead: boolean;
+  readonly priority: number;
+  readonly version: string | undefined;
+  /** Leader only: entries that it lacks; -1 is never heard of. */
+  readonly lag: number | undefined;
+  readonly isReachable: boolean | undefined;
+  readonly status: string | undefined;
+  readonly isResyncing: boolean;
+}
+
+/** The name of a member in its group: its host, exactly as in the list of servers, and its Raft port. */
+export function peerIdOf(host: string, raftPort: number): string {
+  return `${host}_${raftPort}`;
+}
+
+/** @throws SyntaxError for a text that is no JSON */
+export function parseRaftAnswer(body: string): RaftAnswer {
+  const given = JSON.parse(body) as Readonly<Record<string, unknown>>;
+  const peers = (given['peers'] ?? []) as readonly Readonly<Record<string, unknown>>[];
+  return {
+    localPeerId: String(given['localPeerId'] ?? ''),
+    isLeader: given['isLeader'] === true,
+    leaderReady: given['leaderReady'] === true,
+    leaderId: textOf(given['leaderId']),
+    term: numberOf(given['currentTerm']) ?? 0,
+    configurationIndex: numberOf(given['configurationIndex']),
+    isJoint: given['joint'] === true,
+    isAdmitted: typeof given['admitted'] === 'boolean' ? given['admitted'] : undefined,
+    logState: textOf(given['logState']),
+    peers: peers.map((peer) => ({
+      id: String(peer['id'] ?? ''),
+      inConfiguration: peer['inConfiguration'] === true,
+      isVoter: peer['voter'] === true,
+      canLead: peer['canLead'] !== false,
+      priority: numberOf(peer['priority']) ?? 0,
+      version: textOf(peer['version']),
+      lag: numberOf(peer['replicationLag']),
+      isReachable: typeof peer['reachable'] === 'boolean' ? peer['reachable'] : undefined,
+      status: textOf(peer['replicaStatus']),
+      isResyncing: peer['resync'] !== undefined && peer['resync'] !== null,
+    })),
+  };
+}
+
+function numberOf(value: unknown): number | undefined {
+  return typeof value === 'number' && Number.isFinite(value) ? value : undefined;
+}
+
+function textOf(value: unknown): string | undefined {
+  return typeof value === 'string' && value !== '' ? value : undefined;
+}

@@ -1,0 +1,169 @@
+import type { ClusterObject } from '../api/cluster.ts';
+import type { ClusterSpec } from '../api/cluster-spec.ts';
+import type { RaftAnswer } from '../api/group.ts';
+import type { Node, Pod, StatefulSet } from '../api/kubernetes-object.ts';
+import { objectNames, serverContainerName } from '../api/names.ts';
+import { unknownMember } from '../api/observation.ts';
+import type { MemberView, ObservedMember, ObservedNode } from '../api/observation.ts';
+import { memberNeeds } from '../resources/member-needs.ts';
+import { incarnationOf, isReady, isRunning } from '../resources/pod-state.ts';
+import { replicationVariable } from '../resources/replication.ts';
+import { peerIdOfOrdinal } from '../resources/server-list.ts';
+import type { ClusterReader } from './cluster-reader.ts';
+import { MemberError } from './database-client.ts';
+import type { DatabaseClient, Member } from './database-client.ts';
+
+/*
+ * Every member of a Cluster: those that are wanted, those that are there. All are asked at the same time, so that one that hangs
+ * costs one time limit.
+ */
+
+interface Question {
+  readonly cluster: ClusterObject;
+  readonly spec: ClusterSpec | undefined;
+  readonly statefulSet: StatefulSet | undefined;
+  readonly password: string | undefined;
+}
+
+interface Askers {
+  readonly reader: ClusterReader;
+  readonly databases: DatabaseClient;
+}
+
+export async function readMembers(askers: Askers, question: Question): Promise<ObservedMember[]> {
+  const { cluster, spec, statefulSet } = question;
+  const { name, namespace } = cluster.metadata;
+  const pods = (await askers.reader.list('Pod', namespace, name)) as readonly Pod[];
+  const byOrdinal = new Map(
+    pods.flatMap((pod) => {
+      const ordinal = podOrdinal(name, pod);
+      return ordinal === undefined ? [] : [[ordinal, pod] as const];
+    }),
+  );
+  const count = Math.max(
+    1,
+    spec === undefined ? 0 : spec.replicas + spec.readReplicas,
+    statefulSet?.spec?.replicas ?? 0,
+    ...[...byOrdinal.keys()].map((ordinal) => ordinal + 1),
+  );
+  const ordinals = Array.from({ length: count }, (_, ordinal) => ordinal);
+  return Promise.all(
+    ordinals.map((ordinal) => readMember(askers, question, ordinal, byOrdinal.get(ordinal))),
+  );
+}
+
+function podOrdinal(cluster: string, { metadata }: Pod): number | undefined {
+  const ordinal = Number(/-(0|[1-9]\d?)$/.exec(metadata.name)?.[1]);
+  return metadata.name === objectNames(cluster).pod(ordinal) ? ordinal : undefined;
+}
+
+/** Who leads in which term, by the highest term that anybody claims; for seeing how long it has been so. */
+export function leaderMark(members: readonly ObservedMember[]): string | undefined {
+  const [leader] = members
+    .filter(({ raft }) => raft?.isLeader)
+    .sort((a, b) => (b.raft?.term ?? 0) - (a.raft?.term ?? 0));
+  return leader && `${leader.peerId}/${leader.raft?.term ?? 0}`;
+}
+
+async function readMember(
+  askers: Askers,
+  question: Question,
+  ordinal: number,
+  listed: Pod | undefined,
+): Promise<ObservedMember> {
+  const { cluster, spec, statefulSet } = question;
+  const name = objectNames(cluster.metadata.name).pod(ordinal);
+  const pod = listed ?? (await readUnlabelledPod(askers.reader, statefulSet, ordinal, name));
+  const isReplicated = isPodReplicated(pod);
+  const [node, view, raft] = await Promise.all([
+    readNode(askers.reader, pod),
+    readView(askers.databases, question, pod),
+    isReplicated ? readRaft(askers.databases, question, pod) : undefined,
+  ]);
+  const peerId = spec === undefined ? name : peerIdOfOrdinal(cluster, spec, ordinal);
+  return { ordinal, name, peerId, pod, isReplicated, node, view, raft };
+}
+
+/** A pod whose labels somebody took away is still there; its StatefulSet cannot make another of that name. */
+async function readUnlabelledPod(
+  reader: ClusterReader,
+  set: StatefulSet | undefined,
+  ordinal: number,
+  name: string,
+): Promise<Pod | undefined> {
+  if (set === undefined || ordinal >= (set.spec?.replicas ?? 0)) return undefined;
+  return (await reader.getLive('Pod', set.metadata.namespace, name)) as Pod | undefined;
+}
+
+function isPodReplicated(pod: Pod | undefined): boolean {
+  const server = pod?.spec?.containers?.find(({ name }) => name === serverContainerName);
+  return (
+    server?.env?.some(({ name, value }) => name === replicationVariable && value === 'true') ??
+    false
+  );
+}
+
+/** The member of a pod, if the pod has an address. */
+export function memberOf(pod: Pod | undefined, httpPort: number): Member | undefined {
+  const host = pod?.status?.podIP;
+  if (pod === undefined || host === undefined || host === '') return undefined;
+  return { address: { host, port: httpPort }, incarnation: incarnationOf(pod) };
+}
+
+async function readView(
+  databases: DatabaseClient,
+  { cluster, spec, password }: Question,
+  pod: Pod | undefined,
+): Promise<MemberView> {
+  const member = spec === undefined ? undefined : memberOf(pod, spec.ports.http);
+  if (member === undefined || spec === undefined || !isReady(pod)) return unknownMember;
+  const needs = memberNeeds(pod, spec, cluster.status ?? {});
+  const ready = await databases.isReady(member);
+  const seen = { ...unknownMember, isReady: ready };
+  if (password === undefined || ready !== true) return seen;
+  if (!(needs.info || needs.backup || needs.mcp || needs.backups)) return seen;
+  try {
+    const info = needs.info ? await databases.info(member, password) : undefined;
+    const backup = needs.backup ? await databases.backupConfig(member, password) : undefined;
+    const mcp = needs.mcp ? await databases.mcpConfig(member, password) : undefined;
+    const backups = needs.backups ? await databases.backups(member, password) : undefined;
+    return { ...seen, version: info?.version, settings: info?.settings, backup, mcp, backups };
+  } catch (error) {
+    if (error instanceof MemberError) return { ...seen, problem: error.message };
+    throw error;
+  }
+}
+
+async function readRaft(
+  databases: DatabaseClient,
+  { spec, password }: Question,
+  pod: Pod | undefined,
+): Promise<RaftAnswer | undefined> {
+  const member = spec === undefined ? undefined : memberOf(pod, spec.ports.http);
+  if (member === undefined || password === undefined || !isRunning(pod)) return undefined;
+  return databases.group(member, password);
+}
+
+async function readNode(
+  reader: ClusterReader,
+  pod: Pod | undefined,
+): Promise<ObservedNode | undefined> {
+  const name = pod?.spec?.nodeName;
+  if (name === undefined || name === '') return undefined;
+  let node: Node | undefined;
+  try {
+    node = (await reader.get('Node', undefined, name)) as Node | undefined;
+  } catch {
+    // Nodes may not be read in namespaced installations: nothing is known about them then.
+    return undefined;
+  }
+  const ready = node?.status?.conditions?.find(({ type }) => type === 'Ready');
+  const taints = node?.spec?.taints ?? [];
+  return {
+    name,
+    zone: node?.metadata.labels?.['topology.kubernetes.io/zone'],
+    exists: node !== undefined,
+    isReady: ready?.status === 'True',
+    isOutOfService: taints.some(({ key }) => key === 'node.kubernetes.io/out-of-service'),
+  };
+}

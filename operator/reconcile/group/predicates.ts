@@ -1,0 +1,141 @@
+import type { ObservedMember } from '../../api/observation.ts';
+import { readySinceMs } from '../../resources/pod-state.ts';
+import { majority, memberIsUp } from './group-view.ts';
+import type { GroupView } from './group-view.ts';
+
+/*
+ * What may be done to a group (operator.md 7.3). Disruption needs proof of health, repair of what is broken does not; what is
+ * unknown is not healthy.
+ */
+
+export interface GroupFacts {
+  readonly members: readonly ObservedMember[];
+  readonly group: GroupView;
+  readonly nowMs: number;
+  readonly maxLag: number;
+  readonly minReadySeconds: number;
+  readonly tolerateUnhealthy: number;
+  /** For how long the same member has been seen to lead; undefined when it was seen for the first time. */
+  readonly leaderForMs: number | undefined;
+}
+
+/** Allowed, or why not. */
+export type Verdict =
+  | { readonly isAllowed: true }
+  | { readonly isAllowed: false; readonly why: string };
+
+const allowed: Verdict = { isAllowed: true };
+const denied = (why: string): Verdict => ({ isAllowed: false, why });
+
+export const leaderStableMs = 10_000;
+const badStates = new Set(['STALLED', 'FALLING_BEHIND']);
+const badLogs = new Set(['FAILED', 'GAVE_UP']);
+
+/** A voter that follows closely, answers and has done so for long enough. */
+export function healthy(member: ObservedMember, facts: GroupFacts): boolean {
+  const { group, nowMs, maxLag, minReadySeconds } = facts;
+  if (!memberIsUp(member)) return false;
+  const sinceMs = readySinceMs(member.pod);
+  if (sinceMs === undefined || nowMs - sinceMs < minReadySeconds * 1000) return false;
+  if (group.kind === 'solo') return true;
+  const peer = group.peers.get(member.peerId);
+  if (peer?.isVoter !== true || member.raft === undefined) return false;
+  if (peer.isResyncing || badLogs.has(member.raft.logState ?? '')) return false;
+  if (member.peerId === group.leader?.peerId) return true;
+  return isClose(peer, maxLag);
+}
+
+function isClose(
+  peer: {
+    readonly lag: number | undefined;
+    readonly isReachable: boolean | undefined;
+    readonly status: string | undefined;
+  },
+  maxLag: number,
+): boolean {
+  const { lag, isReachable, status } = peer;
+  if (isReachable !== true || badStates.has(status ?? '')) return false;
+  return lag !== undefined && lag >= 0 && lag <= maxLag;
+}
+
+/** A learner that has caught up, by the word of the leader. */
+export function caughtUp(member: ObservedMember, { group, maxLag }: GroupFacts): boolean {
+  const peer = group.peers.get(member.peerId);
+  return (
+    peer?.isVoter === false &&
+    !peer.isResyncing &&
+    member.raft?.isAdmitted !== false &&
+    (peer.status === undefined || peer.status === 'HEALTHY') &&
+    isClose(peer, maxLag)
+  );
+}
+
+/** A voter that acknowledges entries, ready or not; unknown counts as contributing, so that it is left alone. */
+export function contributing(member: ObservedMember, { group }: GroupFacts): boolean {
+  if (group.kind === 'solo') return memberIsUp(member);
+  if (group.kind === 'unknown') return memberIsUp(member);
+  const peer = group.peers.get(member.peerId);
+  if (peer === undefined || !peer.isVoter) return false;
+  if (member.peerId === group.leader?.peerId) return true;
+  return peer.isReachable !== false && peer.status !== 'STALLED';
+}
+
+/** Whether a member that serves may be ended for a moment. */
+export function canDisrupt(member: ObservedMember, facts: GroupFacts): Verdict {
+  const { group, members, leaderForMs } = facts;
+  if (group.kind === 'unknown') return denied(group.why);
+  const ending = members.find(
+    (other) => other.pod?.metadata.deletionTimestamp !== undefined && other !== member,
+  );
+  if (ending !== undefined) return denied(`${ending.name} is ending`);
+  if (group.isJoint) return denied('the membership is changing');
+  // Downtime of the only voter cannot be avoided.
+  if (group.voters.length <= 1) return allowed;
+  if (!((leaderForMs ?? 0) >= leaderStableMs))
+    return denied(`${group.leader?.name ?? 'the leader'} has just begun to lead`);
+  const others = members.filter((other) => other !== member && group.voters.includes(other.peerId));
+  const unhealthy = others.filter((other) => !healthy(other, facts));
+  const isSurplusVoter = group.voters.includes(member.peerId) ? 1 : 0;
+  const missing = group.voters.length - isSurplusVoter - (others.length - unhealthy.length);
+  const needed = majority(group.voters.length);
+  const healthyOthers = others.length - unhealthy.length;
+  if (group.voters.length === 2) {
+    // One of two: writes pause whatever is done; the other must be there to take over.
+    return missing === 0 ? allowed : denied(nameOf(unhealthy));
+  }
+  if (healthyOthers < needed) return denied(nameOf(unhealthy));
+  if (missing === 0) return allowed;
+  const tolerates = facts.tolerateUnhealthy > 0 && group.voters.length >= 5;
+  return tolerates && healthyOthers >= needed + 1 ? allowed : denied(nameOf(unhealthy));
+}
+
+function nameOf(members: readonly ObservedMember[]): string {
+  return members.length === 0
+    ? 'a voter is missing'
+    : `${members.map(({ name }) => name).join(', ')} ${members.length === 1 ? 'is' : 'are'} not healthy yet`;
+}
+
+/** Whether a member that contributes nothing may be made anew around its volume, which is how a bad change is repaired. */
+export function canReplace(member: ObservedMember, facts: GroupFacts): Verdict {
+  const { group, members } = facts;
+  if (contributing(member, facts)) return denied(`${member.name} contributes`);
+  if (group.kind !== 'known') return allowed;
+  const others = members.filter(
+    (other) =>
+      other !== member && group.voters.includes(other.peerId) && contributing(other, facts),
+  );
+  return others.length >= majority(group.voters.length) || !group.voters.includes(member.peerId)
+    ? allowed
+    : denied('the other voters are not enough');
+}
+
+/** Whether the configuration may change to one with `size` voters. */
+export function canChangeMembership(size: number, facts: GroupFacts): Verdict {
+  const { group, members } = facts;
+  if (group.kind !== 'known') return denied(group.why === '' ? 'there is no group' : group.why);
+  if (group.isJoint) return denied('the membership is changing');
+  const count = members.filter((member) => contributing(member, facts)).length;
+  return Math.min(count, size) >= majority(size)
+    ? allowed
+    : denied(`${count} of ${size} voters would be there`);
+}

@@ -1,0 +1,198 @@
+/*
+ * The Raft group of a Cluster as its members show it: voters, learners that catch up, one leader per term, and disks whose loss
+ * makes a member another one. One question to any member is one moment of the group.
+ */
+
+interface Answer {
+  readonly status: number;
+  readonly body: string;
+}
+
+interface Peer {
+  isVoter: boolean;
+  /** The disk that it was admitted with; empty until its first contact. */
+  storage: string;
+  lag: number;
+}
+
+const learnerLag = 300;
+const lagPerMoment = 150;
+
+export class SimulatedGroup {
+  readonly #peers = new Map<string, Peer>();
+  /** Peers whose process runs, with the disk they run on. */
+  readonly #running = new Map<string, string>();
+  leader: string | undefined;
+  term = 0;
+  index = 0;
+  /** How often a group was formed: more than once is the loss of everything. */
+  formed = 0;
+  /** Sets of voters in the order in which they came. */
+  readonly history: number[] = [];
+  transfers = 0;
+
+  get voters(): readonly string[] {
+    return [...this.#peers].filter(([, { isVoter }]) => isVoter).map(([id]) => id);
+  }
+
+  get learners(): readonly string[] {
+    return [...this.#peers].filter(([, { isVoter }]) => !isVoter).map(([id]) => id);
+  }
+
+  start(id: string, storage: string, mayForm: boolean): void {
+    this.#running.set(id, storage);
+    if (mayForm) {
+      this.formed++;
+      this.#peers.clear();
+      this.#peers.set(id, { isVoter: true, storage, lag: 0 });
+      this.#changed();
+    }
+    this.#elect();
+  }
+
+  stop(id: string): void {
+    this.#running.delete(id);
+    this.#elect();
+  }
+
+  /** Whether it serves: part of the group on the disk it was admitted with, and somebody leads. */
+  isReady(id: string): boolean {
+    this.#elect();
+    return this.leader !== undefined && this.#isAdmitted(id);
+  }
+
+  #isAdmitted(id: string): boolean {
+    const peer = this.#peers.get(id);
+    if (peer === undefined || !this.#running.has(id)) return false;
+    if (peer.storage === '' && this.leader !== undefined)
+      peer.storage = this.#running.get(id) ?? '';
+    return peer.storage === this.#running.get(id);
+  }
+
+  #there(): readonly string[] {
+    return this.voters.filter((id) => this.#isAdmitted(id));
+  }
+
+  #elect(): void {
+    const there = this.#there();
+    if (there.length <= this.voters.length / 2) {
+      this.leader = undefined;
+      return;
+    }
+    if (this.leader !== undefined && there.includes(this.leader)) return;
+    this.leader = there[0];
+    this.term++;
+  }
+
+  #changed(): void {
+    this.index++;
+    this.history.push(this.voters.length);
+    this.#elect();
+  }
+
+  view(id: string): Answer {
+    this.#elect();
+    if (this.#peers.size === 0) return refused(503, 'Raft HA not started yet');
+    const isLeader = id === this.leader;
+    if (isLeader)
+      for (const peer of this.#peers.values()) peer.lag = Math.max(0, peer.lag - lagPerMoment);
+    const peers = [...this.#peers].map(([peerId, { isVoter, lag }]) => ({
+      id: peerId,
+      inConfiguration: true,
+      voter: isVoter,
+      canLead: true,
+      priority: 0,
+      ...(isLeader && peerId !== id ? this.#replication(peerId, lag) : undefined),
+    }));
+    return ok({
+      localPeerId: id,
+      isLeader,
+      leaderReady: isLeader,
+      leaderId: this.#isAdmitted(id) ? (this.leader ?? null) : null,
+      currentTerm: this.term,
+      configurationIndex: this.index,
+      joint: false,
+      admitted: this.#isAdmitted(id),
+      logState: 'OK',
+      peers,
+    });
+  }
+
+  #replication(id: string, lag: number) {
+    const isReachable = this.#isAdmitted(id);
+    return {
+      replicationLag: lag,
+      reachable: isReachable,
+      replicaStatus: isReachable ? (lag === 0 ? 'HEALTHY' : 'CATCHING_UP') : 'STALLED',
+    };
+  }
+
+  manage(self: string, method: string, url: URL, body: Record<string, unknown>): Answer {
+    this.#elect();
+    const path = url.pathname.replace('/api/v1/cluster', '');
+    if (this.leader === undefined) return refused(503, 'no leader');
+    const wanted = body['expectedConfigurationIndex'];
+    if (wanted !== undefined && wanted !== this.index) return refused(409, 'another configuration');
+    if (path === '/peer') return this.#add(String(body['peerId']));
+    const promoted = /^\/peer\/([^/]+)\/promote$/.exec(path)?.[1];
+    if (promoted !== undefined)
+      return this.#promote([decodeURIComponent(promoted), ...((body['ids'] ?? []) as string[])]);
+    const removed = /^\/peer\/([^/]+)$/.exec(path)?.[1];
+    const isForced = url.searchParams.get('force') === 'true';
+    if (method === 'DELETE' && removed !== undefined)
+      return this.#remove(decodeURIComponent(removed), isForced);
+    if (path === '/leave') return this.#remove(self, isForced);
+    if (path === '/leader') return this.#transfer(self, String(body['peerId']));
+    return refused(404, path);
+  }
+
+  #add(id: string): Answer {
+    if (this.#peers.has(id)) return ok({ result: 'added' });
+    this.#peers.set(id, { isVoter: false, storage: '', lag: learnerLag });
+    this.#changed();
+    return ok({ result: 'added' });
+  }
+
+  #promote(ids: readonly string[]): Answer {
+    for (const id of ids) if (this.#peers.get(id)?.lag !== 0) return refused(409, `${id} lags`);
+    for (const id of ids) {
+      const peer = this.#peers.get(id);
+      if (peer !== undefined) peer.isVoter = true;
+    }
+    this.#changed();
+    return ok({ result: 'promoted' });
+  }
+
+  /** The guard of the server: what is left must be able to commit; the last two only part by force. */
+  #remove(id: string, isForced: boolean): Answer {
+    const peer = this.#peers.get(id);
+    if (peer === undefined) return ok({ result: 'removed' });
+    if (peer.isVoter) {
+      const rest = this.voters.filter((voter) => voter !== id);
+      const there = rest.filter((voter) => this.#isAdmitted(voter)).length;
+      if (there <= rest.length / 2) return refused(409, 'no majority would be left');
+      if (rest.length === 1 && !isForced) return refused(409, 'one voter would be left');
+      if (id === this.leader) return refused(409, 'it leads');
+    }
+    this.#peers.delete(id);
+    this.#changed();
+    return ok({ result: 'removed' });
+  }
+
+  #transfer(self: string, id: string): Answer {
+    if (self !== this.leader) return refused(409, 'not the leader');
+    if (!this.#there().includes(id)) return refused(409, 'not eligible');
+    this.leader = id;
+    this.term++;
+    this.transfers++;
+    return ok({ result: 'transferred' });
+  }
+}
+
+function ok(body: object): Answer {
+  return { status: 200, body: JSON.stringify(body) };
+}
+
+function refused(status: number, error: string): Answer {
+  return { status, body: JSON.stringify({ error }) };
+}
