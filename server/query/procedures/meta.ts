@@ -1,5 +1,8 @@
 import type { Catalog, TypeDefinition } from '#catalog/catalog.ts';
 import type { Value, ValueMap } from '#core/value/value.ts';
+import type { Rid } from '#core/value/rid.ts';
+import { labelsOf } from '#catalog/labels.ts';
+import type { ExecutionContext } from '../operators/operator.ts';
 import type { ReadView } from '#transaction/read/read-view.ts';
 import { reading, rowWith } from './define.ts';
 import { labelTypes, relationshipTypes } from './labels.ts';
@@ -100,9 +103,63 @@ function* declared(
   }
 }
 
+/** The schema as a graph that is not stored: a node for each label, a relationship for each pair of labels that a type joins. */
+function* schemaGraph({ view }: ExecutionContext): Iterable<ValueMap | 'pause'> {
+  const { catalog } = view;
+  const nodes = labelTypes(catalog).map(({ name }): Value => virtualNode(name));
+  const pairs = new Map<string, Value>();
+  let read = 0;
+  for (const type of relationshipTypes(catalog))
+    for (const bucket of type.buckets) {
+      view.requireRead?.(bucket);
+      const cursor = view.scan(bucket, 'ascending');
+      for (let record = cursor.next(); record !== undefined; record = cursor.next()) {
+        read += 1;
+        if (read % 256 === 0) yield 'pause';
+        if (record.kind !== 'edge') continue;
+        for (const from of labelsAt(record.out, view))
+          for (const to of labelsAt(record.in, view)) {
+            const key = JSON.stringify([from, record.typeName, to]);
+            if (!pairs.has(key)) pairs.set(key, virtualRelationship(from, record.typeName, to));
+          }
+      }
+    }
+  yield rowWith({ nodes, relationships: [...pairs.values()] });
+}
+
+function labelsAt(rid: Rid, view: ReadView): readonly string[] {
+  const node = view.record(rid);
+  return node === undefined ? [] : labelsOf(view.catalog, node.type);
+}
+
+function virtualNode(name: string): Value {
+  return new Map<string, Value>([
+    ['name', name],
+    ['labels', [name]],
+  ]);
+}
+
+function virtualRelationship(from: string, type: string, to: string): Value {
+  return new Map<string, Value>([
+    ['type', type],
+    ['from', from],
+    ['to', to],
+  ]);
+}
+
+const graphColumns = { nodes: 'LIST', relationships: 'LIST' };
+
 const propertyColumns = { propertyName: 'STRING', propertyTypes: 'LIST', mandatory: 'BOOLEAN' };
 
 export const metaProcedures: readonly Procedure[] = [
+  ...['meta.graph', 'db.schema', 'db.schema.visualization'].map((name) =>
+    reading({
+      name,
+      description: 'Labels, and the relationship types between them',
+      columns: graphColumns,
+      rows: (_, context) => schemaGraph(context),
+    }),
+  ),
   reading({
     name: 'meta.stats',
     description: 'Numbers of labels, types, nodes and relationships',

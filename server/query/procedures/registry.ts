@@ -1,8 +1,10 @@
 import { graphAlgorithms } from './algorithms/registry.ts';
 import { dbProcedures } from './db.ts';
 import { metaProcedures } from './meta.ts';
+import { pathProcedures } from './paths/procedures.ts';
 import { shortestPathProcedure } from './paths/shortest.ts';
 import type { Procedure, ProcedureRegistry } from './procedure.ts';
+import { searchProcedures } from './search.ts';
 import { showProcedures } from './show.ts';
 
 /** A registry to which names are added while it is used. */
@@ -48,6 +50,8 @@ export const serverProcedures: OpenProcedureRegistry = procedureRegistry([
   ...dbProcedures,
   ...metaProcedures,
   shortestPathProcedure,
+  ...pathProcedures,
+  ...searchProcedures,
   ...graphAlgorithms,
   ...showProcedures(() => serverProcedures.all()),
 ]);

@@ -107,9 +107,11 @@ export function showProcedures(listed: () => readonly Procedure[]): readonly Pro
     reading({
       name: '#show.indexes',
       description: 'Indexes',
+      parameters: [{ name: 'type', type: 'STRING', default: null }],
       columns: indexColumns,
-      *rows(_, { view }) {
-        for (const index of view.catalog.indexes().filter(isShown)) yield indexRow(index, view);
+      *rows([type = null], { view }) {
+        for (const index of view.catalog.indexes().filter(isShown))
+          if (type === null || indexTypes[index.kind] === type) yield indexRow(index, view);
       },
     }),
     reading({

@@ -3,7 +3,7 @@ import { after } from 'node:test';
 import { openTestDatabase, type TestDatabase } from '#test/database/support/open-test-database.ts';
 import { runGoldenFile } from '#test/support/datadriven.ts';
 
-for (const file of ['algorithms.txt']) {
+for (const file of ['algorithms.txt', 'procedures.txt']) {
   let opened: Promise<TestDatabase> | undefined;
   after(async () => (await opened)?.close());
   runGoldenFile(new URL(file, import.meta.url), async ({ input }) => {

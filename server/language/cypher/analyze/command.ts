@@ -1,10 +1,19 @@
-import type { Catalog, IndexDefinition, TypeDefinition } from '#catalog/catalog.ts';
+import type { Catalog, IndexDefinition, IndexKind, TypeDefinition } from '#catalog/catalog.ts';
 import type { SchemaChange } from '#catalog/change/changes.ts';
 import { isShown } from '#catalog/change/index-definition.ts';
 import { DatabaseError } from '#core/errors.ts';
+import { isMap, type Value, type ValueMap } from '#core/value/value.ts';
 import type { LogicalPlan } from '#query/algebra/plan.ts';
 import { serverProcedures } from '#query/procedures/registry.ts';
-import type { Clause, Command, EntityKind, Query, ReturnItem, TypeName } from '../ast.ts';
+import type {
+  Clause,
+  Command,
+  EntityKind,
+  Expression,
+  Query,
+  ReturnItem,
+  TypeName,
+} from '../ast.ts';
 import { notSupported } from '../failures.ts';
 import type { Compiler } from './compiler.ts';
 
@@ -77,16 +86,94 @@ function typeChanges(
 function createIndex(compiler: Compiler, command: CommandOf<'createIndex'>): LogicalPlan {
   const { catalog } = compiler;
   const { indexType, name, type, properties } = command;
-  if (indexType !== 'RANGE' && indexType !== 'TEXT' && indexType !== 'BTREE')
-    throw notSupported(`CREATE ${indexType} INDEX; there are RANGE and TEXT`);
+  if (indexType === 'LOOKUP') throw notSupported('CREATE LOOKUP INDEX');
   const isThere =
     name === undefined
       ? sameIndex(catalog, type, properties, false) !== undefined
       : catalog.indexNamed(name) !== undefined;
   if (isThere && command.ifNotExists) return nothing;
   const first = typeChanges(catalog, command);
-  const change = indexChange({ name, type, properties, isUnique: false });
-  return alteration(compiler, change, { first, counts: 'indexesAdded' });
+  const special = specialIndex(indexType, command);
+  if (special === undefined) {
+    const change = indexChange({ name, type, properties, isUnique: false });
+    return alteration(compiler, change, { first, counts: 'indexesAdded' });
+  }
+  // Such an index needs to know what is in its properties.
+  const declarations = properties
+    .filter((property) => declared(catalog.typeNamed(type), property, catalog) === undefined)
+    .map((property) => propertyChange(type, property, special.dataType));
+  const change = indexChange({ name, type, properties, isUnique: false, special });
+  return alteration(compiler, change, {
+    first: [...first, ...declarations],
+    counts: 'indexesAdded',
+  });
+}
+
+interface SpecialIndex {
+  readonly indexKind: IndexKind;
+  readonly dataType: string;
+  readonly metadata: ValueMap;
+}
+
+function specialIndex(
+  indexType: string,
+  { options, properties }: CommandOf<'createIndex'>,
+): SpecialIndex | undefined {
+  const none: ValueMap = new Map();
+  switch (indexType) {
+    case 'FULLTEXT':
+      return { indexKind: 'FULL_TEXT', dataType: 'STRING', metadata: none };
+    case 'POINT':
+      return { indexKind: 'GEOSPATIAL', dataType: 'STRING', metadata: none };
+    case 'VECTOR':
+      if (properties.length !== 1) throw notSupported('a vector index on several properties');
+      return {
+        indexKind: 'LSM_VECTOR',
+        dataType: 'ARRAY_OF_FLOATS',
+        metadata: vectorMetadata(options),
+      };
+    default:
+      return undefined;
+  }
+}
+
+/** `OPTIONS {indexConfig: {`vector.dimensions`: 4, `vector.similarity_function`: 'cosine'}}` */
+function vectorMetadata(options: Expression | undefined): ValueMap {
+  const given = literalMap(options);
+  const config = given.get('indexConfig') ?? new Map();
+  const metadata = new Map<string, Value>();
+  for (const [key, value] of config !== null && isMap(config) ? config : []) {
+    const name = key.replace(/^vector\./, '');
+    if (name === 'dimensions') metadata.set('dimensions', value);
+    else if (name === 'similarity_function')
+      metadata.set('similarity', String(value).toUpperCase());
+    else throw notSupported(`the option '${key}' of a vector index`);
+  }
+  if (!metadata.has('dimensions'))
+    throw new DatabaseError(
+      'Schema',
+      'a vector index needs OPTIONS {indexConfig: {`vector.dimensions`: n}}',
+    );
+  return metadata;
+}
+
+function literalMap(options: Expression | undefined): ValueMap {
+  if (options === undefined) return new Map();
+  if (options.kind === 'literal' && isMap(options.value)) return options.value;
+  throw notSupported('OPTIONS that are not written out');
+}
+
+function propertyChange(type: string, property: string, dataType: string): SchemaChange {
+  return {
+    kind: 'create-property',
+    type,
+    property,
+    ifNotExists: true,
+    dataType,
+    ofType: undefined,
+    attributes: [],
+    custom: new Map(),
+  };
 }
 
 function indexChange(index: {
@@ -94,8 +181,9 @@ function indexChange(index: {
   readonly type: string;
   readonly properties: readonly string[];
   readonly isUnique: boolean;
+  readonly special?: SpecialIndex;
 }): SchemaChange {
-  const { name, type, properties, isUnique } = index;
+  const { name, type, properties, isUnique, special } = index;
   return {
     kind: 'create-index',
     name,
@@ -107,11 +195,11 @@ function indexChange(index: {
       caseInsensitive: false,
     })),
     componentText: properties.join(','),
-    indexKind: 'LSM_TREE',
-    ofAnyType: true,
+    indexKind: special?.indexKind ?? 'LSM_TREE',
+    ...(special === undefined && { ofAnyType: true as const }),
     unique: isUnique,
     nullStrategy: 'SKIP',
-    metadata: new Map(),
+    metadata: special?.metadata ?? new Map(),
   };
 }
 
@@ -280,6 +368,12 @@ function dropConstraint(compiler: Compiler, command: CommandOf<'dropConstraint'>
   throw new DatabaseError('Schema', `Constraint '${name}' does not exist`);
 }
 
+/** `SHOW VECTOR INDEXES` */
+function shownOnly({ what, filter, at, end }: CommandOf<'show'>): readonly Expression[] {
+  if (what !== 'indexes' || filter === undefined || filter === 'ALL') return [];
+  return [{ kind: 'literal', value: filter, at, end }];
+}
+
 /** SHOW as the query that it stands for: a call, then what follows it, then its columns. */
 export function queryOfShow(command: CommandOf<'show'>): Query {
   const { what, yields, tail, at, end } = command;
@@ -295,7 +389,7 @@ export function queryOfShow(command: CommandOf<'show'>): Query {
   const call: Clause = {
     kind: 'callProcedure',
     name: procedure.name,
-    args: [],
+    args: shownOnly(command),
     yields: items,
     where: undefined,
     isOptional: false,

@@ -159,8 +159,13 @@ class SingleCompiler {
         return;
       case 'loadCsv':
         throw notSupported('LOAD CSV');
-      case 'order':
-        throw notSupported('ORDER BY as a clause of its own');
+      case 'order': {
+        const { orderBy, skip, limit, at, end } = clause;
+        const all = { isDistinct: false, isAll: true, items: [], orderBy, skip, limit, at, end };
+        const row = { plan: this.#plan, scope: this.#scope };
+        this.#read(compileProjection(this.#compiler, all, row, { name: 'WITH', where: undefined }));
+        return;
+      }
       case 'callProcedure':
         this.#callProcedure(clause);
         return;

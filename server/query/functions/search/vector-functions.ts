@@ -26,19 +26,7 @@ import {
 
 /** Searches in dense vector indexes (sql-functions.md 8.1). Rows are ascending by `distance`, ties by record id. */
 export const vectorSearchFunctions: readonly ScalarFunction[] = [
-  longScalar(
-    'vector.neighbors(index, key, k [, efSearch | {options}])',
-    [3, 4],
-    function* (args, context, meter): LongWork {
-      const what = 'vector.neighbors()';
-      const target = indexNamed(context.view.catalog, args[0], 'LSM_VECTOR', what);
-      const options = searchOptions(args[3], what, 'maxDistance');
-      const k = integerArgument(args[2], what);
-      const vector = yield* keyVector(args[1] ?? null, target.index, context, meter, what);
-      const search = { target, name: args[0], options, k, vector, excluded: noRids };
-      return yield* neighbourRows(search, context, meter);
-    },
-  ),
+  longScalar('vector.neighbors(index, key, k [, efSearch | {options}])', [3, 4], vectorNeighbours),
   longScalar(
     'vector.recommend(index, [positiveRids], [negativeRids], k [, efSearch | {options}])',
     [4, 5],
@@ -65,6 +53,21 @@ export const vectorSearchFunctions: readonly ScalarFunction[] = [
     },
   ),
 ];
+
+/** Rows of the function `vector.neighbors`. */
+export function* vectorNeighbours(
+  args: readonly Value[],
+  context: EvaluationContext,
+  meter: WorkMeter,
+): LongWork {
+  const what = 'vector.neighbors()';
+  const target = indexNamed(context.view.catalog, args[0], 'LSM_VECTOR', what);
+  const options = searchOptions(args[3], what, 'maxDistance');
+  const k = integerArgument(args[2], what);
+  const vector = yield* keyVector(args[1] ?? null, target.index, context, meter, what);
+  const search = { target, name: args[0], options, k, vector, excluded: noRids };
+  return yield* neighbourRows(search, context, meter);
+}
 
 const noRids: ReadonlySet<Rid> = new Set();
 
