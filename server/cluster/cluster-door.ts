@@ -24,5 +24,7 @@ export interface ClusterDoor {
   readonly readiness: Readiness;
   /** Capabilities of this build, sorted. */
   readonly capabilities: readonly string[];
+  /** Settings that must be the same on all servers. */
+  readonly sharedSettings: Readonly<Record<string, string>>;
   close(): void;
 }

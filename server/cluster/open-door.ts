@@ -1,4 +1,13 @@
 import type { Settings } from '#config/effective-settings.ts';
+import {
+  haClusterName,
+  haElectionTimeoutMax,
+  haElectionTimeoutMin,
+  haQuorum,
+  haQuorumTimeout,
+  haReadConsistency,
+  haTlsEnabled,
+} from '#config/cluster-settings.ts';
 import { sslEnabled, sslTrustStore, sslTrustStorePassword } from '#config/server-settings.ts';
 import type { Log } from '#core/log.ts';
 import type { Runtime } from '#core/runtime.ts';
@@ -41,6 +50,21 @@ const capabilities: readonly string[] = ['bootstrap', 'forwarding', 'security-do
 
 const sampleEveryMs = 5000;
 
+/** What must be the same on all servers (ha.md 13). */
+function sharedSettings(settings: Settings): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    [
+      haClusterName,
+      haQuorum,
+      haQuorumTimeout,
+      haReadConsistency,
+      haElectionTimeoutMin,
+      haElectionTimeoutMax,
+      haTlsEnabled,
+    ].map((setting) => [setting.key, String(settings.get<unknown>(setting))]),
+  );
+}
+
 /** Puts together what the doors of a server in a cluster use of it. */
 export async function openClusterDoor(options: ClusterDoorOptions): Promise<ClusterDoor> {
   const { view, token, settings, runtime, log, version, databaseNames } = options;
@@ -50,7 +74,15 @@ export async function openClusterDoor(options: ClusterDoorOptions): Promise<Clus
   const reads = new ReadBarrier(view, { settings, clock, timers });
   const forwarder = new Forwarder({ view, settings, clock, timers, token, addresses, http });
   const monitor = new ReplicaMonitor(settings, log);
-  const poll = new CapabilityPoll({ view, addresses, http, token, timers });
+  const poll = new CapabilityPoll({
+    view,
+    addresses,
+    http,
+    token,
+    timers,
+    settings: sharedSettings(settings),
+    log,
+  });
   const readiness = new Readiness(view, settings, log);
   const report = new ClusterStatusReport({
     view,
@@ -89,6 +121,7 @@ export async function openClusterDoor(options: ClusterDoorOptions): Promise<Clus
     verify,
     readiness,
     capabilities,
+    sharedSettings: sharedSettings(settings),
     close: () => {
       stopWatching();
       stopSampling();

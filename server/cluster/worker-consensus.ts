@@ -1,5 +1,6 @@
 import { MessageChannel, Worker } from 'node:worker_threads';
 import { DatabaseError } from '#core/errors.ts';
+import type { RaftTls } from './transport/raft-tls.ts';
 import { systemRuntime } from '#platform/system-runtime.ts';
 import type { Entry, Index, PeerId } from '#raft/vocabulary.ts';
 import type {
@@ -165,6 +166,11 @@ export class WorkerConsensus implements ConsensusPort {
       change,
       timeoutMs,
     })) as Promise<MembershipChanged>;
+  }
+
+  /** Certificates that were replaced: for connections from now on. */
+  useTls(tls: RaftTls): void {
+    this.#post({ kind: 'tls', tls });
   }
 
   async close(handOverMs: number): Promise<void> {

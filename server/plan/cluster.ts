@@ -10,6 +10,7 @@ import { entryKind } from '#cluster/replication/entry-codec.ts';
 import { ClusterReplication } from '#cluster/replication/replication.ts';
 import { parseServerList, type ServerList } from '#cluster/server-list.ts';
 import type { ClusterToken } from '#cluster/token/cluster-token.ts';
+import type { RaftTls } from '#cluster/transport/raft-tls.ts';
 import { WorkerConsensus } from '#cluster/worker-consensus.ts';
 import {
   haGroupCommitBatchSize,
@@ -27,7 +28,12 @@ import {
   haRaftPort,
   haServerList,
 } from '#config/cluster-settings.ts';
-import { haK8s, serverDefaultDatabases, serverName } from '#config/server-settings.ts';
+import {
+  haK8s,
+  serverDefaultDatabases,
+  serverName,
+  serverReloadEvery,
+} from '#config/server-settings.ts';
 import type { StopStep } from '#control/server-control.ts';
 import { DatabaseError } from '#core/errors.ts';
 import { makeDirectories } from '#platform/files.ts';
@@ -38,7 +44,7 @@ import { BootstrapPlan } from './cluster-bootstrap.ts';
 import { handOverStep, openDoorOfCluster, openToken } from './cluster-door.ts';
 import { SnapshotPlan, type SnapshotSources } from './cluster-snapshots.ts';
 import { VerifyPlan } from './cluster-verify.ts';
-import { consensusOptions } from './consensus-options.ts';
+import { consensusOptions, watchRaftTls } from './consensus-options.ts';
 import type { Ground } from './ground.ts';
 import type { Security } from './security.ts';
 
@@ -76,6 +82,7 @@ export class ClusterPlan {
   #bootstrap: BootstrapPlan | undefined;
   #door: ClusterDoor | undefined;
   #stopRepairs = () => {};
+  #stopTls = () => {};
 
   private constructor(given: {
     ground: Ground;
@@ -296,6 +303,7 @@ export class ClusterPlan {
         name: 'cluster',
         run: async () => {
           this.#stopRepairs();
+          this.#stopTls();
           this.#verify?.watch.stop();
           door.close();
           await this.#cluster?.close(0);
@@ -314,9 +322,15 @@ export class ClusterPlan {
       warn: (text) => log.warn(text),
     });
     try {
-      return await WorkerConsensus.start(options, {
+      const consensus = await WorkerConsensus.start(options, {
         log: (level, text) => log[level](text),
       });
+      const { clock, timers } = systemRuntime;
+      const everyMs = settings.get(serverReloadEvery);
+      const use = (tls: RaftTls) => consensus.useTls(tls);
+      const warn = (text: string) => log.warn(text);
+      this.#stopTls = watchRaftTls(settings, this.#list, { clock, timers, everyMs, use, warn });
+      return consensus;
     } catch (cause) {
       const reason = cause instanceof Error ? cause.message : String(cause);
       throw new DatabaseError('InvalidSetting', `the Raft server cannot start: ${reason}`);

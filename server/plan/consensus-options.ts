@@ -1,7 +1,7 @@
 import { join, resolve } from 'node:path';
 import type { ConsensusOptions } from '#cluster/consensus/worker-messages.ts';
 import type { ServerList } from '#cluster/server-list.ts';
-import { type RaftTls, readRaftTls } from '#cluster/transport/raft-tls.ts';
+import { type RaftTls, type RaftTlsFiles, readRaftTls } from '#cluster/transport/raft-tls.ts';
 import { haReplicationLagWarning } from '#config/cluster-http-settings.ts';
 import {
   haGrpcFlowControlWindow,
@@ -39,6 +39,7 @@ import type { SettingsReader } from '#config/effective-settings.ts';
 import type { SettingSpec } from '#config/setting.ts';
 import { haK8s, serverHttpIncomingHost, serverName } from '#config/server-settings.ts';
 import { DatabaseError } from '#core/errors.ts';
+import type { Clock, Timers } from '#core/runtime.ts';
 import { defaultRaftLimits } from '#raft/options.ts';
 
 const mebi = 1024 * 1024;
@@ -127,18 +128,66 @@ function raftDirectory(settings: SettingsReader, root: string): string {
   return join(parent === '' ? root : resolve(root, parent), `raft-storage-${node}`);
 }
 
-function tlsOf(settings: SettingsReader, ownHost: string, { nowMs, warn }: OptionsGround): RaftTls {
+function tlsFiles(settings: SettingsReader): RaftTlsFiles {
   const file = (setting: SettingSpec<string>) => ({
     setting: setting.key,
     path: settings.get(setting),
   });
-  const files = {
+  return {
     certificates: file(haTlsCertChainFile),
     key: file(haTlsPrivateKeyFile),
     trusted: file(haTlsTrustCertCollectionFile),
     isMutual: settings.get(haTlsMutualAuth),
   };
-  const { tls, warnings } = readRaftTls(files, { ownHost, nowMs });
+}
+
+function tlsOf(settings: SettingsReader, ownHost: string, { nowMs, warn }: OptionsGround): RaftTls {
+  const { tls, warnings } = readRaftTls(tlsFiles(settings), { ownHost, nowMs });
   for (const text of warnings) warn(text);
   return tls;
+}
+
+/**
+ * Follows the files of certificates (ha.md 4.5 rule 8): what is replaced by something that can serve is used for new connections,
+ * what cannot is told once and changes nothing. @returns the way to stop
+ */
+export function watchRaftTls(
+  settings: SettingsReader,
+  { self }: ServerList,
+  {
+    clock,
+    timers,
+    everyMs,
+    use,
+    warn,
+  }: {
+    readonly clock: Pick<Clock, 'now'>;
+    readonly timers: Pick<Timers, 'after'>;
+    readonly everyMs: number;
+    readonly use: (tls: RaftTls) => void;
+    readonly warn: (text: string) => void;
+  },
+): () => void {
+  if (!settings.get(haTlsEnabled)) return () => {};
+  const read = () =>
+    readRaftTls(tlsFiles(settings), { ownHost: self.host, nowMs: clock.now() }).tls;
+  let known = JSON.stringify(read());
+  let told = '';
+  let stop = () => {};
+  const look = () => {
+    try {
+      const tls = read();
+      const text = JSON.stringify(tls);
+      if (text !== known) use(tls);
+      known = text;
+      told = '';
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      if (reason !== told) warn(`the certificates stay as they were: ${reason}`);
+      told = reason;
+    }
+    stop = timers.after(everyMs, look);
+  };
+  stop = timers.after(everyMs, look);
+  return () => stop();
 }

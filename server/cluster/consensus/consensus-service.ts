@@ -394,6 +394,10 @@ export class ConsensusService {
         };
         void this.#offer();
         return;
+      case 'tls':
+        this.#server.useTls(message.tls);
+        this.#peers.useTls(message.tls);
+        return;
       case 'pin':
         this.#pins.set(message.id, message.index);
         return;

@@ -3,6 +3,7 @@ import { membersOf } from '#raft/membership.ts';
 import type { Message } from '#raft/message.ts';
 import type { ConfState, PeerId } from '#raft/vocabulary.ts';
 import type { Envelope } from '../transport/envelope.ts';
+import type { RaftTls } from '../transport/raft-tls.ts';
 import { PeerChannel, type UnaryName } from '../transport/peer-channel.ts';
 import type { ConsensusOptions } from './worker-messages.ts';
 
@@ -28,11 +29,13 @@ const refusedKeptMs = 10_000;
 /** The other members: ways to them, and when they were heard. */
 export class Peers {
   readonly #port: PeersPort;
+  #tls: RaftTls | undefined;
   readonly #channels = new Map<PeerId, PeerChannel>();
   readonly #contacts = new Map<PeerId, Contact>();
 
   constructor(port: PeersPort) {
     this.#port = port;
+    this.#tls = port.options.tls;
   }
 
   /** @returns the peers to whom something was dropped */
@@ -90,13 +93,19 @@ export class Peers {
     this.#channels.clear();
   }
 
+  /** From now on connections are made with these. */
+  useTls(tls: RaftTls): void {
+    this.#tls = tls;
+    for (const id of this.#channels.keys()) this.reset(id);
+  }
+
   channel(id: PeerId): PeerChannel {
     const known = this.#channels.get(id);
     if (known !== undefined) return known;
     const { options, runtime, names, onLost } = this.#port;
     const channel = new PeerChannel({
       address: this.#addressOf(id),
-      tls: options.tls,
+      tls: () => this.#tls,
       host: id.replace(/_\d+$/, ''),
       messageBytesMax: options.messageBytesMax,
       nowMs: () => runtime.clock.now(),

@@ -46,6 +46,7 @@ export type ToWorker =
       readonly timeoutMs: number;
     }
   | { readonly kind: 'close'; readonly id: number; readonly handOverMs: number }
+  | { readonly kind: 'tls'; readonly tls: RaftTls }
   | { readonly kind: 'pong' };
 
 export type Outcome = Proposed | Index | Transferred | MembershipChanged | 'closed' | 'timeout';

@@ -1,3 +1,4 @@
+import type { Log } from '#core/log.ts';
 import type { Timers } from '#core/runtime.ts';
 import type { PeerId } from '#raft/vocabulary.ts';
 import type { ClusterView } from '../cluster-view.ts';
@@ -11,6 +12,8 @@ export interface PeerCapabilities {
   readonly version: string;
   readonly capabilities: readonly string[];
   readonly databases?: readonly string[];
+  /** Settings that must be the same on all; absent: an older build. */
+  readonly settings?: Readonly<Record<string, string>>;
 }
 
 export type UnknownReason = 'unreachable' | 'older-build' | 'not-identified';
@@ -26,8 +29,11 @@ export class CapabilityPoll {
     readonly http: PeerHttp;
     readonly token: ClusterToken;
     readonly timers: Timers;
+    readonly settings: Readonly<Record<string, string>>;
+    readonly log: Log;
   };
   readonly #known = new Map<PeerId, PeerCapabilities>();
+  readonly #told = new Set<string>();
   readonly #unknown = new Map<PeerId, UnknownReason>();
   #cancel: () => void = () => {};
   #isClosed = false;
@@ -38,6 +44,9 @@ export class CapabilityPoll {
     http: PeerHttp;
     token: ClusterToken;
     timers: Timers;
+    /** Of this server, as it tells them to others. */
+    settings: Readonly<Record<string, string>>;
+    log: Log;
   }) {
     this.#options = options;
   }
@@ -83,8 +92,22 @@ export class CapabilityPoll {
         }
         this.#unknown.delete(id);
         this.#known.set(id, found);
+        this.#compare(id, found.settings ?? {});
       }),
     );
+  }
+
+  /** Told once for each difference. */
+  #compare(peer: PeerId, theirs: Readonly<Record<string, string>>): void {
+    for (const [key, own] of Object.entries(this.#options.settings)) {
+      const other = theirs[key];
+      const difference = `${peer} ${key} ${other} ${own}`;
+      if (other === undefined || other === own || this.#told.has(difference)) continue;
+      this.#told.add(difference);
+      this.#options.log.warn(
+        `${key} is '${other}' on ${peer} and '${own}' on the leader; set it to the same value on every server`,
+      );
+    }
   }
 
   /** The answer must come from the one that was asked: a shared address answers for another. */

@@ -17,7 +17,8 @@ export interface PeerChannelOptions {
   readonly messageBytesMax: number;
   readonly nowMs: () => number;
   /** Undefined: plain text. */
-  readonly tls: RaftTls | undefined;
+  /** Asked for each new connection: certificates are replaced while the server runs. */
+  readonly tls: () => RaftTls | undefined;
   /** As the server list writes it, whatever is dialled: the certificate is checked against it. */
   readonly host: string;
   /** Names of both sides, as they are now. */
@@ -57,7 +58,8 @@ export class PeerChannel {
   }
 
   #connect(): Record<Kind, Client> {
-    const { address, messageBytesMax, tls, host } = this.#options;
+    const { address, messageBytesMax, host } = this.#options;
+    const tls = this.#options.tls();
     const isNamed = tls !== undefined && isIP(host.replace(/^\[(.*)\]$/, '$1')) === 0;
     const names = isNamed ? { 'grpc.ssl_target_name_override': host } : {};
     const client = () =>

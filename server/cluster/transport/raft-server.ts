@@ -35,7 +35,7 @@ export class RaftServer {
   readonly #options: RaftServerOptions;
   readonly #server: Server;
   readonly #listener = createServer({ noDelay: true });
-  readonly #injector: ConnectionInjector;
+  #injector: ConnectionInjector;
   readonly #sockets = new Set<Socket>();
   refused = 0;
 
@@ -78,6 +78,11 @@ export class RaftServer {
         resolve(address !== null && typeof address === 'object' ? address.port : port);
       });
     });
+  }
+
+  /** Connections that come are served with these; those that are there stay. */
+  useTls(tls: RaftTls): void {
+    this.#injector = this.#server.createConnectionInjector(credentialsOf(tls));
   }
 
   async #accept(socket: Socket): Promise<void> {

@@ -54,7 +54,7 @@ const capabilities = peerRoute(
   'POST',
   '/cluster/capabilities',
   403,
-  async (exchange, { view, capabilities: own }) => {
+  async (exchange, { view, capabilities: own, sharedSettings }) => {
     await exchange.body();
     const { version, databases } = exchange.door;
     exchange.jsonValue(200, {
@@ -62,6 +62,7 @@ const capabilities = peerRoute(
       version,
       capabilities: own,
       databases: databases.names(),
+      settings: sharedSettings,
     });
   },
 );

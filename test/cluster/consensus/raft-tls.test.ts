@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
@@ -74,6 +74,30 @@ test('members with certificates form a group; neither plain text nor a foreign c
     for (const stranger of strangers) assert.equal(stranger.status().clusterId, undefined);
   } finally {
     await Promise.all(strangers.map((stranger) => stranger.close(0)));
+    await group.close();
+  }
+});
+
+test('certificates are replaced one member after the other while writes go on', async () => {
+  const next = made('next');
+  const both = join(root, 'both.crt');
+  const trusted = { setting: 'trustCertCollectionFile', path: both };
+  writeFileSync(
+    both,
+    [good, next].map(({ trusted: { path } }) => readFileSync(path, 'utf8')).join(''),
+  );
+  const tlsOf = (files: RaftTlsFiles, trust = trusted) =>
+    readRaftTls({ ...files, trusted: trust }, at).tls;
+  const group = await WorkerGroup.start(3, () => tlsOf(good));
+  try {
+    await group.leader();
+    const steps = [tlsOf(next), tlsOf(next, next.trusted)];
+    for (const tls of steps)
+      for (const { consensus } of group.members.values()) {
+        consensus.useTls(tls);
+        for (let i = 0; i < 3; i += 1) await group.write(`write ${i}`);
+      }
+  } finally {
     await group.close();
   }
 });

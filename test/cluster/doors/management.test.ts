@@ -1,6 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { clusterToken, type ScriptedCluster, startCluster } from '../support/scripted-cluster.ts';
+import { PeerAddresses } from '#cluster/forwarding/peer-addresses.ts';
+import { PeerHttp } from '#cluster/forwarding/peer-http.ts';
+import { CapabilityPoll } from '#cluster/status/capabilities.ts';
+import { ClusterToken } from '#cluster/token/cluster-token.ts';
+import { Settings } from '#config/effective-settings.ts';
+import { silentLog } from '#core/log.ts';
+import { systemRuntime } from '#platform/system-runtime.ts';
 import { startDoor } from '../../http/door-fixture.ts';
 
 // The endpoints of people and of servers (ha.md 11) over a scripted consensus.
@@ -424,5 +431,45 @@ test('declared ports of other doors are shown, and withheld when two servers sha
       ['127.0.0.1:7688', undefined, true],
       ['127.0.0.1:7689', undefined, true],
     ],
+  );
+});
+
+test('settings that differ between servers are told once by the leader', async (context) => {
+  const cluster = await startCluster(context);
+  const ask = cluster.door(1);
+  const token = { 'x-service-cluster-token': clusterToken };
+  const { body } = await ask.ask('POST', 'cluster/capabilities', {
+    body: {},
+    user: null,
+    headers: token,
+  });
+  const settings = body['settings'] as Record<string, string>;
+  assert.equal(settings['service.ha.quorum'], 'majority');
+  const told: string[] = [];
+  const log = { ...silentLog, warn: (text: string) => void told.push(text) };
+  const [leader] = cluster.servers;
+  assert.ok(leader);
+  const addresses = new PeerAddresses(leader, {
+    ownPorts: () => ({ http: cluster.door(0).port, https: undefined }),
+    log: silentLog,
+  });
+  const poll = new CapabilityPoll({
+    view: leader,
+    addresses,
+    http: new PeerHttp(
+      { settings: new Settings(new Map()), timers: systemRuntime.timers },
+      undefined,
+    ),
+    token: new ClusterToken([clusterToken]),
+    timers: systemRuntime.timers,
+    settings: { ...settings, 'service.ha.quorum': 'all' },
+    log,
+  });
+  await poll.poll();
+  await poll.poll();
+  assert.equal(told.length, 2, told.join('\n'));
+  assert.match(
+    told[0] ?? '',
+    /service\.ha\.quorum is 'majority' on 127\.0\.0\.1_700[12] and 'all'/,
   );
 });
