@@ -1,4 +1,4 @@
-import { rules, tests, walks } from './finders.ts';
+import { rules, seeds, tests, walks } from './finders.ts';
 import type { Mutant } from './mutants.ts';
 
 // Errors of consensus; numbers are those of ha-testing.md 7.
@@ -174,6 +174,23 @@ export const coreMutants: readonly Mutant[] = [
     says: 'a read is served before the no-op is committed',
     edits: [raft('node.ts', 'if (state.log.commit < state.noopIndex)', 'if (state.noopIndex < 0)')],
     finder: rules,
+  },
+  {
+    name: 'M15',
+    says: 'a leader answers a read without a round',
+    edits: [
+      raft(
+        'replication.ts',
+        'state.voterSets.every((ids) => ids.length === 1 && ids[0] === state.self)',
+        'state.voterSets.length > 0',
+      ),
+      raft(
+        'replication.ts',
+        'id === state.self ? state.reads.sent : confirmedRound(state, id)',
+        'confirmedRound(state, id) < 0 ? 0 : state.reads.sent',
+      ),
+    ],
+    finder: seeds(800),
   },
   {
     name: 'M17',

@@ -1,20 +1,31 @@
+import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { noFaults, SimulatedCluster, someFaults } from './support/simulated-cluster.ts';
+import { noFaults, optionsOf } from './simulation/options.ts';
+import { Simulation } from './simulation/simulation.ts';
 
 test('a healthy group elects one leader and commits', () => {
-  const cluster = new SimulatedCluster(1, 3, noFaults);
-  cluster.run(200);
-  cluster.settle();
+  const simulation = new Simulation({ ...optionsOf(1), voters: 3, faults: noFaults });
+  assert.ok(simulation.run());
+  assert.equal(simulation.oracle.elections, 1);
 });
 
-test('groups of three and five keep every invariant under faults', () => {
+test('groups keep every invariant under faults, make progress, and converge', () => {
   for (let seed = 1; seed <= 40; seed++) {
-    const cluster = new SimulatedCluster(seed, seed % 2 === 0 ? 3 : 5, someFaults);
     try {
-      cluster.run(1500);
-      cluster.settle();
+      new Simulation(optionsOf(seed)).run();
     } catch (error) {
       throw new Error(`seed ${seed}`, { cause: error });
     }
+  }
+});
+
+test('equal seeds give equal runs', () => {
+  for (const seed of [2, 3, 5]) {
+    const hashes = [1, 2].map(() => {
+      const simulation = new Simulation(optionsOf(seed));
+      simulation.run();
+      return simulation.oracle.hash;
+    });
+    assert.equal(hashes[0], hashes[1], `seed ${seed}`);
   }
 });

@@ -26,7 +26,7 @@ export const rules: readonly Rule[] = [
   {
     number: '2.3.7',
     says: 'outputs are a function of state and inputs',
-    test: { file: properties, title: 'equal seeds give equal runs' },
+    test: { file: 'test/raft/simulation.test.ts', title: 'equal seeds give equal runs' },
   },
   { number: '2.4', says: 'learners and members that may not lead never campaign' },
   { number: '2.5.1', says: 'a timeout asks for pre-votes first' },

@@ -1,0 +1,51 @@
+import assert from 'node:assert/strict';
+import type { Entry, Index, PeerId, Term } from '#raft/vocabulary.ts';
+import type { Machine } from './machine.ts';
+import type { SimulatedServer } from './server.ts';
+
+/** Sees all servers and all of history: what is checked at every step (ha-testing.md 4.1). */
+export class Oracle {
+  readonly #leaders = new Map<Term, PeerId>();
+  readonly #applied = new Map<Index, { readonly term: Term; readonly text: string }>();
+  readonly #chains = new Map<Index, string>();
+  #commitTerm: Term = 0;
+  newest: Index = 0;
+  elections = 0;
+  /** Hash over the stream of events: the same seed gives the same. */
+  hash = 0;
+
+  event(...parts: readonly (string | number)[]): void {
+    for (const part of parts)
+      for (const letter of String(part))
+        this.hash = (Math.imul(this.hash, 31) + letter.charCodeAt(0)) | 0;
+  }
+
+  elected({ id, node, store }: SimulatedServer): void {
+    const term = node?.status().term ?? 0;
+    const known = this.#leaders.get(term);
+    assert.ok(known === undefined || known === id, `S2: term ${term} has ${known} and ${id}`);
+    if (known !== undefined) return;
+    this.#leaders.set(term, id);
+    this.elections += 1;
+    if (term <= this.#commitTerm) return;
+    assert.ok((node?.status().lastIndex ?? 0) >= this.newest, `S4: ${id} lacks what is committed`);
+    const own = store.tail.term(this.newest);
+    const committed = this.#applied.get(this.newest);
+    if (typeof own === 'number' && this.newest <= (node?.status().durableIndex ?? 0))
+      assert.equal(own, committed?.term ?? own, `S4: ${id} has another entry ${this.newest}`);
+  }
+
+  /** S6, S11: the same entries at the same places, for ever, and the same state after them. */
+  appliedBy(server: PeerId, entry: Entry, machine: Machine, leaderTerm: Term | undefined): void {
+    const { index, term } = entry;
+    const text = `${entry.kind} ${new TextDecoder().decode(entry.data)}`;
+    const known = this.#applied.get(index);
+    if (known === undefined) this.#applied.set(index, { term, text });
+    else assert.deepEqual({ term, text }, known, `S6: ${server} applies another entry ${index}`);
+    const chain = this.#chains.get(index);
+    if (chain === undefined) this.#chains.set(index, machine.chain);
+    else assert.equal(machine.chain, chain, `S11: ${server} has another state after ${index}`);
+    this.newest = Math.max(this.newest, index);
+    if (leaderTerm !== undefined) this.#commitTerm = Math.max(this.#commitTerm, leaderTerm);
+  }
+}
