@@ -20,6 +20,7 @@ import {
 } from '#config/cluster-log-settings.ts';
 import {
   haClusterName,
+  haElectionTimeoutMax,
   haGroupCommitQueueSize,
   haK8sSuffix,
   haQuorum,
@@ -219,7 +220,8 @@ export class ClusterPlan {
       openForApply: (name) => given.databases.openForLog(name),
       marked: given.verify.marked,
       checkpointed: (index) => given.snapshots.snapshots.offer(index),
-      needsAll: settings.get(haQuorum) === 'all',
+      allWithinMs:
+        settings.get(haQuorum) === 'all' ? () => settings.get(haElectionTimeoutMax) : undefined,
       compaction: {
         entriesMax: () => settings.get(haSnapshotThreshold),
         intervalMs: () => settings.get(haSnapshotInterval),

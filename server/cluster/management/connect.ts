@@ -24,8 +24,8 @@ export async function connectTo(
   options: ConnectOptions,
 ): Promise<void> {
   const { view, addresses, http, token } = options;
-  const { self, status } = view.consensus;
-  const { voters, learners } = status().configuration;
+  const { self } = view.consensus;
+  const { voters, learners } = view.consensus.status().configuration;
   const members = [...voters, ...learners];
   const isMember = members.some(({ id }) => id === self);
   if (isMember && members.length > 1) return;

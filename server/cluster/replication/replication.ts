@@ -33,8 +33,8 @@ export interface ClusterReplicationOptions {
   /** Everything up to the index is durable here; default: the log may go. */
   readonly checkpointed?: (index: Index) => void;
   readonly compaction?: CompactionPace;
-  /** `service.ha.quorum=all` */
-  readonly needsAll?: boolean;
+  /** Set with `service.ha.quorum=all`: a voter that is silent for longer is away. */
+  readonly allWithinMs?: (() => number) | undefined;
   readonly runtime: Runtime;
   readonly log: Log;
 }
@@ -76,8 +76,10 @@ export class ClusterReplication implements Replication, ServerProposer {
     const { port, bounds, runtime, server, log, marked, checkpointed } = options;
     const { clock, timers } = runtime;
     this.#commits = new GroupCommit({ port, bounds, clock, timers });
-    if (options.needsAll === true)
-      this.#wholeQuorum = new WholeQuorum({ port, timeoutMs: bounds.quorumTimeoutMs, timers });
+    const { allWithinMs: silentMsMax } = options;
+    const timeoutMs = bounds.quorumTimeoutMs;
+    if (silentMsMax !== undefined)
+      this.#wholeQuorum = new WholeQuorum({ port, timeoutMs, silentMsMax, timers });
     this.loop = new ApplyLoop({
       port,
       server,

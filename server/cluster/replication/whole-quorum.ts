@@ -7,6 +7,8 @@ export interface WholeQuorumOptions {
   readonly port: Pick<ConsensusPort, 'self' | 'status' | 'onStatus'>;
   /** `service.ha.quorumTimeout` */
   readonly timeoutMs: () => number;
+  /** A voter that was silent for longer is away. */
+  readonly silentMsMax: () => number;
   readonly timers: Pick<Timers, 'after'>;
 }
 
@@ -28,7 +30,11 @@ export class WholeQuorum {
     const away = configuration.voters
       .map(({ id }) => id)
       .filter((id) => id !== port.self)
-      .filter((id) => progress.find((peer) => peer.id === id)?.isReachable !== true);
+      .filter((id) => {
+        const known = progress.find((peer) => peer.id === id);
+        const silentMs = known?.lastContactMs ?? Number.POSITIVE_INFINITY;
+        return known?.isReachable !== true || silentMs > this.#options.silentMsMax();
+      });
     if (away.length > 0)
       throw new DatabaseError(
         'QuorumNotReached',

@@ -11,6 +11,7 @@ class Peers {
     ['c', 7],
   ]);
   readonly away = new Set<string>();
+  readonly silent = new Set<string>();
   #tell: (status: ConsensusStatus) => void = () => {};
   #expire: () => void = () => {};
 
@@ -26,6 +27,7 @@ class Peers {
       },
     },
     timeoutMs: () => 100,
+    silentMsMax: () => 1000,
     timers: {
       after: (_, run) => {
         this.#expire = run;
@@ -39,6 +41,7 @@ class Peers {
       id,
       match,
       isReachable: !this.away.has(id),
+      lastContactMs: this.silent.has(id) ? 1500 : 500,
     }));
     const voters = ['a', ...this.match.keys()].map((id) => ({ id }));
     return { configuration: { voters }, progress } as unknown as ConsensusStatus;
@@ -57,6 +60,9 @@ class Peers {
 test('while a voter is away nothing is appended', () => {
   const peers = new Peers();
   peers.quorum.requireAll();
+  peers.silent.add('b');
+  assert.throws(() => peers.quorum.requireAll(), { message: /'all' and b/ });
+  peers.silent.clear();
   peers.away.add('c');
   assert.throws(() => peers.quorum.requireAll(), {
     code: 'QuorumNotReached',
