@@ -76,6 +76,7 @@ export function typeOfLabels(
   labels: readonly string[],
 ): TypeDefinition | undefined {
   const distinct = [...new Set(labels)];
+  for (const label of distinct) requireUnreserved(label);
   if (distinct.length < 2) return vertexType(catalog, distinct[0] ?? noLabelType);
   const parts = distinct.map((label) => vertexType(catalog, label)?.id);
   const name = compositeName(distinct);
@@ -167,15 +168,16 @@ export function relabelled(
 
 /** A composite type stands for its labels, by whatever name it is called. */
 function namedLabels(catalog: Catalog, label: string): readonly string[] {
-  if (label === noLabelType)
-    throw new DatabaseError(
-      'IllegalArgument',
-      `'${noLabelType}' is reserved and cannot be a label`,
-    );
+  requireUnreserved(label);
   const type = catalog.typeNamed(label);
   if (type === undefined) return [label];
   vertexType(catalog, label);
   return isComposite(catalog, type) ? ownLabels(catalog, type.id) : [type.name];
+}
+
+function requireUnreserved(label: string): void {
+  if (label !== noLabelType) return;
+  throw new DatabaseError('IllegalArgument', `'${noLabelType}' is reserved and cannot be a label`);
 }
 
 /** Whether rows of the type may lie in the bucket of a record. */

@@ -53,7 +53,7 @@ export async function runKillLoop(options: KillLoopOptions): Promise<KillLoopOut
       violations = await verify(new HttpClient(server.port, 'root', password), ledger);
       if (kills % 10 === 0 || violations.length > 0) {
         options.report(
-          `${kills} kills, ${ledger.items.size} items, ${ledger.edges.size} edges, counter ${ledger.increments}, ${ledger.transfers} transfers, ${violations.length} violations`,
+          `${kills} kills, ${ledger.items.size} items, ${ledger.edges.size} edges, counter ${ledger.increments}, ${ledger.relabelled} labels, ${ledger.transfers} transfers, ${violations.length} violations`,
         );
       }
     }

@@ -17,6 +17,7 @@ export async function verify(client: HttpClient, ledger: Ledger): Promise<string
   await checkIndex(client, items, 'Item[key]', 'key', violations);
   await checkIndex(client, items, 'Item[grp]', 'grp', violations);
   await checkSearches(client, items, violations);
+  await checkMarks(client, items, ledger, violations);
   await checkBalances(client, violations);
   await checkCounter(client, ledger, violations);
   const counted = await client.sql(databaseName, 'SELECT count(*) AS n FROM Item');
@@ -49,6 +50,31 @@ function checkItems(items: readonly Row[], ledger: Ledger, violations: string[])
   ledger.openDeletes.clear();
   ledger.items.clear();
   for (const [key, note] of found) ledger.items.set(key, note);
+}
+
+/** Scan, count, index and labels say the same of who is marked, and what was acknowledged holds. */
+async function checkMarks(
+  client: HttpClient,
+  items: readonly Row[],
+  ledger: Ledger,
+  violations: string[],
+): Promise<void> {
+  const marked = await client.sql(databaseName, 'SELECT @rid, key FROM Marked');
+  const keys = new Set(marked.map((row) => String(row['key'])));
+  const rids = new Map(items.map((row) => [String(row['key']), String(row['@rid'])]));
+  await checkIndex(client, marked, 'Marked[key]', 'key', violations);
+  const [counted] = await client.sql(databaseName, 'SELECT count(*) AS n FROM Marked');
+  if (counted?.['n'] !== marked.length)
+    violations.push(`count(*) says ${String(counted?.['n'])} are marked, a scan ${marked.length}`);
+  for (const { '@rid': rid, key } of marked)
+    if (rids.get(String(key)) !== String(rid)) violations.push(`marked ${key} is no item`);
+  for (const [key, isMarked] of ledger.marks) {
+    if (!rids.has(key) || ledger.openMarks.has(key) || keys.has(key) === isMarked) continue;
+    violations.push(`item ${key} is acknowledged to be ${isMarked ? 'marked' : 'unmarked'}`);
+  }
+  ledger.openMarks.clear();
+  ledger.marks.clear();
+  for (const key of rids.keys()) ledger.marks.set(key, keys.has(key));
 }
 
 /** What each kind of search finds, against the groups of a scan. */

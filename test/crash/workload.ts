@@ -3,7 +3,7 @@ import { type HttpClient, RefusedRequest } from '../support/server-process.ts';
 
 /**
  * Mixed writes by several clients at once: inserts under a unique key, edges, transfers between accounts in sessions,
- * updates by a single statement, deletes. The ledger remembers what was acknowledged and what was under way when the
+ * updates by a single statement, labels that come and go, deletes. The ledger remembers what was acknowledged and what was under way when the
  * server died (its fate is open: all of it or nothing).
  */
 export class Ledger {
@@ -16,6 +16,10 @@ export class Ledger {
   increments = 0;
   incrementsOpen = 0;
   transfers = 0;
+  /** Key -> whether the item is acknowledged to have the label `Marked`. */
+  readonly marks = new Map<string, boolean>();
+  readonly openMarks = new Set<string>();
+  relabelled = 0;
   readonly openItems = new Map<string, string>();
   readonly openDeletes = new Set<string>();
   readonly openEdges = new Map<string, readonly [string, string]>();
@@ -44,6 +48,9 @@ export async function createSchema(client: HttpClient): Promise<void> {
     'CREATE PROPERTY Item.place STRING',
     'CREATE INDEX ON Item (place) GEOSPATIAL',
     'CREATE EDGE TYPE Moves',
+    'CREATE VERTEX TYPE Marked',
+    'CREATE PROPERTY Marked.key STRING',
+    'CREATE INDEX ON Marked (key) UNIQUE',
     'CREATE DOCUMENT TYPE Account',
     'CREATE PROPERTY Account.number INTEGER',
     'CREATE INDEX ON Account (number) UNIQUE',
@@ -86,7 +93,8 @@ async function oneStep(
   if (choice < 0.4) await insertItem(client, ledger, random, `k${tag}`);
   else if (choice < 0.65) await insertEdge(client, ledger, random, `e${tag}`);
   else if (choice < 0.8) await transfer(client, ledger, random);
-  else if (choice < 0.93) await increment(client, ledger);
+  else if (choice < 0.86) await increment(client, ledger);
+  else if (choice < 0.94) await relabel(client, ledger, random);
   else await deleteItem(client, ledger, random);
 }
 
@@ -172,6 +180,30 @@ async function increment(client: HttpClient, ledger: Ledger): Promise<void> {
     ledger.incrementsOpen -= 1;
   } catch (error) {
     if (error instanceof RefusedRequest) ledger.incrementsOpen -= 1;
+    throw error;
+  }
+}
+
+/** The item gets or loses a label: another type, with an index of its own, under the same id. */
+async function relabel(client: HttpClient, ledger: Ledger, random: () => number): Promise<void> {
+  const key = pick(ledger.items, random);
+  if (key === undefined || ledger.openMarks.has(key)) return;
+  const isMarked = random() < 0.6;
+  const change = isMarked ? 'SET n:Marked' : 'REMOVE n:Marked';
+  ledger.openMarks.add(key);
+  try {
+    const command = `MATCH (n:Item {key: $key}) ${change} RETURN count(n) AS n`;
+    const answer = await client.request('POST', `/command/${databaseName}`, {
+      language: 'cypher',
+      command,
+      params: { key },
+    });
+    if (answer.status !== 200) throw new RefusedRequest(answer, command);
+    ledger.marks.set(key, isMarked);
+    ledger.relabelled += 1;
+    ledger.openMarks.delete(key);
+  } catch (error) {
+    if (error instanceof RefusedRequest) ledger.openMarks.delete(key);
     throw error;
   }
 }

@@ -4,24 +4,12 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { decodeValue, encodeValue } from '#catalog/value-document.ts';
 import { defaultTemporalFormats } from '#core/temporal/format.ts';
-import { DateTime, Duration, LocalDate } from '#core/temporal/temporal.ts';
 import { textOf } from '#core/text/text-form.ts';
 import { compareForCypher } from '#core/value/cypher-order.ts';
-import { Decimal } from '#core/value/decimal.ts';
 import { valueKey, valuesEqual } from '#core/value/equality.ts';
 import { parseJson } from '#core/value/json-value.ts';
-import { Link } from '#core/value/record.ts';
-import { makeRid } from '#core/value/rid.ts';
 import { compareForSort } from '#core/value/sort-order.ts';
-import {
-  double,
-  EmbeddedDocument,
-  isList,
-  isMap,
-  kindOf,
-  type Value,
-  type ValueKind,
-} from '#core/value/value.ts';
+import { isList, isMap, kindOf, type Value } from '#core/value/value.ts';
 import { compareValues } from '#core/value/value-order.ts';
 import { storedValue, valueJson } from '#database/operations/export/record-json.ts';
 import { JsonWriter, NameCache } from '#http/answer/json-writer.ts';
@@ -31,50 +19,8 @@ import { viewOf } from '#storage/format/bytes.ts';
 import { ByteWriter } from '#storage/format/byte-writer.ts';
 import { OrderedKeyWriter } from '#storage/format/ordered-key.ts';
 import { ValueReader, writeValue } from '#storage/format/value-codec.ts';
-import { recordForRoundTrips } from './record-for-round-trips.ts';
-import {
-  arbitraryCypherDuration,
-  arbitraryLocalDateTime,
-  arbitraryLocalTime,
-  arbitraryPath,
-  arbitraryPoint,
-  arbitraryZonedDateTime,
-  arbitraryZonedTime,
-} from '../core/arbitrary-extended.ts';
-
-const small = fc.integer({ min: -5, max: 5 });
-
-const kinds = {
-  null: fc.constant(null),
-  boolean: fc.boolean(),
-  integer: fc.oneof(small, fc.bigInt({ min: 2n ** 53n, max: 2n ** 63n - 1n })),
-  double: fc.oneof(fc.double().map(double), fc.constantFrom(double(4), double(NaN), double(-0))),
-  // Of so few digits that each has an index key of its own; ordered-key.test.ts has the others.
-  decimal: fc
-    .tuple(fc.integer(), fc.nat({ max: 6 }))
-    .map(([n, scale]) => new Decimal(BigInt(n), scale)),
-  string: fc.string({ unit: 'binary', maxLength: 8 }),
-  bytes: fc.uint8Array({ maxLength: 8 }).map((bytes) => new Uint8Array(bytes)),
-  date: fc.oneof(small, fc.integer({ min: -1e8, max: 1e8 })).map((day) => new LocalDate(day)),
-  datetime: fc.tuple(small, fc.nat({ max: 3 })).map(([ms, n]) => new DateTime(ms, n, 'nanos')),
-  duration: fc.tuple(small, fc.nat({ max: 3 })).map(([s, n]) => new Duration(s, n)),
-  link: fc.tuple(fc.nat(3), fc.nat(3)).map(([b, p]) => new Link(makeRid(b, p))),
-  record: fc.tuple(fc.nat(3), fc.nat(3)).map(([b, p]) => recordForRoundTrips(makeRid(b, p))),
-  embedded: fc
-    .dictionary(fc.constantFrom('a', '__proto__'), small)
-    .map((entries) => new EmbeddedDocument('T', new Map(Object.entries(entries)))),
-  list: fc.array(small, { maxLength: 5 }),
-  map: fc
-    .array(fc.tuple(fc.constantFrom('a', 'b', '__proto__'), small), { maxLength: 3 })
-    .map((entries) => new Map(entries)),
-  localTime: arbitraryLocalTime,
-  zonedTime: arbitraryZonedTime,
-  localDateTime: arbitraryLocalDateTime,
-  zonedDateTime: arbitraryZonedDateTime,
-  cypherDuration: arbitraryCypherDuration,
-  point: arbitraryPoint,
-  path: arbitraryPath,
-} satisfies Record<ValueKind, fc.Arbitrary<Value>>;
+import { kinds } from './kinds.ts';
+import { arbitraryZonedDateTime } from '../core/arbitrary-extended.ts';
 
 function stored(value: Value): Value {
   const out = new ByteWriter(64);

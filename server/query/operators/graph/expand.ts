@@ -62,14 +62,14 @@ export class ExpandOperator implements PhysicalOperator {
   #memory: HeldMemory | undefined;
   #memoryOf: ExecutionContext | undefined;
   #seenBytes = 0;
-  readonly #walked: WalkedEdges;
+  readonly #walked: WalkedEdges | undefined;
 
   constructor(options: ExpandOptions) {
     this.name = options.isDistinct ? 'Expand distinct' : 'Expand';
     this.inputs = [options.input];
     this.description = options.description;
     this.#options = options;
-    this.#walked = new WalkedEdges(options.unlike);
+    this.#walked = WalkedEdges.of(options.unlike);
     this.#neighbours = new NeighbourCursor(options.move, tablesOf(options), options.typeCheck);
   }
 
@@ -108,7 +108,7 @@ export class ExpandOperator implements PhysicalOperator {
         continue;
       }
       const { element, check } = neighbours;
-      if (!walked.isEmpty && walked.has(neighbours.edge)) continue;
+      if (walked !== undefined && walked.has(neighbours.edge)) continue;
       if (seen !== undefined && !seen.add(element)) continue;
       if (check !== undefined && !check(element, view)) continue;
       if (to !== undefined) frame[to] = toBareId ? element : new RecordReference(view, element);
@@ -120,7 +120,7 @@ export class ExpandOperator implements PhysicalOperator {
   /** True when the rows are nothing but bare ids in `slot`: then `fillIds` gives them. */
   givesIdsIn(slot: Slot): boolean {
     const { to, toBareId, edge } = this.#options;
-    return to === slot && toBareId && edge === undefined && this.#walked.isEmpty;
+    return to === slot && toBareId && edge === undefined && this.#walked === undefined;
   }
 
   /** As `fill` of an operator whose columns, `columnCount` of them, are all the id of the neighbour. */
@@ -164,7 +164,7 @@ export class ExpandOperator implements PhysicalOperator {
     if (!this.#isPreparing) {
       const pulled = input.next();
       if (pulled !== ROW) return pulled;
-      this.#walked.read(frame);
+      this.#walked?.read(frame);
       if (fromBareId) this.#neighbours.startAt(view, frame[from] as Rid);
       else this.#neighbours.start(view, frame[from] as Value);
     }
@@ -223,7 +223,7 @@ export class ExpandIntoOperator implements PhysicalOperator {
   /** The execution that the table belongs to, told by its regex budget: contexts are used again. */
   #tableFor: ExecutionContext['regexBudget'] | undefined;
   #rowsLeft = 0;
-  readonly #walked: WalkedEdges;
+  readonly #walked: WalkedEdges | undefined;
 
   constructor(
     options: ExpandOptions & { readonly to: Slot; readonly reversed: ResolvedMove | undefined },
@@ -232,7 +232,7 @@ export class ExpandIntoOperator implements PhysicalOperator {
     this.description = options.description;
     this.#options = options;
     const tables = tablesOf(options);
-    this.#walked = new WalkedEdges(options.unlike);
+    this.#walked = WalkedEdges.of(options.unlike);
     this.#neighbours = new NeighbourCursor(options.move, tables);
     this.#reversed = options.reversed && new NeighbourCursor(options.reversed, tables);
     this.#walking = this.#neighbours;
@@ -256,6 +256,7 @@ export class ExpandIntoOperator implements PhysicalOperator {
   next(): Pulled {
     const { view, frame } = this.#context as ExecutionContext;
     const { input, edge } = this.#options;
+    const walked = this.#walked;
     for (;;) {
       if (this.#share.isSpent()) return PAUSE;
       if (this.#rowsLeft > 0) {
@@ -275,7 +276,7 @@ export class ExpandIntoOperator implements PhysicalOperator {
         continue;
       }
       if (this.#walking.element !== this.#target) continue;
-      if (!this.#walked.isEmpty && this.#walked.has(this.#walking.edge)) continue;
+      if (walked !== undefined && walked.has(this.#walking.edge)) continue;
       if (edge !== undefined) frame[edge] = new RecordReference(view, this.#walking.edge);
       return ROW;
     }
@@ -290,7 +291,7 @@ export class ExpandIntoOperator implements PhysicalOperator {
   #start(): void {
     const { view, frame } = this.#context as ExecutionContext;
     const { from, to } = this.#options;
-    this.#walked.read(frame);
+    this.#walked?.read(frame);
     const source = idOf(frame[from] as Value, this.#options.fromBareId);
     const target = idOf(frame[to] as Value, this.#options.toBareId);
     if (source !== this.#source) this.#leaveSource(source);
@@ -342,7 +343,7 @@ export class ExpandIntoOperator implements PhysicalOperator {
       this.#sourceDegree <= tabledNeighboursMax &&
       transaction === undefined &&
       edge === undefined &&
-      this.#walked.isEmpty &&
+      this.#walked === undefined &&
       (move.kind === 'vertex' || move.kind === 'edge')
     );
   }

@@ -42,7 +42,7 @@ export class FollowEdgesOperator implements PhysicalOperator {
   readonly inputs: readonly PhysicalOperator[];
   readonly description: string;
   readonly #options: FollowEdgesOptions;
-  readonly #walked: WalkedEdges;
+  readonly #walked: WalkedEdges | undefined;
   readonly #share = new WorkShare();
   #context: ExecutionContext | undefined;
   #ways: readonly Ends[] = [];
@@ -52,7 +52,7 @@ export class FollowEdgesOperator implements PhysicalOperator {
     this.inputs = [options.input];
     this.description = options.description;
     this.#options = options;
-    this.#walked = new WalkedEdges(options.unlike);
+    this.#walked = WalkedEdges.of(options.unlike);
   }
 
   open(context: ExecutionContext): void {
@@ -84,7 +84,7 @@ export class FollowEdgesOperator implements PhysicalOperator {
   #waysOf(value: Value): readonly Ends[] {
     const { frame, view } = this.#context as ExecutionContext;
     const { fromIsBound, toIsBound, from, to, fromCheck, toCheck } = this.#options;
-    this.#walked.read(frame);
+    this.#walked?.read(frame);
     const start = fromIsBound ? idIn(frame[from] as Value) : undefined;
     const end = toIsBound ? idIn(frame[to] as Value) : undefined;
     if ((fromIsBound && start === undefined) || (toIsBound && end === undefined)) return [];
@@ -129,7 +129,7 @@ export class FollowEdgesOperator implements PhysicalOperator {
     if (!isRecord(value) || value.kind !== 'edge') return undefined;
     if (typeCheck !== undefined && !typeCheck(value.rid, (this.#context as ExecutionContext).view))
       return undefined;
-    return this.#walked.has(value.rid) ? undefined : value;
+    return this.#walked?.has(value.rid) ? undefined : value;
   }
 
   #waysThrough(edge: StoredRecord): readonly Ends[] {

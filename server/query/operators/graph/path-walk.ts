@@ -74,13 +74,13 @@ export class PathWalk {
   #targetRid: Rid | undefined;
   #isStarting = false;
   #element: Value = null;
-  readonly #walked: WalkedEdges;
+  readonly #walked: WalkedEdges | undefined;
 
   constructor(options: PathWalkOptions, context: ExecutionContext, memory: HeldMemory) {
     this.#options = options;
     this.#context = context;
     this.#memory = memory;
-    this.#walked = new WalkedEdges(options.unlike);
+    this.#walked = WalkedEdges.of(options.unlike);
   }
 
   /** The end of the path that `step` found last. */
@@ -93,7 +93,7 @@ export class PathWalk {
     const { to, into } = this.#options;
     this.#height = 0;
     this.#isStarting = false;
-    this.#walked.read(this.#context.frame);
+    this.#walked?.read(this.#context.frame);
     this.#target = into ? (this.#context.frame[to] as Value) : null;
     this.#targetRid = ridOf(this.#target);
     if (start === null || ridOf(start) === undefined) return;
@@ -149,7 +149,7 @@ export class PathWalk {
     const move = moves[top.move] as CompiledMove;
     if (move.typeCheck && !move.typeCheck(cursor.element, view)) return false;
     if (distinctEdges && this.#isWalked(cursor.edge)) return false;
-    if (!this.#walked.isEmpty && this.#walked.has(cursor.edge)) return false;
+    if (this.#walked?.has(cursor.edge) === true) return false;
     const element = new RecordReference(view, cursor.element);
     if (this.#options.start !== undefined) this.#showRepetition(top);
     frame[move.element] = element;

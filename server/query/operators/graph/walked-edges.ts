@@ -12,17 +12,17 @@ export class WalkedEdges {
   readonly #walked: readonly WalkedEdge[];
   #rids: Rid[] = [];
 
-  constructor(walked: readonly WalkedEdge[] = []) {
+  constructor(walked: readonly WalkedEdge[]) {
     this.#walked = walked;
   }
 
-  get isEmpty(): boolean {
-    return this.#walked.length === 0;
+  /** Undefined when there are none: loops over neighbours then ask nothing. */
+  static of(walked: readonly WalkedEdge[] = []): WalkedEdges | undefined {
+    return walked.length === 0 ? undefined : new WalkedEdges(walked);
   }
 
   /** To be asked when a row begins. */
   read(frame: Frame): void {
-    if (this.#walked.length === 0) return;
     const rids: Rid[] = [];
     for (let at = 0; at < this.#walked.length; at += 1)
       addRids(frame[(this.#walked[at] as WalkedEdge).edge] as Value, rids);
