@@ -16,6 +16,8 @@ export interface ClusterView {
   appliedIndex(): Index;
   /** Called after each move of the applied index; returns the way to stop. */
   onApplied(listener: (index: Index) => void): () => void;
+  /** Nothing is applied here, since the volume of the databases is full. */
+  lacksRoom?(): boolean;
   /** Of catalog and disk, by name (ha.md 11.1). */
   databases(): readonly ClusterDatabase[];
   /** Fetches the database anew from the leader (ha.md 9.7). @throws DatabaseError when it cannot begin */

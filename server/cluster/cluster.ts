@@ -82,6 +82,10 @@ export class Cluster implements ClusterView {
     return this.replication.loop.onApplied(listener);
   }
 
+  lacksRoom(): boolean {
+    return this.replication.loop.lacksRoom;
+  }
+
   databases(): readonly ClusterDatabase[] {
     const seats = new Map(this.replication.seats().map((seat) => [seat.member.uuid, seat]));
     const members = this.#server.members();

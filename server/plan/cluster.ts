@@ -7,6 +7,7 @@ import { Cluster } from '#cluster/cluster.ts';
 import { parseDialMap } from '#cluster/forwarding/peer-addresses.ts';
 import { sessionIdOf } from '#cluster/forwarding/session-owner.ts';
 import { entryKind } from '#cluster/replication/entry-codec.ts';
+import { diskRoom } from '#cluster/replication/disk-room.ts';
 import { ClusterReplication } from '#cluster/replication/replication.ts';
 import { parseServerList, type ServerList } from '#cluster/server-list.ts';
 import type { ClusterToken } from '#cluster/token/cluster-token.ts';
@@ -222,6 +223,7 @@ export class ClusterPlan {
       checkpointed: (index) => given.snapshots.snapshots.offer(index),
       allWithinMs:
         settings.get(haQuorum) === 'all' ? () => settings.get(haElectionTimeoutMax) : undefined,
+      hasRoom: diskRoom(this.#ground.paths.databases, systemRuntime.clock),
       compaction: {
         entriesMax: () => settings.get(haSnapshotThreshold),
         intervalMs: () => settings.get(haSnapshotInterval),

@@ -25,6 +25,8 @@ export interface ApplyLoopOptions {
   readonly flush: () => Promise<void>;
   /** Default: the log may go with each record of how far everything is durable. */
   readonly compaction?: CompactionPace | undefined;
+  /** Whether the volume of the databases has room; absent: nobody looks. */
+  readonly hasRoom?: (() => boolean) | undefined;
   readonly timers: Pick<Timers, 'yield' | 'after'>;
   readonly log: Log;
 }
@@ -41,6 +43,8 @@ export interface CompactionPace {
 /** One step (ha.md 5.7): what is decoded and applied before others have their turn. */
 const entriesPerStep = 64;
 const bytesPerStep = 4 * 1024 * 1024;
+/** Between two looks at a full volume. */
+const roomEveryMs = 1000;
 /** Entries between two records of how far everything is durable. */
 const entriesPerCheckpoint = 4096;
 /** While the volume of the log has little space. */
@@ -64,6 +68,7 @@ export class ApplyLoop {
   #isStopped = false;
   #checkpointing: Promise<void> | undefined;
   #isUnderPressure = false;
+  #lacksRoom = false;
   #work: Promise<void> = Promise.resolve();
   #turn: Promise<void> = Promise.resolve();
 
@@ -76,6 +81,11 @@ export class ApplyLoop {
 
   get applied(): Index {
     return this.#applied;
+  }
+
+  /** Nothing is applied, since the volume of the databases is full. */
+  get lacksRoom(): boolean {
+    return this.#lacksRoom;
   }
 
   onApplied(listener: (index: Index) => void): () => void {
@@ -151,6 +161,7 @@ export class ApplyLoop {
     for (let at = 0; at < entries.length; ) {
       const end = stepEnd(entries, at);
       const [from, to] = [at, end];
+      await this.#room();
       await this.exclusively(() => this.#applyStep(entries.slice(from, to)));
       at = end;
       if (at < entries.length) await this.#options.timers.yield();
@@ -160,6 +171,26 @@ export class ApplyLoop {
     // Beside what is applied next.
     const isHeavy = this.#bytesBehind >= bytesPerCompaction;
     if (isHeavy || this.#applied - this.#checkpointed >= due) void this.#checkpoint();
+  }
+
+  /** What a quorum has waits in the log while the volume of the databases is full: the storage library must not hit the wall. */
+  async #room(): Promise<void> {
+    const { hasRoom, timers, log } = this.#options;
+    if (hasRoom === undefined || hasRoom()) return;
+    log.error(
+      'the volume of the databases is full: the log is not applied until there is room',
+      {},
+    );
+    this.#lacksRoom = true;
+    try {
+      while (!hasRoom()) {
+        if (this.#isStopped) throw new Error('the server stops');
+        await new Promise<void>((resolve) => void timers.after(roomEveryMs, resolve));
+      }
+    } finally {
+      this.#lacksRoom = false;
+    }
+    log.info('the volume of the databases has room again', {});
   }
 
   async #applyStep(entries: readonly Entry[]): Promise<void> {

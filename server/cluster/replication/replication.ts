@@ -33,6 +33,7 @@ export interface ClusterReplicationOptions {
   /** Everything up to the index is durable here; default: the log may go. */
   readonly checkpointed?: (index: Index) => void;
   readonly compaction?: CompactionPace;
+  readonly hasRoom?: () => boolean;
   /** Set with `service.ha.quorum=all`: a voter that is silent for longer is away. */
   readonly allWithinMs?: (() => number) | undefined;
   readonly runtime: Runtime;
@@ -88,6 +89,7 @@ export class ClusterReplication implements Replication, ServerProposer {
       marked,
       checkpointed,
       compaction: options.compaction,
+      hasRoom: options.hasRoom,
       remotely: (seat) => this.#remotely(seat),
       flush: async () => {
         await Promise.all(this.seats().map(({ engine }) => engine.checkpoint()));

@@ -50,6 +50,7 @@ export class Readiness {
     if (!isMember) return 'it is not in the configuration of the cluster';
     const installing = this.#view.databases().find(({ status: now }) => now === 'INSTALLING');
     if (installing !== undefined) return `database '${installing.name}' is being installed`;
+    if (this.#view.lacksRoom?.() === true) return 'disk: the volume of the databases is full';
     const lag = status.commitIndex - this.#view.appliedIndex();
     const lagMax = this.#settings.get(serverReadinessHAMaxLag);
     if (status.role !== 'leader' && lag > lagMax)

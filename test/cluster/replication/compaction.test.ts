@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ApplyLoop } from '#cluster/replication/apply-loop.ts';
+import { diskRoom } from '#cluster/replication/disk-room.ts';
 import { silentLog } from '#core/log.ts';
 import type { Entry } from '#raft/vocabulary.ts';
 
@@ -9,6 +10,7 @@ function fixture() {
   const compacted: number[] = [];
   const flushes = { count: 0, held: Promise.resolve() };
   const due: (() => void)[] = [];
+  const room = { isThere: true };
   let deliver: (entries: readonly Entry[]) => Promise<void> = () => Promise.resolve();
   let checkpointed = 0;
   let last = 0;
@@ -42,6 +44,7 @@ function fixture() {
       return flushes.held;
     },
     compaction: { entriesMax: () => 10_000, intervalMs: () => 1000, entriesMin: () => 64 },
+    hasRoom: () => room.isThere,
     timers: {
       yield: () => Promise.resolve(),
       after: (_, run) => {
@@ -59,6 +62,14 @@ function fixture() {
     loop,
     compacted,
     flushes,
+    room,
+    deliver: async (count: number) => {
+      const kind = 'noop' as const;
+      const data = new Uint8Array(0);
+      await deliver(
+        Array.from({ length: count }, (_, at) => ({ index: last + 1 + at, term: 1, kind, data })),
+      );
+    },
     apply: async (count: number, data: Uint8Array = new Uint8Array(0)) => {
       const kind = 'noop' as const;
       await deliver(
@@ -124,4 +135,33 @@ test('what is applied while databases are made durable stays in the log', async 
   flushed.resolve();
   await apply(1);
   assert.deepEqual(compacted, [3 * 4096]);
+});
+
+test('a full volume of the databases pauses the apply, and nothing is lost', async () => {
+  const { loop, room, deliver, passInterval } = fixture();
+  room.isThere = false;
+  const applying = deliver(3);
+  await passInterval();
+  assert.deepEqual([loop.applied, loop.lacksRoom], [0, true]);
+  room.isThere = true;
+  await passInterval();
+  await applying;
+  assert.deepEqual([loop.applied, loop.lacksRoom], [3, false]);
+});
+
+test('room is looked for once a second, and a small volume needs less', () => {
+  let nowMs = 0;
+  let bavail = 20;
+  let lookCount = 0;
+  const look = (() => {
+    lookCount += 1;
+    return { bavail, bsize: 4096, blocks: 1000 };
+  }) as unknown as Parameters<typeof diskRoom>[2];
+  const hasRoom = diskRoom('/', { monotonicMs: () => nowMs }, look);
+  assert.equal(hasRoom(), true);
+  bavail = 9;
+  assert.equal(hasRoom(), true);
+  nowMs = 1000;
+  assert.equal(hasRoom(), false);
+  assert.equal(lookCount, 2);
 });
