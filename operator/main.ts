@@ -29,6 +29,8 @@ const commands: Readonly<Record<string, Run>> = {
     (await import('./pod/prestop.ts')).runPrestop(words, process.env, write),
   'make-secrets': async (words) =>
     (await import('./pod/make-secrets.ts')).runMakeSecrets(words, process.env, write),
+  'begin-group': async (words) =>
+    (await import('./pod/begin-group.ts')).runBeginGroup(words, process.env, write),
   'test-release': async (words) =>
     (await import('./pod/test-release.ts')).runTestRelease(words, process.env, write),
   '--fill-compile-cache': async () => {
@@ -36,6 +38,7 @@ const commands: Readonly<Record<string, Run>> = {
       import('./run-operator.ts'),
       import('./guard/guard.ts'),
       import('./pod/prestop.ts'),
+      import('./pod/begin-group.ts'),
       import('./pod/make-secrets.ts'),
       import('./pod/test-release.ts'),
     ]);

@@ -14,6 +14,7 @@ import {
 } from '#config/cluster-log-settings.ts';
 import {
   haAutoJoin,
+  haK8sSuffix,
   haBootstrapTimeoutMs,
   haClusterName,
   haElectionTimeoutMax,
@@ -89,6 +90,7 @@ export function consensusOptions(
           refreshMs: settings.get(haGrpcAllowlistRefreshMs),
           graceMs: settings.get(haPeerAllowlistStartupGraceMs),
           stickyMs: settings.get(haPeerAllowlistStickyTtlMs),
+          headless: headlessOf(settings),
         }
       : undefined,
     tls: settings.get(haTlsEnabled) ? tlsOf(settings, self.host, ground) : undefined,
@@ -190,4 +192,10 @@ export function watchRaftTls(
   };
   stop = timers.after(everyMs, look);
   return () => stop();
+}
+
+/** `.orders.shop.svc.cluster.local` is the suffix of the pods that service `orders` leads to. */
+function headlessOf(settings: SettingsReader): string | undefined {
+  const suffix = settings.get(haK8s) ? settings.get(haK8sSuffix) : '';
+  return suffix.startsWith('.') ? suffix.slice(1) : undefined;
 }

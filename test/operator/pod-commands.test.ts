@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it, after } from 'node:test';
 import { installFiles } from '../../operator/pod/install-files.ts';
+import { beginGroup } from '../../operator/pod/begin-group.ts';
 import { makeSecrets, parseWanted } from '../../operator/pod/make-secrets.ts';
 import { runPrestop } from '../../operator/pod/prestop.ts';
 import { runTestRelease } from '../../operator/pod/test-release.ts';
@@ -121,6 +122,54 @@ describe('make-secrets', () => {
         parseWanted('service-credentials-secret:rootPassword:32'),
       ]),
       /belongs to the release bills: set .*generatedName/,
+    );
+  });
+});
+
+describe('begin-group', () => {
+  const setOf = (...args: readonly string[]) =>
+    JSON.stringify({
+      metadata: { uid: 'set-1' },
+      spec: { template: { spec: { containers: [{ args }] } } },
+    });
+
+  it('ends one server, and waits until it is gone', async () => {
+    const asked: string[] = [];
+    let left = 3;
+    const api = {
+      get: async () =>
+        left-- > 0
+          ? { status: 200, body: setOf('-Dservice.server.name=a') }
+          : { status: 404, body: '' },
+      delete: async (uid: string) => {
+        asked.push(uid);
+        return { status: 200, body: '' };
+      },
+    };
+    assert.match(await beginGroup(api, async () => {}), /has ended/);
+    assert.deepEqual(asked, ['set-1']);
+  });
+
+  it('leaves a group, and what is not there, alone', async () => {
+    const never = async () => {
+      throw new Error('not to be deleted');
+    };
+    const group = { status: 200, body: setOf('-Dservice.ha.enabled=true') };
+    for (const answer of [group, { status: 404, body: '' }])
+      assert.match(await beginGroup({ get: async () => answer, delete: never }), /nothing to do/);
+  });
+
+  it('fails when it may not, or when the server does not end', async () => {
+    const one = { status: 200, body: setOf() };
+    const refused = { get: async () => one, delete: async () => ({ status: 403, body: 'no' }) };
+    await assert.rejects(
+      beginGroup(refused, async () => {}),
+      /403: no/,
+    );
+    const stuck = { get: async () => one, delete: async () => ({ status: 200, body: '' }) };
+    await assert.rejects(
+      beginGroup(stuck, async () => {}),
+      /has not ended in time/,
     );
   });
 });

@@ -84,7 +84,12 @@ export interface ConsensusOptions {
   readonly tls?: RaftTls | undefined;
   /** Undefined: every address may connect. */
   readonly allowlist?:
-    | { readonly refreshMs: number; readonly graceMs: number; readonly stickyMs: number }
+    | {
+        readonly refreshMs: number;
+        readonly graceMs: number;
+        readonly stickyMs: number;
+        readonly headless?: string | undefined;
+      }
     | undefined;
   readonly directory: string;
   /** What is dialled in place of an address: for trials in which connections are cut. */

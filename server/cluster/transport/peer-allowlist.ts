@@ -8,6 +8,8 @@ export interface AllowlistPort {
   readonly stickyMs: number;
   /** Hosts of the server list and of members, as they are now. */
   hosts(): readonly string[];
+  /** The name of the service of all pods (house decision 37): whoever it leads to may ask to join, listed or not. */
+  readonly headless?: string | undefined;
   /** All addresses of a host. @throws Error when it has none */
   resolve(host: string): Promise<readonly string[]>;
   warn(text: string): void;
@@ -75,7 +77,9 @@ export class PeerAllowlist {
   }
 
   async #lookUp(): Promise<void> {
+    const { headless } = this.#port;
     const hosts = new Set(this.#port.hosts().map((host) => host.replace(/^\[(.*)\]$/, '$1')));
+    if (headless !== undefined) hosts.add(headless);
     // A host that was removed is cut off at once; one that does not resolve keeps what it had for a while.
     for (const host of this.#resolved.keys()) if (!hosts.has(host)) this.#resolved.delete(host);
     await Promise.all(

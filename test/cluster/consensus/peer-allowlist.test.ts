@@ -5,7 +5,11 @@ import type { Runtime } from '#core/runtime.ts';
 
 // The rules of the allowlist (ha.md 4.4) over a clock and a name service of the test's own.
 
-function allowlist(given: { names: Record<string, string[]>; graceMs?: number }) {
+function allowlist(given: {
+  names: Record<string, string[]>;
+  graceMs?: number;
+  headless?: string;
+}) {
   const state = {
     now: 0,
     names: given.names,
@@ -18,6 +22,7 @@ function allowlist(given: { names: Record<string, string[]>; graceMs?: number })
     refreshMs: 30_000,
     graceMs: given.graceMs ?? 60_000,
     stickyMs: 300_000,
+    headless: given.headless,
     hosts: () => state.hosts,
     resolve: async (host) => {
       state.asked += 1;
@@ -65,4 +70,17 @@ test('a miss looks up once a second; what stops resolving stays a while; removed
   state.hosts = ['b'];
   await list.refresh();
   assert.ok(!(await list.admits('10.0.0.5')));
+});
+
+test('pods of the headless service are let in, listed or not; it need not resolve', async () => {
+  const names: Record<string, string[]> = { a: ['10.0.0.1'], b: ['10.0.0.2'] };
+  const { list, state } = allowlist({ names, headless: 'orders.shop.svc' });
+  assert.ok(!(await list.admits('10.0.0.4')), 'nothing is known of it: no grace');
+  state.now = 1000;
+  names['orders.shop.svc'] = ['10.0.0.1', '10.0.0.4'];
+  assert.ok(await list.admits('10.0.0.4'));
+  assert.ok(!(await list.admits('10.0.0.5')));
+  state.now = 2000;
+  names['orders.shop.svc'] = ['10.0.0.1', '10.0.0.5'];
+  assert.ok(await list.admits('10.0.0.5'), 'a newcomer');
 });
