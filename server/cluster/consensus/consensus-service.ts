@@ -265,8 +265,11 @@ export class ConsensusService {
         this.#publish();
         return;
       }
-      const isKnown = membersOf(driver.status().conf).has(self);
-      if (isKnown || joinsByItself) this.#askToBeTakenIn(isKnown ? 'replace' : 'add');
+      const known = membersOf(driver.status().conf).get(self);
+      // A learner stays one until somebody promotes it, unless members join by themselves.
+      const votes = joinsByItself || known?.voter === true;
+      if (known !== undefined || joinsByItself)
+        this.#askToBeTakenIn(known === undefined ? 'add' : 'replace', votes);
     }
   }
 
@@ -283,7 +286,7 @@ export class ConsensusService {
     }
   }
 
-  #askToBeTakenIn(kind: 'add' | 'replace'): void {
+  #askToBeTakenIn(kind: 'add' | 'replace', voter = true): void {
     const { self, declared, canLead } = this.#options;
     const own = declared.find(({ id }) => id === self);
     const member = {
@@ -293,7 +296,7 @@ export class ConsensusService {
       priority: own?.priority ?? 0,
       canLead,
       storageId: this.#store.identity.storageId,
-      voter: true,
+      voter,
     };
     const change: MembershipChange = { kind, member };
     const others = new Set([

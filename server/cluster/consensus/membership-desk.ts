@@ -67,7 +67,7 @@ export class MembershipDesk {
     return member.voter ? this.#promote([member.id], deadline) : this.#done(member.id);
   }
 
-  /** The old incarnation goes and the new one comes in one change; then it is promoted. */
+  /** The old incarnation goes and the new one comes in one change; who is to vote is then promoted. */
   async #replace(member: Member, deadline: number): Promise<MembershipChanged> {
     const known = membersOf(this.#port.status().conf).get(member.id);
     if (known?.storageId !== member.storageId) {
@@ -77,7 +77,7 @@ export class MembershipDesk {
       );
       if (failed !== undefined) return failed;
     }
-    return this.#promote([member.id], deadline);
+    return member.voter ? this.#promote([member.id], deadline) : this.#done(member.id);
   }
 
   async #promote(ids: readonly PeerId[], deadline: number): Promise<MembershipChanged> {
@@ -87,15 +87,15 @@ export class MembershipDesk {
       if (members.get(id) === undefined) return refused('unknown-peer', `${id} is no member`);
     if (!(await this.#until(() => ids.every((id) => this.#hasCaughtUp(id)), deadline)))
       return refused('lagging', `${ids.join(', ')} did not catch up in time`);
-    for (const id of ids) {
-      const member = membersOf(this.#port.status().conf).get(id);
-      if (member === undefined || member.voter) continue;
-      const failed = await this.#commit(
-        { kind: 'simple', steps: [{ op: 'voter', member }] },
-        deadline,
-      );
-      if (failed !== undefined) return failed;
-    }
+    const now = membersOf(this.#port.status().conf);
+    const steps = ids.flatMap((id) => {
+      const member = now.get(id);
+      return member === undefined || member.voter ? [] : [{ op: 'voter' as const, member }];
+    });
+    // Several in one step: there is never a group of two on the way from one voter to three.
+    const kind = steps.length > 1 ? 'joint' : 'simple';
+    const failed = steps.length > 0 ? await this.#commit({ kind, steps }, deadline) : undefined;
+    if (failed !== undefined) return failed;
     return this.#done(ids[0] ?? this.#port.self);
   }
 

@@ -96,6 +96,25 @@ test('who is added learns first and is promoted when it has caught up', async ()
   );
 });
 
+test('several learners are promoted in one joint change, and a taken-in learner stays one', async () => {
+  const leader = new Leader(['a']);
+  for (const id of ['b', 'c'])
+    await leader.change({ kind: 'add', member: { ...memberOf(id), storageId: '', voter: false } });
+  // Its disk makes itself known at its first contact.
+  await leader.change({ kind: 'replace', member: { ...memberOf('b'), voter: false } });
+  assert.deepEqual(
+    leader.conf.learners.map(({ id, storageId }) => [id, storageId]),
+    [
+      ['b', 'b'],
+      ['c', ''],
+    ],
+  );
+  assert.equal(leader.conf.voters.length, 1);
+  await leader.change({ kind: 'promote', ids: ['b', 'c'] });
+  assert.deepEqual(leader.made.slice(-2), ['voter b,voter c', 'leave']);
+  assert.equal(leader.conf.voters.length, 3);
+});
+
 test('a removal that would cost the quorum is refused', async () => {
   const remove = (id: string, force = false) => ({ kind: 'remove', id, force }) as const;
   const two = new Leader(['a', 'b']);
