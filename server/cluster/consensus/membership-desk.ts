@@ -117,8 +117,13 @@ export class MembershipDesk {
     const remaining = voters.filter((member) => member.id !== id);
     const needed = Math.floor(voters.length / 2) + 1;
     const quorum = Math.floor(remaining.length / 2) + 1;
+    // Who has no entry yet cannot help to elect anybody (ha.md 2.5 rule 10).
+    const { progress } = this.#port.status();
+    const hasEntries = (other: PeerId) =>
+      progress.some((known) => known.id === other && known.match > 0);
     const active = remaining.filter(
-      ({ id: other }) => other === this.#port.self || this.#port.isReachable(other),
+      ({ id: other }) =>
+        other === this.#port.self || (this.#port.isReachable(other) && hasEntries(other)),
     ).length;
     if (remaining.length < needed)
       return `${remaining.length} of ${voters.length} voters would be left, a majority of them is ${needed}`;

@@ -129,6 +129,11 @@ test('a removal that would cost the quorum is refused', async () => {
   assert.ok(down.kind === 'refused' && down.reason === 'guard');
   assert.match(down.detail, /1 of the remaining 2 voters are reachable, their quorum is 2/);
   assert.equal((await three.change(remove('b'))).kind, 'done', 'the one that is down may go');
+
+  const empty = new Leader(['a', 'b', 'c']);
+  empty.matches.set('b', 0);
+  const behind = await empty.change(remove('c'));
+  assert.ok(behind.kind === 'refused' && behind.reason === 'guard', 'b could elect nobody');
 });
 
 test('a change for another configuration is refused; what is done is done', async () => {

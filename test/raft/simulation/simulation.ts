@@ -185,7 +185,8 @@ export class Simulation {
     const kind = this.#random(3) === 0 ? 'joint' : 'simple';
     let change: ConfChange;
     if (isVoter) {
-      if (voters.length <= 2) return;
+      // Who has no entry yet cannot help to elect anybody.
+      if (voters.length <= 2 || progress.some((known) => known.match === 0)) return;
       const step =
         this.#random(2) === 0 ? { op: 'remove' as const, id } : { op: 'learner' as const, member };
       change = { kind, steps: [step] };
