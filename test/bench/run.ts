@@ -1,4 +1,9 @@
 import { parseArgs } from 'node:util';
+import { benchCatchingUp, benchClusterBatch } from './cluster/bulk.ts';
+import { benchBusyLeader } from './cluster/busy.ts';
+import { benchCommits } from './cluster/commits.ts';
+import { benchCuts, benchKills } from './cluster/failover.ts';
+import { benchIdle } from './cluster/idle.ts';
 import { benchStart, benchTools } from './agents/tools.ts';
 import { benchWire } from './agents/wire.ts';
 import { benchBatch } from './http/batch.ts';
@@ -49,6 +54,15 @@ const suites: Readonly<Record<string, Sections>> = {
     tools: () => benchTools(rounds),
     wire: () => benchWire(rounds),
     start: () => benchStart(rounds),
+  },
+  cluster: {
+    commits: () => benchCommits(rounds),
+    batch: () => benchClusterBatch(data()),
+    'catching-up': () => benchCatchingUp(),
+    kills: () => benchKills(rounds * 20),
+    cuts: () => benchCuts(rounds * 4),
+    busy: () => benchBusyLeader(),
+    idle: () => benchIdle(),
   },
   http: {
     batch: () => benchBatch(data(), rounds),
