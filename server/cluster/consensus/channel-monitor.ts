@@ -119,6 +119,9 @@ export class ChannelMonitor {
   }
 }
 
+/** A large entry is a known reason (ha.md 10.6): another leader would apply the same one. */
+const heavyMs = 30_000;
+
 /**
  * Tells when commits wait for the main thread for longer than a silent leader would be let to. A busy main thread alone is no
  * reason: followers hear their heartbeats from the consensus thread.
@@ -132,15 +135,19 @@ export class GrayLeader {
     this.#toleratedMs = toleratedMs;
   }
 
-  /** @returns true once per standstill */
-  isGray(seen: { isLeader: boolean; applied: number; commit: number }, nowMs: number): boolean {
+  /** @param seen `isHeavy`: what is applied is large. @returns true once per standstill */
+  isGray(
+    seen: { isLeader: boolean; applied: number; commit: number; isHeavy?: boolean },
+    nowMs: number,
+  ): boolean {
     const isWaiting = seen.isLeader && seen.commit > seen.applied;
     if (!isWaiting || seen.applied !== this.#applied || this.#sinceMs === undefined) {
       this.#applied = seen.applied;
       this.#sinceMs = isWaiting ? nowMs : undefined;
       return false;
     }
-    if (nowMs - this.#sinceMs < this.#toleratedMs) return false;
+    const toleratedMs = Math.max(this.#toleratedMs, seen.isHeavy === true ? heavyMs : 0);
+    if (nowMs - this.#sinceMs < toleratedMs) return false;
     this.#sinceMs = nowMs;
     return true;
   }

@@ -183,6 +183,7 @@ export class ConsensusService {
       runtime: this.#runtime,
       peers: this.#peers,
       status: () => this.#driver?.status(),
+      isApplyingMuch: () => this.#driver?.isApplyingMuch === true,
       isReachable: (id) => this.#isReachable(id),
       bestTarget: (except) => this.#bestTarget(except),
       transfer: (to, timeoutMs) => this.transfer(to, timeoutMs),

@@ -33,6 +33,7 @@ interface Read {
 /** After a stall at most so many late ticks are delivered: all of them at once would make every follower campaign. */
 const lateTicksMax = 2;
 const installPauseMs = 1000;
+const largeBytes = 1024 * 1024;
 /** Followers learn so late at most what is committed when no append tells them. */
 const commitToldMs = 5;
 
@@ -45,7 +46,11 @@ export class Driver {
   /** Handed to the main thread up to here. */
   #handed: Index = 0;
   #isDelivering = false;
-  #applies: { readonly last: Index; readonly afterwards: readonly Message[] }[] = [];
+  #applies: {
+    readonly last: Index;
+    readonly isLarge: boolean;
+    readonly afterwards: readonly Message[];
+  }[] = [];
   #waitingApplies: (readonly Entry[])[] = [];
   #reads = new Map<number, Read>();
   /** Unlike those of the process before: its answers may still be on their way (ha.md 2.8 rule 5). */
@@ -76,6 +81,10 @@ export class Driver {
 
   status(): NodeStatus {
     return this.#node.status();
+  }
+
+  get isApplyingMuch(): boolean {
+    return this.#applies.some(({ isLarge }) => isLarge);
   }
 
   get conf(): ConfState {
@@ -311,7 +320,9 @@ export class Driver {
     this.#send(send);
     if (append !== undefined) this.#disk.push(append);
     if (apply !== undefined) {
-      this.#applies.push({ last: apply.entries.at(-1)?.index ?? 0, afterwards: apply.afterwards });
+      const isLarge = apply.entries.some(({ data }) => data.length >= largeBytes);
+      const last = apply.entries.at(-1)?.index ?? 0;
+      this.#applies.push({ last, isLarge, afterwards: apply.afterwards });
       if (this.#isDelivering) this.#hand(apply.entries);
       else this.#waitingApplies.push(apply.entries);
     }

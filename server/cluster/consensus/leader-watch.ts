@@ -13,6 +13,8 @@ export interface LeaderWatchPort {
   readonly peers: Peers;
   status(): NodeStatus | undefined;
   isReachable(id: PeerId): boolean;
+  /** What the main thread has to apply now is large. */
+  isApplyingMuch(): boolean;
   bestTarget(except: PeerId | undefined): PeerId | undefined;
   transfer(to: PeerId | undefined, timeoutMs: number): Promise<Transferred>;
   log(level: 'info' | 'warn' | 'error', text: string): void;
@@ -55,8 +57,9 @@ export class LeaderWatch {
     if (status === undefined) return;
     const nowMs = this.#port.runtime.clock.monotonicMs();
     const { applied, commit, role } = status;
-    if (this.#gray.isGray({ isLeader: role === 'leader', applied, commit }, nowMs))
-      this.#giveLead();
+    const isLeader = role === 'leader';
+    const isHeavy = this.#port.isApplyingMuch();
+    if (this.#gray.isGray({ isLeader, applied, commit, isHeavy }, nowMs)) this.#giveLead();
     if (role !== 'leader') {
       this.#channels.forget();
       this.#yield.forget();

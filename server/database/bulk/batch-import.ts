@@ -228,20 +228,24 @@ export class BatchImport {
     await this.#load();
     const { pendingBytes } = rows.loader;
     const chunkBytes = pendingBytes - this.#fullBytes;
-    const { commitBytes, sharedBytes } = this.#limits;
+    const { chunkBytesMax, sharedBytes, commitBytes } = this.#limits;
     if (this.hasFullChunk && (pendingBytes >= commitBytes || chunkBytes >= sharedBytes))
       this.#isDue = true;
-    if (this.#loaded >= commitEvery || chunkBytes >= commitBytes) this.#endChunk();
+    if (this.#loaded >= commitEvery || chunkBytes >= chunkBytesMax) this.#endChunk();
     if (keepsFullChunk !== true) await this.#commitDue();
     this.#limitWaiting();
   }
 
-  /** In a cluster a chunk ends where its entry of the log is full; rows take less there than in memory. */
-  get #limits(): { readonly commitBytes: number; readonly sharedBytes: number } {
-    const entryBytes = (this.rows.loader.entryBytesMax ?? Infinity) / 2;
+  /**
+   * In a cluster a chunk ends where its entry of the log is full; rows take less there than in memory. Several share an entry: each
+   * one reads and writes the lists of all vertices that its edges touch, on every server.
+   */
+  get #limits() {
+    const entryBytes = this.rows.loader.entryBytesMax ?? Infinity;
     return {
-      commitBytes: Math.min(commitBytesMax, entryBytes),
+      chunkBytesMax: Math.min(commitBytesMax, entryBytes / 2),
       sharedBytes: Math.min(sharedBytesMax, entryBytes / 4),
+      commitBytes: Math.min(commitBytesMax, (entryBytes / 4) * 3),
     };
   }
 

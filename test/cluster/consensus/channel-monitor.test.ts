@@ -67,4 +67,9 @@ test('commits that wait for the main thread make a leader gray, a busy main thre
   assert.ok(!at(67, 10, 13), 'told once');
   assert.ok(!at(68, 11, 13), 'it moves');
   assert.ok(!at(80, 11, 13, false), 'followers have no lead to give');
+  const heavy = (second: number) =>
+    gray.isGray({ isLeader: true, applied: 20, commit: 21, isHeavy: true }, second * 1000);
+  assert.ok(!heavy(100));
+  assert.ok(!heavy(129), 'a large entry takes its time');
+  assert.ok(heavy(130), 'but not for ever');
 });
