@@ -313,6 +313,8 @@ export type Clause = Span &
         readonly yields: readonly YieldItem[] | 'all' | undefined;
         readonly where: Expression | undefined;
         readonly isOptional: boolean;
+        /** Of `do.when`: its arguments that are queries; undefined for one that is empty. */
+        readonly queries?: readonly (Query | undefined)[];
       }
     | {
         readonly kind: 'callSubquery';

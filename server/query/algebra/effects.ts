@@ -123,7 +123,7 @@ export function effectsOfPlan(
     plan(node) {
       add(effectsOfNode[node.op]);
       add(effectsOfWork(node));
-      if (node.op === 'Call') add(writing.procedures.get(node.procedure));
+      if (node.op === 'Call') add(node.effects ?? writing.procedures.get(node.procedure));
     },
     expression(part) {
       if (part.op === 'Call') add(writing.functions.get(part.function));
@@ -149,6 +149,8 @@ export function accessesOf(program: Program, catalog: Catalog): readonly Access[
     plan(node) {
       for (const effect of effectsOfNode[node.op])
         touch(touched, effect, typesOf(node, catalog, effect));
+      if (node.op === 'Call')
+        for (const effect of node.effects ?? []) touch(touched, effect, undefined);
       if (dropsScript(node, catalog)) touch(touched, 'security', []);
       if (isPlainCheck(node)) touch(touched, 'read', []);
       else

@@ -1,4 +1,5 @@
 import type { BucketId, IndexId, TypeId } from '#core/value/rid.ts';
+import type { Effect } from '#core/effects.ts';
 import type { Warning } from '#core/warnings.ts';
 import type { SchemaChange } from '#catalog/change/changes.ts';
 import type { Dialect, Expression, Output, Slot } from './expression.ts';
@@ -423,6 +424,8 @@ export type LogicalPlan =
       readonly input: LogicalPlan;
       readonly procedure: string;
       readonly arguments: readonly Expression[];
+      /** What it does beyond reading, on records of whatever type. */
+      readonly effects?: readonly Effect[];
       readonly yields: readonly { readonly name: string; readonly slot: Slot }[];
     };
 

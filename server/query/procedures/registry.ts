@@ -4,8 +4,10 @@ import { metaProcedures } from './meta.ts';
 import { pathProcedures } from './paths/procedures.ts';
 import { shortestPathProcedure } from './paths/shortest.ts';
 import type { Procedure, ProcedureRegistry } from './procedure.ts';
+import { refactorProcedures } from './refactor.ts';
 import { searchProcedures } from './search.ts';
 import { showProcedures } from './show.ts';
+import { writtenProcedures } from './written.ts';
 
 /** A registry to which names are added while it is used. */
 export interface OpenProcedureRegistry extends ProcedureRegistry {
@@ -52,6 +54,8 @@ export const serverProcedures: OpenProcedureRegistry = procedureRegistry([
   shortestPathProcedure,
   ...pathProcedures,
   ...searchProcedures,
+  ...refactorProcedures,
+  ...writtenProcedures,
   ...graphAlgorithms,
   ...showProcedures(() => serverProcedures.all()),
 ]);

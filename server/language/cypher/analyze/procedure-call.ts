@@ -1,6 +1,10 @@
 import type { Expression } from '#query/algebra/expression.ts';
 import type { LogicalPlan } from '#query/algebra/plan.ts';
-import type { Procedure, ProcedureColumn } from '#query/procedures/procedure.ts';
+import type {
+  Procedure,
+  ProcedureColumn,
+  ProcedureParameter,
+} from '#query/procedures/procedure.ts';
 import { serverProcedures } from '#query/procedures/registry.ts';
 import { closestWord } from '../../suggestion.ts';
 import type { ClauseOf, Expression as Expr, YieldItem } from '../ast.ts';
@@ -91,6 +95,7 @@ function planOf(
     procedure: procedure.name,
     arguments: args,
     yields,
+    ...(procedure.effects.length > 0 && { effects: procedure.effects }),
   };
   const filtered: LogicalPlan =
     clause.where === undefined
@@ -137,6 +142,22 @@ function argumentsOf(
         : { op: 'Constant', value: parameter.default },
     );
   }
+  requireCount(compiler, name, at, parameters, args);
+  return parameters.map((parameter, index) => {
+    const given = args[index];
+    if (given === undefined) return { op: 'Constant', value: parameter.default ?? null };
+    requireArgument(compiler, given, parameter, scope);
+    return compiler.expression(given, scope);
+  });
+}
+
+function requireCount(
+  compiler: Compiler,
+  name: string,
+  at: number,
+  parameters: readonly ProcedureParameter[],
+  args: readonly Expr[],
+): void {
   const countMin = parameters.filter((parameter) => parameter.default === undefined).length;
   if (args.length < countMin || args.length > parameters.length)
     throw compiler.failure(
@@ -144,12 +165,41 @@ function argumentsOf(
       at,
       `'${name}' takes ${countMin === parameters.length ? countMin : `${countMin} to ${parameters.length}`} arguments, not ${args.length}`,
     );
-  return parameters.map((parameter, index) => {
-    const given = args[index];
-    if (given === undefined) return { op: 'Constant', value: parameter.default ?? null };
-    requireArgument(compiler, given, parameter, scope);
-    return compiler.expression(given, scope);
-  });
+}
+
+export interface WrittenCall {
+  /** What it gives, under the name that the call gives it; undefined when it is not yielded. */
+  readonly alias: string | undefined;
+  readonly kind: BindingKind;
+  readonly name: string;
+}
+
+/** Checks the call of a procedure that stands for clauses, as any other call. */
+export function writtenCall(
+  compiler: Compiler,
+  clause: Call,
+  scope: Scope,
+  isAlone: boolean,
+): WrittenCall {
+  const procedure = procedureOf(compiler, clause);
+  const columns = procedure.signature?.columns ?? noColumns;
+  argumentsOf(compiler, { ...clause, args: clause.args ?? [] }, procedure, scope, isAlone);
+  const [column] = columns;
+  const [item] = yieldsOf(compiler, clause, columns, isAlone);
+  if (item !== undefined && item.column !== column?.name)
+    throw compiler.failure(
+      'UndefinedVariable',
+      item.at,
+      `'${procedure.name}' gives no column '${item.column}'`,
+    );
+  if (item !== undefined && scope.has(item.alias))
+    throw compiler.failure(
+      'VariableAlreadyBound',
+      item.at,
+      `variable '${item.alias}' is already defined`,
+    );
+  const kind = column === undefined ? 'value' : bindingKind(column);
+  return { alias: item?.alias, kind, name: column?.name ?? '' };
 }
 
 const allowedKinds: Readonly<Record<string, readonly StaticKind[]>> = {

@@ -4,11 +4,12 @@ import type { Clause, ClauseOf, Query, SingleQuery } from '../ast.ts';
 import { notSupported } from '../failures.ts';
 import type { CompiledQuery, Compiler, QueryColumn } from './compiler.ts';
 import { compileParts } from './pattern.ts';
-import { compileProcedureCall, isVoid } from './procedure-call.ts';
+import { compileProcedureCall, isVoid, writtenCall } from './procedure-call.ts';
 import { compileProjection } from './projection.ts';
 import { type Binding, type Scope, withBindings } from './scope.ts';
 import { requireKind } from './static-kind.ts';
 import { conditionIn } from './sub-query.ts';
+import { bareName, compileWhen, foundVariable, isMergeCall, mergeOf } from './written-call.ts';
 import {
   barrier,
   compileCreate,
@@ -179,6 +180,7 @@ class SingleCompiler {
 
   #callProcedure(clause: ClauseOf<'callProcedure'>): void {
     const isAlone = this.#query.clauses.length === 1;
+    if (this.#callWritten(clause, isAlone)) return;
     const row = { plan: this.#plan, scope: this.#scope };
     const called = compileProcedureCall(this.#compiler, clause, row, isAlone);
     if (called.writes) {
@@ -188,6 +190,39 @@ class SingleCompiler {
     this.#read(called);
     this.#isSettled = called.writes;
     if (isAlone) this.#columns = called.columns;
+  }
+
+  /** A call that stands for clauses. @returns false for other procedures */
+  #callWritten(clause: ClauseOf<'callProcedure'>, isAlone: boolean): boolean {
+    const isWhen = bareName(clause) === 'do.when';
+    if (!isWhen && !isMergeCall(clause)) return false;
+    const outer = this.#scope;
+    const { alias, kind } = writtenCall(this.#compiler, clause, outer, isAlone);
+    if (clause.isOptional) throw notSupported(`OPTIONAL CALL ${clause.name}`);
+    let slot: Slot;
+    if (isWhen) {
+      const before = this.#isSettled ? this.#plan : barrier(this.#plan, outer);
+      const found = compileWhen(this.#compiler, clause, { plan: before, scope: outer });
+      this.#writes ||= found.writes;
+      this.#plan = found.plan;
+      slot = found.value;
+      this.#isSettled = false;
+    } else {
+      this.#write(mergeOf(clause) as Clause, false);
+      slot = this.#scope.get(foundVariable)?.slot as Slot;
+    }
+    const given = alias === undefined ? [] : [[alias, { slot, kind }] as const];
+    this.#scope = withBindings(outer, given);
+    if (isWhen && this.#writes) {
+      this.#plan = barrier(this.#plan, this.#scope);
+      this.#isSettled = true;
+    }
+    if (clause.where !== undefined) {
+      const predicate = conditionIn(this.#compiler, clause.where, this.#scope);
+      this.#plan = { op: 'Filter', input: this.#plan, predicate };
+    }
+    if (isAlone && alias !== undefined) this.#columns = [{ name: alias, slot, kind }];
+    return true;
   }
 
   #read(row: Row): void {

@@ -1,4 +1,4 @@
-import type { Clause, Expression, InTransactions, YieldItem } from '../ast.ts';
+import type { Clause, Expression, InTransactions, Query, YieldItem } from '../ast.ts';
 import type { Parser } from './parser.ts';
 
 /** CALL of procedures and of sub-queries, and LOAD CSV (cypher.md 3.1, 3.2, 10). */
@@ -15,7 +15,25 @@ export function callClause(parser: Parser): Clause {
     yields !== undefined && parser.acceptWords('WHERE')
       ? parser.grammar.expression(parser)
       : undefined;
-  return { kind: 'callProcedure', name, args, yields, where, isOptional, at, end: parser.lastEnd };
+  const call = { kind: 'callProcedure', name, args, yields, where, isOptional } as const;
+  const queries = queriesIn(parser, name, args);
+  return { ...call, ...(queries && { queries }), at, end: parser.lastEnd };
+}
+
+/** `do.when` takes queries as texts. */
+function queriesIn(
+  parser: Parser,
+  name: string,
+  args: readonly Expression[] | undefined,
+): readonly (Query | undefined)[] | undefined {
+  if (!/^(apoc\.)?do\.when$/i.test(name) || args === undefined) return undefined;
+  const texts = args.slice(1, 3).map((arg) => (arg.kind === 'literal' ? arg.value : 0));
+  if (!texts.every((text) => typeof text === 'string' || text === null)) return undefined;
+  return texts.map((text) =>
+    text === null || String(text).trim() === ''
+      ? undefined
+      : parser.grammar.inner(parser, String(text)),
+  );
 }
 
 function callArguments(parser: Parser): readonly Expression[] {

@@ -21,6 +21,8 @@ export interface Grammar {
   path(parser: Parser): PathPattern;
   query(parser: Parser): Query;
   clause(parser: Parser): Clause;
+  /** A query of its own in a text inside the statement. */
+  inner(parser: Parser, text: string): Query;
 }
 
 /** A word or sign becomes several objects on its way to an operator; literals that are one value count once. */
@@ -31,6 +33,7 @@ export class Parser {
   readonly text: string;
   readonly grammar: Grammar;
   readonly depthMax: number;
+  readonly limits: ParseLimits;
   /** Words that could have stood at the current token: of them a misspelt one was meant. */
   readonly #wanted = new Set<string>();
   #wantedAt = -1;
@@ -45,6 +48,7 @@ export class Parser {
     this.text = text;
     this.grammar = grammar;
     this.depthMax = limits.expressionDepthMax;
+    this.limits = limits;
     this.#numbers = limits.numbers;
     this.#nodesMax = Math.max(10_000, Math.floor(limits.statementBytesMax / bytesPerNode));
     this.#tokens = new Tokens(text);

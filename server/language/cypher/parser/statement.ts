@@ -7,7 +7,7 @@ import { type Grammar, Parser } from './parser.ts';
 import { path } from './pattern.ts';
 import { notSupported } from '../failures.ts';
 
-const grammar: Grammar = { expression, path, query, clause };
+const grammar: Grammar = { expression, path, query, clause, inner };
 
 /** @throws DatabaseError `Syntax` with the name of the fault, line and column; `TooLarge` */
 export function parseStatement(text: string, limits: ParseLimits): CypherAst {
@@ -17,6 +17,17 @@ export function parseStatement(text: string, limits: ParseLimits): CypherAst {
   parser.accept(';');
   if (!parser.at('end')) parser.unexpected('end of statement');
   return { text, inspect, statement };
+}
+
+/** Nothing in it may stand deeper than in the statement around it. */
+function inner(outer: Parser, text: string): Query {
+  const parser = new Parser(text, outer.limits, grammar);
+  outer.enter();
+  const found = query(parser);
+  parser.accept(';');
+  if (!parser.at('end')) parser.unexpected('end of statement');
+  outer.leave();
+  return found;
 }
 
 function inspected(parser: Parser): Inspect | undefined {
