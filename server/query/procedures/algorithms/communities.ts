@@ -7,6 +7,7 @@ import { numbering } from './components.ts';
 import { Groups } from './groups.ts';
 import { louvain, modularityOf, splitApart } from './louvain.ts';
 import { sharedNeighbours } from './neighbourhoods.ts';
+import { sortedInTurns } from './sorting.ts';
 import { seededRandom } from './work.ts';
 
 /** Communities: found, and judged where a property names them (cypher.md 11). Relationships count without directions. */
@@ -162,9 +163,13 @@ function* hierarchicalClustering(run: Run): Rows {
       // Both are neighbours of each other: themselves they count as shared.
       pairs.push({ a, b, similarity: (shared + 2) / union });
     }
-  pairs.sort((x, y) => y.similarity - x.similarity || x.a - y.a || x.b - y.b);
+  const order = yield* sortedInTurns(
+    pairs,
+    (x, y) => y.similarity - x.similarity || x.a - y.a || x.b - y.b,
+    run.work,
+  );
   const groups = new Groups(nodeCount);
-  for (const { a, b } of pairs) {
+  for (const { a, b } of order) {
     if (groups.count <= k) break;
     groups.join(a, b);
     if (run.work.isSpent(2)) yield 'pause';

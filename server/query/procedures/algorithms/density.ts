@@ -5,6 +5,7 @@ import { algorithm, type Rows, type Run } from './algorithm.ts';
 import { cliques } from './cliques.ts';
 import type { Adjacency } from './graph-view.ts';
 import { degreeOf, sharedNeighbours } from './neighbourhoods.ts';
+import { sortedInTurns } from './sorting.ts';
 
 /** How close together the graph is: triangles, cores, cliques, colours (cypher.md 11). Each pair of neighbours counts once. */
 
@@ -264,8 +265,11 @@ function* coloring(run: Run): Rows {
   const { nodeCount } = run.graph;
   const simple = yield* run.graph.simple();
   run.reserve(nodeCount * 12);
-  const order = Int32Array.from({ length: nodeCount }, (_, at) => at);
-  order.sort((a, b) => degreeOf(simple, b) - degreeOf(simple, a) || a - b);
+  const order = yield* sortedInTurns(
+    Int32Array.from({ length: nodeCount }, (_, at) => at),
+    (a, b) => degreeOf(simple, b) - degreeOf(simple, a) || a - b,
+    run.work,
+  );
   const colors = new Int32Array(nodeCount).fill(-1);
   const usedBy = new Int32Array(nodeCount + 1).fill(-1);
   let count = 0;

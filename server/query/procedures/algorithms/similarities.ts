@@ -6,6 +6,7 @@ import type { Procedure } from '../procedure.ts';
 import { algorithm, type Rows, type Run } from './algorithm.ts';
 import type { Adjacency } from './graph-view.ts';
 import { degreeOf, sharedNeighbours } from './neighbourhoods.ts';
+import { sortedInTurns } from './sorting.ts';
 
 /** How alike nodes are, by the neighbours they share (cypher.md 11). Each neighbour counts once. */
 
@@ -125,8 +126,12 @@ function compared(
         if (number > 0 && number >= least) found.push({ other, number, shown });
       }
       run.reserve(found.length * 48);
-      found.sort((a, b) => b.number - a.number || a.other - b.other);
-      for (const { other, shown } of found)
+      const order = yield* sortedInTurns(
+        found,
+        (a, b) => b.number - a.number || a.other - b.other,
+        run.work,
+      );
+      for (const { other, shown } of order)
         yield rowWith({ node1: run.nodeAt(node), node2: run.nodeAt(other), [column]: shown });
     },
   });

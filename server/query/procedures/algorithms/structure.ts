@@ -166,14 +166,18 @@ function* influence(run: Run): Rows {
     node,
     gain: nodeCount,
     round: 0,
+    isChosen: false,
   }));
   for (let rank = 1; rank <= k; rank += 1) {
     for (;;) {
-      gains.sort((a, b) => b.gain - a.gain || a.node - b.node);
-      const [best] = gains;
+      let best: (typeof gains)[number] | undefined;
+      for (const one of gains) {
+        if (run.work.isSpent(1)) yield 'pause';
+        if (!one.isChosen && (best === undefined || one.gain > best.gain)) best = one;
+      }
       if (best === undefined) return;
       if (best.round === rank) {
-        gains.shift();
+        best.isChosen = true;
         chosen.push(best.node);
         reached += best.gain;
         yield rowWith({ nodeId: run.idAt(best.node), rank, marginalGain: double(best.gain) });
@@ -182,7 +186,6 @@ function* influence(run: Run): Rows {
       const spread = yield* spreadOf(run, out, [...chosen, best.node], { trials, probability });
       best.gain = spread - reached;
       best.round = rank;
-      if (run.work.isSpent(nodeCount)) yield 'pause';
     }
   }
 }

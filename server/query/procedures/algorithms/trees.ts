@@ -6,6 +6,7 @@ import { arborescence } from './arborescence.ts';
 import { sidesOf } from './components.ts';
 import { Groups } from './groups.ts';
 import { leastCosts, wayTo } from './least-costs.ts';
+import { sortedInTurns } from './sorting.ts';
 
 /** Trees, flows and matchings (cypher.md 11). */
 
@@ -76,10 +77,14 @@ function* spanning(
   weights: Float64Array,
 ): Generator<'pause', number[], undefined> {
   run.reserve(edges.length * 8 + run.graph.nodeCount * 8);
-  edges.sort((a, b) => (weights[a] as number) - (weights[b] as number) || a - b);
+  const order = yield* sortedInTurns(
+    edges,
+    (a, b) => (weights[a] as number) - (weights[b] as number) || a - b,
+    run.work,
+  );
   const groups = new Groups(run.graph.nodeCount);
   const taken: number[] = [];
-  for (const edge of edges) {
+  for (const edge of order) {
     const { sources, targets } = run.graph;
     if (groups.join(sources[edge] as number, targets[edge] as number)) taken.push(edge);
     if (run.work.isSpent(2)) yield 'pause';
