@@ -49,6 +49,7 @@ import { TransactionStream } from './inserts/transaction-stream.ts';
 import type { ServerMemory } from './bounds/memory-accounts.ts';
 import { newMaintainer, openEngine } from './catalogue/open-engine.ts';
 import type { StatementOperations } from './operations/operated-database.ts';
+import type { UserChanges } from './operations/change-user.ts';
 import { maintain } from './operations/maintenance.ts';
 import type { MaintenanceRoom } from './operations/task.ts';
 import { planMaker } from './statement/plan-maker.ts';
@@ -93,6 +94,8 @@ export interface DatabaseSurroundings {
   readonly meter: StatementMeter;
   readonly scripts: ScriptEngine;
   readonly store: KeyValueStore;
+  /** Of the server; absent: there are none. */
+  readonly users?: UserChanges | undefined;
   /** The cluster; absent: this server alone writes its databases. */
   readonly replication?: Replication | undefined;
 }
@@ -283,6 +286,7 @@ class Statements {
       engine,
       runtime: surroundings.runtime,
       progress: surroundings.progress,
+      users: surroundings.users,
       views: this.views,
       settings: { get: (spec) => own.values.get(spec), change: changeSetting },
       truncateBatchSize: () => own.values.get(truncateBatchSize),

@@ -41,6 +41,7 @@ export function databasesOn(
     runtime: systemRuntime,
     log,
     authorizer: security.authorizer,
+    users: security.users,
     languages: new LanguageRegistry(languageFrontends),
     serverVersion: version,
     ...hooks,

@@ -34,6 +34,7 @@ import { type ContainerMemory, ServerMemory } from '../bounds/memory-accounts.ts
 import { initializeEngine } from './open-engine.ts';
 import type { Replication } from './replication.ts';
 import { idSequence, ProgressRegistry } from '../progress/progress-registry.ts';
+import type { UserChanges } from '../operations/change-user.ts';
 import type { OperatedDatabase } from '../operations/operated-database.ts';
 import { type OperationPaths, ServerOperations } from '../operations/server-operations.ts';
 import type { DatabaseCounters, DatabaseHandle } from '../session.ts';
@@ -62,6 +63,8 @@ export interface ServerDatabasesOptions {
   readonly throughLog?: (() => DatabasesLog | undefined) | undefined;
   /** Told who backed up, restored, exported or imported what. */
   readonly audit?: (message: string, database: string) => void;
+  /** The users that statements may change. */
+  readonly users?: UserChanges | undefined;
   /** Told of a database that cannot be opened. */
   readonly unopenable?: (reason: string, database: string) => void;
   /** The cluster that writes the databases; asked when the first of them is opened. */
@@ -81,6 +84,11 @@ export interface ServerDatabases {
   readonly operated: (name: string) => OperatedDatabase;
   /** Opens a database that nobody else sees; the caller closes it. */
   readonly openAt: (name: string, directory: string) => Promise<Database>;
+}
+
+/** What each database is handed as it was given. */
+function givenTo({ authorizer, languages, serverVersion, users }: ServerDatabasesOptions) {
+  return { authorizer, languages, serverVersion, users };
 }
 
 /** Puts the databases of a server together; `databases.start()` opens them. */
@@ -116,9 +124,7 @@ export function makeDatabases(options: ServerDatabasesOptions): ServerDatabases 
     settings,
     runtime,
     log,
-    authorizer: options.authorizer,
-    languages: options.languages,
-    serverVersion: options.serverVersion,
+    ...givenTo(options),
     memory,
     sessions,
     active,

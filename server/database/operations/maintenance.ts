@@ -4,6 +4,7 @@ import type { Maintenance } from '#query/algebra/maintenance.ts';
 import type { ProgressReporter } from '../progress/progress-registry.ts';
 import type { MaintenanceOrder } from '../statement/context.ts';
 import { alterDatabase } from './alter-database.ts';
+import { changeUser } from './change-user.ts';
 import { checkDatabase } from './check/database.ts';
 import { compactIndexes, rebuildIndexes } from './rebuild-index.ts';
 import { rebuildType, repartitionType } from './rebuild-type.ts';
@@ -45,6 +46,8 @@ export function maintain(
         work.fix ? 'check database fix' : 'check database',
         (progress) => checkDatabase(work, { order, room, progress }),
       );
+    case 'change-user':
+      return changeUser(work, order, room);
     case 'create-view':
     case 'alter-view':
     case 'refresh-view':

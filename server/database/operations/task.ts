@@ -4,6 +4,7 @@ import type { DatabaseState } from '#transaction/database-state.ts';
 import type { ProgressRegistry, ProgressReporter } from '../progress/progress-registry.ts';
 import type { MaintenanceOrder } from '../statement/context.ts';
 import type { MaterializedViews } from '../views/materialized-views.ts';
+import type { UserChanges } from './change-user.ts';
 import type { ChangeableSettings } from './alter-database.ts';
 
 /** What maintenance needs of the database it works on. */
@@ -17,6 +18,8 @@ export interface MaintenanceRoom {
   readonly views: MaterializedViews;
   /** `service.truncateBatchSize` */
   readonly truncateBatchSize: () => number;
+  /** Absent: there are no users here. */
+  readonly users?: UserChanges | undefined;
 }
 
 /** What long work is given. */

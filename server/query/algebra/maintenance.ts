@@ -37,6 +37,7 @@ export type Maintenance =
       readonly unsafe: boolean;
     }
   | CheckDatabase
+  | ChangeUser
   /** Materialized views (sql.md 14.3). `source`: the plan of the view's query, whose records its maker must be allowed to read. */
   | {
       readonly kind: 'create-view';
@@ -46,6 +47,16 @@ export type Maintenance =
   | { readonly kind: 'alter-view'; readonly change: Extract<SchemaChange, { kind: 'alter-view' }> }
   | { readonly kind: 'refresh-view'; readonly name: string }
   | { readonly kind: 'drop-view'; readonly change: Extract<SchemaChange, { kind: 'drop-view' }> };
+
+/** A user of the server (cypher.md 12.2): root alone may do it. */
+export interface ChangeUser {
+  readonly kind: 'change-user';
+  readonly change: 'create' | 'alter' | 'drop';
+  readonly name: string;
+  readonly password: string | undefined;
+  /** Nothing happens when a new user is there, or one that is to be changed is not. */
+  readonly isLenient: boolean;
+}
 
 export interface CheckDatabase {
   readonly kind: 'check-database';
@@ -69,6 +80,7 @@ export const effectsOfMaintenance: {
   repartition: ['schema', 'update'],
   truncate: ['delete'],
   'check-database': ['schema'],
+  'change-user': ['security'],
   'create-view': ['schema'],
   // sql.md 16.8: the refresh policy is a setting of the database.
   'alter-view': ['schema', 'settings'],

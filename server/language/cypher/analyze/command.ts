@@ -38,13 +38,36 @@ export function compileCommand(compiler: Compiler, command: Command): LogicalPla
     case 'createUser':
     case 'alterUser':
     case 'dropUser':
-      throw notSupported('users in Cypher; use the commands of POST /server');
+      return userChange(compiler, command);
     case 'transaction':
     case 'session':
       throw notSupported(`${command.kind} commands in Cypher; use /begin, /commit and /rollback`);
     default:
       throw notSupported(command.kind);
   }
+}
+
+function userChange(
+  compiler: Compiler,
+  command: CommandOf<'createUser' | 'alterUser' | 'dropUser'>,
+): LogicalPlan {
+  const { name } = command;
+  const as = compiler.newSlot();
+  if (command.kind === 'dropUser') {
+    const work = {
+      change: 'drop',
+      name,
+      password: undefined,
+      isLenient: command.ifExists,
+    } as const;
+    return { op: 'Maintain', work: { kind: 'change-user', ...work }, as };
+  }
+  const { password, ifNotExists: isLenient } = command;
+  if (password.kind !== 'literal' || typeof password.value !== 'string')
+    throw notSupported('a password that is not written out');
+  const change = command.kind === 'createUser' ? 'create' : 'alter';
+  const work = { change, name, password: password.value, isLenient } as const;
+  return { op: 'Maintain', work: { kind: 'change-user', ...work }, as };
 }
 
 function alteration(
