@@ -304,6 +304,14 @@ export const storageMapSize = sizeSetting('storage.mapSize', {
   description: 'Address space that a database starts with; it grows by itself',
   reload: 'restart',
 });
+export const storageCacheSize = sizeSetting('storage.cacheSize', {
+  scope: 'database',
+  default: 64 * MiB,
+  min: MiB,
+  max: 64 * GiB,
+  description: 'Blocks, lists of edges and unique keys that one database keeps in memory, together',
+  reload: 'restart',
+});
 export const storageMaxReaders = integerSetting('storage.maxReaders', {
   scope: 'database',
   default: 1024,

@@ -169,10 +169,38 @@ function step(transaction: Transaction, model: Model, pick: (below: number) => n
   }
 }
 
+/** Events say of each node the type that its labels make, and of no other node anything. */
+async function requireTold(
+  db: TestDatabase,
+  model: Model,
+  told: ReadonlyMap<Rid, string>,
+): Promise<void> {
+  for (let turn = 0; turn < 20; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+  const { catalog } = db.database.state;
+  const wanted = [...model.values()].map(({ rid, labels }): [Rid, string | undefined] => [
+    rid,
+    typeOfLabels(catalog, [...labels])?.name,
+  ]);
+  assert.deepEqual(new Map(told), new Map(wanted));
+}
+
+/** `npm run labels` has 700, which are some 10,000 changes. */
 const rounds = Number(process.env['LABEL_ROUNDS'] ?? 25);
 
 test(`random label changes in ${rounds} transactions agree with a naive model`, async () => {
   const db = await open();
+  // What subscribers were told last of each record.
+  const told = new Map<Rid, string>();
+  const leave = db.database.changes.subscribe({
+    wants: () => true,
+    lost: () => assert.fail('nothing is lost'),
+    changed: ({ kind, record }) => {
+      if (kind === 'delete') told.delete(record.rid);
+      else told.set(record.rid, record.typeName);
+    },
+    pass: async () => {},
+    ended: () => {},
+  });
   try {
     let model: Model = new Map();
     for (let round = 0; round < rounds; round += 1) {
@@ -201,8 +229,10 @@ test(`random label changes in ${rounds} transactions agree with a naive model`, 
       if (round % 10 === 9) {
         await requireSound(db);
         await compare(db, model);
+        if (round < rounds / 2) await requireTold(db, model, told);
       }
       if (round === Math.floor(rounds / 2)) {
+        leave();
         await db.reopen();
         await compare(db, model);
       }

@@ -3,6 +3,7 @@ import type { Settings } from '#config/effective-settings.ts';
 import { serverHttpTxSnapshotMax } from '#config/server-settings.ts';
 import {
   maxRecordSize,
+  storageCacheSize,
   storageMapSize,
   storageMaxReaders,
   vectorCacheMaxSize,
@@ -65,6 +66,7 @@ export function openEngine(
     flushSeconds,
     durability: isLogAbove === true ? 'above' : 'log',
     snapshotMax: settings.get(serverHttpTxSnapshotMax),
+    cacheBytes: settings.get(storageCacheSize),
     mapSizeBytes: settings.get(storageMapSize),
     readersMax: settings.get(storageMaxReaders),
     recordBytesMax: () => settings.get(maxRecordSize),

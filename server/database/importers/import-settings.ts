@@ -91,6 +91,8 @@ const supported = [
  */
 export function importSettings(given: Value | undefined): ImportSettings {
   const settings = new OperationSettings('import', given);
+  if (settings.has('mapping'))
+    throw new DatabaseError('NotSupported', 'not supported yet: the import setting mapping');
   settings.integer('parallel', 0, 1024);
   settings.flag('forceDatabaseCreate');
   const onRowError = settings.text('onRowError')?.toLowerCase() ?? 'abort';
