@@ -1,6 +1,6 @@
 import { isAbsolute, join, relative } from 'node:path';
 import { DatabaseError } from '#core/errors.ts';
-import type { BackupConfig } from './config-file.ts';
+import type { BackupConfig } from './config-form.ts';
 
 // `config/backup.json` (contract 3, http-api.md 18.1). Unknown fields are refused, since a misspelt one would leave a database
 // without backups and nobody would notice (house decision 42).

@@ -10,7 +10,7 @@ import type { DatabasesPort } from '#database/session.ts';
 import { WatchedFile } from '#security/watched-file.ts';
 import { join } from 'node:path';
 import { directoryBelow, policyOf } from './config.ts';
-import type { BackupConfig } from './config-file.ts';
+import type { BackupConfig } from './config-form.ts';
 import { BackupRunner } from './runner.ts';
 import { BackupSchedules, type DueBackup } from './scheduler.ts';
 

@@ -1,4 +1,4 @@
-import type { BackupConfig } from './config-file.ts';
+import type { BackupConfig } from './config-form.ts';
 import type { BackupPolicy } from './config.ts';
 import { policyOf } from './config.ts';
 import {

@@ -31,7 +31,7 @@ import type { ActiveStatements } from './bounds/active-statements.ts';
 import { AsyncQueue } from './session/async-queue.ts';
 import type { ScriptEngine } from '#platform/script/engine.ts';
 import { BodyRunner } from './script/body-runner.ts';
-import { BulkLoader } from './bulk/bulk-loader.ts';
+import { BulkLoader, type BulkLoadOptions } from './bulk/bulk-loader.ts';
 import type { CompiledStatement } from './statement/compiled-statement.ts';
 import { type Counters, OwnCounters, plainCounts, timedCommit } from './catalogue/counters.ts';
 import { type DatabaseSettings, settingsDocumentName } from './catalogue/database-settings.ts';
@@ -58,14 +58,8 @@ import type { ProgressRegistry } from './progress/progress-registry.ts';
 import { queuedOptions, runQueued } from './session/queued-statements.ts';
 import { type SchemaFacts, schemaRows } from './catalogue/schema-source.ts';
 import type { ReplayKeys } from './session/replay-keys.ts';
-import type {
-  BulkLoadOptions,
-  DatabaseStorage,
-  ResultStream,
-  RecordedRequest,
-  RunOptions,
-  Statement,
-} from './session.ts';
+import type { RecordedRequest } from './session/recorded-request.ts';
+import type { DatabaseStorage, ResultStream, RunOptions, Statement } from './session.ts';
 import type { TransactionSessions } from './session/sessions.ts';
 import { ScriptBodies } from './script/bodies.ts';
 import { StatementCompiler } from './statement/compiler.ts';

@@ -11,13 +11,13 @@ import type { Warning } from '#core/warnings.ts';
 import type { Isolation } from '#transaction/transaction.ts';
 import type { CommandsProgram } from '#query/algebra/commands.ts';
 import type { LocateSpace } from './key-value/staged-keys.ts';
-import type { BulkLoader } from './bulk/bulk-loader.ts';
+import type { BulkLoader, BulkLoadOptions } from './bulk/bulk-loader.ts';
 import type { BuildKind } from './catalogue/database-directory.ts';
 import type { ChangeEvents } from './events.ts';
 import type { InsertOptions, InsertStream } from './inserts/insert-port.ts';
 import type { ProgressEntry } from './progress/progress-registry.ts';
 import type { RunningWork } from './progress/running-work.ts';
-import type { PlanSink } from './statement/recording.ts';
+import type { RecordedRequest } from './session/recorded-request.ts';
 
 /** One statement as a door hands it in. */
 export interface Statement {
@@ -145,6 +145,11 @@ export interface ExplainedPlan {
   readonly steps: readonly ExplainedStep[];
 }
 
+/** Where a statement's plan is put while it is recorded. */
+export interface PlanSink {
+  plan: (() => ExplainedPlan) | undefined;
+}
+
 export interface ExplainedStep {
   readonly name: string;
   readonly description: string;
@@ -152,39 +157,6 @@ export interface ExplainedStep {
   readonly cost: number;
   readonly rowCount: number | undefined;
   readonly steps: readonly ExplainedStep[];
-}
-
-/** How a bulk load commits; each commit is one chunk. */
-export interface BulkLoadOptions {
-  /** Needs the right to insert into every type it loads; absent: may load everything. */
-  readonly principal?: Principal;
-  /** Memory of one chunk; default 64 MiB. */
-  readonly chunkBytesMax?: number;
-  /** Further attempts of a commit that met a conflict, and the pause before each. */
-  readonly commitRetries?: number;
-  readonly commitRetryDelayMs?: number;
-  /** False: edges are entered at their source only. */
-  readonly isBidirectional?: boolean;
-}
-
-/** What the last commit of a load remembers of its request (limits.md 17), for repetitions after a restart. */
-export interface CommittedRequest {
-  /** As `RunOptions.replayKey`. */
-  readonly replayKey: string;
-  /** Of the beginning and of all of its body, which the key does not hold. */
-  readonly headDigest: string;
-  readonly bodyDigest: string;
-  /** At most `service.server.httpIdempotencyMaxBodySize`. */
-  readonly answer: Uint8Array | undefined;
-}
-
-export interface RecordedRequest {
-  readonly headDigest: string;
-  readonly bodyDigest: string;
-  /** Undefined when it was too large, or others have taken its place. */
-  readonly answer: Uint8Array | undefined;
-  /** Of the commit; of a newer one when the database was opened since. */
-  readonly index: LogIndex;
 }
 
 /** One open database, as doors see it. */

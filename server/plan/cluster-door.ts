@@ -13,7 +13,7 @@ import type { StopStep } from '#control/server-control.ts';
 import type { DatabasesPort } from '#database/session.ts';
 import { systemRuntime } from '#platform/system-runtime.ts';
 import type { Users } from '#security/users.ts';
-import { version } from './databases.ts';
+import { version } from './version.ts';
 import type { Ground } from './ground.ts';
 import type { Security } from './security.ts';
 

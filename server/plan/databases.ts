@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { getHeapStatistics } from 'node:v8';
 import type { Settings } from '#config/effective-settings.ts';
@@ -14,10 +13,7 @@ import { systemRuntime } from '#platform/system-runtime.ts';
 import type { ClusterHooks } from './cluster.ts';
 import type { Ground } from './ground.ts';
 import type { Security } from './security.ts';
-
-export const { version } = JSON.parse(
-  readFileSync(new URL('../../package.json', import.meta.url), 'utf8'),
-) as { version: string };
+import { version } from './version.ts';
 
 /** What bounds the memory of statements (limits.md 33). */
 export function processMemory(): { heapBytesMax: number; container: ContainerMemory | undefined } {

@@ -9,7 +9,7 @@ import type { SocketServer } from '#websocket/socket-server.ts';
 import type { ServerDatabases } from '#database/catalogue/make-databases.ts';
 import { ProcessTelemetry } from '#platform/process-telemetry.ts';
 import type { RedisServer, RedisServerOptions } from '#resp/server.ts';
-import { version } from './databases.ts';
+import { version } from './version.ts';
 import { type Ground, endOnBrokenState } from './ground.ts';
 
 /** A plugin that cannot be started is reported, and the start goes on (http-api.md 21.4). */

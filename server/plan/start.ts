@@ -25,7 +25,8 @@ import { systemRuntime } from '#platform/system-runtime.ts';
 import type { RedisServer } from '#resp/server.ts';
 import { SocketServer } from '#websocket/socket-server.ts';
 import type { ClusterPlan } from './cluster.ts';
-import { databasesOn, processMemory, version } from './databases.ts';
+import { databasesOn, processMemory } from './databases.ts';
+import { version } from './version.ts';
 import { endNow, stopOnSignals } from './ending.ts';
 import { type Ground, endOnBrokenState, prepareGround, readSettings } from './ground.ts';
 import {

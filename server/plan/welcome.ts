@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { serverHttpIncomingHost, serverLogFormat } from '#config/server-settings.ts';
-import { version } from './databases.ts';
+import { version } from './version.ts';
 import type { Ground } from './ground.ts';
 import { takeMadeUpPassword } from './security.ts';
 

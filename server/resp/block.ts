@@ -1,21 +1,14 @@
-import type { ByteText } from '#core/text/byte-text.ts';
 import { redisMaxRequestSize } from '#config/redis-settings.ts';
 import type { Command, Reply } from '#query/algebra/commands.ts';
-import { type Client, isRecords, textOf } from './client.ts';
+import { type Client, isRecords, type OpenBlock, type Queued, textOf } from './client.ts';
 import { array, errorReply, nullArray, ok, replyOf, toldOf, type Wire } from './reply.ts';
 import { Told } from './told.ts';
-
-/** A command between MULTI and EXEC. */
-export interface Queued {
-  readonly command: Command;
-  readonly words: readonly ByteText[];
-}
 
 /** What a queued word takes beside its bytes. */
 const wordBytes = 32;
 
 /** The commands after MULTI (redis.md 6). */
-export class Block {
+export class Block implements OpenBlock {
   readonly #queued: Queued[] = [];
   #bytes = 0;
   /** A command was refused when it was queued. */

@@ -13,13 +13,26 @@ import type {
 } from '#query/algebra/commands.ts';
 import { KeyRights } from './key-rights.ts';
 import { errorReply, type Protocol, toldOf, type Wire } from './reply.ts';
-import type { Block } from './block.ts';
 import type { WireSurroundings } from './surroundings.ts';
 import { Told } from './told.ts';
 
 const noParameters: ReadonlyMap<string, Value> = new Map();
 const wordShownMax = 100;
 const watchedKeysMax = 10_000;
+
+/** A command between MULTI and EXEC. */
+export interface Queued {
+  readonly command: Command;
+  readonly words: readonly ByteText[];
+}
+
+/** The commands after MULTI, as their client holds them (block.ts). */
+export interface OpenBlock {
+  /** A command was refused when it was queued. */
+  isBad: boolean;
+  add(client: Client, queued: Queued): Wire;
+  execute(client: Client): Wire | Promise<Wire>;
+}
 
 /**
  * One client of the wire, without its socket: who it is, what it has selected, watched and queued, and how its commands on keys
@@ -33,7 +46,7 @@ export class Client {
   name = '';
   library = '';
   libraryVersion = '';
-  block: Block | undefined;
+  block: OpenBlock | undefined;
   /** SCAN goes on with it. */
   scan: { readonly cursor: number; readonly keys: Iterator<ByteText> } | undefined;
   /** The replies so far are sent, then the connection is closed. */

@@ -3,6 +3,7 @@ import type { BucketId, IndexId, LogIndex, Rid, TypeId } from '#core/value/rid.t
 import type { Block } from './format/block.ts';
 import type { BlockWindow } from './read/block-window.ts';
 import type { BulkWriter } from './bulk/writer.ts';
+import type { AppliedPosition } from './format/counters.ts';
 import type { RowEncoder } from './format/row.ts';
 import type { HashHalves } from './format/row-hash.ts';
 import type { RowOperation } from './format/row-operations.ts';
@@ -79,14 +80,6 @@ export interface LogEntry {
    * not looked at. A copy that differs refuses the entry (`CorruptedRecord`), with all that were given with it.
    */
   readonly bases?: readonly number[];
-}
-
-export interface AppliedPosition {
-  /** LSN; versions of rows written by the entry. */
-  readonly index: LogIndex;
-  readonly term: number;
-  /** Contiguous per database from 1. */
-  readonly txId: number;
 }
 
 export interface StorageSnapshot extends Disposable {

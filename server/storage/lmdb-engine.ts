@@ -11,10 +11,14 @@ import { CommitBuilder, operationsPerSlice } from './commit/builder.ts';
 import { entryOf, groupLength, isLarger, prepareAll, recordOf, type Unit } from './commit/group.ts';
 import type { CommitContext } from './commit/context.ts';
 import { CommitLog, logGroupBytesMax } from './log/commit-log.ts';
-import { decodeApplied, decodeBucketState, decodeIndexEntries } from './format/counters.ts';
+import {
+  type AppliedPosition,
+  decodeApplied,
+  decodeBucketState,
+  decodeIndexEntries,
+} from './format/counters.ts';
 import { DeletionJobs } from './commit/deletion-jobs.ts';
 import type {
-  AppliedPosition,
   IndexDeriver,
   IndexEntry,
   LogEntry,

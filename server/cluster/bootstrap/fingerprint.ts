@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { AppliedPosition } from '#storage/engine.ts';
+import type { AppliedPosition } from '#storage/format/counters.ts';
 import type { ReadView } from '#transaction/read/read-view.ts';
 
 /** What a server says of a database that it has before the cluster is there. */

@@ -1,16 +1,12 @@
-import type { StoredRecord } from './record.ts';
-import type { Value, ValueMap } from './value.ts';
+import type { IntegerWidth, IntegerWidths, StoredRecord, Value, ValueMap } from './value.ts';
+
+export type { IntegerWidth, IntegerWidths };
 
 // How wide the integers of undeclared properties are (sql.md 2.1 rule 1, 2.2). A value is a plain number and tells INTEGER or LONG
 // by its range; that 5 was written as `5L` is known to the record that holds it, beside its properties. So nothing that
 // computes with values meets widths, and whoever wants to know asks the record.
 
-/** The types of integers within 32 bits that their values do not show. */
-export const integerWidths = ['LONG', 'SHORT', 'BYTE'] as const;
-export type IntegerWidth = (typeof integerWidths)[number];
-
-/** By property. What is said of a property that holds no integer means nothing. */
-export type IntegerWidths = ReadonlyMap<string, IntegerWidth>;
+export const integerWidths = ['LONG', 'SHORT', 'BYTE'] as const satisfies readonly IntegerWidth[];
 
 export function isIntegerWidth(name: unknown): name is IntegerWidth {
   return name === 'LONG' || name === 'SHORT' || name === 'BYTE';

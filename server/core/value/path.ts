@@ -1,22 +1,7 @@
-import type { Link, StoredRecord } from './record.ts';
+import { Path, type PathElement } from './value.ts';
 import type { Rid } from './rid.ts';
 
-export type PathElement = StoredRecord | Link;
-
-/** A walk through the graph: one node more than relationships; each relationship keeps its own direction. */
-export class Path {
-  readonly valueKind = 'path';
-  readonly nodes: readonly PathElement[];
-  readonly relationships: readonly PathElement[];
-  constructor(nodes: readonly PathElement[], relationships: readonly PathElement[]) {
-    this.nodes = nodes;
-    this.relationships = relationships;
-  }
-
-  get length(): number {
-    return this.relationships.length;
-  }
-}
+export { Path, type PathElement };
 
 /** Nodes and relationships in turns, from the first node on. */
 export function pathElements(path: Path): readonly PathElement[] {

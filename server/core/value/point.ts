@@ -1,5 +1,4 @@
 import { DatabaseError } from '../errors.ts';
-import { double, type Value } from './value.ts';
 
 /** Coordinate reference systems of points, by their number in the EPSG register. */
 export const pointSystems = {
@@ -44,31 +43,6 @@ export function makePoint(srid: PointSystem, x: number, y: number, z: number): P
   return new Point(srid, x + 0, y + 0, z + 0);
 }
 
-/** What `p.x`, `p.longitude`, `p.crs` and the like are; undefined for names that it does not have. */
-export function pointComponent(point: Point, name: string): Value | undefined {
-  const { isGeographic, hasHeight, name: crs } = pointSystems[point.srid];
-  switch (name) {
-    case 'x':
-      return double(point.x);
-    case 'y':
-      return double(point.y);
-    case 'z':
-      return hasHeight ? double(point.z) : undefined;
-    case 'longitude':
-      return isGeographic ? double(point.x) : undefined;
-    case 'latitude':
-      return isGeographic ? double(point.y) : undefined;
-    case 'height':
-      return isGeographic && hasHeight ? double(point.z) : undefined;
-    case 'srid':
-      return point.srid;
-    case 'crs':
-      return crs;
-    default:
-      return undefined;
-  }
-}
-
 /** By system, then by coordinates. */
 export function comparePoints(a: Point, b: Point): number {
   return a.srid - b.srid || a.x - b.x || a.y - b.y || a.z - b.z;
@@ -81,17 +55,6 @@ export function pointText(point: Point): string {
   const coordinates = hasHeight ? [point.x, point.y, point.z] : [point.x, point.y];
   const parts = coordinates.map((n, i) => `${names[i]}: ${coordinateText(n)}`);
   return `point({${parts.join(', ')}, crs: '${name}'})`;
-}
-
-/** Coordinates and number of the system, as JSON shows them. */
-export function pointFields(point: Point): ReadonlyMap<string, Value> {
-  const { isGeographic, hasHeight } = pointSystems[point.srid];
-  const fields = new Map<string, Value>([
-    [isGeographic ? 'longitude' : 'x', double(point.x)],
-    [isGeographic ? 'latitude' : 'y', double(point.y)],
-  ]);
-  if (hasHeight) fields.set(isGeographic ? 'height' : 'z', double(point.z));
-  return fields.set('srid', point.srid);
 }
 
 /** The shortest text, with a point or an exponent. */

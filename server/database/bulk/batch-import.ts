@@ -1,21 +1,12 @@
-import type { Slices } from '#core/value/json-value.ts';
 import type { Runtime } from '#core/runtime.ts';
 import type { LogIndex } from '#core/value/rid.ts';
 import { SliceTimer } from '#transaction/write/slice-timer.ts';
-import type { CommittedRequest } from '../session.ts';
+import type { CommittedRequest } from '../session/recorded-request.ts';
 import { CsvReader } from './csv/reader.ts';
+import type { ImportReader } from './import-reader.ts';
 import { ImportRows, type RowLoader } from './import-rows.ts';
 import { JsonlReader } from './jsonl/reader.ts';
 import { LineBuffer } from './line-buffer.ts';
-
-/** Turns lines into rows. */
-export interface ImportReader {
-  readonly skippedLineCount: number;
-  /** Reads lines from `buffer.start` on, until there is none, the rows are full or a long line follows. */
-  read(buffer: LineBuffer): void;
-  /** Reads one line of any length, giving others a turn now and then. */
-  readLongLine(buffer: LineBuffer, slices: Slices): Promise<void>;
-}
 
 export interface BatchImportOptions {
   readonly loader: RowLoader;

@@ -10,6 +10,7 @@ import {
   noRid,
   type Rid,
 } from '#core/value/rid.ts';
+import type { Principal } from '#core/principal.ts';
 import type { Runtime } from '#core/runtime.ts';
 import type { TemporalFormats } from '#core/temporal/format.ts';
 import type { BulkWriter } from '#storage/bulk/writer.ts';
@@ -20,7 +21,7 @@ import type { DefaultEvaluator } from '#transaction/transaction.ts';
 import { viewIsWritten } from '#transaction/trigger/triggered-writes.ts';
 import type { ChangeQueue } from '../events.ts';
 import type { OfferedKey, ReplayKeys } from '../session/replay-keys.ts';
-import type { BulkLoadOptions, CommittedRequest } from '../session.ts';
+import type { CommittedRequest } from '../session/recorded-request.ts';
 import { type BatchRows, batchRows, type RowSurroundings, type Table } from './batch-rows.ts';
 import type { EdgeBatch, RecordBatch, TemporaryId } from './bulk-batch.ts';
 import { BulkChanges } from './bulk-changes.ts';
@@ -29,6 +30,19 @@ import { BulkKeys } from './bulk-keys.ts';
 import { GatheredChunks } from './gathered-chunks.ts';
 import { takeOneWayEdges } from './ends/one-way-type.ts';
 import { TriggeredLoad, type VetoedRows } from './triggered-load.ts';
+
+/** How a bulk load commits; each commit is one chunk. */
+export interface BulkLoadOptions {
+  /** Needs the right to insert into every type it loads; absent: may load everything. */
+  readonly principal?: Principal;
+  /** Memory of one chunk; default 64 MiB. */
+  readonly chunkBytesMax?: number;
+  /** Further attempts of a commit that met a conflict, and the pause before each. */
+  readonly commitRetries?: number;
+  readonly commitRetryDelayMs?: number;
+  /** False: edges are entered at their source only. */
+  readonly isBidirectional?: boolean;
+}
 
 export interface BulkLoaderOptions extends BulkLoadOptions {
   readonly state: DatabaseState;

@@ -4,7 +4,7 @@ import { noRid } from '#core/value/rid.ts';
 import type { Timers } from '#core/runtime.ts';
 import type { BulkWriter } from '#storage/bulk/writer.ts';
 import type { StorageSnapshot } from '#storage/engine.ts';
-import type { BulkMark } from '#storage/bulk/pending-load.ts';
+import type { BulkMark } from '#storage/bulk/writer.ts';
 import type { BulkChanges } from './bulk-changes.ts';
 import { BulkEnds } from './ends/bulk-ends.ts';
 import type { BulkKeys } from './bulk-keys.ts';

@@ -2,7 +2,7 @@ import { DatabaseError } from '#core/errors.ts';
 import type { IntegerWidths } from '#core/value/integer-width.ts';
 import { type LogIndex, noRid, parseRid, type Rid } from '#core/value/rid.ts';
 import type { Value } from '#core/value/value.ts';
-import type { CommittedRequest } from '../session.ts';
+import type { CommittedRequest } from '../session/recorded-request.ts';
 import type { BulkLoader } from './bulk-loader.ts';
 import { hashOf } from './ends/id-table.ts';
 import type { IdText } from './ends/id-text.ts';

@@ -5,7 +5,7 @@ import type { StorageEngine } from '#storage/engine.ts';
 import type { DatabaseState } from '#transaction/database-state.ts';
 import type { BulkLoader } from '../bulk/bulk-loader.ts';
 import type { OperationCall } from '../progress/operation-run.ts';
-import type { BulkLoadOptions } from '../session.ts';
+import type { BulkLoadOptions } from '../bulk/bulk-loader.ts';
 
 /** An open database as operations see it. */
 export interface OperatedDatabase {

@@ -2,7 +2,7 @@ import type { Clock, EpochMs } from '#core/runtime.ts';
 import type { LogIndex } from '#core/value/rid.ts';
 import type { StorageSnapshot } from '#storage/engine.ts';
 import type { MetaValue } from '#transaction/database-state.ts';
-import type { CommittedRequest, RecordedRequest } from '../session.ts';
+import type { CommittedRequest, RecordedRequest } from './recorded-request.ts';
 
 const utf8 = { encoder: new TextEncoder(), decoder: new TextDecoder() };
 

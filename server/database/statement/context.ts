@@ -20,7 +20,6 @@ import {
 import { GuardedView } from '#transaction/read/guarded-view.ts';
 import type { ReadView } from '#transaction/read/read-view.ts';
 import type { DefaultEvaluator, Transaction } from '#transaction/transaction.ts';
-import { pullsUnwatchedMin } from './plan-execution.ts';
 import type { RunOptions } from '../session.ts';
 import type { StatementLimits } from '../bounds/statement-limits.ts';
 
@@ -75,6 +74,12 @@ const noMemory: MemoryAccount = { reserve() {}, release() {} };
 
 /** Name of the variable that holds the row cap of an execution; no statement can write it. */
 export const rowCapVariable = '#rowCap';
+
+/**
+ * Pulls before the first look. They grow while the executions of a plan turn out to be quick: reading the clock costs as
+ * much as a few rows, and short statements do without.
+ */
+export const pullsUnwatchedMin = 2;
 
 const noBudget = { remainingMs: 0 };
 

@@ -6,7 +6,7 @@ import type { Slot } from '#query/algebra/expression.ts';
 import { END, PAUSE, ROW, type PhysicalOperator } from '#query/operators/operator.ts';
 import { refusalOfOverflow } from './compile-steps.ts';
 import type { ResultBatch } from '../session.ts';
-import type { StatementContext } from './context.ts';
+import { pullsUnwatchedMin, type StatementContext } from './context.ts';
 
 /**
  * Milliseconds that a statement may work before it lets other events have their turn. Less than the 5 ms of architecture.md 6: a
@@ -20,11 +20,6 @@ const charactersPerBatch = 1024 * 1024;
 const madePerBatch = 1024 * 1024;
 /** Most pulls between two looks at the clock. */
 const pullsPerLookMax = 64;
-/**
- * Pulls before the first look. They grow while the executions of a plan turn out to be quick: reading the clock costs as
- * much as a few rows, and short statements do without.
- */
-export const pullsUnwatchedMin = 2;
 const pullsUnwatchedMax = 64;
 /**
  * Time between two looks: below the first more pulls go between them, above the second one only. A pull may be a row or the

@@ -1,5 +1,5 @@
 import { maskSecrets } from '#core/text/masked-text.ts';
-import type { ExplainedPlan, RunOptions, Statement } from '../session.ts';
+import type { ExplainedPlan, PlanSink, RunOptions, Statement } from '../session.ts';
 
 /** One execution, as a recording keeps it. Milliseconds. */
 export interface RecordedExecution {
@@ -12,11 +12,6 @@ export interface RecordedExecution {
   readonly totalMs: number;
   /** Measured; undefined for scripts and for what has no plan. */
   readonly plan: ExplainedPlan | undefined;
-}
-
-/** Where a statement's plan is put while it is recorded. */
-export interface PlanSink {
-  plan: (() => ExplainedPlan) | undefined;
 }
 
 /** Times on the monotonic clock. */

@@ -1,6 +1,6 @@
 import { decimalText } from '#core/value/decimal.ts';
 import { type ExtendedValue, textOfExtended } from '#core/value/extended-value.ts';
-import { pointFields } from '#core/value/point.ts';
+import { pointFields } from '#core/value/point-components.ts';
 import type { StoredRecord } from '#core/value/record.ts';
 import { formatDate, formatDateTime } from '#core/temporal/format.ts';
 import type { TemporalFormats } from '#core/temporal/format.ts';

@@ -1,10 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Linked } from '#core/linked-list.ts';
+import type { Timers } from '#core/runtime.ts';
 import { LastHeader } from '#security/last-header.ts';
 import type { OverlongLine } from './client-error.ts';
 import { ClientProbe, fillsBuffer, mayFillBuffer, type Unfinished } from './client-probe.ts';
-import type { ConnectionGate } from './gate.ts';
 
 /** Requests of one connection that may wait for the one before them. */
 const pipelineLengthMax = 256;
@@ -21,6 +21,18 @@ export interface RequestObserver {
 interface Pipelined {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
+}
+
+/** What a connection asks of those who keep all of them (gate.ts). */
+export interface ConnectionOwner {
+  readonly timers: Timers;
+  readonly handle: (request: IncomingMessage, response: ServerResponse) => void;
+  becameBusy(connection: Connection): void;
+  becameIdle(connection: Connection): void;
+  left(connection: Connection): void;
+  /** Calls `run` when the request may execute. */
+  takeSlot(run: () => void): void;
+  giveSlotBack(): void;
 }
 
 /**
@@ -49,7 +61,7 @@ export class Connection implements Linked<Connection> {
   #requestCount = 0;
   #countSeen = 0;
   #bytesSeen = 0;
-  readonly #gate: ConnectionGate;
+  readonly #gate: ConnectionOwner;
   readonly #waiting: Pipelined[] = [];
   readonly #whenClosed = () => this.#requestClosed();
   #current: Pipelined | undefined;
@@ -63,7 +75,7 @@ export class Connection implements Linked<Connection> {
   #holdsSlot = false;
   #abort: AbortController | undefined;
 
-  constructor(socket: Socket, gate: ConnectionGate) {
+  constructor(socket: Socket, gate: ConnectionOwner) {
     this.socket = socket;
     this.#gate = gate;
   }

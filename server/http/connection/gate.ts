@@ -8,7 +8,7 @@ import {
 } from '#config/server-settings.ts';
 import type { Timers } from '#core/runtime.ts';
 import { LinkedList } from '#core/linked-list.ts';
-import { Connection } from './connection.ts';
+import { Connection, type ConnectionOwner } from './connection.ts';
 import { HeaderMemory } from './header-memory.ts';
 
 /** TLS handshakes that may run at once. */
@@ -30,7 +30,7 @@ type ConnectedSocket = Socket & { [connectionKey]?: Connection };
  * All connections of the HTTP server and the slots for requests that execute (limits.md 26, http-api.md 1). When there are
  * too many connections the one that is idle longest is closed.
  */
-export class ConnectionGate {
+export class ConnectionGate implements ConnectionOwner {
   readonly handle: Handler;
   readonly timers: Timers;
   readonly #settings: SettingsReader;

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { RecordedRequest } from '#database/session.ts';
+import type { RecordedRequest } from '#database/session/recorded-request.ts';
 import type { BodyPieces } from '../request/body-pieces.ts';
 import { HttpRefusal } from '../answer/errors.ts';
 import type { Exchange } from '../answer/exchange.ts';

@@ -2,7 +2,7 @@ import { serverHttpMarkerMaxDepth } from '#config/server-settings.ts';
 import type { Principal } from '#core/principal.ts';
 import type { ValueMap } from '#core/value/value.ts';
 import type { RunOptions, Statement } from '#database/session.ts';
-import type { PlanSink } from '#database/statement/recording.ts';
+import type { PlanSink } from '#database/session.ts';
 import type { BodyOf } from './body-fields.ts';
 import {
   optionalBoolean,

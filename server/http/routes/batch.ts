@@ -4,7 +4,8 @@ import { BatchImport, defaultCommitEvery } from '#database/bulk/batch-import.ts'
 import type { ProgressReporter } from '#database/progress/progress-registry.ts';
 import type { Timers } from '#core/runtime.ts';
 import { optimizeForLoad } from '#platform/code-optimization.ts';
-import type { CommittedRequest, DatabaseHandle } from '#database/session.ts';
+import type { DatabaseHandle } from '#database/session.ts';
+import type { CommittedRequest } from '#database/session/recorded-request.ts';
 import {
   type BatchAnswer,
   rememberedAnswer,

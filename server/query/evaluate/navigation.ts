@@ -1,7 +1,8 @@
 import type { Catalog } from '#catalog/catalog.ts';
 import { durationComponent, instantComponent } from '#core/temporal/components.ts';
 import { asCypherDuration, asInstant } from '#core/temporal/sql-kinds.ts';
-import { Point, pointComponent } from '#core/value/point.ts';
+import { Point } from '#core/value/point.ts';
+import { pointComponent } from '#core/value/point-components.ts';
 import { Link, type StoredRecord } from '#core/value/record.ts';
 import { noRid, type Rid, type TypeId } from '#core/value/rid.ts';
 import { EmbeddedDocument, isRecord } from '#core/value/value.ts';

@@ -17,6 +17,7 @@ import {
 import { ChunkRun } from './chunks.ts';
 import { checksumSize, sealValue } from '../format/checksum.ts';
 import type { CommitBuilder } from '../commit/builder.ts';
+import type { EdgeCounts } from './writer.ts';
 import { EdgeColumn, numbersPerEdge, place, segmentBits, segmentMask } from './edge-column.ts';
 import type { Direction } from '../engine.ts';
 import { ImageMemory } from '../checkpoint/image-memory.ts';
@@ -29,12 +30,6 @@ const edgesPerSlice = 8192;
 const edgesPerVertex = 8;
 
 const entrySize = 12;
-
-/** Of one type: how many are entered at both of their ends, and how many at the source only. */
-export interface EdgeCounts {
-  readonly both: number;
-  readonly source: number;
-}
 
 /** The adjacency of a bulk load: typed arrays until the end, then sorted by vertex and written once. */
 export class BulkEdges {

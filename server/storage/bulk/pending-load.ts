@@ -1,18 +1,9 @@
-import type { BucketId, Rid, TypeId } from '#core/value/rid.ts';
+import type { BucketId, Rid } from '#core/value/rid.ts';
 import type { Timers } from '#core/runtime.ts';
 import type { BulkBlocks } from './blocks.ts';
-import { BulkEdges, type EdgeCounts } from './edges.ts';
+import { BulkEdges } from './edges.ts';
+import type { BulkMark } from './writer.ts';
 import type { LargeCell } from '../format/row.ts';
-
-/** A place between the rows that a bulk writer holds. */
-export interface BulkMark {
-  /** What it held before, as `BulkWriter.pendingBytes`. */
-  readonly bytes: number;
-  /** One past the last position before, of each bucket. */
-  readonly next: ReadonlyMap<BucketId, number>;
-  readonly edges: ReadonlyMap<TypeId, EdgeCounts>;
-  readonly largeCellCount: number;
-}
 
 /** What a bulk writer holds of one commit. */
 export class PendingLoad {

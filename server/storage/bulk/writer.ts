@@ -1,7 +1,6 @@
 import type { BucketId, Rid, TypeId } from '#core/value/rid.ts';
 import type { Value, ValueMap } from '#core/value/value.ts';
-import type { AppliedPosition } from '../engine.ts';
-import type { BulkMark } from './pending-load.ts';
+import type { AppliedPosition } from '../format/counters.ts';
 import type { RowOperation } from '../format/row-operations.ts';
 import type { Shape } from '../format/shape.ts';
 
@@ -46,6 +45,22 @@ export interface BulkWriter {
    * @param operations what the commit carries beside the rows: values of `meta`
    */
   flush(position: AppliedPosition, operations?: readonly RowOperation[]): Promise<void>;
+}
+
+/** A place between the rows that a bulk writer holds. */
+export interface BulkMark {
+  /** What it held before, as `BulkWriter.pendingBytes`. */
+  readonly bytes: number;
+  /** One past the last position before, of each bucket. */
+  readonly next: ReadonlyMap<BucketId, number>;
+  readonly edges: ReadonlyMap<TypeId, EdgeCounts>;
+  readonly largeCellCount: number;
+}
+
+/** Of one type: how many are entered at both of their ends, and how many at the source only. */
+export interface EdgeCounts {
+  readonly both: number;
+  readonly source: number;
 }
 
 /** Edges of one type in one bucket. */

@@ -17,13 +17,14 @@ import type { ChunkRun } from '../bulk/chunks.ts';
 import { bigEndian, type Image, imageOf, viewOf } from '../format/bytes.ts';
 import { checksumSize, sealValue } from '../format/checksum.ts';
 import {
+  type AppliedPosition,
   encodeApplied,
   encodeBucketState,
   encodeIndexState,
   rowsPerBlockFor,
 } from '../format/counters.ts';
 import type { CommitContext } from './context.ts';
-import type { AppliedPosition, LogEntry } from '../engine.ts';
+import type { LogEntry } from '../engine.ts';
 import type { PrefixDeletion } from './deletion-jobs.ts';
 import { EntryBuilder } from './entry-builder.ts';
 import type { ImageMemory } from '../checkpoint/image-memory.ts';

@@ -2,7 +2,7 @@ import { open, type RangeOptions } from 'lmdb';
 import type { LogIndex } from '#core/value/rid.ts';
 import { checksumSize, isIntact } from '../format/checksum.ts';
 import { decodeApplied } from '../format/counters.ts';
-import type { AppliedPosition } from '../engine.ts';
+import type { AppliedPosition } from '../format/counters.ts';
 import { requireEnvironmentFile } from './file.ts';
 
 // Reads a copied environment from end to end. It runs in a process of its own (`environment-check-process.ts`): LMDB trusts

@@ -1,11 +1,19 @@
 import type { LogIndex } from '#core/value/rid.ts';
-import type { AppliedPosition } from '../engine.ts';
 import { viewOf } from './bytes.ts';
 
 // The fixed binary values of the sub-database `meta`, little-endian, each without its checksum.
 //
 // Written byte by byte: V8 keeps arrays of up to 64 bytes within its heap, and a view would move each of them out, which is a
 // microsecond in every commit.
+
+/** What of the log is in the database. */
+export interface AppliedPosition {
+  /** LSN; versions of rows written by the entry. */
+  readonly index: LogIndex;
+  readonly term: number;
+  /** Contiguous per database from 1. */
+  readonly txId: number;
+}
 
 /** What is kept per bucket. Immutable. */
 export interface BucketState {

@@ -12,7 +12,7 @@ import type { Bytes } from '#storage/format/bytes.ts';
 import { CsvFields } from './fields.ts';
 import { type CsvForm, CsvMatcher, type FieldKind, fieldKind } from './matcher.ts';
 import { IdText } from '../ends/id-text.ts';
-import type { ImportReader } from '../batch-import.ts';
+import type { ImportReader } from '../import-reader.ts';
 import type { ImportRows, PendingRows } from '../import-rows.ts';
 import { requireMeta } from '../jsonl/reader.ts';
 import type { LineBuffer } from '../line-buffer.ts';

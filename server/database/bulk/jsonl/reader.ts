@@ -4,7 +4,7 @@ import type { Rid } from '#core/value/rid.ts';
 import type { Value, ValueMap } from '#core/value/value.ts';
 import type { Bytes } from '#storage/format/bytes.ts';
 import { hashedId, IdText } from '../ends/id-text.ts';
-import type { ImportReader } from '../batch-import.ts';
+import type { ImportReader } from '../import-reader.ts';
 import type { ImportRows, PendingRows } from '../import-rows.ts';
 import type { LineBuffer } from '../line-buffer.ts';
 import { isSameTemplate, LineMatcher, type LineTemplate, learnTemplate } from './line-template.ts';

@@ -4,8 +4,8 @@ import { DatabaseError } from '#core/errors.ts';
 import { type Warning, warningsMax } from '#core/warnings.ts';
 import type { TypeId } from '#core/value/rid.ts';
 import type { Value } from '#core/value/value.ts';
-import type { Expression as Computed, Output } from '#query/algebra/expression.ts';
-import type { LogicalPlan, QueryProgram } from '#query/algebra/plan.ts';
+import type { Expression as Computed, Output, Slot } from '#query/algebra/expression.ts';
+import type { AggregateColumn, Column, LogicalPlan, QueryProgram } from '#query/algebra/plan.ts';
 import { Dependencies } from '#query/binder/dependencies.ts';
 import type { Row } from '#query/binder/row.ts';
 import type { Binding, Scope } from '#query/binder/scope.ts';
@@ -17,7 +17,6 @@ import { syntaxError } from '../../syntax-error.ts';
 import { errorPositionAt } from '../../text-cursor.ts';
 import type { Expression } from '../ast.ts';
 import type { Statement } from '../statements.ts';
-import type { Aggregation } from './expression/aggregation.ts';
 
 /** A statement as a part of a plan. */
 export interface AnalyzedQuery {
@@ -45,6 +44,25 @@ export interface Environment {
   readonly aggregation: Aggregation | undefined;
   /** True in branches that may not be evaluated: writes in them are not lifted out. */
   readonly isLazy: boolean;
+}
+
+/**
+ * Expressions over groups (sql.md 7.7). Aggregate calls become columns of the Aggregate node; what holds no aggregate is a
+ * grouping key when it means the same as one, and otherwise the value of the group's first row.
+ */
+export interface Aggregation {
+  /** Slots of grouping keys by what they mean (`identityOf`). */
+  readonly keys: ReadonlyMap<string, Slot>;
+  /** GROUP BY without any aggregate: only the keys are there, everything else of the row is null. */
+  readonly keysOnly: boolean;
+  /** Syntax nodes that are or contain an aggregate call. */
+  readonly aggregating: ReadonlySet<Expression>;
+  /** How the arguments of aggregates and first values see the row. */
+  readonly rowEnvironment: Environment;
+  readonly first: Column[];
+  readonly firstByIdentity: Map<string, Slot>;
+  readonly aggregates: AggregateColumn[];
+  readonly aggregateByIdentity: Map<string, Slot>;
 }
 
 export interface AnalysisOptions {

@@ -9,8 +9,7 @@ import type { QueryScope } from '#query/binder/scope.ts';
 import type { Expression } from '../ast.ts';
 import { columnName } from '../print.ts';
 import type { Projection, ProjectionItem } from '../statements.ts';
-import type { Aggregation } from './expression/aggregation.ts';
-import { type Analysis, type Environment, rowEnvironment } from './analysis.ts';
+import { type Aggregation, type Analysis, type Environment, rowEnvironment } from './analysis.ts';
 import { projectValue } from './expression/nested-projection.ts';
 
 /**

@@ -1,32 +1,13 @@
 import { DatabaseError } from '#core/errors.ts';
 import type { Expression as Computed, Slot } from '#query/algebra/expression.ts';
-import type { AggregateColumn, Column } from '#query/algebra/plan.ts';
+import type { AggregateColumn } from '#query/algebra/plan.ts';
 import { valueOfRow } from '#query/binder/row.ts';
 import { unknownFunction } from '#query/evaluate/calls.ts';
 import type { FunctionRegistry } from '#query/evaluate/function-definition.ts';
 import type { Expression, FunctionCall } from '../../ast.ts';
 import { operandsOf, someExpression } from '../../syntax-walk.ts';
-import type { Analysis, Environment } from '../analysis.ts';
+import type { Aggregation, Analysis, Environment } from '../analysis.ts';
 import { identityOf } from './expression-identity.ts';
-
-/**
- * Expressions over groups (sql.md 7.7). Aggregate calls become columns of the Aggregate node; what holds no aggregate is a
- * grouping key when it means the same as one, and otherwise the value of the group's first row.
- */
-export interface Aggregation {
-  /** Slots of grouping keys by what they mean (`identityOf`). */
-  readonly keys: ReadonlyMap<string, Slot>;
-  /** GROUP BY without any aggregate: only the keys are there, everything else of the row is null. */
-  readonly keysOnly: boolean;
-  /** Syntax nodes that are or contain an aggregate call. */
-  readonly aggregating: ReadonlySet<Expression>;
-  /** How the arguments of aggregates and first values see the row. */
-  readonly rowEnvironment: Environment;
-  readonly first: Column[];
-  readonly firstByIdentity: Map<string, Slot>;
-  readonly aggregates: AggregateColumn[];
-  readonly aggregateByIdentity: Map<string, Slot>;
-}
 
 /** True for a call that accumulates over rows: functions of key A1 only with exactly one argument. */
 export function isAggregateCall(
