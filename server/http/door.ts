@@ -22,13 +22,11 @@ import type { Users } from '#security/users.ts';
 import type { DoorLimits } from './connection/door-limits.ts';
 import type { BodyDeadlines } from './request/request-body.ts';
 import type { RequestMeter } from './request/request-meter.ts';
-import type { Exchange } from './answer/exchange.ts';
-import type { MountedRoutes } from './routes/route.ts';
 import type { NameCache } from './answer/json-writer.ts';
 import type { ReplayCache } from './replay/cache.ts';
 import type { ColumnTemplates } from './serializers/record.ts';
-import type { DenialReports } from './request/request-log.ts';
-import type { TruncationLog } from './answer/statement-run.ts';
+import type { DenialReports } from './request/denial-reports.ts';
+import type { TruncationLog } from './answer/truncation-log.ts';
 
 /** Everything that routes of the HTTP door may use; made once, by `main.ts` and `http-server.ts`. */
 export interface DoorDependencies {
@@ -57,8 +55,6 @@ export interface DoorDependencies {
   readonly log: Log;
   /** Absent without a memory limit. */
   readonly container?: ContainerMemory | undefined;
-  /** Of doors that stand upon this one. */
-  readonly mounted?: MountedRoutes | undefined;
   /** Of the product, as `GET /server` and the OpenAPI document tell it. */
   readonly version: string;
   /** Called with errors that are nobody's fault but ours; ends the process when state is in doubt. */
@@ -76,6 +72,4 @@ export interface Door extends DoorDependencies {
   readonly requests: RequestMeter;
   readonly names: NameCache;
   readonly templates: ColumnTemplates;
-  /** Authenticates a request of a public route that wants a user all the same. @throws HttpRefusal 401, 403, 503 */
-  readonly requireUser: (exchange: Exchange) => Promise<void>;
 }

@@ -57,10 +57,7 @@ export const documentedRoutes: readonly Route[] = [
   ...documentedPeerRoutes,
 ];
 
-/** Every route of the HTTP door. */
-export const allRoutes: readonly Route[] = [
-  ...documentedRoutes,
-  openApiGet(({ mounted }) => [...documentedRoutes, ...(mounted?.routes ?? [])]),
+const undocumentedRoutes: readonly Route[] = [
   readyHead,
   healthHead,
   startPage,
@@ -69,3 +66,15 @@ export const allRoutes: readonly Route[] = [
   ...usersByPath,
   ...otherPeerRoutes,
 ];
+
+/** Every route of the HTTP door; its OpenAPI document tells of those of doors above, too. */
+export function routesWith(mounted: readonly Route[]): readonly Route[] {
+  return [
+    ...documentedRoutes,
+    openApiGet([...documentedRoutes, ...mounted]),
+    ...undocumentedRoutes,
+  ];
+}
+
+/** Those of a door that nothing stands upon. */
+export const allRoutes: readonly Route[] = routesWith([]);

@@ -7,6 +7,7 @@ import { badRequest, HttpRefusal, messageOf, notOnline } from '#http/answer/erro
 import type { Exchange } from '#http/answer/exchange.ts';
 import { leadsHere, sendOn } from '#http/cluster/sent-on.ts';
 import { beforeRead } from '#http/cluster/wanted-state.ts';
+import { requireUser } from '#http/request/authenticate.ts';
 import { corsHeaders } from '#http/request/cors.ts';
 import { object, shared } from '#http/document/schemas.ts';
 import type { Door } from '#http/door.ts';
@@ -113,7 +114,7 @@ function mcpPost(configuration: ConfigurationFile, serverOf: (door: Door) => Mcp
         return;
       }
       if (!door.control.isOnline) throw new HttpRefusal(notOnline(door.control.isStopping));
-      await door.requireUser(exchange);
+      await requireUser(exchange);
       await slotFor(exchange);
       const message = await parsed(exchange, await exchange.body());
       if (message.problem !== undefined) {

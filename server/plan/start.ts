@@ -121,15 +121,9 @@ async function serve(
   const tools = await openTools(ground, protocolOutput !== undefined);
   const onInternalError = (error: unknown) => endOnBrokenState(error, log);
   const toolSurroundings = { ...parts, events, profiler, version, onInternalError };
-  const http = new HttpServer({
-    ...toolSurroundings,
-    mounted: tools?.routes,
-    container: processMemory().container,
-    control,
-    meters,
-    metrics,
-    telemetry,
-  });
+  const { container } = processMemory();
+  const inside = { control, meters, metrics, telemetry, container };
+  const http = new HttpServer({ ...toolSurroundings, ...inside }, tools?.routes);
   addDoorGauges(telemetry, { sockets, store, redis });
   http.mountUpgrade('/ws', (upgrade) => sockets.accept(upgrade));
   const stopping = { sockets, redis, http, backups, databases, security, log };

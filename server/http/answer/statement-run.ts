@@ -1,4 +1,3 @@
-import type { Log } from '#core/log.ts';
 import type { Warning } from '#core/warnings.ts';
 import type { DatabaseHandle, ResultStream, ResultSummary, Statement } from '#database/session.ts';
 import type { SettingsReader } from '#config/effective-settings.ts';
@@ -99,26 +98,3 @@ export function echoSession(
 }
 
 export const sessionHeader = 'service-session-id';
-
-const loggedTextsMax = 1000;
-
-/** Says once per statement text that the default limit cut its rows (http-api.md 6.3). */
-export class TruncationLog {
-  readonly #log: Log;
-  readonly #texts = new Set<string>();
-
-  constructor(log: Log) {
-    this.#log = log;
-  }
-
-  report(run: StatementRun, limit: number): void {
-    const { text } = run.statement;
-    if (run.limits.requested !== undefined || this.#texts.has(text)) return;
-    if (this.#texts.size >= loggedTextsMax) this.#texts.clear();
-    this.#texts.add(text);
-    this.#log.info(`the default limit of ${limit} rows cut the rows of a statement`, {
-      requestId: run.exchange.requestId,
-      statement: text.slice(0, 120),
-    });
-  }
-}

@@ -11,7 +11,7 @@ import {
 import { clusterFamilies } from '#control/cluster-families.ts';
 import { DatabaseError } from '#core/errors.ts';
 import { malformed, skipBody } from '../request/admission.ts';
-import { authenticated, requireUser } from '../request/authenticate.ts';
+import { authenticated } from '../request/authenticate.ts';
 import { ConnectionGate, connectionOf } from './gate.ts';
 import { answerPreflight, isPreflight } from '../request/cors.ts';
 import type { Door, DoorDependencies } from '../door.ts';
@@ -26,14 +26,20 @@ import { NameCache } from '../answer/json-writer.ts';
 import { ReplayCache } from '../replay/cache.ts';
 import { BodyDeadlines } from '../request/request-body.ts';
 import { RequestIds } from '../request/request-ids.ts';
-import { DenialReports } from '../request/request-log.ts';
+import { DenialReports } from '../request/denial-reports.ts';
 import { RequestMeter, type RouteMeter } from '../request/request-meter.ts';
 import { type Elsewhere, placeOf, sendOn } from '../cluster/sent-on.ts';
-import { allRoutes } from '../routes.ts';
+import { routesWith } from '../routes.ts';
 import { prometheusRoutes } from '../routes/prometheus.ts';
-import { meterNameOf, type PathOwner, type Route, urlOf } from '../routes/route.ts';
+import {
+  meterNameOf,
+  type MountedRoutes,
+  type PathOwner,
+  type Route,
+  urlOf,
+} from '../routes/route.ts';
 import { ColumnTemplates } from '../serializers/record.ts';
-import { TruncationLog } from '../answer/statement-run.ts';
+import { TruncationLog } from '../answer/truncation-log.ts';
 import { type UpgradeHandler, Upgrades } from './upgrade.ts';
 
 /** Between servers of a cluster: the one before has made the id up (`cluster/forwarding/forwarder.ts`). */
@@ -66,7 +72,8 @@ export class HttpServer {
   readonly #knownPaths = new KnownPaths();
   #securePort: number | undefined;
 
-  constructor(dependencies: DoorDependencies) {
+  /** @param mounted of doors that stand upon this one */
+  constructor(dependencies: DoorDependencies, mounted?: MountedRoutes) {
     const { settings, runtime, log } = dependencies;
     this.#door = {
       ...dependencies,
@@ -82,17 +89,16 @@ export class HttpServer {
         connections: () => ({ open: this.#gate.connectionCount, busy: this.#gate.busyCount }),
         find: ({ request }) => this.#meterOf(request),
       }),
-      requireUser,
     };
     const { telemetry, cluster } = dependencies;
     telemetry?.add(() => this.#door.requests.families());
     if (cluster) telemetry?.add(() => clusterFamilies(cluster));
     this.#routes = [
-      ...allRoutes,
+      ...routesWith(mounted?.routes ?? []),
       ...(dependencies.telemetry ? prometheusRoutes : []),
-      ...(dependencies.mounted?.routes ?? []),
+      ...(mounted?.routes ?? []),
     ];
-    for (const owner of dependencies.mounted?.owners ?? []) this.#owners.set(owner.path, owner);
+    for (const owner of mounted?.owners ?? []) this.#owners.set(owner.path, owner);
     this.#requestIds = new RequestIds(runtime.clock.now());
     this.#upgrades = new Upgrades(this.#door, this.#requestIds);
     let route: (request: IncomingMessage, response: ServerResponse) => void = () => {};

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { SettingsReader } from '#config/effective-settings.ts';
 import { serverApiTokenRequireSecureTransport } from '#config/server-settings.ts';
+import { DatabaseError } from '#core/errors.ts';
 import type { Principal } from '#core/principal.ts';
 import type { Authentication, Refusal as AuthRefusal } from '#security/authenticator.ts';
 import type { Door } from '../door.ts';
@@ -9,7 +10,6 @@ import { HttpRefusal } from '../answer/errors.ts';
 import type { Exchange } from '../answer/exchange.ts';
 import { type PeerClaim, peerClaimOf, userMissing } from '../cluster/peer-claim.ts';
 import type { Route } from '../routes/route.ts';
-import { rootOnly } from '../routes/sessions.ts';
 import { requireAcceptedOrigin } from './cors.ts';
 
 // Credentials at the HTTP layer (http-api.md 2).
@@ -157,4 +157,9 @@ function conclude(
     return;
   }
   next();
+}
+
+/** The refusal of everybody but root. */
+export function rootOnly(user: string): DatabaseError {
+  return new DatabaseError('Unauthorized', `Only root may do this, not user '${user}'`);
 }

@@ -1,8 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { serverHttpCorsAllowedOrigins } from '#config/server-settings.ts';
 import type { SettingsReader } from '#config/effective-settings.ts';
-import type { Exchange } from '../answer/exchange.ts';
-import { HttpRefusal } from '../answer/errors.ts';
+import { HttpRefusal, type Refusal } from '../answer/errors.ts';
 
 // Requests from pages of other sites (http-api.md 1.2, security.md 8.4).
 
@@ -11,10 +10,19 @@ const allowedHeaders =
   'Authorization, Content-Type, Accept, service-session-id, X-Request-Id, X-Service-Read-Consistency, X-Service-Read-After';
 const allowedMethods = 'GET, POST, PUT, DELETE, OPTIONS';
 
+/** A request that a page may have sent; an exchange is one. */
+export interface PageRequest {
+  readonly request: IncomingMessage;
+  readonly door: { readonly settings: SettingsReader };
+  header(name: string): string | undefined;
+  refuse(refusal: Refusal): void;
+  send(status: number, headers: readonly string[], body: Uint8Array | undefined): void;
+}
+
 /** Headers of an answer to a request that names its origin. */
-export function corsHeaders(exchange: Exchange): readonly string[] {
-  const origin = exchange.header('origin');
-  const allowed = allowedOrigin(origin, exchange.door.settings);
+export function corsHeaders(asked: PageRequest): readonly string[] {
+  const origin = asked.header('origin');
+  const allowed = allowedOrigin(origin, asked.door.settings);
   if (allowed === undefined) return [];
   const headers = ['Access-Control-Allow-Origin', allowed];
   headers.push('Access-Control-Expose-Headers', exposed);
@@ -23,20 +31,20 @@ export function corsHeaders(exchange: Exchange): readonly string[] {
 }
 
 /** Whether a page of an allowed site asks what it may send. */
-export function isPreflight(exchange: Exchange): boolean {
-  if (exchange.request.method !== 'OPTIONS') return false;
-  if (exchange.header('access-control-request-method') === undefined) return false;
-  return allowedOrigin(exchange.header('origin'), exchange.door.settings) !== undefined;
+export function isPreflight(asked: PageRequest): boolean {
+  if (asked.request.method !== 'OPTIONS') return false;
+  if (asked.header('access-control-request-method') === undefined) return false;
+  return allowedOrigin(asked.header('origin'), asked.door.settings) !== undefined;
 }
 
 /** Answers `OPTIONS` without authentication. */
-export function answerPreflight(exchange: Exchange): void {
-  const allowed = allowedOrigin(exchange.header('origin'), exchange.door.settings);
+export function answerPreflight(asked: PageRequest): void {
+  const allowed = allowedOrigin(asked.header('origin'), asked.door.settings);
   if (allowed === undefined) {
-    exchange.refuse({ status: 403, error: 'Cross-origin request refused' });
+    asked.refuse({ status: 403, error: 'Cross-origin request refused' });
     return;
   }
-  exchange.send(
+  asked.send(
     204,
     [
       'Access-Control-Allow-Methods',
@@ -54,11 +62,11 @@ export function answerPreflight(exchange: Exchange): void {
  * Refuses a request that a page of another site makes with the browser's remembered credentials.
  * @throws HttpRefusal 403
  */
-export function requireAcceptedOrigin(exchange: Exchange): void {
-  const origin = exchange.header('origin');
-  if (origin === undefined || exchange.request.method === 'GET') return;
-  if (allowedOrigin(origin, exchange.door.settings) !== undefined) return;
-  if (hostOf(origin) === exchange.header('host')?.toLowerCase()) return;
+export function requireAcceptedOrigin(asked: PageRequest): void {
+  const origin = asked.header('origin');
+  if (origin === undefined || asked.request.method === 'GET') return;
+  if (allowedOrigin(origin, asked.door.settings) !== undefined) return;
+  if (hostOf(origin) === asked.header('host')?.toLowerCase()) return;
   throw new HttpRefusal({ status: 403, error: 'Cross-origin request refused' });
 }
 

@@ -1,6 +1,6 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { gauge, type HistogramSample, type MetricFamily } from '#control/telemetry.ts';
 import { Histogram, LabelledCounts } from '#core/instruments.ts';
-import type { Exchange } from '../answer/exchange.ts';
 
 /** Times of the requests of one route. */
 export class RouteMeter {
@@ -24,6 +24,16 @@ export class RouteMeter {
   }
 }
 
+/** What is measured; an exchange is one. */
+export interface MeasuredRequest {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  /** Set when the request came to a route. */
+  readonly route: RouteMeter | undefined;
+  /** On the monotonic clock. */
+  readonly startedMs: number;
+}
+
 /** Told of a request whose client left before it was answered. */
 const clientLeft = 499;
 
@@ -35,12 +45,12 @@ export class RequestMeter {
   /** Paths that no route has. */
   readonly #unknown = new RouteMeter('*', 'unknown');
   readonly #connections: () => { readonly open: number; readonly busy: number };
-  readonly #find: (exchange: Exchange) => RouteMeter | undefined;
+  readonly #find: (measured: MeasuredRequest) => RouteMeter | undefined;
 
   /** @param find the route of a request that was refused before it came to one */
   constructor(given: {
     readonly connections: () => { readonly open: number; readonly busy: number };
-    readonly find: (exchange: Exchange) => RouteMeter | undefined;
+    readonly find: (measured: MeasuredRequest) => RouteMeter | undefined;
   }) {
     this.#connections = given.connections;
     this.#find = given.find;
@@ -54,11 +64,11 @@ export class RequestMeter {
   }
 
   /** The answer was sent, or the client has left. */
-  observe(exchange: Exchange, endedMs: number): void {
-    const route = exchange.route ?? this.#find(exchange) ?? this.#unknown;
-    const { response } = exchange;
+  observe(measured: MeasuredRequest, endedMs: number): void {
+    const route = measured.route ?? this.#find(measured) ?? this.#unknown;
+    const { response } = measured;
     const status = response.headersSent ? response.statusCode : clientLeft;
-    route.observe(status, (endedMs - exchange.startedMs) / 1000);
+    route.observe(status, (endedMs - measured.startedMs) / 1000);
   }
 
   families(): readonly MetricFamily[] {

@@ -15,7 +15,7 @@ import {
 import { parseAnyJsonObject } from '../request/json-body.ts';
 import { databaseName } from './database-parameter.ts';
 import type { Answer, Operation, Route } from './route.ts';
-import { rootOnly } from './sessions.ts';
+import { rootOnly } from '../request/authenticate.ts';
 
 /*
  * The endpoints by which people see and manage a cluster (contract 3; ha.md 11). On a server without replication who may use them

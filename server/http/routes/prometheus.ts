@@ -2,12 +2,13 @@ import { prometheusRequireAuthentication } from '#config/server-settings.ts';
 import { type ExpositionForm, expositionText, expositionTypes } from '#control/prometheus-text.ts';
 import type { Door } from '../door.ts';
 import type { Exchange } from '../answer/exchange.ts';
+import { requireUser } from '../request/authenticate.ts';
 import type { Route } from './route.ts';
 
 // Plugin `prometheus` (wire-protocols.md 4): both paths that scrapers are configured with.
 
 async function scrape(exchange: Exchange, door: Door): Promise<void> {
-  const { settings, authorizer, telemetry, requireUser } = door;
+  const { settings, authorizer, telemetry } = door;
   const isOpen = !settings.get(prometheusRequireAuthentication);
   if (!isOpen) await requireUser(exchange);
   const { principal } = exchange;

@@ -1,5 +1,5 @@
-import { DatabaseError } from '#core/errors.ts';
 import type { ClientMetadata } from '#security/token-sessions.ts';
+import { requireUser } from '../request/authenticate.ts';
 import { requireAcceptedOrigin } from '../request/cors.ts';
 import { badRequest, HttpRefusal } from '../answer/errors.ts';
 import type { Exchange } from '../answer/exchange.ts';
@@ -53,7 +53,7 @@ export const logout: Route = {
       return;
     }
     if (/^bearer +at-/i.test(header ?? '')) throw badRequest('An API token cannot be logged out');
-    await door.requireUser(exchange);
+    await requireUser(exchange);
     exchange.noContent();
   },
 };
@@ -127,9 +127,4 @@ function clientOf(exchange: Exchange): ClientMetadata {
     country: exchange.header('cf-ipcountry') ?? null,
     city: exchange.header('cf-ipcity') ?? null,
   };
-}
-
-/** The refusal of everybody but root. */
-export function rootOnly(user: string): DatabaseError {
-  return new DatabaseError('Unauthorized', `Only root may do this, not user '${user}'`);
 }

@@ -2,7 +2,7 @@ import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Timers } from '#core/runtime.ts';
 import { ChunkMerge, type ChunkRun } from '../bulk/chunks.ts';
-import type { EntryRun } from '../bulk/entries.ts';
+import type { EntryRun } from '../bulk/entry-runs.ts';
 import { environmentFileName } from '../environment/file.ts';
 import { type ImageMemory, sealedSize, sealInto, Slab } from './image-memory.ts';
 import { requireSpace } from '../storage-failure.ts';

@@ -1,6 +1,6 @@
 import type { IndexId, Rid } from '#core/value/rid.ts';
 import type { Timers } from '#core/runtime.ts';
-import { type EntryRun, EntryRuns } from '../bulk/entries.ts';
+import { type EntryRun, EntryRuns } from '../bulk/entry-runs.ts';
 import type { EntryChanges, IndexTarget } from '../engine.ts';
 import type { ImageMemory } from '../checkpoint/image-memory.ts';
 import type { PinnedReader } from '../read/pinned-reader.ts';

@@ -1,0 +1,178 @@
+import type { IndexId, Rid } from '#core/value/rid.ts';
+import type { Timers } from '#core/runtime.ts';
+import type { IndexTarget } from '../engine.ts';
+import { ImageMemory, Slab } from '../checkpoint/image-memory.ts';
+import { orderInSlices } from './sliced-sort.ts';
+import { type Key, ridSize, type Store, writeRid } from '../format/sub-databases.ts';
+
+/**
+ * Entries of one index that come, or that go. Packed into arrays: a large commit has hundreds of thousands of them, and an object
+ * for each would weigh more than the entry and make the collector copy it around.
+ */
+export class EntryRun {
+  readonly target: IndexTarget;
+  count = 0;
+  #bytes = new Uint8Array(16 * 1024);
+  #used = 0;
+  /** Where the components of each entry start; one more than there are entries. */
+  #starts = new Float64Array(1024);
+  #rids = new Float64Array(1024);
+  /** The first bytes of each as a number: most comparisons need no more. */
+  #prefixes = new Float64Array(1024);
+  #order: Uint32Array = new Uint32Array(0);
+  readonly #values = new ValueMemory();
+
+  constructor(target: IndexTarget) {
+    this.target = target;
+  }
+
+  add(key: Uint8Array, rid: Rid): void {
+    const at = this.count++;
+    if (at + 1 === this.#starts.length) this.#growEntries();
+    const start = this.#used;
+    const end = start + key.length + (this.target.isUnique ? 0 : ridSize);
+    if (end > this.#bytes.length) this.#growBytes(end);
+    const bytes = this.#bytes;
+    // Here, not in a function for all: that one meets every kind of array, and takes 20 ns a byte then.
+    for (let i = 0; i < key.length; i += 1) bytes[start + i] = key[i] as number;
+    if (!this.target.isUnique) writeRid(this.#bytes, start + key.length, rid);
+    this.#used = end;
+    this.#starts[at + 1] = end;
+    this.#rids[at] = rid;
+    this.#prefixes[at] = prefixOf(this.#bytes, start, end);
+  }
+
+  /** Brings the entries into the order of their keys, in slices; nothing is added after that. */
+  async sort(timers: Pick<Timers, 'yield'>): Promise<void> {
+    const prefixes = this.#prefixes;
+    const starts = this.#starts;
+    const bytes = Buffer.from(this.#bytes.buffer);
+    const compare = (a: number, b: number): number => {
+      const difference = (prefixes[a] as number) - (prefixes[b] as number);
+      if (difference !== 0) return difference;
+      const [fromB, toB] = [starts[b] as number, starts[b + 1] as number];
+      return bytes.compare(bytes, fromB, toB, starts[a] as number, starts[a + 1] as number);
+    };
+    this.#order = await orderInSlices(this.count, compare, timers);
+  }
+
+  /** The components of the entry at a place of the order, and its record. */
+  componentsAt(place: number): Uint8Array {
+    const at = this.#order[place] as number;
+    return this.#bytes.slice(this.#starts[at] as number, this.#starts[at + 1] as number);
+  }
+
+  ridAt(place: number): Rid {
+    return this.#rids[this.#order[place] as number] as Rid;
+  }
+
+  /** Puts the entries of places `[from, to)` of the order. Keep the run until they are durable: LMDB points to its values. */
+  put(ix: Pick<Store, 'put'>, from: number, to: number): void {
+    const key = new PackedKey(this.target.id, this.#bytes);
+    for (let place = from; place < to; place += 1) {
+      const at = this.#order[place] as number;
+      key.start = this.#starts[at] as number;
+      key.end = this.#starts[at + 1] as number;
+      const value = this.target.isUnique ? this.#values.add(this.#rids[at] as Rid) : noBytes.source;
+      ix.put(key, value);
+    }
+  }
+
+  /** As `put`: takes the entries out. */
+  remove(ix: Pick<Store, 'remove'>, from: number, to: number): void {
+    const key = new PackedKey(this.target.id, this.#bytes);
+    for (let place = from; place < to; place += 1) {
+      const at = this.#order[place] as number;
+      key.start = this.#starts[at] as number;
+      key.end = this.#starts[at + 1] as number;
+      ix.remove(key);
+    }
+  }
+
+  #growEntries(): void {
+    const bytes = this.#starts.byteLength * 2;
+    this.#starts = new Float64Array(this.#starts.buffer.transfer(bytes));
+    this.#rids = new Float64Array(this.#rids.buffer.transfer(bytes));
+    this.#prefixes = new Float64Array(this.#prefixes.buffer.transfer(bytes));
+  }
+
+  #growBytes(needed: number): void {
+    const length = Math.max(needed, this.#bytes.length * 2);
+    this.#bytes = new Uint8Array(this.#bytes.buffer.transfer(length));
+  }
+}
+
+/** A value of no bytes. */
+const noBytes = new Slab(8);
+
+/** Record ids as values, all of which are kept. */
+class ValueMemory {
+  readonly #memory = new ImageMemory();
+  readonly #slabs: Slab[] = [];
+
+  add(rid: Rid): Uint8Array {
+    const start = this.#memory.take(ridSize);
+    const { slab } = this.#memory;
+    if (this.#slabs.at(-1) !== slab) this.#slabs.push(slab);
+    writeRid(slab.bytes, start, rid);
+    slab.source.start = start;
+    slab.source.end = start + ridSize;
+    return slab.source;
+  }
+}
+
+/** Index id and components that lie somewhere in a larger array. */
+class PackedKey implements Key {
+  start = 0;
+  end = 0;
+  readonly #index: IndexId;
+  readonly #bytes: Uint8Array;
+
+  constructor(index: IndexId, bytes: Uint8Array) {
+    this.#index = index;
+    this.#bytes = bytes;
+  }
+
+  write(target: Uint8Array, at: number): number {
+    const index = this.#index;
+    target[at] = index >>> 24;
+    target[at + 1] = index >>> 16;
+    target[at + 2] = index >>> 8;
+    target[at + 3] = index;
+    let end = at + 4;
+    for (let i = this.start; i < this.end; i += 1) target[end++] = this.#bytes[i] as number;
+    return end;
+  }
+}
+
+/** Entries of several indexes, gathered per index, to be written in key order: 3.5 times faster than at random. */
+export class EntryRuns {
+  readonly #runs = new Map<IndexId, EntryRun>();
+
+  add(target: IndexTarget, key: Uint8Array, rid: Rid): void {
+    let run = this.#runs.get(target.id);
+    if (run === undefined) {
+      run = new EntryRun(target);
+      this.#runs.set(target.id, run);
+    }
+    run.add(key, rid);
+  }
+
+  drop(index: IndexId): void {
+    this.#runs.delete(index);
+  }
+
+  /** Nothing is added after that. */
+  async sorted(timers: Pick<Timers, 'yield'>): Promise<readonly EntryRun[]> {
+    for (const run of this.#runs.values()) await run.sort(timers);
+    return [...this.#runs.values()];
+  }
+}
+
+function prefixOf(bytes: Uint8Array, start: number, end: number): number {
+  let prefix = 0;
+  for (let i = start + 1; i < start + 7; i += 1) {
+    prefix = prefix * 256 + (i < end ? (bytes[i] as number) : 0);
+  }
+  return (start < end ? (bytes[start] as number) : 0) * 2 ** 45 + Math.floor(prefix / 8);
+}
