@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { changeUser, type UserChanges } from '#database/operations/change-user.ts';
-import type { MaintenanceRoom } from '#database/operations/task.ts';
 import type { MaintenanceOrder } from '#database/statement/context.ts';
 import type { ChangeUser } from '#query/algebra/maintenance.ts';
 
@@ -16,9 +15,7 @@ function fixture(isRoot: boolean) {
   };
   const order = { asker: { principal: { name: 'x', isRoot } } } as unknown as MaintenanceOrder;
   const run = (change: ChangeUser['change'], password?: string, isLenient = false) =>
-    changeUser({ kind: 'change-user', change, name: 'ann', password, isLenient }, order, {
-      users,
-    } as unknown as MaintenanceRoom);
+    changeUser({ kind: 'change-user', change, name: 'ann', password, isLenient }, order, users);
   return { known, run };
 }
 

@@ -2,7 +2,6 @@ import { DatabaseError } from '#core/errors.ts';
 import type { ValueMap } from '#core/value/value.ts';
 import type { ChangeUser } from '#query/algebra/maintenance.ts';
 import type { MaintenanceOrder } from '../statement/context.ts';
-import type { MaintenanceRoom } from './task.ts';
 
 /** The users of the server; a new password and a drop revoke what was given out for the old one. */
 export interface UserChanges {
@@ -22,7 +21,7 @@ const grantsOfNew: ReadonlyMap<string, readonly string[]> = new Map([['*', ['adm
 export async function changeUser(
   { change, name, password, isLenient }: ChangeUser,
   { asker }: MaintenanceOrder,
-  { users }: MaintenanceRoom,
+  users: UserChanges | undefined,
 ): Promise<readonly ValueMap[]> {
   if (asker?.principal.isRoot !== true)
     throw new DatabaseError('Forbidden', 'only root may change users');

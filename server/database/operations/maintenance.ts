@@ -47,7 +47,7 @@ export function maintain(
         (progress) => checkDatabase(work, { order, room, progress }),
       );
     case 'change-user':
-      return changeUser(work, order, room);
+      return changeUser(work, order, room.users);
     case 'create-view':
     case 'alter-view':
     case 'refresh-view':
