@@ -53,10 +53,7 @@ import { writeMetaEntry } from './commit/pending-meta.ts';
 // overlay, where readers find it, until the next checkpoint carries it to LMDB. Bulk loads, index builds and large entries
 // go to LMDB at once and are durable with its commit, as every change is under `durability: 'commit'` (the first stage of
 // storage.md 5.7). A new reader is made before anybody is told, so a snapshot shows a change exactly from when its `apply`
-// resolves.
-//
-// Start reading at `#commitGroup`. Reads: lmdb-snapshot.ts, state-reader.ts, reader-book.ts. What a commit consists of:
-// commit-builder.ts. From the overlay to LMDB: checkpointer.ts.
+// resolves. Start reading at `#commitGroup`; README.md has the order of the rest.
 
 export interface LmdbEngineOptions {
   /** Made when it does not exist. */
