@@ -140,7 +140,6 @@ export async function startDoor(
   const withoutCluster = {
     ...security,
     tls,
-    mounted,
     settings,
     databases,
     control,
@@ -157,7 +156,7 @@ export async function startDoor(
   };
   const cluster = await openCluster?.({ ...withoutCluster, scripted });
   const parts: DoorDependencies = { ...withoutCluster, cluster };
-  const server = new HttpServer(parts);
+  const server = new HttpServer(parts, mounted);
   mount?.(parts, server);
   const port = await server.listen();
   control.started(() => databases.isRecovered());

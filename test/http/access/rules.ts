@@ -198,6 +198,7 @@ export const routeRequests: Readonly<Record<string, RouteRequest>> = {
     path: '/cluster/bootstrap-state',
     body: {},
   },
+  'POST /cluster/stage/:uuid': { need: { peer: 403 }, path: '/cluster/stage/u1', body: {} },
   'POST /cluster/auth-session': { need: { peer: 403 }, path: '/cluster/auth-session', body: {} },
   'GET /ha/snapshot/:database': { need: { peer: 401 }, path: '/ha/snapshot/school' },
   // Plugin `prometheus`; who sees which database is tested with it.
