@@ -410,7 +410,7 @@ test('a file without a header is read with the header and the columns of the set
     { id: 2, name: 'Bob', rest: null },
   ]);
   await assert.rejects(test.run(`IMPORT DATABASE '${path}' WITH mapping = {}`), {
-    message: /^Unsupported import setting 'mapping'/,
+    message: /^not supported yet: the import setting mapping/,
   });
   const [probed] = await test.run(`IMPORT DATABASE '${path}' WITH probeOnly = true`);
   assert.equal(probed?.['parsedRecords'], 0);
