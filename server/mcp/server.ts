@@ -11,6 +11,7 @@ import { isToolName } from './policy/tool-names.ts';
 import { Arguments } from './tools/arguments.ts';
 import { Budgets } from './tools/budgets.ts';
 import { toolNamed } from './tools/registry.ts';
+import { ToolMeter } from './tools/tool-meter.ts';
 import type { Caller, Tool, ToolSurroundings } from './tools/tool.ts';
 import { ToolFailure } from './tools/tool-failure.ts';
 
@@ -32,10 +33,12 @@ const accepted: McpAnswer = { status: 202, text: undefined };
 export class McpServer {
   readonly #surroundings: ToolSurroundings;
   readonly #budgets: Budgets;
+  readonly #meter = new ToolMeter();
 
   constructor(surroundings: ToolSurroundings) {
     this.#surroundings = surroundings;
     this.#budgets = new Budgets(surroundings.settings, surroundings.runtime.clock);
+    surroundings.telemetry?.add(() => this.#meter.families());
   }
 
   /** Answers a message, or a batch of them element by element. Does not throw. */
@@ -145,10 +148,12 @@ export class McpServer {
     try {
       const text = await this.#run(name, given, caller, told);
       this.#budgets.gave(caller.principal.name, { rows: told.rows, bytes: text.length });
+      this.#meter.observe(name, 'ok', { rows: told.rows, characters: text.length });
       this.#audit({ name, given, rows: told.rows, hasFailed: false }, caller);
       return `{"content":[{"type":"text","text":${await this.#quoted(text)}}],"isError":false}`;
     } catch (error) {
       const message = this.#toolMessage(error, caller);
+      this.#meter.observe(name, 'failed', { rows: 0, characters: message.length });
       this.#audit({ name, given, rows: 0, hasFailed: true }, caller);
       return `{"content":[{"type":"text","text":${JSON.stringify(message)}}],"isError":true}`;
     }

@@ -74,8 +74,29 @@ async function workOn(client: HttpClient, url: string, authorization: string): P
     body: '{"@type":"v","@class":"V"}\n'.repeat(3),
   });
   assert.equal(batch.status, 200);
+  await client.request('POST', '/mcp/config', { enabled: true, allowedUsers: ['root'] });
+  for (const [name, given] of [
+    ['query', { database: 'school', language: 'sql', query: 'SELECT FROM N' }],
+    ['query', { database: 'school', language: 'sql', query: 'DELETE FROM N' }],
+    ['xxxxxx', {}],
+  ])
+    await client.request('POST', '/mcp', {
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'tools/call',
+      params: { name, arguments: given },
+    });
   await fetch(`${url}/no/such/path/${'x'.repeat(50)}`);
   await fetch(`${url}/api/v1/databases`);
+}
+
+/** Of the calls of `workOn`. */
+function checkTools(families: readonly ParsedFamily[]): void {
+  const calls = 'polyad_mcp_tool_calls_total';
+  assert.equal(value(families, calls, { tool: 'query', outcome: 'ok' }), 1);
+  assert.equal(value(families, calls, { tool: 'query', outcome: 'failed' }), 1);
+  assert.equal(value(families, calls, { tool: 'unknown', outcome: 'failed' }), 1);
+  assert.equal(value(families, 'polyad_mcp_tool_rows_total', { tool: 'query' }), 1);
 }
 
 test('a real server is scraped: requests, statements, storage and process', async () => {
@@ -110,6 +131,7 @@ test('a real server is scraped: requests, statements, storage and process', asyn
     const refused = { method: 'GET', route: '/api/v1/databases', status: '401' };
     assert.equal(value(families, requests, refused), 1);
     assert.equal(value(families, 'polyad_batch_rows_total', { kind: 'vertex' }), 3);
+    checkTools(families);
     // Three commands, and two chunks of the batch.
     assert.equal(value(families, 'polyad_transactions_committed_total'), 5);
     const failure = { exception: 'ArithmeticErrorException' };
@@ -119,7 +141,7 @@ test('a real server is scraped: requests, statements, storage and process', asyn
     assert.deepEqual(
       counts?.map(({ labels, value: count }) => [labels['language'], labels['kind'], count]),
       [
-        ['sql', 'read', 1],
+        ['sql', 'read', 2],
         ['sql', 'write', 3],
       ],
     );

@@ -17,6 +17,7 @@ export type ToolSurroundings = Pick<
   | 'profiler'
   | 'version'
   | 'onInternalError'
+  | 'telemetry'
 > & { readonly policy: Policy };
 
 /** Who calls, and until when. */
