@@ -51,6 +51,7 @@ export const rankingFunctions: readonly ScalarFunction[] = [
     return scored.slice(0, Math.max(0, count)).map(({ row, score }) => withScore(row, score));
   }),
   nullSafe('vector.mmr(src, prop [, {lambda, k}])', [2, 3], (args) => diversified(args)),
+  nullSafe('vector.boost(src, {boosts, limit})', [2, 2], (args) => boosted(args)),
 ];
 
 type Row = Value;
@@ -85,6 +86,30 @@ function withScore(row: Row, score: number): Value {
     .set('@rid', formatRid(row.rid))
     .set('@type', row.typeName)
     .set('score', double(score));
+}
+
+/** Each boost `{field, weight}` adds `weight * field` to the relevance of a row; who has no such number gains nothing. */
+function boosted([source, given]: readonly Value[]): Value {
+  const what = 'vector.boost()';
+  const options = optionsArgument(given ?? null, what, ['boosts', 'limit']);
+  const boosts = listArgument(options.get('boosts') ?? null, what).map((boost) => {
+    const { field = null, weight = 1 } = Object.fromEntries(
+      optionsArgument(boost, what, ['field', 'weight']),
+    );
+    return { field: textArgument(field, what), weight: numberArgument(weight, what) };
+  });
+  const limit = options.get('limit') ?? null;
+  const scored = rowsIn(source ?? null, what).map((row) => {
+    let score = relevanceOf(row, what);
+    for (const { field, weight } of boosts) {
+      const value = propertyIn(row, field);
+      if (isNumeric(value)) score += weight * toDouble(value);
+    }
+    return { row, score };
+  });
+  scored.sort((a, b) => b.score - a.score);
+  const count = limit === null ? scored.length : Math.max(0, integerArgument(limit, what));
+  return scored.slice(0, count).map(({ row, score }) => withScore(row, score));
 }
 
 const fusionOptions = ['fusion', 'k', 'weights', 'groupBy', 'groupSize', 'limit'];
