@@ -34,6 +34,10 @@ const files = [
   'cypher-schema',
   'views',
   'triggers',
+  'search/full-text',
+  'search/vectors',
+  'search/sparse',
+  'search/geo',
 ];
 
 /** What verify compares. */
