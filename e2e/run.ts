@@ -15,6 +15,7 @@ import { clientScenarios } from './scenarios/clients.ts';
 import { failureScenarios } from './scenarios/failure.ts';
 import { installScenarios } from './scenarios/install.ts';
 import { lifecycleScenarios } from './scenarios/lifecycle.ts';
+import { memberScenarios } from './scenarios/members.ts';
 import { operatorScenarios } from './scenarios/operator.ts';
 import { rollingScenarios } from './scenarios/rolling.ts';
 import { e2eSettings } from './settings.ts';
@@ -29,6 +30,7 @@ import { run } from './steps/programs.ts';
 const all: readonly Scenario[] = [
   ...installScenarios,
   ...rollingScenarios,
+  ...memberScenarios,
   ...failureScenarios,
   ...apiFaultScenarios,
   ...lifecycleScenarios,

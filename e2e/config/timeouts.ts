@@ -2,6 +2,10 @@
 export const budgets = {
   operatorReady: 60,
   clusterReady: 60,
+  scaled: 90,
+  rolled: 180,
+  electionSeen: 30,
+  noQuorum: 30,
   manyClustersReady: 300,
   installToFirstWrite: 45,
   memberBack: 60,

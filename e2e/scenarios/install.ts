@@ -9,9 +9,9 @@ import { mustStayQuiet } from '../steps/quiescence.ts';
 
 /** A spec that the API server refuses, and a part of what it says. */
 const refused: readonly (readonly [object, RegExp])[] = [
-  [{}, /replication is not available in this version: set spec\.replicas to 1/],
-  [{ replicas: 3 }, /replication is not available in this version: set spec\.replicas to 1/],
-  [{ replicas: 1, readReplicas: 1 }, /readReplicas/],
+  [{ replicas: 10 }, /replicas/],
+  [{ replicas: 0 }, /replicas/],
+  [{ replicas: 1, readReplicas: 17 }, /readReplicas/],
   [{ replicas: 1, tls: { raft: { enabled: true } } }, /tls/],
   [
     { replicas: 1, settings: { 'service.server.rootPath': '/x' } },
@@ -27,6 +27,8 @@ const refused: readonly (readonly [object, RegExp])[] = [
 ];
 
 const accepted: readonly object[] = [
+  {},
+  { replicas: 5, readReplicas: 2 },
   { replicas: 1 },
   { replicas: 1, settings: { 'service.txRetries': '5' }, hibernate: true },
   { replicas: 1, storage: { size: '1Gi', accessMode: 'ReadWriteOncePod' } },
@@ -44,12 +46,12 @@ const manifest = (name: string, spec: object) => ({
 export const installScenarios: readonly Scenario[] = [
   {
     id: 'I2',
-    title: 'the smallest Cluster: Ready, first write through the Service, quiet afterwards',
+    title:
+      'the smallest Cluster, three lines: three voters, first write through the Service, quiet afterwards',
     level: 0,
-    async run({ namespace, image, cluster, load, report }) {
+    async run({ namespace, image, load, report }) {
       const start = performance.now();
-      const text =
-        'apiVersion: polyad.io/v1alpha1\nkind: Cluster\nmetadata: {name: small}\nspec: {replicas: 1}\n';
+      const text = 'apiVersion: polyad.io/v1alpha1\nkind: Cluster\nmetadata: {name: small}\n';
       await namespace.kubectl(['apply', '-f', '-'], text);
       await namespace.kubectl([
         ...['wait', '--for=condition=Ready', 'clusters.polyad.io/small'],
@@ -64,14 +66,15 @@ export const installScenarios: readonly Scenario[] = [
         `Ready after ${readySeconds.toFixed(1)} s, first write after ${writtenSeconds.toFixed(1)} s`,
       );
       assert.ok(writtenSeconds * 1000 < budgetMs('installToFirstWrite'));
-      const seen = await cluster('small');
+      const seen = await namespace.require('pyd', 'small');
       assert.equal(valueAt(seen, 'status.leader'), 'small-0');
       assert.equal(valueAt(seen, 'status.image'), image);
+      assert.equal(valueAt(seen, 'status.faultTolerance'), 1);
       const columns = await namespace.kubectl(['get', 'pyd', 'small']);
       assert.match(columns, /NAME\s+READY\s+PHASE\s+REPLICAS\s+VOTERS/);
-      assert.match(columns, /small\s+True\s+Running\s+1\s+1/);
-      const scaled = await namespace.tryKubectl(['scale', 'pyd', 'small', '--replicas=3']);
-      assert.match(scaled.error, /replication is not available in this version/);
+      assert.match(columns, /small\s+True\s+Running\s+3\s+3/);
+      const refusal = await namespace.tryKubectl(['scale', 'pyd', 'small', '--replicas=10']);
+      assert.match(refusal.error, /replicas/);
       const ends = async (service: string): Promise<number> => {
         const slices = await namespace.list(
           'endpointslices',
@@ -82,7 +85,7 @@ export const installScenarios: readonly Scenario[] = [
       };
       assert.deepEqual(
         [await ends('small-http'), await ends('small-rw'), await ends('small-ro')],
-        [1, 1, 0],
+        [3, 1, 2],
       );
       await mustStayQuiet(namespace, 60);
       const clients = await load('small');

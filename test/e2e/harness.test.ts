@@ -37,7 +37,7 @@ describe('the watchdog', () => {
     tell('ADDED', 'Pod', 'orders-0', 'b');
     assert.deepEqual(watchdog.end(), []);
     tell('ADDED', 'Pod', 'orders-0', 'c');
-    assert.deepEqual(watchdog.end(), ['orders: b and c at once']);
+    assert.deepEqual(watchdog.end(), ['orders-0: b and c at once']);
   });
 
   it('minds a lost volume unless the scenario gives it up', () => {

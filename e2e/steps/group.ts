@@ -1,0 +1,134 @@
+import assert from 'node:assert/strict';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { ApiServer } from './api-server.ts';
+import { ask } from './member.ts';
+import { conditionOf, type KubernetesObject, type Namespace, valueAt } from './objects.ts';
+
+// What scenarios with several members ask of a group, and see of its pods.
+
+export interface GroupAnswer {
+  readonly isLeader: boolean;
+  readonly leaderId: string;
+  readonly currentTerm: number;
+  readonly peers: readonly { readonly id: string; readonly voter: boolean }[];
+}
+
+const idOf = (peerId: string): string => peerId.split('.')[0] ?? '';
+
+/** What one member says of its group; undefined when it does not answer. */
+export async function groupSeenBy(
+  namespace: Namespace,
+  pod: string,
+): Promise<GroupAnswer | undefined> {
+  try {
+    const { status, body } = await ask(namespace, pod, { path: '/cluster' });
+    return status === 200 ? (JSON.parse(body) as GroupAnswer) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Who leads in which term, by the word of the leader itself. @throws Error when nobody has for 30 s */
+export async function leaderOf(
+  namespace: Namespace,
+  cluster: string,
+): Promise<{ readonly pod: string; readonly term: number }> {
+  const deadline = performance.now() + 30_000;
+  while (performance.now() < deadline) {
+    const pods = await namespace.list('pods', '-l', `polyad.io/cluster=${cluster}`);
+    for (const { metadata } of pods) {
+      const said = await groupSeenBy(namespace, metadata.name);
+      if (said?.isLeader) return { pod: metadata.name, term: said.currentTerm };
+    }
+    await pause(300);
+  }
+  throw new Error(`nobody leads ${cluster}`);
+}
+
+/** Hands leadership over, as a person would. */
+export async function handLeadershipTo(
+  namespace: Namespace,
+  cluster: string,
+  pod: string,
+): Promise<void> {
+  const { pod: from } = await leaderOf(namespace, cluster);
+  if (from === pod) return;
+  const said = await groupSeenBy(namespace, from);
+  const peerId = said?.peers.find(({ id }) => idOf(id) === pod)?.id;
+  const body = { peerId, timeoutMs: 20_000 };
+  const { status, body: text } = await ask(namespace, from, { path: '/cluster/leader', body });
+  assert.equal(status, 200, text);
+}
+
+/** Every replica of a database holds the same. */
+export async function mustBeConsistent(
+  namespace: Namespace,
+  cluster: string,
+  database: string,
+): Promise<void> {
+  const { pod } = await leaderOf(namespace, cluster);
+  const path = `/cluster/verify/${database}`;
+  const { status, body } = await ask(namespace, pod, { path, body: {} });
+  assert.equal(status, 200, body);
+  const { result } = JSON.parse(body) as { result: { readonly overallStatus: string } };
+  assert.equal(result.overallStatus, 'ALL_CONSISTENT', body.slice(0, 600));
+}
+
+export async function uidsOf(
+  namespace: Namespace,
+  cluster: string,
+): Promise<Readonly<Record<string, string>>> {
+  const pods = await namespace.list('pods', '-l', `polyad.io/cluster=${cluster}`);
+  return Object.fromEntries(pods.map(({ metadata }) => [metadata.name, metadata.uid]));
+}
+
+/** Sees how a Cluster goes: numbers of voters, and pods in the order in which they were ended, with who was not ready then. */
+export class GroupWatch {
+  readonly voters: number[] = [];
+  readonly ended: string[] = [];
+  /** Pods that were ended while another one was not ready. */
+  readonly doubled: string[] = [];
+  readonly #stop = new AbortController();
+  readonly #notReady = new Map<string, Set<string>>();
+
+  constructor(api: ApiServer, namespace: string, cluster: string) {
+    const { signal } = this.#stop;
+    const onBegin = (): void => {};
+    void api.watch(`/apis/polyad.io/v1alpha1/namespaces/${namespace}/clusters`, {
+      onBegin,
+      signal,
+      onChange: ({ object }) => {
+        const count = Number(valueAt(object, 'status.voters') ?? 0);
+        if (object.metadata.name === cluster && count > 0 && this.voters.at(-1) !== count)
+          this.voters.push(count);
+      },
+    });
+    void api.watch(`/api/v1/namespaces/${namespace}/pods`, {
+      onBegin,
+      signal,
+      onChange: ({ type, object }) => {
+        if (object.metadata.labels?.['polyad.io/cluster'] === cluster) this.#note(type, object);
+      },
+    });
+  }
+
+  #note(type: string, pod: KubernetesObject): void {
+    const { name, uid, deletionTimestamp } = pod.metadata;
+    const isEnding = deletionTimestamp !== undefined || type === 'DELETED';
+    if (isEnding && !this.ended.includes(`${name} ${uid}`)) {
+      this.ended.push(`${name} ${uid}`);
+      const others = [...this.#notReady].filter(([other, uids]) => other !== name && uids.size > 0);
+      if (others.length > 0) this.doubled.push(name);
+    }
+    const uids = this.#notReady.get(name) ?? new Set();
+    this.#notReady.set(name, uids);
+    if (!isEnding && conditionOf(pod, 'Ready') === 'True') uids.clear();
+    else uids.add(uid);
+  }
+
+  /** Names of the pods that were ended, in their order. */
+  end(): readonly string[] {
+    this.#stop.abort();
+    return this.ended.map((text) => text.split(' ')[0] ?? '');
+  }
+}
