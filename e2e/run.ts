@@ -9,6 +9,7 @@ import {
 import { chooseProvider } from './providers/choose-provider.ts';
 import { Report } from './report.ts';
 import { runScenario } from './run-scenario.ts';
+import { choose } from './choose-scenarios.ts';
 import type { Scenario } from './scenario.ts';
 import { apiFaultScenarios } from './scenarios/api-faults.ts';
 import { clientScenarios } from './scenarios/clients.ts';
@@ -39,10 +40,7 @@ const all: readonly Scenario[] = [
 ];
 
 async function main(): Promise<number> {
-  const { only, level } = e2eSettings;
-  const chosen = all.filter((scenario) =>
-    only.size > 0 ? only.has(scenario.id) : scenario.level <= level,
-  );
+  const chosen = choose(all, e2eSettings);
   const report = new Report(e2eSettings.artifacts);
   const runName = Date.now().toString(36);
   const provider = await chooseProvider(runName);

@@ -3,6 +3,8 @@ export interface E2eSettings {
   provider: string | undefined;
   readonly level: number;
   readonly only: ReadonlySet<string>;
+  /** Of the scenarios above level 0 the `number`th of `of` parts; those of level 0 are in every part. */
+  readonly part: { readonly number: number; readonly of: number };
   readonly parallel: number;
   readonly keep: boolean;
   readonly artifacts: string | undefined;
@@ -23,10 +25,20 @@ function wordsOf(text: string | undefined): ReadonlySet<string> {
   return new Set((text ?? '').split(',').filter((word) => word !== ''));
 }
 
+/** `2/3`: the second of three parts. @throws Error */
+export function partOf(text = '1/1'): E2eSettings['part'] {
+  const [number, of, ...more] = text.split('/').map(Number);
+  const isPart = Number.isInteger(number) && Number.isInteger(of) && more.length === 0;
+  if (!isPart || !number || !of || number < 1 || number > of)
+    throw new Error(`E2E_PART is '${text}'; write 2/3 for the second of three parts`);
+  return { number, of };
+}
+
 export const e2eSettings: E2eSettings = {
   provider: env['E2E_PROVIDER'],
   level: Number(env['E2E_LEVEL'] ?? '1'),
   only: wordsOf(env['E2E_ONLY']),
+  part: partOf(env['E2E_PART']),
   parallel: Number(env['E2E_PARALLEL'] ?? '2'),
   keep: env['E2E_KEEP'] === '1',
   artifacts: env['E2E_ARTIFACTS'],

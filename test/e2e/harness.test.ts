@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { choose } from '../../e2e/choose-scenarios.ts';
 import { junit } from '../../e2e/report.ts';
+import { partOf } from '../../e2e/settings.ts';
 import type { WatchedChange } from '../../e2e/steps/api-server.ts';
 import type { KubernetesObject } from '../../e2e/steps/objects.ts';
 import { RightsAudit } from '../../e2e/steps/operator-metrics.ts';
@@ -73,4 +75,19 @@ it('JUnit XML holds any text', () => {
   assert.match(text, /<testsuite name="e2e" tests="2" failures="1" skipped="1">/);
   assert.match(text, /name="F1 a &lt; b &amp; c"/);
   assert.match(text, /<failure message="said &quot;no&quot;\?">/);
+});
+
+it('the parts of a level hold each scenario once, and level 0 every time', () => {
+  const all = [0, 1, 0, 1, 1, 2, 1].map((level, at) => ({ id: `S${at}`, level }));
+  const given = { only: new Set<string>(), level: 1 };
+  const parts = ['1/3', '2/3', '3/3'].map((text) =>
+    choose(all, { ...given, part: partOf(text) }).map(({ id }) => id),
+  );
+  assert.deepEqual(parts, [
+    ['S0', 'S1', 'S2', 'S6'],
+    ['S0', 'S2', 'S3'],
+    ['S0', 'S2', 'S4'],
+  ]);
+  assert.equal(choose(all, { ...given, part: partOf() }).length, 6);
+  for (const text of ['0/3', '4/3', '1', 'a/b', '1/2/3']) assert.throws(() => partOf(text));
 });
