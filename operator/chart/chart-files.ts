@@ -37,7 +37,7 @@ export function chartFiles(): readonly ChartFile[] {
     file('files/managed-settings.txt', lines(managedSettings)),
     file('files/dashboard.json', `${JSON.stringify(dashboard(), undefined, 2)}\n`),
     file('files/alert-rules.yaml', header + stringify({ rules: memberAlerts(placeholders) })),
-    file('README.md', withTable(readChart('README.md'), valuesTable(readChart('values.yaml')))),
+    file('VALUES.md', withTable(readChart('VALUES.md'), valuesTable(readChart('values.yaml')))),
   ];
 }
 

@@ -6,7 +6,7 @@ import type { Answer } from './http-call.ts';
 import { parseFlags } from './flags.ts';
 
 /*
- * Before a release of one server becomes a group (chart/README.md, growing): its StatefulSet is taken away with its pod, data
+ * Before a release of one server becomes a group (chart/README.md, In operation): its StatefulSet is taken away with its pod, data
  * and claims stay, and the upgrade makes it anew with all members at once. A rolling update would start at the newcomers, which
  * wait for the one that holds the data, while that one waits for its turn.
  */

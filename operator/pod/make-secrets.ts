@@ -5,7 +5,7 @@ import { call } from './http-call.ts';
 import { parseFlags } from './flags.ts';
 
 /*
- * Makes the Secrets of a release that no render may hold, when they are missing (chart/README.md, Git tools). One that exists
+ * Makes the Secrets of a release that no render may hold, when they are missing (chart/GIT-TOOLS.md). One that exists
  * is left alone; of it only the metadata is read, since a second release must not take the password of the first one.
  */
 
