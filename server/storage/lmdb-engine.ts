@@ -2,10 +2,9 @@ import { mkdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseError } from '#core/errors.ts';
 import type { BucketId, IndexId, LogIndex } from '#core/value/rid.ts';
-import type { Histogram } from '#core/instruments.ts';
-import type { Clock, Timers } from '#core/runtime.ts';
 import { BlockBuilder } from './commit/block-builder.ts';
 import type { BulkWriter } from './bulk/writer.ts';
+import type { EntryRun } from './bulk/entry-runs.ts';
 import { Checkpointer } from './checkpoint/checkpointer.ts';
 import { CommitBuilder, operationsPerSlice } from './commit/builder.ts';
 import { entryOf, groupLength, isLarger, prepareAll, recordOf, type Unit } from './commit/group.ts';
@@ -18,13 +17,8 @@ import {
   decodeIndexEntries,
 } from './format/counters.ts';
 import { DeletionJobs } from './commit/deletion-jobs.ts';
-import type {
-  IndexDeriver,
-  IndexEntry,
-  LogEntry,
-  StorageEngine,
-  StorageSnapshot,
-} from './engine.ts';
+import { type BuildWatch, IndexBuilds } from './commit/index-builds.ts';
+import type { IndexEntry, LogEntry, StorageEngine, StorageSnapshot } from './engine.ts';
 import { environmentFileName } from './environment/file.ts';
 import { EnvironmentUse } from './environment/use.ts';
 import { ImageMemory } from './checkpoint/image-memory.ts';
@@ -45,6 +39,7 @@ import {
 import { ShapeRegistry } from './format/shape.ts';
 import { StateReader } from './read/state-reader.ts';
 import { diskIsFull, hasSpace, isDiskFull, storageFailed } from './storage-failure.ts';
+import type { LmdbEngineOptions } from './lmdb-options.ts';
 import { openSubDatabases, type SubDatabases } from './format/sub-databases.ts';
 import { carryOut, requireSpaceFor, type Write, writeBatch } from './checkpoint/write-batch.ts';
 import { writeMetaEntry } from './commit/pending-meta.ts';
@@ -54,30 +49,6 @@ import { writeMetaEntry } from './commit/pending-meta.ts';
 // go to LMDB at once and are durable with its commit, as every change is under `durability: 'commit'` (the first stage of
 // storage.md 5.7). A new reader is made before anybody is told, so a snapshot shows a change exactly from when its `apply`
 // resolves. Start reading at `#commitGroup`; README.md has the order of the rest.
-
-export interface LmdbEngineOptions {
-  /** Made when it does not exist. */
-  readonly directory: string;
-  readonly labels: TypeLabels;
-  readonly deriver: IndexDeriver;
-  readonly timers: Pick<Timers, 'yield' | 'after'>;
-  /** Without it the log is never written in place. */
-  readonly clock?: Pick<Clock, 'monotonicMs'>;
-  /** Told of each write of the log, in seconds; needs the clock. */
-  readonly flushSeconds?: Histogram | undefined;
-  /** What makes a commit durable; default 'log'. 'above': the caller's log, which gives entries again after a crash. */
-  readonly durability?: 'log' | 'commit' | 'above';
-  /** For block images, adjacency and unique keys together; default 64 MiB. */
-  readonly cacheBytes?: number;
-  /** `server.httpTxSnapshotMax`: distinct states kept for longer than a statement; default 512. */
-  readonly snapshotMax?: number;
-  /** Address space to begin with (limits.md 3); grows by itself. Default 1 GiB. */
-  readonly mapSizeBytes?: number;
-  /** `service.storage.maxReaders`; default 1024. */
-  readonly readersMax?: number;
-  /** `service.maxRecordSize`; default 64 MiB. */
-  readonly recordBytesMax?: () => number;
-}
 
 /** @throws DatabaseError `CorruptedRecord` when the files are damaged or of an unknown format */
 export function openLmdbEngine(options: LmdbEngineOptions): LmdbEngine {
@@ -108,6 +79,7 @@ export class LmdbEngine implements StorageEngine {
   readonly #state: StateReader;
   readonly #retired = new RetiredCells(16 * 1024 * 1024);
   readonly #jobs = new DeletionJobs();
+  readonly #builds = new IndexBuilds();
   readonly #context: CommitContext;
   readonly #source: SnapshotSource;
   readonly #readers: ReaderBook;
@@ -150,6 +122,7 @@ export class LmdbEngine implements StorageEngine {
       makeBlockBuilder: () => new BlockBuilder(),
       scratch: new RowScratch(),
       jobs: this.#jobs,
+      builds: this.#builds,
       memory: new ImageMemory(),
     };
     this.#source = { shapes: this.shapes, labels: this.labels, state: this.#state };
@@ -345,6 +318,15 @@ export class LmdbEngine implements StorageEngine {
       commit.entries.endEntry();
     };
     return this.#enqueue(prepare, 'alone');
+  }
+
+  addNewEntries(run: EntryRun): Promise<void> {
+    return this.#enqueue((commit) => commit.entries.addRun(run), 'alone');
+  }
+
+  watchBuild(index: IndexId): BuildWatch {
+    using snapshot = this.snapshot();
+    return this.#builds.watch(index, snapshot.entryCount(index) > 0);
   }
 
   bulk(): BulkWriter {

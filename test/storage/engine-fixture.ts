@@ -5,7 +5,8 @@ import type { TestContext } from 'node:test';
 import { type BucketId, type LogIndex, makeRid, type Rid, type TypeId } from '#core/value/rid.ts';
 import type { Value, ValueMap } from '#core/value/value.ts';
 import type { IndexDeriver, LogEntry } from '#storage/engine.ts';
-import { type LmdbEngine, type LmdbEngineOptions, openLmdbEngine } from '#storage/lmdb-engine.ts';
+import { type LmdbEngine, openLmdbEngine } from '#storage/lmdb-engine.ts';
+import type { LmdbEngineOptions } from '#storage/lmdb-options.ts';
 import type { EdgeEnds } from '#storage/format/row.ts';
 import type { RowOperation } from '#storage/format/row-operations.ts';
 

@@ -4,7 +4,8 @@ import fc from 'fast-check';
 import { bucketOf, makeRid, type Rid } from '#core/value/rid.ts';
 import type { Value } from '#core/value/value.ts';
 import type { StorageSnapshot } from '#storage/engine.ts';
-import type { LmdbEngine, LmdbEngineOptions } from '#storage/lmdb-engine.ts';
+import type { LmdbEngine } from '#storage/lmdb-engine.ts';
+import type { LmdbEngineOptions } from '#storage/lmdb-options.ts';
 import type { RowOperation } from '#storage/format/row-operations.ts';
 import {
   knowsBucket,

@@ -33,9 +33,9 @@ function photographed(
     wrap: (engine) =>
       new Proxy(engine, {
         get(target, name) {
-          if (name === 'addEntries') {
-            return async (...args: Parameters<StorageEngine['addEntries']>) => {
-              await target.addEntries(...args);
+          if (name === 'addNewEntries') {
+            return async (...args: Parameters<StorageEngine['addNewEntries']>) => {
+              await target.addNewEntries(...args);
               isOn = true;
               take('entries');
             };

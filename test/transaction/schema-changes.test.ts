@@ -127,7 +127,7 @@ test('NULL_STRATEGY ERROR refuses records without a value', async () => {
 test('a build that a stop interrupted is undone at the next start', async () => {
   const db = await withRecords([{ n: 1 }, { n: 2 }]);
   // The process ends while entries are written: the schema says BUILDING.
-  Object.assign(db.engine, { addEntries: () => new Promise(() => {}) });
+  Object.assign(db.engine, { addNewEntries: () => new Promise(() => {}) });
   void db.alter(index('P', ['n']));
   while (db.state.catalog.indexes()[0]?.state !== 'BUILDING') {
     await new Promise((resolve) => setImmediate(resolve));

@@ -3,7 +3,7 @@ import { DatabaseError } from '#core/errors.ts';
 import { Link, type StoredRecord } from '#core/value/record.ts';
 import { type EmbeddedDocument, isMap, type Value, type ValueMap } from '#core/value/value.ts';
 import type { IndexComponent, IndexDefinition } from '#catalog/catalog.ts';
-import type { IndexTarget } from '#storage/engine.ts';
+import type { IndexTarget } from '#storage/index-target.ts';
 import { OrderedKeyWriter } from '#storage/format/ordered-key.ts';
 import type { SearchKeys } from '../key-port.ts';
 import { searchKeysFor } from '../search-keys.ts';

@@ -1,6 +1,7 @@
 import type { Timers } from '#core/runtime.ts';
 import type { CommitBuilder } from '../commit/builder.ts';
-import type { EntryChanges, IndexTarget } from '../engine.ts';
+import type { EntryChanges } from '../engine.ts';
+import type { IndexTarget } from '../index-target.ts';
 import type { Rid } from '#core/value/rid.ts';
 import { EntryRuns } from './entry-runs.ts';
 

@@ -1,6 +1,6 @@
 import type { IndexId, Rid } from '#core/value/rid.ts';
 import type { Timers } from '#core/runtime.ts';
-import type { IndexTarget } from '../engine.ts';
+import type { IndexTarget } from '../index-target.ts';
 import { ImageMemory, Slab } from '../checkpoint/image-memory.ts';
 import { orderInSlices } from './sliced-sort.ts';
 import { type Key, ridSize, type Store, writeRid } from '../format/sub-databases.ts';

@@ -100,7 +100,7 @@ export class CommitBuilder {
     this.#context = context;
     this.#memory = context.memory;
     this.meta = new PendingMeta(context.format);
-    this.entries = new EntryBuilder(reader, this.#memory);
+    this.entries = new EntryBuilder(reader, this.#memory, context.builds);
     this.lists = new ListBuilder(reader);
     this.large = new PendingLargeCells(reader, this.#memory);
   }

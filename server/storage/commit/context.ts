@@ -1,5 +1,6 @@
 import type { BlockBuilder } from './block-builder.ts';
 import type { DeletionJobs } from './deletion-jobs.ts';
+import type { IndexBuilds } from './index-builds.ts';
 import type { IndexDeriver } from '../engine.ts';
 import type { FormatInUse } from '../format/features.ts';
 import type { ImageMemory } from '../checkpoint/image-memory.ts';
@@ -23,6 +24,7 @@ export interface CommitContext {
   readonly spareBuilders: BlockBuilder[];
   readonly makeBlockBuilder: () => BlockBuilder;
   readonly jobs: DeletionJobs;
+  readonly builds: IndexBuilds;
   readonly scratch: RowScratch;
   /** For values that are written and not cached. */
   readonly memory: ImageMemory;

@@ -1,7 +1,9 @@
 import type { IndexId, Rid } from '#core/value/rid.ts';
 import type { Timers } from '#core/runtime.ts';
 import { type EntryRun, EntryRuns } from '../bulk/entry-runs.ts';
-import type { EntryChanges, IndexTarget } from '../engine.ts';
+import type { EntryChanges } from '../engine.ts';
+import type { IndexTarget } from '../index-target.ts';
+import type { IndexBuilds } from './index-builds.ts';
 import type { ImageMemory } from '../checkpoint/image-memory.ts';
 import type { PinnedReader } from '../read/pinned-reader.ts';
 import { copyInto, IxKey, ridSize, type Store, writeRid } from '../format/sub-databases.ts';
@@ -35,10 +37,12 @@ export class EntryBuilder implements EntryChanges {
   #packed: { readonly removals: EntryRuns; readonly additions: EntryRuns } | undefined;
   readonly #key = new IxKey();
   readonly #memory: ImageMemory;
+  readonly #builds: IndexBuilds;
 
-  constructor(reader: PinnedReader, memory: ImageMemory) {
+  constructor(reader: PinnedReader, memory: ImageMemory, builds: IndexBuilds) {
     this.#reader = reader;
     this.#memory = memory;
+    this.#builds = builds;
   }
 
   /**
@@ -149,7 +153,8 @@ export class EntryBuilder implements EntryChanges {
   }
 
   /** Whether an entry of an index under construction changes between there and not there. */
-  #changes({ target, components }: Change, isThereThen: boolean): boolean {
+  #changes({ target, components, rid }: Change, isThereThen: boolean): boolean {
+    this.#builds.note(target.id, rid);
     const name = `${target.id}/${Buffer.from(components).toString('latin1')}`;
     const isThere = this.#known.get(name) ?? this.#isStored(target.id, components);
     this.#known.set(name, isThereThen);

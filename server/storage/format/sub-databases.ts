@@ -1,7 +1,7 @@
 import { open, type RootDatabase, type RootDatabaseOptionsWithPath } from 'lmdb';
 import { DatabaseError } from '#core/errors.ts';
 import type { BucketId, IndexId, PropertyId, Rid, TypeId } from '#core/value/rid.ts';
-import type { Direction } from '../engine.ts';
+import type { Direction } from './direction.ts';
 import { isUntouchedCopy, requireEnvironmentFile, reserveLockFile } from '../environment/file.ts';
 import { isDiskFull } from '../storage-failure.ts';
 

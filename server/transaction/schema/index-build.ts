@@ -1,9 +1,11 @@
 import type { Catalog, IndexDefinition } from '#catalog/catalog.ts';
-import { type BucketId, positionOf } from '#core/value/rid.ts';
+import { type BucketId, positionOf, type Rid } from '#core/value/rid.ts';
 import type { Runtime } from '#core/runtime.ts';
 import type { TemporalFormats } from '#core/temporal/format.ts';
 import { IndexKeys } from '#index/ordered/index-keys.ts';
-import type { IndexEntry, StorageEngine, StorageSnapshot } from '#storage/engine.ts';
+import { EntryRun } from '#storage/bulk/entry-runs.ts';
+import type { BuildWatch } from '#storage/commit/index-builds.ts';
+import type { IndexEntry, StorageEngine } from '#storage/engine.ts';
 import { bucketUnder } from '../read/holding-bucket.ts';
 import { RecordScan } from '../read/record-scan.ts';
 import type { SchemaGate } from './schema-gate.ts';
@@ -12,10 +14,8 @@ import { duplicatedKey } from '../write/unique-claims.ts';
 
 /** Records that are indexed while commits wait; some 0.1 to 0.2 s of work. */
 export const roundRecordsDefault = 32_768;
-/** Sorting this many entries stays below a slice. */
-const runLength = 2_048;
-/** Entries handed to storage at a time. */
-const batchLength = 4_096;
+/** A text has an entry for each of its words: a round ends with these, too. */
+const roundEntriesMax = 131_072;
 
 export interface IndexBuildServices {
   readonly engine: StorageEngine;
@@ -58,146 +58,131 @@ export async function buildIndex(
   const buckets = [...new Set(places)];
   const place: Place = { bucketAt: 0, position: 0 };
   let recordCount = 0;
-  while (place.bucketAt < buckets.length) {
-    recordCount += await services.gate.exclusively(() => round(keys, buckets, place, services));
-    await services.pause();
+  let watch: BuildWatch | undefined;
+  try {
+    while (place.bucketAt < buckets.length) {
+      recordCount += await services.gate.exclusively(() => {
+        watch ??= services.engine.watchBuild(definition.id);
+        return round(keys, { buckets, place, watch }, services);
+      });
+      await services.pause();
+    }
+  } finally {
+    watch?.[Symbol.dispose]();
   }
   return recordCount;
 }
 
-async function round(
-  keys: IndexKeys,
-  buckets: readonly BucketId[],
-  place: Place,
-  services: IndexBuildServices,
-): Promise<number> {
-  using snapshot = services.engine.snapshot();
-  const timer = new SliceTimer(services.runtime, services.pause);
-  const gathered = await gather(
-    keys,
-    { buckets, place, snapshot, recordsMax: services.roundRecords, catalog: services.catalog() },
-    timer,
-  );
-  const entries = await sortInSlices(gathered.entries, timer);
-  const { id, unique } = keys.definition;
-  if (unique) await requireDistinct(keys, entries, { snapshot, timer, formats: services.formats });
-  // Storage takes a batch in one go, so it is kept short.
-  for (let at = 0; at < entries.length; at += batchLength) {
-    await services.engine.addEntries(id, unique, entries.slice(at, at + batchLength));
-    if (timer.isSpent) await timer.pause();
-  }
-  return gathered.recordCount;
+interface Course {
+  readonly buckets: readonly BucketId[];
+  readonly place: Place;
+  readonly watch: BuildWatch;
 }
 
-/** The entries of the next records, moving `place` behind them. */
+async function round(
+  keys: IndexKeys,
+  course: Course,
+  services: IndexBuildServices,
+): Promise<number> {
+  const { engine, formats, runtime } = services;
+  const timer = new SliceTimer(runtime, services.pause);
+  const { run, others, recordCount } = await gather(keys, course, services, timer);
+  await run.sort({ yield: services.pause });
+  if (run.target.isUnique) await requireDistinct(keys, sorted(run), { engine, timer, formats });
+  await engine.addNewEntries(run);
+  if (others.length === 0) return recordCount;
+  others.sort(compare);
+  if (run.target.isUnique) await requireDistinct(keys, others, { engine, timer, formats });
+  await engine.addEntries(run.target.id, run.target.isUnique, others);
+  return recordCount;
+}
+
+/**
+ * The entries of the next records, moving `place` behind them: a run of those that are new, and `others` of records that commits
+ * have changed since the build began, few of which are.
+ */
 async function gather(
   keys: IndexKeys,
-  from: {
-    readonly buckets: readonly BucketId[];
-    readonly place: Place;
-    readonly snapshot: StorageSnapshot;
-    readonly recordsMax: number;
-    readonly catalog: Catalog;
-  },
+  { buckets, place, watch }: Course,
+  { engine, catalog, roundRecords }: IndexBuildServices,
   timer: SliceTimer,
-): Promise<{ readonly entries: IndexEntry[]; readonly recordCount: number }> {
-  const { buckets, place, snapshot, recordsMax, catalog } = from;
-  const types = new Set(catalog.withSubtypes(keys.definition.type));
-  const entries: IndexEntry[] = [];
+): Promise<Gathered> {
+  using snapshot = engine.snapshot();
+  const { id, unique } = keys.definition;
+  const types = new Set(catalog().withSubtypes(keys.definition.type));
+  const run = new EntryRun({ id, isUnique: unique, isBuilding: true });
+  const others: IndexEntry[] = [];
   let recordCount = 0;
-  while (place.bucketAt < buckets.length && recordCount < recordsMax) {
+  const isFull = () => recordCount >= roundRecords || run.count >= roundEntriesMax;
+  while (place.bucketAt < buckets.length && !isFull()) {
     const bucket = buckets[place.bucketAt] as BucketId;
     const scan = new RecordScan(snapshot, undefined, {
       bucket,
       order: 'ascending',
       from: place.position,
     });
-    for (; recordCount < recordsMax; recordCount++) {
+    for (; !isFull(); recordCount++) {
       const record = scan.next();
       if (record === undefined) {
         place.bucketAt += 1;
         place.position = 0;
         break;
       }
+      const { rid } = record;
       if (types.has(record.type)) {
         keys.requireAllowed(record);
-        for (const key of keys.keysOf(record)) entries.push({ key, rid: record.rid });
+        const isNew = !watch.mayHaveEntries(rid);
+        for (const key of keys.keysOf(record))
+          if (isNew) run.add(key, rid);
+          else others.push({ key, rid });
       }
-      place.position = positionOf(record.rid) + 1;
+      place.position = positionOf(rid) + 1;
       if ((recordCount & 63) === 63 && timer.isSpent) await timer.pause();
     }
   }
-  return { entries, recordCount };
+  return { run, others, recordCount };
 }
 
-/** Sorts by key and record id without holding the event loop: sorted runs, merged pairwise. */
-async function sortInSlices(entries: IndexEntry[], timer: SliceTimer): Promise<IndexEntry[]> {
-  let runs: IndexEntry[][] = [];
-  for (let at = 0; at < entries.length; at += runLength) {
-    runs.push(entries.slice(at, at + runLength).sort(compare));
-    if (timer.isSpent) await timer.pause();
-  }
-  while (runs.length > 1) {
-    const merged: IndexEntry[][] = [];
-    for (let i = 0; i < runs.length; i += 2) {
-      const [a, b] = [runs[i] ?? [], runs[i + 1]];
-      merged.push(b === undefined ? a : await merge(a, b, timer));
-    }
-    runs = merged;
-  }
-  return runs[0] ?? [];
+interface Gathered {
+  readonly run: EntryRun;
+  readonly others: IndexEntry[];
+  readonly recordCount: number;
 }
 
-async function merge(
-  a: readonly IndexEntry[],
-  b: readonly IndexEntry[],
-  timer: SliceTimer,
-): Promise<IndexEntry[]> {
-  const merged: IndexEntry[] = [];
-  let i = 0;
-  let j = 0;
-  while (i < a.length && j < b.length) {
-    const [x, y] = [a[i] as IndexEntry, b[j] as IndexEntry];
-    if (compare(x, y) <= 0) {
-      merged.push(x);
-      i += 1;
-    } else {
-      merged.push(y);
-      j += 1;
-    }
-    if ((merged.length & 1023) === 0 && timer.isSpent) await timer.pause();
-  }
-  for (; i < a.length; i++) merged.push(a[i] as IndexEntry);
-  for (; j < b.length; j++) merged.push(b[j] as IndexEntry);
-  return merged;
+function* sorted(run: EntryRun): Iterable<IndexEntry> {
+  for (let place = 0; place < run.count; place += 1)
+    yield { key: run.componentsAt(place), rid: run.ridAt(place) };
 }
 
 function compare(a: IndexEntry, b: IndexEntry): number {
   return Buffer.compare(a.key, b.key) || a.rid - b.rid;
 }
 
-/** No two records may have one key, neither in this round nor with what is indexed already. */
+/** No two records may have one key, neither among these sorted entries nor with what is indexed already. */
 async function requireDistinct(
   keys: IndexKeys,
-  entries: readonly IndexEntry[],
+  entries: Iterable<IndexEntry>,
   context: {
-    readonly snapshot: StorageSnapshot;
+    readonly engine: StorageEngine;
     readonly timer: SliceTimer;
     readonly formats: TemporalFormats;
   },
 ): Promise<void> {
-  const { snapshot, timer, formats } = context;
-  for (let i = 0; i < entries.length; i++) {
-    const { key, rid } = entries[i] as IndexEntry;
-    const next = entries[i + 1];
-    const holder =
-      next !== undefined && Buffer.compare(next.key, key) === 0
-        ? next.rid
-        : snapshot.uniqueEntry(keys.definition.id, key);
-    if (holder !== undefined && holder !== rid) {
-      const record = snapshot.record(rid);
-      if (record !== undefined) throw duplicatedKey(keys, key, record, holder, formats);
-    }
-    if ((i & 255) === 255 && timer.isSpent) await timer.pause();
+  const { engine, timer, formats } = context;
+  using snapshot = engine.snapshot();
+  const refuse = ({ key, rid }: IndexEntry, holder: Rid): void => {
+    const record = snapshot.record(rid);
+    if (record !== undefined) throw duplicatedKey(keys, key, record, holder, formats);
+  };
+  let before: IndexEntry | undefined;
+  let count = 0;
+  for (const entry of entries) {
+    if (before !== undefined && Buffer.compare(before.key, entry.key) === 0)
+      refuse(before, entry.rid);
+    const holder = snapshot.uniqueEntry(keys.definition.id, entry.key);
+    if (holder !== undefined && holder !== entry.rid) refuse(entry, holder);
+    before = entry;
+    count += 1;
+    if ((count & 255) === 0 && timer.isSpent) await timer.pause();
   }
 }

@@ -159,6 +159,50 @@ for (const { name, run, wanted } of operations)
       await requireFound(database, wanted);
     }));
 
+test('an index that is built beside writers, in several rounds, holds what the records say', async () => {
+  const database = await openTestDatabase();
+  try {
+    await database.run('CREATE DOCUMENT TYPE T');
+    await database.run('CREATE PROPERTY T.t STRING');
+    await database.run('CREATE PROPERTY T.n INTEGER');
+    await database.run('CREATE INDEX ON T (n) NOTUNIQUE');
+    const text = (n: number) => Array.from({ length: 200 }, (_, i) => `w${n * i}`).join(' ');
+    const rows = Array.from(
+      { length: 700 },
+      (_, n) =>
+        new Map<string, unknown>([
+          ['n', n],
+          ['t', text(n)],
+        ]),
+    );
+    await database.run('INSERT INTO T CONTENT :rows', { rows } as never);
+    let isBuilding = true;
+    let changed = 0;
+    const write = async () => {
+      for (let n = 0; isBuilding && changed < 30; n = (n + 37) % 700) {
+        await database.run(`UPDATE T SET t = t || ' changed' WHERE n = ${n}`);
+        await database.run(`DELETE FROM T WHERE n = ${(n + 1) % 700}`);
+        await database.run('INSERT INTO T SET n = -1, t = :t', { t: text(n) });
+        changed += 1;
+      }
+    };
+    const writing = write();
+    await database.run('CREATE INDEX ON T (t) FULL_TEXT');
+    isBuilding = false;
+    await writing;
+    assert.ok(changed > 0);
+    const [checked] = await database.run('CHECK DATABASE');
+    assert.equal(checked?.['totalErrors'], 0, JSON.stringify(checked));
+    const [found] = await database.run(
+      "SELECT count(*) AS n FROM T WHERE search_index('T[t]', 'changed')",
+    );
+    const [scanned] = await database.run("SELECT count(*) AS n FROM T WHERE t LIKE '%changed%'");
+    assert.deepEqual(found, scanned);
+  } finally {
+    await database.close();
+  }
+});
+
 test('a backup restores search indexes, an export brings them along', () =>
   withGraph(async (database) => {
     const asker = { principal: root, signal: new AbortController().signal };

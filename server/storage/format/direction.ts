@@ -1,0 +1,2 @@
+/** Of the edges of a vertex. */
+export type Direction = 'out' | 'in';

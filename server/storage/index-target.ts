@@ -1,0 +1,9 @@
+import type { IndexId } from '#core/value/rid.ts';
+
+/** An index that entries go to. */
+export interface IndexTarget {
+  readonly id: IndexId;
+  readonly isUnique: boolean;
+  /** Entries of records that were there before the index may be missing yet (`addEntries`). */
+  readonly isBuilding: boolean;
+}
