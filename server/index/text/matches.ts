@@ -48,9 +48,17 @@ export function union(a: Matches, b: Matches): Matches {
   return { count, rids, scores };
 }
 
-/** Records of any, scores added: neighbours are united until one is left. Cost: matches times the logarithm of the lists. */
+/**
+ * Records of any, scores added in the order of the lists. Cost: linear where many lists lie close together, else matches times the
+ * logarithm of the lists.
+ */
 export function* unionOfAll(lists: readonly Matches[], meter: WorkMeter): PausingWork<Matches> {
-  let left = lists;
+  const all = lists.filter(({ count }) => count > 0);
+  if (all.length >= tableListsMin) {
+    const span = spanOf(all);
+    if (span !== undefined) return yield* unionInTable(all, span, meter);
+  }
+  let left = all;
   while (left.length > 1) {
     const united: Matches[] = [];
     for (let i = 0; i < left.length; i += 2) {
@@ -62,6 +70,64 @@ export function* unionOfAll(lists: readonly Matches[], meter: WorkMeter): Pausin
   }
   return left[0] ?? noMatches;
 }
+
+/** Fewer lists are united in pairs. */
+const tableListsMin = 4;
+/** Places of a table for each match at most; a table of more would cost more than the pairs do. */
+const placesPerMatch = 32;
+const placesMax = 4 * 1024 * 1024;
+
+interface Span {
+  readonly first: number;
+  readonly size: number;
+}
+
+/** Of all record ids; undefined when they lie too far apart for a table, as those of several types do. */
+function spanOf(lists: readonly Matches[]): Span | undefined {
+  let [first, last, count] = [Infinity, -Infinity, 0];
+  for (const list of lists) {
+    first = Math.min(first, list.rids[0] as number);
+    last = Math.max(last, list.rids[list.count - 1] as number);
+    count += list.count;
+  }
+  const size = last - first + 1;
+  return size <= Math.min(placesMax, count * placesPerMatch) ? { first, size } : undefined;
+}
+
+/** One place for each record id of the span. */
+function* unionInTable(
+  lists: readonly Matches[],
+  { first, size }: Span,
+  meter: WorkMeter,
+): PausingWork<Matches> {
+  const isFound = new Uint8Array(size);
+  const sums = new Float64Array(size);
+  let count = 0;
+  for (const list of lists) {
+    for (let i = 0; i < list.count; i += 1) {
+      const at = (list.rids[i] as number) - first;
+      sums[at] = (sums[at] as number) + (list.scores[i] as number);
+      count += 1 - (isFound[at] as number);
+      isFound[at] = 1;
+    }
+    if (meter.isSpent(1 + list.count / matchesPerUnit)) yield;
+  }
+  const rids = new Float64Array(count);
+  const scores = new Float64Array(count);
+  let found = 0;
+  for (let from = 0; from < size; from += placesPerLook) {
+    const end = Math.min(size, from + placesPerLook);
+    for (let at = from; at < end; at += 1) {
+      if (isFound[at] === 0) continue;
+      rids[found] = first + at;
+      scores[found++] = sums[at] as number;
+    }
+    if (meter.isSpent((end - from) / matchesPerUnit)) yield;
+  }
+  return { count, rids, scores };
+}
+
+const placesPerLook = 65_536;
 
 /** Matches that a walk through them passes in a microsecond or so. */
 export const matchesPerUnit = 256;

@@ -178,10 +178,11 @@ export class TermFinder {
     const prefix = typeof parts[0] === 'string' ? parts[0] : '';
     const isPrefix = parts.length === 2 && prefix !== '' && isRun(parts[1]);
     const test = (term: string) => isPrefix || matchesPattern(parts, term);
+    const hasOneField = this.#reader.definition.components.length === 1;
     const found: Matches[] = [];
     for (const term of yield* this.#termsFrom(prefix, test)) {
       const postings: Postings = yield* postingsOf(this.#reader, term, this.#meter);
-      found.push(recordsIn(postings, fields));
+      found.push(recordsIn(postings, fields, hasOneField));
       if (this.#meter.isSpent(1 + postings.count / matchesPerUnit)) yield;
     }
     return yield* unionOfAll(found, this.#meter);
@@ -192,19 +193,22 @@ export class TermFinder {
     word: string,
     distance: number,
   ): PausingWork<readonly { readonly term: string; readonly distance: number }[]> {
-    const found: { term: string; distance: number }[] = [];
-    const test = (term: string) => boundedDistance(word, term, distance) <= distance;
-    for (const term of yield* this.#termsFrom('', test))
-      found.push({ term, distance: boundedDistance(word, term, distance) });
-    return found;
+    const distances: number[] = [];
+    const test = (term: string) => {
+      const found = boundedDistance(word, term, distance);
+      if (found <= distance) distances.push(found);
+      return found <= distance;
+    };
+    const terms = yield* this.#termsFrom('', test);
+    return terms.map((term, i) => ({ term, distance: distances[i] as number }));
   }
 
-  /** Terms with the prefix that pass; those of the transaction too. */
+  /** Terms with the prefix that pass, in the order of their tests; those of the transaction too. */
   *#termsFrom(prefix: string, test: (term: string) => boolean): PausingWork<readonly string[]> {
-    const found = new Set<string>();
+    const found: string[] = [];
     const take = (term: string): void => {
-      if (found.has(term) || !test(term)) return;
-      found.add(term);
+      if (!test(term)) return;
+      found.push(term);
       this.#expanded += 1;
       if (this.#expanded > this.#termsMax)
         throw new DatabaseError(
@@ -221,9 +225,15 @@ export class TermFinder {
     }
     if (this.#reader.hasOwn) {
       const { low, high } = prefixRange(prefix);
-      for (const { key } of this.#reader.own(low, high)) take(termIn(key));
+      const known = new Set(found);
+      for (const { key } of this.#reader.own(low, high)) {
+        const term = termIn(key);
+        if (known.has(term)) continue;
+        known.add(term);
+        take(term);
+      }
     }
-    return [...found];
+    return found;
   }
 }
 
@@ -232,7 +242,12 @@ function isRun(part: PatternPart | undefined): boolean {
 }
 
 /** Records of the fields, each once; scores are 0. */
-function recordsIn({ count, rids, fields }: Postings, wanted: ReadonlySet<number>): Matches {
+function recordsIn(
+  { count, rids, fields }: Postings,
+  wanted: ReadonlySet<number>,
+  hasOneField: boolean,
+): Matches {
+  if (hasOneField) return { count, rids, scores: zeros(count) };
   const found = new Float64Array(count);
   let size = 0;
   for (let i = 0; i < count; i += 1) {
@@ -240,7 +255,15 @@ function recordsIn({ count, rids, fields }: Postings, wanted: ReadonlySet<number
     if (wanted.has(fields[i] as number) && (size === 0 || found[size - 1] !== rid))
       found[size++] = rid;
   }
-  return { count: size, rids: found, scores: new Float64Array(size) };
+  return { count: size, rids: found, scores: zeros(size) };
+}
+
+let sharedZeros = new Float64Array(1_024);
+
+/** At least so many scores of 0. They are nobody's own, and arrays of matches are never changed. */
+function zeros(count: number): Float64Array {
+  if (count > sharedZeros.length) sharedZeros = new Float64Array(2 * count);
+  return sharedZeros;
 }
 
 function firstAtLeast(terms: readonly string[], prefix: string): number {

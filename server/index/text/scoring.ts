@@ -5,13 +5,15 @@ import type { TextField, TextSettings } from './text-keys.ts';
 export interface Scoring extends Pick<TextSettings, 'similarity' | 'k1' | 'b'> {
   readonly statistics: readonly FieldStatistics[];
   readonly boost: number;
+  /** The index has this many fields. */
+  readonly fieldCount: number;
 }
 
 const fieldsMax = 256;
 const notWanted = -Infinity;
-// Filled anew by each call: a query may stand for thousands of terms.
+// Made once, since a query may stand for thousands of terms; each call leaves no weight behind.
 const foundIn = new Uint32Array(fieldsMax);
-const weights = new Float64Array(fieldsMax);
+const weights = new Float64Array(fieldsMax).fill(notWanted);
 const averages = new Float64Array(fieldsMax);
 
 /**
@@ -22,23 +24,23 @@ const averages = new Float64Array(fieldsMax);
 export function scoreOf(
   postings: Postings,
   fields: readonly TextField[],
-  { similarity, k1, b, statistics, boost }: Scoring,
+  scoring: Scoring,
 ): Matches {
+  const { similarity, k1, b, statistics, boost } = scoring;
   const { count, rids } = postings;
-  foundIn.fill(0, 0, fieldsMax);
+  const [first] = fields;
+  if (scoring.fieldCount === 1 && first !== undefined)
+    return { count, rids, scores: scoresOfOne(postings, first, scoring) };
+  for (const { number } of fields) foundIn[number] = 0;
   for (let i = 0; i < count; i += 1) {
     const field = postings.fields[i] as number;
     foundIn[field] = (foundIn[field] as number) + 1;
   }
-  weights.fill(notWanted);
   for (const field of fields) {
     const n = foundIn[field.number] as number;
     const sums = statistics[field.number];
-    const all = Math.max(n, sums?.recordCount ?? 0);
-    weights[field.number] =
-      Math.log(1 + (all - n + 0.5) / (n + 0.5)) * (k1 + 1) * field.boost * boost;
-    const average = sums && sums.recordCount > 0 ? sums.termCount / sums.recordCount : 1;
-    averages[field.number] = Math.max(average, 1e-9);
+    weights[field.number] = rarity(n, sums) * (k1 + 1) * field.boost * boost;
+    averages[field.number] = averageLength(sums);
   }
   const found = new Float64Array(count);
   const scores = new Float64Array(count);
@@ -61,5 +63,36 @@ export function scoreOf(
       scores[size++] = score;
     }
   }
+  for (const { number } of fields) weights[number] = notWanted;
   return { count: size, rids: found, scores };
+}
+
+/** As `scoreOf` where all postings are of the one field. Cost: some nanoseconds a posting. */
+function scoresOfOne(
+  { count, frequencies, lengths }: Postings,
+  field: TextField,
+  { similarity, k1, b, statistics, boost }: Scoring,
+): Float64Array {
+  const scores = new Float64Array(count);
+  if (similarity !== 'BM25') return scores.fill(boost);
+  const sums = statistics[field.number];
+  const weight = rarity(count, sums) * (k1 + 1) * field.boost * boost;
+  const average = averageLength(sums);
+  for (let i = 0; i < count; i += 1) {
+    const frequency = frequencies[i] as number;
+    const length = (lengths[i] as number) / average;
+    scores[i] = (weight * frequency) / (frequency + k1 * (1 - b + b * length));
+  }
+  return scores;
+}
+
+/** @param n records that have the term */
+function rarity(n: number, sums: FieldStatistics | undefined): number {
+  const all = Math.max(n, sums?.recordCount ?? 0);
+  return Math.log(1 + (all - n + 0.5) / (n + 0.5));
+}
+
+function averageLength(sums: FieldStatistics | undefined): number {
+  const average = sums && sums.recordCount > 0 ? sums.termCount / sums.recordCount : 1;
+  return Math.max(average, 1e-9);
 }

@@ -171,7 +171,8 @@ class TextSearch {
     if (postings.count === 0) return noMatches;
     const isClassic = this.#settings.similarity === 'CLASSIC';
     const statistics = isClassic ? [] : yield* statisticsOf(this.#reader, this.#meter);
-    return scoreOf(postings, fields, { ...this.#settings, statistics, boost });
+    const fieldCount = this.#settings.fields.length;
+    return scoreOf(postings, fields, { ...this.#settings, statistics, boost, fieldCount });
   }
 
   *#wildcard(query: Extract<TextQuery, { kind: 'wildcard' }>): PausingWork<Matches> {

@@ -84,19 +84,20 @@ export class RecordLookupOperator implements PhysicalOperator {
   }
 }
 
-/** Each id once. Cost: sorts them; lists in statements are bounded by the size of texts and parameters. */
+/** Each id once. Cost: sorts them, unless they come in that order, as those of a search do. */
 function inScanOrder(
   values: readonly Value[],
   buckets: readonly BucketId[],
   view: ReadView,
 ): readonly Value[] {
+  const ranks = new Map(buckets.map((bucket, rank) => [bucket, rank]));
+  if (areInScanOrder(values, ranks, view)) return values;
   const rids = new Set<Rid>();
   for (const value of values) {
     const rid = ridOf(value);
     if (rid !== undefined && rid >= 0) rids.add(rid);
   }
   const { created } = view;
-  const ranks = new Map(buckets.map((bucket, rank) => [bucket, rank]));
   const placed = Array.from(rids, (rid) => {
     const place = created?.placeOf(rid) ?? rid;
     // Places of created records are in no bucket.
@@ -105,4 +106,31 @@ function inScanOrder(
   });
   placed.sort((a, b) => a.rank - b.rank || a.place - b.place);
   return placed.map(({ rid }) => new Link(rid));
+}
+
+/** Whether the values are links to stored records, each once, and their buckets come one after the other. */
+function areInScanOrder(
+  values: readonly Value[],
+  ranks: ReadonlyMap<BucketId, number>,
+  { created, catalog }: ReadView,
+): boolean {
+  if (created !== undefined || catalog.hasWindows) return false;
+  let last = -1;
+  let bucket: BucketId | undefined;
+  let rank = -1;
+  for (const value of values) {
+    if (!(value instanceof Link)) return false;
+    const { rid } = value;
+    const own = bucketOf(rid);
+    if (own === bucket) {
+      if (rid <= last) return false;
+    } else {
+      const next = ranks.get(own);
+      if (next === undefined || next <= rank) return false;
+      bucket = own;
+      rank = next;
+    }
+    last = rid;
+  }
+  return true;
 }
