@@ -1,6 +1,14 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { chart, deleteNamespaces, helms, imageValues, makeNamespace, whySkip } from './tools.ts';
+import {
+  ask,
+  chart,
+  deleteNamespaces,
+  helms,
+  imageValues,
+  makeNamespace,
+  whySkip,
+} from './tools.ts';
 import { must, run } from '../steps/programs.ts';
 
 /*
@@ -22,6 +30,23 @@ async function otherOperator(): Promise<string | false> {
     .split('\n')
     .find((line) => line !== '' && !line.includes('--watch-namespaces'));
   return wide === undefined ? false : 'an operator for the whole cluster is installed';
+}
+
+const api = 'http://127.0.0.1:2480/api/v1';
+
+/** Through `pod`. @returns the body of the answer */
+async function sql(namespace: string, pod: string, command: string): Promise<string> {
+  const request = { url: `${api}/command/school`, body: { language: 'sql', command } };
+  const { status, body } = await ask(namespace, pod, request);
+  assert.equal(status, 200, body);
+  return body;
+}
+
+async function writeNote(namespace: string): Promise<void> {
+  const body = { command: 'create database school' };
+  await ask(namespace, 'orders-0', { url: `${api}/server`, body });
+  await sql(namespace, 'orders-0', 'CREATE DOCUMENT TYPE Note');
+  await sql(namespace, 'orders-0', 'INSERT INTO Note SET text = 1');
 }
 
 for (const helm of helms) {
@@ -84,10 +109,13 @@ for (const helm of helms) {
       assert.equal(await podOf(), before);
     });
 
-    it('more than one replica is refused in a sentence', async () => {
-      const { isGood, error } = await run(helm, ['upgrade', ...cluster, '--set', 'replicaCount=3']);
-      assert.equal(isGood, false);
-      assert.match(error, /replication is not available in this version: set spec.replicas to 1/);
+    it('a Cluster of one becomes three by an upgrade, its data on each', async () => {
+      await writeNote(shop);
+      await must(helm, ['upgrade', ...cluster, '--set', 'replicaCount=3']);
+      await ready();
+      assert.equal(await look('.status.voters'), '3');
+      for (const pod of ['orders-0', 'orders-1', 'orders-2'])
+        assert.match(await sql(shop, pod, 'SELECT text FROM Note'), /"text":1\b/, pod);
     });
 
     it('a Cluster that goes leaves its claim and its password', async () => {

@@ -14,6 +14,7 @@ import {
   withFolder,
   writeValues,
 } from './tools.ts';
+import type { GroupAnswer } from '../steps/group.ts';
 import { isOnPath, must, run } from '../steps/programs.ts';
 
 /*
@@ -289,35 +290,67 @@ describe('a release with HTTPS, metrics and a port of its own', { skip }, () => 
   });
 });
 
-describe('a release with more than one replica', { skip }, () => {
-  const namespace = `${prefix}-ha`;
-  after(() => deleteNamespaces(namespace));
+for (const helm of helms) {
+  describe(`a release becomes a group, with ${helm}`, { skip }, () => {
+    const namespace = `${prefix}-ha-${helm}`;
+    const release = ['orders', chart, '-n', namespace, ...imageValues(), ...wait];
+    const pods = ['orders-0', 'orders-1', 'orders-2'];
+    const url = 'http://127.0.0.1:2480/api/v1';
+    const sql = async (pod: string, command: string) => {
+      const body = { language: 'sql', command };
+      const answer = await ask(namespace, pod, { url: `${url}/command/school`, body });
+      assert.equal(answer.status, 200, answer.body);
+      return (JSON.parse(answer.body) as { result: readonly { text?: number }[] }).result;
+    };
+    const groupSeenBy = async (pod: string) => {
+      const { body } = await ask(namespace, pod, { url: `${url}/cluster` });
+      const { leaderId, isLeader, peers } = JSON.parse(body) as GroupAnswer;
+      return { leaderId, isLeader, voters: peers.filter(({ voter }) => voter).length };
+    };
+    before(() => makeNamespace(namespace));
+    after(() => deleteNamespaces(namespace));
 
-  it('says why it cannot start in this version', async () => {
-    await makeNamespace(namespace);
-    await must(helms[0] ?? '', [
-      ...['install', 'orders', chart, '-n', namespace, ...imageValues(), '--set', 'replicaCount=3'],
-    ]);
-    const said = /service\.ha\.enabled=true is not available in this version/;
-    for (let attempt = 1; ; attempt++) {
-      const { output } = await run('kubectl', [
-        '-n',
-        namespace,
-        'logs',
-        'orders-0',
-        '-c',
-        'server',
-      ]);
-      if (said.test(output)) break;
-      assert.equal(attempt < 60, true, `the log says: ${output}`);
+    it('of three that are Ready, by one upgrade', async () => {
+      await must(helm, ['install', ...release]);
+      const create = { command: 'create database school' };
+      await ask(namespace, 'orders-0', { url: `${url}/server`, body: create });
+      await sql('orders-0', 'CREATE DOCUMENT TYPE Note');
+      await sql('orders-0', 'INSERT INTO Note SET text = 0');
+      await must(helm, ['upgrade', ...release, '--set', 'replicaCount=3']);
       await must('kubectl', [
-        '-n',
-        namespace,
-        'get',
-        'pods',
-        '--watch',
-        '--request-timeout=1s',
-      ]).catch(() => {});
-    }
+        ...['-n', namespace, 'wait', '--for=condition=Ready', '--timeout=120s'],
+        ...pods.map((pod) => `pod/${pod}`),
+      ]);
+    });
+
+    it('with one leader, whom all three name and count as voters', async () => {
+      const said = await Promise.all(pods.map(groupSeenBy));
+      assert.equal(said.filter(({ isLeader }) => isLeader).length, 1, JSON.stringify(said));
+      assert.equal(new Set(said.map(({ leaderId }) => leaderId)).size, 1, JSON.stringify(said));
+      assert.deepEqual(
+        said.map(({ voters }) => voters),
+        [3, 3, 3],
+      );
+    });
+
+    it('that takes writes at each member, and passes its test', async () => {
+      for (const [index, pod] of pods.entries())
+        await sql(pod, `INSERT INTO Note SET text = ${index + 1}`);
+      const said = await Promise.all(pods.map(groupSeenBy));
+      const leader = pods[said.findIndex(({ isLeader }) => isLeader)] ?? '';
+      const { status, body } = await ask(namespace, leader, {
+        url: `${url}/cluster/verify/school`,
+        body: {},
+      });
+      assert.equal(status, 200, body);
+      assert.match(body, /"overallStatus":"ALL_CONSISTENT"/);
+      const rows = await sql(leader, 'SELECT text FROM Note ORDER BY text');
+      assert.deepEqual(
+        rows.map(({ text }) => text),
+        [0, 1, 2, 3],
+      );
+      assert.match(await must(helm, ['test', 'orders', '-n', namespace]), /Phase:\s+Succeeded/);
+      await must(helm, ['uninstall', 'orders', '-n', namespace]);
+    });
   });
-});
+}

@@ -216,6 +216,23 @@ it('a Cluster has a spec that the operator understands', needed, async () => {
   for (const key of Object.keys(cluster.spec)) assert.equal(key in clusterSpec.shape, true, key);
 });
 
+it(
+  'a Cluster that grows changes its count, and nothing that cannot be changed',
+  needed,
+  async () => {
+    const specOf = async (...sets: readonly string[]) =>
+      pick(await renderWith('mode=cluster', ...sets), 'Cluster').spec;
+    const { replicas: one, ...alone } = await specOf();
+    const { replicas: three, readiness, ...group } = await specOf('replicaCount=3');
+    assert.deepEqual([one, three], [1, 3]);
+    assert.deepEqual(readiness, { requiresHA: true, maxLag: 100 });
+    assert.deepEqual(group, alone);
+    assert.equal('clusterName' in alone, false);
+    const named = await specOf('polyad.settings.service\\.ha\\.clusterName=north');
+    assert.equal(named.clusterName, 'north');
+  },
+);
+
 it('a release is small enough for the Secret that Helm keeps it in', needed, async () => {
   const bytesMax = 800 * 1024;
   for (const mode of ['statefulset', 'operator', 'cluster']) {
