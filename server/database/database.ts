@@ -49,7 +49,7 @@ import { TransactionStream } from './inserts/transaction-stream.ts';
 import type { ServerMemory } from './bounds/memory-accounts.ts';
 import { newMaintainer, openEngine } from './catalogue/open-engine.ts';
 import type { StatementOperations } from './operations/operated-database.ts';
-import type { UserChanges } from './operations/change-user.ts';
+import { shownUsers, type UserChanges } from './operations/change-user.ts';
 import { maintain } from './operations/maintenance.ts';
 import type { MaintenanceRoom } from './operations/task.ts';
 import { planMaker } from './statement/plan-maker.ts';
@@ -193,6 +193,7 @@ class Statements {
         new WatchedView(view, (...read) => this.bodies.fireInPlace(...read), runtime.clock),
       callFunction: (called, args, place) => this.bodies.call(called, args, place),
       maintain: (work, order) => maintain(work, order, this.#room(name, options)),
+      users: (asker) => shownUsers(asker, surroundings.users),
     };
     this.compiler = new StatementCompiler({
       languages,

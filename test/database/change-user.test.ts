@@ -9,6 +9,7 @@ function fixture(isRoot: boolean) {
   const known = new Map<string, string>();
   const users: UserChanges = {
     get: (name) => known.get(name),
+    list: () => [],
     create: async (name, { password }) => void known.set(name, password),
     update: async (name, { password }) => void known.set(name, password),
     drop: async (name) => void known.delete(name),

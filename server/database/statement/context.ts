@@ -15,6 +15,7 @@ import {
   emptyStatistics,
   type ExecutionContext,
   type PendingWork,
+  type UserList,
   type WriteStatistics,
 } from '#query/operators/operator.ts';
 import { GuardedView } from '#transaction/read/guarded-view.ts';
@@ -52,6 +53,8 @@ export interface StatementSurroundings {
   ) => PausingWork<Value>;
   /** Work on the database as a whole. @returns the rows of the statement */
   readonly maintain: (work: Maintenance, order: MaintenanceOrder) => Promise<readonly ValueMap[]>;
+  /** The users of the server. @throws DatabaseError `Forbidden` for others than root */
+  readonly users: (asker: StatementAsker | undefined) => ReturnType<UserList['all']>;
 }
 
 /** Whose statement it is, for lists of what runs. */
@@ -104,6 +107,7 @@ export class StatementContext implements ExecutionContext {
   readonly callFunction: (name: string, args: readonly Value[]) => PausingWork<Value>;
   readonly schemaSource: (kind: string, name: string | undefined) => Iterable<ValueMap>;
   readonly maintain: ExecutionContext['maintain'];
+  readonly users: UserList;
   readonly variables: VariableScope;
   readonly #watched: (view: ReadView) => ReadView;
   /** Pulls that an execution makes before it first looks at the clock; learned from those before. */
@@ -145,6 +149,7 @@ export class StatementContext implements ExecutionContext {
         throw new DatabaseError('Internal', 'maintenance was started without a transaction');
       return surroundings.maintain(work, { transaction, mayCommitInPieces, asker, pause });
     };
+    this.users = usersSeenBy(() => this.asker, surroundings);
     this.variables = {
       get: (name) =>
         name === rowCapVariable
@@ -210,4 +215,16 @@ export class StatementContext implements ExecutionContext {
     this.pending.work = undefined;
     this.pending.wait = undefined;
   }
+}
+
+function usersSeenBy(
+  asker: () => StatementAsker | undefined,
+  { users }: StatementSurroundings,
+): UserList {
+  return {
+    get current() {
+      return asker()?.principal.name;
+    },
+    all: () => users(asker()),
+  };
 }

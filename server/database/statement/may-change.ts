@@ -9,3 +9,10 @@ export function mayChange(compiled: Compiled): boolean {
   if (compiled.kind === 'commands') return compiled.writesRecords;
   return compiled.kind === 'script' || compiled.program.inspect !== 'explain';
 }
+
+/** What a caller may send who asks for queries alone; the plan of anything may be looked at. */
+export function isQuery(compiled: Compiled): boolean {
+  if (compiled.kind !== 'statement') return compiled.isReadOnly;
+  const { inspect, isCommand } = compiled.program;
+  return inspect === 'explain' || (compiled.isReadOnly && isCommand !== true);
+}

@@ -31,7 +31,7 @@ import { runTogether } from './run-together.ts';
 import type { ResultBatch, ResultStream, RunOptions, Statement } from '../session.ts';
 import type { SessionLease, TransactionSessions } from '../session/sessions.ts';
 import type { Compiled, StatementCompiler } from './compiler.ts';
-import { mayChange } from './may-change.ts';
+import { isQuery, mayChange } from './may-change.ts';
 import { abbreviated, isConflict, isRefusal } from './refusals.ts';
 import { lacksTypes, makeTypes } from './missing-types.ts';
 import { StatementWatch } from '../bounds/statement-watch.ts';
@@ -198,8 +198,7 @@ export class StatementPipeline {
   /** The statement, if the caller may run it. What is refused here was not begun. */
   #admit(statement: Statement, options: RunOptions, view: ReadView): Compiled {
     const compiled = this.#options.compiler.compiled(statement, view);
-    const isRefused = options.mustBeIdempotent && !compiled.isReadOnly;
-    if (isRefused && !(compiled.kind === 'statement' && compiled.program.inspect === 'explain')) {
+    if (options.mustBeIdempotent && !isQuery(compiled)) {
       throw new DatabaseError(
         'NotIdempotent',
         `Query '${abbreviated(statement.text)}' is not idempotent`,

@@ -37,6 +37,7 @@ function analyzeStatement(ast: CypherAst, { catalog }: AnalysisContext): QueryPr
     inspect,
     dialect: 'cypher',
     requiredParameters: isExplained ? [] : parametersOf(plan),
+    ...(statement.kind === 'command' && { isCommand: true }),
   };
   if (missing.length === 0) return program;
   return {

@@ -577,8 +577,9 @@ export interface QueryProgram {
   readonly slotCount: number;
   /** LIMIT written in the statement, when it is a constant (http-api.md 6.3). */
   readonly statementLimit: number | undefined;
-  /** EXPLAIN and PROFILE. */
   readonly inspect: 'explain' | 'profile' | undefined;
+  /** No query, though it changes nothing (SHOW): refused where only queries are welcome. */
+  readonly isCommand?: boolean;
   /** The text that it was made from, for the places of errors. */
   readonly source?: { readonly text: string; readonly at: number; readonly end: number };
   /** Its language: what is answered beside rows depends on it. */

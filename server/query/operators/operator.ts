@@ -57,6 +57,15 @@ export interface ExecutionContext extends EvaluationContext {
   ) => Promise<readonly ValueMap[]>;
   /** SchemaScan asks the layer above for what storage and settings know. */
   readonly schemaSource: (kind: string, name: string | undefined) => Iterable<ValueMap>;
+  /** Who asks, and the users of the server. */
+  readonly users: UserList;
+}
+
+export interface UserList {
+  /** The one whose statement it is; undefined for one of the server itself. */
+  readonly current: string | undefined;
+  /** Names with their databases. @throws DatabaseError `Forbidden` for others than root */
+  all(): Iterable<{ readonly name: string; readonly databases: readonly string[] }>;
 }
 
 export type PendingWork = (pause: () => Promise<void>) => Promise<void>;

@@ -101,6 +101,8 @@ const constraintColumns = {
   propertyType: 'STRING',
 };
 
+const userColumns = { user: 'STRING', databases: 'LIST' };
+
 /** @param listed the procedures that SHOW PROCEDURES lists */
 export function showProcedures(listed: () => readonly Procedure[]): readonly Procedure[] {
   return [
@@ -141,6 +143,25 @@ export function showProcedures(listed: () => readonly Procedure[]): readonly Pro
       *rows() {
         for (const { name, kind, syntax } of documentedFunctions('cypher'))
           yield rowWith({ name, category: kind, signature: syntax });
+      },
+    }),
+    {
+      ...reading({
+        name: '#show.users',
+        description: 'Users of the server',
+        columns: userColumns,
+        *rows(_, { users }) {
+          for (const { name, databases } of users.all()) yield rowWith({ user: name, databases });
+        },
+      }),
+      effects: ['security'],
+    },
+    reading({
+      name: '#show.currentUser',
+      description: 'The user who asks',
+      columns: { user: 'STRING' },
+      *rows(_, { users }) {
+        if (users.current !== undefined) yield rowWith({ user: users.current });
       },
     }),
     reading({

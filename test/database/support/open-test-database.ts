@@ -12,6 +12,7 @@ import type { Databases } from '#database/catalogue/databases.ts';
 import type { KeyValueStore } from '#database/key-value/key-value-store.ts';
 import { makeDatabases } from '#database/catalogue/make-databases.ts';
 import type { Replication } from '#database/catalogue/replication.ts';
+import type { UserChanges } from '#database/operations/change-user.ts';
 import type { ProgressRegistry } from '#database/progress/progress-registry.ts';
 import type { ServerOperations } from '#database/operations/server-operations.ts';
 import type { ResultStream, RunOptions } from '#database/session.ts';
@@ -68,6 +69,7 @@ export interface TestDatabaseOptions {
   readonly runtime?: Runtime;
   readonly authorizer?: Authorizer;
   readonly log?: Log;
+  readonly users?: UserChanges;
   /** The database is a member of a cluster. */
   readonly cluster?: TestCluster;
 }
@@ -99,6 +101,7 @@ export async function openTestDatabase(options: TestDatabaseOptions = {}): Promi
       serverVersion: '0.0.0-test',
       heapBytesMax: 2 * 1024 ** 3,
       replication: options.cluster?.replication,
+      users: options.users,
     });
     await made.databases.start();
     await options.cluster?.begin(made.databases);

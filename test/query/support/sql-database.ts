@@ -220,6 +220,7 @@ function contextFor(
     databaseName: 'test',
     serverVersion: '0.0.0',
     defaults: () => undefined,
+    users: { current: undefined, all: () => [] },
     maintain: async () => [],
     statistics: options.statistics ?? emptyStatistics(),
     pending: { work: undefined, wait: undefined },

@@ -393,7 +393,8 @@ function dropConstraint(compiler: Compiler, command: CommandOf<'dropConstraint'>
 
 /** `SHOW VECTOR INDEXES` */
 function shownOnly({ what, filter, at, end }: CommandOf<'show'>): readonly Expression[] {
-  if (what !== 'indexes' || filter === undefined || filter === 'ALL') return [];
+  if (filter === undefined || filter === 'ALL') return [];
+  if (what !== 'indexes') throw notSupported(`SHOW ${filter} ${what.toUpperCase()}`);
   return [{ kind: 'literal', value: filter, at, end }];
 }
 
@@ -401,8 +402,7 @@ function shownOnly({ what, filter, at, end }: CommandOf<'show'>): readonly Expre
 export function queryOfShow(command: CommandOf<'show'>): Query {
   const { what, yields, tail, at, end } = command;
   const procedure = serverProcedures.procedure(`#show.${what}`);
-  if (procedure === undefined)
-    throw notSupported(what === 'users' || what === 'currentUser' ? 'SHOW USERS' : `SHOW ${what}`);
+  if (procedure === undefined) throw notSupported(`SHOW ${what.toUpperCase()}`);
   const span = { at, end };
   const columns = (procedure.signature?.columns ?? []).map(({ name }) => name);
   const items =
