@@ -70,6 +70,19 @@ export class ClusterStatusReport {
     return this.#options.monitor.of(peer)?.status ?? 'UNKNOWN';
   }
 
+  /** Who leads and who follows, by name. */
+  roles(): { clusterName: string; leader: string | null; replicas: readonly string[] } {
+    const { view, addresses } = this.#options;
+    const { leader } = view.consensus.status();
+    const members = addresses.known().filter(({ member }) => member !== undefined);
+    const nameOf = ({ id, name }: KnownPeer) => name ?? id;
+    return {
+      clusterName: view.clusterName,
+      leader: members.filter(({ id }) => id === leader).map(nameOf)[0] ?? null,
+      replicas: members.filter(({ id }) => id !== leader).map(nameOf),
+    };
+  }
+
   /** The form that old clients read (http-api.md 11.3). */
   network(mayAccess: (database: string) => boolean): Json {
     const { view, addresses, settings } = this.#options;

@@ -9,18 +9,22 @@ const hidden = '*****';
 
 export const serverStatus: Tool = {
   name: 'server_status',
-  description: 'Version, name, languages and databases of the server.',
+  description:
+    'Version, name, languages and databases of the server; of a cluster who leads, for administration.',
   inputSchema: objectSchema({}),
   annotations: reads,
   needs: [],
-  // `ha` is absent while replication is off.
-  run: ({ caller, server }) =>
-    JSON.stringify({
+  run: ({ caller, server }) => {
+    const { cluster, policy } = server;
+    const isTold = cluster !== undefined && policy.configuration.allowAdmin;
+    return JSON.stringify({
       version: server.version,
       serverName: server.settings.get(serverName),
       languages: server.databases.languages(),
-      databases: server.policy.readable(caller.principal),
-    }),
+      databases: policy.readable(caller.principal),
+      ...(isTold && { ha: cluster.report.roles() }),
+    });
+  },
 };
 
 /** They act on the whole server, so they are root's alone. @throws ToolFailure */

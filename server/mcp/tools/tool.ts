@@ -18,6 +18,7 @@ export type ToolSurroundings = Pick<
   | 'version'
   | 'onInternalError'
   | 'telemetry'
+  | 'cluster'
 > & { readonly policy: Policy };
 
 /** Who calls, and until when. */

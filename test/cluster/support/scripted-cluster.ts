@@ -17,6 +17,7 @@ import { sessionIdOf } from '#cluster/forwarding/session-owner.ts';
 import { openClusterDoor } from '#cluster/open-door.ts';
 import { ClusterToken } from '#cluster/token/cluster-token.ts';
 import { DatabaseError } from '#core/errors.ts';
+import type { MountedRoutes } from '#http/routes/route.ts';
 import { systemRuntime } from '#platform/system-runtime.ts';
 import type { Member, PeerId } from '#raft/vocabulary.ts';
 import { type DoorFixture, startDoor } from '../../http/door-fixture.ts';
@@ -178,6 +179,7 @@ export async function startCluster(
   context: TestContext,
   count = 3,
   texts: Readonly<Record<string, string>> = {},
+  mounted?: () => MountedRoutes,
 ): Promise<ScriptedCluster> {
   const cluster = new ScriptedCluster();
   for (let place = 0; place < count; place += 1) {
@@ -190,7 +192,7 @@ export async function startCluster(
       undefined,
       undefined,
       undefined,
-      undefined,
+      mounted?.(),
       async (parts) => {
         parts.scripted.newSessionId = () => sessionIdOf(view.id, systemRuntime.random);
         return openClusterDoor({
