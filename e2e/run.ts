@@ -13,6 +13,7 @@ import { choose } from './choose-scenarios.ts';
 import type { Scenario } from './scenario.ts';
 import { apiFaultScenarios } from './scenarios/api-faults.ts';
 import { clientScenarios } from './scenarios/clients.ts';
+import { groupFaultScenarios } from './scenarios/group-faults.ts';
 import { failureScenarios } from './scenarios/failure.ts';
 import { installScenarios } from './scenarios/install.ts';
 import { lifecycleScenarios } from './scenarios/lifecycle.ts';
@@ -33,6 +34,7 @@ const all: readonly Scenario[] = [
   ...rollingScenarios,
   ...memberScenarios,
   ...failureScenarios,
+  ...groupFaultScenarios,
   ...apiFaultScenarios,
   ...lifecycleScenarios,
   ...clientScenarios,

@@ -56,7 +56,7 @@
 {{- if and $values.tls.enabled (eq (int $values.tls.port) (int $values.service.http.port)) -}}
 {{- fail (printf "tls.port and service.http.port are both %d: one port cannot serve both" (int $values.tls.port)) -}}
 {{- end -}}
-{{- if and $values.ha.tls.enabled (empty $values.ha.tls.secretName) (empty $values.ha.tls.certManager.issuerRef) -}}
+{{- if and $values.ha.tls.enabled (ne $values.mode "cluster") (empty $values.ha.tls.secretName) (empty $values.ha.tls.certManager.issuerRef) -}}
 {{- fail "ha.tls.enabled needs ha.tls.secretName (a Secret with tls.crt, tls.key and ca.crt) or ha.tls.certManager.issuerRef" -}}
 {{- end -}}
 {{- if and $values.gateway.enabled (empty $values.gateway.parentRefs) -}}

@@ -5,6 +5,7 @@ export const budgets = {
   scaled: 90,
   rolled: 180,
   electionSeen: 30,
+  leaderKilledGap: 6,
   noQuorum: 30,
   manyClustersReady: 300,
   installToFirstWrite: 45,

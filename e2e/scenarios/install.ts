@@ -12,7 +12,7 @@ const refused: readonly (readonly [object, RegExp])[] = [
   [{ replicas: 10 }, /replicas/],
   [{ replicas: 0 }, /replicas/],
   [{ replicas: 1, readReplicas: 17 }, /readReplicas/],
-  [{ replicas: 1, tls: { raft: { enabled: true } } }, /tls/],
+  [{ replicas: 1, tls: { issuer: { certManager: {} } } }, /tls/],
   [
     { replicas: 1, settings: { 'service.server.rootPath': '/x' } },
     /spec\.settings may not hold names, ports, directories/,

@@ -8,7 +8,7 @@ import {
   mustBeConsistent,
   uidsOf,
 } from '../steps/group.ts';
-import type { LoadReport } from '../steps/load.ts';
+import { mustHaveServed } from '../steps/load.ts';
 import { conditionOf, isReady, reasonOf, valueAt } from '../steps/objects.ts';
 import { mustStayQuiet } from '../steps/quiescence.ts';
 
@@ -18,13 +18,6 @@ import { mustStayQuiet } from '../steps/quiescence.ts';
  */
 
 const secondsSince = (start: number): string => ((performance.now() - start) / 1000).toFixed(1);
-
-/** Clients never had an error left after the retries that the documents ask for. */
-function mustHaveServed({ report }: ScenarioContext, seen: LoadReport): void {
-  const { longestGapSeconds, acknowledged, failed, retried } = seen;
-  report(`gap ${longestGapSeconds.toFixed(1)} s, ${acknowledged} writes, ${retried} tried again`);
-  assert.equal(failed, 0, 'writes failed after all retries');
-}
 
 async function scaleTo(context: ScenarioContext, name: string, replicas: number): Promise<void> {
   const { namespace, report } = context;

@@ -10,6 +10,7 @@ export interface GroupAnswer {
   readonly isLeader: boolean;
   readonly leaderId: string;
   readonly currentTerm: number;
+  readonly clusterId?: string;
   readonly peers: readonly { readonly id: string; readonly voter: boolean }[];
 }
 

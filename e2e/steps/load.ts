@@ -20,6 +20,15 @@ export interface LoadReport {
   readonly longestGapSeconds: number;
 }
 
+/** Clients never had an error left after the retries that the documents ask for. */
+export function mustHaveServed(
+  { report }: { report(text: string): void },
+  { longestGapSeconds, acknowledged, failed, retried }: LoadReport,
+): void {
+  report(`gap ${longestGapSeconds.toFixed(1)} s, ${acknowledged} writes, ${retried} tried again`);
+  assert.equal(failed, 0, 'writes failed after all retries');
+}
+
 /** Starts the clients; resolves once writes are acknowledged. */
 export async function startLoad(
   namespace: Namespace,

@@ -48,6 +48,12 @@ const identityRules: readonly ValidationRule[] = [
     message: 'spec.ephemeral is immutable: data cannot move between a volume and none',
   },
   {
+    at: 'spec.tls.raft',
+    rule: 'self == oldSelf',
+    message:
+      'spec.tls.raft is immutable: members that speak TLS and members that do not are no group',
+  },
+  {
     at: 'spec',
     rule: 'has(self.clusterName) == has(oldSelf.clusterName) && (!has(self.clusterName) || self.clusterName == oldSelf.clusterName)',
     message: 'spec.clusterName is immutable: it is part of how members know each other',
@@ -80,13 +86,6 @@ function presenceIsImmutable(at: string, field: string, why: string): readonly V
 
 /** Fields without effect in this version, refused when they differ from their default (house decision 60). */
 const notYetRules: readonly ValidationRule[] = [
-  notYet(
-    'spec',
-    'tls.raft',
-    '!self.tls.raft.enabled && self.tls.raft.mutualAuth',
-    later,
-    'leave it out or set enabled to false',
-  ),
   notYet(
     'spec',
     'tls.issuer.certManager',

@@ -99,7 +99,7 @@ export interface ObservedSecrets {
   readonly token: { readonly volumeIdentity: string | undefined } | undefined;
 }
 
-/** Certificates of `spec.tls.http`: what members serve, and who signed it when that is us. */
+/** Certificates of `spec.tls`: what members show, and who signed it when that is us. */
 export interface ObservedCertificates {
   readonly leaf: ObservedCertificate | undefined;
   readonly authority: ObservedCertificate | undefined;

@@ -5,16 +5,18 @@ import type { Secret } from '../api/kubernetes-object.ts';
 import { objectNames } from '../api/names.ts';
 import type { ObservedCertificate, ObservedCertificates } from '../api/observation.ts';
 import { certificateKeys, servedSecret } from '../resources/certificates.ts';
+import { hostOf } from '../resources/server-list.ts';
 import type { ClusterReader } from './cluster-reader.ts';
 
 /** The certificates that the spec asks for, as they are; undefined when it asks for none. Keys are not kept. */
 export async function readCertificates(
-  { metadata: { name, namespace } }: ClusterObject,
+  cluster: ClusterObject,
   spec: ClusterSpec | undefined,
   reader: ClusterReader,
 ): Promise<ObservedCertificates | undefined> {
-  const served = spec === undefined ? undefined : servedSecret(name, spec);
-  if (served === undefined) return undefined;
+  const { name, namespace } = cluster.metadata;
+  const served = spec && servedSecret(name, spec);
+  if (spec === undefined || served === undefined) return undefined;
   const read = async (secret: string) =>
     ((await reader.get('Secret', namespace, secret)) ??
       (served.isGiven ? await reader.getLive('Secret', namespace, secret) : undefined)) as
@@ -23,7 +25,7 @@ export async function readCertificates(
   const leaf = await read(served.name);
   const authority = served.isGiven ? undefined : await read(objectNames(name).ca);
   return {
-    leaf: leaf && observe(leaf, authority),
+    leaf: leaf && observe(leaf, authority, served.isGiven ? needsOf(cluster, spec) : undefined),
     authority: authority && observe(authority, authority),
   };
 }
@@ -32,7 +34,36 @@ function textOf(secret: Secret | undefined, key: string): string {
   return Buffer.from(secret?.data?.[key] ?? '', 'base64').toString('utf8');
 }
 
-function observe(secret: Secret, authority: Secret | undefined): ObservedCertificate {
+const serverAuth = '1.3.6.1.5.5.7.3.1';
+const clientAuth = '1.3.6.1.5.5.7.3.2';
+
+/** Hosts that a certificate must speak for, when members show it to each other. */
+function needsOf(cluster: ClusterObject, spec: ClusterSpec): readonly string[] | undefined {
+  if (!spec.tls.raft.enabled) return undefined;
+  const count = spec.replicas + spec.readReplicas;
+  return Array.from({ length: count }, (_, ordinal) => hostOf(cluster, spec, ordinal));
+}
+
+/** What a member would refuse to start with (ha.md 4.5). */
+function unfitness(
+  secret: Secret,
+  certificate: X509Certificate,
+  hosts: readonly string[],
+): string | undefined {
+  if (textOf(secret, certificateKeys.authority) === '')
+    return `TLS between members needs the key ${certificateKeys.authority}`;
+  const usages: readonly string[] = certificate.keyUsage ?? [];
+  if (!usages.includes(serverAuth) || !usages.includes(clientAuth))
+    return `TLS between members needs the extended key usages serverAuth and clientAuth in ${certificateKeys.certificate}`;
+  const missing = hosts.find((host) => certificate.checkHost(host) === undefined);
+  return missing && `${certificateKeys.certificate} does not speak for the member ${missing}`;
+}
+
+function observe(
+  secret: Secret,
+  authority: Secret | undefined,
+  hosts?: readonly string[],
+): ObservedCertificate {
   const pem = textOf(secret, certificateKeys.certificate);
   const key = textOf(secret, certificateKeys.key);
   if (pem === '' || key === '')
@@ -45,6 +76,8 @@ function observe(secret: Secret, authority: Secret | undefined): ObservedCertifi
       return {
         problem: `${certificateKeys.key} does not belong to ${certificateKeys.certificate}`,
       };
+    const problem = hosts && unfitness(secret, certificate, hosts);
+    if (problem !== undefined) return { problem };
     const issuer = textOf(authority, certificateKeys.certificate);
     return {
       problem: undefined,

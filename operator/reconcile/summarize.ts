@@ -10,7 +10,7 @@ import { contributing } from './group/predicates.ts';
 import { hasPods } from './pass.ts';
 import type { Draft, Pass } from './pass.ts';
 import { topologyCondition } from './topology.ts';
-import { servedSecret } from '../resources/certificates.ts';
+import { hasCertificates, servedSecret } from '../resources/certificates.ts';
 import { wantedMonitors } from '../resources/monitors.ts';
 import { incarnationOf, podProblem } from '../resources/pod-state.ts';
 import { isUnsupported } from './steps/apply-settings.ts';
@@ -265,7 +265,7 @@ function conditionsOf(pass: Pass, draft: Draft, mode: Mode): readonly WantedCond
     configCondition(pass, draft),
     storageCondition(pass, draft),
   );
-  if (spec.tls.http.enabled) found.push(certificateCondition(draft));
+  if (hasCertificates(spec)) found.push(certificateCondition(draft));
   if (spec.backup !== undefined) found.push(backupCondition(draft));
   const lastBackup = lastBackupCondition(pass, draft);
   if (lastBackup !== undefined) found.push(lastBackup);

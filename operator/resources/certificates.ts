@@ -12,13 +12,18 @@ export const certificateKeys = {
 /** Ordinals whose names stand in a certificate, beside the wildcard: some programs compare names letter by letter. */
 const ordinalCount = 25;
 
-/** The Secret that members serve HTTPS with; undefined when they serve HTTP only. */
+/** Whether members show certificates, to clients or to each other. */
+export function hasCertificates({ tls }: ClusterSpec): boolean {
+  return tls.http.enabled || tls.raft.enabled;
+}
+
+/** The Secret of what members show each other and serve HTTPS with; undefined when they do neither. */
 export function servedSecret(
   cluster: string,
-  { tls }: ClusterSpec,
+  spec: ClusterSpec,
 ): { readonly name: string; readonly isGiven: boolean } | undefined {
-  if (!tls.http.enabled) return undefined;
-  const given = tls.issuer?.secretRef?.name;
+  if (!hasCertificates(spec)) return undefined;
+  const given = spec.tls.issuer?.secretRef?.name;
   return given === undefined
     ? { name: objectNames(cluster).tls, isGiven: false }
     : { name: given, isGiven: true };

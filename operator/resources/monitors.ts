@@ -1,3 +1,4 @@
+import { hasCertificates } from './certificates.ts';
 import type { ClusterObject } from '../api/cluster.ts';
 import type { ClusterSpec } from '../api/cluster-spec.ts';
 import type { DesiredObject, JsonObject } from '../api/kubernetes-object.ts';
@@ -86,13 +87,16 @@ const daySeconds = 86_400;
 const cronSeconds = 2 * daySeconds;
 
 /** A certificate that is renewed in time never comes near its end; a backup may be missed once. */
-function alertLimits({ backup, tls }: ClusterSpec): AlertLimits {
+function alertLimits(spec: ClusterSpec): AlertLimits {
+  const { backup } = spec;
   const schedule =
     backup?.enabled && backup.defaults.enabled ? backup.defaults.schedule : undefined;
   const everySeconds = (schedule?.frequencyMinutes ?? 0) * minuteSeconds;
   return {
     backupAgeSeconds:
       schedule && (schedule.type === 'cron' ? cronSeconds : 2 * everySeconds + 15 * minuteSeconds),
-    certificateSeconds: tls.http.enabled ? (tls.renewBeforeDays * daySeconds) / 2 : undefined,
+    certificateSeconds: hasCertificates(spec)
+      ? (spec.tls.renewBeforeDays * daySeconds) / 2
+      : undefined,
   };
 }

@@ -14,7 +14,7 @@ import {
 import { servedSecret } from './certificates.ts';
 import { compact, containerSecurity, podSecurity } from './pod-security.ts';
 import { pluginList, pluginPorts, pluginSettings } from './plugins.ts';
-import { raftDirectory, replicationSettings, tokenDirectory } from './replication.ts';
+import { raftDirectory, replicationSettings, tlsDirectory, tokenDirectory } from './replication.ts';
 import { serviceAccountName } from './service-account.ts';
 
 /*
@@ -30,7 +30,6 @@ export const directories = {
   backups: '/home/service/backups',
   log: '/home/service/log',
   rootPassword: '/etc/polyad/root',
-  tls: '/etc/polyad/tls',
   managedFiles: '/etc/polyad/config',
   members: '/etc/polyad/members',
   /** The whole data volume, for the guard. */
@@ -139,9 +138,9 @@ function server(inputs: PodInputs): JsonObject {
       { name: 'scratch', mountPath: directories.log, subPath: 'log' },
       { name: 'scratch', mountPath: '/tmp', subPath: 'tmp' },
       { name: 'root-password', mountPath: directories.rootPassword, readOnly: true },
-      ...(spec.tls.http.enabled
-        ? [{ name: 'tls', mountPath: directories.tls, readOnly: true }]
-        : []),
+      ...(servedSecret(inputs.cluster.metadata.name, spec) === undefined
+        ? []
+        : [{ name: 'tls', mountPath: tlsDirectory, readOnly: true }]),
       ...((spec.volumeMounts ?? []) as readonly Json[]),
     ],
   });
@@ -198,7 +197,7 @@ function environment({ cluster, spec, isReplicated }: PodInputs): readonly Json[
   const https: readonly Json[] = spec.tls.http.enabled
     ? [
         { name: 'SERVICE_SSL_ENABLED', value: 'true' },
-        { name: 'SERVICE_SSL_KEY_STORE', value: directories.tls },
+        { name: 'SERVICE_SSL_KEY_STORE', value: tlsDirectory },
         { name: 'SERVICE_SERVER_HTTPS_INCOMING_PORT', value: String(spec.ports.https) },
       ]
     : [];

@@ -3,6 +3,7 @@ import type { ClusterSpec } from '../api/cluster-spec.ts';
 import type { ConfigMap, StatefulSet } from '../api/kubernetes-object.ts';
 import { serverContainerName } from '../api/names.ts';
 import { membersFile, parseMembersRecord } from './members-record.ts';
+import { certificateKeys } from './certificates.ts';
 import { hostSuffix } from './server-list.ts';
 
 /** The variable by which a pod shows that it was started with replication. */
@@ -11,6 +12,9 @@ export const replicationVariable = 'SERVICE_HA_ENABLED';
 /** Where a member keeps its Raft log, and finds the token of its Cluster. */
 export const raftDirectory = '/home/service/raft';
 export const tokenDirectory = '/etc/polyad/token';
+
+/** Certificate, key and authority, for HTTPS and for the connections between members. */
+export const tlsDirectory = '/etc/polyad/tls';
 
 /**
  * Whether the members of a Cluster replicate. New ones do, also with one member, which then grows without a restart. One that an
@@ -51,5 +55,17 @@ export function replicationSettings(
     'service.ha.electionTimeoutMax': String(spec.electionTimeout.maxMs),
     'service.server.readinessRequiresHA': String(spec.readiness.requiresHA),
     'service.server.readinessHAMaxLag': String(spec.readiness.maxLag),
+    ...(spec.tls.raft.enabled ? raftTlsSettings(spec) : undefined),
+  };
+}
+
+/** Members take changed files over by themselves. */
+function raftTlsSettings({ tls }: ClusterSpec): Readonly<Record<string, string>> {
+  return {
+    'service.ha.tls.enabled': 'true',
+    'service.ha.tls.certChainFile': `${tlsDirectory}/${certificateKeys.certificate}`,
+    'service.ha.tls.privateKeyFile': `${tlsDirectory}/${certificateKeys.key}`,
+    'service.ha.tls.trustCertCollectionFile': `${tlsDirectory}/${certificateKeys.authority}`,
+    'service.ha.tls.mutualAuth': String(tls.raft.mutualAuth),
   };
 }

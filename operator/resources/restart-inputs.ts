@@ -40,7 +40,7 @@ export function restartHash(
     ports: spec.ports,
     rootPassword: spec.auth.rootPassword,
     // The content of the Secret is taken over live; another Secret is not.
-    httpTls: spec.tls.http.enabled ? (spec.tls.issuer?.secretRef?.name ?? 'own') : undefined,
+    httpTls: spec.tls.http.enabled ? issuerOf(spec) : undefined,
     resources: spec.resources,
     nodeSelector: spec.nodeSelector,
     tolerations: spec.tolerations,
@@ -77,8 +77,13 @@ function replicationInputs(spec: ClusterSpec): object {
     requiresHA: changed(spec.readiness.requiresHA, true),
     maxLag: changed(spec.readiness.maxLag, 100),
     token: spec.auth.clusterToken,
+    raftTls: spec.tls.raft.enabled ? issuerOf(spec) : undefined,
     roles: spec.members?.filter(({ role }) => role === 'replica').map(({ ordinal }) => ordinal),
   };
+}
+
+function issuerOf({ tls }: ClusterSpec): string {
+  return tls.issuer?.secretRef?.name ?? 'own';
 }
 
 /** A part that is empty stays out of the hash, as it was before the part existed. */

@@ -230,6 +230,9 @@ it(
     assert.equal('clusterName' in alone, false);
     const named = await specOf('polyad.settings.service\\.ha\\.clusterName=north');
     assert.equal(named.clusterName, 'north');
+    // The operator makes the certificate.
+    const sealed = await specOf('replicaCount=3', 'ha.tls.enabled=true');
+    assert.deepEqual(sealed.tls.raft, { enabled: true, mutualAuth: true });
   },
 );
 

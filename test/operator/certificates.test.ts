@@ -96,6 +96,21 @@ describe('a certificate', async () => {
 const textOf = (world: SimulatedWorld, secret: string, key: string): string =>
   Buffer.from(world.api.find('Secret', secret)?.data?.[key] ?? '', 'base64').toString('utf8');
 
+function putSecret(
+  world: SimulatedWorld,
+  name: string,
+  data: Readonly<Record<string, string>>,
+): void {
+  world.api.put({
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name, namespace },
+    data: Object.fromEntries(
+      Object.entries(data).map(([key, text]) => [key, Buffer.from(text).toString('base64')]),
+    ),
+  } as KubernetesObject);
+}
+
 const https = { tls: { http: { enabled: true } } };
 
 describe('HTTPS of a Cluster', () => {
@@ -153,18 +168,73 @@ describe('HTTPS of a Cluster', () => {
   });
 });
 
+describe('TLS between members', () => {
+  const between = { replicas: 3, tls: { raft: { enabled: true } } };
+
+  it('is there from the first start, with one certificate that speaks for each of them', async () => {
+    const world = new SimulatedWorld();
+    world.create('orders', between);
+    await world.settle();
+    assert.equal(world.condition('Ready'), 'True AllMembersReady');
+    assert.equal(world.condition('CertificatesValid'), 'True Valid');
+    const leaf = new X509Certificate(textOf(world, 'orders-tls', 'tls.crt'));
+    for (const ordinal of [0, 1, 2, 12])
+      assert.notEqual(leaf.checkHost(`orders-${ordinal}.orders.shop.svc.cluster.local`), undefined);
+    assert.deepEqual(leaf.keyUsage, ['1.3.6.1.5.5.7.3.1', '1.3.6.1.5.5.7.3.2']);
+    assert.equal(world.api.all('Pod').length, 3);
+  });
+
+  it('is renewed without a restart', async () => {
+    const world = new SimulatedWorld();
+    world.create('orders', between);
+    await world.settle();
+    const uids = () => world.api.all('Pod').map(({ metadata }) => metadata.uid);
+    const [pods, leaf] = [uids(), textOf(world, 'orders-tls', 'tls.crt')];
+    world.runtime.skip(61 * dayMs);
+    await world.settle();
+    assert.notEqual(textOf(world, 'orders-tls', 'tls.crt'), leaf);
+    assert.deepEqual(uids(), pods);
+  });
+
+  it('waits for a Secret of the user that members can start with', async () => {
+    const world = new SimulatedWorld();
+    const now = world.runtime.clock.now();
+    const authority = await makeAuthority('mine', 30, now);
+    const leafFor = (dnsNames: readonly string[]) =>
+      makeLeaf(
+        { commonName: 'peers', dnsNames, notAfterMs: now + dayMs },
+        { commonName: 'mine', key: authority.key },
+        now,
+      );
+    const put = (data: Readonly<Record<string, string>>) => putSecret(world, 'mine', data);
+    const host = '.orders.shop.svc.cluster.local';
+    const narrow = await leafFor([`orders-0${host}`]);
+    const wide = await leafFor([`*${host}`]);
+    put({ 'tls.crt': wide.certificate, 'tls.key': wide.key });
+    const tls = { raft: { enabled: true }, issuer: { secretRef: { name: 'mine' } } };
+    world.create('orders', { replicas: 3, tls });
+    await world.settle();
+    const stalled = () =>
+      conditionOf(world.cluster().status?.conditions, 'Stalled')?.message ?? 'not stalled';
+    assert.match(stalled(), /needs the key ca\.crt/);
+    put({ 'ca.crt': authority.certificate, 'tls.crt': narrow.certificate, 'tls.key': narrow.key });
+    await world.settle();
+    assert.match(stalled(), /does not speak for the member orders-1\.orders/);
+    const { certificate, key } = authority;
+    put({ 'ca.crt': certificate, 'tls.crt': certificate, 'tls.key': key });
+    await world.settle();
+    assert.match(stalled(), /serverAuth and clientAuth/);
+    assert.equal(world.api.all('Pod').length, 0);
+    put({ 'ca.crt': certificate, 'tls.crt': wide.certificate, 'tls.key': wide.key });
+    await world.settle();
+    assert.equal(world.condition('Ready'), 'True AllMembersReady');
+  });
+});
+
 describe('HTTPS with a Secret of the user', () => {
   it('waits for one that can serve', async () => {
     const world = new SimulatedWorld();
-    const put = (data: Record<string, string>) =>
-      world.api.put({
-        apiVersion: 'v1',
-        kind: 'Secret',
-        metadata: { name: 'mine', namespace },
-        data: Object.fromEntries(
-          Object.entries(data).map(([key, text]) => [key, Buffer.from(text).toString('base64')]),
-        ),
-      } as KubernetesObject);
+    const put = (data: Readonly<Record<string, string>>) => putSecret(world, 'mine', data);
     world.create('orders', {
       tls: { http: { enabled: true }, issuer: { secretRef: { name: 'mine' } } },
     });

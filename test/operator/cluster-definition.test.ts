@@ -175,6 +175,7 @@ const accepted: readonly object[] = [
   },
   { auth: { rootPassword: { secretName: 'admin', key: 'password' } } },
   { tls: { raft: { enabled: false } } },
+  { tls: { raft: { enabled: true, mutualAuth: false } } },
   { tls: { http: { enabled: true }, certDays: 30, extraDnsNames: ['db.example'] } },
   {
     tls: { http: { enabled: true }, issuer: { secretRef: { name: 'mine' } } },
@@ -218,7 +219,6 @@ test('what has an effect is accepted', () => {
 });
 
 const refused: readonly (readonly [object, RegExp])[] = [
-  [{ tls: { raft: { enabled: true } } }, /^spec\.tls\.raft/],
   [
     { tls: { issuer: { certManager: { issuerRef: { name: 'a' } } } } },
     /^spec\.tls\.issuer\.certManager/,
@@ -291,6 +291,10 @@ test('what is immutable cannot change, appear or vanish', () => {
   assert.match(change({}, { clusterDomain: 'other.local' })[0] ?? '', /^spec\.clusterDomain/);
   assert.match(change({}, { ports: { http: 8080 } })[0] ?? '', /^spec\.ports is immutable/);
   assert.match(change({}, { ephemeral: true })[0] ?? '', /^spec\.ephemeral/);
+  const secret = { tls: { raft: { enabled: true } } };
+  assert.match(change({}, secret)[0] ?? '', /^spec\.tls\.raft is immutable/);
+  assert.match(change(secret, {})[0] ?? '', /^spec\.tls\.raft is immutable/);
+  assert.deepEqual(change(secret, { ...secret, replicas: 3 }), []);
   assert.match(
     change({}, { bootstrap: { empty: {} } })[0] ?? '',
     /^spec\.bootstrap can be neither/,

@@ -4,7 +4,7 @@ import { hasPods, lookAgain, note, stall } from '../pass.ts';
 import type { Draft, Pass, Step, StepEnd } from '../pass.ts';
 
 /*
- * Certificates of `spec.tls.http` (operator.md 6). With `selfManaged` the operator makes an authority and a leaf, and renews the
+ * Certificates of `spec.tls` (operator.md 6). With `selfManaged` the operator makes an authority and a leaf, and renews the
  * leaf in time; members take a new one over by themselves. A Secret of the user is only looked at.
  */
 
