@@ -17,6 +17,7 @@ for (const name of [
   'sentences',
   'scan-order',
   'cypher-schema',
+  'cypher-transactions',
 ]) {
   runDatabaseGoldenFile(new URL(`./${name}.txt`, import.meta.url));
 }

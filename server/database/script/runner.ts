@@ -297,6 +297,7 @@ export class ScriptRunner {
         transactions.begin(step.isolation);
         return operation('begin');
       case 'commit':
+        if (step.needsOpen) transactions.requireOpen();
         await transactions.commit();
         return operation('commit');
       case 'rollback':

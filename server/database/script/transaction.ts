@@ -58,6 +58,12 @@ export class ScriptTransactions {
     this.#levels.push({ place: undefined });
   }
 
+  /** @throws DatabaseError `IllegalArgument` when no transaction was begun that a COMMIT could end */
+  requireOpen(): void {
+    if (this.#host.isSession || this.#levels.length > 0) return;
+    throw new DatabaseError('IllegalArgument', 'COMMIT: no transaction is open');
+  }
+
   async commit(): Promise<void> {
     this.#levels.pop()?.place?.release();
     if (this.#levels.length > 0) return;

@@ -1,11 +1,14 @@
 import type { Expression, Output } from '#query/algebra/expression.ts';
 import { walkPlan } from '#query/algebra/plan-walk.ts';
 import type { LogicalPlan, QueryProgram } from '#query/algebra/plan.ts';
+import type { Program } from '#query/algebra/program.ts';
 import type { AnalysisContext, LanguageFrontend, ParseLimits } from '../frontend.ts';
 import { type CompiledQuery, Compiler } from './analyze/compiler.ts';
 import { compileExpression } from './analyze/expression.ts';
 import { compileQuery } from './analyze/query.ts';
 import { compileCommand, queryOfShow } from './analyze/command.ts';
+import { transactionScript } from './analyze/transaction.ts';
+import { notSupported } from './failures.ts';
 import type { CypherAst, Statement } from './ast.ts';
 import { parseStatement } from './parser/statement.ts';
 
@@ -17,8 +20,13 @@ export const cypherFrontend: LanguageFrontend<CypherAst> = {
   analyze: analyzeStatement,
 };
 
-function analyzeStatement(ast: CypherAst, { catalog }: AnalysisContext): QueryProgram {
+function analyzeStatement(ast: CypherAst, { catalog }: AnalysisContext): Program {
   const { statement } = ast;
+  if (statement.kind === 'command' && statement.command.kind === 'transaction') {
+    if (ast.inspect !== undefined)
+      throw notSupported(`${ast.inspect.toUpperCase()} of transactions`);
+    return transactionScript(statement.command);
+  }
   const compiler = new Compiler(ast.text, catalog, {
     expression: compileExpression,
     query: compileQuery,

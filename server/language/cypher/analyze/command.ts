@@ -39,9 +39,8 @@ export function compileCommand(compiler: Compiler, command: Command): LogicalPla
     case 'alterUser':
     case 'dropUser':
       return userChange(compiler, command);
-    case 'transaction':
     case 'session':
-      throw notSupported(`${command.kind} commands in Cypher; use /begin, /commit and /rollback`);
+      throw notSupported(`SESSION ${command.operation.toUpperCase()}`);
     default:
       throw notSupported(command.kind);
   }

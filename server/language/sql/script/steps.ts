@@ -26,7 +26,9 @@ export type Step =
       readonly list: Part;
       readonly body: Block;
     })
-  | (ScriptStep & { readonly kind: 'break' | 'rollback' | 'commit' })
+  | (ScriptStep & { readonly kind: 'break' | 'rollback' })
+  /** `needsOpen`: an error outside of a session and of what BEGIN opened. */
+  | (ScriptStep & { readonly kind: 'commit'; readonly needsOpen?: true })
   | (ScriptStep & { readonly kind: 'begin'; readonly isolation: ScriptIsolation })
   | RetryStep
   | (ScriptStep & {
