@@ -1,6 +1,6 @@
 import type { Access } from '#core/principal.ts';
 import type { Value } from '#core/value/value.ts';
-import type { Part, SqlScript } from '#language/sql/script/steps.ts';
+import type { Part, SqlScript } from '#language/script-steps.ts';
 import type { ReadView } from '#transaction/read/read-view.ts';
 import { operationAccesses } from '../statement/compiled-operation.ts';
 import type { CompiledStatement } from '../statement/compiled-statement.ts';

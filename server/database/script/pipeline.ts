@@ -6,7 +6,7 @@ import { measureOperators } from '#query/profile.ts';
 import { withPlace } from '#language/name-place.ts';
 import type { Value, ValueMap } from '#core/value/value.ts';
 import { type Warning, warningsMax } from '#core/warnings.ts';
-import type { OperationStep, Part } from '#language/sql/script/steps.ts';
+import type { OperationStep, Part } from '#language/script-steps.ts';
 import type { ReadView } from '#transaction/read/read-view.ts';
 import type { Transaction } from '#transaction/transaction.ts';
 import type { CompiledScript } from './compiled-script.ts';

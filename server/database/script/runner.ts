@@ -5,7 +5,7 @@ import type { Runtime } from '#core/runtime.ts';
 import { isList, isMap, isRecord, kindOf, type Value, type ValueMap } from '#core/value/value.ts';
 import { textOf } from '#core/text/text-form.ts';
 import { withPlace } from '#language/name-place.ts';
-import type { Block, OperationStep, Part, RetryStep, Step } from '#language/sql/script/steps.ts';
+import type { Block, OperationStep, Part, RetryStep, Step } from '#language/script-steps.ts';
 import type { ReadView } from '#transaction/read/read-view.ts';
 import type { CompiledStatement } from '../statement/compiled-statement.ts';
 import type { ConflictLanes } from '../attempt/conflict-lanes.ts';

@@ -12,7 +12,7 @@ import type { AnalysisContext } from '#language/frontend.ts';
 import type { LanguageRegistry } from '#language/registry.ts';
 import type { ReadView } from '#transaction/read/read-view.ts';
 import type { PhysicalOperator } from '#query/operators/operator.ts';
-import type { OperationStep, Part, SqlScript } from '#language/sql/script/steps.ts';
+import type { OperationStep, Part, SqlScript } from '#language/script-steps.ts';
 import type { Value } from '#core/value/value.ts';
 import { CalledFunctions, type Doings, withEagerSources } from '../script/called-functions.ts';
 import { completed, type CompileSteps } from './compile-steps.ts';

@@ -5,7 +5,7 @@ import type { SqlAst } from '../sql/frontend.ts';
 import type { Program } from '#query/algebra/program.ts';
 import { parseScript } from '../sql/parser/statement.ts';
 import { scriptOf } from '../sql/script/build.ts';
-import type { SqlScript } from '../sql/script/steps.ts';
+import type { SqlScript } from '../script-steps.ts';
 
 /**
  * Language `sqlscript` (sql.md 17). A script is parsed as a whole; its statements are analyzed one by one when they are run

@@ -1,5 +1,5 @@
 import { DatabaseError } from '#core/errors.ts';
-import type { ScriptIsolation, SqlScript, Step } from '../../sql/script/steps.ts';
+import type { ScriptIsolation, SqlScript, Step } from '../../script-steps.ts';
 import type { Command } from '../ast.ts';
 
 type TransactionCommand = Extract<Command, { readonly kind: 'transaction' }>;

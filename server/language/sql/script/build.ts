@@ -16,7 +16,15 @@ import {
   type Statement,
 } from '../statements.ts';
 import { effectsOfSyntax } from './effects.ts';
-import type { Block, OperationStep, Part, QueryStep, RetryStep, SqlScript, Step } from './steps.ts';
+import type {
+  Block,
+  OperationStep,
+  Part,
+  QueryStep,
+  RetryStep,
+  SqlScript,
+  Step,
+} from '../../script-steps.ts';
 
 type Commit = Extract<ScriptStatement, { readonly kind: 'commit' }>;
 type Begin = Extract<ScriptStatement, { readonly kind: 'begin' }>;

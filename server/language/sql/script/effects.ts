@@ -1,5 +1,5 @@
 import { isOperation } from '../analyze/operation.ts';
-import type { ScriptEffects } from './steps.ts';
+import type { ScriptEffects } from '../../script-steps.ts';
 
 /** Statements that write, and whatever is not known to only read. */
 const writing: ReadonlySet<string> = new Set([

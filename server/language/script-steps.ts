@@ -1,7 +1,7 @@
 import type { QueryProgram } from '#query/algebra/plan.ts';
 import type { OperationProgram, ScriptProgram, ScriptStep } from '#query/algebra/program.ts';
-import type { AnalysisContext } from '../../frontend.ts';
-import type { StatementSource } from '../../name-place.ts';
+import type { AnalysisContext } from './frontend.ts';
+import type { StatementSource } from './name-place.ts';
 
 /** What a script does, step by step; `database/script/runner.ts` runs it (sql.md 17). */
 export type Step =
