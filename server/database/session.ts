@@ -72,8 +72,9 @@ export interface RunOptions {
 }
 
 /**
- * Rows of a running statement. Pull with `nextBatch` until undefined; `close` in any case. Reading is what drives execution,
- * so a slow reader slows the producer (bounded memory). A write statement has committed before its first batch is given.
+ * Rows of a running statement: values by `nextBatch`, pulled until undefined, or bytes by `rendered`; never both. `close` in any
+ * case. Reading is what drives execution, so a slow reader slows the producer (bounded memory). A write statement has committed
+ * before its first row is given.
  */
 export interface ResultStream {
   readonly shape: ResultShape;
@@ -91,9 +92,46 @@ export interface ResultStream {
   readonly complete?: ResultBatch | undefined;
   /** At most some 1,024 rows or 5 ms of work; undefined at the end. */
   nextBatch(): Promise<ResultBatch | undefined>;
+  /** The rows as bytes. @param rowCountMax of the rows that are written; one more is looked for, for `isCut` */
+  rendered(renderer: RowRenderer, rowCountMax: number): RenderedRows;
   close(): void;
-  /** After the last batch. */
+  /** After the last row. */
   summary(): ResultSummary;
+}
+
+/**
+ * What makes bytes of rows: JSON objects, lines, rows of a wire. Whoever asks for bytes brings it, made for the result's shape. It
+ * owns the buffer, so that heads, rows and tails of an answer share one; what it holds may be taken whenever `write` gave back.
+ */
+export interface RowRenderer {
+  /** Bytes written and not yet taken. */
+  readonly length: number;
+  /** Writes one row. @returns false when it is long: nothing of it was written then */
+  write(batch: ResultBatch, row: number): boolean;
+  /** A long row: the bytes of `write`; gives back whenever there is a piece to be taken. */
+  writeInPieces(batch: ResultBatch, row: number): Iterable<void>;
+}
+
+/**
+ * Why `RenderedRows.write` gave back: so many `bytes` are there, or so many `rows`; the next row is `long` and waits for
+ * `longRow`; a `batch` has ended, `pull` goes on; the `end`.
+ */
+export type RenderPause = 'bytes' | 'rows' | 'long' | 'batch' | 'end';
+
+/** Rows of a statement as bytes, in the buffer of their renderer. */
+export interface RenderedRows {
+  /** Rows written. */
+  readonly rowCount: number;
+  /** Rows that the statement has given so far, also those that nobody asked for. */
+  readonly pulledCount: number;
+  /** There are more rows than were asked for. */
+  readonly isCut: boolean;
+  /** Writes without waiting, until the renderer holds `bytes`, `rows` are written, or there is nothing more to write here. */
+  write(until: { readonly bytes: number; readonly rows: number }): RenderPause;
+  /** The row that `write` stopped at. To be read to its end. */
+  longRow(): Iterable<void>;
+  /** The next batch. @returns false when there is none */
+  pull(): Promise<boolean>;
 }
 
 export interface RecordLookup {

@@ -21,6 +21,7 @@ import type {
   RunOptions,
   Statement,
 } from '#database/session.ts';
+import { RenderedBatches } from '#database/statement/rendered-rows.ts';
 import { systemRuntime } from '#platform/system-runtime.ts';
 
 /** What a statement text of the fake database does. */
@@ -215,7 +216,7 @@ function fakeStream(behaviour: Behaviour, closed: () => void): ResultStream {
   let index = 0;
   let isClosed = false;
   const { batches = [], complete } = behaviour;
-  return {
+  const stream: ResultStream = {
     shape: behaviour.shape ?? { kind: 'columns', names: ['a', 'b'] },
     isReadOnly: behaviour.isWrite !== true,
     statementLimit: behaviour.statementLimit,
@@ -230,6 +231,7 @@ function fakeStream(behaviour: Behaviour, closed: () => void): ResultStream {
       if (complete) return at === 0 ? complete : undefined;
       return typeof batches === 'function' ? await batches(at) : batches[at];
     },
+    rendered: (renderer, rowCountMax) => new RenderedBatches(stream, renderer, rowCountMax),
     close: () => {
       if (!isClosed) closed();
       isClosed = true;
@@ -242,6 +244,7 @@ function fakeStream(behaviour: Behaviour, closed: () => void): ResultStream {
       explain: behaviour.explain,
     }),
   };
+  return stream;
 }
 
 /** Rows of two columns, `a` counting from `from` and `b` a text. */

@@ -4,14 +4,17 @@ import type { StoredRecord } from '#core/value/record.ts';
 import type { ReadView } from '#transaction/read/read-view.ts';
 import type { ActiveStatement } from '../bounds/active-statements.ts';
 import { type PlanExecution, rowsPerBatch } from './plan-execution.ts';
+import { RenderedBatches } from './rendered-rows.ts';
 import type {
   ExplainedPlan,
   LeavingEdges,
   RecordLookup,
+  RenderedRows,
   ResultBatch,
   ResultShape,
   ResultStream,
   ResultSummary,
+  RowRenderer,
 } from '../session.ts';
 
 /** A view, or how to open one when it is first needed. */
@@ -120,6 +123,10 @@ export class FinishedResult implements ResultStream {
     return { rowCount: count, values: values.slice(first * width, (first + count) * width) };
   }
 
+  rendered(renderer: RowRenderer, rowCountMax: number): RenderedRows {
+    return new RenderedBatches(this, renderer, rowCountMax);
+  }
+
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
@@ -196,6 +203,10 @@ export class StreamingResult implements ResultStream {
       this.#finish(told);
       throw told;
     }
+  }
+
+  rendered(renderer: RowRenderer, rowCountMax: number): RenderedRows {
+    return new RenderedBatches(this, renderer, rowCountMax);
   }
 
   close(): void {

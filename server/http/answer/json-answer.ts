@@ -1,6 +1,7 @@
 import type {
   ExplainedPlan,
   ExplainedStep,
+  RenderedRows,
   ResultBatch,
   ResultStream,
   ResultSummary,
@@ -15,9 +16,9 @@ import { jsonHeaders } from './exchange.ts';
 import { pieceBytes } from './json-pieces.ts';
 import { JsonWriter } from './json-writer.ts';
 import { GraphCollector } from '../serializers/graph.ts';
+import { JsonRowRenderer } from '../serializers/json-row-renderer.ts';
 import { recordSerializer } from '../serializers/record.ts';
 import { bareFrame } from '../serializers/row-serializer.ts';
-import { type RowSerializer, writeShortRow } from '../serializers/row-serializer.ts';
 import { echoSession, limitOf, start, warningsOf } from './statement-run.ts';
 import type { StatementRun } from './statement-run.ts';
 
@@ -31,13 +32,13 @@ import type { StatementRun } from './statement-run.ts';
 const smallCapacity = 1024;
 const streamedFromBytes = 1024 * 1024;
 const undecidedBytesMax = 8 * 1024 * 1024;
-const comma = 44;
 /** Rows after which the clock is looked at, and the time after which others have their turn. */
 const rowsPerLook = 256;
 const turnMs = 5;
 
 /** Rows that are written without looking at the clock. */
 const smallRowsMax = 64;
+const smallAnswer = { bytes: streamedFromBytes, rows: smallRowsMax };
 
 const userName = Buffer.from('{"user":');
 const resultName = Buffer.from(',"result":');
@@ -75,8 +76,8 @@ class JsonAnswer {
   #stream: ResultStream;
   #limit: RowLimit;
   #sink: AnswerSink | undefined;
-  #returned = 0;
-  #isTruncated = false;
+  /** Rows that are written, once begun. */
+  #rows: RenderedRows | undefined;
   #turnStartMs = 0;
   /** Only measured for `profileExecution: detailed`. */
   #engineMs = 0;
@@ -97,33 +98,15 @@ class JsonAnswer {
     this.#stream.close();
   }
 
-  /** Most answers: a few rows that are all there. @returns false when the answer is of another kind; nothing was done then */
+  /** Most answers: a few rows that are all there. @returns false when the answer is of another kind */
   sendSmall(): boolean {
     const { complete } = this.#stream;
-    const { cap, ceiling } = this.#limit;
+    const { ceiling } = this.#limit;
     if (!complete || complete.rowCount > smallRowsMax || complete.rowCount > ceiling) return false;
-    const rowCount = Math.min(complete.rowCount, cap);
-    if (!this.#writeSmall(complete, rowCount)) return false;
-    const writer = this.#writer;
-    this.#returned = rowCount;
-    this.#isTruncated = complete.rowCount > rowCount;
-    this.#writeEnd();
-    this.#run.exchange.json(200, writer.take(0));
-    return true;
-  }
-
-  /** @returns false when the rows are long: nothing stays written then */
-  #writeSmall(rows: ResultBatch, rowCount: number): boolean {
-    const writer = this.#writer;
-    const serializer = this.#serializer();
-    this.#open(writer);
-    for (let row = 0; row < rowCount; row++) {
-      if (row > 0) writer.byte(comma);
-      if (writeShortRow(serializer, writer, rows, row) && writer.length <= streamedFromBytes)
-        continue;
-      writer.take(smallCapacity);
-      return false;
-    }
+    const rows = this.#begin();
+    if (rows.write(smallAnswer) !== 'end') return false;
+    this.#writeEnd(rows.rowCount, rows.isCut);
+    this.#run.exchange.json(200, this.#writer.take(0));
     return true;
   }
 
@@ -137,11 +120,18 @@ class JsonAnswer {
   }
 
   async #sendRows(): Promise<void> {
-    this.#open(this.#writer);
+    this.#requireFew();
+    let rows = this.#rows ?? this.#begin();
+    if (!(await this.#writeRows(rows))) rows = await this.#runAgain(rows);
+    await this.#finish(rows.rowCount, rows.isCut);
+  }
+
+  /** Rows that are all there: their number is known before the first is written. */
+  #requireFew(): void {
+    const { ceiling } = this.#limit;
     const { complete } = this.#stream;
-    if (complete === undefined) await this.#pullRows();
-    else await this.#writeComplete(complete);
-    await this.#finish();
+    if (complete && complete.rowCount > ceiling && this.#stream.summary().isReadOnly)
+      throw tooManyRows(ceiling);
   }
 
   async #sendGraph(): Promise<void> {
@@ -155,11 +145,7 @@ class JsonAnswer {
       byteLengthMax: this.#run.database.settings.get(queryMaxMemory),
     });
     const records = await this.#collect(collector);
-    this.#returned = collector.count;
-    this.#isTruncated = collector.isTruncated;
-    if (this.#isTruncated && this.#limit.ceiling < this.#limit.cap) {
-      throw tooManyRows(this.#limit.ceiling);
-    }
+    if (collector.isTruncated && this.#isUndecided()) throw tooManyRows(this.#limit.ceiling);
     const writer = this.#writer;
     this.#openEnvelope(writer, '{');
     for (const piece of collector.finish()) writer.raw(piece);
@@ -169,17 +155,26 @@ class JsonAnswer {
       writer.ascii(']');
     }
     writer.ascii('}');
-    await this.#finish();
+    await this.#finish(collector.count, collector.isTruncated);
   }
 
-  /** The next batch; the first one's time counts from the start of the statement. */
-  async #next(): Promise<ResultBatch | undefined> {
-    if (this.#run.fields.profileExecution !== 'detailed') return this.#stream.nextBatch();
+  /** The next batch as it is, for graphs. */
+  #next(): Promise<ResultBatch | undefined> {
+    return this.#timed(() => this.#stream.nextBatch());
+  }
+
+  #pull(rows: RenderedRows): Promise<boolean> {
+    return this.#timed(() => rows.pull());
+  }
+
+  /** What the statement takes to go on; the first batch's time counts from its start. */
+  async #timed<T>(goOn: () => Promise<T>): Promise<T> {
+    if (this.#run.fields.profileExecution !== 'detailed') return goOn();
     const { clock } = this.#run.exchange.door.runtime;
     const before = clock.monotonicMs();
-    const batch = await this.#stream.nextBatch();
+    const given = await goOn();
     this.#engineMs += clock.monotonicMs() - before;
-    return batch;
+    return given;
   }
 
   /** @returns the rows themselves, for `studioGraph` */
@@ -192,7 +187,7 @@ class JsonAnswer {
       serializer === 'studioGraph'
         ? new JsonWriter(database.formats(), pieceBytes, exchange.door.names)
         : undefined;
-    const rowWriter = rows && this.#serializer();
+    const rowWriter = rows && this.#rowsInto(rows);
     const bytesMax = database.settings.get(queryMaxMemory);
     const giveTurn = () => {
       if (collector.byteLength + (rows?.length ?? 0) > bytesMax) throw tooMuchMemory(bytesMax);
@@ -209,9 +204,8 @@ class JsonAnswer {
           await giveTurn();
         }
         if (!rows || !rowWriter) continue;
-        if (rows.length > 0) rows.byte(comma);
-        if (writeShortRow(rowWriter, rows, batch, row)) continue;
-        for (const _ of rowWriter.writeInPieces(rows, batch, row)) await giveTurn();
+        if (rowWriter.write(batch, row)) continue;
+        for (const _ of rowWriter.writeInPieces(batch, row)) await giveTurn();
       }
       await giveTurn();
     }
@@ -220,86 +214,59 @@ class JsonAnswer {
     return rows;
   }
 
-  /** Rows that are all there: their number is known, so nothing is undecided. */
-  async #writeComplete(batch: ResultBatch): Promise<void> {
-    const { cap, ceiling } = this.#limit;
-    if (batch.rowCount > ceiling && this.#stream.summary().isReadOnly) throw tooManyRows(ceiling);
-    const most = Math.min(cap, ceiling);
-    await this.#writeBatch(batch, Math.min(batch.rowCount, most), this.#serializer());
-    this.#isTruncated = batch.rowCount > most;
+  /** @returns false when the rows are to be held back and are too large for it */
+  async #writeRows(rows: RenderedRows): Promise<boolean> {
+    const isUndecided = this.#isUndecided() && this.#stream.complete === undefined;
+    for (;;) {
+      const isHeld = isUndecided && !this.#sink;
+      switch (rows.write({ bytes: this.#bytesHeld(isHeld), rows: rowsPerLook })) {
+        case 'rows':
+          await this.#giveTurn();
+          break;
+        case 'bytes':
+          if (isHeld) return false;
+          await (this.#sink ?? this.#startStreaming()).send(this.#writer);
+          break;
+        case 'long': {
+          if (isHeld) return false;
+          const sink = this.#sink ?? this.#startStreaming();
+          await sink.sendInPieces(rows.longRow(), this.#writer);
+          break;
+        }
+        case 'batch':
+          if (!(await this.#pull(rows))) return true;
+          break;
+        case 'end':
+          return true;
+      }
+      if (rows.isCut && isHeld) throw tooManyRows(this.#limit.ceiling);
+    }
   }
 
-  async #pullRows(): Promise<void> {
-    const serializer = this.#serializer();
-    const { cap, ceiling } = this.#limit;
-    const isUndecided = ceiling < cap;
-    const most = Math.min(cap, ceiling);
-    for (;;) {
-      const batch = await this.#next();
-      if (!batch) return;
-      const wanted = Math.min(batch.rowCount, most - this.#returned);
-      if (wanted < batch.rowCount && isUndecided && !this.#sink) throw tooManyRows(ceiling);
-      const isHeld = isUndecided && !this.#sink;
-      if (!(await this.#writeBatch(batch, wanted, serializer, isHeld))) {
-        await this.#runAgain();
-        return;
-      }
-      if (wanted < batch.rowCount) {
-        this.#isTruncated = true;
-        return;
-      }
-    }
+  /** Bytes that stay in the buffer until they are sent. */
+  #bytesHeld(isHeld: boolean): number {
+    if (isHeld) return undecidedBytesMax;
+    return this.#sink ? pieceBytes : streamedFromBytes;
+  }
+
+  /** Whether there are too many rows is not known before the last one. */
+  #isUndecided(): boolean {
+    return this.#limit.ceiling < this.#limit.cap;
   }
 
   /** Counts the rest; when the answer may be given, gives it by a second run. */
-  async #runAgain(): Promise<void> {
+  async #runAgain(held: RenderedRows): Promise<RenderedRows> {
     const { ceiling } = this.#limit;
-    let count = this.#returned;
-    for (;;) {
-      const batch = await this.#next();
-      if (!batch) break;
-      count += batch.rowCount;
-      if (count > ceiling) throw tooManyRows(ceiling);
-    }
+    do {
+      if (held.pulledCount > ceiling) throw tooManyRows(ceiling);
+    } while (await this.#pull(held));
     this.#stream.close();
     this.#stream = await start(this.#run);
     this.#writer.take(pieceBytes);
-    this.#returned = 0;
-    this.#open(this.#writer);
+    const rows = this.#begin();
     this.#startStreaming();
-    await this.#pullRows();
-  }
-
-  /** @returns false when the rows are to be held back and are too large for it; all of the batch count as returned then */
-  async #writeBatch(
-    batch: ResultBatch,
-    rowCount: number,
-    serializer: RowSerializer,
-    isHeldBack = false,
-  ): Promise<boolean> {
-    const writer = this.#writer;
-    const countBefore = this.#returned;
-    for (let row = 0; row < rowCount; row++) {
-      if (this.#returned > 0) writer.byte(comma);
-      const isShort = writeShortRow(serializer, writer, batch, row);
-      this.#returned += 1;
-      if (isHeldBack && (!isShort || writer.length > undecidedBytesMax)) {
-        this.#returned = countBefore + rowCount;
-        return false;
-      }
-      if (!isShort) await this.#sendLongRow(serializer, batch, row);
-      else if (this.#sink) {
-        if (writer.length >= pieceBytes) await this.#sink.send(this.#writer);
-      } else if (!isHeldBack && writer.length > streamedFromBytes)
-        await this.#startStreaming().send(this.#writer);
-      if ((row + 1) % rowsPerLook === 0 && row + 1 < rowCount) await this.#giveTurn();
-    }
-    return true;
-  }
-
-  async #sendLongRow(serializer: RowSerializer, batch: ResultBatch, row: number): Promise<void> {
-    const sink = this.#sink ?? this.#startStreaming();
-    await sink.sendInPieces(serializer.writeInPieces(this.#writer, batch, row), this.#writer);
+    await this.#writeRows(rows);
+    return rows;
   }
 
   /** Rows of a batch are written without a pause; after some milliseconds others have their turn. */
@@ -320,18 +287,28 @@ class JsonAnswer {
     return sink;
   }
 
-  #serializer(): RowSerializer {
+  /** The answer up to its first row. */
+  #begin(): RenderedRows {
+    this.#openEnvelope(this.#writer, '[');
+    const { cap, ceiling } = this.#limit;
+    const rows = this.#stream.rendered(this.#rowsInto(this.#writer), Math.min(cap, ceiling));
+    this.#rows = rows;
+    return rows;
+  }
+
+  #rowsInto(writer: JsonWriter): JsonRowRenderer {
     const { serializer, fields, exchange } = this.#run;
     const options = {
       frame: bareFrame,
       typeHints: fields.typeHints === true,
       counts: serializer === 'record' ? undefined : this.#stream.records,
     };
-    return recordSerializer(this.#stream.shape, options, exchange.door.templates);
-  }
-
-  #open(writer: JsonWriter): void {
-    this.#openEnvelope(writer, '[');
+    const { shape } = this.#stream;
+    return new JsonRowRenderer(
+      writer,
+      recordSerializer(shape, options, exchange.door.templates),
+      'list',
+    );
   }
 
   #openEnvelope(writer: JsonWriter, bracket: string): void {
@@ -342,31 +319,31 @@ class JsonAnswer {
   }
 
   /** What follows the rows. */
-  #writeEnd(): void {
+  #writeEnd(returned: number, isTruncated: boolean): void {
     const { exchange, serializer } = this.#run;
     const writer = this.#writer;
     if (serializer !== 'graph' && serializer !== 'studioGraph') writer.byte(93);
     writer.raw(limitName);
     writer.integer(this.#limit.limit);
     writer.raw(returnedName);
-    writer.integer(this.#returned);
-    writer.raw(this.#isTruncated ? truncatedTrue : truncatedFalse);
-    if (this.#isTruncated) exchange.door.truncations.report(this.#run, this.#limit.limit);
-    this.#writeSummary(writer, this.#stream.summary());
+    writer.integer(returned);
+    writer.raw(isTruncated ? truncatedTrue : truncatedFalse);
+    if (isTruncated) exchange.door.truncations.report(this.#run, this.#limit.limit);
+    this.#writeSummary(writer, this.#stream.summary(), isTruncated);
     writer.byte(125);
   }
 
-  async #finish(): Promise<void> {
-    this.#writeEnd();
+  async #finish(returned: number, isTruncated: boolean): Promise<void> {
+    this.#writeEnd(returned, isTruncated);
     if (this.#sink) {
       await this.#sink.send(this.#writer);
       this.#sink.end();
     } else this.#run.exchange.json(200, this.#writer.take(0));
   }
 
-  #writeSummary(writer: JsonWriter, summary: ResultSummary): void {
+  #writeSummary(writer: JsonWriter, summary: ResultSummary, isTruncated: boolean): void {
     const { stats, explain } = summary;
-    const warnings = warningsOf(this.#run, summary, this.#isTruncated ? this.#limit : undefined);
+    const warnings = warningsOf(this.#run, summary, isTruncated ? this.#limit : undefined);
     if (stats) writer.raw(Buffer.from(`,"stats":${JSON.stringify(stats)}`));
     if (explain) {
       const plan = { explain: explain.text, explainPlan: planToJson(explain) };

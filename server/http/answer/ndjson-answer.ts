@@ -1,18 +1,22 @@
 import { serverMaxSnapshotAge } from '#config/server-settings.ts';
 import { DatabaseError } from '#core/errors.ts';
-import type { ResultBatch, ResultStream } from '#database/session.ts';
+import type { RenderedRows, ResultStream } from '#database/session.ts';
 import { parseQualities } from './compression.ts';
 import type { Exchange } from './exchange.ts';
 import { badRequest } from './errors.ts';
 import { pieceBytes } from './json-pieces.ts';
 import { LineSink } from './line-sink.ts';
+import { JsonRowRenderer } from '../serializers/json-row-renderer.ts';
 import { recordSerializer } from '../serializers/record.ts';
-import { lineFrame, type RowSerializer, writeShortRow } from '../serializers/row-serializer.ts';
+import { lineFrame } from '../serializers/row-serializer.ts';
 import { limitOf, start, warningsOf } from './statement-run.ts';
 import type { StatementRun } from './statement-run.ts';
-import { tooManyRows } from './answer-limit.ts';
+import { type RowLimit, tooManyRows } from './answer-limit.ts';
 
 // Streamed answers (http-api.md 7): one line per row, sent while the statement runs and at the speed of the client.
+
+const firstRow = { bytes: 1, rows: 1 };
+const piece = { bytes: pieceBytes, rows: Number.POSITIVE_INFINITY };
 
 /** Names that ask for lines. */
 const lineTypes = ['application/x-ndjson', 'application/jsonl'];
@@ -52,10 +56,9 @@ class LineAnswer {
   readonly #run: StatementRun;
   readonly #stream: ResultStream;
   readonly #lines: LineSink;
-  readonly #serializer: RowSerializer;
+  readonly #rows: RenderedRows;
+  readonly #limit: RowLimit;
   readonly #startedMs: number;
-  #returned = 0;
-  #isTruncated = false;
 
   constructor(run: StatementRun, stream: ResultStream, lines: LineSink) {
     this.#run = run;
@@ -67,46 +70,43 @@ class LineAnswer {
       typeHints: run.fields.typeHints === true,
       counts: run.serializer === 'record' ? undefined : stream.records,
     };
-    this.#serializer = recordSerializer(stream.shape, options, run.exchange.door.templates);
+    const serializer = recordSerializer(stream.shape, options, run.exchange.door.templates);
+    this.#limit = limitOf(run, stream);
+    const { cap, ceiling } = this.#limit;
+    const rows = new JsonRowRenderer(lines.writer, serializer, 'lines');
+    this.#rows = stream.rendered(rows, Math.min(cap, ceiling));
   }
 
   /** @returns what the last line tells of the rows */
   async send(): Promise<Readonly<Record<string, unknown>>> {
-    const first = await this.#stream.nextBatch();
-    const isEmpty = first === undefined || this.#stream.complete?.rowCount === 0;
+    const rows = this.#rows;
+    const isWhole = this.#stream.complete !== undefined;
+    const isEmpty = isWhole ? rows.pulledCount === 0 : !(await rows.pull());
     if (isEmpty && this.#stream.summary().explain)
       throw badRequest('EXPLAIN produces a plan, not a row stream');
-    await this.#sendRows(first);
+    if (!isEmpty) await this.#sendRows(isWhole);
     return this.#stats();
   }
 
-  async #sendRows(first: ResultBatch | undefined): Promise<void> {
-    const { cap, ceiling } = limitOf(this.#run, this.#stream);
-    const most = Math.min(cap, ceiling);
+  async #sendRows(isWhole: boolean): Promise<void> {
+    const rows = this.#rows;
     const { timers } = this.#run.exchange.door.runtime;
-    const isWhole = this.#stream.complete !== undefined;
-    const { writer } = this.#lines;
-    let batch = first;
-    while (batch) {
-      const wanted = Math.min(batch.rowCount, most - this.#returned);
-      for (let row = 0; row < wanted; row++) {
-        const isShort = writeShortRow(this.#serializer, writer, batch, row);
-        if (!isShort)
-          await this.#lines.sendLongRow(this.#serializer.writeInPieces(writer, batch, row));
-        this.#returned += 1;
-        const isDue = this.#returned === 1 || writer.length >= pieceBytes;
-        if (isDue) await this.#lines.send();
+    const { cap, ceiling } = this.#limit;
+    for (;;) {
+      const isFirst = rows.rowCount === 0;
+      const pause = rows.write(isFirst ? firstRow : piece);
+      if (pause === 'long') await this.#lines.sendLongRow(rows.longRow());
+      if (pause !== 'batch' && pause !== 'end') {
+        await this.#lines.send();
         // What was written leaves at the end of a turn; the first row does not wait for all that fits into this one.
-        if (this.#returned === 1 && !isWhole) await timers.yield();
+        if (isFirst && !isWhole) await timers.yield();
+        continue;
       }
-      if (wanted < batch.rowCount) {
-        if (ceiling < cap) throw tooManyRows(ceiling);
-        this.#isTruncated = true;
-        return;
-      }
+      if (rows.isCut && ceiling < cap) throw tooManyRows(ceiling);
+      if (rows.isCut) return;
       await this.#lines.sendWhenDue();
       this.#requireYoungSnapshot();
-      batch = await this.#stream.nextBatch();
+      if (!(await rows.pull())) return;
     }
   }
 
@@ -122,12 +122,12 @@ class LineAnswer {
   }
 
   #stats(): Readonly<Record<string, unknown>> {
-    const given = limitOf(this.#run, this.#stream);
-    const { limit } = given;
+    const { limit } = this.#limit;
+    const { rowCount, isCut } = this.#rows;
     const summary = this.#stream.summary();
-    if (this.#isTruncated) this.#run.exchange.door.truncations.report(this.#run, limit);
-    const warnings = warningsOf(this.#run, summary, this.#isTruncated ? given : undefined);
-    const rows = { limit, returned: this.#returned, truncated: this.#isTruncated };
+    if (isCut) this.#run.exchange.door.truncations.report(this.#run, limit);
+    const warnings = warningsOf(this.#run, summary, isCut ? this.#limit : undefined);
+    const rows = { limit, returned: rowCount, truncated: isCut };
     return { ...rows, ...summary.stats, ...(warnings && { warnings }) };
   }
 }

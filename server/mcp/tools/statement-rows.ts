@@ -1,9 +1,11 @@
 import { mcpMaxResultSize } from '#config/mcp-settings.ts';
 import type { Effect } from '#core/effects.ts';
 import type { Value, ValueMap } from '#core/value/value.ts';
-import type { ResultStream, RunOptions } from '#database/session.ts';
+import type { RenderedRows, ResultStream, RunOptions } from '#database/session.ts';
+import { pieceBytes } from '#http/answer/json-pieces.ts';
 import { JsonWriter, NameCache } from '#http/answer/json-writer.ts';
 import { statementParameters } from '#http/request/typed-parameters.ts';
+import { JsonRowRenderer } from '#http/serializers/json-row-renderer.ts';
 import { ColumnTemplates, recordSerializer } from '#http/serializers/record.ts';
 import { bareFrame } from '#http/serializers/row-serializer.ts';
 import { ToolFailure } from './tool-failure.ts';
@@ -11,7 +13,7 @@ import { tellRows, type ToolCall } from './tool.ts';
 
 const names = new NameCache();
 const templates = new ColumnTemplates();
-const comma = 44;
+const rowsPerCheck = 64;
 const firstCapacity = 1024;
 const parameterDepthMax = 64;
 
@@ -51,19 +53,11 @@ export async function jsonRows(call: ToolCall, statement: ToolStatement): Promis
     const serializer = recordSerializer(stream.shape, options, templates);
     const bytesMax = call.server.settings.get(mcpMaxResultSize);
     const most = rowCountMaxOf(call, statement);
-    let count = 0;
+    const rows = stream.rendered(new JsonRowRenderer(writer, serializer, 'list'), most);
     writer.ascii('[');
-    for (let batch = await stream.nextBatch(); batch; batch = await stream.nextBatch()) {
-      const wanted = Math.min(batch.rowCount, most - count);
-      for (let row = 0; row < wanted; row++) {
-        if (count > 0) writer.byte(comma);
-        serializer.write(writer, batch, row);
-        count += 1;
-        requireRoom(writer, bytesMax);
-      }
-      if (count >= most) break;
-    }
+    await writeAll(rows, () => requireRoom(writer, bytesMax));
     writer.ascii(']');
+    const count = rows.rowCount;
     tellRows(call, count);
     const { warnings } = stream.summary();
     return {
@@ -129,6 +123,17 @@ async function started(call: ToolCall, statement: ToolStatement): Promise<Result
 function rowCountMaxOf(call: ToolCall, { database, rowCountMax }: ToolStatement): number {
   const { resultSetLimit } = call.server.authorizer.limitsOf(call.caller.principal, database);
   return resultSetLimit < 0 ? rowCountMax : Math.min(rowCountMax, resultSetLimit);
+}
+
+/** @param check called as often as some bytes were written */
+async function writeAll(rows: RenderedRows, check: () => void): Promise<void> {
+  for (;;) {
+    const pause = rows.write({ bytes: pieceBytes, rows: rowsPerCheck });
+    check();
+    if (pause === 'end') return;
+    if (pause === 'long') for (const _ of rows.longRow()) check();
+    if (pause === 'batch' && !(await rows.pull())) return;
+  }
 }
 
 function requireRoom(writer: JsonWriter, bytesMax: number): void {
