@@ -6,6 +6,8 @@ export type Effect =
   | 'delete'
   | 'schema'
   | 'settings'
+  /** Of a damaged database, by what its tools think is right. */
+  | 'repair'
   | 'security'
   | 'admin';
 

@@ -3,7 +3,7 @@ import { DatabaseError } from '#core/errors.ts';
 import type { Value, ValueMap } from '#core/value/value.ts';
 import { messageOf } from '#http/answer/errors.ts';
 import { instructionsFor } from './content/instructions.ts';
-import { getPrompt, listPrompts } from './content/prompts.ts';
+import { getPrompt, listPrompts, promptsOf } from './content/prompts.ts';
 import { listResources, readResource } from './content/resources.ts';
 import { errorText, isObject, resultText, rpcCode, RpcFailure } from './protocol/json-rpc.ts';
 import { requestOf, type RpcRequest } from './protocol/message.ts';
@@ -108,7 +108,7 @@ export class McpServer {
   }
 
   #initialize({ principal }: Caller): string {
-    const { policy, version } = this.#surroundings;
+    const { policy, version, databases } = this.#surroundings;
     const tools = policy.tools(principal).filter((name) => toolNamed(name) !== undefined);
     return JSON.stringify({
       protocolVersion,
@@ -118,7 +118,10 @@ export class McpServer {
         resources: { listChanged: false, subscribe: false },
         prompts: { listChanged: false },
       },
-      instructions: instructionsFor(tools),
+      instructions: instructionsFor(tools, {
+        languages: databases.languages(),
+        hasPrompts: promptsOf(policy, principal).length > 0,
+      }),
     });
   }
 
@@ -131,7 +134,8 @@ export class McpServer {
       tools: tools.map(({ name, description, inputSchema, annotations }) => ({
         name,
         description,
-        inputSchema,
+        inputSchema:
+          typeof inputSchema === 'function' ? inputSchema(this.#surroundings) : inputSchema,
         annotations,
       })),
     });

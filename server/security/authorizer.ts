@@ -197,6 +197,7 @@ const recordRightOf: Partial<Record<Effect, RecordRight>> = {
 };
 const databaseRightOf: Partial<Record<Effect, DatabaseRight>> = {
   schema: 'updateSchema',
+  repair: 'updateSchema',
   settings: 'updateDatabaseSettings',
   security: 'updateSecurity',
 };

@@ -186,3 +186,18 @@ test('calls are written down, shortened, and a budget names its setting', async 
     assert.deepEqual([isError, /service\.mcp\.maxRowsPerMinute/.test(text)], [refused, refused]);
   }
 });
+
+test('statements are offered in the languages that the server has', async (context) => {
+  const { rpc, tool } = await startMcp(context);
+  const { languages } = (await tool('server_status')).json;
+  const { tools } = (await rpc('tools/list'))['result'] as {
+    tools: readonly { name: string; inputSchema: { properties: { language?: { enum: Json } } } }[];
+  };
+  const offered = tools.flatMap(({ name, inputSchema: { properties } }) =>
+    properties.language === undefined ? [] : [[name, properties.language.enum]],
+  );
+  assert.deepEqual(offered, [
+    ['query', languages],
+    ['execute_command', languages],
+  ]);
+});

@@ -155,10 +155,10 @@ test('initialize tells what there is', async (context) => {
     resources: { listChanged: false, subscribe: false },
     prompts: { listChanged: false },
   });
-  assert.match(String(told['instructions']), /upsert_entity/);
+  assert.match(String(told['instructions']), /upsert_entity.*prompts\/list/);
   await configure({ profile: 'admin' });
   const narrowed = (await rpc('initialize'))['result'] as Record<string, unknown>;
-  assert.doesNotMatch(String(narrowed['instructions']), /upsert|search/);
+  assert.doesNotMatch(String(narrowed['instructions']), /upsert|search|prompts/);
 });
 
 test('a distribution without the module answers 404 on both paths', async (context) => {

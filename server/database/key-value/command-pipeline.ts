@@ -196,7 +196,7 @@ export class CommandPipeline {
       const { command } = unit;
       if (command.kind === 'constant') return [command.reply];
       if (command.kind !== 'records') return this.#commandRun(order).transient(command);
-      if (command.isReadOnly) return this.#read([command], order);
+      if (command.does === 'read') return this.#read([command], order);
     } else if (!unit.commands.some(isRecords)) return this.#block(unit.commands, order, undefined);
     const commands = unit.kind === 'single' ? [unit.command] : unit.commands;
     return this.#write(commands, order, isLast ? order.options.replayKey : undefined);
@@ -382,7 +382,7 @@ function isRecords(command: Command): boolean {
 
 function writesRecords(unit: CommandUnit): boolean {
   const commands = unit.kind === 'single' ? [unit.command] : unit.commands;
-  return commands.some((command) => command.kind === 'records' && !command.isReadOnly);
+  return commands.some((command) => command.kind === 'records' && command.does !== 'read');
 }
 
 /** `{value: reply}`; who has read the commands itself takes texts as bytes. */

@@ -1,7 +1,11 @@
-import { type Effect, isReadOnly } from '#core/effects.ts';
+import type { Effect } from '#core/effects.ts';
 import type { Access } from '#core/principal.ts';
-import type { Command, CommandsProgram, RecordStep } from '#query/algebra/commands.ts';
-import { effectsOf } from '#query/algebra/effects.ts';
+import {
+  type Command,
+  type CommandsProgram,
+  isReadingCommand,
+  type RecordStep,
+} from '#query/algebra/commands.ts';
 import type { CompiledStatement } from '../statement/compiled-statement.ts';
 
 const anything: Access = { effects: new Set<Effect>(['read']), types: [] };
@@ -15,6 +19,7 @@ export const transientAccess = { read: anything, write: keeping, delete: deletin
 export class CompiledCommands {
   readonly kind = 'commands';
   readonly program: CommandsProgram;
+  /** A block is more than a read, whatever stands in it (redis.md 5.8). */
   readonly isReadOnly: boolean;
   /** Of transient keys; the types of records are found out when the commands are resolved. */
   readonly accesses: readonly Access[];
@@ -23,11 +28,13 @@ export class CompiledCommands {
   /** @param areKeysJudged the caller's rights on transient keys were looked at by who read the commands */
   constructor(program: CommandsProgram, areKeysJudged: boolean) {
     this.program = program;
-    this.isReadOnly = isReadOnly(effectsOf(program));
+    this.isReadOnly = program.units.every(
+      (unit) => unit.kind === 'single' && isReadingCommand(unit.command),
+    );
     const accesses = new Set<Access>([anything]);
     let writesRecords = false;
     for (const command of commandsOf(program)) {
-      if (command.kind === 'records') writesRecords ||= !command.isReadOnly;
+      if (command.kind === 'records') writesRecords ||= command.does !== 'read';
       else if (!areKeysJudged) accesses.add(accessOf(command));
     }
     this.accesses = [...accesses];

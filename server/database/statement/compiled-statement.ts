@@ -100,6 +100,7 @@ export class CompiledStatement {
     this.changesSchema =
       options.effects.has('schema') ||
       options.effects.has('settings') ||
+      options.effects.has('repair') ||
       (!this.isReadOnly && hasNode(program.plan, 'CommitEvery'));
     this.maySetLabels = !this.isReadOnly && hasNode(program.plan, 'SetLabels');
     this.isPure = isPurePlan(program.plan);

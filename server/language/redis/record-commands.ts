@@ -71,7 +71,7 @@ function transientKey(key: string, { databaseName }: RecordContext): string {
 function reading(gives: 'record' | 'exists', joined: Joined) {
   return (words: Words): RecordCommand => ({
     kind: 'records',
-    isReadOnly: true,
+    does: 'read',
     resolve: (context) => {
       const { place, rest } = takeAddress(words, context);
       const keys = requireKeys(rest);
@@ -100,7 +100,7 @@ export const readHExists = reading('exists', 'only');
 export function readHDel(words: Words): RecordCommand {
   return {
     kind: 'records',
-    isReadOnly: false,
+    does: 'delete',
     resolve: (context) => {
       const { place, rest } = takeAddress(words, context);
       const keys = requireKeys(rest);
@@ -121,7 +121,7 @@ export function readHDel(words: Words): RecordCommand {
 export function readHSet(words: Words): RecordCommand {
   return {
     kind: 'records',
-    isReadOnly: false,
+    does: 'set',
     resolve: (context) => {
       const { place, rest } = takeAddress(words, context);
       const [first = ''] = rest;

@@ -1,7 +1,13 @@
 import type { ToolName } from '../policy/tool-names.ts';
 
 /** What an agent is told when it connects; it names no tool that the agent does not have (contract 2, transport rule 6). */
-export function instructionsFor(tools: readonly ToolName[]): string {
+export function instructionsFor(
+  tools: readonly ToolName[],
+  about: { readonly languages: readonly string[]; readonly hasPrompts: boolean },
+): string {
+  const preferred = about.languages.includes('cypher')
+    ? 'cypher unless sql is asked for'
+    : 'sql when you have no reason for another';
   const has = (...wanted: readonly ToolName[]) => wanted.filter((name) => tools.includes(name));
   const sentences = ['Never guess the name of a database: call list_databases.'];
   if (has('get_schema').length > 0)
@@ -10,7 +16,7 @@ export function instructionsFor(tools: readonly ToolName[]): string {
     );
   if (has('query').length > 0)
     sentences.push(
-      'query reads in any language of the server; use sql when you have no reason for another.',
+      `query reads in any language of the server (${about.languages.join(', ')}); use ${preferred}.`,
     );
   if (has('execute_command').length > 0) sentences.push('execute_command writes.');
   const search = has('vector_search', 'full_text_search', 'hybrid_search');
@@ -23,9 +29,7 @@ export function instructionsFor(tools: readonly ToolName[]): string {
     sentences.push(
       `${upserts.join(' and ')} keep memory without duplicates, when writes are enabled.`,
     );
-  sentences.push(
-    'When a result is empty, check the names again.',
-    'prompts/list has guided tasks.',
-  );
+  sentences.push('When a result is empty, check the names again.');
+  if (about.hasPrompts) sentences.push('prompts/list has guided tasks.');
   return sentences.join(' ');
 }

@@ -77,11 +77,15 @@ ${block}
   },
 ];
 
-/** The prompts that the caller may use; an empty list for who may use none. */
+/** The prompts that the caller may use. */
+export function promptsOf(policy: Policy, principal: Principal): readonly Prompt[] {
+  return prompts.filter((prompt) => isAvailable(prompt, policy, principal));
+}
+
+/** An empty list for who may use none. */
 export function listPrompts(policy: Policy, principal: Principal): string {
-  const shown = prompts.filter((prompt) => isAvailable(prompt, policy, principal));
   return JSON.stringify({
-    prompts: shown.map(({ name, description, arguments: given }) => ({
+    prompts: promptsOf(policy, principal).map(({ name, description, arguments: given }) => ({
       name,
       description,
       arguments: given.map((argument) => ({ ...argument, required: true })),

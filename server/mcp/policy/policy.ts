@@ -14,6 +14,7 @@ const flagOfEffect = {
   delete: 'allowDelete',
   schema: 'allowSchemaChange',
   settings: 'allowAdmin',
+  repair: 'allowAdmin',
   security: 'allowAdmin',
   admin: 'allowAdmin',
 } as const satisfies Record<Effect, Flag>;

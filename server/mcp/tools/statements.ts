@@ -8,9 +8,8 @@ import { changes, databaseArgument, objectSchema, reads, type Tool } from './too
 
 const limitBounds = { min: 1, max: 100_000 };
 const limitDefault = 1000;
-const languages = ['sql', 'sqlscript', 'cypher', 'gremlin', 'graphql', 'mongo', 'redis'];
-
-function statementSchema(name: 'query' | 'command') {
+/** @param languages those of this version: what is not there is not offered */
+function statementSchema(name: 'query' | 'command', languages: readonly string[]) {
   return objectSchema(
     {
       database: databaseArgument,
@@ -44,7 +43,7 @@ const isWrite = 'Query contains write operations. Use execute_command tool inste
 export const query: Tool = {
   name: 'query',
   description: 'Runs a statement that only reads and returns its records.',
-  inputSchema: statementSchema('query'),
+  inputSchema: ({ databases }) => statementSchema('query', databases.languages()),
   annotations: reads,
   needs: ['allowReads'],
   run: async (call) => {
@@ -65,7 +64,7 @@ export const executeCommand: Tool = {
   name: 'execute_command',
   description:
     'Runs a statement that may write, in one transaction, and returns its records. Needs the permissions for what it does.',
-  inputSchema: statementSchema('command'),
+  inputSchema: ({ databases }) => statementSchema('command', databases.languages()),
   annotations: changes,
   needs: [],
   run: async (call) => {

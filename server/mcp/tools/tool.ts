@@ -47,7 +47,7 @@ export type JsonSchema = Readonly<Record<string, unknown>>;
 export interface Tool {
   readonly name: ToolName;
   readonly description: string;
-  readonly inputSchema: JsonSchema;
+  readonly inputSchema: JsonSchema | ((server: ToolSurroundings) => JsonSchema);
   /** Hints of the protocol for clients that ask their users before a call. */
   readonly annotations: {
     readonly readOnlyHint: boolean;

@@ -51,7 +51,8 @@ export interface ConstantCommand {
 /** A command on records: its steps are run in one transaction and their replies joined. */
 export interface RecordCommand {
   readonly kind: 'records';
-  readonly isReadOnly: boolean;
+  /** `set` creates or changes records (HSET, HMSET). */
+  readonly does: 'read' | 'set' | 'delete';
   /**
    * What is to be run in the state that the context shows.
    * @throws DatabaseError `IllegalArgument`, `Schema`, ... for types and indexes that are not there, keys and texts that are wrong
@@ -99,7 +100,7 @@ export interface RecordStep {
 export function isReadingCommand(command: Command): boolean {
   switch (command.kind) {
     case 'records':
-      return command.isReadOnly;
+      return command.does === 'read';
     case 'get':
     case 'exists':
     case 'constant':

@@ -92,22 +92,25 @@ export function effectsOf(
   return effectsOfPlan(program.plan, writing);
 }
 
-/** A block is more than a read, whatever stands in it (redis.md 5.8). */
+/** What all of its commands do, those of blocks, too. */
 function effectsOfCommands({ units }: CommandsProgram): ReadonlySet<Effect> {
   const effects = new Set<Effect>(['read']);
+  const add = (command: Command): void => {
+    for (const effect of isReadingCommand(command) ? [] : writtenBy(command)) effects.add(effect);
+  };
   for (const unit of units) {
-    if (unit.kind === 'block') for (const effect of allWrites) effects.add(effect);
-    else if (!isReadingCommand(unit.command))
-      for (const effect of writtenBy(unit.command)) effects.add(effect);
+    if (unit.kind === 'single') add(unit.command);
+    else unit.commands.forEach(add);
   }
   return effects;
 }
 
-const allWrites: readonly Effect[] = ['insert', 'update', 'delete'];
-
-function writtenBy({ kind }: Command): readonly Effect[] {
-  if (kind === 'records') return allWrites;
-  return kind === 'take' || kind === 'delete' ? ['delete'] : ['insert', 'update'];
+function writtenBy(command: Command): readonly Effect[] {
+  const deletes =
+    command.kind === 'take' ||
+    command.kind === 'delete' ||
+    (command.kind === 'records' && command.does === 'delete');
+  return deletes ? ['delete'] : ['insert', 'update'];
 }
 
 /** As `effectsOf`, for a plan. */

@@ -79,7 +79,7 @@ export const effectsOfMaintenance: {
   'rebuild-type': ['schema', 'update'],
   repartition: ['schema', 'update'],
   truncate: ['delete'],
-  'check-database': ['schema'],
+  'check-database': ['repair'],
   'change-user': ['security'],
   'create-view': ['schema'],
   // sql.md 16.8: the refresh policy is a setting of the database.
