@@ -27,6 +27,7 @@ export const budgets = {
   namespaceGone: 120,
   afterFault: 60,
   certificateServed: 150,
+  authorityStep: 600,
 } as const;
 
 export type Budget = keyof typeof budgets;

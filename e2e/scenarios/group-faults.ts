@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { setTimeout as pause } from 'node:timers/promises';
 import { budgetMs } from '../config/timeouts.ts';
-import type { Scenario } from '../scenario.ts';
+import type { Scenario, ScenarioContext } from '../scenario.ts';
 import { groupSeenBy, leaderOf, mustBeConsistent, uidsOf } from '../steps/group.ts';
 import { mustHaveServed } from '../steps/load.ts';
 import { conditionOf, isReady, type Namespace, valueAt } from '../steps/objects.ts';
@@ -14,6 +14,14 @@ import { dialRaftPort } from '../steps/raft-port.ts';
 
 const podsOf = (cluster: string): readonly string[] => [0, 1, 2].map((n) => `${cluster}-${n}`);
 const withoutGrace = ['--grace-period=0', '--force'];
+
+async function killServer({ namespace, node }: ScenarioContext, name: string): Promise<void> {
+  const pod = await namespace.require('pod', name);
+  const statuses = valueAt(pod, 'status.containerStatuses') as { containerID: string }[];
+  const id = (statuses[0]?.containerID ?? '').replace('containerd://', '');
+  const words = ['ctr', '-n', 'k8s.io', 'tasks', 'kill', '-s', 'SIGKILL', id];
+  await node(String(valueAt(pod, 'spec.nodeName')), 'exec', ...words);
+}
 
 /** The group is what it was founded as. */
 async function clusterIdOf(namespace: Namespace, cluster: string): Promise<string> {
@@ -53,22 +61,28 @@ async function serialOf(namespace: Namespace, cluster: string): Promise<string |
 
 export const groupFaultScenarios: readonly Scenario[] = [
   {
-    id: 'F2b',
-    title: 'the pod that leads deleted without grace: another one leads, the gap stays in budget',
+    id: 'F1b',
+    title: 'SIGKILL of the leader, then its successor deleted without grace: gaps stay in budget',
     level: 1,
+    needs: ['container kill'],
     async run(context) {
-      const { namespace, cluster, load } = context;
+      const { namespace, cluster, load, expectRestarts } = context;
+      expectRestarts();
       await cluster('lead', { replicas: 3 });
       const clients = await load('lead');
       await clients.untilAcknowledged(40);
-      const { pod, term } = await leaderOf(namespace, 'lead');
-      await namespace.kubectl(['delete', 'pod', pod, ...withoutGrace]);
+      const first = await leaderOf(namespace, 'lead');
+      await killServer(context, first.pod);
+      await clients.untilAcknowledged(40);
+      await backToThree(namespace, 'lead');
+      const second = await leaderOf(namespace, 'lead');
+      assert.ok(second.term > first.term, `term ${first.term} became ${second.term}`);
+      await namespace.kubectl(['delete', 'pod', second.pod, ...withoutGrace]);
       await clients.untilAcknowledged(40);
       await backToThree(namespace, 'lead');
       const seen = await clients.stop();
       mustHaveServed(context, seen);
       assert.ok(seen.longestGapSeconds <= budgetMs('leaderKilledGap') / 1000, 'gap');
-      assert.ok((await leaderOf(namespace, 'lead')).term > term);
       await mustBeConsistent(namespace, 'lead', 'load');
     },
   },
@@ -91,29 +105,28 @@ export const groupFaultScenarios: readonly Scenario[] = [
   },
   {
     id: 'F7',
-    title: 'the claim of ordinal 0 lost: the others go on, no second group, back once approved',
+    title: 'the claim of ordinal 0 lost: the others go on, it joins anew, no second group',
     level: 1,
     async run(context) {
-      const { namespace, cluster, load, expectRestarts, expectLostVolumes } = context;
-      expectRestarts();
+      const { namespace, cluster, load, report, expectLostVolumes } = context;
       expectLostVolumes();
       await cluster('hole', { replicas: 3 });
       const clients = await load('hole');
       const id = await clusterIdOf(namespace, 'hole');
+      const claim = await namespace.require('pvc', 'data-hole-0');
       await namespace.kubectl(['delete', 'pvc', 'data-hole-0', '--wait=false']);
+      const start = performance.now();
       await namespace.kubectl(['delete', 'pod', 'hole-0']);
-      const blocked = await namespace.waitFor('pyd', 'hole', 'blocked', 'deliveredFile', (object) =>
-        Boolean(valueAt(object, 'status.recovery.incidentToken')),
-      );
-      assert.equal(conditionOf(blocked, 'Available'), 'True');
-      await clients.untilAcknowledged(40);
-      assert.equal(await groupSeenBy(namespace, 'hole-0'), undefined);
-      const token = String(valueAt(blocked, 'status.recovery.incidentToken'));
-      await namespace.kubectl(['annotate', 'pyd', 'hole', `polyad.io/adopt=${token}`]);
       await backToThree(namespace, 'hole');
+      report(`back after ${((performance.now() - start) / 1000).toFixed(0)} s`);
+      assert.notEqual(
+        (await namespace.require('pvc', 'data-hole-0')).metadata.uid,
+        claim.metadata.uid,
+      );
       await clients.untilAcknowledged(20);
       mustHaveServed(context, await clients.stop());
-      assert.equal(await clusterIdOf(namespace, 'hole'), id);
+      for (const pod of podsOf('hole'))
+        assert.equal((await groupSeenBy(namespace, pod))?.clusterId, id, pod);
       await mustBeConsistent(namespace, 'hole', 'load');
     },
   },
@@ -149,6 +162,37 @@ export const groupFaultScenarios: readonly Scenario[] = [
       await clients.untilAcknowledged(20);
       mustHaveServed(context, await clients.stop());
       await mustBeConsistent(namespace, 'seal', 'load');
+    },
+  },
+  {
+    id: 'T3',
+    title: 'another authority in three steps under load: nobody restarted, nobody refused',
+    level: 2,
+    async run(context) {
+      const { namespace, cluster, load, report } = context;
+      await cluster('root', { replicas: 3, tls: { raft: { enabled: true } } });
+      const clients = await load('root');
+      const [first, uids] = [await serialOf(namespace, 'root'), await uidsOf(namespace, 'root')];
+      const start = performance.now();
+      await namespace.kubectl(['delete', 'secret', 'root-ca']);
+      const trusts = (count: number) =>
+        namespace.waitFor('secret', 'root-tls', `trusts ${count}`, 'authorityStep', (secret) => {
+          const data = valueAt(secret, 'data') as Readonly<Record<string, string>>;
+          const pem = Buffer.from(data['ca.crt'] ?? '', 'base64').toString();
+          return (pem.match(/BEGIN CERTIFICATE/g) ?? []).length === count;
+        });
+      await trusts(2);
+      await trusts(1);
+      const seconds = (performance.now() - start) / 1000;
+      report(`only the new authority trusted after ${seconds.toFixed(0)} s`);
+      assert.notEqual(await serialOf(namespace, 'root'), first);
+      assert.deepEqual(await uidsOf(namespace, 'root'), uids);
+      const { pod } = await leaderOf(namespace, 'root');
+      await namespace.kubectl(['delete', 'pod', pod]);
+      await backToThree(namespace, 'root');
+      await clients.untilAcknowledged(20);
+      mustHaveServed(context, await clients.stop());
+      await mustBeConsistent(namespace, 'root', 'load');
     },
   },
   {

@@ -1,14 +1,15 @@
 import type { Action } from '../api/decision.ts';
 import type { KubernetesObject, Secret } from '../api/kubernetes-object.ts';
-import { fieldManagers, objectNames, ownedLabels } from '../api/names.ts';
+import { annotationKeys, fieldManagers, objectNames, ownedLabels } from '../api/names.ts';
 import type { Observation } from '../api/observation.ts';
 import { codeOf } from '../kubernetes/kubernetes-error.ts';
 import { MemberError } from '../observe/database-client.ts';
 import { secretText } from '../observe/observe-cluster.ts';
-import { certificateKeys } from '../resources/certificates.ts';
+import { certificateKeys, certificatesIn } from '../resources/certificates.ts';
 import { ownerReference } from '../resources/owner.ts';
 import type { Actors } from './actors.ts';
 import { makeAuthority, makeLeaf } from './x509.ts';
+import type { IssuedCertificate } from './x509.ts';
 
 const dayMs = 86_400_000;
 
@@ -33,24 +34,64 @@ export async function issueCertificate(
     }
     return;
   }
-  const held = (await actors.reader.getLive('Secret', namespace, names.ca)) as Secret | undefined;
+  const read = async (secret: string) =>
+    (await actors.reader.getLive('Secret', namespace, secret)) as Secret | undefined;
+  const held = await read(names.ca);
   const key = secretText(held, certificateKeys.key);
   const authority = secretText(held, certificateKeys.certificate);
   if (key === undefined || authority === undefined)
     throw new MemberError(0, `Secret ${names.ca} is gone`);
+  const present = await read(names.tls);
+  const isAlone = action.what === 'trust' && action.isAlone;
+  const trusted = isAlone
+    ? []
+    : certificatesIn(secretText(present, certificateKeys.authority) ?? '');
+  const made =
+    action.what === 'trust'
+      ? presentLeaf(present, names.tls)
+      : await newLeaf(action, { seen, key, commonName, nowMs });
+  const secret = secretOf(
+    seen,
+    names.tls,
+    { ...made, authority: `${[...new Set([authority.trim(), ...trusted])].join('\n')}\n` },
+    { [annotationKeys.trustedSince]: new Date(nowMs).toISOString() },
+  );
+  const answer = await actors.api.apply(secret, { manager: fieldManagers.objects });
+  actors.reader.noteWritten(answer);
+}
+
+function presentLeaf(secret: Secret | undefined, name: string): IssuedCertificate {
+  const certificate = secretText(secret, certificateKeys.certificate);
+  const key = secretText(secret, certificateKeys.key);
+  if (certificate === undefined || key === undefined)
+    throw new MemberError(0, `Secret ${name} is gone`);
+  return { certificate: `${certificate}\n`, key: `${key}\n` };
+}
+
+function newLeaf(
+  { days, dnsNames }: { readonly days: number; readonly dnsNames: readonly string[] },
+  {
+    seen,
+    key,
+    commonName,
+    nowMs,
+  }: {
+    readonly seen: Observation;
+    readonly key: string;
+    readonly commonName: string;
+    readonly nowMs: number;
+  },
+): Promise<IssuedCertificate> {
   const authorityEndMs = seen.certificates?.authority?.notAfterMs ?? Number.POSITIVE_INFINITY;
-  const made = await makeLeaf(
+  return makeLeaf(
     {
-      commonName: `${name}-peers`,
-      dnsNames: action.dnsNames,
-      notAfterMs: Math.min(nowMs + action.days * dayMs, authorityEndMs),
+      commonName: `${seen.cluster.metadata.name}-peers`,
+      dnsNames,
+      notAfterMs: Math.min(nowMs + days * dayMs, authorityEndMs),
     },
     { commonName, key },
     nowMs,
   );
-  const secret = secretOf(seen, names.tls, { ...made, authority: `${authority}\n` });
-  const answer = await actors.api.apply(secret, { manager: fieldManagers.objects });
-  actors.reader.noteWritten(answer);
 }
 
 /** Goes with its Cluster: it can be made again at any time. */
@@ -58,6 +99,7 @@ function secretOf(
   { cluster }: Observation,
   name: string,
   parts: Readonly<Record<keyof typeof certificateKeys, string>>,
+  annotations: Readonly<Record<string, string>> = {},
 ): KubernetesObject {
   const { namespace } = cluster.metadata;
   const data = Object.fromEntries(
@@ -74,6 +116,7 @@ function secretOf(
       name,
       ...(namespace === undefined ? undefined : { namespace }),
       labels: ownedLabels(cluster.metadata.name),
+      annotations,
       ownerReferences: [ownerReference(cluster)],
     },
     data,

@@ -66,6 +66,7 @@ export const eventReasons = [
   'UpgradeFinished',
   'UpgradeRolledBack',
   'CertificateRenewed',
+  'CARotationStep',
   'Hibernated',
   'Resumed',
   'VolumeReplaced',
@@ -101,6 +102,8 @@ export type Action =
       readonly days: number;
       readonly dnsNames: readonly string[];
     }
+  /** The certificate stays; the present authority is trusted, alone or beside those that were. */
+  | { readonly kind: 'issue-certificate'; readonly what: 'trust'; readonly isAlone: boolean }
   | { readonly kind: 'set-finalizer'; readonly isPresent: boolean }
   /** Merges labels and annotations into a pod or claim. */
   | {

@@ -43,6 +43,8 @@ export const annotationKeys = {
   restartHash: 'polyad.io/restart-hash',
   appliedHash: 'polyad.io/applied-hash',
   generatedFor: 'polyad.io/generated-for',
+  /** On the Secret of the certificate: since when its authorities are those that they are. */
+  trustedSince: 'polyad.io/trusted-since',
   kubectlRestartedAt: 'kubectl.kubernetes.io/restartedAt',
 } as const;
 

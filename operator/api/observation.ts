@@ -113,6 +113,10 @@ export type ObservedCertificate =
       readonly serial: string;
       readonly dnsNames: readonly string[];
       readonly isIssuedByAuthority: boolean;
+      /** Serial numbers of the authorities beside it, which whoever reads the Secret trusts. */
+      readonly trusted: readonly string[];
+      /** Since when these; undefined when an earlier version wrote them. */
+      readonly trustedSinceMs: number | undefined;
     };
 
 export interface ObservedPassword {

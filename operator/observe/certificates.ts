@@ -2,9 +2,9 @@ import { createPrivateKey, X509Certificate } from 'node:crypto';
 import type { ClusterObject } from '../api/cluster.ts';
 import type { ClusterSpec } from '../api/cluster-spec.ts';
 import type { Secret } from '../api/kubernetes-object.ts';
-import { objectNames } from '../api/names.ts';
+import { annotationKeys, objectNames } from '../api/names.ts';
 import type { ObservedCertificate, ObservedCertificates } from '../api/observation.ts';
-import { certificateKeys, servedSecret } from '../resources/certificates.ts';
+import { certificateKeys, certificatesIn, servedSecret } from '../resources/certificates.ts';
 import { hostOf } from '../resources/server-list.ts';
 import type { ClusterReader } from './cluster-reader.ts';
 
@@ -70,6 +70,7 @@ function observe(
     return {
       problem: `it needs the keys ${certificateKeys.certificate} and ${certificateKeys.key}`,
     };
+  const since = secret.metadata.annotations?.[annotationKeys.trustedSince];
   try {
     const certificate = new X509Certificate(pem);
     if (!certificate.checkPrivateKey(createPrivateKey(key)))
@@ -88,6 +89,10 @@ function observe(
       ),
       isIssuedByAuthority:
         issuer !== '' && certificate.verify(new X509Certificate(issuer).publicKey),
+      trusted: certificatesIn(textOf(secret, certificateKeys.authority)).map(
+        (pem) => new X509Certificate(pem).serialNumber,
+      ),
+      trustedSinceMs: since === undefined ? undefined : Date.parse(since),
     };
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);

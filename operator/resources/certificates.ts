@@ -9,6 +9,11 @@ export const certificateKeys = {
   authority: 'ca.crt',
 } as const;
 
+/** The certificates of a PEM text, one by one. */
+export function certificatesIn(pem: string): readonly string[] {
+  return pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
+}
+
 /** Ordinals whose names stand in a certificate, beside the wildcard: some programs compare names letter by letter. */
 const ordinalCount = 25;
 

@@ -8,6 +8,8 @@ import { describe, it } from 'node:test';
 import { makeAuthority, makeLeaf } from '../../operator/act/x509.ts';
 import { conditionOf } from '../../operator/api/conditions.ts';
 import type { KubernetesObject } from '../../operator/api/kubernetes-object.ts';
+import { certificatesIn } from '../../operator/resources/certificates.ts';
+import type { StoredObject } from './sim/simulated-api.ts';
 import { namespace, SimulatedWorld } from './sim/simulated-world.ts';
 
 const dayMs = 86_400_000;
@@ -196,6 +198,40 @@ describe('TLS between members', () => {
     assert.deepEqual(uids(), pods);
   });
 
+  it('has another authority in three steps, the next when every member has the last one', async () => {
+    const world = new SimulatedWorld();
+    world.create('orders', between);
+    await world.settle();
+    const uids = () => world.api.all('Pod').map(({ metadata }) => metadata.uid);
+    const leafOf = () => textOf(world, 'orders-tls', 'tls.crt');
+    const trusted = () => certificatesIn(textOf(world, 'orders-tls', 'ca.crt'));
+    const authorityOf = () => textOf(world, 'orders-ca', 'tls.crt').trim();
+    const [pods, leaf, old] = [uids(), leafOf(), authorityOf()];
+    world.api.remove(world.api.find('Secret', 'orders-ca') as StoredObject);
+    await world.settle();
+    assert.notEqual(authorityOf(), old);
+    assert.deepEqual([leafOf(), trusted()], [leaf, [authorityOf(), old]]);
+    assert.equal(world.condition('CertificatesValid'), 'True Valid');
+    // A member that does not answer may not know the new authority yet.
+    const conditions = [{ type: 'Ready', status: 'False' }];
+    world.api.change('Pod', 'orders-2', { status: { conditions } });
+    world.runtime.skip(181_000);
+    await world.look();
+    assert.equal(leafOf(), leaf);
+    await world.settle();
+    assert.equal(
+      new X509Certificate(leafOf()).verify(new X509Certificate(authorityOf()).publicKey),
+      true,
+    );
+    assert.deepEqual(trusted(), [authorityOf(), old]);
+    world.runtime.skip(181_000);
+    await world.settle();
+    assert.deepEqual(trusted(), [authorityOf()]);
+    assert.deepEqual(uids(), pods);
+  });
+});
+
+describe('TLS between members with a Secret of the user', () => {
   it('waits for a Secret of the user that members can start with', async () => {
     const world = new SimulatedWorld();
     const now = world.runtime.clock.now();

@@ -1,4 +1,5 @@
 import type { ObservedCertificate } from '../../api/observation.ts';
+import { isReady } from '../../resources/pod-state.ts';
 import { dnsNames, servedSecret } from '../../resources/certificates.ts';
 import { hasPods, lookAgain, note, stall } from '../pass.ts';
 import type { Draft, Pass, Step, StepEnd } from '../pass.ts';
@@ -9,6 +10,9 @@ import type { Draft, Pass, Step, StepEnd } from '../pass.ts';
  */
 
 const dayMs = 86_400_000;
+/** A kubelet brings changed files after a minute and a half at the latest, a member looks once in some seconds. */
+const spreadMs = 180_000;
+const pollMs = 10_000;
 
 export const ensureCertificates: Step = (pass, draft) => {
   const served = servedSecret(pass.cluster.metadata.name, pass.spec);
@@ -55,19 +59,50 @@ function ensureOwn(pass: Pass, draft: Draft): StepEnd | undefined {
   const { certDays, renewBeforeDays } = spec.tls;
   // A short one is renewed after two thirds of its life at the latest.
   const early = Math.min(renewBeforeDays, certDays / 3) * dayMs;
+  const isValid = leaf !== undefined && leaf.problem === undefined && leaf.notAfterMs > nowMs;
+  if (isValid) draft.certificates = [statusOf('authority', authority), statusOf('served', leaf)];
+  const turn = isValid ? turnOf(pass, authority, leaf) : 'none';
+  if (turn === 'trust' || turn === 'forget') return changeTrust(draft, turn, names.tls);
+  if (turn === 'wait') lookAgain(draft, pollMs);
   const restMs = isGood(leaf, wanted) ? leaf.notAfterMs - early - nowMs : 0;
-  if (restMs <= 0 && !isAtEnd(authority, leaf)) {
+  if (turn !== 'wait' && restMs <= 0 && !isAtEnd(authority, leaf)) {
     if (leaf !== undefined) note(draft, 'CertificateRenewed', `Secret ${names.tls} has a new one`);
     lookAgain(draft, 0);
     return {
       action: { kind: 'issue-certificate', what: 'leaf', days: certDays, dnsNames: wanted },
     };
   }
-  if (isGood(leaf, wanted))
-    draft.certificates = [statusOf('authority', authority), statusOf('served', leaf)];
   if (authority.notAfterMs - early <= nowMs)
     draft.certificateProblem = `the authority in Secret ${names.ca} ends on ${new Date(authority.notAfterMs).toISOString()}: delete the Secret to have another one made, which clients then have to trust`;
   return undefined;
+}
+
+/**
+ * Another authority takes over in three steps, none of which a member misses: all trust both, then all show a certificate of the
+ * new one, then all trust the new one only.
+ */
+function turnOf(pass: Pass, authority: Known, leaf: Known): 'trust' | 'wait' | 'forget' | 'none' {
+  if (!leaf.trusted.includes(authority.serial)) return 'trust';
+  const isSpread = hasSpread(pass, leaf);
+  if (!leaf.isIssuedByAuthority) return isSpread ? 'none' : 'wait';
+  if (leaf.trusted.length === 1) return 'none';
+  return isSpread ? 'forget' : 'wait';
+}
+
+/** Files of a Secret reach running pods late; one that starts anew has the present ones. */
+function hasSpread({ seen, nowMs }: Pass, { trustedSinceMs = 0 }: Known): boolean {
+  return (
+    nowMs - trustedSinceMs >= spreadMs &&
+    seen.members.every(({ pod }) => pod === undefined || isReady(pod))
+  );
+}
+
+function changeTrust(draft: Draft, turn: 'trust' | 'forget', secret: string): StepEnd {
+  const what =
+    turn === 'trust' ? 'the new authority is trusted, too' : 'the old authority is forgotten';
+  note(draft, 'CARotationStep', `Secret ${secret}: ${what}`);
+  lookAgain(draft, pollMs);
+  return { action: { kind: 'issue-certificate', what: 'trust', isAlone: turn === 'forget' } };
 }
 
 /** Issued by the present authority, for all names. */
