@@ -42,8 +42,9 @@ export class VerifyPlan {
     });
   }
 
-  readonly marked = (seat: DatabaseSeat, index: Index, body: Uint8Array): void => {
-    if (!this.watch.marked(seat, body)) this.verifier.marked(seat.member.name, index, body);
+  readonly marked = (seat: DatabaseSeat | undefined, index: Index, body: Uint8Array): void => {
+    if (seat === undefined) this.verifier.absent(body);
+    else if (!this.watch.marked(seat, body)) this.verifier.marked(seat.member.name, index, body);
   };
 }
 

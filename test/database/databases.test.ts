@@ -220,6 +220,30 @@ test('a database that cannot be opened does not keep the others away', async () 
   assert.equal(databases.open('b').name, 'b');
 });
 
+test('a database that waits for its files is not made empty when the log writes to it', async () => {
+  const { root, databases } = setUp();
+  await databases.start();
+  await databases.awaitHere('away');
+  await databases.openForLog('away');
+  assert.deepEqual(databases.failed(), ['away']);
+  assert.throws(() => databases.open('away'), { code: 'DatabaseInstalling' });
+  assert.equal(existsSync(join(root, 'away')), false);
+
+  await databases.replaceHere('away', async (path) => writeFileSync(join(path, 'data.mdb'), ''));
+  assert.equal(databases.open('away').name, 'away');
+  assert.deepEqual(databases.failed(), []);
+});
+
+test('a database whose files are taken away while it is closed is refused, not made empty', async () => {
+  const { root, databases } = setUp();
+  await databases.start();
+  await databases.create('shop');
+  await databases.close('shop');
+  rmSync(join(root, 'shop'), { recursive: true });
+  await assert.rejects(databases.openForLog('shop'), /its files are not there/);
+  assert.deepEqual(databases.failed(), ['shop']);
+});
+
 test('a start finishes interrupted work and ignores what is no database', async () => {
   const root = temporaryRoot();
   for (const name of ['.trash-old-1', '.creating-new-2', 'lost+found', 'empty', 'good']) {

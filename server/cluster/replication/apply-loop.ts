@@ -15,8 +15,10 @@ export interface ApplyLoopOptions {
   readonly seatOf: (uuid: string) => Promise<DatabaseSeat | undefined>;
   /** Who waits for an entry (`GroupCommit.committed`). */
   readonly committed: (entry: Entry) => Proposal | undefined;
-  /** A mark for `verify`: the database has applied exactly what came before. */
-  readonly marked?: ((seat: DatabaseSeat, index: Index, body: Uint8Array) => void) | undefined;
+  /** A mark for `verify`: the database has applied exactly what came before. Undefined: there is no copy of it here yet. */
+  readonly marked?:
+    | ((seat: DatabaseSeat | undefined, index: Index, body: Uint8Array) => void)
+    | undefined;
   /** Everything up to the index is durable here; default: the log may go. */
   readonly checkpointed?: ((index: Index) => void) | undefined;
   /** For who waits for what this copy did not apply. */
@@ -238,8 +240,7 @@ export class ApplyLoop {
     const { server, committed, marked, seatOf } = this.#options;
     const proposal = committed(entry);
     if (kind === entryKind.verifyMark) {
-      const seat = await seatOf(database ?? '');
-      if (seat !== undefined) marked?.(seat, entry.index, body);
+      marked?.(await seatOf(database ?? ''), entry.index, body);
     } else if (entry.index > server.applied()) {
       await server.apply(entry.index, kind, body, wallTimeMs);
     }

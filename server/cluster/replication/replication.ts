@@ -29,7 +29,7 @@ export interface ClusterReplicationOptions {
   readonly openForApply: (name: string) => Promise<void>;
   /** Where the leader is reached, for the error that names it. */
   readonly addressOf?: (peer: PeerId) => string;
-  readonly marked?: (seat: DatabaseSeat, index: Index, body: Uint8Array) => void;
+  readonly marked?: (seat: DatabaseSeat | undefined, index: Index, body: Uint8Array) => void;
   /** Everything up to the index is durable here; default: the log may go. */
   readonly checkpointed?: (index: Index) => void;
   readonly compaction?: CompactionPace;

@@ -71,6 +71,14 @@ export class DatabaseVerifier implements VerifyPort {
       .finally(() => view[Symbol.dispose]());
   }
 
+  /** A mark of a database that is not here yet: whoever compares is told so at once. */
+  absent(body: Uint8Array): void {
+    const { verifyId } = JSON.parse(Buffer.from(body).toString()) as { verifyId?: string };
+    if (verifyId === undefined) return;
+    const reason = 'this server has no copy to compare yet; it is being fetched';
+    this.#keep(verifyId, new DatabaseError('DatabaseInstalling', reason));
+  }
+
   #keep(verifyId: string, found: VerifiedDatabase | Error | undefined): void {
     this.#found.set(verifyId, found);
     for (const oldest of this.#found.keys()) {

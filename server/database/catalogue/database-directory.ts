@@ -100,7 +100,7 @@ export class DatabaseDirectory {
     const found: StoredDatabase[] = [];
     for (const entry of await readdir(this.#root, { withFileTypes: true })) {
       if (entry.name.startsWith('.') || !entry.isDirectory()) continue;
-      const isDatabase = await exists(join(this.#root, entry.name, dataFile));
+      const isDatabase = await this.holds(entry.name);
       if (!isDatabase || problemWithName(entry.name) !== undefined) {
         this.#log.warn('not a database, ignored', { directory: entry.name });
         continue;
@@ -109,6 +109,11 @@ export class DatabaseDirectory {
       found.push({ name: entry.name, isClosed });
     }
     return found.sort((left, right) => (left.name < right.name ? -1 : 1));
+  }
+
+  /** Whether the files of the database are there. */
+  holds(name: string): Promise<boolean> {
+    return exists(join(this.path(name), dataFile));
   }
 
   /**

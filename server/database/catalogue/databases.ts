@@ -354,6 +354,8 @@ export class Databases implements DatabasesPort {
     await this.#exclusively(entry, async () => {
       this.#requireStill(entry);
       if (entry.database !== undefined) return;
+      // It is fetched first: until then its entries pass it by.
+      if (entry.state === 'failed' && !(await this.#options.directory.holds(name))) return;
       const isClosed = entry.state === 'closed';
       await this.#load(entry);
       if (isClosed) entry.state = 'closed';
@@ -447,8 +449,11 @@ export class Databases implements DatabasesPort {
     if (this.#isStopping) throw new DatabaseError('NotOnline', 'the server is stopping');
     entry.state = 'opening';
     try {
-      const path = this.#options.directory.path(entry.name);
-      const database = await this.#options.openDatabase(entry.name, path);
+      const { directory, openDatabase } = this.#options;
+      // The storage library would make an empty database in their place.
+      if (!(await directory.holds(entry.name)))
+        throw new DatabaseError('CorruptedRecord', 'its files are not there');
+      const database = await openDatabase(entry.name, directory.path(entry.name));
       entry.database = database;
       entry.state = 'open';
       for (const watcher of this.#watchers) watcher.opened(database);

@@ -59,6 +59,14 @@ export async function rows(
   return (answer.body as { result: Record<string, unknown>[] }).result;
 }
 
+/** How many persons the copy of this server has: a query is answered by the server that is asked, or refused. */
+export async function ownCount(cluster: LocalCluster, server: LocalServer): Promise<number> {
+  const body = { language: 'sql', command: 'SELECT FROM Person' };
+  const answer = await cluster.ask(server, 'POST', 'query/school', body, linearizable);
+  assert.equal(answer.status, 200, JSON.stringify(answer.body));
+  return (answer.body as { result: unknown[] }).result.length;
+}
+
 /** The school with its type, made through one server and seen on all. */
 export async function makeSchool(cluster: LocalCluster, server: LocalServer): Promise<void> {
   const made = await cluster.ask(server, 'POST', 'server', { command: 'create database school' });
