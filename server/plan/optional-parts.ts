@@ -9,6 +9,7 @@ export async function loadOptionalParts(): Promise<void> {
     import('#mcp/stdio.ts'),
     import('#database/importers/csv.ts'),
     import('#database/importers/json.ts'),
+    import('#database/importers/mapped-json.ts'),
     import('#database/importers/jsonl.ts'),
     import('#database/importers/graphml.ts'),
     import('#database/importers/graphson.ts'),

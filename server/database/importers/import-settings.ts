@@ -1,6 +1,8 @@
 import { DatabaseError } from '#core/errors.ts';
-import type { Value } from '#core/value/value.ts';
+import { parseJson } from '#core/value/json-value.ts';
+import { isMap, type Value } from '#core/value/value.ts';
 import { OperationSettings } from '../operations/operation-settings.ts';
+import { type FileMapping, readMapping } from './json-mapping.ts';
 import { refuseUnsupportedFormat } from './unsupported-formats.ts';
 
 const formats = ['csv', 'json', 'jsonl', 'graphml', 'graphson', 'orientdb'] as const;
@@ -43,6 +45,8 @@ export interface ImportSettings {
   readonly probeOnly: boolean;
   readonly parsingLimitBytes: number | undefined;
   readonly parsingLimitEntries: number | undefined;
+  /** How objects of JSON become records; undefined: as they are. */
+  readonly mapping: FileMapping | undefined;
 }
 
 const countMax = Number.MAX_SAFE_INTEGER;
@@ -82,6 +86,7 @@ const supported = [
   'parsingLimitBytes',
   'parsingLimitEntries',
   'forceDatabaseCreate',
+  'mapping',
 ] as const;
 
 /**
@@ -91,8 +96,6 @@ const supported = [
  */
 export function importSettings(given: Value | undefined): ImportSettings {
   const settings = new OperationSettings('import', given);
-  if (settings.has('mapping'))
-    throw new DatabaseError('NotSupported', 'not supported yet: the import setting mapping');
   settings.integer('parallel', 0, 1024);
   settings.flag('forceDatabaseCreate');
   const onRowError = settings.text('onRowError')?.toLowerCase() ?? 'abort';
@@ -142,9 +145,29 @@ export function importSettings(given: Value | undefined): ImportSettings {
     probeOnly: settings.flag('probeOnly') ?? false,
     parsingLimitBytes: settings.integer('parsingLimitBytes', 0, countMax),
     parsingLimitEntries: settings.integer('parsingLimitEntries', 0, countMax),
+    mapping: mappingOf(settings),
   };
   settings.requireNoOther(supported);
   return result;
+}
+
+/** A map, or its text as JSON. */
+function mappingOf(settings: OperationSettings): FileMapping | undefined {
+  const text = settings.textOrMap('mapping');
+  if (text === undefined) return undefined;
+  if (typeof text !== 'string') return readMapping(text);
+  const value = parsedMapping(text);
+  if (isMap(value)) return readMapping(value);
+  throw new DatabaseError('IllegalArgument', "import setting 'mapping' is no object of JSON");
+}
+
+function parsedMapping(text: string): Value {
+  try {
+    return parseJson(text);
+  } catch (error) {
+    if (!(error instanceof DatabaseError)) throw error;
+    throw new DatabaseError('IllegalArgument', `import setting 'mapping': ${error.message}`);
+  }
 }
 
 function formatOf(settings: OperationSettings, name: string): ImportFormat | undefined {

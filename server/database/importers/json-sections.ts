@@ -9,11 +9,11 @@ export interface Section {
 }
 
 /**
- * Splits one large JSON object into its values, and the arrays among them whose names are listed into their elements. Only
+ * Splits one large JSON object into its values, and the arrays among them whose names are listed, or all, into their elements. Only
  * brackets and quotes are looked at. Memory: one value, or one element.
  */
 export class JsonSections {
-  readonly #split: ReadonlySet<string>;
+  readonly #split: ReadonlySet<string> | 'all';
   readonly #bytesMax: number;
   readonly #found: Section[] = [];
   #parts: string[] = [];
@@ -25,8 +25,8 @@ export class JsonSections {
   #name: string | undefined;
   #isSplitting = false;
 
-  constructor(options: { split: readonly string[]; bytesMax: number }) {
-    this.#split = new Set(options.split);
+  constructor(options: { split: readonly string[] | 'all'; bytesMax: number }) {
+    this.#split = options.split === 'all' ? 'all' : new Set(options.split);
     this.#bytesMax = options.bytesMax;
   }
 
@@ -49,7 +49,7 @@ export class JsonSections {
       else if (char === '{' || char === '[') {
         this.#depth += 1;
         if (this.#depth === 1) start = at + 1;
-        else if (this.#depth === 2 && char === '[' && this.#split.has(this.#name ?? '')) {
+        else if (this.#depth === 2 && char === '[' && this.#splits()) {
           this.#isSplitting = true;
           this.#drop();
           start = at + 1;
@@ -84,6 +84,10 @@ export class JsonSections {
   end(): void {
     if (this.#depth !== 0 || this.#isInString)
       throw new DatabaseError('Validation', 'the JSON file ends in the middle of a value');
+  }
+
+  #splits(): boolean {
+    return this.#split === 'all' || this.#split.has(this.#name ?? '');
   }
 
   #keep(text: string): void {

@@ -1,4 +1,4 @@
-import { schemaTypeNamed } from '#core/value/conversion.ts';
+import { type SchemaTypeName, schemaTypeNamed } from '#core/value/conversion.ts';
 import { DatabaseError } from '#core/errors.ts';
 import { textOf } from '#core/text/text-form.ts';
 import type { ImportJob } from './import-job.ts';
@@ -17,23 +17,31 @@ export async function declareVertexId({ database, settings, sink }: ImportJob): 
       `import setting 'typeIdType' is '${typeIdType.slice(0, 40)}', which is no type of a property`,
     );
   await sink.commit();
-  await database.state.alter({
+  await declareId(database, { type: vertexType, property: typeIdProperty, dataType });
+}
+
+/** Declares a property that names records, with a unique index, where they are missing. */
+export async function declareId(
+  { state }: ImportJob['database'],
+  { type, property, dataType }: { type: string; property: string; dataType: SchemaTypeName },
+): Promise<void> {
+  await state.alter({
     kind: 'create-property',
-    type: vertexType,
-    property: typeIdProperty,
+    type,
+    property,
     ifNotExists: true,
     dataType,
     ofType: undefined,
     attributes: [],
     custom: new Map(),
   });
-  await database.state.alter({
+  await state.alter({
     kind: 'create-index',
     name: undefined,
     ifNotExists: true,
-    type: vertexType,
-    components: [{ property: typeIdProperty, by: 'value', caseInsensitive: false }],
-    componentText: typeIdProperty,
+    type,
+    components: [{ property, by: 'value', caseInsensitive: false }],
+    componentText: property,
     indexKind: 'LSM_TREE',
     unique: true,
     nullStrategy: 'SKIP',

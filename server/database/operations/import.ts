@@ -109,10 +109,17 @@ async function importPart(order: ImportOrder, part: ImportPart, sink: ImportSink
 
 /** Readers are loaded when somebody imports. */
 async function runImporter(format: ImportFormat, job: ImportJob, part: ImportPart): Promise<void> {
+  if (job.settings.mapping !== undefined && format !== 'json')
+    throw new DatabaseError(
+      'IllegalArgument',
+      `import setting 'mapping' is of JSON files, and this one is ${format}`,
+    );
   switch (format) {
     case 'csv':
       return (await import('../importers/csv.ts')).importCsv(job, part);
     case 'json':
+      if (job.settings.mapping !== undefined)
+        return (await import('../importers/mapped-json.ts')).importMappedJson(job, part);
       return (await import('../importers/json.ts')).importJson(job, part);
     case 'jsonl':
       return (await import('../importers/jsonl.ts')).importJsonl(job);

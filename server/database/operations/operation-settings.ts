@@ -58,6 +58,12 @@ export class OperationSettings {
     throw this.#refused(name, value, 'a map');
   }
 
+  textOrMap(name: string): string | ValueMap | undefined {
+    const value = this.#take(name);
+    if (value === undefined || typeof value === 'string' || isMap(value)) return value;
+    throw this.#refused(name, value, 'a map or a text');
+  }
+
   /** @throws DatabaseError `IllegalArgument` `Unsupported <what> setting '<name>'` */
   requireNoOther(supported: readonly string[]): void {
     for (const { name } of this.#given.values()) {

@@ -75,15 +75,3 @@ test('formats that only others read are refused by name, and nothing is made of 
   await db.run(`IMPORT DATABASE file://${directory}/rows.csv WITH parallel = 4`);
   assert.deepEqual(await db.run('SELECT count(*) AS n FROM Document'), [{ n: 1 }]);
 });
-
-test('a mapping of JSON is refused by name, before anything is read', async () => {
-  const database = await openTestDatabase();
-  try {
-    await assert.rejects(
-      database.run("IMPORT DATABASE 'file:///nowhere.json' WITH mapping = {'@cat': 'v'}"),
-      { code: 'NotSupported', message: 'not supported yet: the import setting mapping' },
-    );
-  } finally {
-    await database.close();
-  }
-});
