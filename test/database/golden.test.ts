@@ -18,6 +18,7 @@ for (const name of [
   'scan-order',
   'cypher-schema',
   'cypher-transactions',
+  'cypher-batches',
 ]) {
   runDatabaseGoldenFile(new URL(`./${name}.txt`, import.meta.url));
 }

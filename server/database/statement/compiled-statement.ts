@@ -42,11 +42,11 @@ function isPurePlan(plan: LogicalPlan): boolean {
 /** The user may open the database, no more. */
 const databaseAccess: readonly Access[] = [{ effects: readOnly, types: [] }];
 
-function hasNode(plan: LogicalPlan, op: LogicalPlan['op']): boolean {
+function hasNode(plan: LogicalPlan, isMeant: (node: LogicalPlan) => boolean): boolean {
   let isThere = false;
   walkPlan(plan, {
     plan(node) {
-      if (node.op === op) isThere = true;
+      if (isMeant(node)) isThere = true;
     },
   });
   return isThere;
@@ -61,6 +61,8 @@ export class CompiledStatement {
   readonly isReadOnly: boolean;
   /** Schema changes, settings and `BATCH n` commit by themselves, whatever becomes of the transaction they stand in. */
   readonly changesSchema: boolean;
+  /** `CALL { } IN TRANSACTIONS`: nothing that stands in a transaction may do so. */
+  readonly commitsInBatches: boolean;
   /** It may end for want of types, which are then made (`attempt/types-on-the-fly.ts`). */
   readonly maySetLabels: boolean;
   /** Looks at nothing but constants, parameters and variables: the state of the database does not matter to it. */
@@ -97,12 +99,17 @@ export class CompiledStatement {
     // The plan of a statement shows nothing of the records (security.md 4.3).
     this.accesses = program.inspect === 'explain' ? databaseAccess : options.accesses;
     this.isReadOnly = isReadOnly(options.effects);
+    this.commitsInBatches =
+      program.dialect === 'cypher' &&
+      hasNode(program.plan, (node) => node.op === 'Apply' && node.transactions !== undefined);
+    const commitsPieces =
+      this.commitsInBatches || hasNode(program.plan, ({ op }) => op === 'CommitEvery');
     this.changesSchema =
       options.effects.has('schema') ||
       options.effects.has('settings') ||
       options.effects.has('repair') ||
-      (!this.isReadOnly && hasNode(program.plan, 'CommitEvery'));
-    this.maySetLabels = !this.isReadOnly && hasNode(program.plan, 'SetLabels');
+      (!this.isReadOnly && commitsPieces);
+    this.maySetLabels = !this.isReadOnly && hasNode(program.plan, ({ op }) => op === 'SetLabels');
     this.isPure = isPurePlan(program.plan);
     this.#instantiate = options.instantiate;
     this.#describe = options.describe;

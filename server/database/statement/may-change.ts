@@ -1,3 +1,4 @@
+import { DatabaseError } from '#core/errors.ts';
 import type { Compiled } from './compiler.ts';
 
 /** Operations that only copy the database elsewhere. */
@@ -15,4 +16,13 @@ export function isQuery(compiled: Compiled): boolean {
   if (compiled.kind !== 'statement') return compiled.isReadOnly;
   const { inspect, isCommand } = compiled.program;
   return inspect === 'explain' || (compiled.isReadOnly && isCommand !== true);
+}
+
+/** @throws DatabaseError `IllegalArgument` for what would commit a part of the transaction that it is sent in (cypher.md 3.1) */
+export function requireOneTransaction(compiled: Compiled): void {
+  if (compiled.kind === 'statement' && compiled.commitsInBatches)
+    throw new DatabaseError(
+      'IllegalArgument',
+      'CALL { } IN TRANSACTIONS commits by itself: it cannot run inside of a transaction',
+    );
 }

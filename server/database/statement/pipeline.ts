@@ -31,7 +31,7 @@ import { runTogether } from './run-together.ts';
 import type { ResultBatch, ResultStream, RunOptions, Statement } from '../session.ts';
 import type { SessionLease, TransactionSessions } from '../session/sessions.ts';
 import type { Compiled, StatementCompiler } from './compiler.ts';
-import { isQuery, mayChange } from './may-change.ts';
+import { isQuery, mayChange, requireOneTransaction } from './may-change.ts';
 import { abbreviated, isConflict, isRefusal } from './refusals.ts';
 import { lacksTypes, makeTypes } from './missing-types.ts';
 import { StatementWatch } from '../bounds/statement-watch.ts';
@@ -204,6 +204,7 @@ export class StatementPipeline {
         `Query '${abbreviated(statement.text)}' is not idempotent`,
       );
     }
+    if (options.sessionId !== undefined) requireOneTransaction(compiled);
     this.#authorize(options, compiled);
     if (compiled.kind === 'script') this.#scripts.authorize(compiled, { statement, options, view });
     if (compiled.kind === 'commands') this.#commands.authorize(compiled, options, view);

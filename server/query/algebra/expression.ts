@@ -262,3 +262,14 @@ export type Output =
       /** What the only column is called where names are wanted all the same (openCypher). */
       readonly name?: string;
     };
+
+/** `CALL { } IN TRANSACTIONS`: what the inner plan wrote is committed after each `count` outer rows (cypher.md 3.1). */
+export interface InTransactions {
+  readonly count: Expression;
+  /** What becomes of a batch that fails and of those after it; a failed one is taken back in any case. */
+  readonly onError: 'CONTINUE' | 'BREAK' | 'FAIL';
+  /** Slots of the inner plan that are null where nothing was committed. */
+  readonly slots: readonly Slot[];
+  /** Gets a map that tells what became of the row's batch. */
+  readonly status: Slot | undefined;
+}

@@ -464,7 +464,7 @@ function mapBounds(bounds: IndexBounds, map: PartMapping): IndexBounds {
 }
 
 function mapApply(plan: PlanNode<'Apply'>, map: PartMapping): LogicalPlan {
-  const { equality } = plan;
+  const { equality, transactions } = plan;
   const joined = equality && {
     outer: map.expression(equality.outer),
     inner: map.expression(equality.inner),
@@ -474,6 +474,9 @@ function mapApply(plan: PlanNode<'Apply'>, map: PartMapping): LogicalPlan {
     outer: map.plan(plan.outer),
     inner: map.plan(plan.inner),
     ...(joined && { equality: joined }),
+    ...(transactions && {
+      transactions: { ...transactions, count: map.expression(transactions.count) },
+    }),
   };
 }
 

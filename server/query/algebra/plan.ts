@@ -2,7 +2,8 @@ import type { BucketId, IndexId, TypeId } from '#core/value/rid.ts';
 import type { Effect } from '#core/effects.ts';
 import type { Warning } from '#core/warnings.ts';
 import type { SchemaChange } from '#catalog/change/changes.ts';
-import type { Dialect, Expression, Output, Slot } from './expression.ts';
+import type { Dialect, Expression, InTransactions, Output, Slot } from './expression.ts';
+import type { MissingType } from './missing-type.ts';
 import type { Maintenance } from './maintenance.ts';
 import type { Branch, Move, PathSpec, Pattern, WalkedEdge } from './pattern.ts';
 
@@ -202,6 +203,8 @@ export type LogicalPlan =
       readonly isPerRow?: boolean;
       /** Set by the optimizer (cross): other pairs than those that can be equal by SQL are not wanted. */
       readonly equality?: JoinEquality;
+      /** `mode` is unit, cross or optional. */
+      readonly transactions?: InTransactions;
     }
   // --- graph
   /** A graph pattern to be matched as a whole; the optimizer chooses start, order and directions. */
@@ -560,13 +563,6 @@ export type Assignment =
 
 /** As `valueType`, for entries of a map. */
 export type EntryTypes = readonly { readonly key: string; readonly type: Expression }[];
-
-/** A type that a statement makes on the fly. */
-export interface MissingType {
-  readonly name: string;
-  readonly kind: 'vertex' | 'edge';
-  readonly supertypes: readonly string[];
-}
 
 /** A whole statement, ready to be authorized, optimized and run. */
 export interface QueryProgram {

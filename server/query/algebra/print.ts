@@ -1,7 +1,7 @@
 import { unreachable } from '#core/assert.ts';
 import type { TypeId } from '#core/value/rid.ts';
 import type { Catalog } from '#catalog/catalog.ts';
-import type { Output, Slot } from './expression.ts';
+import type { InTransactions, Output, Slot } from './expression.ts';
 import { inputsOf } from './plan-walk.ts';
 import type {
   ApplyMode,
@@ -159,7 +159,7 @@ class NodePrinter {
       case 'Eager':
         return this.#slots(plan.slots);
       case 'Apply':
-        return `${this.#mode(plan.mode)}${plan.equality ? ` on ${printExpression(plan.equality.outer, this.#slot)} = ${printExpression(plan.equality.inner, this.#slot)}` : ''}`;
+        return `${this.#mode(plan.mode)}${this.#inTransactions(plan.transactions)}${plan.equality ? ` on ${printExpression(plan.equality.outer, this.#slot)} = ${printExpression(plan.equality.inner, this.#slot)}` : ''}`;
       case 'Match':
         return this.#pattern(plan.pattern);
       case 'Expand': {
@@ -288,6 +288,12 @@ class NodePrinter {
       ? ` ${range.high.inclusive ? '<=' : '<'} ${printExpression(range.high.value, this.#slot)}`
       : '';
     return ` @rid${low}${high}`;
+  }
+
+  #inTransactions(transactions: InTransactions | undefined): string {
+    if (transactions === undefined) return '';
+    const { count, onError } = transactions;
+    return ` in transactions of ${printExpression(count, this.#slot)}, on error ${onError.toLowerCase()}`;
   }
 
   #mode(mode: ApplyMode): string {

@@ -27,7 +27,7 @@ export function slotsWrittenBy(plan: LogicalPlan): readonly Slot[] {
     case 'Merge':
       return plan.as;
     case 'Apply':
-      return 'as' in plan.mode ? [plan.mode.as] : [];
+      return 'as' in plan.mode ? [plan.mode.as] : definedSlots([plan.transactions?.status]);
     case 'Match':
       return patternSlots(plan.pattern);
     case 'Expand':

@@ -48,6 +48,7 @@ function valuesReadBy(node: LogicalPlan): Iterable<Slot> {
   if (node.op === 'Project' || node.op === 'Filter' || node.op === 'Sort')
     return expressionsOf(node).flatMap(slotsReadAsValues);
   // Null stands in the slots of an optional part that found nothing.
+  if (node.op === 'Apply' && node.transactions) return node.transactions.slots;
   if (node.op === 'Apply' && node.mode.kind === 'optional') return node.mode.slots;
   if (node.op === 'Apply' || node.op === 'Aggregate')
     return [...slotsReadBy(node), ...expressionsOf(node).flatMap((part) => [...slotsRead(part)])];

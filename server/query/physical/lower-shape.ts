@@ -13,6 +13,7 @@ import type { Evaluator } from '../evaluate/evaluator.ts';
 import type { AggregateFunction } from '../evaluate/function-definition.ts';
 import { AggregateOperator, type CompiledAggregate } from '../operators/row/aggregate.ts';
 import { ApplyOperator } from '../operators/flow/apply.ts';
+import { InTransactionsOperator } from '../operators/write/in-transactions.ts';
 import { DistinctOperator } from '../operators/row/distinct.ts';
 import { EagerOperator } from '../operators/flow/eager.ts';
 import { ExpandValueOperator } from '../operators/row/expand-value.ts';
@@ -344,6 +345,19 @@ function lowerApply(
         : new Set<Slot>();
   const inner = lowering.inner().lower(plan.inner, innerRequired);
   const innerSlots = slotsOf(plan.inner);
+  const { transactions } = plan;
+  if (transactions !== undefined) {
+    const written = withSlots(slotsOf(plan.outer), innerSlots);
+    const options = {
+      count: compileValue(lowering, transactions.count),
+      transactions,
+      isUnit: mode.kind === 'unit',
+      isOptional: mode.kind === 'optional',
+      keptSlots: keptSlots(required, written),
+      description: descriptionOf(lowering, plan),
+    };
+    return () => new InTransactionsOperator({ ...options, outer: outer(), inner: inner() });
+  }
   const fromOutside = [...reads].filter((slot) => !innerSlots.has(slot));
   const isFree = fromOutside.length === 0;
   // Hundreds of sub-queries stand one upon the other: those without a tie do not look at all below them.

@@ -4,7 +4,8 @@ import type { DatabaseError } from '#core/errors.ts';
 import type { TypeId } from '#core/value/rid.ts';
 import { SlotAllocator } from '#query/binder/slot-allocator.ts';
 import type { Expression, Slot } from '#query/algebra/expression.ts';
-import type { LogicalPlan, MissingType } from '#query/algebra/plan.ts';
+import type { MissingType } from '#query/algebra/missing-type.ts';
+import type { LogicalPlan } from '#query/algebra/plan.ts';
 import type { Expression as Expr, Query } from '../ast.ts';
 import { compileError } from '../failures.ts';
 import type { BindingKind, Scope } from './scope.ts';
@@ -50,11 +51,17 @@ export class Compiler {
   readonly slots = new SlotAllocator();
   readonly missing = new Map<string, MissingType>();
   readonly #parts: CompilerParts;
+  #depth = 0;
 
   constructor(text: string, catalog: Catalog, parts: CompilerParts) {
     this.text = text;
     this.catalog = catalog;
     this.#parts = parts;
+  }
+
+  /** The query at hand is the statement itself. */
+  get isOutermost(): boolean {
+    return this.#depth === 1;
   }
 
   newSlot(): Slot {
@@ -70,7 +77,10 @@ export class Compiler {
    * @param mayEndOpen whether there are rows is all that is asked, so it need not return anything
    */
   query(query: Query, outer: Scope, inner: Scope, mayEndOpen = false): CompiledQuery {
-    return this.#parts.query(this, query, { outer, inner }, mayEndOpen);
+    this.#depth += 1;
+    const compiled = this.#parts.query(this, query, { outer, inner }, mayEndOpen);
+    this.#depth -= 1;
+    return compiled;
   }
 
   failure(detail: string, at: number, problem: string, type?: string): DatabaseError {

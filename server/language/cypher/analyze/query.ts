@@ -1,7 +1,8 @@
-import type { Expression, Slot } from '#query/algebra/expression.ts';
+import type { Slot } from '#query/algebra/expression.ts';
 import type { LogicalPlan } from '#query/algebra/plan.ts';
 import type { Clause, ClauseOf, Query, SingleQuery } from '../ast.ts';
 import { notSupported } from '../failures.ts';
+import { batchedCall, readsNothing, requireOutermost } from './batched-call.ts';
 import type { CompiledQuery, Compiler, QueryColumn } from './compiler.ts';
 import { compileParts } from './pattern.ts';
 import { compileProcedureCall, isVoid, writtenCall } from './procedure-call.ts';
@@ -156,7 +157,7 @@ class SingleCompiler {
         }
         return;
       case 'callSubquery':
-        this.#subQuery(clause);
+        this.#subQuery(clause, isLast);
         return;
       case 'loadCsv':
         throw notSupported('LOAD CSV');
@@ -312,24 +313,18 @@ class SingleCompiler {
     };
   }
 
-  #subQuery(clause: ClauseOf<'callSubquery'>): void {
+  #subQuery(clause: ClauseOf<'callSubquery'>, isLast: boolean): void {
     const inner = this.#imported(clause);
     const { plan, columns, writes } = this.#compiler.query(clause.query, this.#scope, inner);
+    if (clause.inTransactions !== undefined) {
+      this.#inTransactions(clause, { plan, columns, writes }, isLast);
+      return;
+    }
     if (writes) {
       this.#writes = true;
       if (!this.#isSettled) this.#plan = barrier(this.#plan, this.#scope);
     }
-    let outer = this.#plan;
-    if (clause.inTransactions !== undefined) {
-      const { rows: size, onError, status } = clause.inTransactions;
-      if (onError !== 'FAIL') throw notSupported(`ON ERROR ${onError}`);
-      if (status !== undefined) throw notSupported('REPORT STATUS');
-      const count: Expression =
-        size === undefined
-          ? { op: 'Constant', value: 1_000 }
-          : this.#compiler.expression(size, new Map());
-      outer = { op: 'CommitEvery', input: outer, count };
-    }
+    const outer = this.#plan;
     if (columns === undefined)
       this.#plan = { op: 'Apply', outer, inner: plan, mode: { kind: 'unit' } };
     else {
@@ -351,6 +346,18 @@ class SingleCompiler {
       this.#plan = barrier(this.#plan, this.#scope);
       this.#isSettled = true;
     }
+  }
+
+  /** What reads the graph before it is read to its end: the batches must not meet what those before them have written. */
+  #inTransactions(clause: ClauseOf<'callSubquery'>, called: CompiledQuery, isLast: boolean): void {
+    const { isOutermost } = this.#compiler;
+    requireOutermost({ isOutermost, hasWritten: this.#writes });
+    this.#writes = true;
+    const input = readsNothing(this.#plan) ? this.#plan : barrier(this.#plan, this.#scope);
+    const { plan, bindings } = batchedCall(this.#compiler, clause, { called, input });
+    for (const [name, binding] of bindings) this.#define(name, binding, clause.at);
+    this.#plan = isLast ? plan : barrier(plan, this.#scope);
+    this.#isSettled = true;
   }
 
   /** What the sub-query sees: what is named before it, or by a WITH of plain variables that it begins with. */

@@ -112,6 +112,7 @@ function pushIntoApply(
   plan: LogicalPlan & { readonly op: 'Apply' },
   conjuncts: readonly Expression[],
 ): Pushed | undefined {
+  if (plan.transactions !== undefined) return undefined;
   const innerSlots = slotsOf(plan.inner);
   const outerSlots = slotsOf(plan.outer);
   const own = new Set<Slot>([...innerSlots, ...slotsWrittenBy(plan)]);
