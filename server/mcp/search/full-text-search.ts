@@ -1,4 +1,5 @@
 import { quotedName } from '../tools/arguments.ts';
+import { rowsAllowed } from '../tools/statement-rows.ts';
 import { ToolFailure } from '../tools/tool-failure.ts';
 import {
   databaseArgument,
@@ -59,10 +60,12 @@ export const fullTextSearch: Tool = {
     call.server.policy.requireDatabase(call.caller.principal, database, ['allowReads']);
     const indexName = wanted.indexName ?? (await indexNameOf(call, database, wanted));
     const leg = await fullTextLeg(call, database, { indexName, queryText, count: limit });
-    const results = leg.hits.map(
-      ({ rid, measure, properties }) =>
-        `{"rid":"${rid}","score":${measure},"properties":${properties}}`,
-    );
+    const results = leg.hits
+      .slice(0, rowsAllowed(call, database, limit))
+      .map(
+        ({ rid, measure, properties }) =>
+          `{"rid":"${rid}","score":${measure},"properties":${properties}}`,
+      );
     tellRows(call, results.length);
     const head = JSON.stringify({
       indexName: leg.index.name,

@@ -1,6 +1,7 @@
 import { requireType } from '../content/schema-document.ts';
 import { isObject, numberOf } from '../protocol/json-rpc.ts';
 import type { Arguments } from '../tools/arguments.ts';
+import { rowsAllowed } from '../tools/statement-rows.ts';
 import { ToolFailure } from '../tools/tool-failure.ts';
 import {
   databaseArgument,
@@ -161,10 +162,11 @@ async function legsOf(call: ToolCall, question: Question): Promise<Legs> {
 /** Nothing but the vector leg was asked for: its own distances or scores. */
 function plainAnswer(
   call: ToolCall,
-  { vector: { k, isSparse } }: Question,
+  { database, vector: { k, isSparse } }: Question,
   leg: VectorLeg,
 ): string {
-  const hits = leg.hits.slice(0, k);
+  const most = rowsAllowed(call, database, k);
+  const hits = leg.hits.slice(0, most);
   const measure = isSparse ? 'score' : 'distance';
   const results = hits.map(
     (hit) =>
@@ -177,7 +179,7 @@ function plainAnswer(
     scoring: leg.scoring,
     fused: false,
     legs: { vector: { count: leg.hits.length } },
-    truncated: results.length === k,
+    truncated: results.length === most,
     count: results.length,
   });
   return `${head.slice(0, -1)},"results":[${results.join(',')}]}`;
@@ -186,7 +188,8 @@ function plainAnswer(
 async function fusedAnswer(call: ToolCall, question: Question, legs: Legs): Promise<string> {
   const { k, isSparse } = question.vector;
   const { vector, fullText, expand } = legs;
-  const best = fuse(fusionLegs(question, legs), question.strategy).slice(0, k);
+  const most = rowsAllowed(call, question.database, k);
+  const best = fuse(fusionLegs(question, legs), question.strategy).slice(0, most);
   const records = await recordsOf(call, question.database, { best, legs });
   const results = best.flatMap(({ rid, score, sources }) => {
     const properties = records.get(rid);
@@ -222,7 +225,7 @@ async function fusedAnswer(call: ToolCall, question: Question, legs: Legs): Prom
         count: expand.rids.length,
       },
     },
-    truncated: results.length === k,
+    truncated: results.length === most,
     count: results.length,
   });
   return `${head.slice(0, -1)},"results":[${results.join(',')}]}`;

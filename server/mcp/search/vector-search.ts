@@ -1,3 +1,4 @@
+import { rowsAllowed } from '../tools/statement-rows.ts';
 import { databaseArgument, objectSchema, reads, type Tool, tellRows } from '../tools/tool.ts';
 import { vectorLeg, vectorProperties, vectorQuestion } from './vector-leg.ts';
 
@@ -22,17 +23,20 @@ export const vectorSearch: Tool = {
     const { k, isSparse } = question;
     const leg = await vectorLeg(call, database, { question, count: k });
     const measure = isSparse ? 'score' : 'distance';
-    const results = leg.hits.map(
-      (hit) =>
-        `{"rid":"${hit.rid}","type":${JSON.stringify(hit.type)},"${measure}":${hit.measure},"properties":${hit.properties}}`,
-    );
+    const most = rowsAllowed(call, database, k);
+    const results = leg.hits
+      .slice(0, most)
+      .map(
+        (hit) =>
+          `{"rid":"${hit.rid}","type":${JSON.stringify(hit.type)},"${measure}":${hit.measure},"properties":${hit.properties}}`,
+      );
     tellRows(call, results.length);
     const head = JSON.stringify({
       indexName: leg.index.name,
       sparse: isSparse,
       scoring: leg.scoring,
       candidateLimit: leg.candidateLimit,
-      truncated: results.length === k,
+      truncated: results.length === most,
       count: results.length,
     });
     return `${head.slice(0, -1)},"results":[${results.join(',')}]}`;

@@ -46,13 +46,13 @@ export function parametersOf(map: ValueMap | undefined): ReadonlyMap<string, Val
 /** The rows of a statement in the layout of serializer `record`. @throws ToolFailure above `mcp.maxResultSize` */
 export async function jsonRows(call: ToolCall, statement: ToolStatement): Promise<JsonRows> {
   const database = call.server.databases.open(statement.database);
-  const stream = await started(call, statement);
+  const most = rowsAllowed(call, statement.database, statement.rowCountMax);
+  const stream = await started(call, { ...statement, rowCountMax: most });
   try {
     const writer = new JsonWriter(database.formats(), firstCapacity, names);
     const options = { frame: bareFrame, typeHints: false, counts: undefined };
     const serializer = recordSerializer(stream.shape, options, templates);
     const bytesMax = call.server.settings.get(mcpMaxResultSize);
-    const most = rowCountMaxOf(call, statement);
     const rows = stream.rendered(new JsonRowRenderer(writer, serializer, 'list'), most);
     writer.ascii('[');
     await writeAll(rows, () => requireRoom(writer, bytesMax));
@@ -70,7 +70,7 @@ export async function jsonRows(call: ToolCall, statement: ToolStatement): Promis
   }
 }
 
-/** The rows of a short statement of our own, by column. */
+/** The rows of a short statement of our own, by column; what is answered of them is for `rowsAllowed` to say. */
 export async function valueRows(
   call: ToolCall,
   statement: ToolStatement,
@@ -105,7 +105,7 @@ async function started(call: ToolCall, statement: ToolStatement): Promise<Result
   const { databases, authorizer } = call.server;
   const { principal, requestId, signal } = call.caller;
   const { readTimeoutMs } = authorizer.limitsOf(principal, statement.database);
-  const rowCountMax = rowCountMaxOf(call, statement);
+  const { language, text, parameters = new Map<string, Value>(), rowCountMax } = statement;
   const options: RunOptions = {
     principal,
     requestId,
@@ -116,13 +116,13 @@ async function started(call: ToolCall, statement: ToolStatement): Promise<Result
     ...(readTimeoutMs >= 0 && { readTimeoutMs }),
     ...(statement.judge && { judge: statement.judge }),
   };
-  const { language, text, parameters = new Map<string, Value>() } = statement;
   return databases.open(statement.database).run({ language, text, parameters }, options);
 }
 
-function rowCountMaxOf(call: ToolCall, { database, rowCountMax }: ToolStatement): number {
-  const { resultSetLimit } = call.server.authorizer.limitsOf(call.caller.principal, database);
-  return resultSetLimit < 0 ? rowCountMax : Math.min(rowCountMax, resultSetLimit);
+/** As many records as were asked for, and no more than the groups of the caller allow (`resultSetLimit`). */
+export function rowsAllowed({ server, caller }: ToolCall, database: string, asked: number): number {
+  const { resultSetLimit } = server.authorizer.limitsOf(caller.principal, database);
+  return resultSetLimit < 0 ? asked : Math.min(asked, resultSetLimit);
 }
 
 /** @param check called as often as some bytes were written */
