@@ -144,6 +144,8 @@ export type LogicalPlan =
       readonly input: LogicalPlan;
       readonly keys: readonly SortKey[];
       readonly limit?: Expression;
+      /** Where the first key of the worst row that is still wanted stands for the scan below, and the property it is of. */
+      readonly bound?: { readonly slot: Slot; readonly property: Expression };
       /** Which order: that of sql.md 7.8, or `compareForCypher` (null last). */
       readonly dialect?: Dialect;
     }

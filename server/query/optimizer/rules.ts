@@ -1,4 +1,5 @@
 import type { OptimizerRule } from './rule.ts';
+import { boundedSort } from './rules/bounded-sort.ts';
 import { countBranches } from './rules/graph/count-branches.ts';
 import { countDegrees } from './rules/graph/count-degrees.ts';
 import { countRecords } from './rules/count-records.ts';
@@ -71,6 +72,7 @@ export const rules: readonly OptimizerRule[] = [
   edgeEnds,
   hashJoin,
   sortColumns,
+  boundedSort,
   // Last: what it makes of an expression no other rule knows.
   longCalls,
 ];

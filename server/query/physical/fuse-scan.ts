@@ -1,6 +1,7 @@
 import type { Expression } from '../algebra/expression.ts';
 import type { Column, LogicalPlan, PlanNode } from '../algebra/plan.ts';
 import { conjunctionOf, conjunctsOf } from '../algebra/walk.ts';
+import type { ScanBound } from '../evaluate/generated/block-scan.ts';
 import { compileScan } from '../evaluate/generated/compile-scan.ts';
 import { CountRowsOperator } from '../operators/row/count-rows.ts';
 import {
@@ -10,7 +11,7 @@ import {
 } from '../operators/scan/fused-scan.ts';
 import { fusedPartCountMax, partCountOfAll, rowsInTurn } from './row-work.ts';
 import { scanPath } from './lower-source.ts';
-import { neededColumns } from './lower-shape.ts';
+import { neededColumns } from './needed-columns.ts';
 import {
   descriptionOf,
   type Lowering,
@@ -29,17 +30,19 @@ interface ScanChain {
 
 /**
  * One operator for a scan with its filters and projection.
+ * @param bound of a sort above, when it has one
  * @returns undefined when the plan is no such chain
  */
 export function fuseScan(
   plan: LogicalPlan,
   required: RequiredSlots,
   lowering: Lowering,
+  bound?: ScanBound,
 ): OperatorFactory | undefined {
   const chain = chainOf(plan);
   if (chain === undefined) return undefined;
   const columns = neededColumns(chain.columns, required);
-  const options = optionsOf({ ...chain, columns }, plan, required, lowering);
+  const options = optionsOf({ ...chain, columns, bound }, plan, required, lowering);
   return () => new FusedScanOperator(options);
 }
 
@@ -67,7 +70,7 @@ export function fuseCount(plan: LogicalPlan, lowering: Lowering): OperatorFactor
 }
 
 function optionsOf(
-  chain: ScanChain,
+  chain: ScanChain & { readonly bound?: ScanBound | undefined },
   plan: LogicalPlan,
   required: RequiredSlots,
   lowering: Lowering,
@@ -79,8 +82,13 @@ function optionsOf(
     keepsRecord: required.has(chain.scan.as),
     order: chain.scan.order ?? 'ascending',
   } as const;
+  const { bound } = chain;
   return {
     scan: compileScan(spec, lowering.environment),
+    bounded: bound && {
+      scan: compileScan({ ...spec, bound }, lowering.environment),
+      slot: bound.slot,
+    },
     path: scanPath(chain.scan, lowering),
     rowsPerTurn: rowsInTurn(chain.partCount),
     description: describeChain(chain, plan, lowering),

@@ -3,12 +3,11 @@ import { compareForSort } from '#core/value/sort-order.ts';
 import { isReadOnly } from '#core/effects.ts';
 import { DatabaseError } from '#core/errors.ts';
 import type { Dialect, Expression, Slot } from '../algebra/expression.ts';
-import { callsUserFunction } from '../functions/user-function.ts';
 import type { Column, LogicalPlan, PlanNode, SortKey } from '../algebra/plan.ts';
 import { freeSlots, slotsOf, slotsRead, slotsReadBy } from '../algebra/slots.ts';
 import { effectsOfPlan } from '../algebra/effects.ts';
 import { walkPlan } from '../algebra/plan-walk.ts';
-import { slotsOfOutput, walkExpression } from '../algebra/walk.ts';
+import { slotsOfOutput } from '../algebra/walk.ts';
 import type { Evaluator } from '../evaluate/evaluator.ts';
 import type { AggregateFunction } from '../evaluate/function-definition.ts';
 import { AggregateOperator, type CompiledAggregate } from '../operators/row/aggregate.ts';
@@ -27,7 +26,9 @@ import { TimeLimitOperator } from '../operators/flow/time-limit.ts';
 import { UnionOperator } from '../operators/row/union.ts';
 import { DrainOperator } from '../operators/write/merge.ts';
 import { UnwindOperator } from '../operators/row/unwind.ts';
+import { fuseScan } from './fuse-scan.ts';
 import { liftAggregateInputs } from './lift-aggregate-inputs.ts';
+import { neededColumns } from './needed-columns.ts';
 import {
   compileFilter,
   compileValue,
@@ -176,34 +177,6 @@ function slotOfIds(columns: readonly Column[]): Slot | undefined {
   return slots.every((slot) => slot === slots[0]) ? slots[0] : undefined;
 }
 
-/**
- * Columns that somebody above or a later column reads. Those that run a sub-plan or a function of the schema are kept: they may
- * write.
- */
-export function neededColumns(
-  columns: readonly Column[],
-  required: RequiredSlots,
-): readonly Column[] {
-  const wanted = new Set(required);
-  const needed: Column[] = [];
-  for (let at = columns.length - 1; at >= 0; at -= 1) {
-    const column = columns[at] as Column;
-    if (!wanted.has(column.slot) && !mayWrite(column)) continue;
-    needed.push(column);
-    for (const slot of slotsRead(column.value)) wanted.add(slot);
-  }
-  return needed.reverse();
-}
-
-function mayWrite(column: Column): boolean {
-  let found = false;
-  walkExpression(column.value, (part) => {
-    if (part.op === 'SubPlan') found = true;
-    if (part.op === 'Call' && callsUserFunction(part.function)) found = true;
-  });
-  return found;
-}
-
 function compileColumns(columns: readonly Column[], lowering: Lowering): readonly CompiledColumn[] {
   return columns.map((column) => ({
     slot: column.slot,
@@ -216,8 +189,11 @@ function lowerSort(
   required: RequiredSlots,
   lowering: Lowering,
 ): OperatorFactory {
-  const input = lowering.lower(plan.input, withSlots(required, slotsReadBy(plan)));
+  const read = withSlots(required, slotsReadBy(plan));
+  const bounded = boundedScan(plan, read, lowering);
+  const input = bounded ?? lowering.lower(plan.input, read);
   const options = {
+    bound: bounded && plan.bound?.slot,
     keys: plan.keys.map((key) => compileSortKey(key, lowering)),
     slots: keptSlots(required, slotsOf(plan.input)),
     limit: plan.limit && compileLimit(plan.limit, lowering),
@@ -225,6 +201,19 @@ function lowerSort(
     description: descriptionOf(lowering, plan),
   };
   return () => new SortOperator({ ...options, input: input() });
+}
+
+/** The scan below a sort with a limit, which learns from the sort what is still wanted. */
+function boundedScan(
+  { input, keys: [key, second], bound }: PlanNode<'Sort'>,
+  required: RequiredSlots,
+  lowering: Lowering,
+): OperatorFactory | undefined {
+  if (bound === undefined || typeof key?.descending !== 'boolean') return undefined;
+  const { descending } = key;
+  const isStrict = second === undefined;
+  const factory = fuseScan(input, required, lowering, { ...bound, descending, isStrict });
+  return factory && lowering.paced(input, factory);
 }
 
 /** A variable without a value is no limit: the row cap of an execution is one (http-api.md 6.3). */

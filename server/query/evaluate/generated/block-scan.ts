@@ -1,12 +1,13 @@
 import { madeBytes } from '#core/value/made-bytes.ts';
 import type { StoredRecord } from '#core/value/record.ts';
+import { compareForSort } from '#core/value/sort-order.ts';
 import type { Value } from '#core/value/value.ts';
 import type { Expression, Slot } from '../../algebra/expression.ts';
 import type { Column } from '../../algebra/plan.ts';
 import type { Block } from '#storage/format/block.ts';
 import type { EvaluationContext, Frame } from '../context.ts';
 import { compileExpression, compilePredicate } from '../compile.ts';
-import type { CompileEnvironment, Evaluator, Predicate } from '../evaluator.ts';
+import type { CompileEnvironment, Condition, Evaluator, Predicate } from '../evaluator.ts';
 
 /**
  * A scan with its filter and its projection as one loop over the rows of blocks (storage.md 6.2, house decision 33). The
@@ -33,6 +34,18 @@ export interface ScanSpec {
   /** The record itself is put into its slot for rows given; false when nobody above reads it. */
   readonly keepsRecord: boolean;
   readonly order: 'ascending' | 'descending';
+  /** Rows that sort behind what stands in a slot are passed over. */
+  readonly bound?: ScanBound;
+}
+
+/** The worst sort key that is still wanted, read once for each `bind`. It is not null. */
+export interface ScanBound {
+  readonly slot: Slot;
+  /** The key: a property of the scanned record. */
+  readonly property: Expression;
+  readonly descending: boolean;
+  /** Rows with an equal key are not wanted either. */
+  readonly isStrict: boolean;
 }
 
 /** A scan of one plan; kept with the plan, shared by its executions one after the other. */
@@ -62,9 +75,28 @@ export interface ScanClosures {
 
 export function compileClosures(spec: ScanSpec, env: CompileEnvironment): ScanClosures {
   return {
-    predicate: spec.predicate && compilePredicate(spec.predicate, env),
+    predicate: predicateOf(spec, env),
     slots: spec.columns.map((column) => column.slot),
     columns: spec.columns.map((column) => compileExpression(column.value, env)),
+  };
+}
+
+function predicateOf(spec: ScanSpec, env: CompileEnvironment): Predicate | undefined {
+  const predicate = spec.predicate && compilePredicate(spec.predicate, env);
+  if (spec.bound === undefined) return predicate;
+  const isWanted = compileBound(spec.bound, env);
+  if (predicate === undefined) return (context) => isWanted(context) === true;
+  return (context) => predicate(context) && isWanted(context) === true;
+}
+
+/** Whether the row at hand does not sort behind the bound; never unknown. */
+export function compileBound(bound: ScanBound, env: CompileEnvironment): Condition {
+  const { slot, descending, isStrict } = bound;
+  const value = compileExpression(bound.property, env);
+  return (context) => {
+    const order = compareForSort(value(context), context.frame[slot] as Value);
+    if (order === 0) return !isStrict;
+    return descending ? order > 0 : order < 0;
   };
 }
 

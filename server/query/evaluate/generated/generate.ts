@@ -3,7 +3,7 @@ import type { OutsideCells } from '#storage/format/row-record.ts';
 import { madeBytes } from '#core/value/made-bytes.ts';
 import { Link } from '#core/value/record.ts';
 import { DateTime, LocalDate } from '#core/temporal/temporal.ts';
-import { double, integer } from '#core/value/value.ts';
+import { double, Float, integer } from '#core/value/value.ts';
 import type { Value } from '#core/value/value.ts';
 import type { Block } from '#storage/format/block.ts';
 import { cellKind } from '#storage/format/cell.ts';
@@ -223,6 +223,8 @@ class ProgramEmitter {
         return `${this.#opaque(term.condition)} === true`;
       case 'isNull':
         return this.#isNull(term.property);
+      case 'isWanted':
+        return this.#isWanted(term);
       case 'compareValues':
         return `${this.#compareValues(term)} === true`;
       default:
@@ -242,6 +244,8 @@ class ProgramEmitter {
         return `${this.#opaque(term.condition)} === false`;
       case 'isNull':
         return `!(${this.#isNull(term.property)})`;
+      case 'isWanted':
+        return `!(${this.#isWanted(term)})`;
       case 'compareValues':
         return `${this.#compareValues(term)} === false`;
       default:
@@ -274,7 +278,7 @@ class ProgramEmitter {
   /** Undefined for terms that may fail, which keep their place. */
   #cost(term: PredicateTerm): number | undefined {
     if (term.kind === 'isNull') return 0;
-    if (term.kind !== 'compare' && term.kind !== 'in') return undefined;
+    if (term.kind !== 'compare' && term.kind !== 'in' && term.kind !== 'isWanted') return undefined;
     const column = this.#shape.column(term.property);
     const isFixed = column === undefined || column.fixedOffset >= 0;
     return (isFixed ? 1 : 2) + (term.kind === 'in' ? 2 : 0);
@@ -289,6 +293,25 @@ class ProgramEmitter {
   #isNull(property: string): string {
     const column = this.#columnOf(property);
     return column === undefined ? always : `!(${isPresent(column)})`;
+  }
+
+  /** Null sorts first. What has no place among numbers (NaN) passes and is left to who sorts. */
+  #isWanted(term: Extract<PredicateTerm, { kind: 'isWanted' }>): string {
+    const column = this.#columnOf(term.property);
+    const { descending, isStrict } = term;
+    if (column === undefined) return descending ? never : always;
+    const bound = this.#forms.constant(term.constant, column, true);
+    if (!isOfCells(this.#forms.value(term.constant), column))
+      return `${this.#opaque(term.condition)} === true`;
+    const behind = descending ? (isStrict ? '<=' : '<') : isStrict ? '>=' : '>';
+    const name = this.#bind(bound.value);
+    const isBehind =
+      bound.mode === 'bytes'
+        ? `library.compareBytes(bytes, ${this.#start(column)}, ${this.#end(column)}, ${name}) ${behind} 0`
+        : `${this.#number(column)} ${behind} ${name}`;
+    return descending
+      ? `(${isPresent(column)} && !(${isBehind}))`
+      : `!(${isPresent(column)} && ${isBehind})`;
   }
 
   /** A comparison of one cell: `wanted` true asks whether it holds, false whether it is known not to. */
@@ -498,6 +521,19 @@ class ProgramEmitter {
 
 /** Lists of texts up to this length are compared one by one. */
 const comparedTextCountMax = 4;
+
+/** Whether the value sorts among the cells of the column as their bytes do. */
+function isOfCells(value: Value, { kind }: Column): boolean {
+  switch (kind) {
+    case cellKind.number:
+    case cellKind.double:
+      return typeof value === 'number' || value instanceof Float;
+    case cellKind.string:
+      return typeof value === 'string';
+    default:
+      return false;
+  }
+}
 
 function isPresent(column: Column): string {
   return `(bytes[row + ${column.nullByte}] & ${column.nullMask}) === 0`;

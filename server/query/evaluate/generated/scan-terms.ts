@@ -1,3 +1,4 @@
+import type { Value } from '#core/value/value.ts';
 import type { ArithmeticOperator, CompareOperator } from '../../algebra/expression.ts';
 import type { Expression, Slot } from '../../algebra/expression.ts';
 import { compileCondition, compileExpression } from '../compile.ts';
@@ -5,7 +6,7 @@ import { isStatementConstant } from '../constancy.ts';
 import type { CompileEnvironment, Condition, Evaluator } from '../evaluator.ts';
 import { attributeNamed } from '../navigation.ts';
 import { compileUnwrapped } from '../rows.ts';
-import type { ScanSpec } from './block-scan.ts';
+import { compileBound, type ScanBound, type ScanSpec } from './block-scan.ts';
 
 /**
  * The predicate and columns of a scan, sorted into what generated code does itself on the bytes of a row and what it leaves
@@ -42,6 +43,15 @@ export type PredicateTerm =
       readonly condition: number;
     }
   | { readonly kind: 'isNull'; readonly property: string }
+  /** The cell does not sort behind a constant that is not null (`ScanBound`). */
+  | {
+      readonly kind: 'isWanted';
+      readonly property: string;
+      readonly constant: number;
+      readonly descending: boolean;
+      readonly isStrict: boolean;
+      readonly condition: number;
+    }
   /** Any two values that code can compute, compared by the general rules. */
   | {
       readonly kind: 'compareValues';
@@ -103,7 +113,7 @@ function holdsOpaque(term: PredicateTerm): boolean {
 
 export function termsOf(spec: ScanSpec, env: CompileEnvironment): ScanTerms {
   const builder = new TermBuilder(spec, env);
-  const predicate = spec.predicate && builder.predicate(spec.predicate);
+  const predicate = withBound(spec, builder);
   const columns = spec.columns.map((column) => ({
     slot: column.slot,
     term: builder.column(column.value),
@@ -113,6 +123,16 @@ export function termsOf(spec: ScanSpec, env: CompileEnvironment): ScanTerms {
     (predicate !== undefined && !isAllOpaque(predicate)) ||
     (predicate === undefined && columns.some(({ term }) => term.kind !== 'opaque'));
   return { predicate, columns, constants, conditions, evaluators, isWorthGenerating };
+}
+
+/** What sorts behind the bound is told last: the predicate may fail on it. */
+function withBound({ predicate, bound }: ScanSpec, builder: TermBuilder) {
+  const term = predicate && builder.predicate(predicate);
+  if (bound === undefined) return term;
+  const wanted = builder.bound(bound);
+  if (term === undefined) return wanted;
+  const terms = term.kind === 'and' ? term.terms : [term];
+  return { kind: 'and', terms: [...terms, wanted] } as const;
 }
 
 function isAllOpaque(term: PredicateTerm): boolean {
@@ -175,6 +195,17 @@ class TermBuilder {
       default:
         return this.#opaque(expression);
     }
+  }
+
+  bound(bound: ScanBound): PredicateTerm {
+    const property = this.#propertyOf(bound.property);
+    this.conditions.push(compileBound(bound, this.#env));
+    const condition = this.conditions.length - 1;
+    if (property === undefined) return { kind: 'opaque', condition };
+    const { slot, descending, isStrict } = bound;
+    this.constants.push((context) => context.frame[slot] as Value);
+    const constant = this.constants.length - 1;
+    return { kind: 'isWanted', property, constant, descending, isStrict, condition };
   }
 
   column(expression: Expression): ColumnTerm {

@@ -59,6 +59,10 @@ export class SortKeys {
     return 0;
   }
 
+  first(row: number): Value {
+    return this.#key(row, 0);
+  }
+
   #key(row: number, at: number): Value {
     const chunk = this.#chunks[row >>> chunkShift] as Value[];
     return chunk[(row & (rowsPerChunk - 1)) * this.#descending.length + at] as Value;

@@ -31,6 +31,11 @@ export class TopRows {
     return this.#compare(candidate, worst) < 0 ? worst : -1;
   }
 
+  /** The place of the row that drops out next; undefined while no row has to. */
+  get worst(): number | undefined {
+    return this.#heap.length < this.#countMax ? undefined : this.#heap[0];
+  }
+
   settle(place: number): void {
     this.#arrivals[place] = this.#arrivalCount;
     if (place === this.#heap.length && this.#heap.length < this.#countMax) {

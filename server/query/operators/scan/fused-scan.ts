@@ -1,4 +1,5 @@
 import type { StoredRecord } from '#core/value/record.ts';
+import type { Value } from '#core/value/value.ts';
 import type { BucketId } from '#core/value/rid.ts';
 import type { Block } from '#storage/format/block.ts';
 import { BlockWindow } from '#storage/read/block-window.ts';
@@ -24,6 +25,8 @@ const blocksPerRow = 1 / 8;
 
 export interface FusedScanOptions {
   readonly scan: CompiledScan;
+  /** In the place of `scan` while something stands in the slot. */
+  readonly bounded: { readonly scan: CompiledScan; readonly slot: Slot } | undefined;
   readonly path: ScanPath;
   /** Fewer than other operators take, where looking at a row costs more. */
   readonly rowsPerTurn: number;
@@ -39,6 +42,9 @@ export class FusedScanOperator implements PhysicalOperator {
   readonly inputs: readonly PhysicalOperator[] = [];
   readonly description: string;
   readonly #scan: CompiledScan;
+  readonly #bounded: FusedScanOptions['bounded'];
+  /** The bound that the rows in use know. */
+  #bound: Value = null;
   readonly #blocks: BlockWalk;
   #rows: RowSource | undefined;
   #slot = -1;
@@ -53,6 +59,7 @@ export class FusedScanOperator implements PhysicalOperator {
   constructor(options: FusedScanOptions) {
     this.description = options.description;
     this.#scan = options.scan;
+    this.#bounded = options.bounded;
     this.#blocks = new BlockWalk(options.path);
     this.#blocksPerTurn = blocksInTurn(options);
     this.#blocksLeft = this.#blocksPerTurn;
@@ -61,6 +68,7 @@ export class FusedScanOperator implements PhysicalOperator {
   open(context: ExecutionContext): void {
     this.#context = context;
     this.#rows = this.#scan.bind(context);
+    this.#bound = null;
     this.#block = undefined;
     this.#patient.reset();
     this.#blocks.start(context);
@@ -80,7 +88,7 @@ export class FusedScanOperator implements PhysicalOperator {
   }
 
   #next(): Pulled {
-    const rows = this.#rows as RowSource;
+    let rows = this.#rows as RowSource;
     const { isAscending } = this.#blocks;
     for (;;) {
       const block = this.#block;
@@ -105,6 +113,7 @@ export class FusedScanOperator implements PhysicalOperator {
       }
       const next = this.#blocks.next();
       if (next === 'end') return END;
+      if (this.#bounded !== undefined) rows = this.#rowsWithin(this.#bounded);
       if (next !== 'records') {
         this.#block = next;
         this.#slot = isAscending ? 0 : next.slotCount - 1;
@@ -114,6 +123,17 @@ export class FusedScanOperator implements PhysicalOperator {
       this.#blocksLeft = this.#blocksPerTurn;
       return PAUSE;
     }
+  }
+
+  /** Rows of the bound that stands in the slot now. */
+  #rowsWithin({ scan, slot }: NonNullable<FusedScanOptions['bounded']>): RowSource {
+    const context = this.#context as ExecutionContext;
+    const bound = context.frame[slot] as Value;
+    if (bound !== this.#bound) {
+      this.#bound = bound;
+      this.#rows = scan.bind(context);
+    }
+    return this.#rows as RowSource;
   }
 
   #nextRecord(records: RecordCursor, rows: RowSource): Pulled {
