@@ -105,7 +105,7 @@ export async function openClusterDoor(options: ClusterDoorOptions): Promise<Clus
     runtime,
   });
   const verify = new ClusterVerify({ view, addresses, http, token, runtime });
-  options.shareTokens(new LoginTokens({ view, addresses, http, token, clock }));
+  options.shareTokens(new LoginTokens({ view, addresses, http, token, reads, clock }));
   const stopWatching = endSessionsWhenDeposed(view, options.endSessions);
   const stopSampling = sampleRegularly(view, monitor, runtime);
   poll.start();

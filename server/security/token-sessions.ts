@@ -40,14 +40,25 @@ export interface TokenCopy {
   confirmedMonotonicMs: number;
 }
 
+/** What a server says of a token that it gave out. */
+export interface ConfirmedToken {
+  readonly user: string;
+  readonly createdAt: number;
+  /** Of the user there (`Users.credentialOf`). */
+  readonly credential: string | undefined;
+}
+
+export interface ConfirmedElsewhere extends ConfirmedToken {
+  /** Resolves when this server has what the other one had when it answered, or cannot get it in time. */
+  readonly caughtUp: () => Promise<void>;
+}
+
 /** The other servers of a cluster, as far as tokens go. */
 export interface RemoteTokens {
   /** The server that gave the token out, when it is another one that is known. */
   issuerOf(token: string): string | undefined;
   /** @throws DatabaseError `Busy` when too many are asked for */
-  validate(
-    token: string,
-  ): Promise<'unknown' | 'unreachable' | { readonly user: string; readonly createdAt: number }>;
+  validate(token: string): Promise<'unknown' | 'unreachable' | ConfirmedElsewhere>;
   /** Makes every server forget the token. */
   revoke(token: string): void;
 }
@@ -194,9 +205,10 @@ export class TokenSessions {
       const use = this.#useOfCopy(copy);
       return use === 'ask' ? undefined : use;
     }
-    const generation = found === 'unknown' ? undefined : generationOf(found.user);
+    const isProven = found !== 'unknown' && (await this.#hasSameCredential(found));
+    const generation = isProven ? generationOf(found.user) : undefined;
     const hasChanged = before !== undefined && before !== generation;
-    if (found === 'unknown' || generation === undefined || hasChanged) {
+    if (!isProven || generation === undefined || hasChanged) {
       this.#copies.delete(token);
       return undefined;
     }
@@ -220,6 +232,13 @@ export class TokenSessions {
     return principal;
   }
 
+  /** Else one of the two has not applied the last change of the user: this one waits for it, the other one's word is not taken. */
+  async #hasSameCredential({ user, credential, caughtUp }: ConfirmedElsewhere): Promise<boolean> {
+    if (this.#users.credentialOf(user) === credential) return true;
+    await caughtUp();
+    return this.#users.credentialOf(user) === credential;
+  }
+
   #keepCopy(copy: TokenCopy): void {
     this.#copies.delete(copy.token);
     this.#copies.set(copy.token, copy);
@@ -231,10 +250,11 @@ export class TokenSessions {
   }
 
   /** What another server is told of a token of this one; counts as use. */
-  confirm(token: string): { readonly user: string; readonly createdAt: number } | undefined {
-    const principal = this.find(token);
-    const session = this.#byToken.get(token);
-    return principal && session && { user: principal.name, createdAt: session.createdAt };
+  confirm(token: string): ConfirmedToken | undefined {
+    const user = this.find(token)?.name;
+    const createdAt = this.#byToken.get(token)?.createdAt;
+    if (user === undefined || createdAt === undefined) return undefined;
+    return { user, createdAt, credential: this.#users.credentialOf(user) };
   }
 
   /** Another server has ended it. */

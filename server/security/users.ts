@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { copyFile, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseError } from '#core/errors.ts';
@@ -6,7 +7,7 @@ import type { KeyDerivation } from '#platform/key-derivation.ts';
 import type { Audit } from './audit.ts';
 import { requirePassword, requireUserName, rootName } from './credential-policy.ts';
 import type { PasswordRecord } from './password-record.ts';
-import { makePasswordRecord, verifyPassword } from './password-record.ts';
+import { formatPasswordRecord, makePasswordRecord, verifyPassword } from './password-record.ts';
 import type { PublishSecurity, SecurityOperation } from './security-operation.ts';
 import type { StoredUser } from './user-file.ts';
 import { formatUsers, parseUsers } from './user-file.ts';
@@ -92,6 +93,12 @@ export class Users {
 
   get(name: string): User | undefined {
     return this.#users.get(name);
+  }
+
+  /** Equal on two servers that have the same password for the user; tells nothing of it. */
+  credentialOf(name: string): string | undefined {
+    const user = this.#users.get(name);
+    return user && hash('sha256', `${name}\n${formatPasswordRecord(user.password)}`);
   }
 
   /** In the order of the file. */

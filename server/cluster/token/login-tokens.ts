@@ -1,10 +1,16 @@
 import { DatabaseError } from '#core/errors.ts';
 import type { Clock } from '#core/runtime.ts';
-import { type RemoteTokens, serverNameInTokens } from '#security/token-sessions.ts';
+import {
+  type ConfirmedElsewhere,
+  type ConfirmedToken,
+  type RemoteTokens,
+  serverNameInTokens,
+} from '#security/token-sessions.ts';
 import type { PeerId } from '#raft/vocabulary.ts';
 import type { ClusterView } from '../cluster-view.ts';
 import type { KnownPeer, PeerAddresses } from '../forwarding/peer-addresses.ts';
 import { PeerFailure, type PeerHttp } from '../forwarding/peer-http.ts';
+import type { ReadBarrier } from '../reads/read-barrier.ts';
 import type { ClusterToken } from './cluster-token.ts';
 
 const exchangePath = '/api/v1/cluster/auth-session';
@@ -26,6 +32,7 @@ export class LoginTokens implements RemoteTokens {
   readonly #addresses: PeerAddresses;
   readonly #http: PeerHttp;
   readonly #token: ClusterToken;
+  readonly #reads: ReadBarrier;
   readonly #clock: Clock;
   /** When they may be asked for again. */
   readonly #refused = new Map<string, number>();
@@ -36,12 +43,14 @@ export class LoginTokens implements RemoteTokens {
     addresses: PeerAddresses;
     http: PeerHttp;
     token: ClusterToken;
+    reads: ReadBarrier;
     clock: Clock;
   }) {
     this.#view = options.view;
     this.#addresses = options.addresses;
     this.#http = options.http;
     this.#token = options.token;
+    this.#reads = options.reads;
     this.#clock = options.clock;
   }
 
@@ -50,9 +59,7 @@ export class LoginTokens implements RemoteTokens {
     return peer && (peer.name ?? peer.id);
   }
 
-  async validate(
-    token: string,
-  ): Promise<'unknown' | 'unreachable' | { readonly user: string; readonly createdAt: number }> {
+  async validate(token: string): Promise<'unknown' | 'unreachable' | ConfirmedElsewhere> {
     const issuer = this.#issuer(token);
     if (issuer === undefined || this.#isRefused(token)) return 'unknown';
     if (this.#askingCount >= askingMax)
@@ -65,10 +72,20 @@ export class LoginTokens implements RemoteTokens {
         return 'unknown';
       }
       if (answer?.status !== 200) return 'unreachable';
-      return JSON.parse(answer.body.toString()) as { user: string; createdAt: number };
+      const { appliedIndex, ...confirmed } = JSON.parse(
+        answer.body.toString(),
+      ) as ConfirmedToken & {
+        readonly appliedIndex: number;
+      };
+      return { ...confirmed, caughtUp: () => this.#caughtUpWith(appliedIndex) };
     } finally {
       this.#askingCount -= 1;
     }
+  }
+
+  /** What comes too late is refused, as all that this server cannot prove. */
+  async #caughtUpWith(bookmark: number): Promise<void> {
+    await this.#reads.before({ level: 'read_your_writes', bookmark })?.catch(() => {});
   }
 
   revoke(token: string): void {

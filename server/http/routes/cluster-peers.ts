@@ -31,7 +31,7 @@ function peerRoute(
   };
 }
 
-const authSession = peerRoute('POST', '/cluster/auth-session', 403, async (exchange) => {
+const authSession = peerRoute('POST', '/cluster/auth-session', 403, async (exchange, { view }) => {
   const { tokens } = exchange.door;
   const body = await parseAnyJsonObject(exchange, await exchange.body(), {
     invalidStatus: 400,
@@ -46,7 +46,7 @@ const authSession = peerRoute('POST', '/cluster/auth-session', 403, async (excha
   } else if (action === 'validate') {
     const found = tokens.confirm(token);
     if (found === undefined) throw new HttpRefusal({ status: 404, error: 'Unknown token' });
-    exchange.jsonValue(200, found);
+    exchange.jsonValue(200, { ...found, appliedIndex: view.appliedIndex() });
   } else throw badRequest("Field 'action' must be validate or revoke");
 });
 
