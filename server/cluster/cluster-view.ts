@@ -55,17 +55,20 @@ export interface ClusterDatabase {
   readonly lastTxId?: number | undefined;
   readonly bootstrapFingerprint?: string | undefined;
   readonly bootstrapLastTxId?: number | undefined;
-  readonly acquireStatus?:
-    | 'LOCAL'
-    | 'ACQUIRING'
-    | 'ACQUIRED'
-    | 'LEADER_MISSING'
-    | 'FAILED'
-    | undefined;
+  readonly acquireStatus?: 'LOCAL' | 'LEADER_MISSING' | Acquisition['acquireStatus'] | undefined;
   readonly acquireTimestamp?: number | undefined;
   readonly acquireError?: string | undefined;
   /** While it is installed. */
   readonly resync?: ResyncProgress | undefined;
+}
+
+/** What became of the last fetching of a database from another member. */
+export interface Acquisition {
+  readonly acquireStatus: 'ACQUIRING' | 'ACQUIRED' | 'FAILED';
+  /** Since when, epoch ms. */
+  readonly acquireTimestamp: number;
+  /** With `FAILED`. */
+  readonly acquireError?: string | undefined;
 }
 
 export interface ResyncProgress {

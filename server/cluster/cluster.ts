@@ -1,6 +1,7 @@
 import type { Index, PeerId } from '#raft/vocabulary.ts';
 import type { Baseline } from './bootstrap/baseline.ts';
 import type {
+  Acquisition,
   ClusterDatabase,
   ClusterView,
   DeclaredPeer,
@@ -25,6 +26,9 @@ export interface ClusterOptions {
   readonly databaseNames: () => readonly string[];
   readonly resync?: ((database: string) => Promise<void>) | undefined;
   readonly resyncOf?: ((database: string) => ResyncProgress | undefined) | undefined;
+  readonly acquisitionOf?: ((database: string) => Acquisition | undefined) | undefined;
+  /** Databases that are here by name only: their files are to be fetched. */
+  readonly awaited?: (() => readonly string[]) | undefined;
   readonly verifier?: VerifyPort | undefined;
   readonly snapshots?: SnapshotPort | undefined;
   readonly stageOf?: ((uuid: string) => StageState) | undefined;
@@ -48,6 +52,8 @@ export class Cluster implements ClusterView {
   readonly #databaseNames: () => readonly string[];
   readonly #baseline: () => Baseline | undefined;
   readonly #resyncOf: (database: string) => ResyncProgress | undefined;
+  readonly #acquisitionOf: (database: string) => Acquisition | undefined;
+  readonly #awaited: () => readonly string[];
 
   constructor(options: ClusterOptions) {
     this.consensus = options.consensus;
@@ -59,6 +65,8 @@ export class Cluster implements ClusterView {
     this.#databaseNames = options.databaseNames;
     this.#baseline = options.baseline ?? (() => undefined);
     this.#resyncOf = options.resyncOf ?? (() => undefined);
+    this.#acquisitionOf = options.acquisitionOf ?? (() => undefined);
+    this.#awaited = options.awaited ?? (() => []);
     if (options.verifier !== undefined) this.verifier = options.verifier;
     if (options.snapshots !== undefined) this.snapshots = options.snapshots;
     if (options.stageOf !== undefined) this.stageOf = options.stageOf;
@@ -103,15 +111,18 @@ export class Cluster implements ClusterView {
 
   #described({ name, uuid }: MemberDatabase, seat: DatabaseSeat | undefined): ClusterDatabase {
     const begun = this.#baseline()?.databases.find((database) => database.uuid === uuid);
+    const isAwaited = seat === undefined && this.#awaited().includes(name);
+    const acquireStatus: ClusterDatabase['acquireStatus'] = isAwaited ? 'ACQUIRING' : 'LOCAL';
     const about = {
       name,
       uuid,
+      ...(this.#acquisitionOf(name) ?? { acquireStatus }),
       bootstrapFingerprint: begun?.fingerprint,
       bootstrapLastTxId: begun?.lastTxId,
     };
     const resync = this.#resyncOf(name);
     if (resync !== undefined) return { ...about, status: 'INSTALLING', resync };
-    if (seat === undefined) return { ...about, status: 'CLOSED' };
+    if (seat === undefined) return { ...about, status: isAwaited ? 'INSTALLING' : 'CLOSED' };
     const { txId } = seat.engine.applied();
     const status = seat.damage === undefined ? 'ONLINE' : 'DIVERGED';
     return { ...about, status, appliedIndex: this.appliedIndex(), lastTxId: txId };

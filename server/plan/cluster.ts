@@ -191,6 +191,8 @@ export class ClusterPlan {
       stageOf: (uuid) => snapshots.staged.stateOf(uuid),
       resync: (database) => snapshots.resync(database),
       resyncOf: (database) => snapshots.installer.progressOf(database),
+      acquisitionOf: (database) => snapshots.installer.acquisitionOf(database),
+      awaited: () => databases.failed(),
     });
     this.#door = await openDoorOfCluster(this.#ground, this.#security, {
       view: this.#cluster,

@@ -196,7 +196,7 @@ export class ClusterManagement {
     if (leader === undefined) return noLeader;
     const found = this.#view.databases().find(({ name }) => name === database);
     if (found === undefined) return refused(404, `Database '${database}' does not exist`);
-    if (found.status === 'INSTALLING')
+    if (found.status === 'INSTALLING' && found.acquireStatus !== 'FAILED')
       return refused(409, `A resync of database '${database}' is already running`);
     const dial = this.#addresses.dial(leader);
     if (dial.kind === 'refused')

@@ -9,7 +9,7 @@ import type { Runtime } from '#core/runtime.ts';
 import { unpackBackup } from '#database/operations/backup/restore.ts';
 import type { ProgressRegistry, ProgressReporter } from '#database/progress/progress-registry.ts';
 import type { Index, PeerId } from '#raft/vocabulary.ts';
-import type { ResyncProgress } from '../cluster-view.ts';
+import type { Acquisition, ResyncProgress } from '../cluster-view.ts';
 import type { Dial } from '../forwarding/peer-addresses.ts';
 import type { PeerHttp } from '../forwarding/peer-http.ts';
 
@@ -38,6 +38,9 @@ export interface SnapshotInstallerOptions {
   readonly log: Log;
 }
 
+/** Databases of which it is remembered how they were fetched. */
+const acquiredMax = 1000;
+
 /** Unpacked files, and the archive they come from. */
 const spaceFactor = 1.2;
 
@@ -45,6 +48,8 @@ const spaceFactor = 1.2;
 export class SnapshotInstaller {
   readonly #options: SnapshotInstallerOptions;
   readonly #running = new Map<string, ResyncProgress>();
+  /** By the id of the database: one that is made again under the name was never fetched. */
+  readonly #acquired = new Map<string, Acquisition>();
 
   constructor(options: SnapshotInstallerOptions) {
     this.#options = options;
@@ -59,6 +64,11 @@ export class SnapshotInstaller {
   /** What is being fetched of a database, for `GET /cluster`. */
   progressOf(database: string): ResyncProgress | undefined {
     return this.#running.get(database);
+  }
+
+  /** How the last fetching of a database ended, or that it goes on; undefined: it was not fetched since the start. */
+  acquisitionOf(database: string): Acquisition | undefined {
+    return this.#acquired.get(this.#options.uuidOf(database) ?? '');
   }
 
   get isRunning(): boolean {
@@ -83,15 +93,20 @@ export class SnapshotInstaller {
       );
     const { retries, retryBaseMs, runtime, log } = this.#options;
     this.#tell(database, 'DOWNLOAD', 0, 0);
+    this.#keep(database, 'ACQUIRING');
     try {
       for (let attempt = 0; ; attempt++) {
         try {
           await this.#attempt(database, from(), atLeast);
+          this.#keep(database, 'ACQUIRED');
           return;
         } catch (error) {
           const reason = error instanceof Error ? error.message : String(error);
           log.warn('a database could not be fetched', { database, attempt: attempt + 1, reason });
-          if (attempt >= retries()) throw error;
+          if (attempt >= retries()) {
+            this.#keep(database, 'FAILED', reason);
+            throw error;
+          }
           await runtime.timers.sleep(retryBaseMs() * 2 ** attempt);
         }
       }
@@ -232,6 +247,21 @@ export class SnapshotInstaller {
     };
     if (databases.exists(database)) await databases.replaceHere(database, fill);
     else await databases.installHere(database, fill);
+  }
+
+  #keep(
+    database: string,
+    acquireStatus: Acquisition['acquireStatus'],
+    acquireError?: string,
+  ): void {
+    const acquireTimestamp = this.#options.runtime.clock.now();
+    const uuid = this.#options.uuidOf(database) ?? '';
+    this.#acquired.delete(uuid);
+    this.#acquired.set(uuid, { acquireStatus, acquireTimestamp, acquireError });
+    for (const oldest of this.#acquired.keys()) {
+      if (this.#acquired.size <= acquiredMax) break;
+      this.#acquired.delete(oldest);
+    }
   }
 
   #tell(database: string, phase: ResyncProgress['phase'], bytes: number, totalBytes: number): void {

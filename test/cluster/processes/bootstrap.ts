@@ -9,6 +9,8 @@ import { makeSchool, ownCount, rows, startProcesses, until } from './support.ts'
 // A cluster that begins with databases of its servers, with real processes (ha.md 8.4).
 
 interface Shown {
+  readonly acquireStatus: string;
+  readonly acquireTimestamp?: number;
   readonly name: string;
   readonly status: string;
   readonly bootstrapFingerprint?: string;
@@ -55,6 +57,9 @@ test('equal copies become one database without a byte moved; an older one is fet
   await rows(cluster, three, 'INSERT INTO Person SET number = 12');
   for (const server of cluster.servers) assert.equal(await count(server), 12);
   const [shown] = await databasesOf(cluster, two);
+  const [fetched] = await databasesOf(cluster, three);
+  assert.deepEqual([shown?.acquireStatus, fetched?.acquireStatus], ['LOCAL', 'ACQUIRED']);
+  assert.ok((fetched?.acquireTimestamp ?? 0) > 0);
   assert.match(shown?.bootstrapFingerprint ?? '', /^[0-9a-f]{64}$/);
   assert.ok((shown?.bootstrapLastTxId ?? 0) > 10);
   const aside = (server: LocalServer) =>

@@ -77,7 +77,9 @@ test('a fetched database has the rows, the schema and the position of the other 
     await to.run('CREATE DOCUMENT TYPE Old');
     const fetching = installer(() => archives.open('test'));
     await fetching.prepare();
+    assert.equal(fetching.acquisitionOf('test'), undefined);
     await fetching.install('test', () => 'other_1');
+    assert.equal(fetching.acquisitionOf('test')?.acquireStatus, 'ACQUIRED');
     const rows = await to.runOn('test', "SELECT count(*) AS n FROM Person WHERE name >= 'p'");
     assert.deepEqual(rows, [{ n: 50 }]);
     await assert.rejects(to.runOn('test', 'SELECT FROM Old'), /Old/);
@@ -115,6 +117,9 @@ test('an archive that breaks off leaves what was there, and is asked for again',
     await fetching.prepare();
     await assert.rejects(fetching.install('test', () => 'other_1'));
     assert.equal(asked, 2);
+    const failed = fetching.acquisitionOf('test');
+    assert.equal(failed?.acquireStatus, 'FAILED');
+    assert.ok((failed?.acquireError ?? '') !== '' && (failed?.acquireTimestamp ?? 0) > 0);
     assert.deepEqual(await to.runOn('test', 'SELECT FROM Old'), []);
     assert.equal(fetching.isRunning, false);
   } finally {
