@@ -205,7 +205,11 @@ export class McpServer {
     { principal, requestId }: Caller,
   ): void {
     const { name, given, rows, hasFailed } = call;
-    const shown = name === 'set_server_setting' ? String(given.get('key')) : shortened(given);
+    // The value of a setting may be a secret.
+    const told = [...given].filter(
+      ([argument]) => name !== 'set_server_setting' || argument === 'key',
+    );
+    const shown = shortened(told);
     const transport = principal.via === 'stdio' ? 'stdio' : 'http';
     const outcome = hasFailed ? 'failed' : `ok, ${rows} records`;
     const message = `MCP ${transport}: user '${principal.name}' called ${name.slice(0, 60)}(${maskSecrets(shown)}): ${outcome}`;
@@ -245,7 +249,7 @@ function refusedWhole(message: string): McpAnswer {
 }
 
 /** The beginnings of the arguments; long ones may be vectors of thousands of numbers. */
-function shortened(given: ValueMap): string {
+function shortened(given: readonly (readonly [name: string, value: Value])[]): string {
   const parts: string[] = [];
   let length = 0;
   for (const [name, value] of given) {

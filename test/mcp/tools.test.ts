@@ -177,6 +177,14 @@ test('calls are written down, shortened, and a budget names its setting', async 
   ]);
   await tool('vector_search', { database: 'x'.repeat(200), queryVector: [1, 2, 3] });
   assert.ok((lines().at(-1)?.length ?? 0) < 200);
+  const unknown = await tool('set_server_setting', { key: 'x'.repeat(5000), value: '1' });
+  assert.equal(unknown.isError, true);
+  const { message = '' } =
+    door.events.recent().find((event) => /set_server/.test(event.message)) ?? {};
+  assert.ok(
+    message.length > 100 && message.length < 300,
+    'a key is shortened as all arguments are',
+  );
   await configure({ allowAdmin: true });
   await tool('set_server_setting', { key: 'service.mcp.maxRowsPerMinute', value: '4' });
   const [written] = door.events.recent().filter(({ message }) => message.includes('set_server'));

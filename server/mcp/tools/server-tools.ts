@@ -106,7 +106,7 @@ export const setServerSetting: Tool = {
     if (value === undefined) throw new ToolFailure("'value' is required");
     requireAdmin(call);
     const spec = findSetting(key);
-    if (spec === undefined) throw new ToolFailure(`Unknown server setting: ${key}`);
+    if (spec === undefined) throw new ToolFailure(`Unknown server setting: ${key.slice(0, 200)}`);
     const { previous, current } = call.server.settings.set(spec, value);
     const shown = (given: unknown) => (spec.secret ? hidden : spec.format(given));
     const also =
