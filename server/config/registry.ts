@@ -4,6 +4,7 @@ import * as ofClusterLogs from './cluster-log-settings.ts';
 import * as ofClusters from './cluster-settings.ts';
 import * as ofRedis from './redis-settings.ts';
 import * as ofServer from './server-settings.ts';
+import * as ofCypher from './cypher-settings.ts';
 import * as ofDatabases from './settings.ts';
 import * as ofTools from './mcp-settings.ts';
 import { settingPrefix, type SettingSpec } from './setting.ts';
@@ -13,6 +14,7 @@ export const allSettings: readonly SettingSpec<unknown>[] = Object.values({
   ...betweenDoors,
   ...ofClusterLogs,
   ...ofClusters,
+  ...ofCypher,
   ...ofRedis,
   ...ofServer,
   ...ofTools,

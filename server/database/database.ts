@@ -50,6 +50,7 @@ import type { ServerMemory } from './bounds/memory-accounts.ts';
 import { newMaintainer, openEngine } from './catalogue/open-engine.ts';
 import type { StatementOperations } from './operations/operated-database.ts';
 import { shownUsers, type UserChanges } from './operations/change-user.ts';
+import { requireFilesOf } from './operations/csv-file.ts';
 import { maintain } from './operations/maintenance.ts';
 import type { MaintenanceRoom } from './operations/task.ts';
 import { planMaker } from './statement/plan-maker.ts';
@@ -193,6 +194,11 @@ class Statements {
         new WatchedView(view, (...read) => this.bodies.fireInPlace(...read), runtime.clock),
       callFunction: (called, args, place) => this.bodies.call(called, args, place),
       maintain: (work, order) => maintain(work, order, this.#room(name, options)),
+      openRows: (order, asker) => {
+        const { operations, authorizer } = surroundings;
+        const requireFiles = () => requireFilesOf(asker, authorizer, name);
+        return operations.rowFile({ ...order, requireFiles });
+      },
       users: (asker) => shownUsers(asker, surroundings.users),
     };
     this.compiler = new StatementCompiler({

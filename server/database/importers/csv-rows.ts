@@ -18,8 +18,18 @@ export class CsvRows {
   #wasQuoted = false;
   #state: 'start' | 'plain' | 'quoted' | 'afterQuote' = 'start';
   #line = 1;
+  readonly #escapes: boolean;
+  #rowLine = 1;
+  #lines: number[] = [];
 
-  constructor(options: { delimiter: string; trims: boolean; fieldMax: number }) {
+  /** @param options `escapes`: `\"` in quotes is a quote, too */
+  constructor(options: {
+    delimiter: string;
+    trims: boolean;
+    fieldMax: number;
+    escapes?: boolean;
+  }) {
+    this.#escapes = options.escapes === true;
     this.#delimiter = options.delimiter;
     this.#trims = options.trims;
     this.#fieldMax = options.fieldMax;
@@ -30,8 +40,14 @@ export class CsvRows {
     return this.#line;
   }
 
+  /** The lines on which the rows begin that were given last. */
+  get lines(): readonly number[] {
+    return this.#lines;
+  }
+
   /** @returns the rows that are complete */
   write(piece: string): CsvField[][] {
+    this.#lines = [];
     for (let at = 0; at < piece.length; at += 1) {
       const char = piece[at] as string;
       if (char === '\n') this.#line += 1;
@@ -43,6 +59,8 @@ export class CsvRows {
             for (let i = 1; i < run.length; i += 1) if (run[i] === '\n') this.#line += 1;
             this.#append(run);
             at += run.length - 1;
+          } else if (this.#escapes && this.#field.endsWith('\\')) {
+            this.#field = this.#field.slice(0, -1) + quote;
           } else this.#state = 'afterQuote';
           break;
         }
@@ -69,6 +87,7 @@ export class CsvRows {
   end(): CsvField[][] {
     if (this.#state === 'quoted')
       throw new DatabaseError('Validation', `Line ${this.#line}: a quote is not closed`);
+    this.#lines = [];
     if (this.#row.length > 0 || this.#field !== '' || this.#wasQuoted) this.#endRow();
     return this.#rows.splice(0);
   }
@@ -107,7 +126,11 @@ export class CsvRows {
   #endRow(): void {
     this.#endField();
     // A line with nothing on it is no row.
-    if (this.#row.length > 1 || this.#row[0] !== undefined) this.#rows.push(this.#row);
+    if (this.#row.length > 1 || this.#row[0] !== undefined) {
+      this.#rows.push(this.#row);
+      this.#lines.push(this.#rowLine);
+    }
+    this.#rowLine = this.#line;
     this.#row = [];
   }
 }

@@ -4,6 +4,7 @@ import { DatabaseError } from '#core/errors.ts';
 import type { Principal } from '#core/principal.ts';
 import type { Runtime } from '#core/runtime.ts';
 import type { Value, ValueMap } from '#core/value/value.ts';
+import type { RowFile } from '#query/operators/operator.ts';
 import { makeDirectories } from '#platform/files.ts';
 import type { OperationCall } from '../progress/operation-run.ts';
 import type {
@@ -12,6 +13,7 @@ import type {
   ProgressReporter,
 } from '../progress/progress-registry.ts';
 import type { DatabasesPort } from '../session.ts';
+import { CsvFile } from './csv-file.ts';
 import { backupOptions, backupStepCount, writeBackup } from './backup/backup.ts';
 import { backupFileName } from './backup/names.ts';
 import type { OperatedDatabase, StatementOperations } from './operated-database.ts';
@@ -71,6 +73,11 @@ export class ServerOperations implements StatementOperations {
 
   get paths(): OperationPaths {
     return this.#options.paths;
+  }
+
+  rowFile(order: Parameters<StatementOperations['rowFile']>[0]): RowFile {
+    const { settings, paths } = this.#options;
+    return new CsvFile(order, { settings, paths });
   }
 
   async run(database: OperatedDatabase, call: OperationCall): Promise<ValueMap> {

@@ -28,6 +28,8 @@ export interface SourceOptions {
   readonly exportsPath: string;
   /** Directories that nothing is read from: what the server keeps there is nobody's import. */
   readonly closedDirectories: readonly string[];
+  /** Files lie in or below this directory, whatever their paths say; absent: where the paths say. */
+  readonly within?: string | undefined;
   /** For downloads; made when needed. */
   readonly temporaryDirectory?: string;
   readonly signal: AbortSignal;
@@ -91,15 +93,15 @@ function splitEntry(url: string): {
 
 async function localFile(
   location: string,
-  { settings, rootPath, exportsPath, closedDirectories }: SourceOptions,
+  { settings, rootPath, exportsPath, closedDirectories, within }: SourceOptions,
 ): Promise<Omit<SourceFile, 'entry'>> {
-  const given = pathOf(location);
-  const below = resolve(rootPath, given);
+  const given = within === undefined ? pathOf(location) : pathOf(location).replace(/^\/+/, '');
+  const below = resolve(within ?? rootPath, given);
   const isThere = await stat(below).then(
     () => true,
     () => false,
   );
-  const path = isThere ? below : resolve(exportsPath, given);
+  const path = isThere || within !== undefined ? below : resolve(exportsPath, given);
   const real = await realpath(path).catch(() => undefined);
   const closed = await realDirectories([...closedDirectories, ...systemDirectories]);
   // Judged before anything is told about what is there or not.
@@ -107,6 +109,9 @@ async function localFile(
   const allowed = await realDirectories(
     listOf(settings.get(serverSecurityImportAllowedLocalPaths)),
   );
+  const [inside] = within === undefined ? [] : await realDirectories([within]);
+  if (inside !== undefined && !isBelow(judged, inside))
+    throw new DatabaseError('Forbidden', `'${location}' leads out of the directory for such files`);
   if (allowed.length > 0 && !allowed.some((directory) => isBelow(judged, directory)))
     throw new DatabaseError(
       'Forbidden',

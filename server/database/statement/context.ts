@@ -15,6 +15,7 @@ import {
   emptyStatistics,
   type ExecutionContext,
   type PendingWork,
+  type RowFile,
   type UserList,
   type WriteStatistics,
 } from '#query/operators/operator.ts';
@@ -53,12 +54,16 @@ export interface StatementSurroundings {
   ) => PausingWork<Value>;
   /** Work on the database as a whole. @returns the rows of the statement */
   readonly maintain: (work: Maintenance, order: MaintenanceOrder) => Promise<readonly ValueMap[]>;
+  readonly openRows: (
+    order: { readonly url: string; readonly delimiter: string },
+    asker: StatementAsker | undefined,
+  ) => RowFile;
   /** The users of the server. @throws DatabaseError `Forbidden` for others than root */
   readonly users: (asker: StatementAsker | undefined) => ReturnType<UserList['all']>;
 }
 
 /** Whose statement it is, for lists of what runs. */
-export type StatementAsker = Pick<RunOptions, 'principal' | 'requestId'>;
+export type StatementAsker = Pick<RunOptions, 'principal' | 'requestId' | 'judge'>;
 
 /** What a maintenance statement runs in. */
 export interface MaintenanceOrder {
@@ -108,6 +113,7 @@ export class StatementContext implements ExecutionContext {
   readonly schemaSource: (kind: string, name: string | undefined) => Iterable<ValueMap>;
   readonly maintain: ExecutionContext['maintain'];
   readonly users: UserList;
+  readonly openRows: ExecutionContext['openRows'];
   readonly variables: VariableScope;
   readonly #watched: (view: ReadView) => ReadView;
   /** Pulls that an execution makes before it first looks at the clock; learned from those before. */
@@ -149,6 +155,7 @@ export class StatementContext implements ExecutionContext {
         throw new DatabaseError('Internal', 'maintenance was started without a transaction');
       return surroundings.maintain(work, { transaction, mayCommitInPieces, asker, pause });
     };
+    this.openRows = (order) => surroundings.openRows(order, this.asker);
     this.users = usersSeenBy(() => this.asker, surroundings);
     this.variables = {
       get: (name) =>

@@ -57,8 +57,19 @@ export interface ExecutionContext extends EvaluationContext {
   ) => Promise<readonly ValueMap[]>;
   /** SchemaScan asks the layer above for what storage and settings know. */
   readonly schemaSource: (kind: string, name: string | undefined) => Iterable<ValueMap>;
+  /** Opens a file of rows. @throws DatabaseError `Forbidden` for who may not read it, and for refused addresses, with the first row */
+  readonly openRows: (order: { url: string; delimiter: string }) => RowFile;
   /** Who asks, and the users of the server. */
   readonly users: UserList;
+}
+
+/** Rows of texts; null is an empty field. */
+export interface RowFile {
+  /** The next row with the number of its line; undefined at the end; a wait while it is read. */
+  next(): { readonly fields: readonly (string | null)[]; readonly line: number } | Wait | undefined;
+  /** As it may be shown. */
+  readonly name: string;
+  close(): void;
 }
 
 export interface UserList {

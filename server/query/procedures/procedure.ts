@@ -35,6 +35,8 @@ export interface ProcedureColumn {
 export interface ProcedureRows {
   /** A row, 'pause' after a share of work (some 1,024 steps) without one, or undefined at the end. */
   next(): ValueMap | 'pause' | undefined;
+  /** Nobody asks for more; absent: it holds nothing. */
+  close?(): void;
 }
 
 /** All procedures by name; lookup ignores case. */

@@ -1,5 +1,6 @@
 import { graphAlgorithms } from './algorithms/registry.ts';
 import { dbProcedures } from './db.ts';
+import { loadCsvProcedure } from './load-csv.ts';
 import { metaProcedures } from './meta.ts';
 import { pathProcedures } from './paths/procedures.ts';
 import { shortestPathProcedure } from './paths/shortest.ts';
@@ -51,6 +52,7 @@ export function procedureRegistry(procedures: readonly Procedure[] = []): OpenPr
 export const serverProcedures: OpenProcedureRegistry = procedureRegistry([
   ...dbProcedures,
   ...metaProcedures,
+  loadCsvProcedure,
   shortestPathProcedure,
   ...pathProcedures,
   ...searchProcedures,

@@ -220,6 +220,9 @@ function contextFor(
     databaseName: 'test',
     serverVersion: '0.0.0',
     defaults: () => undefined,
+    openRows: () => {
+      throw new Error('there are no files here');
+    },
     users: { current: undefined, all: () => [] },
     maintain: async () => [],
     statistics: options.statistics ?? emptyStatistics(),

@@ -2,6 +2,7 @@ import type { Expression } from '#query/algebra/expression.ts';
 import { functionRegistry } from '#query/functions/registry.ts';
 import type { Expression as Expr, ExpressionOf as ExprOf } from '../ast.ts';
 import type { Compiler } from './compiler.ts';
+import { compileCsvCall } from './load-csv.ts';
 import type { Scope } from './scope.ts';
 import { requireKind, type StaticKind } from './static-kind.ts';
 
@@ -57,7 +58,7 @@ export function compileCall(
   const kinds = argumentKinds[name];
   if (kinds !== undefined && first !== undefined)
     requireKind(compiler, first, scope, kinds[0], kinds[1]);
-  const special = specialCall(expr, name, value);
+  const special = specialCall(expr, name, value) ?? compileCsvCall(name, expr.args, scope);
   if (special !== undefined) return special;
   const registered = registeredName(name);
   const found = registered === undefined ? undefined : functionRegistry.scalar(registered);

@@ -9,6 +9,7 @@ import type {
 } from '../ast.ts';
 import { isAggregate } from './call.ts';
 import type { Compiler, QueryColumn, Substitution } from './compiler.ts';
+import { hiddenBindings, isHidden } from './load-csv.ts';
 import { type Binding, type BindingKind, type Scope, withBindings } from './scope.ts';
 import { staticKind } from './static-kind.ts';
 import { conditionIn } from './sub-query.ts';
@@ -76,8 +77,9 @@ class ProjectionCompiler {
     else this.#project();
     for (const { value, slot } of this.#items)
       if (value !== undefined) this.#known.set(this.#textOf(value), slot);
+    const passedOn = this.#isGrouped || isDistinct ? [] : hiddenBindings(this.#scope);
     const after = withBindings(
-      new Map(),
+      new Map(passedOn),
       this.#items.map(({ name, slot, kind, type }) => [name, { slot, kind, type }] as const),
     );
     if (isDistinct)
@@ -105,10 +107,11 @@ class ProjectionCompiler {
   /** The items with their names, those of a star included. */
   #named(): readonly Item[] {
     const { isAll: hasStar, items, at } = this.#projection;
-    if (hasStar && this.#scope.size === 0 && this.#clause === 'RETURN')
+    const variables = [...this.#scope].filter(([name]) => !isHidden(name));
+    if (hasStar && variables.length === 0 && this.#clause === 'RETURN')
       throw this.#compiler.failure('NoVariablesInScope', at, 'there is no variable to return');
     const starred = hasStar
-      ? [...this.#scope]
+      ? variables
           .sort(([a], [b]) => (a < b ? -1 : 1))
           .map(([name, { slot, kind }]) => ({
             name,

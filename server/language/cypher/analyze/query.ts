@@ -4,6 +4,7 @@ import type { Clause, ClauseOf, Query, SingleQuery } from '../ast.ts';
 import { notSupported } from '../failures.ts';
 import { batchedCall, readsNothing, requireOutermost } from './batched-call.ts';
 import type { CompiledQuery, Compiler, QueryColumn } from './compiler.ts';
+import { compileLoadCsv, hiddenBindings } from './load-csv.ts';
 import { compileParts } from './pattern.ts';
 import { compileProcedureCall, isVoid, writtenCall } from './procedure-call.ts';
 import { compileProjection } from './projection.ts';
@@ -160,7 +161,8 @@ class SingleCompiler {
         this.#subQuery(clause, isLast);
         return;
       case 'loadCsv':
-        throw notSupported('LOAD CSV');
+        this.#loadCsv(clause);
+        return;
       case 'order': {
         const { orderBy, skip, limit, at, end } = clause;
         const all = { isDistinct: false, isAll: true, items: [], orderBy, skip, limit, at, end };
@@ -267,6 +269,14 @@ class SingleCompiler {
     this.#isSettled = false;
   }
 
+  #loadCsv(clause: ClauseOf<'loadCsv'>): void {
+    const row = { plan: this.#plan, scope: this.#scope };
+    const { plan, bindings } = compileLoadCsv(this.#compiler, clause, row);
+    const [[name, record], ...hidden] = bindings as [(typeof bindings)[0], ...typeof bindings];
+    this.#define(name, record, clause.at);
+    this.#read({ plan, scope: withBindings(this.#scope, hidden) });
+  }
+
   /** A clause that writes stands between two barriers. */
   #write(clause: Clause, isLast: boolean): void {
     this.#writes = true;
@@ -368,7 +378,8 @@ class SingleCompiler {
       query.parts.flatMap(({ clauses: [first] }) =>
         first?.kind === 'with' ? importedBy(first, this.#scope) : [],
       );
-    return new Map(
+    return withBindings(
+      new Map(hiddenBindings(this.#scope)),
       names.map((name) => {
         const binding = this.#scope.get(name);
         if (binding !== undefined) return [name, binding] as const;

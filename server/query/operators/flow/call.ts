@@ -67,6 +67,7 @@ export class CallOperator implements PhysicalOperator {
 
   close(): void {
     this.#context = undefined;
+    this.#rows?.close?.();
     this.#rows = undefined;
     this.#options.input.close();
   }
