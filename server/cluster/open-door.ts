@@ -6,6 +6,7 @@ import {
   haQuorum,
   haQuorumTimeout,
   haReadConsistency,
+  haStalledReplicaResyncDurationMs,
   haTlsEnabled,
 } from '#config/cluster-settings.ts';
 import { sslEnabled, sslTrustStore, sslTrustStorePassword } from '#config/server-settings.ts';
@@ -18,11 +19,13 @@ import { Forwarder } from './forwarding/forwarder.ts';
 import { type DialMap, type OwnPorts, PeerAddresses } from './forwarding/peer-addresses.ts';
 import { PeerHttp } from './forwarding/peer-http.ts';
 import { ClusterManagement } from './management/management.ts';
+import { PeerResync } from './management/peer-resync.ts';
 import { ClusterVerify } from './management/verify.ts';
 import { ReadBarrier } from './reads/read-barrier.ts';
 import { CapabilityPoll } from './status/capabilities.ts';
 import { Readiness } from './status/readiness.ts';
 import { ReplicaMonitor } from './status/replica-monitor.ts';
+import { StalledReplicas } from './status/stalled-replicas.ts';
 import { ClusterStatusReport } from './status/status-report.ts';
 import type { ClusterToken } from './token/cluster-token.ts';
 import { LoginTokens } from './token/login-tokens.ts';
@@ -104,10 +107,18 @@ export async function openClusterDoor(options: ClusterDoorOptions): Promise<Clus
     token,
     runtime,
   });
-  const verify = new ClusterVerify({ view, addresses, http, token, runtime });
+  const resync = new PeerResync({ addresses, http, token });
+  const verify = new ClusterVerify({ view, addresses, http, token, resync, runtime });
+  const stalled = new StalledReplicas({
+    monitor,
+    resync,
+    databases: () => onlineDatabases(view),
+    durationMs: () => settings.get(haStalledReplicaResyncDurationMs),
+    log,
+  });
   options.shareTokens(new LoginTokens({ view, addresses, http, token, reads, clock }));
   const stopWatching = endSessionsWhenDeposed(view, options.endSessions);
-  const stopSampling = sampleRegularly(view, monitor, runtime);
+  const stopSampling = sampleRegularly(view, { monitor, stalled }, runtime);
   poll.start();
   return {
     view,
@@ -143,11 +154,21 @@ function endSessionsWhenDeposed(view: ClusterView, endSessions: () => void): () 
   });
 }
 
-function sampleRegularly(view: ClusterView, monitor: ReplicaMonitor, runtime: Runtime): () => void {
-  const { clock, timers } = runtime;
+function onlineDatabases(view: ClusterView): readonly string[] {
+  return view.databases().flatMap(({ name, status }) => (status === 'ONLINE' ? [name] : []));
+}
+
+function sampleRegularly(
+  view: ClusterView,
+  { monitor, stalled }: { readonly monitor: ReplicaMonitor; readonly stalled: StalledReplicas },
+  { clock, timers }: Runtime,
+): () => void {
   let cancel = () => {};
   const sample = () => {
-    monitor.sample(view.consensus.status(), clock.monotonicMs());
+    const status = view.consensus.status();
+    monitor.sample(status, clock.monotonicMs());
+    const followers = status.role === 'leader' ? status.progress.map(({ id }) => id) : [];
+    void stalled.look(followers, clock.monotonicMs());
     cancel = timers.after(sampleEveryMs, sample);
   };
   sample();

@@ -5,6 +5,7 @@ import type { ClusterView, VerifiedDatabase, VerifiedFile } from '../cluster-vie
 import type { KnownPeer, PeerAddresses } from '../forwarding/peer-addresses.ts';
 import { PeerFailure, type PeerHttp } from '../forwarding/peer-http.ts';
 import type { ClusterToken } from '../token/cluster-token.ts';
+import type { PeerResync } from './peer-resync.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -31,6 +32,7 @@ export class ClusterVerify {
     readonly addresses: PeerAddresses;
     readonly http: PeerHttp;
     readonly token: ClusterToken;
+    readonly resync: PeerResync;
     readonly runtime: Pick<Runtime, 'clock' | 'timers'>;
   };
 
@@ -39,6 +41,7 @@ export class ClusterVerify {
     addresses: PeerAddresses;
     http: PeerHttp;
     token: ClusterToken;
+    resync: PeerResync;
     runtime: Pick<Runtime, 'clock' | 'timers'>;
   }) {
     this.#options = options;
@@ -83,36 +86,13 @@ export class ClusterVerify {
     const aligned = await Promise.all(
       (peers as readonly Json[]).map(async ({ peerId, status, error }) => {
         if (status !== 'INCONSISTENT') return { peerId, status, ...(error ? { error } : {}) };
-        const failed = await this.#fetchAnew(String(peerId), database, user);
+        const failed = await this.#options.resync.begin(String(peerId), database, user);
         return failed === undefined
           ? { peerId, status: 'RESYNC_STARTED' }
           : { peerId, status: 'ERROR', error: failed };
       }),
     );
     return { operation: 'align database', database, index, overallStatus, servers: aligned };
-  }
-
-  /** @returns why it did not begin */
-  async #fetchAnew(peer: PeerId, database: string, user: string): Promise<string | undefined> {
-    const { addresses, http, token } = this.#options;
-    const dial = addresses.dial(peer);
-    if (dial.kind === 'refused') return dial.reason;
-    try {
-      const { status, body } = await http.askWhole(dial, {
-        method: 'POST',
-        path: `/api/v1/cluster/resync/${encodeURIComponent(database)}`,
-        headers: {
-          'content-type': 'application/json',
-          'x-service-cluster-token': token.value,
-          'x-service-forwarded-user': encodeURIComponent(user),
-        },
-        body: Buffer.from('{}'),
-      });
-      // One that is under way already is as good.
-      return status === 200 || status === 409 ? undefined : body.toString().slice(0, 300);
-    } catch (error) {
-      return error instanceof Error ? error.message : String(error);
-    }
   }
 
   /** The leader puts the mark into the log. @throws DatabaseError `QuorumNotReached`, `DatabaseNotFound` */
