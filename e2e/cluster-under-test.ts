@@ -76,7 +76,7 @@ export async function installOperator(
   if (hasDefinition)
     await must('kubectl', [
       ...['apply', '--server-side', '--force-conflicts', '-f'],
-      resolve(import.meta.dirname, '../crds/clusters.polyad.io.yaml'),
+      resolve(import.meta.dirname, '../crds'),
     ]);
   const scope =
     namespaces.length === 0

@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs';
-import { definitionFile, renderDefinition } from './api/definition-file.ts';
+import { definitionFiles } from './api/definition-file.ts';
 import { chartFiles } from './chart/chart-files.ts';
 
-// `npm run generate`: writes the custom resource definition and the generated files of the chart anew.
+// `npm run generate`: writes the custom resource definitions and the generated files of the chart anew.
 
-writeFileSync(definitionFile, renderDefinition());
-for (const { path, content } of chartFiles()) writeFileSync(path, content);
+for (const { path, content } of [...definitionFiles(), ...chartFiles()])
+  writeFileSync(path, content);

@@ -4,7 +4,6 @@ import type { KubernetesObject, Secret } from '../api/kubernetes-object.ts';
 import {
   annotationKeys,
   fieldManagers,
-  finalizerName,
   objectNames,
   ownedLabels,
   rootPasswordKey,
@@ -30,6 +29,7 @@ import type { Actors } from './actors.ts';
 import { changeGroup } from './change-group.ts';
 import { issueCertificate } from './issue-certificate.ts';
 import { isLasting, Refusals } from './refusal.ts';
+import { setFinalizer } from './set-finalizer.ts';
 
 interface Task {
   readonly seen: Observation;
@@ -53,7 +53,7 @@ export async function carryOut(action: Action, task: Task): Promise<void> {
     case 'issue-certificate':
       return issueCertificate(action, task);
     case 'set-finalizer':
-      return setFinalizer(action.isPresent, task);
+      return setFinalizer(action.isPresent, seen.cluster, actors);
     case 'label':
       return patch(task, nameOf(action.target, namespace), {
         metadata: { uid: action.target.uid, labels: action.labels },
@@ -111,39 +111,6 @@ async function applyObject(
 
 async function patch({ actors }: Task, target: ObjectName, body: object): Promise<void> {
   const answer = await actors.api.mergePatch(target, body, fieldManagers.objects);
-  actors.reader.noteWritten(answer);
-}
-
-async function setFinalizer(isPresent: boolean, { seen, actors }: Task): Promise<void> {
-  const { apiVersion, kind, metadata } = seen.cluster;
-  const { name, namespace, uid } = metadata;
-  if (isPresent) {
-    const answer = await actors.api.apply(
-      {
-        apiVersion,
-        kind,
-        metadata: {
-          ...inNamespace(name, namespace),
-          ...(uid && { uid }),
-          finalizers: [finalizerName],
-        },
-      },
-      { manager: fieldManagers.finalizer },
-    );
-    actors.reader.noteWritten(answer);
-    return;
-  }
-  // A plain patch with the version that was seen: it removes ours whoever put it there, and nobody else's.
-  const answer = await actors.api.mergePatch(
-    { kind: 'Cluster', namespace, name },
-    {
-      metadata: {
-        resourceVersion: metadata.resourceVersion,
-        finalizers: (metadata.finalizers ?? []).filter((entry) => entry !== finalizerName),
-      },
-    },
-    fieldManagers.finalizer,
-  );
   actors.reader.noteWritten(answer);
 }
 

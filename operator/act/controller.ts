@@ -3,8 +3,6 @@ import type { ClusterObject } from '../api/cluster.ts';
 import type { ClusterStatus } from '../api/cluster-status.ts';
 import { targetOf } from '../api/decision.ts';
 import type { Action, Decision } from '../api/decision.ts';
-import type { KubernetesObject } from '../api/kubernetes-object.ts';
-import { fieldManagers } from '../api/names.ts';
 import type { Observation, OperatorFacts } from '../api/observation.ts';
 import type { Log, Runtime } from '../api/runtime.ts';
 import type { KubernetesError } from '../kubernetes/kubernetes-error.ts';
@@ -22,6 +20,7 @@ import { ClusterMemory } from './cluster-memory.ts';
 import { forgetCluster, reportCluster } from './cluster-metrics.ts';
 import { EventRecorder } from './event-recorder.ts';
 import { isLasting, Refusals } from './refusal.ts';
+import { writeStatus } from './write-status.ts';
 
 export interface ControllerOptions {
   readonly api: KubernetesApi;
@@ -151,23 +150,7 @@ export class Controller {
 
   async #writeStatus(cluster: ClusterObject, status: ClusterStatus): Promise<void> {
     if (canonical(cluster.status ?? {}) === canonical(status)) return;
-    const { apiVersion, kind, metadata } = cluster;
-    const { name, namespace, uid, resourceVersion } = metadata;
-    const answer = await this.#options.api.apply(
-      {
-        apiVersion,
-        kind,
-        metadata: {
-          name,
-          ...(namespace === undefined ? undefined : { namespace }),
-          ...(uid === undefined ? undefined : { uid }),
-          ...(resourceVersion === undefined ? undefined : { resourceVersion }),
-        },
-        status,
-      } as KubernetesObject,
-      { manager: fieldManagers.status, subresource: 'status' },
-    );
-    this.#options.reader.noteWritten(answer);
+    await writeStatus(cluster, status, this.#options);
   }
 
   #report(cluster: ClusterObject, { action, status }: Decision): void {

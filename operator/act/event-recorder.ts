@@ -1,4 +1,3 @@
-import type { ClusterObject } from '../api/cluster.ts';
 import type { EventNote } from '../api/decision.ts';
 import type { KubernetesObject } from '../api/kubernetes-object.ts';
 import type { Log, Runtime } from '../api/runtime.ts';
@@ -17,7 +16,7 @@ interface Known {
 }
 
 /**
- * Events about Clusters. The same note again within five minutes counts up the one that is there; more than a burst of different
+ * Events about objects of ours. The same note again within five minutes counts up the one that is there; more than a burst of different
  * ones waits for the next five minutes. Losing an event is no failure.
  */
 export class EventRecorder {
@@ -40,17 +39,17 @@ export class EventRecorder {
     this.#instance = options.instance;
   }
 
-  async record(cluster: ClusterObject, event: EventNote): Promise<void> {
+  async record(object: KubernetesObject, event: EventNote): Promise<void> {
     const now = this.#runtime.clock.now();
-    const key = `${cluster.metadata.uid ?? ''} ${event.reason} ${event.note}`;
+    const key = `${object.metadata.uid ?? ''} ${event.reason} ${event.note}`;
     const known = this.#known.get(key);
     try {
       if (known !== undefined && now - known.atMs < repeatMs)
-        await this.#repeat(cluster, known, now);
-      else if (this.#mayBurst(cluster.metadata.uid ?? '', now))
-        await this.#create(cluster, event, key, now);
+        await this.#repeat(object, known, now);
+      else if (this.#mayBurst(object.metadata.uid ?? '', now))
+        await this.#create(object, event, key, now);
     } catch (error) {
-      this.#log.warn({ cluster: cluster.metadata.name }, `event not recorded: ${String(error)}`);
+      this.#log.warn({ object: object.metadata.name }, `event not recorded: ${String(error)}`);
     }
   }
 
@@ -65,8 +64,13 @@ export class EventRecorder {
     return burst.count <= burstMax;
   }
 
-  async #create(cluster: ClusterObject, event: EventNote, key: string, now: number): Promise<void> {
-    const { name, namespace, uid } = cluster.metadata;
+  async #create(
+    object: KubernetesObject,
+    event: EventNote,
+    key: string,
+    now: number,
+  ): Promise<void> {
+    const { name, namespace, uid } = object.metadata;
     const eventName = `${name}.${this.#runtime.random.uuid().slice(0, 13)}`;
     await this.#api.create({
       apiVersion: 'events.k8s.io/v1',
@@ -77,7 +81,7 @@ export class EventRecorder {
       reportingInstance: this.#instance,
       action: 'Reconcile',
       reason: event.reason,
-      regarding: { apiVersion: cluster.apiVersion, kind: cluster.kind, name, namespace, uid },
+      regarding: { apiVersion: object.apiVersion, kind: object.kind, name, namespace, uid },
       note: event.note.slice(0, noteLengthMax),
       type: event.type,
     } as KubernetesObject);
@@ -86,11 +90,11 @@ export class EventRecorder {
     if (this.#known.size > knownMax && oldest !== undefined) this.#known.delete(oldest);
   }
 
-  async #repeat(cluster: ClusterObject, known: Known, now: number): Promise<void> {
+  async #repeat(object: KubernetesObject, known: Known, now: number): Promise<void> {
     known.count++;
     known.atMs = now;
     await this.#api.mergePatch(
-      { kind: 'Event', namespace: cluster.metadata.namespace, name: known.name },
+      { kind: 'Event', namespace: object.metadata.namespace, name: known.name },
       { series: { count: known.count, lastObservedTime: microTime(now) } },
       'polyad-operator',
     );

@@ -14,6 +14,7 @@ import { CachedReader, scopeKey } from '../observe/cluster-reader.ts';
 import { MemberError } from '../observe/database-client.ts';
 import type { DatabaseClient } from '../observe/database-client.ts';
 import { Controller } from './controller.ts';
+import { isOwnKind, KindController, ownKinds } from './kinds/kind-controller.ts';
 
 export interface OperatorOptions {
   readonly api: KubernetesApi;
@@ -66,16 +67,24 @@ export class Operator {
   /** Watches of Secrets that users name in a Cluster, by namespace and name. */
   readonly #secretWatches = new Map<string, Reflector>();
   readonly #controller: Controller;
+  readonly #kinds: KindController;
   readonly #queue: WorkQueue;
   #isActive = false;
 
   constructor(options: OperatorOptions) {
     this.#options = options;
-    for (const kind of ['Cluster', ...ownedKinds, ...optionalKinds] as const)
+    for (const kind of ['Cluster', ...ownKinds, ...ownedKinds, ...optionalKinds] as const)
       this.#caches.set(kind, new ObjectCache());
     this.#caches.set('Node', new ObjectCache(projectNode));
     const reader = new CachedReader(this.#caches, options.api, this.#unreadable);
     this.#controller = new Controller({ ...options, reader });
+    this.#kinds = new KindController({
+      ...options,
+      reader,
+      onSettled: (kind, namespace, name) => {
+        if (this.#isActive) this.#queue.add(keyOf(namespace, name, kind));
+      },
+    });
     this.#queue = new WorkQueue({
       runtime: options.runtime,
       workers: options.concurrency,
@@ -99,6 +108,8 @@ export class Operator {
         namespace,
         clusterSelector === '' ? {} : { labelSelector: clusterSelector },
       );
+      // A definition that is not there yet is asked for again.
+      for (const kind of ownKinds) this.#watch(kind, namespace, {}, true);
       for (const kind of ownedKinds)
         this.#watch(kind, namespace, { labelSelector: labelKeys.cluster });
       for (const kind of optionalKinds)
@@ -134,6 +145,8 @@ export class Operator {
     this.#isActive = true;
     for (const { metadata } of this.#caches.get('Cluster')?.values() ?? [])
       this.#queue.add(keyOf(metadata.namespace, metadata.name));
+    for (const kind of ownKinds)
+      for (const object of this.#caches.get(kind)?.values() ?? []) this.#changed(object);
   }
 
   /** Ends: no more work is begun, what is under way is finished. */
@@ -194,6 +207,11 @@ export class Operator {
       this.#nodeChanged(object);
       return;
     }
+    if (isOwnKind(object.kind)) {
+      const { namespace, name } = object.metadata;
+      this.#queue.add(keyOf(namespace, name, object.kind));
+      return;
+    }
     const name = clusterOf(object);
     if (name !== undefined) this.#queue.add(keyOf(object.metadata.namespace, name));
     else if (object.kind === 'Secret') this.#enqueueUsersOf(object);
@@ -219,32 +237,38 @@ export class Operator {
 
   async #work(key: string): Promise<void> {
     const { runtime, metrics, pollMs, resyncMs } = this.#options;
-    const [namespace = '', name = ''] = key.split('/');
+    const { kind, namespace, name } = partsOf(key);
     if (!this.#isWhole(namespace)) {
       this.#queue.addAfter(key, pollMs);
       return;
     }
     const startedMs = runtime.clock.monotonicMs();
-    this.#watchGivenSecret(namespace, name);
-    const afterMs = await this.#controller.look(namespace, name);
+    const afterMs = isOwnKind(kind)
+      ? await this.#kinds.look(kind, namespace, name)
+      : await this.#lookAtCluster(namespace, name);
     const seconds = (runtime.clock.monotonicMs() - startedMs) / 1000;
+    const controller = kind.toLowerCase();
     metrics.observeSeconds(
       'controller_runtime_reconcile_time_seconds',
       'Time of one look',
-      { controller: 'cluster' },
+      { controller },
       seconds,
     );
     metrics.add('controller_runtime_reconcile_total', 'Looks by result', {
-      controller: 'cluster',
+      controller,
       result: afterMs === undefined ? 'success' : 'requeue_after',
     });
-    const cluster = this.#caches.get('Cluster')?.get(namespace, name);
-    if (cluster === undefined) {
+    if (this.#caches.get(kind)?.get(namespace, name) === undefined) {
       this.#queue.forget(key);
       return;
     }
     const spreadMs = resyncMs * (0.8 + 0.4 * runtime.random.fraction());
     this.#queue.addAfter(key, Math.min(afterMs ?? pollMs, pollMs, spreadMs));
+  }
+
+  #lookAtCluster(namespace: string, name: string): Promise<number | undefined> {
+    this.#watchGivenSecret(namespace, name);
+    return this.#controller.look(namespace, name);
   }
 
   #failed(key: string, error: unknown): void {
@@ -255,10 +279,10 @@ export class Operator {
         controller: 'cluster',
       });
     metrics.add('controller_runtime_reconcile_errors_total', 'Looks that failed', {
-      controller: 'cluster',
+      controller: partsOf(key).kind.toLowerCase(),
     });
     const message = error instanceof Error ? error.message : String(error);
-    log.warn({ cluster: key }, `will be tried again: ${message}`);
+    log.warn({ object: key }, `will be tried again: ${message}`);
   }
 
   /** A Secret of the user carries no label of ours: it is watched by its name for as long as a Cluster names it. */
@@ -333,8 +357,13 @@ export class Operator {
   }
 }
 
-function keyOf(namespace: string | undefined, name: string): string {
-  return `${namespace ?? ''}/${name}`;
+function keyOf(namespace: string | undefined, name: string, kind: KindName = clusterKind): string {
+  return `${namespace ?? ''}/${name}${kind === clusterKind ? '' : `/${kind}`}`;
+}
+
+function partsOf(key: string) {
+  const [namespace = '', name = '', kind = clusterKind] = key.split('/');
+  return { kind: kind as KindName, namespace, name };
 }
 
 /** The Cluster that an object belongs to: itself, or by label, or by its controller when somebody took the label away. */

@@ -7,7 +7,9 @@ import { describeFields } from './descriptions/describe-fields.ts';
 import { specDescriptions } from './descriptions/spec.ts';
 import { statusDescriptions } from './descriptions/status.ts';
 import type { Json, JsonObject } from './kubernetes-object.ts';
-import { apiGroup, clusterKind } from './names.ts';
+import { clusterKind } from './names.ts';
+import { kindDefinition } from './kinds/kind-definition.ts';
+import type { Column } from './kinds/kind-definition.ts';
 
 type MutableSchema = { [field: string]: Json | undefined };
 
@@ -84,7 +86,7 @@ function dropUnboundedNumbers(schema: MutableSchema): void {
 }
 
 /** Adds the rules at their places. @throws Error when a rule speaks about a field that is not there */
-function withRules(schema: JsonObject, rules: readonly ValidationRule[]): JsonObject {
+export function withRules(schema: JsonObject, rules: readonly ValidationRule[]): JsonObject {
   const root = structuredClone(schema) as MutableSchema;
   for (const { at, rule, message } of rules) {
     let place = root;
@@ -103,10 +105,10 @@ function withRules(schema: JsonObject, rules: readonly ValidationRule[]): JsonOb
 }
 
 /**
- * What a Cluster says before the operator has seen it. Without it tools that wait for an object take one without a status for
+ * What an object says before the operator has seen it. Without it tools that wait for an object take one without a status for
  * reached, and go on before anything runs.
  */
-const unseenStatus: JsonObject = {
+export const unseenStatus: JsonObject = {
   observedGeneration: 0,
   conditions: [
     {
@@ -139,13 +141,6 @@ export function clusterSchema(): JsonObject {
   );
 }
 
-interface Column {
-  readonly name: string;
-  readonly jsonPath: string;
-  readonly type?: string;
-  readonly isWide?: boolean;
-}
-
 const columns: readonly Column[] = [
   { name: 'Ready', jsonPath: '.status.conditions[?(@.type=="Ready")].status' },
   { name: 'Phase', jsonPath: '.status.phase' },
@@ -167,43 +162,18 @@ const columns: readonly Column[] = [
 
 /** The CustomResourceDefinition of `Cluster`, as `npm run generate` writes it. */
 export function clusterDefinition(): JsonObject {
-  return {
-    apiVersion: 'apiextensions.k8s.io/v1',
-    kind: 'CustomResourceDefinition',
-    metadata: { name: `clusters.${apiGroup}` },
-    spec: {
-      group: apiGroup,
-      scope: 'Namespaced',
-      names: {
-        kind: clusterKind,
-        listKind: `${clusterKind}List`,
-        plural: 'clusters',
-        singular: 'cluster',
-        shortNames: ['pyd'],
-        categories: ['polyad'],
+  return kindDefinition({
+    kind: clusterKind,
+    plural: 'clusters',
+    shortName: 'pyd',
+    schema: clusterSchema(),
+    columns,
+    subresources: {
+      scale: {
+        specReplicasPath: '.spec.replicas',
+        statusReplicasPath: '.status.replicas',
+        labelSelectorPath: '.status.selector',
       },
-      versions: [
-        {
-          name: 'v1alpha1',
-          served: true,
-          storage: true,
-          schema: { openAPIV3Schema: clusterSchema() },
-          subresources: {
-            status: {},
-            scale: {
-              specReplicasPath: '.spec.replicas',
-              statusReplicasPath: '.status.replicas',
-              labelSelectorPath: '.status.selector',
-            },
-          },
-          additionalPrinterColumns: columns.map(({ name, jsonPath, type, isWide }) => ({
-            name,
-            type: type ?? 'string',
-            jsonPath,
-            ...(isWide ? { priority: 1 } : undefined),
-          })),
-        },
-      ],
     },
-  };
+  });
 }

@@ -1,14 +1,25 @@
 import { fileURLToPath } from 'node:url';
 import { stringify } from 'yaml';
-import { clusterDefinition } from './custom-resource-definition.ts';
+import { allDefinitions } from './kinds/definitions.ts';
+import type { JsonObject } from './kubernetes-object.ts';
 
-/** Where the definition lies; `npm run generate` writes it and a test compares. */
-export const definitionFile = fileURLToPath(
-  new URL('../../crds/clusters.polyad.io.yaml', import.meta.url),
-);
+/** A definition as a file: `npm run generate` writes it to `crds/` and a test compares. */
+export interface DefinitionFile {
+  /** `clusters.polyad.io.yaml`. */
+  readonly name: string;
+  readonly path: string;
+  readonly content: string;
+}
 
 const header = '# Generated from operator/api by `npm run generate`; do not edit.\n';
 
-export function renderDefinition(): string {
-  return header + stringify(clusterDefinition(), { lineWidth: 0, aliasDuplicateObjects: false });
+export function definitionFiles(): readonly DefinitionFile[] {
+  return allDefinitions().map((definition) => {
+    const name = `${(definition['metadata'] as JsonObject)['name'] as string}.yaml`;
+    return {
+      name,
+      path: fileURLToPath(new URL(`../../crds/${name}`, import.meta.url)),
+      content: header + stringify(definition, { lineWidth: 0, aliasDuplicateObjects: false }),
+    };
+  });
 }

@@ -16,8 +16,8 @@ export const operatorPermissions: readonly PermissionRule[] = [
     scope: 'whole',
     group: 'polyad.io',
     resources: ['clusters'],
-    verbs: ['list', 'watch', 'patch'],
-    why: 'patch sets and removes the own finalizer; spec and metadata are never written otherwise',
+    verbs: ['get', 'list', 'watch', 'patch'],
+    why: 'patch sets and removes the own finalizer; spec and metadata are never written otherwise; get finds those that a selector hides',
   },
   {
     scope: 'whole',
@@ -32,6 +32,20 @@ export const operatorPermissions: readonly PermissionRule[] = [
     resources: ['clusters/finalizers'],
     verbs: ['update'],
     why: 'owner references that block deletion, where the API server enforces that right',
+  },
+  {
+    scope: 'whole',
+    group: 'polyad.io',
+    resources: ['backups'],
+    verbs: ['list', 'watch', 'patch'],
+    why: 'backups as they are asked for; patch sets and removes the own finalizer',
+  },
+  {
+    scope: 'whole',
+    group: 'polyad.io',
+    resources: ['backups/status'],
+    verbs: ['patch'],
+    why: 'what became of a backup',
   },
   {
     scope: 'whole',

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { stringify } from 'yaml';
 import { z } from 'zod';
-import { renderDefinition } from '../api/definition-file.ts';
+import { definitionFiles } from '../api/definition-file.ts';
 import { operatorPermissions } from '../api/permissions.ts';
 import { hotSettings, managedSettings } from '../api/setting-classes.ts';
 import { memberAlerts } from '../resources/alert-rules.ts';
@@ -32,7 +32,7 @@ export function chartFiles(): readonly ChartFile[] {
   return [
     file('values.schema.json', `${JSON.stringify(valuesSchema(), undefined, 2)}\n`),
     file('files/permissions.yaml', header + stringify({ rules })),
-    file('files/clusters.polyad.io.yaml', renderDefinition()),
+    ...definitionFiles().map(({ name, content }) => file(`files/crds/${name}`, content)),
     file('files/hot-settings.txt', lines([...hotSettings].sort())),
     file('files/managed-settings.txt', lines(managedSettings)),
     file('files/dashboard.json', `${JSON.stringify(dashboard(), undefined, 2)}\n`),

@@ -1,5 +1,6 @@
 import type { Runtime } from '../api/runtime.ts';
 import type { DatabaseBackups, MemberSetting } from '../api/observation.ts';
+import type { Archive } from '../api/kinds/backup-view.ts';
 import type { RaftAnswer } from '../api/group.ts';
 import { parseRaftAnswer } from '../api/group.ts';
 import { backupHistory, databasesMax } from './backup-history.ts';
@@ -52,6 +53,8 @@ const timeoutsMs = {
   call: 5000,
   membership: 100_000,
   backup: 3_600_000,
+  // Of calls that no worker waits for.
+  long: 86_400_000,
 } as const;
 const clusterPath = '/api/v1/cluster';
 const mcpConfigPath = '/api/v1/mcp/config';
@@ -169,10 +172,8 @@ export class DatabaseClient {
     const known = this.#backups.get(member.incarnation);
     const now = this.#runtime.clock.monotonicMs();
     if (known !== undefined && now - known.atMs < backupsMs) return known.history;
-    const ask = async (command: string) =>
-      (JSON.parse(await this.command(member, password, { command })) as { result?: unknown })
-        .result as readonly object[] | undefined;
-    const names = ((await ask('list databases')) ?? []) as unknown as readonly string[];
+    const ask = (command: string) => this.#resultOf(member, password, command);
+    const names = await this.databaseNames(member, password);
     const archives = new Map<string, readonly object[]>();
     for (const name of names.slice(0, databasesMax))
       archives.set(name, (await ask(`list backups ${name}`)) ?? []);
@@ -180,6 +181,49 @@ export class DatabaseClient {
     const history = backupHistory({ archives, events });
     keepNewest(this.#backups, member.incarnation, { history, atMs: now });
     return history;
+  }
+
+  async databaseNames(member: Member, password: string): Promise<readonly string[]> {
+    const names = await this.#resultOf(member, password, 'list databases');
+    return (names ?? []) as unknown as readonly string[];
+  }
+
+  /** The archives of a database that lie on the member. */
+  async archives(member: Member, password: string, database: string): Promise<readonly Archive[]> {
+    const list = (await this.#resultOf(member, password, `list backups ${database}`)) ?? [];
+    return (list as readonly { fileName: string; size?: number; timestamp: string }[]).map(
+      // Members name an archive by the time of their zone, which is UTC in our image.
+      ({ fileName, size: bytes, timestamp }) => ({
+        fileName,
+        bytes,
+        takenAtMs: Date.parse(`${timestamp}Z`),
+      }),
+    );
+  }
+
+  /** Resolves when the archive is whole, which may take hours. @returns its file name */
+  async triggerBackup(member: Member, password: string, database: string): Promise<string> {
+    const command = { command: `trigger backup ${database}` };
+    const answer = await this.command(member, password, command, timeoutsMs.long);
+    return String((JSON.parse(answer) as { backupFile?: string }).backupFile ?? '');
+  }
+
+  /** One that is not there is as good as deleted. */
+  async deleteArchive(
+    member: Member,
+    password: string,
+    { database, name }: { readonly database: string; readonly name: string },
+  ): Promise<void> {
+    try {
+      await this.command(member, password, { command: `delete backup ${database} ${name}` });
+    } catch (error) {
+      if (!(error instanceof MemberError) || error.status !== 404) throw error;
+    }
+  }
+
+  async #resultOf(member: Member, password: string, command: string) {
+    const answer = await this.command(member, password, { command });
+    return (JSON.parse(answer) as { result?: unknown }).result as readonly object[] | undefined;
   }
 
   /** @returns the configuration of the tool server, `unsupported` when the member has none */
@@ -202,9 +246,7 @@ export class DatabaseClient {
 
   /** Backs up every database, one after the other. */
   async backUpAll(member: Member, password: string): Promise<void> {
-    const listed = await this.command(member, password, { command: 'list databases' });
-    const names = (JSON.parse(listed) as { result?: readonly string[] }).result ?? [];
-    for (const name of names)
+    for (const name of await this.databaseNames(member, password))
       await this.command(
         member,
         password,

@@ -107,7 +107,8 @@ async function readObjects(
   return found;
 }
 
-async function readSecrets(
+/** What is known of the Secrets of a Cluster, and the password that its members are known to take. */
+export async function readSecrets(
   cluster: ClusterObject,
   spec: ClusterSpec | undefined,
   reader: ClusterReader,

@@ -1,16 +1,19 @@
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { Environment } from '@marcbachmann/cel-js';
 import { clusterRules } from '../../operator/api/cel-rules.ts';
 import { parseSpec } from '../../operator/api/cluster.ts';
 import type { ClusterObject } from '../../operator/api/cluster.ts';
 import { clusterSpec } from '../../operator/api/cluster-spec.ts';
-import { clusterDefinition, clusterSchema } from '../../operator/api/custom-resource-definition.ts';
-import { definitionFile, renderDefinition } from '../../operator/api/definition-file.ts';
+import { clusterSchema } from '../../operator/api/custom-resource-definition.ts';
+import { definitionFiles } from '../../operator/api/definition-file.ts';
+import { allDefinitions } from '../../operator/api/kinds/definitions.ts';
 import type { JsonObject } from '../../operator/api/kubernetes-object.ts';
 import { hotSettings, managedSettings } from '../../operator/api/setting-classes.ts';
 import { allSettings } from '#config/registry.ts';
+import { rootDirectory } from '#test/tidy/source-tree.ts';
 
 /*
  * The custom resource definition: generated from the schemas, structural, small, and its rules accept and refuse what they say.
@@ -20,13 +23,19 @@ import { allSettings } from '#config/registry.ts';
 
 const bytesMax = 200 * 1024;
 
-test('the file in crds/ is what `npm run generate` writes', () => {
-  assert.equal(readFileSync(definitionFile, 'utf8'), renderDefinition());
+test('the files in crds/ are what `npm run generate` writes', () => {
+  for (const { path, content } of definitionFiles())
+    assert.equal(readFileSync(path, 'utf8'), content);
+  const known = definitionFiles().map(({ name }) => name);
+  assert.deepEqual(readdirSync(join(rootDirectory, 'crds')).sort(), [...known].sort());
+  const charted = readdirSync(join(rootDirectory, 'chart/files/crds')).sort();
+  assert.deepEqual(charted, [...known].sort());
 });
 
-test('the definition stays far below what client-side apply can hold', () => {
-  assert.ok(Buffer.byteLength(renderDefinition()) < bytesMax);
-  assert.ok(JSON.stringify(clusterDefinition()).length < bytesMax);
+test('every definition stays far below what client-side apply can hold', () => {
+  for (const { content } of definitionFiles()) assert.ok(Buffer.byteLength(content) < bytesMax);
+  for (const definition of allDefinitions())
+    assert.ok(JSON.stringify(definition).length < bytesMax);
 });
 
 type Schema = Readonly<Record<string, unknown>>;
@@ -41,9 +50,19 @@ function* schemasIn(schema: Schema, path = ''): Generator<readonly [string, Sche
     yield* schemasIn(schema['additionalProperties'] as Schema, `${path}.*`);
 }
 
-test('the schema is structural and bounded, with no default inside a list', () => {
+/** The schemas of every kind, with their paths. */
+function schemasOfAll(): readonly (readonly [string, Schema])[] {
+  return allDefinitions().flatMap((definition) => {
+    const { spec } = definition as unknown as {
+      readonly spec: { readonly versions: readonly { schema: { openAPIV3Schema: Schema } }[] };
+    };
+    return [...schemasIn(spec.versions[0]?.schema.openAPIV3Schema ?? {})];
+  });
+}
+
+test('the schemas are structural and bounded, with no default inside a list', () => {
   const problems: string[] = [];
-  for (const [path, schema] of schemasIn(clusterSchema())) {
+  for (const [path, schema] of schemasOfAll()) {
     if (schema['type'] === undefined && schema['x-kubernetes-int-or-string'] !== true)
       problems.push(`${path}: no type`);
     for (const word of ['anyOf', 'oneOf', 'allOf', 'not', '$ref', '$schema', 'const'])

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { clusterSchema } from '../../operator/api/custom-resource-definition.ts';
+import { allDefinitions } from '../../operator/api/kinds/definitions.ts';
 
 // What `kubectl explain` and tools that merge lists find in the definition.
 
@@ -41,9 +42,35 @@ test('kubectl explain says something of every field of spec and status', () => {
   assert.match(text('spec.storage.size'), /without a restart/);
 });
 
+test('kubectl explain says something of every field of the kinds beside Cluster', () => {
+  for (const { kind, fields } of fieldsOfAll().slice(1)) {
+    const bare = fields.filter(([, { description = '' }]) => description.length < 8);
+    const texts = fields.map(([, { description = '' }]) => description);
+    assert.deepEqual([kind, bare.map(([path]) => path)], [kind, []]);
+    assert.deepEqual(
+      texts.filter((text) => /A change (takes|restarts)|undefined/.test(text)),
+      [],
+    );
+    assert.ok(fields.length > 25, kind);
+  }
+});
+
+function fieldsOfAll() {
+  return allDefinitions().map((definition) => {
+    const { spec: parts } = definition as unknown as {
+      readonly spec: {
+        readonly names: { readonly kind: string };
+        readonly versions: readonly { readonly schema: { readonly openAPIV3Schema: Schema } }[];
+      };
+    };
+    const { spec = {}, status = {} } = parts.versions[0]?.schema.openAPIV3Schema.properties ?? {};
+    const fields = [...fieldsOf(spec, 'spec'), ...fieldsOf(status, 'status')];
+    return { kind: parts.names.kind, fields };
+  });
+}
+
 test('every list says how it is merged', () => {
-  const { spec = {}, status = {} } = (clusterSchema() as Schema).properties ?? {};
-  for (const [path, schema] of [...fieldsOf(spec, 'spec'), ...fieldsOf(status, 'status')])
+  for (const [path, schema] of fieldsOfAll().flatMap(({ fields }) => fields))
     if (schema.type === 'array') assert.ok(schema['x-kubernetes-list-type'], path);
 });
 

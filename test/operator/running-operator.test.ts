@@ -257,6 +257,11 @@ async function callsOfAllFlows(namespaces: readonly string[]): Promise<readonly 
     deletionPolicy: 'BackupThenDelete',
   });
   await pass(world, 10_000);
+  world.put('Backup', 'nightly', { clusterRef: { name: 'orders' }, deletionPolicy: 'Delete' });
+  world.put('Backup', 'lost', { clusterRef: { name: 'nobody' } });
+  await pass(world, 10_000);
+  const { phase } = world.api.find('Backup', 'nightly')?.status ?? {};
+  assert.equal(phase, 'Succeeded');
   // A write whose answer is lost is noticed as an event that repeats, and a stranger's class is asked about.
   world.api.change('Cluster', 'orders', {
     spec: {

@@ -5,12 +5,14 @@ type MutableSchema = { [field: string]: Json | undefined };
 
 /**
  * Puts a description on every field below `path`, made of what is said of the field, its default and what a change of it does.
+ * @param effectOf the sentence about a change of a field; those of `Cluster` unless said otherwise
  * @throws Error for a description of a field that is not there
  */
 export function describeFields(
   schema: JsonObject,
   path: string,
   descriptions: Readonly<Record<string, string>>,
+  effectOf: (path: string) => string | undefined = effectOfChange,
 ): JsonObject {
   const unused = new Set(Object.keys(descriptions));
   const root = structuredClone(schema) as MutableSchema;
@@ -21,7 +23,7 @@ export function describeFields(
   function describe(place: MutableSchema, at: string): void {
     const text = textOf(at);
     const said = (place['description'] as string | undefined) ?? text;
-    if (said !== undefined) place['description'] = sentenceOf(said, place, at);
+    if (said !== undefined) place['description'] = sentenceOf(said, place, effectOf(at));
     for (const [name, inner] of Object.entries((place['properties'] ?? {}) as MutableSchema))
       describe(inner as MutableSchema, `${at}.${name}`);
     if (isSchema(place['items'])) describeWithin(place['items'], at);
@@ -49,11 +51,11 @@ function isSchema(value: Json | undefined): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-function sentenceOf(said: string, schema: JsonObject, at: string): string {
+function sentenceOf(said: string, schema: JsonObject, change: string | undefined): string {
   const standard = schema['default'];
   const isPlain = standard !== undefined && typeof standard !== 'object';
   const inner = schema['properties'] ?? schema['items'];
-  const effect = isSchema(inner) && schema['items'] === undefined ? undefined : effectOfChange(at);
+  const effect = isSchema(inner) && schema['items'] === undefined ? undefined : change;
   return [`${said}.`, isPlain ? `Default: ${String(standard)}.` : '', effect ?? '']
     .filter((part) => part !== '')
     .join(' ');

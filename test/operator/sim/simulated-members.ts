@@ -1,5 +1,7 @@
 import type { ContainerStatus } from '../../../operator/api/kubernetes-object.ts';
 import type { MemberAddress, MemberTransport } from '../../../operator/observe/database-client.ts';
+import { BackupCourse, SimulatedArchives } from './simulated-archives.ts';
+import type { SimulatedArchive } from './simulated-archives.ts';
 import { SimulatedGroup } from './simulated-group.ts';
 import type { SimulatedApi, StoredObject } from './simulated-api.ts';
 
@@ -13,6 +15,7 @@ interface Volume {
   password: string;
   /** Its first start makes the group. */
   forms: boolean;
+  readonly archives: SimulatedArchives;
 }
 
 interface Running {
@@ -47,10 +50,19 @@ export class SimulatedMembers implements MemberTransport {
   /** Archives of every database, and what its log of events holds. */
   readonly archives: { readonly lastModified: number }[] = [];
   readonly events: object[] = [];
+  /** Every member has them. */
+  databases: readonly string[] = ['orders'];
+  readonly course: BackupCourse;
   #tokens = 0;
 
-  constructor(api: SimulatedApi) {
+  constructor(api: SimulatedApi, now: () => number) {
     this.#api = api;
+    this.course = new BackupCourse(now);
+  }
+
+  /** Archives that a command made, of all volumes. */
+  madeArchives(): readonly SimulatedArchive[] {
+    return [...this.#volumes.values()].flatMap(({ archives }) => archives.all());
   }
 
   /** The group of the Cluster that the tests are about. */
@@ -95,7 +107,8 @@ export class SimulatedMembers implements MemberTransport {
     if (volume === undefined) {
       const password = this.#secret(pod, clusterName);
       const forms = !record.initialised || (isOnly && record.members[ordinal]?.state === 'replace');
-      this.#volumes.set(uid, { clusterId: record.clusterId, password, forms });
+      const archives = new SimulatedArchives(this.course);
+      this.#volumes.set(uid, { clusterId: record.clusterId, password, forms, archives });
     } else if (volume.clusterId !== record.clusterId)
       return ended(1, `ForeignVolume: the volume of ${pod.metadata.name} is another's`);
     return ended(0, 'ok');
@@ -250,13 +263,20 @@ export class SimulatedMembers implements MemberTransport {
     const { command, config } = JSON.parse(body) as { command: string; config?: unknown };
     const setting = /^set server setting (\S+)(.*)$/.exec(command);
     if (setting !== null) return this.#setSetting(member, setting[1] ?? '', setting[2] ?? '');
-    if (command === 'list databases') return { status: 200, body: '{"result":["orders"]}' };
+    if (command === 'list databases') return answer(this.databases);
     if (!this.hasBackups)
       return { status: 400, body: JSON.stringify({ error: 'Not supported', detail: command }) };
     const backup = /^trigger backup (\S+)$/.exec(command);
-    if (backup !== null) this.backedUp.push(backup[1] ?? '');
+    const { archives } = member.volume;
+    if (backup !== null) {
+      this.backedUp.push(backup[1] ?? '');
+      return archives.trigger(backup[1] ?? '');
+    }
+    const deletion = /^delete backup (\S+) (\S+)$/.exec(command);
+    if (deletion !== null) return archives.delete(deletion[1] ?? '', deletion[2] ?? '');
     if (command === 'set backup config') member.backup = config;
-    if (command.startsWith('list backups ')) return answer(this.archives);
+    const listed = /^list backups (\S+)$/.exec(command)?.[1];
+    if (listed !== undefined) return answer([...archives.list(listed), ...this.archives]);
     if (command === 'get server events') return answer(this.events);
     if (command === 'get backup config')
       return {

@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
 import { Controller } from '../../../operator/act/controller.ts';
+import { KindController } from '../../../operator/act/kinds/kind-controller.ts';
+import type { OwnKind } from '../../../operator/act/kinds/kind-controller.ts';
 import type { ClusterObject } from '../../../operator/api/cluster.ts';
 import { clusterStatus } from '../../../operator/api/cluster-status.ts';
+import { backupStatus } from '../../../operator/api/kinds/backup.ts';
 import { conditionOf } from '../../../operator/api/conditions.ts';
 import type { KubernetesObject } from '../../../operator/api/kubernetes-object.ts';
 import type { Log } from '../../../operator/api/runtime.ts';
@@ -14,7 +17,10 @@ import { stableJson } from '../../../operator/resources/content-hash.ts';
 import { SimulatedApi } from './simulated-api.ts';
 import { SimulatedControllers } from './simulated-controllers.ts';
 import { SimulatedMembers } from './simulated-members.ts';
-import { VirtualRuntime } from './virtual-runtime.ts';
+import { settlePromises, VirtualRuntime } from './virtual-runtime.ts';
+
+/** What the API server keeps of a status. */
+const kindStatuses = { Backup: backupStatus } as const;
 
 export const silentLog: Log = { info: () => {}, warn: () => {}, error: () => {} };
 
@@ -30,15 +36,17 @@ export const facts = {
 export class SimulatedWorld {
   readonly runtime = new VirtualRuntime();
   readonly api = new SimulatedApi(() => this.runtime.clock.now());
-  readonly members = new SimulatedMembers(this.api);
+  readonly members = new SimulatedMembers(this.api, () => this.runtime.clock.now());
   readonly controllers = new SimulatedControllers(this.api, this.members, () =>
     this.runtime.clock.now(),
   );
   readonly calls: CallRecord[] = [];
   #controller: Controller;
+  #kinds: KindController;
 
   constructor() {
     this.#controller = this.#makeController();
+    this.#kinds = this.#makeKinds();
     this.api.put({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } });
     this.addNode('node-a');
   }
@@ -61,6 +69,7 @@ export class SimulatedWorld {
   /** What is left of the operator after a crash: nothing. */
   restartOperator(): void {
     this.#controller = this.#makeController();
+    this.#kinds = this.#makeKinds();
   }
 
   /** Another operator, with a memory of its own. */
@@ -69,20 +78,48 @@ export class SimulatedWorld {
   }
 
   #makeController(identity: string = facts.identity): Controller {
+    return new Controller({ ...this.#parts(identity), metrics: new Metrics() });
+  }
+
+  #makeKinds(identity: string = facts.identity): KindController {
+    return new KindController({ ...this.#parts(identity), onSettled: () => {} });
+  }
+
+  #parts(identity: string) {
     const api = new RestClient({
       transport: this.api,
       beforeCall: (call) => this.calls.push(call),
     });
-    return new Controller({
+    return {
       api,
       reader: new LiveReader(api),
       databases: new DatabaseClient(this.members, this.runtime),
       facts: { ...facts, identity },
       runtime: this.runtime,
       log: silentLog,
-      metrics: new Metrics(),
       instance: 'test',
-    });
+    };
+  }
+
+  /** Puts an object of a kind beside `Cluster` there, as a user would. */
+  put(kind: OwnKind, name: string, spec: object): void {
+    const metadata = { name, namespace };
+    this.api.put({ apiVersion: 'polyad.io/v1alpha1', kind, metadata, spec } as KubernetesObject);
+  }
+
+  /** Another operator's view of the kinds beside `Cluster`. */
+  secondKinds(identity: string = facts.identity): KindController {
+    return this.#makeKinds(identity);
+  }
+
+  /** One look at an object beside `Cluster`, and what is under way comes to an end. */
+  async lookAt(kind: OwnKind, name: string): Promise<number | undefined> {
+    const again = await this.#kinds.look(kind, namespace, name);
+    const { status } = this.api.find(kind, name) ?? {};
+    if (status !== undefined)
+      assert.equal(stableJson(kindStatuses[kind].parse(status)), stableJson(status));
+    await settlePromises();
+    return again;
   }
 
   create(name: string, spec: object = {}, annotations: Record<string, string> = {}): void {

@@ -1,0 +1,64 @@
+import type { EventNote } from '../decision.ts';
+import type { BackupObject, BackupSpec, BackupStatus } from './backup.ts';
+
+/** An archive as a member lists it. */
+export interface Archive {
+  readonly fileName: string;
+  readonly bytes: number | undefined;
+  /** The moment whose content it holds, by the clock of the member. */
+  readonly takenAtMs: number;
+}
+
+/**
+ * A call to a member that takes as long as it takes, as far as this process knows; after a restart it knows nothing.
+ * `busy`: the member does the same for somebody else. `unknown`: no answer came, so it may or may not have happened.
+ */
+export type CallState =
+  | { readonly state: 'running' }
+  | { readonly state: 'done'; readonly result: string }
+  | {
+      readonly state: 'busy' | 'unknown' | 'refused';
+      readonly message: string;
+      readonly atMs: number;
+    };
+
+/** The Cluster that an object speaks of. */
+export interface ClusterView {
+  readonly isDeleted: boolean;
+  /** A leader is there and writes work. */
+  readonly isAvailable: boolean;
+  readonly leader: string | undefined;
+  /** Names of its pods. */
+  readonly members: readonly string[];
+  /** It has a schedule of its own for the same archives. */
+  readonly hasSchedule: boolean;
+}
+
+/** What a decision about one Backup is made from. */
+export interface BackupView {
+  readonly backup: BackupObject;
+  readonly spec: BackupSpec | undefined;
+  readonly problem: string | undefined;
+  /** Undefined: there is none of that name. */
+  readonly cluster: ClusterView | undefined;
+  /** The member that makes the archives: the one recorded, or else the leader. */
+  readonly member: string | undefined;
+  readonly isAnswering: boolean;
+  /** Known before it begins. */
+  readonly databases: readonly string[] | undefined;
+  /** Of the database whose archive was begun. */
+  readonly archives: readonly Archive[] | undefined;
+  readonly call: CallState | undefined;
+}
+
+export type BackupAction =
+  | { readonly kind: 'begin'; readonly member: string; readonly database: string }
+  | { readonly kind: 'delete-archives'; readonly member: string }
+  | { readonly kind: 'set-finalizer'; readonly isPresent: boolean };
+
+export interface BackupDecision {
+  readonly status: BackupStatus;
+  readonly action?: BackupAction;
+  readonly events: readonly EventNote[];
+  readonly againAfterMs: number | undefined;
+}

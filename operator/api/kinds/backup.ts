@@ -1,0 +1,136 @@
+import { z } from 'zod';
+import { condition } from '../cluster-status.ts';
+import type { KubernetesObject } from '../kubernetes-object.ts';
+
+/*
+ * `Backup` (operator.md 3.8): one object for one backup taken. Its spec never changes; what became of it is in its status.
+ */
+
+const text = (maxLength = 512) => z.string().max(maxLength).optional();
+const long = z.int().meta({ format: 'int64' }).optional();
+const byName = (key: string) => ({
+  'x-kubernetes-list-type': 'map',
+  'x-kubernetes-list-map-keys': [key],
+});
+
+export const databasesMax = 256;
+export const databaseName = z.string().min(1).max(128);
+export const clusterRef = z.object({ name: z.string().min(1).max(40) });
+
+export const conditions = z.array(condition).max(8).meta(byName('type')).optional();
+
+/** What a `ScheduledBackup` makes Backups from. */
+export const backupSpec = z.object({
+  clusterRef,
+  databases: z
+    .array(databaseName)
+    .max(databasesMax)
+    .meta({ 'x-kubernetes-list-type': 'set' })
+    .optional(),
+  method: z.enum(['Server', 'Stream', 'VolumeSnapshot']).default('Server'),
+  destination: z
+    .object({
+      persistentVolumeClaim: z
+        .object({ name: z.string().min(1).max(253), path: text() })
+        .optional(),
+      s3: z
+        .object({
+          endpoint: z.string().min(1).max(512),
+          bucket: z.string().min(1).max(63),
+          prefix: text(),
+          credentialsSecret: z.string().min(1).max(253),
+        })
+        .optional(),
+    })
+    .optional(),
+  deletionPolicy: z.enum(['Retain', 'Delete']).default('Retain'),
+  verify: z.boolean().default(false),
+});
+
+export const backupStatus = z.object({
+  observedGeneration: long,
+  phase: z.enum(['Pending', 'Running', 'Succeeded', 'Failed']).optional(),
+  startedAt: text(64),
+  finishedAt: text(64),
+  member: text(63),
+  databases: z
+    .array(databaseName)
+    .max(databasesMax)
+    .meta({ 'x-kubernetes-list-type': 'set' })
+    .optional(),
+  begun: z.object({ database: databaseName, at: z.string().max(64) }).optional(),
+  files: z
+    .array(
+      z.object({
+        database: databaseName,
+        name: z.string().max(253),
+        bytes: long,
+        takenAt: text(64),
+      }),
+    )
+    .max(databasesMax)
+    .meta(byName('database'))
+    .optional(),
+  failures: z
+    .array(z.object({ database: databaseName, message: z.string().max(512) }))
+    .max(databasesMax)
+    .meta(byName('database'))
+    .optional(),
+  error: text(1024),
+  conditions,
+});
+
+export type BackupSpec = z.output<typeof backupSpec>;
+export type BackupStatus = z.output<typeof backupStatus>;
+
+/** A `Backup` as the API server gives it. */
+export interface BackupObject extends KubernetesObject {
+  readonly spec?: unknown;
+  readonly status?: BackupStatus;
+}
+
+export const backupDescriptions: Readonly<Record<string, string>> = {
+  spec: 'What to back up and how; it cannot be changed',
+  'spec.clusterRef': 'The Cluster, in the same namespace',
+  'spec.clusterRef.name': 'Name of the Cluster',
+  'spec.databases': 'Names of the databases; none: all that there are when it begins',
+  'spec.method':
+    'Server: archives in the backup directory of the leader. Stream and VolumeSnapshot are not supported yet and are refused',
+  'spec.destination': 'Where Stream writes to; refused with the method Server',
+  'spec.destination.persistentVolumeClaim': 'A volume outside of the Cluster',
+  'spec.destination.persistentVolumeClaim.name': 'Name of the claim',
+  'spec.destination.persistentVolumeClaim.path': 'Directory on the volume',
+  'spec.destination.s3': 'S3-compatible storage',
+  'spec.destination.s3.endpoint': 'Address of the storage',
+  'spec.destination.s3.bucket': 'Name of the bucket',
+  'spec.destination.s3.prefix': 'What names of objects begin with',
+  'spec.destination.s3.credentialsSecret': 'Secret with the keys of the storage',
+  'spec.deletionPolicy':
+    'What becomes of the archives when this object is deleted: Retain keeps them, Delete deletes them on the member that holds them',
+  'spec.verify': 'Try the archives after they are made; not supported yet, true is refused',
+  'status.observedGeneration': 'Generation that the status speaks for',
+  'status.phase': 'Pending, Running, Succeeded or Failed',
+  'status.startedAt': 'When it began',
+  'status.finishedAt': 'When it ended',
+  'status.member': 'Member that makes the archives and holds them on its volume',
+  'status.databases': 'Databases that are backed up, as they were when it began',
+  'status.begun': 'The archive that is being made, written before it is begun',
+  'status.begun.database': 'Its database',
+  'status.begun.at': 'When it was begun',
+  'status.files': 'Archives made, one for each database',
+  'status.files.database': 'The database',
+  'status.files.name': 'File name of the archive in the backup directory of its database',
+  'status.files.bytes': 'Size of the archive',
+  'status.files.takenAt': 'The moment whose content it holds',
+  'status.failures': 'Databases that could not be backed up',
+  'status.failures.database': 'The database',
+  'status.failures.message': 'What the member answered',
+  'status.error': 'Why it failed',
+  'status.conditions': 'Ready when it succeeded; Reconciling while it runs; Stalled when it failed',
+  'status.conditions.type': 'Ready, Reconciling or Stalled',
+  'status.conditions.status': 'True, False or Unknown',
+  'status.conditions.reason': 'One word for machines',
+  'status.conditions.message': 'A sentence for people',
+  'status.conditions.lastTransitionTime': 'When its status changed',
+  'status.conditions.observedGeneration': 'Generation that it speaks for',
+};

@@ -1,0 +1,253 @@
+import type { BackupSpec, BackupStatus } from '../../api/kinds/backup.ts';
+import { databasesMax } from '../../api/kinds/backup.ts';
+import type {
+  Archive,
+  BackupAction,
+  BackupDecision,
+  BackupView,
+} from '../../api/kinds/backup-view.ts';
+import type { EventNote } from '../../api/decision.ts';
+import { finalizerName } from '../../api/names.ts';
+import { conditionsOf, isFinished, iso } from './progress.ts';
+import type { Progress } from './progress.ts';
+
+/*
+ * One Backup by the method Server: databases one after the other on one member. What is begun is written down first; whether it
+ * came about is read from the archives of the member, so an answer that is lost costs nothing.
+ */
+
+const againMs = { wait: 5000, running: 5000, busy: 10_000 } as const;
+/** How far the clocks of the operator and of a member may be apart. */
+const skewMs = 5000;
+
+interface Draft {
+  readonly status: BackupStatus;
+  readonly progress: Progress;
+  readonly action?: BackupAction;
+  readonly againAfterMs?: number;
+}
+
+export function planBackup(seen: BackupView, now: number): BackupDecision {
+  const { backup } = seen;
+  const before = backup.status ?? {};
+  if (backup.metadata.deletionTimestamp !== undefined) return planDeletion(seen, before);
+  if (isFinished(before.phase)) return settled(before);
+  const draft = draftOf(seen, before, now);
+  const { progress, action, againAfterMs } = draft;
+  const generation = backup.metadata.generation ?? 0;
+  const isEnd = isFinished(progress.phase);
+  const { begun, ...rest } = draft.status;
+  return {
+    status: {
+      ...rest,
+      ...(isEnd || begun === undefined ? undefined : { begun }),
+      ...(isEnd ? { finishedAt: iso(now) } : undefined),
+      ...(progress.phase === 'Failed' ? { error: progress.message.slice(0, 1024) } : undefined),
+      observedGeneration: generation,
+      phase: progress.phase,
+      conditions: conditionsOf(progress, before.conditions, { now, generation }),
+    },
+    ...(action === undefined ? undefined : { action }),
+    events: eventsOf(progress),
+    againAfterMs,
+  };
+}
+
+function settled(status: BackupStatus): BackupDecision {
+  return { status, events: [], againAfterMs: undefined };
+}
+
+function eventsOf({ phase, message, reason }: Progress): readonly EventNote[] {
+  if (phase === 'Succeeded') return [{ type: 'Normal', reason: 'BackupSucceeded', note: message }];
+  if (phase !== 'Failed') return [];
+  const isInvalid = reason === 'InvalidSpec';
+  return [{ type: 'Warning', reason: isInvalid ? reason : 'BackupFailed', note: message }];
+}
+
+function draftOf(seen: BackupView, before: BackupStatus, now: number): Draft {
+  const { spec, cluster } = seen;
+  if (spec === undefined) return failed(before, 'InvalidSpec', seen.problem ?? 'spec is not valid');
+  const refusal = unsupported(spec);
+  if (refusal !== undefined) return failed(before, 'InvalidSpec', refusal);
+  if (cluster === undefined && before.phase === 'Running')
+    return failed(before, 'ClusterGone', `Cluster ${spec.clusterRef.name} was deleted`);
+  if (cluster === undefined)
+    return pending(before, 'ClusterNotFound', `there is no Cluster ${spec.clusterRef.name}`);
+  const isHeld = seen.backup.metadata.finalizers?.includes(finalizerName) ?? false;
+  if (spec.deletionPolicy === 'Delete' && !isHeld)
+    return {
+      ...pending(before, 'Pending', 'about to begin'),
+      action: { kind: 'set-finalizer', isPresent: true },
+      againAfterMs: 0,
+    };
+  return before.phase === 'Running' ? goOn(seen, before, now) : start(seen, spec, before, now);
+}
+
+/** @returns a sentence that names the field whose effect there is not yet */
+export function unsupported(spec: BackupSpec): string | undefined {
+  if (spec.method !== 'Server')
+    return `not supported: spec.method ${spec.method}; Server makes archives on the volume of the leader`;
+  if (spec.destination !== undefined)
+    return 'not supported: spec.destination with the method Server, which writes to the backup directory of the member';
+  if (spec.verify) return 'not supported: spec.verify';
+  return undefined;
+}
+
+function failed(status: BackupStatus, reason: string, message: string): Draft {
+  return { status, progress: { phase: 'Failed', reason, message } };
+}
+
+function pending(status: BackupStatus, reason: string, message: string): Draft {
+  return {
+    status,
+    progress: { phase: 'Pending', reason, message },
+    againAfterMs: againMs.wait,
+  };
+}
+
+function start(seen: BackupView, spec: BackupSpec, before: BackupStatus, now: number): Draft {
+  const { cluster, member, databases } = seen;
+  if (member === undefined || !cluster?.isAvailable || databases === undefined)
+    return pending(before, 'WaitingForCluster', 'waits for a leader that answers');
+  const wanted = spec.databases ?? databases;
+  const missing = wanted.filter((name) => !databases.includes(name));
+  if (missing.length > 0)
+    return failed(before, 'DatabaseNotFound', `there is no database ${missing.join(', ')}`);
+  if (wanted.length > databasesMax)
+    return failed(
+      before,
+      'InvalidSpec',
+      `the Cluster has ${wanted.length} databases, a Backup takes ${databasesMax}: name them in spec.databases of several`,
+    );
+  return {
+    status: { ...before, startedAt: iso(now), member, databases: [...wanted], files: [] },
+    progress: { phase: 'Running', reason: 'Running', message: `begins on ${member}` },
+    againAfterMs: 0,
+  };
+}
+
+function goOn(seen: BackupView, before: BackupStatus, now: number): Draft {
+  const { cluster, member, isAnswering } = seen;
+  const { databases = [], files = [], failures = [] } = before;
+  const next = databases.find((name) => !isDone(before, name));
+  if (next === undefined) return end(before);
+  const counted = `${files.length + failures.length} of ${databases.length} databases`;
+  if (member === undefined || !(cluster?.members.includes(member) ?? false))
+    return failed(
+      before,
+      'MemberGone',
+      `${before.member ?? 'the member'} is no member any more, after ${counted}`,
+    );
+  if (before.begun?.database !== next) return begin(before, { member, next, counted }, now);
+  const { call } = seen;
+  const running = (message: string, againAfterMs: number): Draft => ({
+    status: before,
+    progress: { phase: 'Running', reason: 'Running', message },
+    againAfterMs,
+  });
+  if (call?.state === 'running')
+    return running(`${counted}, now ${next} on ${member}`, againMs.running);
+  if (call?.state === 'refused') return advance(withFailure(before, next, call.message), counted);
+  if (!isAnswering || seen.archives === undefined)
+    return running(`${counted}, waits for ${member} to answer`, againMs.wait);
+  const archive = archiveOf(
+    seen.archives,
+    before.begun.at,
+    call?.state === 'done' ? call.result : undefined,
+  );
+  if (archive !== undefined) return advance(withFile(before, next, archive), counted);
+  if (call !== undefined && 'atMs' in call && now < call.atMs + againMs.busy)
+    return running(`${counted}, ${next} waits: ${call.message}`, call.atMs + againMs.busy - now);
+  return begin(before, { member, next, counted }, now);
+}
+
+function isDone({ files = [], failures = [] }: BackupStatus, name: string): boolean {
+  return [...files, ...failures].some(({ database }) => database === name);
+}
+
+/** The record of what is begun keeps its time while it is tried again. */
+function begin(
+  before: BackupStatus,
+  {
+    member,
+    next,
+    counted,
+  }: { readonly member: string; readonly next: string; readonly counted: string },
+  now: number,
+): Draft {
+  const begun = before.begun?.database === next ? before.begun : { database: next, at: iso(now) };
+  return {
+    status: { ...before, begun },
+    progress: {
+      phase: 'Running',
+      reason: 'Running',
+      message: `${counted}, now ${next} on ${member}`,
+    },
+    action: { kind: 'begin', member, database: next },
+    againAfterMs: againMs.running,
+  };
+}
+
+/** The one that the member named, or one that was taken since it was begun. */
+function archiveOf(
+  archives: readonly Archive[],
+  begunAt: string,
+  named: string | undefined,
+): Archive | undefined {
+  if (named !== undefined) return archives.find(({ fileName }) => fileName === named);
+  return archives.find(({ takenAtMs }) => takenAtMs >= Date.parse(begunAt) - skewMs);
+}
+
+function withFile(before: BackupStatus, database: string, archive: Archive): BackupStatus {
+  const { fileName, bytes, takenAtMs } = archive;
+  const file = {
+    database,
+    name: fileName,
+    ...(bytes === undefined ? undefined : { bytes }),
+    takenAt: iso(takenAtMs),
+  };
+  return { ...before, files: [...(before.files ?? []), file] };
+}
+
+function withFailure(before: BackupStatus, database: string, message: string): BackupStatus {
+  const failure = { database, message: message.slice(0, 512) };
+  return { ...before, failures: [...(before.failures ?? []), failure] };
+}
+
+function advance({ begun: _, ...status }: BackupStatus, counted: string): Draft {
+  return {
+    status,
+    progress: { phase: 'Running', reason: 'Running', message: `after ${counted} the next one` },
+    againAfterMs: 0,
+  };
+}
+
+function end(status: BackupStatus): Draft {
+  const { databases = [], failures = [], files = [] } = status;
+  const [first] = failures;
+  if (first !== undefined)
+    return failed(
+      status,
+      'BackupFailed',
+      `${failures.length} of ${databases.length} databases failed; ${first.database}: ${first.message}`,
+    );
+  const message = `${files.length} archives on ${status.member ?? ''}`;
+  return { status, progress: { phase: 'Succeeded', reason: 'Succeeded', message } };
+}
+
+/** The archives go with the object when its policy says so and the member still has them. */
+function planDeletion(seen: BackupView, before: BackupStatus): BackupDecision {
+  const { backup, cluster, isAnswering } = seen;
+  if (!(backup.metadata.finalizers?.includes(finalizerName) ?? false)) return settled(before);
+  const { member = '' } = before;
+  const isOver =
+    (before.files ?? []).length === 0 ||
+    cluster === undefined ||
+    cluster.isDeleted ||
+    !cluster.members.includes(member) ||
+    seen.spec?.deletionPolicy !== 'Delete';
+  const letGo = { kind: 'set-finalizer', isPresent: false } as const;
+  if (isOver) return { ...settled(before), action: letGo };
+  if (!isAnswering) return { ...settled(before), againAfterMs: againMs.wait };
+  return { ...settled(before), action: { kind: 'delete-archives', member }, againAfterMs: 0 };
+}
