@@ -173,7 +173,7 @@ export const serverHttpMaxPendingHeaders = sizeSetting('server.httpMaxPendingHea
 export const serverHttpMaxRequestMemory = sizeSetting('server.httpMaxRequestMemory', {
   default: 0,
   description:
-    'Memory of the bodies of all requests that are not answered, and of what is made of them; beyond it 503; 0 means a quarter of the container',
+    'Memory of the bodies and messages of all requests that are not answered, and of what is made of them; beyond it 503; 0 means a quarter of the container',
   reload: 'restart',
 });
 export const serverHttpWorkerThreads = integerSetting('server.httpWorkerThreads', {

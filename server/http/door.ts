@@ -9,7 +9,7 @@ import type { ServerControl } from '#control/server-control.ts';
 import type { Telemetry } from '#control/telemetry.ts';
 import type { Log } from '#core/log.ts';
 import type { Runtime } from '#core/runtime.ts';
-import type { ContainerMemory, ServerMemory } from '#database/bounds/memory-accounts.ts';
+import type { ServerMemory } from '#database/bounds/memory-accounts.ts';
 import type { ServerOperations } from '#database/operations/server-operations.ts';
 import type { DatabasesPort } from '#database/session.ts';
 import type { ApiTokens } from '#security/api-tokens.ts';
@@ -53,8 +53,8 @@ export interface DoorDependencies {
   readonly cluster?: ClusterDoor | undefined;
   readonly runtime: Runtime;
   readonly log: Log;
-  /** Absent without a memory limit. */
-  readonly container?: ContainerMemory | undefined;
+  /** Of the bodies and messages of all requests, at every door, and of what is made of them (`connection/request-memory.ts`). */
+  readonly memory: ServerMemory;
   /** Of the product, as `GET /server` and the OpenAPI document tell it. */
   readonly version: string;
   /** Called with errors that are nobody's fault but ours; ends the process when state is in doubt. */
@@ -62,8 +62,6 @@ export interface DoorDependencies {
 }
 
 export interface Door extends DoorDependencies {
-  /** Of the bodies of all requests and of what is made of them. */
-  readonly memory: ServerMemory;
   readonly deadlines: BodyDeadlines;
   readonly limits: DoorLimits;
   readonly replays: ReplayCache;

@@ -10,14 +10,15 @@ const wordBytes = 32;
 /** The commands after MULTI (redis.md 6). */
 export class Block implements OpenBlock {
   readonly #queued: Queued[] = [];
-  #bytes = 0;
+  /** What the commands hold. */
+  bytes = 0;
   /** A command was refused when it was queued. */
   isBad = false;
 
   add(client: Client, queued: Queued): Wire {
-    for (const word of queued.words) this.#bytes += word.length + wordBytes;
+    for (const word of queued.words) this.bytes += word.length + wordBytes;
     const bytesMax = client.surroundings.settings.get(redisMaxRequestSize);
-    if (this.#bytes > bytesMax)
+    if (this.bytes > bytesMax)
       throw new Told(
         `ERR the commands after MULTI have more than ${bytesMax} bytes (${redisMaxRequestSize.key})`,
       );

@@ -30,6 +30,8 @@ export interface Queued {
 export interface OpenBlock {
   /** A command was refused when it was queued. */
   isBad: boolean;
+  /** What the commands hold. */
+  readonly bytes: number;
   add(client: Client, queued: Queued): Wire;
   execute(client: Client): Wire | Promise<Wire>;
 }

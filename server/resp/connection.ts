@@ -1,6 +1,8 @@
 import type { Socket } from 'node:net';
 import { redisMaxPendingBytes } from '#config/redis-settings.ts';
+import { DatabaseError } from '#core/errors.ts';
 import type { Cancel } from '#core/runtime.ts';
+import { HeldMemory } from '#database/bounds/memory-accounts.ts';
 import { Client } from './client.ts';
 import { execute } from './commands.ts';
 import { errorReply, type Wire } from './reply.ts';
@@ -27,6 +29,7 @@ export class Connection {
   readonly socket: Socket;
   readonly #surroundings: WireSurroundings;
   readonly #parser: RequestParser;
+  readonly #memory: HeldMemory;
   #replies = '';
   #isWaiting = false;
   #hasEnded = false;
@@ -46,6 +49,7 @@ export class Connection {
     this.#surroundings = about.surroundings;
     const address = `${socket.remoteAddress ?? ''}:${socket.remotePort ?? 0}`;
     this.client = new Client(about.id, address, about.surroundings);
+    this.#memory = new HeldMemory(about.surroundings.memory);
     this.#parser = new RequestParser(() => about.limits(this.client.principal === undefined));
     socket.on('data', (chunk: Buffer) => this.#take(chunk));
     socket.on('end', () => {
@@ -58,6 +62,7 @@ export class Connection {
       this.#isClosed = true;
       this.#cancelClose?.();
       this.client.leave();
+      this.#memory.close();
       this.#onIdle?.();
     });
   }
@@ -93,8 +98,10 @@ export class Connection {
     try {
       this.#answer();
     } catch (error) {
-      if (!(error instanceof ProtocolError)) throw error;
-      this.refuse(`ERR Protocol error: ${error.message}`);
+      if (error instanceof ProtocolError) this.refuse(`ERR Protocol error: ${error.message}`);
+      else if (error instanceof DatabaseError && error.code === 'Busy')
+        this.refuse(`ERR ${error.message}`);
+      else throw error;
     }
   }
 
@@ -123,6 +130,7 @@ export class Connection {
         return;
       }
     }
+    this.#memory.set(this.#parser.heldBytes + (this.client.block?.bytes ?? 0));
     if (this.client.isClosing || this.#hasEnded) this.#end();
     else if (!this.#write()) this.#wait(this.#drained());
   }

@@ -65,6 +65,12 @@ export class RequestParser {
     this.#limits = limits;
   }
 
+  /** What came of a request that is not complete. */
+  get heldBytes(): number {
+    if (this.#isTooLong) return 0;
+    return this.#carry.length + this.#requestBytes - this.#bodyLeft;
+  }
+
   get limits(): ParserLimits {
     return this.#limits();
   }

@@ -1,6 +1,7 @@
 import type { Settings } from '#config/effective-settings.ts';
 import type { Log } from '#core/log.ts';
 import type { Runtime } from '#core/runtime.ts';
+import type { ServerMemory } from '#database/bounds/memory-accounts.ts';
 import type { KeyValueStore } from '#database/key-value/key-value-store.ts';
 import type { DatabasesPort } from '#database/session.ts';
 import type { Authenticator } from '#security/authenticator.ts';
@@ -15,6 +16,8 @@ export interface WireSurroundings {
   readonly settings: Settings;
   readonly runtime: Runtime;
   readonly log: Log;
+  /** Of the requests at all doors that are not complete, or not answered. */
+  readonly memory: ServerMemory;
   /** `redis.defaultDatabase` */
   readonly defaultDatabase: () => string | undefined;
   readonly onInternalError: (error: unknown) => void;

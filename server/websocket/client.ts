@@ -1,7 +1,10 @@
 import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
 import type { Principal } from '#core/principal.ts';
+import { serverHttpMaxRequestMemory } from '#config/server-settings.ts';
+import { DatabaseError } from '#core/errors.ts';
 import type { Timers } from '#core/runtime.ts';
+import { HeldMemory, type ServerMemory } from '#database/bounds/memory-accounts.ts';
 
 /** Codes of RFC 6455 7.4.1 as websocket.md 1.3 uses them. */
 export const closeCode = {
@@ -10,6 +13,7 @@ export const closeCode = {
   policy: 1008,
   tooLarge: 1009,
   internal: 1011,
+  busy: 1013,
 } as const;
 
 /** Messages that may wait for the one before them. */
@@ -30,6 +34,8 @@ export interface ClientOptions {
   readonly authorization: string;
   readonly generation: number | undefined;
   readonly timers: Timers;
+  /** Of the requests at all doors that are not complete, or not answered. */
+  readonly memory: ServerMemory;
   /** `service.server.eventBusMaxPendingBytes`; 0: any */
   readonly pendingBytesMax: () => number;
   /** Carries out a message; answers by `send`. Must not throw. */
@@ -67,6 +73,11 @@ export class Client {
   readonly #socket: WebSocket;
   readonly #waiting: Buffer[] = [];
   #waitingBytes = 0;
+  /** Of a message that is not complete. */
+  #incompleteBytes = 0;
+  /** What the message that is carried out was made into. */
+  #madeBytes = 0;
+  readonly #memory: HeldMemory;
   #isHandling = false;
   #isClosing = false;
   #unansweredPings = 0;
@@ -79,6 +90,9 @@ export class Client {
     this.requestId = options.requestId;
     this.authorization = options.authorization;
     this.generation = options.generation;
+    this.#memory = new HeldMemory(options.memory);
+    // Before the library, which tells of the messages that a piece completes.
+    options.stream.prependListener('data', ({ length }: Buffer) => this.#arrived(length));
     socket.on('message', (data, isBinary) => this.#received(data as Buffer, isBinary));
     socket.on('pong', () => {
       this.#unansweredPings = 0;
@@ -88,6 +102,7 @@ export class Client {
     socket.on('close', () => {
       this.#isClosing = true;
       this.#waiting.length = 0;
+      this.#memory.close();
       options.closed(this);
     });
   }
@@ -155,7 +170,38 @@ export class Client {
     this.#socket.ping();
   }
 
+  /**
+   * Counts what becomes of the message that is being carried out, until it is.
+   * @throws DatabaseError `Busy`
+   */
+  hold(bytes: number): void {
+    this.#madeBytes += bytes;
+    this.#count();
+  }
+
+  #arrived(length: number): void {
+    this.#incompleteBytes += length;
+    try {
+      this.#count();
+    } catch (error) {
+      if (!(error instanceof DatabaseError)) throw error;
+      // A reason has 123 bytes at most.
+      this.close(
+        closeCode.busy,
+        `too much is held by requests (${serverHttpMaxRequestMemory.key})`,
+      );
+      // What comes until the client has answered is thrown away, and what came is let go of.
+      this.#options.stream.removeAllListeners('data').resume();
+    }
+  }
+
+  #count(): void {
+    if (this.#isClosing) return;
+    this.#memory.set(this.#incompleteBytes + this.#waitingBytes + this.#madeBytes);
+  }
+
   #received(message: Buffer, isBinary: boolean): void {
+    this.#incompleteBytes = 0;
     if (this.#isClosing) return;
     if (isBinary) {
       this.close(closeCode.notText, 'text frames only');
@@ -195,6 +241,8 @@ export class Client {
   #handled(length: number): void {
     this.#isHandling = false;
     this.#waitingBytes -= length;
+    this.#madeBytes = 0;
+    this.#count();
     if (this.#socket.isPaused && this.#waitingBytes <= waitingBytesMax) this.#socket.resume();
   }
 }

@@ -8,9 +8,11 @@ import {
   serverWsMaxInsertFrameSize,
 } from '#config/server-settings.ts';
 import { type JsonLimits, parseJsonBytes, parseJsonInSlices } from '#core/value/json-value.ts';
+import { DatabaseError } from '#core/errors.ts';
 import type { Log } from '#core/log.ts';
 import type { Cancel, Runtime } from '#core/runtime.ts';
 import { isMap, type Value, type ValueMap } from '#core/value/value.ts';
+import type { ServerMemory } from '#database/bounds/memory-accounts.ts';
 import type { DatabasesPort } from '#database/session.ts';
 import { HttpRefusal } from '#http/answer/errors.ts';
 import { NameCache } from '#http/answer/json-writer.ts';
@@ -34,6 +36,8 @@ export interface SocketServerOptions {
   readonly settings: Settings;
   readonly runtime: Runtime;
   readonly log: Log;
+  /** Of the requests at all doors that are not complete, or not answered. */
+  readonly memory: ServerMemory;
 }
 
 const pingEveryMs = 30_000;
@@ -109,8 +113,9 @@ export class SocketServer {
 
   #opened(socket: WebSocket, upgrade: Upgrade): void {
     const { principal, request, requestId, socket: stream } = upgrade;
-    const { settings, runtime, users } = this.#options;
+    const { settings, runtime, users, memory } = this.#options;
     const client = new Client({
+      memory,
       socket,
       stream,
       principal,
@@ -206,7 +211,8 @@ export class SocketServer {
     let value: Value;
     try {
       const slices = new SliceTimer(this.#options.runtime);
-      value = await parseJsonInSlices(message, this.#jsonLimits(), slices);
+      const limits = { ...this.#jsonLimits(), hold: (bytes: number) => client.hold(bytes) };
+      value = await parseJsonInSlices(message, limits, slices);
     } catch (error) {
       this.#answerUnparsed(client, error);
       return;
@@ -232,6 +238,10 @@ export class SocketServer {
   }
 
   #answerUnparsed(client: Client, error: unknown): void {
+    if (error instanceof DatabaseError && error.code === 'Busy') {
+      this.#answerError(client, undefined, error);
+      return;
+    }
     const reason = unparsed(error instanceof Error ? error.message : String(error));
     this.#answerError(client, undefined, reason);
   }

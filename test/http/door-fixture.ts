@@ -33,6 +33,7 @@ import { StatementMeter } from '#database/statement/meter.ts';
 import type { DoorDependencies } from '#http/door.ts';
 import type { MountedRoutes } from '#http/routes/route.ts';
 import { HttpServer } from '#http/connection/server.ts';
+import { requestMemory } from '#http/connection/request-memory.ts';
 import { openApiDocument } from '#http/document/openapi.ts';
 import { documentedRoutes } from '#http/routes.ts';
 import { systemRuntime } from '#platform/system-runtime.ts';
@@ -151,6 +152,7 @@ export async function startDoor(
     runtime: systemRuntime,
     log,
     version: '26.10.1',
+    memory: requestMemory(settings, undefined),
     telemetry: parsePlugins(settings.get(serverPlugins)).length > 0 ? new Telemetry() : undefined,
     onInternalError: (error: unknown) => void internalErrors.push(error),
   };

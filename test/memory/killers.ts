@@ -1,5 +1,6 @@
 import { connect, type Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
+import { WebSocket } from 'ws';
 import { databaseName } from './rows.ts';
 
 /*
@@ -135,6 +136,26 @@ function sessions(count: number, bytes: number): Killer {
   };
 }
 
+/** Messages of `/ws` without an end; their codes of closing, 0 for connections that are held still. */
+function endlessMessages(count: number, bytes: number): Killer {
+  const piece = 'x'.repeat(MiB);
+  const sendOne = (port: number) =>
+    new Promise<number>((resolve) => {
+      const headers = { authorization: credentials };
+      const socket = new WebSocket(`ws://127.0.0.1:${port}/ws`, { headers });
+      const timer = setTimeout(() => socket.terminate(), patienceMs);
+      socket.on('open', () => {
+        for (let sent = 0; sent < bytes; sent += MiB) socket.send(piece, { fin: false });
+      });
+      socket.on('error', () => socket.terminate());
+      socket.on('close', (code) => {
+        clearTimeout(timer);
+        resolve(code === 1006 ? 0 : code);
+      });
+    });
+  return (port) => Promise.all(Array.from({ length: count }, () => sendOne(port)));
+}
+
 export const killers: readonly { readonly title: string; readonly run: Killer }[] = [
   { title: '60 sessions with 40 MB', run: sessions(60, 40 * MiB) },
   { title: '2,000 sessions with 100 KB', run: sessions(2000, 100 * 1024) },
@@ -147,6 +168,7 @@ export const killers: readonly { readonly title: string; readonly run: Killer }[
   { title: '8 bodies of 30 MB of small values', run: smallValues(8, 30 * MiB) },
   { title: '50 packed bodies of 100 MB', run: packedBodies(50, 100 * MiB) },
   { title: '20 unfinished lines of 60 MB', run: endlessLines(20, 60 * MiB) },
+  { title: '60 unfinished messages of 15 MB', run: endlessMessages(60, 15 * MiB) },
   { title: 'four scripts that return 500 MB', run: scripts(4) },
   { title: 'four JavaScripts that return 500 MB', run: jsScripts(4) },
 ];

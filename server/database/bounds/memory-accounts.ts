@@ -149,3 +149,28 @@ export class StatementMemory implements MemoryAccount {
     this.#granted += wanted;
   }
 }
+
+const heldStepBytes = 64 * 1024;
+
+/** What one holder has of a server's memory, where it grows and falls: counted in steps, so that small messages cost nothing. */
+export class HeldMemory {
+  readonly #server: ServerMemory;
+  #granted = 0;
+
+  constructor(server: ServerMemory) {
+    this.#server = server;
+  }
+
+  /** So much is held now. @throws DatabaseError `Busy`; what was counted before is still */
+  set(bytes: number): void {
+    const wanted = bytes - (bytes % heldStepBytes);
+    if (wanted === this.#granted) return;
+    if (wanted > this.#granted) this.#server.take(wanted - this.#granted);
+    else this.#server.give(this.#granted - wanted);
+    this.#granted = wanted;
+  }
+
+  close(): void {
+    this.set(0);
+  }
+}

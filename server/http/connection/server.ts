@@ -17,7 +17,6 @@ import { answerPreflight, isPreflight } from '../request/cors.ts';
 import type { Door, DoorDependencies } from '../door.ts';
 import { answerByHand, tooMuchHeaders } from './client-error.ts';
 import { DoorLimits } from './door-limits.ts';
-import { requestMemory } from './request-memory.ts';
 import { notOnline, type Refusal } from '../answer/errors.ts';
 import { Exchange } from '../answer/exchange.ts';
 import { type FoundRoute, KnownPaths } from '../request/known-paths.ts';
@@ -79,7 +78,6 @@ export class HttpServer {
       ...dependencies,
       deadlines: new BodyDeadlines(runtime.clock, runtime.timers),
       limits: new DoorLimits(settings),
-      memory: requestMemory(settings, dependencies.container),
       replays: new ReplayCache(settings, runtime),
       truncations: new TruncationLog(log),
       denials: new DenialReports(dependencies.events, runtime.clock),
