@@ -6,6 +6,7 @@ import { benchCuts, benchKills } from './cluster/failover.ts';
 import { benchIdle } from './cluster/idle.ts';
 import { benchStart, benchTools } from './agents/tools.ts';
 import { benchWire } from './agents/wire.ts';
+import { benchCypherLsqb } from './cypher/lsqb.ts';
 import { benchBatch } from './http/batch.ts';
 import { benchPoints } from './http/points.ts';
 import { type Comparison, printTable } from './measure.ts';
@@ -21,6 +22,7 @@ import { benchStatements } from './sql/statements.ts';
 // npm run bench -- --suite spine [--only engine|http|responsiveness] [--rounds 5]
 // npm run bench -- --suite http [--only batch|points] [--rounds 5]
 // npm run bench -- --suite sql [--only statements|lsqb] [--rounds 5]
+// npm run bench -- --suite cypher [--only lsqb] [--rounds 5]
 // npm run bench -- --suite search [--only texts|dense|places] [--rounds 5]
 // npm run bench -- --suite agents [--only tools|wire|start] [--rounds 5]
 // Ratios against peers in the same run; every answer is checked for equality first. Loopback and this machine only.
@@ -44,6 +46,9 @@ const suites: Readonly<Record<string, Sections>> = {
   sql: {
     statements: () => benchStatements(rounds),
     lsqb: () => benchLsqb(rounds),
+  },
+  cypher: {
+    lsqb: () => benchCypherLsqb(rounds),
   },
   search: {
     texts: () => benchTexts(rounds),
