@@ -1,27 +1,34 @@
 import type { TypeId } from '#core/value/rid.ts';
-import type { Slot } from '../algebra/expression.ts';
+import type { Expression, Slot } from '../algebra/expression.ts';
 import type { Pattern, PatternStep, WalkedEdge } from '../algebra/plan.ts';
+import { conjunctsOf } from '../algebra/walk.ts';
 import type { OptimizerContext } from './rule.ts';
 
 /**
  * Relationship uniqueness as a property of a pattern: each step is told the edges that steps taken before it have walked, as far as
- * both could walk the same one.
+ * both could walk the same one. They cannot where types of edges or of their ends have nothing in common, or where a condition keeps
+ * the ends apart: `(a)--(b)--(c) WHERE a <> c` never walks back, whoever asks.
  */
 
 /** Every step whose edges another one may meet leaves them in a slot, and repeated ones meet none twice. */
 export function withEdgeSlots(pattern: Pattern, context: OptimizerContext): Pattern {
   if (pattern.distinctEdges !== true) return pattern;
   const { steps } = pattern;
-  return { ...pattern, steps: steps.map((step) => leavingEdges(step, steps, context)) };
+  const mayMeet = meetings(pattern);
+  return {
+    ...pattern,
+    steps: steps.map((step) =>
+      leavingEdges(
+        step,
+        steps.some((other) => other !== step && mayMeet(step, other)),
+        context,
+      ),
+    ),
+  };
 }
 
-function leavingEdges(
-  step: PatternStep,
-  steps: readonly PatternStep[],
-  context: OptimizerContext,
-): PatternStep {
+function leavingEdges(step: PatternStep, isMet: boolean, context: OptimizerContext): PatternStep {
   const { path } = step;
-  const isMet = steps.some((other) => other !== step && mayMeet(step, other));
   if (path !== undefined) {
     const list = path.path ?? (isMet ? context.newSlot() : undefined);
     return { ...step, path: { ...path, path: list, pathHolds: 'edges', distinctEdges: true } };
@@ -29,12 +36,79 @@ function leavingEdges(
   return isMet && step.edge === undefined ? { ...step, edge: context.newSlot() } : step;
 }
 
-/** Both steps can walk the same edge. */
-export function mayMeet(a: PatternStep, b: PatternStep): boolean {
+/** Whether two steps can walk the same edge in one match. */
+export type Meetings = (a: PatternStep, b: PatternStep) => boolean;
+
+export function meetings(pattern: Pattern): Meetings {
+  const ends = new Ends(pattern);
+  return (a, b) => haveTypesInCommon(a, b) && ends.mayBeSame(a, b);
+}
+
+function haveTypesInCommon(a: PatternStep, b: PatternStep): boolean {
   const [left, right] = [edgeTypesOf(a), edgeTypesOf(b)];
   if (left === 'none' || right === 'none') return false;
   if (left === 'any' || right === 'any') return true;
   return left.some((type) => right.includes(type));
+}
+
+/** The nodes at which edges of steps end, and what keeps them apart. */
+class Ends {
+  readonly #types: ReadonlyMap<Slot, readonly TypeId[] | undefined>;
+  readonly #unlike: readonly (readonly [Slot, Slot])[];
+
+  constructor({ nodes }: Pattern) {
+    this.#types = new Map(nodes.map(({ slot, types }) => [slot, types]));
+    this.#unlike = nodes.flatMap(({ predicates }) =>
+      predicates.flatMap(conjunctsOf).flatMap(apart),
+    );
+  }
+
+  /** One edge has one source and one target, whatever the way in which each step walks it. */
+  mayBeSame(a: PatternStep, b: PatternStep): boolean {
+    const [left, right] = [orientations(a), orientations(b)];
+    if (left === undefined || right === undefined) return true;
+    return left.some((one) => right.some((other) => this.#mayCoincide(one, other)));
+  }
+
+  #mayCoincide(one: Oriented, other: Oriented): boolean {
+    const sources = new Set([one.source, other.source]);
+    const targets = new Set([one.target, other.target]);
+    const meet = [...sources].some((slot) => targets.has(slot));
+    const groups = meet ? [new Set([...sources, ...targets])] : [sources, targets];
+    return groups.every((group) => this.#mayBeOne([...group]));
+  }
+
+  #mayBeOne(slots: readonly Slot[]): boolean {
+    if (this.#unlike.some(([a, b]) => slots.includes(a) && slots.includes(b))) return false;
+    const lists = slots.flatMap((slot) => {
+      const types = this.#types.get(slot);
+      return types === undefined ? [] : [types];
+    });
+    const [first, ...others] = lists;
+    return first === undefined || first.some((type) => others.every((list) => list.includes(type)));
+  }
+}
+
+interface Oriented {
+  readonly source: Slot;
+  readonly target: Slot;
+}
+
+/** The ends of the edge of a step; undefined where the step has no single one, or may have none. */
+function orientations({ from, to, move, path, optional }: PatternStep): Oriented[] | undefined {
+  if (path !== undefined || optional || move.kind !== 'vertex') return undefined;
+  const along = { source: from, target: to };
+  const against = { source: to, target: from };
+  if (move.direction === 'both') return [along, against];
+  return [move.direction === 'out' ? along : against];
+}
+
+/** Two nodes that a condition wants to be different ones. */
+function apart(condition: Expression): (readonly [Slot, Slot])[] {
+  if (condition.op !== 'Compare' || condition.operator !== '<>') return [];
+  const { left, right, dialect } = condition;
+  if (dialect !== 'cypher' || left.op !== 'Slot' || right.op !== 'Slot') return [];
+  return [[left.slot, right.slot]];
 }
 
 function edgeTypesOf({ move, path }: PatternStep): readonly TypeId[] | 'any' | 'none' {
@@ -52,6 +126,7 @@ function edgeTypesOf({ move, path }: PatternStep): readonly TypeId[] | 'any' | '
 export function walkedBefore(
   step: PatternStep,
   taken: readonly PatternStep[],
+  mayMeet: Meetings,
 ): readonly WalkedEdge[] {
   return taken
     .filter((other) => !isSame(other, step) && mayMeet(step, other))

@@ -6,7 +6,13 @@ import { pathSlots } from '../algebra/slots-written.ts';
 import { conjunctionOf, conjunctsOf } from '../algebra/walk.ts';
 import { reversedMove } from '../physical/reversed-move.ts';
 import { expandCost, fetchCost, scanCost, seekCost, selectivityOf } from './cost.ts';
-import { isReversible, walkedBefore, withEdgeSlots } from './distinct-edges.ts';
+import {
+  isReversible,
+  type Meetings,
+  meetings,
+  walkedBefore,
+  withEdgeSlots,
+} from './distinct-edges.ts';
 import { indexCandidates } from './index-candidates.ts';
 import {
   elementTypes,
@@ -60,6 +66,7 @@ interface Move {
 class GrowingPlan {
   readonly #pattern: Pattern;
   readonly #context: OptimizerContext;
+  readonly #mayMeet: Meetings;
   readonly #bound: Set<Slot>;
   #stepsLeft: PatternStep[];
   /** Of a pattern of distinct edges: those whose edges are known. */
@@ -76,6 +83,7 @@ class GrowingPlan {
   private constructor(from: {
     pattern: Pattern;
     context: OptimizerContext;
+    mayMeet: Meetings;
     bound: Set<Slot>;
     stepsLeft: PatternStep[];
     taken: readonly PatternStep[];
@@ -86,6 +94,7 @@ class GrowingPlan {
   }) {
     this.#pattern = from.pattern;
     this.#context = from.context;
+    this.#mayMeet = from.mayMeet;
     this.#bound = from.bound;
     this.#stepsLeft = from.stepsLeft;
     this.#taken = from.taken;
@@ -112,6 +121,7 @@ class GrowingPlan {
     const growing = new GrowingPlan({
       pattern,
       context,
+      mayMeet: meetings(pattern),
       bound: new Set([...bound, ...following.flatMap(({ edge }) => edge ?? [])]),
       stepsLeft: [...pattern.steps],
       taken: following,
@@ -129,6 +139,7 @@ class GrowingPlan {
     return new GrowingPlan({
       pattern: this.#pattern,
       context: this.#context,
+      mayMeet: this.#mayMeet,
       bound: new Set(this.#bound),
       stepsLeft: [...this.#stepsLeft],
       taken: this.#taken,
@@ -252,7 +263,7 @@ class GrowingPlan {
       const [fromIsBound, toIsBound] = [this.#bound.has(from), this.#bound.has(to)];
       const [source, target] = [this.#node(from)?.types, this.#node(to)?.types];
       if (edge === undefined || move.kind !== 'vertex') return;
-      const unlike = walkedBefore(step, this.#taken);
+      const unlike = walkedBefore(step, this.#taken, this.#mayMeet);
       this.plan = {
         op: 'FollowEdges',
         input: this.plan,
@@ -335,7 +346,7 @@ class GrowingPlan {
     return stepPlan(input, step, {
       toTypes: types,
       into,
-      unlike: isDistinct ? walkedBefore(step, this.#taken) : [],
+      unlike: isDistinct ? walkedBefore(step, this.#taken, this.#mayMeet) : [],
     });
   }
 

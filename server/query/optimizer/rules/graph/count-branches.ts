@@ -11,7 +11,7 @@ import type {
 import { freeSlots, slotsRead, slotsReadBy } from '../../../algebra/slots.ts';
 import { reversedMove } from '../../../physical/reversed-move.ts';
 import { isCountOfRows, sumOfWeights } from '../../count-as-sum.ts';
-import { mayMeet } from '../../distinct-edges.ts';
+import { type Meetings, meetings } from '../../distinct-edges.ts';
 import { typesToCheck } from '../../match-parts.ts';
 import type { OptimizerContext, OptimizerRule } from '../../rule.ts';
 
@@ -82,6 +82,7 @@ interface Cut {
 class BranchCutter {
   readonly #nodes: Map<Slot, PatternNode>;
   readonly #pattern: Pattern;
+  readonly #mayMeet: Meetings;
   #steps: readonly PatternStep[];
   readonly #read: ReadonlySet<Slot>;
   readonly #context: OptimizerContext;
@@ -90,6 +91,7 @@ class BranchCutter {
   constructor(pattern: Pattern, read: ReadonlySet<Slot>, context: OptimizerContext) {
     this.#nodes = new Map(pattern.nodes.map((node) => [node.slot, node]));
     this.#pattern = pattern;
+    this.#mayMeet = meetings(pattern);
     this.#steps = pattern.steps;
     this.#context = context;
     this.#read = new Set([...read, ...slotsOfConditions(pattern)]);
@@ -161,7 +163,8 @@ class BranchCutter {
     const { move } = step;
     if ('loops' in move && move.loops === 'once' && move.direction === 'both') return false;
     const { distinctEdges, steps } = this.#pattern;
-    return distinctEdges !== true || !steps.some((other) => other !== step && mayMeet(step, other));
+    if (distinctEdges !== true) return true;
+    return !steps.some((other) => other !== step && this.#mayMeet(step, other));
   }
 
   /** The step as a move towards the node; undefined when it cannot be counted that way. */
