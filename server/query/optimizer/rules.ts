@@ -26,6 +26,7 @@ import { pushFilters } from './rules/push-filters.ts';
 import { ridOrder } from './rules/index-access/rid-order.ts';
 import { ridLookup } from './rules/index-access/rid-lookup.ts';
 import { ridRange } from './rules/index-access/rid-range.ts';
+import { sizeAsDegree } from './rules/graph/size-as-degree.ts';
 import { sortColumns } from './rules/sort-columns.ts';
 
 /** What is done to every plan whatever is switched off: it decides what the plan means, or makes it runnable. */
@@ -55,6 +56,7 @@ export const rules: readonly OptimizerRule[] = [
   pushDistinct,
   distinctSteps,
   countDegrees,
+  sizeAsDegree,
   countRecords,
   limitSort,
   limitGroups,
