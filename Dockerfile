@@ -27,6 +27,7 @@ COPY --from=packages /opt/polyad/node_modules node_modules
 COPY package.json LICENSE ./
 COPY crds crds
 COPY assets assets
+COPY bin bin
 COPY server server
 COPY operator operator
 ENV NODE_COMPILE_CACHE=/opt/polyad/.compile-cache

@@ -23,7 +23,7 @@ fi
 
 version=$(sed -n 's/^  "version": "\(.*\)",$/\1/p' "$source/package.json")
 digest() {
-  (cd "$source" && find Dockerfile .dockerignore package.json package-lock.json server operator crds -type f \
+  (cd "$source" && find Dockerfile .dockerignore package.json package-lock.json bin server operator crds -type f \
     ! -name README.md -print0 | sort -z | xargs -0 sha256sum | sha256sum | cut -c1-10)
 }
 image=${1:-polyad:$version-$(digest)}

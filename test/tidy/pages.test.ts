@@ -13,7 +13,7 @@ const linesMax = 60;
 const charactersMax = 100;
 const namedFile = /`(#?[\w./-]+\.(?:ts|mjs|sh|txt))`/g;
 
-const pages = ['server', 'operator', 'e2e', 'test', 'chart', 'assets'].flatMap((folder) =>
+const pages = ['bin', 'server', 'operator', 'e2e', 'test', 'chart', 'assets'].flatMap((folder) =>
   filesBelow(folder, '.md').map((path) => ({
     path,
     lines: readFileSync(join(rootDirectory, path), 'utf8').trimEnd().split('\n'),

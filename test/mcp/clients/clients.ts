@@ -165,7 +165,7 @@ test('the SDK over standard input and output', async (context) => {
   mkdirSync(config, { recursive: true });
   writeFileSync(join(config, 'mcp-config.json'), JSON.stringify(everything));
   const transport = new StdioClientTransport({
-    command: join(projectDirectory, 'server/bin/mcp-stdio.sh'),
+    command: join(projectDirectory, 'bin/mcp-stdio.sh'),
     env: {
       PATH: process.env['PATH'] ?? '',
       ...quickStart,
