@@ -1,3 +1,4 @@
+import type { IndexKind } from '#catalog/catalog.ts';
 import type { Rid } from '#core/value/rid.ts';
 import { double, isList, isMap, type Value, type ValueMap } from '#core/value/value.ts';
 import type { PausingWork } from '#core/pausing-work.ts';
@@ -8,7 +9,7 @@ import { hitsInTurns, textRequest } from '../functions/search/text-hits.ts';
 import { vectorNeighbours } from '../functions/search/vector-functions.ts';
 import { isNumeric, toDouble } from '../functions/arguments.ts';
 import type { ExecutionContext } from '../operators/operator.ts';
-import { reading, rowWith } from './define.ts';
+import { argumentFault, reading, rowWith } from './define.ts';
 import { turnMeter } from './paths/shortest.ts';
 import type { Procedure } from './procedure.ts';
 
@@ -29,6 +30,7 @@ function* textRows(
   column: string,
   context: ExecutionContext,
 ): Rows {
+  requireKind(index, 'FULL_TEXT', column, context);
   const request = textRequest('search_index', [index, query], undefined, context);
   const hits = yield* pausing(hitsInTurns(request, context, turnMeter()));
   for (const at of best(hits, hits.count)) {
@@ -36,6 +38,18 @@ function* textRows(
     if (record !== undefined)
       yield rowWith({ [column]: record, score: double(hits.scores[at] as number) });
   }
+}
+
+/** @throws DatabaseError `ArgumentError` for an index on the other kind of entity */
+function requireKind(
+  name: Value,
+  kind: IndexKind,
+  column: string,
+  { view: { catalog } }: ExecutionContext,
+): void {
+  const { index } = indexNamed(catalog, name, kind, 'db.index');
+  const holds = catalog.typeWithId(index.type).kind === 'edge' ? 'relationship' : 'node';
+  if (holds !== column) throw argumentFault(`index '${index.name}' is one of ${holds}s`);
 }
 
 function* neighbours(
@@ -66,6 +80,7 @@ function* vectorRows(
   column: string,
   context: ExecutionContext,
 ): Rows {
+  requireKind(index, 'LSM_VECTOR', column, context);
   for (const row of yield* neighbours([index, vector, k], context))
     yield rowWith({
       [column]: row.get('record') ?? null,

@@ -3,6 +3,7 @@ import { functionRegistry } from '#query/functions/registry.ts';
 import type { Expression as Expr, ExpressionOf as ExprOf } from '../ast.ts';
 import type { Compiler } from './compiler.ts';
 import { compileCsvCall } from './load-csv.ts';
+import { compilePatternPredicate } from './sub-query.ts';
 import type { Scope } from './scope.ts';
 import { requireKind, type StaticKind } from './static-kind.ts';
 
@@ -58,7 +59,8 @@ export function compileCall(
   const kinds = argumentKinds[name];
   if (kinds !== undefined && first !== undefined)
     requireKind(compiler, first, scope, kinds[0], kinds[1]);
-  const special = specialCall(expr, name, value) ?? compileCsvCall(name, expr.args, scope);
+  const special =
+    specialCall(compiler, expr, scope, value) ?? compileCsvCall(name, expr.args, scope);
   if (special !== undefined) return special;
   const registered = registeredName(name);
   const found = registered === undefined ? undefined : functionRegistry.scalar(registered);
@@ -71,7 +73,19 @@ export function compileCall(
       expr.at,
       `'${expr.name}' takes ${max === min ? min : `${min} to ${max}`} arguments, not ${expr.args.length}`,
     );
-  return { op: 'Call', function: registered, arguments: expr.args.map(value) };
+  return {
+    op: 'Call',
+    function: registered,
+    arguments: withoutTypeName(name, expr.args, scope).map(value),
+  };
+}
+
+/** `vector(list, 3, FLOAT32)`: the third argument is a word. */
+function withoutTypeName(name: string, args: readonly Expr[], scope: Scope): readonly Expr[] {
+  const type = args[2];
+  if (name !== 'vector' || type?.kind !== 'variable' || scope.has(type.name)) return args;
+  const { at, end } = type;
+  return [...args.slice(0, 2), { kind: 'literal', value: type.name, at, end }];
 }
 
 /** Those of openCypher first, then functions that mean the same everywhere. */
@@ -88,15 +102,17 @@ function registeredName(name: string): string | undefined {
 
 /** Calls that are operations of the algebra. */
 function specialCall(
+  compiler: Compiler,
   expr: ExprOf<'call'>,
-  name: string,
+  scope: Scope,
   value: (expr: Expr) => Expression,
 ): Expression | undefined {
+  const name = expr.name.toLowerCase();
   const [first] = expr.args;
   if (name === 'coalesce' && first !== undefined)
     return { op: 'Coalesce', operands: expr.args.map(value) };
   if (name === 'exists' && expr.args.length === 1 && first !== undefined) {
-    if (first.kind === 'pattern') return undefined;
+    if (first.kind === 'pattern') return compilePatternPredicate(compiler, first, scope);
     return { op: 'Not', operand: { op: 'IsNull', operand: value(first) } };
   }
   return undefined;

@@ -9,6 +9,7 @@ import type {
   RemoveItem,
   SetItem,
 } from '../ast.ts';
+import { notSupported } from '../failures.ts';
 import type { Compiler } from './compiler.ts';
 import { plainLabels } from './labels.ts';
 import { compileParts, entriesOf, partsOfPath, pathOf } from './pattern.ts';
@@ -308,8 +309,10 @@ function labelsChanged(
 ): LogicalPlan {
   const { variable, at } = item;
   const labels = plainLabels(item.labels);
-  if (labels === undefined)
+  if (labels === undefined) {
+    if (item.labels.kind === 'computed') throw notSupported('computed labels');
     throw compiler.failure('UnexpectedSyntax', at, 'plain labels are set or removed');
+  }
   const target = compiler.expression({ kind: 'variable', name: variable, at, end: at }, scope);
   const own = target.op === 'Slot' ? target.slot : undefined;
   const record = own ?? compiler.newSlot();

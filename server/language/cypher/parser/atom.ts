@@ -8,6 +8,7 @@ import type {
   Query,
   QuantifierKind,
 } from '../ast.ts';
+import { notSupported } from '../failures.ts';
 import { isPatternAhead } from './look-ahead.ts';
 import type { Parser } from './parser.ts';
 
@@ -88,6 +89,8 @@ function word(parser: Parser): Expression {
     if (quantifier !== undefined && parser.atName(2) && parser.word(3) === 'IN')
       return quantified(parser, quantifier);
     if (upper === 'REDUCE' && parser.atName(2) && parser.peek(3) === '=') return reduce(parser);
+    if (upper === 'ALLREDUCE' && parser.atName(2) && parser.peek(3) === '=')
+      throw notSupported('allReduce');
     if (upper === 'SHORTESTPATH' || upper === 'ALLSHORTESTPATHS') {
       const path = parser.grammar.path(parser);
       return { kind: 'pattern', path, at, end: parser.lastEnd };
@@ -291,6 +294,8 @@ function map(parser: Parser): Expression {
   while (!parser.at('}')) {
     if (entries.length > 0) parser.expect(',');
     const key = mapKey(parser);
+    if (entries.length === 0 && parser.at('}'))
+      throw parser.fault(at, 'UnexpectedSyntax', `parameters are written $${key}, not {${key}}`);
     parser.expect(':');
     entries.push({ key, value: parser.grammar.expression(parser) });
   }

@@ -90,6 +90,7 @@ function creation(parser: Parser, at: number): Command {
   const indexType = indexTypes.has(parser.word()) ? parser.word() : 'RANGE';
   if (indexTypes.has(parser.word())) parser.advance();
   parser.expectWords('INDEX');
+  if (indexType === 'LOOKUP') throw notSupported('CREATE LOOKUP INDEX');
   return index(parser, at, indexType);
 }
 
@@ -105,7 +106,10 @@ function index(parser: Parser, at: number, indexType: string): Command {
   const { entity, type, variable } = target(parser);
   parser.expectWords('ON');
   const isEach = parser.acceptWords('EACH');
-  const properties = propertyList(parser, variable, isEach ? '[' : '(');
+  const properties =
+    isEach || parser.at('(')
+      ? propertyList(parser, variable, isEach ? '[' : '(')
+      : [property(parser, variable)];
   const options = parser.acceptWords('OPTIONS') ? parser.grammar.expression(parser) : undefined;
   const span = { at, end: parser.lastEnd };
   return {

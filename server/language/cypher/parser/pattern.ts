@@ -43,20 +43,19 @@ function pathMode(parser: Parser): PathMode | undefined {
   return word;
 }
 
-/** `ANY SHORTEST`, `SHORTEST 1` and `ALL SHORTEST`, the selectors that mean what the functions do. */
+/** The selectors that mean what the functions do: any path is as good as a shortest one where ANY is asked for. */
 function selectorWords(parser: Parser): PathSelector | undefined {
-  if (parser.acceptWords('ANY', 'SHORTEST')) return 'shortest';
-  if (parser.acceptWords('ALL', 'SHORTEST')) return 'allShortest';
   const word = parser.word();
-  if (['ANY', 'ALL', 'SHORTEST'].includes(word) && parser.peek(1) !== '(') {
-    if (word === 'SHORTEST' && parser.peek(1) === 'integer') {
-      parser.advance();
-      const count = parser.count(repetitionMax);
-      if (count === 1 && parser.word() !== 'GROUPS') return 'shortest';
-    }
-    throw notSupported(`path selector ${word}`);
-  }
-  return undefined;
+  if (!['ANY', 'ALL', 'SHORTEST'].includes(word)) return undefined;
+  parser.advance();
+  if (word !== 'SHORTEST' && parser.acceptWords('SHORTEST'))
+    return word === 'ANY' ? 'shortest' : 'allShortest';
+  if (word === 'ALL') throw notSupported('path selector ALL');
+  const count = parser.at('integer') ? parser.count(repetitionMax) : 1;
+  for (const filler of ['PATHS', 'PATH']) if (parser.acceptWords(filler)) break;
+  const isGroups = parser.acceptWords('GROUPS') || parser.acceptWords('GROUP');
+  if (count !== 1) throw notSupported(`path selector ${word} ${count}${isGroups ? ' GROUPS' : ''}`);
+  return isGroups ? 'allShortest' : 'shortest';
 }
 
 function selectorFunction(parser: Parser): PathSelector | undefined {
