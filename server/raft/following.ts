@@ -7,7 +7,7 @@ import type { RaftState } from './state.ts';
 
 export function onAppend(state: RaftState, message: Message): void {
   const { log } = state;
-  const { from, index: previous, logTerm, entries, commit } = message;
+  const { from, index: previous, logTerm, entries, commit, context } = message;
   const condition = conditionOf(state);
   if (condition === 'log-failed') {
     state.send('AppendResp', from, {
@@ -15,11 +15,12 @@ export function onAppend(state: RaftState, message: Message): void {
       reject: true,
       rejectHint: log.lastIndex,
       condition,
+      context,
     });
     return;
   }
   if (previous < log.commit) {
-    state.send('AppendResp', from, { index: log.commit, condition });
+    state.send('AppendResp', from, { index: log.commit, condition, context });
     return;
   }
   if (!log.hasEntry(previous, logTerm)) {
@@ -30,6 +31,7 @@ export function onAppend(state: RaftState, message: Message): void {
       rejectHint: hint.index,
       hintTerm: hint.term,
       condition,
+      context,
     });
     return;
   }
@@ -40,7 +42,7 @@ export function onAppend(state: RaftState, message: Message): void {
     if (!state.pendingConfs.some(({ index }) => index === entry.index) && entry.index > log.commit)
       state.noteConf(entry);
   commitTo(state, Math.min(commit, covered));
-  state.send('AppendResp', from, { index: covered, condition });
+  state.send('AppendResp', from, { index: covered, condition, context });
 }
 
 export function onHeartbeat(state: RaftState, message: Message): void {
@@ -50,22 +52,23 @@ export function onHeartbeat(state: RaftState, message: Message): void {
 }
 
 export function onSnapshot(state: RaftState, message: Message): void {
-  const { snapshot, from } = message;
+  const { snapshot, from, context } = message;
   if (snapshot === undefined) return;
   assert(state.role !== 'leader', 'I13: no leader installs a snapshot');
+  const condition = conditionOf(state);
   const { log } = state;
   if (snapshot.index <= log.commit) {
-    state.send('AppendResp', from, { index: log.commit, condition: conditionOf(state) });
+    state.send('AppendResp', from, { index: log.commit, condition, context });
     return;
   }
   if (log.hasEntry(snapshot.index, snapshot.term)) {
     commitTo(state, snapshot.index);
-    state.send('AppendResp', from, { index: log.commit, condition: conditionOf(state) });
+    state.send('AppendResp', from, { index: log.commit, condition, context });
     return;
   }
   log.restore(snapshot);
   state.restoreConf(snapshot.index, snapshot.conf);
-  state.send('AppendResp', from, { index: snapshot.index, condition: conditionOf(state) });
+  state.send('AppendResp', from, { index: snapshot.index, condition, context });
 }
 
 function conditionOf(state: RaftState) {

@@ -35,7 +35,7 @@ export interface Message {
   readonly rejectHint: Index;
   readonly hintTerm: Term;
   readonly entries: readonly Entry[];
-  /** Heartbeats: the round of reads they confirm. ReadIndex: the number of the request at the follower. */
+  /** Heartbeats: the round of reads they confirm. ReadIndex: the number of the request at the follower. Appends, snapshots and their answers: `Progress.attempt`. */
   readonly context: number;
   /** Part of a commanded transfer: overrides the lease rule. */
   readonly transfer: boolean;

@@ -24,6 +24,8 @@ export class Progress {
   sentCommit: Index = 0;
   /** A probe is on its way, or the window is full: nothing goes until an answer or a heartbeat's answer comes. */
   isPaused = false;
+  /** Counts the fresh starts: appends carry it and their answers return it, so that an answer to an earlier one is known as such. */
+  attempt = 0;
   #window: { last: Index; bytes: number }[] = [];
   #windowBytes = 0;
   /** The disk of the member: another one has none of what this one acknowledged. */
@@ -49,6 +51,7 @@ export class Progress {
 
   becomeProbe(): void {
     this.#reset('probe');
+    this.attempt += 1;
     this.next = this.match + 1;
   }
 

@@ -87,7 +87,8 @@ function sendAppend(state: RaftState, to: PeerId, mayBeEmpty: boolean): boolean 
   for (const { data } of entries) bytes += data.length;
   peer.sent(entries.length, bytes);
   peer.sentCommit = Math.max(peer.sentCommit, Math.min(log.commit, previous + entries.length));
-  state.send('Append', to, { index: previous, logTerm, commit: log.commit, entries });
+  const context = peer.attempt;
+  state.send('Append', to, { index: previous, logTerm, commit: log.commit, entries, context });
   return true;
 }
 
@@ -100,7 +101,8 @@ function sendSnapshot(state: RaftState, to: PeerId, peer: Progress): boolean {
   const snapshot = state.log.snapshotMeta();
   if (snapshot === undefined || !peer.isActive) return false;
   peer.becomeSnapshot(snapshot.index);
-  state.send('Snapshot', to, { snapshot, index: snapshot.index, logTerm: snapshot.term });
+  const { index, term: logTerm } = snapshot;
+  state.send('Snapshot', to, { snapshot, index, logTerm, context: peer.attempt });
   return true;
 }
 
@@ -113,11 +115,12 @@ export function onAppendResp(state: RaftState, message: Message): void {
     return;
   }
   const isNews = peer.reached(message.index);
-  if (!isNews && !(peer.state === 'probe' && peer.match === message.index)) {
+  const endsProbe = peer.state === 'probe' && peer.attempt === message.context;
+  if (!isNews && !endsProbe) {
     if (peer.state === 'replicate') peer.free(message.index);
     return;
   }
-  if (peer.state === 'probe') peer.becomeReplicate();
+  if (endsProbe) peer.becomeReplicate();
   else if (peer.state === 'snapshot' && peer.match + 1 >= state.log.firstIndex) {
     peer.becomeProbe();
     peer.becomeReplicate();
@@ -163,6 +166,8 @@ export function tellCommit(state: RaftState): void {
 }
 
 function onRejected(state: RaftState, message: Message, peer: Progress): void {
+  // Each answer to what an earlier attempt sent would begin another one, with a window of its own.
+  if (peer.attempt !== message.context) return;
   const { log } = state;
   const hint =
     message.hintTerm > 0

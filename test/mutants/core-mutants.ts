@@ -271,6 +271,12 @@ export const coreMutants: readonly Mutant[] = [
     finder: rules,
   },
   {
+    name: 'M42b',
+    says: 'each refusal of what an earlier attempt sent begins another attempt',
+    edits: [raft('replication.ts', 'if (peer.attempt !== message.context) return;', '')],
+    finder: rules,
+  },
+  {
     name: 'C1',
     says: 'nobody ends a joint change that an earlier leader began',
     edits: [

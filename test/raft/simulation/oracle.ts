@@ -10,6 +10,8 @@ export class Oracle {
   readonly #chains = new Map<Index, string>();
   #commitTerm: Term = 0;
   newest: Index = 0;
+  /** Requests of clients that were committed. */
+  writes = 0;
   elections = 0;
   /** Hash over the stream of events: the same seed gives the same. */
   hash = 0;
@@ -40,8 +42,10 @@ export class Oracle {
     const { index, term } = entry;
     const text = `${entry.kind} ${new TextDecoder().decode(entry.data)}`;
     const known = this.#applied.get(index);
-    if (known === undefined) this.#applied.set(index, { term, text });
-    else assert.deepEqual({ term, text }, known, `S6: ${server} applies another entry ${index}`);
+    if (known === undefined) {
+      this.#applied.set(index, { term, text });
+      if (entry.kind === 'normal') this.writes += 1;
+    } else assert.deepEqual({ term, text }, known, `S6: ${server} applies another entry ${index}`);
     const chain = this.#chains.get(index);
     if (chain === undefined) this.#chains.set(index, machine.chain);
     else assert.equal(machine.chain, chain, `S11: ${server} has another state after ${index}`);
