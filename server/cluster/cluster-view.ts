@@ -18,6 +18,10 @@ export interface ClusterView {
   onApplied(listener: (index: Index) => void): () => void;
   /** Nothing is applied here, since the volume of the databases is full. */
   lacksRoom?(): boolean;
+  /** Why this server does not serve what the cluster began with: its own copy is newer (ha.md 8.4.6). */
+  bootstrapRefusal?(): string | undefined;
+  /** When the certificate of the Raft port ends, epoch ms; undefined: there is none. */
+  raftCertificateEndsAt?(): number | undefined;
   /** Of catalog and disk, by name (ha.md 11.1). */
   databases(): readonly ClusterDatabase[];
   /** Fetches the database anew from the leader (ha.md 9.7). @throws DatabaseError when it cannot begin */

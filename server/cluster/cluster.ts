@@ -33,6 +33,8 @@ export interface ClusterOptions {
   readonly snapshots?: SnapshotPort | undefined;
   readonly stageOf?: ((uuid: string) => StageState) | undefined;
   readonly bootstrapState?: (() => unknown) | undefined;
+  readonly bootstrapRefusal?: (() => string | undefined) | undefined;
+  readonly raftCertificateEndsAt?: (() => number | undefined) | undefined;
   readonly baseline?: (() => Baseline | undefined) | undefined;
 }
 
@@ -47,6 +49,8 @@ export class Cluster implements ClusterView {
   readonly stageOf?: (uuid: string) => StageState;
   readonly resync?: (database: string) => Promise<void>;
   readonly bootstrapState?: () => unknown;
+  readonly bootstrapRefusal?: () => string | undefined;
+  readonly raftCertificateEndsAt?: () => number | undefined;
   readonly replication: ClusterReplication;
   readonly #server: ServerEntries;
   readonly #databaseNames: () => readonly string[];
@@ -71,6 +75,9 @@ export class Cluster implements ClusterView {
     if (options.snapshots !== undefined) this.snapshots = options.snapshots;
     if (options.stageOf !== undefined) this.stageOf = options.stageOf;
     if (options.resync !== undefined) this.resync = options.resync;
+    if (options.bootstrapRefusal !== undefined) this.bootstrapRefusal = options.bootstrapRefusal;
+    if (options.raftCertificateEndsAt !== undefined)
+      this.raftCertificateEndsAt = options.raftCertificateEndsAt;
     if (options.bootstrapState !== undefined) this.bootstrapState = options.bootstrapState;
   }
 
@@ -111,7 +118,9 @@ export class Cluster implements ClusterView {
 
   #described({ name, uuid }: MemberDatabase, seat: DatabaseSeat | undefined): ClusterDatabase {
     const begun = this.#baseline()?.databases.find((database) => database.uuid === uuid);
-    const isAwaited = seat === undefined && this.#awaited().includes(name);
+    // The leader has nobody to fetch from: it hands the lead over first.
+    const isFollower = this.consensus.status().role !== 'leader';
+    const isAwaited = isFollower && seat === undefined && this.#awaited().includes(name);
     const acquireStatus: ClusterDatabase['acquireStatus'] = isAwaited ? 'ACQUIRING' : 'LOCAL';
     const about = {
       name,

@@ -138,6 +138,8 @@ export interface PeerProgress {
   /** Milliseconds since its last answer; undefined: never. */
   readonly lastContactMs: number | undefined;
   readonly isReachable: boolean;
+  /** Why its channel is not opened anew any more (ha.md 10.4); an operator is needed. */
+  readonly gaveUp?: string | undefined;
   readonly roundTripMs: number | undefined;
   /** Of the last hundred or so. */
   readonly roundTripP99Ms?: number | undefined;

@@ -36,6 +36,7 @@ export interface BootstrapPlanOptions {
 export class BootstrapPlan {
   readonly desk: BootstrapDesk;
   readonly #ground: Ground;
+  #refusal: string | undefined;
   readonly #options: BootstrapPlanOptions;
 
   constructor(ground: Ground, options: BootstrapPlanOptions) {
@@ -77,7 +78,13 @@ export class BootstrapPlan {
     return [step, local?.lastTxId ?? 0];
   }
 
+  /** Why this server does not serve. */
+  get refusal(): string | undefined {
+    return this.#refusal;
+  }
+
   refuse(reason: string): void {
+    this.#refusal = reason;
     const { events, settings } = this.#ground;
     events.report('CRITICAL', 'HA', reason);
     // An orchestrator would start it again and again; there it stays, not ready.

@@ -11,7 +11,7 @@ import { diskRoom } from '#cluster/replication/disk-room.ts';
 import { ClusterReplication } from '#cluster/replication/replication.ts';
 import { parseServerList, type ServerList } from '#cluster/server-list.ts';
 import type { ClusterToken } from '#cluster/token/cluster-token.ts';
-import type { RaftTls } from '#cluster/transport/raft-tls.ts';
+import { endOf, type RaftTls } from '#cluster/transport/raft-tls.ts';
 import { WorkerConsensus } from '#cluster/worker-consensus.ts';
 import {
   haGroupCommitBatchSize,
@@ -85,6 +85,7 @@ export class ClusterPlan {
   #door: ClusterDoor | undefined;
   #stopRepairs = () => {};
   #stopTls = () => {};
+  #certificateEndsAt: number | undefined;
 
   private constructor(given: {
     ground: Ground;
@@ -186,6 +187,8 @@ export class ClusterPlan {
       databaseNames: () => databases.names(),
       verifier: verify.verifier,
       bootstrapState: () => bootstrap.own(),
+      bootstrapRefusal: () => bootstrap.refusal,
+      raftCertificateEndsAt: () => this.#certificateEndsAt,
       baseline: () => catalog.document.baseline,
       snapshots: snapshots.port,
       stageOf: (uuid) => snapshots.staged.stateOf(uuid),
@@ -333,7 +336,11 @@ export class ClusterPlan {
       });
       const { clock, timers } = systemRuntime;
       const everyMs = settings.get(serverReloadEvery);
-      const use = (tls: RaftTls) => consensus.useTls(tls);
+      this.#certificateEndsAt = options.tls && endOf(options.tls);
+      const use = (tls: RaftTls) => {
+        this.#certificateEndsAt = endOf(tls);
+        consensus.useTls(tls);
+      };
       const warn = (text: string) => log.warn(text);
       this.#stopTls = watchRaftTls(settings, this.#list, { clock, timers, everyMs, use, warn });
       return consensus;

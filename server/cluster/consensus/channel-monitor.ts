@@ -35,6 +35,7 @@ interface Episode {
   attempts: number;
   lastActionMs: number;
   isOver: boolean;
+  gaveUp?: string;
 }
 
 export const channelResetsMax = 5;
@@ -96,7 +97,14 @@ export class ChannelMonitor {
       return { kind: 'reset', id, attempt: episode.attempts, silentMs };
     }
     episode.isOver = true;
-    return this.#escalation(follower, nowMs, targetFor(id));
+    const action = this.#escalation(follower, nowMs, targetFor(id));
+    if (action.kind === 'give-up') episode.gaveUp = action.reason;
+    return action;
+  }
+
+  /** Why nothing more is done about a follower until it answers; undefined: something is, or it answers. */
+  gaveUp(id: PeerId): string | undefined {
+    return this.#episodes.get(id)?.gaveUp;
   }
 
   /** It was escalated not long ago. */

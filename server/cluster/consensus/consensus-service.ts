@@ -545,6 +545,7 @@ export class ConsensusService {
       elections: this.#elections,
       peers: this.#peers,
       isReachable: (id) => this.#isReachable(id),
+      gaveUp: (id) => this.#watch.gaveUp(id),
       self: this.#options.self,
     });
   }

@@ -52,6 +52,11 @@ export class LeaderWatch {
     this.#stop();
   }
 
+  /** Why nothing more is done about a follower that cannot be reached. */
+  gaveUp(id: PeerId): string | undefined {
+    return this.#channels.gaveUp(id);
+  }
+
   #look(): void {
     const status = this.#port.status();
     if (status === undefined) return;

@@ -13,6 +13,7 @@ export interface StatusParts {
   readonly elections: { readonly count: number; readonly lastMs: number };
   readonly peers: Peers;
   readonly isReachable: (id: PeerId) => boolean;
+  readonly gaveUp: (id: PeerId) => string | undefined;
   readonly self: PeerId;
 }
 
@@ -27,6 +28,7 @@ export function statusOf({
   elections,
   peers,
   isReachable,
+  gaveUp,
   self,
 }: StatusParts): ConsensusStatus {
   const others = (node?.progress ?? []).filter(({ id }) => id !== self);
@@ -59,6 +61,7 @@ export function statusOf({
         // To half a second: the status is published when something of it changes.
         lastContactMs: silentMs === undefined ? undefined : Math.round(silentMs / 500) * 500,
         isReachable: isReachable(id),
+        gaveUp: gaveUp(id),
         roundTripMs: last === undefined ? undefined : Math.round(last),
         roundTripP99Ms: p99 === undefined ? undefined : Math.round(p99),
       };

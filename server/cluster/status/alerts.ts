@@ -26,6 +26,14 @@ export interface AlertInput {
   readonly leaderlessSinceMs: number | undefined;
   readonly electionTimeoutMsMax: number;
   readonly unreachableMs: number;
+  /** Epoch ms. */
+  readonly wallMs: number;
+  /** Why this server does not serve what the cluster began with. */
+  readonly bootstrapRefusal: string | undefined;
+  /** Of the Raft port; undefined: it has no certificate. */
+  readonly certificateEndsAt: number | undefined;
+  /** Capabilities of this build that a member is known not to have. */
+  readonly lacks: (peer: PeerId) => readonly string[];
 }
 
 /** The alerts of `GET /cluster` (contract 3; ha.md 11.1), the worst first. */
@@ -37,6 +45,11 @@ export function alertsOf(input: AlertInput): readonly ClusterAlert[] {
     quorumAtRisk(input),
     lagging(input),
     stalled(input),
+    channelGaveUp(input),
+    storageMismatch(input),
+    bootstrapDiverged(input),
+    formatBlocked(input),
+    certificateExpiry(input),
     logState(input),
     ambiguous(input),
     evenVoters(input),
@@ -150,6 +163,81 @@ function stalled({ peers, healthOf }: AlertInput): ClusterAlert | undefined {
     recommendation:
       'Check the follower; POST /api/v1/cluster/resync/{database} there fills it anew',
     details: idsOf(found),
+  };
+}
+
+function channelGaveUp({ peers, status }: AlertInput): ClusterAlert | undefined {
+  const reasons = new Map(status.progress.map(({ id, gaveUp }) => [id, gaveUp]));
+  const found = peers.filter(({ id }) => reasons.get(id) !== undefined);
+  if (found.length === 0) return undefined;
+  const why = found.map((peer) => `${shown(peer)} (${reasons.get(peer.id)})`).join(', ');
+  return {
+    id: 'channel-gave-up',
+    severity: 'critical',
+    title: 'Automatic recovery of a follower has ended',
+    message: `${why} cannot be reached, and opening its channel anew did not help`,
+    recommendation: 'Check the follower and the network between it and the leader',
+    details: idsOf(found),
+  };
+}
+
+/** The members count on the storage that it had: what it voted and acknowledged stood there. */
+function storageMismatch({ status, self }: AlertInput): ClusterAlert | undefined {
+  const { voters, learners } = status.configuration;
+  const own = [...voters, ...learners].find(({ id }) => id === self);
+  if (own === undefined || own.storageId === '' || own.storageId === status.storageId)
+    return undefined;
+  return {
+    id: 'storage-id-mismatch',
+    severity: 'critical',
+    title: 'This server has another storage than its cluster knows',
+    message: `the members know storage ${own.storageId} of this server, it has ${status.storageId} and does not vote`,
+    recommendation: `Bring its storage back, or DELETE /api/v1/cluster/peer/${self} and add it again`,
+    details: { known: own.storageId, here: status.storageId },
+  };
+}
+
+function bootstrapDiverged({ bootstrapRefusal }: AlertInput): ClusterAlert | undefined {
+  if (bootstrapRefusal === undefined) return undefined;
+  return {
+    id: 'bootstrap-diverged-databases',
+    severity: 'critical',
+    title: 'A database here is newer than what the cluster began with',
+    message: bootstrapRefusal,
+    recommendation: 'Move the database away, or form the cluster anew with this server in it',
+    details: {},
+  };
+}
+
+function formatBlocked({ peers, lacks }: AlertInput): ClusterAlert | undefined {
+  const found = peers.filter(({ member, id }) => member !== undefined && lacks(id).length > 0);
+  if (found.length === 0) return undefined;
+  return {
+    id: 'replication-format-blocked',
+    severity: 'info',
+    title: 'Members of an older build',
+    message: found.map((peer) => `${shown(peer)} lacks ${lacks(peer.id).join(', ')}`).join('; '),
+    recommendation: 'Upgrade them; what they do not understand is not used until then',
+    details: idsOf(found),
+  };
+}
+
+const dayMs = 86_400_000;
+
+function certificateExpiry({ certificateEndsAt, wallMs }: AlertInput): ClusterAlert | undefined {
+  if (certificateEndsAt === undefined) return undefined;
+  const days = Math.floor((certificateEndsAt - wallMs) / dayMs);
+  if (days >= 30) return undefined;
+  return {
+    id: 'certificate-expiry',
+    severity: days < 3 ? 'critical' : 'warning',
+    title: 'The certificate of the Raft port ends soon',
+    message:
+      days < 0
+        ? 'it has ended: connections are refused'
+        : `it ends in ${days} days; then members are cut off`,
+    recommendation: 'Renew the file of service.ha.tls.certChainFile; it is read again by itself',
+    details: { endsAt: certificateEndsAt },
   };
 }
 

@@ -40,6 +40,8 @@ export class Readiness {
   /** Undefined: it is ready. */
   reason(): string | undefined {
     if (this.#isStopping) return 'it is about to stop';
+    const refusal = this.#view.bootstrapRefusal?.();
+    if (refusal !== undefined) return refusal;
     if (!this.#settings.get(serverReadinessRequiresHA)) return undefined;
     const { consensus } = this.#view;
     const status = consensus.status();
@@ -48,7 +50,11 @@ export class Readiness {
     const { voters, learners } = status.configuration;
     const isMember = [...voters, ...learners].some(({ id }) => id === consensus.self);
     if (!isMember) return 'it is not in the configuration of the cluster';
-    const installing = this.#view.databases().find(({ status: now }) => now === 'INSTALLING');
+    if (status.raftState === 'EXCEPTION') return 'the log is not applied any more';
+    // What could not be fetched keeps the other databases from nobody; it is tried again.
+    const installing = this.#view
+      .databases()
+      .find((now) => now.status === 'INSTALLING' && now.acquireStatus !== 'FAILED');
     if (installing !== undefined) return `database '${installing.name}' is being installed`;
     if (this.#view.lacksRoom?.() === true) return 'disk: the volume of the databases is full';
     const lag = status.commitIndex - this.#view.appliedIndex();

@@ -127,10 +127,21 @@ export class ClusterStatusReport {
       healthOf: (id) => monitor.of(id),
       isAmbiguous: (id) => addresses.isAmbiguous(id),
       nowMs: clock.monotonicMs(),
+      wallMs: clock.now(),
+      bootstrapRefusal: view.bootstrapRefusal?.(),
+      certificateEndsAt: view.raftCertificateEndsAt?.(),
+      lacks: (id) => this.#lacks(id),
       leaderlessSinceMs: this.#leaderlessSinceMs,
       electionTimeoutMsMax: settings.get(haElectionTimeoutMax),
       unreachableMs: settings.get(haPeerUnreachableThreshold),
     });
+  }
+
+  /** Capabilities of this build that a member does not have, as far as it is known. */
+  #lacks(id: PeerId): readonly string[] {
+    const { poll, capabilities, view } = this.#options;
+    const known = id === view.consensus.self ? undefined : poll.known(id)?.capabilities;
+    return known === undefined ? [] : capabilities.filter((name) => !known.includes(name));
   }
 
   #server(): Json {

@@ -56,6 +56,11 @@ export function readRaftTls(
   return { tls: { certificates, key, trusted, isMutual: files.isMutual }, warnings };
 }
 
+/** When the own certificate ends, epoch ms. */
+export function endOf({ certificates }: RaftTls): number {
+  return new X509Certificate(certificates).validToDate.getTime();
+}
+
 /** Whether a certificate speaks for the host of a peer id. */
 export function speaksFor(certificate: X509Certificate, host: string): boolean {
   const bare = host.replace(/^\[(.*)\]$/, '$1');

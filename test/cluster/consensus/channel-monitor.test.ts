@@ -50,7 +50,9 @@ test('what is not escalated says why, once', () => {
 test('a failed attempt consumes no cooldown; an answer ends the episode', () => {
   const monitor = new ChannelMonitor(policy);
   assert.equal(episode(monitor, { toS: 400 }).at(-1), '370 give-up no eligible peer');
+  assert.equal(monitor.gaveUp('b'), 'no eligible peer');
   monitor.look([{ id: 'b', silentMs: 5, isKnownDead: false }], 401_000, () => 'c');
+  assert.equal(monitor.gaveUp('b'), undefined);
   const again = episode(monitor, { fromS: 402, toS: 800, target: 'c' });
   assert.equal(again.at(-1), '370 escalate c');
 });
