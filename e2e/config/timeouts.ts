@@ -6,6 +6,7 @@ export const budgets = {
   rolled: 180,
   electionSeen: 30,
   leaderKilledGap: 6,
+  nodeStoppedGap: 8,
   noQuorum: 30,
   manyClustersReady: 300,
   installToFirstWrite: 45,

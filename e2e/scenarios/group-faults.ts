@@ -2,7 +2,14 @@ import assert from 'node:assert/strict';
 import { setTimeout as pause } from 'node:timers/promises';
 import { budgetMs } from '../config/timeouts.ts';
 import type { Scenario, ScenarioContext } from '../scenario.ts';
-import { groupSeenBy, leaderOf, mustBeConsistent, uidsOf } from '../steps/group.ts';
+import {
+  GroupWatch,
+  groupSeenBy,
+  handLeadershipTo,
+  leaderOf,
+  mustBeConsistent,
+  uidsOf,
+} from '../steps/group.ts';
 import { mustHaveServed } from '../steps/load.ts';
 import { conditionOf, isReady, type Namespace, valueAt } from '../steps/objects.ts';
 import { dialRaftPort } from '../steps/raft-port.ts';
@@ -101,6 +108,83 @@ export const groupFaultScenarios: readonly Scenario[] = [
       mustHaveServed(context, await clients.stop());
       assert.equal(await clusterIdOf(namespace, 'all'), id);
       await mustBeConsistent(namespace, 'all', 'load');
+    },
+  },
+  {
+    id: 'R7',
+    title: 'a node drained during a roll: the budget arbitrates, never two members down',
+    level: 1,
+    isSerial: true,
+    needs: ['node chaos', 'several nodes'],
+    async run(context) {
+      const { namespace, api, cluster, load } = context;
+      await cluster('drain', { replicas: 3 });
+      const clients = await load('drain');
+      const { pod: leader } = await leaderOf(namespace, 'drain');
+      const follower = podsOf('drain').findLast((pod) => pod !== leader) ?? '';
+      const host = String(valueAt(await namespace.require('pod', follower), 'spec.nodeName'));
+      const watch = new GroupWatch(api, namespace.name, 'drain');
+      await pause(500);
+      const settings = { 'service.server.wsMaxConnections': '777' };
+      await namespace.patch('pyd', 'drain', { spec: { settings } });
+      try {
+        const whose = ['--ignore-daemonsets', '--delete-emptydir-data', '--timeout=240s'];
+        const which = '--pod-selector=polyad.io/cluster=drain';
+        await namespace.kubectl(['drain', host, ...whose, which]);
+        await clients.untilAcknowledged(40);
+      } finally {
+        await namespace.kubectl(['uncordon', host]);
+      }
+      await namespace.waitFor('pyd', 'drain', 'Ready', 'rolled', isReady);
+      context.report(`ended: ${watch.end().join(' ')}`);
+      assert.deepEqual(watch.doubled, [], 'ended while another one was not ready');
+      mustHaveServed(context, await clients.stop());
+      await mustBeConsistent(namespace, 'drain', 'load');
+    },
+  },
+  {
+    id: 'F5b',
+    title: 'the node of the leader stopped: another one leads, nothing is given up',
+    level: 2,
+    isSerial: true,
+    needs: ['node chaos', 'several nodes'],
+    async run(context) {
+      const { namespace, cluster, load, node, expectRestarts } = context;
+      expectRestarts();
+      await cluster('isle', { replicas: 3 });
+      const clients = await load('isle');
+      const hostOf = async (pod: string) =>
+        String(valueAt(await namespace.require('pod', pod), 'spec.nodeName'));
+      const other = await hostOf('clients');
+      const hosts = await Promise.all(podsOf('isle').map(hostOf));
+      const at = hosts.findIndex((host) => host !== other);
+      await handLeadershipTo(namespace, 'isle', podsOf('isle')[at] ?? '');
+      const { uid } = (await namespace.require('pyd', 'isle')).metadata;
+      await node(hosts[at] ?? '', 'stop');
+      try {
+        const degraded = await namespace.waitFor(
+          'pyd',
+          'isle',
+          'Available, not Ready',
+          'nodeLost',
+          (object) =>
+            conditionOf(object, 'Ready') !== 'True' && conditionOf(object, 'Available') === 'True',
+        );
+        assert.equal(degraded?.metadata.uid, uid);
+        await clients.untilAcknowledged(40);
+        const claims = await namespace.list('pvc');
+        assert.deepEqual(
+          claims.map(({ metadata }) => metadata.deletionTimestamp),
+          [undefined, undefined, undefined],
+        );
+      } finally {
+        await node(hosts[at] ?? '', 'start');
+      }
+      await backToThree(namespace, 'isle');
+      const seen = await clients.stop();
+      mustHaveServed(context, seen);
+      assert.ok(seen.longestGapSeconds <= budgetMs('nodeStoppedGap') / 1000, 'gap');
+      await mustBeConsistent(namespace, 'isle', 'load');
     },
   },
   {
