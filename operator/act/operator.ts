@@ -210,6 +210,8 @@ export class Operator {
     if (isOwnKind(object.kind)) {
       const { namespace, name } = object.metadata;
       this.#queue.add(keyOf(namespace, name, object.kind));
+      const schedule = object.metadata.labels?.[labelKeys.scheduledBy];
+      if (schedule !== undefined) this.#queue.add(keyOf(namespace, schedule, 'ScheduledBackup'));
       return;
     }
     const name = clusterOf(object);

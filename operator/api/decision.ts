@@ -59,6 +59,7 @@ export const eventReasons = [
   'BackupConfigApplied',
   'McpConfigApplied',
   'BackupSucceeded',
+  'BackupSkipped',
   'RootPasswordChanged',
   'StorageResizing',
   'StorageResized',

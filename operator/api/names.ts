@@ -20,6 +20,8 @@ export const labelKeys = {
   role: 'polyad.io/role',
   voter: 'polyad.io/voter',
   retired: 'polyad.io/retired',
+  /** On a Backup: the ScheduledBackup that made it. */
+  scheduledBy: 'polyad.io/scheduled-by',
   /** Which of its services a Service is: `http` for that of all ready members. */
   service: 'polyad.io/service',
   name: 'app.kubernetes.io/name',

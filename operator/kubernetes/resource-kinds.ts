@@ -13,6 +13,7 @@ function kind(apiVersion: string, name: string, plural: string, isNamespaced = t
 export const resourceKinds = {
   Cluster: kind('polyad.io/v1alpha1', 'Cluster', 'clusters'),
   Backup: kind('polyad.io/v1alpha1', 'Backup', 'backups'),
+  ScheduledBackup: kind('polyad.io/v1alpha1', 'ScheduledBackup', 'scheduledbackups'),
   StatefulSet: kind('apps/v1', 'StatefulSet', 'statefulsets'),
   Service: kind('v1', 'Service', 'services'),
   ConfigMap: kind('v1', 'ConfigMap', 'configmaps'),

@@ -47,7 +47,7 @@ export function backupProblem(backup: ClusterSpec['backup']): string | undefined
 const countWords = { 5: 'five', 6: 'six' } as const;
 
 /** @returns why the text is no schedule of that many fields */
-function scheduleProblem(
+export function scheduleProblem(
   text: string,
   fieldCount: 5 | 6,
   timezone: string | undefined,

@@ -258,8 +258,16 @@ async function callsOfAllFlows(namespaces: readonly string[]): Promise<readonly 
   });
   await pass(world, 10_000);
   world.put('Backup', 'nightly', { clusterRef: { name: 'orders' }, deletionPolicy: 'Delete' });
+  world.put('ScheduledBackup', 'often', {
+    schedule: '* * * * *',
+    successfulHistory: 1,
+    template: { clusterRef: { name: 'orders' } },
+  });
   world.put('Backup', 'lost', { clusterRef: { name: 'nobody' } });
-  await pass(world, 10_000);
+  await pass(world, 220_000, 5000);
+  assert.equal(world.api.all('Backup').length, 3, 'the nightly one, the lost one, the last one');
+  const often = world.api.find('ScheduledBackup', 'often');
+  if (often !== undefined) world.api.remove(often);
   const { phase } = world.api.find('Backup', 'nightly')?.status ?? {};
   assert.equal(phase, 'Succeeded');
   // A write whose answer is lost is noticed as an event that repeats, and a stranger's class is asked about.

@@ -1,12 +1,14 @@
 import type { BackupObject } from '../../api/kinds/backup.ts';
+import type { ScheduledBackupObject } from '../../api/kinds/scheduled-backup.ts';
 import type { KubernetesObject } from '../../api/kubernetes-object.ts';
 import { EventRecorder } from '../event-recorder.ts';
 import { lookAtBackup } from './backup-controller.ts';
 import type { KindContext } from './backup-controller.ts';
+import { lookAtSchedule } from './schedule-controller.ts';
 import { LongCalls } from './long-calls.ts';
 
 /** The kinds beside `Cluster` that the operator looks at. */
-export const ownKinds = ['Backup'] as const;
+export const ownKinds = ['Backup', 'ScheduledBackup'] as const;
 export type OwnKind = (typeof ownKinds)[number];
 
 export function isOwnKind(kind: string): kind is OwnKind {
@@ -61,6 +63,8 @@ export class KindController {
   }
 
   #lookAt(object: KubernetesObject, owner: string): Promise<number | undefined> {
+    if (object.kind === 'ScheduledBackup')
+      return lookAtSchedule(object as ScheduledBackupObject, this.#context);
     return lookAtBackup(object as BackupObject, owner, this.#context);
   }
 }

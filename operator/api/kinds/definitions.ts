@@ -9,6 +9,11 @@ import type { ValidationRule } from '../cel-rules.ts';
 import { describeFields } from '../descriptions/describe-fields.ts';
 import type { JsonObject } from '../kubernetes-object.ts';
 import { backupDescriptions, backupSpec, backupStatus } from './backup.ts';
+import {
+  scheduledBackupDescriptions,
+  scheduledBackupSpec,
+  scheduledBackupStatus,
+} from './scheduled-backup.ts';
 import { kindDefinition } from './kind-definition.ts';
 import type { Column } from './kind-definition.ts';
 
@@ -60,6 +65,34 @@ const ownKinds: readonly OwnKind[] = [
       { name: 'Finished', jsonPath: '.status.finishedAt', type: 'date' },
       ageColumn,
       { name: 'Member', jsonPath: '.status.member', isWide: true },
+      messageColumn,
+    ],
+  },
+  {
+    kind: 'ScheduledBackup',
+    plural: 'scheduledbackups',
+    shortName: 'pydsb',
+    description: 'Makes Backups of a Cluster at times',
+    spec: scheduledBackupSpec,
+    status: scheduledBackupStatus,
+    descriptions: scheduledBackupDescriptions,
+    rules: [
+      {
+        at: '',
+        rule: 'size(self.metadata.name) <= 40',
+        message:
+          'metadata.name may have at most 40 characters: Backups are named after it and the moment of each',
+      },
+    ],
+    columns: [
+      readyColumn,
+      { name: 'Schedule', jsonPath: '.spec.schedule' },
+      { name: 'Suspended', jsonPath: '.spec.suspend', type: 'boolean' },
+      { ...clusterColumn, jsonPath: '.spec.template.clusterRef.name' },
+      { name: 'Last', jsonPath: '.status.lastScheduleTime', type: 'date' },
+      { name: 'Backup', jsonPath: '.status.lastBackup' },
+      ageColumn,
+      { name: 'Next', jsonPath: '.status.nextScheduleTime', isWide: true },
       messageColumn,
     ],
   },

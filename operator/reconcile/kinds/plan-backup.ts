@@ -83,13 +83,16 @@ function draftOf(seen: BackupView, before: BackupStatus, now: number): Draft {
   return before.phase === 'Running' ? goOn(seen, before, now) : start(seen, spec, before, now);
 }
 
-/** @returns a sentence that names the field whose effect there is not yet */
-export function unsupported(spec: BackupSpec): string | undefined {
+/**
+ * @param at where the spec of the Backup stands
+ * @returns a sentence that names the field whose effect there is not yet
+ */
+export function unsupported(spec: BackupSpec, at = 'spec'): string | undefined {
   if (spec.method !== 'Server')
-    return `not supported: spec.method ${spec.method}; Server makes archives on the volume of the leader`;
+    return `not supported: ${at}.method ${spec.method}; Server makes archives on the volume of the leader`;
   if (spec.destination !== undefined)
-    return 'not supported: spec.destination with the method Server, which writes to the backup directory of the member';
-  if (spec.verify) return 'not supported: spec.verify';
+    return `not supported: ${at}.destination with the method Server, which writes to the backup directory of the member`;
+  if (spec.verify) return `not supported: ${at}.verify`;
   return undefined;
 }
 
