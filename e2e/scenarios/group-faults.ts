@@ -51,6 +51,28 @@ async function backToThree(namespace: Namespace, cluster: string): Promise<void>
   assert.equal(valueAt(await namespace.require('pyd', cluster), 'status.voters'), 3);
 }
 
+/** Cuts a member off from the others, in the packet filter of its node. @returns the way back */
+async function cutOff(
+  { namespace, node }: ScenarioContext,
+  pod: string,
+  others: readonly string[],
+): Promise<() => Promise<void>> {
+  const addressOf = async (name: string) =>
+    String(valueAt(await namespace.require('pod', name), 'status.podIP'));
+  const host = String(valueAt(await namespace.require('pod', pod), 'spec.nodeName'));
+  const own = await addressOf(pod);
+  const pairs = (await Promise.all(others.map(addressOf))).flatMap((other) => [
+    ['-s', own, '-d', other],
+    ['-s', other, '-d', own],
+  ]);
+  const filter = async (action: '-I' | '-D') => {
+    for (const pair of pairs)
+      await node(host, 'exec', 'iptables', action, 'FORWARD', ...pair, '-j', 'DROP');
+  };
+  await filter('-I');
+  return () => filter('-D');
+}
+
 /** The serial number that every member shows the others. */
 async function serialOf(namespace: Namespace, cluster: string): Promise<string | undefined> {
   const [from = ''] = podsOf(cluster);
@@ -185,6 +207,44 @@ export const groupFaultScenarios: readonly Scenario[] = [
       mustHaveServed(context, seen);
       assert.ok(seen.longestGapSeconds <= budgetMs('nodeStoppedGap') / 1000, 'gap');
       await mustBeConsistent(namespace, 'isle', 'load');
+    },
+  },
+  {
+    id: 'F10',
+    title:
+      'the leader cut off from the others: one of them leads, it stops serving, and comes back',
+    level: 2,
+    needs: ['node chaos', 'several nodes'],
+    async run(context) {
+      const { namespace, cluster, load, report } = context;
+      await cluster('cut', { replicas: 3 });
+      const clients = await load('cut');
+      const old = await leaderOf(namespace, 'cut');
+      const others = podsOf('cut').filter((pod) => pod !== old.pod);
+      const start = performance.now();
+      const mend = await cutOff(context, old.pod, others);
+      try {
+        await namespace.waitFor(
+          'pod',
+          old.pod,
+          'not ready',
+          'electionSeen',
+          (object) => conditionOf(object, 'Ready') !== 'True',
+        );
+        report(`not ready after ${((performance.now() - start) / 1000).toFixed(0)} s`);
+        const said = await Promise.all(others.map((pod) => groupSeenBy(namespace, pod)));
+        assert.equal(said.filter((answer) => answer?.isLeader).length, 1, JSON.stringify(said));
+        assert.ok(said.every((answer) => (answer?.currentTerm ?? 0) > old.term));
+        assert.notEqual((await groupSeenBy(namespace, old.pod))?.isLeader, true);
+        await clients.untilAcknowledged(40);
+        assert.equal(conditionOf(await namespace.require('pyd', 'cut'), 'Available'), 'True');
+      } finally {
+        await mend();
+      }
+      await backToThree(namespace, 'cut');
+      await clients.untilAcknowledged(20);
+      mustHaveServed(context, await clients.stop());
+      await mustBeConsistent(namespace, 'cut', 'load');
     },
   },
   {
