@@ -1,4 +1,5 @@
 import { DatabaseError } from '#core/errors.ts';
+import { haGroupCommitBatchSize } from './cluster-log-settings.ts';
 import { Settings } from './effective-settings.ts';
 import { allSettings, requireSetting, settingOfVariable } from './registry.ts';
 import { serverRootPath } from './server-settings.ts';
@@ -126,9 +127,15 @@ export function splitWords(text: string): readonly string[] {
 // Kubernetes injects these for every service of the namespace; with a service named `service` they carry our prefix.
 const serviceLink = /_SERVICE_HOST$|_SERVICE_PORT(_\w+)?$|_PORT$|_PORT_\d+_(TCP|UDP)(_\w+)?$/;
 
+/** Names that the contract gives to variables of their own. */
+const contractVariables = new Map([['HA_RAFT_GROUP_COMMIT_BATCH_SIZE', haGroupCommitBatchSize]]);
+
 function readVariables(environment: SettingSources['environment'], texts: Texts): void {
   const exact = new Map(allSettings.map((spec) => [spec.key.toLowerCase(), spec]));
   for (const [name, text] of Object.entries(environment)) {
+    const named = contractVariables.get(name);
+    if (text !== undefined && named !== undefined)
+      texts.set(named.key, { text, origin: `variable ${name}` });
     if (text === undefined || !/^service[_.]/i.test(name) || name === 'SERVICE_SETTINGS') continue;
     const spec = settingOfVariable(name) ?? exact.get(name.toLowerCase());
     if (spec) texts.set(spec.key, { text, origin: `variable ${name}` });

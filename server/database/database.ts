@@ -1,3 +1,4 @@
+import { haGroupCommitOfferTimeout } from '#config/cluster-settings.ts';
 import { assert } from '#core/assert.ts';
 import { DatabaseError } from '#core/errors.ts';
 import type { Effect } from '#core/effects.ts';
@@ -137,6 +138,7 @@ export async function openDatabase(
       defaultBucketCount: () => own.values.get(typeDefaultBuckets),
       nameLengthMax: () => own.values.get(maxNameLength),
       commitLockTimeoutMs: () => own.limits.conflictWaitMs,
+      offerTimeoutMs: () => own.values.get(haGroupCommitOfferTimeout),
     });
     statements.state = state;
     if (replicated === undefined) statements.views.start();

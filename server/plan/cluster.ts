@@ -29,6 +29,7 @@ import {
   haSnapshotThreshold,
   haRaftPort,
   haServerList,
+  haStopServerOnReplicationFailure,
 } from '#config/cluster-settings.ts';
 import {
   haK8s,
@@ -56,6 +57,10 @@ import type { Security } from './security.ts';
  */
 
 const formingPauseMs = 50;
+/** Whoever starts servers again may do so: another one may lead then. */
+const replicationFailedExitCode = 70;
+/** Until the log is written. */
+const exitDelayMs = 200;
 
 /** What databases are made with, before the cluster is there. */
 export interface ClusterHooks {
@@ -234,9 +239,20 @@ export class ClusterPlan {
         intervalMs: () => settings.get(haSnapshotInterval),
         entriesMin: () => settings.get(haSnapshotMinEntries),
       },
+      cannotStepDown: (database, reason) => this.#cannotStepDown(database, reason),
       runtime: systemRuntime,
       log: this.#ground.log,
     });
+  }
+
+  #cannotStepDown(database: string, reason: string): void {
+    const { events, settings } = this.#ground;
+    const isEnd = settings.get(haStopServerOnReplicationFailure);
+    const what = `this server leads, cannot apply what is committed to database '${database}' (${reason}), and no other server takes the lead`;
+    const then = isEnd ? `; it ends (${haStopServerOnReplicationFailure.key})` : '';
+    events.report('CRITICAL', 'HA', `${what}${then}`, database);
+    if (isEnd)
+      systemRuntime.timers.after(exitDelayMs, () => process.exit(replicationFailedExitCode));
   }
 
   /** To be called when the databases are open: applies the log, and leads when it is elected. */

@@ -70,8 +70,8 @@ export interface DatabaseStateOptions {
   readonly nameLengthMax?: () => number;
   /** `service.commitLockTimeout`, milliseconds */
   readonly commitLockTimeoutMs: () => number;
-  /** `groupCommitOfferTimeout`, milliseconds; 100 when absent */
-  readonly offerTimeoutMs?: number;
+  /** `service.ha.groupCommitOfferTimeout`, milliseconds; 100 when absent */
+  readonly offerTimeoutMs?: () => number;
   readonly groupCommit?: GroupCommitLimits;
   /** Records that an index build takes while commits wait. */
   readonly indexBuildRound?: number;
@@ -145,7 +145,7 @@ export class DatabaseState {
       catalog: () => schema.catalog,
       formats: options.formats,
       lockTimeoutMs: options.commitLockTimeoutMs,
-      offerTimeoutMs: options.offerTimeoutMs ?? 100,
+      offerTimeoutMs: options.offerTimeoutMs ?? (() => 100),
     });
     this.#changes = new SchemaChanges({
       engine,

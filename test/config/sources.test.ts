@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { haGroupCommitBatchSize } from '#config/cluster-log-settings.ts';
 import { Settings } from '#config/effective-settings.ts';
 import { allSettings, findSetting, requireSetting, variableOf } from '#config/registry.ts';
 import {
@@ -46,6 +47,14 @@ test('keys are taken with or without prefix, in any case, and as exact variable 
   });
   assert.equal(settings.get(serverHttpTxExpireTimeout), 7);
   assert.equal(settings.get(serverHttpQueryDefaultLimit), 9);
+});
+
+test('the batch of group commit has a variable of its own, which is checked as the setting', () => {
+  const env = { HA_RAFT_GROUP_COMMIT_BATCH_SIZE: '77' };
+  assert.equal(load({ env }).settings.get(haGroupCommitBatchSize), 77);
+  const { warnings, settings } = load({ env: { HA_RAFT_GROUP_COMMIT_BATCH_SIZE: '0' } });
+  assert.match(warnings.join(), /HA_RAFT_GROUP_COMMIT_BATCH_SIZE/);
+  assert.equal(settings.get(haGroupCommitBatchSize), 500);
 });
 
 test('quotes keep blanks in SERVICE_SETTINGS', () => {

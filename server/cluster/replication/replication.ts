@@ -14,6 +14,7 @@ import { ApplyLoop, type CompactionPace } from './apply-loop.ts';
 import { DatabaseSeat } from './database-seat.ts';
 import { encodeEntry, type EntryKindNumber, entryBytesMax, entryOverhead } from './entry-codec.ts';
 import { type GroupCommitBounds, GroupCommit } from './group-commit.ts';
+import { forceStepDown } from './forced-step-down.ts';
 import { RaftReplicator } from './raft-replicator.ts';
 import type { ServerEntries } from './server-entries.ts';
 import { WholeQuorum } from './whole-quorum.ts';
@@ -34,6 +35,8 @@ export interface ClusterReplicationOptions {
   readonly checkpointed?: (index: Index) => void;
   readonly compaction?: CompactionPace;
   readonly hasRoom?: () => boolean;
+  /** A leader whose copy cannot go on finds nobody to lead (ha.md 5.13); told again and again while that is so. */
+  readonly cannotStepDown?: (database: string, reason: string) => void;
   /** Set with `service.ha.quorum=all`: a voter that is silent for longer is away. */
   readonly allWithinMs?: (() => number) | undefined;
   readonly runtime: Runtime;
@@ -140,7 +143,7 @@ export class ClusterReplication implements Replication, ServerProposer {
     const member = server.memberNamed(name);
     if (member === undefined) return ofThisServerAlone(name);
     const seat = new DatabaseSeat(member, engine, { log, timers: runtime.timers });
-    seat.onDamage = () => this.#giveUpLead();
+    seat.onDamage = () => this.#giveUpLead(seat);
     const replicator = new RaftReplicator({
       seat,
       commits: this.#commits,
@@ -214,9 +217,14 @@ export class ClusterReplication implements Replication, ServerProposer {
   }
 
   /** Others have what this server could not apply: one of them goes on (ha.md 5.13). */
-  #giveUpLead(): void {
-    if (this.#term === 0) return;
-    this.#options.port.transferLeadership(undefined, handOverMs).catch(() => {});
+  #giveUpLead(seat: DatabaseSeat): void {
+    const { port, runtime, cannotStepDown } = this.#options;
+    void forceStepDown({
+      transfer: () => port.transferLeadership(undefined, handOverMs),
+      isNeeded: () => this.#term > 0 && seat.damage !== undefined && !seat.isClosing,
+      failed: () => cannotStepDown?.(seat.member.name, seat.damage ?? ''),
+      timers: runtime.timers,
+    });
   }
 
   /** What a quorum has and this copy could not apply (ha.md 5.13). */

@@ -22,7 +22,7 @@ export interface CommitterOptions {
   /** `service.commitLockTimeout`: how long a commit waits for a schema change or the owner of a key, milliseconds. */
   readonly lockTimeoutMs: () => number;
   /** `groupCommitOfferTimeout`: how long a commit waits for room in the queue, milliseconds. */
-  readonly offerTimeoutMs: number;
+  readonly offerTimeoutMs: () => number;
 }
 
 interface Obstacle {
@@ -78,7 +78,7 @@ export class Committer {
     if (gate.closed !== undefined)
       return { wait: gate.closed, refusal: schemaBusy, limitMs: lockTimeoutMs() };
     if (!replicator.hasRoom())
-      return { wait: replicator.room(), refusal: queueFull, limitMs: offerTimeoutMs };
+      return { wait: replicator.room(), refusal: queueFull, limitMs: offerTimeoutMs() };
     // In one block with entering flight: who takes a lock waits for what is in flight, and for nothing else.
     const lock = writeSet.heldBack?.();
     if (lock !== undefined) return { wait: lock, refusal: lockBusy, limitMs: lockTimeoutMs() };
