@@ -50,7 +50,7 @@ test('each maintenance statement asks for the rights of sql.md 16.8', async () =
     'TRUNCATE TYPE S': ['delete S'],
     'TRUNCATE BUCKET S_0': ['delete S'],
     'CHECK DATABASE': ['read '],
-    'CHECK DATABASE FIX': ['schema *'],
+    'CHECK DATABASE FIX': ['repair *'],
     // Seeing a plan needs access to the database, no more (security.md 4.3).
     'EXPLAIN DELETE FROM S': ['read '],
     'PROFILE DELETE FROM S': ['delete S', 'read S'],

@@ -11,8 +11,8 @@ test('EVERY n refreshes by the clock, after a restart too', async () => {
   const rows = () => db.run('SELECT n FROM v');
   /** The disk takes its own time, whatever the clock says. */
   const become = async (wanted: readonly object[]) => {
-    for (let turn = 0; turn < 500 && (await rows()).length < wanted.length; turn += 1)
-      await runtime.advance(1);
+    for (let turn = 0; turn < 50_000 && (await rows()).length < wanted.length; turn += 1)
+      await runtime.advance(turn < 500 ? 1 : 0);
     assert.deepEqual(await rows(), wanted);
   };
   await db.run('CREATE DOCUMENT TYPE T');
