@@ -47,7 +47,9 @@ function requireKind(
   column: string,
   { view: { catalog } }: ExecutionContext,
 ): void {
-  const { index } = indexNamed(catalog, name, kind, 'db.index');
+  const family = kind === 'FULL_TEXT' ? 'fulltext' : 'vector';
+  const procedure = `db.index.${family}.query${column === 'node' ? 'Nodes' : 'Relationships'}()`;
+  const { index } = indexNamed(catalog, name, kind, procedure);
   const holds = catalog.typeWithId(index.type).kind === 'edge' ? 'relationship' : 'node';
   if (holds !== column) throw argumentFault(`index '${index.name}' is one of ${holds}s`);
 }
