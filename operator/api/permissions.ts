@@ -43,16 +43,16 @@ export const operatorPermissions: readonly PermissionRule[] = [
   {
     scope: 'whole',
     group: 'polyad.io',
-    resources: ['scheduledbackups'],
+    resources: ['restores', 'scheduledbackups'],
     verbs: ['list', 'watch'],
-    why: 'when backups are made',
+    why: 'what to restore, and when backups are made',
   },
   {
     scope: 'whole',
     group: 'polyad.io',
-    resources: ['backups/status', 'scheduledbackups/status'],
+    resources: ['backups/status', 'restores/status', 'scheduledbackups/status'],
     verbs: ['patch'],
-    why: 'what became of a backup or a schedule',
+    why: 'what became of a backup, a restore or a schedule',
   },
   {
     scope: 'whole',

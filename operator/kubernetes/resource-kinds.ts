@@ -14,6 +14,7 @@ export const resourceKinds = {
   Cluster: kind('polyad.io/v1alpha1', 'Cluster', 'clusters'),
   Backup: kind('polyad.io/v1alpha1', 'Backup', 'backups'),
   ScheduledBackup: kind('polyad.io/v1alpha1', 'ScheduledBackup', 'scheduledbackups'),
+  Restore: kind('polyad.io/v1alpha1', 'Restore', 'restores'),
   StatefulSet: kind('apps/v1', 'StatefulSet', 'statefulsets'),
   Service: kind('v1', 'Service', 'services'),
   ConfigMap: kind('v1', 'ConfigMap', 'configmaps'),

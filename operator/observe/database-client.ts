@@ -208,6 +208,33 @@ export class DatabaseClient {
     return String((JSON.parse(answer) as { backupFile?: string }).backupFile ?? '');
   }
 
+  /** Makes a database of an archive on the leader; resolves when it is whole, which may take hours. */
+  async restoreArchive(
+    leader: Member,
+    password: string,
+    about: {
+      readonly database: string;
+      readonly fileName: string;
+      readonly as: string;
+      readonly overwrites: boolean;
+    },
+  ): Promise<string> {
+    const { database, fileName, as, overwrites } = about;
+    const command = `restore backup ${database} ${fileName} as ${as}`;
+    const body = { command, ...(overwrites ? { overwrite: true } : undefined) };
+    return this.command(leader, password, body, timeoutsMs.long);
+  }
+
+  /** Makes a database of an archive that the leader fetches; resolves when it is whole. */
+  async restoreUrl(
+    leader: Member,
+    password: string,
+    { url, as }: { readonly url: string; readonly as: string },
+  ): Promise<string> {
+    const command = `restore database ${as} ${quoted(url)}`;
+    return this.command(leader, password, { command }, timeoutsMs.long);
+  }
+
   /** One that is not there is as good as deleted. */
   async deleteArchive(
     member: Member,

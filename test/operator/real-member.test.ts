@@ -148,6 +148,42 @@ test('the server starts with what the operator gives it and answers what the ope
   }
 });
 
+test('archives are made, listed, restored and deleted as Backups and Restores ask for them', async () => {
+  const running = await startMember();
+  const { databases, member } = running;
+  try {
+    await databases.command(member, password, { command: 'create database orders' });
+    assert.deepEqual(await databases.databaseNames(member, password), ['orders']);
+    const before = systemRuntime.clock.now();
+    const made = await databases.triggerBackup(member, password, 'orders');
+    const [archive, ...others] = await databases.archives(member, password, 'orders');
+    assert.deepEqual([archive?.fileName, others], [made, []]);
+    assert.ok((archive?.bytes ?? 0) > 0);
+    assert.ok(Math.abs((archive?.takenAtMs ?? 0) - before) < 60_000, 'the moment, in UTC');
+
+    const about = { database: 'orders', fileName: made, as: 'copy', overwrites: false };
+    await databases.restoreArchive(member, password, about);
+    const isRefused = (status: number) => (error: unknown) =>
+      error instanceof MemberError && error.status === status;
+    await assert.rejects(databases.restoreArchive(member, password, about), isRefused(400));
+    await databases.restoreArchive(member, password, { ...about, overwrites: true });
+    await assert.rejects(
+      databases.restoreUrl(member, password, { url: 'file:///nowhere.zip', as: 'other' }),
+      MemberError,
+    );
+    const names = await databases.databaseNames(member, password);
+    assert.deepEqual([...names].sort(), ['copy', 'orders']);
+
+    const file = { database: 'orders', name: made };
+    await databases.deleteArchive(member, password, file);
+    assert.deepEqual(await databases.archives(member, password, 'orders'), []);
+    // One that is gone is as good as deleted.
+    await databases.deleteArchive(member, password, file);
+  } finally {
+    assert.equal(await stopMember(running), 0);
+  }
+});
+
 test('a member that is not there is unknown, not down', async () => {
   const databases = new DatabaseClient(new MemberHttp(), systemRuntime);
   const member = { address: { host: '127.0.0.1', port: await freePort() }, incarnation: 'none' };

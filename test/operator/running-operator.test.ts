@@ -258,6 +258,11 @@ async function callsOfAllFlows(namespaces: readonly string[]): Promise<readonly 
   });
   await pass(world, 10_000);
   world.put('Backup', 'nightly', { clusterRef: { name: 'orders' }, deletionPolicy: 'Delete' });
+  world.put('Restore', 'copy', {
+    clusterRef: { name: 'orders' },
+    source: { backupRef: { name: 'nightly' } },
+    databases: [{ name: 'orders', as: 'copy' }],
+  });
   world.put('ScheduledBackup', 'often', {
     schedule: '* * * * *',
     successfulHistory: 1,
@@ -270,6 +275,7 @@ async function callsOfAllFlows(namespaces: readonly string[]): Promise<readonly 
   if (often !== undefined) world.api.remove(often);
   const { phase } = world.api.find('Backup', 'nightly')?.status ?? {};
   assert.equal(phase, 'Succeeded');
+  assert.equal(world.api.find('Restore', 'copy')?.status?.['phase'], 'Succeeded');
   // A write whose answer is lost is noticed as an event that repeats, and a stranger's class is asked about.
   world.api.change('Cluster', 'orders', {
     spec: {

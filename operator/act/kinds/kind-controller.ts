@@ -1,14 +1,16 @@
 import type { BackupObject } from '../../api/kinds/backup.ts';
+import type { RestoreObject } from '../../api/kinds/restore.ts';
 import type { ScheduledBackupObject } from '../../api/kinds/scheduled-backup.ts';
 import type { KubernetesObject } from '../../api/kubernetes-object.ts';
 import { EventRecorder } from '../event-recorder.ts';
 import { lookAtBackup } from './backup-controller.ts';
 import type { KindContext } from './backup-controller.ts';
+import { lookAtRestore } from './restore-controller.ts';
 import { lookAtSchedule } from './schedule-controller.ts';
 import { LongCalls } from './long-calls.ts';
 
 /** The kinds beside `Cluster` that the operator looks at. */
-export const ownKinds = ['Backup', 'ScheduledBackup'] as const;
+export const ownKinds = ['Backup', 'ScheduledBackup', 'Restore'] as const;
 export type OwnKind = (typeof ownKinds)[number];
 
 export function isOwnKind(kind: string): kind is OwnKind {
@@ -65,6 +67,8 @@ export class KindController {
   #lookAt(object: KubernetesObject, owner: string): Promise<number | undefined> {
     if (object.kind === 'ScheduledBackup')
       return lookAtSchedule(object as ScheduledBackupObject, this.#context);
+    if (object.kind === 'Restore')
+      return lookAtRestore(object as RestoreObject, owner, this.#context);
     return lookAtBackup(object as BackupObject, owner, this.#context);
   }
 }

@@ -9,6 +9,7 @@ import type { ValidationRule } from '../cel-rules.ts';
 import { describeFields } from '../descriptions/describe-fields.ts';
 import type { JsonObject } from '../kubernetes-object.ts';
 import { backupDescriptions, backupSpec, backupStatus } from './backup.ts';
+import { restoreDescriptions, restoreSpec, restoreStatus } from './restore.ts';
 import {
   scheduledBackupDescriptions,
   scheduledBackupSpec,
@@ -93,6 +94,32 @@ const ownKinds: readonly OwnKind[] = [
       { name: 'Backup', jsonPath: '.status.lastBackup' },
       ageColumn,
       { name: 'Next', jsonPath: '.status.nextScheduleTime', isWide: true },
+      messageColumn,
+    ],
+  },
+  {
+    kind: 'Restore',
+    plural: 'restores',
+    shortName: 'pydr',
+    description: 'Databases of a Cluster made of archives, once',
+    spec: restoreSpec,
+    status: restoreStatus,
+    descriptions: restoreDescriptions,
+    rules: [
+      immutable('restores', 'it says what was restored; make another Restore'),
+      {
+        at: 'spec.source',
+        rule: 'has(self.backupRef) != has(self.url)',
+        message: 'spec.source needs exactly one of backupRef and url: archives come from one place',
+      },
+    ],
+    columns: [
+      readyColumn,
+      phaseColumn,
+      clusterColumn,
+      { name: 'Backup', jsonPath: '.spec.source.backupRef.name' },
+      { name: 'Finished', jsonPath: '.status.finishedAt', type: 'date' },
+      ageColumn,
       messageColumn,
     ],
   },

@@ -192,7 +192,7 @@ function begin(
 }
 
 /** The one that the member named, or one that was taken since it was begun. */
-function archiveOf(
+export function archiveOf(
   archives: readonly Archive[],
   begunAt: string,
   named: string | undefined,

@@ -53,6 +53,8 @@ export class SimulatedMembers implements MemberTransport {
   /** Every member has them. */
   databases: readonly string[] = ['orders'];
   readonly course: BackupCourse;
+  /** Databases that were asked to be restored, in order. */
+  readonly restored: string[] = [];
   #tokens = 0;
 
   constructor(api: SimulatedApi, now: () => number) {
@@ -225,6 +227,33 @@ export class SimulatedMembers implements MemberTransport {
       : this.#command(member, request.body ?? '');
   }
 
+  /** A database appears when it is whole; of an archive only where that lies. */
+  async #restore(
+    member: Running,
+    { command, mayOverwrite }: { readonly command: string; readonly mayOverwrite: boolean },
+    [, first = '', second = '']: readonly string[],
+  ) {
+    const isUrl = command.startsWith('restore database ');
+    const name = isUrl ? first : second;
+    this.restored.push(name);
+    const refused = (status: number, error: string) => ({
+      status,
+      body: JSON.stringify({ error }),
+    });
+    if (!isUrl && !member.volume.archives.all().some(({ fileName }) => fileName === first))
+      return refused(404, `there is no archive ${first}`);
+    const isThere = () => this.databases.includes(name);
+    if (isThere() && !mayOverwrite) return refused(400, `Database '${name}' already exists`);
+    await this.course.end();
+    if (isThere() && !mayOverwrite) return refused(400, `Database '${name}' already exists`);
+    if (!isThere()) this.databases = [...this.databases, name];
+    if (this.course.answersToLose > 0) {
+      this.course.answersToLose--;
+      throw new Error('the connection broke');
+    }
+    return ok();
+  }
+
   #group(member: Running, { method, body }: { method: string; body?: string }, url: URL) {
     if (member.peerId === undefined)
       return { status: 400, body: '{"error":"Raft HA is not enabled"}' };
@@ -260,7 +289,11 @@ export class SimulatedMembers implements MemberTransport {
   }
 
   #command(member: Running, body: string) {
-    const { command, config } = JSON.parse(body) as { command: string; config?: unknown };
+    const { command, config, overwrite } = JSON.parse(body) as {
+      command: string;
+      config?: unknown;
+      overwrite?: boolean;
+    };
     const setting = /^set server setting (\S+)(.*)$/.exec(command);
     if (setting !== null) return this.#setSetting(member, setting[1] ?? '', setting[2] ?? '');
     if (command === 'list databases') return answer(this.databases);
@@ -272,6 +305,11 @@ export class SimulatedMembers implements MemberTransport {
       this.backedUp.push(backup[1] ?? '');
       return archives.trigger(backup[1] ?? '');
     }
+    const restore =
+      /^restore backup \S+ (\S+) as (\S+)$/.exec(command) ??
+      /^restore database (\S+) (\S+)$/.exec(command);
+    if (restore !== null)
+      return this.#restore(member, { command, mayOverwrite: overwrite === true }, restore);
     const deletion = /^delete backup (\S+) (\S+)$/.exec(command);
     if (deletion !== null) return archives.delete(deletion[1] ?? '', deletion[2] ?? '');
     if (command === 'set backup config') member.backup = config;

@@ -5,6 +5,7 @@ import type { OwnKind } from '../../../operator/act/kinds/kind-controller.ts';
 import type { ClusterObject } from '../../../operator/api/cluster.ts';
 import { clusterStatus } from '../../../operator/api/cluster-status.ts';
 import { backupStatus } from '../../../operator/api/kinds/backup.ts';
+import { restoreStatus } from '../../../operator/api/kinds/restore.ts';
 import { scheduledBackupStatus } from '../../../operator/api/kinds/scheduled-backup.ts';
 import { conditionOf } from '../../../operator/api/conditions.ts';
 import type { KubernetesObject } from '../../../operator/api/kubernetes-object.ts';
@@ -21,7 +22,11 @@ import { SimulatedMembers } from './simulated-members.ts';
 import { settlePromises, VirtualRuntime } from './virtual-runtime.ts';
 
 /** What the API server keeps of a status. */
-const kindStatuses = { Backup: backupStatus, ScheduledBackup: scheduledBackupStatus } as const;
+const kindStatuses = {
+  Restore: restoreStatus,
+  Backup: backupStatus,
+  ScheduledBackup: scheduledBackupStatus,
+} as const;
 
 export const silentLog: Log = { info: () => {}, warn: () => {}, error: () => {} };
 
