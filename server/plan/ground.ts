@@ -42,7 +42,8 @@ export function prepareGround(settings: Settings): Ground {
   for (const path of [paths.config, paths.databases, paths.backups]) makeDirectory(path);
   const lock = ProcessLock.acquire(join(paths.databases, '.server.lock'));
   process.on('exit', () => lock.release());
-  const sink = new LogSink(paths.logs, (line) => process.stdout.write(line));
+  const sink = new LogSink(paths.logs, (lines) => process.stdout.write(lines));
+  process.on('exit', () => sink.flush());
   const { clock } = systemRuntime;
   const log = createLog({
     format: settings.get(serverLogFormat),

@@ -37,8 +37,14 @@ function jsonLog({ level, sink, clock }: LogOptions): LeveledLog {
   return {
     debug: (message, fields = {}) => logger.debug(fields, message),
     info: (message, fields = {}) => logger.info(fields, message),
-    warn: (message, fields = {}) => logger.warn(fields, message),
-    error: (message, fields = {}) => logger.error(fields, message),
+    warn: (message, fields = {}) => {
+      logger.warn(fields, message);
+      sink.flush();
+    },
+    error: (message, fields = {}) => {
+      logger.error(fields, message);
+      sink.flush();
+    },
     setLevel: (least) => {
       logger.level = least;
     },
@@ -55,6 +61,7 @@ function textLog({ level, sink, clock }: LogOptions): LeveledLog {
     return (message: string, fields?: LogFields) => {
       if (rank < least) return;
       sink.write(`${formatLogTime(clock.now())} ${label} ${textLine(message, fields)}\n`);
+      if (rank >= levels.indexOf('warn')) sink.flush();
     };
   };
   return {

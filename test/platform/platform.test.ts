@@ -65,7 +65,7 @@ function linesOf(format: 'text' | 'json', level: 'debug' | 'info'): string[] {
   const log = createLog({ format, level, sink, clock: { now: () => 0, monotonicMs: () => 0 } });
   log.debug('fine', { n: 1 });
   log.warn('a\nforged line', { user: 'x\r\ny z', absent: undefined });
-  return lines;
+  return lines.flatMap((written) => written.split(/(?<=\n)/));
 }
 
 test('log lines cannot be forged and keep their fields', () => {
@@ -95,7 +95,30 @@ test('the least level of a log changes while it is in use', () => {
     log.debug('unheard');
     log.setLevel('debug');
     log.debug('heard');
+    sink.flush();
     assert.equal(lines.length, 1, format);
+  }
+});
+
+test('lines of a turn leave in one write, those that warn at once', async () => {
+  for (const format of ['text', 'json'] as const) {
+    const writes: string[] = [];
+    const sink = new LogSink(undefined, (lines) => void writes.push(lines));
+    const clock = { now: () => 0, monotonicMs: () => 0 };
+    const log = createLog({ format, level: 'info', sink, clock });
+    log.info('one');
+    log.info('two');
+    assert.equal(writes.length, 0, format);
+    await new Promise(setImmediate);
+    assert.equal(writes.length, 1, format);
+    assert.match(String(writes[0]), /one.*\n.*two.*\n$/s);
+    log.info('three');
+    log.error('four');
+    assert.match(String(writes[1]), /three.*four/s, 'what goes before an error is told with it');
+    for (let n = 0; n < 70; n += 1) log.info('x'.repeat(1000));
+    assert.equal(writes.length, 3, 'what waits is bounded');
+    sink.close();
+    assert.equal(writes.length, 4, format);
   }
 });
 

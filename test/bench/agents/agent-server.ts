@@ -2,6 +2,8 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { cpuSeconds } from '../child.ts';
+import { median } from '../measure.ts';
 import { HttpClient, type ServerProcess, startServer } from '../../support/server-process.ts';
 
 export const password = 'bench-password';
@@ -49,6 +51,31 @@ export async function startAgentServer(doors = true): Promise<AgentServer> {
       rmSync(rootPath, { recursive: true, force: true });
     },
   };
+}
+
+/**
+ * What a request costs the server, whoever else has the processors: microseconds of processor time, the median of the runs.
+ */
+export class ProcessorCost {
+  readonly #processId: number;
+  readonly #figures: number[] = [];
+
+  constructor({ server }: AgentServer) {
+    this.#processId = server.child.pid ?? 0;
+  }
+
+  /** @param run gives requests a second. @returns the same */
+  async of(durationMs: number, run: () => Promise<number>): Promise<number> {
+    const before = cpuSeconds(this.#processId);
+    const rate = await run();
+    const seconds = cpuSeconds(this.#processId) - before;
+    this.#figures.push((seconds * 1e6) / (rate * (durationMs / 1000)));
+    return rate;
+  }
+
+  get text(): string {
+    return `${median(this.#figures).toPrecision(3)} us`;
+  }
 }
 
 /** `{databases: [...]}` and so on: the text of a tool's outcome, parsed. */

@@ -1,6 +1,12 @@
 import { generateLoad, requestBytes } from '../http-load.ts';
 import { alternate, type Comparison, median } from '../measure.ts';
-import { type AgentServer, authorization, password, startAgentServer } from './agent-server.ts';
+import {
+  type AgentServer,
+  authorization,
+  password,
+  ProcessorCost,
+  startAgentServer,
+} from './agent-server.ts';
 import { generateWireLoad } from './wire-load.ts';
 
 const recordCount = 20_000;
@@ -59,8 +65,13 @@ async function keys(
   const increment = (): readonly string[] => ['INCR', 'counter'];
   await run(set, warmUpMs / 2);
   await run(get, warmUpMs);
+  const cost = new ProcessorCost(agents);
   const medians = await alternate(
-    { GET: () => run(get), SET: () => run(set), INCR: () => run(increment) },
+    {
+      GET: () => cost.of(durationMs, () => run(get)),
+      SET: () => run(set),
+      INCR: () => run(increment),
+    },
     rounds,
   );
   const rate = (name: string): number => medians.get(name) ?? Number.NaN;
@@ -85,7 +96,7 @@ async function keys(
       ratio: rate('GET') / target,
       target: `>= ${target}/s`,
       isReached: rate('GET') >= target,
-      remarks: 'load and server on the same processors',
+      remarks: `${cost.text} of processor time a reply; load and server on the same processors`,
     },
     beside('SET'),
     beside('INCR'),
@@ -118,8 +129,18 @@ async function recordReads(agents: AgentServer, rounds: number): Promise<Compari
   };
   await wire(warmUpMs);
   await http(warmUpMs);
-  const medians = await alternate({ HGET: () => wire(), 'POST /query': () => http() }, rounds);
-  return paired('wire HGET by unique key, 8 connections', medians, 1.5);
+  const [wireCost, httpCost] = [new ProcessorCost(agents), new ProcessorCost(agents)];
+  const medians = await alternate(
+    {
+      HGET: () => wireCost.of(durationMs, () => wire()),
+      'POST /query': () => httpCost.of(durationMs, () => http()),
+    },
+    rounds,
+  );
+  return {
+    ...paired('wire HGET by unique key, 8 connections', medians, 1.5),
+    remarks: `processor time of the server: HGET ${wireCost.text}, POST /query ${httpCost.text}`,
+  };
 }
 
 async function recordWrites(agents: AgentServer, rounds: number): Promise<Comparison[]> {
