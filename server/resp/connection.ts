@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import { redisMaxPendingBytes } from '#config/redis-settings.ts';
 import { DatabaseError } from '#core/errors.ts';
 import type { Cancel } from '#core/runtime.ts';
-import { HeldMemory } from '#database/bounds/memory-accounts.ts';
+import { MessageMemory } from '#database/bounds/memory-accounts.ts';
 import { Client } from './client.ts';
 import { execute } from './commands.ts';
 import { errorReply, type Wire } from './reply.ts';
@@ -29,7 +29,7 @@ export class Connection {
   readonly socket: Socket;
   readonly #surroundings: WireSurroundings;
   readonly #parser: RequestParser;
-  readonly #memory: HeldMemory;
+  readonly #memory: MessageMemory;
   #replies = '';
   #isWaiting = false;
   #hasEnded = false;
@@ -49,7 +49,7 @@ export class Connection {
     this.#surroundings = about.surroundings;
     const address = `${socket.remoteAddress ?? ''}:${socket.remotePort ?? 0}`;
     this.client = new Client(about.id, address, about.surroundings);
-    this.#memory = new HeldMemory(about.surroundings.memory);
+    this.#memory = new MessageMemory(about.surroundings.memory);
     this.#parser = new RequestParser(() => about.limits(this.client.principal === undefined));
     socket.on('data', (chunk: Buffer) => this.#take(chunk));
     socket.on('end', () => {

@@ -4,7 +4,7 @@ import type { Principal } from '#core/principal.ts';
 import { serverHttpMaxRequestMemory } from '#config/server-settings.ts';
 import { DatabaseError } from '#core/errors.ts';
 import type { Timers } from '#core/runtime.ts';
-import { HeldMemory, type ServerMemory } from '#database/bounds/memory-accounts.ts';
+import { MessageMemory, type ServerMemory } from '#database/bounds/memory-accounts.ts';
 
 /** Codes of RFC 6455 7.4.1 as websocket.md 1.3 uses them. */
 export const closeCode = {
@@ -77,7 +77,7 @@ export class Client {
   #incompleteBytes = 0;
   /** What the message that is carried out was made into. */
   #madeBytes = 0;
-  readonly #memory: HeldMemory;
+  readonly #memory: MessageMemory;
   #isHandling = false;
   #isClosing = false;
   #unansweredPings = 0;
@@ -90,7 +90,7 @@ export class Client {
     this.requestId = options.requestId;
     this.authorization = options.authorization;
     this.generation = options.generation;
-    this.#memory = new HeldMemory(options.memory);
+    this.#memory = new MessageMemory(options.memory);
     // Before the library, which tells of the messages that a piece completes.
     options.stream.prependListener('data', ({ length }: Buffer) => this.#arrived(length));
     socket.on('message', (data, isBinary) => this.#received(data as Buffer, isBinary));

@@ -90,6 +90,8 @@ export interface StoredRecord {
   readonly rid: Rid;
   readonly type: TypeId;
   readonly typeName: string;
+  /** An edge of a LIGHTWEIGHT type, which has no record id for anybody above the executor (sql.md 1.5). */
+  readonly isLightweight?: boolean;
   /** LSN of the commit that wrote the row; 0 for a record that this transaction inserted. */
   readonly version: LogIndex;
   /** Source and target vertex of an edge; `noRid` on other records. */

@@ -153,7 +153,7 @@ export class StatementMemory implements MemoryAccount {
 const heldStepBytes = 64 * 1024;
 
 /** What one holder has of a server's memory, where it grows and falls: counted in steps, so that small messages cost nothing. */
-export class HeldMemory {
+export class MessageMemory {
   readonly #server: ServerMemory;
   #granted = 0;
 

@@ -236,13 +236,17 @@ export class JsonWriter {
 
   /** A record row up to its properties. */
   openRecord(record: StoredRecord, counts?: EdgeCounts): void {
-    this.raw(ridOpen);
-    this.#ridDigits(record.rid);
-    this.byte(quote);
-    this.raw(typeOpen);
+    const { kind } = record;
+    if (kind === 'edge' && record.isLightweight === true) this.raw(embeddedOpen);
+    else {
+      this.raw(ridOpen);
+      this.#ridDigits(record.rid);
+      this.byte(quote);
+      this.raw(typeOpen);
+    }
     this.string(record.typeName);
-    this.raw(categories[record.kind]);
-    if (record.kind === 'edge') {
+    this.raw(categories[kind]);
+    if (kind === 'edge') {
       this.raw(inOpen);
       this.rid(record.in);
       this.raw(outOpen);

@@ -58,6 +58,10 @@ export class LiveRecord implements StoredRecord {
     return this.kind === 'edge' ? this.#record.typeName : this.#existing().typeName;
   }
 
+  get isLightweight(): boolean {
+    return this.#record.isLightweight === true;
+  }
+
   get version(): LogIndex {
     this.#look();
     return this.#record.version;

@@ -4,7 +4,7 @@ import { asCypherDuration, asInstant } from '#core/temporal/sql-kinds.ts';
 import { Point } from '#core/value/point.ts';
 import { pointComponent } from '#core/value/point-components.ts';
 import { Link, type StoredRecord } from '#core/value/record.ts';
-import { noRid, type Rid, type TypeId } from '#core/value/rid.ts';
+import { bucketOf, noRid, type Rid, type TypeId } from '#core/value/rid.ts';
 import { EmbeddedDocument, isRecord } from '#core/value/value.ts';
 import type { Value } from '#core/value/value.ts';
 import type { Attribute, Dialect, Slot } from '../algebra/expression.ts';
@@ -115,7 +115,7 @@ export function compileAttribute(of: Evaluator, attribute: Attribute): Evaluator
   if (attribute === 'rid')
     return (context) => {
       const value = of(context);
-      return isRecord(value) ? idOf(value.rid) : attributeOf(value, attribute, context);
+      return isRecord(value) ? idOf(value) : attributeOf(value, attribute, context);
     };
   return (context) => attributeOf(of(context), attribute, context);
 }
@@ -124,13 +124,23 @@ export function compileAttribute(of: Evaluator, attribute: Attribute): Evaluator
 export function compileBareId(slot: Slot): Evaluator {
   return (context) => {
     const id = context.frame[slot] as Rid | null | undefined;
-    return id === null || id === undefined ? null : new Link(id);
+    if (id === null || id === undefined) return null;
+    return isLightweight(context.view.catalog, id) ? null : new Link(id);
   };
 }
 
-/** A record that is yet to be inserted has no id. */
-function idOf(rid: Rid): Value {
-  return rid === noRid ? null : new Link(rid);
+/** Whether this is what the executor tells an edge of a LIGHTWEIGHT type by. */
+export function isLightweight(catalog: Catalog, id: Rid): boolean {
+  const type = catalog.bucketWithId(bucketOf(id))?.type;
+  return type !== undefined && catalog.typeWithId(type).lightweight;
+}
+
+/** A record that is yet to be inserted has no id, nor has an edge of a LIGHTWEIGHT type. */
+export function idOf(record: StoredRecord): Link | null {
+  const { rid } = record;
+  return rid === noRid || (record.kind === 'edge' && record.isLightweight === true)
+    ? null
+    : new Link(rid);
 }
 
 /** The attribute of a record, row map or embedded document; links are followed, lists walked; null on anything else. */
@@ -151,7 +161,7 @@ export function attributeOf(value: Value, attribute: Attribute, context: Evaluat
   if (!isRecord(value)) return null;
   switch (attribute) {
     case 'rid':
-      return idOf(value.rid);
+      return idOf(value);
     case 'type':
       return value.typeName;
     case 'cat':

@@ -5,7 +5,7 @@ import type { NestedItem, Slot } from '../algebra/expression.ts';
 import type { EvaluationContext, Frame } from './context.ts';
 import { valuesOfElements } from './turns/element-turns.ts';
 import type { Evaluator } from './evaluator.ts';
-import { propertyOfRecord } from './navigation.ts';
+import { idOf, propertyOfRecord } from './navigation.ts';
 
 /** `value:{...}` (sql.md 7.5), and the row of `SELECT *, x AS y`. */
 
@@ -95,7 +95,7 @@ function mergeInto(
     for (const [name, value] of source.properties)
       if (name.startsWith(prefix)) row.set(name, value);
   } else if (isRecord(source)) {
-    if ('@rid'.startsWith(prefix)) row.set('@rid', new Link(source.rid));
+    if ('@rid'.startsWith(prefix)) row.set('@rid', idOf(source));
     if ('@type'.startsWith(prefix)) row.set('@type', source.typeName);
     const names = source.propertyNames();
     for (let i = 0; i < names.length; i++) {

@@ -44,6 +44,10 @@ export class RecordReference implements StoredRecord {
     return type === undefined ? this.load().typeName : this.view.catalog.typeWithId(type).name;
   }
 
+  get isLightweight(): boolean {
+    return this.kind === 'edge' && this.load().isLightweight === true;
+  }
+
   get version(): LogIndex {
     return this.load().version;
   }

@@ -39,6 +39,7 @@ export interface LargeCells {
 export interface TypeLabel {
   readonly name: string;
   readonly kind: RecordKind;
+  readonly lightweight?: boolean;
 }
 
 /** Name and kind of a type; the catalog answers. */
@@ -101,6 +102,10 @@ export class RowRecord implements StoredRecord {
 
   get typeName(): string {
     return this.#labels(this.shape.type).name;
+  }
+
+  get isLightweight(): boolean {
+    return this.#labels(this.shape.type).lightweight === true;
   }
 
   get version(): LogIndex {

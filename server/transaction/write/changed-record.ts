@@ -56,6 +56,10 @@ export class ChangedRecord implements StoredRecord {
     return this.#base.typeName;
   }
 
+  get isLightweight(): boolean {
+    return this.#base.isLightweight === true;
+  }
+
   get out(): Rid {
     return this.#base.out;
   }

@@ -39,6 +39,10 @@ export class PendingRecord implements StoredRecord {
     return this.#type.name;
   }
 
+  get isLightweight(): boolean {
+    return this.#type.lightweight;
+  }
+
   get(property: string): Value | undefined {
     return this.#properties.get(property);
   }

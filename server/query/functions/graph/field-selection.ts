@@ -4,6 +4,7 @@ import type { EvaluationContext } from '../../evaluate/context.ts';
 import type { ScalarFunction } from '../../evaluate/function-definition.ts';
 import { refusal, textArgument } from '../arguments.ts';
 import { ANY_NUMBER, method } from '../define.ts';
+import { idOf } from '../../evaluate/navigation.ts';
 import { followed } from './navigation.ts';
 
 /**
@@ -60,7 +61,7 @@ function fromRecord(record: StoredRecord, fields: Fields): Value {
       `Cannot copy an edge: name one of its attributes too, ${fields.mode}('@rid', ...)`,
     );
   const attributes = new Map<string, Value>([
-    ['@rid', new Link(record.rid)],
+    ['@rid', idOf(record)],
     ['@type', record.typeName],
   ]);
   if (record.kind === 'edge') {

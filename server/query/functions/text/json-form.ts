@@ -116,13 +116,13 @@ function plainRecord(record: StoredRecord, context: Formatting, depth: number): 
   return target;
 }
 
-/** `@rid`, `@type`, `@cat`, and for edges `@in` and `@out`, as texts. */
+/** `@rid` (not of LIGHTWEIGHT edges), `@type`, `@cat`, and for edges `@in` and `@out`, as texts. */
 export function metadataOf(record: StoredRecord): Map<string, Value> {
-  const metadata = new Map<string, Value>([
-    ['@rid', formatRid(record.rid)],
-    ['@type', record.typeName],
-    ['@cat', categories[record.kind]],
-  ]);
+  const metadata = new Map<string, Value>();
+  if (record.kind !== 'edge' || record.isLightweight !== true)
+    metadata.set('@rid', formatRid(record.rid));
+  metadata.set('@type', record.typeName);
+  metadata.set('@cat', categories[record.kind]);
   if (record.kind === 'edge') {
     metadata.set('@in', formatRid(record.in));
     metadata.set('@out', formatRid(record.out));

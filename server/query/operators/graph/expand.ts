@@ -20,6 +20,7 @@ import { RecordReference } from '../record-reference.ts';
 import { RidSet } from '../scan/rid-set.ts';
 import type { TypeCheck } from '../scan/type-check.ts';
 import { WorkShare } from '../hold/work-share.ts';
+import { isLightweight } from '../../evaluate/navigation.ts';
 
 /** The set of an operator serves all of its executions; a table of this size stays in the processor's first cache. */
 const seenCapacity = 512;
@@ -143,12 +144,15 @@ export class ExpandOperator implements PhysicalOperator {
       const { view } = this.#context as ExecutionContext;
       const first = neighbours.listPosition - 1;
       const end = Math.min(neighbours.listEnd, first + this.#share.left + 1);
+      // A list is of one type.
+      const hasIds = first >= end || !isLightweight(view.catalog, list[first] as Rid);
       let at = first;
       for (; at < end && row < rowCountMax; at += 1) {
         const element = list[at] as Rid;
         if (seen !== undefined && !seen.add(element)) continue;
         if (check !== undefined && !check(element, view)) continue;
-        for (let column = 0; column < columnCount; column += 1) values.push(new Link(element));
+        for (let column = 0; column < columnCount; column += 1)
+          values.push(hasIds ? new Link(element) : null);
         row += 1;
       }
       neighbours.goOnAt(at);

@@ -93,7 +93,7 @@ export class DynamicSourceOperator implements PhysicalOperator {
     const rid = ridOf(element);
     if (rid !== undefined) {
       const record = rid < 0 ? undefined : context.view.record(rid);
-      if (record === undefined) return false;
+      if (record === undefined || record.isLightweight === true) return false;
       context.frame[this.#as] = record;
       return true;
     }

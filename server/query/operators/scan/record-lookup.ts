@@ -1,7 +1,7 @@
 import type { Slot } from '../../algebra/expression.ts';
 import { Link, type StoredRecord } from '#core/value/record.ts';
 import { type BucketId, bucketOf, type Rid, type TypeId } from '#core/value/rid.ts';
-import { isList, type Value } from '#core/value/value.ts';
+import { isList, isRecord, type Value } from '#core/value/value.ts';
 import { holdingBucket } from '#transaction/read/holding-bucket.ts';
 import type { ReadView } from '#transaction/read/read-view.ts';
 import type { Evaluator } from '../../evaluate/evaluator.ts';
@@ -75,6 +75,8 @@ export class RecordLookupOperator implements PhysicalOperator {
     if (rid === undefined || rid < 0) return undefined;
     const record = this.#context?.view.record(rid);
     if (record === undefined) return undefined;
+    // LIGHTWEIGHT edges are found at their ends only (sql.md 1.5 rule 4).
+    if (record.isLightweight === true && !isRecord(value)) return undefined;
     return this.#types === undefined || this.#types.has(record.type) ? record : undefined;
   }
 

@@ -9,6 +9,7 @@ import type { Transaction } from '#transaction/transaction.ts';
 import { vetoed } from '#transaction/trigger/trigger-runner.ts';
 import type { Dialect, Slot } from '../../algebra/expression.ts';
 import { LiveRecord } from '../../evaluate/live-record.ts';
+import { idOf } from '../../evaluate/navigation.ts';
 import { runCypherAssignments } from './cypher-assignments.ts';
 import { LongCalls } from '../../evaluate/turns/long-calls.ts';
 import {
@@ -318,7 +319,7 @@ export class UpdateOperator implements PhysicalOperator {
 /** A copy of the record as a row map: `@rid`, `@type` (for edges their ends) and the properties. */
 function rowOf(record: StoredRecord): Value {
   const row = new Map<string, Value>([
-    ['@rid', new Link(record.rid)],
+    ['@rid', idOf(record)],
     ['@type', record.typeName],
   ]);
   if (record.kind === 'edge') {
