@@ -1,4 +1,5 @@
 import type { ParseLimits } from '../../frontend.ts';
+import { checkText } from '../../statement-text.ts';
 import type { Clause, CypherAst, Inspect, Query, SingleQuery, Statement } from '../ast.ts';
 import { clause } from './clause.ts';
 import { command, startsCommand } from './command.ts';
@@ -11,6 +12,7 @@ const grammar: Grammar = { expression, path, query, clause, inner };
 
 /** @throws DatabaseError `Syntax` with the name of the fault, line and column; `TooLarge` */
 export function parseStatement(text: string, limits: ParseLimits): CypherAst {
+  checkText(text, limits);
   const parser = new Parser(text, limits, grammar);
   const inspect = inspected(parser);
   const statement = statementOf(parser);

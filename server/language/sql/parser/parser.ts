@@ -4,6 +4,7 @@ import type { Value } from '#core/value/value.ts';
 import type { ParseLimits } from '../../frontend.ts';
 import { closestWord } from '../../suggestion.ts';
 import { quoteForMessage, syntaxError } from '../../syntax-error.ts';
+import { checkText } from '../../statement-text.ts';
 import type { Expression } from '../ast.ts';
 import { isReserved, type Keyword, startsClause } from '../keywords.ts';
 import { emptyToken, Lexer, type Token, type TokenKind } from '../lexer.ts';
@@ -459,21 +460,4 @@ export function parseWith<T>(
     if (!(error instanceof DatabaseError) || error.code !== 'Syntax') throw error;
     return parse(new Parser(text, limits, grammar, new Map()));
   }
-}
-
-function checkText(text: string, limits: ParseLimits): void {
-  const { statementBytesMax } = limits;
-  const isLong =
-    text.length > statementBytesMax ||
-    (text.length * 3 > statementBytesMax && Buffer.byteLength(text) > statementBytesMax);
-  if (isLong)
-    throw new DatabaseError(
-      'TooLarge',
-      `statement is longer than the limit of ${statementBytesMax} bytes (service.sql.maxStatementSize)`,
-    );
-  if (text.isWellFormed()) return;
-  const offset = text.search(
-    /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/,
-  );
-  throw syntaxError({ text, offset, problem: 'half of a character (lone surrogate)' });
 }
