@@ -27,6 +27,7 @@ import { Readiness } from './status/readiness.ts';
 import { ReplicaMonitor } from './status/replica-monitor.ts';
 import { StalledReplicas } from './status/stalled-replicas.ts';
 import { ClusterStatusReport } from './status/status-report.ts';
+import { type Trace, traceLeadership, verboseLog } from './status/verbose-log.ts';
 import type { ClusterToken } from './token/cluster-token.ts';
 import { LoginTokens } from './token/login-tokens.ts';
 import type { RemoteTokens } from '#security/token-sessions.ts';
@@ -75,7 +76,17 @@ export async function openClusterDoor(options: ClusterDoorOptions): Promise<Clus
   const addresses = new PeerAddresses(view, options);
   const http = new PeerHttp({ settings, timers }, await trustedCertificates(settings));
   const reads = new ReadBarrier(view, { settings, clock, timers });
-  const forwarder = new Forwarder({ view, settings, clock, timers, token, addresses, http });
+  const trace = verboseLog(settings, log);
+  const forwarder = new Forwarder({
+    view,
+    settings,
+    clock,
+    timers,
+    token,
+    addresses,
+    http,
+    trace,
+  });
   const monitor = new ReplicaMonitor(settings, log);
   const poll = new CapabilityPoll({
     view,
@@ -109,16 +120,8 @@ export async function openClusterDoor(options: ClusterDoorOptions): Promise<Clus
   });
   const resync = new PeerResync({ addresses, http, token });
   const verify = new ClusterVerify({ view, addresses, http, token, resync, runtime });
-  const stalled = new StalledReplicas({
-    monitor,
-    resync,
-    databases: () => onlineDatabases(view),
-    durationMs: () => settings.get(haStalledReplicaResyncDurationMs),
-    log,
-  });
   options.shareTokens(new LoginTokens({ view, addresses, http, token, reads, clock }));
-  const stopWatching = endSessionsWhenDeposed(view, options.endSessions);
-  const stopSampling = sampleRegularly(view, { monitor, stalled }, runtime);
+  const stopWatches = startWatches(options, { monitor, resync, trace });
   poll.start();
   return {
     view,
@@ -134,13 +137,38 @@ export async function openClusterDoor(options: ClusterDoorOptions): Promise<Clus
     capabilities,
     sharedSettings: sharedSettings(settings),
     close: () => {
-      stopWatching();
-      stopSampling();
+      stopWatches();
       poll.close();
       report.close();
       reads.close();
       http.close();
     },
+  };
+}
+
+/** What goes on by itself beside requests. @returns the way to stop */
+function startWatches(
+  { view, settings, runtime, log, endSessions }: ClusterDoorOptions,
+  {
+    monitor,
+    resync,
+    trace,
+  }: { readonly monitor: ReplicaMonitor; readonly resync: PeerResync; readonly trace: Trace },
+): () => void {
+  const stalled = new StalledReplicas({
+    monitor,
+    resync,
+    databases: () => onlineDatabases(view),
+    durationMs: () => settings.get(haStalledReplicaResyncDurationMs),
+    log,
+  });
+  const stops = [
+    traceLeadership(view.consensus, trace),
+    endSessionsWhenDeposed(view, endSessions),
+    sampleRegularly(view, { monitor, stalled }, runtime),
+  ];
+  return () => {
+    for (const stop of stops) stop();
   };
 }
 

@@ -6,12 +6,14 @@ import type { ClusterDoor } from '#cluster/cluster-door.ts';
 import { Cluster } from '#cluster/cluster.ts';
 import { parseDialMap } from '#cluster/forwarding/peer-addresses.ts';
 import { sessionIdOf } from '#cluster/forwarding/session-owner.ts';
+import type { ApplyLoopOptions } from '#cluster/replication/apply-loop.ts';
 import { entryKind } from '#cluster/replication/entry-codec.ts';
 import { diskRoom } from '#cluster/replication/disk-room.ts';
 import { ClusterReplication } from '#cluster/replication/replication.ts';
 import { parseServerList, type ServerList } from '#cluster/server-list.ts';
 import type { ClusterToken } from '#cluster/token/cluster-token.ts';
 import { endOf, type RaftTls } from '#cluster/transport/raft-tls.ts';
+import { type Trace, verboseLog } from '#cluster/status/verbose-log.ts';
 import { WorkerConsensus } from '#cluster/worker-consensus.ts';
 import {
   haGroupCommitBatchSize,
@@ -72,6 +74,12 @@ export interface ClusterHooks {
 export interface Ports {
   readonly http: number;
   readonly https: number | undefined;
+}
+
+/** Level 3 of `service.ha.logVerbose`. */
+function traceOfEntries(trace: Trace): ApplyLoopOptions['trace'] {
+  return ({ index, data }, { kind, database }) =>
+    trace(3, 'entry applied', { index, kind, database: database ?? '', bytes: data.length });
 }
 
 /** The parts of a cluster in the order in which they come up. */
@@ -239,6 +247,7 @@ export class ClusterPlan {
         intervalMs: () => settings.get(haSnapshotInterval),
         entriesMin: () => settings.get(haSnapshotMinEntries),
       },
+      trace: traceOfEntries(verboseLog(settings, this.#ground.log)),
       cannotStepDown: (database, reason) => this.#cannotStepDown(database, reason),
       runtime: systemRuntime,
       log: this.#ground.log,

@@ -21,7 +21,6 @@ const unread: Readonly<Record<string, string>> = {
   txWalFlush: 'contract: accepted, commits are always flushed',
   asyncOperationsQueueImpl: 'contract: accepted, there is one queue',
   backupCompressionThreads: 'contract: accepted, backups are packed by one thread',
-  haLogVerbose: 'its lines are not written yet',
   serverSecurityAlgorithm: 'contract: there is one algorithm',
 };
 

@@ -12,6 +12,7 @@ import type { PeerId } from '#raft/vocabulary.ts';
 import type { ClusterView } from '../cluster-view.ts';
 import type { ClusterToken } from '../token/cluster-token.ts';
 import { type ForwardedRights, rightsHeader, signRights } from '../token/forwarded-rights.ts';
+import type { Trace } from '../status/verbose-log.ts';
 import type { PeerAddresses } from './peer-addresses.ts';
 import { ownerOf } from './session-owner.ts';
 import { type PeerAnswer, PeerFailure, type PeerHttp } from './peer-http.ts';
@@ -73,6 +74,7 @@ export class Forwarder {
   readonly #token: ClusterToken;
   readonly #addresses: PeerAddresses;
   readonly #http: PeerHttp;
+  readonly #trace: Trace;
 
   constructor(options: {
     view: ClusterView;
@@ -82,6 +84,7 @@ export class Forwarder {
     token: ClusterToken;
     addresses: PeerAddresses;
     http: PeerHttp;
+    trace: Trace;
   }) {
     this.#view = options.view;
     this.#settings = options.settings;
@@ -90,6 +93,7 @@ export class Forwarder {
     this.#token = options.token;
     this.#addresses = options.addresses;
     this.#http = options.http;
+    this.#trace = options.trace;
   }
 
   /**
@@ -173,6 +177,14 @@ export class Forwarder {
   }
 
   async #attempt(request: ForwardRequest, peer: PeerId): Promise<Attempted> {
+    const outcome = await this.#send(request, peer);
+    const { method, requestId } = request;
+    // The path may hold a statement, and with it values.
+    this.#trace(2, 'request sent on', { method, requestId, to: peer, outcome: outcome.kind });
+    return outcome;
+  }
+
+  async #send(request: ForwardRequest, peer: PeerId): Promise<Attempted> {
     const dial = this.#addresses.dial(peer);
     if (dial.kind === 'refused')
       throw new DatabaseError(

@@ -30,6 +30,8 @@ export interface ApplyLoopOptions {
   /** Whether the volume of the databases has room; absent: nobody looks. */
   readonly hasRoom?: (() => boolean) | undefined;
   readonly timers: Pick<Timers, 'yield' | 'after'>;
+  /** Told of each entry before it is applied. */
+  readonly trace?: ((entry: Entry, decoded: ClusterEntry) => void) | undefined;
   readonly log: Log;
 }
 
@@ -206,6 +208,7 @@ export class ApplyLoop {
         continue;
       }
       const decoded = decodeEntry(entry.data);
+      this.#options.trace?.(entry, decoded);
       if (isServerKind(decoded.kind) || decoded.kind === entryKind.verifyMark) {
         await this.#finish(step);
         step = new Step();

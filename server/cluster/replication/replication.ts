@@ -10,7 +10,7 @@ import type { Index, PeerId, Term } from '#raft/vocabulary.ts';
 import type { StorageEngine } from '#storage/engine.ts';
 import type { Replicator } from '#transaction/commit/replicator.ts';
 import type { ConsensusPort, ConsensusStatus } from '../consensus-port.ts';
-import { ApplyLoop, type CompactionPace } from './apply-loop.ts';
+import { ApplyLoop, type ApplyLoopOptions, type CompactionPace } from './apply-loop.ts';
 import { DatabaseSeat } from './database-seat.ts';
 import { encodeEntry, type EntryKindNumber, entryBytesMax, entryOverhead } from './entry-codec.ts';
 import { type GroupCommitBounds, GroupCommit } from './group-commit.ts';
@@ -35,6 +35,8 @@ export interface ClusterReplicationOptions {
   readonly checkpointed?: (index: Index) => void;
   readonly compaction?: CompactionPace;
   readonly hasRoom?: () => boolean;
+  /** Told of each entry before it is applied. */
+  readonly trace?: ApplyLoopOptions['trace'];
   /** A leader whose copy cannot go on finds nobody to lead (ha.md 5.13); told again and again while that is so. */
   readonly cannotStepDown?: (database: string, reason: string) => void;
   /** Set with `service.ha.quorum=all`: a voter that is silent for longer is away. */
@@ -93,6 +95,7 @@ export class ClusterReplication implements Replication, ServerProposer {
       checkpointed,
       compaction: options.compaction,
       hasRoom: options.hasRoom,
+      trace: options.trace,
       remotely: (seat) => this.#remotely(seat),
       flush: async () => {
         await Promise.all(this.seats().map(({ engine }) => engine.checkpoint()));
